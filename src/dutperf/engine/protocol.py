@@ -1,0 +1,401 @@
+"""The messages between plan and engine: the one source of both languages' view.
+
+JSON-RPC 2.0, one message a line, over a Unix socket. The JSON schemas in
+``protocol/schema`` are generated from these models (``python -m
+dutperf.engine.protocol``), the golden messages in ``protocol/golden`` are parsed by
+tests in Python and in C++.
+
+Conventions: names are RFC 1242/2285 terms, units stand last (``_ns``, ``_fps``). Frame
+sizes include the 4-byte FCS (RFC 1242 3.5). "forward" is left to right. Rates and counts
+are per direction. Unknown keys are errors on both sides.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Annotated, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    model_validator,
+)
+
+PROTOCOL_VERSION = 1
+TAG_BYTES = 18
+"""The wire tag: magic 2, trial 2, stream 1, flags 1, sequence 6, stamp 6."""
+
+Count = Annotated[int, Field(ge=0)]
+Nanoseconds = Annotated[int, Field(ge=0)]
+Side = Literal["left", "right"]
+DirectionName = Literal["forward", "reverse"]
+IpVersion = Literal[4, 6]
+Driver = Literal["af_packet", "af_xdp", "pci", "memif", "ring", "null"]
+
+_MAC = re.compile(r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$")
+
+
+def _check_mac(text: str) -> str:
+    if not _MAC.match(text):
+        raise ValueError("must look like 02:00:00:00:00:01 (lower case)")
+    return text
+
+
+def _check_ip(text: str) -> str:
+    return str(ipaddress.ip_address(text))
+
+
+Mac = Annotated[str, AfterValidator(_check_mac)]
+Ip = Annotated[str, AfterValidator(_check_ip)]
+
+
+class Message(BaseModel):
+    """Base of all messages: immutable, and an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+# --- engine.hello ---------------------------------------------------------------------
+
+
+class HelloResult(Message):
+    """What the engine is and what it runs on."""
+
+    engine_version: str
+    dpdk_version: str
+    protocol_version: int
+    tsc_hz: Count
+    worker_cpus: list[int] = Field(description="CPU of each worker, in role order")
+    main_cpu: int
+    hugepages: bool
+    memory_mb: Count
+    drivers: list[Driver]
+
+
+# --- ports.open, ports.status ---------------------------------------------------------
+
+
+class PortSpec(Message):
+    """One port of the tester. ``device`` is an interface, a PCI address or a socket."""
+
+    name: Side
+    driver: Driver
+    device: str = ""
+    mac: Mac | None = Field(
+        default=None, description="own MAC; default: the device's, or one made up"
+    )
+    memif_role: Literal["server", "client"] = "client"
+    memif_id: Annotated[int, Field(ge=0)] = 0
+    mtu: Annotated[int, Field(ge=68, le=9702)] = 1500
+    rx_descriptors: Annotated[int, Field(ge=64, le=65536)] = 4096
+    tx_descriptors: Annotated[int, Field(ge=64, le=65536)] = 4096
+
+
+class PortsOpenParams(Message):
+    """Opens both ports; queues and offloads are set once, for all trials."""
+
+    ports: Annotated[list[PortSpec], Field(min_length=2, max_length=2)]
+    link_timeout_ns: Nanoseconds = 5_000_000_000
+
+
+class PortCounters(Message):
+    """The port's own counters since it was opened. Drops here are the tester's loss."""
+
+    rx_frames: Count
+    tx_frames: Count
+    rx_missed: Count = Field(description="dropped: receive queue full (imissed)")
+    rx_errors: Count
+    rx_nombuf: Count = Field(description="dropped: no receive buffer")
+    tx_errors: Count
+
+
+class PortStatus(Message):
+    """One open port."""
+
+    name: Side
+    driver: Driver
+    device: str
+    mac: Mac
+    link_up: bool
+    link_speed_mbps: Count | None = Field(description="null: the port does not say")
+    full_duplex: bool
+    flow_control: Literal["on", "off", "unknown"]
+    numa_node: int | None
+    mtu: Count
+    dpdk_name: str = Field(description="name of the DPDK driver")
+    counters: PortCounters
+
+
+class PortsResult(Message):
+    """Answer of ``ports.open`` and ``ports.status``."""
+
+    ports: list[PortStatus]
+
+
+# --- neighbours.set -------------------------------------------------------------------
+
+
+class AddressRange(Message):
+    """``count`` consecutive addresses from ``first`` on."""
+
+    first: Ip
+    count: Annotated[int, Field(ge=1, le=65536)] = 1
+
+
+class PortNeighbours(Message):
+    """What a port answers ARP and ND for, and whom it has to find."""
+
+    port: Side
+    own: list[AddressRange]
+    resolve: list[Ip] = Field(description="next hops; asked from the first own address")
+
+
+class NeighboursParams(Message):
+    """Replaces all earlier neighbour settings, then resolves all next hops."""
+
+    ports: list[PortNeighbours]
+    timeout_ns: Nanoseconds = 3_000_000_000
+
+
+class ResolvedNeighbour(Message):
+    """One next hop; ``mac`` is null when nobody answered within the timeout."""
+
+    port: Side
+    ip: Ip
+    mac: Mac | None
+    duration_ns: Nanoseconds
+
+
+class NeighboursResult(Message):
+    """All next hops, in the order asked for."""
+
+    neighbours: list[ResolvedNeighbour]
+
+
+# --- trial.run ------------------------------------------------------------------------
+
+
+class StreamRequest(Message):
+    """The frames of one stream: RFC 2544 C.2.6.4 (IPv4) and its IPv6 analogue."""
+
+    id: Annotated[int, Field(ge=0, le=255, description="unique in the trial")]
+    name: Literal["foreground", "background"] = "foreground"
+    ip_version: IpVersion
+    frame_size: Annotated[int, Field(ge=64, le=9720)]
+    received_frame_size: Annotated[int, Field(ge=64, le=9720)]
+    src_ip: Ip
+    dst_ip: Ip
+    next_hop: Ip = Field(description="whose MAC the frames carry; resolved before")
+    src_port: Annotated[int, Field(ge=0, le=65535)] = 0xC020
+    dst_port: Annotated[int, Field(ge=0, le=65535)] = 7
+    ttl: Annotated[int, Field(ge=1, le=255)] = 10
+    dscp: Annotated[int, Field(ge=0, le=63)] = 0
+    df: bool = False
+
+    @model_validator(mode="after")
+    def _versions_and_sizes(self) -> StreamRequest:
+        for key in ("src_ip", "dst_ip"):
+            if ipaddress.ip_address(getattr(self, key)).version != self.ip_version:
+                raise ValueError(f"{key} is not an IPv{self.ip_version} address")
+        if self.frame_size < minimum_frame_size(self.ip_version):
+            raise ValueError(
+                f"frame_size {self.frame_size} cannot carry the {TAG_BYTES}-byte tag; "
+                f"the smallest IPv{self.ip_version} frame is "
+                f"{minimum_frame_size(self.ip_version)}"
+            )
+        return self
+
+
+def minimum_frame_size(ip_version: IpVersion) -> int:
+    """Smallest frame with room for the wire tag: 64 (IPv4), 84 (IPv6; RFC 8219 5.1.1)."""
+    return 64 if ip_version == 4 else 84
+
+
+class DirectionRequest(Message):
+    """What one side sends."""
+
+    name: DirectionName
+    rate_fps: Annotated[int, Field(ge=1, le=10**12)]
+    streams: Annotated[list[StreamRequest], Field(min_length=1, max_length=1)]
+
+
+class TrialRequest(Message):
+    """One complete trial (RFC 2544 23)."""
+
+    trial_id: Annotated[int, Field(ge=1, le=65535)]
+    duration_ns: Annotated[int, Field(ge=1_000_000, le=2**47)]
+    settle_ns: Nanoseconds = Field(
+        default=2_000_000_000, description="wait after the learning frames"
+    )
+    residual_wait_ns: Nanoseconds = 2_000_000_000
+    burst_limit: Annotated[int, Field(ge=1, le=64)] = 32
+    lag_limit_ns: Nanoseconds = Field(
+        default=10_000_000, description="how far behind its schedule a sender may be"
+    )
+    verify_checksums: bool = True
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    directions: Annotated[list[DirectionRequest], Field(min_length=1, max_length=2)]
+
+    @model_validator(mode="after")
+    def _distinct(self) -> TrialRequest:
+        names = [d.name for d in self.directions]
+        ids = [s.id for d in self.directions for s in d.streams]
+        if len(set(names)) != len(names) or len(set(ids)) != len(ids):
+            raise ValueError("direction names and stream ids must each be different")
+        return self
+
+
+class TrialProgress(Message):
+    """Notification ``trial.progress``, about twice a second."""
+
+    trial_id: int
+    phase: Literal["learning", "settling", "running"]
+    elapsed_ns: Nanoseconds
+    sent: Count
+    received: Count
+
+
+VerdictKind = Literal["pass", "fail", "invalid"]
+ReasonCode = Literal[
+    "frames_lost",
+    "duplicates",
+    "sender_behind",
+    "sender_lag",
+    "receiver_overflow",
+    "link_down",
+    "link_changed",
+    "flow_control",
+    "neighbour_missing",
+    "corrupt_frames",
+    "nothing_sent",
+    "aborted",
+]
+
+
+class Reason(Message):
+    """One thing that led to a verdict, and what to do about it."""
+
+    code: ReasonCode
+    message: str
+    hint: str = ""
+
+
+class Verdict(Message):
+    """pass; fail: the DUT lost frames; invalid: the tester cannot tell."""
+
+    kind: VerdictKind
+    reasons: list[Reason] = []
+
+
+class Histogram(Message):
+    """Non-empty buckets ``[lowest, highest, count]`` in rising order; exact ends."""
+
+    count: Count
+    min: int | None
+    max: int | None
+    buckets: list[tuple[int, int, int]]
+
+
+class StreamResult(Message):
+    """Exact accounting of one stream; every sent frame is received once or lost."""
+
+    id: int
+    name: Literal["foreground", "background"]
+    intended: Count
+    sent: Count
+    received: Count = Field(description="distinct frames received")
+    lost: Count = Field(description="sent - received")
+    duplicate: Count
+    reordered: Count = Field(description="arrived after a frame with a higher number")
+
+
+class DirectionResult(Message):
+    """One direction of a trial."""
+
+    name: DirectionName
+    intended_rate_fps: Count
+    offered_rate_fps: Annotated[float, Field(ge=0)]
+    sending_ns: Nanoseconds = Field(description="first to last frame's departure")
+    tx_full: Count = Field(description="times the transmit queue took fewer frames")
+    lag_ns: Histogram = Field(description="departure - due time, every frame")
+    burst_frames: Histogram = Field(description="frames handed to the port at once")
+    streams: list[StreamResult]
+
+
+class PortReport(Message):
+    """What a port saw during the trial beside the frames accounted to streams."""
+
+    name: Side
+    before: PortCounters
+    after: PortCounters
+    neighbour_requests: Count = Field(description="ARP/ND requests answered")
+    foreign: Count = Field(description="not this tester's frames")
+    stale: Count = Field(description="frames of an earlier trial")
+    misdirected: Count = Field(description="frames that belong to the other port")
+    corrupt: Count = Field(description="wrong length, checksum or sequence number")
+
+
+class TrialResult(Message):
+    """One complete trial result."""
+
+    trial_id: int
+    verdict: Verdict
+    directions: list[DirectionResult]
+    ports: list[PortReport]
+    neighbours: list[ResolvedNeighbour]
+    total_ns: Nanoseconds
+    overhead_ns: Nanoseconds = Field(
+        description="the engine's own share: total less learning, waits and sending"
+    )
+
+
+# --- frames.preview -------------------------------------------------------------------
+
+
+class PreviewParams(Message):
+    """Writes the first ``count`` frames of each direction to ``path``; sends nothing."""
+
+    trial: TrialRequest
+    count: Annotated[int, Field(ge=1, le=1_000_000)]
+    path: str
+
+
+class PreviewResult(Message):
+    """How many frames the pcap holds."""
+
+    frames: Count
+
+
+# --- errors ---------------------------------------------------------------------------
+
+
+class ErrorData(Message):
+    """``data`` of a JSON-RPC error: what to do."""
+
+    hint: str = ""
+
+
+ERROR_PARSE = -32700
+ERROR_INVALID_REQUEST = -32600
+ERROR_UNKNOWN_METHOD = -32601
+ERROR_INVALID_PARAMS = -32602
+ERROR_INTERNAL = -32603
+ERROR_ENVIRONMENT = 1
+"""A device, memory or privilege is missing."""
+ERROR_STATE = 2
+"""The call does not fit the engine's state (ports not open, trial running)."""
+
+METHODS: dict[str, tuple[type[Message] | None, type[Message] | None]] = {
+    "engine.hello": (None, HelloResult),
+    "ports.open": (PortsOpenParams, PortsResult),
+    "ports.status": (None, PortsResult),
+    "neighbours.set": (NeighboursParams, NeighboursResult),
+    "trial.run": (TrialRequest, TrialResult),
+    "trial.abort": (None, None),
+    "frames.preview": (PreviewParams, PreviewResult),
+    "engine.shutdown": (None, None),
+}
+"""Method -> (params, result); None: an empty object. Names are part of the design."""

@@ -1,0 +1,41 @@
+"""Everything that can go wrong in a way the user can act on.
+
+    DutperfError
+    +-- InputError         2    a file, key or flag is wrong
+    +-- SetupError         3    the machine, the lab or the device under test is not as needed
+    |   +-- EngineError    3    the engine refused a request or died
+
+Each error says what happened, where, and (in ``hint``) what to do; the command line
+prints both and leaves with the number above. Anything else that escapes is a defect.
+"""
+
+from __future__ import annotations
+
+
+class DutperfError(Exception):
+    """Base of all expected errors; ``exit_code`` is what the process leaves with."""
+
+    exit_code = 3
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class InputError(DutperfError):
+    """A file, key or flag is wrong; nothing was sent."""
+
+    exit_code = 2
+
+
+class SetupError(DutperfError):
+    """The machine, the lab or the device under test is not as needed."""
+
+
+class EngineError(SetupError):
+    """The engine refused a request (``code`` as in the protocol) or died (``code`` 0)."""
+
+    def __init__(self, message: str, hint: str = "", code: int = 0) -> None:
+        super().__init__(message, hint)
+        self.code = code
