@@ -2,7 +2,7 @@
 
     DutperfError
     +-- InputError         2    a file, key or flag is wrong
-    +-- SetupError         3    the machine, the lab or the device under test is not as needed
+    +-- SetupError         3    machine, lab or device under test are not as needed
     |   +-- EngineError    3    the engine refused a request or died
 
 Each error says what happened, where, and (in ``hint``) what to do; the command line
@@ -34,7 +34,7 @@ class SetupError(DutperfError):
 
 
 class EngineError(SetupError):
-    """The engine refused a request (``code`` as in the protocol) or died (``code`` 0)."""
+    """The engine refused a request (``code``: see the protocol) or died (0)."""
 
     def __init__(self, message: str, hint: str = "", code: int = 0) -> None:
         super().__init__(message, hint)

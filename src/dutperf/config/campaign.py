@@ -75,7 +75,7 @@ class Campaign(Strict):
 
 
 class Cell(TrialTimes):
-    """One independent job: one procedure at one IP version, frame size and direction."""
+    """One independent job: a procedure at one IP version, frame size, direction."""
 
     id: str
     procedure: Literal["throughput", "frame-loss"]

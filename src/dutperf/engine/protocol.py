@@ -6,8 +6,8 @@ dutperf.engine.protocol``), the golden messages in ``protocol/golden`` are parse
 tests in Python and in C++.
 
 Conventions: names are RFC 1242/2285 terms, units stand last (``_ns``, ``_fps``). Frame
-sizes include the 4-byte FCS (RFC 1242 3.5). "forward" is left to right. Rates and counts
-are per direction. Unknown keys are errors on both sides.
+sizes include the 4-byte FCS (RFC 1242 3.5). "forward" is left to right. Rates and
+counts are per direction. Unknown keys are errors on both sides.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ class StreamRequest(Message):
 
 
 def minimum_frame_size(ip_version: IpVersion) -> int:
-    """Smallest frame with room for the wire tag: 64 (IPv4), 84 (IPv6; RFC 8219 5.1.1)."""
+    """Smallest frame with room for the tag: 64 (IPv4), 84 (IPv6, RFC 8219 5.1.1)."""
     return 64 if ip_version == 4 else 84
 
 
@@ -356,7 +356,7 @@ class TrialResult(Message):
 
 
 class PreviewParams(Message):
-    """Writes the first ``count`` frames of each direction to ``path``; sends nothing."""
+    """Writes each direction's first ``count`` frames to ``path``; sends nothing."""
 
     trial: TrialRequest
     count: Annotated[int, Field(ge=1, le=1_000_000)]
