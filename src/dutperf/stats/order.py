@@ -1,0 +1,80 @@
+"""Order statistics by RFC 2330 11.3, in integer arithmetic.
+
+The empirical distribution function F(x) is the fraction of samples that are <= x. The
+p-th percentile is the smallest sample x with F(x) >= p: always a value that was really
+measured, never an interpolated one. The median of an even number of samples is the mean
+of the middle two, so it may differ from the 50th percentile.
+
+Fractions are given as ``numerator / denominator`` (999, 1000 for 99.9 %), because
+``ceil(0.999 * n)`` in binary floating point picks the wrong sample for some n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+def median(values: Iterable[float]) -> float:
+    """Middle sample, or the mean of the middle two (RFC 2330 11.3).
+
+    Raises:
+        ValueError: there are no samples.
+    """
+    ordered = _sorted(values)
+    middle = len(ordered) // 2
+    if len(ordered) % 2 == 1:
+        return ordered[middle]
+    return (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def percentile(
+    values: Iterable[float], numerator: int, denominator: int = 100
+) -> float:
+    """Smallest sample x with F(x) >= numerator / denominator (RFC 2330 11.3).
+
+    Raises:
+        ValueError: there are no samples, or the fraction is not in (0, 1].
+    """
+    ordered = _sorted(values)
+    return ordered[_rank(len(ordered), numerator, denominator) - 1]
+
+
+def histogram_percentile(
+    buckets: Sequence[tuple[int, int, int]], numerator: int, denominator: int = 100
+) -> int:
+    """Upper end of the bucket that holds the percentile.
+
+    Args:
+        buckets: ``(lowest, highest, count)`` in rising order, both ends included.
+        numerator: of the fraction wanted.
+        denominator: of the fraction wanted.
+
+    Returns:
+        A value that the true percentile does not exceed, in the buckets' unit.
+
+    Raises:
+        ValueError: the histogram is empty, or the fraction is not in (0, 1].
+    """
+    rank = _rank(sum(count for _, _, count in buckets), numerator, denominator)
+    seen = 0
+    for _, highest, count in buckets:
+        seen += count
+        if seen >= rank:
+            return highest
+    raise AssertionError("a rank never exceeds the number of samples")
+
+
+def _sorted(values: Iterable[float]) -> list[float]:
+    ordered = sorted(values)
+    if not ordered:
+        raise ValueError("order statistics need at least one sample")
+    return ordered
+
+
+def _rank(samples: int, numerator: int, denominator: int) -> int:
+    """1-based position k = ceil(p * N) of the percentile among sorted samples."""
+    if samples == 0:
+        raise ValueError("order statistics need at least one sample")
+    if not 0 < numerator <= denominator:
+        raise ValueError(f"{numerator}/{denominator} is not in (0, 1]")
+    return -(-numerator * samples // denominator)
