@@ -1,1 +1,39 @@
-"""dutperf."""
+"""Stored results: the directory of a run, its files, and how to read them again."""
+
+from dutperf.results.directory import (
+    ResultsDirectory,
+    load_campaign,
+    load_environment,
+    load_results,
+)
+from dutperf.results.environment import Environment, PortRecord, collect_environment
+from dutperf.results.journal import JournalContents, JournalHeader, load_journal
+from dutperf.results.model import (
+    RESULTS_SCHEMA_VERSION,
+    CellResult,
+    Deviation,
+    LoadPoint,
+    RepeatResult,
+    ResultsFile,
+    TrialRecord,
+)
+
+__all__ = [
+    "RESULTS_SCHEMA_VERSION",
+    "CellResult",
+    "Deviation",
+    "Environment",
+    "JournalContents",
+    "JournalHeader",
+    "LoadPoint",
+    "PortRecord",
+    "RepeatResult",
+    "ResultsDirectory",
+    "ResultsFile",
+    "TrialRecord",
+    "collect_environment",
+    "load_campaign",
+    "load_environment",
+    "load_journal",
+    "load_results",
+]

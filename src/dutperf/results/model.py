@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from dutperf import __version__
 from dutperf.engine.protocol import Reason, TrialRequest, TrialResult, VerdictKind
 
 RESULTS_SCHEMA_VERSION = 1
@@ -85,6 +86,7 @@ class ResultsFile(Stored):
     """``results.json``; the command line's ``--json`` prints it without ``trials``."""
 
     schema_version: Literal[1] = 1
+    dutperf_version: str = Field(default=__version__, description="who wrote it")
     procedure: ProcedureName | Literal["campaign"]
     name: str
     created_at: str

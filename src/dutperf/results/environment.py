@@ -1,0 +1,201 @@
+"""``environment.json``: what a result depends on beside the device under test.
+
+Collected without root and without changing anything. What the machine does not tell is
+stored as null or "unknown", never guessed. The host's name is left out on purpose:
+results are meant to be shown around.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from dutperf import __version__
+from dutperf.engine.protocol import HelloResult, PortsResult, PortStatus
+from dutperf.results.links import KernelDriver, LinkDrivers, interface_driver
+from dutperf.results.model import Stored
+
+
+class PortRecord(Stored):
+    """One port of the tester."""
+
+    name: str
+    driver: str = Field(description="how the engine drives it, for example af_xdp")
+    dpdk_name: str
+    device: str
+    mac: str
+    link_speed_mbps: int | None = Field(description="null: the port does not say")
+    numa_node: int | None = None
+    mtu: int | None = None
+    flow_control: str = "unknown"
+    kernel_driver: str | None = Field(
+        default=None, description="of the interface, for example veth or ixgbe"
+    )
+    kernel_driver_version: str | None = None
+
+
+class Environment(Stored):
+    """Where, by what, and with which seed the run was made."""
+
+    schema_version: Literal[1] = 1
+    dutperf_version: str = __version__
+    engine_version: str
+    dpdk_version: str
+    protocol_version: int
+    python_version: str
+    os: str
+    kernel: str
+    cpu_model: str
+    cpus_total: int
+    cores_used: list[int]
+    main_core: int
+    governor: dict[int, str] = Field(description='per used core, or "unknown"')
+    turbo: bool | None = Field(description="null: the machine does not say")
+    frequency_mhz: dict[int, float] = Field(description="used cores, where known")
+    tsc_hz: int
+    numa_nodes: int
+    memory_mb: int
+    hugepages: str = Field(description="as the kernel has them; see hugepages_used")
+    hugepages_used: bool
+    hypervisor: bool | None = Field(description="true: a virtual machine")
+    ports: list[PortRecord]
+    seed: int
+    started_at: str = Field(description="ISO 8601, UTC")
+
+
+def collect_environment(
+    hello: HelloResult,
+    ports: PortsResult,
+    cores: Sequence[int],
+    main_core: int | None,
+    seed: int,
+    *,
+    namespace: str | None = None,
+    root: Path = Path("/"),
+    link_drivers: LinkDrivers = interface_driver,
+) -> Environment:
+    """Look at the machine; never fails for something it cannot find out.
+
+    Args:
+        hello: what the engine says of itself.
+        ports: the open ports.
+        cores: CPUs of the engine's workers.
+        main_core: CPU of its sleeping main thread.
+        seed: of the campaign.
+        namespace: network namespace that the ports are in.
+        root: where proc, sys and etc are; another one in tests.
+        link_drivers: finds an interface's kernel driver.
+    """
+    main_cpu = hello.main_cpu if main_core is None else main_core
+    used = sorted({*cores, main_cpu})
+    cpu = root / "sys/devices/system/cpu"
+    memory = _table(root / "proc/meminfo")
+    processors = _table(root / "proc/cpuinfo")
+    return Environment(
+        engine_version=hello.engine_version,
+        dpdk_version=hello.dpdk_version,
+        protocol_version=hello.protocol_version,
+        python_version=platform.python_version(),
+        os=_os_name(root),
+        kernel=platform.release(),
+        cpu_model=processors.get("model name", platform.machine() or "unknown"),
+        cpus_total=len(list(cpu.glob("cpu[0-9]*"))),
+        cores_used=list(cores),
+        main_core=main_cpu,
+        governor={core: _governor(cpu, core) for core in used},
+        turbo=_turbo(cpu),
+        frequency_mhz=_frequencies(cpu, used),
+        tsc_hz=hello.tsc_hz,
+        numa_nodes=len(list((root / "sys/devices/system/node").glob("node[0-9]*"))),
+        memory_mb=_kilobytes(memory.get("MemTotal")) // 1024,
+        hugepages=_hugepages(memory),
+        hugepages_used=hello.hugepages,
+        hypervisor=_hypervisor(processors),
+        ports=[_port(port, namespace, link_drivers) for port in ports.ports],
+        seed=seed,
+        started_at=datetime.now(UTC).isoformat("T", "seconds"),
+    )
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return None
+
+
+def _table(path: Path) -> dict[str, str]:
+    """``key : value`` lines; of a repeated key the first counts."""
+    table: dict[str, str] = {}
+    for line in (_read(path) or "").splitlines():
+        key, _, value = line.partition(":")
+        table.setdefault(key.strip(), value.strip())
+    return table
+
+
+def _os_name(root: Path) -> str:
+    for line in (_read(root / "etc/os-release") or "").splitlines():
+        key, _, value = line.partition("=")
+        if key == "PRETTY_NAME":
+            return value.strip('"')
+    return platform.system() or "unknown"
+
+
+def _governor(cpu: Path, core: int) -> str:
+    return _read(cpu / f"cpu{core}/cpufreq/scaling_governor") or "unknown"
+
+
+def _turbo(cpu: Path) -> bool | None:
+    """The intel_pstate driver says "no turbo", the others say "boost"."""
+    no_turbo = _read(cpu / "intel_pstate/no_turbo")
+    if no_turbo is not None:
+        return no_turbo == "0"
+    boost = _read(cpu / "cpufreq/boost")
+    return None if boost is None else boost == "1"
+
+
+def _frequencies(cpu: Path, cores: Sequence[int]) -> dict[int, float]:
+    texts = {core: _read(cpu / f"cpu{core}/cpufreq/scaling_cur_freq") for core in cores}
+    return {core: int(text) / 1000 for core, text in texts.items() if text}
+
+
+def _hypervisor(processors: dict[str, str]) -> bool | None:
+    flags = processors.get("flags")
+    return None if flags is None else "hypervisor" in flags.split()
+
+
+def _hugepages(memory: dict[str, str]) -> str:
+    if "HugePages_Total" not in memory:
+        return "unknown"
+    size_mb = _kilobytes(memory.get("Hugepagesize")) // 1024
+    return f"{memory['HugePages_Total']} x {size_mb} MiB"
+
+
+def _kilobytes(text: str | None) -> int:
+    return int(text.split()[0]) if text else 0
+
+
+def _port(
+    status: PortStatus, namespace: str | None, link_drivers: LinkDrivers
+) -> PortRecord:
+    kernel = KernelDriver(None, None)
+    if status.driver in ("af_packet", "af_xdp"):
+        kernel = link_drivers(status.device, namespace)
+    return PortRecord(
+        name=status.name,
+        driver=status.driver,
+        dpdk_name=status.dpdk_name,
+        device=status.device,
+        mac=status.mac,
+        link_speed_mbps=status.link_speed_mbps,
+        numa_node=status.numa_node,
+        mtu=status.mtu,
+        flow_control=status.flow_control,
+        kernel_driver=kernel.name,
+        kernel_driver_version=kernel.version,
+    )

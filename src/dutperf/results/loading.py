@@ -1,0 +1,98 @@
+"""Reading stored files, with errors that say which file and which version wrote it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from dutperf import __version__
+from dutperf.errors import InputError
+from dutperf.results.model import RESULTS_SCHEMA_VERSION, Stored
+
+S = TypeVar("S", bound=Stored)
+
+
+def stored_file(path: Path, name: str) -> Path:
+    """``path`` itself if it is a file, else the file ``name`` in directory ``path``."""
+    return path / name if path.is_dir() else path
+
+
+def read_text(path: Path) -> str:
+    """Whole file as text.
+
+    Raises:
+        InputError: it is missing, unreadable or not text.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{path} does not exist", "give the results directory of a run"
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {path}: {error}") from error
+
+
+def parse_object(text: str, where: str) -> dict[str, Any]:
+    """``text`` as a JSON object; ``where`` names it in errors.
+
+    Raises:
+        InputError: it is not JSON, or not an object.
+    """
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{where} is not valid JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise InputError(f"{where} is not a JSON object")
+    return value
+
+
+def check_version(data: dict[str, Any], where: str) -> None:
+    """Refuse what a newer dutperf wrote, before its new keys look like mistakes.
+
+    Raises:
+        InputError: the schema version is missing, or newer than this program's.
+    """
+    version = data.get("schema_version")
+    if not isinstance(version, int):
+        raise InputError(f"{where} has no schema_version: not a file of dutperf")
+    if version > RESULTS_SCHEMA_VERSION:
+        writer = data.get("dutperf_version", "a newer version")
+        raise InputError(
+            f"{where} has schema version {version}, written by dutperf {writer}; "
+            f"dutperf {__version__} reads up to version {RESULTS_SCHEMA_VERSION}",
+            "use the dutperf that wrote it, or a newer one",
+        )
+
+
+def validated(model: type[S], data: dict[str, Any], where: str) -> S:
+    """``data`` as ``model``.
+
+    Raises:
+        InputError: naming the first key that does not fit.
+    """
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise InputError(
+            f"{where}: {key}: {first['msg']}",
+            "the file was changed by hand, or damaged",
+        ) from error
+
+
+def load_versioned(model: type[S], path: Path, name: str) -> S:
+    """The JSON file ``name`` in directory ``path`` (or the file ``path``) as ``model``.
+
+    Raises:
+        InputError: missing, damaged, or written by a newer dutperf.
+    """
+    file = stored_file(path, name)
+    data = parse_object(read_text(file), str(file))
+    check_version(data, str(file))
+    return validated(model, data, str(file))

@@ -1,0 +1,134 @@
+"""Files that survive a crash: written whole or not at all, and on disk when we say so.
+
+Every failure of the file system becomes a SetupError that names the file and says
+what to do: the usual ones (disk full, read only, not allowed) are the user's to mend.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dutperf.errors import SetupError
+
+_FULL = "free some space, or give a directory on another disk"
+_DENIED = "give a directory that this user may write to"
+_HINTS = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EFBIG: "raise the limit on file sizes (ulimit -f)",
+    errno.EROFS: "the file system is mounted read only; give a directory on another",
+    errno.EACCES: _DENIED,
+    errno.EPERM: _DENIED,
+    errno.ENOTDIR: "a part of the path is a file; give another directory",
+    errno.ENAMETOOLONG: "give a shorter path",
+    errno.ENOENT: "somebody removed it; give a directory that nobody cleans up",
+    errno.EIO: "the disk reports errors; see the kernel log",
+}
+
+
+def storage_error(error: OSError, path: Path, safe: str = "") -> SetupError:
+    """What the user needs to know when ``path`` could not be written.
+
+    Args:
+        error: what the operating system said.
+        path: the file or directory concerned.
+        safe: which earlier data is not affected, as a clause; may be empty.
+    """
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    hint = _HINTS.get(error.errno or 0, "give another results directory")
+    kept = f"; {safe}" if safe else ""
+    return SetupError(f"cannot write {path}: {reason}{kept}", hint)
+
+
+@contextmanager
+def storing(path: Path, safe: str = "") -> Iterator[None]:
+    """Turns an OSError inside into the SetupError of ``path``.
+
+    FileExistsError passes: who else has the name is for the caller to judge.
+    """
+    try:
+        yield
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise storage_error(error, path, safe) from error
+
+
+def write_atomically(path: Path, text: str, safe: str = "") -> None:
+    """Replace ``path`` by ``text``: a reader sees the old content or all of the new.
+
+    Raises:
+        SetupError: the file system refused; an old content is still there.
+    """
+    temporary = path.with_name(f".{path.name}.new")
+    with storing(path, safe):
+        try:
+            _write_synced(temporary, text.encode(), os.O_CREAT | os.O_TRUNC)
+            temporary.replace(path)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
+        _sync_directory(path.parent)
+
+
+def create_exclusively(path: Path, text: str) -> None:
+    """Write a new file, refusing to touch an existing one.
+
+    Raises:
+        FileExistsError: somebody else has made it.
+        SetupError: the file system refused.
+    """
+    with storing(path):
+        try:
+            _write_synced(path, text.encode(), os.O_CREAT | os.O_EXCL)
+        except FileExistsError:
+            raise
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
+        _sync_directory(path.parent)
+
+
+def append_line(path: Path, line: str, safe: str = "") -> None:
+    """Append one line to an existing file; it is on disk when this returns.
+
+    A line that could be written in part only is taken back, so the file stays whole.
+
+    Raises:
+        SetupError: the file system refused, or the file is gone.
+    """
+    with storing(path, safe):
+        _write_synced(path, line.encode() + b"\n", os.O_APPEND)
+
+
+def _write_synced(path: Path, data: bytes, flags: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | flags, 0o644)
+    try:
+        before = os.fstat(descriptor).st_size
+        try:
+            _write_all(descriptor, data)
+            os.fsync(descriptor)
+        except OSError:
+            os.ftruncate(descriptor, before)
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _sync_directory(path: Path) -> None:
+    """A new name is safe only when its directory is on disk, too."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

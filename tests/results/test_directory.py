@@ -1,0 +1,121 @@
+"""A run's directory: what is stored comes back, and nothing is overwritten."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from stored_samples import results_file, trial_record
+
+from dutperf.errors import InputError, SetupError
+from dutperf.results import (
+    ResultsDirectory,
+    load_campaign,
+    load_journal,
+    load_results,
+)
+
+
+def test_results_come_back_as_they_were_stored(tmp_path: Path) -> None:
+    ResultsDirectory.create(tmp_path, "demo").write_results(results_file())
+    assert load_results(tmp_path) == results_file()
+
+
+def test_results_can_be_loaded_from_the_file_itself(tmp_path: Path) -> None:
+    ResultsDirectory.create(tmp_path, "demo").write_results(results_file())
+    assert load_results(tmp_path / "results.json") == results_file()
+
+
+def test_results_may_be_written_again(tmp_path: Path) -> None:
+    directory = ResultsDirectory.create(tmp_path, "demo")
+    directory.write_results(results_file(trials=1))
+    directory.write_results(results_file(trials=2))
+    assert len(load_results(tmp_path).trials) == 2
+
+
+def test_campaign_comes_back_as_plain_data(tmp_path: Path) -> None:
+    campaign = {"name": "demo", "procedures": [{"ip": [4, 6], "resolution": "5%"}]}
+    ResultsDirectory.create(tmp_path, "demo").write_campaign(campaign)
+    assert load_campaign(tmp_path) == campaign
+
+
+def test_trials_are_on_disk_before_any_result(tmp_path: Path) -> None:
+    directory = ResultsDirectory.create(tmp_path, "demo")
+    directory.append(trial_record(1))
+    directory.append(trial_record(2))
+    assert load_journal(tmp_path).records == (trial_record(1), trial_record(2))
+    assert directory.records == (trial_record(1), trial_record(2))
+
+
+def test_default_directory_is_named_after_campaign_and_utc_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = ResultsDirectory.create(None, "demo").path
+    assert path.parent == Path("results")
+    assert path.name.startswith("demo-20")
+    assert path.name.endswith("Z")
+
+
+def test_parents_of_the_directory_are_made(tmp_path: Path) -> None:
+    assert ResultsDirectory.create(tmp_path / "a/b", "demo").path.is_dir()
+
+
+def test_directory_of_another_run_is_refused(tmp_path: Path) -> None:
+    ResultsDirectory.create(tmp_path, "first")
+    with pytest.raises(InputError, match="holds the files of another run") as caught:
+        ResultsDirectory.create(tmp_path, "second")
+    assert "never overwritten" in caught.value.hint
+    assert load_journal(tmp_path).header.campaign == "first"
+
+
+def test_a_file_in_place_of_the_directory_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("")
+    with pytest.raises(InputError, match="is a file itself"):
+        ResultsDirectory.create(tmp_path / "results", "demo")
+
+
+def test_a_path_through_a_file_is_a_setup_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SetupError, match="Not a directory") as caught:
+        ResultsDirectory.create(tmp_path / "file/results", "demo")
+    assert "a part of the path is a file" in caught.value.hint
+
+
+def test_a_newer_results_file_is_refused_with_its_writer(tmp_path: Path) -> None:
+    newer = {"schema_version": 7, "dutperf_version": "9.8", "future": True}
+    (tmp_path / "results.json").write_text(json.dumps(newer))
+    with pytest.raises(InputError, match=r"version 7, written by dutperf 9\.8"):
+        load_results(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "not valid JSON"),
+        ("[]", "not a JSON object"),
+        ("{}", "no schema_version"),
+        ('{"schema_version": 1, "cells": []}', "procedure: Field required"),
+        (b"\xff", "cannot read"),
+    ],
+)
+def test_a_damaged_results_file_is_an_input_error(
+    tmp_path: Path, content: str | bytes, message: str
+) -> None:
+    raw = content if isinstance(content, bytes) else content.encode()
+    (tmp_path / "results.json").write_bytes(raw)
+    with pytest.raises(InputError, match=message):
+        load_results(tmp_path)
+
+
+def test_missing_results_are_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"results\.json does not exist"):
+        load_results(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["- a\n- b\n", "a: [", ""])
+def test_a_damaged_campaign_is_an_input_error(tmp_path: Path, content: str) -> None:
+    (tmp_path / "campaign.yaml").write_text(content)
+    with pytest.raises(InputError, match=r"campaign\.yaml is not"):
+        load_campaign(tmp_path)

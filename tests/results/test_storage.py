@@ -1,0 +1,52 @@
+"""Failures of the file system, as the user reads them."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from dutperf.errors import SetupError
+from dutperf.results.storage import storage_error, write_atomically
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.ENOSPC, "free some space"),
+        (errno.EDQUOT, "free some space"),
+        (errno.EROFS, "mounted read only"),
+        (errno.EACCES, "may write to"),
+        (errno.EPERM, "may write to"),
+        (errno.ENOTDIR, "part of the path is a file"),
+        (errno.EIO, "kernel log"),
+        (errno.EMFILE, "another results directory"),
+    ],
+)
+def test_each_failure_names_file_reason_and_remedy(number: int, remedy: str) -> None:
+    error = storage_error(OSError(number, ""), Path("/r/results.json"), "x is safe")
+    reason = os.strerror(number)
+    assert error.message == f"cannot write /r/results.json: {reason}; x is safe"
+    assert remedy in error.hint
+
+
+def test_an_os_error_without_number_keeps_its_words() -> None:
+    assert "odd" in storage_error(OSError("odd"), Path("f")).message
+
+
+def test_a_failed_replacement_keeps_the_old_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "results.json"
+    write_atomically(file, "old")
+
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(SetupError, match="No space left"):
+        write_atomically(file, "new")
+    assert file.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [file]
