@@ -1,1 +1,21 @@
-"""dutperf."""
+"""Real devices under test in network namespaces, no hardware needed.
+
+``up`` and ``down`` for a lab that is kept, ``session`` for one that lives as long as a
+block. The engine runs in namespace ``tester``, the device in ``dut``.
+"""
+
+from __future__ import annotations
+
+from dutperf.lab.devices import LABS, LabDevice
+from dutperf.lab.lifecycle import LabStatus, down, dut_alive, running, session, up
+
+__all__ = [
+    "LABS",
+    "LabDevice",
+    "LabStatus",
+    "down",
+    "dut_alive",
+    "running",
+    "session",
+    "up",
+]

@@ -1,0 +1,45 @@
+"""Which CPU does what: the tester's worker and the DUT must not share one.
+
+A veth device runs the receiver's work on the sender's CPU. Receive packet steering
+(RPS) at the DUT's interfaces moves forwarding to a CPU of its own; that is the
+difference between measuring the DUT and measuring the two together.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class CpuPlan:
+    """CPU numbers. ``dut`` is None where the machine has but one CPU to use."""
+
+    worker: int
+    dut: int | None
+    main: int
+
+    def describe(self) -> str:
+        """Says where the DUT works, as part of the testbed's description."""
+        if self.dut is None:
+            return f"on the tester's own CPU {self.worker} (no other is usable)"
+        return f"steered to CPU {self.dut} by RPS"
+
+
+def plan_cpus(usable: Collection[int] | None = None) -> CpuPlan:
+    """Gives the worker the first usable CPU, the DUT the last one.
+
+    The main thread, which sleeps during trials, takes one that is free, or else the
+    DUT's. ``usable`` defaults to the CPUs that this process may run on.
+    """
+    cpus = sorted(os.sched_getaffinity(0) if usable is None else usable)
+    if len(cpus) == 1:
+        return CpuPlan(worker=cpus[0], dut=None, main=cpus[0])
+    return CpuPlan(worker=cpus[0], dut=cpus[-1], main=cpus[1])
+
+
+def rps_mask(cpu: int) -> str:
+    """The mask of one CPU as ``rps_cpus`` takes it: 32-bit words, highest first."""
+    words = ["00000000"] * (cpu // 32)
+    return ",".join([f"{1 << cpu % 32:08x}", *words])

@@ -1,0 +1,71 @@
+"""Signals while a lab is up: every way to stop a program has to take the lab down."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+TERMINATE = (signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def terminate_as_interrupt() -> Iterator[None]:
+    """SIGTERM and SIGHUP raise KeyboardInterrupt within the block, as SIGINT does.
+
+    A handler that somebody else installed stays: what it does is not ours to change.
+    Outside the main thread, which never sees signals, this does nothing.
+    """
+    ours = [s for s in TERMINATE if _in_main_thread() and _is_default(s)]
+    for signum in ours:
+        signal.signal(signum, _interrupt)
+    try:
+        yield
+    finally:
+        for signum in ours:
+            signal.signal(signum, signal.SIG_DFL)
+
+
+@contextmanager
+def postponed_signals() -> Iterator[None]:
+    """Nothing interrupts the block; what arrived meanwhile is raised at its end.
+
+    The signals are blocked because pyroute2 forks: an exception raised by a handler in
+    its child would run the rest of this program there, a second time. They get another
+    handler as well because any other thread may take them while this one does not.
+    A process that is to outlive the block must be started outside: it inherits the
+    mask.
+    """
+    arrived: list[int] = []
+
+    def remember(signum: int, _frame: FrameType | None) -> None:
+        arrived.append(signum)
+
+    signals = (signal.SIGINT, *TERMINATE)
+    ours = signals if _in_main_thread() else ()
+    before = {s: signal.getsignal(s) for s in ours if signal.getsignal(s) is not None}
+    for signum in before:
+        signal.signal(signum, remember)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
+        for number in arrived:
+            signal.raise_signal(number)
+
+
+def _interrupt(_signum: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _is_default(signum: signal.Signals) -> bool:
+    return signal.getsignal(signum) is signal.SIG_DFL
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()

@@ -1,0 +1,248 @@
+"""Bringing a lab up, and above all down again.
+
+A lab is made by ``session`` for as long as a block runs, or by ``up`` to be kept until
+``down``. There is one lab on a machine at a time. What a killed process left behind is
+removed by the next ``up``, ``session`` or ``down``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from dutperf.config.testbed import Testbed
+from dutperf.errors import InputError, SetupError
+from dutperf.lab import topology
+from dutperf.lab.cpus import CpuPlan, plan_cpus
+from dutperf.lab.devices import LABS, LabDevice
+from dutperf.lab.interruption import postponed_signals, terminate_as_interrupt
+from dutperf.lab.state import LabState, Owner, StateFile, is_running, this_process
+
+
+@dataclass(frozen=True)
+class LabStatus:
+    """A lab that is up, or what is left of one.
+
+    Attributes:
+        name: the device.
+        since: when it was made.
+        owner: the number of the process it belongs to; None if it is kept.
+        alive: False if it is a remainder, which the next ``up`` or ``down`` removes.
+        namespaces: those that exist.
+        links: the lab's links in those namespaces, as namespace/interface.
+    """
+
+    name: str
+    since: datetime
+    owner: int | None
+    alive: bool
+    namespaces: tuple[str, ...]
+    links: tuple[str, ...]
+
+
+def up(name: str) -> Testbed:
+    """Brings up a lab that is kept until ``down``.
+
+    If the same lab is kept already and whole, its testbed is returned: a second
+    ``up`` changes nothing.
+
+    Raises:
+        InputError: there is no device of that name.
+        SetupError: not root, another lab is up, the names are taken, or the kernel
+            cannot do it. Nothing of the new lab is left then.
+    """
+    device = _device(name)
+    topology.check_machine()
+    with StateFile().locked():
+        present = StateFile().read()
+        if (
+            present
+            and present.device == name
+            and not present.owner
+            and _usable(present)
+        ):
+            return present.testbed
+        return _bring_up(device, keep=True).testbed
+
+
+@contextmanager
+def session(name: str) -> Iterator[Testbed]:
+    """A lab of the block's own: down on its end, error, Ctrl-C, SIGTERM and SIGHUP.
+
+    In the block, SIGTERM and SIGHUP raise KeyboardInterrupt unless the program has
+    handlers of its own. If the process is killed, the next ``up`` cleans up.
+
+    Raises:
+        InputError: there is no device of that name.
+        SetupError: as ``up``; also if the same lab is kept by ``up``.
+    """
+    device = _device(name)
+    topology.check_machine()
+    with terminate_as_interrupt():
+        try:
+            with StateFile().locked():
+                state = _bring_up(device, keep=False)
+            yield state.testbed
+        finally:
+            with postponed_signals(), StateFile().locked():
+                _clear_if_owned()
+
+
+def down(name: str | None = None, *, all_: bool = False) -> list[str]:
+    """Takes down the lab ``name``, or whichever is up; returns the names.
+
+    ``all_`` takes it down even from under a process that uses it.
+
+    Raises:
+        InputError: there is no device of that name.
+        SetupError: not root, or the lab belongs to a process that runs.
+    """
+    if name is not None:
+        _device(name)
+    topology.check_machine()
+    with StateFile().locked():
+        state = StateFile().read()
+        if state is None or name not in (None, state.device):
+            return []
+        if _in_use_elsewhere(state) and not all_:
+            raise _in_use(state)
+        _clear(state)
+        return [state.device]
+
+
+def running() -> list[LabStatus]:
+    """The lab that is up or left behind, if any; needs no root."""
+    state = StateFile().read()
+    if state is None:
+        return []
+    namespaces = tuple(topology.existing(state.namespaces))
+    return [
+        LabStatus(
+            name=state.device,
+            since=state.since,
+            owner=state.owner.pid if state.owner else None,
+            alive=_usable(state),
+            namespaces=namespaces,
+            links=tuple(n for n in state.links if n.partition("/")[0] in namespaces),
+        )
+    ]
+
+
+def dut_alive(name: str) -> bool:
+    """Whether the lab ``name`` still has its namespaces; needs no root."""
+    state = StateFile().read()
+    return state is not None and state.device == name and _whole(state)
+
+
+def _device(name: str) -> LabDevice:
+    if name in LABS:
+        return LABS[name]
+    near = difflib.get_close_matches(name, LABS, n=1)
+    raise InputError(
+        f"there is no lab named {name!r}",
+        f"did you mean {near[0]!r}?" if near else f"labs: {', '.join(LABS)}",
+    )
+
+
+def _bring_up(device: LabDevice, *, keep: bool) -> LabState:
+    """Makes the lab; call with the lock held.
+
+    The maker owns the lab until it is ready, also one that is to be kept: if it dies
+    half-way, the next one sees remains and not a lab.
+    """
+    _make_room()
+    cpus = plan_cpus()
+    state = LabState(
+        device=device.name,
+        since=datetime.now(UTC),
+        owner=this_process(),
+        namespaces=topology.NAMESPACES,
+        links=topology.LINKS,
+        testbed=_testbed(device, cpus),
+    )
+    StateFile().write(state)
+    try:
+        with terminate_as_interrupt(), postponed_signals():
+            topology.build(device, cpus)
+        if keep:
+            state = state.model_copy(update={"owner": None})
+            StateFile().write(state)
+    except BaseException:
+        _clear(state)
+        raise
+    return state
+
+
+def _make_room() -> None:
+    present = StateFile().read()
+    if present is not None:
+        if _usable(present) or _in_use_elsewhere(present):
+            raise _in_use(present)
+        _clear(present)
+    taken = topology.leftovers(topology.NAMESPACES)
+    if taken:
+        raise SetupError(
+            f"network namespace {' and '.join(taken)} exists, not made by dutperf",
+            "the lab needs these names; if nothing uses them: "
+            + "; ".join(f"ip netns del {name}" for name in taken),
+        )
+
+
+def _clear(state: LabState) -> None:
+    with postponed_signals():
+        topology.clear(state.namespaces)
+        StateFile().remove()
+
+
+def _clear_if_owned() -> None:
+    state = StateFile().read()
+    if state is not None and state.owner == this_process():
+        _clear(state)
+
+
+def _in_use(state: LabState) -> SetupError:
+    owner: Owner | None = state.owner
+    if owner is None:
+        return SetupError(
+            f"lab {state.device} is up and kept, since {state.since:%F %T} UTC",
+            "take it down first: dutperf lab down",
+        )
+    return SetupError(
+        f"lab {state.device} is in use by process {owner.pid}, "
+        f"since {state.since:%F %T} UTC",
+        f"wait for it, or stop it (kill {owner.pid}); it takes its lab down itself",
+    )
+
+
+def _in_use_elsewhere(state: LabState) -> bool:
+    return (
+        state.owner is not None
+        and is_running(state.owner)
+        and state.owner != this_process()
+    )
+
+
+def _whole(state: LabState) -> bool:
+    return len(topology.existing(state.namespaces)) == len(state.namespaces)
+
+
+def _usable(state: LabState) -> bool:
+    return _whole(state) and (state.owner is None or is_running(state.owner))
+
+
+def _testbed(device: LabDevice, cpus: CpuPlan) -> Testbed:
+    return Testbed(
+        name=device.name,
+        description=(
+            f"{device.description}, kernel {platform.release()}, {cpus.describe()}"
+        ),
+        namespace=topology.TESTER,
+        cores=[cpus.worker],
+        main_core=cpus.main,
+        left=device.left,
+        right=device.right,
+    )

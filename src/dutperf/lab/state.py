@@ -1,0 +1,144 @@
+"""Who owns the lab: the state file, the lock, and whether an owner still lives.
+
+    (no file) --write(owner = maker)--> being made --write--> up: owner or "kept"
+        ^                                   |                        |
+        +------------- remove --------------+---- owner died --------+
+
+The file is written before the first namespace is made, so whatever a killed process
+leaves behind can be recognised as the lab's. An owner is a process: its number, its
+start time (numbers are reused) and the boot it ran in (/run may outlive a reboot).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+
+from dutperf.config.testbed import Testbed
+from dutperf.errors import SetupError
+
+STATE_DIRECTORY = Path("/run/dutperf")
+PROC = Path("/proc")
+
+
+class Owner(BaseModel):
+    """A process, told apart from any other that had or will have its number."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    pid: int
+    start_ticks: int
+    boot_id: str
+
+
+class LabState(BaseModel):
+    """The content of the state file; ``owner`` is None for a lab that is kept."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    schema_version: Literal[1] = 1
+    device: str
+    since: AwareDatetime
+    owner: Owner | None
+    namespaces: tuple[str, ...]
+    links: tuple[str, ...]
+    testbed: Testbed
+
+
+def find_process(pid: int, proc: Path = PROC) -> Owner | None:
+    """The process that has this number now; None if there is none or it is dead."""
+    try:
+        stat = (proc / str(pid) / "stat").read_text("ascii", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # Field 2, the program's name, may hold blanks and brackets: count from its end.
+    fields = stat.rpartition(")")[2].split()
+    if fields[0] in "ZX":
+        return None
+    boot_id = (proc / "sys/kernel/random/boot_id").read_text("ascii").strip()
+    return Owner(pid=pid, start_ticks=int(fields[19]), boot_id=boot_id)
+
+
+def this_process() -> Owner:
+    """The calling process as an owner."""
+    owner = find_process(os.getpid())
+    if owner is None:
+        raise SetupError("/proc does not show this process", "mount /proc")
+    return owner
+
+
+def is_running(owner: Owner, proc: Path = PROC) -> bool:
+    """Whether the very process that is meant still runs."""
+    return find_process(owner.pid, proc) == owner
+
+
+@dataclass(frozen=True)
+class StateFile:
+    """``lab.json``, read and written atomically; the lock is its directory's."""
+
+    directory: Path = STATE_DIRECTORY
+
+    @property
+    def path(self) -> Path:
+        """The state file itself."""
+        return self.directory / "lab.json"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keeps other processes from changing the lab; waits for its turn."""
+        try:
+            self.directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+            lock = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError as error:
+            raise _unusable(self.directory, error) from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def read(self) -> LabState | None:
+        """The lab that is up or left behind; None if there is none.
+
+        Raises:
+            SetupError: the file is not one that this version wrote.
+        """
+        try:
+            return LabState.model_validate_json(self.path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _unusable(self.path, error) from error
+        except ValidationError as error:
+            raise SetupError(
+                f"{self.path} is not a lab's state as this version writes it",
+                "take the lab down with the version that made it, or remove it by "
+                f"hand: ip netns del tester; ip netns del dut; rm {self.path}",
+            ) from error
+
+    def write(self, state: LabState) -> None:
+        """Replaces the file as a whole; a crash leaves the old one or the new one."""
+        draft = self.path.with_suffix(".new")
+        try:
+            draft.write_text(state.model_dump_json(indent=2) + "\n", "utf-8")
+            draft.replace(self.path)
+        except OSError as error:
+            raise _unusable(self.path, error) from error
+
+    def remove(self) -> None:
+        """Forgets the lab."""
+        self.path.unlink(missing_ok=True)
+
+
+def _unusable(path: Path, error: OSError) -> SetupError:
+    return SetupError(
+        f"cannot use {path}: {error.strerror}",
+        "the lab keeps its state there: make it writable for root",
+    )

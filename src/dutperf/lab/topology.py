@@ -1,0 +1,244 @@
+"""Two network namespaces, two wires between them, and nothing anywhere else.
+
+    namespace tester          namespace dut
+    left  o------ veth ------o left
+    right o------ veth ------o right
+
+A pair is made inside ``tester`` with its peer in ``dut`` at once: no interface, and so
+no frame, is ever in the root namespace. The tester's kernel takes no part: its
+interfaces have no addresses, no ARP and no IPv6. The DUT's kernel says nothing unasked.
+"""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pyroute2 import netns
+from pyroute2.iproute.linux import IPRoute
+from pyroute2.netlink.exceptions import NetlinkError
+
+from dutperf.engine.protocol import Side
+from dutperf.errors import SetupError
+from dutperf.lab.cpus import CpuPlan, rps_mask
+from dutperf.lab.devices.device import LabDevice
+
+TESTER = "tester"
+DUT = "dut"
+NAMESPACES = (TESTER, DUT)
+SIDES: tuple[Side, ...] = ("left", "right")
+LINKS = tuple(f"{namespace}/{side}" for namespace in NAMESPACES for side in SIDES)
+
+NETNS_DIRECTORY = Path("/run/netns")
+ADDRESS_WITHOUT_DAD = 0x02  # IFA_F_NODAD, linux/if_addr.h
+NO_GENERATED_ADDRESSES = "1"  # IN6_ADDR_GEN_MODE_NONE, linux/if_link.h
+QUIET_S = 0.2
+QUIET_TIMEOUT_S = 3.0
+
+Rtnetlink: TypeAlias = Any
+"""An IPRoute; pyroute2 has no types."""
+
+_WRITE_SETTINGS = """
+while read -r path value; do
+  echo "$value" >"$path" || { echo "cannot write $value to $path" >&2; exit 1; }
+done
+"""
+
+
+def check_machine() -> None:
+    """Raises SetupError unless this process can make namespaces here."""
+    if os.geteuid() != 0:
+        raise SetupError("a lab needs root: it makes network namespaces", "run as root")
+    if shutil.which("ip") is None:
+        raise SetupError(
+            "the program ip is missing", "install iproute2: apt-get install iproute2"
+        )
+    if not Path("/proc/self/ns/net").exists():
+        raise SetupError(
+            "this kernel has no network namespaces",
+            "use a kernel with CONFIG_NET_NS; all distributions' kernels have it",
+        )
+
+
+def existing(namespaces: Sequence[str]) -> list[str]:
+    """Those of ``namespaces`` that exist, not merely a file left by a half-made one."""
+    return [name for name in namespaces if os.path.ismount(NETNS_DIRECTORY / name)]
+
+
+def leftovers(namespaces: Sequence[str]) -> list[str]:
+    """Those of ``namespaces`` of which at least the file exists."""
+    return [name for name in namespaces if (NETNS_DIRECTORY / name).exists()]
+
+
+def build(device: LabDevice, cpus: CpuPlan) -> None:
+    """Makes the namespaces and wires, sets the DUT up, and waits until all is quiet.
+
+    Raises:
+        SetupError: the kernel refused; the caller removes what was made so far.
+    """
+    with _kernel_errors("make the lab's namespaces and links"):
+        for name in NAMESPACES:
+            netns.create(name)
+        with _rtnetlink(TESTER) as tester, _rtnetlink(DUT) as dut:
+            _add_wires(tester)
+            write_settings(TESTER, _tester_settings())
+            write_settings(DUT, _dut_settings(device, cpus))
+            _add_addresses(dut, device)
+            _set_up(tester, dut)
+            _wait_until_quiet(tester)
+
+
+def clear(namespaces: Sequence[str]) -> None:
+    """Removes the namespaces and their links, however little of them was made.
+
+    Links go first: a process that still sits in a namespace would keep them alive.
+    """
+    with _kernel_errors("remove the lab"):
+        for name in existing(namespaces):
+            with _rtnetlink(name) as handle:
+                _delete_links(handle)
+        for name in leftovers(namespaces):
+            netns.remove(name)
+
+
+def write_settings(namespace: str, settings: Mapping[str, str]) -> None:
+    """Writes values to files below /proc/sys and /sys as ``namespace`` shows them.
+
+    ``ip netns exec`` mounts the namespace's own /sys, which setns alone does not.
+
+    Raises:
+        SetupError: names the first file that took no value.
+    """
+    lines = "".join(f"{path} {value}\n" for path, value in settings.items())
+    result = subprocess.run(
+        ["ip", "netns", "exec", namespace, "sh", "-c", _WRITE_SETTINGS],
+        input=lines,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if result.returncode != 0:
+        raise SetupError(
+            f"cannot configure namespace {namespace}: {result.stderr.strip()}",
+            "the lab needs a kernel with IPv4, IPv6 (no ipv6.disable=1) and RPS, and "
+            "the right to mount /sys (CAP_SYS_ADMIN)",
+        )
+
+
+def sysctl_path(key: str) -> str:
+    """The file of a sysctl: net.ipv4.ip_forward -> /proc/sys/net/ipv4/ip_forward."""
+    return "/proc/sys/" + key.replace(".", "/")
+
+
+def _rtnetlink(namespace: str) -> Rtnetlink:
+    # Without flags=0 pyroute2 would make a namespace that does not exist.
+    return IPRoute(netns=namespace, flags=0)  # type: ignore[no-untyped-call]
+
+
+def _add_wires(tester: Rtnetlink) -> None:
+    # One queue: the tester's sockets bind to queue 0, and steering needs no more.
+    queues = {"num_tx_queues": 1, "num_rx_queues": 1}
+    for side in SIDES:
+        peer = {"ifname": side, "net_ns_fd": DUT, **queues}
+        tester.link("add", ifname=side, kind="veth", peer=peer, **queues)
+
+
+def _tester_settings() -> dict[str, str]:
+    scopes = ("all", "default", *SIDES)
+    return {sysctl_path(f"net.ipv6.conf.{s}.disable_ipv6"): "1" for s in scopes}
+
+
+def _dut_settings(device: LabDevice, cpus: CpuPlan) -> dict[str, str]:
+    sysctls = dict(device.sysctls)
+    for side in ("all", "default", *SIDES):
+        sysctls[f"net.ipv4.conf.{side}.rp_filter"] = "0"
+        sysctls[f"net.ipv6.conf.{side}.accept_ra"] = "0"
+        sysctls[f"net.ipv6.conf.{side}.autoconf"] = "0"
+        sysctls[f"net.ipv6.conf.{side}.accept_dad"] = "0"
+        sysctls[f"net.ipv6.conf.{side}.dad_transmits"] = "0"
+    for side in SIDES:
+        sysctls[f"net.ipv6.conf.{side}.addr_gen_mode"] = NO_GENERATED_ADDRESSES
+        # Multicast listener reports cannot be switched off, but be over at once.
+        sysctls[f"net.ipv6.conf.{side}.mldv2_unsolicited_report_interval"] = "0"
+    settings = {sysctl_path(key): value for key, value in sysctls.items()}
+    if cpus.dut is not None:
+        for side in SIDES:
+            path = f"/sys/class/net/{side}/queues/rx-0/rps_cpus"
+            settings[path] = rps_mask(cpus.dut)
+    return settings
+
+
+def _delete_links(handle: Rtnetlink) -> None:
+    for link in handle.get_links(kind="veth"):
+        try:
+            handle.link("del", index=link["index"])
+        except NetlinkError as error:
+            # The kernel may be at it already, if the peer's namespace was deleted.
+            if error.code != errno.ENODEV:
+                raise
+
+
+def _add_addresses(dut: Rtnetlink, device: LabDevice) -> None:
+    for side in SIDES:
+        index = _index(dut, side)
+        for text in device.addresses[side]:
+            own = ipaddress.ip_interface(text)
+            dut.addr(
+                "add",
+                index=index,
+                address=str(own.ip),
+                prefixlen=own.network.prefixlen,
+                flags=ADDRESS_WITHOUT_DAD if own.version == 6 else 0,
+            )
+
+
+def _set_up(tester: Rtnetlink, dut: Rtnetlink) -> None:
+    dut.link("set", index=_index(dut, "lo"), state="up")
+    for side in SIDES:
+        dut.link("set", index=_index(dut, side), state="up")
+        tester.link("set", index=_index(tester, side), state="up", arp=False)
+
+
+def _wait_until_quiet(tester: Rtnetlink) -> None:
+    """Waits for both links and for the DUT's last report of joined groups."""
+    deadline = time.monotonic() + QUIET_TIMEOUT_S
+    before: object = None
+    while True:
+        links = [tester.link("get", index=_index(tester, s))[0] for s in SIDES]
+        received = [link.get_attr("IFLA_STATS64")["rx_packets"] for link in links]
+        up = all(link.get_attr("IFLA_OPERSTATE") == "UP" for link in links)
+        if up and received == before:
+            return
+        if time.monotonic() > deadline:
+            raise SetupError(
+                f"the lab's links are not up and quiet after {QUIET_TIMEOUT_S:g} s "
+                f"(up: {up}, frames received: {received})",
+                "look for a network manager that configures every interface it sees",
+            )
+        before = received
+        time.sleep(QUIET_S)
+
+
+def _index(handle: Rtnetlink, name: str) -> int:
+    found: int = handle.link_lookup(ifname=name)[0]
+    return found
+
+
+@contextmanager
+def _kernel_errors(action: str) -> Iterator[None]:
+    try:
+        yield
+    except (NetlinkError, OSError, RuntimeError) as error:
+        raise SetupError(
+            f"cannot {action}: {error}",
+            "needs CAP_SYS_ADMIN and CAP_NET_ADMIN (a container must be privileged) "
+            "and a kernel with CONFIG_NET_NS and CONFIG_VETH",
+        ) from error

@@ -1,0 +1,261 @@
+"""The real thing: namespaces, wires and Linux forwarding. One lab at a time."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from labtools import Wire, cross, leftovers, needs_lab
+from pyroute2 import netns
+from scapy.layers.inet import IP, UDP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import ARP, Ether
+
+from dutperf import lab
+from dutperf.config.testbed import Testbed
+from dutperf.engine.protocol import IpVersion, Side
+from dutperf.errors import SetupError
+from dutperf.lab import topology
+from dutperf.lab.cpus import plan_cpus, rps_mask
+
+pytestmark = needs_lab
+
+NAME = "linux-router"
+TEST_NETWORKS = [
+    ipaddress.ip_network(text) for text in ("198.18.0.0/15", "2001:2::/48")
+]
+HOLD_A_LAB = """
+import time
+from dutperf import lab
+with lab.session("linux-router"):
+    print("up", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    assert lab.running() == [], "a lab is up: take it down before testing the lab"
+    yield
+    lab.down()
+    assert leftovers() == []
+
+
+@pytest.fixture
+def holder() -> Iterator[subprocess.Popen[str]]:
+    """A process that has a lab up and waits."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD_A_LAB],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        yield process
+        process.kill()
+
+
+def root_interfaces() -> list[str]:
+    return sorted(name for _, name in socket.if_nameindex())
+
+
+def addresses(frame: bytes) -> set[str]:
+    packet = Ether(frame)
+    ends = {
+        a for k in (IP, IPv6) if k in packet for a in (packet[k].src, packet[k].dst)
+    }
+    return ends | ({packet[ARP].psrc, packet[ARP].pdst} if ARP in packet else set())
+
+
+def is_test_frame(frame: bytes) -> bool:
+    ends = [ipaddress.ip_address(text) for text in addresses(frame)]
+    return any(end in network for end in ends for network in TEST_NETWORKS)
+
+
+def test_up_and_down_leave_the_machine_as_it_was() -> None:
+    before = root_interfaces()
+    lab.up(NAME)
+    assert lab.dut_alive(NAME)
+    assert root_interfaces() == before
+    assert lab.down(NAME) == [NAME]
+    assert root_interfaces() == before
+    assert leftovers() == []
+
+
+def test_no_interface_is_ever_in_the_root_namespace() -> None:
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as news:
+        news.bind((0, 1))  # RTMGRP_LINK
+        news.setblocking(False)
+        with lab.session(NAME):
+            pass
+        heard = b""
+        while True:
+            try:
+                heard += news.recv(65535)
+            except BlockingIOError:
+                break
+    assert b"left\0" not in heard
+    assert b"right\0" not in heard
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_the_router_forwards_both_ways(version: IpVersion) -> None:
+    senders: tuple[Side, ...] = ("left", "right")
+    with lab.session(NAME) as testbed:
+        for sender in senders:
+            arrived = cross(testbed, version, sender)
+            left = arrived[IP].ttl if version == 4 else arrived[IPv6].hlim
+            assert left == 9
+
+
+def test_no_test_frame_is_seen_in_the_root_namespace() -> None:
+    versions: tuple[IpVersion, ...] = (4, 6)
+    with Wire(None) as root, lab.session(NAME) as testbed:
+        crossed = [bytes(cross(testbed, version, "left")) for version in versions]
+        seen = list(root.received(0.2))
+    assert all(is_test_frame(frame) for frame in crossed)
+    assert not any(is_test_frame(frame) for frame in seen)
+
+
+def test_the_root_namespace_capture_sees_what_is_sent_there() -> None:
+    """The control of the test above: its socket hears the root namespace at all."""
+    with Wire(None) as root, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.sendto(b"heard?", ("127.0.0.1", 9))
+        heard = [Ether(frame) for frame in root.received(1.0)]
+    assert any(UDP in p and bytes(p[UDP].payload) == b"heard?" for p in heard)
+
+
+def test_an_idle_link_carries_no_frames() -> None:
+    with lab.session(NAME), Wire(topology.TESTER) as both:
+        seen = [Ether(frame).summary() for frame in both.received(2.0)]
+    assert seen == []
+
+
+def test_the_testers_kernel_does_not_answer() -> None:
+    with lab.session(NAME) as testbed:
+        cross(testbed, 4, "left")
+        with Wire(topology.DUT, "right") as dut:
+            cross(testbed, 4, "left")
+            kinds = [Ether(frame).summary() for frame in dut.received(0.3)]
+    assert kinds == []
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+def test_the_dut_is_steered_to_its_cpu() -> None:
+    cpu = plan_cpus().dut
+    assert cpu is not None
+    with lab.session(NAME) as testbed:
+        for side in topology.SIDES:
+            path = f"/sys/class/net/{side}/queues/rx-0/rps_cpus"
+            mask = _inside(topology.DUT, "cat", path).strip()
+            assert int(mask.replace(",", ""), 16) == int(
+                rps_mask(cpu).replace(",", ""), 16
+            )
+    assert cpu not in testbed.cores
+
+
+def test_the_dut_has_no_neighbours_before_the_first_frame() -> None:
+    with lab.session(NAME):
+        assert _inside(topology.DUT, "ip", "neigh") == ""
+
+
+def test_a_setting_that_the_kernel_does_not_have_is_named() -> None:
+    with (
+        lab.session(NAME),
+        pytest.raises(SetupError, match="/proc/sys/net/no/such") as caught,
+    ):
+        topology.write_settings(topology.DUT, {"/proc/sys/net/no/such": "1"})
+    assert "kernel" in caught.value.hint
+
+
+def test_a_dut_deleted_in_mid_session_is_noticed_and_the_rest_removed() -> None:
+    with lab.session(NAME):
+        netns.remove(topology.DUT)
+        assert not lab.dut_alive(NAME)
+    assert leftovers() == []
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_a_session_and_leaves_nothing(
+    holder: subprocess.Popen[str], signum: signal.Signals
+) -> None:
+    holder.send_signal(signum)
+    holder.wait(10)
+    assert leftovers() == []
+
+
+def test_the_lab_of_a_live_process_is_not_taken(holder: subprocess.Popen[str]) -> None:
+    with pytest.raises(SetupError, match=str(holder.pid)):
+        lab.up(NAME)
+    assert lab.running()[0].owner == holder.pid
+    assert lab.dut_alive(NAME)
+
+
+def test_up_removes_what_a_killed_process_left(holder: subprocess.Popen[str]) -> None:
+    holder.kill()
+    holder.wait(10)
+    assert len(leftovers()) == 3
+    assert not lab.running()[0].alive
+    with lab.session(NAME) as testbed:
+        cross(testbed, 4, "left")
+
+
+def test_a_namespace_file_left_half_made_is_removed_with_the_lab() -> None:
+    lab.up(NAME)
+    netns.remove(topology.DUT)
+    (topology.NETNS_DIRECTORY / topology.DUT).touch()
+    assert not lab.dut_alive(NAME)
+    lab.up(NAME)
+    assert lab.dut_alive(NAME)
+
+
+def test_a_namespace_that_is_not_ours_survives() -> None:
+    netns.create(topology.DUT)
+    try:
+        with pytest.raises(SetupError, match="not made by dutperf"):
+            lab.up(NAME)
+        assert lab.down() == []
+        assert topology.existing(topology.NAMESPACES) == [topology.DUT]
+    finally:
+        netns.remove(topology.DUT)
+
+
+def test_links_go_though_a_process_still_sits_in_the_lab() -> None:
+    lab.up(NAME)
+    with Wire(topology.TESTER, "left") as inside:
+        lab.down()
+        with pytest.raises(OSError, match=r"No such device|is down"):
+            inside.send(Ether())
+
+
+def test_two_at_once_make_one_lab() -> None:
+    command = [sys.executable, "-c", f"from dutperf import lab; lab.up({NAME!r})"]
+    both = [subprocess.Popen(command) for _ in range(2)]
+    assert [process.wait(20) for process in both] == [0, 0]
+    assert lab.dut_alive(NAME)
+
+
+def test_testbed_names_what_is_there() -> None:
+    with lab.session(NAME) as testbed:
+        assert isinstance(testbed, Testbed)
+        assert testbed.namespace == "tester"
+        for side in topology.SIDES:
+            port = getattr(testbed, side).port.interface
+            assert f"{port}@" in _inside("tester", "ip", "-o", "link", "show", port)
+
+
+def _inside(namespace: str, *command: str) -> str:
+    return subprocess.run(
+        ["ip", "netns", "exec", namespace, *command],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
