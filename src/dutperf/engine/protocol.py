@@ -265,6 +265,7 @@ ReasonCode = Literal[
     "sender_behind",
     "sender_lag",
     "receiver_overflow",
+    "transmit_errors",
     "link_down",
     "link_changed",
     "flow_control",
@@ -272,6 +273,10 @@ ReasonCode = Literal[
     "corrupt_frames",
     "nothing_sent",
     "aborted",
+    # Said by the plan about a whole measurement, never by the engine about a trial:
+    "max_rate",
+    "nothing_passed",
+    "unstable",
 ]
 
 

@@ -1,0 +1,244 @@
+"""The engine as the plan sees it: one method per call of the protocol.
+
+Every call has a deadline, so nothing hangs for ever, and every way in which the engine
+can fail the caller becomes an ``EngineError`` that says what to look at.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.engine.protocol import (
+    PROTOCOL_VERSION,
+    HelloResult,
+    Message,
+    NeighboursParams,
+    NeighboursResult,
+    PortsOpenParams,
+    PortSpec,
+    PortsResult,
+    PreviewParams,
+    PreviewResult,
+    TrialProgress,
+    TrialRequest,
+    TrialResult,
+)
+from dutperf.engine.rpc import (
+    Connection,
+    ConnectionEndedError,
+    DeadlineError,
+    Notification,
+    Response,
+)
+from dutperf.errors import EngineError
+
+Answer = TypeVar("Answer", bound=Message)
+
+START_TIMEOUT_S = 60.0
+"""DPDK's start takes long when it has to zero many huge pages."""
+CALL_TIMEOUT_S = 30.0
+"""On top of the time that a call takes by its parameters."""
+END_TIMEOUT_S = 5.0
+"""For aborting and shutting down; the process is ended by force after that."""
+
+_HARMLESS_LOG = ("bpffs", "Probing VFIO", "No available", "telemetry")
+
+
+class Nothing(Message):
+    """The empty object: parameters or result of methods that need none."""
+
+
+class Engine:
+    """A running engine; implements ``Measurer``. Not for use from several threads."""
+
+    def __init__(
+        self,
+        control: socket.socket,
+        *,
+        log_path: Path,
+        how_it_ended: Callable[[], str] = lambda: "its socket is closed",
+        end_timeout_s: float = END_TIMEOUT_S,
+    ) -> None:
+        self._connection = Connection(control)
+        self._log_path = log_path
+        self._how_it_ended = how_it_ended
+        self._end_timeout_s = end_timeout_s
+        self._unanswered: dict[int, str] = {}
+
+    def hello(self) -> HelloResult:
+        """Ask what the engine is.
+
+        Raises:
+            EngineError: it could not start, or it speaks another protocol version.
+        """
+        hello = self._call("engine.hello", Nothing(), HelloResult, START_TIMEOUT_S)
+        if hello.protocol_version != PROTOCOL_VERSION:
+            message = (
+                f"the engine speaks protocol version {hello.protocol_version}, "
+                f"this dutperf speaks {PROTOCOL_VERSION}"
+            )
+            hint = "build both from one source tree: run 'make build'"
+            raise EngineError(f"{message} (engine {hello.engine_version})", hint)
+        return hello
+
+    def open_ports(self, ports: list[PortSpec]) -> PortsResult:
+        """Open both ports, once per engine.
+
+        Raises:
+            EngineError: code ERROR_ENVIRONMENT when a device cannot be used.
+        """
+        params = PortsOpenParams(ports=ports)
+        timeout_s = params.link_timeout_ns / 1e9 + CALL_TIMEOUT_S
+        return self._call("ports.open", params, PortsResult, timeout_s)
+
+    def port_status(self) -> PortsResult:
+        """Ask for link states and counters."""
+        return self._call("ports.status", Nothing(), PortsResult, CALL_TIMEOUT_S)
+
+    def set_neighbours(self, params: NeighboursParams) -> NeighboursResult:
+        """Set whom the ports answer for; resolve the next hops."""
+        hops = sum(len(port.resolve) for port in params.ports)
+        timeout_s = params.timeout_ns / 1e9 * max(hops, 1) + CALL_TIMEOUT_S
+        return self._call("neighbours.set", params, NeighboursResult, timeout_s)
+
+    def measure(
+        self, trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
+    ) -> TrialResult:
+        """Run ``trial`` to its end, see ``Measurer.measure``."""
+        timeout_s = planned_s(trial) + CALL_TIMEOUT_S
+        return self._call(
+            "trial.run",
+            trial,
+            TrialResult,
+            timeout_s,
+            during=f"trial {trial.trial_id}",
+            on_progress=on_progress,
+        )
+
+    def preview(self, params: PreviewParams) -> PreviewResult:
+        """Write the first frames of a trial to a pcap file; sends nothing."""
+        return self._call("frames.preview", params, PreviewResult, CALL_TIMEOUT_S)
+
+    def abort(self) -> None:
+        """End a running trial; its result is thrown away.
+
+        For use after ``measure`` was left by an exception such as KeyboardInterrupt.
+        """
+        self._call("trial.abort", Nothing(), Nothing, self._end_timeout_s)
+
+    def shutdown(self) -> None:
+        """Ask the engine to end."""
+        self._call("engine.shutdown", Nothing(), Nothing, self._end_timeout_s)
+
+    def close(self) -> None:
+        """Close the socket; an engine that is still there ends by that."""
+        self._connection.close()
+
+    def _call(
+        self,
+        method: str,
+        params: Message,
+        answer: type[Answer],
+        timeout_s: float,
+        during: str = "",
+        on_progress: ProgressCallback = ignore_progress,
+    ) -> Answer:
+        """One request and its answer; ``during`` names the call in errors."""
+        during = during or method
+        deadline_s = time.monotonic() + timeout_s
+        try:
+            sent = self._connection.send(method, params.model_dump(), timeout_s)
+            self._unanswered[sent] = method
+            response = self._await(sent, deadline_s, on_progress)
+        except ConnectionEndedError as error:
+            raise self._ended(during) from error
+        except DeadlineError as error:
+            raise self._silent(during, timeout_s) from error
+        return _result(method, response, answer)
+
+    def _await(
+        self, sent: int, deadline_s: float, on_progress: ProgressCallback
+    ) -> Response:
+        while True:
+            message = self._connection.receive(deadline_s)
+            if isinstance(message, Notification):
+                _notify(message, on_progress)
+                continue
+            answered = sent if message.id is None else message.id
+            if self._unanswered.pop(answered, None) is None:
+                raise EngineError(
+                    f"the engine answered request {message.id}, which nobody made",
+                    f"this is a defect in the engine; see {self._log_path}",
+                )
+            # The answer to a call that was left by an exception is of no use.
+            if answered == sent:
+                return message
+
+    def _ended(self, during: str) -> EngineError:
+        how = self._how_it_ended()
+        line = last_log_line(self._log_path)
+        message = f"the engine ended ({how}) during {during}; see {self._log_path}"
+        return EngineError(f"{message}: {line}" if line else message)
+
+    def _silent(self, during: str, timeout_s: float) -> EngineError:
+        line = last_log_line(self._log_path)
+        message = f"the engine did not answer within {timeout_s:g} s during {during}"
+        hint = f"see {self._log_path}" + (f": {line}" if line else "")
+        return EngineError(message, hint)
+
+
+def planned_s(trial: TrialRequest) -> float:
+    """How long ``trial`` takes by its parameters, in seconds."""
+    planned_ns = trial.settle_ns + trial.duration_ns + trial.residual_wait_ns
+    return planned_ns / 1e9
+
+
+def last_log_line(log_path: Path) -> str:
+    """The last line of the engine's log that says something, or nothing."""
+    try:
+        text = log_path.read_text(errors="replace")
+    except OSError:
+        return ""
+    lines = [line.strip() for line in text.splitlines()]
+    telling = [
+        line for line in lines if line and not any(h in line for h in _HARMLESS_LOG)
+    ]
+    return telling[-1] if telling else ""
+
+
+def _result(method: str, response: Response, answer: type[Answer]) -> Answer:
+    if response.error:
+        error = response.error
+        raise EngineError(error.message, error.data.hint, error.code)
+    try:
+        return answer.model_validate(response.result)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise EngineError(
+            f"the engine's answer to {method} is not understood: "
+            f"{where}: {first['msg']}",
+            "engine and plan must come from one build: run 'make build' again",
+        ) from error
+
+
+def _notify(message: Notification, on_progress: ProgressCallback) -> None:
+    if message.method != "trial.progress":
+        raise EngineError(
+            f"the engine sent the unknown notification {message.method}",
+            "engine and plan must come from one build: run 'make build' again",
+        )
+    try:
+        progress = TrialProgress.model_validate(message.params)
+    except ValidationError as error:
+        raise EngineError(
+            f"the engine's trial.progress is not understood: {error.errors()[0]['msg']}"
+        ) from error
+    on_progress(progress)

@@ -1,0 +1,268 @@
+"""Starting and ending the engine process.
+
+Everything that can be known beforehand is checked before the process is started. The
+engine gets a session of its own, so that Ctrl-C reaches only Python, which then ends
+the trial in order; and it ends by itself when its socket closes, so it never outlives
+Python.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Literal
+
+from dutperf.engine.client import Engine, last_log_line
+from dutperf.errors import EngineError, InputError, SetupError
+
+ENGINE_VARIABLE = "DUTPERF_ENGINE"
+_PACKAGE = Path(__file__).resolve().parents[1]
+_ENGINE_PLACES = (
+    _PACKAGE / "_engine" / "dutperf-engine",
+    _PACKAGE.parents[1] / "build" / "dutperf-engine",
+)
+_NAMESPACES = Path("/run/netns")
+_MEMINFO = Path("/proc/meminfo")
+_END_TIMEOUT_S = 3.0
+_LOADER_MESSAGE = "error while loading shared libraries"
+
+
+def start_engine(
+    *,
+    worker_cpus: list[int],
+    main_cpu: int,
+    memory_mb: int,
+    hugepages: bool,
+    namespace: str | None,
+    log_path: Path,
+) -> AbstractContextManager[Engine]:
+    """Check the machine; return a context that starts the engine and ends it.
+
+    Args:
+        worker_cpus: CPUs of the workers, in role order.
+        main_cpu: CPU of the engine's sleeping main thread.
+        memory_mb: memory for DPDK, in MiB.
+        hugepages: take it from huge pages.
+        namespace: network namespace to run in; None: the caller's own.
+        log_path: where the engine's and DPDK's messages are appended.
+
+    Raises:
+        InputError: a CPU does not exist.
+        SetupError: not root, no engine, no namespace, or it does not start.
+    """
+    check_machine(worker_cpus, main_cpu, namespace)
+    arguments = [
+        str(find_engine()),
+        *("--main-cpu", str(main_cpu)),
+        *("--worker-cpus", ",".join(map(str, worker_cpus))),
+        *("--memory-mb", str(memory_mb)),
+        *("--hugepages", "on" if hugepages else "off"),
+    ]
+    prefix = ["ip", "netns", "exec", namespace] if namespace else []
+    return run_engine([*prefix, *arguments], log_path)
+
+
+@contextlib.contextmanager
+def run_engine(command: list[str], log_path: Path) -> Iterator[Engine]:
+    """Run ``command`` with a control socket; yield the engine once it has answered."""
+    ours, theirs = socket.socketpair()
+    with ours:
+        with theirs:
+            process = _spawn(command, theirs, log_path)
+        engine = Engine(
+            ours, log_path=log_path, how_it_ended=lambda: _how_it_ended(process)
+        )
+        try:
+            _await_start(engine, process, log_path)
+            yield engine
+        finally:
+            _end(engine, process)
+
+
+def find_engine() -> Path:
+    """Where the engine program is.
+
+    Raises:
+        SetupError: nowhere, or the file named by $DUTPERF_ENGINE is not a program.
+    """
+    named = os.environ.get(ENGINE_VARIABLE)
+    for place in [Path(named)] if named else _ENGINE_PLACES:
+        if place.is_file() and os.access(place, os.X_OK):
+            return place
+    if named:
+        message = f"${ENGINE_VARIABLE} names {named}, which is not a program"
+        raise SetupError(message, "correct it, or unset it to use the built engine")
+    raise SetupError(
+        "the engine program dutperf-engine is not found",
+        "build it: run 'make setup' and then 'make build' in dutperf's source tree",
+    )
+
+
+def check_machine(worker_cpus: list[int], main_cpu: int, namespace: str | None) -> None:
+    """Check all that can be known before the engine is started.
+
+    Raises:
+        InputError: a CPU does not exist.
+        SetupError: not root, no engine, or no such namespace.
+    """
+    check_cpus(worker_cpus, main_cpu)
+    check_root()
+    if namespace:
+        check_namespace(namespace)
+    find_engine()
+
+
+def check_root() -> None:
+    """Raise SetupError unless we may open network devices."""
+    if os.geteuid() != 0:
+        raise SetupError(
+            "measuring needs root: network devices and namespaces are opened",
+            "run the same command with sudo",
+        )
+
+
+def check_cpus(worker_cpus: list[int], main_cpu: int) -> None:
+    """Raise InputError when a CPU does not exist or is not ours to use."""
+    available = os.sched_getaffinity(0)
+    offered = ", ".join(map(str, sorted(available)))
+    for key, cpus in (("cores", worker_cpus), ("main_core", [main_cpu])):
+        missing = [cpu for cpu in cpus if cpu not in available]
+        if missing:
+            raise InputError(
+                f"testbed key {key}: CPU {missing[0]} does not exist or is not "
+                f"available here; available are {offered}",
+                f"choose from {offered}",
+            )
+
+
+def choose_main_cpu(worker_cpus: list[int]) -> int:
+    """A CPU that no worker uses, or the first worker's when there is none."""
+    spare = os.sched_getaffinity(0) - set(worker_cpus)
+    return min(spare) if spare else worker_cpus[0]
+
+
+def check_namespace(namespace: str) -> None:
+    """Raise SetupError when the network namespace does not exist."""
+    if not (_NAMESPACES / namespace).exists():
+        raise SetupError(
+            f"the network namespace {namespace} (testbed key namespace) does not exist",
+            "for the lab: run 'dutperf lab up linux-router'; "
+            "otherwise correct the key, see 'ip netns list'",
+        )
+
+
+def choose_hugepages(
+    setting: Literal["auto", "off"],
+    *,
+    memory_mb: int,
+    pci: bool,
+    meminfo: Path = _MEMINFO,
+) -> tuple[bool, str]:
+    """Decide about huge pages; the text is a notice for the user, or empty.
+
+    Raises:
+        SetupError: PCI ports need huge pages and there are not enough.
+    """
+    free_mb = _free_hugepages_mb(meminfo)
+    if setting == "auto" and free_mb >= memory_mb:
+        return True, ""
+    needed = max(512, (memory_mb + 1) // 2)
+    remedy = f"echo {needed} > /proc/sys/vm/nr_hugepages"
+    if pci:
+        cause = (
+            "testbed key hugepages is off"
+            if setting == "off"
+            else f"{free_mb} MiB of {memory_mb} MiB (key memory_mb) are free"
+        )
+        raise SetupError(
+            f"PCI ports need huge pages: {cause}", f"set hugepages to auto and {remedy}"
+        )
+    if setting == "off":
+        return False, ""
+    notice = (
+        "no huge pages: running with --no-huge; slower and not for PCI ports: " + remedy
+    )
+    return False, notice
+
+
+def _free_hugepages_mb(meminfo: Path) -> int:
+    fields = dict(
+        line.split(":", 1) for line in meminfo.read_text().splitlines() if ":" in line
+    )
+    pages = int(fields.get("HugePages_Free", "0").split()[0])
+    page_kb = int(fields.get("Hugepagesize", "0").split()[0])
+    return pages * page_kb // 1024
+
+
+def _spawn(
+    command: list[str], control: socket.socket, log_path: Path
+) -> subprocess.Popen[bytes]:
+    descriptor = control.fileno()
+    with log_path.open("ab") as log:
+        try:
+            return subprocess.Popen(
+                [*command, "--control-fd", str(descriptor)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=[descriptor],
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SetupError(
+                f"cannot start {command[0]}: {error.strerror}",
+                "'ip' is in the Debian package iproute2"
+                if command[0] == "ip"
+                else "run 'make build' again",
+            ) from error
+
+
+def _await_start(
+    engine: Engine, process: subprocess.Popen[bytes], log_path: Path
+) -> None:
+    try:
+        engine.hello()
+    except EngineError as error:
+        log = log_path.read_text(errors="replace")
+        if _LOADER_MESSAGE in log or process.poll() == 127:
+            raise SetupError(
+                "the engine cannot start, a shared library is missing: "
+                f"{last_log_line(log_path)}",
+                "install DPDK: apt-get install libdpdk-dev, then 'make build' again",
+            ) from error
+        raise
+
+
+def _how_it_ended(process: subprocess.Popen[bytes]) -> str:
+    try:
+        status = process.wait(_END_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        return "it closed its socket"
+    return f"signal {-status}" if status < 0 else f"exit status {status}"
+
+
+def _end(engine: Engine, process: subprocess.Popen[bytes]) -> None:
+    """By request, then by closing the socket, SIGTERM and SIGKILL; never waits long."""
+    try:
+        if process.poll() is None:
+            with contextlib.suppress(EngineError):
+                engine.shutdown()
+        engine.close()
+        _wait(process, process.terminate)
+        _wait(process, process.kill)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def _wait(process: subprocess.Popen[bytes], otherwise: Callable[[], None]) -> None:
+    try:
+        process.wait(_END_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        otherwise()
