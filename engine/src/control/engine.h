@@ -1,0 +1,58 @@
+// The protocol's methods. Owns everything that lives from trial to trial: the ports, their buffers
+// and what is known of the neighbours.
+#pragma once
+
+#include <memory>
+
+#include "control/messages.h"
+#include "control/monitor.h"
+#include "control/neighbours.h"
+#include "dataplane/trial_run.h"
+#include "dpdk/eal.h"
+#include "dpdk/port.h"
+#include "timing/clock.h"
+
+namespace dutperf::control {
+
+class Engine {
+ public:
+  // Throws dpdk::SetupError.
+  explicit Engine(const dpdk::EalOptions& options);
+
+  Json hello() const;
+  Json open_ports(const Json& params, Monitor& monitor);
+  Json port_status() const;
+  Json set_neighbours(const Json& params, Monitor& monitor);
+  Json run_trial(const Json& params, Monitor& monitor);
+  Json preview(const Json& params) const;
+
+  // For idle times: keeps the device's neighbour entries alive and the receive queues empty.
+  void idle();
+
+ private:
+  struct OpenPorts {
+    explicit OpenPorts(const PortsOpenParams& params);
+
+    std::unique_ptr<dpdk::RingPair> rings;
+    std::array<std::unique_ptr<dpdk::Port>, dataplane::kSides> ports;
+    std::array<std::unique_ptr<dataplane::SideResources>, dataplane::kSides> sides;
+    std::unique_ptr<Neighbours> neighbours;
+  };
+  struct Snapshot {
+    dpdk::PortCounters counters[dataplane::kSides];
+    bool link_up[dataplane::kSides];
+  };
+
+  OpenPorts& open() const;
+  Snapshot snapshot() const;
+  void check_fits(const TrialRequest& request) const;
+  void fill_in_macs(TrialRequest& request) const;
+  void watch(dataplane::TrialRun& run, uint16_t trial_id, Monitor& monitor);
+
+  dpdk::EalOptions options_;
+  timing::TscClock clock_;
+  dpdk::Eal eal_;
+  std::unique_ptr<OpenPorts> open_;
+};
+
+}  // namespace dutperf::control

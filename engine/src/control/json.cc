@@ -1,0 +1,95 @@
+#include "control/json.h"
+
+namespace dutperf::control {
+
+ObjectReader::ObjectReader(const Json& object, std::string where)
+    : object_(object), where_(std::move(where)) {
+  if (!object_.is_object()) {
+    throw ProtocolError(kInvalidParams, (where_.empty() ? "params" : where_) + " must be an object");
+  }
+}
+
+std::string ObjectReader::path(const std::string& key) const {
+  return where_.empty() ? key : where_ + "." + key;
+}
+
+void ObjectReader::refuse(const std::string& key, const std::string& what) const {
+  throw ProtocolError(kInvalidParams, path(key) + " " + what);
+}
+
+bool ObjectReader::has(const std::string& key) {
+  asked_.insert(key);
+  return object_.contains(key) && !object_.at(key).is_null();
+}
+
+const Json& ObjectReader::at(const std::string& key) {
+  if (!has(key)) refuse(key, "is missing");
+  return object_.at(key);
+}
+
+uint64_t ObjectReader::number(const std::string& key, uint64_t lowest, uint64_t highest) {
+  const Json& value = at(key);
+  if (!value.is_number_integer() || (!value.is_number_unsigned() && value.get<int64_t>() < 0)) {
+    refuse(key, "must be a whole number of 0 or more");
+  }
+  const auto result = value.get<uint64_t>();
+  if (result < lowest || result > highest) {
+    refuse(key, "must be between " + std::to_string(lowest) + " and " + std::to_string(highest));
+  }
+  return result;
+}
+
+uint64_t ObjectReader::number_or(const std::string& key, uint64_t fallback, uint64_t lowest,
+                                 uint64_t highest) {
+  return has(key) ? number(key, lowest, highest) : fallback;
+}
+
+std::string ObjectReader::text(const std::string& key) {
+  const Json& value = at(key);
+  if (!value.is_string()) refuse(key, "must be a string");
+  return value.get<std::string>();
+}
+
+std::string ObjectReader::text_or(const std::string& key, const std::string& fallback) {
+  return has(key) ? text(key) : fallback;
+}
+
+bool ObjectReader::flag_or(const std::string& key, bool fallback) {
+  if (!has(key)) return fallback;
+  const Json& value = at(key);
+  if (!value.is_boolean()) refuse(key, "must be true or false");
+  return value.get<bool>();
+}
+
+net::IpAddress ObjectReader::ip(const std::string& key) {
+  const auto address = net::IpAddress::parse(text(key));
+  if (!address) refuse(key, "is not an IP address");
+  return *address;
+}
+
+std::optional<net::Mac> ObjectReader::mac_or_none(const std::string& key) {
+  if (!has(key)) return std::nullopt;
+  const auto mac = net::Mac::parse(text(key));
+  if (!mac) refuse(key, "is not a MAC address");
+  return mac;
+}
+
+const Json& ObjectReader::array(const std::string& key, size_t least, size_t most) {
+  const Json& value = at(key);
+  if (!value.is_array() || value.size() < least || value.size() > most) {
+    refuse(key, "must be a list of " + std::to_string(least) + " to " + std::to_string(most));
+  }
+  return value;
+}
+
+void ObjectReader::finish() const {
+  for (const auto& item : object_.items()) {
+    if (!asked_.contains(item.key())) refuse(item.key(), "is not a known key");
+  }
+}
+
+std::string element(const std::string& path, size_t index) {
+  return path + "[" + std::to_string(index) + "]";
+}
+
+}  // namespace dutperf::control

@@ -1,0 +1,71 @@
+// Strict reading of JSON objects: every key is asked for, and what nobody asked for is an error.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "net/address.h"
+
+namespace dutperf::control {
+
+using Json = nlohmann::json;
+
+inline constexpr int kParseError = -32700;
+inline constexpr int kInvalidRequest = -32600;
+inline constexpr int kUnknownMethod = -32601;
+inline constexpr int kInvalidParams = -32602;
+inline constexpr int kInternalError = -32603;
+inline constexpr int kEnvironmentError = 1;
+inline constexpr int kStateError = 2;
+
+// Becomes a JSON-RPC error {code, message, data: {hint}}.
+class ProtocolError : public std::runtime_error {
+ public:
+  ProtocolError(int code, const std::string& message, std::string hint = "")
+      : std::runtime_error(message), code_(code), hint_(std::move(hint)) {}
+
+  int code() const { return code_; }
+  const std::string& hint() const { return hint_; }
+
+ private:
+  int code_;
+  std::string hint_;
+};
+
+// Reads one object. `where` is its path for error messages ("directions[0]"). Call finish() last.
+class ObjectReader {
+ public:
+  ObjectReader(const Json& object, std::string where);
+
+  bool has(const std::string& key);
+  const Json& at(const std::string& key);
+
+  uint64_t number(const std::string& key, uint64_t lowest, uint64_t highest);
+  uint64_t number_or(const std::string& key, uint64_t fallback, uint64_t lowest, uint64_t highest);
+  std::string text(const std::string& key);
+  std::string text_or(const std::string& key, const std::string& fallback);
+  bool flag_or(const std::string& key, bool fallback);
+  net::IpAddress ip(const std::string& key);
+  std::optional<net::Mac> mac_or_none(const std::string& key);
+  // A non-empty array of at most `most` elements.
+  const Json& array(const std::string& key, size_t least, size_t most);
+
+  // Throws when the object has keys that were not asked for.
+  void finish() const;
+
+  std::string path(const std::string& key) const;
+  [[noreturn]] void refuse(const std::string& key, const std::string& what) const;
+
+ private:
+  const Json& object_;
+  std::string where_;
+  std::set<std::string> asked_;
+};
+
+// `path(key)` with an index: "directions[1]".
+std::string element(const std::string& path, size_t index);
+
+}  // namespace dutperf::control

@@ -1,0 +1,329 @@
+#include "control/messages.h"
+
+#include <array>
+#include <utility>
+
+#include "timing/schedule.h"
+
+namespace dutperf::control {
+namespace {
+
+using dataplane::Side;
+
+constexpr uint64_t kMaxNs = 1ULL << 47;
+constexpr uint64_t kMaxFrames = 1ULL << 40;
+
+constexpr std::array<std::pair<const char*, dpdk::Driver>, 6> kDrivers = {{
+    {"af_packet", dpdk::Driver::kAfPacket},
+    {"af_xdp", dpdk::Driver::kAfXdp},
+    {"pci", dpdk::Driver::kPci},
+    {"memif", dpdk::Driver::kMemif},
+    {"ring", dpdk::Driver::kRing},
+    {"null", dpdk::Driver::kNull},
+}};
+
+dpdk::Driver parse_driver(ObjectReader& reader) {
+  const std::string name = reader.text("driver");
+  for (const auto& [known, driver] : kDrivers) {
+    if (name == known) return driver;
+  }
+  reader.refuse("driver", "is none of af_packet, af_xdp, pci, memif, ring, null");
+}
+
+const char* driver_name(dpdk::Driver driver) {
+  for (const auto& [name, known] : kDrivers) {
+    if (driver == known) return name;
+  }
+  return "unknown";
+}
+
+Side parse_side(ObjectReader& reader, const std::string& key) {
+  const std::string name = reader.text(key);
+  if (name != "left" && name != "right") reader.refuse(key, "must be left or right");
+  return name == "left" ? Side::kLeft : Side::kRight;
+}
+
+dpdk::PortOptions parse_port(const Json& json, const std::string& where) {
+  ObjectReader reader(json, where);
+  dpdk::PortOptions options;
+  options.name = name_of(parse_side(reader, "name"));
+  options.driver = parse_driver(reader);
+  options.device = reader.text_or("device", "");
+  options.mac = reader.mac_or_none("mac");
+  const std::string role = reader.text_or("memif_role", "client");
+  if (role != "server" && role != "client") reader.refuse("memif_role", "must be server or client");
+  options.memif_server = role == "server";
+  options.memif_id = static_cast<uint32_t>(reader.number_or("memif_id", 0, 0, UINT32_MAX));
+  options.mtu = static_cast<uint16_t>(reader.number_or("mtu", 1500, 68, 9702));
+  options.rx_descriptors =
+      static_cast<uint16_t>(reader.number_or("rx_descriptors", 4096, 64, 32768));
+  options.tx_descriptors =
+      static_cast<uint16_t>(reader.number_or("tx_descriptors", 4096, 64, 32768));
+  reader.finish();
+  return options;
+}
+
+net::AddressRange parse_range(const Json& json, const std::string& where) {
+  ObjectReader reader(json, where);
+  net::AddressRange range;
+  range.first = reader.ip("first");
+  range.count = static_cast<uint32_t>(reader.number_or("count", 1, 1, 65536));
+  reader.finish();
+  return range;
+}
+
+struct ParsedStream {
+  dataplane::StreamSpec spec;
+  net::IpAddress next_hop;
+};
+
+net::IpAddress parse_ip_of(ObjectReader& reader, const std::string& key, int version) {
+  const net::IpAddress address = reader.ip(key);
+  if (address.version != version) {
+    reader.refuse(key, "is not an IPv" + std::to_string(version) + " address");
+  }
+  return address;
+}
+
+ParsedStream parse_stream(const Json& json, const std::string& where, uint16_t trial_id) {
+  ObjectReader reader(json, where);
+  ParsedStream parsed;
+  dataplane::StreamSpec& stream = parsed.spec;
+  net::FrameLayout& layout = stream.layout;
+  stream.id = static_cast<uint8_t>(reader.number("id", 0, 255));
+  const std::string name = reader.text_or("name", "foreground");
+  if (name != "foreground" && name != "background") {
+    reader.refuse("name", "must be foreground or background");
+  }
+  layout.ip_version = static_cast<int>(reader.number("ip_version", 4, 6));
+  if (layout.ip_version == 5) reader.refuse("ip_version", "must be 4 or 6");
+  const uint64_t least = net::minimum_frame_size(layout.ip_version);
+  layout.frame_size = static_cast<uint32_t>(reader.number("frame_size", least, 9720));
+  stream.received_frame_size =
+      static_cast<uint32_t>(reader.number("received_frame_size", 64, 9720));
+  layout.src_ip = parse_ip_of(reader, "src_ip", layout.ip_version);
+  layout.dst_ip = parse_ip_of(reader, "dst_ip", layout.ip_version);
+  parsed.next_hop = reader.ip("next_hop");
+  layout.src_port = static_cast<uint16_t>(reader.number_or("src_port", 0xC020, 0, 65535));
+  layout.dst_port = static_cast<uint16_t>(reader.number_or("dst_port", 7, 0, 65535));
+  layout.ttl = static_cast<uint8_t>(reader.number_or("ttl", 10, 1, 255));
+  layout.dscp = static_cast<uint8_t>(reader.number_or("dscp", 0, 0, 63));
+  layout.df = reader.flag_or("df", false);
+  reader.finish();
+  stream.tag = {trial_id, stream.id, name == "background" ? net::kTagFlagBackground : uint8_t{0}};
+  return parsed;
+}
+
+void parse_direction(const Json& json, const std::string& where, TrialRequest& request) {
+  ObjectReader reader(json, where);
+  const std::string name = reader.text("name");
+  if (name != "forward" && name != "reverse") reader.refuse("name", "must be forward or reverse");
+  const Side from = name == "forward" ? Side::kLeft : Side::kRight;
+  dataplane::DirectionSpec& direction = request.spec.from[dataplane::index_of(from)];
+  if (direction.active()) reader.refuse("name", "stands twice");
+  direction.rate_fps = reader.number("rate_fps", 1, 1'000'000'000'000);
+  const Json& streams = reader.array("streams", 1, 1);
+  ParsedStream parsed =
+      parse_stream(streams[0], element(reader.path("streams"), 0), request.spec.trial_id);
+  parsed.spec.frames = timing::frames_in(direction.rate_fps, request.spec.duration_ns);
+  if (parsed.spec.frames > kMaxFrames) reader.refuse("rate_fps", "makes more than 2^40 frames");
+  direction.streams.push_back(parsed.spec);
+  request.next_hop[dataplane::index_of(from)] = parsed.next_hop;
+  request.order.push_back(from);
+  reader.finish();
+}
+
+Json to_json(const dpdk::PortCounters& counters) {
+  return {{"rx_frames", counters.rx_frames}, {"tx_frames", counters.tx_frames},
+          {"rx_missed", counters.rx_missed}, {"rx_errors", counters.rx_errors},
+          {"rx_nombuf", counters.rx_nombuf}, {"tx_errors", counters.tx_errors}};
+}
+
+const char* flow_control_name(dpdk::FlowControl flow_control) {
+  switch (flow_control) {
+    case dpdk::FlowControl::kOn: return "on";
+    case dpdk::FlowControl::kOff: return "off";
+    case dpdk::FlowControl::kUnknown: return "unknown";
+  }
+  return "unknown";
+}
+
+const char* verdict_name(measure::VerdictKind kind) {
+  switch (kind) {
+    case measure::VerdictKind::kPass: return "pass";
+    case measure::VerdictKind::kFail: return "fail";
+    case measure::VerdictKind::kInvalid: return "invalid";
+  }
+  return "invalid";
+}
+
+Json to_json(const measure::Verdict& verdict) {
+  Json reasons = Json::array();
+  for (const measure::Reason& reason : verdict.reasons) {
+    reasons.push_back({{"code", reason.code}, {"message", reason.message}, {"hint", reason.hint}});
+  }
+  return {{"kind", verdict_name(verdict.kind)}, {"reasons", reasons}};
+}
+
+Json to_json(const measure::Histogram& histogram) {
+  Json buckets = Json::array();
+  for (const auto& bucket : histogram.buckets()) {
+    buckets.push_back({bucket.lowest, bucket.highest, bucket.count});
+  }
+  const bool empty = histogram.count() == 0;
+  return {{"count", histogram.count()},
+          {"min", empty ? Json() : Json(histogram.min())},
+          {"max", empty ? Json() : Json(histogram.max())},
+          {"buckets", buckets}};
+}
+
+Json to_json(const StreamResult& stream) {
+  return {{"id", stream.id},
+          {"name", stream.background ? "background" : "foreground"},
+          {"intended", stream.intended},
+          {"sent", stream.sent},
+          {"received", stream.received},
+          {"lost", stream.sent - stream.received},
+          {"duplicate", stream.duplicate},
+          {"reordered", stream.reordered}};
+}
+
+Json to_json(const DirectionResult& direction) {
+  return {{"name", direction_name(direction.from)},
+          {"intended_rate_fps", direction.intended_rate_fps},
+          {"offered_rate_fps", direction.offered_rate_fps},
+          {"sending_ns", direction.sending_ns},
+          {"tx_full", direction.tx_full},
+          {"lag_ns", to_json(*direction.lag_ns)},
+          {"burst_frames", to_json(*direction.burst_frames)},
+          {"streams", Json::array({to_json(direction.stream)})}};
+}
+
+Json to_json(const PortReport& port) {
+  return {{"name", name_of(port.side)},
+          {"before", to_json(port.before)},
+          {"after", to_json(port.after)},
+          {"neighbour_requests", port.neighbour_requests},
+          {"foreign", port.foreign},
+          {"stale", port.stale},
+          {"misdirected", port.misdirected},
+          {"corrupt", port.corrupt}};
+}
+
+template <typename T>
+Json list_of(const std::vector<T>& values) {
+  Json list = Json::array();
+  for (const T& value : values) list.push_back(to_json(value));
+  return list;
+}
+
+}  // namespace
+
+std::string name_of(Side side) { return side == Side::kLeft ? "left" : "right"; }
+
+std::string direction_name(Side from) { return from == Side::kLeft ? "forward" : "reverse"; }
+
+PortsOpenParams parse_ports_open(const Json& params) {
+  ObjectReader reader(params, "");
+  PortsOpenParams result;
+  const Json& ports = reader.array("ports", 2, 2);
+  for (size_t i = 0; i < ports.size(); ++i) {
+    result.ports.push_back(parse_port(ports[i], element("ports", i)));
+  }
+  if (result.ports[0].name == result.ports[1].name) {
+    reader.refuse("ports", "must be one left and one right");
+  }
+  if (result.ports[0].name == "right") std::swap(result.ports[0], result.ports[1]);
+  result.link_timeout_ns = reader.number_or("link_timeout_ns", 5'000'000'000, 0, kMaxNs);
+  reader.finish();
+  return result;
+}
+
+NeighboursParams parse_neighbours(const Json& params) {
+  ObjectReader reader(params, "");
+  NeighboursParams result;
+  result.timeout_ns = reader.number_or("timeout_ns", 3'000'000'000, 0, kMaxNs);
+  const Json& ports = reader.array("ports", 0, 2);
+  for (size_t i = 0; i < ports.size(); ++i) {
+    ObjectReader port(ports[i], element("ports", i));
+    SideNeighbours& side = result.sides[dataplane::index_of(parse_side(port, "port"))];
+    const Json& own = port.array("own", 0, 65536);
+    for (size_t k = 0; k < own.size(); ++k) {
+      side.own.push_back(parse_range(own[k], element(port.path("own"), k)));
+    }
+    const Json& resolve = port.array("resolve", 0, 65536);
+    for (size_t k = 0; k < resolve.size(); ++k) {
+      const auto ip =
+          net::IpAddress::parse(resolve[k].is_string() ? resolve[k].get<std::string>() : "");
+      if (!ip) port.refuse(element("resolve", k), "is not an IP address");
+      side.resolve.push_back(*ip);
+    }
+    port.finish();
+  }
+  reader.finish();
+  return result;
+}
+
+TrialRequest parse_trial(const Json& params) {
+  ObjectReader reader(params, "");
+  TrialRequest request;
+  dataplane::TrialSpec& spec = request.spec;
+  spec.trial_id = static_cast<uint16_t>(reader.number("trial_id", 1, 65535));
+  spec.duration_ns = reader.number("duration_ns", 1'000'000, kMaxNs);
+  request.settle_ns = reader.number_or("settle_ns", 2'000'000'000, 0, kMaxNs);
+  spec.residual_wait_ns = reader.number_or("residual_wait_ns", 2'000'000'000, 0, kMaxNs);
+  spec.burst_limit = static_cast<uint32_t>(reader.number_or("burst_limit", 32, 1, 64));
+  spec.lag_limit_ns = reader.number_or("lag_limit_ns", 10'000'000, 0, kMaxNs);
+  spec.verify_checksums = reader.flag_or("verify_checksums", true);
+  reader.number_or("seed", 1, 0, INT64_MAX);
+  const Json& directions = reader.array("directions", 1, 2);
+  for (size_t i = 0; i < directions.size(); ++i) {
+    parse_direction(directions[i], element("directions", i), request);
+  }
+  reader.finish();
+  return request;
+}
+
+PreviewParams parse_preview(const Json& params) {
+  ObjectReader reader(params, "");
+  PreviewParams result;
+  result.trial = parse_trial(reader.at("trial"));
+  result.count = reader.number("count", 1, 1'000'000);
+  result.path = reader.text("path");
+  reader.finish();
+  return result;
+}
+
+Json to_json(const PortStatus& status) {
+  return {{"name", status.options.name},
+          {"driver", driver_name(status.options.driver)},
+          {"device", status.options.device},
+          {"mac", status.mac.text()},
+          {"link_up", status.link.up},
+          {"link_speed_mbps", status.link.speed_mbps ? Json(*status.link.speed_mbps) : Json()},
+          {"full_duplex", status.link.full_duplex},
+          {"flow_control", flow_control_name(status.flow_control)},
+          {"numa_node", status.numa_node >= 0 ? Json(status.numa_node) : Json()},
+          {"mtu", status.mtu},
+          {"dpdk_name", status.dpdk_name},
+          {"counters", to_json(status.counters)}};
+}
+
+Json to_json(const ResolvedNeighbour& neighbour) {
+  return {{"port", name_of(neighbour.side)},
+          {"ip", neighbour.ip.text()},
+          {"mac", neighbour.mac ? Json(neighbour.mac->text()) : Json()},
+          {"duration_ns", neighbour.duration_ns}};
+}
+
+Json to_json(const TrialResult& result) {
+  return {{"trial_id", result.trial_id},
+          {"verdict", to_json(result.verdict)},
+          {"directions", list_of(result.directions)},
+          {"ports", list_of(result.ports)},
+          {"neighbours", list_of(result.neighbours)},
+          {"total_ns", result.total_ns},
+          {"overhead_ns", result.overhead_ns}};
+}
+
+}  // namespace dutperf::control

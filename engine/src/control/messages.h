@@ -1,0 +1,121 @@
+// The protocol's messages as C++ values; the Python side is src/dutperf/engine/protocol.py, and
+// both are tested against protocol/golden. Parsing throws ProtocolError.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/json.h"
+#include "dataplane/trial_spec.h"
+#include "dpdk/port.h"
+#include "measure/histogram.h"
+#include "measure/verdict.h"
+#include "net/address.h"
+
+namespace dutperf::control {
+
+inline constexpr int kProtocolVersion = 1;
+
+struct PortsOpenParams {
+  std::vector<dpdk::PortOptions> ports;  // left, right
+  uint64_t link_timeout_ns = 0;
+};
+
+struct SideNeighbours {
+  std::vector<net::AddressRange> own;
+  std::vector<net::IpAddress> resolve;
+};
+
+struct NeighboursParams {
+  SideNeighbours sides[dataplane::kSides];
+  uint64_t timeout_ns = 0;
+};
+
+// A trial as asked for: the spec still lacks the MACs, which the next hops will give.
+struct TrialRequest {
+  dataplane::TrialSpec spec;
+  uint64_t settle_ns = 0;
+  net::IpAddress next_hop[dataplane::kSides];
+  std::vector<dataplane::Side> order;  // sending sides, in the order of the request
+};
+
+struct PreviewParams {
+  TrialRequest trial;
+  uint64_t count = 0;
+  std::string path;
+};
+
+PortsOpenParams parse_ports_open(const Json& params);
+NeighboursParams parse_neighbours(const Json& params);
+TrialRequest parse_trial(const Json& params);
+PreviewParams parse_preview(const Json& params);
+
+struct PortStatus {
+  dpdk::PortOptions options;
+  net::Mac mac;
+  dpdk::LinkState link;
+  dpdk::FlowControl flow_control = dpdk::FlowControl::kUnknown;
+  int numa_node = -1;
+  uint16_t mtu = 0;
+  std::string dpdk_name;
+  dpdk::PortCounters counters;
+};
+
+struct ResolvedNeighbour {
+  dataplane::Side side;
+  net::IpAddress ip;
+  std::optional<net::Mac> mac;
+  uint64_t duration_ns = 0;
+};
+
+struct StreamResult {
+  uint8_t id = 0;
+  bool background = false;
+  uint64_t intended = 0;
+  uint64_t sent = 0;
+  uint64_t received = 0;
+  uint64_t duplicate = 0;
+  uint64_t reordered = 0;
+};
+
+struct DirectionResult {
+  dataplane::Side from;
+  uint64_t intended_rate_fps = 0;
+  double offered_rate_fps = 0;
+  uint64_t sending_ns = 0;
+  uint64_t tx_full = 0;
+  const measure::Histogram* lag_ns = nullptr;
+  const measure::Histogram* burst_frames = nullptr;
+  StreamResult stream;
+};
+
+struct PortReport {
+  dataplane::Side side;
+  dpdk::PortCounters before;
+  dpdk::PortCounters after;
+  uint64_t neighbour_requests = 0;
+  uint64_t foreign = 0;
+  uint64_t stale = 0;
+  uint64_t misdirected = 0;
+  uint64_t corrupt = 0;
+};
+
+struct TrialResult {
+  uint16_t trial_id = 0;
+  measure::Verdict verdict;
+  std::vector<DirectionResult> directions;
+  std::vector<PortReport> ports;
+  std::vector<ResolvedNeighbour> neighbours;
+  uint64_t total_ns = 0;
+  uint64_t overhead_ns = 0;
+};
+
+std::string name_of(dataplane::Side side);            // left, right
+std::string direction_name(dataplane::Side from);     // forward, reverse
+Json to_json(const PortStatus& status);
+Json to_json(const ResolvedNeighbour& neighbour);
+Json to_json(const TrialResult& result);
+
+}  // namespace dutperf::control

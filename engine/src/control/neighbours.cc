@@ -1,0 +1,117 @@
+#include "control/neighbours.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace dutperf::control {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using dataplane::Side;
+
+constexpr Side kBothSides[] = {Side::kLeft, Side::kRight};
+constexpr auto kAskAgain = std::chrono::milliseconds(100);
+constexpr uint32_t kBurst = 32;
+
+uint64_t ns_since(Clock::time_point start) {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
+}
+
+}  // namespace
+
+void Neighbours::set(const NeighboursParams& params) {
+  timeout_ns_ = params.timeout_ns;
+  for (const Side side : kBothSides) {
+    const size_t i = dataplane::index_of(side);
+    sides_[i]->own.ranges = params.sides[i].own;
+    next_hops_[i] = params.sides[i].resolve;
+    table_[i].clear();
+  }
+}
+
+std::vector<ResolvedNeighbour> Neighbours::resolve(Monitor& monitor) {
+  const Clock::time_point start = Clock::now();
+  std::vector<ResolvedNeighbour> result;
+  for (const Side side : kBothSides) {
+    table_[dataplane::index_of(side)].clear();
+    for (const net::IpAddress& ip : next_hops_[dataplane::index_of(side)]) {
+      result.push_back({side, ip, std::nullopt, 0});
+    }
+  }
+  Clock::time_point ask_at = start;
+  bool all_known = false;
+  while (!all_known && ns_since(start) <= timeout_ns_) {
+    const bool ask_now = Clock::now() >= ask_at;
+    if (ask_now) ask_at = Clock::now() + kAskAgain;
+    drain();
+    all_known = true;
+    for (ResolvedNeighbour& neighbour : result) {
+      if (neighbour.mac) continue;
+      neighbour.mac = find(neighbour.side, neighbour.ip);
+      neighbour.duration_ns = ns_since(start);
+      all_known = all_known && neighbour.mac.has_value();
+      if (!neighbour.mac && ask_now) ask(neighbour.side, neighbour.ip);
+    }
+    if (!all_known && !monitor.wait(-1, 1)) break;
+  }
+  return result;
+}
+
+bool Neighbours::serve(uint64_t duration_ns, Monitor& monitor) {
+  const Clock::time_point start = Clock::now();
+  drain();
+  while (ns_since(start) < duration_ns) {
+    const uint64_t left_ms = (duration_ns - ns_since(start)) / 1'000'000;
+    if (!monitor.wait(-1, static_cast<int>(std::clamp<uint64_t>(left_ms, 1, 5)))) return false;
+    drain();
+  }
+  return true;
+}
+
+void Neighbours::drain() {
+  for (const Side side : kBothSides) {
+    dpdk::Mbuf* mbufs[kBurst];
+    // Bounded: a device that floods the tester must not hold the control thread.
+    for (int bursts = 0; bursts < 1024; ++bursts) {
+      const uint32_t count = ports_[dataplane::index_of(side)]->rx().receive(mbufs, kBurst);
+      if (count == 0) break;
+      for (uint32_t i = 0; i < count; ++i) {
+        handle(side, dpdk::frame_of(mbufs[i]), dpdk::size_of(mbufs[i]));
+      }
+      dpdk::free_frames(mbufs, count);
+    }
+  }
+}
+
+std::optional<net::Mac> Neighbours::find(Side side, const net::IpAddress& ip) const {
+  const auto& table = table_[dataplane::index_of(side)];
+  const auto entry = table.find(ip);
+  return entry == table.end() ? std::nullopt : std::optional(entry->second);
+}
+
+// Asked from the side's first own address of the same version.
+void Neighbours::ask(Side side, const net::IpAddress& target) {
+  const size_t i = dataplane::index_of(side);
+  const auto& ranges = sides_[i]->own.ranges;
+  const auto own = std::find_if(ranges.begin(), ranges.end(), [&](const net::AddressRange& range) {
+    return range.first.version == target.version;
+  });
+  if (own == ranges.end()) return;
+  uint8_t frame[net::kNeighbourFrameBytes];
+  const size_t size = net::write_request(own->first, ports_[i]->mac(), target, frame);
+  ports_[i]->send_copy(frame, size);
+}
+
+void Neighbours::handle(Side side, const uint8_t* frame, size_t size) {
+  const size_t i = dataplane::index_of(side);
+  if (const auto answer = net::parse_answer(frame, size)) {
+    table_[i][answer->ip] = answer->mac;
+    return;
+  }
+  uint8_t reply[net::kNeighbourFrameBytes];
+  const size_t reply_size = net::write_reply(frame, size, sides_[i]->own, reply);
+  if (reply_size > 0) ports_[i]->send_copy(reply, reply_size);
+}
+
+}  // namespace dutperf::control

@@ -1,0 +1,52 @@
+// The control thread's side of neighbour discovery: finds the next hops' MACs, and answers the
+// device's questions whenever no worker does (before, between and after trials). During a trial the
+// receivers answer.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "control/messages.h"
+#include "control/monitor.h"
+#include "dataplane/trial_run.h"
+#include "dpdk/port.h"
+
+namespace dutperf::control {
+
+class Neighbours {
+ public:
+  using Ports = std::array<dpdk::Port*, dataplane::kSides>;
+  using Sides = std::array<dataplane::SideResources*, dataplane::kSides>;
+
+  Neighbours(const Ports& ports, const Sides& sides) : ports_(ports), sides_(sides) {}
+
+  // Replaces own addresses and next hops; forgets all answers.
+  void set(const NeighboursParams& params);
+
+  // Asks every next hop again and waits for fresh answers, at most the timeout of `set`. The
+  // questions are the learning frames of RFC 2544 C.2.4.1: the device learns the tester by them.
+  std::vector<ResolvedNeighbour> resolve(Monitor& monitor);
+
+  // Answers and learns for `duration_ns`; false when the monitor wants to end.
+  bool serve(uint64_t duration_ns, Monitor& monitor);
+
+  // Handles what has arrived; frames of no interest are dropped.
+  void drain();
+
+  std::optional<net::Mac> find(dataplane::Side side, const net::IpAddress& ip) const;
+
+ private:
+
+  void ask(dataplane::Side side, const net::IpAddress& target);
+  void handle(dataplane::Side side, const uint8_t* frame, size_t size);
+
+  Ports ports_;
+  Sides sides_;
+  std::array<std::vector<net::IpAddress>, dataplane::kSides> next_hops_;
+  uint64_t timeout_ns_ = 0;
+  std::array<std::map<net::IpAddress, net::Mac>, dataplane::kSides> table_;
+};
+
+}  // namespace dutperf::control

@@ -1,0 +1,101 @@
+#include "dataplane/sender.h"
+
+#include <algorithm>
+
+namespace dutperf::dataplane {
+namespace {
+
+// A side that sends nothing still needs a (never used) template to be constructed.
+net::FrameTemplate template_of(const DirectionSpec& direction) {
+  if (!direction.active()) return net::FrameTemplate(net::FrameLayout{}, net::TagIdentity{});
+  const StreamSpec& stream = direction.streams.front();
+  return net::FrameTemplate(stream.layout, stream.tag);
+}
+
+}  // namespace
+
+Sender::Sender(const TrialSpec& spec, Side side, dpdk::TxQueue queue, dpdk::FramePool& pool,
+               dpdk::ReplyRing& replies, TrialClock& clock)
+    : frames_(spec.from[index_of(side)].active() ? spec.from[index_of(side)].streams[0].frames : 0),
+      rate_fps_(std::max<uint64_t>(spec.from[index_of(side)].rate_fps, 1)),
+      burst_limit_(std::min(spec.burst_limit, kMaxBurst)),
+      hopeless_tsc_(clock.tsc().to_tsc(kHopelessLagLimits * spec.lag_limit_ns)),
+      template_(template_of(spec.from[index_of(side)])),
+      queue_(queue),
+      pool_(pool),
+      replies_(replies),
+      clock_(clock),
+      schedule_(0, clock.tsc().hz(), rate_fps_) {}
+
+Sender::~Sender() { dpdk::free_frames(pending_.data() + pending_first_, pending_count_); }
+
+void Sender::prepare() {
+  if (active()) pool_.refresh(template_.bytes());
+}
+
+void Sender::start(uint64_t start_tsc) {
+  start_tsc_ = start_tsc;
+  schedule_ = timing::Schedule(start_tsc, clock_.tsc().hz(), rate_fps_);
+}
+
+void Sender::step() noexcept {
+  send_replies();
+  if (!sending()) return;
+  const uint64_t now = timing::read_tsc();
+  if (pending_count_ == 0) build_due(now);
+  if (pending_count_ == 0) return;
+  hand_over();
+  give_up_if_hopeless(now);
+  if (!sending()) clock_.sender_done();
+}
+
+void Sender::build_due(uint64_t now) noexcept {
+  const auto left = static_cast<uint32_t>(std::min<uint64_t>(frames_ - built_, burst_limit_));
+  const uint32_t due = schedule_.due_count(now, left);
+  if (due == 0) return;
+  if (!pool_.get(pending_.data(), due)) {  // all buffers queued: the port is the bottleneck
+    ++report_.tx_full;
+    give_up_if_hopeless(now);
+    if (!sending()) clock_.sender_done();
+    return;
+  }
+  const uint64_t stamp_ns = clock_.tsc().to_ns(now - start_tsc_);
+  for (uint32_t i = 0; i < due; ++i) {
+    template_.patch(dpdk::frame_of(pending_[i]), built_ + i, stamp_ns);
+  }
+  built_ += due;
+  pending_first_ = 0;
+  pending_count_ = due;
+}
+
+void Sender::hand_over() noexcept {
+  const uint64_t departure = timing::read_tsc();
+  const uint32_t taken = queue_.send(pending_.data() + pending_first_, pending_count_);
+  if (taken < pending_count_) ++report_.tx_full;
+  if (taken == 0) return;
+  for (uint32_t i = 0; i < taken; ++i) {
+    report_.lag_ns.record(clock_.tsc().to_ns(departure - schedule_.next_due_tsc()));
+    schedule_.advance();
+  }
+  report_.burst_frames.record(taken);
+  if (report_.sent == 0) report_.first_tsc = departure;
+  report_.last_tsc = departure;
+  report_.sent += taken;
+  published_sent_.store(report_.sent, std::memory_order_relaxed);
+  pending_first_ += taken;
+  pending_count_ -= taken;
+}
+
+void Sender::give_up_if_hopeless(uint64_t now) noexcept {
+  if (sending() && now > schedule_.next_due_tsc() + hopeless_tsc_) report_.gave_up = true;
+}
+
+void Sender::send_replies() noexcept {
+  dpdk::Mbuf* replies[8];
+  const uint32_t count = replies_.take(replies, 8);
+  if (count == 0) return;
+  const uint32_t taken = queue_.send(replies, count);
+  if (taken < count) dpdk::free_frames(replies + taken, count - taken);
+}
+
+}  // namespace dutperf::dataplane

@@ -1,0 +1,89 @@
+// The send loop. There is one; what is sent is a parameter.
+//
+// Each step sends the frames that are due, at most a burst: one at a time while the sender keeps
+// up, more when it is behind. A frame's stamp is taken right before its burst is handed over, its
+// lag (departure - due) goes into a histogram. Frames that the port does not take stay pending for
+// the next step, so a full queue never blocks the other roles of this worker.
+//
+// A sender is driven by one worker. `published_sent` may be read by others at any time; the rest
+// only after the worker has ended.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "dataplane/trial_clock.h"
+#include "dataplane/trial_spec.h"
+#include "dpdk/frame_pool.h"
+#include "dpdk/mbuf.h"
+#include "dpdk/reply_ring.h"
+#include "measure/histogram.h"
+#include "net/frame.h"
+#include "timing/schedule.h"
+
+namespace dutperf::dataplane {
+
+inline constexpr uint32_t kMaxBurst = 64;
+inline constexpr unsigned kLagBits = 5;    // 3 % is plenty for a health figure
+inline constexpr unsigned kBurstBits = 7;  // bursts up to 64 exactly
+
+struct SendReport {
+  uint64_t sent = 0;
+  uint64_t first_tsc = 0;  // departures
+  uint64_t last_tsc = 0;
+  uint64_t tx_full = 0;
+  bool gave_up = false;
+  measure::Histogram lag_ns{kLagBits};
+  measure::Histogram burst_frames{kBurstBits};
+};
+
+class Sender {
+ public:
+  // `pool` and `replies` outlive the sender.
+  Sender(const TrialSpec& spec, Side side, dpdk::TxQueue queue, dpdk::FramePool& pool,
+         dpdk::ReplyRing& replies, TrialClock& clock);
+  ~Sender();
+  Sender(const Sender&) = delete;
+  Sender& operator=(const Sender&) = delete;
+
+  // Runs on the worker before the start: writes the frame template into the pool's buffers.
+  void prepare();
+  void start(uint64_t start_tsc);
+  void step() noexcept;
+
+  bool active() const { return frames_ > 0; }
+  uint64_t published_sent() const { return published_sent_.load(std::memory_order_relaxed); }
+  const SendReport& report() const { return report_; }
+
+ private:
+  bool sending() const { return report_.sent < frames_ && !report_.gave_up; }
+  void build_due(uint64_t now) noexcept;
+  void hand_over() noexcept;
+  void give_up_if_hopeless(uint64_t now) noexcept;
+  void send_replies() noexcept;
+
+  // A sender this many lag limits behind is hopeless: the trial is invalid whatever follows.
+  static constexpr uint64_t kHopelessLagLimits = 10;
+
+  const uint64_t frames_;
+  const uint64_t rate_fps_;
+  const uint32_t burst_limit_;
+  const uint64_t hopeless_tsc_;
+  const net::FrameTemplate template_;
+  const dpdk::TxQueue queue_;
+  dpdk::FramePool& pool_;
+  dpdk::ReplyRing& replies_;
+  TrialClock& clock_;
+
+  uint64_t start_tsc_ = 0;
+  timing::Schedule schedule_;
+  uint64_t built_ = 0;  // next sequence number to write
+  std::array<dpdk::Mbuf*, kMaxBurst> pending_{};
+  uint32_t pending_first_ = 0;
+  uint32_t pending_count_ = 0;
+  SendReport report_;
+  alignas(64) std::atomic<uint64_t> published_sent_{0};
+};
+
+}  // namespace dutperf::dataplane

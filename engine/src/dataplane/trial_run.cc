@@ -1,0 +1,106 @@
+#include "dataplane/trial_run.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace dutperf::dataplane {
+namespace {
+
+uint32_t active_senders(const TrialSpec& spec) {
+  return static_cast<uint32_t>(spec.from[0].active()) + static_cast<uint32_t>(spec.from[1].active());
+}
+
+constexpr Side kBothSides[] = {Side::kLeft, Side::kRight};
+
+}  // namespace
+
+SideResources::SideResources(const dpdk::Port& port, uint32_t pool_frames,
+                             uint32_t max_frame_bytes)
+    : tx(port.tx()),
+      rx(port.rx()),
+      pool("transmit_" + port.options().name, pool_frames, max_frame_bytes, port.numa_node()),
+      replies("replies_" + port.options().name) {
+  own.mac = port.mac();
+}
+
+TrialRun::TrialRun(const TrialSpec& spec, const std::array<SideResources*, kSides>& sides,
+                   const timing::TscClock& clock, const std::vector<unsigned>& lcores)
+    : clock_(clock, static_cast<uint32_t>(lcores.size()), active_senders(spec),
+             spec.residual_wait_ns),
+      lcores_(lcores),
+      workers_running_(static_cast<uint32_t>(lcores.size())),
+      done_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  for (const Side side : kBothSides) {
+    SideResources& resources = *sides[index_of(side)];
+    const DirectionSpec& incoming = spec.from[index_of(other(side))];
+    resources.tracker.reset(incoming.active() ? incoming.streams[0].frames : 0);
+    senders_[index_of(side)] = std::make_unique<Sender>(spec, side, resources.tx, resources.pool,
+                                                        resources.replies, clock_);
+    receivers_[index_of(side)] = std::make_unique<Receiver>(
+        spec, side, resources.rx, resources.tracker, resources.own, resources.replies);
+  }
+  for (const std::vector<Role>& roles : assign_roles(lcores.size())) {
+    Worker worker{this, {}, {}};
+    for (const Role& role : roles) {
+      if (role.duty == Duty::kSend) {
+        worker.senders.push_back(senders_[index_of(role.side)].get());
+      } else {
+        worker.receivers.push_back(receivers_[index_of(role.side)].get());
+      }
+    }
+    workers_.push_back(std::move(worker));
+  }
+}
+
+TrialRun::~TrialRun() {
+  if (launched_) {
+    abort();
+    join();
+  }
+  close(done_fd_);
+}
+
+void TrialRun::launch() {
+  launched_ = true;
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    dpdk::Eal::launch(lcores_[i], &TrialRun::work, &workers_[i]);
+  }
+}
+
+void TrialRun::join() {
+  for (const unsigned lcore : lcores_) dpdk::Eal::wait(lcore);
+  launched_ = false;
+}
+
+int TrialRun::work(void* worker) {
+  auto& self = *static_cast<Worker*>(worker);
+  TrialRun& run = *self.run;
+  run.work_until_end(self);
+  if (run.workers_running_.fetch_sub(1) == 1) eventfd_write(run.done_fd_, 1);
+  return 0;
+}
+
+void TrialRun::work_until_end(Worker& worker) {
+  for (Sender* sender : worker.senders) sender->prepare();
+  const uint64_t start_tsc = clock_.meet_at_start();
+  for (Sender* sender : worker.senders) sender->start(start_tsc);
+  while (!clock_.ended()) {
+    for (Sender* sender : worker.senders) sender->step();
+    for (Receiver* receiver : worker.receivers) receiver->step();
+  }
+}
+
+uint64_t TrialRun::running_ns() const {
+  const uint64_t end = clock_.end_tsc();
+  return aborted() || end == UINT64_MAX ? 0 : clock_.tsc().to_ns(end - clock_.start_tsc());
+}
+
+uint64_t TrialRun::published_sent() const {
+  return senders_[0]->published_sent() + senders_[1]->published_sent();
+}
+
+uint64_t TrialRun::published_received() const {
+  return receivers_[0]->published_received() + receivers_[1]->published_received();
+}
+
+}  // namespace dutperf::dataplane

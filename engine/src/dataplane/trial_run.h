@@ -1,0 +1,93 @@
+// One trial on the workers, from launch to collected reports.
+//
+// Life of a trial, workers on the left, control thread on the right:
+//
+//   constructed              senders, receivers and their memory exist; nothing runs
+//   launch()                 workers prepare their buffers, meet, start together
+//   ... steps ...            control sleeps; may look at progress, may abort()
+//   done_fd readable         the last worker has ended
+//   join()                   reports may be read
+//
+// The object outlives its workers: the destructor aborts and joins.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "dataplane/receiver.h"
+#include "dataplane/roles.h"
+#include "dataplane/sender.h"
+#include "dataplane/trial_clock.h"
+#include "dpdk/eal.h"
+#include "dpdk/frame_pool.h"
+#include "dpdk/port.h"
+#include "dpdk/reply_ring.h"
+#include "measure/sequence_tracker.h"
+#include "net/neighbour.h"
+
+namespace dutperf::dataplane {
+
+// What one side of the tester owns from trial to trial.
+struct SideResources {
+  SideResources(const dpdk::Port& port, uint32_t pool_frames, uint32_t max_frame_bytes);
+
+  dpdk::TxQueue tx;
+  dpdk::RxQueue rx;
+  dpdk::FramePool pool;
+  dpdk::ReplyRing replies;
+  net::OwnAddresses own;
+  measure::SequenceTracker tracker;  // of what arrives here
+};
+
+class TrialRun {
+ public:
+  // `spec` and `sides` (left, right) outlive the run. Resets the trackers.
+  TrialRun(const TrialSpec& spec, const std::array<SideResources*, kSides>& sides,
+           const timing::TscClock& clock, const std::vector<unsigned>& lcores);
+  ~TrialRun();
+  TrialRun(const TrialRun&) = delete;
+  TrialRun& operator=(const TrialRun&) = delete;
+
+  void launch();
+  void abort() { clock_.abort(); }
+  void join();
+
+  // Readable once all workers have ended.
+  int done_fd() const { return done_fd_; }
+  bool aborted() const { return clock_.aborted(); }
+  // Start to end of the residual wait; 0 when the trial was aborted.
+  uint64_t running_ns() const;
+  uint64_t start_tsc() const { return clock_.start_tsc(); }
+  uint64_t published_sent() const;
+  uint64_t published_received() const;
+
+  // After join().
+  const SendReport& sent_from(Side side) const { return senders_[index_of(side)]->report(); }
+  const ReceiveReport& received_at(Side side) const {
+    return receivers_[index_of(side)]->report();
+  }
+
+ private:
+  struct Worker {
+    TrialRun* run;
+    std::vector<Sender*> senders;
+    std::vector<Receiver*> receivers;
+  };
+
+  static int work(void* worker);
+  void work_until_end(Worker& worker);
+
+  TrialClock clock_;
+  const std::vector<unsigned> lcores_;
+  std::array<std::unique_ptr<Sender>, kSides> senders_;
+  std::array<std::unique_ptr<Receiver>, kSides> receivers_;
+  std::vector<Worker> workers_;
+  std::atomic<uint32_t> workers_running_;
+  int done_fd_;
+  bool launched_ = false;
+};
+
+}  // namespace dutperf::dataplane

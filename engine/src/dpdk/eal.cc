@@ -1,0 +1,71 @@
+#include "dpdk/eal.h"
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_launch.h>
+#include <rte_version.h>
+#include <unistd.h>
+
+#include "dpdk/error.h"
+
+namespace dutperf::dpdk {
+namespace {
+
+// Lcore 0 is the main thread, lcore i + 1 worker i; several may share a CPU.
+std::string lcore_map(const EalOptions& options) {
+  std::string map = "0@" + std::to_string(options.main_cpu);
+  for (size_t i = 0; i < options.worker_cpus.size(); ++i) {
+    map += "," + std::to_string(i + 1) + "@" + std::to_string(options.worker_cpus[i]);
+  }
+  return map;
+}
+
+// --in-memory leaves no files in /dev/hugepages or /var/run, whatever ends the process.
+std::vector<std::string> arguments(const EalOptions& options) {
+  std::vector<std::string> args = {"dutperf-engine",
+                                   "--in-memory",
+                                   "--no-telemetry",
+                                   "--lcores=" + lcore_map(options),
+                                   "-m",
+                                   std::to_string(options.memory_mb)};
+  if (!options.hugepages) args.emplace_back("--no-huge");
+  if (options.pci.empty()) args.emplace_back("--no-pci");
+  for (const std::string& address : options.pci) args.push_back("--allow=" + address);
+  return args;
+}
+
+std::string remedy(const EalOptions& options) {
+  if (geteuid() != 0) return "run as root";
+  if (options.hugepages) {
+    return "reserve huge pages (echo 512 > /proc/sys/vm/nr_hugepages) or set hugepages: off";
+  }
+  return "lower memory_mb in the testbed; the engine's log has DPDK's own words";
+}
+
+}  // namespace
+
+Eal::Eal(const EalOptions& options) {
+  std::vector<std::string> args = arguments(options);
+  std::vector<char*> argv;
+  argv.reserve(args.size());
+  for (std::string& arg : args) argv.push_back(arg.data());
+  if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0) {
+    throw SetupError(std::string("DPDK did not start: ") + rte_strerror(rte_errno),
+                     remedy(options));
+  }
+  for (unsigned i = 0; i < options.worker_cpus.size(); ++i) worker_lcores_.push_back(i + 1);
+}
+
+Eal::~Eal() { rte_eal_cleanup(); }
+
+std::string Eal::version() { return rte_version(); }
+
+void Eal::launch(unsigned lcore, int (*function)(void*), void* argument) {
+  if (rte_eal_remote_launch(function, argument, lcore) != 0) {
+    throw SetupError("worker lcore " + std::to_string(lcore) + " is still busy", "");
+  }
+}
+
+void Eal::wait(unsigned lcore) { rte_eal_wait_lcore(lcore); }
+
+}  // namespace dutperf::dpdk

@@ -1,0 +1,67 @@
+#include "dpdk/kernel_drops.h"
+
+#include <dirent.h>
+#include <linux/if_packet.h>
+#include <linux/if_xdp.h>
+#include <sys/socket.h>
+
+#include <cstdlib>
+
+namespace dutperf::dpdk {
+namespace {
+
+std::set<int> open_descriptors() {
+  std::set<int> result;
+  DIR* directory = opendir("/proc/self/fd");
+  if (directory == nullptr) return result;
+  while (const dirent* entry = readdir(directory)) {
+    if (entry->d_name[0] != '.') result.insert(std::atoi(entry->d_name));
+  }
+  closedir(directory);
+  return result;
+}
+
+int domain_of(int fd) {
+  int domain = -1;
+  socklen_t size = sizeof(domain);
+  getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size);
+  return domain;
+}
+
+}  // namespace
+
+KernelDrops::KernelDrops() : known_(open_descriptors()) {}
+
+void KernelDrops::adopt() {
+  for (const int fd : open_descriptors()) {
+    if (known_.contains(fd)) continue;
+    const int domain = domain_of(fd);
+    if (domain == AF_PACKET || domain == AF_XDP) sockets_.push_back({fd, domain});
+  }
+  known_.clear();
+  read();  // what was dropped before the port was in use does not count
+  packet_drops_ = 0;
+}
+
+uint64_t KernelDrops::read() const {
+  uint64_t xdp_drops = 0;
+  for (const Socket& socket : sockets_) {
+    if (socket.domain == AF_PACKET) {
+      tpacket_stats stats{};
+      socklen_t size = sizeof(stats);
+      if (getsockopt(socket.fd, SOL_PACKET, PACKET_STATISTICS, &stats, &size) == 0) {
+        packet_drops_ += stats.tp_drops;
+      }
+    } else {
+      xdp_statistics stats{};
+      socklen_t size = sizeof(stats);
+      // The driver's imissed holds rx_dropped already; a full ring is counted apart.
+      if (getsockopt(socket.fd, SOL_XDP, XDP_STATISTICS, &stats, &size) == 0) {
+        xdp_drops += stats.rx_ring_full;
+      }
+    }
+  }
+  return packet_drops_ + xdp_drops;
+}
+
+}  // namespace dutperf::dpdk

@@ -1,0 +1,45 @@
+// The thinnest layer over DPDK's buffers and queues: what the data plane may do with them.
+#pragma once
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_prefetch.h>
+
+#include <cstdint>
+
+namespace dutperf::dpdk {
+
+using Mbuf = rte_mbuf;
+
+inline uint8_t* frame_of(Mbuf* mbuf) { return rte_pktmbuf_mtod(mbuf, uint8_t*); }
+inline size_t size_of(const Mbuf* mbuf) { return mbuf->data_len; }
+inline void set_size(Mbuf* mbuf, size_t size) {
+  mbuf->data_len = static_cast<uint16_t>(size);
+  mbuf->pkt_len = static_cast<uint32_t>(size);
+}
+inline void prefetch_frame(Mbuf* mbuf) { rte_prefetch0(rte_pktmbuf_mtod(mbuf, void*)); }
+inline void free_frames(Mbuf** mbufs, uint32_t count) { rte_pktmbuf_free_bulk(mbufs, count); }
+inline void free_frame(Mbuf* mbuf) { rte_pktmbuf_free(mbuf); }
+
+// One transmit queue; used by one thread at a time.
+struct TxQueue {
+  uint16_t port = 0;
+  uint16_t queue = 0;
+
+  // Hands up to `count` frames to the port, which then owns them; returns how many it took.
+  uint32_t send(Mbuf** mbufs, uint32_t count) const {
+    return rte_eth_tx_burst(port, queue, mbufs, static_cast<uint16_t>(count));
+  }
+};
+
+// One receive queue; used by one thread at a time.
+struct RxQueue {
+  uint16_t port = 0;
+  uint16_t queue = 0;
+
+  uint32_t receive(Mbuf** mbufs, uint32_t limit) const {
+    return rte_eth_rx_burst(port, queue, mbufs, static_cast<uint16_t>(limit));
+  }
+};
+
+}  // namespace dutperf::dpdk

@@ -1,0 +1,238 @@
+#include "dpdk/port.h"
+
+#include <net/if.h>
+#include <rte_bus_vdev.h>
+#include <rte_dev.h>
+#include <rte_errno.h>
+#include <rte_eth_ring.h>
+#include <rte_ring.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+#include "dpdk/error.h"
+
+namespace dutperf::dpdk {
+namespace {
+
+constexpr unsigned kRingFrames = 16384;
+// Deep enough for the 8 ms that a busy machine may stop a worker at 1 Mfps.
+constexpr const char* kAfPacketDepth = "framecnt=16384,qdisc_bypass=1";
+constexpr unsigned kMemifRingLog2 = 12;
+constexpr uint32_t kReceiveFrameBytes = 2048;  // AF_PACKET and AF_XDP insist on it
+constexpr unsigned kPoolCache = 256;
+
+const char* kernel_driver_prefix(Driver driver) {
+  switch (driver) {
+    case Driver::kAfPacket: return "net_af_packet_";
+    case Driver::kAfXdp: return "net_af_xdp_";
+    case Driver::kMemif: return "net_memif_";
+    case Driver::kRing: return "net_ring_";
+    case Driver::kNull: return "net_null_";
+    case Driver::kPci: return "";
+  }
+  return "";
+}
+
+std::string vdev_arguments(const PortOptions& options) {
+  switch (options.driver) {
+    case Driver::kAfPacket: return "iface=" + options.device + "," + kAfPacketDepth;
+    case Driver::kAfXdp: return "iface=" + options.device;
+    case Driver::kMemif:
+      return std::string("role=") + (options.memif_server ? "server" : "client") +
+             ",id=" + std::to_string(options.memif_id) + ",socket=" + options.device +
+             ",socket-abstract=no,rsize=" + std::to_string(kMemifRingLog2) +
+             (options.mac ? ",mac=" + options.mac->text() : "");
+    default: return "";
+  }
+}
+
+std::string remedy(const PortOptions& options) {
+  switch (options.driver) {
+    case Driver::kAfPacket:
+    case Driver::kAfXdp:
+      if (if_nametoindex(options.device.c_str()) == 0) {
+        return "interface " + options.device + " does not exist here; ip link shows those that do";
+      }
+      return geteuid() != 0 ? "run as root" : "the engine's log has DPDK's own words";
+    case Driver::kPci:
+      return "bind the device to vfio-pci (dpdk-devbind.py --status shows it), or use interface:";
+    case Driver::kMemif:
+      return "is the other side running, with the opposite role and the same socket and id?";
+    default: return "the engine's log has DPDK's own words";
+  }
+}
+
+// DPDK's software drivers report a made-up speed; for interfaces the kernel knows better, and
+// memif and rings have none.
+std::optional<uint32_t> speed_mbps(const PortOptions& options, const rte_eth_link& link) {
+  if (options.driver == Driver::kPci) {
+    const bool known = link.link_speed != RTE_ETH_SPEED_NUM_NONE &&
+                       link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN;
+    return known ? std::optional(link.link_speed) : std::nullopt;
+  }
+  if (options.driver != Driver::kAfPacket && options.driver != Driver::kAfXdp) return std::nullopt;
+  std::ifstream file("/sys/class/net/" + options.device + "/speed");
+  long speed = -1;
+  if (!(file >> speed) || speed <= 0) return std::nullopt;
+  return static_cast<uint32_t>(speed);
+}
+
+}  // namespace
+
+RingPair::RingPair() {
+  static const char* const kNames[2] = {"left_to_right", "right_to_left"};
+  for (int i = 0; i < 2; ++i) {
+    rings_[i] = rte_ring_create(kNames[i], kRingFrames, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+    if (rings_[i] == nullptr) throw SetupError("no memory for ring ports", "raise memory_mb");
+  }
+}
+
+RingPair::~RingPair() {
+  for (rte_ring* ring : rings_) rte_ring_free(ring);
+}
+
+Port::Port(const PortOptions& options, const RingPair* rings) : options_(options) {
+  try {
+    create(rings);
+    configure();
+    start();
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+Port::~Port() { close(); }
+
+void Port::refuse(const std::string& what, int error) const {
+  throw SetupError("port " + options_.name + " (" + options_.device + "): " + what + ": " +
+                       rte_strerror(error < 0 ? -error : error),
+                   remedy(options_));
+}
+
+void Port::create(const RingPair* rings) {
+  if (options_.driver == Driver::kRing) {
+    const bool left = options_.name == "left";
+    rte_ring* receive = left ? rings->right_to_left() : rings->left_to_right();
+    rte_ring* transmit = left ? rings->left_to_right() : rings->right_to_left();
+    const int id =
+        rte_eth_from_rings(options_.name.c_str(), &receive, 1, &transmit, 1, SOCKET_ID_ANY);
+    if (id < 0) refuse("cannot make a ring port", rte_errno);
+    id_ = static_cast<uint16_t>(id);
+    device_name_ = "net_ring_" + options_.name;
+    return;
+  }
+  std::string name = options_.device;
+  int error = 0;
+  if (options_.driver == Driver::kPci) {
+    error = rte_dev_probe(options_.device.c_str());
+  } else {
+    name = kernel_driver_prefix(options_.driver) + options_.name;
+    error = rte_eal_hotplug_add("vdev", name.c_str(), vdev_arguments(options_).c_str());
+    if (error == 0) device_name_ = name;
+  }
+  if (error != 0) refuse("DPDK cannot open the device", error);
+  error = rte_eth_dev_get_port_by_name(name.c_str(), &id_);
+  if (error != 0) refuse("the device has no Ethernet port", error);
+}
+
+void Port::configure() {
+  rte_eth_dev_info info{};
+  int error = rte_eth_dev_info_get(id_, &info);
+  if (error != 0) refuse("cannot read what the device can do", error);
+  rte_eth_conf conf{};
+  if (options_.driver == Driver::kPci) conf.rxmode.mtu = options_.mtu;
+  error = rte_eth_dev_configure(id_, 1, 1, &conf);
+  if (error != 0) refuse("cannot configure one queue each way", error);
+
+  uint16_t rx = options_.rx_descriptors;
+  uint16_t tx = options_.tx_descriptors;
+  error = rte_eth_dev_adjust_nb_rx_tx_desc(id_, &rx, &tx);
+  if (error != 0) refuse("cannot set the queue lengths", error);
+
+  // AF_XDP hands the whole queue's worth of buffers to the kernel and still needs some to swap.
+  const unsigned buffers = std::max(4U * rx, 16384U) - 1;
+  const uint32_t room =
+      std::max(kReceiveFrameBytes, uint32_t{options_.mtu} + 64) + RTE_PKTMBUF_HEADROOM;
+  const std::string pool_name = "receive_" + options_.name;
+  receive_pool_ = rte_pktmbuf_pool_create(pool_name.c_str(), buffers, kPoolCache, 0,
+                                          static_cast<uint16_t>(room), numa_node());
+  if (receive_pool_ == nullptr) refuse("no memory for receive buffers", rte_errno);
+  error = rte_eth_rx_queue_setup(id_, 0, rx, static_cast<unsigned>(numa_node()), nullptr,
+                                 receive_pool_);
+  if (error != 0) refuse("cannot set up the receive queue", error);
+  error = rte_eth_tx_queue_setup(id_, 0, tx, static_cast<unsigned>(numa_node()), nullptr);
+  if (error != 0) refuse("cannot set up the transmit queue", error);
+}
+
+void Port::start() {
+  const int error = rte_eth_dev_start(id_);
+  if (error != 0) refuse("cannot start", error);
+  rte_eth_allmulticast_enable(id_);  // neighbour solicitations; drivers without filters refuse, fine
+  rte_ether_addr address{};
+  rte_eth_macaddr_get(id_, &address);
+  std::memcpy(mac_.bytes.data(), address.addr_bytes, 6);
+  if (options_.mac) mac_ = *options_.mac;
+  rte_eth_stats_reset(id_);
+  kernel_drops_.adopt();
+}
+
+void Port::close() noexcept {
+  if (id_ != RTE_MAX_ETHPORTS) {
+    rte_eth_dev_stop(id_);
+    rte_eth_dev_close(id_);
+  }
+  if (!device_name_.empty()) rte_eal_hotplug_remove("vdev", device_name_.c_str());
+  rte_mempool_free(receive_pool_);
+}
+
+bool Port::send_copy(const uint8_t* frame, size_t size) {
+  Mbuf* mbuf = rte_pktmbuf_alloc(receive_pool_);
+  if (mbuf == nullptr) return false;
+  std::memcpy(frame_of(mbuf), frame, size);
+  set_size(mbuf, size);
+  if (tx().send(&mbuf, 1) == 1) return true;
+  free_frame(mbuf);
+  return false;
+}
+
+int Port::numa_node() const { return rte_eth_dev_socket_id(id_); }
+
+uint16_t Port::mtu() const {
+  uint16_t mtu = 0;
+  return rte_eth_dev_get_mtu(id_, &mtu) == 0 ? mtu : options_.mtu;
+}
+
+std::string Port::driver_name() const {
+  rte_eth_dev_info info{};
+  rte_eth_dev_info_get(id_, &info);
+  return info.driver_name != nullptr ? info.driver_name : "unknown";
+}
+
+LinkState Port::link() const {
+  rte_eth_link link{};
+  LinkState state;
+  if (rte_eth_link_get_nowait(id_, &link) != 0) return state;
+  state.up = link.link_status == RTE_ETH_LINK_UP;
+  state.full_duplex = link.link_duplex == RTE_ETH_LINK_FULL_DUPLEX;
+  state.speed_mbps = speed_mbps(options_, link);
+  return state;
+}
+
+FlowControl Port::flow_control() const {
+  rte_eth_fc_conf conf{};
+  if (rte_eth_dev_flow_ctrl_get(id_, &conf) != 0) return FlowControl::kUnknown;
+  return conf.mode == RTE_ETH_FC_NONE ? FlowControl::kOff : FlowControl::kOn;
+}
+
+PortCounters Port::counters() const {
+  rte_eth_stats stats{};
+  rte_eth_stats_get(id_, &stats);
+  return {stats.ipackets, stats.opackets,  stats.imissed + kernel_drops_.read(),
+          stats.ierrors,  stats.rx_nombuf, stats.oerrors};
+}
+
+}  // namespace dutperf::dpdk

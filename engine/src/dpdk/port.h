@@ -1,0 +1,107 @@
+// One Ethernet port of the tester: a NIC by PCI address, a kernel interface through AF_PACKET or
+// AF_XDP, shared memory (memif), or a ring inside this process. Opened once, used by many trials.
+#pragma once
+
+#include <rte_mempool.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "dpdk/kernel_drops.h"
+#include "dpdk/mbuf.h"
+#include "net/address.h"
+
+struct rte_ring;
+
+namespace dutperf::dpdk {
+
+enum class Driver : uint8_t { kAfPacket, kAfXdp, kPci, kMemif, kRing, kNull };
+
+struct PortOptions {
+  std::string name;  // "left" or "right"
+  Driver driver = Driver::kNull;
+  std::string device;  // interface, PCI address or memif socket
+  std::optional<net::Mac> mac;
+  bool memif_server = false;
+  uint32_t memif_id = 0;
+  uint16_t mtu = 1500;
+  uint16_t rx_descriptors = 4096;
+  uint16_t tx_descriptors = 4096;
+};
+
+// The port's own counters since it was opened.
+struct PortCounters {
+  uint64_t rx_frames = 0;
+  uint64_t tx_frames = 0;
+  uint64_t rx_missed = 0;
+  uint64_t rx_errors = 0;
+  uint64_t rx_nombuf = 0;
+  uint64_t tx_errors = 0;
+};
+
+enum class FlowControl : uint8_t { kOn, kOff, kUnknown };
+
+struct LinkState {
+  bool up = false;
+  std::optional<uint32_t> speed_mbps;
+  bool full_duplex = true;
+};
+
+// Two rings that cross a pair of ring ports; outlives both.
+class RingPair {
+ public:
+  RingPair();
+  ~RingPair();
+  RingPair(const RingPair&) = delete;
+  RingPair& operator=(const RingPair&) = delete;
+
+  rte_ring* left_to_right() const { return rings_[0]; }
+  rte_ring* right_to_left() const { return rings_[1]; }
+
+ private:
+  rte_ring* rings_[2];
+};
+
+class Port {
+ public:
+  // Creates the device, configures one queue each way and starts it. `rings` is needed for ring
+  // ports only. Throws SetupError; a port that could not be opened leaves nothing behind.
+  Port(const PortOptions& options, const RingPair* rings);
+  ~Port();
+  Port(const Port&) = delete;
+  Port& operator=(const Port&) = delete;
+
+  const PortOptions& options() const { return options_; }
+  const net::Mac& mac() const { return mac_; }
+  int numa_node() const;
+  uint16_t mtu() const;
+  std::string driver_name() const;
+  LinkState link() const;
+  FlowControl flow_control() const;
+  PortCounters counters() const;
+
+  // Control path only, while no worker uses the port: copies a frame into a buffer and sends it;
+  // false when the port did not take it.
+  bool send_copy(const uint8_t* frame, size_t size);
+
+  TxQueue tx() const { return {id_, 0}; }
+  RxQueue rx() const { return {id_, 0}; }
+
+ private:
+  void create(const RingPair* rings);
+  void configure();
+  void start();
+  void close() noexcept;
+  [[noreturn]] void refuse(const std::string& what, int error) const;
+
+  PortOptions options_;
+  KernelDrops kernel_drops_;
+  uint16_t id_ = RTE_MAX_ETHPORTS;
+  std::string device_name_;  // DPDK's name of a virtual device; empty for PCI
+  rte_mempool* receive_pool_ = nullptr;
+  net::Mac mac_;
+};
+
+}  // namespace dutperf::dpdk

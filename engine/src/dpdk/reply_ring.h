@@ -1,0 +1,36 @@
+// Hands neighbour replies from the worker that receives on a port to the one that sends on it.
+// One producer, one consumer, no lock; what does not fit is dropped (the asker asks again).
+#pragma once
+
+#include <rte_ring.h>
+
+#include <cstdint>
+#include <string>
+
+#include "dpdk/error.h"
+#include "dpdk/mbuf.h"
+
+namespace dutperf::dpdk {
+
+class ReplyRing {
+ public:
+  explicit ReplyRing(const std::string& name)
+      : ring_(rte_ring_create(name.c_str(), 1024, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ)) {
+    if (ring_ == nullptr) throw SetupError("no memory for " + name, "raise memory_mb");
+  }
+  ~ReplyRing() { rte_ring_free(ring_); }
+  ReplyRing(const ReplyRing&) = delete;
+  ReplyRing& operator=(const ReplyRing&) = delete;
+
+  // Takes ownership when it returns true.
+  bool put(Mbuf* reply) { return rte_ring_sp_enqueue(ring_, reply) == 0; }
+
+  uint32_t take(Mbuf** replies, uint32_t limit) {
+    return rte_ring_sc_dequeue_burst(ring_, reinterpret_cast<void**>(replies), limit, nullptr);
+  }
+
+ private:
+  rte_ring* ring_;
+};
+
+}  // namespace dutperf::dpdk

@@ -1,0 +1,89 @@
+// A log-linear histogram of 64-bit values: fixed memory, constant time, bounded relative error,
+// exact minimum and maximum. Values below 2^bits have buckets of their own; above, each power of
+// two is split into 2^bits buckets, so a bucket is narrower than its values / 2^bits.
+//
+// Not thread safe: a worker owns its histograms; `merge` combines them afterwards.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+namespace dutperf::measure {
+
+class Histogram {
+ public:
+  struct Bucket {
+    uint64_t lowest;
+    uint64_t highest;
+    uint64_t count;
+  };
+
+  // `bits` 5 bounds the relative error by 3.2 %, 10 by 0.1 %.
+  explicit Histogram(unsigned bits) : bits_(bits), counts_((65 - bits) << bits) {}
+
+  void record(uint64_t value) { record(value, 1); }
+
+  void record(uint64_t value, uint64_t times) {
+    counts_[index(value)] += times;
+    count_ += times;
+    min_ = std::min(min_, value);
+    max_ = std::max(max_, value);
+  }
+
+  // REQUIRES: same `bits`.
+  void merge(const Histogram& other) {
+    for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
+    count_ += other.count_;
+    min_ = std::min(min_, other.min_);
+    max_ = std::max(max_, other.max_);
+  }
+
+  void reset() {
+    std::fill(counts_.begin(), counts_.end(), 0);
+    count_ = 0;
+    min_ = UINT64_MAX;
+    max_ = 0;
+  }
+
+  uint64_t count() const { return count_; }
+  // Meaningful only when count() > 0.
+  uint64_t min() const { return min_; }
+  uint64_t max() const { return max_; }
+
+  // Non-empty buckets in rising order, their ends clipped to the exact minimum and maximum.
+  std::vector<Bucket> buckets() const {
+    std::vector<Bucket> result;
+    for (size_t i = 0; i < counts_.size(); ++i) {
+      if (counts_[i] == 0) continue;
+      const uint64_t highest = i + 1 < counts_.size() ? lowest_of(i + 1) - 1 : UINT64_MAX;
+      result.push_back({std::max(lowest_of(i), min_), std::min(highest, max_), counts_[i]});
+    }
+    return result;
+  }
+
+ private:
+  size_t index(uint64_t value) const {
+    const auto magnitude = static_cast<unsigned>(std::bit_width(value | ((1ULL << bits_) - 1)));
+    const unsigned shift = magnitude - bits_;
+    // For shift >= 1 the value shifted by shift - 1 lies in [2^bits, 2^(bits + 1)).
+    if (shift == 0) return value;
+    return (uint64_t{shift - 1} << bits_) + (value >> (shift - 1));
+  }
+
+  uint64_t lowest_of(size_t index) const {
+    const size_t group = index >> bits_;
+    if (group == 0) return index;
+    const uint64_t mantissa = (1ULL << bits_) + (index & ((1ULL << bits_) - 1));
+    return mantissa << (group - 1);
+  }
+
+  unsigned bits_;
+  std::vector<uint64_t> counts_;
+  uint64_t count_ = 0;
+  uint64_t min_ = UINT64_MAX;
+  uint64_t max_ = 0;
+};
+
+}  // namespace dutperf::measure

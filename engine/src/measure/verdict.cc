@@ -1,0 +1,119 @@
+#include "measure/verdict.h"
+
+namespace dutperf::measure {
+namespace {
+
+class Judge {
+ public:
+  void invalid(const char* code, std::string message, std::string hint) {
+    verdict_.kind = VerdictKind::kInvalid;
+    verdict_.reasons.push_back({code, std::move(message), std::move(hint)});
+  }
+
+  void fail(const char* code, std::string message) {
+    if (verdict_.kind == VerdictKind::kPass) verdict_.kind = VerdictKind::kFail;
+    verdict_.reasons.push_back({code, std::move(message), ""});
+  }
+
+  Verdict take() { return std::move(verdict_); }
+
+ private:
+  Verdict verdict_;
+};
+
+std::string ms(uint64_t ns) {
+  const std::string text = std::to_string(ns / 1000);  // microseconds
+  const std::string padded = text.size() < 4 ? std::string(4 - text.size(), '0') + text : text;
+  return padded.substr(0, padded.size() - 3) + "." + padded.substr(padded.size() - 3) + " ms";
+}
+
+// A sender may take duration * 1.00001 (10 ppm: no clock of the trade is worse), and its last frame
+// may lag by the limit.
+bool fell_behind(const TrialFacts& facts, const DirectionFacts& direction) {
+  const uint64_t allowed = facts.duration_ns + facts.duration_ns / 100'000 + facts.lag_limit_ns;
+  return direction.gave_up || direction.sending_ns > allowed;
+}
+
+void judge_sender(const TrialFacts& facts, const DirectionFacts& direction, Judge& judge) {
+  const bool lost = direction.received < direction.sent;
+  if (direction.sent == 0) {
+    judge.invalid("nothing_sent", direction.name + ": the port accepted no frame at all",
+                  "check that the link is up and the port's driver can transmit");
+  } else if (fell_behind(facts, direction)) {
+    judge.invalid("sender_behind",
+                  direction.name + ": the tester could not keep up with the intended load, " +
+                      std::to_string(direction.sent) + " of " + std::to_string(direction.intended) +
+                      " frames in " + ms(direction.sending_ns),
+                  "lower the rate, or give the tester more cores or a faster port driver");
+  } else if (lost && direction.max_lag_ns > facts.lag_limit_ns) {
+    // The burst that made up for the lag is the tester's, and may be what the DUT lost. A lossless
+    // trial stands: it was harder on the DUT than asked for.
+    judge.invalid("sender_lag",
+                  direction.name + ": a frame left " + ms(direction.max_lag_ns) +
+                      " late (limit " + ms(facts.lag_limit_ns) +
+                      "), so the loss may come from the burst that followed",
+                  "isolate the tester's cores, or raise the lag limit and say so");
+  }
+}
+
+void judge_loss(const DirectionFacts& direction, Judge& judge) {
+  if (direction.received < direction.sent) {
+    judge.fail("frames_lost", direction.name + ": " +
+                                  std::to_string(direction.sent - direction.received) + " of " +
+                                  std::to_string(direction.sent) + " frames lost");
+  }
+  if (direction.duplicate > 0) {
+    judge.fail("duplicates", direction.name + ": " + std::to_string(direction.duplicate) +
+                                 " frames arrived more than once");
+  }
+}
+
+void judge_port(const PortFacts& port, Judge& judge) {
+  const std::string where = "port " + port.name;
+  if (!port.link_up_before && !port.link_up_after) {
+    judge.invalid("link_down", where + ": the link is down",
+                  "check the cable or the interface, and that the device under test is up");
+  } else if (port.link_up_before != port.link_up_after) {
+    judge.invalid("link_changed", where + ": the link changed during the trial",
+                  "check the cable, or whether the device under test restarted");
+  }
+  if (port.flow_control_on) {
+    judge.invalid("flow_control", where + ": Ethernet flow control is on",
+                  "switch it off on tester and device: it hides loss by stretching time");
+  }
+  if (port.rx_missed + port.rx_nombuf + port.rx_errors > 0) {
+    judge.invalid("receiver_overflow",
+                  where + ": the tester itself dropped frames on receive (missed " +
+                      std::to_string(port.rx_missed) + ", no buffer " +
+                      std::to_string(port.rx_nombuf) + ", errors " +
+                      std::to_string(port.rx_errors) + ")",
+                  "give the receiving side a core of its own or longer receive queues");
+  }
+  if (port.tx_errors > 0) {
+    judge.invalid("transmit_errors",
+                  where + ": " + std::to_string(port.tx_errors) +
+                      " frames counted as sent did not leave the port",
+                  "lower the rate, or check the port's driver and MTU");
+  }
+  if (port.corrupt > 0) {
+    judge.fail("corrupt_frames", where + ": " + std::to_string(port.corrupt) +
+                                     " test frames arrived with a wrong length or checksum");
+  }
+}
+
+}  // namespace
+
+Verdict judge(const TrialFacts& facts) {
+  Judge judge;
+  if (facts.aborted) judge.invalid("aborted", "the trial was aborted", "");
+  for (const std::string& neighbour : facts.unresolved_neighbours) {
+    judge.invalid("neighbour_missing", "nobody answered for " + neighbour,
+                  "check the device's address and link on that side, and the gateway in testbed");
+  }
+  for (const DirectionFacts& direction : facts.directions) judge_sender(facts, direction, judge);
+  for (const PortFacts& port : facts.ports) judge_port(port, judge);
+  for (const DirectionFacts& direction : facts.directions) judge_loss(direction, judge);
+  return judge.take();
+}
+
+}  // namespace dutperf::measure

@@ -1,0 +1,61 @@
+// The verdict on one trial: did the DUT forward everything, did it lose frames, or can the tester
+// not tell? Pure: counts in, verdict out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dutperf::measure {
+
+enum class VerdictKind : uint8_t { kPass, kFail, kInvalid };
+
+struct Reason {
+  std::string code;
+  std::string message;
+  std::string hint;
+};
+
+struct Verdict {
+  VerdictKind kind = VerdictKind::kPass;
+  std::vector<Reason> reasons;
+};
+
+// What the verdict needs to know of one direction.
+struct DirectionFacts {
+  std::string name;
+  uint64_t intended = 0;
+  uint64_t sent = 0;
+  uint64_t received = 0;
+  uint64_t duplicate = 0;
+  uint64_t sending_ns = 0;
+  uint64_t max_lag_ns = 0;
+  bool gave_up = false;  // hopelessly behind: stopped before the last frame
+};
+
+// What it needs to know of one port; counter values are differences over the trial.
+struct PortFacts {
+  std::string name;
+  bool link_up_before = true;
+  bool link_up_after = true;
+  bool flow_control_on = false;
+  uint64_t rx_missed = 0;
+  uint64_t rx_errors = 0;
+  uint64_t rx_nombuf = 0;
+  uint64_t tx_errors = 0;
+  uint64_t corrupt = 0;
+};
+
+struct TrialFacts {
+  uint64_t duration_ns = 0;
+  uint64_t lag_limit_ns = 0;
+  bool aborted = false;
+  std::vector<std::string> unresolved_neighbours;  // "198.18.0.1 on port left"
+  std::vector<DirectionFacts> directions;
+  std::vector<PortFacts> ports;
+};
+
+// Reasons that make a trial invalid outrank reasons to fail it.
+Verdict judge(const TrialFacts& facts);
+
+}  // namespace dutperf::measure

@@ -1,0 +1,71 @@
+#include "net/address.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+namespace dutperf::net {
+namespace {
+
+uint32_t low_32_bits(const IpAddress& address) {
+  const uint8_t* last = address.bytes.data() + address.size() - 4;
+  return (uint32_t{last[0]} << 24) | (uint32_t{last[1]} << 16) | (uint32_t{last[2]} << 8) | last[3];
+}
+
+}  // namespace
+
+std::optional<Mac> Mac::parse(const std::string& text) {
+  Mac mac;
+  if (text.size() != 17) return std::nullopt;
+  for (size_t i = 0; i < 6; ++i) {
+    unsigned value = 0;
+    int used = 0;
+    if (std::sscanf(text.c_str() + 3 * i, "%2x%n", &value, &used) != 1 || used != 2) {
+      return std::nullopt;
+    }
+    if (i < 5 && text[3 * i + 2] != ':') return std::nullopt;
+    mac.bytes[i] = static_cast<uint8_t>(value);
+  }
+  return mac;
+}
+
+std::string Mac::text() const {
+  char buffer[18];
+  std::snprintf(buffer, sizeof(buffer), "%02x:%02x:%02x:%02x:%02x:%02x", bytes[0], bytes[1],
+                bytes[2], bytes[3], bytes[4], bytes[5]);
+  return buffer;
+}
+
+std::optional<IpAddress> IpAddress::parse(const std::string& text) {
+  IpAddress address;
+  address.version = text.find(':') == std::string::npos ? 4 : 6;
+  const int family = address.version == 4 ? AF_INET : AF_INET6;
+  if (inet_pton(family, text.c_str(), address.bytes.data()) != 1) return std::nullopt;
+  return address;
+}
+
+IpAddress IpAddress::from_bytes(int version, const uint8_t* bytes) {
+  IpAddress address;
+  address.version = version;
+  std::memcpy(address.bytes.data(), bytes, address.size());
+  return address;
+}
+
+std::string IpAddress::text() const {
+  char buffer[INET6_ADDRSTRLEN] = {};
+  inet_ntop(version == 4 ? AF_INET : AF_INET6, bytes.data(), buffer, sizeof(buffer));
+  return buffer;
+}
+
+bool AddressRange::contains(const IpAddress& address) const {
+  if (address.version != first.version) return false;
+  const auto prefix = static_cast<ptrdiff_t>(first.size() - 4);
+  const bool same_prefix =
+      std::equal(first.bytes.begin(), first.bytes.begin() + prefix, address.bytes.begin());
+  // Unsigned wrap makes addresses below `first` fail the comparison too.
+  return same_prefix && low_32_bits(address) - low_32_bits(first) < count;
+}
+
+}  // namespace dutperf::net

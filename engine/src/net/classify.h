@@ -1,0 +1,67 @@
+// What is this received frame? One function for the receive loop: everything that is not one of
+// our test frames is told apart cheaply and left to slower code.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "net/frame.h"
+#include "net/headers.h"
+
+namespace dutperf::net {
+
+enum class FrameKind : uint8_t {
+  kTest,       // carries a tag of ours, of any trial
+  kNeighbour,  // ARP, or an ICMPv6 neighbour message
+  kForeign,    // anything else, fragments included
+};
+
+// View into a received frame. Valid while the frame is; `tag` is null unless kind is kTest.
+struct Classified {
+  FrameKind kind = FrameKind::kForeign;
+  uint8_t ip_version = 0;
+  uint16_t ip_bytes = 0;  // length of the IP packet by its own header
+  const WireTag* tag = nullptr;
+};
+
+namespace detail {
+
+inline Classified with_tag(const uint8_t* frame, size_t size, int version, size_t ip_bytes) {
+  const size_t least = ip_header_bytes(version) + sizeof(UdpHeader) + sizeof(WireTag);
+  if (ip_bytes < least || sizeof(EthernetHeader) + ip_bytes > size) return {};
+  const auto* tag = reinterpret_cast<const WireTag*>(frame + sizeof(EthernetHeader) + ip_bytes -
+                                                     sizeof(WireTag));
+  if (tag->magic != kTagMagic) return {};
+  return {FrameKind::kTest, static_cast<uint8_t>(version), static_cast<uint16_t>(ip_bytes), tag};
+}
+
+}  // namespace detail
+
+// The tag is found from the end of the IP packet, so padding and translation do not hide it.
+inline Classified classify(const uint8_t* frame, size_t size) {
+  if (size < sizeof(EthernetHeader) + sizeof(Ipv4Header)) return {};
+  const uint16_t ether_type = reinterpret_cast<const EthernetHeader*>(frame)->ether_type;
+  const uint8_t* ip = frame + sizeof(EthernetHeader);
+  if (ether_type == kEtherTypeIpv4) {
+    const auto* header = reinterpret_cast<const Ipv4Header*>(ip);
+    const bool whole_udp = header->version_ihl == 0x45 && header->protocol == kProtocolUdp &&
+                           (header->flags_fragment & 0x3fff) == 0;
+    return whole_udp ? detail::with_tag(frame, size, 4, header->total_length) : Classified{};
+  }
+  if (ether_type == kEtherTypeIpv6) {
+    if (size < sizeof(EthernetHeader) + sizeof(Ipv6Header)) return {};
+    const auto* header = reinterpret_cast<const Ipv6Header*>(ip);
+    if (header->next_header == kProtocolUdp) {
+      return detail::with_tag(frame, size, 6, sizeof(Ipv6Header) + header->payload_length);
+    }
+    return {header->next_header == kProtocolIcmpv6 ? FrameKind::kNeighbour : FrameKind::kForeign};
+  }
+  return {ether_type == kEtherTypeArp ? FrameKind::kNeighbour : FrameKind::kForeign};
+}
+
+// True when the IPv4 header checksum and the UDP checksum hold (RFC 1242 3.17 asks for both).
+// An IPv4 datagram without UDP checksum (0) is whole; an IPv6 one is not (RFC 8200 8.1).
+// REQUIRES: `classified` came from classify(frame, ...) with kind kTest.
+bool checksums_hold(const uint8_t* frame, const Classified& classified);
+
+}  // namespace dutperf::net

@@ -1,0 +1,83 @@
+#include "net/frame.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace dutperf::net {
+namespace {
+
+void write_ethernet(const FrameLayout& layout, uint8_t* frame) {
+  auto* header = reinterpret_cast<EthernetHeader*>(frame);
+  std::copy(layout.dst_mac.bytes.begin(), layout.dst_mac.bytes.end(), header->dst);
+  std::copy(layout.src_mac.bytes.begin(), layout.src_mac.bytes.end(), header->src);
+  header->ether_type = layout.ip_version == 4 ? kEtherTypeIpv4 : kEtherTypeIpv6;
+}
+
+void write_ipv4(const FrameLayout& layout, uint16_t datagram_bytes, uint8_t* ip) {
+  auto* header = reinterpret_cast<Ipv4Header*>(ip);
+  header->version_ihl = 0x45;
+  header->tos = static_cast<uint8_t>(layout.dscp << 2);
+  header->total_length = static_cast<uint16_t>(sizeof(Ipv4Header) + datagram_bytes);
+  header->flags_fragment = layout.df ? 0x4000 : 0;
+  header->ttl = layout.ttl;
+  header->protocol = kProtocolUdp;
+  std::memcpy(header->src, layout.src_ip.bytes.data(), 4);
+  std::memcpy(header->dst, layout.dst_ip.bytes.data(), 4);
+  header->checksum = finish(sum_words(ip, sizeof(Ipv4Header)));
+}
+
+void write_ipv6(const FrameLayout& layout, uint16_t datagram_bytes, uint8_t* ip) {
+  auto* header = reinterpret_cast<Ipv6Header*>(ip);
+  header->version_class_flow = (6U << 28) | (uint32_t{layout.dscp} << 22);
+  header->payload_length = datagram_bytes;
+  header->next_header = kProtocolUdp;
+  header->hop_limit = layout.ttl;
+  std::memcpy(header->src, layout.src_ip.bytes.data(), 16);
+  std::memcpy(header->dst, layout.dst_ip.bytes.data(), 16);
+}
+
+}  // namespace
+
+uint64_t udp_sum(int ip_version, const uint8_t* ip_header, const uint8_t* udp, size_t udp_length) {
+  const uint64_t addresses =
+      ip_version == 4 ? sum_words(reinterpret_cast<const Ipv4Header*>(ip_header)->src, 8)
+                      : sum_words(reinterpret_cast<const Ipv6Header*>(ip_header)->src, 32);
+  return addresses + kProtocolUdp + udp_length + sum_words(udp, udp_length);
+}
+
+FrameTemplate::FrameTemplate(const FrameLayout& layout, const TagIdentity& tag)
+    : bytes_(layout.frame_size - kFcsBytes) {
+  const size_t ip_offset = sizeof(EthernetHeader);
+  const size_t udp_offset = ip_offset + ip_header_bytes(layout.ip_version);
+  const size_t payload_offset = udp_offset + sizeof(UdpHeader);
+  const auto datagram_bytes = static_cast<uint16_t>(bytes_.size() - udp_offset);
+  tag_offset_ = bytes_.size() - sizeof(WireTag);
+  tag_is_odd_ = (tag_offset_ - udp_offset) % 2 != 0;
+  udp_checksum_offset_ = udp_offset + offsetof(UdpHeader, checksum);
+
+  uint8_t* frame = bytes_.data();
+  write_ethernet(layout, frame);
+  if (layout.ip_version == 4) {
+    write_ipv4(layout, datagram_bytes, frame + ip_offset);
+  } else {
+    write_ipv6(layout, datagram_bytes, frame + ip_offset);
+  }
+  auto* udp = reinterpret_cast<UdpHeader*>(frame + udp_offset);
+  udp->src_port = layout.src_port;
+  udp->dst_port = layout.dst_port;
+  udp->length = datagram_bytes;
+  for (size_t i = payload_offset; i < tag_offset_; ++i) {
+    frame[i] = static_cast<uint8_t>(i - payload_offset);  // RFC 2544 C.2.6.4: counts up
+  }
+  auto* wire_tag = reinterpret_cast<WireTag*>(frame + tag_offset_);
+  wire_tag->magic = kTagMagic;
+  wire_tag->trial = tag.trial;
+  wire_tag->stream = tag.stream;
+  wire_tag->flags = tag.flags;
+
+  checksum_base_ =
+      udp_sum(layout.ip_version, frame + ip_offset, frame + udp_offset, datagram_bytes);
+  patch(frame, 0, 0);
+}
+
+}  // namespace dutperf::net

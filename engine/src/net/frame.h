@@ -1,0 +1,87 @@
+// Test frames: RFC 2544 C.2.6.4 (IPv4) and its IPv6 analogue, ending in the wire tag.
+//
+// A FrameTemplate is built once per stream. Per frame only sequence number, stamp and UDP checksum
+// are written (`FrameTemplate::patch`), the checksum from the template's precomputed sum.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "net/address.h"
+#include "net/byte_order.h"
+#include "net/checksum.h"
+#include "net/headers.h"
+
+namespace dutperf::net {
+
+// What one stream's frames look like. Sizes include the FCS.
+struct FrameLayout {
+  int ip_version = 4;
+  uint32_t frame_size = 64;
+  Mac src_mac;
+  Mac dst_mac;
+  IpAddress src_ip;
+  IpAddress dst_ip;
+  uint16_t src_port = 0xC020;
+  uint16_t dst_port = 7;
+  uint8_t ttl = 10;
+  uint8_t dscp = 0;
+  bool df = false;
+
+  bool operator==(const FrameLayout&) const = default;
+};
+
+struct TagIdentity {
+  uint16_t trial = 0;
+  uint8_t stream = 0;
+  uint8_t flags = 0;
+
+  bool operator==(const TagIdentity&) const = default;
+};
+
+inline constexpr uint8_t kTagFlagBackground = 0x01;
+
+constexpr size_t ip_header_bytes(int ip_version) {
+  return ip_version == 4 ? sizeof(Ipv4Header) : sizeof(Ipv6Header);
+}
+
+// Smallest frame size with room for the tag: 64 (IPv4), 84 (IPv6; RFC 8219 5.1.1).
+constexpr uint32_t minimum_frame_size(int ip_version) {
+  return static_cast<uint32_t>(sizeof(EthernetHeader) + ip_header_bytes(ip_version) +
+                               sizeof(UdpHeader) + sizeof(WireTag) + kFcsBytes);
+}
+static_assert(minimum_frame_size(4) == 64 && minimum_frame_size(6) == 84);
+
+class FrameTemplate {
+ public:
+  // REQUIRES: layout.frame_size >= minimum_frame_size(layout.ip_version), addresses of that version.
+  FrameTemplate(const FrameLayout& layout, const TagIdentity& tag);
+
+  // The frame without FCS, with sequence number and stamp zero and a valid checksum.
+  const std::vector<uint8_t>& bytes() const { return bytes_; }
+
+  // Writes sequence number, stamp (both 48 bits) and UDP checksum into `frame`.
+  // REQUIRES: `frame` holds a copy of bytes(), possibly patched before.
+  void patch(uint8_t* frame, uint64_t sequence, uint64_t stamp_ns) const {
+    const uint64_t high = (sequence << 16) | (stamp_ns >> 32);
+    const auto low = static_cast<uint32_t>(stamp_ns);
+    auto* tag = reinterpret_cast<WireTag*>(frame + tag_offset_);
+    tag->sequence_stamp_high = high;
+    tag->stamp_low = low;
+    const uint16_t varying = fold((high >> 32) + (high & 0xffffffff) + low);
+    const uint64_t sum = checksum_base_ + (tag_is_odd_ ? byte_swap(varying) : varying);
+    *reinterpret_cast<Be16*>(frame + udp_checksum_offset_) = finish_udp(sum);
+  }
+
+ private:
+  std::vector<uint8_t> bytes_;
+  uint64_t checksum_base_ = 0;
+  size_t tag_offset_ = 0;
+  size_t udp_checksum_offset_ = 0;
+  bool tag_is_odd_ = false;  // tag at an odd offset in the datagram: its words are byte-swapped
+};
+
+// Sum of the UDP pseudo-header and datagram at `udp` (its checksum field included).
+uint64_t udp_sum(int ip_version, const uint8_t* ip_header, const uint8_t* udp, size_t udp_length);
+
+}  // namespace dutperf::net

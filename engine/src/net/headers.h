@@ -1,0 +1,111 @@
+// The headers of test frames and of neighbour discovery, as they stand on the wire.
+// No other file knows an offset.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "net/byte_order.h"
+
+namespace dutperf::net {
+
+inline constexpr size_t kFcsBytes = 4;  // counted in frame sizes (RFC 1242 3.5), added by the NIC
+inline constexpr size_t kMinFrameBytes = 60;  // without FCS
+
+inline constexpr uint16_t kEtherTypeIpv4 = 0x0800;
+inline constexpr uint16_t kEtherTypeArp = 0x0806;
+inline constexpr uint16_t kEtherTypeIpv6 = 0x86dd;
+inline constexpr uint8_t kProtocolUdp = 17;
+inline constexpr uint8_t kProtocolIcmpv6 = 58;
+
+struct EthernetHeader {
+  uint8_t dst[6];
+  uint8_t src[6];
+  Be16 ether_type;
+};
+static_assert(sizeof(EthernetHeader) == 14);
+
+struct Ipv4Header {
+  uint8_t version_ihl;
+  uint8_t tos;
+  Be16 total_length;
+  Be16 id;
+  Be16 flags_fragment;
+  uint8_t ttl;
+  uint8_t protocol;
+  Be16 checksum;
+  uint8_t src[4];
+  uint8_t dst[4];
+};
+static_assert(sizeof(Ipv4Header) == 20);
+
+struct Ipv6Header {
+  Be32 version_class_flow;
+  Be16 payload_length;
+  uint8_t next_header;
+  uint8_t hop_limit;
+  uint8_t src[16];
+  uint8_t dst[16];
+};
+static_assert(sizeof(Ipv6Header) == 40);
+
+struct UdpHeader {
+  Be16 src_port;
+  Be16 dst_port;
+  Be16 length;
+  Be16 checksum;
+};
+static_assert(sizeof(UdpHeader) == 8);
+
+struct ArpPacket {
+  Be16 hardware_type;
+  Be16 protocol_type;
+  uint8_t hardware_size;
+  uint8_t protocol_size;
+  Be16 operation;
+  uint8_t sender_mac[6];
+  uint8_t sender_ip[4];
+  uint8_t target_mac[6];
+  uint8_t target_ip[4];
+};
+static_assert(sizeof(ArpPacket) == 28);
+
+// Neighbour solicitation and advertisement with one link-layer address option (RFC 4861 4.3, 4.4).
+struct NeighbourMessage {
+  uint8_t type;
+  uint8_t code;
+  Be16 checksum;
+  Be32 flags;
+  uint8_t target[16];
+  uint8_t option_type;
+  uint8_t option_length;  // in units of 8 bytes
+  uint8_t option_mac[6];
+};
+static_assert(sizeof(NeighbourMessage) == 32);
+inline constexpr size_t kNeighbourMessageWithoutOption = offsetof(NeighbourMessage, option_type);
+
+inline constexpr uint16_t kArpRequest = 1;
+inline constexpr uint16_t kArpReply = 2;
+inline constexpr uint8_t kNeighbourSolicitation = 135;
+inline constexpr uint8_t kNeighbourAdvertisement = 136;
+
+// The wire tag: the last 18 bytes of every test frame's UDP payload.
+struct WireTag {
+  Be16 magic;
+  Be16 trial;
+  uint8_t stream;
+  uint8_t flags;
+  // 48-bit sequence number and the upper 16 bits of the 48-bit send stamp, then its lower 32:
+  // two stores instead of twelve.
+  Be64 sequence_stamp_high;
+  Be32 stamp_low;
+
+  uint64_t sequence() const { return sequence_stamp_high >> 16; }
+  uint64_t stamp_ns() const { return ((sequence_stamp_high & 0xffff) << 32) | stamp_low; }
+};
+static_assert(sizeof(WireTag) == 18);
+static_assert(offsetof(WireTag, sequence_stamp_high) == 6);
+
+inline constexpr uint16_t kTagMagic = 0xd07f;
+
+}  // namespace dutperf::net
