@@ -1,0 +1,95 @@
+"""What happens during a run, for whoever watches; nothing here influences it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dutperf.config.campaign import Cell
+from dutperf.engine.protocol import TrialProgress
+from dutperf.results.model import ResultsFile, TrialRecord
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something the user should know; the run goes on."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class RunStarted:
+    """The results directory exists."""
+
+    directory: Path
+
+
+@dataclass(frozen=True)
+class CellStarted:
+    """``index`` counts from 1."""
+
+    cell: Cell
+    index: int
+    count: int
+
+
+@dataclass(frozen=True)
+class TrialStarted:
+    """The trial's frames are about to be sent; ``planned_s`` includes its waits."""
+
+    number: int
+    cell: str
+    attempt: int
+    rate_fps: int
+    planned_s: float
+
+
+@dataclass(frozen=True)
+class TrialMoved:
+    """About twice a second while a trial runs."""
+
+    progress: TrialProgress
+
+
+@dataclass(frozen=True)
+class TrialFinished:
+    """The trial is in the journal."""
+
+    record: TrialRecord
+
+
+@dataclass(frozen=True)
+class IntervalNarrowed:
+    """The result lies between the two rates (frames per second, per direction)."""
+
+    lower_fps: float
+    upper_fps: float
+
+
+@dataclass(frozen=True)
+class ResultsChanged:
+    """All results so far; sent before they are written, so that they can be shown."""
+
+    results: ResultsFile
+
+
+@dataclass(frozen=True)
+class ReportWritten:
+    """The report shows all results so far."""
+
+    path: Path
+
+
+Event = (
+    Notice
+    | RunStarted
+    | CellStarted
+    | TrialStarted
+    | TrialMoved
+    | TrialFinished
+    | IntervalNarrowed
+    | ResultsChanged
+    | ReportWritten
+)
+OnEvent = Callable[[Event], None]

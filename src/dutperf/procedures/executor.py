@@ -1,0 +1,222 @@
+"""Runs the cells of a campaign one after another, and loses nothing that was measured.
+
+One engine serves the whole campaign. The results are written after every cell, and
+however the run ends: complete, interrupted, or with an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from dutperf.config import Campaign, Cell, Testbed, expand, notices, resolved
+from dutperf.errors import DutperfError, EngineError, SetupError
+from dutperf.procedures.events import (
+    CellStarted,
+    Notice,
+    OnEvent,
+    ReportWritten,
+    ResultsChanged,
+    RunStarted,
+)
+from dutperf.procedures.frame_loss import measure_frame_loss
+from dutperf.procedures.limits import MaxRate, max_rate
+from dutperf.procedures.runner import TrialRunner
+from dutperf.procedures.session import (
+    EngineOpener,
+    EngineStarter,
+    TesterEngine,
+    main_core,
+    open_ports,
+    resolve_neighbours,
+)
+from dutperf.procedures.throughput import measure_throughput
+from dutperf.results import (
+    CellResult,
+    ResultsDirectory,
+    ResultsFile,
+    collect_environment,
+)
+from dutperf.results.model import ProcedureName
+
+Kind = ProcedureName | Literal["campaign"]
+
+PROCEDURES: dict[ProcedureName, Callable[[TrialRunner, Cell, MaxRate], CellResult]] = {
+    "throughput": measure_throughput,
+    "frame-loss": measure_frame_loss,
+}
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a run needs from outside; tests give others.
+
+    open_engine: see ``session.EngineOpener``.
+    write_report: makes report.html from the stored results, returns its path.
+    dut_alive: whether the (lab's) device under test is still there.
+    """
+
+    open_engine: EngineOpener
+    write_report: Callable[[Path], Path]
+    dut_alive: Callable[[], bool] = lambda: True
+    sleep: Callable[[float], None] = time.sleep
+
+
+def run_campaign(
+    campaign: Campaign,
+    testbed: Testbed,
+    around: Surroundings,
+    *,
+    on_event: OnEvent,
+    kind: Kind = "campaign",
+    results_dir: Path | None = None,
+) -> ResultsFile:
+    """Run all cells of ``campaign`` on ``testbed``.
+
+    Args:
+        campaign: what to measure.
+        testbed: where; the campaign's own testbed or lab was resolved to it.
+        around: engine, report, and the rest of the world.
+        on_event: is told what happens.
+        kind: what the results are called.
+        results_dir: where to store them; None: see ``ResultsDirectory.create``.
+
+    Raises:
+        InputError: found before the first frame was sent.
+        SetupError, EngineError: machine, lab, DUT or engine are not as needed; what
+            was measured before is stored.
+        KeyboardInterrupt: so was what was measured before this.
+    """
+    cells = expand(campaign, testbed)
+    for text in notices(testbed, campaign):
+        on_event(Notice(text))
+    start = around.open_engine(testbed, lambda text: on_event(Notice(text)))
+    directory = ResultsDirectory.create(results_dir, campaign.name)
+    on_event(RunStarted(directory.path))
+    directory.write_campaign(resolved(campaign, testbed))
+    run = _Run(campaign, testbed, around, on_event, kind, directory, cells)
+    return run.to_the_end(start)
+
+
+@dataclass
+class _Run:
+    """One run; ``done`` grows as cells are finished."""
+
+    campaign: Campaign
+    testbed: Testbed
+    around: Surroundings
+    on_event: OnEvent
+    kind: Kind
+    directory: ResultsDirectory
+    cells: list[Cell]
+    done: list[CellResult] = field(default_factory=list)
+    created_at: str = field(
+        default_factory=lambda: datetime.now(UTC).isoformat("T", "seconds")
+    )
+
+    def to_the_end(self, start: EngineStarter) -> ResultsFile:
+        try:
+            with start(self.directory.path / "engine.log") as engine:
+                self._measure(engine)
+        except BaseException as error:
+            # Whatever ended the run, it must not cost what was measured; and a full
+            # disk must not hide why the run ended.
+            with contextlib.suppress(DutperfError, OSError):
+                self._save_what_there_is()
+            if isinstance(error, EngineError):
+                raise self._explained(error) from error
+            raise
+        results = self._save(complete=True)
+        self._report()
+        return results
+
+    def _measure(self, engine: TesterEngine) -> None:
+        limits = self._get_ready(engine)
+        runner = self._runner(engine)
+        with _aborting(engine):
+            for index, (cell, limit) in enumerate(zip(self.cells, limits, strict=True)):
+                self.on_event(CellStarted(cell, index + 1, len(self.cells)))
+                self.done.append(PROCEDURES[cell.procedure](runner, cell, limit))
+                self._save(complete=False)
+
+    def _get_ready(self, engine: TesterEngine) -> list[MaxRate]:
+        """Open the ports, store the environment, find the DUT."""
+        testbed = self.testbed
+        ports = open_ports(engine, testbed, lambda text: self.on_event(Notice(text)))
+        environment = collect_environment(
+            engine.hello(),
+            ports,
+            testbed.cores,
+            main_core(testbed),
+            self.campaign.seed,
+            namespace=testbed.namespace,
+        )
+        self.directory.write_environment(environment)
+        limits = [max_rate(cell, ports) for cell in self.cells]
+        resolve_neighbours(engine, testbed, {cell.ip for cell in self.cells})
+        return limits
+
+    def _runner(self, engine: TesterEngine) -> TrialRunner:
+        return TrialRunner(
+            engine,
+            self.testbed,
+            journal=self.directory.append,
+            on_event=self.on_event,
+            sleep=self.around.sleep,
+            dut_alive=self.around.dut_alive,
+        )
+
+    def _save(self, *, complete: bool) -> ResultsFile:
+        results = ResultsFile(
+            procedure=self.kind,
+            name=self.campaign.name,
+            created_at=self.created_at,
+            complete=complete,
+            cells=list(self.done),
+            trials=list(self.directory.records),
+        )
+        self.on_event(ResultsChanged(results))
+        self.directory.write_results(results)
+        return results
+
+    def _save_what_there_is(self) -> None:
+        if self.directory.records:
+            self._save(complete=False)
+            self._report()
+
+    def _report(self) -> None:
+        self.on_event(ReportWritten(self.around.write_report(self.directory.path)))
+
+    def _explained(self, error: EngineError) -> SetupError:
+        """``error``, and what of the run is safe where."""
+        safe = self._what_is_safe()
+        if not self.around.dut_alive():
+            return SetupError(
+                "the device under test has gone: the lab's network namespaces were "
+                f"deleted ({error.message}); {safe}",
+                "do not run 'dutperf lab down' or 'ip netns del' while measuring",
+            )
+        return EngineError(f"{error.message}; {safe}", error.hint, error.code)
+
+    def _what_is_safe(self) -> str:
+        trials, path = len(self.directory.records), self.directory.path
+        if not trials:
+            return f"nothing was measured; the engine's log is {path / 'engine.log'}"
+        cells = f"{len(self.done)} of {len(self.cells)} cells"
+        return f"the last finished trial is {trials}; results so far ({cells}): {path}"
+
+
+@contextlib.contextmanager
+def _aborting(engine: TesterEngine) -> Iterator[None]:
+    """End the running trial in order when the user interrupts it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        with contextlib.suppress(EngineError):
+            engine.abort()
+        raise

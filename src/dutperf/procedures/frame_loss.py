@@ -1,0 +1,155 @@
+"""Frame loss rate (RFC 2544 26.3, 8219 7.4): loss over the whole range of loads.
+
+From the maximum rate downwards in steps of 10 % of it, until two successive loads are
+lossless. What a software tester calls the media's maximum it often cannot offer; then
+100 % is what it can offer (maximum offered load, RFC 2285 3.5.3), and the result says
+so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dutperf import stats
+from dutperf.config.campaign import Cell
+from dutperf.engine.protocol import TrialResult
+from dutperf.procedures.describe import cell_deviations, cell_parameters
+from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.runner import TrialRunner
+from dutperf.procedures.throughput import distinct, outcome
+from dutperf.results.model import CellResult, Deviation, LoadPoint, RepeatResult
+
+STANDARD_LOADS = list(range(100, 0, -10))
+"""Percent of the maximum rate: RFC 2544 26.3's own list, with its early end."""
+ATTEMPTS = 3
+"""How often an invalid trial is run at most."""
+MAX_LOWERINGS = 5
+"""How often the tester's own limit is lowered at most."""
+TESTER_MARGIN = 0.95
+"""All of what a struggling sender managed is too much for a steady one."""
+
+
+def measure_frame_loss(runner: TrialRunner, cell: Cell, limit: MaxRate) -> CellResult:
+    """Measure the loss at each load; the result is the loss at the highest.
+
+    Raises:
+        EngineError, SetupError: see ``TrialRunner.run``.
+    """
+    highest, *lower = cell.load_percent
+    may_end_early = cell.load_percent == STANDARD_LOADS
+    reached, first = _reach_maximum(runner, cell, limit, highest)
+    points = [_point(runner, cell, reached, highest, first)]
+    for load_percent in lower:
+        if may_end_early and _two_lossless(points):
+            break
+        points.append(_point(runner, cell, reached, load_percent))
+    return _cell_result(cell, limit, reached, points)
+
+
+def loss_percent(result: TrialResult) -> float:
+    """(input - output) * 100 / input over all directions (RFC 2544 26.3)."""
+    streams = [s for d in result.directions for s in d.streams]
+    lost = sum(s.lost for s in streams)
+    return lost * 100 / sum(s.sent for s in streams)
+
+
+def _reach_maximum(
+    runner: TrialRunner, cell: Cell, limit: MaxRate, load_percent: float
+) -> tuple[MaxRate, TrialResult]:
+    """Lower the maximum until the tester can offer the highest load.
+
+    Returns:
+        The maximum, and the result of the first trial at it.
+    """
+    for lowering in range(MAX_LOWERINGS + 1):
+        result = runner.run(cell, _load_fps(limit, load_percent)).result
+        offered_fps = outcome(result).offered_fps
+        if not offered_fps or lowering == MAX_LOWERINGS:
+            break
+        limit = MaxRate(max(1, int(offered_fps * TESTER_MARGIN)), "tester")
+    return limit, result
+
+
+def _point(
+    runner: TrialRunner,
+    cell: Cell,
+    limit: MaxRate,
+    load_percent: float,
+    first: TrialResult | None = None,
+) -> LoadPoint:
+    """One load, ``cell.repeats`` times; ``first`` was measured already."""
+    load_fps = _load_fps(limit, load_percent)
+    repeats = [
+        _repeat(runner, cell, load_fps, repeat, first if repeat == 1 else None)
+        for repeat in range(1, cell.repeats + 1)
+    ]
+    values = [r.value for r in repeats if r.value is not None]
+    return LoadPoint(
+        load_percent=load_percent,
+        load_fps=load_fps,
+        loss_percent=stats.median(values) if values else None,
+        repeats=repeats,
+    )
+
+
+def _repeat(
+    runner: TrialRunner,
+    cell: Cell,
+    load_fps: int,
+    repeat: int,
+    first: TrialResult | None,
+) -> RepeatResult:
+    results = [first or runner.run(cell, load_fps, repeat=repeat).result]
+    while results[-1].verdict.kind == "invalid" and len(results) < ATTEMPTS:
+        results.append(runner.run(cell, load_fps, repeat=repeat).result)
+    last, trials = results[-1], len(results)
+    if last.verdict.kind == "invalid":
+        reasons = last.verdict.reasons
+        return RepeatResult(
+            value=None, verdict="invalid", reasons=reasons, trials=trials
+        )
+    return RepeatResult(value=loss_percent(last), verdict="pass", trials=trials)
+
+
+def _load_fps(limit: MaxRate, load_percent: float) -> int:
+    return max(1, int(limit.rate_fps * load_percent / 100))
+
+
+def _two_lossless(points: Sequence[LoadPoint]) -> bool:
+    return len(points) > 1 and all(
+        r.value == 0 for point in points[-2:] for r in point.repeats
+    )
+
+
+def _cell_result(
+    cell: Cell, limit: MaxRate, reached: MaxRate, points: list[LoadPoint]
+) -> CellResult:
+    repeats = [r for point in points for r in point.repeats]
+    highest = points[0]
+    invalid = any(r.verdict == "invalid" for r in repeats)
+    deviations = cell_deviations(cell)
+    if reached.kind == "tester":
+        deviations.append(_tester_limit(limit, reached))
+    return CellResult(
+        id=cell.id,
+        procedure="frame-loss",
+        quantity=f"frame loss at {highest.load_percent:g} % of {reached.words}, "
+        f"{reached.rate_fps:,} fps per direction (RFC 2544 26.3)",
+        parameters=cell_parameters(cell, reached),
+        median=highest.loss_percent,
+        unit="percent",
+        repeats=highest.repeats,
+        verdict="invalid" if invalid else "pass",
+        reasons=distinct(reason for r in repeats for reason in r.reasons),
+        deviations=deviations,
+        points=points,
+    )
+
+
+def _tester_limit(limit: MaxRate, reached: MaxRate) -> Deviation:
+    return Deviation(
+        rfc="RFC 2544 26.3",
+        requirement=f"100 % is {limit.words}, {limit.rate_fps:,} fps per direction",
+        actual=f"100 % is {reached.rate_fps:,} fps, {TESTER_MARGIN:.0%} of what the "
+        "tester could offer (maximum offered load, RFC 2285 3.5.3)",
+    )

@@ -1,0 +1,129 @@
+"""Runs one trial after another: numbers, waits, and the journal.
+
+A trial is in the journal before anything else happens, in particular before the next
+one starts, so what was measured is never lost to what comes later.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from dutperf.config.campaign import Cell
+from dutperf.config.testbed import Testbed
+from dutperf.engine.client import planned_s
+from dutperf.engine.measurer import Measurer
+from dutperf.errors import SetupError
+from dutperf.procedures.events import (
+    OnEvent,
+    TrialFinished,
+    TrialMoved,
+    TrialStarted,
+)
+from dutperf.procedures.traffic import trial_request
+from dutperf.results.model import TrialRecord
+
+_TRIAL_IDS = 65535
+
+
+class TrialRunner:
+    """Runs the trials of a whole campaign.
+
+    Args:
+        measurer: what measures.
+        testbed: addresses and next hops.
+        journal: stores a record; returns when it is on disk.
+        on_event: is told what happens.
+        sleep: waits a number of seconds.
+        dut_alive: whether the device under test is still there; asked when a trial
+            did not pass.
+    """
+
+    def __init__(
+        self,
+        measurer: Measurer,
+        testbed: Testbed,
+        *,
+        journal: Callable[[TrialRecord], None],
+        on_event: OnEvent,
+        sleep: Callable[[float], None] = time.sleep,
+        dut_alive: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self.on_event = on_event
+        self.finished = 0
+        self._measurer = measurer
+        self._testbed = testbed
+        self._journal = journal
+        self._sleep = sleep
+        self._dut_alive = dut_alive
+        self._last: TrialRecord | None = None
+        self._wait_s = 0.0
+
+    def run(
+        self,
+        cell: Cell,
+        rate_fps: int,
+        *,
+        repeat: int = 1,
+        duration_s: float | None = None,
+    ) -> TrialRecord:
+        """Let the DUT restabilise, run one trial, store it.
+
+        Args:
+            cell: what the trial is for.
+            rate_fps: intended load, frames per second and direction.
+            repeat: number of the repeat in the cell, from 1.
+            duration_s: other than the cell's.
+
+        Raises:
+            EngineError: the engine refused the trial or died.
+            SetupError: the device under test has gone, or the journal cannot be
+                written.
+        """
+        self._sleep(self._wait_s)
+        number = self.finished + 1
+        trial_id = (number - 1) % _TRIAL_IDS + 1
+        request = trial_request(self._testbed, cell, rate_fps, trial_id, duration_s)
+        attempt = self._attempt(cell, repeat, rate_fps)
+        started_at = datetime.now(UTC).isoformat("T", "milliseconds")
+        self.on_event(
+            TrialStarted(number, cell.id, attempt, rate_fps, planned_s(request))
+        )
+        result = self._measurer.measure(
+            request, lambda progress: self.on_event(TrialMoved(progress))
+        )
+        record = TrialRecord(
+            number=number,
+            cell=cell.id,
+            repeat=repeat,
+            attempt=attempt,
+            load_fps=rate_fps,
+            started_at=started_at,
+            request=request,
+            result=result,
+        )
+        self._store(record, cell.restabilise_wait_s)
+        return record
+
+    def _store(self, record: TrialRecord, wait_s: float) -> None:
+        self._journal(record)
+        self._last = record
+        self.finished = record.number
+        # RFC 2544 23 e: the DUT restabilises before the next trial, if there is one.
+        self._wait_s = wait_s
+        self.on_event(TrialFinished(record))
+        if record.result.verdict.kind != "pass" and not self._dut_alive():
+            raise SetupError(
+                "the device under test has gone: the lab's network namespaces were "
+                f"deleted during trial {record.number}",
+                "do not run 'dutperf lab down' or 'ip netns del' while measuring",
+            )
+
+    def _attempt(self, cell: Cell, repeat: int, rate_fps: int) -> int:
+        """2 and up when the same trial was invalid just before."""
+        last = self._last
+        if last is None or last.result.verdict.kind != "invalid":
+            return 1
+        same = (last.cell, last.repeat, last.load_fps) == (cell.id, repeat, rate_fps)
+        return last.attempt + 1 if same else 1

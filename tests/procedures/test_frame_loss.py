@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import pytest
+from planning import Recording, cell, spoilt
+
+from dutperf.engine.fake import Dut, FakeEngine, perfect, step
+from dutperf.procedures.frame_loss import MAX_LOWERINGS, measure_frame_loss
+from dutperf.procedures.limits import MaxRate
+from dutperf.results import CellResult
+
+MAX = MaxRate(1_000_000, "media")
+
+
+def measured(engine: FakeEngine, **keys: object) -> tuple[CellResult, Recording]:
+    recording = Recording(engine)
+    loss_cell = cell(procedure="frame-loss", trial_duration_s=60, **keys)
+    return measure_frame_loss(recording.runner, loss_cell, MAX), recording
+
+
+def curve(result: CellResult) -> dict[float, float | None]:
+    return {point.load_percent: point.loss_percent for point in result.points}
+
+
+def test_the_curve_ends_after_two_successive_lossless_loads() -> None:
+    result, _ = measured(FakeEngine(step(800_000)))
+    assert curve(result) == pytest.approx({100: 20, 90: 100 / 9, 80: 0, 70: 0})
+    assert (result.verdict, result.unit) == ("pass", "percent")
+    assert result.median == pytest.approx(20)
+
+
+def test_a_single_lossless_load_does_not_end_the_curve() -> None:
+    def good_at_70_only(rate_fps: float, frames: int) -> int:
+        return frames if rate_fps == 700_000 else frames // 2
+
+    result, _ = measured(FakeEngine(good_at_70_only))
+    assert list(curve(result)) == [100, 90, 80, 70, 60, 50, 40, 30, 20, 10]
+
+
+def test_a_list_of_loads_is_measured_as_it_is() -> None:
+    result, recording = measured(FakeEngine(perfect()), load_percent=[10, 50, 30])
+    assert curve(result) == {50: 0, 30: 0, 10: 0}
+    assert recording.loads_fps == [500_000, 300_000, 100_000]
+
+
+def test_loss_is_the_median_over_the_repeats() -> None:
+    shares = iter([0.5, 0.9, 0.8])
+
+    def changing() -> Dut:
+        return lambda _rate, frames: int(frames * next(shares))
+
+    result, recording = measured(
+        FakeEngine(changing()), repeats=3, load_percent=[100], direction="forward"
+    )
+    assert result.median == pytest.approx(20)
+    assert [record.repeat for record in recording.records] == [1, 2, 3]
+
+
+def test_an_invalid_trial_is_run_three_times_at_most() -> None:
+    troubles = spoilt("receiver_overflow", 2, 3, 4)
+    engine = FakeEngine(step(1), troubles=troubles)
+    result, recording = measured(engine, load_percent=[100, 50])
+    assert [record.attempt for record in recording.records] == [1, 1, 2, 3]
+    assert curve(result)[50] is None
+    assert result.verdict == "invalid"
+    assert [reason.code for reason in result.reasons] == ["receiver_overflow"]
+
+
+def test_an_invalid_first_trial_counts_as_an_attempt() -> None:
+    engine = FakeEngine(perfect(), troubles={1: "link_changed"})
+    result, recording = measured(engine, load_percent=[100])
+    assert [record.attempt for record in recording.records] == [1, 2]
+    assert (result.verdict, result.points[0].repeats[0].trials) == ("pass", 2)
+
+
+def test_an_invalid_load_between_lossless_ones_does_not_end_the_curve() -> None:
+    troubles = spoilt("receiver_overflow", 2, 3, 4)
+    result, _ = measured(FakeEngine(perfect(), troubles=troubles))
+    assert curve(result) == {100: 0, 90: None, 80: 0, 70: 0}
+
+
+def test_what_the_tester_cannot_offer_becomes_100_percent_and_a_deviation() -> None:
+    result, recording = measured(FakeEngine(perfect(), tester_limit_fps=400_000))
+    assert recording.loads_fps == [1_000_000, 380_000, 342_000]
+    assert curve(result) == {100: 0, 90: 0}
+    assert result.verdict == "pass"
+    assert result.parameters["max_load_fps"] == 380_000
+    assert result.parameters["max_load_is"] == "tester"
+    assert "380,000 fps" in result.quantity
+    told = [d for d in result.deviations if d.rfc == "RFC 2544 26.3"]
+    assert "1,000,000 fps" in told[0].requirement
+    assert "maximum offered load" in told[0].actual
+
+
+def test_a_tester_whose_limit_falls_for_ever_is_invalid_in_the_end() -> None:
+    class Sinking(FakeEngine):
+        def _too_fast(self, _rate_fps: int) -> bool:
+            return True
+
+    result, recording = measured(
+        Sinking(perfect(), tester_limit_fps=400_000), load_percent=[100]
+    )
+    assert result.verdict == "invalid"
+    assert len(recording.records) <= MAX_LOWERINGS + 3

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+from planning import TESTBED, cell
+
+from dutperf.engine.fake import FakeEngine, perfect
+from dutperf.engine.protocol import PortsResult
+from dutperf.errors import InputError
+from dutperf.procedures.limits import MaxRate, max_rate
+from dutperf.procedures.session import port_specs
+
+
+def ports(*speeds_mbps: int | None) -> PortsResult:
+    opened = FakeEngine(perfect()).open_ports(port_specs(TESTBED, "af_packet"))
+    told = [
+        port.model_copy(update={"link_speed_mbps": speed})
+        for port, speed in zip(opened.ports, speeds_mbps, strict=True)
+    ]
+    return PortsResult(ports=told)
+
+
+def test_the_slower_port_limits_by_its_media_rate() -> None:
+    found = max_rate(cell(max_rate_fps=None), ports(10_000, 1000))
+    assert found == MaxRate(1_488_095, "media")
+
+
+def test_what_was_set_is_the_limit_whatever_the_ports_say() -> None:
+    assert max_rate(cell(max_rate_fps=7), ports(None, 1000)) == MaxRate(7, "set")
+
+
+@pytest.mark.parametrize("unknown", [None, 0])
+def test_an_unknown_speed_asks_for_max_rate(unknown: int | None) -> None:
+    with pytest.raises(InputError, match="right port") as caught:
+        max_rate(cell(max_rate_fps=None), ports(1000, unknown))
+    assert "--max-rate" in caught.value.hint

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import pytest
+from planning import Recording, cell, spoilt
+
+from dutperf.engine.fake import FakeEngine, noisy, perfect, step
+from dutperf.procedures.events import IntervalNarrowed
+from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.throughput import AT_LEAST, QUANTITY, measure_throughput
+from dutperf.results import CellResult
+
+MAX = MaxRate(1_000_000, "media")
+
+
+def measured(engine: FakeEngine, **keys: object) -> tuple[CellResult, Recording]:
+    recording = Recording(engine)
+    return measure_throughput(recording.runner, cell(**keys), MAX), recording
+
+
+def codes(result: CellResult) -> list[str]:
+    return [reason.code for reason in result.reasons]
+
+
+@pytest.mark.parametrize("limit_fps", [1, 999, 333_333, 999_999])
+def test_the_result_is_within_the_resolution_below_the_duts_limit(
+    limit_fps: int,
+) -> None:
+    result, _ = measured(FakeEngine(step(limit_fps)), resolution="1")
+    assert (result.verdict, result.median) == ("pass", limit_fps)
+    assert result.quantity == QUANTITY
+    assert not result.reasons
+
+
+def test_a_perfect_dut_is_limited_by_the_media_after_one_trial() -> None:
+    result, recording = measured(FakeEngine(perfect()))
+    assert (result.verdict, result.median) == ("pass", 1_000_000)
+    assert recording.loads_fps == [1_000_000]
+    assert "maximum rate of the media" in result.reasons[0].message
+
+
+def test_a_dut_that_forwards_nothing_fails_with_zero() -> None:
+    result, _ = measured(FakeEngine(lambda _rate, _frames: 0))
+    assert (result.verdict, result.median, codes(result)) == (
+        "fail",
+        0,
+        ["nothing_passed"],
+    )
+
+
+def test_a_slow_tester_proves_a_lower_bound_only() -> None:
+    result, _ = measured(FakeEngine(perfect(), tester_limit_fps=300_000))
+    assert result.verdict == "invalid"
+    assert result.quantity == AT_LEAST
+    assert result.median is not None
+    assert 250_000 <= result.median <= 300_000
+    assert codes(result) == ["sender_behind"]
+    assert "at least" in result.reasons[0].message
+
+
+def test_a_slow_tester_does_not_spoil_a_slower_dut() -> None:
+    engine = FakeEngine(step(100_000), tester_limit_fps=300_000)
+    result, _ = measured(engine, resolution="1")
+    assert (result.verdict, result.median) == ("pass", 100_000)
+
+
+def test_one_invalid_trial_is_repeated_and_changes_nothing() -> None:
+    engine = FakeEngine(step(333_333), troubles={2: "receiver_overflow"})
+    result, recording = measured(engine, resolution="1")
+    assert (result.verdict, result.median) == ("pass", 333_333)
+    assert [record.attempt for record in recording.records[:4]] == [1, 1, 2, 1]
+    assert result.repeats[0].trials == len(recording.records)
+
+
+def test_a_tester_that_stays_in_trouble_says_why() -> None:
+    troubles = spoilt("flow_control", *range(1, 500))
+    result, _ = measured(FakeEngine(perfect(), troubles=troubles))
+    assert (result.verdict, result.median) == ("invalid", None)
+    assert codes(result) == ["unstable", "flow_control"]
+
+
+def test_the_median_of_a_noisy_dut_is_that_of_its_repeats() -> None:
+    result, recording = measured(FakeEngine(noisy(400_000, one_in=20)), repeats=5)
+    values = sorted(r.value for r in result.repeats if r.value is not None)
+    assert len(values) == 5
+    assert result.median == values[2]
+    assert {record.repeat for record in recording.records} == {1, 2, 3, 4, 5}
+
+
+def test_the_interval_left_is_told_after_each_trial() -> None:
+    _, recording = measured(FakeEngine(step(1)), resolution="600000")
+    told = [e for e in recording.events if isinstance(e, IntervalNarrowed)]
+    assert [(e.lower_fps, e.upper_fps) for e in told] == [
+        (0, 1_000_000),
+        (0, 500_000),
+    ]
+
+
+def test_parameters_say_what_the_maximum_was() -> None:
+    result, _ = measured(FakeEngine(perfect()), trial_duration_s=1)
+    assert result.parameters["max_load_fps"] == 1_000_000
+    assert result.parameters["max_load_is"] == "media"
+    assert result.parameters["frame_size"] == 64
+    assert [d.rfc for d in result.deviations] == ["RFC 2544 24"]
