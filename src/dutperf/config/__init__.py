@@ -1,1 +1,30 @@
-"""dutperf."""
+"""Configuration: ``testbed.yaml`` and ``campaign.yaml`` as strict models.
+
+Everything that can be known to be wrong before the first frame is refused here, with
+file, line, key and remedy.
+"""
+
+from dutperf.config.campaign import Campaign, Cell, ProcedureSpec
+from dutperf.config.conformance import Shortfall, deviations
+from dutperf.config.expand import expand, notices, resolved
+from dutperf.config.loader import from_data, load_campaign, load_testbed
+from dutperf.config.media import media_rate_fps
+from dutperf.config.schema import json_schemas
+from dutperf.config.testbed import Testbed
+
+__all__ = [
+    "Campaign",
+    "Cell",
+    "ProcedureSpec",
+    "Shortfall",
+    "Testbed",
+    "deviations",
+    "expand",
+    "from_data",
+    "json_schemas",
+    "load_campaign",
+    "load_testbed",
+    "media_rate_fps",
+    "notices",
+    "resolved",
+]

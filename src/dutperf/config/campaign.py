@@ -7,21 +7,61 @@ is itself a valid campaign.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+import re
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
-from dutperf.config.testbed import Strict, Testbed
+from dutperf.config.fields import Name, Strict
+from dutperf.config.testbed import Testbed
 from dutperf.engine.protocol import IpVersion
 
+Procedure = Literal["throughput", "frame-loss"]
 Direction = Literal["both", "forward", "reverse"]
 Seconds = Annotated[float, Field(ge=0, le=86400)]
 FrameSize = Annotated[int, Field(ge=64, le=9216)]
+Percent = Annotated[float, Field(gt=0, le=100)]
+
+
+def _number_as_text(value: Any) -> Any:  # noqa: ANN401 - raw YAML
+    # YAML reads the 1000 of "resolution: 1000" as a number.
+    return str(value) if type(value) in (int, float) else value
+
+
+def _check_resolution(text: str) -> str:
+    if not re.fullmatch(r"[0-9]{1,12}|[0-9]{1,3}(\.[0-9]{1,9})?%", text):
+        raise ValueError(
+            "must be a percentage like '0.1%' or whole frames per second like 1000, "
+            f"not {text!r}"
+        )
+    number = float(text.removesuffix("%"))
+    if number == 0:
+        raise ValueError("must be above 0: no search can end there")
+    if text.endswith("%") and number >= 100:
+        raise ValueError(f"must be below 100%, not {text}")
+    return text
+
+
 Resolution = Annotated[
     str,
-    Field(
-        pattern=r"^[0-9]+(\.[0-9]+)?%?$",
-        description="'5%' of the result, or frames per second, '1000'",
+    BeforeValidator(_number_as_text),
+    AfterValidator(_check_resolution),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?%$|^[0-9]+$"},
+                {"type": "integer", "minimum": 1},
+            ]
+        }
     ),
 ]
 
@@ -29,43 +69,107 @@ Resolution = Annotated[
 class TrialTimes(Strict):
     """The times of one trial (RFC 2544 23 and 24); the defaults are the RFC's."""
 
-    trial_duration_s: Annotated[float, Field(ge=0.01, le=86400)] = 60
-    settle_wait_s: Seconds = 2
-    residual_wait_s: Seconds = 2
-    restabilise_wait_s: Seconds = 5
+    trial_duration_s: Annotated[float, Field(ge=0.01, le=86400)] = Field(
+        default=60, description="how long to send (RFC 2544 24: at least 60 s)"
+    )
+    settle_wait_s: Seconds = Field(
+        default=2, description="wait after the learning frames (RFC 2544 23 b)"
+    )
+    residual_wait_s: Seconds = Field(
+        default=2, description="wait for late frames (RFC 2544 23 d)"
+    )
+    restabilise_wait_s: Seconds = Field(
+        default=5, description="rest of the DUT before the next trial (RFC 2544 23 e)"
+    )
 
 
 class ProcedureSpec(TrialTimes):
     """One procedure over a matrix of cells."""
 
-    procedure: Literal["throughput", "frame-loss"]
+    procedure: Procedure = Field(
+        description="throughput (RFC 2544 26.1) or frame-loss (RFC 2544 26.3)"
+    )
     ip: list[IpVersion] = Field(
-        default=[], description="empty: all that both sides have"
+        default=[], description="IP versions; empty: all that both sides have"
     )
     frame_size: list[FrameSize] = Field(
-        default=[], description="empty: the smallest, 64 for IPv4 and 84 for IPv6"
+        default=[],
+        description="frame sizes in bytes with FCS; empty: the smallest, 64 for IPv4 "
+        "and 84 for IPv6",
     )
-    direction: Direction = "both"
-    resolution: Resolution = "0.1%"
-    max_rate_fps: Annotated[int, Field(ge=1)] | None = None
-    repeats: Annotated[int, Field(ge=1, le=1000)] = 1
-    load_percent: list[Annotated[float, Field(gt=0, le=100)]] = Field(
+    direction: Direction = Field(
+        default="both", description="forward: left to right; RFC 8219 5.3 asks for both"
+    )
+    resolution: Resolution = Field(
+        default="0.1%",
+        description="throughput: where the search stops; '5%' of the result, or "
+        "frames per second, 1000",
+    )
+    max_rate_fps: Annotated[int, Field(ge=1, le=10**12)] | None = Field(
+        default=None,
+        description="highest load per direction; default: the testbed's, else the "
+        "media's",
+    )
+    repeats: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=1, description="how often each cell is measured; the median counts"
+    )
+    load_percent: Annotated[list[Percent], Field(max_length=1000)] = Field(
         default=[],
         description="frame-loss: loads in percent; empty: 100, 90, ... (RFC 2544 26.3)",
     )
-    lag_limit_ms: Annotated[float, Field(gt=0, le=10000)] = 10
-    burst_limit: Annotated[int, Field(ge=1, le=64)] = 32
+    lag_limit_ms: Annotated[float, Field(gt=0, le=10000)] = Field(
+        default=10, description="how far behind its schedule the sender may be"
+    )
+    burst_limit: Annotated[int, Field(ge=1, le=64)] = Field(
+        default=32, description="most frames sent at once when behind the schedule"
+    )
+
+    @field_validator("ip", "frame_size", "load_percent")
+    @classmethod
+    def _distinct(cls, values: list[float]) -> list[float]:
+        twice = [v for n, v in enumerate(values) if v in values[:n]]
+        if twice:
+            raise ValueError(f"must not list {twice[0]} twice")
+        return values
+
+    @model_validator(mode="after")
+    def _loads_fit_procedure(self) -> Self:
+        if self.load_percent and self.procedure == "throughput":
+            raise ValueError(
+                "load_percent belongs to frame-loss; a throughput search finds its "
+                "loads itself"
+            )
+        return self
+
+
+def _place_kind(value: Any) -> str:  # noqa: ANN401 - raw YAML
+    return "file" if isinstance(value, str) else "inline"
 
 
 class Campaign(Strict):
     """What to measure on one testbed: given inline, as a file, or as a lab's name."""
 
-    schema_version: Literal[1] = 1
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
-    lab: str | None = None
-    testbed: Testbed | str | None = None
-    procedures: Annotated[list[ProcedureSpec], Field(min_length=1)]
+    schema_version: Literal[1] = Field(default=1, description="version of this format")
+    name: Name = Field(description="name of the campaign, for results and reports")
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(
+        default=1, description="the same seed gives the same frames"
+    )
+    lab: str | None = Field(
+        default=None, description="name of a lab; instead of testbed"
+    )
+    testbed: (
+        Annotated[
+            Annotated[Testbed, Tag("inline")] | Annotated[str, Tag("file")],
+            Discriminator(_place_kind),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="a testbed, or the path of its file as seen from this one",
+    )
+    procedures: Annotated[list[ProcedureSpec], Field(min_length=1)] = Field(
+        description="what to measure, in this order"
+    )
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:
@@ -75,10 +179,13 @@ class Campaign(Strict):
 
 
 class Cell(TrialTimes):
-    """One independent job: a procedure at one IP version, frame size, direction."""
+    """One independent job: a procedure at one IP version, frame size, direction.
+
+    ``load_percent`` falls strictly; it is empty for throughput.
+    """
 
     id: str
-    procedure: Literal["throughput", "frame-loss"]
+    procedure: Procedure
     ip: IpVersion
     frame_size: int
     direction: Direction

@@ -1,0 +1,75 @@
+"""Where a cell does less than the standards ask for; goes into the report.
+
+RFC 9971 wants every shorter wait described; RFC 2544 24 lets a search use shorter
+trials. So nothing here is refused, and nothing is left unsaid.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+from dutperf.config.campaign import Cell
+
+_LARGEST_STEP_PERCENT = 10
+
+
+class Shortfall(NamedTuple):
+    """One point: the RFC's section, what it asks for, what the cell does."""
+
+    rfc: str
+    requirement: str
+    actual: str
+
+
+def deviations(cell: Cell) -> list[tuple[str, str, str]]:
+    """All points in which ``cell`` does less than RFC 2544 and RFC 8219 ask for."""
+    found = [*_times(cell), *_direction(cell)]
+    if cell.procedure == "frame-loss":
+        found += _loads(cell.load_percent)
+    return found
+
+
+def _times(cell: Cell) -> list[tuple[str, str, str]]:
+    wanted = [
+        ("RFC 2544 24", "trial duration", cell.trial_duration_s, 60),
+        ("RFC 2544 23", "wait after learning frames", cell.settle_wait_s, 2),
+        ("RFC 2544 23", "wait for late frames", cell.residual_wait_s, 2),
+        ("RFC 2544 23", "wait between trials", cell.restabilise_wait_s, 5),
+    ]
+    return [
+        Shortfall(
+            rfc,
+            f"{what} of at least {least} s",
+            f"{is_s:.12g} s instead of at least {least} s",
+        )
+        for rfc, what, is_s, least in wanted
+        if is_s < least
+    ]
+
+
+def _direction(cell: Cell) -> list[tuple[str, str, str]]:
+    if cell.direction == "both":
+        return []
+    return [
+        Shortfall(
+            "RFC 8219 5.3, RFC 2544 14",
+            "bidirectional traffic",
+            f"{cell.direction} direction only",
+        )
+    ]
+
+
+def _loads(falling: list[float]) -> list[tuple[str, str, str]]:
+    found: list[tuple[str, str, str]] = []
+    if falling[0] < 100:
+        what = f"{falling[0]:.12g} % instead of 100 %"
+        found.append(Shortfall("RFC 2544 26.3", "first trial at 100 % load", what))
+    steps = [above - below for above, below in pairwise(falling)]
+    rule = f"loads in steps of at most {_LARGEST_STEP_PERCENT} %"
+    if not steps:
+        found.append(Shortfall("RFC 2544 26.3", rule, "a single load"))
+    elif max(steps) > _LARGEST_STEP_PERCENT + 1e-9:
+        what = f"steps of up to {max(steps):.9g} % instead of at most 10 %"
+        found.append(Shortfall("RFC 2544 26.3", rule, what))
+    return found

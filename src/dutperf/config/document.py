@@ -1,0 +1,254 @@
+"""A YAML file as plain data that still knows on which line each key stands.
+
+YAML 1.2 through ruamel.yaml's round-trip loader, so ``no`` is a text and 010 is ten.
+Whatever the file holds, the only exception that leaves this module is InputError.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.constructor import DuplicateKeyError
+from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.reader import ReaderError
+from ruamel.yaml.scalarbool import ScalarBoolean
+
+from dutperf.errors import InputError
+
+Keys = tuple[str | int, ...]
+"""Where a value stands: keys of blocks and indices of lists, from the top."""
+
+_LARGEST_FILE_BYTES = 100_000
+_DEEPEST = 20
+_MOST_VALUES = 100_000  # an alias may multiply what a small file holds
+_LARGEST_NUMBER = 2**63
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_START_FROM = "start from one of the files in examples/"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong with a document: where, what (a sentence), what to do."""
+
+    keys: Keys
+    what: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Document:
+    """``data`` is made of dict, list, str, int, float, bool and None only."""
+
+    name: str
+    data: dict[str, Any]
+    tree: CommentedMap | None = None
+
+    def line(self, keys: Keys) -> int | None:
+        """Line of the value at ``keys``, or of the innermost block that exists."""
+        node: Any = self.tree
+        line = 1 if node is not None else None
+        for key in keys:
+            positions = getattr(getattr(node, "lc", None), "data", None) or {}
+            if key in positions:
+                line = positions[key][0] + 1
+            try:
+                node = node[key]
+            except (KeyError, IndexError, TypeError):
+                break
+        return line
+
+
+def dotted(keys: Keys) -> str:
+    """``left.ipv4.address``, ``procedures[0].frame_size``."""
+    text = ""
+    for key in keys:
+        text += f"[{key}]" if isinstance(key, int) else f".{_printable(key)}"
+    return text.removeprefix(".")
+
+
+def shown(value: object) -> str:
+    """``value`` as a message quotes it: short, on one line, nothing unprintable."""
+    if value is None:
+        return "empty"
+    if isinstance(value, dict):
+        return "a block of keys"
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float) and not abs(value) < _LARGEST_NUMBER:
+        return "a number out of all bounds"
+    return _cut(repr(value)) if isinstance(value, str | int | float) else "compound"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _printable(key: str) -> str:
+    return _cut(key if key.isprintable() and key else repr(key))
+
+
+def read_document(path: Path) -> Document:
+    """The file at ``path``.
+
+    Raises:
+        InputError: it cannot be read, is not YAML, or is not a block of keys.
+    """
+    tree = _parse(str(path), _read(path))
+    if tree is None:
+        raise InputError(f"{path}: the file is empty", _START_FROM)
+    if not isinstance(tree, CommentedMap):
+        kind = "a list" if isinstance(tree, CommentedSeq) else "a single value"
+        raise InputError(
+            f"{path}:1: must be a block of keys ('name: ...'), not {kind}", _START_FROM
+        )
+    return Document(str(path), _Plain(str(path), tree).block(tree, ()), tree)
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST_FILE_BYTES + 1)
+        if len(content) > _LARGEST_FILE_BYTES:
+            raise InputError(
+                f"{path}: larger than {_LARGEST_FILE_BYTES} bytes", _START_FROM
+            )
+        return content.decode("utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(
+            f"{path}: no such file", f"check the path, or {_START_FROM}"
+        ) from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not a text file (UTF-8)", _START_FROM) from None
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read: {error.strerror}", "check path and permissions"
+        ) from None
+    except ValueError:  # a NUL in the path
+        raise InputError(f"{str(path)!r}: not a path", "check the path") from None
+
+
+def _parse(name: str, text: str) -> Any:  # noqa: ANN401 - whatever YAML holds
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # hints for programmers, not for users
+            return YAML(typ="rt", pure=True).load(text)
+    except DuplicateKeyError as error:
+        raise _duplicate(name, error) from None
+    except MarkedYAMLError as error:
+        raise _syntax(name, error) from None
+    except ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise InputError(
+            f"{name}:{line}: not a text file: it has a control character",
+            _START_FROM,
+        ) from None
+    except RecursionError:
+        raise InputError(f"{name}: nested too deeply", _START_FROM) from None
+    except Exception as error:  # noqa: BLE001 - see below
+        # Odd scalars (a date 2001-99-99, an integer of 5,000 digits, a bad tag)
+        # make ruamel.yaml raise whatever Python raises; a user must not see it.
+        raise InputError(
+            f"{name}: not valid YAML: {shown(str(error))}",
+            "look for values that should be in quotes",
+        ) from None
+
+
+def _duplicate(name: str, error: DuplicateKeyError) -> InputError:
+    found = re.search(r'duplicate key "(.*?)" with value', error.problem or "", re.S)
+    key = _printable(found[1]) if found else "a key"
+    return InputError(
+        f"{name}:{_marked_line(error)}: {key}: the key is given twice",
+        "keep one of the two",
+    )
+
+
+def _syntax(name: str, error: MarkedYAMLError) -> InputError:
+    what = error.problem or error.context or "syntax error"
+    hint = "check indentation, colons and quotes at and above this line"
+    if "\\t" in what:
+        hint = "indent with spaces; YAML does not allow tabs"
+    return InputError(f"{name}:{_marked_line(error)}: not valid YAML: {what}", hint)
+
+
+def _marked_line(error: MarkedYAMLError) -> int:
+    mark = error.problem_mark or error.context_mark
+    return mark.line + 1 if mark else 1
+
+
+class _Plain:
+    """Turns a round-trip tree into plain data, within limits."""
+
+    def __init__(self, name: str, tree: CommentedMap) -> None:
+        self._document = Document(name, {}, tree)
+        self._left = _MOST_VALUES
+
+    def block(self, node: CommentedMap, keys: Keys) -> dict[str, Any]:
+        for key in node:
+            if not isinstance(key, str):
+                what = f"a key is {shown(key)}, not a text; put it in quotes"
+                raise self._error(keys, what)
+        return {str(k): self._value(v, (*keys, str(k))) for k, v in node.items()}
+
+    def _value(self, node: Any, keys: Keys) -> Any:  # noqa: ANN401 - any YAML value
+        self._left -= 1
+        if len(keys) > _DEEPEST or self._left < 0:
+            raise self._error(keys[:3], "is nested too deeply or repeated too often")
+        if isinstance(node, CommentedMap):
+            return self.block(node, keys)
+        if isinstance(node, CommentedSeq):
+            return [self._value(v, (*keys, n)) for n, v in enumerate(node)]
+        return self._scalar(node, keys)
+
+    def _scalar(self, node: Any, keys: Keys) -> Any:  # noqa: ANN401 - any YAML value
+        if node is None or isinstance(node, bool):
+            return node
+        if isinstance(node, ScalarBoolean):  # a true with an anchor
+            return bool(node)
+        if isinstance(node, int):
+            return self._number(int(node), keys)
+        if isinstance(node, float):
+            return self._number(float(node), keys)
+        if isinstance(node, str):
+            return self._text(str(node), keys)
+        raise self._error(
+            keys, "is a date, a set or a tagged value; put it in quotes if it is a text"
+        )
+
+    def _number(self, number: float, keys: Keys) -> float:
+        if not abs(number) < _LARGEST_NUMBER:  # also true of nan
+            raise self._error(keys, "is a number out of all bounds")
+        return number
+
+    def _text(self, text: str, keys: Keys) -> str:
+        if _CONTROL.search(text):
+            raise self._error(keys, f"has a control character: {shown(text)}")
+        return text
+
+    def _error(self, keys: Keys, what: str) -> InputError:
+        return refusal(self._document, [Problem(keys, what)])
+
+
+def refusal(document: Document, problems: Sequence[Problem]) -> InputError:
+    """One error that names the first ten ``problems`` in the order of their lines."""
+    ordered = sorted(problems, key=lambda p: document.line(p.keys) or 0)
+    lines = [_sentence(document, problem) for problem in ordered[:10]]
+    if len(ordered) > len(lines):
+        lines.append(f"... and {len(ordered) - len(lines)} more")
+    hints = dict.fromkeys(p.hint for p in ordered[:10] if p.hint)
+    return InputError("\n".join(lines), "\n".join(hints))
+
+
+def _sentence(document: Document, problem: Problem) -> str:
+    line = document.line(problem.keys)
+    where = document.name if line is None else f"{document.name}:{line}"
+    key = dotted(problem.keys)
+    return f"{where}: {key}: {problem.what}" if key else f"{where}: {problem.what}"

@@ -1,0 +1,99 @@
+"""What the configuration models are made of: strict bases and checked texts.
+
+Each check raises ``ValueError`` with a plain sentence that continues "the value ...",
+because the loader puts it behind file, line and key.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+
+class Strict(BaseModel):
+    """Base of all configuration: immutable, and an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _matches(pattern: str, sentence: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(f"{sentence}, not {text!r}")
+        return text
+
+    return AfterValidator(check)
+
+
+def _shape(pattern: str) -> Any:  # noqa: ANN401 - pydantic's own return type
+    # Editors get the pattern through the schema; people get the sentence.
+    return Field(json_schema_extra={"pattern": f"^{pattern}$"})
+
+
+_NAME = "[A-Za-z0-9_][A-Za-z0-9._-]{0,63}"
+_INTERFACE = "[^\\s/:]{1,15}"
+_PCI = "[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-7]"
+
+Name = Annotated[
+    str,
+    _matches(
+        _NAME,
+        "must be 1 to 64 letters, digits, '.', '_' or '-', the first a letter or digit",
+    ),
+    _shape(_NAME),
+]
+InterfaceName = Annotated[
+    str,
+    _matches(
+        _INTERFACE,
+        "must be the name of an interface, at most 15 characters (see: ip link)",
+    ),
+    _shape(_INTERFACE),
+]
+PciAddress = Annotated[
+    str,
+    _matches(
+        _PCI, "must be a PCI address like 0000:03:00.1, lower case (see: lspci -D)"
+    ),
+    _shape(_PCI),
+]
+
+
+def _ip_checker(version: int) -> Callable[[str], str]:
+    def check(text: str) -> str:
+        try:
+            address = ipaddress.ip_address(text)
+        except ValueError:
+            raise ValueError(f"must be an IPv{version} address, not {text!r}") from None
+        if address.version != version:
+            raise ValueError(
+                f"must be an IPv{version} address; {text} is IPv{address.version}"
+            )
+        if _not_a_host(address):
+            raise ValueError(f"must be the unicast address of one host, not {text}")
+        return str(address)
+
+    return check
+
+
+def _not_a_host(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    scope = getattr(address, "scope_id", None)
+    broadcast = str(address) == "255.255.255.255"
+    special = address.is_multicast or address.is_unspecified or address.is_loopback
+    return special or broadcast or scope is not None
+
+
+Ipv4 = Annotated[
+    str,
+    AfterValidator(_ip_checker(4)),
+    Field(json_schema_extra={"format": "ipv4"}),
+]
+Ipv6 = Annotated[
+    str,
+    AfterValidator(_ip_checker(6)),
+    Field(json_schema_extra={"format": "ipv6"}),
+]

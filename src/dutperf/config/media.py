@@ -1,0 +1,14 @@
+"""What the medium can carry (RFC 5180 A.1, RFC 2544 appendix B)."""
+
+from __future__ import annotations
+
+_PREAMBLE_AND_GAP_BYTES = 20  # preamble and start of frame 8, interframe gap 12
+
+
+def media_rate_fps(link_speed_mbps: int, frame_size: int) -> int:
+    """Frames per second and direction that Ethernet carries, rounded down.
+
+    ``frame_size`` is in bytes and includes the FCS.
+    """
+    bits = 8 * (frame_size + _PREAMBLE_AND_GAP_BYTES)
+    return link_speed_mbps * 1_000_000 // bits

@@ -1,0 +1,118 @@
+"""Data to model; what pydantic finds wrong becomes sentences that a user can act on."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from dutperf.config.document import Document, Keys, Problem, dotted, refusal, shown
+from dutperf.config.fields import Strict
+
+Model = TypeVar("Model", bound=Strict)
+
+_TAGS = {
+    "port": {"interface", "pci", "memif", "ring"},
+    "testbed": {"inline", "file"},
+}
+"""Keys below which pydantic names the chosen kind as if it were another key."""
+
+_SENTENCES = {
+    "int_type": "must be a whole number, not {value}",
+    "float_type": "must be a number, not {value}",
+    "string_type": "must be a text, not {value}",
+    "list_type": "must be a list, not {value}",
+    "model_type": "must be a block of keys, not {value}",
+    "literal_error": "must be {expected}, not {value}",
+    "greater_than_equal": "must be at least {ge}, not {value}",
+    "less_than_equal": "must be at most {le}, not {value}",
+    "greater_than": "must be above {gt}, not {value}",
+    "less_than": "must be below {lt}, not {value}",
+    "too_short": "must have at least {min_length} entry",
+    "too_long": "must have at most {max_length} entries, not {actual_length}",
+    "string_too_short": "must not be empty",
+    "value_error": "{error}",
+}
+_HINTS = {
+    "int_type": "write digits only: no quotes, no decimal point, no exponent",
+    "float_type": "write the number without quotes and without its unit",
+    "string_type": "put the value in quotes",
+    "list_type": "write a list in brackets, also of one entry: [64]",
+    "model_type": "put its keys on the lines below it, indented",
+    "port_kind": "interface for a kernel interface, pci for a NIC bound to vfio-pci, "
+    "memif for a software DUT, ring for a self-test",
+}
+
+
+def validate(model: type[Model], document: Document) -> Model:
+    """``document`` as ``model``; types are not converted ('64' is not a number).
+
+    Raises:
+        InputError: names every wrong key (at most ten) with its line.
+    """
+    try:
+        return model.model_validate(document.data, strict=True)
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+        raise refusal(document, [_problem(model, d) for d in details]) from None
+
+
+def _problem(model: type[BaseModel], detail: ErrorDetails) -> Problem:
+    keys = tuple(_untagged(detail["loc"]))
+    if detail["type"] == "missing":
+        field = _models_at(model, detail["loc"][:-1])[0].model_fields[str(keys[-1])]
+        return Problem(keys, "is missing", f"add {dotted(keys)}: {field.description}")
+    if detail["type"] == "extra_forbidden":
+        known = _models_at(model, detail["loc"][:-1])[0].model_fields
+        return _unknown_key(keys, known)
+    return Problem(keys, _sentence(detail), _HINTS.get(detail["type"], ""))
+
+
+def _unknown_key(keys: Keys, known: Iterable[str]) -> Problem:
+    near = difflib.get_close_matches(str(keys[-1]), list(known), n=1)
+    told = f"did you mean {near[0]}?" if near else f"known here: {', '.join(known)}"
+    return Problem(keys, f"unknown key; {told}", "correct the key or remove it")
+
+
+def _sentence(detail: ErrorDetails) -> str:
+    sentence = _SENTENCES.get(detail["type"])
+    if sentence is None:  # our own types say it in plain words already
+        return detail["msg"]
+    limits = {k: _whole(v) for k, v in detail.get("ctx", {}).items()}
+    told = sentence.format(value=shown(detail["input"]), **limits)
+    return told if len(told) <= 300 else f"{told[:297]}..."
+
+
+def _whole(limit: object) -> object:
+    # pydantic turns the 60 of a float's limit into 60.0.
+    return int(limit) if isinstance(limit, float) and limit.is_integer() else limit
+
+
+def _untagged(loc: Keys) -> Iterator[str | int]:
+    previous: str | int = ""
+    for key in loc:
+        if key not in _TAGS.get(str(previous), ()):
+            yield key
+        previous = key
+
+
+def _models_at(model: type[BaseModel], loc: Keys) -> list[type[BaseModel]]:
+    models = [model]
+    for key in loc:
+        if isinstance(key, int):
+            continue
+        if len(models) > 1:  # a union: ``key`` is the tag of the chosen kind
+            models = [m for m in models if key in m.model_fields]
+        elif key in models[0].model_fields:
+            models = list(_models_in(models[0].model_fields[key].annotation))
+    return models
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:  # noqa: ANN401 - a type
+    for argument in get_args(annotation):
+        yield from _models_in(argument)
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation

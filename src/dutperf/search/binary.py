@@ -1,0 +1,144 @@
+"""Binary search for the highest rate without loss (RFC 2544 26.1).
+
+The RFC only says to go up after a trial without loss and down after one with loss;
+bisection is how everybody does it. What this one adds:
+
+1. The maximum is tried first, so a perfect DUT gets exactly 100 % in one trial.
+2. ``invalid`` is not ``fail``. A trial that tells nothing is repeated, a bounded
+   number of times; what stays invalid bounds the search, and the result says so.
+3. When the sender cannot keep up, the rate that it managed is the new upper bound,
+   and the search goes on a little below it. Just below, the next trial would fall
+   behind as well on a machine where that limit wanders, so the margin doubles each
+   time, until it is a plain bisection. A sender that managed less than in a trial
+   that passed had a stall: that is an invalid trial as in 2.
+4. The result is a rate that passed, never one between two that were measured.
+
+Every trial narrows the bounds or is one of a bounded number of repetitions, and no
+rate is measured again once it is decided: the search ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from dutperf.search.model import (
+    Conclusion,
+    Measure,
+    Outcome,
+    Resolution,
+    SearchResult,
+    Step,
+)
+
+OnStep = Callable[[Step], None]
+
+_FIRST_MARGIN_PERCENT = 5
+_CONCLUSIONS: dict[str, Conclusion] = {
+    "passed": "max_rate_passed",
+    "fail": "found",
+    "tester": "tester_limited",
+    "invalid": "unstable",
+}
+
+
+def ignore_step(_step: Step) -> None:
+    """For callers that do not watch."""
+
+
+def binary_search(
+    measure: Measure,
+    *,
+    max_rate_fps: int,
+    duration_s: float,
+    resolution: Resolution,
+    attempts: int = 3,
+    max_trials: int = 200,
+    on_step: OnStep = ignore_step,
+) -> SearchResult:
+    """The highest rate up to ``max_rate_fps`` that passes, within ``resolution``.
+
+    ``attempts`` bounds the trials at one rate while they are invalid, ``max_trials``
+    all trials together; ``on_step`` is told of each. Whatever ``measure`` raises ends
+    the search.
+
+    Raises:
+        ValueError: a limit below 1.
+    """
+    if min(max_rate_fps, attempts, max_trials) < 1:
+        raise ValueError("max_rate_fps, attempts and max_trials must be at least 1")
+    bounds = _Bounds(max_rate_fps)
+    steps: list[Step] = []
+    attempt = 1
+    while (rate_fps := bounds.next_rate(resolution)) is not None:
+        if len(steps) == max_trials:
+            return bounds.result("unstable", steps)
+        outcome = measure(rate_fps, duration_s)
+        again = bounds.tells_nothing(outcome) and attempt < attempts
+        if not again:
+            bounds.take(rate_fps, outcome)
+        steps.append(Step(rate_fps, attempt, outcome, bounds.lower, bounds.upper))
+        on_step(steps[-1])
+        attempt = attempt + 1 if again else 1
+    return bounds.result(bounds.conclusion(), steps)
+
+
+class _Bounds:
+    """``lower`` passed (0: nothing did); why ``upper`` is out of reach: ``kind``."""
+
+    def __init__(self, max_rate_fps: int) -> None:
+        self.lower = 0
+        self.upper = max_rate_fps
+        self.kind: Literal["untested", "passed", "fail", "tester", "invalid"]
+        self.kind = "untested"
+        self.margin_percent = 0
+
+    def next_rate(self, resolution: Resolution) -> int | None:
+        """The rate to measure next, between the bounds; None at the end."""
+        if self.kind == "untested":
+            return self.upper
+        width = self.upper - self.lower
+        if width <= 1 or resolution.reached(self.lower, self.upper):
+            return None
+        middle = self.lower + width // 2
+        if self.kind != "tester":
+            return middle
+        return max(middle, self.upper * (100 - self.margin_percent) // 100)
+
+    def tells_nothing(self, outcome: Outcome) -> bool:
+        """Whether ``outcome`` is neither about the DUT nor the tester's limit.
+
+        A sender that managed less than what passed before had a stall; that is not
+        its limit.
+        """
+        if outcome.verdict != "invalid":
+            return False
+        return outcome.offered_fps is None or outcome.offered_fps < self.lower + 1
+
+    def take(self, rate_fps: int, outcome: Outcome) -> None:
+        """Narrow the bounds by the outcome at ``rate_fps``."""
+        if outcome.verdict == "pass":
+            self.lower = rate_fps
+            if rate_fps == self.upper:
+                self.kind = "passed"
+        elif outcome.verdict == "fail":
+            self.upper, self.kind = rate_fps, "fail"
+        elif outcome.offered_fps is None:
+            self.upper, self.kind = rate_fps, "invalid"
+        else:
+            self._take_tester_limit(rate_fps, outcome.offered_fps)
+
+    def _take_tester_limit(self, rate_fps: int, offered_fps: float) -> None:
+        limit_fps = int(min(rate_fps, offered_fps))
+        self.upper = limit_fps if limit_fps > self.lower else rate_fps
+        self.kind = "tester"
+        self.margin_percent = min(100, 2 * self.margin_percent or _FIRST_MARGIN_PERCENT)
+
+    def conclusion(self) -> Conclusion:
+        if self.kind == "fail" and self.lower == 0:
+            return "nothing_passed"
+        return _CONCLUSIONS[self.kind]
+
+    def result(self, conclusion: Conclusion, steps: list[Step]) -> SearchResult:
+        upper = None if self.kind in ("passed", "untested") else self.upper
+        return SearchResult(self.lower or None, upper, conclusion, steps)

@@ -1,0 +1,80 @@
+"""Small valid files that the tests take apart."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from dutperf.config import Campaign, Cell, Testbed
+
+TESTBED_YAML = """\
+schema_version: 1
+name: bench
+cores: [0, 1]
+left:
+  port:
+    interface: tl
+    mtu: 1500
+  ipv4:
+    address: 198.18.1.2
+    gateway: 198.18.1.1
+  ipv6: {address: "2001:2::2", gateway: "2001:2::1"}
+right:
+  port: {interface: tr}
+  ipv4: {address: 198.19.1.2, gateway: 198.19.1.1}
+  ipv6: {address: "2001:2:0:8000::2", gateway: "2001:2:0:8000::1"}
+"""
+
+CAMPAIGN_YAML = """\
+name: quick
+lab: linux-router
+procedures:
+  - procedure: throughput
+    ip: [4]
+    resolution: 5%
+"""
+
+_TESTBED: dict[str, Any] = {
+    "name": "bench",
+    "left": {
+        "port": {"interface": "tl"},
+        "ipv4": {"address": "198.18.1.2", "gateway": "198.18.1.1"},
+        "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"},
+    },
+    "right": {
+        "port": {"interface": "tr"},
+        "ipv4": {"address": "198.19.1.2", "gateway": "198.19.1.1"},
+        "ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2:0:8000::1"},
+    },
+}
+
+
+def bench_data() -> dict[str, Any]:
+    return copy.deepcopy(_TESTBED)
+
+
+def make_testbed(**changes: object) -> Testbed:
+    return Testbed.model_validate({**bench_data(), **changes})
+
+
+def make_campaign(*procedures: dict[str, Any], **changes: object) -> Campaign:
+    data = {"name": "quick", "lab": "linux-router", "procedures": list(procedures)}
+    return Campaign.model_validate({**data, **changes})
+
+
+def make_cell(**changes: object) -> Cell:
+    data = {
+        "id": "throughput-ip4-64-both",
+        "procedure": "throughput",
+        "ip": 4,
+        "frame_size": 64,
+        "direction": "both",
+        "resolution": "1%",
+        "max_rate_fps": None,
+        "repeats": 1,
+        "load_percent": [],
+        "lag_limit_ms": 10,
+        "burst_limit": 32,
+        "seed": 1,
+    }
+    return Cell.model_validate({**data, **changes})

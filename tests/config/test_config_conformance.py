@@ -1,0 +1,93 @@
+"""Deviations name the section, the requirement and the exact figure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from config_samples import make_cell
+
+from dutperf.config import deviations
+
+LOSS: dict[str, Any] = {"procedure": "frame-loss", "load_percent": [100, 90, 80]}
+
+
+@pytest.mark.parametrize("changes", [{}, LOSS])
+def test_a_cell_by_the_book_has_no_deviations(changes: dict[str, Any]) -> None:
+    assert deviations(make_cell(**changes)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "rfc", "requirement", "actual"),
+    [
+        (
+            {"trial_duration_s": 1},
+            "RFC 2544 24",
+            "trial duration of at least 60 s",
+            "1 s instead of at least 60 s",
+        ),
+        (
+            {"trial_duration_s": 59.999},
+            "RFC 2544 24",
+            "trial duration of at least 60 s",
+            "59.999 s instead of at least 60 s",
+        ),
+        (
+            {"settle_wait_s": 0.1},
+            "RFC 2544 23",
+            "wait after learning frames of at least 2 s",
+            "0.1 s instead of at least 2 s",
+        ),
+        (
+            {"residual_wait_s": 0.2},
+            "RFC 2544 23",
+            "wait for late frames of at least 2 s",
+            "0.2 s instead of at least 2 s",
+        ),
+        (
+            {"restabilise_wait_s": 0},
+            "RFC 2544 23",
+            "wait between trials of at least 5 s",
+            "0 s instead of at least 5 s",
+        ),
+        (
+            {"direction": "forward"},
+            "RFC 8219 5.3, RFC 2544 14",
+            "bidirectional traffic",
+            "forward direction only",
+        ),
+        (
+            {**LOSS, "load_percent": [90, 80]},
+            "RFC 2544 26.3",
+            "first trial at 100 % load",
+            "90 % instead of 100 %",
+        ),
+        (
+            {**LOSS, "load_percent": [100, 95, 70]},
+            "RFC 2544 26.3",
+            "loads in steps of at most 10 %",
+            "steps of up to 25 % instead of at most 10 %",
+        ),
+        (
+            {**LOSS, "load_percent": [100]},
+            "RFC 2544 26.3",
+            "loads in steps of at most 10 %",
+            "a single load",
+        ),
+    ],
+)
+def test_each_shortfall_is_named_with_its_figure(
+    changes: dict[str, Any], rfc: str, requirement: str, actual: str
+) -> None:
+    assert deviations(make_cell(**changes)) == [(rfc, requirement, actual)]
+
+
+def test_steps_that_are_ten_percent_but_for_rounding_are_no_deviation() -> None:
+    loads = [100.0, 90.1, 80.1, 70.1 - 1e-13]
+    assert deviations(make_cell(**{**LOSS, "load_percent": loads})) == []
+
+
+def test_all_shortfalls_are_listed() -> None:
+    changes = {**LOSS, "load_percent": [80, 40], "trial_duration_s": 1}
+    found = deviations(make_cell(**changes, direction="reverse"))
+    assert [rfc.split()[-1] for rfc, _, _ in found] == ["24", "14", "26.3", "26.3"]
