@@ -1,0 +1,5 @@
+"""``python -m dutperf``."""
+
+from dutperf.cli.main import main
+
+main()

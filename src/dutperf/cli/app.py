@@ -1,0 +1,118 @@
+"""The commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dutperf import __version__
+from dutperf.cli.failures import PatientConsole, defect, show_failure
+from dutperf.cli.lab_commands import lab_app
+from dutperf.cli.measuring import measure
+from dutperf.cli.options import (
+    DEFAULT_SEED,
+    AsJson,
+    LabName,
+    Output,
+    Seed,
+    TestbedFile,
+    with_procedure_options,
+)
+from dutperf.cli.places import campaign_for
+from dutperf.config import ProcedureSpec, load_campaign
+from dutperf.errors import DutperfError
+from dutperf.report import write_report
+
+app = typer.Typer(
+    name="dutperf",
+    help="Benchmarks routers, translators and NAT gateways (RFC 2544, 5180, 8219).",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(lab_app, name="lab")
+
+
+@app.command("throughput")
+@with_procedure_options("throughput")
+def throughput(
+    spec: ProcedureSpec,
+    testbed: TestbedFile = None,
+    lab: LabName = None,
+    seed: Seed = DEFAULT_SEED,
+    output: Output = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fastest rate at which no frame is lost (RFC 2544 26.1)."""
+    campaign = campaign_for(spec, testbed, lab, seed)
+    measure(campaign, kind="throughput", output=output, as_json=as_json)
+
+
+@app.command("frame-loss")
+@with_procedure_options("frame-loss")
+def frame_loss(
+    spec: ProcedureSpec,
+    testbed: TestbedFile = None,
+    lab: LabName = None,
+    seed: Seed = DEFAULT_SEED,
+    output: Output = None,
+    as_json: AsJson = False,
+) -> None:
+    """Frame loss over the whole range of loads (RFC 2544 26.3)."""
+    campaign = campaign_for(spec, testbed, lab, seed)
+    measure(campaign, kind="frame-loss", output=output, as_json=as_json)
+
+
+@app.command("run")
+def run_command(
+    campaign: Annotated[Path, typer.Argument(help="a campaign.yaml file")],
+    output: Output = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run all procedures of a campaign file."""
+    measure(load_campaign(campaign), kind="campaign", output=output, as_json=as_json)
+
+
+@app.command("report")
+def report(
+    directory: Annotated[Path, typer.Argument(help="a results directory")],
+) -> None:
+    """Make report.html again from stored results."""
+    PatientConsole().out(write_report(directory), highlight=False)
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        PatientConsole().out(f"dutperf {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def _every_command(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="show the version", callback=_show_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command; returns the exit code, see ``cli.main``."""
+    console = PatientConsole(stderr=True)
+    try:
+        app(arguments)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
+    except DutperfError as error:
+        show_failure(console, error)
+        return error.exit_code
+    except Exception as error:  # noqa: BLE001 - the last resort, see failures.defect
+        failure = defect(error, None)
+        show_failure(console, failure)
+        return failure.exit_code
+    return 0

@@ -1,0 +1,75 @@
+"""``dutperf lab``: devices under test in network namespaces."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from dutperf import lab
+from dutperf.cli.failures import PatientConsole
+
+lab_app = typer.Typer(
+    help="Real devices under test in network namespaces; no hardware needed.",
+    no_args_is_help=True,
+)
+_DEVICES = ", ".join(lab.LABS)
+
+
+@lab_app.command("up")
+def up(
+    name: Annotated[str, typer.Argument(help=f"one of: {_DEVICES}")],
+) -> None:
+    """Bring a lab up; it stays until 'lab down'."""
+    testbed = lab.up(name)
+    _say(f"lab {name} is up: {testbed.description}")
+    _say(f"measure: dutperf throughput --lab {name}")
+    _say("take it down: dutperf lab down")
+
+
+@lab_app.command("down")
+def down(
+    name: Annotated[
+        str | None, typer.Argument(help="default: the one that is up")
+    ] = None,
+    all_: Annotated[
+        bool, typer.Option("--all", help="also a lab that a process is using")
+    ] = False,
+) -> None:
+    """Take a lab down; nothing of it is left."""
+    gone = lab.down(name, all_=all_)
+    _say("\n".join(f"lab {one} is down" for one in gone) or "no lab was up")
+
+
+@lab_app.command("list")
+def list_(
+    as_json: Annotated[bool, typer.Option("--json", help="as a JSON list")] = False,
+) -> None:
+    """List the labs that are up."""
+    if as_json:
+        _say(json.dumps([asdict(s) for s in lab.running()], default=str))
+        return
+    _say("\n".join(_line(status) for status in lab.running()) or "no lab is up")
+
+
+@lab_app.command("status")
+def status() -> None:
+    """Show the labs that are up, and the devices that there are."""
+    list_()
+    _say("\ndevices:")
+    for name, device in lab.LABS.items():
+        _say(f"  {name}  {device.description}")
+
+
+def _line(status: lab.LabStatus) -> str:
+    owner = f"process {status.owner}" if status.owner else "kept"
+    state = "" if status.alive else ", a remainder of a dead process"
+    links = ", ".join(status.links)
+    since = status.since.isoformat(" ", "seconds")
+    return f"{status.name}  since {since}  {owner}{state}  {links}"
+
+
+def _say(text: str) -> None:
+    PatientConsole().out(text, highlight=False)

@@ -1,0 +1,96 @@
+"""The results at the end, on standard output."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from dutperf.results import CellResult, LoadPoint, ResultsFile
+
+_PLAIN_WIDTH = 120
+"""Columns for files and pipes, which rich would give 80."""
+
+
+def show_json(console: Console, results: ResultsFile) -> None:
+    """Print ``results`` without its trials as one JSON object."""
+    console.out(results.model_dump_json(indent=2, exclude={"trials"}), highlight=False)
+
+
+def show_summary(console: Console, results: ResultsFile, report: Path | None) -> None:
+    """Print tables, what they do not prove, deviations, and the report's path."""
+    width = None if console.is_terminal else _PLAIN_WIDTH
+    for table in _tables(results.cells):
+        console.print(table, width=width)
+    for cell in results.cells:
+        for reason in cell.reasons:
+            remedy = f" ({reason.hint})" if reason.hint else ""
+            _say(console, f"{cell.id}: {reason.message}{remedy}")
+    for line in _deviations(results.cells):
+        _say(console, line)
+    if not results.complete:
+        _say(console, "incomplete: the run ended before its last cell")
+    if report:
+        _say(console, str(report))
+
+
+def _tables(cells: list[CellResult]) -> list[Table]:
+    throughput = [c for c in cells if c.procedure == "throughput"]
+    tables = [_throughput_table(throughput)] if throughput else []
+    return tables + [_loss_table(c) for c in cells if c.procedure == "frame-loss"]
+
+
+def _throughput_table(cells: list[CellResult]) -> Table:
+    table = Table(title="Throughput")
+    for name in ("cell", "frame size", "fps per direction", "sum", "verdict"):
+        table.add_column(name, justify="left" if name == "cell" else "right")
+    table.add_column("N", justify="right")
+    table.add_column("trials", justify="right")
+    for cell in cells:
+        directions = 2 if cell.parameters.get("direction") == "both" else 1
+        # What is not proven further is a lower bound, and must not look like more.
+        bound = ">= " if cell.verdict == "invalid" else ""
+        table.add_row(
+            cell.id,
+            str(cell.parameters.get("frame_size", "")),
+            _rate(cell.median, bound),
+            _rate(cell.median and cell.median * directions, bound),
+            cell.verdict,
+            str(len(cell.repeats)),
+            str(sum(r.trials for r in cell.repeats)),
+        )
+    return table
+
+
+def _loss_table(cell: CellResult) -> Table:
+    table = Table(title=f"{cell.id}: {cell.verdict}", caption=cell.quantity)
+    for name in ("load %", "fps per direction", "loss %", "N", "trials"):
+        table.add_column(name, justify="right")
+    for point in cell.points:
+        table.add_row(
+            f"{point.load_percent:g}",
+            f"{point.load_fps:,}",
+            _loss(point),
+            str(len(point.repeats)),
+            str(sum(r.trials for r in point.repeats)),
+        )
+    return table
+
+
+def _rate(rate_fps: float | None, bound: str) -> str:
+    return "-" if rate_fps is None else f"{bound}{rate_fps:,.0f}"
+
+
+def _loss(point: LoadPoint) -> str:
+    return "invalid" if point.loss_percent is None else f"{point.loss_percent:.6g}"
+
+
+def _deviations(cells: list[CellResult]) -> list[str]:
+    """Each deviation once, whatever number of cells has it."""
+    found = dict.fromkeys(d for cell in cells for d in cell.deviations)
+    return [f"deviation from {d.rfc}: {d.requirement}: {d.actual}" for d in found]
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,117 @@
+"""What a user sees while a run lasts: standard error, one line a trial.
+
+On a terminal the running trial has a line of its own that changes in place.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.markup import escape
+from rich.status import Status
+
+from dutperf.engine.protocol import TrialProgress
+from dutperf.procedures.events import (
+    CellStarted,
+    Event,
+    IntervalNarrowed,
+    Notice,
+    ReportWritten,
+    ResultsChanged,
+    RunStarted,
+    TrialFinished,
+    TrialMoved,
+    TrialStarted,
+)
+from dutperf.results import ResultsFile, TrialRecord
+
+_STYLES = {"pass": "green", "fail": "yellow", "invalid": "red"}
+
+
+class Terminal:
+    """Shows events; remembers what is shown at the end."""
+
+    def __init__(self, console: Console) -> None:
+        self.directory: Path | None = None
+        self.results: ResultsFile | None = None
+        self.report: Path | None = None
+        self._console = console
+        self._status = Status("", console=console) if console.is_terminal else None
+        self._trial: TrialStarted | None = None
+        self._interval = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Take the changing line away."""
+        if self._status:
+            self._status.stop()
+
+    def say_interrupted(self) -> None:
+        """Tell where the measured part is."""
+        where = f"; results so far are in {self.directory}" if self.directory else ""
+        self._print(f"interrupted{where}")
+
+    def on_event(self, event: Event) -> None:
+        """Show ``event``."""
+        match event:
+            case Notice(text):
+                self._print(f"notice: {text}")
+            case RunStarted(directory):
+                self.directory = directory
+            case CellStarted(cell, index, count):
+                self._interval = ""
+                self._print(f"[{index}/{count}] {cell.id}")
+            case TrialStarted():
+                self._trial = event
+                self._live("starting", 0.0)
+            case TrialMoved(progress):
+                self._moved(progress)
+            case TrialFinished(record):
+                self._finished(record)
+            case IntervalNarrowed(lower_fps, upper_fps):
+                self._interval = f" in {lower_fps:,.0f}..{upper_fps:,.0f}"
+            case ResultsChanged(results):
+                self.results = results
+            case ReportWritten(path):
+                self.report = path
+
+    def _moved(self, progress: TrialProgress) -> None:
+        self._live(progress.phase, progress.elapsed_ns / 1e9)
+
+    def _live(self, phase: str, elapsed_s: float) -> None:
+        trial = self._trial
+        if self._status is None or trial is None:
+            return
+        self._status.update(
+            f"trial {trial.number}: {trial.rate_fps:,} fps{self._interval}: "
+            f"{phase}, {elapsed_s:.1f} of {trial.planned_s:.1f} s"
+        )
+        self._status.start()
+
+    def _finished(self, record: TrialRecord) -> None:
+        verdict = record.result.verdict
+        again = f" (attempt {record.attempt})" if record.attempt > 1 else ""
+        reasons = "; ".join(reason.message for reason in verdict.reasons)
+        style = _STYLES[verdict.kind]
+        self._console.print(
+            f"  trial {record.number}: {record.load_fps:,} fps{self._interval}{again}: "
+            f"[{style}]{verdict.kind}[/]{escape(f' ({reasons})' if reasons else '')}",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+    def _print(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)

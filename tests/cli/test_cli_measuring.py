@@ -1,0 +1,322 @@
+"""The command line on a FakeEngine: exit codes, what goes where, and messages."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from dutperf.cli import app, measuring
+from dutperf.config import Testbed
+from dutperf.engine.fake import FakeEngine, perfect, step
+from dutperf.errors import EngineError
+from dutperf.procedures.session import EngineStarter, Notify
+from dutperf.results import ResultsFile
+
+TESTBED = """\
+name: simulated
+left:
+  port: {interface: left}
+  ipv4: {address: 198.18.0.2, gateway: 198.18.0.1}
+right:
+  port: {interface: right}
+  ipv4: {address: 198.19.0.2, gateway: 198.19.0.1}
+"""
+QUICK = ["--restabilise-wait", "0", "--max-rate", "1000000", "--output", "run"]
+
+Run = Callable[..., int]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("testbed.yaml").write_text(TESTBED)
+    return tmp_path
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a command with an engine that simulates."""
+
+    def run_on(engine: FakeEngine, *arguments: str) -> int:
+        def prepare(_testbed: Testbed, _notify: Notify) -> EngineStarter:
+            return lambda _log_path: contextlib.nullcontext(engine)
+
+        monkeypatch.setattr(measuring, "prepare_engine", prepare)
+        return app.run(list(arguments))
+
+    return run_on
+
+
+def throughput(run: Run, engine: FakeEngine, *more: str) -> int:
+    return run(engine, "throughput", "testbed.yaml", *QUICK, *more)
+
+
+def test_a_measurement_ends_with_a_table_and_the_reports_path(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = throughput(run, FakeEngine(step(250_000)), "--resolution", "1")
+    out = capsys.readouterr().out
+    assert code == 0
+    assert "250,000" in out
+    assert "500,000" in out
+    assert out.splitlines()[-1] == "run/report.html"
+    assert Path("run/report.html").exists()
+
+
+def test_deviations_are_listed(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    throughput(run, FakeEngine(perfect()), "--trial-duration", "1")
+    out = capsys.readouterr().out
+    assert "deviation from RFC 2544 24: trial duration of at least 60 s: 1 s" in out
+
+
+def test_json_is_one_object_without_trials_and_nothing_else(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = throughput(run, FakeEngine(step(250_000)), "--json")
+    captured = capsys.readouterr()
+    data = json.loads(captured.out)
+    results = ResultsFile.model_validate(data)
+    assert code == 0
+    assert "trials" not in data
+    assert (results.procedure, results.complete) == ("throughput", True)
+    assert results.cells[0].verdict == "pass"
+    assert "trial 1: 1,000,000 fps: fail" in captured.err
+
+
+def test_progress_is_one_line_a_trial_with_the_interval_left(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    throughput(run, FakeEngine(step(1)), "--resolution", "400000")
+    lines = capsys.readouterr().err.splitlines()
+    assert "[1/1] throughput-ip4-64-both" in lines
+    told = [line for line in lines if line.startswith("  trial ")]
+    assert told[0].startswith("  trial 1: 1,000,000 fps: fail (")
+    assert told[1].startswith("  trial 2: 500,000 fps in 0..1,000,000: fail (")
+
+
+def test_an_invalid_measurement_exits_with_1_and_shows_a_bound(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = throughput(run, FakeEngine(perfect(), tester_limit_fps=300_000))
+    out = capsys.readouterr().out
+    assert code == 1
+    assert ">= " in out
+    assert "at least" in out
+    assert "the tester could not offer" in out
+
+
+def test_frame_loss_shows_its_curve(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run(
+        FakeEngine(step(500_000)),
+        *("frame-loss", "testbed.yaml", *QUICK, "--load", "100", "--load", "50"),
+    )
+    out = capsys.readouterr().out
+    assert code == 0
+    rows = [line.split("│") for line in out.splitlines() if "1,000,000" in line]
+    assert any(
+        row[1].strip() == "100" and row[3].strip() == "50"
+        for row in rows
+        if len(row) > 3
+    )
+
+
+def test_a_campaign_file_runs_all_its_procedures(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("campaign.yaml").write_text(
+        "name: both\ntestbed: testbed.yaml\nprocedures:\n"
+        "  - {procedure: throughput, max_rate_fps: 1000, restabilise_wait_s: 0}\n"
+        "  - {procedure: frame-loss, max_rate_fps: 1000, restabilise_wait_s: 0}\n"
+    )
+    code = run(FakeEngine(perfect()), "run", "campaign.yaml", "--json")
+    data = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert data["procedure"] == "campaign"
+    assert [c["procedure"] for c in data["cells"]] == ["throughput", "frame-loss"]
+
+
+def test_a_report_can_be_made_again(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    throughput(run, FakeEngine(perfect()))
+    Path("run/report.html").unlink()
+    capsys.readouterr()
+    assert run(FakeEngine(perfect()), "report", "run") == 0
+    assert capsys.readouterr().out == "run/report.html\n"
+    assert Path("run/report.html").exists()
+
+
+def test_a_dead_engine_exits_with_3_and_shows_what_was_measured(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    death = EngineError("the engine ended (signal 9) during trial 2", "see the log")
+    code = throughput(
+        run,
+        FakeEngine(perfect(), troubles={2: death}),
+        *("--frame-size", "64", "--frame-size", "128"),
+    )
+    captured = capsys.readouterr()
+    assert code == 3
+    assert "error: the engine ended (signal 9)" in captured.err
+    assert "hint: see the log" in captured.err
+    assert "Traceback" not in captured.err
+    assert "throughput-ip4-64-both" in captured.out
+    assert "incomplete" in captured.out
+
+
+def test_an_interrupted_run_exits_with_130_and_keeps_its_results(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine = FakeEngine(step(1), troubles={2: KeyboardInterrupt()})
+    code = throughput(run, engine, "--json")
+    captured = capsys.readouterr()
+    assert code == 130
+    assert "interrupted; results so far are in run" in captured.err
+    assert json.loads(captured.out)["complete"] is False
+    assert len(Path("run/journal.jsonl").read_text().splitlines()) == 2
+
+
+def test_a_defect_is_named_and_its_traceback_is_stored_not_shown(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine = FakeEngine(perfect(), troubles={1: ZeroDivisionError("oops")})
+    code = throughput(run, engine)
+    captured = capsys.readouterr()
+    assert code == 3
+    assert "error: this is a defect in dutperf: ZeroDivisionError: oops" in captured.err
+    assert "run/crash.txt" in captured.err
+    assert "Traceback" not in captured.err
+    assert "Traceback" in Path("run/crash.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--frame-size", "63"], "error: --frame-size must be at least 64, not 63"),
+        (["--ip", "5"], "error: --ip must be 4 or 6, not 5"),
+        (["--resolution", "x"], "error: --resolution must be a percentage"),
+        (["--repeats", "0"], "error: --repeats must be at least 1, not 0"),
+        (["--trial-duration", "nan"], "error: --trial-duration must be "),
+        (["--ip", "6"], "IPv6 is asked for, but testbed simulated has no IPv6"),
+        (["--lab", "linux-router"], "give either a testbed file or --lab NAME"),
+        (["--direction", "up"], "'up' is not one of"),
+        (["--load", "50"], "No such option"),
+        (["--max-rate", "fast"], "Invalid value for '--max-rate'"),
+    ],
+)
+def test_wrong_options_exit_with_2_and_are_named(
+    run: Run, capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+) -> None:
+    code = run(FakeEngine(perfect()), "throughput", "testbed.yaml", *arguments)
+    captured = capsys.readouterr()
+    assert code == 2
+    assert told in " ".join(captured.err.split())
+    assert not captured.out
+    assert not Path("results").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["throughput"], "error: give either a testbed file or --lab NAME"),
+        (["throughput", "gone.yaml"], "error: gone.yaml: no such file"),
+        (["throughput", "--lab", "linux-rooter"], "did you mean 'linux-router'"),
+        (["run", "gone.yaml"], "error: gone.yaml: no such file"),
+        (["report", "gone"], "error: gone"),
+        (["measure"], "No such command"),
+    ],
+)
+def test_missing_or_unknown_input_exits_with_2(
+    run: Run, capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+) -> None:
+    assert run(FakeEngine(perfect()), *arguments) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_used_output_directory_is_refused(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    throughput(run, FakeEngine(perfect()))
+    assert throughput(run, FakeEngine(perfect())) == 2
+    assert "run holds the files of another run" in capsys.readouterr().err
+
+
+def test_defaults_are_those_of_a_campaign_file(run: Run) -> None:
+    engine = FakeEngine(perfect())
+    throughput(run, engine)
+    assert engine.trials[0].duration_ns == 60_000_000_000
+    assert engine.trials[0].seed == 1
+
+
+def test_every_option_reaches_the_trial(run: Run) -> None:
+    engine = FakeEngine(perfect())
+    throughput(
+        run,
+        engine,
+        *("--frame-size", "1518", "--direction", "reverse", "--seed", "42"),
+        *("--trial-duration", "1", "--settle-wait", "2.5", "--residual-wait", "0.5"),
+        *("--lag-limit", "3", "--burst-limit", "4", "--repeats", "2"),
+    )
+    trial = engine.trials[0]
+    assert (trial.duration_ns, trial.settle_ns) == (1_000_000_000, 2_500_000_000)
+    assert (trial.residual_wait_ns, trial.lag_limit_ns) == (500_000_000, 3_000_000)
+    assert (trial.burst_limit, trial.seed) == (4, 42)
+    assert [d.name for d in trial.directions] == ["reverse"]
+    assert trial.directions[0].streams[0].frame_size == 1518
+    assert len(engine.trials) == 2
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_a_reader_that_leaves_does_not_change_the_outcome(
+    run: Run, monkeypatch: pytest.MonkeyPatch, here: Path, as_json: bool
+) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with open(write, "w", closefd=True) as nobody:  # noqa: PTH123 - a descriptor
+        monkeypatch.setattr(sys, "stdout", nobody)
+        code = throughput(run, FakeEngine(perfect()), *(["--json"] if as_json else []))
+    assert code == 0
+    assert (here / "run/results.json").exists()
+
+
+@pytest.fixture
+def lab_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Stands in for the lab; records what is done to it."""
+    from dutperf.config import load_testbed
+
+    calls: list[str] = []
+
+    @contextlib.contextmanager
+    def session(name: str) -> Iterator[Testbed]:
+        calls.append(f"up {name}")
+        yield load_testbed(Path("testbed.yaml"))
+        calls.append(f"down {name}")
+
+    monkeypatch.setattr("dutperf.lab.session", session)
+    monkeypatch.setattr("dutperf.lab.running", list)
+    monkeypatch.setattr("dutperf.lab.dut_alive", lambda _name: True)
+    return calls
+
+
+def test_a_lab_is_up_for_the_measurement_and_down_after_it(
+    run: Run, lab_calls: list[str]
+) -> None:
+    code = run(FakeEngine(perfect()), "throughput", "--lab", "linux-router", *QUICK)
+    assert code == 0
+    assert lab_calls == ["up linux-router", "down linux-router"]
+
+
+def test_the_stored_campaign_of_a_lab_names_the_lab(
+    run: Run, lab_calls: list[str]
+) -> None:
+    run(FakeEngine(perfect()), "throughput", "--lab", "linux-router", *QUICK)
+    assert lab_calls
+    assert "lab: linux-router" in Path("run/campaign.yaml").read_text()

@@ -1,0 +1,110 @@
+"""The program as a process, and its lab commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import dutperf
+from dutperf import lab
+from dutperf.cli import app
+
+STATUS = lab.LabStatus(
+    name="linux-router",
+    since=datetime(2026, 1, 2, tzinfo=UTC),
+    owner=None,
+    alive=True,
+    namespaces=("tester", "dut"),
+    links=("tester/left",),
+)
+
+
+def test_python_m_dutperf_tells_its_version() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "dutperf", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"dutperf {dutperf.__version__}\n"
+    assert not done.stderr
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_end_the_program_with_130_and_without_traceback(
+    tmp_path: Path, signum: signal.Signals
+) -> None:
+    script = (
+        "import os, sys\n"
+        "from dutperf.cli import app, main\n"
+        f"app.run = lambda _arguments: os.kill(os.getpid(), {signum.value})\n"
+        "main.main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(Path(dutperf.__file__).parents[1])},
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_lab_list_says_when_no_lab_is_up(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lab, "running", list)
+    assert app.run(["lab", "list"]) == 0
+    assert capsys.readouterr().out == "no lab is up\n"
+    assert app.run(["lab", "list", "--json"]) == 0
+    assert capsys.readouterr().out == "[]\n"
+
+
+def test_lab_list_shows_what_is_up(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lab, "running", lambda: [STATUS])
+    assert app.run(["lab", "list"]) == 0
+    assert "linux-router  since 2026-01-02" in capsys.readouterr().out
+    assert app.run(["lab", "list", "--json"]) == 0
+    (told,) = json.loads(capsys.readouterr().out)
+    assert (told["name"], told["owner"], told["alive"]) == ("linux-router", None, True)
+
+
+def test_lab_status_lists_the_devices(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lab, "running", list)
+    assert app.run(["lab", "status"]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in lab.LABS)
+
+
+@pytest.mark.parametrize(
+    ("gone", "told"),
+    [([], "no lab was up\n"), (["linux-router"], "lab linux-router is down\n")],
+)
+def test_lab_down_says_what_it_took_down(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    gone: list[str],
+    told: str,
+) -> None:
+    monkeypatch.setattr(lab, "down", lambda _name, *, all_: gone if all_ else [])
+    assert app.run(["lab", "down", "--all"]) == 0
+    assert capsys.readouterr().out == told
+
+
+def test_an_unknown_lab_exits_with_2_and_the_nearest_name(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert app.run(["lab", "up", "linux-rooter"]) == 2
+    assert "hint: did you mean 'linux-router'" in capsys.readouterr().err

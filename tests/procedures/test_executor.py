@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from planning import TESTBED, FakeOpener, campaign, spec
+
+from dutperf.config import Campaign, Testbed, load_campaign
+from dutperf.engine.fake import FakeEngine, perfect, step
+from dutperf.engine.protocol import ReasonCode
+from dutperf.errors import EngineError, InputError, SetupError
+from dutperf.procedures.events import (
+    CellStarted,
+    Event,
+    Notice,
+    ReportWritten,
+    ResultsChanged,
+    RunStarted,
+)
+from dutperf.procedures.executor import Surroundings, run_campaign
+from dutperf.procedures.session import EngineOpener, EngineStarter, Notify
+from dutperf.results import (
+    ResultsDirectory,
+    ResultsFile,
+    TrialRecord,
+    load_environment,
+    load_journal,
+    load_results,
+)
+
+TWO_CELLS = campaign(spec(ip=[4, 6], frame_size=[128]))
+Troubles = Mapping[int, ReasonCode | BaseException]
+
+
+class Run:
+    """A campaign on a FakeEngine in a results directory."""
+
+    def __init__(
+        self,
+        path: Path,
+        engine: FakeEngine,
+        *,
+        dut_alive: bool = True,
+        opener: EngineOpener | None = None,
+    ) -> None:
+        self.path = path
+        self.engine = engine
+        self.opener = FakeOpener(engine)
+        self.events: list[Event] = []
+        self.reports = 0
+        self.around = Surroundings(
+            open_engine=opener or self.opener,
+            write_report=self._write_report,
+            dut_alive=lambda: dut_alive,
+            sleep=lambda _seconds: None,
+        )
+
+    def __call__(self, what: Campaign = TWO_CELLS) -> ResultsFile:
+        return run_campaign(
+            what,
+            TESTBED,
+            self.around,
+            on_event=self.events.append,
+            results_dir=self.path,
+        )
+
+    def _write_report(self, directory: Path) -> Path:
+        self.reports += 1
+        return directory / "report.html"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "run"
+
+
+def test_a_campaign_leaves_complete_results_of_all_cells(path: Path) -> None:
+    run = Run(path, FakeEngine(step(300_000)))
+    results = run()
+    assert results.complete
+    assert [cell.id for cell in results.cells] == [
+        "throughput-ip4-128-both",
+        "throughput-ip6-128-both",
+    ]
+    assert load_results(path) == results
+    assert list(load_journal(path).records) == results.trials
+    assert run.reports == 1
+    assert run.opener.ended
+
+
+def test_the_stored_campaign_and_environment_can_be_read_again(path: Path) -> None:
+    Run(path, FakeEngine(perfect()))()
+    assert load_campaign(path / "campaign.yaml").testbed == TESTBED
+    assert load_environment(path).engine_version == "fake"
+
+
+def test_watchers_learn_directory_cells_results_and_report(path: Path) -> None:
+    run = Run(path, FakeEngine(perfect()))
+    run()
+    kinds = (RunStarted, CellStarted, ResultsChanged, ReportWritten)
+    assert [type(e) for e in run.events if isinstance(e, kinds)] == [
+        RunStarted,
+        CellStarted,
+        ResultsChanged,
+        CellStarted,
+        ResultsChanged,
+        ResultsChanged,
+        ReportWritten,
+    ]
+
+
+def test_one_engine_serves_both_procedures(path: Path) -> None:
+    run = Run(path, FakeEngine(perfect()))
+    results = run(campaign(spec(), spec(procedure="frame-loss")))
+    assert [cell.procedure for cell in results.cells] == ["throughput", "frame-loss"]
+    assert [t.trial_id for t in run.engine.trials] == [1, 2, 3]
+
+
+def test_addresses_outside_the_benchmarking_networks_are_a_notice(path: Path) -> None:
+    data = TESTBED.model_dump(exclude_none=True)
+    data["left"]["ipv4"] = {"address": "10.0.0.2", "gateway": "10.0.0.1"}
+    run = Run(path, FakeEngine(perfect()))
+    outside = type(TESTBED).model_validate(data)
+    run_campaign(
+        campaign(spec()),
+        outside,
+        run.around,
+        on_event=run.events.append,
+        results_dir=path,
+    )
+    notices = [e.text for e in run.events if isinstance(e, Notice)]
+    assert "10.0.0.2 is outside 198.18.0.0/15" in notices[0]
+
+
+def test_what_is_wrong_beforehand_leaves_no_directory(path: Path) -> None:
+    with pytest.raises(InputError, match="too small for IPv6"):
+        Run(path, FakeEngine(perfect()))(campaign(spec(ip=[6], frame_size=[64])))
+    assert not path.exists()
+
+
+def test_a_machine_that_is_not_ready_leaves_no_directory(path: Path) -> None:
+    def refuse(_testbed: Testbed, _notify: Notify) -> EngineStarter:
+        raise SetupError("measuring needs root")
+
+    run = Run(path, FakeEngine(perfect()), opener=refuse)
+    with pytest.raises(SetupError, match="needs root"):
+        run()
+    assert not path.exists()
+
+
+def test_a_silent_next_hop_ends_the_run_before_the_first_frame(path: Path) -> None:
+    run = Run(path, FakeEngine(perfect(), silent={"2001:2::1"}))
+    with pytest.raises(SetupError, match="2001:2::1"):
+        run()
+    assert not run.engine.trials
+    assert not run.reports
+
+
+def test_an_unknown_link_speed_ends_the_run_before_the_first_frame(path: Path) -> None:
+    run = Run(path, FakeEngine(perfect(), link_speed_mbps=None))
+    with pytest.raises(InputError, match="does not tell its link speed"):
+        run(campaign(spec(max_rate_fps=None)))
+    assert not run.engine.trials
+
+
+def test_interruption_aborts_the_trial_and_keeps_what_was_measured(
+    path: Path,
+) -> None:
+    run = Run(path, FakeEngine(perfect(), troubles={2: KeyboardInterrupt()}))
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    stored = load_results(path)
+    assert run.engine.aborted
+    assert run.opener.ended
+    assert not stored.complete
+    assert [cell.id for cell in stored.cells] == ["throughput-ip4-128-both"]
+    assert len(stored.trials) == 1
+    assert run.reports == 1
+
+
+def test_the_engines_death_names_the_last_trial_and_where_the_results_are(
+    path: Path,
+) -> None:
+    death = EngineError("the engine ended (signal 9) during trial 3")
+    run = Run(path, FakeEngine(step(300_000), troubles={3: death}))
+    with pytest.raises(EngineError) as caught:
+        run()
+    assert "signal 9" in caught.value.message
+    assert "the last finished trial is 2" in caught.value.message
+    assert str(path) in caught.value.message
+    assert len(load_results(path).trials) == 2
+    assert run.reports == 1
+
+
+@pytest.mark.parametrize(
+    "troubles",
+    [{1: "link_down"}, {1: EngineError("the engine ended (signal 11)")}],
+    ids=["invalid trial", "dead engine"],
+)
+def test_a_deleted_lab_is_what_the_message_is_about(
+    path: Path, troubles: Troubles
+) -> None:
+    run = Run(path, FakeEngine(perfect(), troubles=troubles), dut_alive=False)
+    with pytest.raises(SetupError, match="device under test has gone"):
+        run()
+
+
+def test_a_full_disk_stops_the_run_and_the_results_are_still_told(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_self: ResultsDirectory, _results: ResultsFile) -> None:
+        raise SetupError("results.json: no space left on device")
+
+    monkeypatch.setattr(ResultsDirectory, "write_results", refuse)
+    run = Run(path, FakeEngine(perfect()))
+    with pytest.raises(SetupError, match=r"results\.json: no space"):
+        run()
+    told = [e.results for e in run.events if isinstance(e, ResultsChanged)]
+    assert [cell.median for cell in told[-1].cells] == [1_000_000]
+
+
+def test_no_trial_starts_after_one_that_could_not_be_stored(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_self: ResultsDirectory, _record: TrialRecord) -> None:
+        raise SetupError("journal.jsonl: no space left on device")
+
+    monkeypatch.setattr(ResultsDirectory, "append", refuse)
+    run = Run(path, FakeEngine(step(1)))
+    with pytest.raises(SetupError, match=r"journal\.jsonl: no space"):
+        run()
+    assert len(run.engine.trials) == 1
+
+
+def test_a_report_that_fails_does_not_hide_why_the_run_ended(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(path, FakeEngine(perfect(), troubles={2: KeyboardInterrupt()}))
+
+    def refuse(_directory: Path) -> Path:
+        raise SetupError("report.html: no space left on device")
+
+    monkeypatch.setattr(run, "around", Surroundings(run.opener, refuse))
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert load_results(path).trials
