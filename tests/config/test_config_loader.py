@@ -273,7 +273,7 @@ def test_a_testbed_path_is_relative_to_the_campaign_file(bench: Path) -> None:
     assert load_campaign(path).testbed == load_testbed(bench)
 
 
-@pytest.mark.parametrize("name", ["nowhere.yaml", '"a\\\\0b"', ".", "''"])
+@pytest.mark.parametrize("name", ["nowhere.yaml", ".", "''"])
 def test_a_testbed_that_a_campaign_names_wrongly_is_shown_with_both_places(
     tmp_path: Path, name: str
 ) -> None:

@@ -132,8 +132,6 @@ def _read(path: Path) -> str:
         raise InputError(
             f"{path}: cannot be read: {error.strerror}", "check path and permissions"
         ) from None
-    except ValueError:  # a NUL in the path
-        raise InputError(f"{str(path)!r}: not a path", "check the path") from None
 
 
 def _parse(name: str, text: str) -> Any:  # noqa: ANN401 - whatever YAML holds
