@@ -14,6 +14,7 @@ import pytest
 from dutperf.cli import app, measuring
 from dutperf.config import Testbed
 from dutperf.engine.fake import FakeEngine, perfect, step
+from dutperf.engine.protocol import Reason, TrialRequest, TrialResult, Verdict
 from dutperf.errors import EngineError
 from dutperf.procedures.session import EngineStarter, Notify
 from dutperf.results import ResultsFile
@@ -98,6 +99,20 @@ def test_progress_is_one_line_a_trial_with_the_interval_left(
     told = [line for line in lines if line.startswith("  trial ")]
     assert told[0].startswith("  trial 1: 1,000,000 fps: fail (")
     assert told[1].startswith("  trial 2: 500,000 fps in 0..1,000,000: fail (")
+
+
+def test_a_line_has_one_reason_and_counts_the_others(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Chatty(FakeEngine):
+        def measure(self, trial: TrialRequest, *_progress: object) -> TrialResult:
+            result = super().measure(trial)
+            reasons = [Reason(code="link_down", message=f"[{n}]") for n in range(3)]
+            verdict = Verdict(kind="invalid", reasons=reasons)
+            return result.model_copy(update={"verdict": verdict})
+
+    throughput(run, Chatty(perfect()))
+    assert "invalid ([0]; and 2 more)" in capsys.readouterr().err
 
 
 def test_an_invalid_measurement_exits_with_1_and_shows_a_bound(

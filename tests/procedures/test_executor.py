@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -241,7 +242,7 @@ def test_a_report_that_fails_does_not_hide_why_the_run_ended(
     def refuse(_directory: Path) -> Path:
         raise SetupError("report.html: no space left on device")
 
-    monkeypatch.setattr(run, "around", Surroundings(run.opener, refuse))
+    monkeypatch.setattr(run, "around", replace(run.around, write_report=refuse))
     with pytest.raises(KeyboardInterrupt):
         run()
     assert load_results(path).trials

@@ -65,6 +65,14 @@ def test_an_invalid_trial_is_run_three_times_at_most() -> None:
     assert [reason.code for reason in result.reasons] == ["receiver_overflow"]
 
 
+def test_what_no_rate_changes_ends_the_curve_after_three_attempts() -> None:
+    engine = FakeEngine(step(1), troubles=spoilt("link_down", *range(2, 500)))
+    result, recording = measured(engine, repeats=2)
+    assert len(recording.records) == 4
+    assert list(curve(result)) == [100]
+    assert result.verdict == "invalid"
+
+
 def test_an_invalid_first_trial_counts_as_an_attempt() -> None:
     engine = FakeEngine(perfect(), troubles={1: "link_changed"})
     result, recording = measured(engine, load_percent=[100])

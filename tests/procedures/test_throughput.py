@@ -4,6 +4,7 @@ import pytest
 from planning import Recording, cell, spoilt
 
 from dutperf.engine.fake import FakeEngine, noisy, perfect, step
+from dutperf.engine.protocol import ReasonCode
 from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.throughput import AT_LEAST, QUANTITY, measure_throughput
@@ -72,10 +73,23 @@ def test_one_invalid_trial_is_repeated_and_changes_nothing() -> None:
 
 
 def test_a_tester_that_stays_in_trouble_says_why() -> None:
-    troubles = spoilt("flow_control", *range(1, 500))
+    troubles = spoilt("receiver_overflow", *range(1, 500))
     result, _ = measured(FakeEngine(perfect(), troubles=troubles))
     assert (result.verdict, result.median) == ("invalid", None)
-    assert codes(result) == ["unstable", "flow_control"]
+    assert codes(result) == ["unstable", "receiver_overflow"]
+
+
+@pytest.mark.parametrize(
+    "code", ["link_down", "flow_control", "neighbour_missing", "nothing_sent"]
+)
+def test_what_no_rate_changes_ends_the_cell_after_three_attempts(
+    code: ReasonCode,
+) -> None:
+    engine = FakeEngine(step(600_000), troubles=spoilt(code, *range(3, 500)))
+    result, recording = measured(engine, repeats=5)
+    assert len(recording.records) == 5
+    assert (result.verdict, result.median) == ("invalid", 500_000)
+    assert (result.quantity, codes(result)) == (AT_LEAST, ["unstable", code])
 
 
 def test_the_median_of_a_noisy_dut_is_that_of_its_repeats() -> None:

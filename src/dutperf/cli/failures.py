@@ -11,9 +11,17 @@ from rich.console import Console
 
 from dutperf.errors import DutperfError
 
+_PLAIN_WIDTH = 120
+"""Columns for files and pipes, which rich would give 80."""
+
 
 class PatientConsole(Console):
     """A console whose reader may leave (``dutperf ... | head``): the work goes on."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr)
+        if not self.is_terminal:
+            self.width = _PLAIN_WIDTH
 
     def on_broken_pipe(self) -> None:
         """From now on write to nowhere; rich would end the program."""

@@ -9,9 +9,6 @@ from rich.table import Table
 
 from dutperf.results import CellResult, LoadPoint, ResultsFile
 
-_PLAIN_WIDTH = 120
-"""Columns for files and pipes, which rich would give 80."""
-
 
 def show_json(console: Console, results: ResultsFile) -> None:
     """Print ``results`` without its trials as one JSON object."""
@@ -20,9 +17,8 @@ def show_json(console: Console, results: ResultsFile) -> None:
 
 def show_summary(console: Console, results: ResultsFile, report: Path | None) -> None:
     """Print tables, what they do not prove, deviations, and the report's path."""
-    width = None if console.is_terminal else _PLAIN_WIDTH
     for table in _tables(results.cells):
-        console.print(table, width=width)
+        console.print(table)
     for cell in results.cells:
         for reason in cell.reasons:
             remedy = f" ({reason.hint})" if reason.hint else ""
@@ -43,10 +39,9 @@ def _tables(cells: list[CellResult]) -> list[Table]:
 
 def _throughput_table(cells: list[CellResult]) -> Table:
     table = Table(title="Throughput")
-    for name in ("cell", "frame size", "fps per direction", "sum", "verdict"):
-        table.add_column(name, justify="left" if name == "cell" else "right")
-    table.add_column("N", justify="right")
-    table.add_column("trials", justify="right")
+    table.add_column("cell", overflow="fold")
+    for name in ("frame size", "fps per direction", "sum", "verdict", "N", "trials"):
+        table.add_column(name, justify="right")
     for cell in cells:
         directions = 2 if cell.parameters.get("direction") == "both" else 1
         # What is not proven further is a lower bound, and must not look like more.

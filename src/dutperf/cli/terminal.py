@@ -104,7 +104,7 @@ class Terminal:
     def _finished(self, record: TrialRecord) -> None:
         verdict = record.result.verdict
         again = f" (attempt {record.attempt})" if record.attempt > 1 else ""
-        reasons = "; ".join(reason.message for reason in verdict.reasons)
+        reasons = _in_short([reason.message for reason in verdict.reasons])
         style = _STYLES[verdict.kind]
         self._console.print(
             f"  trial {record.number}: {record.load_fps:,} fps{self._interval}{again}: "
@@ -115,3 +115,10 @@ class Terminal:
 
     def _print(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _in_short(reasons: list[str]) -> str:
+    """The first reason stands for all; results and report have the others."""
+    if len(reasons) < 2:
+        return "".join(reasons)
+    return f"{reasons[0]}; and {len(reasons) - 1} more"

@@ -16,13 +16,16 @@ from dutperf.engine.protocol import TrialResult
 from dutperf.procedures.describe import cell_deviations, cell_parameters
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.runner import TrialRunner
-from dutperf.procedures.throughput import distinct, outcome
+from dutperf.procedures.throughput import (
+    ATTEMPTS,
+    distinct,
+    no_rate_helps,
+    outcome,
+)
 from dutperf.results.model import CellResult, Deviation, LoadPoint, RepeatResult
 
 STANDARD_LOADS = list(range(100, 0, -10))
 """Percent of the maximum rate: RFC 2544 26.3's own list, with its early end."""
-ATTEMPTS = 3
-"""How often an invalid trial is run at most."""
 MAX_LOWERINGS = 5
 """How often the tester's own limit is lowered at most."""
 TESTER_MARGIN = 0.95
@@ -41,6 +44,8 @@ def measure_frame_loss(runner: TrialRunner, cell: Cell, limit: MaxRate) -> CellR
     points = [_point(runner, cell, reached, highest, first)]
     for load_percent in lower:
         if may_end_early and _two_lossless(points):
+            break
+        if no_rate_helps(points[-1].repeats[-1].reasons):
             break
         points.append(_point(runner, cell, reached, load_percent))
     return _cell_result(cell, limit, reached, points)
@@ -79,10 +84,12 @@ def _point(
 ) -> LoadPoint:
     """One load, ``cell.repeats`` times; ``first`` was measured already."""
     load_fps = _load_fps(limit, load_percent)
-    repeats = [
-        _repeat(runner, cell, load_fps, repeat, first if repeat == 1 else None)
-        for repeat in range(1, cell.repeats + 1)
-    ]
+    repeats: list[RepeatResult] = []
+    for repeat in range(1, cell.repeats + 1):
+        repeats.append(_repeat(runner, cell, load_fps, repeat, first))
+        first = None
+        if no_rate_helps(repeats[-1].reasons):
+            break
     values = [r.value for r in repeats if r.value is not None]
     return LoadPoint(
         load_percent=load_percent,

@@ -22,6 +22,11 @@ from dutperf.search import Outcome, Resolution, SearchResult, Step, binary_searc
 QUANTITY = "throughput per direction (RFC 2544 26.1)"
 AT_LEAST = "throughput per direction (RFC 2544 26.1), at least: not proven further"
 
+ATTEMPTS = 3
+"""How often an invalid trial is run at most."""
+
+_NOT_THE_RATE = {"link_down", "flow_control", "neighbour_missing", "nothing_sent"}
+
 
 def measure_throughput(runner: TrialRunner, cell: Cell, limit: MaxRate) -> CellResult:
     """Search ``cell.repeats`` times; the result is the median (RFC 8219 12).
@@ -29,9 +34,11 @@ def measure_throughput(runner: TrialRunner, cell: Cell, limit: MaxRate) -> CellR
     Raises:
         EngineError, SetupError: see ``TrialRunner.run``.
     """
-    repeats = [
-        _search(runner, cell, limit, repeat) for repeat in range(1, cell.repeats + 1)
-    ]
+    repeats: list[RepeatResult] = []
+    for repeat in range(1, cell.repeats + 1):
+        repeats.append(_search(runner, cell, limit, repeat))
+        if no_rate_helps(repeats[-1].reasons):
+            break
     values = [r.value for r in repeats if r.value is not None]
     verdict = _overall(repeats)
     return CellResult(
@@ -66,29 +73,62 @@ def distinct(reasons: Iterable[Reason]) -> list[Reason]:
     return list(dict.fromkeys(reasons))
 
 
+def no_rate_helps(reasons: Iterable[Reason]) -> bool:
+    """Whether a reason for an invalid trial holds at any other rate as well."""
+    return any(reason.code in _NOT_THE_RATE for reason in reasons)
+
+
+class _NoUseError(Exception):
+    """A trial stayed invalid for a reason that no other rate changes."""
+
+
+class _Trials:
+    """The trials of one search, as ``binary_search`` wants them measured."""
+
+    def __init__(self, runner: TrialRunner, cell: Cell, repeat: int) -> None:
+        self._runner = runner
+        self._cell = cell
+        self._repeat = repeat
+        self._before = runner.finished
+        self.passed_fps: int | None = None
+        self.troubles: list[Reason] = []
+
+    @property
+    def count(self) -> int:
+        return self._runner.finished - self._before
+
+    def measure(self, rate_fps: int, duration_s: float) -> Outcome:
+        record = self._runner.run(
+            self._cell, rate_fps, repeat=self._repeat, duration_s=duration_s
+        )
+        verdict = record.result.verdict
+        self.troubles = verdict.reasons if verdict.kind == "invalid" else []
+        if verdict.kind == "pass":
+            self.passed_fps = max(rate_fps, self.passed_fps or 0)
+        if record.attempt == ATTEMPTS and no_rate_helps(self.troubles):
+            raise _NoUseError
+        return outcome(record.result)
+
+    def on_step(self, step: Step) -> None:
+        self._runner.on_event(IntervalNarrowed(step.lower_fps, step.upper_fps))
+
+
 def _search(
     runner: TrialRunner, cell: Cell, limit: MaxRate, repeat: int
 ) -> RepeatResult:
-    troubles: list[Reason] = []
-
-    def measure(rate_fps: int, duration_s: float) -> Outcome:
-        record = runner.run(cell, rate_fps, repeat=repeat, duration_s=duration_s)
-        verdict = record.result.verdict
-        troubles[:] = verdict.reasons if verdict.kind == "invalid" else []
-        return outcome(record.result)
-
-    def on_step(step: Step) -> None:
-        runner.on_event(IntervalNarrowed(step.lower_fps, step.upper_fps))
-
-    before = runner.finished
-    found = binary_search(
-        measure,
-        max_rate_fps=limit.rate_fps,
-        duration_s=cell.trial_duration_s,
-        resolution=Resolution.parse(cell.resolution),
-        on_step=on_step,
-    )
-    return _repeat_result(found, limit, troubles, runner.finished - before)
+    trials = _Trials(runner, cell, repeat)
+    try:
+        found = binary_search(
+            trials.measure,
+            max_rate_fps=limit.rate_fps,
+            duration_s=cell.trial_duration_s,
+            resolution=Resolution.parse(cell.resolution),
+            attempts=ATTEMPTS,
+            on_step=trials.on_step,
+        )
+    except _NoUseError:
+        found = SearchResult(trials.passed_fps, None, "unstable", [])
+    return _repeat_result(found, limit, trials.troubles, trials.count)
 
 
 def _repeat_result(
