@@ -101,6 +101,17 @@ def test_progress_is_one_line_a_trial_with_the_interval_left(
     assert told[1].startswith("  trial 2: 500,000 fps in 0..1,000,000: fail (")
 
 
+def test_each_repeat_starts_with_the_whole_interval(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    throughput(run, FakeEngine(perfect()), "--repeats", "2")
+    told = [s for s in capsys.readouterr().err.splitlines() if "trial" in s]
+    assert told == [
+        "  trial 1: 1,000,000 fps: pass",
+        "  trial 2: 1,000,000 fps: pass",
+    ]
+
+
 def test_a_line_has_one_reason_and_counts_the_others(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -120,7 +120,9 @@ def scripted() -> Iterator[ScriptedEngine]:
 @pytest.fixture
 def engine(scripted: ScriptedEngine, tmp_path: Path) -> Engine:
     log = tmp_path / "engine.log"
-    log.write_text("EAL: started\nengine: bad thing happened\nEAL: No bpffs found\n\n")
+    log.write_text(
+        "EAL: started\nengine: CHECK failed\nlibxdp: Error: no bpffs\nEAL: done\n\n"
+    )
     return Engine(
         scripted.ours,
         log_path=log,
@@ -221,7 +223,7 @@ def test_death_in_a_trial_names_signal_trial_log_and_last_telling_line(
         engine.measure(TRIAL)
     assert caught.value.message == (
         "the engine ended (signal 9) during trial 7; "
-        f"see {tmp_path / 'engine.log'}: engine: bad thing happened"
+        f"see {tmp_path / 'engine.log'}: engine: CHECK failed"
     )
 
 

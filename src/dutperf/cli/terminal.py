@@ -39,7 +39,11 @@ class Terminal:
         self.results: ResultsFile | None = None
         self.report: Path | None = None
         self._console = console
-        self._status = Status("", console=console) if console.is_terminal else None
+        self._status = (
+            Status("", console=console, refresh_per_second=2)
+            if console.is_terminal
+            else None
+        )
         self._trial: TrialStarted | None = None
         self._interval = ""
 
@@ -72,11 +76,9 @@ class Terminal:
             case RunStarted(directory):
                 self.directory = directory
             case CellStarted(cell, index, count):
-                self._interval = ""
                 self._print(f"[{index}/{count}] {cell.id}")
             case TrialStarted():
-                self._trial = event
-                self._live("starting", 0.0)
+                self._started(event)
             case TrialMoved(progress):
                 self._moved(progress)
             case TrialFinished(record):
@@ -87,6 +89,13 @@ class Terminal:
                 self.results = results
             case ReportWritten(path):
                 self.report = path
+
+    def _started(self, trial: TrialStarted) -> None:
+        before = self._trial
+        if before and (before.cell, before.repeat) != (trial.cell, trial.repeat):
+            self._interval = ""
+        self._trial = trial
+        self._live("starting", 0.0)
 
     def _moved(self, progress: TrialProgress) -> None:
         self._live(progress.phase, progress.elapsed_ns / 1e9)

@@ -6,6 +6,7 @@ can fail the caller becomes an ``EngineError`` that says what to look at.
 
 from __future__ import annotations
 
+import re
 import socket
 import time
 from collections.abc import Callable
@@ -48,7 +49,11 @@ CALL_TIMEOUT_S = 30.0
 END_TIMEOUT_S = 5.0
 """For aborting and shutting down; the process is ended by force after that."""
 
-_HARMLESS_LOG = ("bpffs", "Probing VFIO", "No available", "telemetry")
+_TELLING = re.compile(
+    r"error|fatal|fail|cannot|can't|abort|panic|assert|check|exception|invalid|no such",
+    re.IGNORECASE,
+)
+_HARMLESS = re.compile(r"libxdp|libbpf|bpffs|telemetry")
 
 
 class Nothing(Message):
@@ -201,15 +206,13 @@ def planned_s(trial: TrialRequest) -> float:
 
 
 def last_log_line(log_path: Path) -> str:
-    """The last line of the engine's log that says something, or nothing."""
+    """The last line of the engine's log that tells of trouble, or nothing."""
     try:
         text = log_path.read_text(errors="replace")
     except OSError:
         return ""
     lines = [line.strip() for line in text.splitlines()]
-    telling = [
-        line for line in lines if line and not any(h in line for h in _HARMLESS_LOG)
-    ]
+    telling = [s for s in lines if _TELLING.search(s) and not _HARMLESS.search(s)]
     return telling[-1] if telling else ""
 
 

@@ -40,6 +40,7 @@ class TrialStarted:
 
     number: int
     cell: str
+    repeat: int
     attempt: int
     rate_fps: int
     planned_s: float

@@ -88,7 +88,7 @@ class TrialRunner:
         attempt = self._attempt(cell, repeat, rate_fps)
         started_at = datetime.now(UTC).isoformat("T", "milliseconds")
         self.on_event(
-            TrialStarted(number, cell.id, attempt, rate_fps, planned_s(request))
+            TrialStarted(number, cell.id, repeat, attempt, rate_fps, planned_s(request))
         )
         result = self._measurer.measure(
             request, lambda progress: self.on_event(TrialMoved(progress))
