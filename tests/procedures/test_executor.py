@@ -163,6 +163,7 @@ def test_an_unknown_link_speed_ends_the_run_before_the_first_frame(path: Path) -
     with pytest.raises(InputError, match="does not tell its link speed"):
         run(campaign(spec(max_rate_fps=None)))
     assert not run.engine.trials
+    assert not path.exists()
 
 
 def test_interruption_aborts_the_trial_and_keeps_what_was_measured(

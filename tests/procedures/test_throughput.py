@@ -1,13 +1,19 @@
 from __future__ import annotations
 
 import pytest
-from planning import Recording, cell, spoilt
+from planning import TESTBED, Recording, cell, spoilt
 
 from dutperf.engine.fake import FakeEngine, noisy, perfect, step
-from dutperf.engine.protocol import ReasonCode
+from dutperf.engine.protocol import Reason, ReasonCode, Verdict
 from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.limits import MaxRate
-from dutperf.procedures.throughput import AT_LEAST, QUANTITY, measure_throughput
+from dutperf.procedures.throughput import (
+    AT_LEAST,
+    QUANTITY,
+    measure_throughput,
+    outcome,
+)
+from dutperf.procedures.traffic import trial_request
 from dutperf.results import CellResult
 
 MAX = MaxRate(1_000_000, "media")
@@ -90,6 +96,26 @@ def test_what_no_rate_changes_ends_the_cell_after_three_attempts(
     assert len(recording.records) == 5
     assert (result.verdict, result.median) == ("invalid", 500_000)
     assert (result.quantity, codes(result)) == (AT_LEAST, ["unstable", code])
+
+
+@pytest.mark.parametrize(
+    ("codes_told", "offered_fps"),
+    [
+        (["sender_behind"], 300),
+        (["sender_behind", "receiver_overflow"], 300),
+        (["sender_behind", "link_down"], None),
+        (["sender_lag"], None),
+    ],
+)
+def test_only_a_sender_on_a_live_link_tells_the_testers_limit(
+    codes_told: list[ReasonCode], offered_fps: float | None
+) -> None:
+    engine = FakeEngine(perfect(), tester_limit_fps=300)
+    result = engine.measure(trial_request(TESTBED, cell(), 1000, 1))
+    reasons = [Reason(code=code, message="simulated") for code in codes_told]
+    verdict = Verdict(kind="invalid", reasons=reasons)
+    told = outcome(result.model_copy(update={"verdict": verdict}))
+    assert (told.verdict, told.offered_fps) == ("invalid", offered_fps)
 
 
 def test_the_median_of_a_noisy_dut_is_that_of_its_repeats() -> None:

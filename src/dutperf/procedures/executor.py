@@ -7,6 +7,7 @@ however the run ends: complete, interrupted, or with an error.
 from __future__ import annotations
 
 import contextlib
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from dutperf.config import Campaign, Cell, Testbed, expand, notices, resolved
-from dutperf.errors import DutperfError, EngineError, SetupError
+from dutperf.errors import DutperfError, EngineError, InputError, SetupError
 from dutperf.procedures.events import (
     CellStarted,
     Notice,
@@ -123,6 +124,9 @@ class _Run:
         try:
             with start(self.directory.path / "engine.log") as engine:
                 self._measure(engine)
+        except InputError:
+            self._forget()
+            raise
         except BaseException as error:
             # Whatever ended the run, it must not cost what was measured; and a full
             # disk must not hide why the run ended.
@@ -183,6 +187,14 @@ class _Run:
         self.on_event(ResultsChanged(results))
         self.directory.write_results(results)
         return results
+
+    def _forget(self) -> None:
+        """Leave no directory that is in the way of the corrected command.
+
+        Input errors come before the first trial; the directory was new or empty.
+        """
+        if not self.directory.records:
+            shutil.rmtree(self.directory.path, ignore_errors=True)
 
     def _save_what_there_is(self) -> None:
         if self.directory.records:
