@@ -13,9 +13,9 @@
 namespace dutperf::control {
 namespace {
 
-using dataplane::Side;
 using dataplane::index_of;
 using dataplane::other;
+using dataplane::Side;
 
 constexpr Side kBothSides[] = {Side::kLeft, Side::kRight};
 constexpr uint64_t kCalibrationNs = 100'000'000;
@@ -66,20 +66,20 @@ DirectionResult direction_result(const dataplane::TrialSpec& spec, Side from,
   result.tx_full = report.tx_full;
   result.lag_ns = &report.lag_ns;
   result.burst_frames = &report.burst_frames;
-  result.stream = {stream.id,
-                   (stream.tag.flags & net::kTagFlagBackground) != 0,
-                   stream.frames,
-                   report.sent,
-                   tracker.received(),
-                   tracker.duplicate(),
+  result.stream = {stream.id,          (stream.tag.flags & net::kTagFlagBackground) != 0,
+                   stream.frames,      report.sent,
+                   tracker.received(), tracker.duplicate(),
                    tracker.reordered()};
   return result;
 }
 
 measure::DirectionFacts facts_of(const DirectionResult& result, bool gave_up) {
-  return {direction_name(result.from), result.stream.intended,
-          result.stream.sent,          result.stream.received,
-          result.stream.duplicate,     result.sending_ns,
+  return {direction_name(result.from),
+          result.stream.intended,
+          result.stream.sent,
+          result.stream.received,
+          result.stream.duplicate,
+          result.sending_ns,
           result.lag_ns->count() > 0 ? result.lag_ns->max() : 0,
           gave_up};
 }
@@ -146,9 +146,7 @@ Json Engine::open_ports(const Json& params, Monitor& monitor) {
   open_.reset();  // the devices must be free before they are opened again
   open_ = std::make_unique<OpenPorts>(parsed);
   const auto start = timing::read_tsc();
-  const auto all_up = [this] {
-    return open_->ports[0]->link().up && open_->ports[1]->link().up;
-  };
+  const auto all_up = [this] { return open_->ports[0]->link().up && open_->ports[1]->link().up; };
   while (!all_up() && clock_.to_ns(timing::read_tsc() - start) < parsed.link_timeout_ns) {
     if (!monitor.wait(-1, 10)) break;
   }
@@ -158,9 +156,9 @@ Json Engine::open_ports(const Json& params, Monitor& monitor) {
 Json Engine::port_status() const {
   Json ports = Json::array();
   for (const auto& port : open().ports) {
-    ports.push_back(to_json(PortStatus{port->options(), port->mac(), port->link(),
-                                       port->flow_control(), port->numa_node(), port->mtu(),
-                                       port->driver_name(), port->counters()}));
+    ports.push_back(
+        to_json(PortStatus{port->options(), port->mac(), port->link(), port->flow_control(),
+                           port->numa_node(), port->mtu(), port->driver_name(), port->counters()}));
   }
   return {{"ports", ports}};
 }
@@ -215,8 +213,8 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   facts.aborted = run.aborted() && facts.unresolved_neighbours.empty();
 
   for (const Side from : request.order) {
-    result.directions.push_back(direction_result(
-        spec, from, run, ports.sides[index_of(other(from))]->tracker, clock_));
+    result.directions.push_back(
+        direction_result(spec, from, run, ports.sides[index_of(other(from))]->tracker, clock_));
     facts.directions.push_back(facts_of(result.directions.back(), run.sent_from(from).gave_up));
   }
   for (const Side side : kBothSides) {
@@ -308,8 +306,7 @@ void Engine::check_fits(const TrialRequest& request) const {
   }
   if (bitmap_bytes > available_memory_bytes() / 2) {
     throw ProtocolError(kEnvironmentError,
-                        "accounting for every frame needs " +
-                            std::to_string(bitmap_bytes >> 20) +
+                        "accounting for every frame needs " + std::to_string(bitmap_bytes >> 20) +
                             " MiB (one bit a frame), more than half of the free memory",
                         "shorten the trial or lower the rate");
   }
@@ -321,8 +318,8 @@ void Engine::fill_in_macs(TrialRequest& request) const {
   for (const Side from : request.order) {
     net::FrameLayout& layout = request.spec.from[index_of(from)].streams[0].layout;
     layout.src_mac = open_->ports[index_of(from)]->mac();
-    layout.dst_mac = open_->neighbours->find(from, request.next_hop[index_of(from)])
-                         .value_or(net::Mac{});
+    layout.dst_mac =
+        open_->neighbours->find(from, request.next_hop[index_of(from)]).value_or(net::Mac{});
   }
 }
 

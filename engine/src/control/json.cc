@@ -5,7 +5,8 @@ namespace dutperf::control {
 ObjectReader::ObjectReader(const Json& object, std::string where)
     : object_(object), where_(std::move(where)) {
   if (!object_.is_object()) {
-    throw ProtocolError(kInvalidParams, (where_.empty() ? "params" : where_) + " must be an object");
+    throw ProtocolError(kInvalidParams,
+                        (where_.empty() ? "params" : where_) + " must be an object");
   }
 }
 
@@ -19,7 +20,7 @@ void ObjectReader::refuse(const std::string& key, const std::string& what) const
 
 bool ObjectReader::has(const std::string& key) {
   asked_.insert(key);
-  return object_.contains(key) && !object_.at(key).is_null();
+  return object_.contains(key);
 }
 
 const Json& ObjectReader::at(const std::string& key) {
@@ -68,7 +69,7 @@ net::IpAddress ObjectReader::ip(const std::string& key) {
 }
 
 std::optional<net::Mac> ObjectReader::mac_or_none(const std::string& key) {
-  if (!has(key)) return std::nullopt;
+  if (!has(key) || object_.at(key).is_null()) return std::nullopt;
   const auto mac = net::Mac::parse(text(key));
   if (!mac) refuse(key, "is not a MAC address");
   return mac;

@@ -49,8 +49,9 @@ class ObjectReader {
   std::string text_or(const std::string& key, const std::string& fallback);
   bool flag_or(const std::string& key, bool fallback);
   net::IpAddress ip(const std::string& key);
+  // The one value that may be null.
   std::optional<net::Mac> mac_or_none(const std::string& key);
-  // A non-empty array of at most `most` elements.
+  // An array of `least` to `most` elements.
   const Json& array(const std::string& key, size_t least, size_t most);
 
   // Throws when the object has keys that were not asked for.

@@ -56,7 +56,7 @@ dpdk::PortOptions parse_port(const Json& json, const std::string& where) {
   options.memif_id = static_cast<uint32_t>(reader.number_or("memif_id", 0, 0, UINT32_MAX));
   options.mtu = static_cast<uint16_t>(reader.number_or("mtu", 1500, 68, 9702));
   options.rx_descriptors =
-      static_cast<uint16_t>(reader.number_or("rx_descriptors", 4096, 64, 32768));
+      static_cast<uint16_t>(reader.number_or("rx_descriptors", 8192, 64, 32768));
   options.tx_descriptors =
       static_cast<uint16_t>(reader.number_or("tx_descriptors", 4096, 64, 32768));
   reader.finish();
@@ -133,6 +133,13 @@ void parse_direction(const Json& json, const std::string& where, TrialRequest& r
   reader.finish();
 }
 
+// A frame that comes back to its sender must not count as received.
+bool same_stream_id(const dataplane::TrialSpec& spec) {
+  const dataplane::DirectionSpec& left = spec.from[0];
+  const dataplane::DirectionSpec& right = spec.from[1];
+  return left.active() && right.active() && left.streams[0].id == right.streams[0].id;
+}
+
 Json to_json(const dpdk::PortCounters& counters) {
   return {{"rx_frames", counters.rx_frames}, {"tx_frames", counters.tx_frames},
           {"rx_missed", counters.rx_missed}, {"rx_errors", counters.rx_errors},
@@ -200,14 +207,10 @@ Json to_json(const DirectionResult& direction) {
 }
 
 Json to_json(const PortReport& port) {
-  return {{"name", name_of(port.side)},
-          {"before", to_json(port.before)},
-          {"after", to_json(port.after)},
-          {"neighbour_requests", port.neighbour_requests},
-          {"foreign", port.foreign},
-          {"stale", port.stale},
-          {"misdirected", port.misdirected},
-          {"corrupt", port.corrupt}};
+  return {{"name", name_of(port.side)},      {"before", to_json(port.before)},
+          {"after", to_json(port.after)},    {"neighbour_requests", port.neighbour_requests},
+          {"foreign", port.foreign},         {"stale", port.stale},
+          {"misdirected", port.misdirected}, {"corrupt", port.corrupt}};
 }
 
 template <typename T>
@@ -244,9 +247,12 @@ NeighboursParams parse_neighbours(const Json& params) {
   NeighboursParams result;
   result.timeout_ns = reader.number_or("timeout_ns", 3'000'000'000, 0, kMaxNs);
   const Json& ports = reader.array("ports", 0, 2);
+  bool seen[dataplane::kSides] = {};
   for (size_t i = 0; i < ports.size(); ++i) {
     ObjectReader port(ports[i], element("ports", i));
-    SideNeighbours& side = result.sides[dataplane::index_of(parse_side(port, "port"))];
+    const size_t index = dataplane::index_of(parse_side(port, "port"));
+    if (std::exchange(seen[index], true)) port.refuse("port", "stands twice");
+    SideNeighbours& side = result.sides[index];
     const Json& own = port.array("own", 0, 65536);
     for (size_t k = 0; k < own.size(); ++k) {
       side.own.push_back(parse_range(own[k], element(port.path("own"), k)));
@@ -264,8 +270,8 @@ NeighboursParams parse_neighbours(const Json& params) {
   return result;
 }
 
-TrialRequest parse_trial(const Json& params) {
-  ObjectReader reader(params, "");
+TrialRequest parse_trial(const Json& params, const std::string& where) {
+  ObjectReader reader(params, where);
   TrialRequest request;
   dataplane::TrialSpec& spec = request.spec;
   spec.trial_id = static_cast<uint16_t>(reader.number("trial_id", 1, 65535));
@@ -278,8 +284,9 @@ TrialRequest parse_trial(const Json& params) {
   reader.number_or("seed", 1, 0, INT64_MAX);
   const Json& directions = reader.array("directions", 1, 2);
   for (size_t i = 0; i < directions.size(); ++i) {
-    parse_direction(directions[i], element("directions", i), request);
+    parse_direction(directions[i], element(reader.path("directions"), i), request);
   }
+  if (same_stream_id(spec)) reader.refuse("directions", "must have streams with different ids");
   reader.finish();
   return request;
 }
@@ -287,7 +294,7 @@ TrialRequest parse_trial(const Json& params) {
 PreviewParams parse_preview(const Json& params) {
   ObjectReader reader(params, "");
   PreviewParams result;
-  result.trial = parse_trial(reader.at("trial"));
+  result.trial = parse_trial(reader.at("trial"), reader.path("trial"));
   result.count = reader.number("count", 1, 1'000'000);
   result.path = reader.text("path");
   reader.finish();

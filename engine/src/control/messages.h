@@ -49,7 +49,8 @@ struct PreviewParams {
 
 PortsOpenParams parse_ports_open(const Json& params);
 NeighboursParams parse_neighbours(const Json& params);
-TrialRequest parse_trial(const Json& params);
+// `where` is the trial's path in error messages.
+TrialRequest parse_trial(const Json& params, const std::string& where = "");
 PreviewParams parse_preview(const Json& params);
 
 struct PortStatus {
@@ -112,8 +113,8 @@ struct TrialResult {
   uint64_t overhead_ns = 0;
 };
 
-std::string name_of(dataplane::Side side);            // left, right
-std::string direction_name(dataplane::Side from);     // forward, reverse
+std::string name_of(dataplane::Side side);         // left, right
+std::string direction_name(dataplane::Side from);  // forward, reverse
 Json to_json(const PortStatus& status);
 Json to_json(const ResolvedNeighbour& neighbour);
 Json to_json(const TrialResult& result);

@@ -38,7 +38,6 @@ class Neighbours {
   std::optional<net::Mac> find(dataplane::Side side, const net::IpAddress& ip) const;
 
  private:
-
   void ask(dataplane::Side side, const net::IpAddress& target);
   void handle(dataplane::Side side, const uint8_t* frame, size_t size);
 

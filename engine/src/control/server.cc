@@ -166,8 +166,7 @@ void Server::reply_error(const Json& id, const ProtocolError& error) {
 
 void Server::send(const Json& message) {
   // Invalid UTF-8 from a request may be echoed in an error: replace it, never throw.
-  const std::string line =
-      message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string line = message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   size_t sent = 0;
   while (sent < line.size() && !client_gone_) {
     const ssize_t size = ::send(fd_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);

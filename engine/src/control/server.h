@@ -32,7 +32,7 @@ class Server : public Monitor {
   void notify(const char* method, const Json& params) override;
 
  private:
-  bool receive();                       // reads what is there; false when the client is gone
+  bool receive();  // reads what is there; false when the client is gone
   std::optional<std::string> next_line();
   void handle(const std::string& line, Engine& engine);
   void handle_during_trial(const std::string& line);

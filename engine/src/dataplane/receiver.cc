@@ -62,8 +62,7 @@ void Receiver::account(const uint8_t* frame, const net::Classified& classified) 
 // Turns a request into its reply in place; true when the reply ring took the buffer.
 bool Receiver::answer(dpdk::Mbuf* mbuf) noexcept {
   uint8_t reply[net::kNeighbourFrameBytes];
-  const size_t size =
-      net::write_reply(dpdk::frame_of(mbuf), dpdk::size_of(mbuf), own_, reply);
+  const size_t size = net::write_reply(dpdk::frame_of(mbuf), dpdk::size_of(mbuf), own_, reply);
   if (size == 0) return false;
   ++report_.neighbour_requests;
   std::memcpy(dpdk::frame_of(mbuf), reply, size);

@@ -32,9 +32,8 @@ class Receiver {
  public:
   // Receives at `side` what the other side sends. `tracker` (already reset for the stream), `own`
   // and `replies` outlive the receiver.
-  Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
-           measure::SequenceTracker& tracker, const net::OwnAddresses& own,
-           dpdk::ReplyRing& replies);
+  Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue, measure::SequenceTracker& tracker,
+           const net::OwnAddresses& own, dpdk::ReplyRing& replies);
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 

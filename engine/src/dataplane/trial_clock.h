@@ -42,9 +42,7 @@ class TrialClock {
     end_tsc_.store(0);
   }
 
-  bool ended() const {
-    return timing::read_tsc() >= end_tsc_.load(std::memory_order_relaxed);
-  }
+  bool ended() const { return timing::read_tsc() >= end_tsc_.load(std::memory_order_relaxed); }
 
   bool aborted() const { return aborted_.load(); }
   // 0 until all workers are ready.

@@ -7,15 +7,15 @@ namespace dutperf::dataplane {
 namespace {
 
 uint32_t active_senders(const TrialSpec& spec) {
-  return static_cast<uint32_t>(spec.from[0].active()) + static_cast<uint32_t>(spec.from[1].active());
+  return static_cast<uint32_t>(spec.from[0].active()) +
+         static_cast<uint32_t>(spec.from[1].active());
 }
 
 constexpr Side kBothSides[] = {Side::kLeft, Side::kRight};
 
 }  // namespace
 
-SideResources::SideResources(const dpdk::Port& port, uint32_t pool_frames,
-                             uint32_t max_frame_bytes)
+SideResources::SideResources(const dpdk::Port& port, uint32_t pool_frames, uint32_t max_frame_bytes)
     : tx(port.tx()),
       rx(port.rx()),
       pool("transmit_" + port.options().name, pool_frames, max_frame_bytes, port.numa_node()),

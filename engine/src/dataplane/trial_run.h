@@ -66,9 +66,7 @@ class TrialRun {
 
   // After join().
   const SendReport& sent_from(Side side) const { return senders_[index_of(side)]->report(); }
-  const ReceiveReport& received_at(Side side) const {
-    return receivers_[index_of(side)]->report();
-  }
+  const ReceiveReport& received_at(Side side) const { return receivers_[index_of(side)]->report(); }
 
  private:
   struct Worker {

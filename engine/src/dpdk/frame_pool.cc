@@ -20,9 +20,9 @@ FramePool::FramePool(const std::string& name, uint32_t frames, uint32_t max_fram
                                     numa_node)),
       frames_(frames) {
   if (pool_ == nullptr) {
-    throw SetupError("no memory for " + std::to_string(frames) + " transmit buffers: " +
-                         rte_strerror(rte_errno),
-                     "raise memory_mb in the testbed");
+    throw SetupError(
+        "no memory for " + std::to_string(frames) + " transmit buffers: " + rte_strerror(rte_errno),
+        "raise memory_mb in the testbed");
   }
 }
 

@@ -19,6 +19,11 @@ inline void set_size(Mbuf* mbuf, size_t size) {
 }
 inline void prefetch_frame(Mbuf* mbuf) { rte_prefetch0(rte_pktmbuf_mtod(mbuf, void*)); }
 inline void free_frames(Mbuf** mbufs, uint32_t count) { rte_pktmbuf_free_bulk(mbufs, count); }
+// Another reference to the same frame: sent and freed apart, stored once.
+inline Mbuf* share(Mbuf* mbuf) {
+  rte_mbuf_refcnt_update(mbuf, 1);
+  return mbuf;
+}
 inline void free_frame(Mbuf* mbuf) { rte_pktmbuf_free(mbuf); }
 
 // One transmit queue; used by one thread at a time.

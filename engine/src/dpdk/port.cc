@@ -5,6 +5,7 @@
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_eth_ring.h>
+#include <rte_mbuf_pool_ops.h>
 #include <rte_ring.h>
 #include <unistd.h>
 
@@ -69,8 +70,8 @@ std::string remedy(const PortOptions& options) {
 // memif and rings have none.
 std::optional<uint32_t> speed_mbps(const PortOptions& options, const rte_eth_link& link) {
   if (options.driver == Driver::kPci) {
-    const bool known = link.link_speed != RTE_ETH_SPEED_NUM_NONE &&
-                       link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN;
+    const bool known =
+        link.link_speed != RTE_ETH_SPEED_NUM_NONE && link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN;
     return known ? std::optional(link.link_speed) : std::nullopt;
   }
   if (options.driver != Driver::kAfPacket && options.driver != Driver::kAfXdp) return std::nullopt;
@@ -85,7 +86,8 @@ std::optional<uint32_t> speed_mbps(const PortOptions& options, const rte_eth_lin
 RingPair::RingPair() {
   static const char* const kNames[2] = {"left_to_right", "right_to_left"};
   for (int i = 0; i < 2; ++i) {
-    rings_[i] = rte_ring_create(kNames[i], kRingFrames, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+    rings_[i] =
+        rte_ring_create(kNames[i], kRingFrames, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
     if (rings_[i] == nullptr) throw SetupError("no memory for ring ports", "raise memory_mb");
   }
 }
@@ -153,14 +155,7 @@ void Port::configure() {
   error = rte_eth_dev_adjust_nb_rx_tx_desc(id_, &rx, &tx);
   if (error != 0) refuse("cannot set the queue lengths", error);
 
-  // AF_XDP hands the whole queue's worth of buffers to the kernel and still needs some to swap.
-  const unsigned buffers = std::max(4U * rx, 16384U) - 1;
-  const uint32_t room =
-      std::max(kReceiveFrameBytes, uint32_t{options_.mtu} + 64) + RTE_PKTMBUF_HEADROOM;
-  const std::string pool_name = "receive_" + options_.name;
-  receive_pool_ = rte_pktmbuf_pool_create(pool_name.c_str(), buffers, kPoolCache, 0,
-                                          static_cast<uint16_t>(room), numa_node());
-  if (receive_pool_ == nullptr) refuse("no memory for receive buffers", rte_errno);
+  create_receive_pool(rx, tx);
   error = rte_eth_rx_queue_setup(id_, 0, rx, static_cast<unsigned>(numa_node()), nullptr,
                                  receive_pool_);
   if (error != 0) refuse("cannot set up the receive queue", error);
@@ -168,16 +163,45 @@ void Port::configure() {
   if (error != 0) refuse("cannot set up the transmit queue", error);
 }
 
+// AF_XDP takes the pool's memory as one array of equal frames and computes its length as objects
+// times object size. DPDK leaves gaps where an object would cross a page, so only objects that fill
+// whole pages make that true; others end up outside the array and are lost in silence.
+void Port::create_receive_pool(uint16_t rx, uint16_t tx) {
+  constexpr uint32_t kPage = 4096;
+  constexpr unsigned kFlags = RTE_MEMPOOL_F_NO_SPREAD;
+  // What the driver may hold at once: a full receive queue, as many to refill it with, and copies
+  // of what is queued to send.
+  const unsigned buffers = 2U * rx + tx + 2 * kPoolCache;
+  const uint32_t least = std::max(kReceiveFrameBytes, uint32_t{options_.mtu} + 64) +
+                         RTE_PKTMBUF_HEADROOM + static_cast<uint32_t>(sizeof(rte_mbuf));
+  rte_mempool_objsz size{};
+  const uint32_t bare = rte_mempool_calc_obj_size(least, kFlags, &size);
+  const uint32_t element = least + (kPage - bare % kPage) % kPage;
+
+  const std::string name = "receive_" + options_.name;
+  receive_pool_ = rte_mempool_create_empty(name.c_str(), buffers, element, kPoolCache,
+                                           sizeof(rte_pktmbuf_pool_private), numa_node(), kFlags);
+  if (receive_pool_ == nullptr) refuse("no memory for receive buffers", rte_errno);
+  rte_pktmbuf_pool_private layout{};
+  layout.mbuf_data_room_size = static_cast<uint16_t>(element - sizeof(rte_mbuf));
+  rte_mempool_set_ops_byname(receive_pool_, rte_mbuf_best_mempool_ops(), nullptr);
+  rte_pktmbuf_pool_init(receive_pool_, &layout);
+  const int populated = rte_mempool_populate_default(receive_pool_);
+  if (populated < 0) refuse("no memory for receive buffers", populated);
+  rte_mempool_obj_iter(receive_pool_, rte_pktmbuf_init, nullptr);
+}
+
 void Port::start() {
   const int error = rte_eth_dev_start(id_);
   if (error != 0) refuse("cannot start", error);
-  rte_eth_allmulticast_enable(id_);  // neighbour solicitations; drivers without filters refuse, fine
+  rte_eth_allmulticast_enable(
+      id_);  // neighbour solicitations; drivers without filters refuse, fine
   rte_ether_addr address{};
   rte_eth_macaddr_get(id_, &address);
   std::memcpy(mac_.bytes.data(), address.addr_bytes, 6);
   if (options_.mac) mac_ = *options_.mac;
   rte_eth_stats_reset(id_);
-  kernel_drops_.adopt();
+  kernel_sockets_.adopt();
 }
 
 void Port::close() noexcept {
@@ -231,7 +255,7 @@ FlowControl Port::flow_control() const {
 PortCounters Port::counters() const {
   rte_eth_stats stats{};
   rte_eth_stats_get(id_, &stats);
-  return {stats.ipackets, stats.opackets,  stats.imissed + kernel_drops_.read(),
+  return {stats.ipackets, stats.opackets,  stats.imissed + kernel_sockets_.drops(),
           stats.ierrors,  stats.rx_nombuf, stats.oerrors};
 }
 

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "dpdk/kernel_drops.h"
+#include "dpdk/kernel_sockets.h"
 #include "dpdk/mbuf.h"
 #include "net/address.h"
 
@@ -27,7 +27,7 @@ struct PortOptions {
   bool memif_server = false;
   uint32_t memif_id = 0;
   uint16_t mtu = 1500;
-  uint16_t rx_descriptors = 4096;
+  uint16_t rx_descriptors = 8192;
   uint16_t tx_descriptors = 4096;
 };
 
@@ -92,12 +92,13 @@ class Port {
  private:
   void create(const RingPair* rings);
   void configure();
+  void create_receive_pool(uint16_t rx, uint16_t tx);
   void start();
   void close() noexcept;
   [[noreturn]] void refuse(const std::string& what, int error) const;
 
   PortOptions options_;
-  KernelDrops kernel_drops_;
+  KernelSockets kernel_sockets_;
   uint16_t id_ = RTE_MAX_ETHPORTS;
   std::string device_name_;  // DPDK's name of a virtual device; empty for PCI
   rte_mempool* receive_pool_ = nullptr;

@@ -49,8 +49,8 @@ void judge_sender(const TrialFacts& facts, const DirectionFacts& direction, Judg
     // The burst that made up for the lag is the tester's, and may be what the DUT lost. A lossless
     // trial stands: it was harder on the DUT than asked for.
     judge.invalid("sender_lag",
-                  direction.name + ": a frame left " + ms(direction.max_lag_ns) +
-                      " late (limit " + ms(facts.lag_limit_ns) +
+                  direction.name + ": a frame left " + ms(direction.max_lag_ns) + " late (limit " +
+                      ms(facts.lag_limit_ns) +
                       "), so the loss may come from the burst that followed",
                   "isolate the tester's cores, or raise the lag limit and say so");
   }
@@ -110,9 +110,15 @@ Verdict judge(const TrialFacts& facts) {
     judge.invalid("neighbour_missing", "nobody answered for " + neighbour,
                   "check the device's address and link on that side, and the gateway in testbed");
   }
-  for (const DirectionFacts& direction : facts.directions) judge_sender(facts, direction, judge);
+  // A trial that was cut short says nothing about what its sender or the DUT could have done.
+  const bool complete = !facts.aborted && facts.unresolved_neighbours.empty();
+  for (const DirectionFacts& direction : facts.directions) {
+    if (complete) judge_sender(facts, direction, judge);
+  }
   for (const PortFacts& port : facts.ports) judge_port(port, judge);
-  for (const DirectionFacts& direction : facts.directions) judge_loss(direction, judge);
+  for (const DirectionFacts& direction : facts.directions) {
+    if (complete) judge_loss(direction, judge);
+  }
   return judge.take();
 }
 

@@ -14,19 +14,22 @@ uint32_t low_32_bits(const IpAddress& address) {
   return (uint32_t{last[0]} << 24) | (uint32_t{last[1]} << 16) | (uint32_t{last[2]} << 8) | last[3];
 }
 
+// -1 for anything but 0-9 and a-f; sscanf would take blanks, signs and capitals too.
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 }  // namespace
 
 std::optional<Mac> Mac::parse(const std::string& text) {
   Mac mac;
   if (text.size() != 17) return std::nullopt;
   for (size_t i = 0; i < 6; ++i) {
-    unsigned value = 0;
-    int used = 0;
-    if (std::sscanf(text.c_str() + 3 * i, "%2x%n", &value, &used) != 1 || used != 2) {
-      return std::nullopt;
-    }
-    if (i < 5 && text[3 * i + 2] != ':') return std::nullopt;
-    mac.bytes[i] = static_cast<uint8_t>(value);
+    const int high = hex_digit(text[3 * i]);
+    const int low = hex_digit(text[3 * i + 1]);
+    if (high < 0 || low < 0 || (i < 5 && text[3 * i + 2] != ':')) return std::nullopt;
+    mac.bytes[i] = static_cast<uint8_t>(high << 4 | low);
   }
   return mac;
 }
@@ -40,6 +43,7 @@ std::string Mac::text() const {
 
 std::optional<IpAddress> IpAddress::parse(const std::string& text) {
   IpAddress address;
+  if (text.find('\0') != std::string::npos) return std::nullopt;  // inet_pton would stop there
   address.version = text.find(':') == std::string::npos ? 4 : 6;
   const int family = address.version == 4 ? AF_INET : AF_INET6;
   if (inet_pton(family, text.c_str(), address.bytes.data()) != 1) return std::nullopt;

@@ -7,7 +7,8 @@
 namespace dutperf::net {
 
 uint64_t sum_words(const uint8_t* bytes, size_t size) {
-  // Native-order words sum to the byte-swapped big-endian sum (RFC 1071 2(B)); swap once at the end.
+  // Native-order words sum to the byte-swapped big-endian sum (RFC 1071 2(B)); swap once at the
+  // end.
   uint64_t sum = 0;
   for (; size >= 4; bytes += 4, size -= 4) {
     uint32_t word = 0;

@@ -29,8 +29,8 @@ namespace detail {
 inline Classified with_tag(const uint8_t* frame, size_t size, int version, size_t ip_bytes) {
   const size_t least = ip_header_bytes(version) + sizeof(UdpHeader) + sizeof(WireTag);
   if (ip_bytes < least || sizeof(EthernetHeader) + ip_bytes > size) return {};
-  const auto* tag = reinterpret_cast<const WireTag*>(frame + sizeof(EthernetHeader) + ip_bytes -
-                                                     sizeof(WireTag));
+  const auto* tag =
+      reinterpret_cast<const WireTag*>(frame + sizeof(EthernetHeader) + ip_bytes - sizeof(WireTag));
   if (tag->magic != kTagMagic) return {};
   return {FrameKind::kTest, static_cast<uint8_t>(version), static_cast<uint16_t>(ip_bytes), tag};
 }

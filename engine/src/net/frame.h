@@ -54,7 +54,8 @@ static_assert(minimum_frame_size(4) == 64 && minimum_frame_size(6) == 84);
 
 class FrameTemplate {
  public:
-  // REQUIRES: layout.frame_size >= minimum_frame_size(layout.ip_version), addresses of that version.
+  // REQUIRES: layout.frame_size >= minimum_frame_size(layout.ip_version), addresses of that
+  // version.
   FrameTemplate(const FrameLayout& layout, const TagIdentity& tag);
 
   // The frame without FCS, with sequence number and stamp zero and a valid checksum.

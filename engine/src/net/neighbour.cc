@@ -75,8 +75,9 @@ size_t write_neighbour(const Mac& dst_mac, const Mac& src_mac, const uint8_t* sr
   message->option_type = fields.option_type;
   message->option_length = 1;
   copy_mac(src_mac, message->option_mac);
-  message->checksum = finish(sum_words(ip->src, 32) + kProtocolIcmpv6 + sizeof(*message) +
-                             sum_words(reinterpret_cast<const uint8_t*>(message), sizeof(*message)));
+  message->checksum =
+      finish(sum_words(ip->src, 32) + kProtocolIcmpv6 + sizeof(*message) +
+             sum_words(reinterpret_cast<const uint8_t*>(message), sizeof(*message)));
   return sizeof(EthernetHeader) + sizeof(*ip) + sizeof(*message);
 }
 
@@ -89,7 +90,7 @@ const ArpPacket* as_arp(const uint8_t* frame, size_t size, uint16_t operation) {
   return wanted ? arp : nullptr;
 }
 
-// A neighbour message of `type`; its option may be missing (see has_option).
+// A neighbour message of `type`; its option may be missing.
 const NeighbourMessage* as_neighbour(const uint8_t* frame, size_t size, uint8_t type) {
   constexpr size_t kHeaders = sizeof(EthernetHeader) + sizeof(Ipv6Header);
   if (size < kHeaders + kNeighbourMessageWithoutOption) return nullptr;
@@ -107,6 +108,19 @@ const Ipv6Header* ip_of(const uint8_t* frame) {
 Mac source_mac(const uint8_t* frame) {
   Mac mac;
   std::memcpy(mac.bytes.data(), reinterpret_cast<const EthernetHeader*>(frame)->src, 6);
+  return mac;
+}
+
+// The target link-layer address option; without it (allowed in unicast answers, RFC 4861 4.4) the
+// frame's own source.
+Mac target_mac(const uint8_t* frame, size_t size, const NeighbourMessage& message) {
+  constexpr size_t kWithOption =
+      sizeof(EthernetHeader) + sizeof(Ipv6Header) + sizeof(NeighbourMessage);
+  const bool has_option = size >= kWithOption && ip_of(frame)->payload_length >= sizeof(message) &&
+                          message.option_type == kTargetLinkLayer && message.option_length == 1;
+  if (!has_option) return source_mac(frame);
+  Mac mac;
+  std::memcpy(mac.bytes.data(), message.option_mac, 6);
   return mac;
 }
 
@@ -163,8 +177,8 @@ std::optional<NeighbourAnswer> parse_answer(const uint8_t* frame, size_t size) {
     return answer;
   }
   if (const NeighbourMessage* message = as_neighbour(frame, size, kNeighbourAdvertisement)) {
-    // Without the option (allowed in unicast answers) the frame's own source says the same.
-    return NeighbourAnswer{IpAddress::from_bytes(6, message->target), source_mac(frame)};
+    return NeighbourAnswer{IpAddress::from_bytes(6, message->target),
+                           target_mac(frame, size, *message)};
   }
   return std::nullopt;
 }

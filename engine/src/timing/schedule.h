@@ -1,8 +1,8 @@
 // The absolute schedule: frame k of a sender is due at start + k / rate.
 //
-// Times are 64.64 fixed point, so after 2^40 frames the drift is below 2^-24 of a tick, and the loop
-// neither divides nor sleeps. A sender that fell behind sends all that is due; it never shifts the
-// schedule (that would turn a slow tester into a lower offered load).
+// Times are 64.64 fixed point, so after 2^40 frames the drift is below 2^-24 of a tick, and the
+// loop neither divides nor sleeps. A sender that fell behind sends all that is due; it never shifts
+// the schedule (that would turn a slow tester into a lower offered load).
 #pragma once
 
 #include <cstdint>

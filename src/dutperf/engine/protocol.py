@@ -2,12 +2,13 @@
 
 JSON-RPC 2.0, one message a line, over a Unix socket. The JSON schemas in
 ``protocol/schema`` are generated from these models (``python -m
-dutperf.engine.protocol``), the golden messages in ``protocol/golden`` are parsed by
-tests in Python and in C++.
+dutperf.engine.schema``), the golden messages in ``protocol/golden`` are parsed by
+tests in Python and in C++. Ranges are those of ``engine/src/control/messages.cc``.
 
 Conventions: names are RFC 1242/2285 terms, units stand last (``_ns``, ``_fps``). Frame
 sizes include the 4-byte FCS (RFC 1242 3.5). "forward" is left to right. Rates and
-counts are per direction. Unknown keys are errors on both sides.
+counts are per direction. Unknown keys are errors on both sides, and so are values of
+another JSON type: no number in a string, no 1 for true.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    Strict,
     model_validator,
 )
 
@@ -30,32 +32,45 @@ TAG_BYTES = 18
 
 Count = Annotated[int, Field(ge=0)]
 Nanoseconds = Annotated[int, Field(ge=0)]
+Wait = Annotated[int, Field(ge=0, le=2**47)]
+"""Nanoseconds in a request: what a 48-bit stamp can tell, with room to spare."""
 Side = Literal["left", "right"]
 DirectionName = Literal["forward", "reverse"]
 IpVersion = Literal[4, 6]
 Driver = Literal["af_packet", "af_xdp", "pci", "memif", "ring", "null"]
 
-_MAC = re.compile(r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$")
+MAX_FRAMES = 2**40
+"""Of one direction in one trial."""
+
+_MAC = r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$"
 
 
 def _check_mac(text: str) -> str:
-    if not _MAC.match(text):
+    if not re.fullmatch(_MAC, text):
         raise ValueError("must look like 02:00:00:00:00:01 (lower case)")
     return text
 
 
 def _check_ip(text: str) -> str:
+    if "%" in text:
+        raise ValueError("must not name an interface (%)")
     return str(ipaddress.ip_address(text))
 
 
-Mac = Annotated[str, AfterValidator(_check_mac)]
-Ip = Annotated[str, AfterValidator(_check_ip)]
+Mac = Annotated[
+    str, AfterValidator(_check_mac), Field(json_schema_extra={"pattern": _MAC})
+]
+Ip = Annotated[
+    str,
+    AfterValidator(_check_ip),
+    Field(json_schema_extra={"anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]}),
+]
 
 
 class Message(BaseModel):
-    """Base of all messages: immutable, and an unknown key is an error."""
+    """Base of all messages: immutable; unknown keys and wrong types are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 # --- engine.hello ---------------------------------------------------------------------
@@ -88,17 +103,23 @@ class PortSpec(Message):
         default=None, description="own MAC; default: the device's, or one made up"
     )
     memif_role: Literal["server", "client"] = "client"
-    memif_id: Annotated[int, Field(ge=0)] = 0
+    memif_id: Annotated[int, Field(ge=0, lt=2**32)] = 0
     mtu: Annotated[int, Field(ge=68, le=9702)] = 1500
-    rx_descriptors: Annotated[int, Field(ge=64, le=65536)] = 4096
-    tx_descriptors: Annotated[int, Field(ge=64, le=65536)] = 4096
+    rx_descriptors: Annotated[int, Field(ge=64, le=32768)] = 8192
+    tx_descriptors: Annotated[int, Field(ge=64, le=32768)] = 4096
 
 
 class PortsOpenParams(Message):
     """Opens both ports; queues and offloads are set once, for all trials."""
 
     ports: Annotated[list[PortSpec], Field(min_length=2, max_length=2)]
-    link_timeout_ns: Nanoseconds = 5_000_000_000
+    link_timeout_ns: Wait = 5_000_000_000
+
+    @model_validator(mode="after")
+    def _both_sides(self) -> PortsOpenParams:
+        if self.ports[0].name == self.ports[1].name:
+            raise ValueError("ports must be one left and one right")
+        return self
 
 
 class PortCounters(Message):
@@ -149,15 +170,23 @@ class PortNeighbours(Message):
     """What a port answers ARP and ND for, and whom it has to find."""
 
     port: Side
-    own: list[AddressRange]
-    resolve: list[Ip] = Field(description="next hops; asked from the first own address")
+    own: Annotated[list[AddressRange], Field(max_length=65536)]
+    resolve: Annotated[list[Ip], Field(max_length=65536)] = Field(
+        description="next hops; asked from the first own address"
+    )
 
 
 class NeighboursParams(Message):
     """Replaces all earlier neighbour settings, then resolves all next hops."""
 
-    ports: list[PortNeighbours]
-    timeout_ns: Nanoseconds = 3_000_000_000
+    ports: Annotated[list[PortNeighbours], Field(max_length=2)]
+    timeout_ns: Wait = 3_000_000_000
+
+    @model_validator(mode="after")
+    def _distinct(self) -> NeighboursParams:
+        if len({p.port for p in self.ports}) != len(self.ports):
+            raise ValueError("each port may stand once")
+        return self
 
 
 class ResolvedNeighbour(Message):
@@ -227,12 +256,12 @@ class TrialRequest(Message):
 
     trial_id: Annotated[int, Field(ge=1, le=65535)]
     duration_ns: Annotated[int, Field(ge=1_000_000, le=2**47)]
-    settle_ns: Nanoseconds = Field(
+    settle_ns: Wait = Field(
         default=2_000_000_000, description="wait after the learning frames"
     )
-    residual_wait_ns: Nanoseconds = 2_000_000_000
+    residual_wait_ns: Wait = 2_000_000_000
     burst_limit: Annotated[int, Field(ge=1, le=64)] = 32
-    lag_limit_ns: Nanoseconds = Field(
+    lag_limit_ns: Wait = Field(
         default=10_000_000, description="how far behind its schedule a sender may be"
     )
     verify_checksums: bool = True
@@ -245,6 +274,17 @@ class TrialRequest(Message):
         ids = [s.id for d in self.directions for s in d.streams]
         if len(set(names)) != len(names) or len(set(ids)) != len(ids):
             raise ValueError("direction names and stream ids must each be different")
+        return self
+
+    @model_validator(mode="after")
+    def _countable(self) -> TrialRequest:
+        for direction in self.directions:
+            frames = (direction.rate_fps * self.duration_ns + 5 * 10**8) // 10**9
+            if frames > MAX_FRAMES:
+                raise ValueError(
+                    f"{direction.name}: rate_fps and duration_ns make {frames} frames, "
+                    f"more than 2^40"
+                )
         return self
 
 
@@ -301,7 +341,7 @@ class Histogram(Message):
     count: Count
     min: int | None
     max: int | None
-    buckets: list[tuple[int, int, int]]
+    buckets: list[Annotated[tuple[int, int, int], Strict(strict=False)]]
 
 
 class StreamResult(Message):

@@ -1,4 +1,4 @@
-#include "dpdk/kernel_drops.h"
+#include "dpdk/kernel_sockets.h"
 
 #include <dirent.h>
 #include <linux/if_packet.h>
@@ -10,6 +10,8 @@
 namespace dutperf::dpdk {
 namespace {
 
+constexpr int kSendBufferBytes = 256 << 20;  // a limit, not an allocation
+
 std::set<int> open_descriptors() {
   std::set<int> result;
   DIR* directory = opendir("/proc/self/fd");
@@ -17,6 +19,7 @@ std::set<int> open_descriptors() {
   while (const dirent* entry = readdir(directory)) {
     if (entry->d_name[0] != '.') result.insert(std::atoi(entry->d_name));
   }
+  result.erase(dirfd(directory));  // closed in a moment; the next socket may get its number
   closedir(directory);
   return result;
 }
@@ -30,20 +33,22 @@ int domain_of(int fd) {
 
 }  // namespace
 
-KernelDrops::KernelDrops() : known_(open_descriptors()) {}
+KernelSockets::KernelSockets() : known_(open_descriptors()) {}
 
-void KernelDrops::adopt() {
+void KernelSockets::adopt() {
   for (const int fd : open_descriptors()) {
     if (known_.contains(fd)) continue;
     const int domain = domain_of(fd);
-    if (domain == AF_PACKET || domain == AF_XDP) sockets_.push_back({fd, domain});
+    if (domain != AF_PACKET && domain != AF_XDP) continue;
+    setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &kSendBufferBytes, sizeof(kSendBufferBytes));
+    sockets_.push_back({fd, domain});
   }
   known_.clear();
-  read();  // what was dropped before the port was in use does not count
+  drops();  // what was dropped before the port was in use does not count
   packet_drops_ = 0;
 }
 
-uint64_t KernelDrops::read() const {
+uint64_t KernelSockets::drops() const {
   uint64_t xdp_drops = 0;
   for (const Socket& socket : sockets_) {
     if (socket.domain == AF_PACKET) {

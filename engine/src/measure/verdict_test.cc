@@ -1,0 +1,171 @@
+#include "measure/verdict.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace dutperf::measure {
+namespace {
+
+constexpr uint64_t kDurationNs = 60'000'000'000;
+constexpr uint64_t kLagLimitNs = 10'000'000;
+constexpr uint64_t kTenPpmNs = 600'000;
+
+// A bidirectional trial in which nothing is wrong.
+TrialFacts good() {
+  TrialFacts facts;
+  facts.duration_ns = kDurationNs;
+  facts.lag_limit_ns = kLagLimitNs;
+  for (const char* name : {"forward", "reverse"}) {
+    DirectionFacts direction;
+    direction.name = name;
+    direction.intended = direction.sent = direction.received = 60'000;
+    direction.sending_ns = kDurationNs - 1'000'000;
+    direction.max_lag_ns = 20'000;
+    facts.directions.push_back(direction);
+  }
+  facts.ports = {{"left"}, {"right"}};
+  return facts;
+}
+
+std::vector<std::string> codes(const Verdict& verdict) {
+  std::vector<std::string> result;
+  for (const Reason& reason : verdict.reasons) result.push_back(reason.code);
+  return result;
+}
+
+using Codes = std::vector<std::string>;
+
+TEST(Judge, PassesATrialInWhichNothingIsWrong) {
+  const Verdict verdict = judge(good());
+  EXPECT_EQ(verdict.kind, VerdictKind::kPass);
+  EXPECT_TRUE(verdict.reasons.empty());
+}
+
+struct Trouble {
+  const char* code;
+  VerdictKind kind;
+  std::function<void(TrialFacts&)> happen;
+};
+
+void PrintTo(const Trouble& trouble, std::ostream* out) { *out << trouble.code; }
+
+class JudgeOne : public ::testing::TestWithParam<Trouble> {};
+
+TEST_P(JudgeOne, TroubleHasItsReason) {
+  TrialFacts facts = good();
+  GetParam().happen(facts);
+  const Verdict verdict = judge(facts);
+  EXPECT_EQ(verdict.kind, GetParam().kind);
+  EXPECT_EQ(codes(verdict), Codes{GetParam().code});
+  EXPECT_FALSE(verdict.reasons.at(0).message.empty());
+}
+
+const Trouble kTroubles[] = {
+    {"frames_lost", VerdictKind::kFail, [](TrialFacts& f) { f.directions[1].received -= 1; }},
+    {"frames_lost", VerdictKind::kFail, [](TrialFacts& f) { f.directions[0].received = 0; }},
+    {"duplicates", VerdictKind::kFail, [](TrialFacts& f) { f.directions[0].duplicate = 1; }},
+    {"corrupt_frames", VerdictKind::kFail, [](TrialFacts& f) { f.ports[1].corrupt = 1; }},
+    {"nothing_sent", VerdictKind::kInvalid,
+     [](TrialFacts& f) {
+       f.directions[0].sent = f.directions[0].received = f.directions[0].sending_ns = 0;
+     }},
+    {"sender_behind", VerdictKind::kInvalid, [](TrialFacts& f) { f.directions[1].gave_up = true; }},
+    {"link_down", VerdictKind::kInvalid,
+     [](TrialFacts& f) { f.ports[0].link_up_before = f.ports[0].link_up_after = false; }},
+    {"link_changed", VerdictKind::kInvalid,
+     [](TrialFacts& f) { f.ports[0].link_up_after = false; }},
+    {"link_changed", VerdictKind::kInvalid,
+     [](TrialFacts& f) { f.ports[0].link_up_before = false; }},
+    {"flow_control", VerdictKind::kInvalid,
+     [](TrialFacts& f) { f.ports[1].flow_control_on = true; }},
+    {"receiver_overflow", VerdictKind::kInvalid, [](TrialFacts& f) { f.ports[0].rx_missed = 1; }},
+    {"receiver_overflow", VerdictKind::kInvalid, [](TrialFacts& f) { f.ports[0].rx_nombuf = 1; }},
+    {"receiver_overflow", VerdictKind::kInvalid, [](TrialFacts& f) { f.ports[0].rx_errors = 1; }},
+    {"transmit_errors", VerdictKind::kInvalid, [](TrialFacts& f) { f.ports[1].tx_errors = 1; }},
+    {"neighbour_missing", VerdictKind::kInvalid,
+     [](TrialFacts& f) { f.unresolved_neighbours = {"198.18.0.1 on port left"}; }},
+    {"aborted", VerdictKind::kInvalid, [](TrialFacts& f) { f.aborted = true; }},
+};
+
+INSTANTIATE_TEST_SUITE_P(Every, JudgeOne, ::testing::ValuesIn(kTroubles));
+
+TEST(Judge, AllowsTheSenderTenPpmAndTheLagLimit) {
+  TrialFacts facts = good();
+  facts.directions[0].sending_ns = kDurationNs + kTenPpmNs + kLagLimitNs;
+  EXPECT_EQ(judge(facts).kind, VerdictKind::kPass);
+  facts.directions[0].sending_ns += 1;
+  EXPECT_EQ(codes(judge(facts)), Codes{"sender_behind"});
+}
+
+TEST(Judge, PassesALosslessTrialWithALagSpike) {
+  TrialFacts facts = good();
+  facts.directions[0].max_lag_ns = 100 * kLagLimitNs;
+  EXPECT_EQ(judge(facts).kind, VerdictKind::kPass);
+}
+
+TEST(Judge, CannotTellWhoCausedLossAfterALagSpike) {
+  TrialFacts facts = good();
+  facts.directions[0].received -= 1;
+  facts.directions[0].max_lag_ns = kLagLimitNs;
+  EXPECT_EQ(judge(facts).kind, VerdictKind::kFail);
+  facts.directions[0].max_lag_ns += 1;
+  EXPECT_EQ(judge(facts).kind, VerdictKind::kInvalid);
+  EXPECT_EQ(codes(judge(facts)), (Codes{"sender_lag", "frames_lost"}));
+}
+
+TEST(Judge, BlamesOneDirectionsLagNotForTheOthersLoss) {
+  TrialFacts facts = good();
+  facts.directions[0].max_lag_ns = 2 * kLagLimitNs;
+  facts.directions[1].received -= 1;
+  EXPECT_EQ(judge(facts).kind, VerdictKind::kFail);
+}
+
+TEST(Judge, CallsATrialInvalidEvenIfItAlsoFailed) {
+  for (const Trouble& trouble : kTroubles) {
+    if (trouble.kind != VerdictKind::kInvalid) continue;
+    TrialFacts facts = good();
+    facts.directions[1].received -= 1;
+    facts.directions[1].duplicate = 1;
+    facts.ports[0].corrupt = 1;
+    trouble.happen(facts);
+    EXPECT_EQ(judge(facts).kind, VerdictKind::kInvalid) << trouble.code;
+  }
+}
+
+TEST(Judge, DoesNotBlameSenderOrDeviceForATrialCutShort) {
+  TrialFacts facts = good();
+  facts.aborted = true;
+  facts.directions[0].sent = facts.directions[0].received = 0;
+  facts.directions[1].received -= 5;
+  EXPECT_EQ(codes(judge(facts)), Codes{"aborted"});
+  facts.aborted = false;
+  facts.unresolved_neighbours = {"198.18.0.1 on port left", "198.19.0.1 on port right"};
+  EXPECT_EQ(codes(judge(facts)), (Codes{"neighbour_missing", "neighbour_missing"}));
+}
+
+TEST(Judge, NamesDirectionsPortsFramesAndMilliseconds) {
+  TrialFacts facts = good();
+  facts.directions[1].received -= 17;
+  facts.directions[1].max_lag_ns = 12'345'678;
+  facts.ports[0].rx_missed = 3;
+  const Verdict verdict = judge(facts);
+  ASSERT_EQ(codes(verdict), (Codes{"sender_lag", "receiver_overflow", "frames_lost"}));
+  EXPECT_NE(verdict.reasons[0].message.find("reverse"), std::string::npos);
+  EXPECT_NE(verdict.reasons[0].message.find("12.345 ms"), std::string::npos);
+  EXPECT_NE(verdict.reasons[0].message.find("limit 10.000 ms"), std::string::npos);
+  EXPECT_NE(verdict.reasons[1].message.find("port left"), std::string::npos);
+  EXPECT_EQ(verdict.reasons[2].message, "reverse: 17 of 60000 frames lost");
+}
+
+TEST(Judge, SaysWhatToDoAboutEveryInvalidTrial) {
+  for (const Trouble& trouble : kTroubles) {
+    if (trouble.kind != VerdictKind::kInvalid || trouble.code == Codes{"aborted"}[0]) continue;
+    TrialFacts facts = good();
+    trouble.happen(facts);
+    EXPECT_FALSE(judge(facts).reasons.at(0).hint.empty()) << trouble.code;
+  }
+}
+
+}  // namespace
+}  // namespace dutperf::measure

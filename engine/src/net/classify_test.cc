@@ -1,0 +1,238 @@
+#include "net/classify.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <random>
+
+#include "net/testing/reference_frame.h"
+
+namespace dutperf::net {
+namespace {
+
+using testing::Bytes;
+using testing::reference_frame;
+using testing::sample_layout;
+using testing::tagged_payload;
+using testing::udp_offset;
+
+constexpr TagIdentity kTag{0x0102, 3, 0};
+constexpr uint64_t kSequence = 0x0000a1b2c3d4e5;
+constexpr uint64_t kStampNs = 0x00001122334455;
+
+Bytes test_frame(int version, uint32_t size) {
+  const FrameLayout layout = sample_layout(version, size);
+  return reference_frame(layout, tagged_payload(layout, kTag, kSequence, kStampNs));
+}
+
+// A heap block of exactly the frame's size, so that the sanitizer sees a read outside.
+class Exact {
+ public:
+  Exact(const Bytes& bytes, size_t size) : size_(size), bytes_(new uint8_t[size]) {
+    if (size > 0) std::memcpy(bytes_.get(), bytes.data(), size);
+  }
+  explicit Exact(const Bytes& bytes) : Exact(bytes, bytes.size()) {}
+
+  const uint8_t* data() const { return bytes_.get(); }
+  Classified classified() const { return classify(bytes_.get(), size_); }
+  FrameKind kind() const { return classified().kind; }
+  bool whole() const {
+    const Classified result = classified();
+    return result.kind == FrameKind::kTest && checksums_hold(bytes_.get(), result);
+  }
+
+ private:
+  size_t size_;
+  std::unique_ptr<uint8_t[]> bytes_;
+};
+
+Bytes changed(Bytes frame, size_t offset, const Bytes& bytes) {
+  std::copy(bytes.begin(), bytes.end(), frame.begin() + static_cast<ptrdiff_t>(offset));
+  return frame;
+}
+
+class Classify : public ::testing::TestWithParam<int> {};
+
+TEST_P(Classify, KnowsOwnFramesOfEverySizeAndFindsTheirTag) {
+  for (uint32_t size = minimum_frame_size(GetParam()); size <= 1600; ++size) {
+    const Exact frame(test_frame(GetParam(), size));
+    const Classified result = frame.classified();
+    ASSERT_EQ(result.kind, FrameKind::kTest) << size;
+    ASSERT_EQ(result.ip_version, GetParam());
+    ASSERT_EQ(result.ip_bytes, size - 18);
+    ASSERT_EQ(result.tag->trial, kTag.trial);
+    ASSERT_EQ(result.tag->stream, kTag.stream);
+    ASSERT_EQ(result.tag->flags, kTag.flags);
+    ASSERT_EQ(result.tag->sequence(), kSequence);
+    ASSERT_EQ(result.tag->stamp_ns(), kStampNs);
+    ASSERT_TRUE(frame.whole()) << size;
+  }
+}
+
+TEST_P(Classify, TakesNoTruncatedFrameForATestFrame) {
+  const Bytes whole = test_frame(GetParam(), 200);
+  for (size_t size = 0; size < whole.size(); ++size) {
+    ASSERT_EQ(Exact(whole, size).kind(), FrameKind::kForeign) << size;
+  }
+}
+
+TEST_P(Classify, LooksThroughPadding) {
+  const Bytes frame = test_frame(GetParam(), minimum_frame_size(GetParam()));
+  for (size_t padding = 1; padding <= 40; ++padding) {
+    Bytes padded = frame;
+    padded.resize(frame.size() + padding, 0x5a);
+    const Exact exact(padded);
+    ASSERT_EQ(exact.classified().ip_bytes, frame.size() - 14) << padding;
+    ASSERT_EQ(exact.classified().tag->sequence(), kSequence);
+    ASSERT_TRUE(exact.whole());
+  }
+}
+
+TEST_P(Classify, DoesNotTakeOtherPayloadForATag) {
+  const Bytes frame = test_frame(GetParam(), 128);
+  for (const size_t byte : {frame.size() - 18, frame.size() - 17}) {
+    Bytes other = frame;
+    other[byte] ^= 0x10;
+    EXPECT_EQ(Exact(other).kind(), FrameKind::kForeign);
+  }
+}
+
+TEST_P(Classify, LeavesOtherProtocolsAlone) {
+  const Bytes frame = test_frame(GetParam(), 128);
+  const size_t protocol = GetParam() == 4 ? 23 : 20;
+  EXPECT_EQ(Exact(changed(frame, protocol, Bytes{6})).kind(), FrameKind::kForeign);   // TCP
+  EXPECT_EQ(Exact(changed(frame, protocol, {44})).kind(), FrameKind::kForeign);  // fragment header
+  EXPECT_EQ(Exact(changed(frame, protocol, {0})).kind(), FrameKind::kForeign);   // hop by hop
+}
+
+TEST_P(Classify, LeavesVlanTaggedFramesAlone) {
+  Bytes frame = test_frame(GetParam(), 128);
+  frame.insert(frame.begin() + 12, {0x81, 0x00, 0x00, 0x01});
+  EXPECT_EQ(Exact(frame).kind(), FrameKind::kForeign);
+}
+
+TEST_P(Classify, DistrustsLengthsThatDoNotFitTheFrame) {
+  const Bytes frame = test_frame(GetParam(), 128);
+  const size_t length = GetParam() == 4 ? 16 : 18;
+  for (const uint32_t wrong : {0U, 1U, 45U, 0xffffU}) {
+    const Bytes bytes = {static_cast<uint8_t>(wrong >> 8), static_cast<uint8_t>(wrong)};
+    EXPECT_EQ(Exact(changed(frame, length, bytes)).kind(), FrameKind::kForeign) << wrong;
+  }
+}
+
+TEST_P(Classify, NoticesEveryFlippedBitOfTheDatagramAndItsAddresses) {
+  const Bytes frame = test_frame(GetParam(), 128);
+  const size_t first = GetParam() == 4 ? 14 : 22;  // IPv6 protects no more of its header
+  for (size_t bit = first * 8; bit < frame.size() * 8; ++bit) {
+    Bytes flipped = frame;
+    flipped[bit / 8] ^= static_cast<uint8_t>(1U << (bit % 8));
+    ASSERT_FALSE(Exact(flipped).whole()) << "byte " << bit / 8 << " bit " << bit % 8;
+  }
+}
+
+TEST_P(Classify, NoticesAUdpLengthThatDisagreesWithTheIpLength) {
+  const size_t udp = udp_offset(GetParam());
+  const Bytes frame = test_frame(GetParam(), 128);
+  // The checksum makes up for the shorter length, in the header alone or in both places.
+  for (const int more : {1, 2}) {
+    const auto checksum = static_cast<uint16_t>((frame[udp + 6] << 8 | frame[udp + 7]) + more);
+    const Exact wrong(
+        changed(frame, udp + 5,
+                {static_cast<uint8_t>(frame[udp + 5] - 1), static_cast<uint8_t>(checksum >> 8),
+                 static_cast<uint8_t>(checksum)}));
+    EXPECT_EQ(wrong.kind(), FrameKind::kTest);
+    EXPECT_FALSE(wrong.whole());
+  }
+}
+
+TEST_P(Classify, TakesAMissingUdpChecksumForWholeInIpv4Only) {
+  const Bytes frame = changed(test_frame(GetParam(), 128), udp_offset(GetParam()) + 6, {0, 0});
+  EXPECT_EQ(Exact(frame).kind(), FrameKind::kTest);
+  EXPECT_EQ(Exact(frame).whole(), GetParam() == 4);
+}
+
+TEST_P(Classify, AcceptsAChecksumOfFfff) {
+  const FrameLayout layout = sample_layout(GetParam(), 128);
+  const size_t field = udp_offset(GetParam()) + 6;
+  for (uint64_t stamp_ns = 0; stamp_ns < 0x10000; ++stamp_ns) {
+    const Bytes frame = reference_frame(layout, tagged_payload(layout, kTag, 0, stamp_ns));
+    if (frame[field] == 0xff && frame[field + 1] == 0xff) {
+      EXPECT_TRUE(Exact(frame).whole());
+      return;
+    }
+  }
+  FAIL() << "no stamp gave the checksum";
+}
+
+TEST_P(Classify, NeverReadsOutsideGarbage) {
+  const Bytes frame = test_frame(GetParam(), 90);
+  std::mt19937_64 random(static_cast<uint64_t>(GetParam()));
+  uint64_t tests = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    Bytes bytes = frame;
+    for (uint64_t changes = random() % 6; changes > 0; --changes) {
+      bytes[random() % bytes.size()] = static_cast<uint8_t>(random());
+    }
+    const size_t size = random() % (bytes.size() + 1);
+    const Exact garbage(bytes, random() % 2 == 0 ? size : bytes.size());
+    if (garbage.kind() != FrameKind::kTest) continue;
+    ++tests;
+    const Classified result = garbage.classified();
+    ASSERT_LE(14U + result.ip_bytes, bytes.size());
+    ASSERT_EQ(reinterpret_cast<const uint8_t*>(result.tag),
+              garbage.data() + 14 + result.ip_bytes - 18);
+    checksums_hold(garbage.data(), result);  // for the sanitizer
+  }
+  EXPECT_GT(tests, 1000U);  // else this test looks at nothing
+}
+
+INSTANTIATE_TEST_SUITE_P(BothVersions, Classify, ::testing::Values(4, 6));
+
+TEST(ClassifyIpv4, LeavesFragmentsAlone) {
+  const Bytes frame = test_frame(4, 128);
+  for (const Bytes& flags : {Bytes{0x20, 0x00}, Bytes{0x00, 0x01}, Bytes{0x1f, 0xff},
+                             Bytes{0x20, 0x10}, Bytes{0x60, 0x00}}) {
+    EXPECT_EQ(Exact(changed(frame, 20, flags)).kind(), FrameKind::kForeign);
+  }
+}
+
+TEST(ClassifyIpv4, TakesDontFragmentForNoFragment) {
+  FrameLayout layout = sample_layout(4, 128);
+  layout.df = true;
+  const Exact frame(reference_frame(layout, tagged_payload(layout, kTag, 0, 0)));
+  EXPECT_TRUE(frame.whole());
+}
+
+TEST(ClassifyIpv4, LeavesHeadersWithOptionsAlone) {
+  const Bytes frame = test_frame(4, 128);
+  for (const Bytes& version_ihl : {Bytes{0x46}, Bytes{0x4f}, Bytes{0x44}, Bytes{0x65}}) {
+    EXPECT_EQ(Exact(changed(frame, 14, version_ihl)).kind(), FrameKind::kForeign);
+  }
+}
+
+TEST(ClassifyIpv4, AcceptsADecrementedTtlWithItsNewChecksum) {
+  FrameLayout layout = sample_layout(4, 128);
+  layout.ttl = 9;
+  EXPECT_TRUE(Exact(reference_frame(layout, tagged_payload(layout, kTag, 0, 0))).whole());
+  EXPECT_FALSE(Exact(changed(test_frame(4, 128), 22, {9})).whole());
+}
+
+TEST(ClassifyNeighbour, SendsArpAndIcmpv6ToSlowerCode) {
+  Bytes arp(60);
+  arp[12] = 0x08;
+  arp[13] = 0x06;
+  EXPECT_EQ(Exact(arp).kind(), FrameKind::kNeighbour);
+  EXPECT_EQ(Exact(changed(test_frame(6, 128), 20, {58})).kind(), FrameKind::kNeighbour);
+  EXPECT_EQ(Exact(arp, 33).kind(), FrameKind::kForeign);
+}
+
+TEST(ClassifyNeighbour, LeavesOtherEtherTypesAlone) {
+  Bytes lldp(60);
+  lldp[12] = 0x88;
+  lldp[13] = 0xcc;
+  EXPECT_EQ(Exact(lldp).kind(), FrameKind::kForeign);
+}
+
+}  // namespace
+}  // namespace dutperf::net

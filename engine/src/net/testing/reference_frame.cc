@@ -1,0 +1,136 @@
+#include "net/testing/reference_frame.h"
+
+#include <algorithm>
+
+namespace dutperf::net::testing {
+namespace {
+
+void put(Bytes& out, uint64_t value, int bytes) {
+  for (int i = bytes - 1; i >= 0; --i) out.push_back(static_cast<uint8_t>(value >> (8 * i)));
+}
+
+void put(Bytes& out, const Bytes& more) { out.insert(out.end(), more.begin(), more.end()); }
+
+Bytes address_bytes(const IpAddress& address) {
+  return {address.bytes.begin(), address.bytes.begin() + (address.version == 4 ? 4 : 16)};
+}
+
+uint16_t complement(uint16_t sum) { return static_cast<uint16_t>(0xffff - sum); }
+
+Bytes ipv4_header(const FrameLayout& layout, size_t datagram_bytes) {
+  const auto with_checksum = [&](uint16_t checksum) {
+    Bytes header;
+    put(header, 0x45, 1);
+    put(header, layout.dscp * 4U, 1);
+    put(header, 20 + datagram_bytes, 2);
+    put(header, 0, 2);
+    put(header, layout.df ? 0x4000 : 0, 2);
+    put(header, layout.ttl, 1);
+    put(header, 17, 1);
+    put(header, checksum, 2);
+    put(header, address_bytes(layout.src_ip));
+    put(header, address_bytes(layout.dst_ip));
+    return header;
+  };
+  return with_checksum(complement(reference_sum(with_checksum(0))));
+}
+
+Bytes ipv6_header(const FrameLayout& layout, size_t datagram_bytes) {
+  const unsigned traffic_class = layout.dscp * 4U;
+  Bytes header;
+  put(header, 0x60 + traffic_class / 16, 1);
+  put(header, traffic_class % 16 * 16, 1);
+  put(header, 0, 2);
+  put(header, datagram_bytes, 2);
+  put(header, 17, 1);
+  put(header, layout.ttl, 1);
+  put(header, address_bytes(layout.src_ip));
+  put(header, address_bytes(layout.dst_ip));
+  return header;
+}
+
+Bytes pseudo_header(const FrameLayout& layout, size_t datagram_bytes) {
+  Bytes header = address_bytes(layout.src_ip);
+  put(header, address_bytes(layout.dst_ip));
+  if (layout.ip_version == 4) {
+    put(header, 17, 2);
+    put(header, datagram_bytes, 2);
+  } else {
+    put(header, datagram_bytes, 4);
+    put(header, 17, 4);
+  }
+  return header;
+}
+
+Bytes datagram(const FrameLayout& layout, const Bytes& payload) {
+  const auto with_checksum = [&](uint16_t checksum) {
+    Bytes bytes;
+    put(bytes, layout.src_port, 2);
+    put(bytes, layout.dst_port, 2);
+    put(bytes, 8 + payload.size(), 2);
+    put(bytes, checksum, 2);
+    put(bytes, payload);
+    return bytes;
+  };
+  Bytes covered = pseudo_header(layout, 8 + payload.size());
+  put(covered, with_checksum(0));
+  const uint16_t checksum = complement(reference_sum(covered));
+  return with_checksum(checksum == 0 ? 0xffff : checksum);
+}
+
+}  // namespace
+
+uint16_t reference_sum(const Bytes& bytes) {
+  uint32_t sum = 0;
+  for (size_t i = 0; i < bytes.size(); i += 2) {
+    const uint32_t low = i + 1 < bytes.size() ? bytes[i + 1] : 0;
+    sum += bytes[i] * 256U + low;
+    if (sum > 0xffff) sum -= 0xffff;  // the carry comes round the end
+  }
+  return static_cast<uint16_t>(sum);
+}
+
+Bytes reference_frame(const FrameLayout& layout, const Bytes& payload) {
+  const size_t datagram_bytes = 8 + payload.size();
+  Bytes frame(layout.dst_mac.bytes.begin(), layout.dst_mac.bytes.end());
+  frame.insert(frame.end(), layout.src_mac.bytes.begin(), layout.src_mac.bytes.end());
+  put(frame, layout.ip_version == 4 ? 0x0800 : 0x86dd, 2);
+  put(frame, layout.ip_version == 4 ? ipv4_header(layout, datagram_bytes)
+                                    : ipv6_header(layout, datagram_bytes));
+  put(frame, datagram(layout, payload));
+  return frame;
+}
+
+Bytes counting_payload(const FrameLayout& layout) {
+  Bytes payload(layout.frame_size - 4 - udp_offset(layout.ip_version) - 8);
+  for (size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<uint8_t>(i % 256);
+  return payload;
+}
+
+Bytes tagged_payload(const FrameLayout& layout, const TagIdentity& tag, uint64_t sequence,
+                     uint64_t stamp_ns) {
+  Bytes payload = counting_payload(layout);
+  payload.resize(payload.size() - 18);
+  put(payload, 0xd07f, 2);
+  put(payload, tag.trial, 2);
+  put(payload, tag.stream, 1);
+  put(payload, tag.flags, 1);
+  put(payload, sequence, 6);
+  put(payload, stamp_ns, 6);
+  return payload;
+}
+
+FrameLayout sample_layout(int ip_version, uint32_t frame_size) {
+  FrameLayout layout;
+  layout.ip_version = ip_version;
+  layout.frame_size = frame_size;
+  layout.src_mac = *Mac::parse("02:00:00:00:00:01");
+  layout.dst_mac = *Mac::parse("02:00:00:00:00:fe");
+  layout.src_ip = *IpAddress::parse(ip_version == 4 ? "198.18.0.2" : "2001:2::2");
+  layout.dst_ip = *IpAddress::parse(ip_version == 4 ? "198.19.0.2" : "2001:2:0:8000::2");
+  return layout;
+}
+
+size_t udp_offset(int ip_version) { return ip_version == 4 ? 34 : 54; }
+
+}  // namespace dutperf::net::testing

@@ -1,0 +1,32 @@
+// Frames written the slow and obvious way, byte after byte from RFC 2544 C.2.6.4: the twin that the
+// tests compare FrameTemplate and classify() with. Shares no code with them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "net/frame.h"
+
+namespace dutperf::net::testing {
+
+using Bytes = std::vector<uint8_t>;
+
+// The end-around-carry loop of RFC 1071; not yet complemented.
+uint16_t reference_sum(const Bytes& bytes);
+
+// A frame without FCS whose UDP payload is `payload`; layout.frame_size is not looked at.
+Bytes reference_frame(const FrameLayout& layout, const Bytes& payload);
+
+// 00 01 02 ... as RFC 2544 C.2.6.4 has it, as much as a frame of layout.frame_size carries.
+Bytes counting_payload(const FrameLayout& layout);
+
+// The same, its last 18 bytes replaced by the wire tag.
+Bytes tagged_payload(const FrameLayout& layout, const TagIdentity& tag, uint64_t sequence,
+                     uint64_t stamp_ns);
+
+// One pair of addresses of the benchmarking ranges, version and size as given.
+FrameLayout sample_layout(int ip_version, uint32_t frame_size);
+
+size_t udp_offset(int ip_version);
+
+}  // namespace dutperf::net::testing
