@@ -12,7 +12,7 @@ import contextlib
 import os
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
@@ -40,6 +40,7 @@ def start_engine(
     hugepages: bool,
     namespace: str | None,
     log_path: Path,
+    pci: Sequence[str] = (),
 ) -> AbstractContextManager[Engine]:
     """Check the machine; return a context that starts the engine and ends it.
 
@@ -50,6 +51,7 @@ def start_engine(
         hugepages: take it from huge pages.
         namespace: network namespace to run in; None: the caller's own.
         log_path: where the engine's and DPDK's messages are appended.
+        pci: addresses of the devices that the engine may touch.
 
     Raises:
         InputError: a CPU does not exist.
@@ -62,6 +64,7 @@ def start_engine(
         *("--worker-cpus", ",".join(map(str, worker_cpus))),
         *("--memory-mb", str(memory_mb)),
         *("--hugepages", "on" if hugepages else "off"),
+        *(f"--pci={address}" for address in pci),
     ]
     prefix = ["ip", "netns", "exec", namespace] if namespace else []
     return run_engine([*prefix, *arguments], log_path)
@@ -99,7 +102,7 @@ def find_engine() -> Path:
         raise SetupError(message, "correct it, or unset it to use the built engine")
     raise SetupError(
         "the engine program dutperf-engine is not found",
-        "build it: run 'make setup' and then 'make build' in dutperf's source tree",
+        "build it: run 'make setup' in dutperf's source tree",
     )
 
 

@@ -73,9 +73,10 @@ def prepare_engine(testbed: Testbed, notify: Notify) -> EngineStarter:
     """
     main_cpu = main_core(testbed)
     check_machine(testbed.cores, main_cpu, testbed.namespace)
-    pci = any(isinstance(side.port, PciPort) for side in _sides(testbed).values())
+    ports = [side.port for side in _sides(testbed).values()]
+    pci = [port.pci for port in ports if isinstance(port, PciPort)]
     hugepages, notice = choose_hugepages(
-        testbed.hugepages, memory_mb=testbed.memory_mb, pci=pci
+        testbed.hugepages, memory_mb=testbed.memory_mb, pci=bool(pci)
     )
     if notice:
         notify(notice)
@@ -86,6 +87,7 @@ def prepare_engine(testbed: Testbed, notify: Notify) -> EngineStarter:
         hugepages=hugepages,
         namespace=testbed.namespace,
         log_path=log_path,
+        pci=pci,
     )
 
 
