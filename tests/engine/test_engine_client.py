@@ -147,7 +147,7 @@ def test_another_protocol_version_is_refused_with_a_hint(
     scripted.start(result(HELLO | {"protocol_version": 99}))
     with pytest.raises(EngineError, match="version 99") as caught:
         engine.hello()
-    assert "make build" in caught.value.hint
+    assert "make setup" in caught.value.hint
 
 
 def test_an_error_keeps_code_message_and_hint(

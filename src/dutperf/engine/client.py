@@ -89,7 +89,7 @@ class Engine:
                 f"the engine speaks protocol version {hello.protocol_version}, "
                 f"this dutperf speaks {PROTOCOL_VERSION}"
             )
-            hint = "build both from one source tree: run 'make build'"
+            hint = "build both from one source tree: run 'make setup'"
             raise EngineError(f"{message} (engine {hello.engine_version})", hint)
         return hello
 
@@ -228,7 +228,7 @@ def _result(method: str, response: Response, answer: type[Answer]) -> Answer:
         raise EngineError(
             f"the engine's answer to {method} is not understood: "
             f"{where}: {first['msg']}",
-            "engine and plan must come from one build: run 'make build' again",
+            "engine and plan must come from one build: run 'make setup' again",
         ) from error
 
 
@@ -236,7 +236,7 @@ def _notify(message: Notification, on_progress: ProgressCallback) -> None:
     if message.method != "trial.progress":
         raise EngineError(
             f"the engine sent the unknown notification {message.method}",
-            "engine and plan must come from one build: run 'make build' again",
+            "engine and plan must come from one build: run 'make setup' again",
         )
     try:
         progress = TrialProgress.model_validate(message.params)

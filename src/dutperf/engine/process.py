@@ -221,7 +221,7 @@ def _spawn(
                 f"cannot start {command[0]}: {error.strerror}",
                 "'ip' is in the Debian package iproute2"
                 if command[0] == "ip"
-                else "run 'make build' again",
+                else "run 'make setup' again",
             ) from error
 
 
@@ -236,7 +236,7 @@ def _await_start(
             raise SetupError(
                 "the engine cannot start, a shared library is missing: "
                 f"{last_log_line(log_path)}",
-                "install DPDK: apt-get install libdpdk-dev, then 'make build' again",
+                "install DPDK: apt-get install libdpdk-dev, then 'make setup' again",
             ) from error
         raise
 

@@ -19,7 +19,7 @@ from dutperf.errors import EngineError
 
 _READ_BYTES = 1 << 16
 _LONGEST_LINE_BYTES = 1 << 26
-_REBUILD_HINT = "engine and plan must come from one build: run 'make build' again"
+_REBUILD_HINT = "engine and plan must come from one build: run 'make setup' again"
 
 
 class ErrorObject(Message):
