@@ -1,0 +1,353 @@
+#include "control/messages.h"
+
+#include <gtest/gtest.h>
+
+#include "control/testing/golden.h"
+#include "dataplane/sender.h"
+#include "timing/schedule.h"
+
+namespace dutperf::control {
+namespace {
+
+using dataplane::Side;
+using measure::Histogram;
+using testing::golden;
+using testing::golden_params;
+using testing::golden_result;
+
+net::IpAddress ip(const char* text) { return *net::IpAddress::parse(text); }
+net::Mac mac(const char* text) { return *net::Mac::parse(text); }
+
+void parse(const std::string& method, const Json& params) {
+  if (method == "ports.open") {
+    parse_ports_open(params);
+  } else if (method == "neighbours.set") {
+    parse_neighbours(params);
+  } else if (method == "trial.run") {
+    parse_trial(params);
+  } else if (method == "frames.preview") {
+    parse_preview(params);
+  } else {
+    FAIL() << method << " has no parameters";
+  }
+}
+
+// --- requests
+
+TEST(PortsOpen, IsReadAsTheGoldenRequestSays) {
+  const PortsOpenParams params = parse_ports_open(golden_params("ports.open"));
+  EXPECT_EQ(params.link_timeout_ns, 5'000'000'000U);
+  ASSERT_EQ(params.ports.size(), 2U);
+  const dpdk::PortOptions& left = params.ports[0];
+  EXPECT_EQ(left.name, "left");
+  EXPECT_EQ(left.driver, dpdk::Driver::kAfPacket);
+  EXPECT_EQ(left.device, "tl");
+  EXPECT_EQ(left.mac, std::nullopt);
+  EXPECT_EQ(left.mtu, 1500);
+  const dpdk::PortOptions& right = params.ports[1];
+  EXPECT_EQ(right.name, "right");
+  EXPECT_EQ(right.driver, dpdk::Driver::kMemif);
+  EXPECT_EQ(right.device, "/run/dutperf/right.sock");
+  EXPECT_EQ(right.mac, mac("02:00:00:00:00:02"));
+  EXPECT_TRUE(right.memif_server);
+  EXPECT_EQ(right.memif_id, 7U);
+  EXPECT_EQ(right.mtu, 9000);
+  EXPECT_EQ(right.rx_descriptors, 1024);
+  EXPECT_EQ(right.tx_descriptors, 512);
+}
+
+TEST(PortsOpen, HasTheDefaultsOfTheCompleteRequest) {
+  const auto left = parse_ports_open(golden_params("ports.open")).ports[0];
+  const PortsOpenParams minimal = parse_ports_open(golden_params("ports.open-minimal"));
+  EXPECT_EQ(minimal.link_timeout_ns, 5'000'000'000U);
+  EXPECT_EQ(minimal.ports[0].mac, left.mac);
+  EXPECT_EQ(minimal.ports[0].memif_server, left.memif_server);
+  EXPECT_EQ(minimal.ports[0].memif_id, left.memif_id);
+  EXPECT_EQ(minimal.ports[0].mtu, left.mtu);
+  EXPECT_EQ(minimal.ports[0].rx_descriptors, left.rx_descriptors);
+  EXPECT_EQ(minimal.ports[0].tx_descriptors, left.tx_descriptors);
+}
+
+TEST(PortsOpen, PutsTheLeftPortFirst) {
+  Json params = golden_params("ports.open");
+  std::swap(params["ports"][0], params["ports"][1]);
+  EXPECT_EQ(parse_ports_open(params).ports[0].name, "left");
+  EXPECT_EQ(parse_ports_open(params).ports[1].name, "right");
+}
+
+void expect_golden(const NeighboursParams& params) {
+  EXPECT_EQ(params.timeout_ns, 3'000'000'000U);
+  const SideNeighbours& left = params.sides[0];
+  ASSERT_EQ(left.own.size(), 2U);
+  EXPECT_EQ(left.own[0].first, ip("198.18.0.2"));
+  EXPECT_EQ(left.own[0].count, 65534U);
+  EXPECT_EQ(left.own[1].first, ip("2001:2::2"));
+  EXPECT_EQ(left.own[1].count, 1U);
+  EXPECT_EQ(left.resolve, (std::vector{ip("198.18.0.1"), ip("2001:2::1")}));
+  ASSERT_EQ(params.sides[1].own.size(), 1U);
+  EXPECT_EQ(params.sides[1].own[0].first, ip("198.19.0.2"));
+  EXPECT_EQ(params.sides[1].resolve, std::vector{ip("198.19.0.1")});
+}
+
+TEST(NeighboursSet, IsReadAsTheGoldenRequestSays) {
+  expect_golden(parse_neighbours(golden_params("neighbours.set")));
+}
+
+TEST(NeighboursSet, HasTheDefaultsOfTheCompleteRequest) {
+  expect_golden(parse_neighbours(golden_params("neighbours.set-minimal")));
+}
+
+void expect_golden(const TrialRequest& request) {
+  const dataplane::TrialSpec& spec = request.spec;
+  EXPECT_EQ(spec.trial_id, 41);
+  EXPECT_EQ(spec.duration_ns, 60'000'000'000U);
+  EXPECT_EQ(request.settle_ns, 2'000'000'000U);
+  EXPECT_EQ(spec.residual_wait_ns, 2'000'000'000U);
+  EXPECT_EQ(spec.burst_limit, 32U);
+  EXPECT_EQ(spec.lag_limit_ns, 10'000'000U);
+  EXPECT_TRUE(spec.verify_checksums);
+  EXPECT_EQ(request.order, (std::vector{Side::kLeft, Side::kRight}));
+  EXPECT_EQ(request.next_hop[0], ip("198.18.0.1"));
+  EXPECT_EQ(request.next_hop[1], ip("198.19.0.1"));
+
+  net::FrameLayout forward;
+  forward.src_ip = ip("198.18.0.2");
+  forward.dst_ip = ip("198.19.0.2");
+  ASSERT_EQ(spec.from[0].streams.size(), 1U);
+  EXPECT_EQ(spec.from[0].rate_fps, 1000U);
+  EXPECT_EQ(spec.from[0].streams[0].frames, 60'000U);
+  EXPECT_EQ(spec.from[0].streams[0].id, 0);
+  EXPECT_EQ(spec.from[0].streams[0].received_frame_size, 64U);
+  EXPECT_EQ(spec.from[0].streams[0].layout, forward);
+  EXPECT_EQ(spec.from[0].streams[0].tag, (net::TagIdentity{41, 0, 0}));
+
+  net::FrameLayout reverse;
+  reverse.frame_size = 1518;
+  reverse.src_ip = ip("198.19.0.2");
+  reverse.dst_ip = ip("198.18.0.2");
+  reverse.src_port = 1024;
+  reverse.dst_port = 49151;
+  reverse.ttl = 64;
+  reverse.dscp = 46;
+  reverse.df = true;
+  ASSERT_EQ(spec.from[1].streams.size(), 1U);
+  EXPECT_EQ(spec.from[1].rate_fps, 812U);
+  EXPECT_EQ(spec.from[1].streams[0].frames, 48'720U);
+  EXPECT_EQ(spec.from[1].streams[0].received_frame_size, 1518U);
+  EXPECT_EQ(spec.from[1].streams[0].layout, reverse);
+  EXPECT_EQ(spec.from[1].streams[0].tag, (net::TagIdentity{41, 1, net::kTagFlagBackground}));
+}
+
+TEST(TrialRun, IsReadAsTheGoldenRequestSays) {
+  expect_golden(parse_trial(golden_params("trial.run")));
+}
+
+TEST(TrialRun, HasTheDefaultsOfTheCompleteRequest) {
+  expect_golden(parse_trial(golden_params("trial.run-minimal")));
+}
+
+TEST(TrialRun, IsReadForIpv6InOneDirection) {
+  const TrialRequest request = parse_trial(golden_params("trial.run-ipv6"));
+  EXPECT_FALSE(request.spec.from[0].active());
+  EXPECT_EQ(request.order, std::vector{Side::kRight});
+  EXPECT_EQ(request.spec.trial_id, 65535);
+  EXPECT_EQ(request.settle_ns, 0U);
+  EXPECT_FALSE(request.spec.verify_checksums);
+  EXPECT_EQ(request.spec.burst_limit, 1U);
+  const dataplane::StreamSpec& stream = request.spec.from[1].streams.at(0);
+  EXPECT_EQ(stream.id, 255);
+  EXPECT_EQ(stream.frames, 14'881U);
+  EXPECT_EQ(stream.layout.ip_version, 6);
+  EXPECT_EQ(stream.layout.frame_size, 84U);
+  EXPECT_EQ(stream.received_frame_size, 64U);
+  EXPECT_EQ(stream.layout.src_ip, ip("2001:2::2"));
+  EXPECT_EQ(stream.layout.dst_ip, ip("64:ff9b::198.19.0.2"));
+  EXPECT_EQ(stream.layout.ttl, 255);
+  EXPECT_EQ(stream.layout.dscp, 63);
+}
+
+TEST(FramesPreview, IsReadAsTheGoldenRequestSays) {
+  const PreviewParams params = parse_preview(golden_params("frames.preview"));
+  EXPECT_EQ(params.count, 10U);
+  EXPECT_EQ(params.path, "frames.pcap");
+  EXPECT_EQ(params.trial.spec.trial_id, 41);
+  EXPECT_EQ(params.trial.order, std::vector{Side::kLeft});
+}
+
+// Each case of borders.json changes one value of a golden request; "refused" is the path to blame,
+// or null for the last good value. The Python models are tested with the same cases.
+class Border : public ::testing::TestWithParam<Json> {
+ protected:
+  std::string request() const { return GetParam().at("request").get<std::string>(); }
+  std::string method() const { return request().substr(0, request().find('-')); }
+
+  Json changed_params() const {
+    Json params = golden_params(request());
+    const std::string path = GetParam().at("path").get<std::string>();
+    if (GetParam().contains("remove")) {
+      return params.patch(Json::array({{{"op", "remove"}, {"path", path}}}));
+    }
+    params[Json::json_pointer(path)] = GetParam().at("value");
+    return params;
+  }
+};
+
+TEST_P(Border, IsWhereTheModelsHaveIt) {
+  if (GetParam().at("refused").is_null()) {
+    EXPECT_NO_THROW(parse(method(), changed_params()));
+    return;
+  }
+  const std::string where = GetParam().at("refused").get<std::string>();
+  try {
+    parse(method(), changed_params());
+    FAIL() << "accepted";
+  } catch (const ProtocolError& error) {
+    EXPECT_EQ(error.code(), kInvalidParams);
+    const std::string message = error.what();
+    EXPECT_EQ(message.substr(0, where.size()), where);
+    EXPECT_NE(std::string(" .[").find(message.at(where.size())), std::string::npos) << message;
+  }
+}
+
+std::vector<Json> borders() { return golden("borders").get<std::vector<Json>>(); }
+
+INSTANTIATE_TEST_SUITE_P(Golden, Border, ::testing::ValuesIn(borders()));
+
+// --- results
+
+TEST(PortStatusResult, IsWrittenAsTheGoldenResultSays) {
+  PortStatus left;
+  left.options.name = "left";
+  left.options.driver = dpdk::Driver::kAfPacket;
+  left.options.device = "tl";
+  left.mac = mac("02:00:00:00:00:01");
+  left.link = {true, 10'000, true};
+  left.flow_control = dpdk::FlowControl::kOff;
+  left.mtu = 1500;
+  left.dpdk_name = "net_af_packet";
+  left.counters = {60'012, 60'013, 1, 2, 3, 4};
+  PortStatus right;
+  right.options.name = "right";
+  right.options.driver = dpdk::Driver::kMemif;
+  right.options.device = "/run/dutperf/right.sock";
+  right.mac = mac("02:00:00:00:00:02");
+  right.link = {false, std::nullopt, false};
+  right.numa_node = 1;
+  right.mtu = 9000;
+  right.dpdk_name = "net_memif";
+  const Json expected = golden_result("ports.status");
+  EXPECT_EQ(expected, (Json{{"ports", {to_json(left), to_json(right)}}}));
+}
+
+TEST(ResolvedNeighbourResult, IsWrittenAsTheGoldenResultSays) {
+  const Json expected = {
+      {"neighbours",
+       {to_json(ResolvedNeighbour{Side::kLeft, ip("198.18.0.1"), mac("02:00:00:00:00:0a"), 183402}),
+        to_json(ResolvedNeighbour{Side::kLeft, ip("2001:2::1"), std::nullopt, 3'000'104'211}),
+        to_json(
+            ResolvedNeighbour{Side::kRight, ip("198.19.0.1"), mac("02:00:00:00:00:0b"), 201877})}}};
+  EXPECT_EQ(golden_result("neighbours.set"), expected);
+}
+
+Histogram histogram(unsigned bits, std::initializer_list<std::pair<uint64_t, uint64_t>> values) {
+  Histogram result(bits);
+  for (const auto& [value, times] : values) result.record(value, times);
+  return result;
+}
+
+DirectionResult direction(Side from, uint64_t rate_fps, const Histogram& lag_ns,
+                          const Histogram& burst_frames, const StreamResult& stream) {
+  DirectionResult result{};
+  result.from = from;
+  result.intended_rate_fps = rate_fps;
+  result.lag_ns = &lag_ns;
+  result.burst_frames = &burst_frames;
+  result.stream = stream;
+  return result;
+}
+
+PortReport report(Side side, const dpdk::PortCounters& before, const dpdk::PortCounters& after) {
+  PortReport result{};
+  result.side = side;
+  result.before = before;
+  result.after = after;
+  return result;
+}
+
+TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAPassSays) {
+  const Histogram forward_lag =
+      histogram(dataplane::kLagBits, {{84, 1}, {85, 59'989}, {1030, 4}, {1055, 5}, {250'017, 1}});
+  const Histogram forward_bursts = histogram(dataplane::kBurstBits, {{1, 60'000}});
+  const Histogram reverse_lag = histogram(dataplane::kLagBits, {{31, 48'719}, {0, 1}});
+  const Histogram reverse_bursts = histogram(dataplane::kBurstBits, {{2, 1}, {1, 48'718}});
+
+  TrialResult result;
+  result.trial_id = 41;
+  result.directions = {direction(Side::kLeft, 1000, forward_lag, forward_bursts,
+                                 {0, false, 60'000, 60'000, 60'000, 0, 0}),
+                       direction(Side::kRight, 812, reverse_lag, reverse_bursts,
+                                 {1, true, 48'720, 48'720, 48'720, 0, 3})};
+  result.directions[0].offered_rate_fps = 1000.0000125;
+  result.directions[0].sending_ns = 59'999'000'412;
+  result.directions[1].offered_rate_fps = 812;
+  result.directions[1].sending_ns = 59'998'768'472;
+  result.directions[1].tx_full = 2;
+  result.ports = {report(Side::kLeft, {12, 13, 0, 0, 0, 0}, {48'733, 60'015, 0, 0, 0, 0}),
+                  report(Side::kRight, {10, 10, 0, 0, 0, 0}, {60'011, 48'731, 0, 0, 0, 0})};
+  result.ports[0].neighbour_requests = 1;
+  result.ports[0].foreign = 2;
+  result.ports[1].neighbour_requests = 1;
+  result.ports[1].stale = 4;
+  result.neighbours = {{Side::kLeft, ip("198.18.0.1"), mac("02:00:00:00:00:0a"), 183402},
+                       {Side::kRight, ip("198.19.0.1"), mac("02:00:00:00:00:0b"), 201877}};
+  result.total_ns = 64'003'120'991;
+  result.overhead_ns = 2'718'281;
+  EXPECT_EQ(golden_result("trial.run"), to_json(result));
+}
+
+TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAFailSays) {
+  const Histogram lag = histogram(dataplane::kLagBits, {{UINT64_MAX, 14'881}});
+  const Histogram bursts = histogram(dataplane::kBurstBits, {{32, 465}, {25, 1}});
+  TrialResult result;
+  result.trial_id = 65535;
+  result.directions = {direction(Side::kRight, 14'880'952, lag, bursts,
+                                 {255, false, 14'881, 14'881, 14'000, 5, 17})};
+  result.directions[0].offered_rate_fps = 14'880'951.5;
+  result.directions[0].sending_ns = 999'937;
+  measure::TrialFacts facts;
+  facts.duration_ns = 1'000'000;
+  facts.lag_limit_ns = UINT64_MAX / 2;
+  facts.directions = {{"reverse", 14'881, 14'881, 14'000, 5, 999'937}};
+  result.verdict = measure::judge(facts);
+  result.ports = {report(Side::kLeft, {}, {14'005, 0, 0, 0, 0, 0}),
+                  report(Side::kRight, {}, {0, 14'881, 0, 0, 0, 0})};
+  result.ports[1].misdirected = 1;
+  result.neighbours = {{Side::kRight, ip("2001:2::1"), mac("02:00:00:00:00:0b"), 90210}};
+  result.total_ns = 101'900'400;
+  EXPECT_EQ(golden_result("trial.run-ipv6"), to_json(result));
+}
+
+TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAnInvalidTrialSays) {
+  const Histogram empty_lag(dataplane::kLagBits);
+  const Histogram empty_bursts(dataplane::kBurstBits);
+  TrialResult result;
+  result.trial_id = 65535;
+  result.directions = {direction(Side::kRight, 14'880'952, empty_lag, empty_bursts,
+                                 {255, false, 14'881, 0, 0, 0, 0})};
+  result.directions[0].tx_full = 961;
+  measure::TrialFacts facts;
+  facts.directions = {{"reverse", 14'881, 0}};
+  facts.ports = {{"left"}};
+  facts.ports[0].rx_missed = 12;
+  facts.ports[0].rx_nombuf = 1;
+  result.verdict = measure::judge(facts);
+  result.ports = {report(Side::kLeft, {}, {0, 0, 12, 0, 1, 0}), report(Side::kRight, {}, {})};
+  result.ports[1].corrupt = 6;
+  result.neighbours = {{Side::kRight, ip("2001:2::1"), mac("02:00:00:00:00:0b"), 90210}};
+  result.total_ns = 3'101'900'400;
+  result.overhead_ns = 12'345;
+  EXPECT_EQ(golden_result("trial.run-invalid"), to_json(result));
+}
+
+}  // namespace
+}  // namespace dutperf::control

@@ -12,8 +12,6 @@ using Arrivals = std::vector<uint64_t>;
 
 // The twin: keeps every number it has seen.
 struct SlowTracker {
-  explicit SlowTracker(uint64_t frames) : frames(frames) {}
-
   bool record(uint64_t sequence) {
     if (sequence >= frames) return false;
     if (!seen.insert(sequence).second) {
@@ -25,7 +23,7 @@ struct SlowTracker {
   }
 
   uint64_t frames;
-  std::set<uint64_t> seen;
+  std::set<uint64_t> seen = {};
   uint64_t duplicate = 0;
   uint64_t reordered = 0;
 };
@@ -49,7 +47,7 @@ Arrivals arrivals_of(uint64_t frames, std::mt19937_64& random) {
 }
 
 void expect_same(SequenceTracker& tracker, uint64_t frames, const Arrivals& arrivals) {
-  SlowTracker slow(frames);
+  SlowTracker slow{frames};
   for (const uint64_t sequence : arrivals) {
     ASSERT_EQ(tracker.record(sequence), slow.record(sequence)) << sequence;
   }

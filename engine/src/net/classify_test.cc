@@ -101,7 +101,7 @@ TEST_P(Classify, DoesNotTakeOtherPayloadForATag) {
 TEST_P(Classify, LeavesOtherProtocolsAlone) {
   const Bytes frame = test_frame(GetParam(), 128);
   const size_t protocol = GetParam() == 4 ? 23 : 20;
-  EXPECT_EQ(Exact(changed(frame, protocol, Bytes{6})).kind(), FrameKind::kForeign);   // TCP
+  EXPECT_EQ(Exact(changed(frame, protocol, Bytes{6})).kind(), FrameKind::kForeign);  // TCP
   EXPECT_EQ(Exact(changed(frame, protocol, {44})).kind(), FrameKind::kForeign);  // fragment header
   EXPECT_EQ(Exact(changed(frame, protocol, {0})).kind(), FrameKind::kForeign);   // hop by hop
 }
