@@ -196,8 +196,10 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   facts.duration_ns = spec.duration_ns;
   facts.lag_limit_ns = spec.lag_limit_ns;
   timed([&] { result.neighbours = ports.neighbours->resolve(monitor); });
-  facts.unresolved_neighbours = unresolved(result.neighbours);
-  bool go_on = facts.unresolved_neighbours.empty();
+  // Whom an abort kept from answering is not missing.
+  bool go_on = monitor.wait(-1, 0);
+  if (go_on) facts.unresolved_neighbours = unresolved(result.neighbours);
+  go_on = go_on && facts.unresolved_neighbours.empty();
   if (go_on) timed([&] { go_on = ports.neighbours->serve(request.settle_ns, monitor); });
 
   fill_in_macs(request);

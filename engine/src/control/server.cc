@@ -23,7 +23,7 @@ struct Request {
 Json parse_json(const std::string& line) {
   try {
     return Json::parse(line);
-  } catch (const Json::parse_error& error) {
+  } catch (const Json::exception& error) {  // parse_error, or out_of_range for a number like 1e999
     throw ProtocolError(kParseError, std::string("not JSON: ") + error.what());
   }
 }
@@ -38,6 +38,8 @@ Request parse_request(const Json& message) {
   return {message["id"], message["method"].get<std::string>(),
           message.value("params", Json::object())};
 }
+
+void expect_none(const Json& params) { ObjectReader(params, "").finish(); }
 
 // What the id of a broken request was, if that much can be told.
 Json id_of(const Json& message) {
@@ -139,13 +141,17 @@ void Server::handle_during_trial(const std::string& line) {
 }
 
 Json Server::call(const std::string& method, const Json& params, Engine& engine) {
-  if (method == "engine.hello") return engine.hello();
   if (method == "ports.open") return engine.open_ports(params, *this);
-  if (method == "ports.status") return engine.port_status();
   if (method == "neighbours.set") return engine.set_neighbours(params, *this);
   if (method == "trial.run") return engine.run_trial(params, *this);
-  if (method == "trial.abort") return Json::object();  // nothing runs: nothing to end
   if (method == "frames.preview") return engine.preview(params);
+  if (method == "engine.hello" || method == "ports.status" || method == "trial.abort" ||
+      method == "engine.shutdown") {
+    expect_none(params);
+  }
+  if (method == "engine.hello") return engine.hello();
+  if (method == "ports.status") return engine.port_status();
+  if (method == "trial.abort") return Json::object();  // nothing runs: nothing to end
   if (method == "engine.shutdown") {
     shutdown_requested_ = true;
     return Json::object();

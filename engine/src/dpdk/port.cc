@@ -7,9 +7,12 @@
 #include <rte_eth_ring.h>
 #include <rte_mbuf_pool_ops.h>
 #include <rte_ring.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <fstream>
 
@@ -48,6 +51,19 @@ std::string vdev_arguments(const PortOptions& options) {
              (options.mac ? ",mac=" + options.mac->text() : "");
     default: return "";
   }
+}
+
+// A process that was killed leaves its socket's file behind, and nobody can bind to that again.
+void remove_dead_socket(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof(address.sun_path)) return;
+  std::copy(path.begin(), path.end(), address.sun_path);
+  const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  const bool dead = connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 &&
+                    errno == ECONNREFUSED;
+  close(fd);
+  if (dead) unlink(path.c_str());
 }
 
 std::string remedy(const PortOptions& options) {
@@ -115,6 +131,13 @@ void Port::refuse(const std::string& what, int error) const {
                    remedy(options_));
 }
 
+void Port::refuse_memory(uint64_t bytes, int error) const {
+  throw SetupError("port " + options_.name + ": no memory for receive buffers, " +
+                       std::to_string(bytes >> 20) +
+                       " MiB: " + rte_strerror(error < 0 ? -error : error),
+                   "raise memory_mb in the testbed, or lower the port's mtu");
+}
+
 void Port::create(const RingPair* rings) {
   if (options_.driver == Driver::kRing) {
     const bool left = options_.name == "left";
@@ -132,6 +155,9 @@ void Port::create(const RingPair* rings) {
   if (options_.driver == Driver::kPci) {
     error = rte_dev_probe(options_.device.c_str());
   } else {
+    if (options_.driver == Driver::kMemif && options_.memif_server) {
+      remove_dead_socket(options_.device);
+    }
     name = kernel_driver_prefix(options_.driver) + options_.name;
     error = rte_eal_hotplug_add("vdev", name.c_str(), vdev_arguments(options_).c_str());
     if (error == 0) device_name_ = name;
@@ -181,13 +207,14 @@ void Port::create_receive_pool(uint16_t rx, uint16_t tx) {
   const std::string name = "receive_" + options_.name;
   receive_pool_ = rte_mempool_create_empty(name.c_str(), buffers, element, kPoolCache,
                                            sizeof(rte_pktmbuf_pool_private), numa_node(), kFlags);
-  if (receive_pool_ == nullptr) refuse("no memory for receive buffers", rte_errno);
+  const uint64_t bytes = uint64_t{buffers} * (bare + element - least);
+  if (receive_pool_ == nullptr) refuse_memory(bytes, rte_errno);
   rte_pktmbuf_pool_private layout{};
   layout.mbuf_data_room_size = static_cast<uint16_t>(element - sizeof(rte_mbuf));
   rte_mempool_set_ops_byname(receive_pool_, rte_mbuf_best_mempool_ops(), nullptr);
   rte_pktmbuf_pool_init(receive_pool_, &layout);
   const int populated = rte_mempool_populate_default(receive_pool_);
-  if (populated < 0) refuse("no memory for receive buffers", populated);
+  if (populated < 0) refuse_memory(bytes, populated);
   rte_mempool_obj_iter(receive_pool_, rte_pktmbuf_init, nullptr);
 }
 
@@ -226,6 +253,7 @@ bool Port::send_copy(const uint8_t* frame, size_t size) {
 int Port::numa_node() const { return rte_eth_dev_socket_id(id_); }
 
 uint16_t Port::mtu() const {
+  if (options_.driver == Driver::kRing) return options_.mtu;  // pointers have no size
   uint16_t mtu = 0;
   return rte_eth_dev_get_mtu(id_, &mtu) == 0 ? mtu : options_.mtu;
 }

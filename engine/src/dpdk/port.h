@@ -96,6 +96,7 @@ class Port {
   void start();
   void close() noexcept;
   [[noreturn]] void refuse(const std::string& what, int error) const;
+  [[noreturn]] void refuse_memory(uint64_t bytes, int error) const;
 
   PortOptions options_;
   KernelSockets kernel_sockets_;
