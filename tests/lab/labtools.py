@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import select
 import socket
@@ -34,6 +35,9 @@ from dutperf.lab.state import STATE_DIRECTORY
 
 PAYLOAD = b"dutperf lab test"
 ALL_FRAMES = socket.htons(3)  # ETH_P_ALL
+TEST_NETWORKS = [
+    ipaddress.ip_network(text) for text in ("198.18.0.0/15", "2001:2::/48")
+]
 
 needs_lab = [
     pytest.mark.lab,
@@ -80,6 +84,21 @@ class Wire:
             frame, address = self._socket.recvfrom(65535)
             if address[2] != socket.PACKET_OUTGOING:
                 yield frame
+
+
+def addresses(frame: bytes) -> set[str]:
+    """The IP addresses that ``frame`` is from, for, or asks about."""
+    packet = Ether(frame)
+    ends = {
+        a for k in (IP, IPv6) if k in packet for a in (packet[k].src, packet[k].dst)
+    }
+    return ends | ({packet[ARP].psrc, packet[ARP].pdst} if ARP in packet else set())
+
+
+def is_test_frame(frame: bytes) -> bool:
+    """Whether it belongs to the networks that are for benchmarking."""
+    ends = [ipaddress.ip_address(text) for text in addresses(frame)]
+    return any(end in network for end in ends for network in TEST_NETWORKS)
 
 
 def leftovers() -> list[Path]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import signal
 import socket
@@ -11,11 +10,17 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from labtools import Wire, cross, leftovers, needs_lab
+from labtools import (
+    Wire,
+    cross,
+    is_test_frame,
+    leftovers,
+    needs_lab,
+)
 from pyroute2 import netns
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
-from scapy.layers.l2 import ARP, Ether
+from scapy.layers.l2 import Ether
 
 from dutperf import lab
 from dutperf.config.testbed import Testbed
@@ -27,9 +32,6 @@ from dutperf.lab.cpus import plan_cpus, rps_mask
 pytestmark = needs_lab
 
 NAME = "linux-router"
-TEST_NETWORKS = [
-    ipaddress.ip_network(text) for text in ("198.18.0.0/15", "2001:2::/48")
-]
 HOLD_A_LAB = """
 import time
 from dutperf import lab
@@ -65,19 +67,6 @@ def holder() -> Iterator[subprocess.Popen[str]]:
 
 def root_interfaces() -> list[str]:
     return sorted(name for _, name in socket.if_nameindex())
-
-
-def addresses(frame: bytes) -> set[str]:
-    packet = Ether(frame)
-    ends = {
-        a for k in (IP, IPv6) if k in packet for a in (packet[k].src, packet[k].dst)
-    }
-    return ends | ({packet[ARP].psrc, packet[ARP].pdst} if ARP in packet else set())
-
-
-def is_test_frame(frame: bytes) -> bool:
-    ends = [ipaddress.ip_address(text) for text in addresses(frame)]
-    return any(end in network for end in ends for network in TEST_NETWORKS)
 
 
 def test_up_and_down_leave_the_machine_as_it_was() -> None:

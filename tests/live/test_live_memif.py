@@ -1,0 +1,187 @@
+"""The engine against the known-answer device over shared memory.
+
+The device loses and duplicates exactly what it is told and gives account of it, so
+there are three independent sources for every number: the engine, the device, and
+arithmetic.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from livetools import (
+    BOTH,
+    MS,
+    NO_ODD_FRAMES,
+    Counts,
+    Trial,
+    codes,
+    counts,
+    crossed_neighbours,
+    needs_engine,
+    odd_frames,
+    ref_dut,
+    running_engine,
+)
+
+from dutperf.engine.client import Engine
+from dutperf.engine.protocol import IpVersion, TrialProgress, TrialResult
+
+pytestmark = needs_engine
+
+FRAMES = 2003
+"""Per direction: a prime, so no k divides it."""
+TRIAL = Trial(fps=FRAMES * 10, ms=100)
+Ways = Literal["forward", "reverse", "both"]
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with running_engine(tmp_path_factory.mktemp("memif")) as it:
+        yield it
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A short path: a socket's has at most 107 characters."""
+    with tempfile.TemporaryDirectory(prefix="dutperf") as directory:
+        yield Path(directory)
+
+
+Account = dict[str, dict[str, int]]
+
+
+def through_device(
+    engine: Engine, place: Path, *arguments: str, trial: Trial = TRIAL
+) -> tuple[TrialResult, Account]:
+    """One trial through a device of its own; the result, and the device's account."""
+    with ref_dut(place, *arguments) as device:
+        ports = engine.open_ports(device.ports()).ports
+        assert all(port.link_up for port in ports)
+        found = engine.set_neighbours(crossed_neighbours()).neighbours
+        assert all(n.mac for n in found)
+        result = engine.measure(trial.request())
+        return result, device.report()
+
+
+def by_device(account: Account) -> dict[str, Counts]:
+    """What the engine must have counted, if the device speaks the truth."""
+    return {
+        name: Counts(
+            sent=a["test_frames"],
+            received=a["test_frames"] - a["dropped"],
+            lost=a["dropped"],
+            duplicate=a["duplicated"],
+        )
+        for name, a in account.items()
+    }
+
+
+def losing(k: int) -> Counts:
+    return Counts(FRAMES, FRAMES - FRAMES // k, lost=FRAMES // k)
+
+
+def test_a_device_that_loses_nothing_passes(engine: Engine, place: Path) -> None:
+    result, account = through_device(engine, place)
+    assert (result.verdict.kind, codes(result)) == ("pass", set())
+    assert counts(result) == by_device(account)
+    assert counts(result) == dict.fromkeys(BOTH, Counts(FRAMES, FRAMES))
+    assert odd_frames(result) == NO_ODD_FRAMES
+
+
+@pytest.mark.parametrize("ways", ["forward", "reverse", "both"])
+@pytest.mark.parametrize("k", [2, 3, 7, 100, 1001])
+def test_every_kth_frame_lost_is_found(
+    engine: Engine, place: Path, k: int, ways: Ways
+) -> None:
+    options = {"forward": ["--drop-every"], "reverse": ["--reverse-drop-every"]}
+    options["both"] = options["forward"] + options["reverse"]
+    arguments = [f"{option}={k}" for option in options[ways]]
+    result, account = through_device(engine, place, *arguments)
+    expected = {
+        name: losing(k) if ways in (name, "both") else Counts(FRAMES, FRAMES)
+        for name in BOTH
+    }
+    assert counts(result) == by_device(account) == expected
+    assert (result.verdict.kind, codes(result)) == ("fail", {"frames_lost"})
+    assert {a["queue_full"] for a in account.values()} == {0}
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 7, 100, 1001])
+def test_every_kth_frame_twice_is_found(engine: Engine, place: Path, k: int) -> None:
+    result, account = through_device(engine, place, f"--duplicate-every={k}")
+    assert counts(result) == by_device(account)
+    assert counts(result)["forward"] == Counts(FRAMES, FRAMES, duplicate=FRAMES // k)
+    assert (result.verdict.kind, codes(result)) == ("fail", {"duplicates"})
+
+
+def test_duplicates_never_make_up_for_losses(engine: Engine, place: Path) -> None:
+    """Half of the frames lost, the other half twice: as many arrive as were sent."""
+    trial = Trial(fps=20_000, ms=100)
+    arguments = ("--drop-every=2", "--duplicate-every=1")
+    result, account = through_device(engine, place, *arguments, trial=trial)
+    forward = counts(result)["forward"]
+    assert counts(result) == by_device(account)
+    assert forward.received + forward.duplicate == forward.sent == 2000
+    assert result.verdict.kind == "fail"
+    assert codes(result) == {"frames_lost", "duplicates"}
+
+
+@pytest.mark.parametrize(("ip", "size"), [(4, 64), (4, 1518), (6, 84), (6, 1517)])
+def test_losses_are_the_same_for_all_frames(
+    engine: Engine, place: Path, ip: IpVersion, size: int
+) -> None:
+    trial = Trial(ip=ip, size=size, fps=FRAMES * 10, ms=100)
+    result, account = through_device(engine, place, "--drop-every=7", trial=trial)
+    assert counts(result) == by_device(account)
+    assert counts(result)["forward"] == losing(7)
+    assert odd_frames(result) == NO_ODD_FRAMES
+
+
+def test_every_trial_of_a_series_is_accounted_for(engine: Engine, place: Path) -> None:
+    with ref_dut(place, "--drop-every=100") as device:
+        engine.open_ports(device.ports())
+        engine.set_neighbours(crossed_neighbours())
+        series = [engine.measure(TRIAL.request(n)) for n in range(1, 11)]
+        account = device.report()
+    assert all(odd_frames(result) == NO_ODD_FRAMES for result in series)
+    forward = [counts(result)["forward"] for result in series]
+    assert sum(c.sent for c in forward) == account["forward"]["test_frames"]
+    assert sum(c.lost for c in forward) == account["forward"]["dropped"]
+
+
+def test_a_device_that_dies_in_mid_trial_spoils_the_trial_only(
+    engine: Engine, place: Path
+) -> None:
+    with ref_dut(place) as device:
+        engine.open_ports(device.ports())
+        engine.set_neighbours(crossed_neighbours())
+
+        def kill(_progress: TrialProgress) -> None:
+            device.kill()
+
+        doomed = Trial(ms=2000, extra={"lag_limit_ns": 10 * MS})
+        result = engine.measure(doomed.request(), kill)
+    assert result.verdict.kind in {"invalid", "fail"}
+    assert codes(result) & {"link_changed", "link_down", "sender_behind", "frames_lost"}
+    result, account = through_device(engine, place)
+    assert counts(result) == by_device(account)
+    assert result.verdict.kind == "pass"
+
+
+def test_a_device_that_is_not_there_is_a_link_that_is_down(
+    engine: Engine, place: Path
+) -> None:
+    with ref_dut(place) as device:
+        ports = device.ports()
+        engine.open_ports(ports)
+        engine.set_neighbours(crossed_neighbours(timeout_ms=100))
+        device.kill()
+        result = engine.measure(Trial().request())
+    assert result.verdict.kind == "invalid"
+    assert {"link_down", "neighbour_missing"} <= codes(result)
+    assert counts(result) == dict.fromkeys(BOTH, Counts(0, 0))

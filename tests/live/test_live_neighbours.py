@@ -1,0 +1,112 @@
+"""ARP and neighbour discovery of the real engine: asked, answered, and unanswered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from livetools import (
+    BOTH,
+    ENDS,
+    MACS,
+    MS,
+    Counts,
+    Trial,
+    codes,
+    counts,
+    crossed_neighbours,
+    needs_engine,
+    ring_ports,
+    running_engine,
+)
+
+from dutperf.engine.client import Engine
+from dutperf.engine.protocol import (
+    AddressRange,
+    IpVersion,
+    NeighboursParams,
+    PortNeighbours,
+)
+
+pytestmark = needs_engine
+
+LEFT_4, RIGHT_4 = ENDS[4]
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with running_engine(tmp_path_factory.mktemp("neighbours")) as it:
+        it.open_ports(ring_ports())
+        yield it
+
+
+def resolve(
+    engine: Engine, *targets: str, first: str = RIGHT_4, count: int = 1
+) -> list[str | None]:
+    """The MACs of ``targets``; the right has ``count`` addresses from ``first``."""
+    own = [AddressRange(first=end) for end, _ in ENDS.values()]
+    ports = [
+        PortNeighbours(port="left", own=own, resolve=list(targets)),
+        PortNeighbours(
+            port="right", own=[AddressRange(first=first, count=count)], resolve=[]
+        ),
+    ]
+    params = NeighboursParams(ports=ports, timeout_ns=250 * MS)
+    return [n.mac for n in engine.set_neighbours(params).neighbours]
+
+
+def test_each_side_resolves_the_other(engine: Engine) -> None:
+    found = engine.set_neighbours(crossed_neighbours()).neighbours
+    assert {(n.port, n.ip): n.mac for n in found} == {
+        (asking, ip): MACS[answering]
+        for left, right in ENDS.values()
+        for asking, answering, ip in (("left", "right", right), ("right", "left", left))
+    }
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "beyond"),
+    [
+        ("198.19.0.2", "198.19.0.9", "198.19.0.10"),
+        ("198.19.0.250", "198.19.1.1", "198.19.1.2"),
+        ("2001:2:0:8000::fffe", "2001:2:0:8000::1:5", "2001:2:0:8000::1:6"),
+    ],
+)
+def test_a_port_answers_for_exactly_its_addresses(
+    engine: Engine, first: str, last: str, beyond: str
+) -> None:
+    found = resolve(engine, first, last, beyond, first=first, count=8)
+    assert found == [MACS["right"], MACS["right"], None]
+
+
+def test_earlier_settings_are_forgotten(engine: Engine) -> None:
+    assert resolve(engine, RIGHT_4) == [MACS["right"]]
+    assert resolve(engine, RIGHT_4, first="198.19.0.77") == [None]
+
+
+@pytest.mark.parametrize("ip", [4, 6])
+def test_an_unresolved_next_hop_makes_the_trial_invalid_and_nothing_is_sent(
+    engine: Engine, ip: IpVersion
+) -> None:
+    missing = ENDS[ip][1]
+    assert resolve(engine, missing, first="198.19.0.77") == [None]
+    result = engine.measure(Trial(ip=ip).request())
+    assert (result.verdict.kind, codes(result)) == ("invalid", {"neighbour_missing"})
+    assert missing in result.verdict.reasons[0].message
+    assert counts(result) == dict.fromkeys(BOTH, Counts(0, 0))
+    assert all(p.before.tx_frames == p.after.tx_frames for p in result.ports)
+
+
+def test_a_trial_after_the_next_hop_has_come_back_passes(engine: Engine) -> None:
+    resolve(engine, RIGHT_4, first="198.19.0.77")
+    assert engine.measure(Trial().request()).verdict.kind == "invalid"
+    engine.set_neighbours(crossed_neighbours())
+    assert engine.measure(Trial().request()).verdict.kind == "pass"
+
+
+def test_a_next_hop_without_an_own_address_to_ask_from_is_unresolved(
+    engine: Engine,
+) -> None:
+    ports = [PortNeighbours(port="left", own=[], resolve=[RIGHT_4])]
+    params = NeighboursParams(ports=ports, timeout_ns=50 * MS)
+    assert [n.mac for n in engine.set_neighbours(params).neighbours] == [None]
