@@ -225,7 +225,8 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
     report.before = before.counters[i];
     report.after = after.counters[i];
     const dpdk::PortCounters during = difference(report.before, report.after);
-    facts.ports.push_back({name_of(side), before.link_up[i], after.link_up[i],
+    facts.ports.push_back({name_of(side), before.link[i].up, after.link[i].up,
+                           before.link[i].changes != after.link[i].changes,
                            ports.ports[i]->flow_control() == dpdk::FlowControl::kOn,
                            during.rx_missed, during.rx_errors, during.rx_nombuf, during.tx_errors,
                            report.corrupt});
@@ -286,7 +287,7 @@ Engine::Snapshot Engine::snapshot() const {
   Snapshot result{};
   for (size_t i = 0; i < dataplane::kSides; ++i) {
     result.counters[i] = open_->ports[i]->counters();
-    result.link_up[i] = open_->ports[i]->link().up;
+    result.link[i] = open_->ports[i]->link();
   }
   return result;
 }

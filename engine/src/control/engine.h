@@ -40,7 +40,7 @@ class Engine {
   };
   struct Snapshot {
     dpdk::PortCounters counters[dataplane::kSides];
-    bool link_up[dataplane::kSides];
+    dpdk::LinkState link[dataplane::kSides];
   };
 
   OpenPorts& open() const;

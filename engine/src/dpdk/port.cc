@@ -82,6 +82,27 @@ std::string remedy(const PortOptions& options) {
   }
 }
 
+bool is_interface(const PortOptions& options) {
+  return options.driver == Driver::kAfPacket || options.driver == Driver::kAfXdp;
+}
+
+// One number of the kernel about an interface; nullopt when it has none.
+std::optional<long> interface_number(const PortOptions& options, const char* file) {
+  std::ifstream stream("/sys/class/net/" + options.device + "/" + file);
+  long value = 0;
+  return stream >> value ? std::optional(value) : std::nullopt;
+}
+
+// For DPDK's software drivers an interface is always up.
+void ask_kernel(const PortOptions& options, LinkState& state) {
+  if (std::ifstream("/sys/class/net/" + options.device + "/carrier").is_open()) {
+    state.up = interface_number(options, "carrier").value_or(0) == 1;  // none: it is switched off
+    state.changes = static_cast<uint64_t>(interface_number(options, "carrier_changes").value_or(0));
+  } else if (if_nametoindex(options.device.c_str()) == 0) {
+    state.up = false;
+  }
+}
+
 // DPDK's software drivers report a made-up speed; for interfaces the kernel knows better, and
 // memif and rings have none.
 std::optional<uint32_t> speed_mbps(const PortOptions& options, const rte_eth_link& link) {
@@ -90,11 +111,9 @@ std::optional<uint32_t> speed_mbps(const PortOptions& options, const rte_eth_lin
         link.link_speed != RTE_ETH_SPEED_NUM_NONE && link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN;
     return known ? std::optional(link.link_speed) : std::nullopt;
   }
-  if (options.driver != Driver::kAfPacket && options.driver != Driver::kAfXdp) return std::nullopt;
-  std::ifstream file("/sys/class/net/" + options.device + "/speed");
-  long speed = -1;
-  if (!(file >> speed) || speed <= 0) return std::nullopt;
-  return static_cast<uint32_t>(speed);
+  if (!is_interface(options)) return std::nullopt;
+  const long speed = interface_number(options, "speed").value_or(0);
+  return speed > 0 ? std::optional(static_cast<uint32_t>(speed)) : std::nullopt;
 }
 
 }  // namespace
@@ -271,6 +290,7 @@ LinkState Port::link() const {
   state.up = link.link_status == RTE_ETH_LINK_UP;
   state.full_duplex = link.link_duplex == RTE_ETH_LINK_FULL_DUPLEX;
   state.speed_mbps = speed_mbps(options_, link);
+  if (is_interface(options_)) ask_kernel(options_, state);
   return state;
 }
 

@@ -45,6 +45,7 @@ enum class FlowControl : uint8_t { kOn, kOff, kUnknown };
 
 struct LinkState {
   bool up = false;
+  uint64_t changes = 0;  // how often it went up or down so far; 0 where nobody counts
   std::optional<uint32_t> speed_mbps;
   bool full_duplex = true;
 };

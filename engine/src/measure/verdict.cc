@@ -70,10 +70,10 @@ void judge_loss(const DirectionFacts& direction, Judge& judge) {
 
 void judge_port(const PortFacts& port, Judge& judge) {
   const std::string where = "port " + port.name;
-  if (!port.link_up_before && !port.link_up_after) {
+  if (!port.link_up_before && !port.link_up_after && !port.link_flapped) {
     judge.invalid("link_down", where + ": the link is down",
                   "check the cable or the interface, and that the device under test is up");
-  } else if (port.link_up_before != port.link_up_after) {
+  } else if (port.link_up_before != port.link_up_after || port.link_flapped) {
     judge.invalid("link_changed", where + ": the link changed during the trial",
                   "check the cable, or whether the device under test restarted");
   }

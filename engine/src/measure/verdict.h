@@ -38,6 +38,7 @@ struct PortFacts {
   std::string name;
   bool link_up_before = true;
   bool link_up_after = true;
+  bool link_flapped = false;  // went down or up in between, whatever it is now
   bool flow_control_on = false;
   uint64_t rx_missed = 0;
   uint64_t rx_errors = 0;

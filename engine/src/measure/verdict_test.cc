@@ -77,6 +77,7 @@ const Trouble kTroubles[] = {
      [](TrialFacts& f) { f.ports[0].link_up_after = false; }},
     {"link_changed", VerdictKind::kInvalid,
      [](TrialFacts& f) { f.ports[0].link_up_before = false; }},
+    {"link_changed", VerdictKind::kInvalid, [](TrialFacts& f) { f.ports[1].link_flapped = true; }},
     {"flow_control", VerdictKind::kInvalid,
      [](TrialFacts& f) { f.ports[1].flow_control_on = true; }},
     {"receiver_overflow", VerdictKind::kInvalid, [](TrialFacts& f) { f.ports[0].rx_missed = 1; }},

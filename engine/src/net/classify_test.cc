@@ -225,6 +225,7 @@ TEST(ClassifyNeighbour, SendsArpAndIcmpv6ToSlowerCode) {
   EXPECT_EQ(Exact(arp).kind(), FrameKind::kNeighbour);
   EXPECT_EQ(Exact(changed(test_frame(6, 128), 20, {58})).kind(), FrameKind::kNeighbour);
   EXPECT_EQ(Exact(arp, 33).kind(), FrameKind::kForeign);
+  EXPECT_EQ(Exact(changed(test_frame(6, 128), 20, {58}), 53).kind(), FrameKind::kForeign);
 }
 
 TEST(ClassifyNeighbour, LeavesOtherEtherTypesAlone) {

@@ -110,7 +110,7 @@ Bytes counting_payload(const FrameLayout& layout) {
 Bytes tagged_payload(const FrameLayout& layout, const TagIdentity& tag, uint64_t sequence,
                      uint64_t stamp_ns) {
   Bytes payload = counting_payload(layout);
-  payload.resize(payload.size() - 18);
+  payload.erase(payload.end() - 18, payload.end());
   put(payload, 0xd07f, 2);
   put(payload, tag.trial, 2);
   put(payload, tag.stream, 1);
