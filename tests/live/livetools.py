@@ -21,12 +21,15 @@ from typing import Any
 
 import pytest
 
+from dutperf import lab
+from dutperf.config.testbed import Testbed
 from dutperf.engine.client import Engine
 from dutperf.engine.process import find_engine, start_engine
 from dutperf.engine.protocol import (
     AddressRange,
     DirectionName,
     DirectionRequest,
+    Driver,
     IpVersion,
     NeighboursParams,
     PortNeighbours,
@@ -54,6 +57,8 @@ GATEWAYS: dict[IpVersion, tuple[str, str]] = {
 }
 """The DUT's addresses in the lab, left and right."""
 MACS: dict[Side, str] = {"left": "02:00:00:00:00:01", "right": "02:00:00:00:00:02"}
+LAB = "linux-router"
+DRIVERS: tuple[Driver, Driver] = ("af_packet", "af_xdp")
 MIN_SIZE: dict[IpVersion, int] = {4: 64, 6: 84}
 
 
@@ -141,6 +146,38 @@ def _neighbours(left: list[str], right: list[str], timeout_ms: int) -> Neighbour
         ],
         timeout_ns=timeout_ms * MS,
     )
+
+
+def lab_ports(driver: Driver) -> list[PortSpec]:
+    """The tester's ends of the lab's wires; interfaces are named after their side."""
+    return [PortSpec(name=side, driver=driver, device=side) for side in MACS]
+
+
+@contextlib.contextmanager
+def kept_lab() -> Iterator[Testbed]:
+    """The lab's router, up for the block."""
+    assert lab.running() == [], "a lab is up: take it down before these tests"
+    try:
+        yield lab.up(LAB)
+    finally:
+        lab.down(all_=True)
+
+
+@contextlib.contextmanager
+def lab_engine(directory: Path, driver: Driver) -> Iterator[Engine]:
+    """An engine in the lab that is up, its ports open, its neighbours known."""
+    with running_engine(directory, namespace="tester") as engine:
+        engine.open_ports(lab_ports(driver))
+        found = engine.set_neighbours(lab_neighbours()).neighbours
+        assert all(neighbour.mac for neighbour in found)
+        yield engine
+
+
+def inside(namespace: str, *command: str) -> str:
+    """The output of ``command`` in ``namespace``."""
+    command = ("ip", "netns", "exec", namespace, *command)
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return done.stdout
 
 
 def open_rings(engine: Engine, mtu: int = 1500) -> None:

@@ -1,0 +1,228 @@
+"""What the frames look like: in previews, and on the device's own interfaces.
+
+Three readers that share no code with the engine look at them: tshark, scapy, and the
+wire tag's definition, spelt out here.
+"""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from labtools import Wire
+from livetools import (
+    DRIVERS,
+    ENDS,
+    GATEWAYS,
+    MACS,
+    Trial,
+    counts,
+    kept_lab,
+    lab_engine,
+    needs_engine,
+    open_rings,
+    running_engine,
+)
+from scapy.layers.inet import IP, UDP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import Ether
+from scapy.utils import rdpcap
+
+from dutperf.engine.client import Engine
+from dutperf.engine.protocol import Driver, IpVersion, PreviewParams
+
+pytestmark = needs_engine
+needs_tshark = pytest.mark.skipif(
+    shutil.which("tshark") is None, reason="needs Debian's tshark"
+)
+
+KINDS: list[tuple[IpVersion, int]] = [
+    *((4, size) for size in (64, 65, 128, 1001, 1518)),
+    *((6, size) for size in (84, 85, 128, 1001, 1518)),
+]
+COUNT = 20
+TAG = struct.Struct(">HHBBHIHI")
+MAGIC = 0xD07F
+
+
+@dataclass(frozen=True)
+class Tag:
+    magic: int
+    trial: int
+    stream: int
+    flags: int
+    sequence: int
+    stamp_ns: int
+
+
+def tag_of(frame: bytes) -> Tag:
+    """The last 18 bytes of the IP packet: two 48-bit numbers stand at its end."""
+    fields = TAG.unpack(frame[-TAG.size :])
+    magic, trial, stream, flags, sequence_high, sequence, stamp_high, stamp = fields
+    return Tag(
+        magic,
+        trial,
+        stream,
+        flags,
+        sequence_high << 32 | sequence,
+        stamp_high << 32 | stamp,
+    )
+
+
+def without_stamp(frame: bytes) -> bytes:
+    """``frame`` without what differs between two trials: stamp and UDP checksum."""
+    packet = Ether(frame)
+    packet[UDP].chksum = 0
+    return bytes(packet)[:-6]
+
+
+def with_good_checksums(frame: bytes) -> bytes:
+    """``frame`` with the checksums that scapy computes."""
+    packet = Ether(frame)
+    for layer in (IP, UDP):
+        if layer in packet:
+            del packet[layer].chksum
+    return bytes(packet)
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with running_engine(tmp_path_factory.mktemp("frames")) as it:
+        open_rings(it)
+        yield it
+
+
+def preview(
+    engine: Engine, trial: Trial, path: Path, trial_id: int = 515
+) -> list[bytes]:
+    """The first frames of both directions, forward ones first."""
+    params = PreviewParams(trial=trial.request(trial_id), count=COUNT, path=str(path))
+    assert engine.preview(params).frames == 2 * COUNT
+    return [bytes(packet) for packet in rdpcap(str(path))]
+
+
+@pytest.mark.parametrize(("ip", "size"), KINDS)
+def test_scapy_finds_in_a_preview_what_was_asked_for(
+    engine: Engine, tmp_path: Path, ip: IpVersion, size: int
+) -> None:
+    frames = preview(engine, Trial(ip=ip, size=size), tmp_path / "frames.pcap")
+    ends = [*[ENDS[ip]] * COUNT, *[ENDS[ip][::-1]] * COUNT]
+    macs = [*[tuple(MACS.values())] * COUNT, *[tuple(MACS.values())[::-1]] * COUNT]
+    for frame, end, mac in zip(frames, ends, macs, strict=True):
+        packet = Ether(frame)
+        network = packet[IP] if ip == 4 else packet[IPv6]
+        assert len(frame) == size - 4
+        assert (packet.src, packet.dst) == mac
+        assert (network.src, network.dst) == end
+        assert (network.ttl if ip == 4 else network.hlim) == 10
+        assert (packet[UDP].sport, packet[UDP].dport) == (0xC020, 7)
+        assert with_good_checksums(frame) == frame
+
+
+@pytest.mark.parametrize(("ip", "size"), KINDS)
+def test_the_payload_counts_up_and_ends_in_the_tag(
+    engine: Engine, tmp_path: Path, ip: IpVersion, size: int
+) -> None:
+    frames = preview(
+        engine, Trial(ip=ip, size=size, fps=1000), tmp_path / "frames.pcap"
+    )
+    for number, frame in enumerate(frames):
+        payload = bytes(Ether(frame)[UDP].payload)[: -TAG.size]
+        assert payload == bytes(i % 256 for i in range(len(payload)))
+        sequence, stream = number % COUNT, number // COUNT
+        assert tag_of(frame) == Tag(
+            MAGIC, 515, stream, 0, sequence, sequence * 1_000_000
+        )
+
+
+@needs_tshark
+@pytest.mark.parametrize("ip", [4, 6])
+def test_tshark_finds_every_checksum_good(
+    engine: Engine, tmp_path: Path, ip: IpVersion
+) -> None:
+    parts = []
+    for size in [size for version, size in KINDS if version == ip]:
+        parts.append(tmp_path / f"{size}.pcap")
+        preview(engine, Trial(ip=ip, size=size), parts[-1])
+    good = ("1" if ip == 4 else "", "1", "")
+    assert tshark_finds(parts, tmp_path) == [good] * 2 * COUNT * len(parts)
+
+
+def tshark_finds(parts: list[Path], tmp_path: Path) -> list[tuple[str, ...]]:
+    """Per frame: IP checksum, UDP checksum (1: good), and whether it is malformed."""
+    merged = tmp_path / "all.pcap"
+    subprocess.run(["mergecap", "-w", merged, *parts], check=True)
+    options = [f"{p}.check_checksum:TRUE" for p in ("ip", "udp")]
+    fields = ["ip.checksum.status", "udp.checksum.status", "_ws.malformed"]
+    command = ["tshark", "-r", str(merged), "-T", "fields"]
+    command += [part for option in options for part in ("-o", option)]
+    command += [part for field in fields for part in ("-e", field)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [tuple(line.split("\t")) for line in done.stdout.splitlines()]
+
+
+def test_a_preview_sends_nothing(engine: Engine, tmp_path: Path) -> None:
+    before = engine.port_status()
+    preview(engine, Trial(), tmp_path / "frames.pcap")
+    assert engine.port_status() == before
+
+
+@pytest.mark.lab
+@pytest.mark.usefixtures("lab_up")
+@pytest.mark.parametrize("driver", DRIVERS)
+@pytest.mark.parametrize(("ip", "size"), [(4, 64), (4, 1518), (6, 84), (6, 129)])
+def test_the_device_gets_exactly_the_previewed_frames(
+    tmp_path: Path, driver: Driver, ip: IpVersion, size: int
+) -> None:
+    trial = Trial(ip=ip, size=size, fps=1000, ms=COUNT, hops=GATEWAYS)
+    with lab_engine(tmp_path, driver) as engine:
+        expected = preview(engine, trial, tmp_path / "frames.pcap")
+        with Wire("dut", "left") as left, Wire("dut", "right") as right:
+            result = engine.measure(trial.request(515))
+            seen = [tagged(wire) for wire in (left, right)]
+    assert {c.received for c in counts(result).values()} == {COUNT}
+    for captured, previewed in zip(
+        seen, (expected[:COUNT], expected[COUNT:]), strict=True
+    ):
+        assert [*map(without_stamp, captured)] == [*map(without_stamp, previewed)]
+        assert [*map(with_good_checksums, captured)] == captured
+        stamps = [tag_of(frame).stamp_ns for frame in captured]
+        assert stamps == sorted(stamps)
+
+
+@pytest.mark.lab
+@pytest.mark.usefixtures("lab_up")
+@pytest.mark.parametrize("ip", [4, 6])
+def test_what_the_device_forwards_has_one_hop_less_and_good_checksums(
+    tmp_path: Path, ip: IpVersion
+) -> None:
+    trial = Trial(ip=ip, fps=1000, ms=COUNT, hops=GATEWAYS, directions=("forward",))
+    # AF_PACKET ports leave the frames to other sockets, too.
+    with (
+        lab_engine(tmp_path, "af_packet") as engine,
+        Wire("tester", "right") as right,
+    ):
+        engine.measure(trial.request(515))
+        frames = tagged(right)
+    assert [tag_of(frame).sequence for frame in frames] == list(range(COUNT))
+    for frame in frames:
+        packet = Ether(frame)
+        assert (packet[IP].ttl if ip == 4 else packet[IPv6].hlim) == 9
+        assert with_good_checksums(frame) == frame
+
+
+def tagged(wire: Wire) -> list[bytes]:
+    """The frames with a tag that came in at ``wire``."""
+    frames = wire.received(0.2)
+    return [f for f in frames if UDP in Ether(f) and tag_of(f).magic == MAGIC]
+
+
+@pytest.fixture(scope="module")
+def lab_up() -> Iterator[None]:
+    with kept_lab():
+        yield

@@ -1,0 +1,234 @@
+"""Ports that cannot be opened or go away: a reason each time, and the engine lives."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from livetools import (
+    BOTH,
+    DRIVERS,
+    GATEWAYS,
+    MACS,
+    MS,
+    Counts,
+    Trial,
+    codes,
+    counts,
+    inside,
+    kept_lab,
+    lab_engine,
+    lab_neighbours,
+    lab_ports,
+    needs_engine,
+    open_rings,
+    raw_engine,
+    ring_ports,
+    running_engine,
+)
+
+from dutperf.engine.client import Engine
+from dutperf.engine.process import find_engine
+from dutperf.engine.protocol import (
+    ERROR_ENVIRONMENT,
+    ERROR_INVALID_PARAMS,
+    Driver,
+    PortSpec,
+    TrialProgress,
+)
+from dutperf.errors import EngineError
+
+pytestmark = needs_engine
+
+NOBODY = 65534
+REFUSED: dict[str, tuple[Driver, str, str]] = {
+    "af_packet without interface": ("af_packet", "nosuch0", "does not exist"),
+    "af_xdp without interface": ("af_xdp", "nosuch0", "does not exist"),
+    "a PCI address of nothing": ("pci", "0000:ff:1f.7", "vfio-pci"),
+    "a PCI address that is none": ("pci", "bus 1", "vfio-pci"),
+    "a memif without directory": ("memif", "/nosuch/socket", "other side"),
+}
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with running_engine(tmp_path_factory.mktemp("ports")) as it:
+        yield it
+
+
+@pytest.fixture(scope="module")
+def _lab() -> Iterator[None]:
+    with kept_lab():
+        yield
+
+
+in_lab = [pytest.mark.lab, pytest.mark.usefixtures("_lab")]
+
+
+def pair(driver: Driver, device: str) -> list[PortSpec]:
+    return [PortSpec(name=side, driver=driver, device=device) for side in MACS]
+
+
+def refusal(engine: Engine, ports: list[PortSpec]) -> EngineError:
+    with pytest.raises(EngineError) as caught:
+        engine.open_ports(ports)
+    return caught.value
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_a_device_that_is_not_there_is_refused_with_a_remedy(
+    engine: Engine, what: str
+) -> None:
+    driver, device, remedy = REFUSED[what]
+    error = refusal(engine, pair(driver, device))
+    assert error.code == ERROR_ENVIRONMENT
+    assert "port left" in error.message
+    assert device in error.message
+    assert remedy in error.hint
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_ports_open_after_a_refusal(engine: Engine, what: str) -> None:
+    driver, device, _ = REFUSED[what]
+    refusal(engine, pair(driver, device))
+    open_rings(engine)
+    result = engine.measure(Trial().request())
+    assert counts(result) == dict.fromkeys(BOTH, Counts(500, 500))
+
+
+def test_a_ring_on_one_side_only_is_refused(engine: Engine) -> None:
+    left, _ = ring_ports()
+    error = refusal(engine, [left, *pair("af_packet", "lo")[1:]])
+    assert error.code == ERROR_INVALID_PARAMS
+
+
+def test_many_refusals_use_nothing_up(engine: Engine) -> None:
+    for _ in range(20):
+        refusal(engine, pair("af_packet", "nosuch0"))
+    open_rings(engine)
+    assert engine.measure(Trial().request()).verdict.kind == "pass"
+
+
+def test_without_root_the_hint_is_to_be_root(tmp_path: Path) -> None:
+    program = tmp_path / "dutperf-engine"
+    shutil.copy(find_engine(), program)
+    for directory in (tmp_path, *tmp_path.parents[:2]):
+        directory.chmod(0o755)
+    with raw_engine(
+        tmp_path, program=str(program), user=NOBODY, group=NOBODY
+    ) as engine:
+        answer = engine.call("engine.hello")
+        if answer.error is None:
+            ports = {"ports": [p.model_dump() for p in pair("af_packet", "lo")]}
+            answer = engine.call("ports.open", ports)
+    assert answer.error is not None
+    assert answer.error.code == ERROR_ENVIRONMENT
+    assert "root" in answer.error.data.hint
+
+
+def trial_on_lab(engine: Engine) -> dict[str, Counts]:
+    found = engine.set_neighbours(lab_neighbours()).neighbours
+    assert all(n.mac for n in found)
+    return counts(engine.measure(Trial(fps=2000, hops=GATEWAYS).request()))
+
+
+class TestInTheLab:
+    pytestmark = in_lab
+
+    def test_the_drivers_may_follow_each_other(self, tmp_path: Path) -> None:
+        # DPDK does not open AF_XDP twice on one interface in one process.
+        drivers: tuple[Driver, ...] = ("af_packet", "af_packet", "af_xdp", "af_packet")
+        with running_engine(tmp_path, namespace="tester") as engine:
+            for driver in drivers:
+                engine.open_ports(lab_ports(driver))
+                assert trial_on_lab(engine) == dict.fromkeys(BOTH, Counts(100, 100))
+
+    def test_af_packet_works_after_af_xdp_was_refused(self, tmp_path: Path) -> None:
+        with running_engine(tmp_path, namespace="tester") as engine:
+            left, right = lab_ports("af_xdp")
+            missing = right.model_copy(update={"device": "nosuch0"})
+            assert "right" in refusal(engine, [left, missing]).message
+            engine.open_ports(lab_ports("af_packet"))
+            assert trial_on_lab(engine) == dict.fromkeys(BOTH, Counts(100, 100))
+
+    def test_an_interface_that_is_taken_is_refused_until_it_is_free(
+        self, tmp_path: Path
+    ) -> None:
+        with lab_engine(tmp_path, "af_xdp"):
+            with running_engine(tmp_path, namespace="tester") as second:
+                error = refusal(second, lab_ports("af_xdp"))
+            assert error.code == ERROR_ENVIRONMENT
+            assert "left" in error.message
+        with lab_engine(tmp_path, "af_xdp") as third:
+            assert trial_on_lab(third) == dict.fromkeys(BOTH, Counts(100, 100))
+
+    @pytest.mark.parametrize("driver", DRIVERS)
+    def test_a_link_that_is_down_is_named(self, tmp_path: Path, driver: Driver) -> None:
+        with lab_engine(tmp_path, driver) as engine:
+            engine.set_neighbours(lab_neighbours(timeout_ms=200))
+            set_link("dut", "left", "down")
+            try:
+                states = [port.link_up for port in engine.port_status().ports]
+                result = engine.measure(Trial(hops=GATEWAYS).request())
+            finally:
+                set_link("dut", "left", "up")
+        assert states == [False, True]
+        assert result.verdict.kind == "invalid"
+        assert codes(result) == {"link_down", "neighbour_missing"}
+        assert counts(result) == dict.fromkeys(BOTH, Counts(0, 0))
+
+    @pytest.mark.parametrize("driver", DRIVERS)
+    def test_a_link_that_goes_down_in_mid_trial_makes_it_invalid(
+        self, tmp_path: Path, driver: Driver
+    ) -> None:
+        def cut(_progress: TrialProgress) -> None:
+            set_link("dut", "right", "down")
+
+        trial = Trial(fps=1000, ms=1000, hops=GATEWAYS)
+        with lab_engine(tmp_path, driver) as engine:
+            try:
+                request = trial.request().model_copy(update={"lag_limit_ns": 10 * MS})
+                result = engine.measure(request, cut)
+            finally:
+                set_link("dut", "right", "up")
+        assert result.verdict.kind == "invalid"
+        assert "link_changed" in codes(result)
+
+    @pytest.mark.parametrize("driver", DRIVERS)
+    def test_a_link_that_flaps_in_mid_trial_is_noticed_though_it_is_up_again(
+        self, tmp_path: Path, driver: Driver
+    ) -> None:
+        def flap(_progress: TrialProgress) -> None:
+            set_link("dut", "right", "down")
+            set_link("dut", "right", "up")
+
+        trial = Trial(fps=1000, ms=1000, hops=GATEWAYS)
+        with lab_engine(tmp_path, driver) as engine:
+            result = engine.measure(trial.request(), flap)
+            assert all(port.link_up for port in engine.port_status().ports)
+        assert result.verdict.kind == "invalid"
+        assert "link_changed" in codes(result)
+
+    @pytest.mark.parametrize("driver", DRIVERS)
+    def test_a_link_that_was_down_measures_again(
+        self, tmp_path: Path, driver: Driver
+    ) -> None:
+        with lab_engine(tmp_path, driver) as engine:
+            set_link("dut", "left", "down")
+            set_link("dut", "left", "up")
+            assert trial_on_lab(engine) == dict.fromkeys(BOTH, Counts(100, 100))
+
+
+def set_link(namespace: str, interface: str, state: str) -> None:
+    inside(namespace, "ip", "link", "set", interface, state)
+    if state == "up":
+        restore_ipv6()
+
+
+def restore_ipv6() -> None:
+    """An interface that goes down loses its IPv6 addresses: give them back."""
+    for side, prefix in (("left", "2001:2::1/64"), ("right", "2001:2:0:8000::1/64")):
+        for address in (prefix, "fe80::1/64"):
+            inside("dut", "ip", "addr", "replace", address, "dev", side, "nodad")
