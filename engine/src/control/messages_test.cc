@@ -221,7 +221,8 @@ TEST(PortStatusResult, IsWrittenAsTheGoldenResultSays) {
   left.options.driver = dpdk::Driver::kAfPacket;
   left.options.device = "tl";
   left.mac = mac("02:00:00:00:00:01");
-  left.link = {true, 10'000, true};
+  left.link.up = true;
+  left.link.speed_mbps = 10'000;
   left.flow_control = dpdk::FlowControl::kOff;
   left.mtu = 1500;
   left.dpdk_name = "net_af_packet";
@@ -231,7 +232,7 @@ TEST(PortStatusResult, IsWrittenAsTheGoldenResultSays) {
   right.options.driver = dpdk::Driver::kMemif;
   right.options.device = "/run/dutperf/right.sock";
   right.mac = mac("02:00:00:00:00:02");
-  right.link = {false, std::nullopt, false};
+  right.link.full_duplex = false;
   right.numa_node = 1;
   right.mtu = 9000;
   right.dpdk_name = "net_memif";

@@ -109,6 +109,9 @@ TEST_P(HistogramOf, MergesToWhatOneHistogramWouldHaveRecorded) {
   Histogram merged = record_all(one, GetParam());
   merged.merge(record_all(other, GetParam()));
   expect_equal(merged, record_all(both, GetParam()));
+  Histogram other_way = record_all(other, GetParam());
+  other_way.merge(record_all(one, GetParam()));
+  expect_equal(other_way, merged);
 }
 
 TEST_P(HistogramOf, IsUnchangedByMergingAnEmptyOne) {
