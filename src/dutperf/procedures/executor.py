@@ -158,6 +158,7 @@ class _Run:
             testbed.cores,
             main_core(testbed),
             self.campaign.seed,
+            dut=testbed.description,
             namespace=testbed.namespace,
         )
         self.directory.write_environment(environment)

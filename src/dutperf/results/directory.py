@@ -103,7 +103,7 @@ class ResultsDirectory:
         Raises:
             SetupError: the file system refused; journal and earlier results are safe.
         """
-        text = results.model_dump_json(indent=1) + "\n"
+        text = results.model_dump_json() + "\n"
         write_atomically(self.path / RESULTS, text, self._safe())
 
     def _safe(self) -> str:

@@ -64,6 +64,7 @@ class Environment(Stored):
     hugepages_used: bool
     hypervisor: bool | None = Field(description="true: a virtual machine")
     ports: list[PortRecord]
+    dut: str = Field(default="", description="the device under test, as described")
     seed: int
     started_at: str = Field(description="ISO 8601, UTC")
 
@@ -75,6 +76,7 @@ def collect_environment(
     main_core: int | None,
     seed: int,
     *,
+    dut: str = "",
     namespace: str | None = None,
     root: Path = Path("/"),
     link_drivers: LinkDrivers = interface_driver,
@@ -87,6 +89,7 @@ def collect_environment(
         cores: CPUs of the engine's workers.
         main_core: CPU of its sleeping main thread.
         seed: of the campaign.
+        dut: description of the device under test.
         namespace: network namespace that the ports are in.
         root: where proc, sys and etc are; another one in tests.
         link_drivers: finds an interface's kernel driver.
@@ -117,6 +120,7 @@ def collect_environment(
         hugepages_used=hello.hugepages,
         hypervisor=_hypervisor(processors),
         ports=[_port(port, namespace, link_drivers) for port in ports.ports],
+        dut=dut,
         seed=seed,
         started_at=datetime.now(UTC).isoformat("T", "seconds"),
     )

@@ -1,0 +1,256 @@
+"""How one cell reads: its title, badge, figures and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dutperf.report.media import wire_mbps
+from dutperf.report.tester import TesterRecord, tester_record
+from dutperf.report.text import MISSING, NBSP, percent, whole
+from dutperf.report.trials import SearchPath, search_paths
+from dutperf.results import CellResult, LoadPoint, TrialRecord
+from dutperf.stats import percentile
+
+PROCEDURES = {"throughput": "Throughput", "frame-loss": "Frame loss"}
+_WAYS = {
+    "both": "both directions",
+    "forward": "forward only",
+    "reverse": "reverse only",
+}
+
+
+@dataclass(frozen=True)
+class Badge:
+    """A verdict in one word; symbol and word tell it without the colour."""
+
+    kind: str
+    symbol: str
+    label: str
+
+
+MEASURED = Badge("pass", "✓", "measured")
+FAILED = Badge("fail", "✕", "failed")
+INVALID = Badge("invalid", "!", "invalid")
+OPEN = Badge("open", "…", "not finished")
+_BADGES = {"pass": MEASURED, "fail": FAILED, "invalid": INVALID}
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """One load of a frame loss curve; ``loss_percent`` is null if it is not valid."""
+
+    load_percent: float
+    load_fps: int
+    loss_percent: float | None
+    repeats: int
+    valid: int
+    trials: int
+
+
+@dataclass(frozen=True)
+class CellView:
+    """One cell, finished or not. Rates are per direction."""
+
+    id: str
+    procedure: str
+    ip: int | None
+    frame_size: int | None
+    direction: str
+    badge: Badge
+    result: CellResult | None
+    trials: tuple[TrialRecord, ...]
+    tester: TesterRecord
+    paths: tuple[SearchPath, ...]
+
+    @property
+    def measured(self) -> bool:
+        """Whether there is a number that may be quoted."""
+        return self.badge is MEASURED
+
+    @property
+    def stream(self) -> str:
+        """IP version and frame size."""
+        version = f"IPv{self.ip}" if self.ip else "IP"
+        size = f"{self.frame_size:,}" if self.frame_size else "unknown"
+        return f"{version}, {size}{NBSP}bytes"
+
+    @property
+    def title(self) -> str:
+        """Procedure and stream."""
+        return f"{PROCEDURES.get(self.procedure, 'Trials')}, {self.stream}"
+
+    @property
+    def ways(self) -> str:
+        """Directions in words."""
+        return _WAYS.get(self.direction, self.direction)
+
+    @property
+    def bidirectional(self) -> bool:
+        """Whether frames went both ways at once."""
+        return self.direction == "both"
+
+    @property
+    def median(self) -> float | None:
+        """The result, if there is a valid one."""
+        return self.result.median if self.result and self.measured else None
+
+    @property
+    def rate_fps(self) -> float | None:
+        """The throughput, if this is one and it is valid."""
+        return self.median if self.procedure == "throughput" else None
+
+    @property
+    def sum_fps(self) -> float | None:
+        """Throughput of all directions together."""
+        if self.rate_fps is None:
+            return None
+        return self.rate_fps * (2 if self.bidirectional else 1)
+
+    @property
+    def wire_mbps(self) -> float | None:
+        """Throughput in bits on the wire, per direction."""
+        if self.rate_fps is None or self.frame_size is None:
+            return None
+        return wire_mbps(self.rate_fps, self.frame_size)
+
+    @property
+    def values(self) -> list[float]:
+        """What the valid repeats gave."""
+        repeats = self.result.repeats if self.result and self.measured else []
+        valid = [r.value for r in repeats if r.verdict != "invalid"]
+        return [value for value in valid if value is not None]
+
+    @property
+    def several(self) -> bool:
+        """Whether there is a spread to report."""
+        return self.result is not None and len(self.result.repeats) > 1
+
+    @property
+    def repeats(self) -> str:
+        """N; how many of how many, when some repeats gave nothing."""
+        if self.result is None:
+            return MISSING
+        valid, total = len(self.values), len(self.result.repeats)
+        return str(total) if valid == total else f"{valid} of {total}"
+
+    @property
+    def spread(self) -> list[str]:
+        """p1, p99, least and most of the valid repeats (RFC 8219 12)."""
+        if not self.values:
+            return [MISSING] * 4
+        ends = [percentile(self.values, 1), percentile(self.values, 99)]
+        return [self.text(v) for v in (*ends, min(self.values), max(self.values))]
+
+    @property
+    def duration_s(self) -> str:
+        """Durations of the cell's trials, in seconds."""
+        found = sorted({trial.request.duration_ns / 1e9 for trial in self.trials})
+        return " / ".join(f"{seconds:g}" for seconds in found) or MISSING
+
+    @property
+    def full_load_fps(self) -> float | None:
+        """What 100 % load means: of a curve's points, else the highest load tried."""
+        if self.result and self.result.points:
+            point = max(self.result.points, key=lambda point: point.load_percent)
+            return point.load_fps * 100 / point.load_percent
+        return max((trial.load_fps for trial in self.trials), default=None)
+
+    @property
+    def curve(self) -> list[CurvePoint]:
+        """The points of a frame loss curve, by rising load."""
+        points = self.result.points if self.result else []
+        ordered = sorted(points, key=lambda point: point.load_percent)
+        return [_curve_point(point) for point in ordered]
+
+    @property
+    def parameters(self) -> list[tuple[str, str]]:
+        """Everything that was asked for, as text."""
+        pairs = self.result.parameters.items() if self.result else ()
+        return [(name.replace("_", " "), _parameter(value)) for name, value in pairs]
+
+    @property
+    def reasons(self) -> list[tuple[str, str]]:
+        """Why it is not measured: what happened, and what to do."""
+        if self.result is None:
+            return []
+        of_repeats = [r for repeat in self.result.repeats for r in repeat.reasons]
+        found = self.result.reasons or of_repeats
+        return list(dict.fromkeys((reason.message, reason.hint) for reason in found))
+
+    def text(self, value: float | None) -> str:
+        """``value`` as this cell's unit wants it, without the unit if it is fps."""
+        return percent(value) if self.procedure == "frame-loss" else whole(value)
+
+
+def finished_cell(result: CellResult, trials: tuple[TrialRecord, ...]) -> CellView:
+    """The view of a cell that has a result, valid or not."""
+    badge = _BADGES[result.verdict]
+    if badge is MEASURED and result.median is None:
+        badge = INVALID
+    return _view(result.id, result.procedure, trials, badge, result)
+
+
+def open_cell(name: str, trials: tuple[TrialRecord, ...]) -> CellView:
+    """The view of a cell that the run ended in: it has trials, but no result."""
+    known = [procedure for procedure in PROCEDURES if procedure in name]
+    return _view(name, known[0] if known else "", trials, OPEN, None)
+
+
+def _view(
+    name: str,
+    procedure: str,
+    trials: tuple[TrialRecord, ...],
+    badge: Badge,
+    result: CellResult | None,
+) -> CellView:
+    parameters = result.parameters if result else {}
+    found = {**_stream_of(trials), **parameters}
+    return CellView(
+        id=name,
+        procedure=procedure,
+        ip=_integer(found.get("ip")),
+        frame_size=_integer(found.get("frame_size")),
+        direction=str(found.get("direction", "")),
+        badge=badge,
+        result=result,
+        trials=trials,
+        tester=tester_record(trials, procedure),
+        paths=tuple(search_paths(trials)),
+    )
+
+
+def _stream_of(trials: Sequence[TrialRecord]) -> dict[str, str | int]:
+    """What the trials themselves say of the cell."""
+    if not trials:
+        return {}
+    directions = trials[0].request.directions
+    stream = directions[0].streams[0]
+    ways = "both" if len(directions) > 1 else directions[0].name
+    return {
+        "ip": stream.ip_version,
+        "frame_size": stream.frame_size,
+        "direction": ways,
+    }
+
+
+def _curve_point(point: LoadPoint) -> CurvePoint:
+    valid = sum(repeat.verdict != "invalid" for repeat in point.repeats)
+    return CurvePoint(
+        load_percent=point.load_percent,
+        load_fps=point.load_fps,
+        loss_percent=point.loss_percent if valid else None,
+        repeats=len(point.repeats),
+        valid=valid,
+        trials=sum(repeat.trials for repeat in point.repeats),
+    )
+
+
+def _integer(value: object) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _parameter(value: str | float | None) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: MISSING}[value]
+    return f"{value:,}" if isinstance(value, int | float) else value

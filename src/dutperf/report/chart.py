@@ -1,0 +1,90 @@
+"""What all charts share: plain plotly.js figures, their axes and colours.
+
+Colours are CSS variables, so that one palette serves page and charts: the page's
+script replaces ``var(--name)`` by what the style sheet says, again whenever the reader
+switches between light and dark, or prints.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+Figure = dict[str, Any]
+Trace = dict[str, Any]
+
+_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
+_DASHES = ("solid", "dash", "dot", "dashdot")
+_COLOURS = 6
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One figure, and the words that replace it for those who cannot see it."""
+
+    id: str
+    description: str
+    data: list[Trace]
+    layout: Figure
+
+    @property
+    def figure(self) -> Figure:
+        """As plotly.js wants it."""
+        return {"data": self.data, "layout": self.layout}
+
+
+def line_trace(index: int, name: str, x: list[float], y: list[float | None]) -> Trace:
+    """The ``index``-th line of a chart, told apart by colour, dash and symbol."""
+    colour = f"var(--series-{index % _COLOURS + 1})"
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": name,
+        "x": x,
+        "y": y,
+        "line": {
+            "width": 2.5,
+            "color": colour,
+            "dash": _DASHES[index % len(_DASHES)],
+        },
+        "marker": {
+            "symbol": _SYMBOLS[index % len(_SYMBOLS)],
+            "size": 9,
+            "color": colour,
+        },
+    }
+
+
+def layout(x_title: str, y_title: str, x: Figure, y: Figure) -> Figure:
+    """Axes with titles; ``x`` and ``y`` add to them."""
+    return {
+        "height": 380,
+        "margin": {"l": 8, "r": 16, "t": 8, "b": 8},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": "var(--font)", "size": 13, "color": "var(--ink)"},
+        "hoverlabel": {
+            "bgcolor": "var(--paper)",
+            "bordercolor": "var(--rule)",
+            "font": {"family": "var(--font)", "color": "var(--ink)"},
+            "align": "left",
+        },
+        "showlegend": True,
+        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        "separators": ".,",
+        "xaxis": {**_axis(x_title), "showgrid": False, **x},
+        "yaxis": {**_axis(y_title), "showgrid": True, **y},
+    }
+
+
+def _axis(title: str) -> Figure:
+    return {
+        "title": {"text": title, "standoff": 10},
+        "gridcolor": "var(--grid)",
+        "linecolor": "var(--rule)",
+        "tickcolor": "var(--rule)",
+        "zeroline": False,
+        "showline": True,
+        "ticks": "outside",
+        "automargin": True,
+    }

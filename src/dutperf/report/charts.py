@@ -1,0 +1,260 @@
+"""The charts of the report, each from the views of the cells."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Sequence
+
+from dutperf.engine.protocol import VerdictKind
+from dutperf.report.cells import CellView
+from dutperf.report.chart import Chart, Figure, Trace, layout, line_trace
+from dutperf.report.media import maximum_rate_fps
+from dutperf.report.tester import lag_of
+from dutperf.report.text import duration_ns, whole
+from dutperf.report.trials import SearchPath, SearchStep, loss, offered, reasons
+
+_LOG_FROM_RATIO = 20
+_X_TICKS = 12
+_OFF_SCALE_RATIO = 3
+_MARKS: dict[VerdictKind, tuple[str, str]] = {
+    "pass": ("pass: no frame lost", "circle"),
+    "fail": ("fail: the DUT lost frames", "x"),
+    "invalid": ("invalid: the tester cannot tell", "diamond-open"),
+}
+
+
+def search_chart(cell: CellView, number: int) -> Chart:
+    """The search's path: trials in order, and the interval that is left to search."""
+    steps = [step for path in cell.paths for step in path.steps]
+    top_fps = _top_fps([step.trial.load_fps for step in steps])
+    data = [_interval(cell.paths)] if cell.procedure == "throughput" else []
+    if cell.rate_fps is not None:
+        data.append(_result_line(cell, len(steps)))
+    for kind in _MARKS:
+        chosen = [step for step in steps if step.trial.result.verdict.kind == kind]
+        if chosen:
+            data.append(_marks(kind, chosen, top_fps))
+    figure = layout(
+        "trial",
+        "intended rate, fps per direction",
+        {"tick0": 1, "dtick": max(1, math.ceil(len(steps) / _X_TICKS))},
+        {"range": [0, top_fps], "tickformat": ",d"},
+    )
+    figure["annotations"] = [
+        _off_scale(step, top_fps) for step in steps if step.trial.load_fps > top_fps
+    ]
+    figure["shapes"] = [_rule_before(path) for path in cell.paths[1:]]
+    return Chart(f"search-{number}", f"Search path: {cell.title}", data, figure)
+
+
+def _top_fps(loads_fps: Sequence[int]) -> float:
+    """Upper end of the rate axis.
+
+    The first trial is at the media's maximum, often far above all others; on its scale
+    the search itself could not be seen. It is then drawn at the edge, with its figure.
+    """
+    rising = sorted(set(loads_fps))
+    inside = [
+        load
+        for before, load in zip(rising[:1] + rising, rising, strict=False)
+        if load <= _OFF_SCALE_RATIO * before
+    ]
+    return 1.15 * max(inside)
+
+
+def _off_scale(step: SearchStep, top_fps: float) -> Figure:
+    return {
+        "x": step.position,
+        "y": top_fps,
+        "text": f"\u2191 {whole(step.trial.load_fps)}",
+        "showarrow": False,
+        "xanchor": "left",
+        "xshift": 10,
+        "yshift": -10,
+    }
+
+
+def _interval(paths: Sequence[SearchPath]) -> Trace:
+    """A band from lower to upper bound, each repeat a closed outline of its own."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for path in paths:
+        corners = [
+            (step.position + side, step.lower_fps, step.upper_fps)
+            for step in path.steps
+            for side in (-0.5, 0.5)
+        ]
+        end = corners[-1][0]
+        corners += [(end, path.lower_fps, path.upper_fps)]
+        x += [c[0] for c in corners] + [c[0] for c in reversed(corners)] + [None]
+        y += [c[2] for c in corners] + [c[1] for c in reversed(corners)] + [None]
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "still to search: lower to upper bound",
+        "x": x,
+        "y": y,
+        "line": {"width": 1, "color": "var(--band-edge)"},
+        "fill": "toself",
+        "fillcolor": "var(--band)",
+        "hoverinfo": "skip",
+    }
+
+
+def _result_line(cell: CellView, trials: int) -> Trace:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": f"throughput: {whole(cell.rate_fps)} fps",
+        "x": [0.5, trials + 0.5],
+        "y": [cell.rate_fps, cell.rate_fps],
+        "line": {"width": 1.5, "dash": "dash", "color": "var(--ink)"},
+        "hoverinfo": "skip",
+    }
+
+
+def _marks(kind: VerdictKind, steps: Sequence[SearchStep], top_fps: float) -> Trace:
+    name, symbol = _MARKS[kind]
+    colour = f"var(--{kind})"
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": name,
+        "x": [step.position for step in steps],
+        "y": [min(step.trial.load_fps, 0.97 * top_fps) for step in steps],
+        "marker": {
+            "symbol": symbol,
+            "size": 11,
+            "color": colour,
+            "line": {"width": 2.5 if kind == "invalid" else 0, "color": colour},
+        },
+        "hovertext": [_hover(step) for step in steps],
+        "hoverinfo": "text",
+    }
+
+
+def _hover(step: SearchStep) -> str:
+    trial = step.trial
+    lag = lag_of(direction.lag_ns for direction in trial.result.directions)
+    again = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
+    lines = [
+        f"<b>trial {step.position}{again}: {trial.result.verdict.kind}</b>",
+        f"intended {whole(trial.load_fps)} fps per direction",
+        f"offered {offered(trial)} fps",
+        f"lost: {loss(trial)}",
+        f"pacing lag p99: {duration_ns(lag.p99_ns if lag else None)}",
+    ]
+    why = html.escape(reasons(trial))
+    return "<br>".join([*lines, why] if why else lines)
+
+
+def _rule_before(path: SearchPath) -> Figure:
+    """A dotted line between one repeat and the next."""
+    at = path.steps[0].position - 0.5
+    return {
+        "type": "line",
+        "x0": at,
+        "x1": at,
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "line": {"width": 1, "dash": "dot", "color": "var(--muted)"},
+    }
+
+
+def frame_rate_chart(
+    cells: Sequence[CellView], link_speed_mbps: int | None
+) -> Chart | None:
+    """RFC 2544 26.1: frame rate over frame size, theoretical and measured.
+
+    None if nothing was measured at two frame sizes: a point makes no line.
+    """
+    lines = _rates_by_stream(cells)
+    if not any(len(rates) > 1 for rates in lines.values()):
+        return None
+    sizes = sorted({size for rates in lines.values() for size in rates})
+    data = [_medium_line(link_speed_mbps, sizes)] if link_speed_mbps else []
+    for index, (name, rates) in enumerate(sorted(lines.items())):
+        ordered = sorted(rates)
+        values: list[float | None] = [rates[size] for size in ordered]
+        data.append(line_trace(index, name, [float(s) for s in ordered], values))
+    for trace in data:
+        trace["hovertemplate"] = "%{x:,d} bytes: %{y:,d} fps<extra></extra>"
+    shown = [value for trace in data for value in trace["y"]]
+    figure = layout(
+        "frame size with FCS, bytes",
+        "frame rate, fps per direction",
+        {"tickvals": _apart(sizes), "tickformat": ",d"},
+        _rate_axis(min(shown), max(shown)),
+    )
+    return Chart("frame-rate", "Frame rate over frame size", data, figure)
+
+
+def _rates_by_stream(cells: Sequence[CellView]) -> dict[str, dict[int, float]]:
+    lines: dict[str, dict[int, float]] = {}
+    for cell in cells:
+        if cell.rate_fps is not None and cell.frame_size:
+            name = f"measured, IPv{cell.ip}, {cell.ways}"
+            lines.setdefault(name, {})[cell.frame_size] = cell.rate_fps
+    return lines
+
+
+def _medium_line(link_speed_mbps: int, sizes: Sequence[int]) -> Trace:
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": f"theoretical maximum at {link_speed_mbps:,} Mbit/s",
+        "x": list(sizes),
+        "y": [maximum_rate_fps(link_speed_mbps, size) for size in sizes],
+        "line": {"width": 1.5, "dash": "dash", "color": "var(--muted)"},
+        "marker": {"symbol": "circle-open", "size": 7, "color": "var(--muted)"},
+    }
+
+
+def _rate_axis(lowest: float, highest: float) -> Figure:
+    """From zero, unless that would press the measured line onto the axis."""
+    if lowest > 0 and highest > _LOG_FROM_RATIO * lowest:
+        return {"type": "log", "dtick": 1, "tickformat": ",d"}
+    return {"rangemode": "tozero", "tickformat": ",d"}
+
+
+def _apart(sizes: Sequence[int]) -> list[int]:
+    """Axis labels that do not overlap: each far enough from the one before."""
+    shown: list[int] = []
+    for size in sizes:
+        if not shown or size - shown[-1] > (sizes[-1] - sizes[0]) / 16:
+            shown.append(size)
+    return shown
+
+
+def frame_loss_chart(cells: Sequence[CellView]) -> Chart | None:
+    """RFC 2544 26.3: both axes from 0 to 100 percent, one line per cell.
+
+    None if there is no curve with a valid point.
+    """
+    with_points = [cell for cell in cells if cell.curve]
+    data = [_loss_line(index, cell) for index, cell in enumerate(with_points)]
+    if all(value is None for trace in data for value in trace["y"]):
+        return None
+    figure = layout(
+        "offered load, % of maximum",
+        "frame loss, %",
+        {"range": [0, 100], "dtick": 10},
+        {"range": [0, 100], "dtick": 10},
+    )
+    return Chart("frame-loss", "Frame loss over offered load", data, figure)
+
+
+def _loss_line(index: int, cell: CellView) -> Trace:
+    loads = [point.load_percent for point in cell.curve]
+    losses = [point.loss_percent for point in cell.curve]
+    state = "" if cell.measured else f" ({cell.badge.label})"
+    name = f"{cell.stream}, {cell.ways}{state}"
+    return line_trace(index, name, loads, losses) | {
+        "connectgaps": False,
+        "cliponaxis": False,
+        "customdata": [[point.load_fps] for point in cell.curve],
+        "hovertemplate": "load %{x:.4g} % (%{customdata[0]:,d} fps per direction)"
+        "<br>loss %{y:.4g} %<extra></extra>",
+    }

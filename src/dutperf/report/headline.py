@@ -1,0 +1,70 @@
+"""The card of one cell in the summary: one big figure and what belongs to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dutperf.report.cells import FAILED, INVALID, CellView, CurvePoint
+from dutperf.report.text import NBSP, decimal, percent, plural, whole
+
+
+@dataclass(frozen=True)
+class Headline:
+    """``value`` is a number only if the result is valid."""
+
+    value: str
+    unit: str
+    caption: str
+    lines: tuple[str, ...] = ()
+
+
+def headline(cell: CellView) -> Headline:
+    """What a reader in a hurry must know of ``cell``."""
+    if not cell.measured:
+        return _without_number(cell)
+    if cell.procedure == "frame-loss":
+        return _frame_loss(cell)
+    return _throughput(cell)
+
+
+def _without_number(cell: CellView) -> Headline:
+    tried = f"{plural(len(cell.trials), 'trial')} stored"
+    if cell.badge is INVALID:
+        return Headline("No result", "", "the tester cannot vouch for a figure")
+    if cell.badge is FAILED:
+        return Headline("No result", "", "no load that was tried passed")
+    return Headline("Not finished", "", f"the run ended here, {tried}")
+
+
+def _throughput(cell: CellView) -> Headline:
+    wire = cell.wire_mbps
+    lines = []
+    if cell.bidirectional:
+        lines.append(f"{whole(cell.sum_fps)}{NBSP}fps, sum of both directions")
+    if wire is not None:
+        both = f", {decimal(2 * wire)} in sum" if cell.bidirectional else ""
+        lines.append(f"{decimal(wire)}{NBSP}Mbit/s on the wire per direction{both}")
+    return Headline(whole(cell.rate_fps), "fps", "per direction", tuple(lines))
+
+
+def _frame_loss(cell: CellView) -> Headline:
+    curve = cell.curve
+    at = f"lost at {_load(curve[-1])}" if curve else "lost at the highest load"
+    clean = _highest_clean_load(curve)
+    text = f"no loss up to {_load(clean)}" if clean else "loss at every load tried"
+    value, unit = percent(cell.median).split(NBSP)
+    return Headline(value, unit, at, (text,) if curve else ())
+
+
+def _highest_clean_load(curve: list[CurvePoint]) -> CurvePoint | None:
+    """The highest point that is free of loss, as are all below it."""
+    clean = None
+    for point in curve:
+        if point.loss_percent != 0:
+            break
+        clean = point
+    return clean
+
+
+def _load(point: CurvePoint) -> str:
+    return f"{percent(point.load_percent)} load ({whole(point.load_fps)}{NBSP}fps)"

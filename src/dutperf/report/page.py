@@ -1,0 +1,138 @@
+"""Puts the page together: stored files in, one HTML file out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+from plotly.offline.offline import get_plotlyjs
+
+from dutperf import __version__
+from dutperf.report import text
+from dutperf.report.cells import CellView, finished_cell, open_cell
+from dutperf.report.chart import Chart
+from dutperf.report.charts import frame_loss_chart, frame_rate_chart, search_chart
+from dutperf.report.headline import headline
+from dutperf.report.machine import environment_rows
+from dutperf.report.media import medium_speed_mbps
+from dutperf.report.source import Source, read_source
+from dutperf.report.tester import verdict_on
+from dutperf.report.trials import loss, offered, reasons, totals
+from dutperf.results import Deviation
+from dutperf.results.storage import write_atomically
+
+REPORT = "report.html"
+
+
+@dataclass(frozen=True)
+class DeviationView:
+    """One deviation and the cells it concerns; ``cells`` is empty for all."""
+
+    deviation: Deviation
+    cells: tuple[str, ...]
+
+
+def write_report(directory: Path) -> Path:
+    """Write report.html from the other files in ``directory``.
+
+    Returns:
+        Its path.
+
+    Raises:
+        InputError: there is nothing to report on, or a file is damaged.
+        SetupError: the report cannot be written.
+    """
+    source = read_source(directory)
+    path = directory / REPORT
+    write_atomically(path, render(source), "the results are not affected")
+    return path
+
+
+def render(source: Source) -> str:
+    """The whole page as HTML."""
+    cells = cells_of(source)
+    speed = medium_speed_mbps(source.environment)
+    searches = {
+        cell.id: search_chart(cell, number)
+        for number, cell in enumerate(cells, 1)
+        if cell.trials and cell.procedure != "frame-loss"
+    }
+    rates, losses = frame_rate_chart(cells, speed), frame_loss_chart(cells)
+    charts = [*searches.values(), *(chart for chart in (rates, losses) if chart)]
+    template = _environment().get_template("report.html.j2")
+    return template.render(
+        source=source,
+        cells=cells,
+        throughput=[c for c in cells if c.procedure == "throughput"],
+        frame_loss=[c for c in cells if c.procedure == "frame-loss"],
+        searches=searches,
+        rates=rates,
+        losses=losses,
+        link_speed_mbps=speed,
+        deviations=deviations_of(cells),
+        environment=environment_rows(source.environment),
+        tester_sentence=verdict_on([cell.tester for cell in cells]),
+        figures=_figures(charts),
+        plotly=_plotly(),
+        version=__version__,
+    )
+
+
+def cells_of(source: Source) -> list[CellView]:
+    """All cells: those with a result, then those the run ended in."""
+    finished = [finished_cell(c, source.trials_of(c.id)) for c in source.cells]
+    return finished + [open_cell(n, source.trials_of(n)) for n in source.open_cells()]
+
+
+def deviations_of(cells: list[CellView]) -> list[DeviationView]:
+    """Each different deviation once, with the cells it concerns."""
+    found: dict[Deviation, list[str]] = {}
+    with_result = [cell for cell in cells if cell.result]
+    for cell in with_result:
+        for deviation in cell.result.deviations if cell.result else []:
+            found.setdefault(deviation, []).append(cell.title)
+    return [
+        DeviationView(deviation, () if len(ids) == len(with_result) else tuple(ids))
+        for deviation, ids in found.items()
+    ]
+
+
+def _figures(charts: list[Chart]) -> Markup:
+    """The figures as JSON that cannot end the script element it stands in."""
+    data = {chart.id: chart.figure for chart in charts}
+    plain = json.dumps(data, separators=(",", ":"))
+    safe = plain.replace("&", "\\u0026").replace("<", "\\u003c")
+    return Markup(safe.replace(">", "\\u003e"))  # noqa: S704 - escaped just above
+
+
+def _plotly() -> Markup:
+    """plotly.js itself: the report must work without a network, for years."""
+    script: str = get_plotlyjs()  # type: ignore[no-untyped-call]
+    return Markup(script)  # noqa: S704 - the library, not data
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("dutperf.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        decimal=text.decimal,
+        duration=text.duration_ns,
+        headline=headline,
+        loss=loss,
+        moment=text.moment,
+        offered=offered,
+        percent=text.percent,
+        plural=text.plural,
+        reasons=reasons,
+        totals=totals,
+        whole=text.whole,
+    )
+    return environment

@@ -1,0 +1,55 @@
+"use strict";
+(() => {
+  const figures = JSON.parse(document.getElementById("figures").textContent);
+  const root = document.documentElement;
+  const printWidth = 660;
+
+  // One palette for page and charts: var(--name) becomes what the style sheet says.
+  const resolved = (value, style) => {
+    if (typeof value === "string") {
+      return value.replace(/^var\((--[a-z0-9-]+)\)$/, (_, name) =>
+        style.getPropertyValue(name).trim());
+    }
+    if (Array.isArray(value)) return value.map((item) => resolved(item, style));
+    if (value === null || typeof value !== "object") return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [key, resolved(item, style)]));
+  };
+
+  const settings = {
+    responsive: true,
+    displaylogo: false,
+    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+  };
+
+  // Plotly leaves room for the legend only as high as it thinks it is; on a narrow
+  // screen the legend has more rows, so the chart gets higher with it.
+  const height = (width, layout, traces) =>
+    width < 560 ? layout.height + 24 * traces : layout.height;
+
+  const draw = (width) => {
+    const style = getComputedStyle(root);
+    for (const [id, figure] of Object.entries(figures)) {
+      const place = document.getElementById(id);
+      const { data, layout } = resolved(figure, style);
+      layout.height = height(width || place.clientWidth, layout, data.length);
+      layout.width = width;
+      layout.autosize = !width;
+      Plotly.react(place, data, layout, settings);
+    }
+  };
+
+  const drawForScreen = () => {
+    root.removeAttribute("data-print");
+    draw();
+  };
+  const drawForPaper = () => {
+    root.setAttribute("data-print", "");
+    draw(printWidth);
+  };
+
+  drawForScreen();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
+  addEventListener("beforeprint", drawForPaper);
+  addEventListener("afterprint", drawForScreen);
+})();

@@ -1,0 +1,107 @@
+"""Whether the tester itself was measured: pacing lag, its own drops, strange frames."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dutperf.engine.protocol import Histogram, PortReport, ReasonCode
+from dutperf.report.text import duration_ns, plural
+from dutperf.results import TrialRecord
+from dutperf.stats import histogram_percentile
+
+_DROPS = ("rx_missed", "rx_nombuf", "rx_errors", "tx_errors")
+_STRANGE = ("foreign", "stale", "misdirected", "corrupt")
+
+
+@dataclass(frozen=True)
+class Lag:
+    """How late frames left, in nanoseconds behind their schedule."""
+
+    p50_ns: int
+    p99_ns: int
+    max_ns: int
+
+
+@dataclass(frozen=True)
+class TesterRecord:
+    """The tester during the trials that one result rests on."""
+
+    trials: int
+    lag: Lag | None
+    lag_limit_ns: int | None
+    tx_full: int
+    drops: dict[str, int]
+    strange: dict[str, int]
+    invalid: int
+    invalid_reasons: dict[ReasonCode, int]
+
+    @property
+    def dropped(self) -> int:
+        """Frames the tester itself lost."""
+        return sum(self.drops.values())
+
+
+def tester_record(trials: Sequence[TrialRecord], procedure: str | None) -> TesterRecord:
+    """Sum up the trials of one cell.
+
+    A throughput rests on its passing trials; every valid point of a frame loss curve is
+    a result, also one with loss.
+    """
+    kinds = {"pass"} if procedure == "throughput" else {"pass", "fail"}
+    used = [trial for trial in trials if trial.result.verdict.kind in kinds]
+    invalid = [trial for trial in trials if trial.result.verdict.kind == "invalid"]
+    directions = [d for trial in used for d in trial.result.directions]
+    ports = [port for trial in used for port in trial.result.ports]
+    reasons = [r.code for trial in invalid for r in trial.result.verdict.reasons]
+    return TesterRecord(
+        trials=len(used),
+        lag=lag_of(direction.lag_ns for direction in directions),
+        lag_limit_ns=min((t.request.lag_limit_ns for t in used), default=None),
+        tx_full=sum(direction.tx_full for direction in directions),
+        drops={name: sum(_rise(p, name) for p in ports) for name in _DROPS},
+        strange={name: sum(getattr(p, name) for p in ports) for name in _STRANGE},
+        invalid=len(invalid),
+        invalid_reasons=dict(Counter(reasons)),
+    )
+
+
+def lag_of(histograms: Iterable[Histogram]) -> Lag | None:
+    """Percentiles over all frames of all ``histograms``; None if there are none."""
+    merged: Counter[tuple[int, int]] = Counter()
+    largest = 0
+    for histogram in histograms:
+        largest = max(largest, histogram.max or 0)
+        for lowest, highest, count in histogram.buckets:
+            merged[highest, lowest] += count
+    buckets = [(low, high, merged[high, low]) for high, low in sorted(merged)]
+    if not buckets:
+        return None
+    # A bucket's upper end may lie beyond the largest value really seen.
+    p50, p99 = (min(histogram_percentile(buckets, p), largest) for p in (50, 99))
+    return Lag(p50, p99, largest)
+
+
+def _rise(port: PortReport, counter: str) -> int:
+    before, after = getattr(port.before, counter), getattr(port.after, counter)
+    return int(after) - int(before)
+
+
+def verdict_on(records: Sequence[TesterRecord]) -> str:
+    """One sentence on all cells: did the tester stay out of its own way."""
+    trials = sum(record.trials for record in records)
+    if trials == 0:
+        return "No trial was valid, so nothing is known about the tester's share."
+    lags = [record.lag.max_ns for record in records if record.lag]
+    worst = f" Its largest pacing lag was {duration_ns(max(lags))}." if lags else ""
+    dropped = sum(record.dropped for record in records)
+    if dropped:
+        return (
+            f"The tester's own ports dropped {plural(dropped, 'frame')} in the trials "
+            f"counted below: these results may be the tester's.{worst}"
+        )
+    return (
+        f"In the {plural(trials, 'trial')} behind these results the tester's own ports "
+        f"dropped no frame.{worst}"
+    )
