@@ -13,11 +13,13 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import pytest
 
@@ -385,3 +387,77 @@ def ref_dut(directory: Path, *arguments: str) -> Iterator[RefDut]:
         yield device
     finally:
         device.kill()
+
+
+SHORT = [
+    *("--trial-duration", "0.1"),
+    *("--settle-wait", "0.02"),
+    *("--residual-wait", "0.05"),
+    *("--restabilise-wait", "0.02"),
+]
+"""Options for trials far below the times of RFC 2544."""
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "dutperf", *arguments]
+
+
+def dutperf(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs the program to its end; no traceback may be seen, however it ends."""
+    done = subprocess.run(
+        command(*arguments), capture_output=True, text=True, check=False, timeout=120
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+class Running:
+    """The program in a process group of its own, while it runs."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            command(*arguments),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self._stderr = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def await_line(self, part: str) -> None:
+        """Returns when a line with ``part`` stands on standard error."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self._stderr += line
+            if part in line:
+                return
+        raise AssertionError(f"no {part!r} in {self._stderr}")
+
+    def engines(self) -> list[int]:
+        """The engine processes that it started."""
+        pid = self.process.pid
+        found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return [int(child) for child in found if "dutperf-engine" in _program(child)]
+
+    def end(self) -> tuple[int, str]:
+        """Waits for the end; exit code and all of standard error."""
+        _, rest = self.process.communicate(timeout=30)
+        self._stderr += rest
+        assert "Traceback" not in self._stderr, self._stderr
+        return self.process.returncode, self._stderr
+
+
+def _program(pid: str) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text()

@@ -1,0 +1,159 @@
+"""What goes wrong in the middle of a run: nothing is lost, left behind, or untold."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from labtools import leftovers
+from livetools import LAB, SHORT, Running, command, dutperf, kept_lab, needs_engine
+from pyroute2 import netns
+
+from dutperf import lab
+from dutperf.results import load_journal, load_results
+
+pytestmark = [*needs_engine, pytest.mark.lab]
+
+SECOND_TRIAL = ("--load", "100", "--load", "50", "--max-rate", "1000", "--ip", "4")
+"""Two trials of 1.5 s; the tests wait for the first and disturb the second."""
+SLOW = [*SHORT[2:], "--trial-duration", "1.5"]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left() -> Iterator[None]:
+    assert lab.running() == []
+    yield
+    lab.down(all_=True)
+    assert leftovers() == []
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> Path:
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def run(output: Path) -> Iterator[Running]:
+    """The program, its second trial sending."""
+    where = ("--lab", LAB, "--output", str(output))
+    with Running("frame-loss", *where, *SECOND_TRIAL, *SLOW) as program:
+        program.await_line("trial 1:")
+        time.sleep(0.4)
+        yield program
+
+
+def gone(process: int) -> bool:
+    return not Path(f"/proc/{process}").exists()
+
+
+def soon(condition: Callable[[], bool], seconds: float = 5) -> bool:
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return condition()
+
+
+def kept_trials(output: Path) -> int:
+    """How many trials the journal has; results and report must have the same."""
+    journal = load_journal(output)
+    stored = load_results(output)
+    assert not journal.truncated
+    assert not stored.complete
+    assert list(journal.records) == stored.trials
+    assert (output / "report.html").exists()
+    return len(journal.records)
+
+
+def test_killed_dutperf_takes_the_engine_with_it_and_the_next_lab_cleans_up(
+    run: Running, output: Path
+) -> None:
+    engines = run.engines()
+    assert engines
+    run.process.kill()
+    run.process.wait(5)
+    assert soon(lambda: all(map(gone, engines)))
+    assert len(load_journal(output).records) == 1
+    assert leftovers()
+    assert dutperf("lab", "up", LAB).returncode == 0
+    assert dutperf("lab", "down").stdout == f"lab {LAB} is down\n"
+    assert json.loads(dutperf("lab", "list", "--json").stdout) == []
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_the_results_and_leaves_nothing(
+    run: Running, output: Path, signum: signal.Signals
+) -> None:
+    engines = run.engines()
+    os.killpg(run.process.pid, signum)
+    code, stderr = run.end()
+    assert code == 130
+    assert "interrupted" in stderr
+    assert str(output) in stderr
+    assert all(map(gone, engines))
+    assert leftovers() == []
+    assert kept_trials(output) == 1
+
+
+def test_a_killed_engine_is_an_error_that_names_the_last_trial(
+    run: Running, output: Path
+) -> None:
+    for engine in run.engines():
+        os.kill(engine, signal.SIGKILL)
+    code, stderr = run.end()
+    assert code == 3
+    assert "signal 9" in stderr
+    assert "the last finished trial is 1" in stderr
+    assert kept_trials(output) == 1
+
+
+def test_a_deleted_device_is_said_to_be_gone(run: Running, output: Path) -> None:
+    netns.remove("dut")
+    code, stderr = run.end()
+    assert code == 3
+    assert "the device under test has gone" in stderr
+    assert kept_trials(output) >= 1
+
+
+def test_a_full_disk_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    loads = [part for load in range(1, 101) for part in ("--load", str(load))]
+    with kept_lab():
+        options = ["--lab", LAB, "--ip", "4", "--max-rate", "1000", *SHORT, *loads]
+        program = command("frame-loss", "--output", str(disk / "r"), *options)
+        script = 'mount -t tmpfs -o size=64k dutperf "$0" && exec "$@"'
+        in_private = ["unshare", "-m", "sh", "-c", script, str(disk), *program]
+        done = subprocess.run(in_private, capture_output=True, text=True, check=False)
+    assert done.returncode == 3, done.stderr
+    assert str(disk / "r") in done.stderr
+    assert "No space left on device" in done.stderr
+    assert "hint: free some space" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "incomplete: the run ended before its last cell" in done.stdout
+
+
+def test_a_program_whose_reader_leaves_finishes_its_work(output: Path) -> None:
+    where = ("--lab", LAB, "--ip", "4", "--output", str(output))
+    program = command("throughput", *where, *SHORT, "--max-rate", "2000")
+    with subprocess.Popen(
+        program, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as it:
+        for stream in (it.stdout, it.stderr):
+            assert stream is not None
+            stream.close()
+        assert it.wait(30) in {0, 1}
+    assert load_results(output).complete
+
+
+def test_two_programs_do_not_share_a_lab(run: Running, tmp_path: Path) -> None:
+    second = str(tmp_path / "second")
+    done = dutperf("throughput", "--lab", LAB, "--output", second, *SHORT)
+    assert done.returncode == 3
+    assert f"in use by process {run.process.pid}" in done.stderr
+    assert run.end()[0] in {0, 1}
