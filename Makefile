@@ -50,8 +50,9 @@ test-setup: packages-test setup $(VENV)/.test
 	@ninja -C $(BUILD) --quiet
 
 check: test-setup
-	clang-format --dry-run -Werror $(CPP)
-	clang-tidy --quiet -p $(BUILD) $(TIDY)
+	@echo 'clang-format, clang-tidy'
+	@clang-format --dry-run -Werror $(CPP)
+	@clang-tidy --quiet -p $(BUILD) $(TIDY) 2>$(BUILD)/clang-tidy.log || { cat $(BUILD)/clang-tidy.log; exit 1; }
 	$(BIN)/python scripts/check_arrows.py
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -63,7 +64,7 @@ test: check
 	$(BIN)/pytest
 
 format: test-setup
-	clang-format -i $(CPP)
+	@clang-format -i $(CPP)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
