@@ -9,6 +9,7 @@
 #include "dpdk/error.h"
 #include "measure/sequence_tracker.h"
 #include "timing/schedule.h"
+#include "vary/frame_writer.h"
 
 namespace dutperf::control {
 namespace {
@@ -259,14 +260,17 @@ Json Engine::preview(const Json& params) const {
   for (const Side from : parsed.trial.order) {
     const dataplane::DirectionSpec& direction = parsed.trial.spec.from[index_of(from)];
     const dataplane::StreamSpec& stream = direction.streams[0];
-    const net::FrameTemplate frame_template(stream.layout, stream.tag);
-    std::vector<uint8_t> frame = frame_template.bytes();
+    const vary::FrameWriter writer(stream.layout, stream.tag, stream.variations);
+    std::vector<uint8_t> frame = writer.template_bytes();
+    uint8_t* const bytes = frame.data();
+    vary::Lanes sequence;
     timing::Schedule schedule(0, timing::kNsPerSecond, direction.rate_fps);  // ticks are ns here
     for (uint64_t i = 0; i < std::min(parsed.count, stream.frames); ++i) {
       const uint64_t due_ns = schedule.next_due_tsc();
-      frame_template.patch(frame.data(), i, due_ns);
+      vary::lanes::count_up(i, sequence, 1);
+      writer.write(&bytes, sequence, 1, due_ns);
       pcap.write(due_ns, frame);
-      schedule.advance();
+      schedule.advance(1);
       ++frames;
     }
   }

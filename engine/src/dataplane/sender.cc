@@ -5,11 +5,10 @@
 namespace dutperf::dataplane {
 namespace {
 
-// A side that sends nothing still needs a (never used) template to be constructed.
-net::FrameTemplate template_of(const DirectionSpec& direction) {
-  if (!direction.active()) return net::FrameTemplate(net::FrameLayout{}, net::TagIdentity{});
-  const StreamSpec& stream = direction.streams.front();
-  return net::FrameTemplate(stream.layout, stream.tag);
+// A side that sends nothing still needs a (never used) writer to be constructed.
+vary::FrameWriter writer_of(const DirectionSpec& direction) {
+  const StreamSpec stream = direction.active() ? direction.streams.front() : StreamSpec{};
+  return {stream.layout, stream.tag, stream.variations};
 }
 
 }  // namespace
@@ -20,7 +19,7 @@ Sender::Sender(const TrialSpec& spec, Side side, dpdk::TxQueue queue, dpdk::Fram
       rate_fps_(std::max<uint64_t>(spec.from[index_of(side)].rate_fps, 1)),
       burst_limit_(std::min(spec.burst_limit, kMaxBurst)),
       hopeless_tsc_(clock.tsc().to_tsc(kHopelessLagLimits * spec.lag_limit_ns)),
-      template_(template_of(spec.from[index_of(side)])),
+      writer_(writer_of(spec.from[index_of(side)])),
       queue_(queue),
       pool_(pool),
       replies_(replies),
@@ -30,7 +29,7 @@ Sender::Sender(const TrialSpec& spec, Side side, dpdk::TxQueue queue, dpdk::Fram
 Sender::~Sender() { dpdk::free_frames(pending_.data() + pending_first_, pending_count_); }
 
 void Sender::prepare() {
-  if (active()) pool_.refresh(template_.bytes());
+  if (active()) pool_.refresh(writer_.template_bytes());
 }
 
 void Sender::start(uint64_t start_tsc) {
@@ -59,10 +58,11 @@ void Sender::build_due(uint64_t now) noexcept {
     if (!sending()) clock_.sender_done();
     return;
   }
-  const uint64_t stamp_ns = clock_.tsc().to_ns(now - start_tsc_);
-  for (uint32_t i = 0; i < due; ++i) {
-    template_.patch(dpdk::frame_of(pending_[i]), built_ + i, stamp_ns);
-  }
+  uint8_t* frames[kMaxBurst];
+  for (uint32_t i = 0; i < due; ++i) frames[i] = dpdk::frame_of(pending_[i]);
+  vary::Lanes sequences;
+  vary::lanes::count_up(built_, sequences, due);
+  writer_.write(frames, sequences, due, clock_.tsc().to_ns(now - start_tsc_));
   built_ += due;
   pending_first_ = 0;
   pending_count_ = due;
@@ -73,10 +73,10 @@ void Sender::hand_over() noexcept {
   const uint32_t taken = queue_.send(pending_.data() + pending_first_, pending_count_);
   if (taken < pending_count_) ++report_.tx_full;
   if (taken == 0) return;
-  for (uint32_t i = 0; i < taken; ++i) {
-    report_.lag_ns.record(clock_.tsc().to_ns(departure - schedule_.next_due_tsc()));
-    schedule_.advance();
-  }
+  // The oldest frame's lag stands for its burst: never less than the truth.
+  const uint64_t lag_tsc = departure - schedule_.next_due_tsc();
+  report_.lag_ns.record(clock_.tsc().to_ns(lag_tsc), taken);
+  schedule_.advance(taken);
   report_.burst_frames.record(taken);
   if (report_.sent == 0) report_.first_tsc = departure;
   report_.last_tsc = departure;

@@ -19,12 +19,12 @@
 #include "dpdk/mbuf.h"
 #include "dpdk/reply_ring.h"
 #include "measure/histogram.h"
-#include "net/frame.h"
 #include "timing/schedule.h"
+#include "vary/frame_writer.h"
 
 namespace dutperf::dataplane {
 
-inline constexpr uint32_t kMaxBurst = 64;
+using vary::kMaxBurst;
 inline constexpr unsigned kLagBits = 5;    // 3 % is plenty for a health figure
 inline constexpr unsigned kBurstBits = 7;  // bursts up to 64 exactly
 
@@ -70,7 +70,7 @@ class Sender {
   const uint64_t rate_fps_;
   const uint32_t burst_limit_;
   const uint64_t hopeless_tsc_;
-  const net::FrameTemplate template_;
+  const vary::FrameWriter writer_;
   const dpdk::TxQueue queue_;
   dpdk::FramePool& pool_;
   dpdk::ReplyRing& replies_;

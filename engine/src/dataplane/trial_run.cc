@@ -18,7 +18,8 @@ constexpr Side kBothSides[] = {Side::kLeft, Side::kRight};
 SideResources::SideResources(const dpdk::Port& port, uint32_t pool_frames, uint32_t max_frame_bytes)
     : tx(port.tx()),
       rx(port.rx()),
-      pool("transmit_" + port.options().name, pool_frames, max_frame_bytes, port.numa_node()),
+      pool("transmit_" + port.options().name, pool_frames, max_frame_bytes,
+           port.options().driver != dpdk::Driver::kPci, port.numa_node()),
       replies("replies_" + port.options().name) {
   own.mac = port.mac();
 }

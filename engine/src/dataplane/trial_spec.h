@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "net/frame.h"
+#include "vary/variation.h"
 
 namespace dutperf::dataplane {
 
@@ -19,6 +20,7 @@ struct StreamSpec {
   uint8_t id = 0;
   net::FrameLayout layout;
   net::TagIdentity tag;
+  vary::Variations variations;
   uint32_t received_frame_size = 64;
   uint64_t frames = 0;
 };

@@ -1,30 +1,13 @@
 #include "dpdk/frame_pool.h"
 
-#include <rte_errno.h>
-
 #include <cstring>
 
-#include "dpdk/error.h"
+#include "dpdk/pool.h"
 
 namespace dutperf::dpdk {
-namespace {
-
-constexpr unsigned kCacheFrames = 256;
-
-}  // namespace
-
 FramePool::FramePool(const std::string& name, uint32_t frames, uint32_t max_frame_bytes,
-                     int numa_node)
-    : pool_(rte_pktmbuf_pool_create(name.c_str(), frames, kCacheFrames, 0,
-                                    static_cast<uint16_t>(max_frame_bytes + RTE_PKTMBUF_HEADROOM),
-                                    numa_node)),
-      frames_(frames) {
-  if (pool_ == nullptr) {
-    throw SetupError(
-        "no memory for " + std::to_string(frames) + " transmit buffers: " + rte_strerror(rte_errno),
-        "raise memory_mb in the testbed");
-  }
-}
+                     bool contiguous, int numa_node)
+    : pool_(create_pool(name, frames, max_frame_bytes, contiguous, numa_node)), frames_(frames) {}
 
 FramePool::~FramePool() { rte_mempool_free(pool_); }
 
@@ -39,6 +22,7 @@ void FramePool::refresh(const std::vector<uint8_t>& bytes) {
     write_template(mbuf);
     free.push_back(mbuf);
   }
+  some_are_stale_ = free.size() < frames_;
   if (!free.empty()) {
     rte_mempool_put_bulk(pool_, reinterpret_cast<void**>(free.data()),
                          static_cast<unsigned>(free.size()));

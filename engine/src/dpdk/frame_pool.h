@@ -22,7 +22,8 @@ namespace dutperf::dpdk {
 class FramePool {
  public:
   // Throws SetupError when the memory is not there.
-  FramePool(const std::string& name, uint32_t frames, uint32_t max_frame_bytes, int numa_node);
+  FramePool(const std::string& name, uint32_t frames, uint32_t max_frame_bytes, bool contiguous,
+            int numa_node);
   ~FramePool();
   FramePool(const FramePool&) = delete;
   FramePool& operator=(const FramePool&) = delete;
@@ -36,7 +37,7 @@ class FramePool {
     if (unlikely(rte_mempool_get_bulk(pool_, reinterpret_cast<void**>(mbufs), count) != 0)) {
       return false;
     }
-    for (uint32_t i = 0; i < count; ++i) {
+    for (uint32_t i = 0; some_are_stale_ && i < count; ++i) {
       if (unlikely(generation_of(mbufs[i]) != generation_)) write_template(mbufs[i]);
     }
     return true;
@@ -50,6 +51,7 @@ class FramePool {
   rte_mempool* pool_;
   uint32_t frames_;
   uint32_t generation_ = 0;
+  bool some_are_stale_ = false;  // buffers that were queued at the last refresh
   std::vector<uint8_t> template_;
 };
 

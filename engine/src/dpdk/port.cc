@@ -5,7 +5,6 @@
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_eth_ring.h>
-#include <rte_mbuf_pool_ops.h>
 #include <rte_ring.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -17,6 +16,7 @@
 #include <fstream>
 
 #include "dpdk/error.h"
+#include "dpdk/pool.h"
 
 namespace dutperf::dpdk {
 namespace {
@@ -26,7 +26,6 @@ constexpr unsigned kRingFrames = 16384;
 constexpr const char* kAfPacketDepth = "framecnt=16384,qdisc_bypass=1";
 constexpr unsigned kMemifRingLog2 = 12;
 constexpr uint32_t kReceiveFrameBytes = 2048;  // AF_PACKET and AF_XDP insist on it
-constexpr unsigned kPoolCache = 256;
 
 const char* kernel_driver_prefix(Driver driver) {
   switch (driver) {
@@ -150,13 +149,6 @@ void Port::refuse(const std::string& what, int error) const {
                    remedy(options_));
 }
 
-void Port::refuse_memory(uint64_t bytes, int error) const {
-  throw SetupError("port " + options_.name + ": no memory for receive buffers, " +
-                       std::to_string(bytes >> 20) +
-                       " MiB: " + rte_strerror(error < 0 ? -error : error),
-                   "raise memory_mb in the testbed, or lower the port's mtu");
-}
-
 void Port::create(const RingPair* rings) {
   if (options_.driver == Driver::kRing) {
     const bool left = options_.name == "left";
@@ -200,41 +192,18 @@ void Port::configure() {
   error = rte_eth_dev_adjust_nb_rx_tx_desc(id_, &rx, &tx);
   if (error != 0) refuse("cannot set the queue lengths", error);
 
-  create_receive_pool(rx, tx);
+  // What the driver may hold at once: a full receive queue, as many to refill it with, and copies
+  // of what is queued to send.
+  const uint32_t buffers = 2U * rx + tx + 512;
+  const bool contiguous = options_.driver != Driver::kPci;
+  receive_pool_ =
+      create_pool("receive_" + options_.name, buffers,
+                  std::max(kReceiveFrameBytes, uint32_t{options_.mtu} + 64), contiguous, numa_node());
   error = rte_eth_rx_queue_setup(id_, 0, rx, static_cast<unsigned>(numa_node()), nullptr,
                                  receive_pool_);
   if (error != 0) refuse("cannot set up the receive queue", error);
   error = rte_eth_tx_queue_setup(id_, 0, tx, static_cast<unsigned>(numa_node()), nullptr);
   if (error != 0) refuse("cannot set up the transmit queue", error);
-}
-
-// AF_XDP takes the pool's memory as one array of equal frames and computes its length as objects
-// times object size. DPDK leaves gaps where an object would cross a page, so only objects that fill
-// whole pages make that true; others end up outside the array and are lost in silence.
-void Port::create_receive_pool(uint16_t rx, uint16_t tx) {
-  constexpr uint32_t kPage = 4096;
-  constexpr unsigned kFlags = RTE_MEMPOOL_F_NO_SPREAD;
-  // What the driver may hold at once: a full receive queue, as many to refill it with, and copies
-  // of what is queued to send.
-  const unsigned buffers = 2U * rx + tx + 2 * kPoolCache;
-  const uint32_t least = std::max(kReceiveFrameBytes, uint32_t{options_.mtu} + 64) +
-                         RTE_PKTMBUF_HEADROOM + static_cast<uint32_t>(sizeof(rte_mbuf));
-  rte_mempool_objsz size{};
-  const uint32_t bare = rte_mempool_calc_obj_size(least, kFlags, &size);
-  const uint32_t element = least + (kPage - bare % kPage) % kPage;
-
-  const std::string name = "receive_" + options_.name;
-  receive_pool_ = rte_mempool_create_empty(name.c_str(), buffers, element, kPoolCache,
-                                           sizeof(rte_pktmbuf_pool_private), numa_node(), kFlags);
-  const uint64_t bytes = uint64_t{buffers} * (bare + element - least);
-  if (receive_pool_ == nullptr) refuse_memory(bytes, rte_errno);
-  rte_pktmbuf_pool_private layout{};
-  layout.mbuf_data_room_size = static_cast<uint16_t>(element - sizeof(rte_mbuf));
-  rte_mempool_set_ops_byname(receive_pool_, rte_mbuf_best_mempool_ops(), nullptr);
-  rte_pktmbuf_pool_init(receive_pool_, &layout);
-  const int populated = rte_mempool_populate_default(receive_pool_);
-  if (populated < 0) refuse_memory(bytes, populated);
-  rte_mempool_obj_iter(receive_pool_, rte_pktmbuf_init, nullptr);
 }
 
 void Port::start() {

@@ -93,11 +93,9 @@ class Port {
  private:
   void create(const RingPair* rings);
   void configure();
-  void create_receive_pool(uint16_t rx, uint16_t tx);
   void start();
   void close() noexcept;
   [[noreturn]] void refuse(const std::string& what, int error) const;
-  [[noreturn]] void refuse_memory(uint64_t bytes, int error) const;
 
   PortOptions options_;
   KernelSockets kernel_sockets_;

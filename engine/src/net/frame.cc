@@ -51,14 +51,17 @@ FrameTemplate::FrameTemplate(const FrameLayout& layout, const TagIdentity& tag)
   const size_t udp_offset = ip_offset + ip_header_bytes(layout.ip_version);
   const size_t payload_offset = udp_offset + sizeof(UdpHeader);
   const auto datagram_bytes = static_cast<uint16_t>(bytes_.size() - udp_offset);
-  tag_offset_ = bytes_.size() - sizeof(WireTag);
+  tag_offset_ = static_cast<uint32_t>(bytes_.size() - sizeof(WireTag));
   tag_is_odd_ = (tag_offset_ - udp_offset) % 2 != 0;
-  udp_checksum_offset_ = udp_offset + offsetof(UdpHeader, checksum);
+  udp_checksum_offset_ = static_cast<uint32_t>(udp_offset + offsetof(UdpHeader, checksum));
 
   uint8_t* frame = bytes_.data();
   write_ethernet(layout, frame);
   if (layout.ip_version == 4) {
     write_ipv4(layout, datagram_bytes, frame + ip_offset);
+    const uint16_t checksum = reinterpret_cast<Ipv4Header*>(frame + ip_offset)->checksum;
+    // The words' sum and the checksum together are 0xffff.
+    ipv4_sum_ = static_cast<uint16_t>(~checksum);
   } else {
     write_ipv6(layout, datagram_bytes, frame + ip_offset);
   }
@@ -75,9 +78,8 @@ FrameTemplate::FrameTemplate(const FrameLayout& layout, const TagIdentity& tag)
   wire_tag->stream = tag.stream;
   wire_tag->flags = tag.flags;
 
-  checksum_base_ =
-      udp_sum(layout.ip_version, frame + ip_offset, frame + udp_offset, datagram_bytes);
-  patch(frame, 0, 0);
+  udp_sum_ = net::udp_sum(layout.ip_version, frame + ip_offset, frame + udp_offset, datagram_bytes);
+  udp->checksum = finish_udp(udp_sum_);
 }
 
 }  // namespace dutperf::net

@@ -1,7 +1,6 @@
 // Test frames: RFC 2544 C.2.6.4 (IPv4) and its IPv6 analogue, ending in the wire tag.
 //
-// A FrameTemplate is built once per stream. Per frame only sequence number, stamp and UDP checksum
-// are written (`FrameTemplate::patch`), the checksum from the template's precomputed sum.
+// A FrameTemplate is built once per stream; vary/frame_writer.h makes frames out of it.
 #pragma once
 
 #include <cstdint>
@@ -61,25 +60,23 @@ class FrameTemplate {
   // The frame without FCS, with sequence number and stamp zero and a valid checksum.
   const std::vector<uint8_t>& bytes() const { return bytes_; }
 
-  // Writes sequence number, stamp (both 48 bits) and UDP checksum into `frame`.
-  // REQUIRES: `frame` holds a copy of bytes(), possibly patched before.
-  void patch(uint8_t* frame, uint64_t sequence, uint64_t stamp_ns) const {
-    const uint64_t high = (sequence << 16) | (stamp_ns >> 32);
-    const auto low = static_cast<uint32_t>(stamp_ns);
-    auto* tag = reinterpret_cast<WireTag*>(frame + tag_offset_);
-    tag->sequence_stamp_high = high;
-    tag->stamp_low = low;
-    const uint16_t varying = fold((high >> 32) + (high & 0xffffffff) + low);
-    const uint64_t sum = checksum_base_ + (tag_is_odd_ ? byte_swap(varying) : varying);
-    *reinterpret_cast<Be16*>(frame + udp_checksum_offset_) = finish_udp(sum);
-  }
+  // Where what changes from frame to frame stands.
+  uint32_t tag_offset() const { return tag_offset_; }
+  uint32_t udp_checksum_offset() const { return udp_checksum_offset_; }
+  // The tag lies at an odd offset in the datagram: its words count byte-swapped in the checksum.
+  bool tag_is_odd() const { return tag_is_odd_; }
+
+  // What the checksums cover, as unfolded sums with the checksum fields zero.
+  uint64_t udp_sum() const { return udp_sum_; }
+  uint64_t ipv4_sum() const { return ipv4_sum_; }
 
  private:
   std::vector<uint8_t> bytes_;
-  uint64_t checksum_base_ = 0;
-  size_t tag_offset_ = 0;
-  size_t udp_checksum_offset_ = 0;
-  bool tag_is_odd_ = false;  // tag at an odd offset in the datagram: its words are byte-swapped
+  uint64_t udp_sum_ = 0;
+  uint64_t ipv4_sum_ = 0;
+  uint32_t tag_offset_ = 0;
+  uint32_t udp_checksum_offset_ = 0;
+  bool tag_is_odd_ = false;
 };
 
 // Sum of the UDP pseudo-header and datagram at `udp` (its checksum field included).

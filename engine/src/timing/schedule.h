@@ -5,6 +5,7 @@
 // the schedule (that would turn a slow tester into a lower offered load).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace dutperf::timing {
@@ -16,24 +17,23 @@ class Schedule {
   Schedule(uint64_t start_tsc, uint64_t tsc_hz, uint64_t rate_fps, uint64_t first = 0,
            uint64_t stride = 1)
       : due_(fixed(start_tsc) + interval(tsc_hz, rate_fps) * first),
-        interval_(interval(tsc_hz, rate_fps) * stride) {}
+        interval_(interval(tsc_hz, rate_fps) * stride),
+        frames_per_tick_(frames_per_tick(interval_)) {}
 
-  // When the next frame is due.
-  uint64_t next_due_tsc() const { return static_cast<uint64_t>(due_ >> 64); }
+  // The first tick at which the next frame is due.
+  uint64_t next_due_tsc() const { return static_cast<uint64_t>((due_ + UINT64_MAX) >> 64); }
 
-  // How many frames are due at `now`, at most `limit`.
+  // How many frames are due at `now`, at most `limit`. Never one too many; the last due frame may be
+  // missing for a tick, as the rate in frames per tick is rounded down.
   uint32_t due_count(uint64_t now, uint32_t limit) const {
-    Fixed due = due_;
-    uint32_t count = 0;
-    while (count < limit && static_cast<uint64_t>(due >> 64) <= now) {
-      due += interval_;
-      ++count;
-    }
-    return count;
+    if (now < next_due_tsc()) return 0;
+    const uint64_t waited = now - next_due_tsc();
+    const auto more = static_cast<uint64_t>((Fixed{waited} * frames_per_tick_) >> 64);
+    return static_cast<uint32_t>(more < limit ? std::min<uint64_t>(more + 1, limit) : limit);
   }
 
-  // The next frame has left.
-  void advance() { due_ += interval_; }
+  // The next `frames` frames have left.
+  void advance(uint32_t frames) { due_ += interval_ * frames; }
 
  private:
   using Fixed = unsigned __int128;
@@ -43,8 +43,16 @@ class Schedule {
     return fixed(tsc_hz) / rate_fps;
   }
 
+  // Frames per tick as a 64-bit fraction, rounded down; a frame a tick and more count as just below.
+  static constexpr uint64_t frames_per_tick(Fixed interval) {
+    const auto whole_ticks = static_cast<uint64_t>(interval >> 64);
+    if (whole_ticks == 0) return UINT64_MAX;
+    return static_cast<uint64_t>((~Fixed{0}) / (interval + 1));
+  }
+
   Fixed due_;
   Fixed interval_;
+  uint64_t frames_per_tick_;
 };
 
 // Frames of a trial: rate * duration, rounded to the nearest frame, at least 1.

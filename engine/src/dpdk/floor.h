@@ -1,0 +1,29 @@
+// What DPDK itself needs to send a frame: allocate, hand over, free. Nothing is written. The bench
+// compares every mode of ours to it, in the same run.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "dpdk/port.h"
+
+namespace dutperf::dpdk {
+
+class Floor {
+ public:
+  // Throws SetupError.
+  explicit Floor(const Port& port);
+  ~Floor();
+  Floor(const Floor&) = delete;
+  Floor& operator=(const Floor&) = delete;
+
+  // Allocates and sends `bursts` bursts of 32 frames.
+  void send(uint64_t bursts) noexcept;
+
+ private:
+  TxQueue queue_;
+  rte_mempool* pool_;
+};
+
+}  // namespace dutperf::dpdk

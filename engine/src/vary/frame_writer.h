@@ -1,0 +1,85 @@
+// Makes frame k of a stream out of a buffer that holds the stream's template: varying fields, tag
+// and checksums, a burst at a time.
+//
+// The work is arranged in passes over the burst: first the values of each varying field, gathered
+// in windows of 4 or 8 bytes of the frame, then the stores, last the tag and the checksums. What a
+// field needs is decided once per burst and each inner loop is short and straight. Checksums are
+// never summed over the frame: the template's sum with all varying bits zero is known, each window
+// adds what it holds.
+//
+// Immutable after construction; shared by any number of threads.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "net/frame.h"
+#include "vary/lanes.h"
+#include "vary/permutation.h"
+#include "vary/variation.h"
+
+namespace dutperf::vary {
+
+class FrameWriter {
+ public:
+  // REQUIRES: variations lie inside their fields and do not overlap; min <= max < 2^width; an
+  // enumeration has at most Permutation::kMaxSize combinations.
+  FrameWriter(const net::FrameLayout& layout, const net::TagIdentity& tag,
+              const Variations& variations);
+
+  // A frame without FCS with all varying bits zero; what buffers must hold before `write`.
+  const std::vector<uint8_t>& template_bytes() const { return template_.bytes(); }
+
+  // Writes frames number sequences[0..count) into frames[0..count), all with the same send stamp.
+  // REQUIRES: count <= kMaxBurst; every buffer holds template_bytes(), possibly written before.
+  void write(uint8_t* const* frames, const Lanes& sequences, uint32_t count,
+             uint64_t stamp_ns) const noexcept;
+
+ private:
+  // Where a variation's value goes: it may lie across two windows.
+  struct Target {
+    uint32_t window;
+    int shift;
+  };
+  struct Varying {
+    Mode mode;
+    uint32_t min;
+    uint32_t max;
+    Divisor size;
+    uint32_t draw_group;  // two random fields share the 64 bits of a draw
+    uint32_t draw_shift;  // 0 or 32
+    std::vector<Target> targets;
+  };
+  struct Window {
+    uint32_t offset;  // in the frame
+    uint32_t bytes;   // 4 or 8
+    uint64_t fixed;   // the template's bits where nothing varies
+    bool in_ipv4_checksum;
+    bool in_udp_checksum;
+  };
+  struct Burst;
+
+  void add(const Variation& variation, int ip_version);
+  uint32_t window_at(uint32_t tile, int ip_version);
+  void place_draws(uint64_t seed, uint8_t stream);
+  void enumerate(Burst& burst) const noexcept;
+  void values_of(const Varying& varying, Burst& burst) const noexcept;
+  void finish(Burst& burst, uint64_t stamp_ns) const noexcept;
+  static void store(const Window& window, const Lanes& values, const Burst& burst) noexcept;
+
+  net::FrameTemplate template_;
+  std::vector<Window> windows_;
+  std::vector<Varying> varying_;
+  std::vector<uint64_t> draw_keys_;
+  Order order_;
+  uint64_t combinations_;
+  std::optional<Permutation> permutation_;
+  bool enumerates_ = false;
+  bool ipv4_addresses_vary_ = false;
+  uint64_t udp_base_;  // the template's sums without the windows
+  uint64_t ipv4_base_;
+};
+
+}  // namespace dutperf::vary

@@ -1,0 +1,52 @@
+// The arithmetic of a burst, on arrays of 64-bit lanes: one lane per frame.
+//
+// These loops are where the cycles of varying fields go. They have no branches and no calls, the
+// arrays are aligned and the lane count is a multiple of 8, so the compiler turns them into SIMD;
+// each is built for several CPU generations, and the best one is chosen when the program starts.
+// Lanes beyond the burst are computed too; nobody looks at them.
+#pragma once
+
+#include <cstdint>
+
+namespace dutperf::vary {
+
+inline constexpr uint32_t kMaxBurst = 64;
+
+struct alignas(64) Lanes {
+  uint64_t lane[kMaxBurst];
+};
+
+// Lanes to compute for `count` frames.
+constexpr uint32_t padded(uint32_t count) { return (count + 7) & ~7U; }
+
+namespace lanes {
+
+// out = first, first + 1, ...
+void count_up(uint64_t first, Lanes& out, uint32_t count);
+
+// out = draw(key, number)
+void draw_all(uint64_t key, const Lanes& numbers, Lanes& out, uint32_t count);
+
+// out = value
+void fill(uint64_t value, Lanes& out, uint32_t count);
+
+// out = min + to_range(32 bits of draw, size)
+void random_values(const Lanes& draws, uint32_t draw_shift, uint64_t min, uint64_t size, Lanes& out,
+                   uint32_t count);
+
+// window |= values, shifted left (or right, when shift is negative)
+void place(const Lanes& values, int shift, Lanes& window, uint32_t count);
+
+// sums += the four 16-bit words of window, unfolded
+void add_words(const Lanes& window, Lanes& sums, uint32_t count);
+
+// tag_high = sequence and upper stamp as they stand on the wire (big-endian);
+// checksum = UDP checksum of base + sums + the tag's words, on the wire
+void finish(const Lanes& sequences, uint64_t stamp_ns, uint64_t base, bool tag_is_odd,
+            const Lanes& sums, Lanes& tag_high, Lanes& checksums, uint32_t count);
+
+// checksum = IPv4 header checksum of base + sums, on the wire
+void finish_ipv4(uint64_t base, const Lanes& sums, Lanes& checksums, uint32_t count);
+
+}  // namespace lanes
+}  // namespace dutperf::vary

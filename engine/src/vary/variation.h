@@ -1,0 +1,47 @@
+// Which bits of a stream's frames vary, over which values, in which order.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "net/headers.h"
+
+namespace dutperf::vary {
+
+enum class Field : uint8_t { kSrcMac, kDstMac, kFlowLabel, kSrcIp, kDstIp, kSrcPort, kDstPort };
+
+enum class Mode : uint8_t { kIncreasing, kDecreasing, kRandom, kEnumerate };
+
+// How the combinations of all enumerated variations follow each other.
+enum class Order : uint8_t { kIncreasing, kDecreasing, kRandom };
+
+// `width` bits of `field`, `offset` bits from its most significant one, take the values min..max.
+struct Variation {
+  Field field = Field::kSrcPort;
+  uint8_t offset = 0;
+  uint8_t width = 16;
+  uint32_t min = 0;
+  uint32_t max = 0;
+  Mode mode = Mode::kRandom;
+
+  uint64_t size() const { return uint64_t{max} - min + 1; }
+  bool operator==(const Variation&) const = default;
+};
+
+// All that varies in a stream. In an enumeration the first variation changes fastest; the order of
+// significance is destination IP > source IP > destination port > source port (methodology of
+// stateful tests, RFC 9693 4.4), so callers list the source port first.
+struct Variations {
+  std::vector<Variation> list;
+  Order order = Order::kRandom;
+  uint64_t seed = 1;
+
+  // Number of combinations of the enumerated variations; 1 when none is. Saturates at 2^64 - 1.
+  uint64_t combinations() const;
+  bool operator==(const Variations&) const = default;
+};
+
+// Bits in a field: 48, 20, 32 or 128, 16.
+uint32_t bits_of(Field field, int ip_version);
+
+}  // namespace dutperf::vary
