@@ -9,20 +9,24 @@ constexpr uint32_t kBurst = 32;
 
 }  // namespace
 
-Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
-                   measure::SequenceTracker& tracker, const net::OwnAddresses& own,
-                   dpdk::ReplyRing& replies)
+Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue, StreamTrackers& trackers,
+                   const net::OwnAddresses& own, dpdk::ReplyRing& replies)
     : trial_id_(spec.trial_id),
       verify_checksums_(spec.verify_checksums),
-      expecting_(spec.from[index_of(other(side))].active()),
-      stream_id_(expecting_ ? spec.from[index_of(other(side))].streams[0].id : 0),
-      ip_bytes_(expecting_ ? spec.from[index_of(other(side))].streams[0].received_frame_size -
-                                 static_cast<uint32_t>(sizeof(net::EthernetHeader) + net::kFcsBytes)
-                           : 0),
       queue_(queue),
-      tracker_(tracker),
+      trackers_(trackers),
       own_(own),
-      replies_(replies) {}
+      replies_(replies) {
+  constexpr auto kNotIp = static_cast<uint32_t>(sizeof(net::EthernetHeader) + net::kFcsBytes);
+  stream_of_id_.fill(kNotExpected);
+  const std::vector<StreamSpec>& streams = spec.from[index_of(other(side))].streams;
+  for (uint8_t i = 0; i < streams.size(); ++i) {
+    stream_of_id_[streams[i].id] = i;
+    for (const uint32_t size : streams[i].received_frame_sizes) {
+      ip_bytes_[i].push_back(size - kNotIp);
+    }
+  }
+}
 
 void Receiver::step() noexcept {
   dpdk::Mbuf* mbufs[kBurst];
@@ -43,18 +47,21 @@ void Receiver::step() noexcept {
     mbufs[kept++] = mbufs[i];
   }
   dpdk::free_frames(mbufs, kept);
-  published_received_.store(tracker_.received(), std::memory_order_relaxed);
+  published_received_.store(trackers_[0].received() + trackers_[1].received(),
+                            std::memory_order_relaxed);
 }
 
 void Receiver::account(const uint8_t* frame, const net::Classified& classified) noexcept {
   const net::WireTag& tag = *classified.tag;
+  const uint8_t stream = stream_of_id_[tag.stream];
+  const uint64_t sequence = tag.sequence();
   if (tag.trial != trial_id_) {
     ++report_.stale;
-  } else if (!expecting_ || tag.stream != stream_id_) {
+  } else if (stream == kNotExpected) {
     ++report_.misdirected;
-  } else if (classified.ip_bytes != ip_bytes_ ||
+  } else if (classified.ip_bytes != expected_ip_bytes(stream, sequence) ||
              (verify_checksums_ && !net::checksums_hold(frame, classified)) ||
-             !tracker_.record(tag.sequence())) {
+             !trackers_[stream].record(sequence)) {
     ++report_.corrupt;
   }
 }

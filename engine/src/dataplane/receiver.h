@@ -8,8 +8,10 @@
 // rest only after the worker has ended.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 #include "dataplane/trial_spec.h"
 #include "dpdk/mbuf.h"
@@ -19,6 +21,8 @@
 #include "net/neighbour.h"
 
 namespace dutperf::dataplane {
+
+using StreamTrackers = std::array<measure::SequenceTracker, kMaxStreams>;
 
 struct ReceiveReport {
   uint64_t neighbour_requests = 0;
@@ -48,13 +52,20 @@ class Receiver {
   void account(const uint8_t* frame, const net::Classified& classified) noexcept;
   bool answer(dpdk::Mbuf* mbuf) noexcept;
 
+  static constexpr uint8_t kNotExpected = 0xff;
+
+  // The IP packet's length that frame `sequence` of a stream must have.
+  uint32_t expected_ip_bytes(uint8_t stream, uint64_t sequence) const {
+    const std::vector<uint32_t>& lengths = ip_bytes_[stream];
+    return lengths.size() == 1 ? lengths[0] : lengths[sequence % lengths.size()];
+  }
+
   const uint16_t trial_id_;
   const bool verify_checksums_;
-  const bool expecting_;
-  const uint8_t stream_id_;
-  const uint32_t ip_bytes_;  // expected length of the IP packet
+  std::array<uint8_t, 256> stream_of_id_;  // index of the stream, or kNotExpected
+  std::array<std::vector<uint32_t>, kMaxStreams> ip_bytes_;
   const dpdk::RxQueue queue_;
-  measure::SequenceTracker& tracker_;
+  StreamTrackers& trackers_;
   const net::OwnAddresses& own_;
   dpdk::ReplyRing& replies_;
   ReceiveReport report_;

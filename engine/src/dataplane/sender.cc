@@ -3,34 +3,19 @@
 #include <algorithm>
 
 namespace dutperf::dataplane {
-namespace {
-
-// A side that sends nothing still needs a (never used) writer to be constructed.
-vary::FrameWriter writer_of(const DirectionSpec& direction) {
-  const StreamSpec stream = direction.active() ? direction.streams.front() : StreamSpec{};
-  return {stream.layout, stream.tag, stream.variations};
-}
-
-}  // namespace
-
-Sender::Sender(const TrialSpec& spec, Side side, dpdk::TxQueue queue, dpdk::FramePool& pool,
-               dpdk::ReplyRing& replies, TrialClock& clock)
-    : frames_(spec.from[index_of(side)].active() ? spec.from[index_of(side)].streams[0].frames : 0),
+Sender::Sender(const TrialSpec& spec, Side side, dpdk::TxQueue queue,
+               std::vector<dpdk::FramePool*> pools, dpdk::ReplyRing& replies, TrialClock& clock)
+    : frames_(spec.from[index_of(side)].frames),
       rate_fps_(std::max<uint64_t>(spec.from[index_of(side)].rate_fps, 1)),
       burst_limit_(std::min(spec.burst_limit, kMaxBurst)),
       hopeless_tsc_(clock.tsc().to_tsc(kHopelessLagLimits * spec.lag_limit_ns)),
-      writer_(writer_of(spec.from[index_of(side)])),
       queue_(queue),
-      pool_(pool),
+      source_(spec.from[index_of(side)], std::move(pools)),
       replies_(replies),
       clock_(clock),
       schedule_(0, clock.tsc().hz(), rate_fps_) {}
 
 Sender::~Sender() { dpdk::free_frames(pending_.data() + pending_first_, pending_count_); }
-
-void Sender::prepare() {
-  if (active()) pool_.refresh(writer_.template_bytes());
-}
 
 void Sender::start(uint64_t start_tsc) {
   start_tsc_ = start_tsc;
@@ -52,17 +37,13 @@ void Sender::build_due(uint64_t now) noexcept {
   const auto left = static_cast<uint32_t>(std::min<uint64_t>(frames_ - built_, burst_limit_));
   const uint32_t due = schedule_.due_count(now, left);
   if (due == 0) return;
-  if (!pool_.get(pending_.data(), due)) {  // all buffers queued: the port is the bottleneck
+  // Without free buffers all are queued: the port is the bottleneck.
+  if (!source_.next(pending_.data(), due, clock_.tsc().to_ns(now - start_tsc_))) {
     ++report_.tx_full;
     give_up_if_hopeless(now);
     if (!sending()) clock_.sender_done();
     return;
   }
-  uint8_t* frames[kMaxBurst];
-  for (uint32_t i = 0; i < due; ++i) frames[i] = dpdk::frame_of(pending_[i]);
-  vary::Lanes sequences;
-  vary::lanes::count_up(built_, sequences, due);
-  writer_.write(frames, sequences, due, clock_.tsc().to_ns(now - start_tsc_));
   built_ += due;
   pending_first_ = 0;
   pending_count_ = due;

@@ -13,18 +13,16 @@
 #include <atomic>
 #include <cstdint>
 
+#include "dataplane/frame_source.h"
 #include "dataplane/trial_clock.h"
 #include "dataplane/trial_spec.h"
-#include "dpdk/frame_pool.h"
 #include "dpdk/mbuf.h"
 #include "dpdk/reply_ring.h"
 #include "measure/histogram.h"
 #include "timing/schedule.h"
-#include "vary/frame_writer.h"
 
 namespace dutperf::dataplane {
 
-using vary::kMaxBurst;
 inline constexpr unsigned kLagBits = 5;    // 3 % is plenty for a health figure
 inline constexpr unsigned kBurstBits = 7;  // bursts up to 64 exactly
 
@@ -40,15 +38,15 @@ struct SendReport {
 
 class Sender {
  public:
-  // `pool` and `replies` outlive the sender.
-  Sender(const TrialSpec& spec, Side side, dpdk::TxQueue queue, dpdk::FramePool& pool,
-         dpdk::ReplyRing& replies, TrialClock& clock);
+  // `pools`, one for each lane of the direction, and `replies` outlive the sender.
+  Sender(const TrialSpec& spec, Side side, dpdk::TxQueue queue,
+         std::vector<dpdk::FramePool*> pools, dpdk::ReplyRing& replies, TrialClock& clock);
   ~Sender();
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
 
-  // Runs on the worker before the start: writes the frame template into the pool's buffers.
-  void prepare();
+  // Runs on the worker before the start: writes the frame templates into the pools' buffers.
+  void prepare() { source_.prepare(); }
   void start(uint64_t start_tsc);
   void step() noexcept;
 
@@ -70,15 +68,14 @@ class Sender {
   const uint64_t rate_fps_;
   const uint32_t burst_limit_;
   const uint64_t hopeless_tsc_;
-  const vary::FrameWriter writer_;
   const dpdk::TxQueue queue_;
-  dpdk::FramePool& pool_;
+  FrameSource source_;
   dpdk::ReplyRing& replies_;
   TrialClock& clock_;
 
   uint64_t start_tsc_ = 0;
   timing::Schedule schedule_;
-  uint64_t built_ = 0;  // next sequence number to write
+  uint64_t built_ = 0;
   std::array<dpdk::Mbuf*, kMaxBurst> pending_{};
   uint32_t pending_first_ = 0;
   uint32_t pending_count_ = 0;

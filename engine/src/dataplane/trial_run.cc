@@ -11,17 +11,36 @@ uint32_t active_senders(const TrialSpec& spec) {
          static_cast<uint32_t>(spec.from[1].active());
 }
 
-constexpr Side kBothSides[] = {Side::kLeft, Side::kRight};
+// The first lanes can fill the transmit queue alone; those of a long IMIX share it.
+constexpr size_t kRoomyLanes = 2;
 
 }  // namespace
 
-SideResources::SideResources(const dpdk::Port& port, uint32_t pool_frames, uint32_t max_frame_bytes)
+SideResources::SideResources(const dpdk::Port& port, uint32_t max_frame_bytes)
     : tx(port.tx()),
       rx(port.rx()),
-      pool("transmit_" + port.options().name, pool_frames, max_frame_bytes,
-           port.options().driver != dpdk::Driver::kPci, port.numa_node()),
-      replies("replies_" + port.options().name) {
+      replies("replies_" + port.options().name),
+      port_(port),
+      max_frame_bytes_(max_frame_bytes) {
   own.mac = port.mac();
+  pools(1);
+}
+
+std::vector<dpdk::FramePool*> SideResources::pools(size_t lanes) {
+  const dpdk::PortOptions& options = port_.options();
+  const bool contiguous = options.driver != dpdk::Driver::kPci;
+  std::vector<dpdk::FramePool*> result;
+  for (size_t i = 0; i < lanes; ++i) {
+    if (i == pools_.size()) {
+      const uint32_t queue = options.tx_descriptors;
+      const uint32_t frames = (i < kRoomyLanes ? 2 * queue : queue / 2) - 1;
+      pools_.push_back(std::make_unique<dpdk::FramePool>(
+          "transmit_" + options.name + "_" + std::to_string(i), frames, max_frame_bytes_,
+          contiguous, port_.numa_node()));
+    }
+    result.push_back(pools_[i].get());
+  }
+  return result;
 }
 
 TrialRun::TrialRun(const TrialSpec& spec, const std::array<SideResources*, kSides>& sides,
@@ -34,11 +53,15 @@ TrialRun::TrialRun(const TrialSpec& spec, const std::array<SideResources*, kSide
   for (const Side side : kBothSides) {
     SideResources& resources = *sides[index_of(side)];
     const DirectionSpec& incoming = spec.from[index_of(other(side))];
-    resources.tracker.reset(incoming.active() ? incoming.streams[0].frames : 0);
-    senders_[index_of(side)] = std::make_unique<Sender>(spec, side, resources.tx, resources.pool,
-                                                        resources.replies, clock_);
+    for (size_t i = 0; i < kMaxStreams; ++i) {
+      const bool used = i < incoming.streams.size();
+      resources.trackers[i].reset(used ? incoming.frames_of(i, incoming.frames) : 0);
+    }
+    const size_t lanes = writers_of(spec.from[index_of(side)]).size();
+    senders_[index_of(side)] = std::make_unique<Sender>(
+        spec, side, resources.tx, resources.pools(lanes), resources.replies, clock_);
     receivers_[index_of(side)] = std::make_unique<Receiver>(
-        spec, side, resources.rx, resources.tracker, resources.own, resources.replies);
+        spec, side, resources.rx, resources.trackers, resources.own, resources.replies);
   }
   for (const std::vector<Role>& roles : assign_roles(lcores.size())) {
     Worker worker{this, {}, {}};

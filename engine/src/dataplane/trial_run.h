@@ -31,15 +31,23 @@
 namespace dutperf::dataplane {
 
 // What one side of the tester owns from trial to trial.
-struct SideResources {
-  SideResources(const dpdk::Port& port, uint32_t pool_frames, uint32_t max_frame_bytes);
+class SideResources {
+ public:
+  SideResources(const dpdk::Port& port, uint32_t max_frame_bytes);
+
+  // One pool of transmit buffers for each lane; made when first needed. Throws dpdk::SetupError.
+  std::vector<dpdk::FramePool*> pools(size_t lanes);
 
   dpdk::TxQueue tx;
   dpdk::RxQueue rx;
-  dpdk::FramePool pool;
   dpdk::ReplyRing replies;
   net::OwnAddresses own;
-  measure::SequenceTracker tracker;  // of what arrives here
+  StreamTrackers trackers;  // of what arrives here
+
+ private:
+  const dpdk::Port& port_;
+  uint32_t max_frame_bytes_;
+  std::vector<std::unique_ptr<dpdk::FramePool>> pools_;
 };
 
 class TrialRun {

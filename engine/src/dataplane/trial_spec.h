@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/mix.h"
 #include "net/frame.h"
 #include "vary/variation.h"
 
@@ -12,25 +13,38 @@ namespace dutperf::dataplane {
 
 enum class Side : uint8_t { kLeft = 0, kRight = 1 };
 inline constexpr size_t kSides = 2;
+inline constexpr Side kBothSides[kSides] = {Side::kLeft, Side::kRight};
 
 constexpr Side other(Side side) { return side == Side::kLeft ? Side::kRight : Side::kLeft; }
 constexpr size_t index_of(Side side) { return static_cast<size_t>(side); }
 
+inline constexpr size_t kMaxStreams = 2;  // foreground and background
+
+// Frames of one kind. Frame number k has the size frame_sizes[k mod n]: one size, or an IMIX
+// (RFC 6985); the layout's own size is not used. Sizes include the FCS.
 struct StreamSpec {
   uint8_t id = 0;
   net::FrameLayout layout;
   net::TagIdentity tag;
   vary::Variations variations;
-  uint32_t received_frame_size = 64;
-  uint64_t frames = 0;
+  std::vector<uint32_t> frame_sizes = {64};
+  std::vector<uint32_t> received_frame_sizes = {64};  // where the DUT changes the size
 };
 
 // What one side sends. A side without streams only answers neighbours.
 struct DirectionSpec {
   uint64_t rate_fps = 0;
-  std::vector<StreamSpec> streams;
+  uint64_t frames = 0;              // of all streams together
+  std::vector<StreamSpec> streams;  // foreground first
+  Mix mix{1, 1};
 
   bool active() const { return !streams.empty(); }
+
+  // How many of the direction's first `total` frames belong to streams[index].
+  uint64_t frames_of(size_t index, uint64_t total) const {
+    const uint64_t foreground = mix.foreground_among(total);
+    return index == 0 ? foreground : total - foreground;
+  }
 };
 
 struct TrialSpec {
