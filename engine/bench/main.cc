@@ -36,9 +36,9 @@ dataplane::TrialSpec fixed_spec() {
   spec.trial_id = 1;
   spec.lag_limit_ns = UINT64_MAX >> 20;
   dataplane::StreamSpec stream;
-  stream.frames = kFrames;
   stream.layout.src_ip = *net::IpAddress::parse("198.18.0.2");
   stream.layout.dst_ip = *net::IpAddress::parse("198.19.0.2");
+  spec.from[0].frames = kFrames;
   spec.from[0].rate_fps = 1'000'000'000'000;  // everything is due at once
   spec.from[0].streams.push_back(stream);
   return spec;
@@ -65,7 +65,7 @@ dataplane::TrialSpec varied_spec(std::initializer_list<std::span<const Variation
 double measure_send(const dataplane::TrialSpec& spec, dataplane::SideResources& side,
                     const timing::TscClock& clock) {
   dataplane::TrialClock trial_clock(clock, 1, 1, 0);
-  dataplane::Sender sender(spec, dataplane::Side::kLeft, side.tx, side.pool, side.replies,
+  dataplane::Sender sender(spec, dataplane::Side::kLeft, side.tx, side.pools(1), side.replies,
                            trial_clock);
   sender.prepare();
   sender.start(timing::read_tsc() - clock.hz() / 100);
@@ -101,7 +101,7 @@ int main(int argc, char** argv) {
   options.driver = dpdk::Driver::kNull;
   dpdk::Port port(options, nullptr);
   dpdk::Floor floor(port);
-  dataplane::SideResources side(port, 8191, 2048);
+  dataplane::SideResources side(port, 2048);
 
   std::vector<Mode> modes = {
       {"floor",

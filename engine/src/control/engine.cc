@@ -9,21 +9,19 @@
 #include "dpdk/error.h"
 #include "measure/sequence_tracker.h"
 #include "timing/schedule.h"
-#include "vary/frame_writer.h"
+#include "dataplane/frame_order.h"
 
 namespace dutperf::control {
 namespace {
 
 using dataplane::index_of;
+using dataplane::kBothSides;
 using dataplane::other;
 using dataplane::Side;
 
-constexpr Side kBothSides[] = {Side::kLeft, Side::kRight};
 constexpr uint64_t kCalibrationNs = 100'000'000;
 constexpr int kProgressMs = 500;
 
-// Room for a burst beyond a full transmit queue, so that the queue is the limit, not the pool.
-uint32_t pool_frames(const dpdk::PortOptions& options) { return 2U * options.tx_descriptors - 1; }
 uint32_t max_frame_bytes(const dpdk::PortOptions& options) {
   return std::max<uint32_t>(2048, options.mtu + 64U);
 }
@@ -54,10 +52,9 @@ double offered_rate(const dataplane::SendReport& report, const timing::TscClock&
 
 DirectionResult direction_result(const dataplane::TrialSpec& spec, Side from,
                                  const dataplane::TrialRun& run,
-                                 const measure::SequenceTracker& tracker,
+                                 const dataplane::StreamTrackers& trackers,
                                  const timing::TscClock& clock) {
   const dataplane::DirectionSpec& direction = spec.from[index_of(from)];
-  const dataplane::StreamSpec& stream = direction.streams[0];
   const dataplane::SendReport& report = run.sent_from(from);
   DirectionResult result{};
   result.from = from;
@@ -67,22 +64,29 @@ DirectionResult direction_result(const dataplane::TrialSpec& spec, Side from,
   result.tx_full = report.tx_full;
   result.lag_ns = &report.lag_ns;
   result.burst_frames = &report.burst_frames;
-  result.stream = {stream.id,          (stream.tag.flags & net::kTagFlagBackground) != 0,
-                   stream.frames,      report.sent,
-                   tracker.received(), tracker.duplicate(),
-                   tracker.reordered()};
+  for (size_t i = 0; i < direction.streams.size(); ++i) {
+    const dataplane::StreamSpec& stream = direction.streams[i];
+    result.streams.push_back({stream.id, (stream.tag.flags & net::kTagFlagBackground) != 0,
+                              direction.frames_of(i, direction.frames),
+                              direction.frames_of(i, report.sent), trackers[i].received(),
+                              trackers[i].duplicate(), trackers[i].reordered()});
+  }
   return result;
 }
 
 measure::DirectionFacts facts_of(const DirectionResult& result, bool gave_up) {
-  return {direction_name(result.from),
-          result.stream.intended,
-          result.stream.sent,
-          result.stream.received,
-          result.stream.duplicate,
-          result.sending_ns,
-          result.lag_ns->count() > 0 ? result.lag_ns->max() : 0,
-          gave_up};
+  measure::DirectionFacts facts;
+  facts.name = direction_name(result.from);
+  for (const StreamResult& stream : result.streams) {
+    facts.intended += stream.intended;
+    facts.sent += stream.sent;
+    facts.received += stream.received;
+    facts.duplicate += stream.duplicate;
+  }
+  facts.sending_ns = result.sending_ns;
+  facts.max_lag_ns = result.lag_ns->count() > 0 ? result.lag_ns->max() : 0;
+  facts.gave_up = gave_up;
+  return facts;
 }
 
 PortReport port_report(Side side, const dataplane::ReceiveReport& received) {
@@ -94,6 +98,27 @@ PortReport port_report(Side side, const dataplane::ReceiveReport& received) {
   report.misdirected = received.misdirected;
   report.corrupt = received.corrupt;
   return report;
+}
+
+// The direction's first `count` frames, each with its due time as stamp; returns how many.
+uint64_t write_frames(const dataplane::DirectionSpec& direction, uint64_t count,
+                      PcapWriter& pcap) {
+  const dataplane::FrameOrder order(direction);
+  const std::vector<vary::FrameWriter> writers = dataplane::FrameOrder::writers(direction);
+  dataplane::FrameOrder::Position position;
+  timing::Schedule schedule(0, timing::kNsPerSecond, direction.rate_fps);  // ticks are ns here
+  const uint64_t frames = std::min(count, direction.frames);
+  for (uint64_t i = 0; i < frames; ++i) {
+    const dataplane::FrameOrder::Next next = order.next(position);
+    std::vector<uint8_t> frame = writers[next.lane].template_bytes();
+    uint8_t* const bytes = frame.data();
+    vary::Lanes sequence;
+    vary::lanes::count_up(next.sequence, sequence, 1);
+    writers[next.lane].write(&bytes, sequence, 1, schedule.next_due_tsc());
+    pcap.write(schedule.next_due_tsc(), frame);
+    schedule.advance(1);
+  }
+  return frames;
 }
 
 std::vector<std::string> unresolved(const std::vector<ResolvedNeighbour>& neighbours) {
@@ -119,8 +144,7 @@ Engine::OpenPorts::OpenPorts(const PortsOpenParams& params) {
   for (size_t i = 0; i < dataplane::kSides; ++i) {
     const dpdk::PortOptions& options = params.ports[i];
     ports[i] = std::make_unique<dpdk::Port>(options, rings.get());
-    sides[i] = std::make_unique<dataplane::SideResources>(*ports[i], pool_frames(options),
-                                                          max_frame_bytes(options));
+    sides[i] = std::make_unique<dataplane::SideResources>(*ports[i], max_frame_bytes(options));
     port_pointers[i] = ports[i].get();
     side_pointers[i] = sides[i].get();
   }
@@ -217,7 +241,7 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
 
   for (const Side from : request.order) {
     result.directions.push_back(
-        direction_result(spec, from, run, ports.sides[index_of(other(from))]->tracker, clock_));
+        direction_result(spec, from, run, ports.sides[index_of(other(from))]->trackers, clock_));
     facts.directions.push_back(facts_of(result.directions.back(), run.sent_from(from).gave_up));
   }
   for (const Side side : kBothSides) {
@@ -258,21 +282,7 @@ Json Engine::preview(const Json& params) const {
   PcapWriter pcap(parsed.path);
   uint64_t frames = 0;
   for (const Side from : parsed.trial.order) {
-    const dataplane::DirectionSpec& direction = parsed.trial.spec.from[index_of(from)];
-    const dataplane::StreamSpec& stream = direction.streams[0];
-    const vary::FrameWriter writer(stream.layout, stream.tag, stream.variations);
-    std::vector<uint8_t> frame = writer.template_bytes();
-    uint8_t* const bytes = frame.data();
-    vary::Lanes sequence;
-    timing::Schedule schedule(0, timing::kNsPerSecond, direction.rate_fps);  // ticks are ns here
-    for (uint64_t i = 0; i < std::min(parsed.count, stream.frames); ++i) {
-      const uint64_t due_ns = schedule.next_due_tsc();
-      vary::lanes::count_up(i, sequence, 1);
-      writer.write(&bytes, sequence, 1, due_ns);
-      pcap.write(due_ns, frame);
-      schedule.advance(1);
-      ++frames;
-    }
+    frames += write_frames(parsed.trial.spec.from[index_of(from)], parsed.count, pcap);
   }
   pcap.close();
   return {{"frames", frames}};
@@ -299,17 +309,20 @@ Engine::Snapshot Engine::snapshot() const {
 void Engine::check_fits(const TrialRequest& request) const {
   uint64_t bitmap_bytes = 0;
   for (const Side from : request.order) {
-    const dataplane::StreamSpec& stream = request.spec.from[index_of(from)].streams[0];
+    const dataplane::DirectionSpec& direction = request.spec.from[index_of(from)];
     const uint32_t largest =
         open_->ports[index_of(from)]->mtu() + sizeof(net::EthernetHeader) + net::kFcsBytes;
-    if (stream.layout.frame_size > largest) {
-      throw ProtocolError(kInvalidParams,
-                          direction_name(from) + ": frame_size " +
-                              std::to_string(stream.layout.frame_size) + " exceeds what port " +
-                              name_of(from) + " can carry, " + std::to_string(largest),
-                          "raise the MTU on tester and device, or choose a smaller frame size");
+    for (const dataplane::StreamSpec& stream : direction.streams) {
+      const uint32_t size = *std::max_element(stream.frame_sizes.begin(), stream.frame_sizes.end());
+      if (size > largest) {
+        throw ProtocolError(kInvalidParams,
+                            direction_name(from) + ": frame size " + std::to_string(size) +
+                                " exceeds what port " + name_of(from) + " can carry, " +
+                                std::to_string(largest),
+                            "raise the MTU on tester and device, or choose a smaller frame size");
+      }
     }
-    bitmap_bytes += measure::SequenceTracker::bytes_for(stream.frames);
+    bitmap_bytes += measure::SequenceTracker::bytes_for(direction.frames);
   }
   if (bitmap_bytes > available_memory_bytes() / 2) {
     throw ProtocolError(kEnvironmentError,
@@ -323,10 +336,14 @@ void Engine::check_fits(const TrialRequest& request) const {
 void Engine::fill_in_macs(TrialRequest& request) const {
   if (!open_) return;
   for (const Side from : request.order) {
-    net::FrameLayout& layout = request.spec.from[index_of(from)].streams[0].layout;
-    layout.src_mac = open_->ports[index_of(from)]->mac();
-    layout.dst_mac =
-        open_->neighbours->find(from, request.next_hop[index_of(from)]).value_or(net::Mac{});
+    std::vector<dataplane::StreamSpec>& streams = request.spec.from[index_of(from)].streams;
+    for (size_t i = 0; i < streams.size(); ++i) {
+      const StreamAddressing& wanted = request.addressing[index_of(from)][i];
+      net::FrameLayout& layout = streams[i].layout;
+      layout.src_mac = wanted.src_mac.value_or(open_->ports[index_of(from)]->mac());
+      layout.dst_mac = wanted.dst_mac.value_or(
+          open_->neighbours->find(from, wanted.next_hop).value_or(net::Mac{}));
+    }
   }
 }
 

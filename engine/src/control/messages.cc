@@ -1,9 +1,13 @@
 #include "control/messages.h"
 
 #include <array>
+#include <numeric>
+#include <set>
 #include <utility>
 
+#include "control/stream_messages.h"
 #include "timing/schedule.h"
+#include "vary/draw.h"
 
 namespace dutperf::control {
 namespace {
@@ -68,53 +72,30 @@ net::AddressRange parse_range(const Json& json, const std::string& where) {
   net::AddressRange range;
   range.first = reader.ip("first");
   range.count = static_cast<uint32_t>(reader.number_or("count", 1, 1, 65536));
+  range.shift = static_cast<uint32_t>(reader.number_or("shift", 0, 0, 127));
   reader.finish();
   return range;
 }
 
-struct ParsedStream {
-  dataplane::StreamSpec spec;
-  net::IpAddress next_hop;
-};
-
-net::IpAddress parse_ip_of(ObjectReader& reader, const std::string& key, int version) {
-  const net::IpAddress address = reader.ip(key);
-  if (address.version != version) {
-    reader.refuse(key, "is not an IPv" + std::to_string(version) + " address");
+// m of n frames belong to the first stream (RFC 8219 5.3).
+dataplane::Mix parse_mix(ObjectReader& reader, size_t streams) {
+  if (!reader.has("mix")) {
+    if (streams > 1) reader.refuse("mix", "is missing: there are two streams");
+    return {1, 1};
   }
-  return address;
+  ObjectReader mix(reader.at("mix"), reader.path("mix"));
+  const uint64_t of = mix.number("of", 1, 1'000'000);
+  const uint64_t foreground = mix.number("foreground", 1, of);
+  mix.finish();
+  if (std::gcd(foreground, of) != 1) reader.refuse("mix", "must be in lowest terms");
+  if ((foreground < of) != (streams == 2)) {
+    reader.refuse("mix", "must leave frames to the second stream, if and only if there is one");
+  }
+  return {foreground, of};
 }
 
-ParsedStream parse_stream(const Json& json, const std::string& where, uint16_t trial_id) {
-  ObjectReader reader(json, where);
-  ParsedStream parsed;
-  dataplane::StreamSpec& stream = parsed.spec;
-  net::FrameLayout& layout = stream.layout;
-  stream.id = static_cast<uint8_t>(reader.number("id", 0, 255));
-  const std::string name = reader.text_or("name", "foreground");
-  if (name != "foreground" && name != "background") {
-    reader.refuse("name", "must be foreground or background");
-  }
-  layout.ip_version = static_cast<int>(reader.number("ip_version", 4, 6));
-  if (layout.ip_version == 5) reader.refuse("ip_version", "must be 4 or 6");
-  const uint64_t least = net::minimum_frame_size(layout.ip_version);
-  layout.frame_size = static_cast<uint32_t>(reader.number("frame_size", least, 9720));
-  stream.received_frame_size =
-      static_cast<uint32_t>(reader.number("received_frame_size", 64, 9720));
-  layout.src_ip = parse_ip_of(reader, "src_ip", layout.ip_version);
-  layout.dst_ip = parse_ip_of(reader, "dst_ip", layout.ip_version);
-  parsed.next_hop = reader.ip("next_hop");
-  layout.src_port = static_cast<uint16_t>(reader.number_or("src_port", 0xC020, 0, 65535));
-  layout.dst_port = static_cast<uint16_t>(reader.number_or("dst_port", 7, 0, 65535));
-  layout.ttl = static_cast<uint8_t>(reader.number_or("ttl", 10, 1, 255));
-  layout.dscp = static_cast<uint8_t>(reader.number_or("dscp", 0, 0, 63));
-  layout.df = reader.flag_or("df", false);
-  reader.finish();
-  stream.tag = {trial_id, stream.id, name == "background" ? net::kTagFlagBackground : uint8_t{0}};
-  return parsed;
-}
-
-void parse_direction(const Json& json, const std::string& where, TrialRequest& request) {
+void parse_direction(const Json& json, const std::string& where, uint64_t seed,
+                     TrialRequest& request) {
   ObjectReader reader(json, where);
   const std::string name = reader.text("name");
   if (name != "forward" && name != "reverse") reader.refuse("name", "must be forward or reverse");
@@ -122,22 +103,33 @@ void parse_direction(const Json& json, const std::string& where, TrialRequest& r
   dataplane::DirectionSpec& direction = request.spec.from[dataplane::index_of(from)];
   if (direction.active()) reader.refuse("name", "stands twice");
   direction.rate_fps = reader.number("rate_fps", 1, 1'000'000'000'000);
-  const Json& streams = reader.array("streams", 1, 1);
-  ParsedStream parsed =
-      parse_stream(streams[0], element(reader.path("streams"), 0), request.spec.trial_id);
-  parsed.spec.frames = timing::frames_in(direction.rate_fps, request.spec.duration_ns);
-  if (parsed.spec.frames > kMaxFrames) reader.refuse("rate_fps", "makes more than 2^40 frames");
-  direction.streams.push_back(parsed.spec);
-  request.next_hop[dataplane::index_of(from)] = parsed.next_hop;
+  const Json& streams = reader.array("streams", 1, dataplane::kMaxStreams);
+  for (size_t i = 0; i < streams.size(); ++i) {
+    ParsedStream parsed = parse_stream(streams[i], element(reader.path("streams"), i),
+                                       request.spec.trial_id, seed);
+    direction.streams.push_back(std::move(parsed.spec));
+    request.addressing[dataplane::index_of(from)].push_back(parsed.addressing);
+  }
+  direction.mix = parse_mix(reader, streams.size());
+  direction.frames = timing::frames_in(direction.rate_fps, request.spec.duration_ns);
+  if (direction.frames > kMaxFrames) reader.refuse("rate_fps", "makes more than 2^40 frames");
+  for (size_t i = 0; i < streams.size(); ++i) {
+    check_enumeration(direction.streams[i].variations, direction.frames_of(i, direction.frames),
+                      element(reader.path("streams"), i));
+  }
   request.order.push_back(from);
   reader.finish();
 }
 
 // A frame that comes back to its sender must not count as received.
-bool same_stream_id(const dataplane::TrialSpec& spec) {
-  const dataplane::DirectionSpec& left = spec.from[0];
-  const dataplane::DirectionSpec& right = spec.from[1];
-  return left.active() && right.active() && left.streams[0].id == right.streams[0].id;
+bool same_stream_ids(const dataplane::TrialSpec& spec) {
+  std::set<uint8_t> ids;
+  size_t streams = 0;
+  for (const dataplane::DirectionSpec& direction : spec.from) {
+    for (const dataplane::StreamSpec& stream : direction.streams) ids.insert(stream.id);
+    streams += direction.streams.size();
+  }
+  return ids.size() < streams;
 }
 
 Json to_json(const dpdk::PortCounters& counters) {
@@ -195,6 +187,16 @@ Json to_json(const StreamResult& stream) {
           {"reordered", stream.reordered}};
 }
 
+Json to_json(const DirectionResult& direction);
+Json to_json(const PortReport& port);
+
+template <typename T>
+Json list_of(const std::vector<T>& values) {
+  Json list = Json::array();
+  for (const T& value : values) list.push_back(to_json(value));
+  return list;
+}
+
 Json to_json(const DirectionResult& direction) {
   return {{"name", direction_name(direction.from)},
           {"intended_rate_fps", direction.intended_rate_fps},
@@ -203,7 +205,7 @@ Json to_json(const DirectionResult& direction) {
           {"tx_full", direction.tx_full},
           {"lag_ns", to_json(*direction.lag_ns)},
           {"burst_frames", to_json(*direction.burst_frames)},
-          {"streams", Json::array({to_json(direction.stream)})}};
+          {"streams", list_of(direction.streams)}};
 }
 
 Json to_json(const PortReport& port) {
@@ -211,13 +213,6 @@ Json to_json(const PortReport& port) {
           {"after", to_json(port.after)},    {"neighbour_requests", port.neighbour_requests},
           {"foreign", port.foreign},         {"stale", port.stale},
           {"misdirected", port.misdirected}, {"corrupt", port.corrupt}};
-}
-
-template <typename T>
-Json list_of(const std::vector<T>& values) {
-  Json list = Json::array();
-  for (const T& value : values) list.push_back(to_json(value));
-  return list;
 }
 
 }  // namespace
@@ -281,12 +276,12 @@ TrialRequest parse_trial(const Json& params, const std::string& where) {
   spec.burst_limit = static_cast<uint32_t>(reader.number_or("burst_limit", 32, 1, 64));
   spec.lag_limit_ns = reader.number_or("lag_limit_ns", 10'000'000, 0, kMaxNs);
   spec.verify_checksums = reader.flag_or("verify_checksums", true);
-  reader.number_or("seed", 1, 0, INT64_MAX);
+  const uint64_t seed = reader.number_or("seed", 1, 0, INT64_MAX);
   const Json& directions = reader.array("directions", 1, 2);
   for (size_t i = 0; i < directions.size(); ++i) {
-    parse_direction(directions[i], element(reader.path("directions"), i), request);
+    parse_direction(directions[i], element(reader.path("directions"), i), seed, request);
   }
-  if (same_stream_id(spec)) reader.refuse("directions", "must have streams with different ids");
+  if (same_stream_ids(spec)) reader.refuse("directions", "must have streams with different ids");
   reader.finish();
   return request;
 }
@@ -329,6 +324,7 @@ Json to_json(const TrialResult& result) {
           {"directions", list_of(result.directions)},
           {"ports", list_of(result.ports)},
           {"neighbours", list_of(result.neighbours)},
+          {"generator", vary::kGeneratorName},
           {"total_ns", result.total_ns},
           {"overhead_ns", result.overhead_ns}};
 }

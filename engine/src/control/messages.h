@@ -33,11 +33,18 @@ struct NeighboursParams {
   uint64_t timeout_ns = 0;
 };
 
+// Whose MAC the frames of a stream carry: the next hop's and the port's, unless said otherwise.
+struct StreamAddressing {
+  net::IpAddress next_hop;
+  std::optional<net::Mac> src_mac;
+  std::optional<net::Mac> dst_mac;
+};
+
 // A trial as asked for: the spec still lacks the MACs, which the next hops will give.
 struct TrialRequest {
   dataplane::TrialSpec spec;
   uint64_t settle_ns = 0;
-  net::IpAddress next_hop[dataplane::kSides];
+  std::vector<StreamAddressing> addressing[dataplane::kSides];  // of each stream
   std::vector<dataplane::Side> order;  // sending sides, in the order of the request
 };
 
@@ -89,7 +96,7 @@ struct DirectionResult {
   uint64_t tx_full = 0;
   const measure::Histogram* lag_ns = nullptr;
   const measure::Histogram* burst_frames = nullptr;
-  StreamResult stream;
+  std::vector<StreamResult> streams;
 };
 
 struct PortReport {

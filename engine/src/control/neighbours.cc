@@ -7,9 +7,9 @@ namespace dutperf::control {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using dataplane::kBothSides;
 using dataplane::Side;
 
-constexpr Side kBothSides[] = {Side::kLeft, Side::kRight};
 constexpr auto kAskAgain = std::chrono::milliseconds(100);
 constexpr uint32_t kBurst = 32;
 

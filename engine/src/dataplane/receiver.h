@@ -34,9 +34,9 @@ struct ReceiveReport {
 
 class Receiver {
  public:
-  // Receives at `side` what the other side sends. `tracker` (already reset for the stream), `own`
-  // and `replies` outlive the receiver.
-  Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue, measure::SequenceTracker& tracker,
+  // Receives at `side` what the other side sends. `trackers` (one for each stream, already reset),
+  // `own` and `replies` outlive the receiver.
+  Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue, StreamTrackers& trackers,
            const net::OwnAddresses& own, dpdk::ReplyRing& replies);
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;

@@ -4,13 +4,13 @@
 
 namespace dutperf::dataplane {
 Sender::Sender(const TrialSpec& spec, Side side, dpdk::TxQueue queue,
-               std::vector<dpdk::FramePool*> pools, dpdk::ReplyRing& replies, TrialClock& clock)
+               const std::vector<dpdk::FramePool*>& pools, dpdk::ReplyRing& replies, TrialClock& clock)
     : frames_(spec.from[index_of(side)].frames),
       rate_fps_(std::max<uint64_t>(spec.from[index_of(side)].rate_fps, 1)),
       burst_limit_(std::min(spec.burst_limit, kMaxBurst)),
       hopeless_tsc_(clock.tsc().to_tsc(kHopelessLagLimits * spec.lag_limit_ns)),
       queue_(queue),
-      source_(spec.from[index_of(side)], std::move(pools)),
+      source_(spec.from[index_of(side)], pools),
       replies_(replies),
       clock_(clock),
       schedule_(0, clock.tsc().hz(), rate_fps_) {}

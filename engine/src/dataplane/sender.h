@@ -40,7 +40,7 @@ class Sender {
  public:
   // `pools`, one for each lane of the direction, and `replies` outlive the sender.
   Sender(const TrialSpec& spec, Side side, dpdk::TxQueue queue,
-         std::vector<dpdk::FramePool*> pools, dpdk::ReplyRing& replies, TrialClock& clock);
+         const std::vector<dpdk::FramePool*>& pools, dpdk::ReplyRing& replies, TrialClock& clock);
   ~Sender();
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;

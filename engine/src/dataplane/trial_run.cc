@@ -57,7 +57,7 @@ TrialRun::TrialRun(const TrialSpec& spec, const std::array<SideResources*, kSide
       const bool used = i < incoming.streams.size();
       resources.trackers[i].reset(used ? incoming.frames_of(i, incoming.frames) : 0);
     }
-    const size_t lanes = writers_of(spec.from[index_of(side)]).size();
+    const size_t lanes = FrameOrder::lanes(spec.from[index_of(side)]);
     senders_[index_of(side)] = std::make_unique<Sender>(
         spec, side, resources.tx, resources.pools(lanes), resources.replies, clock_);
     receivers_[index_of(side)] = std::make_unique<Receiver>(

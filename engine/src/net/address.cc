@@ -9,9 +9,10 @@
 namespace dutperf::net {
 namespace {
 
-uint32_t low_32_bits(const IpAddress& address) {
-  const uint8_t* last = address.bytes.data() + address.size() - 4;
-  return (uint32_t{last[0]} << 24) | (uint32_t{last[1]} << 16) | (uint32_t{last[2]} << 8) | last[3];
+unsigned __int128 as_number(const IpAddress& address) {
+  unsigned __int128 number = 0;
+  for (size_t i = 0; i < address.size(); ++i) number = (number << 8) | address.bytes[i];
+  return number;
 }
 
 // -1 for anything but 0-9 and a-f; sscanf would take blanks, signs and capitals too.
@@ -65,11 +66,9 @@ std::string IpAddress::text() const {
 
 bool AddressRange::contains(const IpAddress& address) const {
   if (address.version != first.version) return false;
-  const auto prefix = static_cast<ptrdiff_t>(first.size() - 4);
-  const bool same_prefix =
-      std::equal(first.bytes.begin(), first.bytes.begin() + prefix, address.bytes.begin());
-  // Unsigned wrap makes addresses below `first` fail the comparison too.
-  return same_prefix && low_32_bits(address) - low_32_bits(first) < count;
+  // Unsigned wrap makes the distance of lower addresses huge.
+  const unsigned __int128 distance = as_number(address) - as_number(first);
+  return (distance >> shift) < count && ((distance >> shift) << shift) == distance;
 }
 
 }  // namespace dutperf::net

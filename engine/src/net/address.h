@@ -35,10 +35,12 @@ struct IpAddress {
   std::string text() const;
 };
 
-// `count` consecutive addresses from `first` on; the range lies in the low 32 bits.
+// `count` addresses: first, first + 2^shift, first + 2 * 2^shift, ... With shift 0 they follow each
+// other; a field that varies higher up in the address makes steps.
 struct AddressRange {
   IpAddress first;
   uint32_t count = 1;
+  uint32_t shift = 0;
 
   bool contains(const IpAddress& address) const;
 };

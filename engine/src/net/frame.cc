@@ -28,7 +28,7 @@ void write_ipv4(const FrameLayout& layout, uint16_t datagram_bytes, uint8_t* ip)
 
 void write_ipv6(const FrameLayout& layout, uint16_t datagram_bytes, uint8_t* ip) {
   auto* header = reinterpret_cast<Ipv6Header*>(ip);
-  header->version_class_flow = (6U << 28) | (uint32_t{layout.dscp} << 22);
+  header->version_class_flow = (6U << 28) | (uint32_t{layout.dscp} << 22) | layout.flow_label;
   header->payload_length = datagram_bytes;
   header->next_header = kProtocolUdp;
   header->hop_limit = layout.ttl;

@@ -25,6 +25,7 @@ struct FrameLayout {
   uint16_t dst_port = 7;
   uint8_t ttl = 10;
   uint8_t dscp = 0;
+  uint32_t flow_label = 0;  // IPv6
   bool df = false;
 
   bool operator==(const FrameLayout&) const = default;

@@ -1,0 +1,178 @@
+#include "control/stream_messages.h"
+
+#include <array>
+#include <utility>
+
+#include "vary/permutation.h"
+
+namespace dutperf::control {
+namespace {
+
+using vary::Field;
+using vary::Mode;
+using vary::Order;
+using vary::Variation;
+
+constexpr uint64_t kMaxFrameSize = 9720;
+constexpr size_t kMaxPattern = 64;
+constexpr size_t kMaxVariations = 8;
+
+template <typename T, size_t N>
+T parse_name(ObjectReader& reader, const std::string& key, const std::string& text,
+             const std::array<std::pair<const char*, T>, N>& names) {
+  std::string known;
+  for (const auto& [name, value] : names) {
+    if (text == name) return value;
+    known += std::string(known.empty() ? "" : ", ") + name;
+  }
+  reader.refuse(key, "is none of " + known);
+}
+
+constexpr std::array<std::pair<const char*, Field>, 7> kFields = {{
+    {"src_mac", Field::kSrcMac},
+    {"dst_mac", Field::kDstMac},
+    {"flow_label", Field::kFlowLabel},
+    {"src_ip", Field::kSrcIp},
+    {"dst_ip", Field::kDstIp},
+    {"src_port", Field::kSrcPort},
+    {"dst_port", Field::kDstPort},
+}};
+constexpr std::array<std::pair<const char*, Mode>, 4> kModes = {{
+    {"increasing", Mode::kIncreasing},
+    {"decreasing", Mode::kDecreasing},
+    {"random", Mode::kRandom},
+    {"enumerate", Mode::kEnumerate},
+}};
+constexpr std::array<std::pair<const char*, Order>, 3> kOrders = {{
+    {"increasing", Order::kIncreasing},
+    {"decreasing", Order::kDecreasing},
+    {"random", Order::kRandom},
+}};
+constexpr std::array<std::pair<const char*, uint8_t>, 2> kStreamNames = {{
+    {"foreground", uint8_t{0}},
+    {"background", net::kTagFlagBackground},
+}};
+
+net::IpAddress parse_ip_of(ObjectReader& reader, const std::string& key, int version) {
+  const net::IpAddress address = reader.ip(key);
+  if (address.version != version) {
+    reader.refuse(key, "is not an IPv" + std::to_string(version) + " address");
+  }
+  return address;
+}
+
+std::vector<uint32_t> parse_sizes(ObjectReader& reader, const std::string& key, uint64_t least) {
+  std::vector<uint32_t> sizes;
+  const Json& list = reader.array(key, 1, kMaxPattern);
+  for (size_t i = 0; i < list.size(); ++i) {
+    const bool fits = list[i].is_number_unsigned() && list[i].get<uint64_t>() >= least &&
+                      list[i].get<uint64_t>() <= kMaxFrameSize;
+    if (!fits) {
+      reader.refuse(element(key, i), "must be a whole number from " + std::to_string(least) +
+                                         " to " + std::to_string(kMaxFrameSize));
+    }
+    sizes.push_back(list[i].get<uint32_t>());
+  }
+  return sizes;
+}
+
+Variation parse_variation(const Json& json, const std::string& where, int ip_version) {
+  ObjectReader reader(json, where);
+  Variation variation;
+  variation.field = parse_name(reader, "field", reader.text("field"), kFields);
+  if (variation.field == Field::kFlowLabel && ip_version == 4) {
+    reader.refuse("field", "flow_label is a field of IPv6");
+  }
+  const uint32_t bits = vary::bits_of(variation.field, ip_version);
+  variation.offset = static_cast<uint8_t>(reader.number_or("offset", 0, 0, bits - 1));
+  variation.width = static_cast<uint8_t>(reader.number("width", 1, 32));
+  if (uint32_t{variation.offset} + variation.width > bits) {
+    reader.refuse("width", "reaches beyond the field's " + std::to_string(bits) + " bits");
+  }
+  const uint64_t most = (1ULL << variation.width) - 1;
+  variation.min = static_cast<uint32_t>(reader.number("min", 0, most));
+  variation.max = static_cast<uint32_t>(reader.number("max", variation.min, most));
+  variation.mode = parse_name(reader, "mode", reader.text_or("mode", "random"), kModes);
+  reader.finish();
+  return variation;
+}
+
+bool overlap(const Variation& a, const Variation& b) {
+  return a.field == b.field && a.offset < b.offset + b.width && b.offset < a.offset + a.width;
+}
+
+vary::Variations parse_variations(ObjectReader& reader, int ip_version, uint64_t seed) {
+  vary::Variations variations;
+  variations.seed = seed;
+  variations.order = parse_name(reader, "enumeration_order",
+                                reader.text_or("enumeration_order", "random"), kOrders);
+  if (!reader.has("vary")) return variations;
+  const Json& list = reader.array("vary", 0, kMaxVariations);
+  for (size_t i = 0; i < list.size(); ++i) {
+    const Variation variation =
+        parse_variation(list[i], element(reader.path("vary"), i), ip_version);
+    for (const Variation& earlier : variations.list) {
+      if (overlap(earlier, variation)) reader.refuse(element("vary", i), "overlaps an earlier one");
+    }
+    variations.list.push_back(variation);
+  }
+  if (variations.combinations() > vary::Permutation::kMaxSize) {
+    reader.refuse("vary", "enumerates more than 2^48 combinations");
+  }
+  return variations;
+}
+
+}  // namespace
+
+ParsedStream parse_stream(const Json& json, const std::string& where, uint16_t trial_id,
+                          uint64_t seed) {
+  ObjectReader reader(json, where);
+  ParsedStream parsed;
+  dataplane::StreamSpec& stream = parsed.spec;
+  net::FrameLayout& layout = stream.layout;
+  stream.id = static_cast<uint8_t>(reader.number("id", 0, 255));
+  const uint8_t flags =
+      parse_name(reader, "name", reader.text_or("name", "foreground"), kStreamNames);
+  stream.tag = {trial_id, stream.id, flags};
+  layout.ip_version = static_cast<int>(reader.number("ip_version", 4, 6));
+  if (layout.ip_version == 5) reader.refuse("ip_version", "must be 4 or 6");
+  stream.frame_sizes =
+      parse_sizes(reader, "frame_sizes", net::minimum_frame_size(layout.ip_version));
+  stream.received_frame_sizes =
+      parse_sizes(reader, "received_frame_sizes", net::minimum_frame_size(4));
+  if (stream.frame_sizes.size() != stream.received_frame_sizes.size()) {
+    reader.refuse("received_frame_sizes", "must have one size for each of frame_sizes");
+  }
+  layout.frame_size = stream.frame_sizes[0];
+  layout.src_ip = parse_ip_of(reader, "src_ip", layout.ip_version);
+  layout.dst_ip = parse_ip_of(reader, "dst_ip", layout.ip_version);
+  parsed.addressing.next_hop = reader.ip("next_hop");
+  parsed.addressing.src_mac = reader.mac_or_none("src_mac");
+  parsed.addressing.dst_mac = reader.mac_or_none("dst_mac");
+  layout.src_port = static_cast<uint16_t>(reader.number_or("src_port", 0xC020, 0, 65535));
+  layout.dst_port = static_cast<uint16_t>(reader.number_or("dst_port", 7, 0, 65535));
+  layout.ttl = static_cast<uint8_t>(reader.number_or("ttl", 10, 1, 255));
+  layout.dscp = static_cast<uint8_t>(reader.number_or("dscp", 0, 0, 63));
+  layout.flow_label = static_cast<uint32_t>(reader.number_or("flow_label", 0, 0, (1 << 20) - 1));
+  layout.df = reader.flag_or("df", false);
+  stream.variations = parse_variations(reader, layout.ip_version, seed);
+  reader.finish();
+  return parsed;
+}
+
+void check_enumeration(const vary::Variations& variations, uint64_t frames,
+                       const std::string& where) {
+  bool enumerates = false;
+  for (const Variation& variation : variations.list) {
+    enumerates = enumerates || variation.mode == Mode::kEnumerate;
+  }
+  if (enumerates && variations.combinations() < frames) {
+    throw ProtocolError(kInvalidParams,
+                        where + ".vary enumerates " + std::to_string(variations.combinations()) +
+                            " combinations, fewer than the trial's " + std::to_string(frames) +
+                            " frames",
+                        "widen a range, or send fewer frames");
+  }
+}
+
+}  // namespace dutperf::control
