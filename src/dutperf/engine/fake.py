@@ -17,6 +17,7 @@ from typing import get_args
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.engine.protocol import (
     ERROR_ENVIRONMENT,
+    GENERATOR,
     PROTOCOL_VERSION,
     DirectionRequest,
     DirectionResult,
@@ -172,6 +173,7 @@ class FakeEngine:
             directions=directions,
             ports=[_port_report(s, before[s], self._counters[s]) for s in _SIDES],
             neighbours=[],
+            generator=GENERATOR,
             total_ns=trial.settle_ns + trial.duration_ns + trial.residual_wait_ns,
             overhead_ns=0,
         )

@@ -14,6 +14,7 @@ another JSON type: no number in a string, no 1 for true.
 from __future__ import annotations
 
 import ipaddress
+import math
 import re
 from typing import Annotated, Literal
 
@@ -39,6 +40,9 @@ DirectionName = Literal["forward", "reverse"]
 IpVersion = Literal[4, 6]
 Driver = Literal["af_packet", "af_xdp", "pci", "memif", "ring", "null"]
 
+GENERATOR = "splitmix64-counter"
+"""How the engine draws random values; stored with each result, beside the seed."""
+MAX_COMBINATIONS = 2**48
 MAX_FRAMES = 2**40
 """Of one direction in one trial."""
 
@@ -160,10 +164,11 @@ class PortsResult(Message):
 
 
 class AddressRange(Message):
-    """``count`` consecutive addresses from ``first`` on."""
+    """``count`` addresses: first, first + 2^shift, first + 2 * 2^shift, ..."""
 
     first: Ip
     count: Annotated[int, Field(ge=1, le=65536)] = 1
+    shift: Annotated[int, Field(ge=0, le=127)] = 0
 
 
 class PortNeighbours(Message):
@@ -207,35 +212,122 @@ class NeighboursResult(Message):
 # --- trial.run ------------------------------------------------------------------------
 
 
+FieldName = Literal[
+    "src_mac", "dst_mac", "flow_label", "src_ip", "dst_ip", "src_port", "dst_port"
+]
+VariationMode = Literal["increasing", "decreasing", "random", "enumerate"]
+EnumerationOrder = Literal["increasing", "decreasing", "random"]
+FrameSize = Annotated[int, Field(ge=64, le=9720)]
+FrameSizes = Annotated[list[FrameSize], Field(min_length=1, max_length=64)]
+
+
+class FieldVariation(Message):
+    """``width`` bits of a field take the values min..max from frame to frame.
+
+    ``offset`` counts bits from the field's most significant one. Values are a pure
+    function of the trial's seed, the stream and the frame's number in its stream.
+    """
+
+    field: FieldName
+    offset: Annotated[int, Field(ge=0, le=127)] = 0
+    width: Annotated[int, Field(ge=1, le=32)]
+    min: Annotated[int, Field(ge=0, lt=2**32)]
+    max: Annotated[int, Field(ge=0, lt=2**32)]
+    mode: VariationMode = "random"
+
+    @model_validator(mode="after")
+    def _range_fits(self) -> FieldVariation:
+        if self.min > self.max or self.max >= 2**self.width:
+            raise ValueError("min <= max < 2^width does not hold")
+        return self
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return self.max - self.min + 1
+
+
 class StreamRequest(Message):
-    """The frames of one stream: RFC 2544 C.2.6.4 (IPv4) and its IPv6 analogue."""
+    """The frames of one stream: RFC 2544 C.2.6.4 (IPv4) and its IPv6 analogue.
+
+    Frame k of the stream has the size ``frame_sizes[k mod n]``: one size, or the
+    repeating sequence of an IMIX (RFC 6985).
+    """
 
     id: Annotated[int, Field(ge=0, le=255, description="unique in the trial")]
     name: Literal["foreground", "background"] = "foreground"
     ip_version: IpVersion
-    frame_size: Annotated[int, Field(ge=64, le=9720)]
-    received_frame_size: Annotated[int, Field(ge=64, le=9720)]
+    frame_sizes: FrameSizes
+    received_frame_sizes: FrameSizes = Field(
+        description="one for each of frame_sizes: the DUT may translate"
+    )
     src_ip: Ip
     dst_ip: Ip
     next_hop: Ip = Field(description="whose MAC the frames carry; resolved before")
+    src_mac: Mac | None = Field(default=None, description="default: the port's")
+    dst_mac: Mac | None = Field(default=None, description="default: the next hop's")
     src_port: Annotated[int, Field(ge=0, le=65535)] = 0xC020
     dst_port: Annotated[int, Field(ge=0, le=65535)] = 7
     ttl: Annotated[int, Field(ge=1, le=255)] = 10
     dscp: Annotated[int, Field(ge=0, le=63)] = 0
+    flow_label: Annotated[int, Field(ge=0, lt=2**20, description="IPv6 only")] = 0
     df: bool = False
+    vary: Annotated[list[FieldVariation], Field(max_length=8)] = []
+    enumeration_order: EnumerationOrder = Field(
+        default="random", description="of the variations with mode enumerate"
+    )
 
     @model_validator(mode="after")
     def _versions_and_sizes(self) -> StreamRequest:
         for key in ("src_ip", "dst_ip"):
             if ipaddress.ip_address(getattr(self, key)).version != self.ip_version:
                 raise ValueError(f"{key} is not an IPv{self.ip_version} address")
-        if self.frame_size < minimum_frame_size(self.ip_version):
+        least = minimum_frame_size(self.ip_version)
+        if min(self.frame_sizes) < least:
             raise ValueError(
-                f"frame_size {self.frame_size} cannot carry the {TAG_BYTES}-byte tag; "
-                f"the smallest IPv{self.ip_version} frame is "
-                f"{minimum_frame_size(self.ip_version)}"
+                f"frame size {min(self.frame_sizes)} cannot carry the {TAG_BYTES}-byte "
+                f"tag; the smallest IPv{self.ip_version} frame is {least}"
             )
+        if len(self.frame_sizes) != len(self.received_frame_sizes):
+            raise ValueError("received_frame_sizes needs one size for each frame size")
         return self
+
+    @model_validator(mode="after")
+    def _variations_fit(self) -> StreamRequest:
+        taken: list[tuple[str, int, int]] = []
+        for variation in self.vary:
+            end = variation.offset + variation.width
+            bits = field_bits(variation.field, self.ip_version)
+            if end > bits:
+                raise ValueError(f"{variation.field} has {bits} bits, not {end}")
+            for field, other_start, other_end in taken:
+                overlaps = variation.offset < other_end and other_start < end
+                if field == variation.field and overlaps:
+                    raise ValueError(f"two variations of {field} overlap")
+            taken.append((variation.field, variation.offset, end))
+        if self.combinations > MAX_COMBINATIONS:
+            raise ValueError("vary enumerates more than 2^48 combinations")
+        return self
+
+    @property
+    def combinations(self) -> int:
+        """Number of combinations of the enumerated variations."""
+        sizes = (v.size for v in self.vary if v.mode == "enumerate")
+        return math.prod(sizes)
+
+
+def field_bits(field: FieldName, ip_version: IpVersion) -> int:
+    """Width of a field; 0 for one that the IP version does not have."""
+    ip_bits, label_bits = (32, 0) if ip_version == 4 else (128, 20)
+    return {
+        "src_mac": 48,
+        "dst_mac": 48,
+        "flow_label": label_bits,
+        "src_ip": ip_bits,
+        "dst_ip": ip_bits,
+        "src_port": 16,
+        "dst_port": 16,
+    }[field]
 
 
 def minimum_frame_size(ip_version: IpVersion) -> int:
@@ -243,12 +335,40 @@ def minimum_frame_size(ip_version: IpVersion) -> int:
     return 64 if ip_version == 4 else 84
 
 
+class Mix(Message):
+    """``foreground`` of ``of`` consecutive frames, spread evenly (RFC 8219 5.3)."""
+
+    foreground: Annotated[int, Field(ge=1, le=10**6)]
+    of: Annotated[int, Field(ge=1, le=10**6)]
+
+
 class DirectionRequest(Message):
-    """What one side sends."""
+    """What one side sends: the foreground stream, and with a mix the background's."""
 
     name: DirectionName
-    rate_fps: Annotated[int, Field(ge=1, le=10**12)]
-    streams: Annotated[list[StreamRequest], Field(min_length=1, max_length=1)]
+    rate_fps: Annotated[int, Field(ge=1, le=10**12, description="all streams together")]
+    streams: Annotated[list[StreamRequest], Field(min_length=1, max_length=2)]
+    mix: Mix | None = None
+
+    @model_validator(mode="after")
+    def _mix_fits(self) -> DirectionRequest:
+        m, n = (self.mix.foreground, self.mix.of) if self.mix else (1, 1)
+        if math.gcd(m, n) != 1:
+            raise ValueError("mix must be in lowest terms")
+        if m > n or (m < n) != (len(self.streams) == 2):
+            raise ValueError(
+                "mix must leave frames to the second stream, if and only if there is one"
+            )
+        return self
+
+    def frames_of(self, stream: int, total: int) -> int:
+        """How many of the direction's first ``total`` frames are ``streams[stream]``.
+
+        Frame i is foreground iff (i * m) mod n < m.
+        """
+        mix = self.mix or Mix(foreground=1, of=1)
+        foreground = (total - 1) * mix.foreground // mix.of + 1 if total else 0
+        return foreground if stream == 0 else total - foreground
 
 
 class TrialRequest(Message):
@@ -276,10 +396,22 @@ class TrialRequest(Message):
             raise ValueError("direction names and stream ids must each be different")
         return self
 
+    def frames(self, direction: DirectionRequest) -> int:
+        """Frames of one direction: rate times duration, rounded, at least one."""
+        return max(1, (direction.rate_fps * self.duration_ns + 5 * 10**8) // 10**9)
+
     @model_validator(mode="after")
     def _countable(self) -> TrialRequest:
         for direction in self.directions:
-            frames = (direction.rate_fps * self.duration_ns + 5 * 10**8) // 10**9
+            frames = self.frames(direction)
+            for index, stream in enumerate(direction.streams):
+                needed = direction.frames_of(index, frames)
+                enumerates = any(v.mode == "enumerate" for v in stream.vary)
+                if enumerates and stream.combinations < needed:
+                    raise ValueError(
+                        f"{direction.name}: {stream.combinations} combinations are "
+                        f"fewer than the {needed} frames that enumerate them"
+                    )
             if frames > MAX_FRAMES:
                 raise ValueError(
                     f"{direction.name}: rate_fps and duration_ns make {frames} frames, "
@@ -391,6 +523,7 @@ class TrialResult(Message):
     directions: list[DirectionResult]
     ports: list[PortReport]
     neighbours: list[ResolvedNeighbour]
+    generator: str = Field(description="of the random values; see the seed")
     total_ns: Nanoseconds
     overhead_ns: Nanoseconds = Field(
         description="the engine's own share: total less learning, waits and sending"

@@ -78,8 +78,8 @@ def _stream(
     return StreamRequest(
         id=stream_id,
         ip_version=cell.ip,
-        frame_size=cell.frame_size,
-        received_frame_size=cell.frame_size,
+        frame_sizes=[cell.frame_size],
+        received_frame_sizes=[cell.frame_size],
         src_ip=source.address,
         dst_ip=target.address,
         next_hop=source.gateway,

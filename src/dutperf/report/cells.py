@@ -229,7 +229,7 @@ def _stream_of(trials: Sequence[TrialRecord]) -> dict[str, str | int]:
     ways = "both" if len(directions) > 1 else directions[0].name
     return {
         "ip": stream.ip_version,
-        "frame_size": stream.frame_size,
+        "frame_size": stream.frame_sizes[0],
         "direction": ways,
     }
 
