@@ -12,13 +12,13 @@ from test_lab_state import make_state
 
 from dutperf import lab
 from dutperf.errors import InputError, SetupError
-from dutperf.lab import lifecycle, topology
+from dutperf.lab import lifecycle, machine, topology
 from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.interruption import postponed_signals, terminate_as_interrupt
-from dutperf.lab.state import Owner, StateFile
+from dutperf.lab.state import Process, StateFile
 
 NAME = "linux-router"
-DEAD = Owner(pid=2**22 + 1, start_ticks=1, boot_id="gone")
+DEAD = Process(pid=2**22 + 1, start_ticks=1, boot_id="gone")
 
 
 class FakeTopology:
@@ -48,6 +48,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeTopology:
         monkeypatch.setattr(topology, name, getattr(fake, name))
     monkeypatch.setattr(topology, "leftovers", fake.existing)
     monkeypatch.setattr(topology, "check_machine", lambda: None)
+    monkeypatch.setattr(machine, "NEIGHBOUR_LIMITS", ())
     monkeypatch.setattr(lifecycle, "StateFile", lambda: StateFile(tmp_path))
     return fake
 

@@ -10,7 +10,7 @@ from dutperf.errors import SetupError
 from dutperf.lab import LABS
 from dutperf.lab.state import (
     LabState,
-    Owner,
+    Process,
     StateFile,
     find_process,
     is_running,
@@ -18,7 +18,7 @@ from dutperf.lab.state import (
 )
 
 
-def make_state(owner: Owner | None) -> LabState:
+def make_state(owner: Process | None) -> LabState:
     from dutperf.config.testbed import Testbed
 
     device = LABS["linux-router"]
@@ -44,7 +44,7 @@ def make_proc(
     return root
 
 
-OWNER = Owner(pid=77, start_ticks=1234, boot_id="b1")
+OWNER = Process(pid=77, start_ticks=1234, boot_id="b1")
 
 
 def test_a_process_is_found_by_number_start_time_and_boot(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_an_owner_whose_number_is_free_is_dead(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("owner", [OWNER, None], ids=["owned", "kept"])
 def test_a_written_state_is_read_back_the_same(
-    tmp_path: Path, owner: Owner | None
+    tmp_path: Path, owner: Process | None
 ) -> None:
     StateFile(tmp_path).write(make_state(owner))
     assert StateFile(tmp_path).read() == make_state(owner)

@@ -16,11 +16,17 @@ from datetime import UTC, datetime
 
 from dutperf.config.testbed import Testbed
 from dutperf.errors import InputError, SetupError
-from dutperf.lab import topology
+from dutperf.lab import machine, processes, topology, translator
 from dutperf.lab.cpus import CpuPlan, plan_cpus
 from dutperf.lab.devices import LABS, LabDevice
 from dutperf.lab.interruption import postponed_signals, terminate_as_interrupt
-from dutperf.lab.state import LabState, Owner, StateFile, is_running, this_process
+from dutperf.lab.state import (
+    LabState,
+    Process,
+    StateFile,
+    is_running,
+    this_process,
+)
 
 
 @dataclass(frozen=True)
@@ -133,7 +139,7 @@ def running() -> list[LabStatus]:
 
 
 def dut_alive(name: str) -> bool:
-    """Whether the lab ``name`` still has its namespaces; needs no root."""
+    """Whether the lab ``name`` is whole, as it was made; needs no root."""
     state = StateFile().read()
     return state is not None and state.device == name and _whole(state)
 
@@ -154,6 +160,7 @@ def _bring_up(device: LabDevice, *, keep: bool) -> LabState:
     The maker owns the lab until it is ready, also one that is to be kept: if it dies
     half-way, the next one sees remains and not a lab.
     """
+    _check_programs(device)
     _make_room()
     cpus = plan_cpus()
     state = LabState(
@@ -162,19 +169,42 @@ def _bring_up(device: LabDevice, *, keep: bool) -> LabState:
         owner=this_process(),
         namespaces=topology.NAMESPACES,
         links=topology.LINKS,
+        settings=machine.settings_to_raise(
+            machine.NEIGHBOUR_LIMITS, machine.NEIGHBOURS
+        ),
         testbed=_testbed(device, cpus),
     )
     StateFile().write(state)
     try:
         with terminate_as_interrupt(), postponed_signals():
-            topology.build(device, cpus)
+            state = _build(device, cpus, state)
         if keep:
             state = state.model_copy(update={"owner": None})
             StateFile().write(state)
     except BaseException:
-        _clear(state)
+        _clear(StateFile().read() or state)
         raise
     return state
+
+
+def _build(device: LabDevice, cpus: CpuPlan, state: LabState) -> LabState:
+    """Makes what ``state`` announces; returns it with the processes that were added."""
+
+    def record(process: Process) -> None:
+        nonlocal state
+        state = state.model_copy(update={"processes": (*state.processes, process)})
+        StateFile().write(state)
+
+    machine.raise_settings(state.settings)
+    topology.build(device, cpus)
+    if device.translator:
+        translator.start(device.translator, cpus, StateFile().dut_directory, record)
+    return state
+
+
+def _check_programs(device: LabDevice) -> None:
+    if device.translator:
+        topology.check_program("tayga", "tayga")
 
 
 def _make_room() -> None:
@@ -194,7 +224,10 @@ def _make_room() -> None:
 
 def _clear(state: LabState) -> None:
     with postponed_signals():
+        for process in state.processes:
+            processes.end(process)
         topology.clear(state.namespaces)
+        machine.restore_settings(state.settings)
         StateFile().remove()
 
 
@@ -205,7 +238,7 @@ def _clear_if_owned() -> None:
 
 
 def _in_use(state: LabState) -> SetupError:
-    owner: Owner | None = state.owner
+    owner: Process | None = state.owner
     if owner is None:
         return SetupError(
             f"lab {state.device} is up and kept, since {state.since:%F %T} UTC",
@@ -227,7 +260,10 @@ def _in_use_elsewhere(state: LabState) -> bool:
 
 
 def _whole(state: LabState) -> bool:
-    return len(topology.existing(state.namespaces)) == len(state.namespaces)
+    namespaces = topology.existing(state.namespaces)
+    return len(namespaces) == len(state.namespaces) and all(
+        map(is_running, state.processes)
+    )
 
 
 def _usable(state: LabState) -> bool:

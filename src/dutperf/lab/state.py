@@ -6,13 +6,15 @@
 
 The file is written before the first namespace is made, so whatever a killed process
 leaves behind can be recognised as the lab's. An owner is a process: its number, its
-start time (numbers are reused) and the boot it ran in (/run may outlive a reboot).
+start time (numbers are reused) and the boot it ran in (/run may outlive a reboot). So
+are the DUT's own processes, and what is changed outside the namespaces is there, too.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,7 +30,7 @@ STATE_DIRECTORY = Path("/run/dutperf")
 PROC = Path("/proc")
 
 
-class Owner(BaseModel):
+class Process(BaseModel):
     """A process, told apart from any other that had or will have its number."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -38,21 +40,39 @@ class Owner(BaseModel):
     boot_id: str
 
 
+class RaisedSetting(BaseModel):
+    """A setting of the whole machine that a lab has raised while it is up."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: Path
+    before: int
+    raised: int
+
+
 class LabState(BaseModel):
-    """The content of the state file; ``owner`` is None for a lab that is kept."""
+    """The content of the state file.
+
+    Attributes:
+        owner: whose lab it is; None if it is kept.
+        processes: the DUT's own, which end with the lab.
+        settings: to be set back when the lab goes.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     schema_version: Literal[1] = 1
     device: str
     since: AwareDatetime
-    owner: Owner | None
+    owner: Process | None
     namespaces: tuple[str, ...]
     links: tuple[str, ...]
+    processes: tuple[Process, ...] = ()
+    settings: tuple[RaisedSetting, ...] = ()
     testbed: Testbed
 
 
-def find_process(pid: int, proc: Path = PROC) -> Owner | None:
+def find_process(pid: int, proc: Path = PROC) -> Process | None:
     """The process that has this number now; None if there is none or it is dead."""
     try:
         stat = (proc / str(pid) / "stat").read_text("ascii", errors="replace")
@@ -63,10 +83,10 @@ def find_process(pid: int, proc: Path = PROC) -> Owner | None:
     if fields[0] in "ZX":
         return None
     boot_id = (proc / "sys/kernel/random/boot_id").read_text("ascii").strip()
-    return Owner(pid=pid, start_ticks=int(fields[19]), boot_id=boot_id)
+    return Process(pid=pid, start_ticks=int(fields[19]), boot_id=boot_id)
 
 
-def this_process() -> Owner:
+def this_process() -> Process:
     """The calling process as an owner."""
     owner = find_process(os.getpid())
     if owner is None:
@@ -74,9 +94,9 @@ def this_process() -> Owner:
     return owner
 
 
-def is_running(owner: Owner, proc: Path = PROC) -> bool:
+def is_running(process: Process, proc: Path = PROC) -> bool:
     """Whether the very process that is meant still runs."""
-    return find_process(owner.pid, proc) == owner
+    return find_process(process.pid, proc) == process
 
 
 @dataclass(frozen=True)
@@ -89,6 +109,11 @@ class StateFile:
     def path(self) -> Path:
         """The state file itself."""
         return self.directory / "lab.json"
+
+    @property
+    def dut_directory(self) -> Path:
+        """Where the DUT's programs have their files while the lab is up."""
+        return self.directory / "dut"
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -133,7 +158,8 @@ class StateFile:
             raise _unusable(self.path, error) from error
 
     def remove(self) -> None:
-        """Forgets the lab."""
+        """Forgets the lab, and the files of its DUT."""
+        shutil.rmtree(self.dut_directory, ignore_errors=True)
         self.path.unlink(missing_ok=True)
 
 

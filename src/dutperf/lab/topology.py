@@ -26,6 +26,7 @@ from pyroute2 import netns
 from pyroute2.iproute.linux import IPRoute
 from pyroute2.netlink.exceptions import NetlinkError
 
+from dutperf.config.testbed import SideConfig
 from dutperf.engine.protocol import Side
 from dutperf.errors import SetupError
 from dutperf.lab.cpus import CpuPlan, rps_mask
@@ -57,14 +58,20 @@ def check_machine() -> None:
     """Raises SetupError unless this process can make namespaces here."""
     if os.geteuid() != 0:
         raise SetupError("a lab needs root: it makes network namespaces", "run as root")
-    if shutil.which("ip") is None:
-        raise SetupError(
-            "the program ip is missing", "install iproute2: apt-get install iproute2"
-        )
+    check_program("ip", "iproute2")
     if not Path("/proc/self/ns/net").exists():
         raise SetupError(
             "this kernel has no network namespaces",
             "use a kernel with CONFIG_NET_NS; all distributions' kernels have it",
+        )
+
+
+def check_program(name: str, package: str) -> None:
+    """Raises SetupError, which names the Debian package, if the program is missing."""
+    if shutil.which(name) is None:
+        raise SetupError(
+            f"the program {name} is missing",
+            f"install {package}: apt-get install {package}",
         )
 
 
@@ -93,6 +100,7 @@ def build(device: LabDevice, cpus: CpuPlan) -> None:
             write_settings(DUT, _dut_settings(device, cpus))
             _add_addresses(dut, device)
             _set_up(tester, dut)
+            run_ip(DUT, _routes(device))
             _wait_until_quiet(tester)
 
 
@@ -131,6 +139,33 @@ def write_settings(namespace: str, settings: Mapping[str, str]) -> None:
             "the lab needs a kernel with IPv4, IPv6 (no ipv6.disable=1) and RPS, and "
             "the right to mount /sys (CAP_SYS_ADMIN)",
         )
+
+
+def run_ip(namespace: str, commands: Sequence[str]) -> None:
+    """Runs all ``commands`` of ip(8) in ``namespace``, by one process.
+
+    Raises:
+        SetupError: says what the first that failed said; those before have worked.
+    """
+    result = subprocess.run(
+        ["ip", "-netns", namespace, "-batch", "-"],
+        input="".join(f"{command}\n" for command in commands),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if result.returncode != 0:
+        raise SetupError(
+            f"cannot set up namespace {namespace}: {result.stderr.strip()}",
+            "the lab needs CAP_NET_ADMIN and a kernel with IPv4 and IPv6",
+        )
+
+
+def has_carrier(namespace: str, interface: str) -> bool:
+    """Whether something is connected to the interface's other end."""
+    with _rtnetlink(namespace) as handle:
+        link = handle.link("get", index=_index(handle, interface))[0]
+        return bool(link.get_attr("IFLA_CARRIER"))
 
 
 def sysctl_path(key: str) -> str:
@@ -174,6 +209,18 @@ def _dut_settings(device: LabDevice, cpus: CpuPlan) -> dict[str, str]:
             path = f"/sys/class/net/{side}/queues/rx-0/rps_cpus"
             settings[path] = rps_mask(cpus.dut)
     return settings
+
+
+def _routes(device: LabDevice) -> list[str]:
+    """The networks behind the tester: RFC 2544 12 wants up to 256 of them."""
+    commands = []
+    for side, networks in device.networks.items():
+        tester: SideConfig = getattr(device, side)
+        for network in networks:
+            own = tester.ip(6 if ":" in network else 4)
+            if own is not None:
+                commands.append(f"route add {network} via {own.address} dev {side}")
+    return commands
 
 
 def _delete_links(handle: Rtnetlink) -> None:

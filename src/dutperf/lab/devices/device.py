@@ -10,6 +10,25 @@ from dutperf.engine.protocol import Side
 
 
 @dataclass(frozen=True)
+class Translator:
+    """TAYGA: a process that translates what the DUT's kernel routes into its tunnel.
+
+    Attributes:
+        tunnel: name of its tun device.
+        ipv4: TAYGA's own address, for the ICMP errors that it sends.
+        ipv6: likewise.
+        pairs: IPv4 and IPv6 address of each host, as the two sides know it.
+        networks: what is routed into the tunnel.
+    """
+
+    tunnel: str
+    ipv4: str
+    ipv6: str
+    pairs: tuple[tuple[str, str], ...]
+    networks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class LabDevice:
     """One device under test.
 
@@ -20,6 +39,8 @@ class LabDevice:
         sysctls: kernel settings of the DUT's namespace, beyond the lab's own.
         left: the tester's addresses there, and the DUT's as seen from there.
         right: likewise.
+        networks: those behind the tester, per side: routed to its address there.
+        translator: the program that translates between IP versions, if any.
     """
 
     name: str
@@ -28,8 +49,10 @@ class LabDevice:
     left: SideConfig
     right: SideConfig
     sysctls: Mapping[str, str] = field(default_factory=dict)
+    networks: Mapping[Side, tuple[str, ...]] = field(default_factory=dict)
+    translator: Translator | None = None
 
 
-def lab_side(side: Side, ipv4: Ipv4Side, ipv6: Ipv6Side) -> SideConfig:
+def lab_side(side: Side, ipv4: Ipv4Side | None, ipv6: Ipv6Side) -> SideConfig:
     """The tester's side of a lab: interfaces are named after their side."""
     return SideConfig(port=InterfacePort(interface=side), ipv4=ipv4, ipv6=ipv6)

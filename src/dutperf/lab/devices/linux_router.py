@@ -5,6 +5,16 @@
     198.19.0.2     right ------- right 198.19.0.1/24    2001:2:0:8000::1/64
 
 The networks are those of RFC 2544 C.2.2 (198.18.0.0/15) and RFC 5180 8 (2001:2::/48).
+Each side has 256 of them (RFC 2544 12): the first is on the link, the other 255 are
+routed to the tester: 198.18.1.0/24 to 198.18.255.0/24 (bits 16-23 of the address) and
+2001:2:0:1::/64 to 2001:2:0:ff::/64 (bits 56-63), and the same on the right.
+
+Hosts on the link are resolved one by one when traffic for them comes, by ARP (253 of
+198.18.0.0/24) and neighbour discovery (65,536 of 2001:2::/64, bits 96-111). In IPv4 the
+bits of the networks are among the 16 last ones: who varies those meets routes, not
+neighbours. ``linux-router-hosts`` gives the networks up for them: 198.18.0.0/16 and
+198.19.0.0/16 are on the link as a whole, with 65,533 hosts to resolve on each.
+
 The link-local addresses are set by hand because the kernel has to have one to ask for
 neighbours on behalf of forwarded packets; it gives them to interfaces too late and
 with more noise.
@@ -12,25 +22,66 @@ with more noise.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dutperf.config.testbed import Ipv4Side, Ipv6Side
+from dutperf.engine.protocol import Side
 from dutperf.lab.devices.device import LabDevice, lab_side
 
-LINUX_ROUTER = LabDevice(
-    name="linux-router",
-    description="Linux forwarding",
-    addresses={
-        "left": ("198.18.0.1/24", "2001:2::1/64", "fe80::1/64"),
-        "right": ("198.19.0.1/24", "2001:2:0:8000::1/64", "fe80::1/64"),
-    },
-    left=lab_side(
-        "left",
-        Ipv4Side(address="198.18.0.2", gateway="198.18.0.1"),
-        Ipv6Side(address="2001:2::2", gateway="2001:2::1"),
-    ),
-    right=lab_side(
-        "right",
-        Ipv4Side(address="198.19.0.2", gateway="198.19.0.1"),
-        Ipv6Side(address="2001:2:0:8000::2", gateway="2001:2:0:8000::1"),
-    ),
-    sysctls={"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1"},
+ROUTER_SYSCTLS = {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1"}
+
+_ROUTED = range(1, 256)
+_IPV4_NETWORKS: Mapping[Side, tuple[str, ...]] = {
+    "left": tuple(f"198.18.{n}.0/24" for n in _ROUTED),
+    "right": tuple(f"198.19.{n}.0/24" for n in _ROUTED),
+}
+_IPV6_NETWORKS: Mapping[Side, tuple[str, ...]] = {
+    "left": tuple(f"2001:2:0:{n:x}::/64" for n in _ROUTED),
+    "right": tuple(f"2001:2:0:80{n:02x}::/64" for n in _ROUTED),
+}
+
+
+def _router(
+    name: str,
+    description: str,
+    prefix_length: int,
+    networks: Mapping[Side, tuple[str, ...]],
+) -> LabDevice:
+    return LabDevice(
+        name=name,
+        description=description,
+        addresses={
+            "left": (f"198.18.0.1/{prefix_length}", "2001:2::1/64", "fe80::1/64"),
+            "right": (
+                f"198.19.0.1/{prefix_length}",
+                "2001:2:0:8000::1/64",
+                "fe80::1/64",
+            ),
+        },
+        left=lab_side(
+            "left",
+            Ipv4Side(address="198.18.0.2", gateway="198.18.0.1"),
+            Ipv6Side(address="2001:2::2", gateway="2001:2::1"),
+        ),
+        right=lab_side(
+            "right",
+            Ipv4Side(address="198.19.0.2", gateway="198.19.0.1"),
+            Ipv6Side(address="2001:2:0:8000::2", gateway="2001:2:0:8000::1"),
+        ),
+        sysctls=ROUTER_SYSCTLS,
+        networks=networks,
+    )
+
+
+LINUX_ROUTER = _router(
+    "linux-router",
+    "Linux forwarding, 256 networks on each side",
+    24,
+    {side: _IPV4_NETWORKS[side] + _IPV6_NETWORKS[side] for side in _IPV4_NETWORKS},
+)
+LINUX_ROUTER_HOSTS = _router(
+    "linux-router-hosts",
+    "Linux forwarding, IPv4 hosts of a /16 on each link",
+    16,
+    _IPV6_NETWORKS,
 )

@@ -1,0 +1,113 @@
+"""Processes that are part of the DUT: they outlive their maker, but not the lab.
+
+A process is on record before it does anything: it waits for a line on its standard
+input, which comes once ``record`` has returned. If the maker dies earlier, the pipe
+closes and the process ends by itself. Its number and start time stay the same through
+both replacements, ``ip netns exec`` and the shell.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from dutperf.errors import SetupError
+from dutperf.lab.state import Process, find_process, is_running
+
+END_TIMEOUT_MS = 5000
+
+_WAIT_AND_BECOME = 'read -r line && exec "$@" </dev/null'
+
+
+def start(
+    command: Sequence[str],
+    *,
+    namespace: str,
+    cpu: int | None,
+    log: Path,
+    record: Callable[[Process], None],
+) -> Process:
+    """Starts ``command`` in ``namespace``, on ``cpu`` alone if one is given.
+
+    Its output goes to ``log``. It gets a session of its own, so that no Ctrl-C reaches
+    it, and no signal mask: the caller may have postponed signals.
+
+    Raises:
+        SetupError: it ended at once.
+    """
+    waiting, ready = os.pipe()
+    try:
+        pid = _spawn(
+            [*_exec_in(namespace), *command],
+            stdin=waiting,
+            log=log,
+        )
+        process = find_process(pid)
+        if process is None:
+            raise SetupError(f"cannot run {command[0]} in namespace {namespace}")
+        if cpu is not None:
+            os.sched_setaffinity(pid, {cpu})
+        record(process)
+        os.write(ready, b"\n")
+    finally:
+        os.close(waiting)
+        os.close(ready)
+    return process
+
+
+def end(process: Process) -> None:
+    """Ends ``process`` by force if it is still the one that was meant.
+
+    Raises:
+        SetupError: it does not end.
+    """
+    try:
+        handle = os.pidfd_open(process.pid)
+    except ProcessLookupError:
+        return
+    try:
+        # The handle keeps meaning this process even if its number is given away now.
+        if is_running(process):
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+            _wait(handle, process.pid)
+    finally:
+        os.close(handle)
+
+
+def _exec_in(namespace: str) -> list[str]:
+    return ["ip", "netns", "exec", namespace, "sh", "-c", _WAIT_AND_BECOME, "sh"]
+
+
+def _spawn(command: list[str], *, stdin: int, log: Path) -> int:
+    # Not subprocess: it has no signal mask, and complains of processes that live on.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    return os.posix_spawnp(
+        command[0],
+        command,
+        os.environ,
+        file_actions=[
+            (os.POSIX_SPAWN_DUP2, stdin, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(log), flags, 0o644),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        setsid=True,
+        setsigmask=(),
+        setsigdef=(signal.SIGPIPE,),
+    )
+
+
+def _wait(handle: int, pid: int) -> None:
+    ended = select.poll()
+    ended.register(handle, select.POLLIN)
+    if not ended.poll(END_TIMEOUT_MS):
+        raise SetupError(
+            f"process {pid} of the lab does not end",
+            "it hangs in the kernel; try again later",
+        )
+    # Somebody else's child is buried by whoever adopted it.
+    with contextlib.suppress(ChildProcessError):
+        os.waitid(os.P_PIDFD, handle, os.WEXITED)

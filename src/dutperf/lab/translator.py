@@ -1,0 +1,101 @@
+"""TAYGA as the DUT: its tunnel, its routes, its process."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from dutperf.errors import SetupError
+from dutperf.lab import processes, topology
+from dutperf.lab.cpus import CpuPlan
+from dutperf.lab.devices.device import Translator
+from dutperf.lab.state import Process, is_running
+
+START_TIMEOUT_S = 5.0
+POLL_S = 0.02
+
+
+def start(
+    translator: Translator,
+    cpus: CpuPlan,
+    directory: Path,
+    record: Callable[[Process], None],
+) -> None:
+    """Makes the tunnel and its routes, starts TAYGA and waits until it translates.
+
+    ``directory`` takes its files. ``record`` is called before TAYGA itself runs, which
+    goes on after this process has ended.
+
+    Raises:
+        SetupError: the tunnel cannot be made, or TAYGA ended or did not take it.
+    """
+    directory.mkdir(exist_ok=True)
+    settings = directory / "tayga.conf"
+    settings.write_text(configuration(translator, directory), "ascii")
+    tayga = ["tayga", "--config", str(settings)]
+    _make_tunnel([*tayga, "--mktun"])
+    _route(translator)
+    log = directory / "tayga.log"
+    process = processes.start(
+        [*tayga, "--nodetach"],
+        namespace=topology.DUT,
+        cpu=cpus.dut,
+        log=log,
+        record=record,
+    )
+    _wait_until_attached(translator.tunnel, process, log)
+
+
+def configuration(translator: Translator, directory: Path) -> str:
+    """The text of tayga.conf."""
+    lines = [
+        f"tun-device {translator.tunnel}",
+        f"ipv4-addr {translator.ipv4}",
+        f"ipv6-addr {translator.ipv6}",
+        f"data-dir {directory}",
+        *(f"map {ipv4} {ipv6}" for ipv4, ipv6 in translator.pairs),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _make_tunnel(command: list[str]) -> None:
+    result = subprocess.run(
+        ["ip", "netns", "exec", topology.DUT, *command],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if result.returncode != 0:
+        raise SetupError(
+            f"cannot make TAYGA's tunnel: {result.stderr.strip()}",
+            "needs a kernel with CONFIG_TUN, and /dev/net/tun in a container",
+        )
+
+
+def _route(translator: Translator) -> None:
+    # The lab's other settings are inherited; this one, per device only, is not.
+    key = f"net.ipv6.conf.{translator.tunnel}.addr_gen_mode"
+    topology.write_settings(
+        topology.DUT, {topology.sysctl_path(key): topology.NO_GENERATED_ADDRESSES}
+    )
+    topology.run_ip(
+        topology.DUT,
+        [
+            f"link set {translator.tunnel} up",
+            *(f"route add {n} dev {translator.tunnel}" for n in translator.networks),
+        ],
+    )
+
+
+def _wait_until_attached(tunnel: str, process: Process, log: Path) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while not topology.has_carrier(topology.DUT, tunnel):
+        if not is_running(process) or time.monotonic() > deadline:
+            said = log.read_text("utf-8", errors="replace").strip()
+            raise SetupError(
+                f"TAYGA did not start: {said or 'it said nothing'}",
+                "it needs the right to open /dev/net/tun",
+            )
+        time.sleep(POLL_S)
