@@ -81,10 +81,10 @@ double median(std::vector<double> values) {
 }
 
 struct Bench {
-  Bench(int cpu) {
+  Bench(int cpu, bool hugepages) {
     dpdk::EalOptions options;
     options.main_cpu = cpu;
-    options.hugepages = false;
+    options.hugepages = hugepages;
     options.memory_mb = 256;
     eal = std::make_unique<dpdk::Eal>(options);
   }
@@ -94,13 +94,14 @@ struct Bench {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Bench bench(argc > 1 ? std::atoi(argv[1]) : 0);
+  const Bench bench(argc > 1 ? std::atoi(argv[1]) : 0, argc > 2);
   const timing::TscClock clock = timing::calibrate_tsc(50'000'000);
   dpdk::PortOptions options;
   options.name = "left";
   options.driver = dpdk::Driver::kNull;
   dpdk::Port port(options, nullptr);
-  dpdk::Floor floor(port);
+  dpdk::Floor floor(port, false);
+  dpdk::Floor contiguous(port, true);
   dataplane::SideResources side(port, 2048);
 
   std::vector<Mode> modes = {
@@ -108,6 +109,12 @@ int main(int argc, char** argv) {
        [&] {
          const uint64_t start = timing::read_tsc();
          floor.send(kFrames / 32);
+         return static_cast<double>(timing::read_tsc() - start) / kFrames;
+       }},
+      {"floor.contiguous",
+       [&] {
+         const uint64_t start = timing::read_tsc();
+         contiguous.send(kFrames / 32);
          return static_cast<double>(timing::read_tsc() - start) / kFrames;
        }},
   };

@@ -296,7 +296,7 @@ def test_every_option_reaches_the_trial(run: Run) -> None:
     assert (trial.residual_wait_ns, trial.lag_limit_ns) == (500_000_000, 3_000_000)
     assert (trial.burst_limit, trial.seed) == (4, 42)
     assert [d.name for d in trial.directions] == ["reverse"]
-    assert trial.directions[0].streams[0].frame_size == 1518
+    assert trial.directions[0].streams[0].frame_sizes == [1518]
     assert len(engine.trials) == 2
 
 

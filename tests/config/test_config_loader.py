@@ -132,7 +132,7 @@ def test_merge_keys_and_aliases_work(bench: Path) -> None:
             '"fe80::1%tl"',
             "11: left.ipv6.address: must be the unicast address of one host",
         ),
-        ("    gateway: 198.18.1.1\n", "", "8: left.ipv4.gateway: is missing"),
+        ("    gateway: 198.18.1.1\n", "", "8: left.ipv4: gateway is missing"),
         (
             "    gateway: 198.18.1.1\n",
             "    gateway: 198.18.1.2\n",

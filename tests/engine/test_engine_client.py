@@ -37,8 +37,8 @@ TRIAL = TrialRequest(
                 StreamRequest(
                     id=0,
                     ip_version=4,
-                    frame_size=64,
-                    received_frame_size=64,
+                    frame_sizes=[64],
+                    received_frame_sizes=[64],
                     src_ip="198.18.0.2",
                     dst_ip="198.19.0.2",
                     next_hop="198.18.0.1",

@@ -22,6 +22,7 @@ from scapy.layers.inet6 import (
     ICMPv6ND_NA,
     ICMPv6ND_NS,
     ICMPv6NDOptDstLLAddr,
+    ICMPv6NDOptSrcLLAddr,
     IPv6,
 )
 from scapy.layers.l2 import ARP, Ether
@@ -107,63 +108,84 @@ def leftovers() -> list[Path]:
     return [p for p in (*paths, STATE_DIRECTORY / "lab.json") if p.exists()]
 
 
-def answer(wire: Wire, frame: Ether, address: str) -> None:
-    """Answers an ARP or ND request for ``address`` as a tester does."""
-    if ARP in frame and frame[ARP].op == 1 and frame[ARP].pdst == address:
+def answer(wire: Wire, frame: Ether) -> None:
+    """Answers an ARP or ND request, whomever it asks for."""
+    if ARP in frame and frame[ARP].op == 1:
         asked = frame[ARP]
         reply = ARP(
-            op=2, hwsrc=wire.mac, psrc=address, hwdst=asked.hwsrc, pdst=asked.psrc
+            op=2, hwsrc=wire.mac, psrc=asked.pdst, hwdst=asked.hwsrc, pdst=asked.psrc
         )
         wire.send(Ether(src=wire.mac, dst=frame.src) / reply)
-    if ICMPv6ND_NS in frame and frame[ICMPv6ND_NS].tgt == address:
+    if ICMPv6ND_NS in frame:
+        target = frame[ICMPv6ND_NS].tgt
         wire.send(
             Ether(src=wire.mac, dst=frame.src)
-            / IPv6(src=address, dst=frame[IPv6].src, hlim=255)
-            / ICMPv6ND_NA(tgt=address, R=0, S=1, O=1)
+            / IPv6(src=target, dst=frame[IPv6].src, hlim=255)
+            / ICMPv6ND_NA(tgt=target, R=0, S=1, O=1)
             / ICMPv6NDOptDstLLAddr(lladdr=wire.mac)
         )
 
 
-def test_frame(testbed: Testbed, version: IpVersion, sender: Side, dst: str) -> Ether:
-    """A UDP frame from one side of the tester to the other, as it leaves."""
-    receiver: Side = "right" if sender == "left" else "left"
-    ends = [getattr(testbed, side).ip(version).address for side in (sender, receiver)]
-    network = (
-        IP(src=ends[0], dst=ends[1], ttl=10)
-        if version == 4
-        else IPv6(src=ends[0], dst=ends[1], hlim=10)
-    )
-    return Ether(dst=dst) / network / UDP(sport=49184, dport=7) / Raw(PAYLOAD)
-
-
-test_frame.__test__ = False  # type: ignore[attr-defined]
-
-
 def cross(testbed: Testbed, version: IpVersion, sender: Side) -> Ether:
-    """Sends one frame through the DUT; returns it as it arrives on the other side."""
-    receiver: Side = "right" if sender == "left" else "left"
-    own = getattr(testbed, receiver).ip(version).address
+    """Sends one frame to the other side's real address; returns it as it arrives."""
+    receiver = opposite(sender)
+    ends = (getattr(testbed, side).ip(version).address for side in (sender, receiver))
+    return deliver(testbed, sender, ip_packet(*ends))
+
+
+def deliver(testbed: Testbed, sender: Side, packet: Packet) -> Ether:
+    """Sends ``packet`` with the test's payload; returns it as the other side gets it.
+
+    The receiver answers ARP and ND for every address.
+    """
+    receiver = opposite(sender)
+    version: IpVersion = 4 if IP in packet else 6
     namespace = testbed.namespace
+    mac = dut_mac(testbed, sender, version)
     with Wire(namespace, sender) as near, Wire(namespace, receiver) as far:
-        frame = test_frame(testbed, version, sender, dut_mac(testbed, sender))
-        frame.src = near.mac
-        near.send(frame)
+        datagram = UDP(sport=49184, dport=7) / Raw(PAYLOAD)
+        near.send(Ether(src=near.mac, dst=mac) / packet / datagram)
         for raw in far.received(3.0):
             arrived = Ether(raw)
             if UDP in arrived and bytes(arrived[UDP].payload).startswith(PAYLOAD):
                 return arrived
-            answer(far, arrived, own)
-    raise AssertionError(f"no IPv{version} frame arrived on the {receiver} side")
+            answer(far, arrived)
+    raise AssertionError(f"{packet.summary()} did not arrive on the {receiver} side")
 
 
-def dut_mac(testbed: Testbed, side: Side) -> str:
-    """The DUT's MAC address, found by ARP as a tester does."""
-    addresses = getattr(testbed, side).ipv4
+def opposite(side: Side) -> Side:
+    return "right" if side == "left" else "left"
+
+
+def ip_packet(src: str, dst: str) -> Packet:
+    """A header of the version of ``src``, with the TTL of RFC 2544 C.2.6.4."""
+    if ":" in src:
+        return IPv6(src=src, dst=dst, hlim=10)
+    return IP(src=src, dst=dst, ttl=10)
+
+
+def dut_mac(testbed: Testbed, side: Side, version: IpVersion) -> str:
+    """The DUT's MAC address, found by ARP or ND as a tester does."""
+    hosts = getattr(testbed, side).ip(version)
     with Wire(testbed.namespace, side) as wire:
-        ask = ARP(hwsrc=wire.mac, psrc=addresses.address, pdst=addresses.gateway)
-        wire.send(Ether(src=wire.mac, dst="ff:ff:ff:ff:ff:ff") / ask)
+        wire.send(_question(wire.mac, hosts.address, hosts.gateway))
         for raw in wire.received(2.0):
             frame = Ether(raw)
             if ARP in frame and frame[ARP].op == 2:
                 return str(frame[ARP].hwsrc)
-    raise AssertionError(f"{addresses.gateway} did not answer ARP on the {side} side")
+            if ICMPv6ND_NA in frame:
+                return str(frame.src)
+    raise AssertionError(f"{hosts.gateway} did not answer on the {side} side")
+
+
+def _question(mac: str, own: str, target: str) -> Ether:
+    if ":" not in target:
+        ask = ARP(hwsrc=mac, psrc=own, pdst=target)
+        return Ether(src=mac, dst="ff:ff:ff:ff:ff:ff") / ask
+    group = ipaddress.ip_address(f"ff02::1:ff00:{int(target.rpartition(':')[2], 16):x}")
+    return (
+        Ether(src=mac, dst=f"33:33:{group.packed[-4:].hex(':')}")
+        / IPv6(src=own, dst=str(group), hlim=255)
+        / ICMPv6ND_NS(tgt=target)
+        / ICMPv6NDOptSrcLLAddr(lladdr=mac)
+    )

@@ -221,8 +221,8 @@ class Trial:
         stream = StreamRequest(
             id=0 if forward else 1,
             ip_version=self.ip,
-            frame_size=size,
-            received_frame_size=size,
+            frame_sizes=[size],
+            received_frame_sizes=[size],
             src_ip=left if forward else right,
             dst_ip=right if forward else left,
             next_hop=hops[0] if forward else hops[1],

@@ -164,7 +164,7 @@ def test_each_next_hop_is_asked_anew_in_every_trial(engine: Engine) -> None:
 
 
 def test_a_frame_that_exceeds_the_mtu_is_refused(engine: Engine) -> None:
-    with pytest.raises(EngineError, match=r"frame_size 1519 exceeds .* 1518") as caught:
+    with pytest.raises(EngineError, match=r"frame size 1519 exceeds .* 1518") as caught:
         engine.measure(Trial(size=1519).request())
     assert caught.value.code == ERROR_INVALID_PARAMS
 

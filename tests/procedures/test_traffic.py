@@ -39,7 +39,7 @@ def test_reverse_is_the_mirror_of_forward() -> None:
 def test_frames_are_those_of_rfc_2544_c_2_6_4() -> None:
     forward = streams(request(frame_size=[1518]))["forward"]
     assert (forward.src_port, forward.dst_port) == (0xC020, 7)
-    assert (forward.frame_size, forward.received_frame_size) == (1518, 1518)
+    assert (forward.frame_sizes, forward.received_frame_sizes) == ([1518], [1518])
 
 
 @pytest.mark.parametrize("direction", ["forward", "reverse"])

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dutperf.engine.protocol import (
+    GENERATOR,
     DirectionName,
     DirectionRequest,
     DirectionResult,
@@ -91,6 +92,7 @@ def trial(
             directions=[_result(way, load_fps, lost) for way in ways],
             ports=[port_report(side) for side in sides],
             neighbours=[],
+            generator=GENERATOR,
             total_ns=3_100_000_000,
             overhead_ns=40_000_000,
         ),
@@ -107,8 +109,8 @@ def _request(
     stream = StreamRequest(
         id=1 if way == "forward" else 2,
         ip_version=ip,
-        frame_size=frame_size,
-        received_frame_size=frame_size,
+        frame_sizes=[frame_size],
+        received_frame_sizes=[frame_size],
         src_ip=source,
         dst_ip=target,
         next_hop=source,

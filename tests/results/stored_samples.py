@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dutperf.engine.protocol import (
+    GENERATOR,
     DirectionRequest,
     HelloResult,
     PortCounters,
@@ -20,8 +21,8 @@ def trial_record(number: int = 1) -> TrialRecord:
     stream = StreamRequest(
         id=1,
         ip_version=4,
-        frame_size=64,
-        received_frame_size=64,
+        frame_sizes=[64],
+        received_frame_sizes=[64],
         src_ip="198.18.0.2",
         dst_ip="198.19.0.2",
         next_hop="198.18.0.1",
@@ -46,6 +47,7 @@ def trial_record(number: int = 1) -> TrialRecord:
             directions=[],
             ports=[],
             neighbours=[],
+            generator=GENERATOR,
             total_ns=0,
             overhead_ns=0,
         ),

@@ -6,10 +6,10 @@
 #include <fstream>
 
 #include "control/pcap.h"
+#include "dataplane/frame_order.h"
 #include "dpdk/error.h"
 #include "measure/sequence_tracker.h"
 #include "timing/schedule.h"
-#include "dataplane/frame_order.h"
 
 namespace dutperf::control {
 namespace {
@@ -101,8 +101,7 @@ PortReport port_report(Side side, const dataplane::ReceiveReport& received) {
 }
 
 // The direction's first `count` frames, each with its due time as stamp; returns how many.
-uint64_t write_frames(const dataplane::DirectionSpec& direction, uint64_t count,
-                      PcapWriter& pcap) {
+uint64_t write_frames(const dataplane::DirectionSpec& direction, uint64_t count, PcapWriter& pcap) {
   const dataplane::FrameOrder order(direction);
   const std::vector<vary::FrameWriter> writers = dataplane::FrameOrder::writers(direction);
   dataplane::FrameOrder::Position position;

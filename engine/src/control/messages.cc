@@ -79,7 +79,7 @@ net::AddressRange parse_range(const Json& json, const std::string& where) {
 
 // m of n frames belong to the first stream (RFC 8219 5.3).
 dataplane::Mix parse_mix(ObjectReader& reader, size_t streams) {
-  if (!reader.has("mix")) {
+  if (!reader.has("mix") || reader.at("mix").is_null()) {
     if (streams > 1) reader.refuse("mix", "is missing: there are two streams");
     return {1, 1};
   }
@@ -105,8 +105,8 @@ void parse_direction(const Json& json, const std::string& where, uint64_t seed,
   direction.rate_fps = reader.number("rate_fps", 1, 1'000'000'000'000);
   const Json& streams = reader.array("streams", 1, dataplane::kMaxStreams);
   for (size_t i = 0; i < streams.size(); ++i) {
-    ParsedStream parsed = parse_stream(streams[i], element(reader.path("streams"), i),
-                                       request.spec.trial_id, seed);
+    ParsedStream parsed =
+        parse_stream(streams[i], element(reader.path("streams"), i), request.spec.trial_id, seed);
     direction.streams.push_back(std::move(parsed.spec));
     request.addressing[dataplane::index_of(from)].push_back(parsed.addressing);
   }

@@ -107,17 +107,24 @@ void expect_golden(const TrialRequest& request) {
   EXPECT_EQ(spec.lag_limit_ns, 10'000'000U);
   EXPECT_TRUE(spec.verify_checksums);
   EXPECT_EQ(request.order, (std::vector{Side::kLeft, Side::kRight}));
-  EXPECT_EQ(request.next_hop[0], ip("198.18.0.1"));
-  EXPECT_EQ(request.next_hop[1], ip("198.19.0.1"));
+  ASSERT_EQ(request.addressing[0].size(), 1U);
+  EXPECT_EQ(request.addressing[0][0].next_hop, ip("198.18.0.1"));
+  EXPECT_EQ(request.addressing[0][0].src_mac, std::nullopt);
+  EXPECT_EQ(request.addressing[0][0].dst_mac, std::nullopt);
+  ASSERT_EQ(request.addressing[1].size(), 1U);
+  EXPECT_EQ(request.addressing[1][0].next_hop, ip("198.19.0.1"));
 
   net::FrameLayout forward;
   forward.src_ip = ip("198.18.0.2");
   forward.dst_ip = ip("198.19.0.2");
   ASSERT_EQ(spec.from[0].streams.size(), 1U);
   EXPECT_EQ(spec.from[0].rate_fps, 1000U);
-  EXPECT_EQ(spec.from[0].streams[0].frames, 60'000U);
+  EXPECT_EQ(spec.from[0].frames, 60'000U);
   EXPECT_EQ(spec.from[0].streams[0].id, 0);
-  EXPECT_EQ(spec.from[0].streams[0].received_frame_size, 64U);
+  EXPECT_EQ(spec.from[0].streams[0].frame_sizes, std::vector{64U});
+  EXPECT_EQ(spec.from[0].streams[0].received_frame_sizes, std::vector{64U});
+  EXPECT_EQ(spec.from[0].streams[0].variations, vary::Variations{});
+  EXPECT_EQ(spec.from[0].frames_of(0, 60'000), 60'000U);
   EXPECT_EQ(spec.from[0].streams[0].layout, forward);
   EXPECT_EQ(spec.from[0].streams[0].tag, (net::TagIdentity{41, 0, 0}));
 
@@ -132,8 +139,9 @@ void expect_golden(const TrialRequest& request) {
   reverse.df = true;
   ASSERT_EQ(spec.from[1].streams.size(), 1U);
   EXPECT_EQ(spec.from[1].rate_fps, 812U);
-  EXPECT_EQ(spec.from[1].streams[0].frames, 48'720U);
-  EXPECT_EQ(spec.from[1].streams[0].received_frame_size, 1518U);
+  EXPECT_EQ(spec.from[1].frames, 48'720U);
+  EXPECT_EQ(spec.from[1].streams[0].frame_sizes, std::vector{1518U});
+  EXPECT_EQ(spec.from[1].streams[0].received_frame_sizes, std::vector{1518U});
   EXPECT_EQ(spec.from[1].streams[0].layout, reverse);
   EXPECT_EQ(spec.from[1].streams[0].tag, (net::TagIdentity{41, 1, net::kTagFlagBackground}));
 }
@@ -156,14 +164,63 @@ TEST(TrialRun, IsReadForIpv6InOneDirection) {
   EXPECT_EQ(request.spec.burst_limit, 1U);
   const dataplane::StreamSpec& stream = request.spec.from[1].streams.at(0);
   EXPECT_EQ(stream.id, 255);
-  EXPECT_EQ(stream.frames, 14'881U);
+  EXPECT_EQ(request.spec.from[1].frames, 14'881U);
   EXPECT_EQ(stream.layout.ip_version, 6);
   EXPECT_EQ(stream.layout.frame_size, 84U);
-  EXPECT_EQ(stream.received_frame_size, 64U);
+  EXPECT_EQ(stream.frame_sizes, std::vector{84U});
+  EXPECT_EQ(stream.received_frame_sizes, std::vector{64U});
+  EXPECT_EQ(stream.variations.seed, uint64_t{INT64_MAX});
   EXPECT_EQ(stream.layout.src_ip, ip("2001:2::2"));
   EXPECT_EQ(stream.layout.dst_ip, ip("64:ff9b::198.19.0.2"));
   EXPECT_EQ(stream.layout.ttl, 255);
   EXPECT_EQ(stream.layout.dscp, 63);
+}
+
+TEST(TrialRun, IsReadWithTwoStreamsSizesAndVariations) {
+  const TrialRequest request = parse_trial(golden_params("trial.run-traffic"));
+  const dataplane::DirectionSpec& forward = request.spec.from[0];
+  EXPECT_EQ(forward.frames, 1000U);
+  ASSERT_EQ(forward.streams.size(), 2U);
+  EXPECT_EQ(forward.frames_of(0, forward.frames), 900U);
+  EXPECT_EQ(forward.frames_of(1, forward.frames), 100U);
+  const dataplane::StreamSpec& foreground = forward.streams[0];
+  EXPECT_EQ(foreground.tag, (net::TagIdentity{77, 2, 0}));
+  EXPECT_EQ(foreground.frame_sizes, (std::vector{84U, 84U, 84U, 532U, 1538U}));
+  EXPECT_EQ(foreground.received_frame_sizes, (std::vector{64U, 64U, 64U, 512U, 1518U}));
+  EXPECT_EQ(foreground.layout.frame_size, 84U);
+  EXPECT_EQ(foreground.layout.flow_label, 1'048'575U);
+  EXPECT_EQ(foreground.variations.seed, 20U);
+  EXPECT_EQ(foreground.variations.order, vary::Order::kRandom);
+  using vary::Field;
+  using vary::Mode;
+  EXPECT_EQ(foreground.variations.list,
+            (std::vector<vary::Variation>{
+                {Field::kSrcPort, 0, 16, 1024, 65535, Mode::kRandom},
+                {Field::kDstPort, 0, 16, 1, 49151, Mode::kRandom},
+                {Field::kDstIp, 112, 16, 2, 1001, Mode::kIncreasing},
+                {Field::kFlowLabel, 0, 20, 0, 1'048'575, Mode::kDecreasing},
+            }));
+  const dataplane::StreamSpec& background = forward.streams[1];
+  EXPECT_EQ(background.tag, (net::TagIdentity{77, 3, net::kTagFlagBackground}));
+  EXPECT_EQ(background.variations, (vary::Variations{{}, vary::Order::kIncreasing, 20}));
+}
+
+TEST(TrialRun, IsReadWithMacsOfItsOwnAndAnEnumeration) {
+  const TrialRequest request = parse_trial(golden_params("trial.run-traffic"));
+  ASSERT_EQ(request.addressing[1].size(), 1U);
+  EXPECT_EQ(request.addressing[1][0].src_mac, mac("02:00:00:00:01:00"));
+  EXPECT_EQ(request.addressing[1][0].dst_mac, mac("02:00:00:00:02:00"));
+  using vary::Field;
+  using vary::Mode;
+  const vary::Variations& variations = request.spec.from[1].streams.at(0).variations;
+  EXPECT_EQ(variations.order, vary::Order::kDecreasing);
+  EXPECT_EQ(variations.combinations(), 1000U);
+  EXPECT_EQ(variations.list, (std::vector<vary::Variation>{
+                                 {Field::kSrcPort, 0, 16, 1024, 1123, Mode::kEnumerate},
+                                 {Field::kSrcIp, 16, 8, 0, 9, Mode::kEnumerate},
+                                 {Field::kSrcMac, 24, 24, 0, 0xffffff, Mode::kRandom},
+                                 {Field::kDstMac, 40, 8, 0, 255, Mode::kRandom},
+                             }));
 }
 
 TEST(FramesPreview, IsReadAsTheGoldenRequestSays) {
@@ -257,13 +314,13 @@ Histogram histogram(unsigned bits, std::initializer_list<std::pair<uint64_t, uin
 }
 
 DirectionResult direction(Side from, uint64_t rate_fps, const Histogram& lag_ns,
-                          const Histogram& burst_frames, const StreamResult& stream) {
+                          const Histogram& burst_frames, const std::vector<StreamResult>& streams) {
   DirectionResult result{};
   result.from = from;
   result.intended_rate_fps = rate_fps;
   result.lag_ns = &lag_ns;
   result.burst_frames = &burst_frames;
-  result.stream = stream;
+  result.streams = streams;
   return result;
 }
 
@@ -285,9 +342,9 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAPassSays) {
   TrialResult result;
   result.trial_id = 41;
   result.directions = {direction(Side::kLeft, 1000, forward_lag, forward_bursts,
-                                 {0, false, 60'000, 60'000, 60'000, 0, 0}),
+                                 {{0, false, 60'000, 60'000, 60'000, 0, 0}}),
                        direction(Side::kRight, 812, reverse_lag, reverse_bursts,
-                                 {1, true, 48'720, 48'720, 48'720, 0, 3})};
+                                 {{1, true, 48'720, 48'720, 48'720, 0, 3}})};
   result.directions[0].offered_rate_fps = 1000.0000125;
   result.directions[0].sending_ns = 59'999'000'412;
   result.directions[1].offered_rate_fps = 812;
@@ -312,7 +369,7 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAFailSays) {
   TrialResult result;
   result.trial_id = 65535;
   result.directions = {direction(Side::kRight, 14'880'952, lag, bursts,
-                                 {255, false, 14'881, 14'881, 14'000, 5, 17})};
+                                 {{255, false, 14'881, 14'881, 14'000, 5, 17}})};
   result.directions[0].offered_rate_fps = 14'880'951.5;
   result.directions[0].sending_ns = 999'937;
   measure::TrialFacts facts;
@@ -328,13 +385,39 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAFailSays) {
   EXPECT_EQ(golden_result("trial.run-ipv6"), to_json(result));
 }
 
+TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfTwoStreamsSays) {
+  const Histogram forward_lag = histogram(dataplane::kLagBits, {{5, 1000}});
+  const Histogram reverse_lag = histogram(dataplane::kLagBits, {{5, 999}});
+  const Histogram forward_bursts = histogram(dataplane::kBurstBits, {{1, 1000}});
+  const Histogram reverse_bursts = histogram(dataplane::kBurstBits, {{1, 999}});
+  TrialResult result;
+  result.trial_id = 77;
+  result.directions = {
+      direction(Side::kLeft, 1000, forward_lag, forward_bursts,
+                {{2, false, 900, 900, 899, 0, 4}, {3, true, 100, 100, 98, 0, 0}}),
+      direction(Side::kRight, 999, reverse_lag, reverse_bursts, {{4, false, 999, 999, 999, 0, 0}})};
+  result.directions[0].offered_rate_fps = 1000;
+  result.directions[0].sending_ns = 999'000'100;
+  result.directions[1].offered_rate_fps = 999;
+  result.directions[1].sending_ns = 999'000'200;
+  measure::TrialFacts facts;
+  facts.duration_ns = 1'000'000'000;
+  facts.lag_limit_ns = 10'000'000;
+  facts.directions = {{"forward", 1000, 1000, 997, 0, 999'000'100},
+                      {"reverse", 999, 999, 999, 0, 999'000'200}};
+  result.verdict = measure::judge(facts);
+  result.total_ns = 5'002'000'000;
+  result.overhead_ns = 1'999'700;
+  EXPECT_EQ(golden_result("trial.run-traffic"), to_json(result));
+}
+
 TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAnInvalidTrialSays) {
   const Histogram empty_lag(dataplane::kLagBits);
   const Histogram empty_bursts(dataplane::kBurstBits);
   TrialResult result;
   result.trial_id = 65535;
   result.directions = {direction(Side::kRight, 14'880'952, empty_lag, empty_bursts,
-                                 {255, false, 14'881, 0, 0, 0, 0})};
+                                 {{255, false, 14'881, 0, 0, 0, 0}})};
   result.directions[0].tx_full = 961;
   measure::TrialFacts facts;
   facts.directions = {{"reverse", 14'881, 0}};

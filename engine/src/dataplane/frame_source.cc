@@ -2,8 +2,7 @@
 
 namespace dutperf::dataplane {
 
-FrameSource::FrameSource(const DirectionSpec& direction,
-                         const std::vector<dpdk::FramePool*>& pools)
+FrameSource::FrameSource(const DirectionSpec& direction, const std::vector<dpdk::FramePool*>& pools)
     : order_(direction) {
   std::vector<vary::FrameWriter> writers = FrameOrder::writers(direction);
   for (size_t i = 0; i < writers.size(); ++i) lanes_.push_back({std::move(writers[i]), pools[i]});

@@ -4,7 +4,8 @@
 
 namespace dutperf::dataplane {
 Sender::Sender(const TrialSpec& spec, Side side, dpdk::TxQueue queue,
-               const std::vector<dpdk::FramePool*>& pools, dpdk::ReplyRing& replies, TrialClock& clock)
+               const std::vector<dpdk::FramePool*>& pools, dpdk::ReplyRing& replies,
+               TrialClock& clock)
     : frames_(spec.from[index_of(side)].frames),
       rate_fps_(std::max<uint64_t>(spec.from[index_of(side)].rate_fps, 1)),
       burst_limit_(std::min(spec.burst_limit, kMaxBurst)),

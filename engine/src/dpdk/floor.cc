@@ -4,8 +4,10 @@
 
 namespace dutperf::dpdk {
 
-Floor::Floor(const Port& port)
-    : queue_(port.tx()), pool_(create_pool("floor", 8191, 2048, true, port.numa_node())) {}
+Floor::Floor(const Port& port, bool contiguous)
+    : queue_(port.tx()),
+      pool_(create_pool(contiguous ? "floor_contiguous" : "floor", 8191, 2048, contiguous,
+                        port.numa_node())) {}
 
 Floor::~Floor() { rte_mempool_free(pool_); }
 

@@ -13,7 +13,8 @@ namespace dutperf::dpdk {
 class Floor {
  public:
   // Throws SetupError.
-  explicit Floor(const Port& port);
+  // `contiguous` as in create_pool; false is what DPDK's own rte_pktmbuf_pool_create makes.
+  Floor(const Port& port, bool contiguous);
   ~Floor();
   Floor(const Floor&) = delete;
   Floor& operator=(const Floor&) = delete;

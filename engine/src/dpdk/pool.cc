@@ -11,7 +11,8 @@ namespace {
 
 constexpr unsigned kCache = 256;
 
-[[noreturn]] void refuse(const std::string& name, uint32_t buffers, uint32_t frame_bytes, int error) {
+[[noreturn]] void refuse(const std::string& name, uint32_t buffers, uint32_t frame_bytes,
+                         int error) {
   throw SetupError("no memory for " + name + " buffers, " +
                        std::to_string((uint64_t{buffers} * frame_bytes) >> 20) +
                        " MiB: " + rte_strerror(error < 0 ? -error : error),

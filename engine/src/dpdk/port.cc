@@ -196,9 +196,9 @@ void Port::configure() {
   // of what is queued to send.
   const uint32_t buffers = 2U * rx + tx + 512;
   const bool contiguous = options_.driver != Driver::kPci;
-  receive_pool_ =
-      create_pool("receive_" + options_.name, buffers,
-                  std::max(kReceiveFrameBytes, uint32_t{options_.mtu} + 64), contiguous, numa_node());
+  receive_pool_ = create_pool("receive_" + options_.name, buffers,
+                              std::max(kReceiveFrameBytes, uint32_t{options_.mtu} + 64), contiguous,
+                              numa_node());
   error = rte_eth_rx_queue_setup(id_, 0, rx, static_cast<unsigned>(numa_node()), nullptr,
                                  receive_pool_);
   if (error != 0) refuse("cannot set up the receive queue", error);

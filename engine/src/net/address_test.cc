@@ -67,5 +67,58 @@ INSTANTIATE_TEST_SUITE_P(Texts, NoAddress,
                                            "::12345", "fe80::1%eth0", "[::1]",
                                            std::string("198.18.0.1\0x", 12)));
 
+IpAddress ip(const std::string& text) { return *IpAddress::parse(text); }
+
+TEST(AddressRange, HoldsItsFirstAndTheOnesThatFollow) {
+  const AddressRange range{ip("198.18.0.2"), 3};
+  EXPECT_FALSE(range.contains(ip("198.18.0.1")));
+  for (const char* inside : {"198.18.0.2", "198.18.0.3", "198.18.0.4"}) {
+    EXPECT_TRUE(range.contains(ip(inside))) << inside;
+  }
+  EXPECT_FALSE(range.contains(ip("198.18.0.5")));
+  EXPECT_FALSE(range.contains(ip("::198.18.0.2")));
+}
+
+TEST(AddressRange, MakesStepsOfPowersOfTwo) {
+  const AddressRange networks{ip("198.18.0.2"), 256, 8};
+  EXPECT_TRUE(networks.contains(ip("198.18.0.2")));
+  EXPECT_TRUE(networks.contains(ip("198.18.255.2")));
+  EXPECT_FALSE(networks.contains(ip("198.19.0.2")));
+  EXPECT_FALSE(networks.contains(ip("198.18.7.3")));
+  EXPECT_FALSE(networks.contains(ip("198.18.7.1")));
+  EXPECT_FALSE(networks.contains(ip("198.17.255.2")));
+  const AddressRange far{ip("2001:2::2"), 65536, 112};
+  EXPECT_TRUE(far.contains(ip("2002:2::2")));
+  EXPECT_FALSE(far.contains(ip("2002:2::3")));
+}
+
+TEST(AddressRange, HoldsExactlyTheAddressesThatItsDefinitionLists) {
+  std::mt19937_64 random(18);
+  for (int i = 0; i < 200; ++i) {
+    AddressRange range{ip("2001:2::"), static_cast<uint32_t>(1 + random() % 40),
+                       static_cast<uint32_t>(random() % 121)};
+    range.first.bytes[15] = static_cast<uint8_t>(random());
+    for (int k = -3; k < 45; ++k) {
+      for (const int beside : {-1, 0, 1}) {
+        IpAddress address = range.first;  // first + k * 2^shift + beside, byte after byte
+        unsigned __int128 add = (static_cast<unsigned __int128>(k) << range.shift) +
+                                static_cast<unsigned __int128>(beside);
+        unsigned carry = 0;
+        for (size_t byte = 16; byte-- > 0; add >>= 8) {
+          const unsigned sum = address.bytes[byte] + static_cast<unsigned>(add & 0xff) + carry;
+          address.bytes[byte] = static_cast<uint8_t>(sum);
+          carry = sum >> 8;
+        }
+        const bool listed = range.shift == 0
+                                ? k + beside >= 0 && k + beside < static_cast<int>(range.count)
+                                : beside == 0 && k >= 0 && k < static_cast<int>(range.count);
+        // Where shifts push k out at the top, different k are the same address.
+        if (range.shift > 120) continue;
+        ASSERT_EQ(range.contains(address), listed) << k << " " << beside << " " << range.shift;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace dutperf::net

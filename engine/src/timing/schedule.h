@@ -23,8 +23,8 @@ class Schedule {
   // The first tick at which the next frame is due.
   uint64_t next_due_tsc() const { return static_cast<uint64_t>((due_ + UINT64_MAX) >> 64); }
 
-  // How many frames are due at `now`, at most `limit`. Never one too many; the last due frame may be
-  // missing for a tick, as the rate in frames per tick is rounded down.
+  // How many frames are due at `now`, at most `limit`. Never one too many; the last due frame may
+  // be missing for a tick, as the rate in frames per tick is rounded down.
   uint32_t due_count(uint64_t now, uint32_t limit) const {
     if (now < next_due_tsc()) return 0;
     const uint64_t waited = now - next_due_tsc();
@@ -43,7 +43,8 @@ class Schedule {
     return fixed(tsc_hz) / rate_fps;
   }
 
-  // Frames per tick as a 64-bit fraction, rounded down; a frame a tick and more count as just below.
+  // Frames per tick as a 64-bit fraction, rounded down; a frame a tick and more count as just
+  // below.
   static constexpr uint64_t frames_per_tick(Fixed interval) {
     const auto whole_ticks = static_cast<uint64_t>(interval >> 64);
     if (whole_ticks == 0) return UINT64_MAX;

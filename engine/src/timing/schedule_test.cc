@@ -37,7 +37,7 @@ TEST_P(ScheduleAt, DoesNotDriftInAMillionFrames) {
   Schedule schedule(kStart, GetParam().tsc_hz, GetParam().rate_fps);
   for (uint64_t k = 0; k < 1'000'000; ++k) {
     ASSERT_TRUE(is_due(schedule.next_due_tsc(), kStart, GetParam(), k));
-    schedule.advance();
+    schedule.advance(1);
   }
 }
 
@@ -61,8 +61,8 @@ TEST_P(ScheduleAt, IsTheSameWhenSharedByAnyNumberOfSenders) {
     for (uint64_t k = 0; k < 5000; ++k) {
       Schedule& share = shares[k % senders];
       ASSERT_EQ(share.next_due_tsc(), whole.next_due_tsc()) << senders << " senders, frame " << k;
-      share.advance();
-      whole.advance();
+      share.advance(1);
+      whole.advance(1);
     }
   }
 }
@@ -97,7 +97,7 @@ TEST(DueCount, AgreesWithLookingAtOneFrameAfterTheOther) {
     Schedule slow = schedule;
     uint32_t expected = 0;
     while (expected < limit && slow.next_due_tsc() <= now) {
-      slow.advance();
+      slow.advance(1);
       ++expected;
     }
     ASSERT_EQ(schedule.due_count(now, limit), expected);

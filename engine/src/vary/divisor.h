@@ -20,8 +20,7 @@ class Divisor {
 
   // Exact for every 64-bit number: the estimate is at most one too small.
   constexpr Result divide(uint64_t number) const {
-    const auto estimate =
-        static_cast<uint64_t>(((unsigned __int128){number} * reciprocal_) >> 64);
+    const auto estimate = static_cast<uint64_t>(((unsigned __int128){number} * reciprocal_) >> 64);
     const uint64_t rest = number - estimate * divisor_;
     const bool short_by_one = rest >= divisor_;
     return {estimate + short_by_one, short_by_one ? rest - divisor_ : rest};

@@ -12,7 +12,6 @@ namespace {
 
 constexpr uint32_t kMaxWindows = 8;
 constexpr uint32_t kMaxVarying = 8;
-constexpr uint32_t kMaxDrawGroups = kMaxVarying / 2;
 
 constexpr uint32_t kIp = sizeof(net::EthernetHeader);
 constexpr uint32_t kIpv4Addresses = kIp + offsetof(net::Ipv4Header, src);
@@ -80,13 +79,28 @@ uint64_t without(uint64_t window, uint32_t bytes) {
   return sum;
 }
 
+// Stores into frames may alias everything else as far as the compiler knows: what the loops need is
+// kept in locals.
+template <typename Stored, typename Number>
+void store_all(uint8_t* const* frames, uint32_t count, uint32_t offset, const Lanes& values) {
+  for (uint32_t i = 0; i < count; ++i) {
+    const Stored value(static_cast<Number>(values.lane[i]));
+    std::memcpy(frames[i] + offset, &value, sizeof(Stored));
+  }
+}
+
 }  // namespace
 
+// The constructor leaves the lanes as they are: clearing 8 KiB would cost more than filling what is
+// used.
 struct FrameWriter::Burst {
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
+  Burst(uint8_t* const* to, const Lanes& numbers, uint32_t size)
+      : frames(to), sequences(numbers), count(size) {}
+
   uint8_t* const* frames;
   const Lanes& sequences;
   uint32_t count;
-  Lanes draws[kMaxDrawGroups];
   Lanes places;  // in the enumeration; consumed field by field, fastest first
   Lanes values;  // of the field at hand
   Lanes windows[kMaxWindows];
@@ -102,14 +116,14 @@ FrameWriter::FrameWriter(const net::FrameLayout& layout, const net::TagIdentity&
       udp_base_(template_.udp_sum()),
       ipv4_base_(template_.ipv4_sum()) {
   for (const Variation& variation : variations.list) add(variation, layout.ip_version);
-  place_draws(variations.seed, tag.stream);
+  plan_draws(variations.seed, tag.stream);
   if (enumerates_ && order_ == Order::kRandom) {
     permutation_.emplace(combinations_, key_of(variations.seed, tag.stream, UINT32_MAX));
   }
 }
 
 void FrameWriter::add(const Variation& variation, int ip_version) {
-  Varying varying{variation.mode, variation.min, variation.max, Divisor(variation.size()), 0, 0, {}};
+  Varying varying{variation.mode, variation.min, variation.max, variation.size(), 0, 0, {}};
   const uint32_t first = first_bit_of(variation.field, ip_version) + variation.offset;
   const uint32_t end = first + variation.width;
   const std::span<const Tile> tiles = tiles_of(ip_version);
@@ -140,92 +154,113 @@ uint32_t FrameWriter::window_at(uint32_t tile_index, int ip_version) {
   return static_cast<uint32_t>(windows_.size() - 1);
 }
 
-void FrameWriter::place_draws(uint64_t seed, uint8_t stream) {
-  uint32_t halves = 0;
-  for (Varying& varying : varying_) {
-    if (varying.mode != Mode::kRandom) continue;
-    varying.draw_group = halves / 2;
-    varying.draw_shift = halves % 2 == 0 ? 32 : 0;
-    ++halves;
+// Random fields of one window share draws, two to a draw; the key depends on the window alone, so a
+// field's values do not depend on what else varies.
+void FrameWriter::plan_draws(uint64_t seed, uint8_t stream) {
+  for (uint32_t i = 0; i < windows_.size(); ++i) {
+    uint32_t halves = 0;
+    for (Varying& varying : varying_) {
+      if (varying.mode != Mode::kRandom || varying.targets.front().window != i) continue;
+      if (halves % 2 == 0) {
+        draw_keys_.push_back(key_of(seed, stream, windows_[i].offset * kMaxVarying + halves / 2));
+      }
+      varying.draw_group = static_cast<uint32_t>(draw_keys_.size() - 1);
+      varying.draw_shift = halves % 2 == 0 ? 32 : 0;
+      ++halves;
+    }
+    make_pair(windows_[i], i);
   }
-  for (uint32_t group = 0; group < (halves + 1) / 2; ++group) {
-    draw_keys_.push_back(key_of(seed, stream, group));
+}
+
+void FrameWriter::make_pair(Window& window, uint32_t index) {
+  const auto in_window = [&](const Varying& varying) {
+    return std::any_of(varying.targets.begin(), varying.targets.end(),
+                       [&](const Target& target) { return target.window == index; });
+  };
+  lanes::RandomPart* const parts[] = {&window.high, &window.low};
+  uint32_t count = 0;
+  for (Varying& varying : varying_) {
+    if (!in_window(varying)) continue;
+    if (varying.mode != Mode::kRandom || varying.targets.size() > 1 || count == 2) return;
+    const auto shift = static_cast<uint32_t>(varying.targets[0].shift);
+    *parts[count++] = {varying.min, varying.size, shift};
+    window.draw_key = draw_keys_[varying.draw_group];
+  }
+  window.is_random_pair = true;
+  for (Varying& varying : varying_) {
+    if (in_window(varying)) varying.targets.clear();  // the window's own pass writes it
   }
 }
 
 void FrameWriter::enumerate(Burst& burst) const noexcept {
-  const uint64_t* const numbers = burst.sequences.lane;
-  uint64_t* const places = burst.places.lane;
   switch (order_) {
-    case Order::kIncreasing: std::copy_n(numbers, burst.count, places); return;
+    case Order::kIncreasing:
+      std::copy_n(burst.sequences.lane, burst.count, burst.places.lane);
+      return;
     case Order::kDecreasing:
-      for (uint32_t i = 0; i < burst.count; ++i) places[i] = combinations_ - 1 - numbers[i];
+      lanes::subtract_from(combinations_ - 1, burst.sequences, burst.places, burst.count);
       return;
-    case Order::kRandom:
-      for (uint32_t i = 0; i < burst.count; ++i) places[i] = permutation_->at(numbers[i]);
-      return;
+    case Order::kRandom: permutation_->at_all(burst.sequences, burst.places, burst.count); return;
   }
 }
 
 void FrameWriter::values_of(const Varying& varying, Burst& burst) const noexcept {
-  uint64_t* const values = burst.values.lane;
-  const uint64_t* const numbers = burst.sequences.lane;
+  Lanes unused;
   switch (varying.mode) {
     case Mode::kRandom:
-      lanes::random_values(burst.draws[varying.draw_group], varying.draw_shift, varying.min,
-                           varying.size.value(), burst.values, burst.count);
+      lanes::draw_all(draw_keys_[varying.draw_group], burst.sequences, unused, burst.count);
+      lanes::random_values(unused, varying.draw_shift, varying.min, varying.size, burst.values,
+                           burst.count);
       return;
     case Mode::kIncreasing:
-      for (uint32_t i = 0; i < burst.count; ++i) {
-        values[i] = varying.min + varying.size.divide(numbers[i]).remainder;
-      }
+      lanes::digits_up(burst.sequences, varying.size, varying.min, unused, burst.values,
+                       burst.count);
       return;
     case Mode::kDecreasing:
-      for (uint32_t i = 0; i < burst.count; ++i) {
-        values[i] = varying.max - varying.size.divide(numbers[i]).remainder;
-      }
+      lanes::digits_down(burst.sequences, varying.size, varying.max, unused, burst.values,
+                         burst.count);
       return;
     case Mode::kEnumerate:
-      for (uint32_t i = 0; i < burst.count; ++i) {
-        const auto [quotient, remainder] = varying.size.divide(burst.places.lane[i]);
-        values[i] = varying.min + remainder;
-        burst.places.lane[i] = quotient;
-      }
+      lanes::digits_up(burst.places, varying.size, varying.min, burst.places, burst.values,
+                       burst.count);
       return;
+  }
+}
+
+void FrameWriter::fill_windows(Burst& burst) const noexcept {
+  for (size_t i = 0; i < windows_.size(); ++i) {
+    const Window& window = windows_[i];
+    if (window.is_random_pair) {
+      lanes::random_window(window.draw_key, burst.sequences, window.fixed, window.high, window.low,
+                           burst.windows[i], burst.count);
+    } else {
+      lanes::fill(window.fixed, burst.windows[i], burst.count);
+    }
+  }
+  if (enumerates_) enumerate(burst);
+  for (const Varying& varying : varying_) {
+    if (varying.targets.empty()) continue;
+    values_of(varying, burst);
+    for (const Target& target : varying.targets) {
+      lanes::place(burst.values, target.shift, burst.windows[target.window], burst.count);
+    }
   }
 }
 
 void FrameWriter::store(const Window& window, const Lanes& values, const Burst& burst) noexcept {
   if (window.bytes == 4) {
-    for (uint32_t i = 0; i < burst.count; ++i) {
-      *reinterpret_cast<net::Be32*>(burst.frames[i] + window.offset) =
-          static_cast<uint32_t>(values.lane[i]);
-    }
+    store_all<net::Be32, uint32_t>(burst.frames, burst.count, window.offset, values);
   } else {
-    for (uint32_t i = 0; i < burst.count; ++i) {
-      *reinterpret_cast<net::Be64*>(burst.frames[i] + window.offset) = values.lane[i];
-    }
+    store_all<net::Be64, uint64_t>(burst.frames, burst.count, window.offset, values);
   }
 }
 
 void FrameWriter::write(uint8_t* const* frames, const Lanes& sequences, uint32_t count,
                         uint64_t stamp_ns) const noexcept {
-  Burst burst{frames, sequences, count};  // NOLINT: lanes are filled as far as they are used
+  Burst burst(frames, sequences, count);
   lanes::fill(0, burst.udp_sums, count);
   if (ipv4_addresses_vary_) lanes::fill(0, burst.ipv4_sums, count);
-  for (size_t i = 0; i < draw_keys_.size(); ++i) {
-    lanes::draw_all(draw_keys_[i], sequences, burst.draws[i], count);
-  }
-  if (enumerates_) enumerate(burst);
-  for (size_t i = 0; i < windows_.size(); ++i) {
-    lanes::fill(windows_[i].fixed, burst.windows[i], count);
-  }
-  for (const Varying& varying : varying_) {
-    values_of(varying, burst);
-    for (const Target& target : varying.targets) {
-      lanes::place(burst.values, target.shift, burst.windows[target.window], count);
-    }
-  }
+  fill_windows(burst);
   for (size_t i = 0; i < windows_.size(); ++i) {
     store(windows_[i], burst.windows[i], burst);
     if (windows_[i].in_udp_checksum) lanes::add_words(burst.windows[i], burst.udp_sums, count);
@@ -243,17 +278,18 @@ void FrameWriter::finish(Burst& burst, uint64_t stamp_ns) const noexcept {
   const uint32_t stamp_low = template_.tag_offset() + offsetof(net::WireTag, stamp_low);
   const uint32_t udp_checksum = template_.udp_checksum_offset();
   const auto stamp_low_wire = net::byte_swap(static_cast<uint32_t>(stamp_ns));
-  for (uint32_t i = 0; i < burst.count; ++i) {
-    std::memcpy(burst.frames[i] + tag, &tags.lane[i], 8);
-    std::memcpy(burst.frames[i] + stamp_low, &stamp_low_wire, 4);
-    std::memcpy(burst.frames[i] + udp_checksum, &checksums.lane[i], 2);
+  uint8_t* const* const frames = burst.frames;
+  const uint32_t count = burst.count;
+  for (uint32_t i = 0; i < count; ++i) {
+    uint8_t* const frame = frames[i];
+    std::memcpy(frame + tag, &tags.lane[i], 8);
+    std::memcpy(frame + stamp_low, &stamp_low_wire, 4);
+    std::memcpy(frame + udp_checksum, &checksums.lane[i], 2);
   }
   if (!ipv4_addresses_vary_) return;
-  lanes::finish_ipv4(ipv4_base_, burst.ipv4_sums, checksums, burst.count);
+  lanes::finish_ipv4(ipv4_base_, burst.ipv4_sums, checksums, count);
   constexpr uint32_t kIpv4Checksum = kIp + offsetof(net::Ipv4Header, checksum);
-  for (uint32_t i = 0; i < burst.count; ++i) {
-    std::memcpy(burst.frames[i] + kIpv4Checksum, &checksums.lane[i], 2);
-  }
+  store_all<uint16_t, uint16_t>(frames, count, kIpv4Checksum, checksums);  // in wire order already
 }
 
 }  // namespace dutperf::vary

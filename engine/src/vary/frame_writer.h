@@ -47,7 +47,7 @@ class FrameWriter {
     Mode mode;
     uint32_t min;
     uint32_t max;
-    Divisor size;
+    uint64_t size;        // number of values
     uint32_t draw_group;  // two random fields share the 64 bits of a draw
     uint32_t draw_shift;  // 0 or 32
     std::vector<Target> targets;
@@ -58,12 +58,19 @@ class FrameWriter {
     uint64_t fixed;   // the template's bits where nothing varies
     bool in_ipv4_checksum;
     bool in_udp_checksum;
+    // At most two fields, both random and in this window alone: written in one pass.
+    bool is_random_pair = false;
+    uint64_t draw_key = 0;
+    lanes::RandomPart high{};
+    lanes::RandomPart low{};
   };
   struct Burst;
 
   void add(const Variation& variation, int ip_version);
   uint32_t window_at(uint32_t tile, int ip_version);
-  void place_draws(uint64_t seed, uint8_t stream);
+  void plan_draws(uint64_t seed, uint8_t stream);
+  void make_pair(Window& window, uint32_t index);
+  void fill_windows(Burst& burst) const noexcept;
   void enumerate(Burst& burst) const noexcept;
   void values_of(const Varying& varying, Burst& burst) const noexcept;
   void finish(Burst& burst, uint64_t stamp_ns) const noexcept;

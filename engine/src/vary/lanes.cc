@@ -3,13 +3,7 @@
 #include "net/byte_order.h"
 #include "net/checksum.h"
 #include "vary/draw.h"
-
-// Sanitizers cannot follow the run-time choice between builds.
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
-#define FOR_EACH_CPU __attribute__((target_clones("arch=skylake-avx512", "avx2", "default")))
-#else
-#define FOR_EACH_CPU
-#endif
+#include "vary/simd.h"
 
 namespace dutperf::vary::lanes {
 
@@ -39,6 +33,79 @@ void random_values(const Lanes& draws, uint32_t draw_shift, uint64_t min, uint64
     const uint64_t random = (draws.lane[i] >> draw_shift) & 0xffffffff;
     out.lane[i] = min + ((random * size) >> 32);
   }
+}
+
+FOR_EACH_CPU
+void random_window(uint64_t key, const Lanes& numbers, uint64_t fixed, const RandomPart& high,
+                   const RandomPart& low, Lanes& window, uint32_t count) {
+  const uint32_t n = padded(count);
+  const RandomPart a = high;  // copies that no lane can alias
+  const RandomPart b = low;
+  for (uint32_t i = 0; i < n; ++i) {
+    const uint64_t random = draw(key, numbers.lane[i]);
+    const uint64_t value_a = a.min + (((random >> 32) * a.size) >> 32);
+    const uint64_t value_b = b.min + (((random & 0xffffffff) * b.size) >> 32);
+    window.lane[i] = fixed | (value_a << a.shift) | (value_b << b.shift);
+  }
+}
+
+namespace {
+
+struct Digit {
+  uint64_t quotient;
+  uint64_t remainder;
+};
+
+// Both factors are exact to 2^-53, so the estimate is off by one at most, either way.
+[[gnu::always_inline]] inline Digit divide(uint64_t number, uint64_t divisor, double inverse) {
+  uint64_t quotient = static_cast<uint64_t>(static_cast<double>(number) * inverse);
+  quotient -= quotient * divisor > number ? 1 : 0;
+  const uint64_t remainder = number - quotient * divisor;
+  const uint64_t short_by_one = remainder >= divisor ? 1 : 0;
+  return {quotient + short_by_one, remainder - short_by_one * divisor};
+}
+
+}  // namespace
+
+FOR_EACH_CPU
+void digits_up(const Lanes& numbers, uint64_t size, uint64_t first, Lanes& quotients, Lanes& out,
+               uint32_t count) {
+  const uint32_t n = padded(count);
+  const double inverse = 1.0 / static_cast<double>(size);
+  for (uint32_t i = 0; i < n; ++i) {
+    const Digit digit = divide(numbers.lane[i], size, inverse);
+    quotients.lane[i] = digit.quotient;
+    out.lane[i] = first + digit.remainder;
+  }
+}
+
+FOR_EACH_CPU
+void digits_down(const Lanes& numbers, uint64_t size, uint64_t first, Lanes& quotients, Lanes& out,
+                 uint32_t count) {
+  const uint32_t n = padded(count);
+  const double inverse = 1.0 / static_cast<double>(size);
+  for (uint32_t i = 0; i < n; ++i) {
+    const Digit digit = divide(numbers.lane[i], size, inverse);
+    quotients.lane[i] = digit.quotient;
+    out.lane[i] = first - digit.remainder;
+  }
+}
+
+FOR_EACH_CPU
+void encrypt(const Feistel& network, const Lanes& numbers, Lanes& out, uint32_t count) {
+  const uint32_t n = padded(count);
+  const Feistel f = network;
+  const double inverse = 1.0 / static_cast<double>(f.columns);
+  for (uint32_t i = 0; i < n; ++i) {
+    const Digit pair = divide(numbers.lane[i], f.columns, inverse);
+    out.lane[i] = feistel::encrypt(f, pair.quotient, pair.remainder);
+  }
+}
+
+FOR_EACH_CPU
+void subtract_from(uint64_t from, const Lanes& numbers, Lanes& out, uint32_t count) {
+  const uint32_t n = padded(count);
+  for (uint32_t i = 0; i < n; ++i) out.lane[i] = from - numbers.lane[i];
 }
 
 FOR_EACH_CPU

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "vary/feistel.h"
+
 namespace dutperf::vary {
 
 inline constexpr uint32_t kMaxBurst = 64;
@@ -30,9 +32,34 @@ void draw_all(uint64_t key, const Lanes& numbers, Lanes& out, uint32_t count);
 // out = value
 void fill(uint64_t value, Lanes& out, uint32_t count);
 
+// A random field's place in a window: (min + to_range(32 bits, size)) << shift.
+struct RandomPart {
+  uint64_t min = 0;
+  uint64_t size = 1;
+  uint32_t shift = 0;
+};
+
+// window = fixed | high's value | low's value, from the halves of one draw a frame. The commonest
+// case (two random ports, two random IPv4 addresses) in one pass.
+void random_window(uint64_t key, const Lanes& numbers, uint64_t fixed, const RandomPart& high,
+                   const RandomPart& low, Lanes& window, uint32_t count);
+
 // out = min + to_range(32 bits of draw, size)
 void random_values(const Lanes& draws, uint32_t draw_shift, uint64_t min, uint64_t size, Lanes& out,
                    uint32_t count);
+
+// quotients = numbers / size, out = first + numbers mod size, or first - numbers mod size.
+// REQUIRES: numbers below 2^52, size 1 .. 2^32. `quotients` may be `numbers`.
+void digits_up(const Lanes& numbers, uint64_t size, uint64_t first, Lanes& quotients, Lanes& out,
+               uint32_t count);
+void digits_down(const Lanes& numbers, uint64_t size, uint64_t first, Lanes& quotients, Lanes& out,
+                 uint32_t count);
+
+// out = the network's image of numbers. REQUIRES: numbers below rows * columns, that below 2^52.
+void encrypt(const Feistel& network, const Lanes& numbers, Lanes& out, uint32_t count);
+
+// out = from - numbers
+void subtract_from(uint64_t from, const Lanes& numbers, Lanes& out, uint32_t count);
 
 // window |= values, shifted left (or right, when shift is negative)
 void place(const Lanes& values, int shift, Lanes& window, uint32_t count);

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
-    BeforeValidator,
     Discriminator,
     Field,
     Tag,
@@ -21,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from dutperf.config.fields import Name, Strict
+from dutperf.config.fields import Name, NumberAsText, Strict
 from dutperf.config.testbed import Testbed
 from dutperf.engine.protocol import IpVersion
 
@@ -30,11 +29,6 @@ Direction = Literal["both", "forward", "reverse"]
 Seconds = Annotated[float, Field(ge=0, le=86400)]
 FrameSize = Annotated[int, Field(ge=64, le=9216)]
 Percent = Annotated[float, Field(gt=0, le=100)]
-
-
-def _number_as_text(value: Any) -> Any:  # noqa: ANN401 - raw YAML
-    # YAML reads the 1000 of "resolution: 1000" as a number.
-    return str(value) if type(value) in (int, float) else value
 
 
 def _check_resolution(text: str) -> str:
@@ -53,7 +47,7 @@ def _check_resolution(text: str) -> str:
 
 Resolution = Annotated[
     str,
-    BeforeValidator(_number_as_text),
+    NumberAsText,
     AfterValidator(_check_resolution),
     WithJsonSchema(
         {

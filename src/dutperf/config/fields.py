@@ -8,16 +8,64 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+)
+from pydantic_core import CoreSchema, core_schema
 
 
 class Strict(BaseModel):
     """Base of all configuration: immutable, and an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@dataclass(frozen=True)
+class Short:
+    """Marks a block of keys that may also be written as one value.
+
+    Attributes:
+        kind: type of that value.
+        expand: makes the block of it; ValueError if it cannot.
+        schema: JSON schema of the value.
+    """
+
+    kind: type
+    expand: Callable[[Any], Mapping[str, Any]]
+    schema: Mapping[str, Any]
+
+    def __get_pydantic_core_schema__(
+        self, source: type[Any], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(
+            self._block, handler(source)
+        )
+
+    def __get_pydantic_json_schema__(
+        self, block: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"anyOf": [dict(self.schema), handler(block)]}
+
+    def _block(self, value: Any) -> Any:  # noqa: ANN401 - raw YAML
+        return self.expand(value) if type(value) is self.kind else value
+
+
+def _as_text(value: Any) -> Any:  # noqa: ANN401 - raw YAML
+    return str(value) if type(value) in (int, float) else value
+
+
+NumberAsText = BeforeValidator(_as_text)
+"""YAML reads the 1000 of "resolution: 1000" as a number."""
 
 
 def _matches(pattern: str, sentence: str) -> AfterValidator:

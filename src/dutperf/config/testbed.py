@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import (
     Discriminator,
@@ -20,7 +21,9 @@ from dutperf.config.fields import (
     PciAddress,
     Strict,
 )
-from dutperf.engine.protocol import IpVersion, Mac
+from dutperf.engine.protocol import IpVersion, Mac, Side
+
+_VERSIONS: tuple[IpVersion, ...] = (4, 6)
 
 Mtu = Annotated[
     int,
@@ -98,35 +101,63 @@ Port = Annotated[
 ]
 
 
-def _check_two_hosts(address: str, gateway: str) -> None:
-    if address == gateway:
+class RealAddress(NamedTuple):
+    """The tester's own address on a side, and the DUT's (its next hop)."""
+
+    address: str
+    gateway: str
+
+
+_GATEWAY = "the DUT's IPv{} address on this side"
+_VIRTUAL = (
+    "the IPv{} address by which the other side knows this one when it sends another "
+    "IP version: what the translator (SIIT, NAT64, NAT46) under test maps it to"
+)
+
+
+def _check_addresses(version: int, own: Ipv4Side | Ipv6Side) -> None:
+    if (own.address is None) != (own.gateway is None):
+        missing = "gateway" if own.gateway is None else "address"
+        raise ValueError(f"{missing} is missing: address and gateway belong together")
+    if own.address is None and own.virtual is None:
         raise ValueError(
-            f"address and gateway are both {address}: address is the tester, "
+            f"is empty: give address and gateway, or the virtual IPv{version} address "
+            "of a side that does not speak it"
+        )
+    if own.address is not None and own.address == own.gateway:
+        raise ValueError(
+            f"address and gateway are both {own.address}: address is the tester, "
             "gateway the DUT"
         )
 
 
 class Ipv4Side(Strict):
-    """The tester's address on this side and the DUT's (its next hop)."""
+    """The IPv4 addresses of one side (paper "siitperf": Real and Virtual)."""
 
-    address: Ipv4 = Field(description="the tester's own IPv4 address on this side")
-    gateway: Ipv4 = Field(description="the DUT's IPv4 address on this side")
+    address: Ipv4 | None = Field(
+        default=None, description="the tester's own IPv4 address on this side"
+    )
+    gateway: Ipv4 | None = Field(default=None, description=_GATEWAY.format(4))
+    virtual: Ipv4 | None = Field(default=None, description=_VIRTUAL.format(4))
 
     @model_validator(mode="after")
-    def _two_hosts(self) -> Self:
-        _check_two_hosts(self.address, self.gateway)
+    def _complete(self) -> Self:
+        _check_addresses(4, self)
         return self
 
 
 class Ipv6Side(Strict):
-    """The tester's address on this side and the DUT's (its next hop)."""
+    """The IPv6 addresses of one side (paper "siitperf": Real and Virtual)."""
 
-    address: Ipv6 = Field(description="the tester's own IPv6 address on this side")
-    gateway: Ipv6 = Field(description="the DUT's IPv6 address on this side")
+    address: Ipv6 | None = Field(
+        default=None, description="the tester's own IPv6 address on this side"
+    )
+    gateway: Ipv6 | None = Field(default=None, description=_GATEWAY.format(6))
+    virtual: Ipv6 | None = Field(default=None, description=_VIRTUAL.format(6))
 
     @model_validator(mode="after")
-    def _two_hosts(self) -> Self:
-        _check_two_hosts(self.address, self.gateway)
+    def _complete(self) -> Self:
+        _check_addresses(6, self)
         return self
 
 
@@ -141,8 +172,19 @@ class SideConfig(Strict):
         default=None, description="IPv6 addresses of tester and DUT on this side"
     )
 
-    def ip(self, version: IpVersion) -> Ipv4Side | Ipv6Side | None:
-        """The addresses of ``version`` on this side, if it has any."""
+    def ip(self, version: IpVersion) -> RealAddress | None:
+        """The addresses of tester and DUT on this side, if it speaks ``version``."""
+        own = self._addresses(version)
+        if own is None or own.address is None or own.gateway is None:
+            return None
+        return RealAddress(own.address, own.gateway)
+
+    def virtual(self, version: IpVersion) -> str | None:
+        """How the other side addresses this one in ``version``, if it has to."""
+        own = self._addresses(version)
+        return own.virtual if own else None
+
+    def _addresses(self, version: IpVersion) -> Ipv4Side | Ipv6Side | None:
         return self.ipv4 if version == 4 else self.ipv6
 
 
@@ -197,16 +239,28 @@ class Testbed(Strict):
     @model_validator(mode="after")
     def _sides_differ(self) -> Self:
         _check_ports(self.left.port, self.right.port)
-        for version in self.ip_versions():
-            left, right = self.left.ip(version), self.right.ip(version)
-            if left and right and left.address == right.address:
-                raise ValueError(
-                    f"left.ipv{version}.address and right.ipv{version}.address are "
-                    f"both {left.address}"
-                )
+        for version in _VERSIONS:
+            names: dict[str, str] = {}
+            for name, address in self._hosts(version):
+                if address in names:
+                    raise ValueError(f"{names[address]} and {name} are both {address}")
+                names[address] = name
         return self
+
+    def _hosts(self, version: IpVersion) -> Iterator[tuple[str, str]]:
+        """Key and address of everything that stands for one side of the tester."""
+        for name, side in self.sides.items():
+            real, virtual = side.ip(version), side.virtual(version)
+            if real:
+                yield f"{name}.ipv{version}.address", real.address
+            if virtual:
+                yield f"{name}.ipv{version}.virtual", virtual
+
+    @property
+    def sides(self) -> dict[Side, SideConfig]:
+        """Both sides by name."""
+        return {"left": self.left, "right": self.right}
 
     def ip_versions(self) -> list[IpVersion]:
         """The IP versions that both sides have addresses of."""
-        versions: tuple[IpVersion, ...] = (4, 6)
-        return [v for v in versions if self.left.ip(v) and self.right.ip(v)]
+        return [v for v in _VERSIONS if self.left.ip(v) and self.right.ip(v)]

@@ -53,6 +53,6 @@ class LabDevice:
     translator: Translator | None = None
 
 
-def lab_side(side: Side, ipv4: Ipv4Side | None, ipv6: Ipv6Side) -> SideConfig:
+def lab_side(side: Side, ipv4: Ipv4Side, ipv6: Ipv6Side) -> SideConfig:
     """The tester's side of a lab: interfaces are named after their side."""
     return SideConfig(port=InterfacePort(interface=side), ipv4=ipv4, ipv6=ipv6)

@@ -40,13 +40,17 @@ def tayga_siit(hosts: int = MAX_HOSTS) -> LabDevice:
         },
         left=lab_side(
             "left",
-            None,
+            Ipv4Side(virtual="198.18.0.2"),
             Ipv6Side(address="2001:2::2", gateway="2001:2::1"),
         ),
         right=lab_side(
             "right",
             Ipv4Side(address="198.19.0.2", gateway="198.19.0.1"),
-            Ipv6Side(address="2001:2:0:8000::2", gateway="2001:2:0:8000::1"),
+            Ipv6Side(
+                address="2001:2:0:8000::2",
+                gateway="2001:2:0:8000::1",
+                virtual="2001:2:0:1000::2",
+            ),
         ),
         sysctls=ROUTER_SYSCTLS,
         translator=Translator(

@@ -1,0 +1,57 @@
+// The rounds of the permutation's Feistel network, for one number or for a burst (see
+// permutation.h for what they make).
+#pragma once
+
+#include <cstdint>
+
+namespace dutperf::vary {
+
+// left < rows, right < columns; four rounds with four keys. The functions are inlined always: into
+// each CPU generation's build of lanes::encrypt.
+struct Feistel {
+  uint64_t rows;
+  uint64_t columns;
+  uint64_t key[4];
+};
+
+namespace feistel {
+
+// A keyed function of one half, uniform in [0, size). Multiplies 32 by 32 bits only: CPUs have SIMD
+// for that. REQUIRES: half < 2^32, size <= 2^32.
+[[gnu::always_inline]] inline uint64_t round(uint64_t half, uint64_t key, uint64_t size) {
+  constexpr uint64_t kLow = 0xffffffff;
+  uint64_t x = ((half + key) & kLow) * 0x9e3779b1;
+  x = ((x ^ (x >> 32)) + (key >> 32)) & kLow;
+  x *= 0x85ebca77;
+  x = (x ^ (x >> 32)) & kLow;
+  return (x * size) >> 32;
+}
+
+// a + b mod size. REQUIRES: a, b < size < 2^63.
+[[gnu::always_inline]] inline uint64_t add(uint64_t a, uint64_t b, uint64_t size) {
+  const uint64_t sum = a + b;
+  return sum < size ? sum : sum - size;
+}
+
+[[gnu::always_inline]] inline uint64_t subtract(uint64_t a, uint64_t b, uint64_t size) {
+  return a >= b ? a - b : a + size - b;
+}
+
+[[gnu::always_inline]] inline uint64_t encrypt(const Feistel& f, uint64_t left, uint64_t right) {
+  left = add(left, round(right, f.key[0], f.rows), f.rows);
+  right = add(right, round(left, f.key[1], f.columns), f.columns);
+  left = add(left, round(right, f.key[2], f.rows), f.rows);
+  right = add(right, round(left, f.key[3], f.columns), f.columns);
+  return left * f.columns + right;
+}
+
+[[gnu::always_inline]] inline uint64_t decrypt(const Feistel& f, uint64_t left, uint64_t right) {
+  right = subtract(right, round(left, f.key[3], f.columns), f.columns);
+  left = subtract(left, round(right, f.key[2], f.rows), f.rows);
+  right = subtract(right, round(left, f.key[1], f.columns), f.columns);
+  left = subtract(left, round(right, f.key[0], f.rows), f.rows);
+  return left * f.columns + right;
+}
+
+}  // namespace feistel
+}  // namespace dutperf::vary

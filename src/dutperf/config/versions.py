@@ -1,0 +1,39 @@
+"""Which IP version each side sends: 4, 6, or one on each side (left-right)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from dutperf.config.testbed import Testbed
+from dutperf.engine.protocol import IpVersion, Side
+
+IpVersions = Literal[4, 6, "6-4", "4-6"]
+"""4 and 6: the same on both sides; 6-4: IPv6 on the left, IPv4 on the right."""
+
+_SIDES: dict[IpVersions, dict[Side, IpVersion]] = {
+    4: {"left": 4, "right": 4},
+    6: {"left": 6, "right": 6},
+    "6-4": {"left": 6, "right": 4},
+    "4-6": {"left": 4, "right": 6},
+}
+_TRANSLATIONS: tuple[IpVersions, ...] = ("6-4", "4-6")
+
+
+def version_of(ip: IpVersions, side: Side) -> IpVersion:
+    """The IP version that ``side`` sends and receives."""
+    return _SIDES[ip][side]
+
+
+def default_versions(testbed: Testbed) -> list[IpVersions]:
+    """What a testbed is for if nobody says: a translation if it has virtual addresses.
+
+    Otherwise all versions that both sides have.
+    """
+    translations = [ip for ip in _TRANSLATIONS if _translates(testbed, ip)]
+    return translations or list(testbed.ip_versions())
+
+
+def _translates(testbed: Testbed, ip: IpVersions) -> bool:
+    left, right = version_of(ip, "left"), version_of(ip, "right")
+    real = testbed.left.ip(left) and testbed.right.ip(right)
+    return bool(real and testbed.right.virtual(left) and testbed.left.virtual(right))
