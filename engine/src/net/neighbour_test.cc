@@ -299,13 +299,20 @@ TEST(OwnAddresses, ContainWhatCountingFromTheFirstReaches) {
   }
 }
 
-TEST(OwnAddresses, MayWrapInTheLow32Bits) {
+TEST(OwnAddresses, CarryIntoTheUpperBits) {
   const AddressRange range{*IpAddress::parse("2001:2::ffff:ffff"), 65536};
   EXPECT_TRUE(range.contains(*IpAddress::parse("2001:2::ffff:ffff")));
-  EXPECT_TRUE(range.contains(*IpAddress::parse("2001:2::0")));
-  EXPECT_TRUE(range.contains(*IpAddress::parse("2001:2::fffe")));
-  EXPECT_FALSE(range.contains(*IpAddress::parse("2001:2::ffff")));
+  EXPECT_TRUE(range.contains(*IpAddress::parse("2001:2::1:0:0")));
+  EXPECT_TRUE(range.contains(*IpAddress::parse("2001:2::1:0:fffe")));
+  EXPECT_FALSE(range.contains(*IpAddress::parse("2001:2::1:0:ffff")));
   EXPECT_FALSE(range.contains(*IpAddress::parse("2001:2::ffff:fffe")));
+  EXPECT_FALSE(range.contains(*IpAddress::parse("2001:2::")));
+}
+
+TEST(OwnAddresses, EndAtTheHighestAddress) {
+  const AddressRange range{*IpAddress::parse("255.255.255.255"), 2};
+  EXPECT_TRUE(range.contains(*IpAddress::parse("255.255.255.255")));
+  EXPECT_FALSE(range.contains(*IpAddress::parse("0.0.0.0")));
 }
 
 TEST(OwnAddresses, DoNotMixVersions) {
