@@ -9,8 +9,11 @@ import ipaddress
 import os
 import select
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -32,7 +35,8 @@ from dutperf.config.testbed import Testbed
 from dutperf.engine.protocol import IpVersion, Side
 from dutperf.lab import topology
 from dutperf.lab.interruption import postponed_signals
-from dutperf.lab.state import STATE_DIRECTORY
+from dutperf.lab.machine import NEIGHBOUR_LIMITS
+from dutperf.lab.state import Process, StateFile
 
 PAYLOAD = b"dutperf lab test"
 ALL_FRAMES = socket.htons(3)  # ETH_P_ALL
@@ -103,9 +107,38 @@ def is_test_frame(frame: bytes) -> bool:
 
 
 def leftovers() -> list[Path]:
-    """What is left of any lab: namespace files and the state file."""
+    """What is left of any lab: namespace files, the state file, the DUT's files."""
     paths = [topology.NETNS_DIRECTORY / name for name in topology.NAMESPACES]
-    return [p for p in (*paths, STATE_DIRECTORY / "lab.json") if p.exists()]
+    files = (StateFile().path, StateFile().dut_directory)
+    return [p for p in (*paths, *files) if p.exists()]
+
+
+def neighbour_limits() -> list[int]:
+    """The machine's limits of all neighbour tables."""
+    return [int(path.read_text()) for path in NEIGHBOUR_LIMITS if path.exists()]
+
+
+def dut_processes() -> tuple[Process, ...]:
+    """The processes of the lab that is up, or was."""
+    state = StateFile().read()
+    assert state is not None
+    return state.processes
+
+
+@contextmanager
+def lab_holder(name: str) -> Iterator[subprocess.Popen[str]]:
+    """Another process, which has the lab up and waits."""
+    program = (
+        "import time; from dutperf import lab\n"
+        f"with lab.session({name!r}): print('up', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        yield process
+        process.kill()
 
 
 def answer(wire: Wire, frame: Ether) -> None:

@@ -227,6 +227,17 @@ def test_without_iproute2_the_error_names_the_package(
     assert "iproute2" in caught.value.hint
 
 
+def test_without_tayga_its_lab_names_the_package(
+    kernel: FakeTopology, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda _name: None)
+    with pytest.raises(SetupError, match="tayga is missing") as caught:
+        lab.up("tayga-siit")
+    assert "apt-get install tayga" in caught.value.hint
+    assert not kernel.present
+    assert lab.running() == []
+
+
 def test_signals_wait_for_the_end_of_a_postponed_block() -> None:
     steps = []
 

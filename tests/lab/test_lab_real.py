@@ -12,10 +12,15 @@ from collections.abc import Iterator
 import pytest
 from labtools import (
     Wire,
+    addresses,
     cross,
+    deliver,
+    ip_packet,
     is_test_frame,
+    lab_holder,
     leftovers,
     needs_lab,
+    neighbour_limits,
 )
 from pyroute2 import netns
 from scapy.layers.inet import IP, UDP
@@ -28,41 +33,28 @@ from dutperf.engine.protocol import IpVersion, Side
 from dutperf.errors import SetupError
 from dutperf.lab import topology
 from dutperf.lab.cpus import plan_cpus, rps_mask
+from dutperf.lab.machine import NEIGHBOURS
 
 pytestmark = needs_lab
 
 NAME = "linux-router"
-HOLD_A_LAB = """
-import time
-from dutperf import lab
-with lab.session("linux-router"):
-    print("up", flush=True)
-    time.sleep(60)
-"""
 
 
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
     assert lab.running() == [], "a lab is up: take it down before testing the lab"
+    before = neighbour_limits()
     yield
     lab.down()
     assert leftovers() == []
+    assert neighbour_limits() == before
 
 
 @pytest.fixture
 def holder() -> Iterator[subprocess.Popen[str]]:
     """A process that has a lab up and waits."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLD_A_LAB],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    with process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "up\n"
+    with lab_holder(NAME) as process:
         yield process
-        process.kill()
 
 
 def root_interfaces() -> list[str]:
@@ -105,6 +97,40 @@ def test_the_router_forwards_both_ways(version: IpVersion) -> None:
             assert left == 9
 
 
+@pytest.mark.parametrize("name", ["linux-router", "linux-router-hosts"])
+@pytest.mark.parametrize("network", [1, 255])
+def test_networks_behind_the_tester_are_reached(name: str, network: int) -> None:
+    """Where IPv4 has no networks these are hosts of the link: it comes to the same."""
+    ways: dict[Side, list[tuple[str, str]]] = {
+        "left": [
+            ("198.18.0.2", f"198.19.{network}.2"),
+            ("2001:2::2", f"2001:2:0:80{network:02x}::2"),
+        ],
+        "right": [
+            ("198.19.0.2", f"198.18.{network}.2"),
+            ("2001:2:0:8000::2", f"2001:2:0:{network:x}::2"),
+        ],
+    }
+    with lab.session(name) as testbed:
+        for sender, ends in ways.items():
+            for src, dst in ends:
+                arrived = deliver(testbed, sender, ip_packet(src, dst))
+                assert addresses(bytes(arrived)) == {src, dst}
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [("linux-router", "198.19.0.2"), ("linux-router-hosts", "198.19.3.77")],
+)
+def test_ipv4_hosts_are_routed_in_one_lab_and_resolved_in_the_other(
+    name: str, asked: str
+) -> None:
+    with lab.session(name) as testbed:
+        deliver(testbed, "left", ip_packet("198.18.0.2", "198.19.3.77"))
+        known = _inside(topology.DUT, "ip", "-4", "neigh", "show", "dev", "right")
+    assert known.split()[0] == asked
+
+
 def test_no_test_frame_is_seen_in_the_root_namespace() -> None:
     versions: tuple[IpVersion, ...] = (4, 6)
     with Wire(None) as root, lab.session(NAME) as testbed:
@@ -122,8 +148,9 @@ def test_the_root_namespace_capture_sees_what_is_sent_there() -> None:
     assert any(UDP in p and bytes(p[UDP].payload) == b"heard?" for p in heard)
 
 
-def test_an_idle_link_carries_no_frames() -> None:
-    with lab.session(NAME), Wire(topology.TESTER) as both:
+@pytest.mark.parametrize("name", lab.LABS)
+def test_an_idle_link_carries_no_frames(name: str) -> None:
+    with lab.session(name), Wire(topology.TESTER) as both:
         seen = [Ether(frame).summary() for frame in both.received(2.0)]
     assert seen == []
 
@@ -195,6 +222,23 @@ def test_up_removes_what_a_killed_process_left(holder: subprocess.Popen[str]) ->
     assert not lab.running()[0].alive
     with lab.session(NAME) as testbed:
         cross(testbed, 4, "left")
+
+
+def test_the_limits_of_neighbours_are_raised_until_the_lab_goes() -> None:
+    before = neighbour_limits()
+    with lab.session(NAME):
+        assert set(neighbour_limits()) == {NEIGHBOURS}
+    assert neighbour_limits() == before
+
+
+def test_limits_that_a_killed_process_left_raised_are_set_back(
+    holder: subprocess.Popen[str],
+) -> None:
+    holder.kill()
+    holder.wait(10)
+    assert set(neighbour_limits()) == {NEIGHBOURS}
+    lab.down()
+    assert NEIGHBOURS not in neighbour_limits()
 
 
 def test_a_namespace_file_left_half_made_is_removed_with_the_lab() -> None:

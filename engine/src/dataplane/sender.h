@@ -50,7 +50,7 @@ class Sender {
   void start(uint64_t start_tsc);
   void step() noexcept;
 
-  bool active() const { return frames_ > 0; }
+  uint64_t frames() const { return frames_; }
   uint64_t published_sent() const { return published_sent_.load(std::memory_order_relaxed); }
   const SendReport& report() const { return report_; }
 

@@ -30,7 +30,7 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Short:
     """Marks a block of keys that may also be written as one value.
 

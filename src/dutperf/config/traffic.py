@@ -1,0 +1,187 @@
+"""The traffic profile of a procedure: what the test frames look like beside their size.
+
+The defaults are the RFCs': random ports (RFC 4814 4.5), all else as RFC 2544 C.2.6.4.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, WithJsonSchema
+
+from dutperf.config.fields import Name, NumberAsText, Short, Strict
+from dutperf.config.hosts import Addresses, HostAddresses
+from dutperf.config.imix import ImixSizes
+from dutperf.config.ports import Ports
+from dutperf.engine.protocol import IpVersion, Side
+
+NAMED_MIXES = {
+    "100/0": Fraction(1),
+    "90/10": Fraction(9, 10),
+    "50/50": Fraction(1, 2),
+    "10/90": Fraction(1, 10),
+}
+"""RFC 8219 5.3: percent foreground / background."""
+RANDOM_LABEL = "random"
+_MOST_OF = 10**6
+_MIX = "[0-9]{1,7}/[0-9]{1,7}"
+_LABEL = f"[0-9]{{1,7}}|{RANDOM_LABEL}"
+_LABELS = 2**20
+
+NetworkCount = Annotated[int, Field(ge=1, le=256)]
+
+
+def _check_mix(text: str) -> str:
+    if text in NAMED_MIXES:
+        return text
+    if not re.fullmatch(_MIX, text):
+        raise ValueError(
+            f"must be one of {', '.join(NAMED_MIXES)} (percent) or m/n: m of n frames "
+            f"are foreground; not {text[:40]!r}"
+        )
+    m, n = (int(number) for number in text.split("/"))
+    if m and m + n == 100:
+        reduced = Fraction(m, 100)
+        raise ValueError(
+            f"{text} is no mix by name; for {m} % foreground write "
+            f"{reduced.numerator}/{reduced.denominator}"
+        )
+    if not 1 <= m <= n:
+        raise ValueError(f"m/n needs 1 <= m <= n: m of n frames are foreground: {text}")
+    if math.gcd(m, n) != 1:
+        reduced = Fraction(m, n)
+        raise ValueError(
+            f"m and n must be coprime: {text} is "
+            f"{reduced.numerator}/{reduced.denominator}"
+        )
+    if n > _MOST_OF:
+        raise ValueError(f"n must be at most {_MOST_OF}, not {n}")
+    return text
+
+
+def _check_label(text: str) -> str:
+    if not re.fullmatch(_LABEL, text) or (text.isdigit() and int(text) >= _LABELS):
+        raise ValueError(f"must be 0 to {_LABELS - 1}, or random, not {text[:40]!r}")
+    return text
+
+
+class Networks(Strict):
+    """Destination networks of what is sent to each side (RFC 2544 12)."""
+
+    left: NetworkCount = Field(default=1, description="networks behind the left side")
+    right: NetworkCount = Field(default=1, description="networks behind the right side")
+
+    def of(self, side: Side) -> int:
+        """Networks behind ``side``."""
+        return self.left if side == "left" else self.right
+
+
+def _on_both(count: int) -> dict[str, Any]:
+    return {"left": count, "right": count}
+
+
+class Traffic(Strict):
+    """What is in the frames, and how many of them are of which kind."""
+
+    name: Name | None = Field(
+        default=None,
+        description="name of the profile, part of the name of each cell; default: what "
+        "differs from the default profile",
+    )
+    ports: Ports = Field(default=Ports(), description="UDP ports (RFC 4814 4.5)")
+    addresses: HostAddresses = Field(
+        default=Addresses(),
+        description="hosts with addresses of their own (paper 003): a number for both "
+        "sides, or left and right",
+    )
+    networks: Annotated[
+        Networks,
+        Short(int, _on_both, {"type": "integer", "minimum": 1, "maximum": 256}),
+    ] = Field(
+        default=Networks(),
+        description="random destination networks (RFC 2544 12: 256): a number for both "
+        "sides, or left and right; bits 16-23 of IPv4, bits 56-63 of IPv6 addresses",
+    )
+    mix: Annotated[
+        str,
+        AfterValidator(_check_mix),
+        Field(json_schema_extra={"pattern": f"^{_MIX}$"}),
+    ] = Field(
+        default="100/0",
+        description="foreground/background (RFC 8219 5.3): 100/0, 90/10, 50/50, 10/90 "
+        "percent, or m/n: m of n frames are foreground",
+    )
+    background_ip: IpVersion = Field(
+        default=6, description="IP version of the background frames, on both sides"
+    )
+    imix: ImixSizes | None = Field(
+        default=None,
+        description="sequence of frame sizes (RFC 6985) instead of frame_size: aaafg, "
+        "or sequence and sizes",
+    )
+    ttl: Annotated[int, Field(ge=1, le=255)] = Field(
+        default=10, description="time to live, hop limit (RFC 2544 C.2.6.4: 10)"
+    )
+    dscp: Annotated[int, Field(ge=0, le=63)] = Field(
+        default=0, description="differentiated services code point"
+    )
+    df: bool = Field(
+        default=False, description="don't fragment, IPv4 (RFC 2544 C.2.6.4: not set)"
+    )
+    flow_label: Annotated[
+        str,
+        NumberAsText,
+        AfterValidator(_check_label),
+        WithJsonSchema(
+            {
+                "anyOf": [
+                    {"type": "string", "pattern": f"^({_LABEL})$"},
+                    {"type": "integer", "minimum": 0, "exclusiveMaximum": _LABELS},
+                ]
+            }
+        ),
+    ] = Field(default="0", description="flow label, IPv6: a number, or random")
+    mac: Literal["fixed", "random"] = Field(
+        default="fixed",
+        description="source MAC address: the port's, or random (RFC 4814 4.2)",
+    )
+
+    @property
+    def foreground(self) -> Fraction:
+        """Share of the foreground frames."""
+        return NAMED_MIXES.get(self.mix) or Fraction(self.mix)
+
+    @property
+    def has_background(self) -> bool:
+        """Whether there is a background stream."""
+        return self.foreground < 1
+
+    @property
+    def label(self) -> str:
+        """Part of a cell's name: the profile's name, or what is not the default."""
+        if self.name:
+            return self.name
+        return "-".join(part for part in self._particulars() if part)
+
+    def _particulars(self) -> list[str]:
+        networks, hosts = self.networks, self.addresses
+        counts = (hosts.count("left"), hosts.count("right"))
+        background = "-ip4" if self.background_ip == 4 else ""
+        mix = self.mix.replace("/", "-") + background
+        return [
+            f"mix{mix}" if self.has_background else "",
+            _pair("net", (networks.left, networks.right)),
+            _pair("hosts", counts),
+            "" if self.ports == Ports() else "ports",
+        ]
+
+
+def _pair(name: str, counts: tuple[int, int]) -> str:
+    """``net256``, or ``net1-256`` where the sides differ."""
+    if counts == (1, 1):
+        return ""
+    left, right = counts
+    return f"{name}{left}" if left == right else f"{name}{left}-{right}"

@@ -1,0 +1,131 @@
+"""Processes of the DUT: on record before they run, ended for certain."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from labtools import needs_lab
+from pyroute2 import netns
+
+from dutperf.lab import processes
+from dutperf.lab.interruption import postponed_signals
+from dutperf.lab.state import Process, is_running
+
+pytestmark = needs_lab
+
+NAMESPACE = f"dutperf-test-{os.getpid()}"
+SLEEP = ["sleep", "60"]
+
+
+@pytest.fixture(autouse=True)
+def namespace() -> Iterator[None]:
+    netns.create(NAMESPACE)
+    yield
+    netns.remove(NAMESPACE)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "log"
+
+
+def start(
+    log: Path, command: list[str], seen: list[Process], cpu: int | None = None
+) -> Process:
+    return processes.start(
+        command, namespace=NAMESPACE, cpu=cpu, log=log, record=seen.append
+    )
+
+
+def test_a_process_is_started_recorded_and_ended(log: Path) -> None:
+    seen: list[Process] = []
+    process = start(log, SLEEP, seen)
+    assert seen == [process]
+    assert is_running(process)
+    processes.end(process)
+    assert not Path(f"/proc/{process.pid}").exists()
+
+
+def test_a_process_runs_on_its_cpu_alone_and_with_signals_unblocked(log: Path) -> None:
+    cpu = max(os.sched_getaffinity(0))
+    with postponed_signals():
+        process = start(log, SLEEP, [], cpu)
+    try:
+        assert os.sched_getaffinity(process.pid) == {cpu}
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        assert "SigBlk:\t0000000000000000" in status
+    finally:
+        processes.end(process)
+
+
+def test_a_process_that_cannot_be_recorded_never_runs(
+    log: Path, tmp_path: Path
+) -> None:
+    met: list[Process] = []
+
+    def refuse(process: Process) -> None:
+        met.append(process)
+        raise OSError("disk full")
+
+    trace = tmp_path / "ran"
+    with pytest.raises(OSError, match="disk full"):
+        processes.start(
+            ["touch", str(trace)], namespace=NAMESPACE, cpu=None, log=log, record=refuse
+        )
+    os.waitpid(met[0].pid, 0)
+    assert not trace.exists()
+
+
+def test_a_process_whose_maker_is_killed_before_the_record_ends(log: Path) -> None:
+    program = f"""
+import os, pathlib, signal
+from dutperf.lab import processes
+
+def die(process):
+    print(process.model_dump_json(), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+log = pathlib.Path({str(log)!r})
+where = {{"namespace": {NAMESPACE!r}, "cpu": None, "log": log}}
+processes.start({SLEEP!r}, record=die, **where)
+"""
+    killed = subprocess.run(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, check=False, timeout=20
+    )
+    process = Process.model_validate_json(killed.stdout)
+    deadline = time.monotonic() + 10
+    while is_running(process) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not is_running(process)
+
+
+def test_another_process_with_the_same_number_is_not_ended(log: Path) -> None:
+    process = start(log, SLEEP, [])
+    try:
+        processes.end(process.model_copy(update={"start_ticks": 1}))
+        assert is_running(process)
+    finally:
+        processes.end(process)
+
+
+def test_a_process_that_is_gone_is_ended_already(log: Path) -> None:
+    process = start(log, SLEEP, [])
+    processes.end(process)
+    processes.end(process)
+    assert not is_running(process)
+
+
+def test_output_of_a_process_is_in_its_log(log: Path) -> None:
+    process = start(log, ["sh", "-c", "echo out; echo err >&2; exec sleep 60"], [])
+    try:
+        while "err" not in log.read_text():
+            assert is_running(process)
+        assert log.read_text() == "out\nerr\n"
+    finally:
+        processes.end(process)
