@@ -39,6 +39,11 @@ const char* kernel_driver_prefix(Driver driver) {
   return "";
 }
 
+// Bytes for one received frame: what AF_PACKET and AF_XDP insist on, or a larger MTU's.
+uint32_t frame_room(const PortOptions& options) {
+  return std::max(kReceiveFrameBytes, uint32_t{options.mtu} + 64);
+}
+
 std::string vdev_arguments(const PortOptions& options) {
   switch (options.driver) {
     case Driver::kAfPacket: return "iface=" + options.device + "," + kAfPacketDepth;
@@ -47,6 +52,7 @@ std::string vdev_arguments(const PortOptions& options) {
       return std::string("role=") + (options.memif_server ? "server" : "client") +
              ",id=" + std::to_string(options.memif_id) + ",socket=" + options.device +
              ",socket-abstract=no,rsize=" + std::to_string(kMemifRingLog2) +
+             ",bsize=" + std::to_string(frame_room(options)) +
              (options.mac ? ",mac=" + options.mac->text() : "");
     default: return "";
   }
@@ -197,7 +203,7 @@ void Port::configure() {
   const uint32_t buffers = 2U * rx + tx + 512;
   const bool contiguous = options_.driver != Driver::kPci;
   receive_pool_ = create_pool("receive_" + options_.name, buffers,
-                              std::max(kReceiveFrameBytes, uint32_t{options_.mtu} + 64), contiguous,
+                              frame_room(options_), contiguous,
                               numa_node());
   error = rte_eth_rx_queue_setup(id_, 0, rx, static_cast<unsigned>(numa_node()), nullptr,
                                  receive_pool_);

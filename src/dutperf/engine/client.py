@@ -117,7 +117,9 @@ class Engine:
         self, trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
     ) -> TrialResult:
         """Run ``trial`` to its end, see ``Measurer.measure``."""
-        timeout_s = planned_s(trial) + CALL_TIMEOUT_S
+        # A stuck sender gives up after ten lag limits (docs/adr/0001).
+        stuck_s = 10 * trial.lag_limit_ns / 1e9
+        timeout_s = planned_s(trial) + stuck_s + CALL_TIMEOUT_S
         return self._call(
             "trial.run",
             trial,
