@@ -63,13 +63,14 @@ def configuration(translator: Translator, directory: Path) -> str:
 def _make_tunnel(command: list[str]) -> None:
     result = subprocess.run(
         ["ip", "netns", "exec", topology.DUT, *command],
-        capture_output=True,
+        stdout=subprocess.PIPE,  # where TAYGA complains
+        stderr=subprocess.STDOUT,
         text=True,
         check=False,
     )
     if result.returncode != 0:
         raise SetupError(
-            f"cannot make TAYGA's tunnel: {result.stderr.strip()}",
+            f"cannot make TAYGA's tunnel: {result.stdout.strip()}",
             "needs a kernel with CONFIG_TUN, and /dev/net/tun in a container",
         )
 
