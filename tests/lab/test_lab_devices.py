@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from dutperf import lab
-from dutperf.lab.devices.tayga_siit import tayga_siit
+from dutperf.config.address_set import AddressSet
+from dutperf.config.placement import hosts
+from dutperf.config.testbed import Testbed
+from dutperf.config.traffic import Traffic
+from dutperf.engine.protocol import Side
+from dutperf.lab.devices.tayga_siit import MAX_HOSTS, tayga_siit
 from dutperf.lab.translator import configuration
 
 BENCHMARKING = [
@@ -45,31 +50,45 @@ def test_each_side_finds_the_dut_on_its_link(name: str) -> None:
             assert ipaddress.ip_address(real.address) in link.network
 
 
-@pytest.mark.parametrize("hosts", [1, 7, 253])
-def test_the_translator_knows_each_host_once(hosts: int) -> None:
-    translator = tayga_siit(hosts).translator
+@pytest.mark.parametrize("count", [1, 7, MAX_HOSTS])
+def test_the_translator_knows_each_host_once(count: int) -> None:
+    translator = tayga_siit(count).translator
     assert translator is not None
     ipv4, ipv6 = zip(*translator.pairs, strict=True)
-    assert len(set(ipv4)) == len(set(ipv6)) == 2 * hosts
+    assert len(set(ipv4)) == len(set(ipv6)) == 2 * count
     assert translator.ipv4 not in ipv4
     assert translator.ipv6 not in ipv6
 
 
-def test_hosts_that_follow_each_other_do_so_in_both_versions() -> None:
-    translator = tayga_siit().translator
-    assert translator is not None
-    first_4, first_6 = (int(ipaddress.ip_address(text)) for text in translator.pairs[0])
-    for number, (ipv4, ipv6) in enumerate(translator.pairs[:253]):
-        assert int(ipaddress.ip_address(ipv4)) == first_4 + number
-        assert int(ipaddress.ip_address(ipv6)) == first_6 + number
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_trials_with_many_addresses_meet_a_mapping_for_each(side: Side) -> None:
+    """The plan varies the address of a host in both versions: the pairs follow it."""
+    device = tayga_siit()
+    testbed = Testbed(name="x", left=device.left, right=device.right)
+    traffic = Traffic.model_validate({"addresses": MAX_HOSTS})
+    config = testbed.sides[side]
+    real_6, real_4 = config.ip(6), config.ip(4)
+    base_4 = config.virtual(4) or (real_4.address if real_4 else "")
+    base_6 = config.virtual(6) or (real_6.address if real_6 else "")
+    by_version = [
+        every_address(hosts(testbed, traffic, side, base)) for base in (base_4, base_6)
+    ]
+    assert device.translator is not None
+    assert set(zip(*by_version, strict=True)) <= set(device.translator.pairs)
 
 
-@pytest.mark.parametrize("hosts", [0, 254])
+def every_address(hosts: AddressSet) -> list[str]:
+    (field,) = hosts.fields
+    assert field.max - field.min + 1 == MAX_HOSTS
+    return [hosts.with_values([n]) for n in range(field.min, field.max + 1)]
+
+
+@pytest.mark.parametrize("count", [0, MAX_HOSTS + 1])
 def test_a_translator_for_more_hosts_than_the_network_has_is_refused(
-    hosts: int,
+    count: int,
 ) -> None:
-    with pytest.raises(ValueError, match=str(hosts)):
-        tayga_siit(hosts)
+    with pytest.raises(ValueError, match=str(count)):
+        tayga_siit(count)
 
 
 def test_the_configuration_has_a_line_for_each_mapping() -> None:
@@ -81,7 +100,7 @@ def test_the_configuration_has_a_line_for_each_mapping() -> None:
         "ipv6-addr 2001:2:0:1000::1",
         "data-dir /run/x",
         "map 198.18.0.2 2001:2::2",
-        "map 198.18.0.3 2001:2::3",
+        "map 198.18.0.3 2001:2::1:2",
         "map 198.19.0.2 2001:2:0:1000::2",
-        "map 198.19.0.3 2001:2:0:1000::3",
+        "map 198.19.0.3 2001:2:0:1000::1:2",
     ]

@@ -97,9 +97,9 @@ def test_native_ipv6_passes_untranslated(sender: Side) -> None:
     assert arrived[IPv6].hlim == 9
 
 
-@pytest.mark.parametrize("host", [2, 16, 254])
-def test_each_host_has_a_mapping_of_its_own(host: int) -> None:
-    left, right = f"2001:2::{host:x}", f"2001:2:0:1000::{host:x}"
+@pytest.mark.parametrize(("host", "group"), [(3, "1"), (12, "a"), (254, "fc")])
+def test_each_host_has_a_mapping_of_its_own(host: int, group: str) -> None:
+    left, right = f"2001:2::{group}:2", f"2001:2:0:1000::{group}:2"
     left_4, right_4 = f"198.18.0.{host}", f"198.19.0.{host}"
     with lab.session(NAME) as testbed:
         forward = deliver(testbed, "left", ip_packet(left, right))

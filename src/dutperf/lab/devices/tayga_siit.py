@@ -7,30 +7,34 @@ The single DUT set-up of RFC 8219 4.1, one explicit mapping for each host (RFC 7
     198.19.0.2        right ------- right 198.19.0.1/24
     2001:2:0:8000::2  right ------- right 2001:2:0:8000::1/64   native IPv6 only
 
-    host of the left     2001:2::N  <->  198.18.0.N          as the right knows it
-    host of the right  198.19.0.N   <->  2001:2:0:1000::N    as the left knows it
+    left, number k     2001:2::k:2  <->  198.18.0.(2 + k)       as the right knows it
+    right, number k  198.19.0.(2 + k)  <->  2001:2:0:1000::k:2   as the left knows it
 
-N is 2 to 254, in the IPv6 address in hexadecimal: 198.18.0.16 is 2001:2::10. Native
-IPv6 between the two sides, the background traffic of RFC 8219 5.3, is forwarded by the
+There are 253 hosts on each side, k is 0 to 252: 2001:2::2 is 198.18.0.2, 2001:2::a:2 is
+198.18.0.12. They vary where those of paper 003 do, the last 8 bits of the IPv4 address
+and bits 96-111 of the IPv6 one, so that trials with many addresses meet a mapping for
+each. Native IPv6, the background traffic of RFC 8219 5.3, is forwarded by the
 kernel and never meets TAYGA. IPv4 frames without DF that are larger than 1,260 bytes
 of IP get a fragment header on their way to IPv6 (RFC 7915 4): send them with DF.
 """
 
 from __future__ import annotations
 
+import ipaddress
+from collections.abc import Iterator
+
 from dutperf.config.testbed import Ipv4Side, Ipv6Side
 from dutperf.lab.devices.device import LabDevice, Translator, lab_side
 from dutperf.lab.devices.linux_router import ROUTER_SYSCTLS
 
-FIRST_HOST = 2
 MAX_HOSTS = 253
+_BITS_BELOW_HOST = 16  # bits 112-127 of an IPv6 address
 
 
 def tayga_siit(hosts: int = MAX_HOSTS) -> LabDevice:
     """The lab with mappings for ``hosts`` hosts on each side, 1 to 253."""
     if not 1 <= hosts <= MAX_HOSTS:
         raise ValueError(f"hosts must be 1 to {MAX_HOSTS}, not {hosts}")
-    numbers = range(FIRST_HOST, FIRST_HOST + hosts)
     return LabDevice(
         name="tayga-siit",
         description=f"TAYGA, SIIT with {hosts} mappings on each side",
@@ -58,12 +62,18 @@ def tayga_siit(hosts: int = MAX_HOSTS) -> LabDevice:
             ipv4="198.18.0.1",
             ipv6="2001:2:0:1000::1",
             pairs=(
-                *((f"198.18.0.{n}", f"2001:2::{n:x}") for n in numbers),
-                *((f"198.19.0.{n}", f"2001:2:0:1000::{n:x}") for n in numbers),
+                *_pairs(hosts, "198.18.0.2", "2001:2::2"),
+                *_pairs(hosts, "198.19.0.2", "2001:2:0:1000::2"),
             ),
             networks=("198.18.0.0/24", "2001:2:0:1000::/64"),
         ),
     )
+
+
+def _pairs(hosts: int, ipv4: str, ipv6: str) -> Iterator[tuple[str, str]]:
+    first_4, first_6 = ipaddress.IPv4Address(ipv4), ipaddress.IPv6Address(ipv6)
+    for number in range(hosts):
+        yield str(first_4 + number), str(first_6 + (number << _BITS_BELOW_HOST))
 
 
 TAYGA_SIIT = tayga_siit()
