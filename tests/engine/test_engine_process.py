@@ -170,7 +170,7 @@ def test_without_an_engine_the_hint_is_make_setup(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("DUTPERF_ENGINE", raising=False)
-    monkeypatch.setattr(process, "_ENGINE_PLACES", (tmp_path / "gone",))
+    monkeypatch.setattr(process, "_PROGRAM_FOLDERS", (tmp_path / "gone",))
     with pytest.raises(SetupError) as caught:
         process.find_engine()
     assert "make setup" in caught.value.hint

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from dutperf import __version__
+from dutperf.cli.bench_command import bench
 from dutperf.cli.failures import PatientConsole, defect, show_failure
 from dutperf.cli.lab_commands import lab_app
 from dutperf.cli.measuring import measure
@@ -33,6 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(lab_app, name="lab")
+app.command("bench")(bench)
 
 
 @app.command("throughput")

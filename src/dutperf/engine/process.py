@@ -22,10 +22,7 @@ from dutperf.errors import EngineError, InputError, SetupError
 
 ENGINE_VARIABLE = "DUTPERF_ENGINE"
 _PACKAGE = Path(__file__).resolve().parents[1]
-_ENGINE_PLACES = (
-    _PACKAGE / "_engine" / "dutperf-engine",
-    _PACKAGE.parents[1] / "build" / "dutperf-engine",
-)
+_PROGRAM_FOLDERS = (_PACKAGE / "_engine", _PACKAGE.parents[1] / "build")
 _NAMESPACES = Path("/run/netns")
 _MEMINFO = Path("/proc/meminfo")
 _END_TIMEOUT_S = 3.0
@@ -94,16 +91,31 @@ def find_engine() -> Path:
         SetupError: nowhere, or the file named by $DUTPERF_ENGINE is not a program.
     """
     named = os.environ.get(ENGINE_VARIABLE)
-    for place in [Path(named)] if named else _ENGINE_PLACES:
-        if place.is_file() and os.access(place, os.X_OK):
-            return place
-    if named:
-        message = f"${ENGINE_VARIABLE} names {named}, which is not a program"
-        raise SetupError(message, "correct it, or unset it to use the built engine")
+    if not named:
+        return find_program("dutperf-engine")
+    if _is_program(Path(named)):
+        return Path(named)
+    message = f"${ENGINE_VARIABLE} names {named}, which is not a program"
+    raise SetupError(message, "correct it, or unset it to use the built engine")
+
+
+def find_program(name: str) -> Path:
+    """Where one of the built programs is: in the package, else in the source tree.
+
+    Raises:
+        SetupError: nowhere.
+    """
+    for folder in _PROGRAM_FOLDERS:
+        if _is_program(folder / name):
+            return folder / name
     raise SetupError(
-        "the engine program dutperf-engine is not found",
+        f"the engine program {name} is not found",
         "build it: run 'make setup' in dutperf's source tree",
     )
+
+
+def _is_program(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
 
 
 def check_machine(worker_cpus: list[int], main_cpu: int, namespace: str | None) -> None:

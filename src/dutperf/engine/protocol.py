@@ -357,7 +357,7 @@ class DirectionRequest(Message):
             raise ValueError("mix must be in lowest terms")
         if m > n or (m < n) != (len(self.streams) == 2):
             raise ValueError(
-                "mix must leave frames to the second stream, if and only if there is one"
+                "mix must leave frames to the second stream, just when there is one"
             )
         return self
 

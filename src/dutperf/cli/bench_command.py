@@ -1,0 +1,109 @@
+"""``dutperf bench``: what each mode of the data path costs on this machine."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from dutperf.cli.failures import PatientConsole
+from dutperf.engine.process import check_root, find_program
+from dutperf.errors import SetupError
+
+_INSTRUCTION_FRAMES = 32 * 256
+_TOTALS = re.compile(r"^(?:summary|totals):\s+(\d+)", re.MULTILINE)
+_TIMEOUT_S = 570
+
+Result = dict[str, Any]
+
+
+def bench(
+    cpu: Annotated[int, typer.Option(help="CPU to measure on")] = 0,
+    hugepages: Annotated[
+        bool, typer.Option("--hugepages", help="take buffers from huge pages")
+    ] = False,
+    rounds: Annotated[
+        int, typer.Option(min=1, max=1000, help="rounds; the medians are shown")
+    ] = 15,
+    instructions: Annotated[
+        bool, typer.Option("--instructions", help="count instructions with valgrind")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="print one JSON object")
+    ] = False,
+) -> None:
+    """Cycles per frame of each mode, and the ratio to what DPDK itself needs."""
+    check_root()
+    program = find_program("dutperf-bench")
+    arguments = ["--cpu", str(cpu), "--hugepages", "on" if hugepages else "off"]
+    result = _run([str(program), *arguments, "--rounds", str(rounds)])
+    if instructions:
+        for mode in result["modes"]:
+            mode["instructions_per_frame"] = _instructions(program, cpu, mode["name"])
+    console = PatientConsole()
+    if as_json:
+        console.print_json(json.dumps(result))
+    else:
+        console.print(_table(result))
+
+
+def _run(command: list[str]) -> Result:
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SetupError(
+            "the bench did not end in time", "use fewer rounds, or a quieter machine"
+        ) from error
+    if done.returncode != 0:
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        said = lines[-1] if lines else f"exit code {done.returncode}"
+        raise SetupError(
+            f"the bench failed: {said}", "see 'dutperf bench --help' and its options"
+        )
+    result: Result = json.loads(done.stdout)
+    return result
+
+
+def _instructions(program: Path, cpu: int, mode: str) -> float:
+    """Instructions per frame of one mode: repeatable, whatever else runs."""
+    valgrind = shutil.which("valgrind")
+    if valgrind is None:
+        raise SetupError("valgrind is not installed", "apt-get install valgrind")
+    with tempfile.TemporaryDirectory() as directory:
+        out = Path(directory) / "callgrind.out"
+        _run(
+            [
+                *(valgrind, "--tool=callgrind", f"--callgrind-out-file={out}"),
+                *("--toggle-collect=measured_section", str(program)),
+                *("--cpu", str(cpu), "--rounds", "1", "--mode", mode),
+                *("--frames", str(_INSTRUCTION_FRAMES)),
+            ]
+        )
+        found = _TOTALS.search(out.read_text())
+    return int(found.group(1)) / _INSTRUCTION_FRAMES if found else 0.0
+
+
+def _table(result: Result) -> Table:
+    memory = "huge pages" if result["hugepages"] else "no huge pages"
+    table = Table(title=f"Data path, CPU {result['cpu']}, {memory}")
+    table.add_column("mode")
+    for name in ("cycles per frame", "ratio to the floor", "instructions per frame"):
+        table.add_column(name, justify="right")
+    for mode in result["modes"]:
+        counted = mode.get("instructions_per_frame")
+        table.add_row(
+            mode["name"],
+            f"{mode['cycles_per_frame']:.1f}",
+            f"{mode['ratio']:.2f}",
+            "" if counted is None else f"{counted:.1f}",
+        )
+    return table
