@@ -100,7 +100,7 @@ def build(device: LabDevice, cpus: CpuPlan) -> None:
             write_settings(DUT, _dut_settings(device, cpus))
             _add_addresses(dut, device)
             _set_up(tester, dut)
-            run_ip(DUT, _routes(device))
+            run_ip(DUT, [*_unicast_only(device), *_routes(device)])
             _wait_until_quiet(tester)
 
 
@@ -209,6 +209,19 @@ def _dut_settings(device: LabDevice, cpus: CpuPlan) -> dict[str, str]:
             path = f"/sys/class/net/{side}/queues/rx-0/rps_cpus"
             settings[path] = rps_mask(cpus.dut)
     return settings
+
+
+def _unicast_only(device: LabDevice) -> list[str]:
+    """The last address of an IPv4 link is a host like any other, not a broadcast.
+
+    Else one of every 256 addresses would be lost where 16 bits vary.
+    """
+    return [
+        f"route del broadcast {own.network[-1]} dev {side} table local"
+        for side in SIDES
+        for own in map(ipaddress.ip_interface, device.addresses[side])
+        if own.version == 4
+    ]
 
 
 def _routes(device: LabDevice) -> list[str]:

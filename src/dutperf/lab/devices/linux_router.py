@@ -9,11 +9,12 @@ Each side has 256 of them (RFC 2544 12): the first is on the link, the other 255
 routed to the tester: 198.18.1.0/24 to 198.18.255.0/24 (bits 16-23 of the address) and
 2001:2:0:1::/64 to 2001:2:0:ff::/64 (bits 56-63), and the same on the right.
 
-Hosts on the link are resolved one by one when traffic for them comes, by ARP (253 of
+Hosts on the link are resolved one by one when traffic for them comes, by ARP (254 of
 198.18.0.0/24) and neighbour discovery (65,536 of 2001:2::/64, bits 96-111). In IPv4 the
-bits of the networks are among the 16 last ones: who varies those meets routes, not
-neighbours. ``linux-router-hosts`` gives the networks up for them: 198.18.0.0/16 and
-198.19.0.0/16 are on the link as a whole, with 65,533 hosts to resolve on each.
+bits of the networks are among the 16 last ones: who varies those gets through, too, but
+from the 255th host on by routes and not by neighbours. ``linux-router-hosts`` gives the
+IPv4 networks up: 198.18.0.0/16 and 198.19.0.0/16 are on the link as a whole, with
+65,534 hosts to resolve on each. No address is a broadcast.
 
 The link-local addresses are set by hand because the kernel has to have one to ask for
 neighbours on behalf of forwarded packets; it gives them to interfaces too late and
@@ -81,7 +82,7 @@ LINUX_ROUTER = _router(
 )
 LINUX_ROUTER_HOSTS = _router(
     "linux-router-hosts",
-    "Linux forwarding, IPv4 hosts of a /16 on each link",
+    "Linux forwarding, 65,534 IPv4 hosts to resolve on each side",
     16,
     _IPV6_NETWORKS,
 )
