@@ -74,7 +74,8 @@ DirectionResult direction_result(const dataplane::TrialSpec& spec, Side from,
   return result;
 }
 
-measure::DirectionFacts facts_of(const DirectionResult& result, bool gave_up) {
+measure::DirectionFacts facts_of(const DirectionResult& result, bool gave_up,
+                                 uint64_t lag_limit_ns) {
   measure::DirectionFacts facts;
   facts.name = direction_name(result.from);
   for (const StreamResult& stream : result.streams) {
@@ -85,6 +86,7 @@ measure::DirectionFacts facts_of(const DirectionResult& result, bool gave_up) {
   }
   facts.sending_ns = result.sending_ns;
   facts.max_lag_ns = result.lag_ns->count() > 0 ? result.lag_ns->max() : 0;
+  facts.late_frames = result.lag_ns->count_from(lag_limit_ns / measure::kLateShare);
   facts.gave_up = gave_up;
   return facts;
 }
@@ -241,7 +243,8 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   for (const Side from : request.order) {
     result.directions.push_back(
         direction_result(spec, from, run, ports.sides[index_of(other(from))]->trackers, clock_));
-    facts.directions.push_back(facts_of(result.directions.back(), run.sent_from(from).gave_up));
+    facts.directions.push_back(
+        facts_of(result.directions.back(), run.sent_from(from).gave_up, spec.lag_limit_ns));
   }
   for (const Side side : kBothSides) {
     const size_t i = index_of(side);

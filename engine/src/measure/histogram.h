@@ -52,6 +52,13 @@ class Histogram {
   uint64_t min() const { return min_; }
   uint64_t max() const { return max_; }
 
+  // How many values are `value` or more; those in its own bucket all count.
+  uint64_t count_from(uint64_t value) const {
+    uint64_t total = 0;
+    for (size_t i = index(value); i < counts_.size(); ++i) total += counts_[i];
+    return total;
+  }
+
   // Non-empty buckets in rising order, their ends clipped to the exact minimum and maximum.
   std::vector<Bucket> buckets() const {
     std::vector<Bucket> result;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 namespace dutperf::measure {
@@ -127,6 +128,19 @@ TEST_P(HistogramOf, StartsAnewAfterReset) {
   EXPECT_TRUE(histogram.buckets().empty());
   histogram.record(42);
   expect_equal(histogram, record_all({42}, GetParam()));
+}
+
+TEST_P(HistogramOf, CountsFromAValueOnWithinItsPrecision) {
+  const Values values = sample(2'000, 8);
+  const Histogram histogram = record_all(values, GetParam());
+  for (const uint64_t from : values) {
+    const auto at_least = [&](uint64_t limit) {
+      return static_cast<uint64_t>(
+          std::count_if(values.begin(), values.end(), [&](uint64_t v) { return v >= limit; }));
+    };
+    EXPECT_GE(histogram.count_from(from), at_least(from));
+    EXPECT_LE(histogram.count_from(from), at_least(from - (from >> GetParam())));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Bits, HistogramOf, ::testing::Values(1, 5, 7, 10));

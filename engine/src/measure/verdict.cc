@@ -1,5 +1,7 @@
 #include "measure/verdict.h"
 
+#include <algorithm>
+
 namespace dutperf::measure {
 namespace {
 
@@ -35,7 +37,7 @@ bool fell_behind(const TrialFacts& facts, const DirectionFacts& direction) {
 }
 
 void judge_sender(const TrialFacts& facts, const DirectionFacts& direction, Judge& judge) {
-  const bool lost = direction.received < direction.sent;
+  const uint64_t lost = direction.sent - std::min(direction.sent, direction.received);
   if (direction.sent == 0) {
     judge.invalid("nothing_sent", direction.name + ": the port accepted no frame at all",
                   "check that the link is up and the port's driver can transmit");
@@ -45,9 +47,11 @@ void judge_sender(const TrialFacts& facts, const DirectionFacts& direction, Judg
                       std::to_string(direction.sent) + " of " + std::to_string(direction.intended) +
                       " frames in " + ms(direction.sending_ns),
                   "lower the rate, or give the tester more cores or a faster port driver");
-  } else if (lost && direction.max_lag_ns > facts.lag_limit_ns) {
+  } else if (lost > 0 && lost <= direction.late_frames &&
+             direction.max_lag_ns > facts.lag_limit_ns) {
     // The burst that made up for the lag is the tester's, and may be what the DUT lost. A lossless
-    // trial stands: it was harder on the DUT than asked for.
+    // trial stands: it was harder on the DUT than asked for. So does one that lost more frames than
+    // all such bursts together held.
     judge.invalid("sender_lag",
                   direction.name + ": a frame left " + ms(direction.max_lag_ns) + " late (limit " +
                       ms(facts.lag_limit_ns) +

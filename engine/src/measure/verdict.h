@@ -21,6 +21,10 @@ struct Verdict {
   std::vector<Reason> reasons;
 };
 
+// Frames of a catch-up burst: everything from the oldest to those that left a tenth of the lag
+// limit late.
+inline constexpr uint64_t kLateShare = 10;
+
 // What the verdict needs to know of one direction.
 struct DirectionFacts {
   std::string name;
@@ -30,7 +34,8 @@ struct DirectionFacts {
   uint64_t duplicate = 0;
   uint64_t sending_ns = 0;
   uint64_t max_lag_ns = 0;
-  bool gave_up = false;  // hopelessly behind: stopped before the last frame
+  uint64_t late_frames = 0;  // left kLateShare of the lag limit late or more
+  bool gave_up = false;      // hopelessly behind: stopped before the last frame
 };
 
 // What it needs to know of one port; counter values are differences over the trial.

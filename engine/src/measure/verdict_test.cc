@@ -108,6 +108,7 @@ TEST(Judge, PassesALosslessTrialWithALagSpike) {
 TEST(Judge, CannotTellWhoCausedLossAfterALagSpike) {
   TrialFacts facts = good();
   facts.directions[0].received -= 1;
+  facts.directions[0].late_frames = 1;
   facts.directions[0].max_lag_ns = kLagLimitNs;
   EXPECT_EQ(judge(facts).kind, VerdictKind::kFail);
   facts.directions[0].max_lag_ns += 1;
@@ -145,9 +146,20 @@ TEST(Judge, DoesNotBlameSenderOrDeviceForATrialCutShort) {
   EXPECT_EQ(codes(judge(facts)), (Codes{"neighbour_missing", "neighbour_missing"}));
 }
 
+TEST(Judge, FailsADeviceThatLostMoreThanAllLateFrames) {
+  TrialFacts facts = good();
+  facts.directions[0].max_lag_ns = 2 * kLagLimitNs;
+  facts.directions[0].late_frames = 40;
+  facts.directions[0].received -= 40;
+  EXPECT_EQ(judge(facts).kind, VerdictKind::kInvalid);
+  facts.directions[0].received -= 1;
+  EXPECT_EQ(judge(facts).kind, VerdictKind::kFail);
+}
+
 TEST(Judge, NamesDirectionsPortsFramesAndMilliseconds) {
   TrialFacts facts = good();
   facts.directions[1].received -= 17;
+  facts.directions[1].late_frames = 100;
   facts.directions[1].max_lag_ns = 12'345'678;
   facts.ports[0].rx_missed = 3;
   const Verdict verdict = judge(facts);
