@@ -227,7 +227,7 @@ def test_a_defect_is_named_and_its_traceback_is_stored_not_shown(
     ("arguments", "told"),
     [
         (["--frame-size", "63"], "error: --frame-size must be at least 64, not 63"),
-        (["--ip", "5"], "error: --ip must be 4 or 6, not 5"),
+        (["--ip", "5"], "error: --ip must be 4, 6, '6-4' or '4-6', not 5"),
         (["--resolution", "x"], "error: --resolution must be a percentage"),
         (["--repeats", "0"], "error: --repeats must be at least 1, not 0"),
         (["--trial-duration", "nan"], "error: --trial-duration must be "),

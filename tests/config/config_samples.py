@@ -67,7 +67,7 @@ def make_cell(**changes: object) -> Cell:
         "id": "throughput-ip4-64-both",
         "procedure": "throughput",
         "ip": 4,
-        "frame_size": 64,
+        "frame_sizes": [64],
         "direction": "both",
         "resolution": "1%",
         "max_rate_fps": None,
@@ -75,6 +75,7 @@ def make_cell(**changes: object) -> Cell:
         "load_percent": [],
         "lag_limit_ms": 10,
         "burst_limit": 32,
+        "traffic": {},
         "seed": 1,
     }
     return Cell.model_validate({**data, **changes})

@@ -32,7 +32,7 @@ def test_defaults_are_all_versions_smallest_frames_both_directions() -> None:
         "throughput-ip4-64-both",
         "throughput-ip6-84-both",
     ]
-    assert [cell.frame_size for cell in cells] == [64, 84]
+    assert [cell.frame_sizes for cell in cells] == [[64], [84]]
 
 
 def test_a_version_that_only_one_side_has_is_left_out_by_default() -> None:

@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 import pytest
-from planning import TESTBED
+from planning import TESTBED, cell
 
 from dutperf.config import Testbed
 from dutperf.engine import process
@@ -12,6 +12,8 @@ from dutperf.engine.fake import FakeEngine, perfect
 from dutperf.engine.protocol import PortSpec, PortsResult
 from dutperf.errors import EngineError, InputError, SetupError
 from dutperf.procedures import session
+
+BOTH = [cell(ip=[4]), cell(ip=[6])]
 
 
 def with_ports(left: dict[str, Any], right: dict[str, Any]) -> Testbed:
@@ -87,7 +89,7 @@ def test_ports_become_what_the_engine_opens(
 
 
 def test_ports_answer_for_all_addresses_and_look_for_the_gateways_needed() -> None:
-    left, right = session.neighbours(TESTBED, {6}).ports
+    left, right = session.neighbours(TESTBED, [cell(ip=[6])]).ports
     assert [r.first for r in left.own] == ["198.18.0.2", "2001:2::2"]
     assert left.resolve == ["2001:2::1"]
     assert right.resolve == ["2001:2:0:1::1"]
@@ -105,7 +107,7 @@ def test_a_silent_next_hop_names_side_address_interface_and_what_to_check(
 ) -> None:
     engine = FakeEngine(perfect(), silent={silent})
     with pytest.raises(SetupError, match=told) as caught:
-        session.resolve_neighbours(engine, TESTBED, {4, 6})
+        session.resolve_neighbours(engine, TESTBED, BOTH, print)
     side = "right" if silent.startswith("198") else "left"
     assert f"on {side} (asked from" in caught.value.message
     assert "device under test" in caught.value.hint

@@ -10,6 +10,7 @@ import typer
 from dutperf import __version__
 from dutperf.cli.bench_command import bench
 from dutperf.cli.failures import PatientConsole, defect, show_failure
+from dutperf.cli.frames import write_frames
 from dutperf.cli.lab_commands import lab_app
 from dutperf.cli.measuring import measure
 from dutperf.cli.options import (
@@ -19,6 +20,7 @@ from dutperf.cli.options import (
     Output,
     Seed,
     TestbedFile,
+    with_frame_options,
     with_procedure_options,
 )
 from dutperf.cli.places import campaign_for
@@ -75,6 +77,35 @@ def run_command(
 ) -> None:
     """Run all procedures of a campaign file."""
     measure(load_campaign(campaign), kind="campaign", output=output, as_json=as_json)
+
+
+@app.command("frames")
+@with_frame_options
+def frames(
+    spec: ProcedureSpec,
+    pcap: Annotated[
+        Path, typer.Option("--pcap", metavar="FILE", help="the file to write")
+    ],
+    testbed: TestbedFile = None,
+    lab: LabName = None,
+    count: Annotated[
+        int,
+        typer.Option(
+            "--count", metavar="K", min=1, max=1_000_000, help="frames per direction"
+        ),
+    ] = 100,
+    rate: Annotated[
+        int,
+        typer.Option(
+            "--rate", metavar="FPS", min=1, max=10**12, help="of each direction"
+        ),
+    ] = 1000,
+    seed: Seed = DEFAULT_SEED,
+) -> None:
+    """Write the first frames of a trial to a pcap file; send none of them."""
+    write_frames(
+        campaign_for(spec, testbed, lab, seed), rate_fps=rate, count=count, pcap=pcap
+    )
 
 
 @app.command("report")

@@ -1,7 +1,8 @@
 """Options of the procedures, each defined once.
 
 A procedure's options are the keys of its part of a campaign file: ranges, defaults and
-explanations come from there. An option that is not given is not set at all.
+explanations come from there. An option that is not given is not set at all. A dot leads
+into a block of keys: ``traffic.ports.source``.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, cast
 
 import typer
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from dutperf.config import ProcedureSpec, from_data
 from dutperf.config.campaign import Campaign, Direction, Procedure
@@ -26,17 +29,29 @@ ONLY_FOR: dict[str, Procedure] = {
 """Options that make sense for one procedure only."""
 
 
+def _as_given(value: Any) -> Any:  # noqa: ANN401 - as typer parsed it
+    return value
+
+
+def _versions(texts: list[str]) -> list[int | str]:
+    return [int(text) if text.isdecimal() else text for text in texts]
+
+
 @dataclass(frozen=True)
 class Flag:
-    """How a key of a procedure is given on the command line."""
+    """How a key of a procedure is given on the command line.
+
+    ``read`` turns what typer parsed into what a campaign file holds.
+    """
 
     name: str
     kind: Any
     metavar: str | None = None
+    read: Callable[[Any], Any] = _as_given
 
 
 FLAGS: dict[str, Flag] = {
-    "ip": Flag("--ip", list[int], "4|6"),
+    "ip": Flag("--ip", list[str], "4|6|6-4|4-6", _versions),
     "frame_size": Flag("--frame-size", list[int], "BYTES"),
     "direction": Flag("--direction", Direction),
     "trial_duration_s": Flag("--trial-duration", float, "S"),
@@ -49,7 +64,22 @@ FLAGS: dict[str, Flag] = {
     "repeats": Flag("--repeats", int, "N"),
     "lag_limit_ms": Flag("--lag-limit", float, "MS"),
     "burst_limit": Flag("--burst-limit", int, "FRAMES"),
+    "traffic.ports.source": Flag("--source-ports", str, "MODE[:PORTS]"),
+    "traffic.ports.destination": Flag("--destination-ports", str, "MODE[:PORTS]"),
+    "traffic.addresses": Flag("--addresses", int, "N"),
+    "traffic.networks": Flag("--networks", int, "N"),
+    "traffic.mix": Flag("--mix", str, "PERCENT/PERCENT|M/N"),
+    "traffic.background_ip": Flag("--background-ip", int, "4|6"),
+    "traffic.imix": Flag("--imix", str, "LETTERS"),
+    "traffic.ttl": Flag("--ttl", int, "N"),
+    "traffic.dscp": Flag("--dscp", int, "N"),
+    "traffic.df": Flag("--df", bool),
+    "traffic.flow_label": Flag("--flow-label", str, "N|random"),
+    "traffic.mac": Flag("--mac", Literal["fixed", "random"]),
 }
+_TRAFFIC = "traffic."
+_OF_FRAMES = {"ip", "frame_size", "direction"}
+"""Options beside the traffic's that change what is in the frames."""
 
 Output = Annotated[
     Path | None,
@@ -89,10 +119,21 @@ def with_procedure_options(
     The command's parameter ``spec`` becomes the checked ``ProcedureSpec``.
     """
     keys = [key for key in FLAGS if ONLY_FOR.get(key, procedure) == procedure]
+    return _with_options(procedure, keys)
 
+
+def with_frame_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that change what is in the frames; ``spec`` as above."""
+    keys = [k for k in FLAGS if k in _OF_FRAMES or k.startswith(_TRAFFIC)]
+    return _with_options("throughput", keys)(command)
+
+
+def _with_options(
+    procedure: Procedure, keys: list[str]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         def wrapped(**values: Any) -> None:  # noqa: ANN401 - as typer parsed them
-            given = {key: values.pop(key) for key in keys}
+            given = {key: values.pop(_parameter_name(key)) for key in keys}
             command(spec=procedure_spec(procedure, given), **values)
 
         own = inspect.signature(command, eval_str=True)
@@ -112,9 +153,16 @@ def procedure_spec(procedure: Procedure, given: Mapping[str, Any]) -> ProcedureS
     Raises:
         InputError: names the flags that are wrong.
     """
-    data = {key: value for key, value in given.items() if value not in (None, [])}
+    data: dict[str, Any] = {"procedure": procedure}
+    for key, value in given.items():
+        if value not in (None, []):
+            *blocks, last = key.split(".")
+            block = data
+            for name in blocks:
+                block = block.setdefault(name, {})
+            block[last] = FLAGS[key].read(value)
     try:
-        return from_data(ProcedureSpec, {"procedure": procedure, **data}, _WHERE)
+        return from_data(ProcedureSpec, data, _WHERE)
     except InputError as error:
         raise InputError(_with_flags(error.message), _with_flags(error.hint)) from None
 
@@ -125,22 +173,38 @@ _WHERE = "command line"
 def _with_flags(text: str) -> str:
     """Name flags where a campaign file's keys are named."""
     for key, flag in FLAGS.items():
-        text = re.sub(rf"^{_WHERE}: {key}(\[\d+\])?:", f"{flag.name}", text, flags=re.M)
-    return text
+        inside = r"(\[\d+\]|\.\w+)*"
+        pattern = rf"^{_WHERE}: {re.escape(key)}{inside}:"
+        text = re.sub(pattern, flag.name, text, flags=re.M)
+    return "\n".join(dict.fromkeys(text.splitlines()))
+
+
+def _parameter_name(key: str) -> str:
+    return key.replace(".", "_")
+
+
+def _field(key: str) -> FieldInfo:
+    """The field of the procedure's model, or of a block in it."""
+    *blocks, last = key.split(".")
+    model: type[BaseModel] = ProcedureSpec
+    for name in blocks:
+        model = cast("type[BaseModel]", model.model_fields[name].annotation)
+    return model.model_fields[last]
 
 
 def _parameter(key: str) -> inspect.Parameter:
-    flag, field = FLAGS[key], ProcedureSpec.model_fields[key]
+    flag, field = FLAGS[key], _field(key)
     # typer would show None, which stands for "not given".
-    default = "" if field.default in (None, []) else f"; default: {field.default}"
+    shown = isinstance(field.default, str | int | float) and flag.kind is not bool
     option = typer.Option(
         flag.name,
         metavar=flag.metavar,
-        help=f"{field.description}{default}",
+        help=f"{field.description}{f'; default: {field.default}' if shown else ''}",
         show_default=False,
+        rich_help_panel="Traffic" if key.startswith(_TRAFFIC) else None,
     )
     return inspect.Parameter(
-        key,
+        _parameter_name(key),
         inspect.Parameter.KEYWORD_ONLY,
         default=None,
         annotation=Annotated[flag.kind | None, option],

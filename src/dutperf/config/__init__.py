@@ -6,9 +6,10 @@ file, line, key and remedy.
 
 from dutperf.config.campaign import Campaign, Cell, ProcedureSpec
 from dutperf.config.conformance import Shortfall, deviations
-from dutperf.config.expand import expand, notices, resolved
+from dutperf.config.expand import expand, resolved
 from dutperf.config.loader import from_data, load_campaign, load_testbed
 from dutperf.config.media import media_rate_fps
+from dutperf.config.notices import notices
 from dutperf.config.schema import json_schemas
 from dutperf.config.testbed import Testbed
 

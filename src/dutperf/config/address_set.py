@@ -64,7 +64,7 @@ class AddressSet:
         address = number(self.base)
         for field, value in zip(self.fields, values, strict=True):
             shift = self._shift(field)
-            address &= ~((2**field.width - 1) << shift)
+            address &= ~(((1 << field.width) - 1) << shift)
             address |= value << shift
         return text(address, self.version)
 
@@ -74,10 +74,10 @@ class AddressSet:
         Without ``last_bits``: whether ``target`` itself is in the set.
         """
         last_bits = self.bits if last_bits is None else last_bits
-        mask = 2**last_bits - 1
+        mask = (1 << last_bits) - 1
         for field in self.fields:
             shift = self._shift(field)
-            mask &= ~((2**field.width - 1) << shift)
+            mask &= ~(((1 << field.width) - 1) << shift)
             seen = min(max(last_bits - shift, 0), field.width)
             if not _hits(field, _cut(target, shift, seen), seen):
                 return False
@@ -85,10 +85,9 @@ class AddressSet:
 
     def meets(self, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:
         """Whether the range from lowest to highest touches ``network``."""
-        return (
-            number(self.lowest) <= int(network.broadcast_address)
-            and int(network.network_address) <= number(self.highest)
-        )
+        return number(self.lowest) <= int(network.broadcast_address) and int(
+            network.network_address
+        ) <= number(self.highest)
 
     def within(self, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:
         """Whether all addresses are in ``network``."""
@@ -119,10 +118,10 @@ def text(address: int, version: IpVersion) -> str:
 
 
 def _cut(address: int, shift: int, width: int) -> int:
-    return address >> shift & (2**width - 1)
+    return address >> shift & ((1 << width) - 1)
 
 
 def _hits(field: BitField, wanted: int, last_bits: int) -> bool:
     """Whether min..max has a value whose ``last_bits`` last bits are ``wanted``."""
-    first = field.min + (wanted - field.min) % 2**last_bits
+    first = field.min + (wanted - field.min) % (1 << last_bits)
     return first <= field.max

@@ -22,12 +22,13 @@ from pydantic import (
 
 from dutperf.config.fields import Name, NumberAsText, Strict
 from dutperf.config.testbed import Testbed
-from dutperf.engine.protocol import IpVersion
+from dutperf.config.traffic import Traffic
+from dutperf.config.versions import IpVersions
+from dutperf.engine.protocol import FrameSize
 
 Procedure = Literal["throughput", "frame-loss"]
 Direction = Literal["both", "forward", "reverse"]
 Seconds = Annotated[float, Field(ge=0, le=86400)]
-FrameSize = Annotated[int, Field(ge=64, le=9216)]
 Percent = Annotated[float, Field(gt=0, le=100)]
 
 
@@ -83,13 +84,16 @@ class ProcedureSpec(TrialTimes):
     procedure: Procedure = Field(
         description="throughput (RFC 2544 26.1) or frame-loss (RFC 2544 26.3)"
     )
-    ip: list[IpVersion] = Field(
-        default=[], description="IP versions; empty: all that both sides have"
+    ip: list[IpVersions] = Field(
+        default=[],
+        description="IP versions: 4, 6, or left-right 6-4, 4-6; empty: the translation "
+        "that the testbed's virtual addresses are for, else all that both sides have",
     )
     frame_size: list[FrameSize] = Field(
         default=[],
-        description="frame sizes in bytes with FCS; empty: the smallest, 64 for IPv4 "
-        "and 84 for IPv6",
+        description="frame sizes in bytes with FCS; where IPv4 and IPv6 frames occur "
+        "in one trial, of the IPv6 ones: IPv4 frames are 20 bytes shorter; empty: the "
+        "smallest, 64 for IPv4 and 84 for IPv6",
     )
     direction: Direction = Field(
         default="both", description="forward: left to right; RFC 8219 5.3 asks for both"
@@ -118,9 +122,13 @@ class ProcedureSpec(TrialTimes):
         default=32, description="most frames sent at once when behind the schedule"
     )
 
+    traffic: Traffic = Field(
+        default=Traffic(), description="what the frames look like beside their size"
+    )
+
     @field_validator("ip", "frame_size", "load_percent")
     @classmethod
-    def _distinct(cls, values: list[float]) -> list[float]:
+    def _distinct(cls, values: list[Any]) -> list[Any]:
         twice = [v for n, v in enumerate(values) if v in values[:n]]
         if twice:
             raise ValueError(f"must not list {twice[0]} twice")
@@ -133,6 +141,12 @@ class ProcedureSpec(TrialTimes):
                 "load_percent belongs to frame-loss; a throughput search finds its "
                 "loads itself"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _one_kind_of_size(self) -> Self:
+        if self.frame_size and self.traffic.imix:
+            raise ValueError("give frame_size or traffic.imix, not both")
         return self
 
 
@@ -173,15 +187,17 @@ class Campaign(Strict):
 
 
 class Cell(TrialTimes):
-    """One independent job: a procedure at one IP version, frame size, direction.
+    """One independent job: a procedure at one choice of IP versions, size, direction.
 
-    ``load_percent`` falls strictly; it is empty for throughput.
+    ``frame_sizes`` are of the IPv6 frames where both IP versions occur, see
+    ``config.sizes``; more than one: an IMIX. ``load_percent`` falls strictly; it is
+    empty for throughput.
     """
 
     id: str
     procedure: Procedure
-    ip: IpVersion
-    frame_size: int
+    ip: IpVersions
+    frame_sizes: list[int]
     direction: Direction
     resolution: str
     max_rate_fps: int | None
@@ -189,4 +205,10 @@ class Cell(TrialTimes):
     load_percent: list[float]
     lag_limit_ms: float
     burst_limit: int
+    traffic: Traffic
     seed: int
+
+    @property
+    def imix(self) -> bool:
+        """Whether the sizes are a sequence."""
+        return self.traffic.imix is not None

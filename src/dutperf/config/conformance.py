@@ -10,7 +10,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from dutperf.config.campaign import Cell
+from dutperf.config.flows import directions
+from dutperf.config.sizes import cell_versions
 
+_TTL = 10
 _LARGEST_STEP_PERCENT = 10
 
 
@@ -24,7 +27,7 @@ class Shortfall(NamedTuple):
 
 def deviations(cell: Cell) -> list[tuple[str, str, str]]:
     """All points in which ``cell`` does less than RFC 2544 and RFC 8219 ask for."""
-    found = [*_times(cell), *_direction(cell)]
+    found = [*_times(cell), *_direction(cell), *_frames(cell)]
     if cell.procedure == "frame-loss":
         found += _loads(cell.load_percent)
     return found
@@ -58,6 +61,32 @@ def _direction(cell: Cell) -> list[tuple[str, str, str]]:
             f"{cell.direction} direction only",
         )
     ]
+
+
+def _frames(cell: Cell) -> list[tuple[str, str, str]]:
+    traffic = cell.traffic
+    found = _ports(cell)
+    if traffic.df and 4 in cell_versions(cell):
+        found.append(Shortfall("RFC 2544 C.2.6.4", "IPv4 flags 0", "DF set"))
+    if traffic.ttl != _TTL:
+        actual = f"{traffic.ttl} instead of {_TTL}"
+        found.append(Shortfall("RFC 2544 C.2.6.4", "time to live 10", actual))
+    return found
+
+
+def _ports(cell: Cell) -> list[tuple[str, str, str]]:
+    ports = cell.traffic.ports
+    found: dict[tuple[str, str, str], None] = {}
+    for direction in directions(cell):
+        reverse = direction == "reverse" and ports.reverse is not None
+        where = " in the reverse direction" if reverse else ""
+        for name, port in zip(
+            ("source", "destination"), ports.of(direction), strict=True
+        ):
+            if not port.by_the_book:
+                wanted = f"random {name} ports {port.LEAST}-{port.MOST}"
+                found[Shortfall("RFC 4814 4.5", wanted, f"{port}{where}")] = None
+    return list(found)
 
 
 def _loads(falling: list[float]) -> list[tuple[str, str, str]]:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator
 from typing import Any
 
 from dutperf.config.campaign import Campaign, Cell, ProcedureSpec, TrialTimes
+from dutperf.config.flows import directions, flows, own_hosts
+from dutperf.config.sizes import check_sizes, smallest_size
 from dutperf.config.testbed import Testbed
-from dutperf.engine.protocol import IpVersion, minimum_frame_size
+from dutperf.config.versions import IpVersions, default_versions, version_of
+from dutperf.engine.protocol import IpVersion
 from dutperf.errors import InputError
 
-_HEADER_AND_FCS_BYTES = 18  # Ethernet header 14, FCS 4: frame size less MTU
 _LOADS_PERCENT = [100.0, 90.0, 80.0, 70.0, 60.0, 50.0, 40.0, 30.0, 20.0, 10.0]
-_BENCHMARK_NETWORKS = {
-    4: (ipaddress.ip_network("198.18.0.0/15"), "RFC 2544 C.2.2"),
-    6: (ipaddress.ip_network("2001:2::/48"), "RFC 5180 8"),
-}
 
 
 def expand(campaign: Campaign, testbed: Testbed) -> list[Cell]:
@@ -32,7 +29,8 @@ def expand(campaign: Campaign, testbed: Testbed) -> list[Cell]:
             if cell.id in cells:
                 raise InputError(
                     f"{where}: {cell.id} is listed twice",
-                    "take it out here; to measure more than once use repeats",
+                    "take it out here; to measure more than once use repeats, and for "
+                    "other traffic give it a traffic.name",
                 )
             cells[cell.id] = cell
     return list(cells.values())
@@ -60,36 +58,19 @@ def resolved(campaign: Campaign, testbed: Testbed) -> dict[str, Any]:
     }
 
 
-def notices(testbed: Testbed, campaign: Campaign) -> list[str]:
-    """Legal things that a user should know of before frames are sent.
-
-    Names each address that ``campaign`` uses outside the networks reserved for
-    benchmarking (RFC 2544 C.2.2, RFC 5180 8).
-    """
-    versions = testbed.ip_versions()
-    used = {v for spec in campaign.procedures for v in spec.ip or versions}
-    return [
-        notice
-        for version in versions
-        if version in used
-        for notice in _outside_benchmark_network(testbed, version)
-    ]
-
-
 def _cells(
     where: str, spec: ProcedureSpec, campaign: Campaign, testbed: Testbed
 ) -> Iterator[Cell]:
     times = {key: getattr(spec, key) for key in TrialTimes.model_fields}
     max_rate_fps = _max_rate(where, spec, testbed)
-    for version in _versions(where, spec, testbed):
-        for size in spec.frame_size or [minimum_frame_size(version)]:
-            _check_size(where, size, version, testbed)
-            yield Cell(
+    for ip in _versions(where, spec, testbed):
+        for sizes in _sizes(spec, ip, testbed):
+            cell = Cell(
                 **times,
-                id=f"{spec.procedure}-ip{version}-{size}-{spec.direction}",
+                id=_name(spec, ip, sizes),
                 procedure=spec.procedure,
-                ip=version,
-                frame_size=size,
+                ip=ip,
+                frame_sizes=sizes,
                 direction=spec.direction,
                 resolution=spec.resolution,
                 max_rate_fps=max_rate_fps,
@@ -97,33 +78,49 @@ def _cells(
                 load_percent=_loads(spec),
                 lag_limit_ms=spec.lag_limit_ms,
                 burst_limit=spec.burst_limit,
+                traffic=spec.traffic,
                 seed=campaign.seed,
             )
+            _check(where, testbed, cell)
+            yield cell
 
 
 def _as_procedure(cell: Cell) -> dict[str, Any]:
-    data = cell.model_dump(exclude={"id", "seed"}, exclude_none=True)
-    data.update(ip=[cell.ip], frame_size=[cell.frame_size])
+    data = cell.model_dump(exclude={"id", "seed", "frame_sizes"}, exclude_none=True)
+    data["ip"] = [cell.ip]
+    if not cell.imix:
+        data["frame_size"] = cell.frame_sizes
     return data
 
 
-def _versions(where: str, spec: ProcedureSpec, testbed: Testbed) -> list[IpVersion]:
-    for version in spec.ip:
-        for name, side in (("left", testbed.left), ("right", testbed.right)):
-            if side.ip(version) is None:
-                raise InputError(
-                    f"{where}.ip: IPv{version} is asked for, but testbed "
-                    f"{testbed.name} has no IPv{version} addresses on the {name} side",
-                    f"add the key {name}.ipv{version} to the testbed, or take "
-                    f"{version} out of ip",
-                )
-    versions = spec.ip or testbed.ip_versions()
+def _name(spec: ProcedureSpec, ip: IpVersions, sizes: list[int]) -> str:
+    imix = spec.traffic.imix
+    size = f"imix-{imix.sequence}" if imix else str(sizes[0])
+    label = spec.traffic.label
+    name = f"{spec.procedure}-ip{ip}-{size}-{spec.direction}"
+    return f"{name}-{label}" if label else name
+
+
+def _versions(where: str, spec: ProcedureSpec, testbed: Testbed) -> list[IpVersions]:
+    versions = spec.ip or default_versions(testbed)
     if not versions:
         raise InputError(
             f"{where}: testbed {testbed.name} has no IP version on both sides",
-            "add the keys left.ipv4 and right.ipv4, or left.ipv6 and right.ipv6",
+            "add the keys left.ipv4 and right.ipv4, or left.ipv6 and right.ipv6; for a "
+            "translator also virtual addresses",
         )
     return versions
+
+
+def _sizes(spec: ProcedureSpec, ip: IpVersions, testbed: Testbed) -> list[list[int]]:
+    """The sizes of each cell: one, or the sequence of an IMIX."""
+    versions: set[IpVersion] = {version_of(ip, "left"), version_of(ip, "right")}
+    if spec.traffic.has_background:
+        versions.add(spec.traffic.background_ip)
+    if spec.traffic.imix:
+        mtu = min(side.port.mtu for side in testbed.sides.values())
+        return [spec.traffic.imix.frame_sizes(mtu, ipv6=6 in versions)]
+    return [[size] for size in spec.frame_size or [smallest_size(versions)]]
 
 
 def _max_rate(where: str, spec: ProcedureSpec, testbed: Testbed) -> int | None:
@@ -139,40 +136,19 @@ def _max_rate(where: str, spec: ProcedureSpec, testbed: Testbed) -> int | None:
     return spec.max_rate_fps
 
 
-def _check_size(where: str, size: int, version: IpVersion, testbed: Testbed) -> None:
-    least = minimum_frame_size(version)
-    if size < least:
-        raise InputError(
-            f"{where}.frame_size: {size} is too small for IPv{version}: the smallest "
-            f"frame with room for the 18-byte tag has {least} bytes",
-            f"use {least} or more; give IPv4 and IPv6 entries of their own under "
-            "procedures if their sizes differ",
-        )
-    for name, side in (("left", testbed.left), ("right", testbed.right)):
-        if size - _HEADER_AND_FCS_BYTES > side.port.mtu:
-            raise InputError(
-                f"{where}.frame_size: {size} does not fit the {name} port: its MTU "
-                f"{side.port.mtu} carries frames of at most "
-                f"{side.port.mtu + _HEADER_AND_FCS_BYTES} bytes",
-                f"raise {name}.port.mtu to {size - _HEADER_AND_FCS_BYTES} (and the "
-                "MTU of interface and DUT), or use smaller frames",
-            )
+def _check(where: str, testbed: Testbed, cell: Cell) -> None:
+    """Find out now what would otherwise stop the cell when its turn has come."""
+    try:
+        for direction in directions(cell):
+            flows(testbed, cell, direction)
+        for side in testbed.sides:
+            list(own_hosts(testbed, cell, side))
+        check_sizes(testbed, cell)
+    except InputError as error:
+        raise InputError(f"{where}.{error.message}", error.hint) from None
 
 
 def _loads(spec: ProcedureSpec) -> list[float]:
     if spec.procedure != "frame-loss":
         return []
     return sorted(spec.load_percent or _LOADS_PERCENT, reverse=True)
-
-
-def _outside_benchmark_network(testbed: Testbed, version: IpVersion) -> Iterator[str]:
-    network, rfc = _BENCHMARK_NETWORKS[version]
-    for name, side in (("left", testbed.left), ("right", testbed.right)):
-        for key in ("address", "gateway"):
-            address = getattr(side.ip(version), key)
-            if ipaddress.ip_address(address) not in network:
-                yield (
-                    f"{name}.ipv{version}.{key} {address} is outside {network}, the "
-                    f"network reserved for benchmarking ({rfc}): make sure that no "
-                    "frame can leave the test setup"
-                )

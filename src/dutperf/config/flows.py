@@ -16,7 +16,7 @@ from dutperf.config.address_set import AddressSet
 from dutperf.config.campaign import Cell
 from dutperf.config.placement import destinations, hosts
 from dutperf.config.testbed import RealAddress, Testbed
-from dutperf.config.versions import version_of
+from dutperf.config.versions import IpVersions, version_of
 from dutperf.engine.protocol import DirectionName, IpVersion, Side
 from dutperf.errors import InputError
 
@@ -111,30 +111,31 @@ def _flow(
 def _real(testbed: Testbed, cell: Cell, side: Side, version: IpVersion) -> RealAddress:
     real = testbed.sides[side].ip(version)
     if real is None:
+        asked, way_out = f"ip: {_named(cell.ip)}", f"take {cell.ip} out of ip"
+        if version != version_of(cell.ip, side):
+            asked = f"traffic.background_ip: IPv{version} background"
+            way_out = "use another background_ip (--background-ip)"
         raise InputError(
-            f"cell {cell.id}: IPv{version} is sent and received on the {side}, but "
-            f"testbed {testbed.name} has no IPv{version} addresses on the {side} side",
-            f"add the key {side}.ipv{version} with address (the tester's) and gateway "
-            f"(the DUT's) to the testbed{_way_out(cell, version)}",
+            f"{asked} is asked for, but testbed {testbed.name} has no IPv{version} "
+            f"addresses on the {side} side",
+            f"add the key {side}.ipv{version} with address (the tester) and gateway "
+            f"(the device under test) to the testbed, or {way_out}",
         )
     return real
 
 
-def _way_out(cell: Cell, version: IpVersion) -> str:
-    if cell.ip == version:
-        return f", or take {version} out of ip"
-    if cell.traffic.has_background and cell.traffic.background_ip == version:
-        return ", or use another background_ip (--background-ip)"
-    return ""
+def _named(ip: IpVersions) -> str:
+    return ip if isinstance(ip, str) else f"IPv{ip}"
 
 
 def _virtual(testbed: Testbed, cell: Cell, side: Side, version: IpVersion) -> str:
     virtual = testbed.sides[side].virtual(version)
     if virtual is None:
         raise InputError(
-            f"cell {cell.id}: the {side} side does not speak IPv{version}, and testbed "
-            f"{testbed.name} does not say how IPv{version} senders address it",
-            f"add the key {side}.ipv{version}.virtual: the IPv{version} address that "
-            f"the device under test translates to the {side} side's own",
+            f"ip: {cell.ip} sends IPv{version} to the {side} side, which receives IPv"
+            f"{version_of(cell.ip, side)}, but testbed {testbed.name} does not say "
+            f"which IPv{version} address stands for it",
+            f"add the key {side}.ipv{version}.virtual: the address that the device "
+            f"under test translates to {side}.ipv{version_of(cell.ip, side)}.address",
         )
     return virtual

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 _PREAMBLE_AND_GAP_BYTES = 20  # preamble and start of frame 8, interframe gap 12
 
 
-def media_rate_fps(link_speed_mbps: int, frame_size: int) -> int:
+def media_rate_fps(link_speed_mbps: int, frame_size: int | Fraction) -> int:
     """Frames per second and direction that Ethernet carries, rounded down.
 
-    ``frame_size`` is in bytes and includes the FCS.
+    ``frame_size`` is in bytes and includes the FCS; the mean where sizes differ.
     """
-    bits = 8 * (frame_size + _PREAMBLE_AND_GAP_BYTES)
-    return link_speed_mbps * 1_000_000 // bits
+    bits = 8 * (Fraction(frame_size) + _PREAMBLE_AND_GAP_BYTES)
+    return int(link_speed_mbps * 1_000_000 / bits)

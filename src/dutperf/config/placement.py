@@ -1,16 +1,16 @@
 """Where in an address its hosts and networks vary, and whether they may.
 
 Hosts (paper 003): the last 8 or 16 bits of an IPv4 address, bits 96-111 of an IPv6
-address, or the bits that the profile names. Networks (RFC 2544 12): bits 16-23 and bits
-56-63. An IPv6 address that embeds the side's IPv4 address in its last 32 bits (RFC 6052,
-a /96 prefix) varies where that does.
+address, or the bits that the profile names. Networks (RFC 2544 12): bits 16-23 of IPv4,
+bits 56-63 of IPv6. An IPv6 address that embeds the side's IPv4 address in its last 32
+bits (RFC 6052, a /96 prefix) varies where that does.
 """
 
 from __future__ import annotations
 
 import ipaddress
 
-from dutperf.config.address_set import AddressSet, BitField, number, overlap
+from dutperf.config.address_set import AddressSet, BitField, Mode, number, overlap
 from dutperf.config.hosts import HostField
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
@@ -62,8 +62,10 @@ def destinations(
     bits = _network_bits(count, side, base, embeds=embeds)
     for other in found.fields:
         if overlap(bits, other):
-            raise _networks_in_hosts(side, found, bits, other)
-    return AddressSet(base, (*found.fields, bits))
+            raise _networks_in_hosts(side, base, bits, other)
+    everywhere = AddressSet(base, (*found.fields, bits))
+    _check_device(testbed, f"traffic.networks.{side}", everywhere)
+    return everywhere
 
 
 def _host_bits(field: HostField, side: Side, base: str, *, embeds: bool) -> BitField:
@@ -97,4 +99,96 @@ def _hosts_from(
         f"than {count} hosts",
         "ask for fewer hosts (--addresses), give the side a lower address in the "
         "testbed, or name the bits with width, min and max",
+    )
+
+
+def _network_bits(count: int, side: Side, base: str, *, embeds: bool) -> BitField:
+    """``count`` networks from the address's own on; 256 are all."""
+    place = _NETWORK_PLACE[6 if ":" in base and not embeds else 4]
+    place += _IPV4_IN_IPV6 if embeds else 0
+    bits = BitField(place, _NETWORK_BITS, 0, count - 1, "random")
+    first = 0 if count == 2**_NETWORK_BITS else AddressSet(base).value(bits)
+    if first + count > 2**_NETWORK_BITS:
+        raise InputError(
+            f"traffic.networks.{side}: from the network of {base} on (its bits {place} "
+            f"to {place + 7} are {first}) there are {256 - first}, fewer than {count}",
+            "ask for fewer networks, for all 256, or give the side an address in a "
+            "lower network in the testbed",
+        )
+    return bits._replace(min=first, max=first + count - 1)
+
+
+def _embeds_ipv4(testbed: Testbed, side: Side, base: str) -> bool:
+    real = testbed.sides[side].ip(4)
+    if real is None or ":" not in base:
+        return False
+    return number(base) % 2**32 == number(real.address)
+
+
+def _check_hosts(testbed: Testbed, side: Side, found: AddressSet) -> None:
+    key = f"traffic.addresses.{side}"
+    (bits,) = found.fields
+    count = bits.max - bits.min + 1
+    if count > MAX_NEIGHBOURS:
+        raise InputError(
+            f"{key}: {count} addresses are more than the {MAX_NEIGHBOURS} that the "
+            "tester answers ARP and neighbour discovery for",
+            "narrow min and max",
+        )
+    _check_device(testbed, key, found)
+    for network in map(ipaddress.ip_network, _NOT_UNICAST[found.version]):
+        if found.meets(network):
+            raise InputError(
+                f"{key}: {found.lowest} to {found.highest} reaches into {network}, "
+                "which holds no addresses of hosts",
+                "narrow min and max, or let lower bits vary",
+            )
+    _check_host_part(key, found, bits)
+
+
+def _check_device(testbed: Testbed, key: str, found: AddressSet) -> None:
+    for name, side in testbed.sides.items():
+        real = side.ip(found.version)
+        if real and found.reaches(number(real.gateway)):
+            raise InputError(
+                f"{key}: the addresses from {found.lowest} to {found.highest} include "
+                f"{real.gateway}, the device under test itself "
+                f"({name}.ipv{found.version}.gateway)",
+                "begin above it: give the tester a higher address in the testbed, or "
+                "use another min",
+            )
+
+
+def _check_host_part(key: str, found: AddressSet, bits: BitField) -> None:
+    """Neither the network's own address nor, in IPv4, its broadcast address."""
+    if found.version == 6:
+        if found.reaches(0, 64):
+            raise _no_host(key, found, "whose last 64 bits are 0 (routers' own)")
+        return
+    at_the_end = bits.offset + bits.width == found.bits
+    host_bits = max(8, bits.width) if at_the_end else 8
+    if found.reaches(0, host_bits):
+        raise _no_host(key, found, f"whose last {host_bits} bits are 0 (the network)")
+    if found.reaches(2**host_bits - 1, host_bits):
+        raise _no_host(key, found, f"whose last {host_bits} bits are 1 (broadcast)")
+
+
+def _no_host(key: str, found: AddressSet, which: str) -> InputError:
+    return InputError(
+        f"{key}: the addresses from {found.lowest} to {found.highest} include one "
+        f"{which}",
+        "narrow min and max: 2 to 254 in the last 8 bits, 2 to 65534 in the last 16",
+    )
+
+
+def _networks_in_hosts(
+    side: Side, base: str, networks: BitField, hosts_: BitField
+) -> InputError:
+    last = hosts_.offset + hosts_.width - 1
+    return InputError(
+        f"traffic.networks.{side}: the networks take bits {networks.offset} to "
+        f"{networks.offset + 7} of {base}, and its hosts vary in bits {hosts_.offset} "
+        f"to {last}",
+        "use networks without addresses, or hosts in the last 8 bits only: at most 253 "
+        "in IPv4 (width: 8)",
     )

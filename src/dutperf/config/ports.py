@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from dutperf.config.fields import Short, Strict
-from dutperf.engine.protocol import DirectionName
+from dutperf.engine.protocol import DirectionName, FieldVariation
 
 PortMode = Literal["fixed", "increasing", "decreasing", "random"]
 PortNumber = Annotated[int, Field(ge=0, le=65535)]
@@ -84,6 +84,17 @@ class PortField(Strict):
     def by_the_book(self) -> bool:
         """Whether this is what RFC 4814 4.5 asks for."""
         return self.mode == "random" and self.bounds == (self.LEAST, self.MOST)
+
+    def variation(
+        self, field: Literal["src_port", "dst_port"]
+    ) -> FieldVariation | None:
+        """The port as the engine wants to have it; None: it is fixed."""
+        if self.mode == "fixed":
+            return None
+        least, most = self.bounds
+        return FieldVariation(
+            field=field, width=16, min=least, max=most, mode=self.mode
+        )
 
     def __str__(self) -> str:
         least, most = self.bounds

@@ -31,6 +31,8 @@ from dutperf.engine.protocol import (
     PortSpec,
     PortsResult,
     PortStatus,
+    PreviewParams,
+    PreviewResult,
     Reason,
     ReasonCode,
     ResolvedNeighbour,
@@ -101,6 +103,7 @@ class FakeEngine:
         silent: Collection[str] = (),
     ) -> None:
         self.trials: list[TrialRequest] = []
+        self.previews: list[PreviewParams] = []
         self.aborted = False
         self._dut = dut
         self._tester_limit_fps = tester_limit_fps
@@ -178,6 +181,13 @@ class FakeEngine:
             overhead_ns=0,
         )
 
+    def preview(self, params: PreviewParams) -> PreviewResult:
+        """Say that the frames were written; write none."""
+        self.previews.append(params)
+        trial = params.trial
+        frames = [min(params.count, trial.frames(d)) for d in trial.directions]
+        return PreviewResult(frames=sum(frames))
+
     def abort(self) -> None:
         """Remember that it was asked to."""
         self.aborted = True
@@ -204,8 +214,7 @@ class FakeEngine:
     def _direction(
         self, trial: TrialRequest, direction: DirectionRequest
     ) -> DirectionResult:
-        rate_fps, stream = direction.rate_fps, direction.streams[0]
-        intended = max(1, rate_fps * trial.duration_ns // 1_000_000_000)
+        rate_fps, intended = direction.rate_fps, trial.frames(direction)
         offered_fps, sent, sending_ns = float(rate_fps), intended, trial.duration_ns
         if self._tester_limit_fps is not None and self._too_fast(rate_fps):
             offered_fps = float(self._tester_limit_fps)
@@ -220,18 +229,7 @@ class FakeEngine:
             tx_full=0,
             lag_ns=_all_in_one_bucket(sent, 128),
             burst_frames=_all_in_one_bucket(sent, 1),
-            streams=[
-                StreamResult(
-                    id=stream.id,
-                    name=stream.name,
-                    intended=intended,
-                    sent=sent,
-                    received=received,
-                    lost=sent - received,
-                    duplicate=0,
-                    reordered=0,
-                )
-            ],
+            streams=_streams(direction, intended, sent, received),
         )
 
     def _verdict(
@@ -261,6 +259,29 @@ class FakeEngine:
         counters[receiver] = _counters(
             counters[receiver].rx_frames + received, counters[receiver].tx_frames
         )
+
+
+def _streams(
+    direction: DirectionRequest, intended: int, sent: int, received: int
+) -> list[StreamResult]:
+    """The direction's counts by stream; the DUT loses the last frames, so of both."""
+    results = []
+    for index, stream in enumerate(direction.streams):
+        sent_here = direction.frames_of(index, sent)
+        received_here = direction.frames_of(index, received)
+        results.append(
+            StreamResult(
+                id=stream.id,
+                name=stream.name,
+                intended=direction.frames_of(index, intended),
+                sent=sent_here,
+                received=received_here,
+                lost=sent_here - received_here,
+                duplicate=0,
+                reordered=0,
+            )
+        )
+    return results
 
 
 def _counters(rx_frames: int = 0, tx_frames: int = 0) -> PortCounters:

@@ -4,18 +4,63 @@ from __future__ import annotations
 
 from dutperf.config import deviations
 from dutperf.config.campaign import Cell
+from dutperf.config.ports import Ports
+from dutperf.config.sizes import sizes_text
+from dutperf.config.traffic import Traffic
+from dutperf.config.versions import version_of
+from dutperf.engine.protocol import GENERATOR, DirectionName
 from dutperf.procedures.limits import MaxRate
 from dutperf.results.model import Deviation
 
 Parameters = dict[str, str | int | float | bool | None]
 
-_NOT_PARAMETERS = {"id", "procedure", "load_percent", "max_rate_fps"}
+_NOT_PARAMETERS = {
+    *("id", "procedure", "load_percent", "max_rate_fps", "traffic", "frame_sizes"),
+}
 
 
 def cell_parameters(cell: Cell, limit: MaxRate) -> Parameters:
     """The cell's settings and the rate that 100 % stands for."""
     settings: Parameters = cell.model_dump(exclude=_NOT_PARAMETERS)
-    return settings | {"max_load_fps": limit.rate_fps, "max_load_is": limit.kind}
+    limits: Parameters = {"max_load_fps": limit.rate_fps, "max_load_is": limit.kind}
+    return settings | limits | _frames(cell) | _traffic(cell.traffic)
+
+
+def _frames(cell: Cell) -> Parameters:
+    """``frame_size`` is the size that was given, where there is one."""
+    one = None if cell.imix else cell.frame_sizes[0]
+    return {
+        "frame_size": one,
+        "frame_sizes": sizes_text(cell),
+        "ip_left": version_of(cell.ip, "left"),
+        "ip_right": version_of(cell.ip, "right"),
+    }
+
+
+def _traffic(traffic: Traffic) -> Parameters:
+    """The traffic profile in words; the trials' requests hold every number."""
+    networks, hosts, ports = traffic.networks, traffic.addresses, traffic.ports
+    background = f", background IPv{traffic.background_ip}"
+    found: Parameters = {
+        "ports": _ports(ports, "forward"),
+        "addresses": f"left {hosts.left or 'fixed'}; right {hosts.right or 'fixed'}",
+        "networks": f"left {networks.left}, right {networks.right}",
+        "mix": traffic.mix + (background if traffic.has_background else ""),
+        "ttl": traffic.ttl,
+        "dscp": traffic.dscp,
+        "df": traffic.df,
+        "flow_label": traffic.flow_label,
+        "mac": traffic.mac,
+        "generator": GENERATOR,
+    }
+    if ports.reverse:
+        found["ports_reverse"] = _ports(ports, "reverse")
+    return found
+
+
+def _ports(ports: Ports, direction: DirectionName) -> str:
+    source, destination = ports.of(direction)
+    return f"source {source}, destination {destination}"
 
 
 def cell_deviations(cell: Cell) -> list[Deviation]:

@@ -27,6 +27,7 @@ from dutperf.procedures.events import (
 )
 from dutperf.procedures.frame_loss import measure_frame_loss
 from dutperf.procedures.limits import MaxRate, max_rate
+from dutperf.procedures.numa import far_cores
 from dutperf.procedures.runner import TrialRunner
 from dutperf.procedures.session import (
     EngineOpener,
@@ -151,7 +152,9 @@ class _Run:
     def _get_ready(self, engine: TesterEngine) -> list[MaxRate]:
         """Open the ports, store the environment, find the DUT."""
         testbed = self.testbed
-        ports = open_ports(engine, testbed, lambda text: self.on_event(Notice(text)))
+        ports = open_ports(engine, testbed, self._notify)
+        for text in far_cores(ports, testbed.cores):
+            self._notify(text)
         environment = collect_environment(
             engine.hello(),
             ports,
@@ -163,8 +166,11 @@ class _Run:
         )
         self.directory.write_environment(environment)
         limits = [max_rate(cell, ports) for cell in self.cells]
-        resolve_neighbours(engine, testbed, {cell.ip for cell in self.cells})
+        resolve_neighbours(engine, testbed, self.cells, self._notify)
         return limits
+
+    def _notify(self, text: str) -> None:
+        self.on_event(Notice(text))
 
     def _runner(self, engine: TesterEngine) -> TrialRunner:
         return TrialRunner(

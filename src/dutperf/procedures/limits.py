@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dutperf.config import Cell, media_rate_fps
+from dutperf.config.sizes import mean_frame_size
 from dutperf.engine.protocol import PortsResult
 from dutperf.errors import InputError
 
@@ -34,7 +35,10 @@ class MaxRate:
 
 
 def max_rate(cell: Cell, ports: PortsResult) -> MaxRate:
-    """What was set for the cell (or its testbed); else the slower port's media rate.
+    """What was set for the cell (or its testbed); else what both ports' media carry.
+
+    By the mean size of the frames on each side of the device, which differ where it
+    translates (RFC 8219 appendix A).
 
     Raises:
         InputError: nothing was set and a port does not tell its speed.
@@ -48,5 +52,8 @@ def max_rate(cell: Cell, ports: PortsResult) -> MaxRate:
                 "its link speed, so the maximum rate is not known",
                 "give --max-rate, or the key max_rate_fps, in frames per second",
             )
-    speed_mbps = min(port.link_speed_mbps or 0 for port in ports.ports)
-    return MaxRate(media_rate_fps(speed_mbps, cell.frame_size), "media")
+    rates_fps = [
+        media_rate_fps(port.link_speed_mbps or 0, mean_frame_size(cell, port.name))
+        for port in ports.ports
+    ]
+    return MaxRate(min(rates_fps), "media")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from dutperf.config.address_set import AddressSet, BitField
+from dutperf.config.campaign import Cell
+from dutperf.config.flows import own_hosts, side_versions
 from dutperf.config.testbed import (
     InterfacePort,
     MemifPort,
@@ -34,6 +37,9 @@ from dutperf.engine.protocol import (
     PortNeighbours,
     PortSpec,
     PortsResult,
+    PreviewParams,
+    PreviewResult,
+    ResolvedNeighbour,
     Side,
 )
 from dutperf.errors import EngineError, SetupError
@@ -56,6 +62,7 @@ class TesterEngine(Measurer, Protocol):
 
     def open_ports(self, ports: list[PortSpec]) -> PortsResult: ...  # noqa: D102
     def set_neighbours(self, params: NeighboursParams) -> NeighboursResult: ...  # noqa: D102
+    def preview(self, params: PreviewParams) -> PreviewResult: ...  # noqa: D102
     def abort(self) -> None: ...  # noqa: D102
 
 
@@ -73,7 +80,7 @@ def prepare_engine(testbed: Testbed, notify: Notify) -> EngineStarter:
     """
     main_cpu = main_core(testbed)
     check_machine(testbed.cores, main_cpu, testbed.namespace)
-    ports = [side.port for side in _sides(testbed).values()]
+    ports = [side.port for side in testbed.sides.values()]
     pci = [port.pci for port in ports if isinstance(port, PciPort)]
     hugepages, notice = choose_hugepages(
         testbed.hugepages, memory_mb=testbed.memory_mb, pci=bool(pci)
@@ -120,47 +127,72 @@ def open_ports(engine: TesterEngine, testbed: Testbed, notify: Notify) -> PortsR
 
 def port_specs(testbed: Testbed, auto_driver: Driver) -> list[PortSpec]:
     """Both ports for the engine; ``auto_driver`` stands in for ``driver: auto``."""
-    return [
-        _port_spec(name, side, auto_driver) for name, side in _sides(testbed).items()
-    ]
+    return [_port_spec(name, side, auto_driver) for name, side in testbed.sides.items()]
 
 
 def resolve_neighbours(
-    engine: TesterEngine, testbed: Testbed, versions: Collection[IpVersion]
+    engine: TesterEngine, testbed: Testbed, cells: Sequence[Cell], notify: Notify
 ) -> None:
-    """Answer for the tester's addresses; find the next hops of ``versions``.
+    """Answer for the tester's addresses in ``cells``; find the next hops they need.
+
+    Tells how long each next hop took to answer.
 
     Raises:
         SetupError: a next hop does not answer; names side, address and interface.
     """
-    found = engine.set_neighbours(neighbours(testbed, versions))
-    for neighbour in found.neighbours:
+    found = engine.set_neighbours(neighbours(testbed, cells)).neighbours
+    for neighbour in found:
         if neighbour.mac is None:
             raise _unresolved(testbed, neighbour.port, neighbour.ip)
+    if found:
+        notify(f"next hops: {', '.join(map(_resolved, found))}")
 
 
-def neighbours(testbed: Testbed, versions: Collection[IpVersion]) -> NeighboursParams:
+def neighbours(testbed: Testbed, cells: Sequence[Cell]) -> NeighboursParams:
     """Whom each port answers for (every address it has) and whom it has to find."""
-    ports = []
-    for name, side in _sides(testbed).items():
-        addresses = [ip for ip in (side.ipv4, side.ipv6) if ip]
-        needed = [ip for ip in map(side.ip, sorted(versions)) if ip]
-        ports.append(
+    return NeighboursParams(
+        ports=[
             PortNeighbours(
-                port=name,
-                own=[AddressRange(first=ip.address) for ip in addresses],
-                resolve=[ip.gateway for ip in needed],
+                port=side,
+                own=_own(testbed, cells, side),
+                resolve=_next_hops(testbed, cells, side),
             )
-        )
-    return NeighboursParams(ports=ports)
+            for side in testbed.sides
+        ]
+    )
 
 
-def _sides(testbed: Testbed) -> dict[Side, SideConfig]:
-    return {"left": testbed.left, "right": testbed.right}
+def _own(testbed: Testbed, cells: Sequence[Cell], side: Side) -> list[AddressRange]:
+    """The side's own addresses first: next hops are asked from these."""
+    own = testbed.sides[side]
+    reals = [own.ip(4), own.ip(6)]
+    ranges = [AddressRange(first=real.address) for real in reals if real]
+    for cell in cells:
+        for hosts in own_hosts(testbed, cell, side):
+            ranges += [_range(hosts, field) for field in hosts.fields]
+    return list(dict.fromkeys(ranges))
+
+
+def _range(hosts: AddressSet, field: BitField) -> AddressRange:
+    return AddressRange(
+        first=hosts.lowest,
+        count=field.max - field.min + 1,
+        shift=hosts.bits - field.offset - field.width,
+    )
+
+
+def _next_hops(testbed: Testbed, cells: Sequence[Cell], side: Side) -> list[str]:
+    versions = sorted({v for cell in cells for v in side_versions(cell, side)})
+    return [ip.gateway for ip in map(testbed.sides[side].ip, versions) if ip]
+
+
+def _resolved(neighbour: ResolvedNeighbour) -> str:
+    duration_ms = neighbour.duration_ns / 1e6
+    return f"{neighbour.ip} on the {neighbour.port} answered in {duration_ms:.1f} ms"
 
 
 def _has_auto(testbed: Testbed) -> bool:
-    ports = (side.port for side in _sides(testbed).values())
+    ports = (side.port for side in testbed.sides.values())
     return any(isinstance(p, InterfacePort) and p.driver == "auto" for p in ports)
 
 
@@ -191,7 +223,7 @@ def _port_spec(name: Side, side: SideConfig, auto_driver: Driver) -> PortSpec:
 
 
 def _unresolved(testbed: Testbed, side: Side, ip: str) -> SetupError:
-    config = _sides(testbed)[side]
+    config = testbed.sides[side]
     port = config.port
     device = getattr(port, "interface", None) or getattr(port, "pci", None) or "port"
     version: IpVersion = 6 if ":" in ip else 4

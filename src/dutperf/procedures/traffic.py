@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from dutperf.config.campaign import Cell
-from dutperf.config.testbed import SideConfig, Testbed
+from dutperf.config.flows import Flow, directions, flows
+from dutperf.config.sizes import sizes_in
+from dutperf.config.testbed import Testbed
+from dutperf.config.traffic import RANDOM_LABEL, Traffic
 from dutperf.engine.protocol import (
     DirectionName,
     DirectionRequest,
+    FieldName,
+    FieldVariation,
+    Mix,
+    Side,
     StreamRequest,
     TrialRequest,
 )
-from dutperf.errors import InputError
 
-_STREAM_IDS: dict[DirectionName, int] = {"forward": 0, "reverse": 1}
-# RFC 2544 C.2.6.4: from an arbitrary high port to the echo port.
-_SRC_PORT, _DST_PORT = 0xC020, 7
+_STREAM_IDS: dict[tuple[DirectionName, str], int] = {
+    ("forward", "foreground"): 0,
+    ("forward", "background"): 1,
+    ("reverse", "foreground"): 2,
+    ("reverse", "background"): 3,
+}
+# RFC 4814 4.2: (RR & 0xFC):PP:PP:RR:RR:RR, PP:PP the number of the port, from 1.
+_RANDOM_MACS: dict[Side, str] = {
+    "left": "00:00:01:00:00:00",
+    "right": "00:00:02:00:00:00",
+}
+_MAC_FIELDS = ((0, 6), (24, 24))
+_LABEL_BITS = 20
 
 
 def trial_request(
@@ -28,13 +44,13 @@ def trial_request(
 
     Args:
         testbed: addresses and next hops.
-        cell: sizes, times and limits.
+        cell: sizes, traffic, times and limits.
         rate_fps: intended load, frames per second and direction.
         trial_id: tells the trial's frames from an earlier trial's, 1 to 65535.
         duration_s: other than the cell's.
 
     Raises:
-        InputError: a side has no address of the cell's IP version.
+        InputError: the testbed lacks an address, or a varying field does not fit one.
     """
     duration_s = cell.trial_duration_s if duration_s is None else duration_s
     return TrialRequest(
@@ -51,38 +67,67 @@ def trial_request(
     )
 
 
-def directions(cell: Cell) -> list[DirectionName]:
-    """The directions that carry frames."""
-    return ["forward", "reverse"] if cell.direction == "both" else [cell.direction]
-
-
 def _direction(
     testbed: Testbed, cell: Cell, rate_fps: int, name: DirectionName
 ) -> DirectionRequest:
-    sender, receiver = testbed.left, testbed.right
-    if name == "reverse":
-        sender, receiver = receiver, sender
-    stream = _stream(cell, sender, receiver, _STREAM_IDS[name])
-    return DirectionRequest(name=name, rate_fps=rate_fps, streams=[stream])
+    share = cell.traffic.foreground
+    return DirectionRequest(
+        name=name,
+        rate_fps=rate_fps,
+        streams=[_stream(cell, name, flow) for flow in flows(testbed, cell, name)],
+        mix=Mix(foreground=share.numerator, of=share.denominator)
+        if cell.traffic.has_background
+        else None,
+    )
 
 
-def _stream(
-    cell: Cell, sender: SideConfig, receiver: SideConfig, stream_id: int
-) -> StreamRequest:
-    source, target = sender.ip(cell.ip), receiver.ip(cell.ip)
-    if source is None or target is None:
-        raise InputError(
-            f"cell {cell.id}: the testbed has no IPv{cell.ip} addresses on both sides",
-            f"give both sides of the testbed the key ipv{cell.ip}",
-        )
+def _stream(cell: Cell, direction: DirectionName, flow: Flow) -> StreamRequest:
+    traffic = cell.traffic
+    source_port, destination_port = traffic.ports.of(direction)
     return StreamRequest(
-        id=stream_id,
-        ip_version=cell.ip,
-        frame_sizes=[cell.frame_size],
-        received_frame_sizes=[cell.frame_size],
-        src_ip=source.address,
-        dst_ip=target.address,
-        next_hop=source.gateway,
-        src_port=_SRC_PORT,
-        dst_port=_DST_PORT,
+        id=_STREAM_IDS[direction, flow.name],
+        name=flow.name,
+        ip_version=flow.version,
+        frame_sizes=sizes_in(cell, flow.version),
+        received_frame_sizes=sizes_in(cell, flow.received_version),
+        src_ip=flow.source.base,
+        dst_ip=flow.destination.base,
+        next_hop=flow.next_hop,
+        src_mac=None if traffic.mac == "fixed" else _RANDOM_MACS[flow.sender],
+        src_port=source_port.bounds[0],
+        dst_port=destination_port.bounds[0],
+        ttl=traffic.ttl,
+        dscp=traffic.dscp,
+        df=traffic.df and flow.version == 4,
+        flow_label=_flow_label(traffic, flow),
+        vary=_variations(traffic, flow, direction),
+    )
+
+
+def _flow_label(traffic: Traffic, flow: Flow) -> int:
+    """IPv4 has none; a random one begins with 0."""
+    fixed = flow.version == 6 and traffic.flow_label != RANDOM_LABEL
+    return int(traffic.flow_label) if fixed else 0
+
+
+def _variations(
+    traffic: Traffic, flow: Flow, direction: DirectionName
+) -> list[FieldVariation]:
+    source_port, destination_port = traffic.ports.of(direction)
+    ports = (source_port.variation("src_port"), destination_port.variation("dst_port"))
+    found = [
+        *(bits.variation("src_ip") for bits in flow.source.fields),
+        *(bits.variation("dst_ip") for bits in flow.destination.fields),
+        *(port for port in ports if port),
+    ]
+    if traffic.mac == "random":
+        found += [_random("src_mac", offset, width) for offset, width in _MAC_FIELDS]
+    if traffic.flow_label == RANDOM_LABEL and flow.version == 6:
+        found.append(_random("flow_label", 0, _LABEL_BITS))
+    return found
+
+
+def _random(field: FieldName, offset: int, width: int) -> FieldVariation:
+    return FieldVariation(
+        field=field, offset=offset, width=width, min=0, max=(1 << width) - 1
     )

@@ -1,0 +1,105 @@
+"""Frame sizes on both sides of a device that may translate (methodology of RFC 8219).
+
+An IPv6 header is 20 bytes longer than an IPv4 header. Where both versions occur in a
+cell (a translator, or background of the other version) the size that is given is that
+of the IPv6 frames, and every IPv4 frame is 20 bytes shorter: 84/64. So the smallest is
+84 bytes then, and foreground and background carry the same payload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from dutperf.config.campaign import Cell
+from dutperf.config.flows import StreamName, side_versions, stream_version
+from dutperf.config.testbed import Testbed
+from dutperf.engine.protocol import IpVersion, Side, minimum_frame_size
+from dutperf.errors import InputError
+
+HEADER_DIFFERENCE_BYTES = 20
+_HEADER_AND_FCS_BYTES = 18  # Ethernet header 14, FCS 4: frame size less MTU
+_SIDES: tuple[Side, Side] = ("left", "right")
+
+
+def cell_versions(cell: Cell) -> set[IpVersion]:
+    """All IP versions of the cell's frames."""
+    return {version for side in _SIDES for version in side_versions(cell, side)}
+
+
+def sizes_in(cell: Cell, version: IpVersion) -> list[int]:
+    """Sizes of the cell's frames of one IP version, bytes with FCS."""
+    shorter = version == 4 and len(cell_versions(cell)) > 1
+    return [
+        size - HEADER_DIFFERENCE_BYTES if shorter else size for size in cell.frame_sizes
+    ]
+
+
+def smallest_size(versions: set[IpVersion]) -> int:
+    """The smallest size that can be given where these IP versions occur."""
+    return max(minimum_frame_size(version) for version in versions)
+
+
+def mean_frame_size(cell: Cell, side: Side) -> Fraction:
+    """Mean size in bytes with FCS of the frames on one side, either direction.
+
+    Of foreground and background in their mix, over all sizes of an IMIX.
+    """
+    share = cell.traffic.foreground
+    foreground = _mean(cell, "foreground", side)
+    if share == 1:
+        return foreground
+    return share * foreground + (1 - share) * _mean(cell, "background", side)
+
+
+def sizes_text(cell: Cell) -> str:
+    """``84``, ``84/64 (IPv6/IPv4)``, or an IMIX and its sizes."""
+    versions = sorted(cell_versions(cell), reverse=True)
+    in_bytes = "/".join(_listed(sizes_in(cell, version)) for version in versions)
+    names = "/".join(f"IPv{version}" for version in versions)
+    note = f" ({names})" if len(versions) > 1 else ""
+    name = f"{cell.traffic.imix}: " if cell.traffic.imix else ""
+    return f"{name}{in_bytes}{note}"
+
+
+def check_sizes(testbed: Testbed, cell: Cell) -> None:
+    """Check that all frames have room for the tag and fit the ports.
+
+    Raises:
+        InputError: names the key, the size, and what would fit.
+    """
+    key = "traffic.imix" if cell.imix else "frame_size"
+    versions = cell_versions(cell)
+    least = smallest_size(versions)
+    if min(cell.frame_sizes) < least:
+        raise InputError(
+            f"{key}: {min(cell.frame_sizes)} is too small for {_names(versions)}: the "
+            f"smallest frame with room for the 18-byte tag has {least} bytes",
+            f"use {least} or more; give IPv4 and IPv6 entries of their own under "
+            "procedures if their sizes differ",
+        )
+    for name, side in testbed.sides.items():
+        size = max(max(sizes_in(cell, v)) for v in side_versions(cell, name))
+        if size - _HEADER_AND_FCS_BYTES > side.port.mtu:
+            raise InputError(
+                f"{key}: {size} does not fit the {name} port: its MTU "
+                f"{side.port.mtu} carries frames of at most "
+                f"{side.port.mtu + _HEADER_AND_FCS_BYTES} bytes",
+                f"raise {name}.port.mtu to {size - _HEADER_AND_FCS_BYTES} (and the "
+                "MTU of interface and DUT), or use smaller frames",
+            )
+
+
+def _mean(cell: Cell, name: StreamName, side: Side) -> Fraction:
+    sizes = sizes_in(cell, stream_version(cell, name, side))
+    return Fraction(sum(sizes), len(sizes))
+
+
+def _listed(sizes: Sequence[int]) -> str:
+    return " ".join(map(str, sizes))
+
+
+def _names(versions: set[IpVersion]) -> str:
+    if len(versions) > 1:
+        return "IPv6 (IPv4 frames are 20 bytes shorter)"
+    return f"IPv{min(versions)}"
