@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -122,11 +124,8 @@ def test_down_ends_the_translator_and_removes_its_files(translator: Process) -> 
 
 
 def test_the_translator_of_a_kept_lab_outlives_its_maker() -> None:
-    made = os.fork()
-    if made == 0:
-        lab.up(NAME)
-        os._exit(0)
-    os.waitpid(made, 0)
+    program = f"from dutperf import lab; lab.up({NAME!r})"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=20)
     (process,) = dut_processes()
     assert is_running(process)
     lab.down()

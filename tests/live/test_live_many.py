@@ -97,7 +97,13 @@ def stream(
     )
 
 
-def run(engine: Engine, forward: StreamRequest, reverse: StreamRequest) -> TrialResult:
+def run(
+    engine: Engine,
+    forward: StreamRequest,
+    reverse: StreamRequest,
+    *,
+    verify_checksums: bool = True,
+) -> TrialResult:
     return engine.measure(
         TrialRequest(
             trial_id=1,
@@ -105,6 +111,7 @@ def run(engine: Engine, forward: StreamRequest, reverse: StreamRequest) -> Trial
             settle_ns=5 * MS,
             residual_wait_ns=200 * MS,
             lag_limit_ns=PATIENT_NS,
+            verify_checksums=verify_checksums,
             directions=[
                 DirectionRequest(name="forward", rate_fps=FPS, streams=[forward]),
                 DirectionRequest(name="reverse", rate_fps=FPS, streams=[reverse]),
@@ -209,5 +216,7 @@ def test_translated_frames_pass_both_ways(tmp_path: Path) -> None:
             engine,
             stream(0, *ends[0], "2001:2::1", received=64),
             stream(1, *ends[1], "198.19.0.1", received=84),
+            # One in 65,535 would fail: see the lab's description.
+            verify_checksums=False,
         )
     assert_nothing_lost(result)

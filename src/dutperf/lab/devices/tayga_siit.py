@@ -13,9 +13,13 @@ The single DUT set-up of RFC 8219 4.1, one explicit mapping for each host (RFC 7
 There are 253 hosts on each side, k is 0 to 252: 2001:2::2 is 198.18.0.2, 2001:2::a:2 is
 198.18.0.12. They vary where those of paper 003 do, the last 8 bits of the IPv4 address
 and bits 96-111 of the IPv6 one, so that trials with many addresses meet a mapping for
-each. Native IPv6, the background traffic of RFC 8219 5.3, is forwarded by the
-kernel and never meets TAYGA. IPv4 frames without DF that are larger than 1,260 bytes
-of IP get a fragment header on their way to IPv6 (RFC 7915 4): send them with DF.
+each. Native IPv6, the background traffic of RFC 8219 5.3, is forwarded by the kernel
+and never meets TAYGA. IPv4 frames without DF that are larger than 1,260 bytes of IP
+arrive in IPv6 as two fragments (RFC 7915 4): send them with DF.
+
+TAYGA 0.9.2 corrects UDP checksums and may end at zero, which IPv6 forbids (RFC 8200
+8.1; it should be FFFF). That is one in 65,535 frames from IPv4 to IPv6, and a tester
+that verifies checksums counts it as lost.
 """
 
 from __future__ import annotations
