@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import errno
 import ipaddress
+import json
 import os
 import shutil
 import subprocess
@@ -99,6 +100,7 @@ def build(device: LabDevice, cpus: CpuPlan) -> None:
             write_settings(TESTER, _tester_settings())
             write_settings(DUT, _dut_settings(device, cpus))
             _add_addresses(dut, device)
+            drop_behind_sockets()
             _set_up(tester, dut)
             run_ip(DUT, [*_unicast_only(device), *_routes(device)])
             _wait_until_quiet(tester)
@@ -126,16 +128,12 @@ def write_settings(namespace: str, settings: Mapping[str, str]) -> None:
         SetupError: names the first file that took no value.
     """
     lines = "".join(f"{path} {value}\n" for path, value in settings.items())
-    result = subprocess.run(
-        ["ip", "netns", "exec", namespace, "sh", "-c", _WRITE_SETTINGS],
-        input=lines,
-        capture_output=True,
-        text=True,
-        check=False,
+    refused = _feed(
+        ["ip", "netns", "exec", namespace, "sh", "-c", _WRITE_SETTINGS], lines
     )
-    if result.returncode != 0:
+    if refused:
         raise SetupError(
-            f"cannot configure namespace {namespace}: {result.stderr.strip()}",
+            f"cannot configure namespace {namespace}: {refused}",
             "the lab needs a kernel with IPv4, IPv6 (no ipv6.disable=1) and RPS, and "
             "the right to mount /sys (CAP_SYS_ADMIN)",
         )
@@ -147,18 +145,41 @@ def run_ip(namespace: str, commands: Sequence[str]) -> None:
     Raises:
         SetupError: says what the first that failed said; those before have worked.
     """
-    result = subprocess.run(
-        ["ip", "-netns", namespace, "-batch", "-"],
-        input="".join(f"{command}\n" for command in commands),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if result.returncode != 0:
+    batch = "".join(f"{command}\n" for command in commands)
+    refused = _feed(["ip", "-netns", namespace, "-batch", "-"], batch)
+    if refused:
         raise SetupError(
-            f"cannot set up namespace {namespace}: {result.stderr.strip()}",
+            f"cannot set up namespace {namespace}: {refused}",
             "the lab needs CAP_NET_ADMIN and a kernel with IPv4 and IPv6",
         )
+
+
+def drop_behind_sockets() -> None:
+    """Lets the tester's kernel forget received frames once packet sockets have them.
+
+    Its IP layer would drop them too, but later, and on the CPU of the DUT, whose work
+    ends at the wire. A kernel without nftables' ingress hook does without.
+    """
+    table = {"family": "netdev", "name": TESTER}
+    hook = {"type": "filter", "hook": "ingress", "prio": 0, "policy": "drop"}
+    chains = [
+        {"family": "netdev", "table": TESTER, "name": side, "dev": side, **hook}
+        for side in SIDES
+    ]
+    added = [{"add": {"table": table}}, *({"add": {"chain": c}} for c in chains)]
+    rules = {"nftables": added}
+    command = ["ip", "netns", "exec", TESTER, "nft", "-j", "-f", "-"]
+    _feed(command, json.dumps(rules))
+
+
+def _feed(command: list[str], text: str) -> str:
+    """Runs ``command`` with ``text`` as input; what it complained about, or nothing."""
+    result = subprocess.run(
+        command, input=text, capture_output=True, text=True, check=False
+    )
+    if result.returncode == 0:
+        return ""
+    return result.stderr.strip() or f"exit code {result.returncode}"
 
 
 def has_carrier(namespace: str, interface: str) -> bool:
