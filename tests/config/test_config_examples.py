@@ -7,9 +7,24 @@ from pathlib import Path
 import pytest
 from config_samples import make_campaign, make_testbed
 
-from dutperf.config import deviations, expand, load_campaign, load_testbed, notices
+from dutperf.config import (
+    Testbed,
+    deviations,
+    expand,
+    load_campaign,
+    load_testbed,
+    notices,
+)
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+IN_THE_FIRST_NETWORK = {
+    side: {
+        "port": {"interface": side},
+        "ipv4": {"address": f"198.{n}.0.2", "gateway": f"198.{n}.0.1"},
+        "ipv6": {"address": f"2001:2:0:{p}::2", "gateway": f"2001:2:0:{p}::1"},
+    }
+    for side, n, p in (("left", 18, "0"), ("right", 19, "8000"))
+}
 
 
 def test_the_hardware_testbed_has_both_versions_and_legal_addresses() -> None:
@@ -35,6 +50,22 @@ def test_the_demo_is_short_and_says_where_it_deviates() -> None:
     ]
     assert all(cell.trial_duration_s == 1 for cell in cells)
     assert all(deviations(cell) for cell in cells)
+
+
+def test_the_translator_campaign_has_the_mixes_of_rfc_8219() -> None:
+    campaign = load_campaign(EXAMPLES / "nat64.yaml")
+    assert isinstance(campaign.testbed, Testbed)
+    cells = expand(campaign, campaign.testbed)
+    assert {cell.ip for cell in cells} == {"6-4"}
+    assert {cell.traffic.mix for cell in cells} == {"100/0", "90/10", "50/50", "10/90"}
+    assert notices(campaign.testbed, campaign) == []
+
+
+def test_the_networks_campaign_is_by_the_book() -> None:
+    campaign = load_campaign(EXAMPLES / "networks.yaml")
+    cells = expand(campaign, make_testbed(**IN_THE_FIRST_NETWORK))
+    assert {cell.traffic.networks.left for cell in cells} == {1, 256}
+    assert [found for cell in cells for found in deviations(cell)] == []
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda p: p.name)

@@ -31,6 +31,39 @@ TESTBED = Testbed.model_validate(
     }
 )
 
+TRANSLATOR = Testbed.model_validate(
+    {
+        "name": "translating",
+        "cores": [0],
+        "left": {
+            "port": {"interface": "left"},
+            "ipv4": {
+                "address": "198.18.128.2",
+                "gateway": "198.18.128.1",
+                "virtual": "198.18.0.2",
+            },
+            "ipv6": {
+                "address": "2001:2::2",
+                "gateway": "2001:2::1",
+                "virtual": "2001:2:0:2000::2",
+            },
+        },
+        "right": {
+            "port": {"interface": "right"},
+            "ipv4": {
+                "address": "198.19.0.2",
+                "gateway": "198.19.0.1",
+                "virtual": "198.19.128.2",
+            },
+            "ipv6": {
+                "address": "2001:2:0:8000::2",
+                "gateway": "2001:2:0:8000::1",
+                "virtual": "2001:2:0:1000::2",
+            },
+        },
+    }
+)
+
 
 def spec(**keys: object) -> ProcedureSpec:
     """A procedure of IPv4 with a known maximum rate unless told otherwise."""

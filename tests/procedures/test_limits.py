@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from planning import TESTBED, cell
+from planning import TESTBED, TRANSLATOR, campaign, cell, spec
 
+from dutperf.config import expand
 from dutperf.engine.fake import FakeEngine, perfect
 from dutperf.engine.protocol import PortsResult
 from dutperf.errors import InputError
@@ -33,3 +34,24 @@ def test_an_unknown_speed_asks_for_max_rate(unknown: int | None) -> None:
     with pytest.raises(InputError, match="right port") as caught:
         max_rate(cell(max_rate_fps=None), ports(1000, unknown))
     assert "--max-rate" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("traffic", "rate_fps"),
+    [
+        ({}, 12_019_230),  # 84 bytes on the left limit, although 64 go to the right
+        ({"mix": "10/90"}, 12_019_230),
+        ({"imix": "ag"}, 1_522_533),  # (84 + 1518) / 2 bytes
+    ],
+)
+def test_the_media_rate_of_a_translator_is_that_of_its_larger_frames(
+    traffic: dict[str, str], rate_fps: int
+) -> None:
+    translated = spec(ip=["6-4"], max_rate_fps=None, traffic=traffic)
+    [only] = expand(campaign(translated), TRANSLATOR)
+    assert max_rate(only, ports(10_000, 10_000)) == MaxRate(rate_fps, "media")
+
+
+def test_a_mix_is_limited_by_the_mean_of_its_frames() -> None:
+    mixed = cell(max_rate_fps=None, traffic={"mix": "50/50"})  # 64 and 84 bytes
+    assert max_rate(mixed, ports(10_000, 10_000)).rate_fps == 10**10 // (8 * (74 + 20))

@@ -113,6 +113,24 @@ def test_a_silent_next_hop_names_side_address_interface_and_what_to_check(
     assert "device under test" in caught.value.hint
 
 
+def test_the_start_tells_how_long_the_next_hops_took() -> None:
+    notices: list[str] = []
+    session.resolve_neighbours(FakeEngine(perfect()), TESTBED, [cell()], notices.append)
+    [notice] = notices
+    assert "198.18.0.1 on the left answered in 0.0 ms" in notice
+    assert "198.19.0.1 on the right answered in 0.0 ms" in notice
+
+
+def test_hosts_are_answered_for_after_the_sides_own_addresses() -> None:
+    several = cell(ip=[6], traffic={"addresses": 1000})
+    left, _ = session.neighbours(TESTBED, [several, cell(ip=[4])]).ports
+    assert [(r.first, r.count, r.shift) for r in left.own] == [
+        ("198.18.0.2", 1, 0),
+        ("2001:2::2", 1, 0),
+        ("2001:2::2", 1000, 16),
+    ]
+
+
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     monkeypatch.setattr(os, "geteuid", lambda: 0)

@@ -48,7 +48,7 @@ def _throughput_table(cells: list[CellResult]) -> Table:
         bound = ">= " if cell.verdict == "invalid" else ""
         table.add_row(
             cell.id,
-            str(cell.parameters.get("frame_size", "")),
+            _sizes(cell),
             _rate(cell.median, bound),
             _rate(cell.median and cell.median * directions, bound),
             cell.verdict,
@@ -71,6 +71,12 @@ def _loss_table(cell: CellResult) -> Table:
             str(sum(r.trials for r in point.repeats)),
         )
     return table
+
+
+def _sizes(cell: CellResult) -> str:
+    """Of an IMIX only the name."""
+    sizes = cell.parameters.get("frame_sizes", cell.parameters.get("frame_size"))
+    return str(sizes).partition(":")[0]
 
 
 def _rate(rate_fps: float | None, bound: str) -> str:

@@ -15,7 +15,12 @@ from dutperf.results.model import Deviation
 Parameters = dict[str, str | int | float | bool | None]
 
 _NOT_PARAMETERS = {
-    *("id", "procedure", "load_percent", "max_rate_fps", "traffic", "frame_sizes"),
+    "id",
+    "procedure",
+    "load_percent",
+    "max_rate_fps",
+    "traffic",
+    "frame_sizes",
 }
 
 
@@ -42,6 +47,7 @@ def _traffic(traffic: Traffic) -> Parameters:
     networks, hosts, ports = traffic.networks, traffic.addresses, traffic.ports
     background = f", background IPv{traffic.background_ip}"
     found: Parameters = {
+        "traffic": traffic.label,
         "ports": _ports(ports, "forward"),
         "addresses": f"left {hosts.left or 'fixed'}; right {hosts.right or 'fixed'}",
         "networks": f"left {networks.left}, right {networks.right}",

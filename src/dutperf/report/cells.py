@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dutperf.report.media import wire_mbps
@@ -54,8 +54,10 @@ class CellView:
 
     id: str
     procedure: str
-    ip: int | None
+    ip: str | None
     frame_size: int | None
+    sizes: str
+    profile: str
     direction: str
     badge: Badge
     result: CellResult | None
@@ -70,10 +72,14 @@ class CellView:
 
     @property
     def stream(self) -> str:
-        """IP version and frame size."""
-        version = f"IPv{self.ip}" if self.ip else "IP"
-        size = f"{self.frame_size:,}" if self.frame_size else "unknown"
-        return f"{version}, {size}{NBSP}bytes"
+        """IP versions, frame sizes, and the traffic profile if it has a name."""
+        profile = f", {self.profile}" if self.profile else ""
+        return f"{self.versions}, {self.sizes}{profile}"
+
+    @property
+    def versions(self) -> str:
+        """``IPv4``, or left and right: ``IPv6-IPv4``."""
+        return f"IPv{self.ip.replace('-', '-IPv')}" if self.ip else "IP"
 
     @property
     def title(self) -> str:
@@ -209,8 +215,10 @@ def _view(
     return CellView(
         id=name,
         procedure=procedure,
-        ip=_integer(found.get("ip")),
+        ip=str(found["ip"]) if found.get("ip") else None,
         frame_size=_integer(found.get("frame_size")),
+        sizes=_sizes(found),
+        profile=str(found.get("traffic") or ""),
         direction=str(found.get("direction", "")),
         badge=badge,
         result=result,
@@ -244,6 +252,16 @@ def _curve_point(point: LoadPoint) -> CurvePoint:
         valid=valid,
         trials=sum(repeat.trials for repeat in point.repeats),
     )
+
+
+def _sizes(found: Mapping[str, object]) -> str:
+    """One size, 84/64 behind a translator, or the name of an IMIX."""
+    size = _integer(found.get("frame_size"))
+    told = str(found.get("frame_sizes", size or "unknown"))
+    if size is None and "frame_sizes" in found:
+        return told.partition(":")[0]
+    number = f"{size:,}" if size and "/" not in told else told.partition(" ")[0]
+    return f"{number}{NBSP}bytes"
 
 
 def _integer(value: object) -> int | None:

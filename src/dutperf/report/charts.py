@@ -195,7 +195,8 @@ def _rates_by_stream(cells: Sequence[CellView]) -> dict[str, dict[int, float]]:
     lines: dict[str, dict[int, float]] = {}
     for cell in cells:
         if cell.rate_fps is not None and cell.frame_size:
-            name = f"measured, IPv{cell.ip}, {cell.ways}"
+            profile = f", {cell.profile}" if cell.profile else ""
+            name = f"measured, {cell.versions}, {cell.ways}{profile}"
             lines.setdefault(name, {})[cell.frame_size] = cell.rate_fps
     return lines
 

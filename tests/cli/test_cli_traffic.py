@@ -1,0 +1,175 @@
+"""Options of the traffic, and the frames command, on a FakeEngine."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dutperf.cli import app, frames, measuring
+from dutperf.config import Testbed
+from dutperf.engine.fake import FakeEngine, perfect
+from dutperf.engine.protocol import StreamRequest
+from dutperf.procedures.session import EngineStarter, Notify
+
+TESTBED = """\
+name: simulated
+left:
+  port: {interface: left}
+  ipv4: {address: 198.18.0.2, gateway: 198.18.0.1, virtual: 198.18.9.2}
+  ipv6: {address: "2001:2::2", gateway: "2001:2::1"}
+right:
+  port: {interface: right}
+  ipv4: {address: 198.19.0.2, gateway: 198.19.0.1}
+  ipv6: {address: "2001:2:0:1::2", gateway: "2001:2:0:1::1", virtual: "2001:2:0:9::2"}
+"""
+QUICK = ["--restabilise-wait", "0", "--max-rate", "1000", "--output", "run"]
+
+Run = Callable[..., int]
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    simulated = FakeEngine(perfect())
+
+    def prepare(_testbed: Testbed, _notify: Notify) -> EngineStarter:
+        return lambda _log_path: contextlib.nullcontext(simulated)
+
+    monkeypatch.chdir(tmp_path)
+    Path("testbed.yaml").write_text(TESTBED)
+    monkeypatch.setattr(measuring, "prepare_engine", prepare)
+    monkeypatch.setattr(frames, "prepare_engine", prepare)
+    return simulated
+
+
+def throughput(*options: str) -> int:
+    return app.run(["throughput", "testbed.yaml", *QUICK, *options])
+
+
+def parameters() -> dict[str, Any]:
+    results = json.loads(Path("run/results.json").read_text())
+    found: dict[str, Any] = results["cells"][0]["parameters"]
+    return found
+
+
+def foreground(engine: FakeEngine) -> StreamRequest:
+    return engine.trials[0].directions[0].streams[0]
+
+
+def test_ip_versions_are_given_for_each_side(engine: FakeEngine) -> None:
+    assert throughput("--ip", "6-4") == 0
+    sent = [d.streams[0].ip_version for d in engine.trials[0].directions]
+    assert sent == [6, 4]
+
+
+def test_every_traffic_option_reaches_the_trial(engine: FakeEngine) -> None:
+    options = [
+        *("--ip", "6", "--imix", "abg", "--mix", "2/3", "--background-ip", "4"),
+        *("--source-ports", "increasing:5-9", "--destination-ports", "fixed:53"),
+        *("--addresses", "100", "--networks", "256", "--ttl", "64", "--dscp", "46"),
+        *("--df", "--flow-label", "random", "--mac", "random"),
+    ]
+    assert throughput(*options) == 0
+    stream = foreground(engine)
+    assert stream.frame_sizes == [84, 128, 1518]
+    assert (stream.ttl, stream.dscp, stream.dst_port) == (64, 46, 53)
+    fields = {v.field for v in stream.vary}
+    assert fields == {"src_ip", "dst_ip", "src_port", "src_mac", "flow_label"}
+    background = engine.trials[0].directions[0].streams[1]
+    assert (background.ip_version, background.df) == (4, True)
+    assert engine.trials[0].directions[0].mix is not None
+
+
+def test_the_traffic_is_in_the_results_in_words(engine: FakeEngine) -> None:
+    throughput("--ip", "6-4", "--mix", "90/10", "--source-ports", "fixed:7")
+    found = parameters()
+    assert engine.trials
+    assert (found["ip"], found["ip_left"], found["ip_right"]) == ("6-4", 6, 4)
+    assert found["frame_sizes"] == "84/64 (IPv6/IPv4)"
+    assert found["ports"] == "source fixed 7, destination random 1-49151"
+    assert found["mix"] == "90/10, background IPv6"
+    assert (found["seed"], found["generator"]) == (1, "splitmix64-counter")
+
+
+def test_fixed_ports_are_a_deviation(
+    engine: FakeEngine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    throughput("--ip", "4", "--source-ports", "fixed")
+    assert engine.trials
+    assert (
+        "deviation from RFC 4814 4.5: random source ports 1024-65535: fixed 49184"
+        in capsys.readouterr().out
+    )
+
+
+def test_the_summary_names_an_imix_and_both_sizes(
+    engine: FakeEngine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    throughput("--ip", "6", "--imix", "aaafg")
+    assert "IMIX - aaafg" in capsys.readouterr().out
+    assert engine.trials
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--mix", "80/20"], "error: --mix 80/20 is no mix by name; for 80 %"),
+        (["--networks", "300"], "error: --networks must be at most 256, not 300"),
+        (["--addresses", "1"], "error: --addresses must be at least 2, not 1"),
+        (["--imix", "aj"], "error: --imix the 16000-byte frames of letter j"),
+        (["--source-ports", "any"], "error: --source-ports must be like random"),
+        (["--source-ports", "random:9-5"], "error: --source-ports the range is empty"),
+        (["--ttl", "256"], "error: --ttl must be at most 255"),
+        (["--flow-label", "x"], "error: --flow-label must be 0 to 1048575"),
+        (["--mac", "x"], "'x' is not one of"),
+        (["--ip", "6-6"], "error: --ip must be 4, 6, '6-4' or '4-6', not '6-6'"),
+        (
+            ["--ip", "4", "--addresses", "300", "--networks", "256"],
+            "traffic.networks.right: the networks take bits 16 to 23",
+        ),
+        (["--ip", "4-6"], "right.ipv4.virtual"),
+    ],
+)
+def test_wrong_traffic_exits_with_2_before_a_frame_is_sent(
+    engine: FakeEngine,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    told: str,
+) -> None:
+    assert throughput(*options) == 2
+    captured = capsys.readouterr().err
+    assert told in " ".join(captured.split())
+    assert captured.count("must be at most 256") <= 1
+    assert engine.trials == []
+
+
+def test_frames_are_written_without_a_trial(
+    engine: FakeEngine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = app.run(
+        [
+            *("frames", "testbed.yaml", "--ip", "6-4", "--count", "5"),
+            *("--rate", "100", "--pcap", "x.pcap", "--networks", "256"),
+        ]
+    )
+    assert code == 0
+    assert engine.trials == []
+    [asked] = engine.previews
+    assert asked.path == str(Path.cwd() / "x.pcap")
+    assert asked.trial.directions[0].rate_fps == 100
+    told = capsys.readouterr()
+    assert told.out == "10 frames of throughput-ip6-4-84-both-net256 are in x.pcap\n"
+    assert "next hops: 2001:2::1 on the left answered in" in told.err
+
+
+def test_frames_need_a_file_to_go_to(
+    engine: FakeEngine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert app.run(["frames", "testbed.yaml", "--pcap", "gone/x.pcap"]) == 2
+    assert "there is no directory gone" in capsys.readouterr().err
+    assert app.run(["frames", "testbed.yaml"]) == 2
+    assert engine.previews == []
