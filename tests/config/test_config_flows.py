@@ -312,6 +312,11 @@ def test_an_address_that_embeds_ipv4_varies_where_that_does() -> None:
             "69999 addresses are more than the 65536",
         ),
         (
+            6,
+            {"addresses": {"left": {"ipv6_offset": 48, "min": 1, "max": 0xF000}}},
+            "include 2001:2:0:8000::2, which stands for the other side (right.ipv6.add",
+        ),
+        (
             4,
             {"addresses": {"left": {"width": 3, "ipv4_offset": 0, "min": 5, "max": 7}}},
             "reaches into 224.0.0.0/3, which holds no addresses of hosts",
@@ -351,12 +356,12 @@ def test_the_tester_has_hosts_but_not_the_networks_behind_it() -> None:
 
 
 def test_hosts_outside_the_benchmarking_network_give_a_notice() -> None:
-    bits = {"width": 2, "min": 0, "max": 3, "ipv4_offset": 14}
+    bits = {"width": 2, "min": 0, "max": 2, "ipv4_offset": 14}
     traffic = {"addresses": {"left": bits}}
     campaign = make_campaign({"procedure": "throughput", "ip": [4], "traffic": traffic})
     [notice] = notices(make_testbed(), campaign)
     assert notice.startswith(
-        "left.ipv4.address 198.16.1.2 to 198.19.1.2 is outside 198.18.0.0/15"
+        "left.ipv4.address 198.16.1.2 to 198.18.1.2 is outside 198.18.0.0/15"
     )
 
 

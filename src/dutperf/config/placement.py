@@ -136,6 +136,7 @@ def _check_hosts(testbed: Testbed, side: Side, found: AddressSet) -> None:
             "narrow min and max",
         )
     _check_device(testbed, key, found)
+    _check_other_side(testbed, side, found)
     for network in map(ipaddress.ip_network, _NOT_UNICAST[found.version]):
         if found.meets(network):
             raise InputError(
@@ -156,6 +157,20 @@ def _check_device(testbed: Testbed, key: str, found: AddressSet) -> None:
                 f"({name}.ipv{found.version}.gateway)",
                 "begin above it: give the tester a higher address in the testbed, or "
                 "use another min",
+            )
+
+
+def _check_other_side(testbed: Testbed, side: Side, found: AddressSet) -> None:
+    other: Side = "right" if side == "left" else "left"
+    real = testbed.sides[other].ip(found.version)
+    virtual = testbed.sides[other].virtual(found.version)
+    for kind, address in (("address", real and real.address), ("virtual", virtual)):
+        if address and found.reaches(number(address)):
+            raise InputError(
+                f"traffic.addresses.{side}: the addresses from {found.lowest} to "
+                f"{found.highest} include {address}, which stands for the other side "
+                f"({other}.ipv{found.version}.{kind})",
+                "narrow min and max, or let other bits vary",
             )
 
 
