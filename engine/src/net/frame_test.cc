@@ -94,7 +94,7 @@ TEST(FrameTemplate, Writes64BytesOfIpv4AsSpeltOutHere) {
   EXPECT_EQ(FrameTemplate(sample_layout(4, 64), kTag).bytes(), expected);
 }
 
-TEST(FrameTemplate, CarriesDscpTtlPortsAndDontFragment) {
+TEST(FrameTemplate, CarriesDscpTtlPortsFlowLabelAndDontFragment) {
   for (const int version : {4, 6}) {
     FrameLayout layout = sample_layout(version, 200);
     layout.dscp = 46;
@@ -102,6 +102,7 @@ TEST(FrameTemplate, CarriesDscpTtlPortsAndDontFragment) {
     layout.src_port = 1024;
     layout.dst_port = 49151;
     layout.df = version == 4;
+    layout.flow_label = 0xabcde;
     EXPECT_EQ(FrameTemplate(layout, kTag).bytes(),
               reference_frame(layout, tagged_payload(layout, kTag, 0, 0)))
         << "IPv" << version;

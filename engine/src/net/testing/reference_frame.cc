@@ -39,8 +39,8 @@ Bytes ipv6_header(const FrameLayout& layout, size_t datagram_bytes) {
   const unsigned traffic_class = layout.dscp * 4U;
   Bytes header;
   put(header, 0x60 + traffic_class / 16, 1);
-  put(header, traffic_class % 16 * 16, 1);
-  put(header, 0, 2);
+  put(header, traffic_class % 16 * 16 + layout.flow_label / 65536, 1);
+  put(header, layout.flow_label % 65536, 2);
   put(header, datagram_bytes, 2);
   put(header, 17, 1);
   put(header, layout.ttl, 1);

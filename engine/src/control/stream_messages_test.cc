@@ -1,0 +1,226 @@
+#include "control/stream_messages.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace dutperf::control {
+namespace {
+
+using vary::Field;
+using vary::Mode;
+using vary::Order;
+
+Json stream_of(int version) {
+  const bool v4 = version == 4;
+  return {{"id", 3},
+          {"ip_version", version},
+          {"frame_sizes", {128}},
+          {"received_frame_sizes", {128}},
+          {"src_ip", v4 ? "198.18.0.2" : "2001:2::2"},
+          {"dst_ip", v4 ? "198.19.0.2" : "2001:2:0:8000::2"},
+          {"next_hop", "198.18.0.1"}};
+}
+
+Json variation(const char* field, int width, uint64_t min, uint64_t max) {
+  return {{"field", field}, {"width", width}, {"min", min}, {"max", max}};
+}
+
+ParsedStream parse(const Json& stream, uint64_t seed = 1) {
+  // By way of text, as from the socket: a number there is unsigned, a literal here is not.
+  return parse_stream(Json::parse(stream.dump()), "streams[0]", 41, seed);
+}
+
+std::string refusal(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const ProtocolError& error) {
+    EXPECT_EQ(error.code(), kInvalidParams);
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(ParseStream, GivesEveryKeyItsDefault) {
+  const ParsedStream parsed = parse(stream_of(4), 77);
+  const net::FrameLayout& layout = parsed.spec.layout;
+  EXPECT_EQ(layout.src_port, 0xC020);
+  EXPECT_EQ(layout.dst_port, 7);
+  EXPECT_EQ(layout.ttl, 10);
+  EXPECT_EQ(layout.dscp, 0);
+  EXPECT_EQ(layout.flow_label, 0U);
+  EXPECT_FALSE(layout.df);
+  EXPECT_EQ(parsed.spec.tag, (net::TagIdentity{41, 3, 0}));
+  EXPECT_EQ(parsed.spec.variations, (vary::Variations{{}, Order::kRandom, 77}));
+  EXPECT_EQ(parsed.addressing.src_mac, std::nullopt);
+}
+
+TEST(ParseStream, ReadsEveryFieldModeAndOrder) {
+  const std::pair<const char*, Field> fields[] = {
+      {"src_mac", Field::kSrcMac},  {"dst_mac", Field::kDstMac}, {"flow_label", Field::kFlowLabel},
+      {"src_ip", Field::kSrcIp},    {"dst_ip", Field::kDstIp},   {"src_port", Field::kSrcPort},
+      {"dst_port", Field::kDstPort}};
+  for (const auto& [name, field] : fields) {
+    Json stream = stream_of(6);
+    stream["vary"] = Json::array({variation(name, 9, 3, 500)});
+    EXPECT_EQ(parse(stream).spec.variations.list.at(0),
+              (vary::Variation{field, 0, 9, 3, 500, Mode::kRandom}));
+  }
+  const std::pair<const char*, Mode> modes[] = {{"increasing", Mode::kIncreasing},
+                                                {"decreasing", Mode::kDecreasing},
+                                                {"random", Mode::kRandom},
+                                                {"enumerate", Mode::kEnumerate}};
+  for (const auto& [name, mode] : modes) {
+    Json stream = stream_of(4);
+    stream["vary"] = Json::array({variation("src_port", 8, 0, 255)});
+    stream["vary"][0]["mode"] = name;
+    stream["vary"][0]["offset"] = 8;
+    EXPECT_EQ(parse(stream).spec.variations.list.at(0),
+              (vary::Variation{Field::kSrcPort, 8, 8, 0, 255, mode}));
+  }
+  const std::pair<const char*, Order> orders[] = {{"increasing", Order::kIncreasing},
+                                                  {"decreasing", Order::kDecreasing},
+                                                  {"random", Order::kRandom}};
+  for (const auto& [name, order] : orders) {
+    Json stream = stream_of(4);
+    stream["enumeration_order"] = name;
+    EXPECT_EQ(parse(stream).spec.variations.order, order);
+  }
+}
+
+// One change of a good stream, and what is said about it.
+struct Refused {
+  int version;
+  Json patch;
+  std::string message;
+};
+
+class RefusedStream : public ::testing::TestWithParam<Refused> {};
+
+TEST_P(RefusedStream, IsToldWhatIsWrong) {
+  Json stream = stream_of(GetParam().version);
+  stream.merge_patch(GetParam().patch);
+  EXPECT_EQ(refusal([&] { parse(stream); }), "streams[0]." + GetParam().message);
+}
+
+Json vary(const std::vector<Json>& list) { return {{"vary", list}}; }
+
+Json changed(Json json, const char* key, const Json& value) {
+  json[key] = value;
+  return json;
+}
+
+const Json kPort = variation("src_port", 16, 1024, 65535);
+
+const std::vector<Refused> kRefused = {
+    {4, {{"ip_version", 5}}, "ip_version must be 4 or 6"},
+    {4, {{"ip_version", 6}}, "src_ip is not an IPv6 address"},
+    {6, {{"dst_ip", "198.19.0.2"}}, "dst_ip is not an IPv6 address"},
+    {4, {{"id", 256}}, "id must be between 0 and 255"},
+    {4, {{"name", "middle"}}, "name is none of foreground, background"},
+    {4, {{"frame_sizes", Json::array()}}, "frame_sizes must be a list of 1 to 64"},
+    {4, {{"frame_sizes", std::vector(65, 64)}}, "frame_sizes must be a list of 1 to 64"},
+    {4, {{"frame_sizes", {64, 63}}}, "frame_sizes[1] must be a whole number from 64 to 9720"},
+    {6, {{"frame_sizes", {83}}}, "frame_sizes[0] must be a whole number from 84 to 9720"},
+    {4, {{"frame_sizes", {9721}}}, "frame_sizes[0] must be a whole number from 64 to 9720"},
+    {4, {{"frame_sizes", {64.0}}}, "frame_sizes[0] must be a whole number from 64 to 9720"},
+    {4, {{"frame_sizes", {-64}}}, "frame_sizes[0] must be a whole number from 64 to 9720"},
+    {6,
+     {{"received_frame_sizes", {63}}},
+     "received_frame_sizes[0] must be a whole number from 64 to 9720"},
+    {4,
+     {{"frame_sizes", {64, 64}}},
+     "received_frame_sizes must have one size for each of frame_sizes"},
+    {4, {{"next_hop", "dut"}}, "next_hop is not an IP address"},
+    {4, {{"src_mac", "02-00-00-00-00-01"}}, "src_mac is not a MAC address"},
+    {4, {{"dst_mac", "02:00:00:00:00:AB"}}, "dst_mac is not a MAC address"},
+    {4, {{"src_port", 65536}}, "src_port must be between 0 and 65535"},
+    {4, {{"dst_port", -1}}, "dst_port must be a whole number of 0 or more"},
+    {4, {{"ttl", 0}}, "ttl must be between 1 and 255"},
+    {4, {{"dscp", 64}}, "dscp must be between 0 and 63"},
+    {6, {{"flow_label", 1 << 20}}, "flow_label must be between 0 and 1048575"},
+    {4, {{"df", 1}}, "df must be true or false"},
+    {4, {{"tos", 1}}, "tos is not a known key"},
+    {4,
+     {{"enumeration_order", "up"}},
+     "enumeration_order is none of increasing, decreasing, random"},
+    {4, vary(std::vector<Json>(9, kPort)), "vary must be a list of 0 to 8"},
+    {4, vary({Json(1)}), "vary[0] must be an object"},
+    {4, vary({changed(kPort, "field", "port")}),
+     "vary[0].field is none of src_mac, dst_mac, flow_label, src_ip, dst_ip, src_port, dst_port"},
+    {4, vary({variation("flow_label", 20, 0, 1)}), "vary[0].field flow_label is a field of IPv6"},
+    {4, vary({changed(kPort, "mode", "fixed")}),
+     "vary[0].mode is none of increasing, decreasing, random, enumerate"},
+    {4, vary({changed(kPort, "step", 2)}), "vary[0].step is not a known key"},
+    {4, vary({variation("src_port", 0, 0, 0)}), "vary[0].width must be between 1 and 32"},
+    {6, vary({variation("src_ip", 33, 0, 0)}), "vary[0].width must be between 1 and 32"},
+    {4, vary({variation("src_port", 17, 0, 0)}),
+     "vary[0].width reaches beyond the field's 16 bits"},
+    {4, vary({changed(kPort, "offset", 1)}), "vary[0].width reaches beyond the field's 16 bits"},
+    {4, vary({changed(kPort, "offset", 16)}), "vary[0].offset must be between 0 and 15"},
+    {6, vary({changed(variation("dst_ip", 1, 0, 1), "offset", 128)}),
+     "vary[0].offset must be between 0 and 127"},
+    {4, vary({variation("src_port", 16, 2, 1)}), "vary[0].max must be between 2 and 65535"},
+    {4, vary({variation("src_port", 16, 0, 65536)}), "vary[0].max must be between 0 and 65535"},
+    {4, vary({variation("src_port", 15, 32768, 32768)}), "vary[0].min must be between 0 and 32767"},
+    {4, vary({variation("dst_port", 1, 0, 1), kPort, kPort}), "vary[2] overlaps an earlier one"},
+    {4,
+     vary({changed(variation("src_ip", 8, 0, 1), "offset", 24),
+           changed(variation("src_ip", 9, 0, 1), "offset", 16)}),
+     "vary[1] overlaps an earlier one"},
+    {6,
+     vary({changed(variation("src_ip", 32, 0, UINT32_MAX), "mode", "enumerate"),
+           changed(variation("src_port", 16, 0, 65535), "mode", "enumerate"),
+           changed(variation("dst_port", 1, 0, 1), "mode", "enumerate")}),
+     "vary enumerates more than 2^48 combinations"},
+};
+
+INSTANTIATE_TEST_SUITE_P(ParseStream, RefusedStream, ::testing::ValuesIn(kRefused));
+
+class NeededKey : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(NeededKey, IsAskedFor) {
+  Json stream = stream_of(4);
+  stream.erase(GetParam());
+  EXPECT_EQ(refusal([&] { parse(stream); }),
+            std::string("streams[0].") + GetParam() + " is missing");
+}
+
+INSTANTIATE_TEST_SUITE_P(ParseStream, NeededKey,
+                         ::testing::Values("id", "ip_version", "frame_sizes",
+                                           "received_frame_sizes", "src_ip", "dst_ip", "next_hop"));
+
+class NeededKeyOfAVariation : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(NeededKeyOfAVariation, IsAskedFor) {
+  Json stream = stream_of(4);
+  stream["vary"] = Json::array({kPort});
+  stream["vary"][0].erase(GetParam());
+  EXPECT_EQ(refusal([&] { parse(stream); }),
+            std::string("streams[0].vary[0].") + GetParam() + " is missing");
+}
+
+INSTANTIATE_TEST_SUITE_P(ParseStream, NeededKeyOfAVariation,
+                         ::testing::Values("field", "width", "min", "max"));
+
+TEST(CheckEnumeration, RefusesOneThatTheFramesWouldExhaust) {
+  const vary::Variations ports{{{Field::kSrcPort, 0, 16, 0, 99, Mode::kEnumerate}}};
+  check_enumeration(ports, 100, "streams[1]");
+  try {
+    check_enumeration(ports, 101, "streams[1]");
+    FAIL() << "accepted";
+  } catch (const ProtocolError& error) {
+    EXPECT_STREQ(error.what(),
+                 "streams[1].vary enumerates 100 combinations, fewer than the trial's 101 frames");
+    EXPECT_EQ(error.hint(), "widen a range, or send fewer frames");
+    EXPECT_EQ(error.code(), kInvalidParams);
+  }
+}
+
+TEST(CheckEnumeration, ConcernsEnumeratedFieldsOnly) {
+  check_enumeration({}, UINT64_MAX, "streams[0]");
+  check_enumeration({{{Field::kSrcPort, 0, 16, 0, 0, Mode::kRandom}}}, 1000, "streams[0]");
+}
+
+}  // namespace
+}  // namespace dutperf::control

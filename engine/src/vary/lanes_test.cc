@@ -1,0 +1,281 @@
+#include "vary/lanes.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <random>
+
+#include "net/checksum.h"
+#include "net/testing/reference_frame.h"
+#include "vary/draw.h"
+
+namespace dutperf::vary {
+namespace {
+
+using net::testing::Bytes;
+
+// Numbers of frames and of enumerations are below this.
+constexpr uint64_t kEnd48 = 1ULL << 48;
+
+// Calls `check` for bursts of each length, several times; lanes hold random numbers below `end`.
+// What stands beyond the burst is anybody's.
+class EveryBurst : public ::testing::Test {
+ protected:
+  void for_each_burst(const std::function<void(uint32_t count)>& check) {
+    for (int round = 0; round < 20; ++round) {
+      for (uint32_t count = 1; count <= kMaxBurst; ++count) {
+        check(count);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+
+  Lanes lanes_below(uint64_t end) {
+    Lanes lanes;
+    for (uint64_t& lane : lanes.lane) lane = number_below(end);
+    lanes.lane[random_() % kMaxBurst] = end - 1;
+    lanes.lane[random_() % kMaxBurst] = 0;
+    return lanes;
+  }
+
+  uint64_t number_below(uint64_t end) { return (random_() >> (random_() % 64)) % end; }
+
+  static void expect_lanes(const Lanes& actual, uint32_t count,
+                           const std::function<uint64_t(uint32_t)>& expected) {
+    for (uint32_t i = 0; i < count; ++i) {
+      ASSERT_EQ(actual.lane[i], expected(i)) << "lane " << i << " of " << count;
+    }
+  }
+
+  std::mt19937_64 random_{8};
+  Lanes out_;
+};
+
+TEST(Padded, IsTheNextMultipleOf8) {
+  for (uint32_t count = 0; count <= kMaxBurst; ++count) {
+    EXPECT_EQ(padded(count), (count + 7) / 8 * 8);
+  }
+}
+
+TEST_F(EveryBurst, IsCountedUp) {
+  for_each_burst([&](uint32_t count) {
+    const uint64_t first = number_below(kEnd48);
+    lanes::count_up(first, out_, count);
+    expect_lanes(out_, count, [&](uint32_t i) { return first + i; });
+  });
+}
+
+TEST_F(EveryBurst, IsDrawnFor) {
+  for_each_burst([&](uint32_t count) {
+    const uint64_t key = random_();
+    const Lanes numbers = lanes_below(kEnd48);
+    lanes::draw_all(key, numbers, out_, count);
+    expect_lanes(out_, count, [&](uint32_t i) { return draw(key, numbers.lane[i]); });
+  });
+}
+
+TEST_F(EveryBurst, IsFilled) {
+  for_each_burst([&](uint32_t count) {
+    const uint64_t value = random_();
+    lanes::fill(value, out_, count);
+    expect_lanes(out_, count, [&](uint32_t) { return value; });
+  });
+}
+
+TEST_F(EveryBurst, GetsRandomValuesOfARange) {
+  for_each_burst([&](uint32_t count) {
+    const Lanes draws = lanes_below(UINT64_MAX);
+    const uint32_t shift = count % 2 == 0 ? 0 : 32;
+    const uint64_t size = 1 + number_below(1ULL << 32);
+    const uint64_t min = number_below((1ULL << 32) - size + 1);
+    lanes::random_values(draws, shift, min, size, out_, count);
+    expect_lanes(out_, count, [&](uint32_t i) {
+      return min + to_range(static_cast<uint32_t>(draws.lane[i] >> shift), size);
+    });
+  });
+}
+
+TEST_F(EveryBurst, GetsWindowsOfTwoRandomValues) {
+  for_each_burst([&](uint32_t count) {
+    const uint64_t key = random_();
+    const Lanes numbers = lanes_below(kEnd48);
+    const lanes::RandomPart high{number_below(1000), 1 + number_below(1ULL << 31), 32};
+    const lanes::RandomPart low{number_below(1000), 1 + number_below(1ULL << 16), 3};
+    const uint64_t fixed = random_() & 7;
+    lanes::random_window(key, numbers, fixed, high, low, out_, count);
+    expect_lanes(out_, count, [&](uint32_t i) {
+      const uint64_t bits = draw(key, numbers.lane[i]);
+      const uint64_t a = high.min + to_range(static_cast<uint32_t>(bits >> 32), high.size);
+      const uint64_t b = low.min + to_range(static_cast<uint32_t>(bits), low.size);
+      return fixed | a << 32 | b << 3;
+    });
+  });
+}
+
+TEST_F(EveryBurst, IsTakenApartIntoDigitsThatRise) {
+  for_each_burst([&](uint32_t count) {
+    const Lanes numbers = lanes_below(1ULL << 52);
+    const uint64_t size = 1 + number_below(1ULL << 32);
+    const uint64_t first = number_below(1ULL << 32);
+    Lanes quotients;
+    lanes::digits_up(numbers, size, first, quotients, out_, count);
+    expect_lanes(quotients, count, [&](uint32_t i) { return numbers.lane[i] / size; });
+    expect_lanes(out_, count, [&](uint32_t i) { return first + numbers.lane[i] % size; });
+  });
+}
+
+TEST_F(EveryBurst, IsTakenApartIntoDigitsThatFall) {
+  for_each_burst([&](uint32_t count) {
+    const Lanes numbers = lanes_below(1ULL << 52);
+    const uint64_t size = 1 + number_below(1ULL << 32);
+    const uint64_t first = size - 1 + number_below(1ULL << 32);
+    Lanes quotients;
+    lanes::digits_down(numbers, size, first, quotients, out_, count);
+    expect_lanes(quotients, count, [&](uint32_t i) { return numbers.lane[i] / size; });
+    expect_lanes(out_, count, [&](uint32_t i) { return first - numbers.lane[i] % size; });
+  });
+}
+
+TEST_F(EveryBurst, IsTakenApartExactlyBesideEachMultiple) {
+  for_each_burst([&](uint32_t count) {
+    const uint64_t size = 1 + number_below(1ULL << 32);
+    Lanes numbers;
+    for (uint64_t& number : numbers.lane) {
+      const uint64_t multiple = (1 + number_below(((1ULL << 52) - 2) / size)) * size;
+      number = multiple - 1 + random_() % 3;
+    }
+    Lanes quotients;
+    lanes::digits_up(numbers, size, 0, quotients, out_, count);
+    expect_lanes(quotients, count, [&](uint32_t i) { return numbers.lane[i] / size; });
+    expect_lanes(out_, count, [&](uint32_t i) { return numbers.lane[i] % size; });
+  });
+}
+
+TEST_F(EveryBurst, MayBeTakenApartInPlace) {
+  for_each_burst([&](uint32_t count) {
+    const Lanes numbers = lanes_below(kEnd48);
+    const uint64_t size = 1 + number_below(1ULL << 32);
+    Lanes places = numbers;
+    lanes::digits_up(places, size, 5, places, out_, count);
+    expect_lanes(places, count, [&](uint32_t i) { return numbers.lane[i] / size; });
+    expect_lanes(out_, count, [&](uint32_t i) { return 5 + numbers.lane[i] % size; });
+  });
+}
+
+TEST_F(EveryBurst, IsEncryptedLikeSingleNumbers) {
+  for_each_burst([&](uint32_t count) {
+    Feistel network{};
+    network.columns = 1 + number_below(1 << 24);
+    network.rows = 1 + number_below(network.columns);
+    for (uint64_t& key : network.key) key = random_();
+    const Lanes numbers = lanes_below(network.rows * network.columns);
+    lanes::encrypt(network, numbers, out_, count);
+    expect_lanes(out_, count, [&](uint32_t i) {
+      return feistel::encrypt(network, numbers.lane[i] / network.columns,
+                              numbers.lane[i] % network.columns);
+    });
+    for (uint32_t i = 0; i < count; ++i) {
+      ASSERT_EQ(
+          feistel::decrypt(network, out_.lane[i] / network.columns, out_.lane[i] % network.columns),
+          numbers.lane[i]);
+    }
+  });
+}
+
+TEST_F(EveryBurst, IsSubtracted) {
+  for_each_burst([&](uint32_t count) {
+    const Lanes numbers = lanes_below(kEnd48);
+    lanes::subtract_from(kEnd48, numbers, out_, count);
+    expect_lanes(out_, count, [&](uint32_t i) { return kEnd48 - numbers.lane[i]; });
+  });
+}
+
+TEST_F(EveryBurst, IsPlacedInWindowsBesideWhatIsThere) {
+  for_each_burst([&](uint32_t count) {
+    const Lanes values = lanes_below(1ULL << 32);
+    for (const int shift : {-31, -8, -1, 0, 1, 7, 32}) {
+      Lanes window;
+      lanes::fill(1ULL << 63, window, kMaxBurst);
+      lanes::place(values, shift, window, count);
+      expect_lanes(window, count, [&](uint32_t i) {
+        const uint64_t value = values.lane[i];
+        return 1ULL << 63 | (shift < 0 ? value >> -shift : value << shift);
+      });
+    }
+  });
+}
+
+TEST_F(EveryBurst, IsSummedModulo65535) {
+  for_each_burst([&](uint32_t count) {
+    const Lanes windows = lanes_below(UINT64_MAX);
+    const Lanes before = lanes_below(1ULL << 40);
+    out_ = before;
+    lanes::add_words(windows, out_, count);
+    for (uint32_t i = 0; i < count; ++i) {
+      uint64_t sum = before.lane[i];
+      for (int word = 0; word < 4; ++word) sum += windows.lane[i] >> (16 * word) & 0xffff;
+      ASSERT_EQ(net::fold(out_.lane[i]) % 65535, sum % 65535);
+    }
+  });
+}
+
+uint16_t on_the_wire(uint16_t number) { return static_cast<uint16_t>(number << 8 | number >> 8); }
+
+// The tag's 12 bytes as they stand in the frame, after `lead` zeros.
+Bytes tag_bytes(uint64_t sequence, uint64_t stamp_ns, size_t lead) {
+  Bytes bytes(lead);
+  for (int i = 5; i >= 0; --i) bytes.push_back(static_cast<uint8_t>(sequence >> (8 * i)));
+  for (int i = 5; i >= 0; --i) bytes.push_back(static_cast<uint8_t>(stamp_ns >> (8 * i)));
+  return bytes;
+}
+
+TEST_F(EveryBurst, GetsTagsAndUdpChecksums) {
+  for_each_burst([&](uint32_t count) {
+    const Lanes sequences = lanes_below(kEnd48);
+    const uint64_t stamp_ns = number_below(kEnd48);
+    const uint64_t base = number_below(1ULL << 40);
+    const Lanes sums = lanes_below(1ULL << 40);
+    const bool odd = count % 2 == 0;
+    Lanes tags;
+    lanes::finish(sequences, stamp_ns, base, odd, sums, tags, out_, count);
+    for (uint32_t i = 0; i < count; ++i) {
+      const size_t lead = odd ? 1 : 0;  // an odd tag starts in the lower half of a word
+      const Bytes tag = tag_bytes(sequences.lane[i], stamp_ns, lead);
+      ASSERT_EQ(std::memcmp(&tags.lane[i], tag.data() + lead, 8), 0);
+      const uint64_t sum = base + sums.lane[i] + net::testing::reference_sum(tag);
+      ASSERT_EQ(out_.lane[i] & 0xffff, on_the_wire(net::finish_udp(sum)));
+      ASSERT_NE(out_.lane[i] & 0xffff, 0U);
+    }
+  });
+}
+
+TEST_F(EveryBurst, NeverGetsAZeroUdpChecksum) {
+  Lanes sequences;
+  lanes::fill(0, sequences, kMaxBurst);
+  Lanes sums;
+  Lanes tags;
+  int hits = 0;
+  for (uint64_t base = 0; base < 0x40000; base += kMaxBurst) {
+    lanes::count_up(base, sums, kMaxBurst);
+    lanes::finish(sequences, 0, 0, false, sums, tags, out_, kMaxBurst);
+    for (const uint64_t checksum : out_.lane) {
+      ASSERT_NE(checksum, 0U);
+      hits += checksum == 0xffff ? 1 : 0;
+    }
+  }
+  EXPECT_GE(hits, 4);  // of sums 0, 65535 and each further multiple
+}
+
+TEST_F(EveryBurst, GetsIpv4Checksums) {
+  for_each_burst([&](uint32_t count) {
+    const uint64_t base = number_below(1ULL << 40);
+    const Lanes sums = lanes_below(1ULL << 40);
+    lanes::finish_ipv4(base, sums, out_, count);
+    expect_lanes(out_, count,
+                 [&](uint32_t i) { return on_the_wire(net::finish(base + sums.lane[i])); });
+  });
+}
+
+}  // namespace
+}  // namespace dutperf::vary

@@ -1,0 +1,93 @@
+#include "vary/testing/slow_writer.h"
+
+namespace dutperf::vary::testing {
+namespace {
+
+// RFC 791, RFC 8200, RFC 768: bits before each field.
+size_t first_bit(Field field, int ip_version) {
+  switch (field) {
+    case Field::kDstMac: return 0;
+    case Field::kSrcMac: return 48;
+    case Field::kFlowLabel: return 112 + 12;
+    case Field::kSrcIp: return ip_version == 4 ? 112 + 96 : 112 + 64;
+    case Field::kDstIp: return ip_version == 4 ? 112 + 128 : 112 + 192;
+    case Field::kSrcPort: return ip_version == 4 ? 112 + 160 : 112 + 320;
+    case Field::kDstPort: return ip_version == 4 ? 112 + 176 : 112 + 336;
+  }
+  return 0;
+}
+
+bool bit_of(uint64_t value, size_t width, size_t from_left) {
+  return (value >> (width - 1 - from_left)) % 2 == 1;
+}
+
+// A number as bits, the most significant one first, and back.
+using Bits = std::vector<bool>;
+
+Bits bits_of_number(uint64_t number, size_t width) {
+  Bits bits;
+  for (size_t i = 0; i < width; ++i) bits.push_back(bit_of(number, width, i));
+  return bits;
+}
+
+uint64_t number_of(const Bits& bits) {
+  uint64_t number = 0;
+  for (const bool bit : bits) number = number * 2 + (bit ? 1 : 0);
+  return number;
+}
+
+template <typename Array>
+void set_bit(Array& bytes, size_t index, bool bit) {
+  const auto mask = static_cast<uint8_t>(128 >> (index % 8));
+  if (bit) {
+    bytes[index / 8] = static_cast<uint8_t>(bytes[index / 8] | mask);
+  } else {
+    bytes[index / 8] = static_cast<uint8_t>(bytes[index / 8] & ~mask);
+  }
+}
+
+template <typename Number>
+void set_number_bit(Number& number, size_t width, size_t index, bool bit) {
+  Bits bits = bits_of_number(number, width);
+  bits[index] = bit;
+  number = static_cast<Number>(number_of(bits));
+}
+
+void set_field_bit(net::FrameLayout& layout, Field field, size_t index, bool bit) {
+  switch (field) {
+    case Field::kDstMac: set_bit(layout.dst_mac.bytes, index, bit); return;
+    case Field::kSrcMac: set_bit(layout.src_mac.bytes, index, bit); return;
+    case Field::kSrcIp: set_bit(layout.src_ip.bytes, index, bit); return;
+    case Field::kDstIp: set_bit(layout.dst_ip.bytes, index, bit); return;
+    case Field::kFlowLabel: set_number_bit(layout.flow_label, 20, index, bit); return;
+    case Field::kSrcPort: set_number_bit(layout.src_port, 16, index, bit); return;
+    case Field::kDstPort: set_number_bit(layout.dst_port, 16, index, bit); return;
+  }
+}
+
+}  // namespace
+
+Bytes slow_frame(const net::FrameLayout& layout, const net::TagIdentity& tag,
+                 const std::vector<Variation>& list, const std::vector<uint64_t>& values,
+                 uint64_t sequence, uint64_t stamp_ns) {
+  net::FrameLayout varied = layout;
+  for (size_t i = 0; i < list.size(); ++i) {
+    for (size_t bit = 0; bit < list[i].width; ++bit) {
+      set_field_bit(varied, list[i].field, list[i].offset + bit,
+                    bit_of(values[i], list[i].width, bit));
+    }
+  }
+  return net::testing::reference_frame(
+      varied, net::testing::tagged_payload(varied, tag, sequence, stamp_ns));
+}
+
+uint64_t value_in(const Bytes& frame, const Variation& variation, int ip_version) {
+  const size_t first = first_bit(variation.field, ip_version) + variation.offset;
+  uint64_t value = 0;
+  for (size_t bit = first; bit < first + variation.width; ++bit) {
+    value = value * 2 + (frame[bit / 8] >> (7 - bit % 8)) % 2;
+  }
+  return value;
+}
+
+}  // namespace dutperf::vary::testing
