@@ -51,6 +51,12 @@ def test_a_cell_by_the_book_has_no_deviations(changes: dict[str, Any]) -> None:
             "0 s instead of at least 5 s",
         ),
         (
+            {"traffic": {"ignore_checksums": True}},
+            "RFC 1242 3.17",
+            "checksums of received frames",
+            "not verified",
+        ),
+        (
             {"direction": "forward"},
             "RFC 8219 5.3, RFC 2544 14",
             "bidirectional traffic",

@@ -117,6 +117,11 @@ def test_header_fields_are_the_profiles() -> None:
     assert (ipv6.ttl, ipv6.dscp, ipv6.df, ipv6.flow_label) == (64, 46, False, 7)
 
 
+def test_checksums_are_verified_unless_the_profile_says_not_to() -> None:
+    assert request().verify_checksums
+    assert not request(traffic={"ignore_checksums": True}).verify_checksums
+
+
 def test_a_random_flow_label_varies_in_ipv6_only() -> None:
     profile = {"flow_label": "random"}
     ipv4, ipv6 = request(traffic=profile), request(ip=[6], traffic=profile)
@@ -211,6 +216,7 @@ TRAFFIC = st.fixed_dictionaries(
         "background_ip": st.sampled_from([4, 6]),
         "imix": SIZES,
         "df": st.booleans(),
+        "ignore_checksums": st.booleans(),
         "flow_label": st.sampled_from([0, 5, "random"]),
         "mac": st.sampled_from(["fixed", "random"]),
     },

@@ -74,6 +74,7 @@ FLAGS: dict[str, Flag] = {
     "traffic.ttl": Flag("--ttl", int, "N"),
     "traffic.dscp": Flag("--dscp", int, "N"),
     "traffic.df": Flag("--df", bool),
+    "traffic.ignore_checksums": Flag("--ignore-checksums", bool),
     "traffic.flow_label": Flag("--flow-label", str, "N|random"),
     "traffic.mac": Flag("--mac", Literal["fixed", "random"]),
 }

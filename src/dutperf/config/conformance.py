@@ -68,6 +68,10 @@ def _frames(cell: Cell) -> list[tuple[str, str, str]]:
     found = _ports(cell)
     if traffic.df and 4 in cell_versions(cell):
         found.append(Shortfall("RFC 2544 C.2.6.4", "IPv4 flags 0", "DF set"))
+    if traffic.ignore_checksums:
+        found.append(
+            Shortfall("RFC 1242 3.17", "checksums of received frames", "not verified")
+        )
     if traffic.ttl != _TTL:
         actual = f"{traffic.ttl} instead of {_TTL}"
         found.append(Shortfall("RFC 2544 C.2.6.4", "time to live 10", actual))

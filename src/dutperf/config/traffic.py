@@ -131,6 +131,10 @@ class Traffic(Strict):
     df: bool = Field(
         default=False, description="don't fragment, IPv4 (RFC 2544 C.2.6.4: not set)"
     )
+    ignore_checksums: bool = Field(
+        default=False,
+        description="take received frames with a wrong checksum as forwarded",
+    )
     flow_label: Annotated[
         str,
         NumberAsText,

@@ -55,6 +55,7 @@ def _traffic(traffic: Traffic) -> Parameters:
         "ttl": traffic.ttl,
         "dscp": traffic.dscp,
         "df": traffic.df,
+        "ignore_checksums": traffic.ignore_checksums,
         "flow_label": traffic.flow_label,
         "mac": traffic.mac,
         "generator": GENERATOR,

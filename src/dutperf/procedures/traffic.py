@@ -59,6 +59,7 @@ def trial_request(
         settle_ns=round(cell.settle_wait_s * 1e9),
         residual_wait_ns=round(cell.residual_wait_s * 1e9),
         burst_limit=cell.burst_limit,
+        verify_checksums=not cell.traffic.ignore_checksums,
         lag_limit_ns=round(cell.lag_limit_ms * 1e6),
         seed=cell.seed,
         directions=[
