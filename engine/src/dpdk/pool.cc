@@ -4,12 +4,16 @@
 #include <rte_mbuf.h>
 #include <rte_mbuf_pool_ops.h>
 
+#include <algorithm>
+
 #include "dpdk/error.h"
 
 namespace dutperf::dpdk {
 namespace {
 
-constexpr unsigned kCache = 256;
+// Free buffers that a thread keeps to itself. A small share of the pool: what the receiving thread
+// of a ring port keeps is missing to the sender.
+unsigned cache_size(uint32_t buffers) { return std::min(256U, buffers / 8); }
 
 [[noreturn]] void refuse(const std::string& name, uint32_t buffers, uint32_t frame_bytes,
                          int error) {
@@ -25,7 +29,7 @@ rte_mempool* create_pool(const std::string& name, uint32_t buffers, uint32_t fra
                          bool contiguous, int numa_node) {
   const uint32_t room = frame_bytes + RTE_PKTMBUF_HEADROOM;
   rte_mempool* pool = rte_mempool_create_empty(
-      name.c_str(), buffers, static_cast<unsigned>(sizeof(rte_mbuf)) + room, kCache,
+      name.c_str(), buffers, static_cast<unsigned>(sizeof(rte_mbuf)) + room, cache_size(buffers),
       sizeof(rte_pktmbuf_pool_private), numa_node, contiguous ? RTE_MEMPOOL_F_NO_IOVA_CONTIG : 0);
   if (pool == nullptr) refuse(name, buffers, frame_bytes, rte_errno);
   rte_pktmbuf_pool_private layout{};

@@ -1,0 +1,192 @@
+#include "dataplane/frame_source.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <random>
+
+#include "dpdk/eal.h"
+
+namespace dutperf::dataplane {
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+using Pools = std::vector<dpdk::FramePool*>;
+
+// DPDK's memory; there can be one in a process.
+const dpdk::Eal& eal() {
+  static const dpdk::Eal instance({.main_cpu = 0, .memory_mb = 64, .hugepages = false});
+  return instance;
+}
+
+constexpr uint32_t kFramesInAPool = 255;
+constexpr vary::Variation kSrcPort{vary::Field::kSrcPort, 0, 16, 1024, 65535};
+constexpr vary::Variation kDstNetwork{vary::Field::kDstIp, 16, 8, 0, 255};
+
+StreamSpec stream(uint8_t id, const std::vector<uint32_t>& sizes) {
+  StreamSpec spec;
+  spec.id = id;
+  spec.tag = {9, id, 0};
+  spec.frame_sizes = sizes;
+  spec.layout.src_ip = *net::IpAddress::parse("198.18.0.2");
+  spec.layout.dst_ip = *net::IpAddress::parse("198.19.0.2");
+  spec.variations.list = {kSrcPort, kDstNetwork};
+  return spec;
+}
+
+DirectionSpec one_stream() {
+  DirectionSpec direction;
+  direction.streams = {stream(0, {64})};
+  return direction;
+}
+
+DirectionSpec two_streams_of_many_sizes() {
+  DirectionSpec direction;
+  direction.streams = {stream(1, {64, 64, 64, 570, 1518}), stream(2, {101, 64})};
+  direction.mix = Mix(2, 3);
+  return direction;
+}
+
+// Frames with their stamps, one by one into fresh buffers.
+class Plain {
+ public:
+  explicit Plain(const DirectionSpec& direction)
+      : order_(direction), writers_(FrameOrder::writers(direction)) {}
+
+  Bytes next(uint64_t stamp_ns) {
+    const FrameOrder::Next next = order_.next(position_);
+    Bytes frame = writers_[next.lane].template_bytes();
+    uint8_t* const bytes = frame.data();
+    vary::Lanes sequence;
+    vary::lanes::fill(next.sequence, sequence, 1);
+    writers_[next.lane].write(&bytes, sequence, 1, stamp_ns);
+    return frame;
+  }
+
+ private:
+  FrameOrder order_;
+  std::vector<vary::FrameWriter> writers_;
+  FrameOrder::Position position_;
+};
+
+// A port that keeps frames far beyond any ring, and sends them late and out of order.
+class SlowPort {
+ public:
+  ~SlowPort() { send(queue_.size()); }
+
+  void take(dpdk::Mbuf* frame, Bytes expected) { queue_.push_back({frame, std::move(expected)}); }
+  size_t queued() const { return queue_.size(); }
+
+  // Sends `count` frames of those queued; each must still be the frame that was handed over.
+  void send(size_t count) {
+    for (; count > 0; --count) {
+      const size_t place = random_() % std::min<size_t>(queue_.size(), 50);
+      const auto entry = queue_.begin() + static_cast<ptrdiff_t>(place);
+      const Bytes now(dpdk::frame_of(entry->frame),
+                      dpdk::frame_of(entry->frame) + dpdk::size_of(entry->frame));
+      EXPECT_EQ(now, entry->expected) << "was rewritten while it was queued";
+      dpdk::free_frame(entry->frame);
+      queue_.erase(entry);
+    }
+  }
+
+ private:
+  struct Entry {
+    dpdk::Mbuf* frame;
+    Bytes expected;
+  };
+  std::deque<Entry> queue_;
+  std::mt19937_64 random_{3};
+};
+
+class FrameSourceTest : public ::testing::TestWithParam<DirectionSpec (*)()> {
+ protected:
+  FrameSourceTest() {
+    eal();
+    for (size_t lane = 0; lane < 8; ++lane) {
+      const std::string name = "test_" + std::to_string(lane);
+      owned_.push_back(std::make_unique<dpdk::FramePool>(name, kFramesInAPool, 2048, true, -1));
+    }
+  }
+
+  Pools pools(const DirectionSpec& direction) const {
+    Pools result;
+    for (size_t i = 0; i < FrameOrder::lanes(direction); ++i) result.push_back(owned_[i].get());
+    return result;
+  }
+
+  // Hands the next `count` frames to `port`; false when there are no buffers.
+  static bool pass_on(FrameSource& source, Plain& plain, uint32_t count, uint64_t stamp_ns,
+                      SlowPort& port) {
+    dpdk::Mbuf* frames[kMaxBurst];
+    if (!source.next(frames, count, stamp_ns)) return false;
+    for (uint32_t i = 0; i < count; ++i) port.take(frames[i], plain.next(stamp_ns));
+    return true;
+  }
+
+  std::vector<std::unique_ptr<dpdk::FramePool>> owned_;
+};
+
+TEST_P(FrameSourceTest, NeverRewritesAFrameThatIsStillQueued) {
+  const DirectionSpec direction = GetParam()();
+  FrameSource source(direction, pools(direction));
+  source.prepare();
+  Plain plain(direction);
+  SlowPort port;
+  std::mt19937_64 random(7);
+  int dry = 0;
+  for (uint64_t stamp_ns = 0; stamp_ns < 20'000; ++stamp_ns) {
+    const auto count = static_cast<uint32_t>(1 + random() % kMaxBurst);
+    if (pass_on(source, plain, count, stamp_ns, port)) continue;
+    ++dry;
+    ASSERT_GT(port.queued(), 0U) << "buffers are lost";
+    port.send(1 + random() % port.queued());
+  }
+  EXPECT_GT(dry, 1000) << "the queue was never full";
+}
+
+TEST_P(FrameSourceTest, GivesAllBuffersBackWhenOneLaneHasNone) {
+  const DirectionSpec direction = GetParam()();
+  FrameSource source(direction, pools(direction));
+  source.prepare();
+  Plain plain(direction);
+  for (int round = 0; round < 50; ++round) {
+    SlowPort port;
+    uint64_t taken = 0;
+    while (pass_on(source, plain, 16, taken, port)) taken += 16;
+    ASSERT_GE(taken, kFramesInAPool / 16 * 16) << "round " << round;
+    dpdk::Mbuf* frames[kMaxBurst];
+    for (int again = 0; again < 10; ++again) ASSERT_FALSE(source.next(frames, 16, 0));
+  }
+}
+
+TEST_P(FrameSourceTest, LeavesQueuedFramesOfTheLastTrialAlone) {
+  const DirectionSpec before = GetParam()();
+  DirectionSpec after = GetParam()();
+  for (StreamSpec& spec : after.streams) {
+    spec.tag.trial = 10;
+    spec.layout.dscp = 46;
+    for (uint32_t& size : spec.frame_sizes) size += 11;
+  }
+  SlowPort port;
+  {
+    FrameSource source(before, pools(before));
+    source.prepare();
+    Plain plain(before);
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(pass_on(source, plain, 20, 1, port));
+  }
+  FrameSource source(after, pools(after));
+  source.prepare();
+  Plain plain(after);
+  for (uint64_t i = 0; i < 500; ++i) {
+    while (!pass_on(source, plain, 20, i, port)) port.send(port.queued() / 2 + 1);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Traffic, FrameSourceTest,
+                         ::testing::Values(&one_stream, &two_streams_of_many_sizes));
+
+}  // namespace
+}  // namespace dutperf::dataplane
