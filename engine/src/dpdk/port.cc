@@ -202,8 +202,7 @@ void Port::configure() {
   // of what is queued to send.
   const uint32_t buffers = 2U * rx + tx + 512;
   const bool contiguous = options_.driver != Driver::kPci;
-  receive_pool_ = create_pool("receive_" + options_.name, buffers,
-                              frame_room(options_), contiguous,
+  receive_pool_ = create_pool("receive_" + options_.name, buffers, frame_room(options_), contiguous,
                               numa_node());
   error = rte_eth_rx_queue_setup(id_, 0, rx, static_cast<unsigned>(numa_node()), nullptr,
                                  receive_pool_);
