@@ -1,16 +1,12 @@
 """What the frames look like: in previews, and on the device's own interfaces.
 
-Three readers that share no code with the engine look at them: tshark, scapy, and the
-wire tag's definition, spelt out here.
+Readers that share no code with the engine look at them: see ``readers``.
 """
 
 from __future__ import annotations
 
-import shutil
-import struct
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -28,6 +24,16 @@ from livetools import (
     open_rings,
     running_engine,
 )
+from readers import (
+    MAGIC,
+    TAG,
+    Tag,
+    needs_tshark,
+    tag_of,
+    tshark,
+    with_good_checksums,
+    without_stamp,
+)
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
@@ -37,57 +43,12 @@ from dutperf.engine.client import Engine
 from dutperf.engine.protocol import Driver, IpVersion, PreviewParams
 
 pytestmark = needs_engine
-needs_tshark = pytest.mark.skipif(
-    shutil.which("tshark") is None, reason="needs Debian's tshark"
-)
 
 KINDS: list[tuple[IpVersion, int]] = [
     *((4, size) for size in (64, 65, 128, 1001, 1518)),
     *((6, size) for size in (84, 85, 128, 1001, 1518)),
 ]
 COUNT = 20
-TAG = struct.Struct(">HHBBHIHI")
-MAGIC = 0xD07F
-
-
-@dataclass(frozen=True)
-class Tag:
-    magic: int
-    trial: int
-    stream: int
-    flags: int
-    sequence: int
-    stamp_ns: int
-
-
-def tag_of(frame: bytes) -> Tag:
-    """The last 18 bytes of the IP packet: two 48-bit numbers stand at its end."""
-    fields = TAG.unpack(frame[-TAG.size :])
-    magic, trial, stream, flags, sequence_high, sequence, stamp_high, stamp = fields
-    return Tag(
-        magic,
-        trial,
-        stream,
-        flags,
-        sequence_high << 32 | sequence,
-        stamp_high << 32 | stamp,
-    )
-
-
-def without_stamp(frame: bytes) -> bytes:
-    """``frame`` without what differs between two trials: stamp and UDP checksum."""
-    packet = Ether(frame)
-    packet[UDP].chksum = 0
-    return bytes(packet)[:-6]
-
-
-def with_good_checksums(frame: bytes) -> bytes:
-    """``frame`` with the checksums that scapy computes."""
-    packet = Ether(frame)
-    for layer in (IP, UDP):
-        if layer in packet:
-            del packet[layer].chksum
-    return bytes(packet)
 
 
 @pytest.fixture(scope="module")
@@ -157,13 +118,8 @@ def tshark_finds(parts: list[Path], tmp_path: Path) -> list[tuple[str, ...]]:
     """Per frame: IP checksum, UDP checksum (1: good), and whether it is malformed."""
     merged = tmp_path / "all.pcap"
     subprocess.run(["mergecap", "-w", merged, *parts], check=True)
-    options = [f"{p}.check_checksum:TRUE" for p in ("ip", "udp")]
-    fields = ["ip.checksum.status", "udp.checksum.status", "_ws.malformed"]
-    command = ["tshark", "-r", str(merged), "-T", "fields"]
-    command += [part for option in options for part in ("-o", option)]
-    command += [part for field in fields for part in ("-e", field)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return [tuple(line.split("\t")) for line in done.stdout.splitlines()]
+    columns = ["ip.checksum.status", "udp.checksum.status", "_ws.malformed"]
+    return [tuple(row.values()) for row in tshark(merged, columns)]
 
 
 def test_a_preview_sends_nothing(engine: Engine, tmp_path: Path) -> None:
