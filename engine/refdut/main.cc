@@ -86,10 +86,11 @@ std::unique_ptr<Port> open_memif(const char* name, const std::string& socket) {
   return std::make_unique<Port>(options, nullptr);
 }
 
-// Sends all of `mbufs`, waiting a bounded while for room: this device loses nothing by itself.
+// Sends all of `mbufs`, waiting about a second for room: this device loses nothing by itself, and
+// what a dead neighbour costs is in the account.
 void forward_all(const Port& to, Mbuf** mbufs, uint32_t count, Account& account) {
   uint32_t sent = 0;
-  for (int tries = 0; sent < count && tries < 100'000; ++tries) {
+  for (int tries = 0; sent < count && tries < 20'000'000; ++tries) {
     sent += to.tx().send(mbufs + sent, count - sent);
     if (sent < count) dutperf::timing::cpu_relax();
   }
