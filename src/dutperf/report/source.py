@@ -95,12 +95,15 @@ def _environment(directory: Path) -> Environment | None:
 
 
 def _device(directory: Path) -> str:
-    """Name of the testbed or lab, and the description of the DUT."""
+    """Name of the lab or testbed, and the description of the DUT."""
     environment = _environment(directory)
     described = environment.dut if environment else ""
     if not (directory / "campaign.yaml").exists():
         return described
     campaign = load_campaign(directory)
     testbed: Any = campaign.get("testbed")
-    name = testbed.get("name") if isinstance(testbed, dict) else testbed
-    return ": ".join(filter(None, (campaign.get("lab") or name, described)))
+    if isinstance(testbed, dict):
+        described = described or str(testbed.get("description") or "")
+        testbed = testbed.get("name")
+    name = campaign.get("lab") or testbed
+    return ": ".join(str(part) for part in (name, described) if part)
