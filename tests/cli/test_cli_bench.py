@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from dutperf.cli.app import app
 from dutperf.engine import process
-from dutperf.errors import SetupError
+from dutperf.errors import InputError, SetupError
 
 pytestmark = pytest.mark.engine
 
@@ -41,6 +41,12 @@ def test_json_has_the_floor_and_every_mode_in_cycles_per_frame() -> None:
     } <= names
     assert bench["floor"]["name"] == "floor"
     assert all(mode["cycles_per_frame"] > 0 for mode in bench["modes"])
+
+
+def test_a_cpu_that_is_not_there_is_bad_input() -> None:
+    result = CliRunner().invoke(app, ["bench", "--cpu", "4096"])
+    assert isinstance(result.exception, InputError)
+    assert "--cpu 4096" in result.exception.message
 
 
 def test_a_bench_that_fails_says_what_the_program_said(

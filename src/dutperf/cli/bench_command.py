@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ from rich.table import Table
 
 from dutperf.cli.failures import PatientConsole
 from dutperf.engine.process import check_root, find_program
-from dutperf.errors import SetupError
+from dutperf.errors import InputError, SetupError
 
 _INSTRUCTION_FRAMES = 32 * 256
 _TOTALS = re.compile(r"^(?:summary|totals):\s+(\d+)", re.MULTILINE)
@@ -40,6 +41,7 @@ def bench(
     ] = False,
 ) -> None:
     """Cycles per frame of each mode, and the ratio to what DPDK itself needs."""
+    _check_cpu(cpu)
     check_root()
     program = find_program("dutperf-bench")
     arguments = ["--cpu", str(cpu), "--hugepages", "on" if hugepages else "off"]
@@ -52,6 +54,15 @@ def bench(
         console.print_json(json.dumps(result))
     else:
         console.print(_table(result))
+
+
+def _check_cpu(cpu: int) -> None:
+    available = sorted(os.sched_getaffinity(0))
+    if cpu not in available:
+        raise InputError(
+            f"--cpu {cpu}: there is no such CPU here",
+            f"choose from {', '.join(map(str, available))}",
+        )
 
 
 def _run(command: list[str]) -> Result:
