@@ -133,6 +133,13 @@ class FrameSourceTest : public ::testing::TestWithParam<DirectionSpec (*)()> {
     return true;
   }
 
+  static size_t buffers_in(dpdk::FramePool& pool) {
+    std::vector<dpdk::Mbuf*> all;
+    for (dpdk::Mbuf* frame = nullptr; pool.get(&frame, 1);) all.push_back(frame);
+    dpdk::free_frames(all.data(), static_cast<uint32_t>(all.size()));
+    return all.size();
+  }
+
   std::vector<std::unique_ptr<dpdk::FramePool>> owned_;
 };
 
@@ -156,20 +163,16 @@ TEST_P(FrameSourceTest, NeverRewritesAFrameThatIsStillQueued) {
 
 TEST_P(FrameSourceTest, GivesAllBuffersBackWhenOneLaneHasNone) {
   const DirectionSpec direction = GetParam()();
-  uint64_t taken_at_first = 0;
-  for (int round = 0; round < 50; ++round) {
-    FrameSource source(direction, pools(direction));
-    source.prepare();
-    Plain plain(direction);
+  FrameSource source(direction, pools(direction));
+  source.prepare();
+  Plain plain(direction);
+  {
     SlowPort port;
-    uint64_t taken = 0;
-    while (pass_on(source, plain, 16, taken, port)) taken += 16;
-    if (round == 0) taken_at_first = taken;
-    ASSERT_GE(taken, kFramesInAPool / 16 * 16);
-    ASSERT_EQ(taken, taken_at_first) << "round " << round;
+    while (pass_on(source, plain, 16, 0, port)) continue;
     dpdk::Mbuf* frames[kMaxBurst];
-    for (int again = 0; again < 10; ++again) ASSERT_FALSE(source.next(frames, 16, 0));
+    for (int again = 0; again < 100; ++again) ASSERT_FALSE(source.next(frames, 16, 0));
   }
+  for (dpdk::FramePool* pool : pools(direction)) EXPECT_EQ(buffers_in(*pool), kFramesInAPool);
 }
 
 TEST_P(FrameSourceTest, LeavesQueuedFramesOfTheLastTrialAlone) {
