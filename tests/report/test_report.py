@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from report_page import Page
 from report_sample import (
-    DEVICE,
+    BEHIND,
+    CREATED,
     all_sizes,
     sample_environment,
     sample_results,
@@ -17,35 +18,10 @@ from report_sample import (
     trial,
 )
 
+from dutperf.engine.protocol import Reason
 from dutperf.errors import InputError
 from dutperf.report import write_report
-from dutperf.report.charts import _top_fps
 from dutperf.results import ResultsFile
-
-
-class Page(HTMLParser):
-    """The visible text, and every address that an element would load."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.text = ""
-        self.loads: list[str] = []
-        self.tags: list[str] = []
-        self._hidden = 0
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self._hidden += tag in {"script", "style"}
-        wanted = {"src", "href", "srcset", "data", "poster", "action"}
-        self.loads += [value or "" for name, value in attrs if name in wanted]
-
-    def handle_endtag(self, tag: str) -> None:
-        self._hidden -= tag in {"script", "style"}
-
-    def handle_data(self, data: str) -> None:
-        if not self._hidden:
-            self.text += " " + " ".join(data.split())
 
 
 def page_of(path: Path, results: ResultsFile) -> Page:
@@ -65,15 +41,58 @@ def test_the_results_stand_in_the_page_as_text(tmp_path: Path) -> None:
     assert f"All trials Show {len(results.trials)} trials" in " ".join(text.split())
 
 
-def test_a_users_description_cannot_become_markup(tmp_path: Path) -> None:
-    page = page_of(tmp_path / "r", sample_results())
+NASTY = "</script><script>alert(\"1\")</script> 'x' & <b>"
+
+
+def test_no_name_or_description_can_become_markup(tmp_path: Path) -> None:
+    results = sample_results()
+    plain = page_of(tmp_path / "plain", results)
+    cells = [
+        cell.model_copy(update={"id": f"{cell.id}{NASTY}"}) for cell in results.cells
+    ]
+    spoilt = results.model_copy(update={"name": NASTY, "cells": cells})
+    directory = store(tmp_path / "nasty", spoilt, sample_environment())
+    directory.write_campaign({"testbed": {"name": NASTY, "description": NASTY}})
+    page = Page(write_report(tmp_path / "nasty").read_text())
+    assert page.tags.count("script") == plain.tags.count("script")
     assert "b" not in page.tags
-    assert f"bench: {DEVICE}" in page.text
+    assert f"{NASTY}: {NASTY}" in page.text
+    assert f"#{cells[0].id}" in page.loads
+
+
+def test_a_reason_in_a_charts_label_cannot_become_markup(tmp_path: Path) -> None:
+    results = sample_results()
+    first = results.trials[0]
+    reason = Reason(code="frames_lost", message=NASTY)
+    verdict = first.result.verdict.model_copy(update={"reasons": [reason]})
+    result = first.result.model_copy(update={"verdict": verdict})
+    trials = [first.model_copy(update={"result": result}), *results.trials[1:]]
+    page = page_of(tmp_path / "r", results.model_copy(update={"trials": trials}))
+    assert "b" not in page.tags
+    labels = [
+        label
+        for trace in page.figures["search-1"]["data"]
+        for label in trace.get("hovertext", [])
+    ]
+    assert any("&lt;/script&gt;" in label for label in labels)
+    assert not any("<script" in label for label in labels)
 
 
 def test_nothing_is_loaded_from_anywhere(tmp_path: Path) -> None:
     page = page_of(tmp_path / "r", sample_results())
+    assert page.loads  # the links to the cells
     assert all(address.startswith("#") for address in page.loads)
+    assert not {"link", "img", "iframe", "object", "embed", "base"} & set(page.tags)
+    assert "url(" not in page.style
+    assert "@import" not in page.style
+
+
+def test_every_link_inside_the_page_has_a_target(tmp_path: Path) -> None:
+    results = sample_results()
+    # A cell whose trials are all missing must not leave a link to nowhere.
+    trials = [t for t in results.trials if t.cell != results.cells[0].id]
+    page = page_of(tmp_path / "r", results.model_copy(update={"trials": trials}))
+    assert {address.removeprefix("#") for address in page.loads} <= page.ids
 
 
 def test_an_invalid_result_never_looks_like_a_number(tmp_path: Path) -> None:
@@ -81,31 +100,67 @@ def test_an_invalid_result_never_looks_like_a_number(tmp_path: Path) -> None:
     results = ResultsFile(
         procedure="throughput",
         name="spoilt",
-        created_at="2026-03-04T09:30:00+00:00",
+        created_at=CREATED,
         complete=True,
         cells=[throughput_cell(name, 4, 64, [123_457.0, None], "invalid")],
         trials=[trial(1, name, 123_457, "pass"), trial(2, name, 400_000, "invalid")],
     )
-    text = page_of(tmp_path / "r", results).text
-    assert "No result" in text
-    assert "123,457 fps per direction" not in text
+    page = page_of(tmp_path / "r", results)
+    assert "No result" in page.section("glance")
+    assert BEHIND.message in page.section("glance")
+    for section in ("glance", "summary"):
+        assert "123,457" not in page.section(section)
+        assert "! invalid" in page.section(section)
+    assert "are not a result" in page.section("searches")
+
+
+def test_an_unfinished_cell_never_looks_like_a_number(tmp_path: Path) -> None:
+    results = sample_results()
+    first = results.cells[0]
+    left = results.model_copy(update={"cells": results.cells[1:], "complete": False})
+    page = page_of(tmp_path / "r", left)
+    assert "Not finished" in page.section("glance")
+    for section in ("glance", "summary"):
+        assert f"{first.median:,.0f}" not in page.section(section)
+        assert "\u2026 not finished" in page.section(section)
 
 
 def test_repeats_show_their_spread(tmp_path: Path) -> None:
     text = page_of(tmp_path / "r", all_sizes()).text
-    assert "p1 p99 min max" in " ".join(text.split())
-    assert "p1 p99" not in page_of(tmp_path / "s", sample_results()).text
+    assert "p1 p99 min max" in text
+    # Three repeats: the ends are the lowest and the highest of them.
+    assert "309,569 309,569 310,546 309,569 310,546 619,138" in text
+    assert "p1 p99 min max" not in page_of(tmp_path / "s", sample_results()).text
 
 
 def test_deviations_of_all_cells_are_said_once(tmp_path: Path) -> None:
-    text = page_of(tmp_path / "r", sample_results()).text
+    text = page_of(tmp_path / "r", sample_results()).section("deviations")
     assert text.count("trials of at least 60 s") == 1
-    assert "all cells" in text
+    assert "RFC 2544 24 all cells" in text
+
+
+def test_deviations_of_some_cells_name_them(tmp_path: Path) -> None:
+    text = page_of(tmp_path / "r", sample_results()).section("deviations")
+    cells = "Throughput, IPv4, 64 bytes; Throughput, IPv6, 84 bytes"
+    assert f"at least 5 s between trials RFC 2544 23 {cells}" in text
+
+
+def test_a_run_by_the_book_has_no_box_of_deviations(tmp_path: Path) -> None:
+    results = sample_results()
+    cells = [cell.model_copy(update={"deviations": []}) for cell in results.cells]
+    page = page_of(tmp_path / "r", results.model_copy(update={"cells": cells}))
+    assert "deviations" not in page.ids
 
 
 def test_an_interrupted_run_says_so(tmp_path: Path) -> None:
     results = sample_results().model_copy(update={"complete": False})
-    assert "This run is not complete" in page_of(tmp_path / "r", results).text
+    page = page_of(tmp_path / "r", results)
+    assert "This run is not complete" in page.section("interrupted")
+    assert page.text.index("not complete") < page.text.index("At a glance")
+
+
+def test_a_complete_run_does_not_speak_of_interruption(tmp_path: Path) -> None:
+    assert "interrupted" not in page_of(tmp_path / "r", sample_results()).ids
 
 
 def test_without_results_the_journal_is_reported(tmp_path: Path) -> None:
@@ -114,9 +169,39 @@ def test_without_results_the_journal_is_reported(tmp_path: Path) -> None:
     (tmp_path / "r" / "results.json").unlink()
     journal = tmp_path / "r" / "journal.jsonl"
     journal.write_text(journal.read_text() + '{"torn')
-    text = Page(write_report(tmp_path / "r").read_text()).text
-    assert "ended without writing results" in text
-    assert f"{len(results.trials)} trials" in text
+    page = Page(write_report(tmp_path / "r").read_text())
+    assert "ended without writing results" in page.section("interrupted")
+    assert "The last trial was being written and is lost" in page.text
+    assert f"{len(results.trials)} trials" in page.text
+    assert page.section("glance").count("Not finished") == len(results.cells)
+    # What is not recorded is said, not guessed.
+    assert "Not recorded for this run" in page.section("environment")
+
+
+def test_a_whole_journal_is_not_called_torn(tmp_path: Path) -> None:
+    store(tmp_path / "r", sample_results())
+    (tmp_path / "r" / "results.json").unlink()
+    text = Page(write_report(tmp_path / "r").read_text()).section("interrupted")
+    assert "is lost" not in text
+
+
+def test_a_run_without_cells_makes_a_page_that_says_so(tmp_path: Path) -> None:
+    nothing = sample_results().model_copy(update={"cells": [], "trials": []})
+    page = page_of(tmp_path / "r", nothing)
+    assert "0 cells, 0 trials" in page.text
+    assert page.figures == {}
+    assert "Nothing was measured" in page.section("glance")
+    assert not page.ids & {"summary", "searches", "losses", "tester", "trials"}
+
+
+def test_a_run_that_ended_before_its_first_trial_can_be_reported(
+    tmp_path: Path,
+) -> None:
+    store(tmp_path / "r", sample_results().model_copy(update={"trials": []}))
+    (tmp_path / "r" / "results.json").unlink()
+    page = Page(write_report(tmp_path / "r").read_text())
+    assert "This run is not complete" in page.section("interrupted")
+    assert "Nothing was measured" in page.section("glance")
 
 
 def test_a_directory_without_a_run_is_refused(tmp_path: Path) -> None:
@@ -131,23 +216,3 @@ def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     file.write_text(json.dumps({**data, "schema_version": 99}))
     with pytest.raises(InputError, match="99"):
         write_report(tmp_path / "r")
-
-
-@pytest.mark.parametrize(
-    ("loads", "highest_shown"),
-    [
-        ([300], 300),
-        ([300, 300], 300),
-        ([100, 200, 300], 300),
-        ([14_880, 620, 310, 465], 620),
-        ([14_880, 14_880, 620, 310], 620),
-        ([50_000, 14_880, 620, 310], 14_880 // 24),
-        ([14_880, 600, 100], 100),
-    ],
-)
-def test_a_rate_far_above_all_others_does_not_set_the_scale(
-    loads: list[int], highest_shown: int
-) -> None:
-    assert _top_fps(loads) >= 1.1 * highest_shown
-    if max(loads) > 3 * min(loads) * 3:
-        assert _top_fps(loads) < max(loads)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, sync_playwright
-from report_sample import sample_environment, sample_results, store
+from report_sample import all_sizes, sample_environment, sample_results, store
 
 from dutperf.report import write_report
 
@@ -40,6 +40,14 @@ def browser() -> Iterator[Browser]:
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("report") / "r"
     store(directory, sample_results(), sample_environment())
+    return write_report(directory)
+
+
+@pytest.fixture(scope="module")
+def wide_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Seven frame sizes, three repeats: the widest tables there are."""
+    directory = tmp_path_factory.mktemp("report") / "wide"
+    store(directory, all_sizes(), sample_environment("ixgbe"))
     return write_report(directory)
 
 
@@ -94,14 +102,69 @@ def test_it_draws_every_chart_without_a_word_of_trouble(
     assert visit.requests == [report.as_uri()]
 
 
+def excess(page: Page, selector: str) -> list[int]:
+    """How many pixels the content of each element is wider than the element."""
+    found: list[int] = page.eval_on_selector_all(
+        selector, "all => all.map(one => one.scrollWidth - one.clientWidth)"
+    )
+    return found
+
+
+def test_the_frame_rates_of_all_sizes_are_drawn(
+    browser: Browser, wide_report: Path
+) -> None:
+    visit = Visit(browser, wide_report, 1280, "light")
+    assert visit.points("frame-rate") == 2 * 7  # theoretical and measured
+    assert visit.troubles == []
+
+
+@pytest.mark.parametrize("name", ["report", "wide_report"])
 def test_a_narrow_screen_does_not_scroll_sideways(
+    browser: Browser, name: str, request: pytest.FixtureRequest
+) -> None:
+    page = Visit(browser, request.getfixturevalue(name), 400, "light").page
+    page.eval_on_selector_all("details", "all => all.forEach(one => one.open = true)")
+    assert max(excess(page, "html")) <= 0
+
+
+def test_no_table_is_cut_off_on_a_common_screen(
+    browser: Browser, wide_report: Path
+) -> None:
+    page = Visit(browser, wide_report, 1280, "light").page
+    found = excess(page, "section:not(#trials) .wide")
+    assert found
+    assert max(found) <= 0
+
+
+@pytest.mark.parametrize("name", ["report", "wide_report"])
+def test_a_printed_page_is_not_wider_than_the_paper(
+    browser: Browser, name: str, request: pytest.FixtureRequest
+) -> None:
+    """A browser shrinks all of a page that is; A4 leaves 688 px."""
+    page = Visit(browser, request.getfixturevalue(name), 688, "light").page
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert max(excess(page, "html")) <= 0
+
+
+def test_a_dark_page_is_dark_and_its_print_is_not(
     browser: Browser, report: Path
 ) -> None:
-    page = Visit(browser, report, 400, "light").page
-    wide = page.evaluate(
-        "document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth"
-    )
-    assert wide <= 0
+    def ink() -> str:
+        said: str = page.locator(".chart .xtitle").first.evaluate(
+            "title => getComputedStyle(title).fill"
+        )
+        return said
+
+    light = Visit(browser, report, 1280, "light").page
+    page = light
+    on_paper = ink()
+    page = Visit(browser, report, 1280, "dark").page
+    assert ink() != on_paper
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert ink() == on_paper
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert ink() != on_paper
 
 
 def test_the_key_numbers_can_be_seen(browser: Browser, report: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Sequence
+from itertools import groupby, pairwise
 
 from dutperf.engine.protocol import VerdictKind
 from dutperf.report.cells import CellView
@@ -27,7 +28,7 @@ _MARKS: dict[VerdictKind, tuple[str, str]] = {
 def search_chart(cell: CellView, number: int) -> Chart:
     """The search's path: trials in order, and the interval that is left to search."""
     steps = [step for path in cell.paths for step in path.steps]
-    top_fps = _top_fps([step.trial.load_fps for step in steps])
+    top_fps = _top_fps([step.trial.load_fps for step in steps], cell.rate_fps)
     data = [_interval(cell.paths)] if cell.procedure == "throughput" else []
     if cell.rate_fps is not None:
         data.append(_result_line(cell, len(steps)))
@@ -38,39 +39,62 @@ def search_chart(cell: CellView, number: int) -> Chart:
     figure = layout(
         "trial",
         "intended rate, fps per direction",
-        {"tick0": 1, "dtick": max(1, math.ceil(len(steps) / _X_TICKS))},
+        {
+            "tick0": 1,
+            "dtick": max(1, math.ceil(len(steps) / _X_TICKS)),
+            "range": [0.5, len(steps) + 0.5],
+        },
         {"range": [0, top_fps], "tickformat": ",d"},
     )
-    figure["annotations"] = [
-        _off_scale(step, top_fps) for step in steps if step.trial.load_fps > top_fps
-    ]
+    figure["annotations"] = _off_scale(steps, top_fps)
     figure["shapes"] = [_rule_before(path) for path in cell.paths[1:]]
     return Chart(f"search-{number}", f"Search path: {cell.title}", data, figure)
 
 
-def _top_fps(loads_fps: Sequence[int]) -> float:
-    """Upper end of the rate axis.
+def _top_fps(loads_fps: Sequence[int], result_fps: float | None = None) -> float:
+    """Upper end of the rate axis; the result is always below it.
 
-    The first trial is at the media's maximum, often far above all others; on its scale
-    the search itself could not be seen. It is then drawn at the edge, with its figure.
+    The first trials are at the media's maximum, often far above all others; on their
+    scale the search itself could not be seen. Where a wide gap parts them from at least
+    half of all trials, they are drawn at the edge, with their figures.
     """
-    rising = sorted(set(loads_fps))
-    inside = [
-        load
-        for before, load in zip(rising[:1] + rising, rising, strict=False)
-        if load <= _OFF_SCALE_RATIO * before
-    ]
-    return 1.15 * max(inside)
+    rising = sorted(loads_fps)
+    upper_half = rising[(len(rising) - 1) // 2 :]
+    highest = next(
+        (low for low, high in pairwise(upper_half) if high > _OFF_SCALE_RATIO * low),
+        rising[-1],
+    )
+    return 1.15 * max(highest, result_fps or 0)
 
 
-def _off_scale(step: SearchStep, top_fps: float) -> Figure:
+def _off_scale(steps: Sequence[SearchStep], top_fps: float) -> list[Figure]:
+    """One label for each run of neighbours: labels of their own would overlap."""
+    labels: list[Figure] = []
+    said = ""
+    for is_off, group in groupby(steps, lambda step: step.trial.load_fps > top_fps):
+        if not is_off:
+            continue
+        run = list(group)
+        loads = ", ".join(dict.fromkeys(whole(step.trial.load_fps) for step in run))
+        # Every repeat starts at the same rate: say it once, then only point up.
+        text = "\u2191" if loads == said else f"\u2191 {loads}"
+        labels.append(_label_beside(run, text, top_fps, len(steps)))
+        said = loads
+    return labels
+
+
+def _label_beside(
+    run: Sequence[SearchStep], text: str, top_fps: float, trials: int
+) -> Figure:
+    """On the side of ``run`` where the chart has more room."""
+    is_late = run[-1].position > trials / 2
     return {
-        "x": step.position,
+        "x": run[0].position if is_late else run[-1].position,
         "y": top_fps,
-        "text": f"\u2191 {whole(step.trial.load_fps)}",
+        "text": text,
         "showarrow": False,
-        "xanchor": "left",
-        "xshift": 10,
+        "xanchor": "right" if is_late else "left",
+        "xshift": -10 if is_late else 10,
         "yshift": -10,
     }
 
@@ -129,6 +153,7 @@ def _marks(kind: VerdictKind, steps: Sequence[SearchStep], top_fps: float) -> Tr
             "color": colour,
             "line": {"width": 2.5 if kind == "invalid" else 0, "color": colour},
         },
+        "cliponaxis": False,
         "hovertext": [_hover(step) for step in steps],
         "hoverinfo": "text",
     }

@@ -50,10 +50,18 @@ def _throughput(cell: CellView) -> Headline:
 def _frame_loss(cell: CellView) -> Headline:
     curve = cell.curve
     at = f"lost at {_load(curve[-1])}" if curve else "lost at the highest load"
-    clean = _highest_clean_load(curve)
-    text = f"no loss up to {_load(clean)}" if clean else "loss at every load tried"
     value, unit = percent(cell.median).split(NBSP)
-    return Headline(value, unit, at, (text,) if curve else ())
+    return Headline(value, unit, at, _clean_part(curve))
+
+
+def _clean_part(curve: list[CurvePoint]) -> tuple[str, ...]:
+    """Nothing is said where the lowest load is not valid: it might be clean."""
+    clean = _highest_clean_load(curve)
+    if clean:
+        return (f"no loss up to {_load(clean)}",)
+    if curve and all(point.loss_percent for point in curve):
+        return ("loss at every load tried",)
+    return ()
 
 
 def _highest_clean_load(curve: list[CurvePoint]) -> CurvePoint | None:

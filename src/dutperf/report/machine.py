@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dutperf.report.text import MISSING, moment, whole
+from dutperf.report.text import MISSING, moment, plural, whole
 from dutperf.results import Environment, PortRecord
 
 
@@ -20,7 +20,8 @@ def environment_rows(environment: Environment | None) -> list[tuple[str, str]]:
 def _machine(environment: Environment) -> list[tuple[str, str]]:
     virtual = {True: ", virtual machine", False: "", None: ""}[environment.hypervisor]
     cores = ", ".join(map(str, environment.cores_used))
-    memory = f"{whole(environment.memory_mb)} MiB, {environment.numa_nodes} NUMA nodes"
+    nodes = plural(environment.numa_nodes, "NUMA node")
+    memory = f"{whole(environment.memory_mb)} MiB, {nodes}"
     huge = "used" if environment.hugepages_used else "not used"
     return [
         ("Operating system", environment.os),

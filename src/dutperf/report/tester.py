@@ -54,7 +54,12 @@ def tester_record(trials: Sequence[TrialRecord], procedure: str | None) -> Teste
     invalid = [trial for trial in trials if trial.result.verdict.kind == "invalid"]
     directions = [d for trial in used for d in trial.result.directions]
     ports = [port for trial in used for port in trial.result.ports]
-    reasons = [r.code for trial in invalid for r in trial.result.verdict.reasons]
+    # Both directions may give the same reason; it is one trial all the same.
+    reasons = [
+        code
+        for trial in invalid
+        for code in dict.fromkeys(r.code for r in trial.result.verdict.reasons)
+    ]
     return TesterRecord(
         trials=len(used),
         lag=lag_of(direction.lag_ns for direction in directions),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context
 
 MISSING = "\N{EN DASH}"
 NBSP = "\N{NO-BREAK SPACE}"
+_NEARLY_ALL_PERCENT = 99.9
+_NEXT_UNIT_FROM = 1_000
 
 
 def whole(value: float | None) -> str:
@@ -19,28 +22,26 @@ def decimal(value: float | None, places: int = 1) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A share: three significant digits, so that a small loss never reads as none."""
+    """A share: three significant digits, so that a small loss never reads as none.
+
+    Nor does what is below 100 % ever read as all.
+    """
     if value is None:
         return MISSING
-    text = f"{value:.3g}" if value < 100 else f"{value:.0f}"
-    return f"{float(text):f}".rstrip("0").rstrip(".") + NBSP + "%"
-
-
-def quantity(value: float | None, unit: str) -> str:
-    """A measured value in the unit it is stored in."""
-    if unit == "percent":
-        return percent(value)
-    return whole(value) + NBSP + unit
+    rounding = ROUND_DOWN if value > _NEARLY_ALL_PERCENT else ROUND_HALF_EVEN
+    digits = Context(prec=3, rounding=rounding).create_decimal(repr(value))
+    return f"{digits.normalize():f}{NBSP}%"
 
 
 def duration_ns(value: float | None) -> str:
     """Nanoseconds in the unit that leaves one to three digits before the point."""
     if value is None:
         return MISSING
-    for limit, unit in ((1e3, "ns"), (1e6, "µs"), (1e9, "ms")):
-        if value < limit:
-            return f"{value / (limit / 1e3):.3g}{NBSP}{unit}"
-    return f"{value / 1e9:,.4g}{NBSP}s"
+    for scale, unit in ((1, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")):
+        shown = f"{value / scale:.3g}"
+        if float(shown) < _NEXT_UNIT_FROM:
+            return f"{float(shown):g}{NBSP}{unit}"
+    return f"{whole(value / 1e9)}{NBSP}s"
 
 
 def moment(stamp: str) -> str:

@@ -2,7 +2,7 @@
 (() => {
   const figures = JSON.parse(document.getElementById("figures").textContent);
   const root = document.documentElement;
-  const printWidth = 660;
+  const printWidth = 650;
 
   // One palette for page and charts: var(--name) becomes what the style sheet says.
   const resolved = (value, style) => {

@@ -1,0 +1,162 @@
+"""What one cell says in words and figures."""
+
+from __future__ import annotations
+
+import pytest
+from report_sample import (
+    BEHIND,
+    LOSSES_4,
+    LOSSES_6,
+    all_sizes,
+    loss_cell,
+    throughput_cell,
+    trial,
+)
+
+from dutperf.engine.protocol import VerdictKind
+from dutperf.report.cells import FAILED, INVALID, MEASURED, finished_cell, open_cell
+from dutperf.report.headline import headline
+from dutperf.report.text import NBSP
+
+NAME = "throughput-ip4-64-both"
+
+
+def plain(text: str) -> str:
+    return text.replace(NBSP, " ")
+
+
+def test_a_throughput_is_told_per_direction_in_sum_and_on_the_wire() -> None:
+    shown = headline(finished_cell(throughput_cell(NAME, 4, 64, [100_000.0]), ()))
+    assert (shown.value, shown.unit, shown.caption) == (
+        "100,000",
+        "fps",
+        "per direction",
+    )
+    # 84 bytes of frame, preamble and gap, 8 bits each, 100,000 times a second.
+    assert [plain(line) for line in shown.lines] == [
+        "200,000 fps, sum of both directions",
+        "67.2 Mbit/s on the wire per direction, 134.4 in sum",
+    ]
+
+
+def test_one_direction_has_no_sum() -> None:
+    result = throughput_cell(NAME, 4, 64, [100_000.0])
+    parameters = {**result.parameters, "direction": "forward"}
+    cell = finished_cell(result.model_copy(update={"parameters": parameters}), ())
+    assert cell.sum_fps == cell.rate_fps == 100_000
+    assert [plain(line) for line in headline(cell).lines] == [
+        "67.2 Mbit/s on the wire per direction"
+    ]
+
+
+@pytest.mark.parametrize("verdict", ["invalid", "fail"])
+def test_a_result_that_is_not_measured_has_no_figure_anywhere(
+    verdict: VerdictKind,
+) -> None:
+    cell = finished_cell(throughput_cell(NAME, 4, 64, [123_457.0], verdict), ())
+    shown = headline(cell)
+    assert shown.value == "No result"
+    assert not any(letter.isdigit() for letter in shown.caption)
+    assert shown.lines == ()
+    assert cell.median is cell.rate_fps is cell.sum_fps is cell.wire_mbps is None
+    assert cell.spread == ["\N{EN DASH}"] * 4
+
+
+def test_a_result_without_a_median_is_not_called_measured() -> None:
+    assert finished_cell(throughput_cell(NAME, 4, 64, [None], "pass"), ()).badge is (
+        INVALID
+    )
+
+
+@pytest.mark.parametrize(
+    ("verdict", "badge"), [("pass", MEASURED), ("fail", FAILED), ("invalid", INVALID)]
+)
+def test_a_verdict_is_told_by_word_and_symbol(
+    verdict: VerdictKind, badge: object
+) -> None:
+    cell = finished_cell(throughput_cell(NAME, 4, 64, [1.0], verdict), ())
+    assert cell.badge is badge
+    assert cell.badge.label
+    assert cell.badge.symbol
+
+
+def test_the_reason_and_the_remedy_are_said_once() -> None:
+    result = throughput_cell(NAME, 4, 64, [None, None, None], "invalid")
+    repeats_only = result.model_copy(update={"reasons": []})
+    for stored in (result, repeats_only):
+        cell = finished_cell(stored, ())
+        assert cell.reasons == [(BEHIND.message, BEHIND.hint)]
+
+
+def test_repeats_that_gave_nothing_are_counted_as_such() -> None:
+    cell = finished_cell(throughput_cell(NAME, 4, 64, [10.0, None, 30.0]), ())
+    assert cell.repeats == "2 of 3"
+    assert cell.values == [10.0, 30.0]
+    assert finished_cell(throughput_cell(NAME, 4, 64, [10.0]), ()).repeats == "1"
+
+
+def test_the_spread_is_that_of_the_valid_repeats() -> None:
+    """The slow way: with fewer than 100 repeats p1 and p99 are the ends."""
+    for result in all_sizes().cells:
+        cell = finished_cell(result, ())
+        values = sorted(r.value for r in result.repeats if r.value is not None)
+        ends = [f"{values[0]:,.0f}", f"{values[-1]:,.0f}"]
+        assert cell.spread == ends * 2
+
+
+def test_the_first_percentile_of_many_repeats_is_not_the_minimum() -> None:
+    values = [float(number) for number in range(1, 201)]
+    cell = finished_cell(throughput_cell(NAME, 4, 64, values), ())
+    assert cell.spread == ["2", "198", "1", "200"]
+
+
+def test_a_frame_loss_is_told_at_the_highest_load() -> None:
+    shown = headline(finished_cell(loss_cell("frame-loss", 4, 64, LOSSES_4), ()))
+    assert (shown.value, shown.unit) == ("38.6", "%")
+    assert plain(shown.caption) == "lost at 100 % load (500,000 fps)"
+    assert [plain(line) for line in shown.lines] == [
+        "no loss up to 60 % load (300,000 fps)"
+    ]
+
+
+def test_loss_at_every_load_is_said() -> None:
+    shown = headline(finished_cell(loss_cell("frame-loss", 6, 84, LOSSES_6), ()))
+    assert shown.lines == ("loss at every load tried",)
+
+
+def test_an_unknown_lowest_load_is_not_taken_for_loss() -> None:
+    cell = loss_cell("frame-loss", 4, 64, {100: 9.0, 90: 0.0, 80: None})
+    assert headline(finished_cell(cell, ())).lines == ()
+
+
+def test_a_clean_load_above_a_lossy_one_does_not_count() -> None:
+    cell = loss_cell("frame-loss", 4, 64, {100: 9.0, 90: 0.0, 80: 0.1, 70: 0.0})
+    (line,) = headline(finished_cell(cell, ())).lines
+    assert plain(line) == "no loss up to 70 % load (350,000 fps)"
+
+
+def test_an_open_cell_is_described_by_its_trials() -> None:
+    trials = tuple(trial(n, NAME, 1_000, "pass", ip=6, frame_size=1280) for n in (1, 2))
+    cell = open_cell(NAME, trials)
+    assert plain(cell.title) == "Throughput, IPv6, 1,280 bytes"
+    assert cell.ways == "both directions"
+    assert (cell.measured, cell.median, cell.repeats) == (False, None, "\N{EN DASH}")
+    assert headline(cell).caption == "the run ended here, 2 trials stored"
+
+
+@pytest.mark.parametrize(
+    ("changed", "stream"),
+    [
+        ({}, "IPv4, 64 bytes"),
+        ({"ip": "6-4", "frame_sizes": "84/64"}, "IPv6-IPv4, 84/64 bytes"),
+        ({"traffic": "many hosts"}, "IPv4, 64 bytes, many hosts"),
+        ({"frame_size": None, "frame_sizes": "imix: 64, 570"}, "IPv4, imix"),
+    ],
+)
+def test_the_traffic_is_told_in_the_fields_words(
+    changed: dict[str, str | int | float | bool | None], stream: str
+) -> None:
+    result = throughput_cell(NAME, 4, 64, [1.0])
+    parameters = {**result.parameters, **changed}
+    cell = finished_cell(result.model_copy(update={"parameters": parameters}), ())
+    assert plain(cell.stream) == stream

@@ -1,0 +1,298 @@
+"""The tester's own share, single trials, the medium, the machine, and numbers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from report_sample import (
+    BEHIND,
+    port_report,
+    sample_environment,
+    sample_results,
+    trial,
+)
+
+from dutperf.engine.protocol import Histogram, VerdictKind
+from dutperf.report import tester, text
+from dutperf.report.machine import environment_rows
+from dutperf.report.media import maximum_rate_fps, medium_speed_mbps, wire_mbps
+from dutperf.report.tester import lag_of, verdict_on
+from dutperf.report.trials import loss, offered, reasons, search_paths, totals
+from dutperf.results import TrialRecord
+
+NAME = "throughput-ip4-64-both"
+
+
+def dropping(number: int, missed: int, verdict: VerdictKind = "pass") -> TrialRecord:
+    record = trial(number, NAME, 1_000, verdict)
+    ports = [port_report("left", missed), port_report("right")]
+    result = record.result.model_copy(update={"ports": ports})
+    return record.model_copy(update={"result": result})
+
+
+def test_a_throughput_rests_on_its_passing_trials_a_curve_on_all_valid_ones() -> None:
+    kinds: tuple[VerdictKind, ...] = ("pass", "fail", "invalid", "pass")
+    trials = [trial(n, NAME, 1_000, kind) for n, kind in enumerate(kinds, 1)]
+    assert tester.tester_record(trials, "throughput").trials == 2
+    assert tester.tester_record(trials, "frame-loss").trials == 3
+
+
+def test_own_drops_are_the_rise_of_the_counters() -> None:
+    """The ports start at 7 missed frames, which belong to no trial."""
+    record = tester.tester_record([dropping(1, 0), dropping(2, 5)], "throughput")
+    assert record.drops == {
+        "rx_missed": 5,
+        "rx_nombuf": 0,
+        "rx_errors": 0,
+        "tx_errors": 0,
+    }
+    assert record.dropped == 5
+
+
+def test_drops_in_trials_that_do_not_count_are_not_held_against_a_result() -> None:
+    trials = [dropping(1, 0), dropping(2, 5, "invalid")]
+    assert tester.tester_record(trials, "throughput").dropped == 0
+
+
+def test_a_reason_counts_once_for_each_invalid_trial() -> None:
+    record = trial(1, NAME, 1_000, "invalid")
+    twice = record.result.verdict.model_copy(update={"reasons": [BEHIND, BEHIND]})
+    result = record.result.model_copy(update={"verdict": twice})
+    both_ways = record.model_copy(update={"result": result})
+    found = tester.tester_record(
+        [both_ways, trial(2, NAME, 1_000, "invalid")], "throughput"
+    )
+    assert found.invalid == 2
+    assert found.invalid_reasons == {"sender_behind": 2}
+
+
+def test_the_verdict_on_the_tester_names_drops_and_the_largest_lag() -> None:
+    clean = tester.tester_record([dropping(1, 0)], "throughput")
+    spoilt = tester.tester_record([dropping(1, 3)], "throughput")
+    assert "In the 1 trial" in verdict_on([clean])
+    assert "dropped no frame" in verdict_on([clean])
+    assert "dropped 3 frames" in verdict_on([clean, spoilt])
+    assert "may be the tester's" in verdict_on([clean, spoilt])
+    assert "640\N{NO-BREAK SPACE}µs" in verdict_on([clean])
+
+
+def test_nothing_is_claimed_of_the_tester_without_valid_trials() -> None:
+    record = tester.tester_record([trial(1, NAME, 1_000, "invalid")], "throughput")
+    assert "nothing is known" in verdict_on([record])
+    assert "nothing is known" in verdict_on([])
+
+
+ENDS = [(0, 9), (10, 99), (100, 999), (1_000, 9_999)]
+
+
+@given(
+    st.lists(
+        st.lists(st.integers(0, 20), min_size=4, max_size=4), min_size=1, max_size=4
+    )
+)
+def test_lag_percentiles_are_those_of_all_frames_written_out(
+    counts: list[list[int]],
+) -> None:
+    """The slow way: a list with one entry, its bucket's end, for each frame."""
+    histograms, frames = [], []
+    for row in counts:
+        buckets = [(*e, n) for e, n in zip(ENDS, row, strict=True) if n]
+        ends = [high for _, high, n in buckets for _ in range(n)]
+        largest = max(ends) - 1 if ends else None
+        histograms.append(
+            Histogram(
+                count=len(ends),
+                min=buckets[0][0] if buckets else None,
+                max=largest,
+                buckets=buckets,
+            )
+        )
+        frames += ends
+    lag = lag_of(histograms)
+    if not frames:
+        assert lag is None
+        return
+    assert lag is not None
+    largest = max(frames) - 1
+    frames.sort()
+    for found, share in ((lag.p50_ns, 50), (lag.p99_ns, 99)):
+        needed = next(
+            value
+            for rank, value in enumerate(frames, 1)
+            if 100 * rank >= share * len(frames)
+        )
+        assert found == min(needed, largest)
+    assert lag.max_ns == largest
+
+
+def test_bounds_move_with_pass_and_fail_and_stay_with_invalid() -> None:
+    kinds: tuple[tuple[int, VerdictKind], ...] = (
+        (1_000, "fail"),
+        (500, "pass"),
+        (750, "invalid"),
+        (750, "fail"),
+    )
+    trials = [trial(n, NAME, load, kind) for n, (load, kind) in enumerate(kinds, 1)]
+    (path,) = search_paths(trials)
+    assert [(s.lower_fps, s.upper_fps) for s in path.steps] == [
+        (0, 1_000),
+        (0, 1_000),
+        (500, 1_000),
+        (500, 1_000),
+    ]
+    assert (path.lower_fps, path.upper_fps) == (500, 750)
+
+
+def test_each_repeat_starts_with_fresh_bounds_and_goes_on_counting() -> None:
+    trials = [
+        trial(n, NAME, load, "pass", repeat=repeat)
+        for n, (repeat, load) in enumerate(((1, 900), (1, 950), (2, 800)), 1)
+    ]
+    first, second = search_paths(trials)
+    assert [step.position for step in (*first.steps, *second.steps)] == [1, 2, 3]
+    assert (second.steps[0].lower_fps, second.steps[0].upper_fps) == (0, 800)
+
+
+def test_frames_of_a_trial_are_summed_over_directions() -> None:
+    record = trial(1, NAME, 1_000, "fail", lost=10)
+    frames = totals(record)
+    assert (frames.sent, frames.received, frames.lost) == (2_000, 1_990, 10)
+    assert loss(record) == "10 frames (0.5\N{NO-BREAK SPACE}%)"
+    assert loss(trial(1, NAME, 1_000, "pass")) == "none"
+
+
+def test_offered_rates_that_read_the_same_are_said_once() -> None:
+    assert offered(trial(1, NAME, 1_000, "pass")) == "1,000 / 999"
+    record = trial(1, NAME, 1_000, "pass")
+    way = record.result.directions[0]
+    result = record.result.model_copy(update={"directions": [way, way]})
+    assert offered(record.model_copy(update={"result": result})) == "1,000"
+
+
+def test_reasons_of_a_trial_are_its_verdicts() -> None:
+    assert reasons(trial(1, NAME, 1, "invalid")) == BEHIND.message
+    assert reasons(trial(1, NAME, 1, "pass")) == ""
+
+
+@pytest.mark.parametrize(
+    ("speed", "size", "fps"),
+    [(10_000, 64, 14_880_952), (1_000, 64, 1_488_095), (1_000, 1518, 81_274)],
+)
+def test_the_theoretical_maximum_is_that_of_the_standard(
+    speed: int, size: int, fps: int
+) -> None:
+    """RFC 2544 appendix B, RFC 5180 appendix A.1."""
+    assert maximum_rate_fps(speed, size) == fps
+    assert wire_mbps(fps, size) == pytest.approx(speed, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("kernel_driver", "speed"), [("ixgbe", 10_000), ("veth", None), ("tun", None)]
+)
+def test_a_virtual_link_has_no_medium(kernel_driver: str, speed: int | None) -> None:
+    assert medium_speed_mbps(sample_environment(kernel_driver)) == speed
+
+
+def test_the_slower_link_limits_and_an_unknown_one_leaves_it_open() -> None:
+    environment = sample_environment("ixgbe")
+    left, right = environment.ports
+    for speed, limit in ((1_000, 1_000), (None, None)):
+        slow = right.model_copy(update={"link_speed_mbps": speed})
+        changed = environment.model_copy(update={"ports": [left, slow]})
+        assert medium_speed_mbps(changed) == limit
+    assert medium_speed_mbps(None) is None
+
+
+def test_the_environment_names_what_a_rerun_needs() -> None:
+    rows = dict(environment_rows(sample_environment()))
+    assert rows["Kernel"] == "6.1.0-30-amd64"
+    assert rows["CPU"] == "Intel(R) Xeon(R) Processor, 2 CPUs, virtual machine"
+    assert rows["Cores of the tester"] == "0; control on 1"
+    assert rows["CPU governor"] == "unknown"
+    assert rows["CPU frequency"] == "TSC 2,700 MHz, turbo unknown"
+    assert rows["Memory"] == "7,950 MiB, 1 NUMA node"
+    assert rows["DPDK"] == "22.11.11"
+    assert rows["Seed"] == "42"
+    assert "02:00:00:00:00:01" in rows["Port left"]
+
+
+def test_what_differs_between_cores_is_told_for_each() -> None:
+    changed = {
+        "governor": {0: "performance", 1: "powersave"},
+        "frequency_mhz": {0: 3_100.0},
+        "turbo": True,
+    }
+    environment = sample_environment().model_copy(update=changed)
+    rows = dict(environment_rows(environment))
+    assert rows["CPU governor"] == "core 0: performance, core 1: powersave"
+    assert rows["CPU frequency"] == "3,100 MHz, TSC 2,700 MHz, turbo on"
+
+
+def test_a_missing_environment_has_no_rows() -> None:
+    assert environment_rows(None) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.0, "0 %"),
+        (0.0000123, "0.0000123 %"),
+        (0.878, "0.878 %"),
+        (14.0, "14 %"),
+        (38.64, "38.6 %"),
+        (99.97, "99.9 %"),
+        (100.0, "100 %"),
+        # One frame of a trial of 60 s at 10 Gbit/s in both directions.
+        (100 / (2 * 60 * 14_880_952), "0.000000056 %"),
+        (None, "\N{EN DASH}"),
+    ],
+)
+def test_a_share_has_three_digits_and_a_small_loss_is_not_none(
+    value: float | None, shown: str
+) -> None:
+    assert text.percent(value) == shown.replace(" ", text.NBSP)
+
+
+@given(st.floats(1e-9, 100))
+def test_no_loss_above_zero_ever_reads_as_zero(value: float) -> None:
+    assert float(text.percent(value).split(text.NBSP)[0]) > 0
+
+
+@given(st.floats(0, 100, exclude_max=True))
+def test_a_share_below_everything_never_reads_as_everything(value: float) -> None:
+    assert float(text.percent(value).split(text.NBSP)[0]) < 100
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0, "0 ns"),
+        (511, "511 ns"),
+        (1_023, "1.02 µs"),
+        (640_000, "640 µs"),
+        (8_220_000, "8.22 ms"),
+        (999_999, "1 ms"),
+        (2_500_000_000, "2.5 s"),
+        (4_000_000_000_000, "4,000 s"),
+        (None, "\N{EN DASH}"),
+    ],
+)
+def test_a_time_has_the_unit_that_fits(value: float | None, shown: str) -> None:
+    assert text.duration_ns(value) == shown.replace(" ", text.NBSP)
+
+
+def test_a_missing_number_is_a_dash() -> None:
+    assert text.whole(None) == text.decimal(None) == "\N{EN DASH}"
+    assert text.whole(1_234_567.4) == "1,234,567"
+    assert text.decimal(1_234.56) == "1,234.6"
+
+
+def test_a_time_stamp_is_told_in_words_and_a_strange_one_as_it_is() -> None:
+    assert text.moment("2026-03-04T09:30:00+00:00") == "4 March 2026, 09:30 UTC"
+    assert text.moment("yesterday") == "yesterday"
+
+
+def test_the_sample_covers_every_verdict() -> None:
+    kinds = {record.result.verdict.kind for record in sample_results().trials}
+    assert kinds == {"pass", "fail", "invalid"}
