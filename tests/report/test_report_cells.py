@@ -88,6 +88,23 @@ def test_the_reason_and_the_remedy_are_said_once() -> None:
         assert cell.reasons == [(BEHIND.message, BEHIND.hint)]
 
 
+def test_a_remedy_for_both_directions_follows_the_last_of_them() -> None:
+    ways = [
+        BEHIND.model_copy(update={"message": f"{way}: {BEHIND.message}"})
+        for way in ("forward", "reverse")
+    ]
+    result = throughput_cell(NAME, 4, 64, [None], "invalid")
+    cell = finished_cell(result.model_copy(update={"reasons": ways}), ())
+    assert cell.reasons == [(ways[0].message, ""), (ways[1].message, BEHIND.hint)]
+
+
+def test_a_valid_repeat_of_an_invalid_cell_still_counts() -> None:
+    cell = finished_cell(
+        throughput_cell(NAME, 4, 64, [10.0, None, 30.0], "invalid"), ()
+    )
+    assert cell.repeats == "2 of 3"
+
+
 def test_repeats_that_gave_nothing_are_counted_as_such() -> None:
     cell = finished_cell(throughput_cell(NAME, 4, 64, [10.0, None, 30.0]), ())
     assert cell.repeats == "2 of 3"

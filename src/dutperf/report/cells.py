@@ -137,7 +137,9 @@ class CellView:
         """N; how many of how many, when some repeats gave nothing."""
         if self.result is None:
             return MISSING
-        valid, total = len(self.values), len(self.result.repeats)
+        verdicts = [repeat.verdict for repeat in self.result.repeats]
+        total = len(verdicts)
+        valid = total - verdicts.count("invalid")
         return str(total) if valid == total else f"{valid} of {total}"
 
     @property
@@ -177,12 +179,17 @@ class CellView:
 
     @property
     def reasons(self) -> list[tuple[str, str]]:
-        """Why it is not measured: what happened, and what to do."""
+        """Why it is not measured: what happened, and, once, what to do."""
         if self.result is None:
             return []
         of_repeats = [r for repeat in self.result.repeats for r in repeat.reasons]
         found = self.result.reasons or of_repeats
-        return list(dict.fromkeys((reason.message, reason.hint) for reason in found))
+        pairs = list(dict.fromkeys((reason.message, reason.hint) for reason in found))
+        later = [{hint for _, hint in pairs[i:]} for i in range(1, len(pairs) + 1)]
+        return [
+            (message, "" if hint in after else hint)
+            for (message, hint), after in zip(pairs, later, strict=True)
+        ]
 
     def text(self, value: float | None) -> str:
         """``value`` as this cell's unit wants it, without the unit if it is fps."""
