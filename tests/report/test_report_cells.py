@@ -146,6 +146,12 @@ def test_an_unknown_lowest_load_is_not_taken_for_loss() -> None:
     assert headline(finished_cell(cell, ())).lines == ()
 
 
+def test_loss_at_the_lowest_load_is_said_though_a_higher_one_is_clean() -> None:
+    cell = loss_cell("frame-loss", 4, 64, {100: 9.0, 90: 0.0, 80: 0.1})
+    (line,) = headline(finished_cell(cell, ())).lines
+    assert plain(line) == "loss even at 80 % load (400,000 fps), the lowest tried"
+
+
 def test_a_clean_load_above_a_lossy_one_does_not_count() -> None:
     cell = loss_cell("frame-loss", 4, 64, {100: 9.0, 90: 0.0, 80: 0.1, 70: 0.0})
     (line,) = headline(finished_cell(cell, ())).lines

@@ -61,6 +61,8 @@ def _clean_part(curve: list[CurvePoint]) -> tuple[str, ...]:
         return (f"no loss up to {_load(clean)}",)
     if curve and all(point.loss_percent for point in curve):
         return ("loss at every load tried",)
+    if curve and curve[0].loss_percent:
+        return (f"loss even at {_load(curve[0])}, the lowest tried",)
     return ()
 
 
