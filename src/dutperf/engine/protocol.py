@@ -14,6 +14,7 @@ another JSON type: no number in a string, no 1 for true.
 from __future__ import annotations
 
 import ipaddress
+import itertools
 import math
 import re
 from typing import Annotated, Literal
@@ -27,7 +28,7 @@ from pydantic import (
     model_validator,
 )
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 TAG_BYTES = 18
 """The wire tag: magic 2, trial 2, stream 1, flags 1, sequence 6, stamp 6."""
 
@@ -92,6 +93,9 @@ class HelloResult(Message):
     hugepages: bool
     memory_mb: Count
     drivers: list[Driver]
+    clock_offset_ns: Nanoseconds = Field(
+        description="how far the workers' clocks may be apart, as measured at start"
+    )
 
 
 # --- ports.open, ports.status ---------------------------------------------------------
@@ -371,6 +375,53 @@ class DirectionRequest(Message):
         return foreground if stream == 0 else total - foreground
 
 
+Timeout = Annotated[int, Field(ge=1, le=2**47)]
+MAX_TIMEOUTS = 16
+MAX_SERIES = 2**16
+"""Intervals of a time series."""
+
+
+class TagPlan(Message):
+    """``count`` frames whose exact delays are kept (RFC 8219 7.2).
+
+    They are frames of each direction's foreground stream, spread evenly over what is
+    left of the duration after ``first_ns``.
+    """
+
+    first_ns: Wait = 60_000_000_000
+    count: Annotated[int, Field(ge=1, le=1_000_000)] = 50_000
+
+
+class Record(Message):
+    """What a trial records beside its counts."""
+
+    frame_timeouts_ns: Annotated[list[Timeout], Field(max_length=MAX_TIMEOUTS)] = Field(
+        default=[], description="count the frames slower than each of these; rising"
+    )
+    tags: TagPlan | None = None
+    ipdv: bool = False
+    fine_delays: bool = Field(
+        default=False,
+        description="buckets of delays in the result: 0.1 % wide, otherwise 3.2 %",
+    )
+    series_interval_ns: Annotated[int, Field(ge=1_000_000, le=2**47)] = 100_000_000
+    reordering_distance: Annotated[int, Field(ge=0, lt=2**40)] = Field(
+        default=0,
+        description="how much higher the number of a frame that arrived before may be",
+    )
+    tracking_mb: Annotated[int, Field(ge=1, le=2**20)] = Field(
+        default=1024,
+        description="memory for one bit a frame, per stream; beyond it a window slides",
+    )
+
+    @model_validator(mode="after")
+    def _rising(self) -> Record:
+        timeouts = self.frame_timeouts_ns
+        if any(b <= a for a, b in itertools.pairwise(timeouts)):
+            raise ValueError("frame_timeouts_ns must rise")
+        return self
+
+
 class TrialRequest(Message):
     """One complete trial (RFC 2544 23)."""
 
@@ -386,6 +437,14 @@ class TrialRequest(Message):
     )
     verify_checksums: bool = True
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    frame_timeout_ns: Timeout | None = Field(
+        default=None, description="a slower frame is late: the DUT fails (paper 004)"
+    )
+    loss_tolerance_ppb: Annotated[int, Field(ge=0, lt=10**9)] = Field(
+        default=0,
+        description="parts per billion of a direction's frames that may be lost or late",
+    )
+    record: Record = Record()
     directions: Annotated[list[DirectionRequest], Field(min_length=1, max_length=2)]
 
     @model_validator(mode="after")
@@ -419,6 +478,29 @@ class TrialRequest(Message):
                 )
         return self
 
+    @model_validator(mode="after")
+    def _recordable(self) -> TrialRequest:
+        intervals = -(-self.duration_ns // self.record.series_interval_ns)
+        if intervals > MAX_SERIES:
+            raise ValueError(
+                f"record.series_interval_ns makes {intervals} intervals of the "
+                f"duration, more than {MAX_SERIES}"
+            )
+        tags = self.record.tags
+        if tags is None:
+            return self
+        if tags.first_ns >= self.duration_ns:
+            raise ValueError("record.tags.first_ns is not before the end of the trial")
+        for direction in self.directions:
+            frames = direction.frames_of(0, self.frames(direction))
+            taggable = frames - frames * tags.first_ns // self.duration_ns
+            if taggable < tags.count:
+                raise ValueError(
+                    f"record.tags.count: {direction.name} has {taggable} foreground "
+                    f"frames after first_ns, fewer than {tags.count}"
+                )
+        return self
+
 
 class TrialProgress(Message):
     """Notification ``trial.progress``, about twice a second."""
@@ -433,6 +515,7 @@ class TrialProgress(Message):
 VerdictKind = Literal["pass", "fail", "invalid"]
 ReasonCode = Literal[
     "frames_lost",
+    "frames_late",
     "duplicates",
     "sender_behind",
     "sender_lag",
@@ -440,6 +523,7 @@ ReasonCode = Literal[
     "transmit_errors",
     "link_down",
     "link_changed",
+    "clock_unstable",
     "flow_control",
     "neighbour_missing",
     "corrupt_frames",
@@ -476,6 +560,33 @@ class Histogram(Message):
     buckets: list[Annotated[tuple[int, int, int], Strict(strict=False)]]
 
 
+class SlowerThan(Message):
+    """How many received frames took longer than a timeout."""
+
+    timeout_ns: Timeout
+    frames: Count
+
+
+class TagResult(Message):
+    """Delays of the tagged frames in the order of sending; null: lost."""
+
+    lost: Count
+    delays_ns: list[Nanoseconds | None]
+
+
+class Series(Message):
+    """Frames by the interval in which they were sent; the rest of ``sent`` was lost."""
+
+    interval_ns: Annotated[int, Field(ge=1)]
+    sent: list[Count]
+    received: list[Count]
+
+    @property
+    def lost(self) -> list[int]:
+        """Frames of each interval that never arrived."""
+        return [s - r for s, r in zip(self.sent, self.received, strict=True)]
+
+
 class StreamResult(Message):
     """Exact accounting of one stream; every sent frame is received once or lost."""
 
@@ -486,7 +597,27 @@ class StreamResult(Message):
     received: Count = Field(description="distinct frames received")
     lost: Count = Field(description="sent - received")
     duplicate: Count
-    reordered: Count = Field(description="arrived after a frame with a higher number")
+    reordered: Count = Field(
+        description="arrived after a frame whose number is higher by more than "
+        "record.reordering_distance"
+    )
+    late: Count = Field(description="received, but slower than frame_timeout_ns")
+    slower: list[SlowerThan] = Field(description="for record.frame_timeouts_ns")
+    corrupt: Count = Field(description="wrong length or checksum, by the tag's stream")
+    negative_delays: Count = Field(description="arrived before they left: no delay")
+    window_frames: Count | None = Field(
+        description="null: each frame has its bit; else how far back duplicates are told"
+    )
+    unplaced: Count = Field(description="arrived from beyond the window: not received")
+    delay_ns: Histogram = Field(
+        description="send call's begin to receive call's end, received frames"
+    )
+    ipdv_ns: Histogram | None = Field(
+        description="D(i) - D(i-1) of frames sent in a row (RFC 8219 7.3.2)"
+    )
+    tags: TagResult | None
+    series: Series
+    loss_runs: Histogram = Field(description="how many frames were lost in a row")
 
 
 class DirectionResult(Message):
@@ -499,6 +630,16 @@ class DirectionResult(Message):
     tx_full: Count = Field(description="times the transmit queue took fewer frames")
     lag_ns: Histogram = Field(description="departure - due time, every frame")
     burst_frames: Histogram = Field(description="frames handed to the port at once")
+    send_call_ns: Histogram = Field(description="stamp to the send call's end, by frame")
+    receive_gap_ns: Histogram = Field(
+        description="begin of the poll before a frame's to the end of its own, by frame"
+    )
+    delay_floor_ns: Nanoseconds = Field(
+        description="shortest send call and poll: in every delay, the tester's own"
+    )
+    delay_bound_ns: Nanoseconds = Field(
+        description="longest send call and gap: no delay is overstated by more"
+    )
     streams: list[StreamResult]
 
 
@@ -513,6 +654,7 @@ class PortReport(Message):
     stale: Count = Field(description="frames of an earlier trial")
     misdirected: Count = Field(description="frames that belong to the other port")
     corrupt: Count = Field(description="wrong length, checksum or sequence number")
+    fragments: Count = Field(description="pieces of IP packets; also in foreign")
 
 
 class TrialResult(Message):
