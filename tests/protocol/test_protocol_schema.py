@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from protocol_files import SCHEMA, body, golden, names, schema_name
 
-from dutperf.engine.protocol import METHODS
+from dutperf.engine.protocol import METHODS, PROTOCOL_VERSION
 from dutperf.engine.schema import schema_files, schemas, write_schemas
 
 MESSAGES = [*names("params"), *names("result"), *names("progress"), *names("error")]
@@ -44,7 +44,7 @@ def test_every_method_has_both_schemas() -> None:
 def test_a_schema_is_valid_and_named_without_a_host(name: str) -> None:
     schema = schemas()[name]
     Draft202012Validator.check_schema(schema)
-    assert schema["$id"] == f"urn:dutperf:protocol:1:{name}"
+    assert schema["$id"] == f"urn:dutperf:protocol:{PROTOCOL_VERSION}:{name}"
     assert schema["additionalProperties"] is False
 
 
