@@ -16,9 +16,9 @@ ENGINE = """
 import json, os, signal, socket, sys
 control = socket.socket(fileno=int(sys.argv[sys.argv.index("--control-fd") + 1]))
 print("arguments", *sys.argv[1:], flush=True)
-hello = {"engine_version": "1", "dpdk_version": "2", "protocol_version": 1,
+hello = {"engine_version": "1", "dpdk_version": "2", "protocol_version": 2,
          "tsc_hz": 1, "worker_cpus": [0], "main_cpu": 0, "hugepages": False,
-         "memory_mb": 1, "drivers": []}
+         "memory_mb": 1, "drivers": [], "clock_offset_ns": 0}
 for line in control.makefile():
     request = json.loads(line)
     if request["method"] == "ports.status":

@@ -1,6 +1,6 @@
 """An engine without packets: trials against a simulated device under test.
 
-    engine = FakeEngine(step(250_000))
+    engine = FakeEngine(step(250_000), delays=every(10, 1_000_000_000))
     engine.measure(trial).verdict
 
 No time passes and nothing is opened, so procedures, campaigns and the command line
@@ -10,8 +10,7 @@ port statistics agree with each other as the real engine's do.
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import get_args
 
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
@@ -23,7 +22,6 @@ from dutperf.engine.protocol import (
     DirectionResult,
     Driver,
     HelloResult,
-    Histogram,
     NeighboursParams,
     NeighboursResult,
     PortCounters,
@@ -37,46 +35,52 @@ from dutperf.engine.protocol import (
     ReasonCode,
     ResolvedNeighbour,
     Side,
-    StreamResult,
     TrialProgress,
     TrialRequest,
     TrialResult,
     Verdict,
 )
+from dutperf.engine.simulated import (
+    COARSE_BITS,
+    Counts,
+    Delays,
+    Dut,
+    Pattern,
+    every,
+    fixed,
+    histogram,
+    jitter,
+    jump,
+    lossy,
+    noisy,
+    perfect,
+    sometimes,
+    step,
+    stream_result,
+)
 from dutperf.errors import EngineError
 
-Dut = Callable[[float, int], int]
-"""(rate in frames per second, frames sent) -> frames forwarded, one direction."""
+__all__ = [
+    "Delays",
+    "Dut",
+    "FakeEngine",
+    "every",
+    "fixed",
+    "jitter",
+    "jump",
+    "lossy",
+    "noisy",
+    "perfect",
+    "sometimes",
+    "step",
+]
 
 _SIDES: tuple[Side, Side] = ("left", "right")
 _GIVE_UP_SHARE = 10
 """A sender that is hopelessly behind gives up after this part of the trial."""
-
-
-def perfect() -> Dut:
-    """A wire: forwards everything."""
-    return lambda _rate_fps, frames: frames
-
-
-def step(limit_fps: float) -> Dut:
-    """Forwards everything up to ``limit_fps`` and that many above."""
-
-    def forward(rate_fps: float, frames: int) -> int:
-        return frames if rate_fps <= limit_fps else int(frames * limit_fps / rate_fps)
-
-    return forward
-
-
-def noisy(limit_fps: float, *, one_in: int, seed: int = 1) -> Dut:
-    """Like ``step``, but loses a single frame in about one of ``one_in`` trials."""
-    draw = random.Random(seed)  # noqa: S311 - simulated noise, not a secret
-    forward = step(limit_fps)
-
-    def forward_most(rate_fps: float, frames: int) -> int:
-        lost = 1 if draw.randrange(one_in) == 0 else 0
-        return max(forward(rate_fps, frames) - lost, 0)
-
-    return forward_most
+_DELAY_NS = 20_000
+_SEND_CALL_NS = 300
+_RECEIVE_GAP_NS = 900
 
 
 class FakeEngine:
@@ -84,6 +88,7 @@ class FakeEngine:
 
     Args:
         dut: the simulated device, the same for both directions.
+        delays: how long its frames take.
         tester_limit_fps: the fastest rate the tester can offer; None: any.
         troubles: call number of ``measure`` (from 1) -> what happens instead of a
             measurement: a reason makes the trial invalid, an exception is raised.
@@ -96,6 +101,7 @@ class FakeEngine:
         self,
         dut: Dut,
         *,
+        delays: Delays = fixed(_DELAY_NS),  # noqa: B008 - it has no state
         tester_limit_fps: float | None = None,
         troubles: Mapping[int, ReasonCode | BaseException] | None = None,
         link_speed_mbps: int | None = 10_000,
@@ -106,6 +112,7 @@ class FakeEngine:
         self.previews: list[PreviewParams] = []
         self.aborted = False
         self._dut = dut
+        self._delays = delays
         self._tester_limit_fps = tester_limit_fps
         self._troubles = dict(troubles or {})
         self._link_speed_mbps = link_speed_mbps
@@ -126,6 +133,7 @@ class FakeEngine:
             hugepages=False,
             memory_mb=0,
             drivers=list(get_args(Driver)),
+            clock_offset_ns=0,
         )
 
     def open_ports(self, ports: list[PortSpec]) -> PortsResult:
@@ -165,7 +173,8 @@ class FakeEngine:
         trouble = self._troubles.get(len(self.trials))
         if isinstance(trouble, BaseException):
             raise trouble
-        directions = [self._direction(trial, d) for d in trial.directions]
+        pattern = self._delays(len(self.trials))
+        directions = [self._direction(trial, d, pattern) for d in trial.directions]
         on_progress(_progress(trial, directions))
         before = dict(self._counters)
         for direction in directions:
@@ -212,7 +221,7 @@ class FakeEngine:
         return self._tester_limit_fps is not None and rate_fps > self._tester_limit_fps
 
     def _direction(
-        self, trial: TrialRequest, direction: DirectionRequest
+        self, trial: TrialRequest, direction: DirectionRequest, pattern: Pattern
     ) -> DirectionResult:
         rate_fps, intended = direction.rate_fps, trial.frames(direction)
         offered_fps, sent, sending_ns = float(rate_fps), intended, trial.duration_ns
@@ -221,15 +230,29 @@ class FakeEngine:
             sending_ns = trial.duration_ns // _GIVE_UP_SHARE
             sent = int(offered_fps * sending_ns / 1e9)
         received = self._dut(offered_fps, sent)
+        totals = (intended, sent, received)
         return DirectionResult(
             name=direction.name,
             intended_rate_fps=rate_fps,
             offered_rate_fps=offered_fps,
             sending_ns=sending_ns,
             tx_full=0,
-            lag_ns=_all_in_one_bucket(sent, 128),
-            burst_frames=_all_in_one_bucket(sent, 1),
-            streams=_streams(direction, intended, sent, received),
+            lag_ns=histogram([(128, sent)], COARSE_BITS),
+            burst_frames=histogram([(1, sent)], COARSE_BITS),
+            send_call_ns=histogram([(_SEND_CALL_NS, sent)], COARSE_BITS),
+            receive_gap_ns=histogram([(_RECEIVE_GAP_NS, received)], COARSE_BITS),
+            delay_floor_ns=_SEND_CALL_NS + _RECEIVE_GAP_NS,
+            delay_bound_ns=_SEND_CALL_NS + _RECEIVE_GAP_NS,
+            streams=[
+                stream_result(
+                    trial,
+                    stream,
+                    Counts(*(direction.frames_of(i, n) for n in totals)),
+                    pattern,
+                    trial.record.tags if i == 0 else None,
+                )
+                for i, stream in enumerate(direction.streams)
+            ],
         )
 
     def _verdict(
@@ -242,11 +265,9 @@ class FakeEngine:
             return _invalid(trouble, "simulated")
         if any(self._too_fast(d.rate_fps) for d in trial.directions):
             return _invalid("sender_behind", "the simulated tester is not that fast")
-        lost = sum(s.lost for d in directions for s in d.streams)
-        if lost:
-            reason = Reason(code="frames_lost", message=f"{lost} frames lost")
-            return Verdict(kind="fail", reasons=[reason])
-        return Verdict(kind="pass")
+        failures = [_failure(trial, d) for d in directions]
+        reasons = [reason for found in failures for reason in found]
+        return Verdict(kind="fail" if reasons else "pass", reasons=reasons)
 
     def _count(self, direction: DirectionResult) -> None:
         sender, receiver = _SIDES if direction.name == "forward" else _SIDES[::-1]
@@ -261,27 +282,26 @@ class FakeEngine:
         )
 
 
-def _streams(
-    direction: DirectionRequest, intended: int, sent: int, received: int
-) -> list[StreamResult]:
-    """The direction's counts by stream; the DUT loses the last frames, so of both."""
-    results = []
-    for index, stream in enumerate(direction.streams):
-        sent_here = direction.frames_of(index, sent)
-        received_here = direction.frames_of(index, received)
-        results.append(
-            StreamResult(
-                id=stream.id,
-                name=stream.name,
-                intended=direction.frames_of(index, intended),
-                sent=sent_here,
-                received=received_here,
-                lost=sent_here - received_here,
-                duplicate=0,
-                reordered=0,
-            )
-        )
-    return results
+def _failure(trial: TrialRequest, direction: DirectionResult) -> list[Reason]:
+    """Why the direction fails: more lost and late frames than are tolerated."""
+    sent, lost, late = (
+        sum(getattr(s, key) for s in direction.streams)
+        for key in ("sent", "lost", "late")
+    )
+    if (lost + late) * 10**9 <= trial.loss_tolerance_ppb * sent:
+        return []
+    found: dict[ReasonCode, int] = {"frames_lost": lost, "frames_late": late}
+    return [
+        Reason(code=code, message=f"{direction.name}: {n} of {sent} {_FAILURES[code]}")
+        for code, n in found.items()
+        if n
+    ]
+
+
+_FAILURES = {
+    "frames_lost": "frames lost",
+    "frames_late": "frames later than the frame timeout",
+}
 
 
 def _counters(rx_frames: int = 0, tx_frames: int = 0) -> PortCounters:
@@ -305,6 +325,7 @@ def _port_report(side: Side, before: PortCounters, after: PortCounters) -> PortR
         stale=0,
         misdirected=0,
         corrupt=0,
+        fragments=0,
     )
 
 
@@ -317,12 +338,6 @@ def _progress(trial: TrialRequest, directions: list[DirectionResult]) -> TrialPr
         sent=sum(s.sent for s in streams),
         received=sum(s.received for s in streams),
     )
-
-
-def _all_in_one_bucket(count: int, value: int) -> Histogram:
-    if count == 0:
-        return Histogram(count=0, min=None, max=None, buckets=[])
-    return Histogram(count=count, min=value, max=value, buckets=[(value, value, count)])
 
 
 def _invalid(code: ReasonCode, message: str) -> Verdict:

@@ -442,7 +442,7 @@ class TrialRequest(Message):
     )
     loss_tolerance_ppb: Annotated[int, Field(ge=0, lt=10**9)] = Field(
         default=0,
-        description="parts per billion of a direction's frames that may be lost or late",
+        description="parts per billion of a direction's frames, lost or late, to pass",
     )
     record: Record = Record()
     directions: Annotated[list[DirectionRequest], Field(min_length=1, max_length=2)]
@@ -606,7 +606,7 @@ class StreamResult(Message):
     corrupt: Count = Field(description="wrong length or checksum, by the tag's stream")
     negative_delays: Count = Field(description="arrived before they left: no delay")
     window_frames: Count | None = Field(
-        description="null: each frame has its bit; else how far back duplicates are told"
+        description="null: each frame has its bit; else how far back those reach"
     )
     unplaced: Count = Field(description="arrived from beyond the window: not received")
     delay_ns: Histogram = Field(
@@ -630,7 +630,9 @@ class DirectionResult(Message):
     tx_full: Count = Field(description="times the transmit queue took fewer frames")
     lag_ns: Histogram = Field(description="departure - due time, every frame")
     burst_frames: Histogram = Field(description="frames handed to the port at once")
-    send_call_ns: Histogram = Field(description="stamp to the send call's end, by frame")
+    send_call_ns: Histogram = Field(
+        description="stamp to the send call's end, by frame"
+    )
     receive_gap_ns: Histogram = Field(
         description="begin of the poll before a frame's to the end of its own, by frame"
     )

@@ -8,11 +8,13 @@ from dutperf.config.sizes import sizes_in
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import RANDOM_LABEL, Traffic
 from dutperf.engine.protocol import (
+    MAX_SERIES,
     DirectionName,
     DirectionRequest,
     FieldName,
     FieldVariation,
     Mix,
+    Record,
     Side,
     StreamRequest,
     TrialRequest,
@@ -31,6 +33,7 @@ _RANDOM_MACS: dict[Side, str] = {
 }
 _MAC_FIELDS = ((0, 6), (24, 24))
 _LABEL_BITS = 20
+_SERIES_INTERVAL_NS = 100_000_000
 
 
 def trial_request(
@@ -53,19 +56,26 @@ def trial_request(
         InputError: the testbed lacks an address, or a varying field does not fit one.
     """
     duration_s = cell.trial_duration_s if duration_s is None else duration_s
+    duration_ns = round(duration_s * 1e9)
     return TrialRequest(
         trial_id=trial_id,
-        duration_ns=round(duration_s * 1e9),
+        duration_ns=duration_ns,
         settle_ns=round(cell.settle_wait_s * 1e9),
         residual_wait_ns=round(cell.residual_wait_s * 1e9),
         burst_limit=cell.burst_limit,
         verify_checksums=not cell.traffic.ignore_checksums,
         lag_limit_ns=round(cell.lag_limit_ms * 1e6),
         seed=cell.seed,
+        record=Record(series_interval_ns=_series_interval_ns(duration_ns)),
         directions=[
             _direction(testbed, cell, rate_fps, name) for name in directions(cell)
         ],
     )
+
+
+def _series_interval_ns(duration_ns: int) -> int:
+    """A tenth of a second, or what divides a very long trial often enough."""
+    return max(_SERIES_INTERVAL_NS, -(-duration_ns // MAX_SERIES))
 
 
 def _direction(

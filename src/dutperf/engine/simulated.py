@@ -1,0 +1,295 @@
+"""Simulated devices: which frames they forward, how long each takes, what one sees.
+
+A device is two functions: how many of a direction's frames it forwards (the first
+ones: it loses the last), and how long the frames of a stream take. Delays repeat after
+some frames, so that every count of a trial of any length follows from arithmetic and
+no frame is ever looked at. Frames take less than the trial's residual wait.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from dutperf.engine.protocol import (
+    Histogram,
+    Record,
+    Series,
+    SlowerThan,
+    StreamRequest,
+    StreamResult,
+    TagPlan,
+    TagResult,
+    TrialRequest,
+)
+
+Dut = Callable[[float, int], int]
+"""(rate in frames per second, frames sent) -> frames forwarded, one direction."""
+
+COARSE_BITS = 5
+"""Leading bits of a value after the first that choose its bucket: 3.2 % wide."""
+FINE_BITS = 10
+
+_DRAWS = 997
+"""After so many frames random delays repeat: a prime, so in step with nothing."""
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Frame i of a stream takes ``delays_ns[i % len]``; the second half, more."""
+
+    delays_ns: tuple[int, ...]
+    jump_ns: int = 0
+
+    def delay_ns(self, frame: int, frames: int) -> int:
+        """How long frame number ``frame`` of ``frames`` takes."""
+        jump_ns = self.jump_ns if frame >= frames // 2 else 0
+        return self.delays_ns[frame % len(self.delays_ns)] + jump_ns
+
+    def counts(self, received: int, frames: int) -> Counter[int]:
+        """Delay -> how many of the first ``received`` frames take it."""
+        found: Counter[int] = Counter()
+        for first, end, jump_ns in self._parts(received, frames):
+            for place, delay_ns in enumerate(self.delays_ns):
+                found[delay_ns + jump_ns] += self._times(place, first, end)
+        return +found
+
+    def changes(self, received: int, frames: int) -> Counter[int]:
+        """Delay less the one of the frame before -> how many times, from frame 1 on."""
+        found: Counter[int] = Counter()
+        for first, end, _ in self._parts(received, frames):
+            for place, delay_ns in enumerate(self.delays_ns):
+                change_ns = delay_ns - self.delays_ns[place - 1]
+                found[change_ns] += self._times(place, first + 1, end)
+        half = frames // 2
+        if 0 < half < received:
+            before_ns = self.delay_ns(half - 1, frames)
+            found[self.delay_ns(half, frames) - before_ns] += 1
+        return +found
+
+    def _parts(self, received: int, frames: int) -> Iterator[tuple[int, int, int]]:
+        half = min(frames // 2, received)
+        yield 0, half, 0
+        yield half, received, self.jump_ns
+
+    def _times(self, place: int, first: int, end: int) -> int:
+        """How many i from ``first`` to before ``end`` have i % len == ``place``."""
+        if end <= first:
+            return 0
+        period = len(self.delays_ns)
+        return (end - 1 - place) // period - (first - 1 - place) // period
+
+
+Delays = Callable[[int], Pattern]
+"""Number of the trial, from 1 -> how long the frames of each stream take."""
+
+
+# --- devices --------------------------------------------------------------------------
+
+
+def perfect() -> Dut:
+    """A wire: forwards everything."""
+    return lambda _rate_fps, frames: frames
+
+
+def step(limit_fps: float) -> Dut:
+    """Forwards everything up to ``limit_fps`` and that many above."""
+
+    def forward(rate_fps: float, frames: int) -> int:
+        return frames if rate_fps <= limit_fps else int(frames * limit_fps / rate_fps)
+
+    return forward
+
+
+def noisy(limit_fps: float, *, one_in: int, seed: int = 1) -> Dut:
+    """Like ``step``, but loses a single frame in about one of ``one_in`` trials."""
+    draw = random.Random(seed)  # noqa: S311 - simulated noise, not a secret
+    forward = step(limit_fps)
+
+    def forward_most(rate_fps: float, frames: int) -> int:
+        lost = 1 if draw.randrange(one_in) == 0 else 0
+        return max(forward(rate_fps, frames) - lost, 0)
+
+    return forward_most
+
+
+def lossy(ppm: float, *, seed: int = 1) -> Dut:
+    """Loses frames at random, ``ppm`` of a million on average, at any rate."""
+    draw = random.Random(seed)  # noqa: S311
+
+    def forward_some(_rate_fps: float, frames: int) -> int:
+        mean = frames * ppm / 1e6
+        # The gaps between lost frames are exponential; many losses are near normal.
+        if mean > 1000:
+            lost = round(draw.gauss(mean, mean**0.5))
+        else:
+            lost, passed = 0, draw.expovariate(ppm / 1e6)
+            while passed < frames:
+                lost, passed = lost + 1, passed + 1 + draw.expovariate(ppm / 1e6)
+        return max(frames - lost, 0)
+
+    return forward_some
+
+
+def fixed(delay_ns: int) -> Delays:
+    """Every frame takes as long."""
+    return lambda _trial: Pattern((delay_ns,))
+
+
+def jitter(least_ns: int, most_ns: int, *, seed: int = 1) -> Delays:
+    """Evenly random delays, others in each trial."""
+
+    def draw(trial: int) -> Pattern:
+        source = random.Random(f"{seed} {trial}")  # noqa: S311
+        return Pattern(tuple(source.randint(least_ns, most_ns) for _ in range(_DRAWS)))
+
+    return draw
+
+
+def every(nth: int, more_ns: int, *, delay_ns: int = 20_000) -> Delays:
+    """Every ``nth`` frame takes ``more_ns`` longer than the others."""
+    pattern = Pattern((delay_ns,) * (nth - 1) + (delay_ns + more_ns,))
+    return lambda _trial: pattern
+
+
+def sometimes(
+    one_in: int, more_ns: int, *, delay_ns: int = 20_000, seed: int = 1
+) -> Delays:
+    """About one of ``one_in`` frames takes ``more_ns`` longer, others in each trial."""
+
+    def draw(trial: int) -> Pattern:
+        source = random.Random(f"{seed} {trial}")  # noqa: S311
+        slow = (source.randrange(one_in) == 0 for _ in range(_DRAWS))
+        return Pattern(tuple(delay_ns + more_ns * is_slow for is_slow in slow))
+
+    return draw
+
+
+def jump(more_ns: int, *, delay_ns: int = 20_000) -> Delays:
+    """The second half of a stream's frames takes ``more_ns`` longer."""
+    return lambda _trial: Pattern((delay_ns,), jump_ns=more_ns)
+
+
+# --- what a trial shows of them -------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Frames of one stream; the first ``received`` of those ``sent`` arrive."""
+
+    intended: int
+    sent: int
+    received: int
+
+
+def stream_result(
+    trial: TrialRequest,
+    stream: StreamRequest,
+    counts: Counts,
+    pattern: Pattern,
+    tags: TagPlan | None,
+) -> StreamResult:
+    """Everything that is recorded of one stream; its parts agree with each other."""
+    record = trial.record
+    bits = FINE_BITS if record.fine_delays else COARSE_BITS
+    intended, received = counts.intended, counts.received
+    delays = pattern.counts(received, intended)
+    lost = counts.sent - received
+    return StreamResult(
+        id=stream.id,
+        name=stream.name,
+        intended=intended,
+        sent=counts.sent,
+        received=received,
+        lost=lost,
+        duplicate=0,
+        reordered=0,
+        late=_slower(delays, trial.frame_timeout_ns) if trial.frame_timeout_ns else 0,
+        slower=[
+            SlowerThan(timeout_ns=timeout_ns, frames=_slower(delays, timeout_ns))
+            for timeout_ns in record.frame_timeouts_ns
+        ],
+        corrupt=0,
+        negative_delays=0,
+        window_frames=None,
+        unplaced=0,
+        delay_ns=histogram(delays.items(), bits),
+        ipdv_ns=histogram(pattern.changes(received, intended).items(), bits)
+        if record.ipdv
+        else None,
+        tags=_tags(trial, counts, pattern, tags) if tags else None,
+        series=_series(trial.duration_ns, record, counts),
+        loss_runs=histogram([(lost, 1)] if lost else [], COARSE_BITS),
+    )
+
+
+def tagged_frames(tags: TagPlan, frames: int, duration_ns: int) -> list[int]:
+    """Numbers of the tagged ones among ``frames`` of a stream."""
+    first = frames * tags.first_ns // duration_ns
+    return [first + j * (frames - first) // tags.count for j in range(tags.count)]
+
+
+def histogram(counts: Iterable[tuple[int, int]], bits: int) -> Histogram:
+    """A histogram of ``(value, times)`` as the engine makes it; the ends are exact."""
+    present = {value: times for value, times in counts if times}
+    if not present:
+        return Histogram(count=0, min=None, max=None, buckets=[])
+    least, most = min(present), max(present)
+    buckets: Counter[tuple[int, int]] = Counter()
+    for value, times in present.items():
+        buckets[bucket(value, bits)] += times
+    return Histogram(
+        count=sum(present.values()),
+        min=least,
+        max=most,
+        buckets=[
+            (max(lowest, least), min(highest, most), times)
+            for (lowest, highest), times in sorted(buckets.items())
+        ],
+    )
+
+
+def bucket(value: int, bits: int) -> tuple[int, int]:
+    """Ends of the bucket that ``value`` is in, whose width is 2^-bits of it at most."""
+    if value < 0:
+        lowest, highest = bucket(-value, bits)
+        return -highest, -lowest
+    shift = max(value.bit_length() - 1 - bits, 0)
+    lowest = value >> shift << shift
+    return lowest, lowest + (1 << shift) - 1
+
+
+def _slower(delays: Counter[int], timeout_ns: int) -> int:
+    return sum(times for delay_ns, times in delays.items() if delay_ns > timeout_ns)
+
+
+def _tags(
+    trial: TrialRequest, counts: Counts, pattern: Pattern, tags: TagPlan
+) -> TagResult:
+    delays_ns = [
+        pattern.delay_ns(frame, counts.intended) if frame < counts.received else None
+        for frame in tagged_frames(tags, counts.intended, trial.duration_ns)
+    ]
+    return TagResult(lost=delays_ns.count(None), delays_ns=delays_ns)
+
+
+def _series(duration_ns: int, record: Record, counts: Counts) -> Series:
+    """Frame i is due at i / intended of the duration."""
+    interval_ns = record.series_interval_ns
+    due = [
+        min(counts.intended, -(-j * interval_ns * counts.intended // duration_ns))
+        for j in range(-(-duration_ns // interval_ns) + 1)
+    ]
+
+    def within(frames: int) -> list[int]:
+        until = [min(count, frames) for count in due]
+        return [b - a for a, b in pairwise(until)]
+
+    return Series(
+        interval_ns=interval_ns,
+        sent=within(counts.sent),
+        received=within(counts.received),
+    )

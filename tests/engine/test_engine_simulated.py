@@ -1,0 +1,192 @@
+"""The arithmetic of simulated devices, against going through every frame."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+
+from dutperf.engine.fake import (
+    Delays,
+    FakeEngine,
+    every,
+    fixed,
+    jitter,
+    jump,
+    lossy,
+    sometimes,
+    step,
+)
+from dutperf.engine.protocol import (
+    DirectionRequest,
+    Histogram,
+    Mix,
+    Record,
+    StreamRequest,
+    StreamResult,
+    TagPlan,
+    TrialRequest,
+)
+from dutperf.engine.simulated import bucket, tagged_frames
+
+MS = 1_000_000
+DELAYS: dict[str, Delays] = {
+    "fixed": fixed(20_000),
+    "jitter": jitter(1, 5 * MS),
+    "every": every(10, 1000 * MS),
+    "sometimes": sometimes(10, MS),
+    "jump": jump(3 * MS),
+}
+
+
+def stream(identity: int, name: str = "foreground") -> StreamRequest:
+    return StreamRequest.model_validate(
+        {
+            "id": identity,
+            "name": name,
+            "ip_version": 4,
+            "frame_sizes": [64],
+            "received_frame_sizes": [64],
+            "src_ip": "198.18.0.2",
+            "dst_ip": "198.19.0.2",
+            "next_hop": "198.18.0.1",
+        }
+    )
+
+
+def trial(rate_fps: int = 2345, **keys: object) -> TrialRequest:
+    """One second; three of four frames are the foreground's."""
+    record = Record(
+        frame_timeouts_ns=[MS, 10 * MS],
+        tags=TagPlan(first_ns=500 * MS, count=50),
+        ipdv=True,
+        fine_delays=True,
+    )
+    forward = DirectionRequest(
+        name="forward",
+        rate_fps=rate_fps,
+        streams=[stream(0), stream(1, "background")],
+        mix=Mix(foreground=3, of=4),
+    )
+    request = TrialRequest(
+        trial_id=1, duration_ns=1000 * MS, record=record, directions=[forward]
+    )
+    return request.model_copy(update=keys)
+
+
+def streams(engine: FakeEngine, request: TrialRequest) -> list[StreamResult]:
+    return engine.measure(request).directions[0].streams
+
+
+def slow_histogram(values: list[int], bits: int) -> Histogram:
+    ends = Counter(bucket(value, bits) for value in values)
+    least, most = min(values), max(values)
+    return Histogram(
+        count=len(values),
+        min=least,
+        max=most,
+        buckets=[
+            (max(low, least), min(high, most), n) for (low, high), n in ends.items()
+        ],
+    )
+
+
+@pytest.mark.parametrize("name", DELAYS)
+@pytest.mark.parametrize("limit_fps", [2345, 2000, 900])
+def test_all_that_is_recorded_agrees_with_every_frame(
+    name: str, limit_fps: int
+) -> None:
+    request = trial(frame_timeout_ns=2 * MS)
+    pattern = DELAYS[name](1)
+    for result in streams(FakeEngine(step(limit_fps), delays=DELAYS[name]), request):
+        delays = [pattern.delay_ns(i, result.sent) for i in range(result.received)]
+        changes = [b - a for a, b in pairwise(delays)]
+        expected = slow_histogram(delays, 10)
+        expected.buckets.sort()
+        assert result.delay_ns == expected
+        assert result.ipdv_ns is not None
+        assert sorted(result.ipdv_ns.buckets) == sorted(
+            slow_histogram(changes, 10).buckets
+        )
+        assert result.late == sum(delay > 2 * MS for delay in delays)
+        assert [s.frames for s in result.slower] == [
+            sum(delay > limit for delay in delays) for limit in (MS, 10 * MS)
+        ]
+        assert sum(result.series.sent) == result.sent
+        assert sum(result.series.received) == result.received
+        assert result.loss_runs.max == (result.lost or None)
+
+
+def test_tags_are_frames_of_the_foreground_and_lost_with_them() -> None:
+    first, second = streams(FakeEngine(step(1900), delays=every(3, MS)), trial())
+    numbers = tagged_frames(TagPlan(first_ns=500 * MS, count=50), 1759, 1000 * MS)
+    assert (numbers[0], first.sent, second.tags) == (879, 1759, None)
+    assert len(set(numbers)) == 50
+    assert first.tags is not None
+    assert first.tags.delays_ns == [
+        None if n >= first.received else 20_000 + MS * (n % 3 == 2) for n in numbers
+    ]
+    assert first.tags.lost == sum(n >= first.received for n in numbers) > 0
+
+
+def test_frames_are_lost_in_the_intervals_at_the_end() -> None:
+    (result, _) = streams(FakeEngine(step(1500)), trial(2000))
+    assert result.series.sent == [150] * 10
+    assert result.series.lost == [0] * 7 + [75, 150, 150]
+
+
+@pytest.mark.parametrize(
+    ("value", "bits", "ends"),
+    [
+        (0, 5, (0, 0)),
+        (63, 5, (63, 63)),
+        (64, 5, (64, 65)),
+        (250_017, 5, (249_856, 253_951)),
+        (1055, 5, (1024, 1055)),
+        (2047, 10, (2047, 2047)),
+        (2048, 10, (2048, 2049)),
+        (-64, 5, (-65, -64)),
+    ],
+)
+def test_buckets_are_the_engines(value: int, bits: int, ends: tuple[int, int]) -> None:
+    assert bucket(value, bits) == ends
+
+
+@pytest.mark.parametrize(
+    ("slow", "tolerance_ppb", "kind", "codes"),
+    [
+        (500, 0, "fail", ["frames_late"]),
+        (500, 2_000_000, "pass", []),
+        (499, 2_000_000, "fail", ["frames_late"]),
+    ],
+)
+def test_late_frames_fail_a_trial_beyond_the_tolerance(
+    slow: int, tolerance_ppb: int, kind: str, codes: list[str]
+) -> None:
+    """Of 998 frames one is late with every 500th; with every 499th two."""
+    request = trial(998, frame_timeout_ns=MS, loss_tolerance_ppb=tolerance_ppb)
+    alone = DirectionRequest(name="forward", rate_fps=998, streams=[stream(0)])
+    request = request.model_copy(update={"directions": [alone]})
+    verdict = FakeEngine(step(998), delays=every(slow, MS)).measure(request).verdict
+    assert (verdict.kind, [r.code for r in verdict.reasons]) == (kind, codes)
+
+
+def test_lost_and_late_frames_are_both_said() -> None:
+    request = trial(frame_timeout_ns=MS)
+    verdict = FakeEngine(step(2000), delays=every(10, MS)).measure(request).verdict
+    assert [r.code for r in verdict.reasons] == ["frames_lost", "frames_late"]
+    assert verdict.reasons[0].message == "forward: 345 of 2345 frames lost"
+
+
+@pytest.mark.parametrize("frames", [1_000_000, 100_000_000])
+def test_random_loss_is_about_its_share(frames: int) -> None:
+    lose = lossy(100)
+    mean = sum(frames - lose(1.0, frames) for _ in range(20)) / 20
+    assert mean == pytest.approx(frames * 1e-4, rel=0.1)
+
+
+def test_random_devices_differ_by_trial_and_not_by_run() -> None:
+    first, second = (DELAYS["sometimes"](trial) for trial in (1, 2))
+    assert first != second
+    assert first == sometimes(10, MS)(1)
