@@ -57,7 +57,7 @@ def measured(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 def test_throughput_of_the_lab_is_one_json_object(output: Path, ip: IpVersion) -> None:
     where = ("--lab", LAB, "--ip", str(ip), "--json", "--output", str(output))
     results = measured(dutperf("throughput", *where, *SHORT, *SEARCH))
-    assert (results["schema_version"], results["procedure"]) == (1, "throughput")
+    assert (results["schema_version"], results["procedure"]) == (2, "throughput")
     assert results["complete"] is True
     assert "trials" not in results
     (cell,) = results["cells"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from dutperf.engine.protocol import (
     GENERATOR,
     DirectionRequest,
@@ -15,6 +17,9 @@ from dutperf.engine.protocol import (
     Verdict,
 )
 from dutperf.results import CellResult, RepeatResult, ResultsFile, TrialRecord
+
+VERSION_1 = Path(__file__).parent / "version1"
+"""A run of dutperf 0.1.0 as it stored it: throughput, and frame loss of a mix."""
 
 
 def trial_record(number: int = 1) -> TrialRecord:
@@ -79,13 +84,14 @@ def hello() -> HelloResult:
     return HelloResult(
         engine_version="0.1.0",
         dpdk_version="DPDK 22.11.11",
-        protocol_version=1,
+        protocol_version=2,
         tsc_hz=2_700_000_000,
         worker_cpus=[0],
         main_cpu=1,
         hugepages=True,
         memory_mb=512,
         drivers=["af_packet", "af_xdp"],
+        clock_offset_ns=12,
     )
 
 

@@ -11,14 +11,13 @@ import platform
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
 
 from pydantic import Field
 
 from dutperf import __version__
 from dutperf.engine.protocol import HelloResult, PortsResult, PortStatus
 from dutperf.results.links import KernelDriver, LinkDrivers, interface_driver
-from dutperf.results.model import Stored
+from dutperf.results.model import SchemaVersion, Stored
 
 
 class PortRecord(Stored):
@@ -42,7 +41,7 @@ class PortRecord(Stored):
 class Environment(Stored):
     """Where, by what, and with which seed the run was made."""
 
-    schema_version: Literal[1] = 1
+    schema_version: SchemaVersion = 2
     dutperf_version: str = __version__
     engine_version: str
     dpdk_version: str
@@ -58,6 +57,9 @@ class Environment(Stored):
     turbo: bool | None = Field(description="null: the machine does not say")
     frequency_mhz: dict[int, float] = Field(description="used cores, where known")
     tsc_hz: int
+    clock_offset_ns: int | None = Field(
+        default=None, description="between the engine's cores; null: not recorded"
+    )
     numa_nodes: int
     memory_mb: int
     hugepages: str = Field(description="as the kernel has them; see hugepages_used")
@@ -114,6 +116,7 @@ def collect_environment(
         turbo=_turbo(cpu),
         frequency_mhz=_frequencies(cpu, used),
         tsc_hz=hello.tsc_hz,
+        clock_offset_ns=hello.clock_offset_ns,
         numa_nodes=len(list((root / "sys/devices/system/node").glob("node[0-9]*"))),
         memory_mb=_kilobytes(memory.get("MemTotal")) // 1024,
         hugepages=_hugepages(memory),

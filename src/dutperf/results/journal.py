@@ -8,7 +8,7 @@ line; readers ignore it and say so.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -21,8 +21,9 @@ from dutperf.results.loading import (
     stored_file,
     validated,
 )
-from dutperf.results.model import Stored, TrialRecord
+from dutperf.results.model import SchemaVersion, Stored, TrialRecord
 from dutperf.results.storage import append_line, create_exclusively
+from dutperf.results.upgrade import upgraded, upgraded_record
 
 JOURNAL = "journal.jsonl"
 
@@ -30,7 +31,7 @@ JOURNAL = "journal.jsonl"
 class JournalHeader(Stored):
     """First line of a journal."""
 
-    schema_version: Literal[1] = 1
+    schema_version: SchemaVersion = 2
     dutperf_version: str = Field(default=__version__, description="who wrote it")
     campaign: str
     created_at: str = Field(description="ISO 8601, UTC")
@@ -73,12 +74,15 @@ def load_journal(path: Path) -> JournalContents:
         raise InputError(f"{file} is empty", "the run ended before its first trial")
     data = parse_object(lines[0], f"{file}:1")
     check_version(data, f"{file}:1")
-    header = validated(JournalHeader, data, f"{file}:1")
+    header = validated(JournalHeader, upgraded(data), f"{file}:1")
+    version = data["schema_version"]
     records = tuple(
-        _record(line, f"{file}:{number}") for number, line in enumerate(lines[1:], 2)
+        _record(line, version, f"{file}:{number}")
+        for number, line in enumerate(lines[1:], 2)
     )
     return JournalContents(header, records, torn)
 
 
-def _record(line: str, where: str) -> TrialRecord:
-    return validated(TrialRecord, parse_object(line, where), where)
+def _record(line: str, version: int, where: str) -> TrialRecord:
+    data = upgraded_record(parse_object(line, where), version)
+    return validated(TrialRecord, data, where)

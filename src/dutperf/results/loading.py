@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from dutperf import __version__
 from dutperf.errors import InputError
 from dutperf.results.model import RESULTS_SCHEMA_VERSION, Stored
+from dutperf.results.upgrade import upgraded
 
 S = TypeVar("S", bound=Stored)
 
@@ -89,10 +90,12 @@ def validated(model: type[S], data: dict[str, Any], where: str) -> S:
 def load_versioned(model: type[S], path: Path, name: str) -> S:
     """The JSON file ``name`` in directory ``path`` (or the file ``path``) as ``model``.
 
+    What an older dutperf wrote is brought up to date first.
+
     Raises:
         InputError: missing, damaged, or written by a newer dutperf.
     """
     file = stored_file(path, name)
     data = parse_object(read_text(file), str(file))
     check_version(data, str(file))
-    return validated(model, data, str(file))
+    return validated(model, upgraded(data), str(file))

@@ -11,10 +11,18 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from dutperf import __version__
-from dutperf.engine.protocol import Reason, TrialRequest, TrialResult, VerdictKind
+from dutperf.engine.protocol import (
+    DirectionName,
+    Reason,
+    TrialRequest,
+    TrialResult,
+    VerdictKind,
+)
 
-RESULTS_SCHEMA_VERSION = 1
-ProcedureName = Literal["throughput", "frame-loss"]
+RESULTS_SCHEMA_VERSION = 2
+SchemaVersion = Literal[2]
+ProcedureName = Literal["throughput", "frame-loss", "latency", "pdv", "ipdv"]
+StreamName = Literal["foreground", "background"]
 
 
 class Stored(BaseModel):
@@ -34,6 +42,11 @@ class TrialRecord(Stored):
     started_at: str = Field(description="ISO 8601, UTC")
     request: TrialRequest
     result: TrialResult
+    delays_recorded: bool = Field(
+        default=True,
+        description="false: of schema version 1, which had no delays, no loss by time "
+        "and no causes beside counts; what stands there instead means nothing",
+    )
 
 
 class Deviation(Stored):
@@ -53,20 +66,106 @@ class RepeatResult(Stored):
     trials: int = Field(description="number of trials it took")
 
 
+class TimeoutLoss(Stored):
+    """What is lost if frames slower than a timeout count as lost (paper 004).
+
+    All timeouts of one load are counted in the same trials.
+    """
+
+    timeout_ns: int
+    loss_percent: float | None = Field(description="median over the repeats")
+    repeats: list[float | None] = Field(description="percent; null: invalid")
+
+
 class LoadPoint(Stored):
-    """One point of a frame loss curve (RFC 2544 26.3)."""
+    """One point of a frame loss curve (RFC 2544 26.3).
+
+    ``loss_percent`` holds late frames where there is a frame timeout.
+    """
 
     load_percent: float = Field(description="of the maximum load, 0-100")
     load_fps: int
     loss_percent: float | None = Field(description="median over the repeats")
     repeats: list[RepeatResult]
+    timeouts: list[TimeoutLoss] = []
+
+
+Absent = Literal["lost", "undefined", "invalid"]
+
+
+class Figure(Stored):
+    """A number, or why there is none.
+
+    lost: so many frames were lost that it is infinite. undefined: nothing arrived
+    that it could be taken from. invalid: the trials were.
+    """
+
+    value: float | None
+    absent: Absent | None = None
+
+
+class Measure(Stored):
+    """One measured quantity of one stream: a figure for each repeat, and their summary.
+
+    A cell of latency has TL and WCL of each direction and stream, and so on: all that
+    a table or chart needs, without any knowledge of the procedure. Repeats that are
+    "lost" are ranked as infinite; "undefined" and "invalid" ones are left out.
+    """
+
+    name: str = Field(description="short, for example TL, WCL, PDV, IPDV max")
+    quantity: str = Field(description="what it is, in words, with the RFC's section")
+    direction: DirectionName
+    stream: StreamName = "foreground"
+    unit: Literal["ns"] = "ns"
+    summary: Literal["median", "mean"] = Field(
+        default="median", description="what ``result`` is of the repeats"
+    )
+    repeats: list[Figure]
+    samples: list[int] = Field(
+        description="what each repeat's figure is taken from: how many frames, tags or "
+        "pairs, lost tags included; 0: invalid"
+    )
+    count: int = Field(description="N, the repeats that the summary is taken from")
+    result: Figure
+    percentile_1: Figure = Field(description="of the repeats (RFC 8219 12)")
+    percentile_99: Figure
+
+
+class FrameCount(Stored):
+    """Frames of one stream, over the trials that a cell's figures come from."""
+
+    direction: DirectionName
+    stream: StreamName = "foreground"
+    sent: int
+    received: int
+    lost: int
+    late: int = Field(description="slower than the frame timeout, if there is one")
+    negative_delays: int = Field(description="a defect of the tester's clocks")
+
+
+class DelayRecord(Stored):
+    """What a cell's delays are, and how far they may be wrong.
+
+    A delay is never understated; the tester's own share is at least ``floor_ns`` and at
+    most ``bound_ns``: truth lies within [delay - bound, delay].
+    """
+
+    definition: str
+    resolution: str = Field(description="how finely values are told")
+    floor_ns: int = Field(description="smallest of all trials and directions")
+    bound_ns: int = Field(description="largest of all trials and directions")
+    clock_offset_ns: int | None = Field(
+        default=None, description="between the tester's cores, where known"
+    )
 
 
 class CellResult(Stored):
     """The result of one cell: ``median`` over ``repeats``, in ``unit``.
 
     throughput: frames per second, per direction. frame-loss: percent lost at the
-    highest load; the whole curve is in ``points``.
+    highest load; the whole curve is in ``points``. latency: TL, pdv: PDV, ipdv: the
+    largest IPDV, each of the foreground and of the direction where it is larger, null
+    if infinite; everything is in ``measures``.
     """
 
     id: str
@@ -74,18 +173,24 @@ class CellResult(Stored):
     quantity: str = Field(description="what the median is, in words")
     parameters: dict[str, str | int | float | bool | None]
     median: float | None
-    unit: Literal["fps", "percent"]
+    unit: Literal["fps", "percent", "ns"]
     repeats: list[RepeatResult]
     verdict: VerdictKind = Field(description="pass: measured; invalid: not proven")
     reasons: list[Reason] = []
     deviations: list[Deviation] = []
     points: list[LoadPoint] = []
+    timeouts: list[TimeoutLoss] = Field(
+        default=[], description="throughput: in the trials at the rate that passed"
+    )
+    measures: list[Measure] = []
+    frames: list[FrameCount] = []
+    delays: DelayRecord | None = None
 
 
 class ResultsFile(Stored):
     """``results.json``; the command line's ``--json`` prints it without ``trials``."""
 
-    schema_version: Literal[1] = 1
+    schema_version: SchemaVersion = 2
     dutperf_version: str = Field(default=__version__, description="who wrote it")
     procedure: ProcedureName | Literal["campaign"]
     name: str
