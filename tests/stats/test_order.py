@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from fractions import Fraction
 
@@ -9,10 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dutperf.stats import histogram_percentile, median, percentile
+from dutperf.stats import (
+    histogram_median,
+    histogram_percentile,
+    mean,
+    median,
+    percentile,
+)
 
 DERANDOMIZED = settings(derandomize=True, database=None, deadline=None)
 samples = st.lists(st.integers(0, 1000), min_size=1, max_size=120)
+signed = st.lists(st.integers(-1000, 1000), min_size=1, max_size=120)
 fractions = st.integers(1, 1000).flatmap(
     lambda d: st.tuples(st.integers(1, d), st.just(d))
 )
@@ -76,6 +84,42 @@ def test_histogram_with_exact_buckets_agrees_with_the_samples(
     assert histogram_percentile(buckets, *fraction) == percentile(values, *fraction)
 
 
+@DERANDOMIZED
+@given(signed, st.integers(1, 50))
+def test_histogram_median_is_that_of_the_bucket_ends(
+    values: list[int], width: int
+) -> None:
+    counts = Counter(value // width for value in values)
+    buckets = [(b * width, b * width + width - 1, counts[b]) for b in sorted(counts)]
+    every_end = [high for _, high, count in buckets for _ in range(count)]
+    assert histogram_median(buckets) == slow_median(every_end)
+
+
+@DERANDOMIZED
+@given(signed)
+def test_a_mean_is_the_nearest_number_to_the_exact_one(values: list[int]) -> None:
+    assert mean(values) == float(Fraction(sum(values), len(values)))
+
+
+@DERANDOMIZED
+@given(samples, st.integers(0, 120), fractions)
+def test_infinite_samples_rank_behind_all_others(
+    values: list[int], lost: int, fraction: tuple[int, int]
+) -> None:
+    """As a number that is larger than any other would."""
+    lost = min(lost, len(values))
+    huge = 10**6
+    ranked = [float(v) for v in values[lost:]] + [math.inf] * lost
+    found = percentile(ranked, *fraction)
+    twin = slow_percentile([*values[lost:], *[huge] * lost], *fraction)
+    assert (huge if found == math.inf else found) == twin
+
+
+def test_a_median_with_an_infinite_middle_is_infinite() -> None:
+    assert median([1, 2, math.inf]) == 2
+    assert median([1, 2, math.inf, math.inf]) == math.inf
+
+
 def test_median_of_the_example_in_rfc_2330() -> None:
     assert median([-2, 7, 7, 4, 18, -5]) == 5.5
 
@@ -100,6 +144,16 @@ def test_a_fraction_outside_0_to_1_is_refused(numerator: int, denominator: int) 
 def test_no_samples_have_no_median() -> None:
     with pytest.raises(ValueError, match="at least one sample"):
         median([])
+
+
+def test_no_samples_have_no_mean() -> None:
+    with pytest.raises(ValueError, match="at least one sample"):
+        mean([])
+
+
+def test_an_empty_histogram_has_no_median() -> None:
+    with pytest.raises(ValueError, match="at least one sample"):
+        histogram_median([])
 
 
 def test_no_samples_have_no_percentile() -> None:

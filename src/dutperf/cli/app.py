@@ -69,6 +69,51 @@ def frame_loss(
     measure(campaign, kind="frame-loss", output=output, as_json=as_json)
 
 
+@app.command("latency")
+@with_procedure_options("latency")
+def latency(
+    spec: ProcedureSpec,
+    testbed: TestbedFile = None,
+    lab: LabName = None,
+    seed: Seed = DEFAULT_SEED,
+    output: Output = None,
+    as_json: AsJson = False,
+) -> None:
+    """Typical and worst-case delay of tagged frames at a fixed load (RFC 8219 7.2)."""
+    campaign = campaign_for(spec, testbed, lab, seed)
+    measure(campaign, kind="latency", output=output, as_json=as_json)
+
+
+@app.command("pdv")
+@with_procedure_options("pdv")
+def pdv(
+    spec: ProcedureSpec,
+    testbed: TestbedFile = None,
+    lab: LabName = None,
+    seed: Seed = DEFAULT_SEED,
+    output: Output = None,
+    as_json: AsJson = False,
+) -> None:
+    """How far all frames' delays spread at a fixed load (RFC 8219 7.3.1)."""
+    campaign = campaign_for(spec, testbed, lab, seed)
+    measure(campaign, kind="pdv", output=output, as_json=as_json)
+
+
+@app.command("ipdv")
+@with_procedure_options("ipdv")
+def ipdv(
+    spec: ProcedureSpec,
+    testbed: TestbedFile = None,
+    lab: LabName = None,
+    seed: Seed = DEFAULT_SEED,
+    output: Output = None,
+    as_json: AsJson = False,
+) -> None:
+    """How delays change from frame to frame at a fixed load (RFC 8219 7.3.2)."""
+    campaign = campaign_for(spec, testbed, lab, seed)
+    measure(campaign, kind="ipdv", output=output, as_json=as_json)
+
+
 @app.command("run")
 def run_command(
     campaign: Annotated[Path, typer.Argument(help="a campaign.yaml file")],

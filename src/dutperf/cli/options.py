@@ -19,14 +19,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from dutperf.config import ProcedureSpec, from_data
-from dutperf.config.campaign import Campaign, Direction, Procedure
+from dutperf.config.campaign import Campaign, Direction
+from dutperf.config.delays import ONLY_FOR, Procedure, procedure_defaults
 from dutperf.errors import InputError
-
-ONLY_FOR: dict[str, Procedure] = {
-    "resolution": "throughput",
-    "load_percent": "frame-loss",
-}
-"""Options that make sense for one procedure only."""
 
 
 def _as_given(value: Any) -> Any:  # noqa: ANN401 - as typer parsed it
@@ -35,6 +30,18 @@ def _as_given(value: Any) -> Any:  # noqa: ANN401 - as typer parsed it
 
 def _versions(texts: list[str]) -> list[int | str]:
     return [int(text) if text.isdecimal() else text for text in texts]
+
+
+def _numbers(text: str) -> list[float | str]:
+    """Numbers between commas; what is none stays a text, which is refused by key."""
+    return [_number(part.strip()) for part in text.split(",")]
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,13 @@ FLAGS: dict[str, Flag] = {
     "restabilise_wait_s": Flag("--restabilise-wait", float, "S"),
     "resolution": Flag("--resolution", str, "FPS|PERCENT%"),
     "load_percent": Flag("--load", list[float], "PERCENT"),
+    "rate_fps": Flag("--rate", int, "FPS"),
+    "tags": Flag("--tags", int, "N"),
+    "first_tag_s": Flag("--first-tag", float, "S"),
+    "legacy": Flag("--legacy", bool),
+    "frame_timeout_ms": Flag("--frame-timeout", float, "MS"),
+    "timeout_sweep_ms": Flag("--timeout-sweep", str, "MS,MS,...", _numbers),
+    "loss_tolerance_percent": Flag("--loss-tolerance", float, "PERCENT"),
     "max_rate_fps": Flag("--max-rate", int, "FPS"),
     "repeats": Flag("--repeats", int, "N"),
     "lag_limit_ms": Flag("--lag-limit", float, "MS"),
@@ -119,7 +133,7 @@ def with_procedure_options(
 
     The command's parameter ``spec`` becomes the checked ``ProcedureSpec``.
     """
-    keys = [key for key in FLAGS if ONLY_FOR.get(key, procedure) == procedure]
+    keys = [key for key in FLAGS if procedure in ONLY_FOR.get(key, {procedure})]
     return _with_options(procedure, keys)
 
 
@@ -139,7 +153,7 @@ def _with_options(
 
         own = inspect.signature(command, eval_str=True)
         parameters = [p for p in own.parameters.values() if p.name != "spec"]
-        parameters += [_parameter(key) for key in keys]
+        parameters += [_parameter(key, procedure) for key in keys]
         wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
         wrapped.__annotations__ = {p.name: p.annotation for p in parameters}
         vars(wrapped)["__signature__"] = own.replace(parameters=parameters)
@@ -193,14 +207,15 @@ def _field(key: str) -> FieldInfo:
     return model.model_fields[last]
 
 
-def _parameter(key: str) -> inspect.Parameter:
+def _parameter(key: str, procedure: Procedure) -> inspect.Parameter:
     flag, field = FLAGS[key], _field(key)
+    default = procedure_defaults(procedure).get(key, field.default)
     # typer would show None, which stands for "not given".
-    shown = isinstance(field.default, str | int | float) and flag.kind is not bool
+    shown = isinstance(default, str | int | float) and flag.kind is not bool
     option = typer.Option(
         flag.name,
         metavar=flag.metavar,
-        help=f"{field.description}{f'; default: {field.default}' if shown else ''}",
+        help=f"{field.description}{f'; default: {default}' if shown else ''}",
         show_default=False,
         rich_help_panel="Traffic" if key.startswith(_TRAFFIC) else None,
     )

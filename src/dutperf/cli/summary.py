@@ -7,7 +7,16 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from dutperf.results import CellResult, LoadPoint, ResultsFile
+from dutperf.cli.delay_tables import (
+    delay_notes,
+    delay_table,
+    duration,
+    loss,
+    timeout_table,
+)
+from dutperf.results import CellResult, ResultsFile
+
+_PLAIN = "throughput per direction (RFC 2544 26.1)"
 
 
 def show_json(console: Console, results: ResultsFile) -> None:
@@ -19,6 +28,8 @@ def show_summary(console: Console, results: ResultsFile, report: Path | None) ->
     """Print tables, what they do not prove, deviations, and the report's path."""
     for table in _tables(results.cells):
         console.print(table)
+    for line in delay_notes(results.cells):
+        _say(console, line)
     for cell in results.cells:
         for reason in cell.reasons:
             remedy = f" ({reason.hint})" if reason.hint else ""
@@ -34,12 +45,22 @@ def show_summary(console: Console, results: ResultsFile, report: Path | None) ->
 def _tables(cells: list[CellResult]) -> list[Table]:
     throughput = [c for c in cells if c.procedure == "throughput"]
     tables = [_throughput_table(throughput)] if throughput else []
-    return tables + [_loss_table(c) for c in cells if c.procedure == "frame-loss"]
+    for cell in cells:
+        if cell.procedure == "frame-loss":
+            tables.append(_loss_table(cell))
+        elif cell.measures:
+            tables.append(delay_table(cell))
+        elif cell.timeouts:
+            tables.append(timeout_table(cell))
+    return tables
 
 
 def _throughput_table(cells: list[CellResult]) -> Table:
-    table = Table(title="Throughput")
+    plain = all(cell.quantity.startswith(_PLAIN) for cell in cells)
+    table = Table(title="Throughput" if plain else "Rates")
     table.add_column("cell", overflow="fold")
+    if not plain:
+        table.add_column("what", overflow="fold")
     for name in ("frame size", "fps per direction", "sum", "verdict", "N", "trials"):
         table.add_column(name, justify="right")
     for cell in cells:
@@ -48,6 +69,7 @@ def _throughput_table(cells: list[CellResult]) -> Table:
         bound = ">= " if cell.verdict == "invalid" else ""
         table.add_row(
             cell.id,
+            *([] if plain else [cell.quantity]),
             _sizes(cell),
             _rate(cell.median, bound),
             _rate(cell.median and cell.median * directions, bound),
@@ -60,13 +82,16 @@ def _throughput_table(cells: list[CellResult]) -> Table:
 
 def _loss_table(cell: CellResult) -> Table:
     table = Table(title=f"{cell.id}: {cell.verdict}", caption=cell.quantity)
-    for name in ("load %", "fps per direction", "loss %", "N", "trials"):
+    timeouts = cell.points[0].timeouts if cell.points else []
+    sweep = [f"loss % within {duration(t.timeout_ns)}" for t in timeouts]
+    for name in ("load %", "fps per direction", "loss %", *sweep, "N", "trials"):
         table.add_column(name, justify="right")
     for point in cell.points:
         table.add_row(
             f"{point.load_percent:g}",
             f"{point.load_fps:,}",
-            _loss(point),
+            loss(point.loss_percent),
+            *(loss(timeout.loss_percent) for timeout in point.timeouts),
             str(len(point.repeats)),
             str(sum(r.trials for r in point.repeats)),
         )
@@ -81,10 +106,6 @@ def _sizes(cell: CellResult) -> str:
 
 def _rate(rate_fps: float | None, bound: str) -> str:
     return "-" if rate_fps is None else f"{bound}{rate_fps:,.0f}"
-
-
-def _loss(point: LoadPoint) -> str:
-    return "invalid" if point.loss_percent is None else f"{point.loss_percent:.6g}"
 
 
 def _deviations(cells: list[CellResult]) -> list[str]:

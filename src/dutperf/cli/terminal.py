@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.status import Status
 
-from dutperf.engine.protocol import TrialProgress
+from dutperf.engine.protocol import StreamResult, TrialProgress, TrialResult
 from dutperf.procedures.events import (
     CellStarted,
     Event,
@@ -117,13 +117,31 @@ class Terminal:
         style = _STYLES[verdict.kind]
         self._console.print(
             f"  trial {record.number}: {record.load_fps:,} fps{self._interval}{again}: "
-            f"[{style}]{verdict.kind}[/]{escape(f' ({reasons})' if reasons else '')}",
+            f"[{style}]{verdict.kind}[/]{escape(f' ({reasons})' if reasons else '')}"
+            f"{escape(_by_stream(record.result))}",
             highlight=False,
             soft_wrap=True,
         )
 
     def _print(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _by_stream(result: TrialResult) -> str:
+    """What of foreground and background got lost, where there are both."""
+    streams = [s for d in result.directions for s in d.streams]
+    names = list(dict.fromkeys(s.name for s in streams))
+    if len(names) < 2:
+        return ""
+    return "".join(_told([s for s in streams if s.name == name]) for name in names)
+
+
+def _told(streams: list[StreamResult]) -> str:
+    sent, lost, late = (
+        sum(getattr(s, key) for s in streams) for key in ("sent", "lost", "late")
+    )
+    too_late = f" and {late:,} late" if late else ""
+    return f"; {streams[0].name} {lost:,} lost{too_late} of {sent:,}"
 
 
 def _in_short(reasons: list[str]) -> str:

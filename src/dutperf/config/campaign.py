@@ -20,13 +20,13 @@ from pydantic import (
     model_validator,
 )
 
+from dutperf.config.delays import DelaySettings, Procedure, procedure_defaults
 from dutperf.config.fields import Name, NumberAsText, Strict
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import IpVersions
 from dutperf.engine.protocol import FrameSize
 
-Procedure = Literal["throughput", "frame-loss"]
 Direction = Literal["both", "forward", "reverse"]
 Seconds = Annotated[float, Field(ge=0, le=86400)]
 Percent = Annotated[float, Field(gt=0, le=100)]
@@ -65,7 +65,9 @@ class TrialTimes(Strict):
     """The times of one trial (RFC 2544 23 and 24); the defaults are the RFC's."""
 
     trial_duration_s: Annotated[float, Field(ge=0.01, le=86400)] = Field(
-        default=60, description="how long to send (RFC 2544 24: at least 60 s)"
+        default=60,
+        description="how long to send (RFC 2544 24: at least 60 s; latency: 120 s, "
+        "RFC 8219 7.2)",
     )
     settle_wait_s: Seconds = Field(
         default=2, description="wait after the learning frames (RFC 2544 23 b)"
@@ -78,11 +80,12 @@ class TrialTimes(Strict):
     )
 
 
-class ProcedureSpec(TrialTimes):
+class ProcedureSpec(TrialTimes, DelaySettings):
     """One procedure over a matrix of cells."""
 
     procedure: Procedure = Field(
-        description="throughput (RFC 2544 26.1) or frame-loss (RFC 2544 26.3)"
+        description="throughput (RFC 2544 26.1), frame-loss (RFC 2544 26.3), latency "
+        "(RFC 8219 7.2), pdv (RFC 8219 7.3.1) or ipdv (RFC 8219 7.3.2)"
     )
     ip: list[IpVersions] = Field(
         default=[],
@@ -109,7 +112,9 @@ class ProcedureSpec(TrialTimes):
         "media's",
     )
     repeats: Annotated[int, Field(ge=1, le=1000)] = Field(
-        default=1, description="how often each cell is measured; the median counts"
+        default=1,
+        description="how often each cell is measured; the median counts (latency, pdv, "
+        "ipdv: 20, RFC 8219 7.2)",
     )
     load_percent: Annotated[list[Percent], Field(max_length=1000)] = Field(
         default=[],
@@ -126,6 +131,14 @@ class ProcedureSpec(TrialTimes):
         default=Traffic(), description="what the frames look like beside their size"
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults_of_procedure(cls, data: Any) -> Any:  # noqa: ANN401 - raw YAML
+        if not isinstance(data, dict):
+            return data
+        legacy = {"tags": 1} if data.get("legacy") is True else {}
+        return {**procedure_defaults(data.get("procedure")), **legacy, **data}
+
     @field_validator("ip", "frame_size", "load_percent")
     @classmethod
     def _distinct(cls, values: list[Any]) -> list[Any]:
@@ -136,11 +149,19 @@ class ProcedureSpec(TrialTimes):
 
     @model_validator(mode="after")
     def _loads_fit_procedure(self) -> Self:
-        if self.load_percent and self.procedure == "throughput":
+        if self.load_percent and self.procedure != "frame-loss":
             raise ValueError(
                 "load_percent belongs to frame-loss; a throughput search finds its "
-                "loads itself"
+                "loads itself, and the other procedures have a rate_fps"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _delays_fit(self) -> Self:
+        for trouble in self.delay_troubles(
+            self.procedure, self.trial_duration_s, self.residual_wait_s
+        ):
+            raise ValueError(trouble)
         return self
 
     @model_validator(mode="after")
@@ -186,12 +207,12 @@ class Campaign(Strict):
         return self
 
 
-class Cell(TrialTimes):
+class Cell(TrialTimes, DelaySettings):
     """One independent job: a procedure at one choice of IP versions, size, direction.
 
     ``frame_sizes`` are of the IPv6 frames where both IP versions occur, see
     ``config.sizes``; more than one: an IMIX. ``load_percent`` falls strictly; it is
-    empty for throughput.
+    empty for all but frame-loss.
     """
 
     id: str

@@ -15,6 +15,9 @@ from dutperf.config.sizes import cell_versions
 
 _TTL = 10
 _LARGEST_STEP_PERCENT = 10
+_REPEATS = 20
+_TAGS = 500
+_FIRST_TAG_S = 60
 
 
 class Shortfall(NamedTuple):
@@ -30,12 +33,52 @@ def deviations(cell: Cell) -> list[tuple[str, str, str]]:
     found = [*_times(cell), *_direction(cell), *_frames(cell)]
     if cell.procedure == "frame-loss":
         found += _loads(cell.load_percent)
+    return [*found, *_repeats(cell), *_tags(cell), *_judgement(cell)]
+
+
+_DELAYS = {
+    "latency": "RFC 8219 7.2",
+    "pdv": "RFC 8219 7.3.1",
+    "ipdv": "RFC 8219 7.3.2",
+}
+
+
+def _repeats(cell: Cell) -> list[tuple[str, str, str]]:
+    rfc = "RFC 2544 26.2" if cell.legacy else _DELAYS.get(cell.procedure)
+    if rfc is None or cell.repeats >= _REPEATS:
+        return []
+    actual = f"{cell.repeats} instead of at least {_REPEATS}"
+    return [Shortfall(rfc, f"at least {_REPEATS} repeats", actual)]
+
+
+def _tags(cell: Cell) -> list[tuple[str, str, str]]:
+    found: list[tuple[str, str, str]] = []
+    rfc = "RFC 2544 26.2" if cell.legacy else "RFC 8219 7.2"
+    if cell.tags is not None and cell.tags < _TAGS and not cell.legacy:
+        actual = f"{cell.tags} instead of at least {_TAGS}"
+        found.append(Shortfall(rfc, f"at least {_TAGS} tagged frames", actual))
+    if cell.first_tag_s is not None and cell.first_tag_s < _FIRST_TAG_S:
+        rule = f"first tagged frame after {_FIRST_TAG_S} s"
+        found.append(Shortfall(rfc, rule, f"after {cell.first_tag_s:.12g} s"))
+    return found
+
+
+def _judgement(cell: Cell) -> list[tuple[str, str, str]]:
+    found: list[tuple[str, str, str]] = []
+    rfc = "RFC 2544 26.1" if cell.procedure == "throughput" else "RFC 2544 26.3"
+    if cell.frame_timeout_ms is not None:
+        rule = "frames count as received however late they are"
+        actual = f"frames slower than {cell.frame_timeout_ms:.12g} ms count as lost"
+        found.append(Shortfall(rfc, rule, actual))
+    if cell.loss_tolerance_percent:
+        lost = f"up to {cell.loss_tolerance_percent:.12g} % of a direction's frames"
+        found.append(Shortfall(rfc, "no frame is lost", f"{lost} may be lost"))
     return found
 
 
 def _times(cell: Cell) -> list[tuple[str, str, str]]:
     wanted = [
-        ("RFC 2544 24", "trial duration", cell.trial_duration_s, 60),
+        _duration(cell),
         ("RFC 2544 23", "wait after learning frames", cell.settle_wait_s, 2),
         ("RFC 2544 23", "wait for late frames", cell.residual_wait_s, 2),
         ("RFC 2544 23", "wait between trials", cell.restabilise_wait_s, 5),
@@ -49,6 +92,13 @@ def _times(cell: Cell) -> list[tuple[str, str, str]]:
         for rfc, what, is_s, least in wanted
         if is_s < least
     ]
+
+
+def _duration(cell: Cell) -> tuple[str, str, float, int]:
+    least = ("RFC 2544 24", 60)
+    if cell.procedure == "latency":
+        least = ("RFC 2544 26.2" if cell.legacy else "RFC 8219 7.2", 120)
+    return least[0], "trial duration", cell.trial_duration_s, least[1]
 
 
 def _direction(cell: Cell) -> list[tuple[str, str, str]]:

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from dutperf.config.campaign import Campaign, Cell, ProcedureSpec, TrialTimes
+from dutperf.config.delays import DelaySettings
 from dutperf.config.flows import directions, flows, own_hosts
+from dutperf.config.loads import check_load
 from dutperf.config.sizes import check_sizes, smallest_size
 from dutperf.config.testbed import Testbed
 from dutperf.config.versions import IpVersions, default_versions, version_of
@@ -61,12 +63,13 @@ def resolved(campaign: Campaign, testbed: Testbed) -> dict[str, Any]:
 def _cells(
     where: str, spec: ProcedureSpec, campaign: Campaign, testbed: Testbed
 ) -> Iterator[Cell]:
-    times = {key: getattr(spec, key) for key in TrialTimes.model_fields}
+    keys = (*TrialTimes.model_fields, *DelaySettings.model_fields)
+    same = {key: getattr(spec, key) for key in keys}
     max_rate_fps = _max_rate(where, spec, testbed)
     for ip in _versions(where, spec, testbed):
         for sizes in _sizes(spec, ip, testbed):
             cell = Cell(
-                **times,
+                **same,
                 id=_name(spec, ip, sizes),
                 procedure=spec.procedure,
                 ip=ip,
@@ -98,7 +101,19 @@ def _name(spec: ProcedureSpec, ip: IpVersions, sizes: list[int]) -> str:
     size = f"imix-{imix.sequence}" if imix else str(sizes[0])
     label = spec.traffic.label
     name = f"{spec.procedure}-ip{ip}-{size}-{spec.direction}"
-    return f"{name}-{label}" if label else name
+    return "-".join([name, *_judged(spec), *([label] if label else [])])
+
+
+def _judged(spec: ProcedureSpec) -> Iterator[str]:
+    """What tells cells apart that send the same frames."""
+    if spec.rate_fps is not None:
+        yield f"{spec.rate_fps}fps"
+    if spec.legacy:
+        yield "legacy"
+    if spec.frame_timeout_ms is not None:
+        yield f"within-{spec.frame_timeout_ms:.12g}ms"
+    if spec.loss_tolerance_percent:
+        yield f"tolerating-{spec.loss_tolerance_percent:.12g}percent"
 
 
 def _versions(where: str, spec: ProcedureSpec, testbed: Testbed) -> list[IpVersions]:
@@ -144,6 +159,7 @@ def _check(where: str, testbed: Testbed, cell: Cell) -> None:
         for side in testbed.sides:
             list(own_hosts(testbed, cell, side))
         check_sizes(testbed, cell)
+        check_load(cell)
     except InputError as error:
         raise InputError(f"{where}.{error.message}", error.hint) from None
 

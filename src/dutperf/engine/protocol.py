@@ -346,6 +346,14 @@ class Mix(Message):
     of: Annotated[int, Field(ge=1, le=10**6)]
 
 
+def foreground_frames(total: int, m: int, n: int) -> int:
+    """How many of the first ``total`` frames are foreground in a mix of m of n.
+
+    Frame i is foreground iff (i * m) mod n < m.
+    """
+    return (total - 1) * m // n + 1 if total else 0
+
+
 class DirectionRequest(Message):
     """What one side sends: the foreground stream, and with a mix the background's."""
 
@@ -366,12 +374,9 @@ class DirectionRequest(Message):
         return self
 
     def frames_of(self, stream: int, total: int) -> int:
-        """How many of the direction's first ``total`` frames are ``streams[stream]``.
-
-        Frame i is foreground iff (i * m) mod n < m.
-        """
+        """How many of the first ``total`` frames are of ``streams[stream]``."""
         mix = self.mix or Mix(foreground=1, of=1)
-        foreground = (total - 1) * mix.foreground // mix.of + 1 if total else 0
+        foreground = foreground_frames(total, mix.foreground, mix.of)
         return foreground if stream == 0 else total - foreground
 
 

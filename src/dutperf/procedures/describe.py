@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dutperf.config import deviations
 from dutperf.config.campaign import Cell
+from dutperf.config.delays import FIXED_LOAD, ONLY_FOR, DelaySettings
 from dutperf.config.ports import Ports
 from dutperf.config.sizes import sizes_text
 from dutperf.config.traffic import Traffic
@@ -21,13 +22,23 @@ _NOT_PARAMETERS = {
     "max_rate_fps",
     "traffic",
     "frame_sizes",
+    "timeout_sweep_ms",
 }
 
 
 def cell_parameters(cell: Cell, limit: MaxRate) -> Parameters:
-    """The cell's settings and the rate that 100 % stands for."""
-    settings: Parameters = cell.model_dump(exclude=_NOT_PARAMETERS)
+    """The cell's settings, and of a search or curve the rate that 100 % stands for."""
+    foreign = {key for key, of in ONLY_FOR.items() if cell.procedure not in of}
+    delays = DelaySettings.model_fields.items()
+    unset = {key for key, field in delays if getattr(cell, key) == field.default}
+    left_out = _NOT_PARAMETERS | foreign | unset
+    settings: Parameters = cell.model_dump(exclude=left_out)
     limits: Parameters = {"max_load_fps": limit.rate_fps, "max_load_is": limit.kind}
+    if cell.procedure in FIXED_LOAD:
+        limits = {}
+    if cell.timeout_sweep_ms:
+        each = ", ".join(f"{ns / 1e6:.12g}" for ns in cell.timeout_sweep_ns)
+        limits["timeout_sweep_ms"] = each
     return settings | limits | _frames(cell) | _traffic(cell.traffic)
 
 

@@ -26,8 +26,11 @@ from dutperf.procedures.events import (
     RunStarted,
 )
 from dutperf.procedures.frame_loss import measure_frame_loss
+from dutperf.procedures.ipdv import measure_ipdv
+from dutperf.procedures.latency import measure_latency
 from dutperf.procedures.limits import MaxRate, max_rate
 from dutperf.procedures.numa import far_cores
+from dutperf.procedures.pdv import measure_pdv
 from dutperf.procedures.runner import TrialRunner
 from dutperf.procedures.session import (
     EngineOpener,
@@ -51,6 +54,9 @@ Kind = ProcedureName | Literal["campaign"]
 PROCEDURES: dict[ProcedureName, Callable[[TrialRunner, Cell, MaxRate], CellResult]] = {
     "throughput": measure_throughput,
     "frame-loss": measure_frame_loss,
+    "latency": measure_latency,
+    "pdv": measure_pdv,
+    "ipdv": measure_ipdv,
 }
 
 

@@ -14,14 +14,11 @@ from dutperf import stats
 from dutperf.config.campaign import Cell
 from dutperf.engine.protocol import TrialResult
 from dutperf.procedures.describe import cell_deviations, cell_parameters
+from dutperf.procedures.judgement import judged_by, loss_percent, timeout_losses
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.runner import TrialRunner
-from dutperf.procedures.throughput import (
-    ATTEMPTS,
-    distinct,
-    no_rate_helps,
-    outcome,
-)
+from dutperf.procedures.throughput import outcome
+from dutperf.procedures.verdicts import ATTEMPTS, distinct, no_rate_helps
 from dutperf.results.model import CellResult, Deviation, LoadPoint, RepeatResult
 
 STANDARD_LOADS = list(range(100, 0, -10))
@@ -51,13 +48,6 @@ def measure_frame_loss(runner: TrialRunner, cell: Cell, limit: MaxRate) -> CellR
     return _cell_result(cell, limit, reached, points)
 
 
-def loss_percent(result: TrialResult) -> float:
-    """(input - output) * 100 / input over all directions (RFC 2544 26.3)."""
-    streams = [s for d in result.directions for s in d.streams]
-    lost = sum(s.lost for s in streams)
-    return lost * 100 / sum(s.sent for s in streams)
-
-
 def _reach_maximum(
     runner: TrialRunner, cell: Cell, limit: MaxRate, load_percent: float
 ) -> tuple[MaxRate, TrialResult]:
@@ -85,8 +75,11 @@ def _point(
     """One load, ``cell.repeats`` times; ``first`` was measured already."""
     load_fps = _load_fps(limit, load_percent)
     repeats: list[RepeatResult] = []
+    counted: list[TrialResult | None] = []
     for repeat in range(1, cell.repeats + 1):
-        repeats.append(_repeat(runner, cell, load_fps, repeat, first))
+        told, valid = _repeat(runner, cell, load_fps, repeat, first)
+        repeats.append(told)
+        counted.append(valid)
         first = None
         if no_rate_helps(repeats[-1].reasons):
             break
@@ -96,6 +89,7 @@ def _point(
         load_fps=load_fps,
         loss_percent=stats.median(values) if values else None,
         repeats=repeats,
+        timeouts=timeout_losses(cell, counted),
     )
 
 
@@ -105,17 +99,19 @@ def _repeat(
     load_fps: int,
     repeat: int,
     first: TrialResult | None,
-) -> RepeatResult:
+) -> tuple[RepeatResult, TrialResult | None]:
+    """The repeat, and its trial that counts, if there is one."""
     results = [first or runner.run(cell, load_fps, repeat=repeat).result]
     while results[-1].verdict.kind == "invalid" and len(results) < ATTEMPTS:
         results.append(runner.run(cell, load_fps, repeat=repeat).result)
     last, trials = results[-1], len(results)
     if last.verdict.kind == "invalid":
         reasons = last.verdict.reasons
-        return RepeatResult(
+        told = RepeatResult(
             value=None, verdict="invalid", reasons=reasons, trials=trials
         )
-    return RepeatResult(value=loss_percent(last), verdict="pass", trials=trials)
+        return told, None
+    return RepeatResult(value=loss_percent(last), verdict="pass", trials=trials), last
 
 
 def _load_fps(limit: MaxRate, load_percent: float) -> int:
@@ -134,6 +130,7 @@ def _cell_result(
     repeats = [r for point in points for r in point.repeats]
     highest = points[0]
     invalid = any(r.verdict == "invalid" for r in repeats)
+    named = judged_by(cell)
     deviations = cell_deviations(cell)
     if reached.kind == "tester":
         deviations.append(_tester_limit(limit, reached))
@@ -141,7 +138,8 @@ def _cell_result(
         id=cell.id,
         procedure="frame-loss",
         quantity=f"frame loss at {highest.load_percent:g} % of {reached.words}, "
-        f"{reached.rate_fps:,} fps per direction (RFC 2544 26.3)",
+        f"{reached.rate_fps:,} fps per direction"
+        f"{f', {named}' if named else ' (RFC 2544 26.3)'}",
         parameters=cell_parameters(cell, reached),
         median=highest.loss_percent,
         unit="percent",

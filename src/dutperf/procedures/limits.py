@@ -10,15 +10,15 @@ from dutperf.config.sizes import mean_frame_size
 from dutperf.engine.protocol import PortsResult
 from dutperf.errors import InputError
 
-LimitKind = Literal["media", "set", "tester"]
+LimitKind = Literal["media", "set", "tester", "load"]
 
 
 @dataclass(frozen=True)
 class MaxRate:
     """Frames per second, per direction.
 
-    ``kind``: by the media (RFC 2544 20), set by the user, or all that the tester can
-    offer (maximum offered load, RFC 2285 3.5.3).
+    ``kind``: by the media (RFC 2544 20), set by the user, all that the tester can
+    offer (maximum offered load, RFC 2285 3.5.3), or the only load that is wanted.
     """
 
     rate_fps: int
@@ -31,6 +31,7 @@ class MaxRate:
             "media": "the maximum rate of the media",
             "set": "the maximum rate that was set",
             "tester": "the maximum rate that the tester can offer",
+            "load": "the load that was given",
         }[self.kind]
 
 
@@ -41,8 +42,11 @@ def max_rate(cell: Cell, ports: PortsResult) -> MaxRate:
     translates (RFC 8219 appendix A).
 
     Raises:
-        InputError: nothing was set and a port does not tell its speed.
+        InputError: nothing was set and a port does not tell its speed; or the cell's
+            fixed load is more than the media carry.
     """
+    if cell.rate_fps is not None:
+        return _fixed_load(cell, cell.rate_fps, ports)
     if cell.max_rate_fps is not None:
         return MaxRate(cell.max_rate_fps, "set")
     for port in ports.ports:
@@ -52,8 +56,25 @@ def max_rate(cell: Cell, ports: PortsResult) -> MaxRate:
                 "its link speed, so the maximum rate is not known",
                 "give --max-rate, or the key max_rate_fps, in frames per second",
             )
-    rates_fps = [
-        media_rate_fps(port.link_speed_mbps or 0, mean_frame_size(cell, port.name))
+    return MaxRate(min(_media_fps(cell, ports)), "media")
+
+
+def _fixed_load(cell: Cell, rate_fps: int, ports: PortsResult) -> MaxRate:
+    """A maximum that was set has been checked; one that nobody knows cannot be."""
+    limit_fps = min(_media_fps(cell, ports), default=rate_fps)
+    if cell.max_rate_fps is None and rate_fps > limit_fps:
+        raise InputError(
+            f"{cell.id}: rate_fps: {rate_fps} is more than the ports' media carry, "
+            f"{limit_fps}",
+            "lower it (--rate); of a link whose speed is only nominal set --max-rate",
+        )
+    return MaxRate(rate_fps, "load")
+
+
+def _media_fps(cell: Cell, ports: PortsResult) -> list[int]:
+    """What each medium carries whose speed is known."""
+    return [
+        media_rate_fps(port.link_speed_mbps, mean_frame_size(cell, port.name))
         for port in ports.ports
+        if port.link_speed_mbps
     ]
-    return MaxRate(min(rates_fps), "media")

@@ -2,30 +2,29 @@
 
 A binary search between nothing and the maximum rate, which is tried first. The DUT is
 blamed for lost frames only: a trial that the tester spoilt is repeated, and when the
-tester cannot do better, the result is what was proven, marked "at least".
+tester cannot do better, the result is what was proven, marked "at least". With a frame
+timeout or a tolerated loss the result is another one, and is called so.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 from dutperf import stats
 from dutperf.config.campaign import Cell
 from dutperf.engine.protocol import Reason, TrialResult, VerdictKind
 from dutperf.procedures.describe import cell_deviations, cell_parameters
 from dutperf.procedures.events import IntervalNarrowed
+from dutperf.procedures.judgement import (
+    judged_by,
+    throughput_quantity,
+    timeout_losses,
+)
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.runner import TrialRunner
+from dutperf.procedures.verdicts import ATTEMPTS, distinct, no_rate_helps
 from dutperf.results.model import CellResult, RepeatResult
 from dutperf.search import Outcome, Resolution, SearchResult, Step, binary_search
 
-QUANTITY = "throughput per direction (RFC 2544 26.1)"
-AT_LEAST = "throughput per direction (RFC 2544 26.1), at least: not proven further"
-
-ATTEMPTS = 3
-"""How often an invalid trial is run at most."""
-
-_NOT_THE_RATE = {"link_down", "flow_control", "neighbour_missing", "nothing_sent"}
+AT_LEAST = ", at least: not proven further"
 
 
 def measure_throughput(runner: TrialRunner, cell: Cell, limit: MaxRate) -> CellResult:
@@ -35,16 +34,20 @@ def measure_throughput(runner: TrialRunner, cell: Cell, limit: MaxRate) -> CellR
         EngineError, SetupError: see ``TrialRunner.run``.
     """
     repeats: list[RepeatResult] = []
+    passed: list[TrialResult | None] = []
     for repeat in range(1, cell.repeats + 1):
-        repeats.append(_search(runner, cell, limit, repeat))
+        trials = _Trials(runner, cell, repeat)
+        repeats.append(_search(trials, cell, limit))
+        passed.append(trials.passed)
         if no_rate_helps(repeats[-1].reasons):
             break
     values = [r.value for r in repeats if r.value is not None]
     verdict = _overall(repeats)
+    bound = AT_LEAST if verdict == "invalid" and values else ""
     return CellResult(
         id=cell.id,
         procedure="throughput",
-        quantity=AT_LEAST if verdict == "invalid" and values else QUANTITY,
+        quantity=throughput_quantity(cell) + bound,
         parameters=cell_parameters(cell, limit),
         median=stats.median(values) if values else None,
         unit="fps",
@@ -52,6 +55,7 @@ def measure_throughput(runner: TrialRunner, cell: Cell, limit: MaxRate) -> CellR
         verdict=verdict,
         reasons=distinct(reason for r in repeats for reason in r.reasons),
         deviations=cell_deviations(cell),
+        timeouts=timeout_losses(cell, passed),
     )
 
 
@@ -70,16 +74,6 @@ def offered_fps(result: TrialResult) -> float:
     return min(direction.offered_rate_fps for direction in result.directions)
 
 
-def distinct(reasons: Iterable[Reason]) -> list[Reason]:
-    """Each reason once, in the order of their first appearance."""
-    return list(dict.fromkeys(reasons))
-
-
-def no_rate_helps(reasons: Iterable[Reason]) -> bool:
-    """Whether a reason for an invalid trial holds at any other rate as well."""
-    return any(reason.code in _NOT_THE_RATE for reason in reasons)
-
-
 class _NoUseError(Exception):
     """A trial stayed invalid for a reason that no other rate changes."""
 
@@ -93,6 +87,7 @@ class _Trials:
         self._repeat = repeat
         self._before = runner.finished
         self.passed_fps: int | None = None
+        self.passed: TrialResult | None = None
         self.troubles: list[Reason] = []
 
     @property
@@ -106,7 +101,7 @@ class _Trials:
         verdict = record.result.verdict
         self.troubles = verdict.reasons if verdict.kind == "invalid" else []
         if verdict.kind == "pass":
-            self.passed_fps = max(rate_fps, self.passed_fps or 0)
+            self._remember(rate_fps, record.result)
         if record.attempt == ATTEMPTS and no_rate_helps(self.troubles):
             raise _NoUseError
         return outcome(record.result)
@@ -114,11 +109,12 @@ class _Trials:
     def on_step(self, step: Step) -> None:
         self._runner.on_event(IntervalNarrowed(step.lower_fps, step.upper_fps))
 
+    def _remember(self, rate_fps: int, result: TrialResult) -> None:
+        if self.passed_fps is None or rate_fps >= self.passed_fps:
+            self.passed_fps, self.passed = rate_fps, result
 
-def _search(
-    runner: TrialRunner, cell: Cell, limit: MaxRate, repeat: int
-) -> RepeatResult:
-    trials = _Trials(runner, cell, repeat)
+
+def _search(trials: _Trials, cell: Cell, limit: MaxRate) -> RepeatResult:
     try:
         found = binary_search(
             trials.measure,
@@ -130,11 +126,11 @@ def _search(
         )
     except _NoUseError:
         found = SearchResult(trials.passed_fps, None, "unstable", [])
-    return _repeat_result(found, limit, trials.troubles, trials.count)
+    return _repeat_result(found, cell, limit, trials)
 
 
 def _repeat_result(
-    found: SearchResult, limit: MaxRate, troubles: list[Reason], trials: int
+    found: SearchResult, cell: Cell, limit: MaxRate, trials: _Trials
 ) -> RepeatResult:
     verdict: VerdictKind
     value = found.rate_fps
@@ -143,14 +139,16 @@ def _repeat_result(
         case "found":
             verdict, reasons = "pass", []
         case "max_rate_passed":
-            verdict, reasons = "pass", [_limited(limit)]
+            verdict, reasons = "pass", [_limited(limit, judged_by(cell))]
         case "nothing_passed":
             verdict, reasons, value = "fail", [_nothing_passed()], 0
         case "tester_limited":
             verdict, reasons = "invalid", [_tester_limited(at_least)]
         case "unstable":
-            verdict, reasons = "invalid", [_unstable(at_least), *troubles]
-    return RepeatResult(value=value, verdict=verdict, reasons=reasons, trials=trials)
+            verdict, reasons = "invalid", [_unstable(at_least), *trials.troubles]
+    return RepeatResult(
+        value=value, verdict=verdict, reasons=reasons, trials=trials.count
+    )
 
 
 def _overall(repeats: list[RepeatResult]) -> VerdictKind:
@@ -160,10 +158,11 @@ def _overall(repeats: list[RepeatResult]) -> VerdictKind:
     return "pass" if "pass" in kinds else "fail"
 
 
-def _limited(limit: MaxRate) -> Reason:
+def _limited(limit: MaxRate, judged: str) -> Reason:
+    passed = f"it passed, {judged}" if judged else "no frame was lost"
     return Reason(
         code="max_rate",
-        message=f"limited by {limit.words}, {limit.rate_fps:,} fps: no frame was lost",
+        message=f"limited by {limit.words}, {limit.rate_fps:,} fps: {passed}",
     )
 
 

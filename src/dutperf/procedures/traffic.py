@@ -17,6 +17,7 @@ from dutperf.engine.protocol import (
     Record,
     Side,
     StreamRequest,
+    TagPlan,
     TrialRequest,
 )
 
@@ -66,10 +67,25 @@ def trial_request(
         verify_checksums=not cell.traffic.ignore_checksums,
         lag_limit_ns=round(cell.lag_limit_ms * 1e6),
         seed=cell.seed,
-        record=Record(series_interval_ns=_series_interval_ns(duration_ns)),
+        frame_timeout_ns=cell.frame_timeout_ns,
+        loss_tolerance_ppb=cell.loss_tolerance_ppb,
+        record=_record(cell, duration_ns),
         directions=[
             _direction(testbed, cell, rate_fps, name) for name in directions(cell)
         ],
+    )
+
+
+def _record(cell: Cell, duration_ns: int) -> Record:
+    tags, first_tag_s = cell.tags, cell.first_tag_s
+    return Record(
+        frame_timeouts_ns=cell.timeout_sweep_ns,
+        tags=None
+        if tags is None or first_tag_s is None
+        else TagPlan(first_ns=round(first_tag_s * 1e9), count=tags),
+        ipdv=cell.procedure == "ipdv",
+        fine_delays=cell.procedure in ("pdv", "ipdv"),
+        series_interval_ns=_series_interval_ns(duration_ns),
     )
 
 

@@ -125,6 +125,9 @@ class Measure(Stored):
         description="what each repeat's figure is taken from: how many frames, tags or "
         "pairs, lost tags included; 0: invalid"
     )
+    lost: list[int] = Field(
+        description="how many of each repeat's samples were lost: ranked as infinite"
+    )
     count: int = Field(description="N, the repeats that the summary is taken from")
     result: Figure
     percentile_1: Figure = Field(description="of the repeats (RFC 8219 12)")
@@ -154,9 +157,6 @@ class DelayRecord(Stored):
     resolution: str = Field(description="how finely values are told")
     floor_ns: int = Field(description="smallest of all trials and directions")
     bound_ns: int = Field(description="largest of all trials and directions")
-    clock_offset_ns: int | None = Field(
-        default=None, description="between the tester's cores, where known"
-    )
 
 
 class CellResult(Stored):

@@ -3,7 +3,7 @@
 The empirical distribution function F(x) is the fraction of samples that are <= x. The
 p-th percentile is the smallest sample x with F(x) >= p: always a value that was really
 measured, never an interpolated one. The median of an even number of samples is the mean
-of the middle two, so it may differ from the 50th percentile.
+of the middle two, so it may differ from the 50th percentile. A sample may be infinite.
 
 Fractions are given as ``numerator / denominator`` (999, 1000 for 99.9 %), because
 ``ceil(0.999 * n)`` in binary floating point picks the wrong sample for some n.
@@ -11,6 +11,7 @@ Fractions are given as ``numerator / denominator`` (999, 1000 for 99.9 %), becau
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 
@@ -25,6 +26,16 @@ def median(values: Iterable[float]) -> float:
     if len(ordered) % 2 == 1:
         return ordered[middle]
     return (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def mean(values: Iterable[float]) -> float:
+    """Arithmetic mean, rounded once: what RFC 2544 26.2 calls the average.
+
+    Raises:
+        ValueError: there are no samples.
+    """
+    samples = _sorted(values)
+    return math.fsum(samples) / len(samples)
 
 
 def percentile(
@@ -55,7 +66,28 @@ def histogram_percentile(
     Raises:
         ValueError: the histogram is empty, or the fraction is not in (0, 1].
     """
-    rank = _rank(sum(count for _, _, count in buckets), numerator, denominator)
+    samples = sum(count for _, _, count in buckets)
+    return _at_rank(buckets, _rank(samples, numerator, denominator))
+
+
+def histogram_median(buckets: Sequence[tuple[int, int, int]]) -> float:
+    """Median by the upper ends of the buckets that hold the middle samples.
+
+    Args:
+        buckets: as of ``histogram_percentile``.
+
+    Raises:
+        ValueError: the histogram is empty.
+    """
+    samples = sum(count for _, _, count in buckets)
+    if samples == 0:
+        raise ValueError("order statistics need at least one sample")
+    lower, upper = (samples + 1) // 2, samples // 2 + 1
+    return (_at_rank(buckets, lower) + _at_rank(buckets, upper)) / 2
+
+
+def _at_rank(buckets: Sequence[tuple[int, int, int]], rank: int) -> int:
+    """Upper end of the bucket that holds the sample at a 1-based position."""
     seen = 0
     for _, highest, count in buckets:
         seen += count

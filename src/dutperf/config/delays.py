@@ -1,0 +1,188 @@
+"""Keys about delays: fixed loads, tagged frames, frame timeouts, tolerated loss.
+
+The defaults of latency, PDV and IPDV are those of RFC 8219; a frame timeout or a
+tolerated loss changes what throughput means, and every result says so (paper 004).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, field_validator
+
+from dutperf.config.fields import Strict
+from dutperf.engine.protocol import MAX_TIMEOUTS
+
+Procedure = Literal["throughput", "frame-loss", "latency", "pdv", "ipdv"]
+
+FIXED_LOAD: frozenset[Procedure] = frozenset({"latency", "pdv", "ipdv"})
+"""Procedures at a load that is given, not searched."""
+
+ONLY_FOR: dict[str, frozenset[Procedure]] = {
+    "resolution": frozenset({"throughput"}),
+    "load_percent": frozenset({"frame-loss"}),
+    "rate_fps": FIXED_LOAD,
+    "tags": frozenset({"latency"}),
+    "first_tag_s": frozenset({"latency"}),
+    "legacy": frozenset({"latency"}),
+    "frame_timeout_ms": frozenset({"throughput", "frame-loss"}),
+    "timeout_sweep_ms": frozenset({"throughput", "frame-loss"}),
+    "loss_tolerance_percent": frozenset({"throughput"}),
+}
+"""Keys that make sense for some procedures only."""
+
+_DEFAULTS: dict[Procedure, dict[str, Any]] = {
+    "latency": {
+        "trial_duration_s": 120.0,
+        "repeats": 20,
+        "tags": 50_000,
+        "first_tag_s": 60.0,
+    },
+    "pdv": {"repeats": 20},
+    "ipdv": {"repeats": 20},
+}
+
+
+def procedure_defaults(procedure: object) -> Mapping[str, Any]:
+    """Keys of a procedure whose defaults are not those of all (RFC 8219 7.2, 7.3)."""
+    for name, defaults in _DEFAULTS.items():
+        if name == procedure:
+            return defaults
+    return {}
+
+
+def _whole(value: float, digits: int, unit: str) -> float:
+    if not scaled(value, digits).is_finite():
+        raise ValueError("must be a finite number")
+    if scaled(value, digits) % 1:
+        raise ValueError(f"must be whole {unit}, not {value!r}")
+    return value
+
+
+def scaled(value: float, digits: int) -> Decimal:
+    """``value`` as it was written, times 10^digits, exactly."""
+    return Decimal(str(value)).scaleb(digits)
+
+
+def _check_ms(value: float) -> float:
+    return _whole(value, 6, "nanoseconds")
+
+
+def _check_percent(value: float) -> float:
+    return _whole(value, 7, "parts per billion")
+
+
+Milliseconds = Annotated[float, Field(gt=0, le=86_400_000), AfterValidator(_check_ms)]
+
+
+class DelaySettings(Strict):
+    """Keys of the procedures that measure delays, or judge by them."""
+
+    rate_fps: Annotated[int, Field(ge=1, le=10**12)] | None = Field(
+        default=None,
+        description="latency, pdv, ipdv: the load in frames per second of each "
+        "direction; RFC 8219 wants the throughput",
+    )
+    tags: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
+        default=None,
+        description="latency: tagged frames of each direction, whose delays are kept "
+        "exactly (RFC 8219 7.2: at least 500)",
+    )
+    first_tag_s: Annotated[float, Field(ge=0, le=86400)] | None = Field(
+        default=None,
+        description="latency: how far into the trial the first frame is tagged "
+        "(RFC 8219 7.2: 60 s)",
+    )
+    legacy: bool = Field(
+        default=False,
+        description="latency: one tagged frame a trial, and the average over the "
+        "trials (RFC 2544 26.2)",
+    )
+    frame_timeout_ms: Milliseconds | None = Field(
+        default=None,
+        description="throughput, frame-loss: frames slower than this count as lost, "
+        "which is not RFC 2544's measure; in milliseconds",
+    )
+    timeout_sweep_ms: list[Milliseconds] = Field(
+        default=[],
+        max_length=MAX_TIMEOUTS,
+        description="throughput, frame-loss: tell also what would be lost by each of "
+        "these frame timeouts, from the same trials; in milliseconds",
+    )
+    loss_tolerance_percent: Annotated[
+        float, Field(ge=0, lt=100), AfterValidator(_check_percent)
+    ] = Field(
+        default=0,
+        description="throughput: how much of a direction's frames may be lost, in "
+        "percent; above 0 it is not RFC 2544's throughput",
+    )
+
+    @property
+    def frame_timeout_ns(self) -> int | None:
+        """The frame timeout, exactly."""
+        given_ms = self.frame_timeout_ms
+        return None if given_ms is None else int(scaled(given_ms, 6))
+
+    @property
+    def timeout_sweep_ns(self) -> list[int]:
+        """The timeouts of the sweep, rising."""
+        return sorted(int(scaled(each_ms, 6)) for each_ms in self.timeout_sweep_ms)
+
+    @property
+    def loss_tolerance_ppb(self) -> int:
+        """The tolerated loss in parts per billion, exactly."""
+        return int(scaled(self.loss_tolerance_percent, 7))
+
+    @field_validator("timeout_sweep_ms")
+    @classmethod
+    def _each_once(cls, values: list[float]) -> list[float]:
+        twice = [v for n, v in enumerate(values) if v in values[:n]]
+        if twice:
+            raise ValueError(f"must not list {twice[0]:g} twice")
+        return values
+
+    def delay_troubles(
+        self, procedure: Procedure, duration_s: float, residual_wait_s: float
+    ) -> Iterator[str]:
+        """What of these keys does not fit the procedure and its times."""
+        yield from self._misplaced(procedure)
+        if procedure in FIXED_LOAD and self.rate_fps is None:
+            yield (
+                f"rate_fps: is missing: {procedure} is measured at a load that is "
+                "given, in frames per second of each direction (RFC 8219: the "
+                "throughput)"
+            )
+        if self.legacy and self.tags != 1:
+            yield "tags: must be 1, or left out, with legacy (RFC 2544 26.2)"
+        if self.first_tag_s is not None and self.first_tag_s >= duration_s:
+            yield (
+                f"first_tag_s: {self.first_tag_s:g} s is not before the end of the "
+                f"trial, {duration_s:g} s (trial_duration_s)"
+            )
+        yield from self._too_long(residual_wait_s)
+
+    def _misplaced(self, procedure: Procedure) -> Iterator[str]:
+        for key, field in DelaySettings.model_fields.items():
+            wanted = ONLY_FOR[key]
+            if getattr(self, key) != field.default and procedure not in wanted:
+                names = " and ".join(sorted(wanted))
+                yield f"{key}: belongs to {names}, not to {procedure}"
+
+    def _too_long(self, residual_wait_s: float) -> Iterator[str]:
+        """After the last frame only the residual wait is left to be late in."""
+        given: dict[str, list[float]] = {
+            "frame_timeout_ms": [self.frame_timeout_ms]
+            if self.frame_timeout_ms
+            else [],
+            "timeout_sweep_ms": self.timeout_sweep_ms,
+        }
+        for key, timeouts_ms in given.items():
+            longest_ms = max(timeouts_ms, default=0)
+            if longest_ms and longest_ms >= residual_wait_s * 1000:
+                yield (
+                    f"{key}: {longest_ms:g} ms is not below the wait for late frames, "
+                    f"{residual_wait_s:g} s: raise residual_wait_s, or frames that "
+                    "are late would be taken for lost"
+                )

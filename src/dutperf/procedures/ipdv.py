@@ -1,0 +1,60 @@
+"""Inter-packet delay variation (RFC 8219 7.3.2): how delays change from frame to frame.
+
+IPDV(i) = D(i) - D(i-1) of frames sent one after the other, with its sign. A pair of
+which a frame was lost has none. Its smallest, median and largest value are reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dutperf import stats
+from dutperf.config.campaign import Cell
+from dutperf.engine.protocol import Histogram, StreamResult
+from dutperf.procedures.fixed_load import run_repeats
+from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.measures import Quantity, Reading, delay_result
+from dutperf.procedures.runner import TrialRunner
+from dutperf.results.model import CellResult
+
+RESOLUTION = "smallest and largest exact, the median rounded up by 0.1 % at most"
+
+
+def measure_ipdv(runner: TrialRunner, cell: Cell, limit: MaxRate) -> CellResult:
+    """Measure the IPDV of each stream, ``cell.repeats`` times.
+
+    Raises:
+        EngineError, SetupError: see ``TrialRunner.run``.
+    """
+    return delay_result(
+        cell, limit, run_repeats(runner, cell), (MOST, MEDIAN, LEAST), RESOLUTION
+    )
+
+
+def _of_pairs(
+    figure: Callable[[Histogram], float | None],
+) -> Callable[[StreamResult], Reading | None]:
+    def read(stream: StreamResult) -> Reading | None:
+        pairs = stream.ipdv_ns
+        if pairs is None:
+            return None
+        return Reading(figure(pairs) if pairs.count else None, pairs.count)
+
+    return read
+
+
+MOST = Quantity(
+    "IPDV max",
+    "largest inter-packet delay variation (RFC 8219 7.3.2)",
+    _of_pairs(lambda pairs: pairs.max),
+)
+MEDIAN = Quantity(
+    "IPDV median",
+    "median inter-packet delay variation (RFC 8219 7.3.2)",
+    _of_pairs(lambda pairs: stats.histogram_median(pairs.buckets)),
+)
+LEAST = Quantity(
+    "IPDV min",
+    "smallest inter-packet delay variation (RFC 8219 7.3.2)",
+    _of_pairs(lambda pairs: pairs.min),
+)

@@ -1,0 +1,69 @@
+"""What counts as lost: frames that never arrived, late ones, and how much of it passes.
+
+RFC 2544 waits two seconds for the last frame and lets none be lost. A frame timeout
+and a tolerated loss are other measures, and are never called by its name (paper 004).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dutperf import stats
+from dutperf.config.campaign import Cell
+from dutperf.engine.protocol import TrialResult
+from dutperf.results.model import TimeoutLoss
+
+
+def throughput_quantity(cell: Cell) -> str:
+    """What a throughput search finds, in words."""
+    conditions = judged_by(cell)
+    named = f", {conditions}" if conditions else " (RFC 2544 26.1)"
+    return f"throughput per direction{named}"
+
+
+def judged_by(cell: Cell) -> str:
+    """How the cell's trials are judged otherwise than by RFC 2544; may be empty."""
+    conditions = []
+    if cell.frame_timeout_ms is not None:
+        conditions.append(f"frames within {cell.frame_timeout_ms:.12g} ms")
+    if cell.loss_tolerance_percent:
+        conditions.append(f"losing up to {cell.loss_tolerance_percent:.12g} %")
+    return ", ".join(conditions)
+
+
+def loss_percent(result: TrialResult) -> float:
+    """(input - output) * 100 / input over all directions (RFC 2544 26.3).
+
+    Late frames are no output where there is a frame timeout.
+    """
+    streams = [s for d in result.directions for s in d.streams]
+    lost = sum(s.lost + s.late for s in streams)
+    return lost * 100 / sum(s.sent for s in streams)
+
+
+def timeout_losses(
+    cell: Cell, results: Sequence[TrialResult | None]
+) -> list[TimeoutLoss]:
+    """The loss by each timeout of the sweep, in the same trials; null: none valid."""
+    return [
+        _timeout_loss(place, timeout_ns, results)
+        for place, timeout_ns in enumerate(cell.timeout_sweep_ns)
+    ]
+
+
+def _timeout_loss(
+    place: int, timeout_ns: int, results: Sequence[TrialResult | None]
+) -> TimeoutLoss:
+    repeats = [_loss_within(place, result) if result else None for result in results]
+    values = [value for value in repeats if value is not None]
+    return TimeoutLoss(
+        timeout_ns=timeout_ns,
+        loss_percent=stats.median(values) if values else None,
+        repeats=repeats,
+    )
+
+
+def _loss_within(place: int, result: TrialResult) -> float:
+    streams = [s for d in result.directions for s in d.streams]
+    lost = sum(s.lost + s.slower[place].frames for s in streams)
+    return lost * 100 / sum(s.sent for s in streams)

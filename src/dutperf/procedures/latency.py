@@ -1,0 +1,62 @@
+"""Latency (RFC 8219 7.2, RFC 2544 26.2): how long tagged frames take.
+
+RFC 8219: of 500 tagged frames or more the median is the typical latency TL, the 99.9th
+percentile the worst-case latency WCL; the result is the median over the repeats.
+RFC 2544: one tagged frame, the result is the average over the repeats; kept to show
+what it misses (paper 004). A tagged frame that is lost takes infinitely long.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from dutperf import stats
+from dutperf.config.campaign import Cell
+from dutperf.engine.protocol import StreamResult
+from dutperf.procedures.fixed_load import run_repeats
+from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.measures import Quantity, Reading, delay_result
+from dutperf.procedures.runner import TrialRunner
+from dutperf.results.model import CellResult
+
+
+def measure_latency(runner: TrialRunner, cell: Cell, limit: MaxRate) -> CellResult:
+    """Measure TL and WCL of each direction, ``cell.repeats`` times.
+
+    Raises:
+        EngineError, SetupError: see ``TrialRunner.run``.
+    """
+    quantities = (SINGLE,) if cell.legacy else (TYPICAL, WORST_CASE)
+    repeats = run_repeats(runner, cell)
+    return delay_result(cell, limit, repeats, quantities, "exact, in nanoseconds")
+
+
+def typical(stream: StreamResult) -> Reading | None:
+    """Median of the tags' delays."""
+    return _reading(stream, stats.median)
+
+
+def worst_case(stream: StreamResult) -> Reading | None:
+    """99.9th percentile of the tags' delays: with up to 1000 of them, the largest."""
+    return _reading(stream, lambda delays: stats.percentile(delays, 999, 1000))
+
+
+def _reading(
+    stream: StreamResult, figure: Callable[[list[float]], float]
+) -> Reading | None:
+    """Null for a stream without tags; a tag that was lost ranks last."""
+    tags = stream.tags
+    if tags is None:
+        return None
+    delays = [math.inf if delay is None else delay for delay in tags.delays_ns]
+    return Reading(figure(delays), len(delays), tags.lost)
+
+
+TYPICAL = Quantity("TL", "typical latency, median of tags (RFC 8219 7.2)", typical)
+WORST_CASE = Quantity(
+    "WCL", "worst-case latency, 99.9th percentile of tags (RFC 8219 7.2)", worst_case
+)
+SINGLE = Quantity(
+    "latency", "latency of one tagged frame (RFC 2544 26.2)", typical, summary="mean"
+)

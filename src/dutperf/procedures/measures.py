@@ -1,0 +1,182 @@
+"""From trials to measured quantities: a figure for each repeat, and their summary.
+
+A procedure says what it reads from a stream's result (``Quantity``); everything else is
+the same for all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from dutperf import stats
+from dutperf.config.campaign import Cell
+from dutperf.engine.protocol import StreamResult, TrialResult, VerdictKind
+from dutperf.procedures.describe import cell_deviations, cell_parameters
+from dutperf.procedures.fixed_load import (
+    Repeat,
+    frame_counts,
+    remarks,
+    valid_results,
+)
+from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.verdicts import distinct
+from dutperf.results.model import (
+    CellResult,
+    DelayRecord,
+    Figure,
+    Measure,
+    RepeatResult,
+)
+
+DEFINITION = (
+    "one-way delay of a frame: from right before the tester's call that sent it to "
+    "right after the poll that received it, by one clock. That is not the latency of "
+    "RFC 1242 3.8 to the bit: the tester's own share is in it"
+)
+
+
+class Reading(NamedTuple):
+    """What one trial says: infinite if too much was lost, null if there is nothing.
+
+    ``samples``: how many frames, tags or pairs it is taken from; ``lost``: how many of
+    these were lost, and rank as infinite.
+    """
+
+    value: float | None
+    samples: int
+    lost: int = 0
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Something to read from each trial; ``read`` gives null for a stream without it.
+
+    ``summary`` is what the result is of the repeats.
+    """
+
+    name: str
+    words: str
+    read: Callable[[StreamResult], Reading | None]
+    summary: Literal["median", "mean"] = "median"
+
+
+def delay_result(
+    cell: Cell,
+    limit: MaxRate,
+    repeats: list[Repeat],
+    quantities: Sequence[Quantity],
+    resolution: str,
+) -> CellResult:
+    """The result of a cell; the first of ``quantities`` is what it is called by."""
+    results = valid_results(repeats)
+    measures = [m for q in quantities for m in _measures(q, repeats)]
+    main = [
+        m for m in measures if (m.name, m.stream) == (quantities[0].name, "foreground")
+    ]
+    stayed = [reason for repeat in repeats for reason in repeat.reasons]
+    return CellResult(
+        id=cell.id,
+        procedure=cell.procedure,
+        quantity=f"{quantities[0].words}, at {cell.rate_fps:,} fps per direction",
+        parameters=cell_parameters(cell, limit),
+        median=_worst([m.result for m in main]),
+        unit="ns",
+        repeats=[_repeat_result(main, n, r) for n, r in enumerate(repeats)],
+        verdict="pass" if len(results) == len(repeats) else "invalid",
+        reasons=distinct([*stayed, *remarks(results)]),
+        deviations=cell_deviations(cell),
+        measures=measures,
+        frames=frame_counts(results),
+        delays=_delay_record(results, resolution),
+    )
+
+
+def _measures(quantity: Quantity, repeats: list[Repeat]) -> Iterator[Measure]:
+    """One for each direction and stream that has the quantity."""
+    results = valid_results(repeats)
+    places = [
+        (d, s)
+        for d, direction in enumerate(results[0].directions if results else [])
+        for s, stream in enumerate(direction.streams)
+        if quantity.read(stream)
+    ]
+    for d, s in places:
+        readings = [
+            quantity.read(r.result.directions[d].streams[s]) if r.result else None
+            for r in repeats
+        ]
+        direction = results[0].directions[d]
+        figures = [_figure(reading) for reading in readings]
+        ranked = [r.value for r in readings if r and r.value is not None]
+        yield Measure(
+            name=quantity.name,
+            quantity=quantity.words,
+            direction=direction.name,
+            stream=direction.streams[s].name,
+            summary=quantity.summary,
+            repeats=figures,
+            samples=[reading.samples if reading else 0 for reading in readings],
+            lost=[reading.lost if reading else 0 for reading in readings],
+            count=len(ranked),
+            result=_summary(ranked, _SUMMARIES[quantity.summary]),
+            percentile_1=_summary(ranked, lambda v: stats.percentile(v, 1)),
+            percentile_99=_summary(ranked, lambda v: stats.percentile(v, 99)),
+        )
+
+
+_SUMMARIES: dict[str, Callable[[list[float]], float]] = {
+    "median": stats.median,
+    "mean": stats.mean,
+}
+
+
+def _figure(reading: Reading | None) -> Figure:
+    if reading is None:
+        return Figure(value=None, absent="invalid")
+    if reading.value is None:
+        return Figure(value=None, absent="undefined")
+    return _number(reading.value)
+
+
+def _summary(ranked: list[float], summarise: Callable[[list[float]], float]) -> Figure:
+    if not ranked:
+        return Figure(value=None, absent="undefined")
+    return _number(summarise(ranked))
+
+
+def _number(value: float) -> Figure:
+    if math.isinf(value):
+        return Figure(value=None, absent="lost")
+    return Figure(value=value)
+
+
+def _worst(figures: list[Figure]) -> float | None:
+    """The largest; null if one of them is infinite or missing."""
+    values = [figure.value for figure in figures]
+    known = [value for value in values if value is not None]
+    return max(known) if known and len(known) == len(values) else None
+
+
+def _repeat_result(main: list[Measure], number: int, repeat: Repeat) -> RepeatResult:
+    verdict: VerdictKind = "pass" if repeat.result else "invalid"
+    return RepeatResult(
+        value=_worst([measure.repeats[number] for measure in main]),
+        verdict=verdict,
+        reasons=repeat.reasons,
+        trials=repeat.trials,
+    )
+
+
+def _delay_record(results: list[TrialResult], resolution: str) -> DelayRecord | None:
+    directions = [d for result in results for d in result.directions]
+    if not directions:
+        return None
+    return DelayRecord(
+        definition=DEFINITION,
+        resolution=resolution,
+        floor_ns=min(d.delay_floor_ns for d in directions),
+        bound_ns=max(d.delay_bound_ns for d in directions),
+    )

@@ -1,0 +1,62 @@
+"""Packet delay variation (RFC 8219 7.3.1): how far the delays of a stream spread.
+
+PDV = D99.9 - Dmin over all frames that arrive: the 99.9th percentile of their delays
+less the smallest. A frame that is lost has no delay; losses are counted beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dutperf import stats
+from dutperf.config.campaign import Cell
+from dutperf.engine.protocol import Histogram, StreamResult
+from dutperf.procedures.fixed_load import run_repeats
+from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.measures import Quantity, Reading, delay_result
+from dutperf.procedures.runner import TrialRunner
+from dutperf.results.model import CellResult
+
+RESOLUTION = "smallest and largest exact, others rounded up by 0.1 % at most"
+
+
+def measure_pdv(runner: TrialRunner, cell: Cell, limit: MaxRate) -> CellResult:
+    """Measure the PDV of each stream, ``cell.repeats`` times.
+
+    Raises:
+        EngineError, SetupError: see ``TrialRunner.run``.
+    """
+    return delay_result(
+        cell, limit, run_repeats(runner, cell), (PDV, LEAST, HIGH), RESOLUTION
+    )
+
+
+def _of_delays(
+    figure: Callable[[Histogram, int], float],
+) -> Callable[[StreamResult], Reading]:
+    def read(stream: StreamResult) -> Reading:
+        delays = stream.delay_ns
+        if delays.min is None:
+            return Reading(None, 0)
+        return Reading(figure(delays, delays.min), delays.count)
+
+    return read
+
+
+def _high(delays: Histogram, _least_ns: int) -> int:
+    return stats.histogram_percentile(delays.buckets, 999, 1000)
+
+
+PDV = Quantity(
+    "PDV",
+    "packet delay variation, D99.9 - Dmin of the frames that arrived (RFC 8219 7.3.1)",
+    _of_delays(lambda delays, least_ns: _high(delays, least_ns) - least_ns),
+)
+LEAST = Quantity(
+    "Dmin",
+    "smallest delay (RFC 8219 7.3.1)",
+    _of_delays(lambda _delays, least_ns: least_ns),
+)
+HIGH = Quantity(
+    "D99.9", "99.9th percentile of the delays (RFC 8219 7.3.1)", _of_delays(_high)
+)
