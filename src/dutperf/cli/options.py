@@ -209,7 +209,7 @@ def _field(key: str) -> FieldInfo:
 
 def _parameter(key: str, procedure: Procedure) -> inspect.Parameter:
     flag, field = FLAGS[key], _field(key)
-    default = procedure_defaults(procedure).get(key, field.default)
+    default = procedure_defaults(procedure, legacy=False).get(key, field.default)
     # typer would show None, which stands for "not given".
     shown = isinstance(default, str | int | float) and flag.kind is not bool
     option = typer.Option(

@@ -136,8 +136,10 @@ class ProcedureSpec(TrialTimes, DelaySettings):
     def _defaults_of_procedure(cls, data: Any) -> Any:  # noqa: ANN401 - raw YAML
         if not isinstance(data, dict):
             return data
-        legacy = {"tags": 1} if data.get("legacy") is True else {}
-        return {**procedure_defaults(data.get("procedure")), **legacy, **data}
+        defaults = procedure_defaults(
+            data.get("procedure"), legacy=data.get("legacy") is True
+        )
+        return {**defaults, **data}
 
     @field_validator("ip", "frame_size", "load_percent")
     @classmethod

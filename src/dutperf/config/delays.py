@@ -45,11 +45,16 @@ _DEFAULTS: dict[Procedure, dict[str, Any]] = {
 }
 
 
-def procedure_defaults(procedure: object) -> Mapping[str, Any]:
-    """Keys of a procedure whose defaults are not those of all (RFC 8219 7.2, 7.3)."""
+def procedure_defaults(procedure: object, *, legacy: bool) -> Mapping[str, Any]:
+    """Keys of a procedure whose defaults are not those of all (RFC 8219 7.2, 7.3).
+
+    Args:
+        procedure: its name; of anything else there are none.
+        legacy: latency as of RFC 2544 26.2, with one tag.
+    """
     for name, defaults in _DEFAULTS.items():
         if name == procedure:
-            return defaults
+            return defaults | ({"tags": 1} if legacy and "tags" in defaults else {})
     return {}
 
 

@@ -39,6 +39,6 @@ def _check_tags(cell: Cell, rate_fps: int, tags: int, first_tag_s: float) -> Non
         raise InputError(
             f"tags: {tags} are more than the {taggable} frames of a direction's "
             f"foreground that are sent after {first_tag_s:g} s",
-            f"lower tags (--tags) to {taggable} or less, or take a longer trial, a higher "
-            "rate_fps or an earlier first_tag_s",
+            f"lower tags (--tags) to {taggable} or less, or take a longer trial, a "
+            "higher rate_fps or an earlier first_tag_s",
         )

@@ -141,7 +141,7 @@ def _repeat_result(
         case "max_rate_passed":
             verdict, reasons = "pass", [_limited(limit, judged_by(cell))]
         case "nothing_passed":
-            verdict, reasons, value = "fail", [_nothing_passed()], 0
+            verdict, reasons, value = "fail", [_nothing_passed(cell)], 0
         case "tester_limited":
             verdict, reasons = "invalid", [_tester_limited(at_least)]
         case "unstable":
@@ -166,10 +166,11 @@ def _limited(limit: MaxRate, judged: str) -> Reason:
     )
 
 
-def _nothing_passed() -> Reason:
+def _nothing_passed(cell: Cell) -> Reason:
+    lost = "lost" if cell.frame_timeout_ms is None else "lost or late"
     return Reason(
         code="nothing_passed",
-        message="frames were lost at every rate that was tried",
+        message=f"frames were {lost} at every rate that was tried",
         hint="does the device forward at all? try frame-loss at a low --load, and look "
         "at its routes and filters",
     )

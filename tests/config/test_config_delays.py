@@ -1,0 +1,295 @@
+"""Keys about delays: defaults by the standard, exact amounts, refusals, deviations."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from config_samples import make_campaign, make_testbed
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from ruamel.yaml import YAML
+
+from dutperf.config import (
+    Cell,
+    ProcedureSpec,
+    deviations,
+    expand,
+    load_campaign,
+    resolved,
+)
+from dutperf.errors import InputError
+
+LATENCY: dict[str, Any] = {"procedure": "latency", "rate_fps": 1000, "ip": [4]}
+THROUGHPUT: dict[str, Any] = {"procedure": "throughput", "ip": [4]}
+
+
+def only_cell(spec: dict[str, Any]) -> Cell:
+    (cell,) = expand(make_campaign(spec), make_testbed())
+    return cell
+
+
+@pytest.mark.parametrize(
+    ("procedure", "duration_s", "repeats", "tags", "first_tag_s"),
+    [
+        ("latency", 120, 20, 50_000, 60),
+        ("pdv", 60, 20, None, None),
+        ("ipdv", 60, 20, None, None),
+    ],
+)
+def test_defaults_are_those_of_rfc_8219(
+    procedure: str,
+    duration_s: float,
+    repeats: int,
+    tags: int | None,
+    first_tag_s: float | None,
+) -> None:
+    cell = only_cell({**LATENCY, "procedure": procedure})
+    assert (cell.trial_duration_s, cell.repeats) == (duration_s, repeats)
+    assert (cell.tags, cell.first_tag_s) == (tags, first_tag_s)
+    assert deviations(cell) == []
+
+
+def test_the_old_latency_has_one_tag_and_is_by_its_book() -> None:
+    cell = only_cell({**LATENCY, "legacy": True})
+    assert (cell.tags, cell.first_tag_s, cell.repeats) == (1, 60, 20)
+    assert deviations(cell) == []
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "nanoseconds"),
+    [(10, 10_000_000), (0.1, 100_000), (1.000001, 1_000_001), (0.000001, 1)],
+)
+def test_a_timeout_is_exact(milliseconds: float, nanoseconds: int) -> None:
+    cell = only_cell({**THROUGHPUT, "frame_timeout_ms": milliseconds})
+    assert cell.frame_timeout_ns == nanoseconds
+
+
+@pytest.mark.parametrize(
+    ("percent", "ppb"),
+    [(0, 0), (0.01, 100_000), (0.011, 110_000), (1e-7, 1), (99.9999999, 999_999_999)],
+)
+def test_a_tolerance_is_exact(percent: float, ppb: int) -> None:
+    cell = only_cell({**THROUGHPUT, "loss_tolerance_percent": percent})
+    assert cell.loss_tolerance_ppb == ppb
+
+
+@given(st.integers(1, 10**12))
+@settings(derandomize=True, database=None, deadline=None)
+def test_any_whole_number_of_nanoseconds_can_be_written(nanoseconds: int) -> None:
+    spec = ProcedureSpec.model_validate(
+        {
+            **THROUGHPUT,
+            "frame_timeout_ms": nanoseconds / 1e6,
+            "residual_wait_s": 86_400,
+        }
+    )
+    assert spec.frame_timeout_ns == nanoseconds
+
+
+def test_a_sweep_rises_however_it_was_written() -> None:
+    cell = only_cell({**THROUGHPUT, "timeout_sweep_ms": [50, 1, 0.5]})
+    assert cell.timeout_sweep_ns == [500_000, 1_000_000, 50_000_000]
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"procedure": "latency"}, "rate_fps: is missing: latency is measured at"),
+        ({"procedure": "pdv"}, "rate_fps: is missing"),
+        ({"rate_fps": 1}, "rate_fps: belongs to ipdv and latency and pdv"),
+        ({"tags": 5}, "tags: belongs to latency, not to throughput"),
+        ({"legacy": True}, "legacy: belongs to latency"),
+        ({**LATENCY, "frame_timeout_ms": 1}, "frame_timeout_ms: belongs to frame-loss"),
+        (
+            {"procedure": "frame-loss", "loss_tolerance_percent": 1},
+            "loss_tolerance_percent: belongs to throughput, not to frame-loss",
+        ),
+        ({**LATENCY, "load_percent": [5]}, "load_percent belongs to frame-loss"),
+        ({**LATENCY, "legacy": True, "tags": 2}, "tags: must be 1, or left out"),
+        (
+            {**LATENCY, "trial_duration_s": 60},
+            "first_tag_s: 60 s is not before the end of the trial, 60 s",
+        ),
+        ({"frame_timeout_ms": 0}, "greater than 0"),
+        ({"frame_timeout_ms": -1}, "greater than 0"),
+        ({"frame_timeout_ms": 0.0000001}, "must be whole nanoseconds, not 1e-07"),
+        ({"frame_timeout_ms": 2000}, "frame_timeout_ms: 2000 ms is not below the wait"),
+        ({"frame_timeout_ms": 1, "residual_wait_s": 0}, "is not below the wait"),
+        ({"timeout_sweep_ms": [1, 2001]}, "timeout_sweep_ms: 2001 ms is not below"),
+        ({"timeout_sweep_ms": [1, 0]}, "greater than 0"),
+        ({"timeout_sweep_ms": [5, 5]}, "must not list 5 twice"),
+        ({"timeout_sweep_ms": list(range(1, 18))}, "at most 16 items"),
+        ({"loss_tolerance_percent": 100}, "less than 100"),
+        ({"loss_tolerance_percent": -1}, "greater than or equal to 0"),
+        ({"loss_tolerance_percent": 1e-8}, "must be whole parts per billion"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(
+    spec: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValidationError, match=message):
+        make_campaign({"procedure": "throughput", **spec})
+
+
+def test_no_wait_for_late_frames_is_no_trouble_without_a_timeout() -> None:
+    assert only_cell({**THROUGHPUT, "residual_wait_s": 0}).residual_wait_s == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message", "hint"),
+    [
+        (
+            {"rate_fps": 833},
+            "tags: 50000 are more than the 49980 frames of a direction's foreground",
+            "lower tags (--tags) to 49980 or less",
+        ),
+        (
+            {"traffic": {"mix": "50/50", "background_ip": 6}},
+            "tags: 50000 are more than the 30000 frames",
+            "higher rate_fps",
+        ),
+        (
+            {"max_rate_fps": 999},
+            "rate_fps: 1000 is more than the maximum rate that was set, 999",
+            "max_rate_fps",
+        ),
+    ],
+)
+def test_a_load_that_cannot_be_is_refused_before_the_first_frame(
+    changes: dict[str, Any], message: str, hint: str
+) -> None:
+    with pytest.raises(InputError) as refusal:
+        only_cell({**LATENCY, **changes})
+    assert f"procedures[0].{message}" in refusal.value.message
+    assert hint in refusal.value.hint
+
+
+def test_exactly_as_many_tags_as_frames_are_allowed() -> None:
+    assert only_cell({**LATENCY, "rate_fps": 834}).tags == 50_000
+    assert only_cell({**LATENCY, "tags": 60_000}).tags == 60_000
+
+
+def test_cells_that_are_judged_differently_are_told_apart() -> None:
+    specs = [
+        THROUGHPUT,
+        {**THROUGHPUT, "frame_timeout_ms": 10},
+        {**THROUGHPUT, "frame_timeout_ms": 10, "loss_tolerance_percent": 0.01},
+        LATENCY,
+        {**LATENCY, "rate_fps": 2000, "legacy": True},
+    ]
+    cells = expand(make_campaign(*specs), make_testbed())
+    assert [cell.id for cell in cells] == [
+        "throughput-ip4-64-both",
+        "throughput-ip4-64-both-within-10ms",
+        "throughput-ip4-64-both-within-10ms-tolerating-0.01percent",
+        "latency-ip4-64-both-1000fps",
+        "latency-ip4-64-both-2000fps-legacy",
+    ]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        LATENCY,
+        {**LATENCY, "legacy": True, "repeats": 50},
+        {**LATENCY, "procedure": "ipdv", "trial_duration_s": 5},
+        {**THROUGHPUT, "frame_timeout_ms": 0.25, "timeout_sweep_ms": [1, 2.5]},
+        {**THROUGHPUT, "loss_tolerance_percent": 0.0000001},
+    ],
+)
+def test_the_resolved_campaign_gives_the_same_cells(
+    spec: dict[str, Any], tmp_path: Path
+) -> None:
+    campaign = make_campaign(spec)
+    text = io.StringIO()
+    YAML(typ="safe", pure=True).dump(resolved(campaign, make_testbed()), text)
+    (tmp_path / "c.yaml").write_text(text.getvalue())
+    again = load_campaign(tmp_path / "c.yaml")
+    assert expand(again, make_testbed()) == expand(campaign, make_testbed())
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (
+            {**LATENCY, "trial_duration_s": 119},
+            (
+                "RFC 8219 7.2",
+                "trial duration of at least 120 s",
+                "119 s instead of at least 120 s",
+            ),
+        ),
+        (
+            {**LATENCY, "legacy": True, "trial_duration_s": 119},
+            (
+                "RFC 2544 26.2",
+                "trial duration of at least 120 s",
+                "119 s instead of at least 120 s",
+            ),
+        ),
+        (
+            {**LATENCY, "tags": 499},
+            (
+                "RFC 8219 7.2",
+                "at least 500 tagged frames",
+                "499 instead of at least 500",
+            ),
+        ),
+        (
+            {**LATENCY, "first_tag_s": 59.5},
+            ("RFC 8219 7.2", "first tagged frame after 60 s", "after 59.5 s"),
+        ),
+        (
+            {**LATENCY, "repeats": 19},
+            ("RFC 8219 7.2", "at least 20 repeats", "19 instead of at least 20"),
+        ),
+        (
+            {**LATENCY, "legacy": True, "repeats": 19},
+            ("RFC 2544 26.2", "at least 20 repeats", "19 instead of at least 20"),
+        ),
+        (
+            {**LATENCY, "procedure": "pdv", "repeats": 1},
+            ("RFC 8219 7.3.1", "at least 20 repeats", "1 instead of at least 20"),
+        ),
+        (
+            {**LATENCY, "procedure": "ipdv", "repeats": 1},
+            ("RFC 8219 7.3.2", "at least 20 repeats", "1 instead of at least 20"),
+        ),
+        (
+            {**THROUGHPUT, "frame_timeout_ms": 10},
+            (
+                "RFC 2544 26.1",
+                "frames count as received however late they are",
+                "frames slower than 10 ms count as lost",
+            ),
+        ),
+        (
+            {**THROUGHPUT, "procedure": "frame-loss", "frame_timeout_ms": 10},
+            (
+                "RFC 2544 26.3",
+                "frames count as received however late they are",
+                "frames slower than 10 ms count as lost",
+            ),
+        ),
+        (
+            {**THROUGHPUT, "loss_tolerance_percent": 0.01},
+            (
+                "RFC 2544 26.1",
+                "no frame is lost",
+                "up to 0.01 % of a direction's frames may be lost",
+            ),
+        ),
+    ],
+)
+def test_what_the_standard_does_not_ask_for_is_a_deviation(
+    spec: dict[str, Any], expected: tuple[str, str, str]
+) -> None:
+    assert deviations(only_cell(spec)) == [expected]
+
+
+def test_a_sweep_alone_changes_no_judgement() -> None:
+    assert deviations(only_cell({**THROUGHPUT, "timeout_sweep_ms": [1, 5]})) == []

@@ -1,0 +1,142 @@
+"""Throughput and frame loss with a frame timeout, a sweep, and a tolerated loss."""
+
+from __future__ import annotations
+
+import pytest
+from planning import Recording, cell
+
+from dutperf.engine.fake import Dut, FakeEngine, every, jump, lossy, perfect, step
+from dutperf.procedures.executor import PROCEDURES
+from dutperf.procedures.limits import MaxRate
+from dutperf.results import CellResult, TimeoutLoss
+
+MS = 1_000_000
+MAX = MaxRate(100_000, "media")
+
+
+def measured(
+    engine: FakeEngine, procedure: str, **keys: object
+) -> tuple[CellResult, Recording]:
+    recording = Recording(engine)
+    wanted = cell(procedure=procedure, max_rate_fps=None, **keys)
+    return PROCEDURES[wanted.procedure](recording.runner, wanted, MAX), recording
+
+
+def test_classic_throughput_does_not_see_a_delay_and_a_timeout_does() -> None:
+    """Paper 004: every 10th frame comes a second late."""
+    engine = FakeEngine(perfect(), delays=every(10, 1000 * MS))
+    classic, _ = measured(engine, "throughput")
+    strict, recording = measured(engine, "throughput", frame_timeout_ms=10)
+    assert (classic.median, classic.verdict) == (100_000, "pass")
+    assert (strict.median, strict.verdict) == (0, "fail")
+    assert "lost or late at every rate" in strict.reasons[0].message
+    assert recording.records[0].request.frame_timeout_ns == 10 * MS
+    assert recording.records[0].result.verdict.reasons[0].code == "frames_late"
+
+
+@pytest.mark.parametrize(
+    ("keys", "quantity"),
+    [
+        ({}, "throughput per direction (RFC 2544 26.1)"),
+        ({"frame_timeout_ms": 0.5}, "throughput per direction, frames within 0.5 ms"),
+        (
+            {"loss_tolerance_percent": 0.01},
+            "throughput per direction, losing up to 0.01 %",
+        ),
+        (
+            {"frame_timeout_ms": 10, "loss_tolerance_percent": 0.01},
+            "throughput per direction, frames within 10 ms, losing up to 0.01 %",
+        ),
+        ({"timeout_sweep_ms": [1]}, "throughput per direction (RFC 2544 26.1)"),
+    ],
+)
+def test_what_is_judged_otherwise_is_not_called_rfc_2544s(
+    keys: dict[str, object], quantity: str
+) -> None:
+    result, _ = measured(FakeEngine(step(50_000)), "throughput", **keys)
+    assert result.quantity == quantity
+
+
+def test_a_curve_with_a_timeout_says_so_and_counts_late_frames() -> None:
+    engine = FakeEngine(perfect(), delays=every(10, 1000 * MS))
+    plain, _ = measured(engine, "frame-loss", load_percent=[100])
+    strict, _ = measured(engine, "frame-loss", load_percent=[100], frame_timeout_ms=10)
+    assert plain.median == 0
+    assert strict.median == pytest.approx(10)
+    assert plain.quantity.endswith("(RFC 2544 26.3)")
+    assert strict.quantity.endswith("100,000 fps per direction, frames within 10 ms")
+
+
+def test_random_loss_ruins_throughput_and_a_tolerance_does_not() -> None:
+    """Paper 004: 0.01 % of the frames are lost at any rate."""
+    classic, _ = measured(FakeEngine(lossy(100)), "throughput", repeats=5)
+    tolerant, _ = measured(
+        FakeEngine(lossy(100)), "throughput", repeats=5, loss_tolerance_percent=0.02
+    )
+    assert classic.median is not None
+    assert classic.median < 2000
+    assert tolerant.median == 100_000
+    assert "losing up to 0.02 %" in tolerant.reasons[0].message
+
+
+@pytest.mark.parametrize(("lost", "passes"), [(12, True), (13, False)])
+def test_a_tolerance_is_of_each_direction_and_exact(lost: int, passes: bool) -> None:
+    """At 2000 fps 120,000 frames are sent: 0.01 % are 12."""
+
+    def losing() -> Dut:
+        return lambda _rate_fps, frames: frames - lost
+
+    recording = Recording(FakeEngine(losing()))
+    wanted = cell(loss_tolerance_percent=0.01)
+    verdict = recording.runner.run(wanted, 2000).result.verdict
+    assert (verdict.kind == "pass") == passes
+
+
+def test_a_sweep_tells_the_loss_by_each_timeout_from_the_same_trials() -> None:
+    engine = FakeEngine(step(50_000), delays=every(10, 8 * MS))
+    sweep = [1, 5, 10, 50]
+    swept, with_sweep = measured(engine, "throughput", timeout_sweep_ms=sweep)
+    plain, without = measured(engine, "throughput")
+    assert swept.median == plain.median
+    assert with_sweep.loads_fps == without.loads_fps
+    assert {t.timeout_ns // MS: t.loss_percent for t in swept.timeouts} == {
+        1: pytest.approx(10),
+        5: pytest.approx(10),
+        10: 0,
+        50: 0,
+    }
+    assert plain.timeouts == []
+
+
+def test_a_sweep_of_a_curve_adds_what_is_lost_anyway() -> None:
+    engine = FakeEngine(step(50_000), delays=jump(8 * MS))
+    result, _ = measured(
+        engine,
+        "frame-loss",
+        load_percent=[80, 40],
+        timeout_sweep_ms=[5, 10],
+        repeats=3,
+    )
+    for point, (within_5, within_10) in zip(
+        result.points, [(50, 37.5), (50, 0)], strict=True
+    ):
+        assert [t.loss_percent for t in point.timeouts] == [
+            pytest.approx(within_5),
+            pytest.approx(within_10),
+        ]
+        assert len(point.timeouts[0].repeats) == 3
+
+
+def test_a_search_that_passes_nowhere_has_no_loss_by_timeout() -> None:
+    result, _ = measured(FakeEngine(lambda _r, n: n - 1), "throughput", **SWEEP)
+    assert result.timeouts == [
+        TimeoutLoss(timeout_ns=MS, loss_percent=None, repeats=[None])
+    ]
+
+
+def test_the_sweep_is_among_the_parameters() -> None:
+    result, _ = measured(FakeEngine(perfect()), "throughput", **SWEEP)
+    assert result.parameters["timeout_sweep_ms"] == "1"
+
+
+SWEEP: dict[str, object] = {"timeout_sweep_ms": [1]}
