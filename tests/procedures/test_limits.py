@@ -55,3 +55,26 @@ def test_the_media_rate_of_a_translator_is_that_of_its_larger_frames(
 def test_a_mix_is_limited_by_the_mean_of_its_frames() -> None:
     mixed = cell(max_rate_fps=None, traffic={"mix": "50/50"})  # 64 and 84 bytes
     assert max_rate(mixed, ports(10_000, 10_000)).rate_fps == 10**10 // (8 * (74 + 20))
+
+
+def load(rate_fps: int, max_rate_fps: int | None = None) -> MaxRate:
+    given = cell(procedure="pdv", rate_fps=rate_fps, max_rate_fps=max_rate_fps)
+    return max_rate(given, ports(10_000, 1000))
+
+
+def test_a_fixed_load_is_its_own_limit() -> None:
+    assert load(1_488_095) == MaxRate(1_488_095, "load")
+
+
+def test_a_fixed_load_that_the_media_cannot_carry_is_refused() -> None:
+    with pytest.raises(InputError, match="more than the ports' media carry, 1488095"):
+        load(1_488_096)
+
+
+def test_a_maximum_that_was_set_stands_for_a_nominal_speed() -> None:
+    assert load(2_000_000, max_rate_fps=2_000_000).rate_fps == 2_000_000
+
+
+def test_a_fixed_load_needs_no_link_speed() -> None:
+    given = cell(procedure="pdv", rate_fps=5, max_rate_fps=None)
+    assert max_rate(given, ports(None, None)) == MaxRate(5, "load")

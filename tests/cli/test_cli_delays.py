@@ -1,0 +1,268 @@
+"""Delays on the command line: commands, options, tables, and what is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dutperf.cli import app, measuring
+from dutperf.cli.delay_tables import duration
+from dutperf.config import Testbed
+from dutperf.engine.fake import FakeEngine, every, fixed, jitter, perfect, step
+from dutperf.procedures.session import EngineStarter, Notify
+from dutperf.results import ResultsFile
+
+MS = 1_000_000
+TESTBED = """\
+name: simulated
+left:
+  port: {interface: left}
+  ipv4: {address: 198.18.0.2, gateway: 198.18.0.1}
+  ipv6: {address: "2001:2::2", gateway: "2001:2::1"}
+right:
+  port: {interface: right}
+  ipv4: {address: 198.19.0.2, gateway: 198.19.0.1}
+  ipv6: {address: "2001:2:0:1::2", gateway: "2001:2:0:1::1"}
+"""
+COMMON = ["--ip", "4", "--restabilise-wait", "0", "--max-rate", "100000"]
+LOAD = ["--rate", "1000", "--repeats", "3", "--trial-duration", "2"]
+TAGS = ["--tags", "500", "--first-tag", "1"]
+
+Run = Callable[..., int]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("testbed.yaml").write_text(TESTBED)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a procedure with an engine that simulates."""
+
+    def run_on(engine: FakeEngine, command: str, *arguments: str) -> int:
+        def prepare(_testbed: Testbed, _notify: Notify) -> EngineStarter:
+            return lambda _log_path: contextlib.nullcontext(engine)
+
+        monkeypatch.setattr(measuring, "prepare_engine", prepare)
+        place = ["testbed.yaml", "--output", "run"]
+        return app.run([command, *place, *COMMON, *arguments])
+
+    return run_on
+
+
+def rows(out: str) -> list[list[str]]:
+    """The cells of all tables' rows."""
+    lines = [line for line in out.splitlines() if line.startswith("│")]
+    return [[part.strip() for part in line.strip("│").split("│")] for line in lines]
+
+
+def test_latency_shows_both_quantities_of_both_directions(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine = FakeEngine(perfect(), delays=every(9, 5 * MS))
+    assert run(engine, "latency", *LOAD, *TAGS) == 0
+    out = capsys.readouterr().out
+    assert rows(out) == [
+        ["TL", "forward", "20 us", "20 us", "20 us", "3", "500"],
+        ["TL", "reverse", "20 us", "20 us", "20 us", "3", "500"],
+        ["WCL", "forward", *["5.02 ms"] * 3, "3", "500"],
+        ["WCL", "reverse", *["5.02 ms"] * 3, "3", "500"],
+    ]
+    assert "delay: one-way delay of a frame: from right before" in out
+    assert "share of a delay is at least 1.2 us and at most 1.2 us" in out
+    assert "deviation from RFC 8219 7.2: at least 20 repeats: 3 instead of" in out
+
+
+def test_lost_tags_are_shown_and_a_latency_is_beyond_all_measure(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(FakeEngine(step(995)), "latency", *LOAD, *TAGS) == 0
+    captured = capsys.readouterr()
+    assert ["WCL", "forward", *["> lost"] * 3, "3", "500", "15"] in rows(captured.out)
+    assert "10 of 2000 frames lost" in captured.err
+    assert "forward foreground: 30 of 6,000 frames were lost" in captured.out
+
+
+def test_the_old_latency_is_a_mean(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = ["--first-tag", "1", "--legacy"]
+    assert run(FakeEngine(perfect(), delays=fixed(MS)), "latency", *LOAD, *first) == 0
+    out = capsys.readouterr().out
+    assert " mean " in out
+    assert ["latency", "forward", "1 ms", "1 ms", "1 ms", "3", "1"] in rows(out)
+    assert "RFC 2544 26.2" in out
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("pdv", ["PDV", "Dmin", "D99.9"]),
+        ("ipdv", ["IPDV max", "IPDV median", "IPDV min"]),
+    ],
+)
+def test_variation_is_shown_by_stream(
+    run: Run, capsys: pytest.CaptureFixture[str], command: str, names: list[str]
+) -> None:
+    mix = ["--mix", "50/50", "--background-ip", "6"]
+    engine = FakeEngine(perfect(), delays=jitter(MS, 2 * MS))
+    assert run(engine, command, *LOAD, *mix) == 0
+    shown = rows(capsys.readouterr().out)
+    assert [row[0] for row in shown] == [name for name in names for _ in range(4)]
+    assert [row[1:3] for row in shown[:4]] == [
+        ["forward", "foreground"],
+        ["forward", "background"],
+        ["reverse", "foreground"],
+        ["reverse", "background"],
+    ]
+
+
+def test_json_holds_the_measures(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    run(FakeEngine(perfect()), "latency", *LOAD, *TAGS, "--json")
+    results = ResultsFile.model_validate(json.loads(capsys.readouterr().out))
+    assert (results.procedure, results.cells[0].unit) == ("latency", "ns")
+    assert [m.name for m in results.cells[0].measures] == ["TL", "TL", "WCL", "WCL"]
+
+
+def test_a_timeout_and_a_tolerance_are_named_beside_the_rate(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged = ["--frame-timeout", "10", "--loss-tolerance", "0.01"]
+    assert run(FakeEngine(step(50_000)), "throughput", *judged) == 0
+    out = capsys.readouterr().out
+    assert "Throughput" not in out
+    told = " ".join(row[1] for row in rows(out)).strip()
+    assert told == "throughput per direction, frames within 10 ms, losing up to 0.01 %"
+    assert "deviation from RFC 2544 26.1: no frame is lost: up to 0.01 %" in out
+
+
+def test_a_sweep_of_a_throughput_has_a_table_of_its_own(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine = FakeEngine(step(50_000), delays=every(10, 8 * MS))
+    assert run(engine, "throughput", "--timeout-sweep", "0.5,5, 10") == 0
+    out = capsys.readouterr().out
+    assert rows(out)[1:] == [
+        ["500 us", "10", "1"],
+        ["5 ms", "10", "1"],
+        ["10 ms", "0", "1"],
+    ]
+    assert "Throughput" in out
+
+
+def test_a_sweep_of_a_curve_is_in_its_columns(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine = FakeEngine(step(50_000), delays=every(10, 8 * MS))
+    loads = ["--load", "100", "--load", "50", "--timeout-sweep", "5,10"]
+    assert run(engine, "frame-loss", *loads) == 0
+    out = capsys.readouterr().out
+    assert "loss % within 5 ms" in out
+    assert rows(out) == [
+        ["100", "100,000", "50", "55", "50", "1", "1"],
+        ["50", "50,000", "0", "10", "0", "1", "1"],
+    ]
+
+
+def test_foreground_and_background_are_told_apart_for_each_trial(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mix = ["--mix", "90/10", "--background-ip", "6", "--load", "100"]
+    late = ["--frame-timeout", "5", "--trial-duration", "1"]
+    engine = FakeEngine(step(80_000), delays=every(10, 8 * MS))
+    assert run(engine, "frame-loss", *mix, *late) == 0
+    assert (
+        "foreground 36,000 lost and 14,400 late of 180,000; "
+        "background 4,000 lost and 1,600 late of 20,000"
+    ) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["latency"], "error: --rate is missing: latency is measured at a load"),
+        (["latency", "--rate", "0"], "error: --rate must be at least 1, not 0"),
+        (
+            ["latency", "--rate", "1000", "--trial-duration", "10"],
+            "error: --first-tag 60 s is not before the end of the trial, 10 s",
+        ),
+        (["latency", "--rate", "9", "--tags", "0"], "--tags must be at least 1, not 0"),
+        (
+            ["latency", "--rate", "833"],
+            "tags: 50000 are more than the 49980 frames of a direction's foreground",
+        ),
+        (["throughput", "--frame-timeout", "0"], "--frame-timeout must be above 0"),
+        (["throughput", "--frame-timeout", "-1"], "--frame-timeout must be above 0"),
+        (
+            ["throughput", "--frame-timeout", "2000"],
+            "--frame-timeout 2000 ms is not below the wait for late frames, 2 s",
+        ),
+        (["frame-loss", "--timeout-sweep", "1,x"], "--timeout-sweep must be a number"),
+        (["frame-loss", "--timeout-sweep", "5,5"], "--timeout-sweep must not list 5"),
+        (
+            ["throughput", "--loss-tolerance", "0.00000001"],
+            "--loss-tolerance must be whole parts per billion",
+        ),
+        (["throughput", "--loss-tolerance", "100"], "--loss-tolerance must be below"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_its_flag_before_a_frame_is_sent(
+    run: Run,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
+) -> None:
+    engine = FakeEngine(perfect())
+    assert run(engine, *arguments) == 2
+    assert message in capsys.readouterr().err
+    assert engine.trials == []
+    assert not Path("run").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "flag"),
+    [
+        ("throughput", "--rate"),
+        ("throughput", "--tags"),
+        ("frame-loss", "--loss-tolerance"),
+        ("latency", "--frame-timeout"),
+        ("pdv", "--tags"),
+        ("ipdv", "--load"),
+    ],
+)
+def test_options_of_other_procedures_are_unknown(
+    run: Run, capsys: pytest.CaptureFixture[str], command: str, flag: str
+) -> None:
+    assert run(FakeEngine(perfect()), command, flag, "1") == 2
+    assert f"No such option: {flag}" in capsys.readouterr().err
+
+
+def test_the_help_of_latency_has_its_own_defaults(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(FakeEngine(perfect()), "latency", "--help") == 0
+    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "default: 120.0" in text
+    assert "default: 50000" in text
+
+
+@pytest.mark.parametrize(
+    ("value_ns", "text"),
+    [
+        (0, "0 ns"),
+        (-1.5, "-1.5 ns"),
+        (999, "999 ns"),
+        (1000, "1 us"),
+        (-20_500, "-20.5 us"),
+        (999_999_999, "1000 ms"),
+        (1_500_000_000, "1.5 s"),
+    ],
+)
+def test_durations_have_the_unit_that_fits(value_ns: float, text: str) -> None:
+    assert duration(value_ns) == text
