@@ -1,0 +1,74 @@
+"""The campaigns of examples/papers/004 show what the paper found, on simulated DUTs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from planning import TESTBED, FakeOpener
+
+from dutperf.config import load_campaign
+from dutperf.engine.fake import FakeEngine, every, lossy, perfect, sometimes
+from dutperf.procedures.executor import Surroundings, run_campaign
+from dutperf.results import CellResult
+
+PAPER = Path(__file__).parents[2] / "examples" / "papers" / "004"
+SECOND = 1_000_000_000
+ORDINARY_NS = 20_000
+
+
+def run(name: str, engine: FakeEngine, directory: Path) -> list[CellResult]:
+    results = run_campaign(
+        load_campaign(PAPER / name),
+        TESTBED,
+        Surroundings(
+            open_engine=FakeOpener(engine),
+            write_report=lambda path: path,
+            sleep=lambda _seconds: None,
+        ),
+        on_event=lambda _event: None,
+        results_dir=directory / "run",
+    )
+    return results.cells
+
+
+def test_classic_throughput_does_not_notice_a_second_and_a_timeout_does(
+    tmp_path: Path,
+) -> None:
+    device = FakeEngine(perfect(), delays=every(10, SECOND))
+    classic, within = run("delay.yaml", device, tmp_path)
+    assert (classic.median, classic.verdict) == (20_000, "pass")
+    assert [t.loss_percent for t in classic.timeouts] == [pytest.approx(10)] * 3 + [0]
+    assert (within.median, within.verdict) == (0, "fail")
+    assert within.quantity == "throughput per direction, frames within 10 ms"
+
+
+def test_random_loss_ruins_zero_loss_throughput_and_a_tolerance_does_not(
+    tmp_path: Path,
+) -> None:
+    classic, tolerant = run("loss.yaml", FakeEngine(lossy(100)), tmp_path)
+    values = [repeat.value or 0 for repeat in classic.repeats]
+    assert max(values) < 20_000 / 4
+    assert max(values) > 1.5 * min(values)
+    assert [repeat.value for repeat in tolerant.repeats] == [20_000] * 5
+    assert tolerant.quantity == "throughput per direction, losing up to 0.02 %"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_single_tags_disagree_and_many_tags_do_not(seed: int, tmp_path: Path) -> None:
+    device = FakeEngine(perfect(), delays=sometimes(10, SECOND, seed=seed))
+    twenty, fifty, many = run("latency.yaml", device, tmp_path)
+    assert twenty.median is not None
+    assert fifty.median is not None
+    assert abs(twenty.median - fifty.median) > 5_000_000
+    typical, worst = many.measures
+    assert [f.value for f in typical.repeats] == [ORDINARY_NS] * 20
+    assert [f.value for f in worst.repeats] == [ORDINARY_NS + SECOND] * 20
+
+
+@pytest.mark.parametrize("path", sorted(PAPER.glob("*.yaml")), ids=lambda p: p.name)
+def test_every_campaign_says_how_to_run_it(path: Path) -> None:
+    text = path.read_text()
+    assert "dutperf lab up known-answer --behaviour" in text
+    assert f"dutperf run examples/papers/004/{path.name}" in text
+    assert path.name in (PAPER / "README.md").read_text()
