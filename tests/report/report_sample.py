@@ -6,7 +6,11 @@ Test data only: plausible numbers, built from the models so that they stay valid
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+from typing import Literal
+
+from delay_sample import NOTHING, evenly, histogram, series, two_modes
 
 from dutperf.engine.protocol import (
     GENERATOR,
@@ -18,6 +22,7 @@ from dutperf.engine.protocol import (
     PortCounters,
     PortReport,
     Reason,
+    Series,
     Side,
     StreamRequest,
     StreamResult,
@@ -118,17 +123,49 @@ def _request(
     return DirectionRequest(name=way, rate_fps=load_fps, streams=[stream])
 
 
-def _result(way: DirectionName, load_fps: int, lost: int) -> DirectionResult:
-    gone = lost // 2
-    stream = StreamResult(
-        id=1 if way == "forward" else 2,
-        name="foreground",
-        intended=load_fps,
-        sent=load_fps,
-        received=load_fps - gone,
-        lost=gone,
+def stream_result(
+    frames: int,
+    delay_ns: Histogram,
+    series: Series,
+    loss_runs: Histogram = NOTHING,
+    *,
+    number: int = 1,
+    name: Literal["foreground", "background"] = "foreground",
+) -> StreamResult:
+    return StreamResult(
+        id=number,
+        name=name,
+        intended=frames,
+        sent=frames,
+        received=delay_ns.count,
+        lost=frames - delay_ns.count,
         duplicate=0,
         reordered=0,
+        late=0,
+        slower=[],
+        corrupt=0,
+        negative_delays=0,
+        window_frames=None,
+        unplaced=0,
+        delay_ns=delay_ns,
+        ipdv_ns=None,
+        tags=None,
+        series=series,
+        loss_runs=loss_runs,
+    )
+
+
+_delays = cache(two_modes)
+
+
+def _result(way: DirectionName, load_fps: int, lost: int) -> DirectionResult:
+    gone = lost // 2
+    stream = stream_result(
+        load_fps,
+        _delays(load_fps - gone, 1),
+        series(load_fps, evenly(gone, 10), 10, 100_000_000),
+        histogram([(1, gone)]),
+        number=1 if way == "forward" else 2,
     )
     return DirectionResult(
         name=way,
@@ -142,7 +179,11 @@ def _result(way: DirectionName, load_fps: int, lost: int) -> DirectionResult:
             max=640_000,
             buckets=[*LAG_BUCKETS, (8192, 1 << 20, 50)],
         ),
-        burst_frames=Histogram(count=0, min=None, max=None, buckets=[]),
+        burst_frames=NOTHING,
+        send_call_ns=NOTHING,
+        receive_gap_ns=NOTHING,
+        delay_floor_ns=1_250,
+        delay_bound_ns=41_000,
         streams=[stream],
     )
 
@@ -160,6 +201,7 @@ def port_report(side: Side, missed: int = 0) -> PortReport:
         stale=0,
         misdirected=0,
         corrupt=0,
+        fragments=0,
     )
 
 

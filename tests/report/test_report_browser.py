@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Route, sync_playwright
 from report_sample import all_sizes, sample_environment, sample_results, store
+from timed_sample import timed_results
 
 from dutperf.report import write_report
 
@@ -48,6 +49,14 @@ def wide_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Seven frame sizes, three repeats: the widest tables there are."""
     directory = tmp_path_factory.mktemp("report") / "wide"
     store(directory, all_sizes(), sample_environment("ixgbe"))
+    return write_report(directory)
+
+
+@pytest.fixture(scope="module")
+def timed_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Every chart of delays and loss in time."""
+    directory = tmp_path_factory.mktemp("report") / "timed"
+    store(directory, timed_results(), sample_environment())
     return write_report(directory)
 
 
@@ -118,7 +127,7 @@ def test_the_frame_rates_of_all_sizes_are_drawn(
     assert visit.troubles == []
 
 
-@pytest.mark.parametrize("name", ["report", "wide_report"])
+@pytest.mark.parametrize("name", ["report", "wide_report", "timed_report"])
 def test_a_narrow_screen_does_not_scroll_sideways(
     browser: Browser, name: str, request: pytest.FixtureRequest
 ) -> None:
@@ -136,7 +145,7 @@ def test_no_table_is_cut_off_on_a_common_screen(
     assert max(found) <= 0
 
 
-@pytest.mark.parametrize("name", ["report", "wide_report"])
+@pytest.mark.parametrize("name", ["report", "wide_report", "timed_report"])
 def test_a_printed_page_is_not_wider_than_the_paper(
     browser: Browser, name: str, request: pytest.FixtureRequest
 ) -> None:
@@ -171,3 +180,59 @@ def test_the_key_numbers_can_be_seen(browser: Browser, report: Path) -> None:
     page = Visit(browser, report, 1280, "light").page
     for cell in sample_results().cells[:2]:
         assert page.get_by_text(f"{cell.median:,.0f}").first.is_visible()
+
+
+def drawn(page: Page) -> set[str]:
+    found: list[str] = page.eval_on_selector_all(
+        "#timing .chart:has(.main-svg)", "all => all.map(one => one.id)"
+    )
+    return set(found)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_charts_of_a_trial_are_drawn_when_it_is_looked_at(
+    browser: Browser, timed_report: Path, scheme: str
+) -> None:
+    visit = Visit(browser, timed_report, 1280, scheme)
+    page = visit.page
+    shown = {f"{kind}-2-{way}" for kind in ("delay", "time") for way in WAYS}
+    assert drawn(page) == {*shown, "timeout-2"}
+    page.locator("details.timing select").first.select_option("trial-1")
+    assert page.locator("#delay-1-forward").is_visible()
+    assert not page.locator("#delay-2-forward").is_visible()
+    assert drawn(page) >= {"delay-1-forward", "time-1-reverse", "runs-1"}
+    page.locator("details.timing summary").nth(1).click()
+    page.wait_for_selector("#variation-3-reverse .main-svg")
+    assert drawn(page) >= {"delay-3-forward", "time-3-forward"}
+    assert visit.troubles == []
+
+
+WAYS = ("forward", "reverse")
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_no_label_of_a_delay_is_cut_off_or_crossed_by_another(
+    browser: Browser, timed_report: Path, width: int
+) -> None:
+    page = Visit(browser, timed_report, width, "light").page
+    page.locator("details.timing summary").nth(1).click()
+    page.wait_for_selector("#variation-3-reverse .main-svg")
+    for name in ("delay-2-forward", "delay-3-reverse", "variation-3-forward"):
+        boxes = page.eval_on_selector_all(
+            f"#{name} .annotation-text-g",
+            "all => all.map(one => { const b = one.getBoundingClientRect();"
+            " return [b.left, b.top, b.right, b.bottom]; })",
+        )
+        frame = page.locator(f"#{name} .main-svg").first.bounding_box()
+        assert frame
+        for left, _, right, _ in boxes:
+            assert frame["x"] - 1 <= left
+            assert right <= frame["x"] + frame["width"] + 1
+        assert not any(_overlap(a, b) for n, a in enumerate(boxes) for b in boxes[:n])
+
+
+def _overlap(one: list[float], other: list[float]) -> bool:
+    side_by_side = one[2] <= other[0] or other[2] <= one[0]
+    # Letters leave a few pixels of a line's height free.
+    above_each_other = one[3] <= other[1] + 4 or other[3] <= one[1] + 4
+    return not (side_by_side or above_each_other)

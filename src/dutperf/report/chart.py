@@ -8,7 +8,7 @@ switches between light and dark, or prints.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 Figure = dict[str, Any]
 Trace = dict[str, Any]
@@ -59,6 +59,47 @@ def layout(x_title: str, y_title: str, x: Figure, y: Figure) -> Figure:
     """Axes with titles; ``x`` and ``y`` add to them."""
     return {
         "height": 380,
+        "showlegend": True,
+        "xaxis": {"title": {"text": x_title, "standoff": 10}, **x},
+        "yaxis": {"title": {"text": y_title, "standoff": 10}, "showgrid": True, **y},
+    }
+
+
+def heading(text: str, y: float, at: Literal["above", "top", "foot"]) -> Figure:
+    """What a part of a figure shows, in words that need not be turned to be read.
+
+    ``y`` is an end of the part: it stands above it on the left, or, where curves leave
+    room, inside it on the right.
+    """
+    inside = at != "above"
+    return {
+        "text": text,
+        "xref": "paper",
+        "x": 1 if inside else 0,
+        "xanchor": "right" if inside else "left",
+        "yref": "paper",
+        "y": round(y, 4),
+        "yanchor": "top" if at == "top" else "bottom",
+        "yshift": {"above": 0, "top": -2, "foot": 3}[at],
+        "font": {"color": "var(--muted)"},
+    }
+
+
+_AXIS: Figure = {
+    "gridcolor": "var(--grid)",
+    "linecolor": "var(--rule)",
+    "tickcolor": "var(--rule)",
+    "showgrid": False,
+    "zeroline": False,
+    "showline": True,
+    "ticks": "outside",
+    "tickangle": 0,
+    "automargin": True,
+    "title": {"font": {"size": 13}},
+}
+
+TEMPLATE: Figure = {
+    "layout": {
         "margin": {"l": 8, "r": 16, "t": 8, "b": 8},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
@@ -69,22 +110,11 @@ def layout(x_title: str, y_title: str, x: Figure, y: Figure) -> Figure:
             "font": {"family": "var(--font)", "color": "var(--ink)"},
             "align": "left",
         },
-        "showlegend": True,
         "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
         "separators": ".,",
-        "xaxis": {**_axis(x_title), "showgrid": False, **x},
-        "yaxis": {**_axis(y_title), "showgrid": True, **y},
+        "xaxis": _AXIS,
+        "yaxis": _AXIS,
+        "annotationdefaults": {"showarrow": False, "font": {"size": 12}},
     }
-
-
-def _axis(title: str) -> Figure:
-    return {
-        "title": {"text": title, "standoff": 10},
-        "gridcolor": "var(--grid)",
-        "linecolor": "var(--rule)",
-        "tickcolor": "var(--rule)",
-        "zeroline": False,
-        "showline": True,
-        "ticks": "outside",
-        "automargin": True,
-    }
+}
+"""The page's script gives it to every figure: stored once, not with each of them."""

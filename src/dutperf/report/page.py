@@ -13,14 +13,21 @@ from plotly.offline.offline import get_plotlyjs
 from dutperf import __version__
 from dutperf.report import text
 from dutperf.report.cells import CellView, finished_cell, open_cell
-from dutperf.report.chart import Chart
+from dutperf.report.chart import TEMPLATE, Figure
 from dutperf.report.charts import frame_loss_chart, frame_rate_chart, search_chart
 from dutperf.report.headline import headline
 from dutperf.report.machine import environment_rows
 from dutperf.report.media import medium_speed_mbps
 from dutperf.report.source import Source, read_source
 from dutperf.report.tester import verdict_on
-from dutperf.report.trials import loss, offered, reasons, totals
+from dutperf.report.timing import timings_of
+from dutperf.report.trials import (
+    loss,
+    offered,
+    reasons,
+    totals,
+    totals_by_stream,
+)
 from dutperf.results import Deviation
 from dutperf.results.storage import write_atomically
 
@@ -61,7 +68,9 @@ def render(source: Source) -> str:
         if cell.trials and cell.procedure != "frame-loss"
     }
     rates, losses = frame_rate_chart(cells, speed), frame_loss_chart(cells)
+    timings = timings_of(cells)
     charts = [*searches.values(), *(chart for chart in (rates, losses) if chart)]
+    charts += [c for timing in timings for trial in timing.trials for c in trial.charts]
     template = _environment().get_template("report.html.j2")
     return template.render(
         source=source,
@@ -71,11 +80,13 @@ def render(source: Source) -> str:
         searches=searches,
         rates=rates,
         losses=losses,
+        timings=timings,
         link_speed_mbps=speed,
         deviations=deviations_of(cells),
         environment=environment_rows(source.environment),
         tester_sentence=verdict_on([cell.tester for cell in cells]),
-        figures=_figures(charts),
+        figures=_json({chart.id: chart.figure for chart in charts}),
+        chart_template=_json(TEMPLATE),
         plotly=_plotly(),
         version=__version__,
     )
@@ -100,9 +111,8 @@ def deviations_of(cells: list[CellView]) -> list[DeviationView]:
     ]
 
 
-def _figures(charts: list[Chart]) -> Markup:
-    """The figures as JSON that cannot end the script element it stands in."""
-    data = {chart.id: chart.figure for chart in charts}
+def _json(data: Figure) -> Markup:
+    """JSON that cannot end the script element it stands in."""
     plain = json.dumps(data, separators=(",", ":"))
     safe = plain.replace("&", "\\u0026").replace("<", "\\u003c")
     return Markup(safe.replace(">", "\\u003e"))  # noqa: S704 - escaped just above
@@ -124,6 +134,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters.update(
         decimal=text.decimal,
+        delay=text.delay_ns,
         duration=text.duration_ns,
         headline=headline,
         loss=loss,
@@ -133,6 +144,7 @@ def _environment() -> jinja2.Environment:
         plural=text.plural,
         reasons=reasons,
         totals=totals,
+        totals_by_stream=totals_by_stream,
         whole=text.whole,
     )
     return environment

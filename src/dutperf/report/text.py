@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context
 
@@ -33,15 +34,28 @@ def percent(value: float | None) -> str:
     return f"{digits.normalize():f}{NBSP}%"
 
 
-def duration_ns(value: float | None) -> str:
+def duration_ns(value: float | None, digits: int = 3) -> str:
     """Nanoseconds in the unit that leaves one to three digits before the point."""
     if value is None:
         return MISSING
     for scale, unit in ((1, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")):
-        shown = f"{value / scale:.3g}"
+        shown = f"{value / scale:.{digits}g}"
         if float(shown) < _NEXT_UNIT_FROM:
             return f"{float(shown):g}{NBSP}{unit}"
     return f"{whole(value / 1e9)}{NBSP}s"
+
+
+def delay_ns(value: float | None) -> str:
+    """A measured delay, with its sign: four digits, as fine as it is recorded.
+
+    Infinite stands for frames that were lost.
+    """
+    if value is None:
+        return MISSING
+    if math.isinf(value):
+        return "\N{INFINITY}"
+    sign = "\N{MINUS SIGN}" if value < 0 else ""
+    return f"{sign}{duration_ns(abs(value), 4)}"
 
 
 def moment(stamp: str) -> str:

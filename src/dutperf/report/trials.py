@@ -75,7 +75,20 @@ def _search_path(repeat: int, trials: list[TrialRecord], before: int) -> SearchP
 
 def totals(trial: TrialRecord) -> Totals:
     """Frames of all streams of ``trial``."""
+    return _totals(_streams(trial.result.directions))
+
+
+def totals_by_stream(trial: TrialRecord) -> list[tuple[str, Totals]]:
+    """Frames of the foreground and of the background; empty if there is only one."""
     streams = list(_streams(trial.result.directions))
+    names = dict.fromkeys(stream.name for stream in streams)
+    if len(names) == 1:
+        return []
+    return [(name, _totals(s for s in streams if s.name == name)) for name in names]
+
+
+def _totals(streams: Iterable[StreamResult]) -> Totals:
+    streams = list(streams)
     return Totals(
         sent=sum(stream.sent for stream in streams),
         received=sum(stream.received for stream in streams),
@@ -99,7 +112,12 @@ def loss(trial: TrialRecord) -> str:
     frames = totals(trial)
     if frames.lost == 0:
         return "none"
-    return f"{plural(frames.lost, 'frame')} ({percent(frames.loss_percent)})"
+    parts = ", ".join(
+        f"{name} {percent(of_stream.loss_percent)}"
+        for name, of_stream in totals_by_stream(trial)
+    )
+    share = percent(frames.loss_percent) + (f"; {parts}" if parts else "")
+    return f"{plural(frames.lost, 'frame')} ({share})"
 
 
 def reasons(trial: TrialRecord) -> str:

@@ -1,6 +1,8 @@
 "use strict";
 (() => {
-  const figures = JSON.parse(document.getElementById("figures").textContent);
+  const read = (id) => JSON.parse(document.getElementById(id).textContent);
+  const figures = read("figures");
+  const template = read("chart-template");
   const root = document.documentElement;
   const printWidth = 650;
 
@@ -25,19 +27,29 @@
   // Plotly leaves room for the legend only as high as it thinks it is; on a narrow
   // screen the legend has more rows, so the chart gets higher with it.
   const height = (width, layout, traces) =>
-    width < 560 ? layout.height + 24 * traces : layout.height;
+    layout.showlegend && width < 560 ? layout.height + 24 * traces : layout.height;
 
-  const draw = (width) => {
+  // What is folded away is drawn when somebody looks at it: a page may hold the charts
+  // of hundreds of trials.
+  const visible = (place) => !place.closest("[hidden], details:not([open])");
+
+  const draw = (pageWidth, isWanted = () => true) => {
     const style = getComputedStyle(root);
     for (const [id, figure] of Object.entries(figures)) {
       const place = document.getElementById(id);
+      if (!visible(place) || !isWanted(place)) continue;
+      const pair = place.closest(".pair");
+      const width = pageWidth && pair && pair.children.length > 1
+        ? (pageWidth - 16) / 2 : pageWidth;
       const { data, layout } = resolved(figure, style);
+      layout.template = resolved(template, style);
       layout.height = height(width || place.clientWidth, layout, data.length);
       layout.width = width;
       layout.autosize = !width;
       Plotly.react(place, data, layout, settings);
     }
   };
+  const drawWithin = (element) => draw(undefined, (place) => element.contains(place));
 
   const drawForScreen = () => {
     root.removeAttribute("data-print");
@@ -47,6 +59,17 @@
     root.setAttribute("data-print", "");
     draw(printWidth);
   };
+
+  for (const details of document.querySelectorAll("details.timing")) {
+    details.addEventListener("toggle", () => drawWithin(details));
+    const select = details.querySelector("select");
+    select?.addEventListener("change", () => {
+      for (const trial of details.querySelectorAll(".trial")) {
+        trial.hidden = trial.id !== select.value;
+      }
+      drawWithin(details);
+    });
+  }
 
   drawForScreen();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());

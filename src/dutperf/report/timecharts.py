@@ -1,0 +1,456 @@
+"""The charts over the time of sending: rates, lost frames, delays of tagged frames."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dutperf.engine.protocol import (
+    DirectionRequest,
+    DirectionResult,
+    StreamResult,
+    TagPlan,
+    TrialRequest,
+)
+from dutperf.report.chart import Chart, Figure, Trace, heading
+from dutperf.report.marks import look_of
+from dutperf.report.runs import Interval, RunClass, intervals_of, run_classes
+from dutperf.report.scales import delay_range, log_axis
+from dutperf.report.text import duration_ns, percent, whole
+from dutperf.results import TrialRecord
+
+_LOG_FROM_RATIO = 20
+_TAG_COLUMNS = 130
+_RATE_STEPS = 500
+"""Rates are told apart as finely as a screen can."""
+_HEIGHTS = {"rate": 70, "lost": 110, "tags": 150}
+_GAP = 26
+_FOOT = 56
+_BACKGROUND_LOST = "var(--fail-pale)"
+
+
+@dataclass(frozen=True)
+class _Room:
+    """What all directions of a trial share: axes that can be compared."""
+
+    rows: tuple[str, ...]
+    seconds: float
+    interval_ns: float
+    top_fps: float
+    top_lost: int
+    tags: tuple[float, float]
+
+    @property
+    def height(self) -> int:
+        return sum(_HEIGHTS[row] + _GAP for row in self.rows) + _FOOT
+
+    def domain(self, row: str) -> list[float]:
+        """The part of the figure that ``row`` takes, the first one on top."""
+        above = self.rows[: self.rows.index(row)]
+        inner = self.height - _FOOT
+        top = inner - sum(_HEIGHTS[name] + _GAP for name in above) - _GAP
+        return [round((top - _HEIGHTS[row]) / inner, 4), round(top / inner, 4)]
+
+
+def time_charts(trial: TrialRecord) -> list[Chart]:
+    """One figure for each direction: what was sent when, and what became of it."""
+    request, directions = trial.request, trial.result.directions
+    parts = [_intervals(direction, request) for direction in directions]
+    every = [interval for streams in parts for part in streams for interval in part]
+    if not every:
+        return []
+    tagged = [d.streams[0].tags for d in directions if d.streams[0].tags]
+    delays = [ns for tags in tagged for ns in tags.delays_ns if ns is not None]
+    top_lost = max(
+        sum(interval.lost for interval in together)
+        for streams in parts
+        for together in zip(*streams, strict=True)
+    )
+    rows = ("rate", "lost", "tags")
+    has = {"rate": True, "lost": top_lost > 0, "tags": bool(delays)}
+    room = _Room(
+        rows=tuple(row for row in rows if has[row]),
+        seconds=max(interval.end_s for interval in every),
+        interval_ns=every[0].seconds * 1e9,
+        top_fps=max(i.sent / i.seconds for i in every),
+        top_lost=top_lost,
+        tags=delay_range(delays) if delays else (0, 1),
+    )
+    return [
+        _time_chart(trial, direction, streams, room)
+        for direction, streams in zip(directions, parts, strict=True)
+    ]
+
+
+def _intervals(
+    direction: DirectionResult, request: TrialRequest
+) -> list[list[Interval]]:
+    return [intervals_of(s.series, request.duration_ns) for s in direction.streams]
+
+
+def _time_chart(
+    trial: TrialRecord,
+    direction: DirectionResult,
+    streams: Sequence[Sequence[Interval]],
+    room: _Room,
+) -> Chart:
+    axes = {
+        row: f"y{number if number > 1 else ''}"
+        for number, row in enumerate(room.rows, 1)
+    }
+    data: list[Trace] = []
+    for index, intervals in enumerate(streams):
+        data += _rates(intervals, direction.name, index, room, axes["rate"])
+        if "lost" in axes:
+            data.append(_lost(intervals, index, axes["lost"]))
+    figure: Figure = {
+        "height": room.height,
+        "showlegend": False,
+        "barmode": "stack",
+        "bargap": 0,
+        "xaxis": {
+            "ticksuffix": "\u00a0s",
+            "range": [0, room.seconds],
+            "anchor": axes[room.rows[-1]],
+        },
+    }
+    tags, plan = direction.streams[0].tags, trial.request.record.tags
+    if "tags" in axes and tags and plan:
+        times = tag_times_s(trial.request, _requested(trial.request, direction), plan)
+        data += _tags(
+            list(zip(times, tags.delays_ns, strict=False)), room, axes["tags"]
+        )
+    titles = {
+        "rate": "fps sent, received",
+        "lost": f"frames lost in {duration_ns(room.interval_ns)}",
+        "tags": "delay of tagged frames",
+    }
+    scales: dict[str, Figure] = {
+        "rate": {"range": [0, room.top_fps * 1.12], "nticks": 3},
+        "lost": {
+            "range": [0, room.top_lost * 1.12],
+            "nticks": 4,
+            "tickformat": ",d",
+        },
+        "tags": log_axis(*room.tags),
+    }
+    for row, axis in axes.items():
+        figure[axis.replace("y", "yaxis")] = {
+            "domain": room.domain(row),
+            "showgrid": True,
+            **scales[row],
+        }
+    figure["annotations"] = [
+        heading(titles[row], room.domain(row)[1], "above") for row in room.rows
+    ]
+    lost = sum(stream.lost for stream in direction.streams)
+    return Chart(
+        f"time-{trial.number}-{direction.name}",
+        f"Trial {trial.number}, {direction.name}, over the time of sending: "
+        f"{whole(lost)} frames lost",
+        data,
+        figure,
+    )
+
+
+def _rates(
+    intervals: Sequence[Interval], direction: str, index: int, room: _Room, axis: str
+) -> Iterator[Trace]:
+    """Sent as a line, received as an area under it: what is white between was lost."""
+    look = look_of(direction, index)
+    for name, counts, style in (
+        ("received", [i.received for i in intervals], {"fill": "tozeroy"}),
+        ("sent", [i.sent for i in intervals], {}),
+    ):
+        x, y = _steps(intervals, counts, room.top_fps / _RATE_STEPS)
+        yield {
+            "type": "scatter",
+            "mode": "lines",
+            "x": x,
+            "y": y,
+            "yaxis": axis,
+            "line": {
+                "shape": "hv",
+                "width": 1.5 if name == "sent" else 0,
+                "color": look.colour,
+                "dash": look.dash,
+            },
+            "fillcolor": look.soft,
+            "hovertemplate": f"%{{x:.4~g}} s: {name} %{{y:,d}} fps<extra></extra>",
+            **style,
+        }
+
+
+def _steps(
+    intervals: Sequence[Interval], counts: Sequence[int], step_fps: float
+) -> tuple[list[float], list[int]]:
+    """Rates, where they change by a step that can be seen."""
+    x: list[float] = []
+    y: list[int] = []
+    for interval, count in zip(intervals, counts, strict=True):
+        rate_fps = round(count / interval.seconds)
+        if not y or abs(rate_fps - y[-1]) >= step_fps:
+            x.append(interval.start_s)
+            y.append(rate_fps)
+    return [*x, intervals[-1].end_s], [*y, y[-1]]
+
+
+def _lost(intervals: Sequence[Interval], index: int, axis: str) -> Trace:
+    # Without any the first one, of height zero: an axis needs something to hold.
+    hit = [i for i in intervals if i.lost > 0] or [intervals[0]]
+    colour = "var(--fail)" if index == 0 else _BACKGROUND_LOST
+    return {
+        "type": "bar",
+        "x": [round((i.start_s + i.end_s) / 2, 6) for i in hit],
+        "width": [round(i.seconds, 6) for i in hit],
+        "y": [interval.lost for interval in hit],
+        "yaxis": axis,
+        # An edge of its own colour: one interval of hundreds must be seen.
+        "marker": {"color": colour, "line": {"width": 1.5, "color": colour}},
+        "customdata": [[i.start_s, i.end_s, i.sent] for i in hit],
+        "hovertemplate": "sent from %{customdata[0]:.6~g} to %{customdata[1]:.6~g} s:"
+        "<br>%{y:,d} of %{customdata[2]:,d} frames lost<extra></extra>",
+    }
+
+
+def _requested(request: TrialRequest, direction: DirectionResult) -> DirectionRequest:
+    return next(d for d in request.directions if d.name == direction.name)
+
+
+def tag_times_s(
+    request: TrialRequest, direction: DirectionRequest, plan: TagPlan
+) -> list[float]:
+    """When each tagged frame was due (see ``TagPlan``), in seconds.
+
+    Tag j is frame s0 + floor(j * (n - s0) / count) of the n foreground frames, which
+    are spread evenly over the duration; s0 is the first one due after ``first_ns``.
+    """
+    frames = direction.frames_of(0, request.frames(direction))
+    first = frames * plan.first_ns // request.duration_ns
+    return [
+        (first + tag * (frames - first) // plan.count)
+        * request.duration_ns
+        / frames
+        / 1e9
+        for tag in range(plan.count)
+    ]
+
+
+def _tags(
+    tags: Sequence[tuple[float, int | None]], room: _Room, axis: str
+) -> list[Trace]:
+    """Each tag, or of many the median and the longest delay of each short time."""
+    columns = list(_columns(tags))
+    several = len(tags) > len(columns)
+    found: list[Trace] = []
+    arrived = [column for column in columns if column.longest is not None]
+    if several:
+        found.append(
+            _points("median", arrived, [c.typical for c in arrived], axis)
+            | {"marker": {"size": 3, "color": "var(--ink)"}}
+        )
+    found.append(
+        _points(
+            "longest" if several else "tag", arrived, [c.longest for c in arrived], axis
+        )
+        | {"marker": {"size": 4, "color": "var(--longest)"}}
+    )
+    gone = [column for column in columns if column.lost]
+    if gone:
+        top = 10 ** (room.tags[1] - 0.03 * (room.tags[1] - room.tags[0]))
+        found.append(
+            _points("lost", gone, [top] * len(gone), axis)
+            | {
+                "marker": {"symbol": "x", "size": 7, "color": "var(--fail)"},
+                "hovertemplate": "%{x:.4~g} s: tagged frames lost<extra></extra>",
+            }
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class _Column:
+    """Neighbouring tags: what they have in common on a screen."""
+
+    at_s: float
+    typical: float | None
+    longest: int | None
+    lost: int
+
+
+def _columns(tags: Sequence[tuple[float, int | None]]) -> Iterator[_Column]:
+    together = math.ceil(len(tags) / _TAG_COLUMNS)
+    for first in range(0, len(tags), together):
+        chosen = tags[first : first + together]
+        arrived = sorted(delay for _, delay in chosen if delay is not None)
+        middle = len(arrived) // 2
+        yield _Column(
+            at_s=round(sum(at for at, _ in chosen) / len(chosen), 4),
+            typical=(arrived[middle] + arrived[~middle]) / 2 if arrived else None,
+            longest=arrived[-1] if arrived else None,
+            lost=len(chosen) - len(arrived),
+        )
+
+
+def _points(
+    name: str, columns: Sequence[_Column], y: Sequence[float | None], axis: str
+) -> Trace:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [column.at_s for column in columns],
+        "y": list(y),
+        "yaxis": axis,
+        "cliponaxis": False,
+        "hovertemplate": f"%{{x:.4~g}} s: {name} %{{y:,d}} ns<extra></extra>",
+    }
+
+
+def runs_chart(trial: TrialRecord) -> Chart | None:
+    """How many frames were lost in a row; None if none was lost."""
+    found = [
+        (direction.name, index, stream, run_classes(stream.loss_runs))
+        for direction in trial.result.directions
+        for index, stream in enumerate(direction.streams)
+        if stream.loss_runs.count
+    ]
+    if not found:
+        return None
+    longest = max((classes for *_, classes in found), key=len)
+    labels = [whole(one.lowest) for one in longest]
+    several = any(len(d.streams) > 1 for d in trial.result.directions)
+    data = [
+        _run_bars(name, index, stream, classes, labels, several=several)
+        for name, index, stream, classes in found
+    ]
+    figure: Figure = {
+        "height": 240,
+        "showlegend": len(data) > 1,
+        "barmode": "group",
+        "bargap": 0.35,
+        "xaxis": {
+            "title": {
+                "text": "frames lost in a row (2: 2 to 3, 4: 4 to 7, \u2026)",
+                "standoff": 6,
+            },
+            "type": "category",
+            "tickangle": 0,
+            "categoryarray": labels,
+            "range": [-0.6, len(labels) - 0.4],
+            "ticks": "",
+        },
+        "yaxis": {"nticks": 4, "rangemode": "tozero", "tickformat": ",d"},
+        "annotations": [heading("how often", 1, "top")],
+    }
+    return Chart(
+        f"runs-{trial.number}",
+        f"How many frames trial {trial.number} lost in a row",
+        data,
+        figure,
+    )
+
+
+def _run_bars(
+    direction: str,
+    index: int,
+    stream: StreamResult,
+    classes: Sequence[RunClass],
+    labels: Sequence[str],
+    *,
+    several: bool,
+) -> Trace:
+    look = look_of(direction, index)
+    runs = [one.runs for one in classes] + [0] * (len(labels) - len(classes))
+    return {
+        "type": "bar",
+        "name": f"{direction}, {stream.name}" if several else direction,
+        "x": list(labels),
+        "y": runs,
+        "text": [whole(count) if count else "" for count in runs],
+        "textposition": "outside",
+        "cliponaxis": False,
+        "marker": {
+            "color": look.colour if index == 0 else look.soft,
+            "line": {"width": 1, "color": look.colour},
+        },
+        "hovertext": [
+            f"{whole(one.lowest)} to {whole(one.highest)} in a row: {one.runs:,} times"
+            for one in classes
+        ],
+        "hoverinfo": "text",
+    }
+
+
+def timeout_chart(trial: TrialRecord) -> Chart | None:
+    """Loss over frame timeout: frames lost or slower, in percent of those sent."""
+    lines = [
+        (direction.name, index, stream)
+        for direction in trial.result.directions
+        for index, stream in enumerate(direction.streams)
+        if len(stream.slower) > 1 and stream.sent
+    ]
+    if not lines:
+        return None
+    several = any(len(d.streams) > 1 for d in trial.result.directions)
+    data: list[Trace] = []
+    for name, index, stream in lines:
+        look = look_of(name, index)
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": f"{name}, {stream.name}" if several else name,
+                "x": [slower.timeout_ns for slower in stream.slower],
+                "y": [
+                    100 * (stream.lost + slower.frames) / stream.sent
+                    for slower in stream.slower
+                ],
+                "line": {"width": 2, "color": look.colour, "dash": look.dash},
+                "marker": {"size": 7, "color": look.colour},
+                "hovertemplate": "timeout %{x:,d} ns: %{y:.4~g} % lost or late"
+                "<extra></extra>",
+            }
+        )
+    timeouts = [timeout for trace in data for timeout in trace["x"]]
+    figure: Figure = {
+        "height": 280,
+        "showlegend": len(data) > 1,
+        "xaxis": {
+            "title": {"text": "frame timeout", "standoff": 6},
+            **log_axis(*delay_range(timeouts)),
+        },
+        "yaxis": {"showgrid": True, **_percent_axis(data)},
+        "annotations": [heading("lost or late", 1, "top")],
+    }
+    words = duration_ns(max(timeouts))
+    return Chart(
+        f"timeout-{trial.number}",
+        f"Loss over frame timeouts up to {words}, trial {trial.number}",
+        data,
+        figure,
+    )
+
+
+def _percent_axis(data: Sequence[Trace]) -> Figure:
+    """From zero; logarithmic where values are far apart, with a place for zero."""
+    shown = [value for trace in data for value in trace["y"]]
+    some = [value for value in shown if value > 0]
+    if not some or max(some) < _LOG_FROM_RATIO * min(some):
+        return {"rangemode": "tozero", "ticksuffix": "\u00a0%"}
+    low, high = math.floor(math.log10(min(some))), math.log10(max(some))
+    zero = low if min(shown) > 0 else low - 0.6
+    for trace in data:
+        trace["customdata"] = trace["y"]
+        trace["y"] = [value or 10**zero for value in trace["y"]]
+        trace["hovertemplate"] = trace["hovertemplate"].replace("%{y", "%{customdata")
+    ticks = [10.0**power for power in range(low, math.floor(high) + 1)]
+    texts = [percent(tick) for tick in ticks]
+    if zero < low:
+        ticks, texts = [10**zero, *ticks], [percent(0.0), *texts]
+    return {
+        "type": "log",
+        "range": [round(zero - 0.1, 4), round(high + 0.2, 4)],
+        "tickvals": ticks,
+        "ticktext": texts,
+    }
