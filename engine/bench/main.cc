@@ -92,14 +92,24 @@ TrialSpec trial(uint64_t frames, std::initializer_list<std::span<const Variation
   return spec;
 }
 
+// All that a trial can record: delays and their variation, timeouts, tags, a time series.
+void record_everything(TrialSpec& spec) {
+  spec.duration_ns = 1'000'000'000;
+  spec.record.timeouts_ns = {10'000'000, 100'000'000};
+  spec.record.ipdv = true;
+  spec.record.series_interval_ns = 1'000'000;
+  spec.record.series_intervals = 1000;
+  spec.tags = dutperf::dataplane::TagPlan{0, 1000};
+}
+
 // A sender whose frames are all due.
 class DueSender {
  public:
-  DueSender(const TrialSpec& spec, SideResources& side, const TscClock& clock)
+  DueSender(const TrialSpec& spec, SideResources& side, const TscClock& clock, uint64_t start_tsc)
       : clock_(clock, 1, 1, 0),
         sender_(spec, Side::kLeft, side.tx, side.pools(1), side.replies, clock_) {
     sender_.prepare();
-    sender_.start(read_tsc() - clock.hz() / 100);
+    sender_.start(start_tsc);
   }
 
   Sender& operator*() { return sender_; }
@@ -111,6 +121,9 @@ class DueSender {
   Sender sender_;
 };
 
+// Early enough that all frames are due from the first step on.
+uint64_t early_start(const TscClock& clock) { return read_tsc() - clock.hz() / 100; }
+
 double cycles(uint64_t frames, const std::function<void()>& work) {
   const uint64_t start = read_tsc();
   measured_section(work);
@@ -118,7 +131,7 @@ double cycles(uint64_t frames, const std::function<void()>& work) {
 }
 
 double measure_send(const TrialSpec& spec, SideResources& side, const TscClock& clock) {
-  DueSender sender(spec, side, clock);
+  DueSender sender(spec, side, clock, early_start(clock));
   return cycles(spec.from[0].frames, [&] {
     while (!sender.done()) (*sender).step();
   });
@@ -127,8 +140,8 @@ double measure_send(const TrialSpec& spec, SideResources& side, const TscClock& 
 // Frames go left to right through a ring; only the receiving side's share is timed. `receive`
 // handles what has arrived.
 double measure_receive(const TrialSpec& spec, SideResources& left, const TscClock& clock,
-                       const std::function<void()>& receive) {
-  DueSender sender(spec, left, clock);
+                       uint64_t start_tsc, const std::function<void()>& receive) {
+  DueSender sender(spec, left, clock, start_tsc);
   uint64_t spent = 0;
   const std::function<void()> section = receive;
   while (!sender.done()) {
@@ -181,11 +194,14 @@ std::vector<Mode> Bench::modes() {
   };
   const auto receive = [this](TrialSpec spec, bool verify_checksums) {
     spec.verify_checksums = verify_checksums;
+    record_everything(spec);
     return [this, spec] {
-      right_side.trackers[0].reset(frames);
-      Receiver receiver(spec, Side::kRight, right_side.rx, right_side.trackers, right_side.own,
-                        right_side.replies);
-      return measure_receive(spec, left_side, clock, [&] { receiver.step(); });
+      right_side.recorders[0].reset(spec.record, frames, spec.tags_of(Side::kLeft, 0));
+      Receiver receiver(spec, Side::kRight, right_side.rx, right_side.recorders, right_side.own,
+                        right_side.replies, clock);
+      const uint64_t start_tsc = early_start(clock);
+      receiver.start(start_tsc);
+      return measure_receive(spec, left_side, clock, start_tsc, [&] { receiver.step(); });
     };
   };
   const TrialSpec ports = trial(frames, {kPorts});
@@ -200,7 +216,7 @@ std::vector<Mode> Bench::modes() {
       {"send.enumerate_random", send(trial(frames, {kPorts}, dutperf::vary::Mode::kEnumerate))},
       {"receive.count",
        [this, ports] {
-         return measure_receive(ports, left_side, clock, [this] {
+         return measure_receive(ports, left_side, clock, early_start(clock), [this] {
            Mbuf* mbufs[kBurst];
            const uint32_t count = right_side.rx.receive(mbufs, kBurst);
            dutperf::dpdk::free_frames(mbufs, count);

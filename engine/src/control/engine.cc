@@ -8,8 +8,9 @@
 #include "control/pcap.h"
 #include "dataplane/frame_order.h"
 #include "dpdk/error.h"
-#include "measure/sequence_tracker.h"
+#include "measure/stream_recorder.h"
 #include "timing/schedule.h"
+#include "timing/synchrony.h"
 
 namespace dutperf::control {
 namespace {
@@ -21,6 +22,7 @@ using dataplane::Side;
 
 constexpr uint64_t kCalibrationNs = 100'000'000;
 constexpr int kProgressMs = 500;
+constexpr uint64_t kOffsetPatienceNs = 500'000'000;
 
 uint32_t max_frame_bytes(const dpdk::PortOptions& options) {
   return std::max<uint32_t>(2048, options.mtu + 64U);
@@ -43,6 +45,53 @@ dpdk::PortCounters difference(const dpdk::PortCounters& before, const dpdk::Port
           after.rx_nombuf - before.rx_nombuf, after.tx_errors - before.tx_errors};
 }
 
+void check_invariant_clock() {
+  if (timing::tsc_is_invariant()) return;
+  throw dpdk::SetupError(
+      "this CPU does not promise a time stamp counter of constant rate (invariant TSC)",
+      "rates and delays would be wrong: use another machine, or give the virtual machine the flag "
+      "(qemu: -cpu host,+invtsc)");
+}
+
+// The largest offset between the first worker's clock and another's that cannot be ruled out.
+// Throws SetupError when one is certain.
+uint64_t measure_clock_offset_ns(const std::vector<unsigned>& lcores,
+                                 const timing::TscClock& clock) {
+  constexpr uint64_t kToleratedNs = 1000;
+  struct Question {
+    timing::SynchronyProbe probe;
+    timing::OffsetBounds bounds;
+    uint64_t patience_tsc;
+  };
+  uint64_t possible_ns = 0;
+  for (size_t i = 1; i < lcores.size(); ++i) {
+    Question question;
+    question.patience_tsc = clock.to_tsc(kOffsetPatienceNs);
+    const auto ask = [](void* argument) {
+      auto& self = *static_cast<Question*>(argument);
+      self.bounds = self.probe.ask(self.patience_tsc);
+      return 0;
+    };
+    const auto answer = [](void* argument) {
+      auto& self = *static_cast<Question*>(argument);
+      self.probe.answer(self.patience_tsc);
+      return 0;
+    };
+    dpdk::Eal::launch(lcores[i], answer, &question);
+    dpdk::Eal::launch(lcores[0], ask, &question);
+    dpdk::Eal::wait(lcores[0]);
+    dpdk::Eal::wait(lcores[i]);
+    if (clock.to_ns(question.bounds.certain()) > kToleratedNs) {
+      throw dpdk::SetupError(
+          "the time stamp counters of the workers' CPUs are at least " +
+              std::to_string(clock.to_ns(question.bounds.certain())) + " ns apart",
+          "delays between them would be wrong: use one worker, or CPUs of one socket");
+    }
+    possible_ns = std::max(possible_ns, clock.to_ns(question.bounds.possible()));
+  }
+  return possible_ns;
+}
+
 // Frames a second between the first and the last departure.
 double offered_rate(const dataplane::SendReport& report, const timing::TscClock& clock) {
   const uint64_t ns = clock.to_ns(report.last_tsc - report.first_tsc);
@@ -50,10 +99,36 @@ double offered_rate(const dataplane::SendReport& report, const timing::TscClock&
   return static_cast<double>(report.sent - 1) * 1e9 / static_cast<double>(ns);
 }
 
-DirectionResult direction_result(const dataplane::TrialSpec& spec, Side from,
+// How many of a stream's frames carry a stamp of each interval, of those that left.
+std::vector<uint64_t> sent_by_time(const dataplane::DirectionSpec& direction, size_t stream,
+                                   const dataplane::SendReport& report) {
+  std::vector<uint64_t> result;
+  uint64_t built = 0;
+  uint64_t before = 0;
+  for (const uint64_t count : report.built_by_time.counts()) {
+    built += count;
+    const uint64_t sent = direction.frames_of(stream, std::min(built, report.sent));
+    result.push_back(sent - before);
+    before = sent;
+  }
+  return result;
+}
+
+// Longest and shortest time that the tester itself may have put into a delay.
+void add_accuracy(const dataplane::SendReport& sent, const dataplane::ReceiveReport& received,
+                  const timing::TscClock& clock, DirectionResult& result) {
+  result.send_call_ns = &sent.call_ns;
+  result.receive_gap_ns = &received.gap_ns;
+  if (sent.call_ns.count() == 0 || received.gap_ns.count() == 0) return;
+  result.delay_floor_ns = sent.call_ns.min() + clock.to_ns(received.shortest_poll_tsc);
+  result.delay_bound_ns = sent.call_ns.max() + received.gap_ns.max();
+}
+
+DirectionResult direction_result(const TrialRequest& request, Side from,
                                  const dataplane::TrialRun& run,
-                                 const dataplane::StreamTrackers& trackers,
+                                 dataplane::StreamRecorders& recorders,
                                  const timing::TscClock& clock) {
+  const dataplane::TrialSpec& spec = request.spec;
   const dataplane::DirectionSpec& direction = spec.from[index_of(from)];
   const dataplane::SendReport& report = run.sent_from(from);
   DirectionResult result{};
@@ -64,18 +139,24 @@ DirectionResult direction_result(const dataplane::TrialSpec& spec, Side from,
   result.tx_full = report.tx_full;
   result.lag_ns = &report.lag_ns;
   result.burst_frames = &report.burst_frames;
+  add_accuracy(report, run.received_at(other(from)), clock, result);
   for (size_t i = 0; i < direction.streams.size(); ++i) {
     const dataplane::StreamSpec& stream = direction.streams[i];
-    result.streams.push_back({stream.id, (stream.tag.flags & net::kTagFlagBackground) != 0,
-                              direction.frames_of(i, direction.frames),
-                              direction.frames_of(i, report.sent), trackers[i].received(),
-                              trackers[i].duplicate(), trackers[i].reordered()});
+    StreamResult entry;
+    entry.id = stream.id;
+    entry.background = (stream.tag.flags & net::kTagFlagBackground) != 0;
+    entry.intended = direction.frames_of(i, direction.frames);
+    entry.sent = direction.frames_of(i, report.sent);
+    recorders[i].finish(entry.sent);
+    add_recorded(spec, recorders[i], request.fine_delays, entry);
+    entry.sent_by_time = sent_by_time(direction, i, report);
+    result.streams.push_back(std::move(entry));
   }
   return result;
 }
 
 measure::DirectionFacts facts_of(const DirectionResult& result, bool gave_up,
-                                 uint64_t lag_limit_ns) {
+                                 const dataplane::TrialSpec& spec) {
   measure::DirectionFacts facts;
   facts.name = direction_name(result.from);
   for (const StreamResult& stream : result.streams) {
@@ -83,22 +164,31 @@ measure::DirectionFacts facts_of(const DirectionResult& result, bool gave_up,
     facts.sent += stream.sent;
     facts.received += stream.received;
     facts.duplicate += stream.duplicate;
+    facts.overdue += stream.late;
+    facts.negative_delay += stream.negative_delays;
   }
   facts.sending_ns = result.sending_ns;
   facts.max_lag_ns = result.lag_ns->count() > 0 ? result.lag_ns->max() : 0;
-  facts.late_frames = result.lag_ns->count_from(lag_limit_ns / measure::kLateShare);
+  facts.late_departures = result.lag_ns->count_from(spec.lag_limit_ns / measure::kLateShare);
+  if (spec.frame_timeout_ns) {
+    const uint64_t long_ns = *spec.frame_timeout_ns / measure::kHeldShare;
+    facts.held_frames =
+        result.send_call_ns->count_from(long_ns) + result.receive_gap_ns->count_from(long_ns);
+  }
   facts.gave_up = gave_up;
   return facts;
 }
 
-PortReport port_report(Side side, const dataplane::ReceiveReport& received) {
+PortReport port_report(Side side, const dataplane::ReceiveReport& received,
+                       const dataplane::StreamRecorders& recorders) {
   PortReport report{};
   report.side = side;
   report.neighbour_requests = received.neighbour_requests;
   report.foreign = received.foreign;
   report.stale = received.stale;
   report.misdirected = received.misdirected;
-  report.corrupt = received.corrupt;
+  report.fragments = received.fragments;
+  for (const measure::StreamRecorder& recorder : recorders) report.corrupt += recorder.corrupt();
   return report;
 }
 
@@ -153,7 +243,10 @@ Engine::OpenPorts::OpenPorts(const PortsOpenParams& params) {
 }
 
 Engine::Engine(const dpdk::EalOptions& options)
-    : options_(options), clock_(timing::calibrate_tsc(kCalibrationNs)), eal_(options) {}
+    : options_(options), clock_(timing::calibrate_tsc(kCalibrationNs)), eal_(options) {
+  check_invariant_clock();
+  clock_offset_ns_ = measure_clock_offset_ns(eal_.worker_lcores(), clock_);
+}
 
 Json Engine::hello() const {
   return {{"engine_version", DUTPERF_VERSION},
@@ -164,6 +257,7 @@ Json Engine::hello() const {
           {"main_cpu", options_.main_cpu},
           {"hugepages", options_.hugepages},
           {"memory_mb", options_.memory_mb},
+          {"clock_offset_ns", clock_offset_ns_},
           {"drivers", {"af_packet", "af_xdp", "pci", "memif", "ring", "null"}}};
 }
 
@@ -221,6 +315,8 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   measure::TrialFacts facts;
   facts.duration_ns = spec.duration_ns;
   facts.lag_limit_ns = spec.lag_limit_ns;
+  facts.frame_timeout_ns = spec.frame_timeout_ns.value_or(0);
+  facts.loss_tolerance_ppb = spec.loss_tolerance_ppb;
   timed([&] { result.neighbours = ports.neighbours->resolve(monitor); });
   // Whom an abort kept from answering is not missing.
   bool go_on = monitor.wait(-1, 0);
@@ -241,14 +337,14 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   facts.aborted = run.aborted() && facts.unresolved_neighbours.empty();
 
   for (const Side from : request.order) {
-    result.directions.push_back(
-        direction_result(spec, from, run, ports.sides[index_of(other(from))]->trackers, clock_));
+    result.directions.push_back(direction_result(
+        request, from, run, ports.sides[index_of(other(from))]->recorders, clock_));
     facts.directions.push_back(
-        facts_of(result.directions.back(), run.sent_from(from).gave_up, spec.lag_limit_ns));
+        facts_of(result.directions.back(), run.sent_from(from).gave_up, spec));
   }
   for (const Side side : kBothSides) {
     const size_t i = index_of(side);
-    PortReport report = port_report(side, run.received_at(side));
+    PortReport report = port_report(side, run.received_at(side), ports.sides[i]->recorders);
     report.before = before.counters[i];
     report.after = after.counters[i];
     const dpdk::PortCounters during = difference(report.before, report.after);
@@ -309,7 +405,7 @@ Engine::Snapshot Engine::snapshot() const {
 }
 
 void Engine::check_fits(const TrialRequest& request) const {
-  uint64_t bitmap_bytes = 0;
+  uint64_t bytes = 0;
   for (const Side from : request.order) {
     const dataplane::DirectionSpec& direction = request.spec.from[index_of(from)];
     const uint32_t largest =
@@ -324,13 +420,17 @@ void Engine::check_fits(const TrialRequest& request) const {
                             "raise the MTU on tester and device, or choose a smaller frame size");
       }
     }
-    bitmap_bytes += measure::SequenceTracker::bytes_for(direction.frames);
+    for (size_t i = 0; i < direction.streams.size(); ++i) {
+      bytes +=
+          measure::StreamRecorder::bytes_for(request.spec.record, request.spec.frames_of(from, i));
+    }
   }
-  if (bitmap_bytes > available_memory_bytes() / 2) {
+  if (bytes > available_memory_bytes() / 2) {
     throw ProtocolError(kEnvironmentError,
-                        "accounting for every frame needs " + std::to_string(bitmap_bytes >> 20) +
+                        "accounting for every frame needs " + std::to_string(bytes >> 20) +
                             " MiB (one bit a frame), more than half of the free memory",
-                        "shorten the trial or lower the rate");
+                        "shorten the trial, lower the rate, or lower record.tracking_mb: a window "
+                        "slides then");
   }
 }
 

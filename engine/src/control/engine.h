@@ -52,6 +52,7 @@ class Engine {
   dpdk::EalOptions options_;
   timing::TscClock clock_;
   dpdk::Eal eal_;
+  uint64_t clock_offset_ns_ = 0;  // what two workers' clocks may be apart at most
   std::unique_ptr<OpenPorts> open_;
 };
 

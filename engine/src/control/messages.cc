@@ -12,6 +12,7 @@
 namespace dutperf::control {
 namespace {
 
+using control::to_json;  // not hidden by the ones in here
 using dataplane::Side;
 
 constexpr uint64_t kMaxNs = 1ULL << 47;
@@ -164,29 +165,6 @@ Json to_json(const measure::Verdict& verdict) {
   return {{"kind", verdict_name(verdict.kind)}, {"reasons", reasons}};
 }
 
-Json to_json(const measure::Histogram& histogram) {
-  Json buckets = Json::array();
-  for (const auto& bucket : histogram.buckets()) {
-    buckets.push_back({bucket.lowest, bucket.highest, bucket.count});
-  }
-  const bool empty = histogram.count() == 0;
-  return {{"count", histogram.count()},
-          {"min", empty ? Json() : Json(histogram.min())},
-          {"max", empty ? Json() : Json(histogram.max())},
-          {"buckets", buckets}};
-}
-
-Json to_json(const StreamResult& stream) {
-  return {{"id", stream.id},
-          {"name", stream.background ? "background" : "foreground"},
-          {"intended", stream.intended},
-          {"sent", stream.sent},
-          {"received", stream.received},
-          {"lost", stream.sent - stream.received},
-          {"duplicate", stream.duplicate},
-          {"reordered", stream.reordered}};
-}
-
 Json to_json(const DirectionResult& direction);
 Json to_json(const PortReport& port);
 
@@ -205,6 +183,10 @@ Json to_json(const DirectionResult& direction) {
           {"tx_full", direction.tx_full},
           {"lag_ns", to_json(*direction.lag_ns)},
           {"burst_frames", to_json(*direction.burst_frames)},
+          {"send_call_ns", to_json(*direction.send_call_ns)},
+          {"receive_gap_ns", to_json(*direction.receive_gap_ns)},
+          {"delay_floor_ns", direction.delay_floor_ns},
+          {"delay_bound_ns", direction.delay_bound_ns},
           {"streams", list_of(direction.streams)}};
 }
 
@@ -212,7 +194,8 @@ Json to_json(const PortReport& port) {
   return {{"name", name_of(port.side)},      {"before", to_json(port.before)},
           {"after", to_json(port.after)},    {"neighbour_requests", port.neighbour_requests},
           {"foreign", port.foreign},         {"stale", port.stale},
-          {"misdirected", port.misdirected}, {"corrupt", port.corrupt}};
+          {"misdirected", port.misdirected}, {"corrupt", port.corrupt},
+          {"fragments", port.fragments}};
 }
 
 }  // namespace
@@ -277,11 +260,13 @@ TrialRequest parse_trial(const Json& params, const std::string& where) {
   spec.lag_limit_ns = reader.number_or("lag_limit_ns", 10'000'000, 0, kMaxNs);
   spec.verify_checksums = reader.flag_or("verify_checksums", true);
   const uint64_t seed = reader.number_or("seed", 1, 0, INT64_MAX);
+  request.fine_delays = parse_record(reader, spec);
   const Json& directions = reader.array("directions", 1, 2);
   for (size_t i = 0; i < directions.size(); ++i) {
     parse_direction(directions[i], element(reader.path("directions"), i), seed, request);
   }
   if (same_stream_ids(spec)) reader.refuse("directions", "must have streams with different ids");
+  check_tags(reader, spec);
   reader.finish();
   return request;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "control/json.h"
+#include "control/record_messages.h"
 #include "dataplane/trial_spec.h"
 #include "dpdk/port.h"
 #include "measure/histogram.h"
@@ -16,7 +17,7 @@
 
 namespace dutperf::control {
 
-inline constexpr int kProtocolVersion = 1;
+inline constexpr int kProtocolVersion = 2;
 
 struct PortsOpenParams {
   std::vector<dpdk::PortOptions> ports;  // left, right
@@ -46,6 +47,7 @@ struct TrialRequest {
   uint64_t settle_ns = 0;
   std::vector<StreamAddressing> addressing[dataplane::kSides];  // of each stream
   std::vector<dataplane::Side> order;  // sending sides, in the order of the request
+  bool fine_delays = false;            // in the result
 };
 
 struct PreviewParams {
@@ -78,16 +80,6 @@ struct ResolvedNeighbour {
   uint64_t duration_ns = 0;
 };
 
-struct StreamResult {
-  uint8_t id = 0;
-  bool background = false;
-  uint64_t intended = 0;
-  uint64_t sent = 0;
-  uint64_t received = 0;
-  uint64_t duplicate = 0;
-  uint64_t reordered = 0;
-};
-
 struct DirectionResult {
   dataplane::Side from;
   uint64_t intended_rate_fps = 0;
@@ -96,6 +88,10 @@ struct DirectionResult {
   uint64_t tx_full = 0;
   const measure::Histogram* lag_ns = nullptr;
   const measure::Histogram* burst_frames = nullptr;
+  const measure::Histogram* send_call_ns = nullptr;
+  const measure::Histogram* receive_gap_ns = nullptr;
+  uint64_t delay_floor_ns = 0;
+  uint64_t delay_bound_ns = 0;
   std::vector<StreamResult> streams;
 };
 
@@ -108,6 +104,7 @@ struct PortReport {
   uint64_t stale = 0;
   uint64_t misdirected = 0;
   uint64_t corrupt = 0;
+  uint64_t fragments = 0;
 };
 
 struct TrialResult {

@@ -1,22 +1,20 @@
 #include "dataplane/receiver.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace dutperf::dataplane {
-namespace {
 
-constexpr uint32_t kBurst = 32;
-
-}  // namespace
-
-Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue, StreamTrackers& trackers,
-                   const net::OwnAddresses& own, dpdk::ReplyRing& replies)
+Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
+                   StreamRecorders& recorders, const net::OwnAddresses& own,
+                   dpdk::ReplyRing& replies, const timing::TscClock& clock)
     : trial_id_(spec.trial_id),
       verify_checksums_(spec.verify_checksums),
       queue_(queue),
-      trackers_(trackers),
+      recorders_(recorders),
       own_(own),
-      replies_(replies) {
+      replies_(replies),
+      clock_(clock) {
   constexpr auto kNotIp = static_cast<uint32_t>(sizeof(net::EthernetHeader) + net::kFcsBytes);
   stream_of_id_.fill(kNotExpected);
   const std::vector<StreamSpec>& streams = spec.from[index_of(other(side))].streams;
@@ -30,28 +28,50 @@ Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue, Stream
 
 void Receiver::step() noexcept {
   dpdk::Mbuf* mbufs[kBurst];
+  const uint64_t polled_tsc = timing::read_tsc();
   const uint32_t count = queue_.receive(mbufs, kBurst);
-  if (count == 0) return;
+  if (count == 0) {
+    drained_tsc_ = polled_tsc;
+    return;
+  }
+  const uint64_t received_tsc = timing::read_tsc();
   for (uint32_t i = 0; i < count; ++i) dpdk::prefetch_frame(mbufs[i]);
+  Burst burst;
   uint32_t kept = 0;  // mbufs to free; answered requests leave with the reply ring
   for (uint32_t i = 0; i < count; ++i) {
     const uint8_t* frame = dpdk::frame_of(mbufs[i]);
     const net::Classified classified = net::classify(frame, dpdk::size_of(mbufs[i]));
     switch (classified.kind) {
-      case net::FrameKind::kTest: account(frame, classified); break;
+      case net::FrameKind::kTest: account(frame, classified, burst); break;
       case net::FrameKind::kForeign: ++report_.foreign; break;
+      case net::FrameKind::kFragment: ++report_.fragments; break;
       case net::FrameKind::kNeighbour:
         if (answer(mbufs[i])) continue;
         break;
     }
     mbufs[kept++] = mbufs[i];
   }
+  record(burst, polled_tsc, received_tsc);
+  if (count < kBurst) drained_tsc_ = polled_tsc;
   dpdk::free_frames(mbufs, kept);
-  published_received_.store(trackers_[0].received() + trackers_[1].received(),
+  published_received_.store(recorders_[0].tracker().received() + recorders_[1].tracker().received(),
                             std::memory_order_relaxed);
 }
 
-void Receiver::account(const uint8_t* frame, const net::Classified& classified) noexcept {
+void Receiver::record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) noexcept {
+  const uint64_t received_ns = clock_.to_ns(received_tsc - start_tsc_);
+  const uint32_t frames = burst.count[0] + burst.count[1];
+  if (frames > 0) {
+    report_.gap_ns.record(clock_.to_ns(received_tsc - drained_tsc_), frames);
+    report_.shortest_poll_tsc = std::min(report_.shortest_poll_tsc, received_tsc - polled_tsc);
+  }
+  for (size_t i = 0; i < kMaxStreams; ++i) {
+    if (burst.count[i] > 0) recorders_[i].record(burst.arrivals[i], burst.count[i], received_ns);
+  }
+}
+
+void Receiver::account(const uint8_t* frame, const net::Classified& classified,
+                       Burst& burst) noexcept {
   const net::WireTag& tag = *classified.tag;
   const uint8_t stream = stream_of_id_[tag.stream];
   const uint64_t sequence = tag.sequence();
@@ -60,9 +80,10 @@ void Receiver::account(const uint8_t* frame, const net::Classified& classified) 
   } else if (stream == kNotExpected) {
     ++report_.misdirected;
   } else if (classified.ip_bytes != expected_ip_bytes(stream, sequence) ||
-             (verify_checksums_ && !net::checksums_hold(frame, classified)) ||
-             !trackers_[stream].record(sequence)) {
-    ++report_.corrupt;
+             (verify_checksums_ && !net::checksums_hold(frame, classified))) {
+    recorders_[stream].record_corrupt();
+  } else {
+    burst.arrivals[stream][burst.count[stream]++] = {sequence, tag.stamp_ns()};
   }
 }
 

@@ -1,8 +1,8 @@
 // The receive loop. There is one; what is recorded is a parameter.
 //
-// Classify -> account -> record. Frames that are not this trial's are counted where they belong:
-// neighbour requests are answered, another trial's frames are stale, the other port's are
-// misdirected, everything else is foreign.
+// Classify -> account -> record, a burst at a time. Frames that are not this trial's are counted
+// where they belong: neighbour requests are answered, another trial's frames are stale, the other
+// port's are misdirected, everything else is foreign.
 //
 // A receiver is driven by one worker. `published_received` may be read by others at any time; the
 // rest only after the worker has ended.
@@ -13,34 +13,46 @@
 #include <cstdint>
 #include <vector>
 
+#include "dataplane/trial_clock.h"
 #include "dataplane/trial_spec.h"
 #include "dpdk/mbuf.h"
 #include "dpdk/reply_ring.h"
-#include "measure/sequence_tracker.h"
+#include "measure/histogram.h"
+#include "measure/stream_recorder.h"
 #include "net/classify.h"
 #include "net/neighbour.h"
 
 namespace dutperf::dataplane {
 
-using StreamTrackers = std::array<measure::SequenceTracker, kMaxStreams>;
+using StreamRecorders = std::array<measure::StreamRecorder, kMaxStreams>;
+
+inline constexpr unsigned kGapBits = 5;  // an error bound: 3 % is plenty
 
 struct ReceiveReport {
   uint64_t neighbour_requests = 0;
   uint64_t foreign = 0;
+  uint64_t fragments = 0;
   uint64_t stale = 0;
   uint64_t misdirected = 0;
-  uint64_t corrupt = 0;
+  // How long each burst's frames may have waited in the port: from the begin of the last poll that
+  // left nothing behind to the end of the one that returned them.
+  measure::Histogram gap_ns{kGapBits};
+  uint64_t shortest_poll_tsc = UINT64_MAX;  // of those that returned frames
 };
 
 class Receiver {
  public:
-  // Receives at `side` what the other side sends. `trackers` (one for each stream, already reset),
-  // `own` and `replies` outlive the receiver.
-  Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue, StreamTrackers& trackers,
-           const net::OwnAddresses& own, dpdk::ReplyRing& replies);
+  // Receives at `side` what the other side sends. `recorders` (one for each stream, already reset),
+  // `own`, `replies` and `clock` outlive the receiver.
+  Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue, StreamRecorders& recorders,
+           const net::OwnAddresses& own, dpdk::ReplyRing& replies, const timing::TscClock& clock);
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
+  void start(uint64_t start_tsc) {
+    start_tsc_ = start_tsc;
+    drained_tsc_ = timing::read_tsc();
+  }
   void step() noexcept;
 
   uint64_t published_received() const {
@@ -49,7 +61,16 @@ class Receiver {
   const ReceiveReport& report() const { return report_; }
 
  private:
-  void account(const uint8_t* frame, const net::Classified& classified) noexcept;
+  static constexpr uint32_t kBurst = 32;
+  static_assert(kBurst <= measure::StreamRecorder::kMaxArrivals);
+  // A burst's frames of each stream.
+  struct Burst {
+    measure::Arrival arrivals[kMaxStreams][kBurst];
+    uint32_t count[kMaxStreams] = {};
+  };
+
+  void account(const uint8_t* frame, const net::Classified& classified, Burst& burst) noexcept;
+  void record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) noexcept;
   bool answer(dpdk::Mbuf* mbuf) noexcept;
 
   static constexpr uint8_t kNotExpected = 0xff;
@@ -65,9 +86,12 @@ class Receiver {
   std::array<uint8_t, 256> stream_of_id_;  // index of the stream, or kNotExpected
   std::array<std::vector<uint32_t>, kMaxStreams> ip_bytes_;
   const dpdk::RxQueue queue_;
-  StreamTrackers& trackers_;
+  StreamRecorders& recorders_;
   const net::OwnAddresses& own_;
   dpdk::ReplyRing& replies_;
+  const timing::TscClock clock_;
+  uint64_t start_tsc_ = 0;
+  uint64_t drained_tsc_ = 0;  // begin of the last poll that left nothing behind
   ReceiveReport report_;
   alignas(64) std::atomic<uint64_t> published_received_{0};
 };

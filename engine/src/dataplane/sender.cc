@@ -3,6 +3,7 @@
 #include <algorithm>
 
 namespace dutperf::dataplane {
+
 Sender::Sender(const TrialSpec& spec, Side side, dpdk::TxQueue queue,
                const std::vector<dpdk::FramePool*>& pools, dpdk::ReplyRing& replies,
                TrialClock& clock)
@@ -14,7 +15,9 @@ Sender::Sender(const TrialSpec& spec, Side side, dpdk::TxQueue queue,
       source_(spec.from[index_of(side)], pools),
       replies_(replies),
       clock_(clock),
-      schedule_(0, clock.tsc().hz(), rate_fps_) {}
+      schedule_(0, clock.tsc().hz(), rate_fps_) {
+  report_.built_by_time.reset(spec.record.series_interval_ns, spec.record.series_intervals);
+}
 
 Sender::~Sender() { dpdk::free_frames(pending_.data() + pending_first_, pending_count_); }
 
@@ -29,7 +32,7 @@ void Sender::step() noexcept {
   const uint64_t now = timing::read_tsc();
   if (pending_count_ == 0) build_due(now);
   if (pending_count_ == 0) return;
-  hand_over();
+  hand_over(now);
   give_up_if_hopeless(now);
   if (!sending()) clock_.sender_done();
 }
@@ -39,29 +42,32 @@ void Sender::build_due(uint64_t now) noexcept {
   const uint32_t due = schedule_.due_count(now, left);
   if (due == 0) return;
   // Without free buffers all are queued: the port is the bottleneck.
-  if (!source_.next(pending_.data(), due, clock_.tsc().to_ns(now - start_tsc_))) {
+  const uint64_t stamp_ns = clock_.tsc().to_ns(now - start_tsc_);
+  if (!source_.next(pending_.data(), due, stamp_ns)) {
     ++report_.tx_full;
     give_up_if_hopeless(now);
     if (!sending()) clock_.sender_done();
     return;
   }
+  report_.built_by_time.add(stamp_ns, due);
+  pending_stamp_tsc_ = now;
   built_ += due;
   pending_first_ = 0;
   pending_count_ = due;
 }
 
-void Sender::hand_over() noexcept {
-  const uint64_t departure = timing::read_tsc();
+void Sender::hand_over(uint64_t now) noexcept {
   const uint32_t taken = queue_.send(pending_.data() + pending_first_, pending_count_);
   if (taken < pending_count_) ++report_.tx_full;
   if (taken == 0) return;
+  const uint64_t done = timing::read_tsc();
+  report_.call_ns.record(clock_.tsc().to_ns(done - pending_stamp_tsc_), taken);
   // The oldest frame's lag stands for its burst: never less than the truth.
-  const uint64_t lag_tsc = departure - schedule_.next_due_tsc();
-  report_.lag_ns.record(clock_.tsc().to_ns(lag_tsc), taken);
+  report_.lag_ns.record(clock_.tsc().to_ns(now - schedule_.next_due_tsc()), taken);
   schedule_.advance(taken);
   report_.burst_frames.record(taken);
-  if (report_.sent == 0) report_.first_tsc = departure;
-  report_.last_tsc = departure;
+  if (report_.sent == 0) report_.first_tsc = now;
+  report_.last_tsc = now;
   report_.sent += taken;
   published_sent_.store(report_.sent, std::memory_order_relaxed);
   pending_first_ += taken;

@@ -1,9 +1,10 @@
 // The send loop. There is one; what is sent is a parameter.
 //
 // Each step sends the frames that are due, at most a burst: one at a time while the sender keeps
-// up, more when it is behind. A frame's stamp is taken right before its burst is handed over, its
-// lag (departure - due) goes into a histogram. Frames that the port does not take stay pending for
-// the next step, so a full queue never blocks the other roles of this worker.
+// up, more when it is behind. A frame's stamp is the time at which its burst was found due, right
+// before it is built and handed over. Two histograms tell how true that is: the lag (departure -
+// due) and the time from the stamp to the end of the send call. Frames that the port does not take
+// stay pending for the next step, so a full queue never blocks the other roles of this worker.
 //
 // A sender is driven by one worker. `published_sent` may be read by others at any time; the rest
 // only after the worker has ended.
@@ -19,12 +20,14 @@
 #include "dpdk/mbuf.h"
 #include "dpdk/reply_ring.h"
 #include "measure/histogram.h"
+#include "measure/time_series.h"
 #include "timing/schedule.h"
 
 namespace dutperf::dataplane {
 
 inline constexpr unsigned kLagBits = 5;    // 3 % is plenty for a health figure
 inline constexpr unsigned kBurstBits = 7;  // bursts up to 64 exactly
+inline constexpr unsigned kCallBits = 5;   // an error bound: 3 % is plenty
 
 struct SendReport {
   uint64_t sent = 0;
@@ -34,6 +37,9 @@ struct SendReport {
   bool gave_up = false;
   measure::Histogram lag_ns{kLagBits};
   measure::Histogram burst_frames{kBurstBits};
+  measure::Histogram call_ns{kCallBits};  // stamp to the end of the send call, by frame
+  // By the intervals of their stamps; the last ones may be of frames that never left.
+  measure::TimeSeries built_by_time;
 };
 
 class Sender {
@@ -57,7 +63,7 @@ class Sender {
  private:
   bool sending() const { return report_.sent < frames_ && !report_.gave_up; }
   void build_due(uint64_t now) noexcept;
-  void hand_over() noexcept;
+  void hand_over(uint64_t now) noexcept;
   void give_up_if_hopeless(uint64_t now) noexcept;
   void send_replies() noexcept;
 
@@ -77,6 +83,7 @@ class Sender {
   timing::Schedule schedule_;
   uint64_t built_ = 0;
   std::array<dpdk::Mbuf*, kMaxBurst> pending_{};
+  uint64_t pending_stamp_tsc_ = 0;
   uint32_t pending_first_ = 0;
   uint32_t pending_count_ = 0;
   SendReport report_;

@@ -52,16 +52,15 @@ TrialRun::TrialRun(const TrialSpec& spec, const std::array<SideResources*, kSide
       done_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   for (const Side side : kBothSides) {
     SideResources& resources = *sides[index_of(side)];
-    const DirectionSpec& incoming = spec.from[index_of(other(side))];
+    const Side sender = other(side);
     for (size_t i = 0; i < kMaxStreams; ++i) {
-      const bool used = i < incoming.streams.size();
-      resources.trackers[i].reset(used ? incoming.frames_of(i, incoming.frames) : 0);
+      resources.recorders[i].reset(spec.record, spec.frames_of(sender, i), spec.tags_of(sender, i));
     }
     const size_t lanes = FrameOrder::lanes(spec.from[index_of(side)]);
     senders_[index_of(side)] = std::make_unique<Sender>(
         spec, side, resources.tx, resources.pools(lanes), resources.replies, clock_);
     receivers_[index_of(side)] = std::make_unique<Receiver>(
-        spec, side, resources.rx, resources.trackers, resources.own, resources.replies);
+        spec, side, resources.rx, resources.recorders, resources.own, resources.replies, clock);
   }
   for (const std::vector<Role>& roles : assign_roles(lcores.size())) {
     Worker worker{this, {}, {}};
@@ -108,6 +107,7 @@ void TrialRun::work_until_end(Worker& worker) {
   for (Sender* sender : worker.senders) sender->prepare();
   const uint64_t start_tsc = clock_.meet_at_start();
   for (Sender* sender : worker.senders) sender->start(start_tsc);
+  for (Receiver* receiver : worker.receivers) receiver->start(start_tsc);
   while (!clock_.ended()) {
     for (Sender* sender : worker.senders) sender->step();
     for (Receiver* receiver : worker.receivers) receiver->step();

@@ -25,7 +25,7 @@
 #include "dpdk/frame_pool.h"
 #include "dpdk/port.h"
 #include "dpdk/reply_ring.h"
-#include "measure/sequence_tracker.h"
+#include "measure/stream_recorder.h"
 #include "net/neighbour.h"
 
 namespace dutperf::dataplane {
@@ -42,7 +42,7 @@ class SideResources {
   dpdk::RxQueue rx;
   dpdk::ReplyRing replies;
   net::OwnAddresses own;
-  StreamTrackers trackers;  // of what arrives here
+  StreamRecorders recorders;  // of what arrives here
 
  private:
   const dpdk::Port& port_;
@@ -52,7 +52,7 @@ class SideResources {
 
 class TrialRun {
  public:
-  // `spec` and `sides` (left, right) outlive the run. Resets the trackers.
+  // `spec` and `sides` (left, right) outlive the run. Resets the recorders.
   TrialRun(const TrialSpec& spec, const std::array<SideResources*, kSides>& sides,
            const timing::TscClock& clock, const std::vector<unsigned>& lcores);
   ~TrialRun();

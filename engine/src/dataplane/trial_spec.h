@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "dataplane/mix.h"
+#include "measure/stream_recorder.h"
 #include "net/frame.h"
 #include "vary/variation.h"
 
@@ -47,6 +49,12 @@ struct DirectionSpec {
   }
 };
 
+// Frames of each direction's foreground stream whose exact delays are kept (RFC 8219 7.2).
+struct TagPlan {
+  uint64_t first_ns = 0;
+  uint64_t count = 0;
+};
+
 struct TrialSpec {
   uint16_t trial_id = 0;
   uint64_t duration_ns = 0;
@@ -54,7 +62,26 @@ struct TrialSpec {
   uint64_t lag_limit_ns = 0;
   uint32_t burst_limit = 32;
   bool verify_checksums = true;
+  std::optional<uint64_t> frame_timeout_ns;  // slower frames count against the DUT
+  uint64_t loss_tolerance_ppb = 0;           // of a direction's frames
+  measure::RecordSpec record;                // its timeouts: the one above and these
+  std::vector<uint64_t> slower_ns;
+  std::optional<TagPlan> tags;
   DirectionSpec from[kSides];  // by sending side
+
+  uint64_t frames_of(Side sender, size_t stream) const {
+    const DirectionSpec& direction = from[index_of(sender)];
+    return stream < direction.streams.size() ? direction.frames_of(stream, direction.frames) : 0;
+  }
+
+  // Where the tags of a sender's stream lie; without any for the background.
+  measure::TagSpread tags_of(Side sender, size_t stream) const {
+    if (!tags || stream > 0 || !from[index_of(sender)].active()) return {};
+    const uint64_t frames = frames_of(sender, stream);
+    const auto first =
+        static_cast<uint64_t>((unsigned __int128){frames} * tags->first_ns / duration_ns);
+    return {first, frames - first, tags->count};
+  }
 };
 
 }  // namespace dutperf::dataplane

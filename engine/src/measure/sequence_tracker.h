@@ -1,58 +1,127 @@
-// Exact loss, duplicates and reordering of one stream: one bit per intended frame.
+// Exact loss, duplicates, reordering and loss runs of one stream: one bit per intended frame.
 //
-// 60 s at 14.88 Mfps take 112 MB (107 MiB). `received + lost == intended-and-sent` holds by
-// construction: a frame is counted as received the first time only.
+// 60 s at 14.88 Mfps take 112 MB (107 MiB). `received + lost == sent` holds by construction: a
+// frame is counted as received the first time only.
+//
+// A stream that has more frames than there is memory for gets a window that slides with the highest
+// number seen. What arrives from beyond it cannot be told from a duplicate; it counts as `unplaced`
+// and not as received. Without a window nothing is ever unplaced.
+//
+// Frames arrive in bursts; `record` takes one at a time and keeps what later stages may use.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
+
+#include "measure/arrival.h"
+#include "measure/histogram.h"
 
 namespace dutperf::measure {
 
 class SequenceTracker {
  public:
+  static constexpr unsigned kRunBits = 10;
+
   static constexpr uint64_t bytes_for(uint64_t frames) { return (frames + 63) / 64 * 8; }
 
-  // Prepares for `frames` frames with numbers 0 .. frames-1; keeps memory of earlier trials.
-  void reset(uint64_t frames) {
-    const uint64_t words = bytes_for(frames) / 8;
-    if (seen_.size() < words) seen_.resize(words);
-    std::fill_n(seen_.begin(), words, 0);
-    frames_ = frames;
-    next_expected_ = received_ = duplicate_ = reordered_ = 0;
+  // Prepares for `frames` frames with numbers 0 .. frames-1; keeps memory of earlier trials. At
+  // most `max_bytes` of bits, at least one word. A frame is reordered when one whose number is
+  // higher by more than `reordering_distance` was here before.
+  void reset(uint64_t frames, uint64_t max_bytes = UINT64_MAX, uint64_t reordering_distance = 0);
+
+  // Counts `count` arrivals, at least one, and moves those that are here for the first time to the
+  // front. Returns how many these are. Numbers that are none of the stream's add to `impossible()`.
+  uint32_t record(Arrival* arrivals, uint32_t count) {
+    if (record_row(arrivals, count)) return count;
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint64_t sequence = arrivals[i].sequence;
+      if (sequence >= frames_) [[unlikely]] {
+        ++impossible_;
+        continue;
+      }
+      const uint64_t word = sequence / 64;
+      if (word > newest_word_) {
+        slide(word);
+      } else if (newest_word_ - word >= window_words_) [[unlikely]] {
+        ++unplaced_;
+        continue;
+      }
+      uint64_t& bits = seen_[word & word_mask_];
+      const uint64_t bit = 1ULL << (sequence % 64);
+      if ((bits & bit) != 0) [[unlikely]] {
+        ++duplicate_;
+        continue;
+      }
+      bits |= bit;
+      if (sequence + reordering_distance_ + 1 < next_expected_) ++reordered_;
+      next_expected_ = sequence < next_expected_ ? next_expected_ : sequence + 1;
+      arrivals[first++] = arrivals[i];
+    }
+    received_ += first;
+    return first;
   }
 
-  // False when `sequence` is none of the stream's frames.
-  bool record(uint64_t sequence) {
-    if (sequence >= frames_) return false;
-    uint64_t& word = seen_[sequence / 64];
-    const uint64_t bit = 1ULL << (sequence % 64);
-    if ((word & bit) != 0) {
-      ++duplicate_;
-      return true;
-    }
-    word |= bit;
-    ++received_;
-    if (sequence < next_expected_) {
-      ++reordered_;
-    } else {
-      next_expected_ = sequence + 1;
-    }
-    return true;
-  }
+  // After the trial: completes the loss runs, given that frames 0 .. sent-1 left.
+  void finish(uint64_t sent);
 
   uint64_t received() const { return received_; }
   uint64_t duplicate() const { return duplicate_; }
   uint64_t reordered() const { return reordered_; }
+  uint64_t impossible() const { return impossible_; }
+  uint64_t unplaced() const { return unplaced_; }
+  // How far back duplicates are told apart, in frames; 0: all the way.
+  uint64_t window_frames() const { return windowed() ? window_words_ * 64 : 0; }
+  // How many frames were lost in a row; complete after finish().
+  const Histogram& loss_runs() const { return loss_runs_; }
 
  private:
+  // The usual case: all arrivals are new and follow each other. False, and nothing done, otherwise.
+  bool record_row(const Arrival* arrivals, uint32_t count) {
+    const uint64_t first = arrivals[0].sequence;
+    const uint64_t end = first + count;
+    if (first < next_expected_ || first >= frames_ || end > frames_ || count > 64) return false;
+    uint64_t gaps = 0;
+    for (uint32_t i = 0; i < count; ++i) gaps |= arrivals[i].sequence ^ (first + i);
+    if (gaps != 0) return false;
+    // Nobody has come from next_expected_ on, so none of the bits is set.
+    const uint64_t bits = UINT64_MAX >> (64 - count);
+    if (first / 64 > newest_word_) slide(first / 64);
+    seen_[first / 64 & word_mask_] |= bits << (first % 64);
+    if ((end - 1) / 64 > newest_word_) {
+      slide((end - 1) / 64);
+      seen_[(end - 1) / 64 & word_mask_] |= bits >> (64 - first % 64);
+    }
+    received_ += count;
+    next_expected_ = end;
+    return true;
+  }
+
+  bool windowed() const { return word_mask_ != UINT64_MAX; }
+  // Makes `word` the newest one of the window.
+  void slide(uint64_t word) {
+    if (windowed()) slide_window(word);
+    newest_word_ = word;
+  }
+  void slide_window(uint64_t word);
+  // Adds the word's frames to the loss runs. Words come in order.
+  void account_runs(uint64_t bits, uint64_t frames);
+
   std::vector<uint64_t> seen_;
   uint64_t frames_ = 0;
+  uint64_t window_words_ = 0;
+  uint64_t word_mask_ = UINT64_MAX;
+  uint64_t newest_word_ = 0;
+  uint64_t reordering_distance_ = 0;
   uint64_t next_expected_ = 0;
   uint64_t received_ = 0;
   uint64_t duplicate_ = 0;
   uint64_t reordered_ = 0;
+  uint64_t impossible_ = 0;
+  uint64_t unplaced_ = 0;
+  uint64_t run_ = 0;  // frames lost in a row up to the last accounted one
+  uint64_t accounted_words_ = 0;
+  Histogram loss_runs_{kRunBits};
 };
 
 }  // namespace dutperf::measure

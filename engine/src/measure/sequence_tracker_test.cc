@@ -2,63 +2,132 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
 #include <set>
 
 namespace dutperf::measure {
 namespace {
 
-using Arrivals = std::vector<uint64_t>;
+using Numbers = std::vector<uint64_t>;
 
-// The twin: keeps every number it has seen.
-struct SlowTracker {
-  bool record(uint64_t sequence) {
-    if (sequence >= frames) return false;
-    if (!seen.insert(sequence).second) {
-      ++duplicate;
-    } else if (sequence != *seen.rbegin()) {
-      ++reordered;  // a higher number was here before
-    }
-    return true;
-  }
-
-  uint64_t frames;
-  std::set<uint64_t> seen = {};
-  uint64_t duplicate = 0;
-  uint64_t reordered = 0;
-};
-
-// Loses one frame in eight, repeats one in ten, swaps neighbours up to 40 apart, and mixes in
-// numbers that were never sent.
-Arrivals arrivals_of(uint64_t frames, std::mt19937_64& random) {
-  Arrivals arrivals;
-  for (uint64_t sequence = 0; sequence < frames; ++sequence) {
-    if (random() % 8 == 0) continue;
-    arrivals.push_back(sequence);
-    if (random() % 10 == 0) arrivals.push_back(sequence);
-    if (random() % 100 == 0) arrivals.push_back(frames + random() % 1000);
-  }
-  for (size_t i = 0; i < arrivals.size(); ++i) {
-    if (random() % 5 == 0) {
-      std::swap(arrivals[i], arrivals[std::min<size_t>(i + random() % 40, arrivals.size() - 1)]);
-    }
-  }
+std::vector<Arrival> arrivals_with(const Numbers& numbers) {
+  std::vector<Arrival> arrivals;
+  for (const uint64_t number : numbers) arrivals.push_back({number, 0});
   return arrivals;
 }
 
-void expect_same(SequenceTracker& tracker, uint64_t frames, const Arrivals& arrivals) {
-  SlowTracker slow{frames};
-  for (const uint64_t sequence : arrivals) {
-    ASSERT_EQ(tracker.record(sequence), slow.record(sequence)) << sequence;
+// The twin: keeps every number it has seen.
+struct SlowTracker {
+  explicit SlowTracker(uint64_t of, uint64_t farther_than = 0)
+      : frames(of), distance(farther_than) {}
+
+  bool record(uint64_t sequence) {
+    if (sequence >= frames) {
+      ++impossible;
+      return false;
+    }
+    if (!seen.insert(sequence).second) {
+      ++duplicate;
+      return false;
+    }
+    if (*seen.rbegin() > sequence + distance) ++reordered;  // that one was here before
+    return true;
   }
+
+  std::map<uint64_t, uint64_t> loss_runs(uint64_t sent) const {
+    std::map<uint64_t, uint64_t> runs;
+    uint64_t run = 0;
+    for (uint64_t i = 0; i <= sent; ++i) {
+      if (i < sent && !seen.contains(i)) {
+        ++run;
+      } else if (run > 0) {
+        ++runs[std::exchange(run, 0)];
+      }
+    }
+    return runs;
+  }
+
+  uint64_t frames;
+  uint64_t distance;
+  std::set<uint64_t> seen = {};
+  uint64_t duplicate = 0;
+  uint64_t reordered = 0;
+  uint64_t impossible = 0;
+};
+
+// Loses one frame in eight and now and then many in a row, repeats one in ten, swaps neighbours up
+// to 40 apart, and mixes in numbers that were never sent.
+Numbers numbers_of(uint64_t frames, std::mt19937_64& random) {
+  Numbers numbers;
+  for (uint64_t sequence = 0; sequence < frames; ++sequence) {
+    if (random() % 400 == 0) sequence += random() % 300;
+    if (random() % 8 == 0 || sequence >= frames) continue;
+    numbers.push_back(sequence);
+    if (random() % 10 == 0) numbers.push_back(sequence);
+    if (random() % 100 == 0) numbers.push_back(frames + random() % 1000);
+  }
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (random() % 5 == 0) {
+      std::swap(numbers[i], numbers[std::min<size_t>(i + random() % 40, numbers.size() - 1)]);
+    }
+  }
+  return numbers;
+}
+
+// Long stretches in order, with a disturbance now and then.
+Numbers orderly_numbers_of(uint64_t frames, std::mt19937_64& random) {
+  Numbers numbers;
+  for (uint64_t sequence = 0; sequence < frames; ++sequence) {
+    if (random() % 300 == 0) continue;
+    numbers.push_back(sequence);
+    if (random() % 300 == 0) numbers.push_back(random() % frames);
+  }
+  return numbers;
+}
+
+std::map<uint64_t, uint64_t> runs_of(const SequenceTracker& tracker) {
+  std::map<uint64_t, uint64_t> runs;
+  for (const auto& bucket : tracker.loss_runs().buckets()) runs[bucket.lowest] += bucket.count;
+  return runs;
+}
+
+// Feeds both in bursts of random length; the tracker must let the same frames through.
+void expect_same(SequenceTracker& tracker, SlowTracker& slow, const Numbers& numbers,
+                 std::mt19937_64& random) {
+  for (size_t next = 0; next < numbers.size();) {
+    const size_t count = std::min<size_t>(1 + random() % 64, numbers.size() - next);
+    const Numbers burst(numbers.begin() + static_cast<ptrdiff_t>(next),
+                        numbers.begin() + static_cast<ptrdiff_t>(next + count));
+    next += count;
+    Numbers expected;
+    for (const uint64_t number : burst) {
+      if (slow.record(number)) expected.push_back(number);
+    }
+    std::vector<Arrival> arrivals = arrivals_with(burst);
+    const uint32_t first = tracker.record(arrivals.data(), static_cast<uint32_t>(count));
+    ASSERT_EQ(first, expected.size());
+    for (uint32_t i = 0; i < first; ++i) ASSERT_EQ(arrivals[i].sequence, expected[i]);
+  }
+  tracker.finish(slow.frames);
   EXPECT_EQ(tracker.received(), slow.seen.size());
   EXPECT_EQ(tracker.duplicate(), slow.duplicate);
   EXPECT_EQ(tracker.reordered(), slow.reordered);
+  EXPECT_EQ(tracker.impossible(), slow.impossible);
+  EXPECT_EQ(tracker.unplaced(), 0U);
+  EXPECT_EQ(runs_of(tracker), slow.loss_runs(slow.frames));
 }
 
-SequenceTracker tracker_of(uint64_t frames) {
+void record(SequenceTracker& tracker, const Numbers& numbers) {
+  for (const uint64_t number : numbers) {
+    Arrival arrival{number, 0};
+    tracker.record(&arrival, 1);
+  }
+}
+
+SequenceTracker tracker_of(uint64_t frames, uint64_t max_bytes = UINT64_MAX) {
   SequenceTracker tracker;
-  tracker.reset(frames);
+  tracker.reset(frames, max_bytes);
   return tracker;
 }
 
@@ -66,7 +135,27 @@ TEST(SequenceTracker, AgreesWithASetUnderLossDuplicationAndReordering) {
   std::mt19937_64 random(2889);
   for (const uint64_t frames : {1, 2, 63, 64, 65, 1000, 10'000}) {
     SequenceTracker tracker = tracker_of(frames);
-    expect_same(tracker, frames, arrivals_of(frames, random));
+    SlowTracker slow(frames);
+    expect_same(tracker, slow, numbers_of(frames, random), random);
+  }
+}
+
+TEST(SequenceTracker, AgreesWithASetWhenMostFramesAreInOrder) {
+  std::mt19937_64 random(4737);
+  for (const uint64_t frames : {1, 64, 65, 5000, 50'000}) {
+    SequenceTracker tracker = tracker_of(frames);
+    SlowTracker slow(frames);
+    expect_same(tracker, slow, orderly_numbers_of(frames, random), random);
+  }
+}
+
+TEST(SequenceTracker, CallsOnlyFramesReorderedThatAreFartherBackThanAskedFor) {
+  std::mt19937_64 random(31);
+  for (const uint64_t distance : {0, 1, 5, 39, 1000}) {
+    SequenceTracker tracker;
+    tracker.reset(20'000, UINT64_MAX, distance);
+    SlowTracker slow(20'000, distance);
+    expect_same(tracker, slow, numbers_of(20'000, random), random);
   }
 }
 
@@ -76,38 +165,46 @@ TEST(SequenceTracker, ForgetsEarlierTrialsOfAnyLength) {
   for (const uint64_t frames : {5000, 100, 64, 20'000, 1, 0, 700}) {
     tracker.reset(frames);
     EXPECT_EQ(tracker.received() + tracker.duplicate() + tracker.reordered(), 0U);
-    expect_same(tracker, frames, arrivals_of(frames, random));
+    SlowTracker slow(frames);
+    expect_same(tracker, slow, numbers_of(frames, random), random);
   }
-}
-
-TEST(SequenceTracker, CountsALosslessOrderedTrialAsSuch) {
-  SequenceTracker tracker = tracker_of(1000);
-  for (uint64_t sequence = 0; sequence < 1000; ++sequence) tracker.record(sequence);
-  EXPECT_EQ(tracker.received(), 1000U);
-  EXPECT_EQ(tracker.duplicate(), 0U);
-  EXPECT_EQ(tracker.reordered(), 0U);
 }
 
 TEST(SequenceTracker, DoesNotCallAGapReordering) {
   SequenceTracker tracker = tracker_of(10);
-  for (const uint64_t sequence : {0, 5, 9}) tracker.record(sequence);
+  record(tracker, {0, 5, 9});
   EXPECT_EQ(tracker.reordered(), 0U);
 }
 
 TEST(SequenceTracker, IsNotFooledByAsManyDuplicatesAsLosses) {
   SequenceTracker tracker = tracker_of(4);
-  for (const uint64_t sequence : {0, 1, 1, 2}) tracker.record(sequence);
+  record(tracker, {0, 1, 1, 2});
   EXPECT_EQ(tracker.received(), 3U);
   EXPECT_EQ(tracker.duplicate(), 1U);
 }
 
 TEST(SequenceTracker, RefusesNumbersThatWereNotSent) {
   SequenceTracker tracker = tracker_of(65);
-  EXPECT_TRUE(tracker.record(64));
-  for (const uint64_t sequence : {uint64_t{65}, uint64_t{127}, uint64_t{128}, UINT64_MAX}) {
-    EXPECT_FALSE(tracker.record(sequence)) << sequence;
-  }
+  record(tracker, {64, 65, 127, 128, UINT64_MAX});
   EXPECT_EQ(tracker.received(), 1U);
+  EXPECT_EQ(tracker.impossible(), 4U);
+}
+
+TEST(SequenceTracker, CountsFramesThatNeverLeftAsNoLoss) {
+  SequenceTracker tracker = tracker_of(1000);
+  record(tracker, {0, 1, 2});
+  tracker.finish(5);
+  EXPECT_EQ(runs_of(tracker), (std::map<uint64_t, uint64_t>{{2, 1}}));
+}
+
+TEST(SequenceTracker, TellsOneLongLossFromManyShortOnes) {
+  SequenceTracker tracker = tracker_of(1000);
+  for (uint64_t i = 0; i < 1000; ++i) {
+    const bool lost = (i >= 100 && i < 300) || i % 500 == 7;
+    if (!lost) record(tracker, {i});
+  }
+  tracker.finish(1000);
+  EXPECT_EQ(runs_of(tracker), (std::map<uint64_t, uint64_t>{{1, 2}, {200, 1}}));
 }
 
 TEST(SequenceTracker, TakesOneBitAFrame) {
@@ -116,6 +213,43 @@ TEST(SequenceTracker, TakesOneBitAFrame) {
   EXPECT_EQ(SequenceTracker::bytes_for(64), 8U);
   EXPECT_EQ(SequenceTracker::bytes_for(65), 16U);
   EXPECT_EQ(SequenceTracker::bytes_for(1ULL << 40), 1ULL << 37);
+}
+
+// --- the window: 128 bytes are 1024 frames
+
+TEST(SequenceTrackerWindow, IsUsedOnlyWhenTheFramesNeedMoreMemory) {
+  EXPECT_EQ(tracker_of(1024, 128).window_frames(), 0U);
+  EXPECT_EQ(tracker_of(1025, 128).window_frames(), 1024U);
+  EXPECT_EQ(tracker_of(1025, 129).window_frames(), 1024U);
+  EXPECT_EQ(tracker_of(1025, 1).window_frames(), 64U);
+}
+
+TEST(SequenceTrackerWindow, AgreesWithASetWhileNothingIsFartherBackThanItself) {
+  std::mt19937_64 random(711);
+  for (const uint64_t frames : {1025, 5000, 100'000}) {
+    SequenceTracker tracker = tracker_of(frames, 128);
+    SlowTracker slow(frames);
+    expect_same(tracker, slow, numbers_of(frames, random), random);
+  }
+}
+
+TEST(SequenceTrackerWindow, CountsWhatComesFromBeyondItAsUnplaced) {
+  SequenceTracker tracker = tracker_of(100'000, 128);
+  record(tracker, {0, 5000, 1, 4000, 4999, 4999});
+  EXPECT_EQ(tracker.received(), 3U);
+  EXPECT_EQ(tracker.unplaced(), 2U);
+  EXPECT_EQ(tracker.duplicate(), 1U);
+  tracker.finish(5001);
+  EXPECT_EQ(runs_of(tracker), (std::map<uint64_t, uint64_t>{{4998, 1}})) << "1 .. 4998";
+}
+
+TEST(SequenceTrackerWindow, CountsLossesItSlidOverAtOnce) {
+  SequenceTracker tracker = tracker_of(1'000'000, 128);
+  record(tracker, {0, 999'999});
+  tracker.finish(1'000'000);
+  EXPECT_EQ(tracker.received(), 2U);
+  EXPECT_EQ(tracker.loss_runs().count(), 1U);
+  EXPECT_EQ(tracker.loss_runs().max(), 999'998U);
 }
 
 }  // namespace

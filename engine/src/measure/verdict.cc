@@ -36,8 +36,19 @@ bool fell_behind(const TrialFacts& facts, const DirectionFacts& direction) {
   return direction.gave_up || direction.sending_ns > allowed;
 }
 
+uint64_t lost_frames(const DirectionFacts& direction) {
+  return direction.sent - std::min(direction.sent, direction.received);
+}
+
+// Lost and overdue frames are within the disclosed tolerance; zero without one.
+bool tolerable(const TrialFacts& facts, const DirectionFacts& direction) {
+  const uint64_t missing = lost_frames(direction) + direction.overdue;
+  return (unsigned __int128){missing} * 1'000'000'000 <=
+         (unsigned __int128){direction.sent} * facts.loss_tolerance_ppb;
+}
+
 void judge_sender(const TrialFacts& facts, const DirectionFacts& direction, Judge& judge) {
-  const uint64_t lost = direction.sent - std::min(direction.sent, direction.received);
+  const uint64_t lost = lost_frames(direction);
   if (direction.sent == 0) {
     judge.invalid("nothing_sent", direction.name + ": the port accepted no frame at all",
                   "check that the link is up and the port's driver can transmit");
@@ -47,7 +58,7 @@ void judge_sender(const TrialFacts& facts, const DirectionFacts& direction, Judg
                       std::to_string(direction.sent) + " of " + std::to_string(direction.intended) +
                       " frames in " + ms(direction.sending_ns),
                   "lower the rate, or give the tester more cores or a faster port driver");
-  } else if (lost > 0 && lost <= direction.late_frames &&
+  } else if (lost > 0 && !tolerable(facts, direction) && lost <= direction.late_departures &&
              direction.max_lag_ns > facts.lag_limit_ns) {
     // The burst that made up for the lag is the tester's, and may be what the DUT lost. A lossless
     // trial stands: it was harder on the DUT than asked for. So does one that lost more frames than
@@ -60,11 +71,35 @@ void judge_sender(const TrialFacts& facts, const DirectionFacts& direction, Judg
   }
 }
 
-void judge_loss(const DirectionFacts& direction, Judge& judge) {
-  if (direction.received < direction.sent) {
+void judge_clock(const DirectionFacts& direction, Judge& judge) {
+  if (direction.negative_delay == 0) return;
+  judge.invalid("clock_unstable",
+                direction.name + ": " + std::to_string(direction.negative_delay) +
+                    " frames arrived before they were sent, by the tester's clock",
+                "the CPUs' time stamp counters disagree: use another machine, or one worker core");
+}
+
+void judge_receiver(const TrialFacts& facts, const DirectionFacts& direction, Judge& judge) {
+  if (direction.overdue == 0 || tolerable(facts, direction)) return;
+  if (direction.overdue > direction.held_frames) return;
+  judge.invalid("receiver_lag",
+                direction.name + ": " + std::to_string(direction.overdue) +
+                    " frames were late, but the tester itself held up to " +
+                    std::to_string(direction.held_frames) + " that long",
+                "isolate the tester's cores, or choose a longer frame timeout");
+}
+
+void judge_loss(const TrialFacts& facts, const DirectionFacts& direction, Judge& judge) {
+  const bool fails = !tolerable(facts, direction);
+  if (fails && direction.received < direction.sent) {
     judge.fail("frames_lost", direction.name + ": " +
                                   std::to_string(direction.sent - direction.received) + " of " +
                                   std::to_string(direction.sent) + " frames lost");
+  }
+  if (fails && direction.overdue > 0) {
+    judge.fail("frames_late", direction.name + ": " + std::to_string(direction.overdue) + " of " +
+                                  std::to_string(direction.sent) + " frames took longer than " +
+                                  ms(facts.frame_timeout_ns));
   }
   if (direction.duplicate > 0) {
     judge.fail("duplicates", direction.name + ": " + std::to_string(direction.duplicate) +
@@ -118,10 +153,12 @@ Verdict judge(const TrialFacts& facts) {
   const bool complete = !facts.aborted && facts.unresolved_neighbours.empty();
   for (const DirectionFacts& direction : facts.directions) {
     if (complete) judge_sender(facts, direction, judge);
+    if (complete) judge_receiver(facts, direction, judge);
+    judge_clock(direction, judge);
   }
   for (const PortFacts& port : facts.ports) judge_port(port, judge);
   for (const DirectionFacts& direction : facts.directions) {
-    if (complete) judge_loss(direction, judge);
+    if (complete) judge_loss(facts, direction, judge);
   }
   return judge.take();
 }

@@ -25,6 +25,9 @@ struct Verdict {
 // limit late.
 inline constexpr uint64_t kLateShare = 10;
 
+// Frames that spent this part of the frame timeout in the tester itself may be late because of it.
+inline constexpr uint64_t kHeldShare = 2;
+
 // What the verdict needs to know of one direction.
 struct DirectionFacts {
   std::string name;
@@ -32,10 +35,13 @@ struct DirectionFacts {
   uint64_t sent = 0;
   uint64_t received = 0;
   uint64_t duplicate = 0;
+  uint64_t overdue = 0;         // received, but slower than the frame timeout
+  uint64_t negative_delay = 0;  // received before they were sent
+  uint64_t held_frames = 0;     // may have waited half the frame timeout inside the tester
   uint64_t sending_ns = 0;
   uint64_t max_lag_ns = 0;
-  uint64_t late_frames = 0;  // left kLateShare of the lag limit late or more
-  bool gave_up = false;      // hopelessly behind: stopped before the last frame
+  uint64_t late_departures = 0;  // left kLateShare of the lag limit late or more
+  bool gave_up = false;          // hopelessly behind: stopped before the last frame
 };
 
 // What it needs to know of one port; counter values are differences over the trial.
@@ -55,6 +61,8 @@ struct PortFacts {
 struct TrialFacts {
   uint64_t duration_ns = 0;
   uint64_t lag_limit_ns = 0;
+  uint64_t frame_timeout_ns = 0;
+  uint64_t loss_tolerance_ppb = 0;  // of a direction's sent frames, lost or overdue
   bool aborted = false;
   std::vector<std::string> unresolved_neighbours;  // "198.18.0.1 on port left"
   std::vector<DirectionFacts> directions;

@@ -65,6 +65,9 @@ const Trouble kTroubles[] = {
     {"frames_lost", VerdictKind::kFail, [](TrialFacts& f) { f.directions[1].received -= 1; }},
     {"frames_lost", VerdictKind::kFail, [](TrialFacts& f) { f.directions[0].received = 0; }},
     {"duplicates", VerdictKind::kFail, [](TrialFacts& f) { f.directions[0].duplicate = 1; }},
+    {"frames_late", VerdictKind::kFail, [](TrialFacts& f) { f.directions[1].overdue = 1; }},
+    {"clock_unstable", VerdictKind::kInvalid,
+     [](TrialFacts& f) { f.directions[0].negative_delay = 1; }},
     {"corrupt_frames", VerdictKind::kFail, [](TrialFacts& f) { f.ports[1].corrupt = 1; }},
     {"nothing_sent", VerdictKind::kInvalid,
      [](TrialFacts& f) {
@@ -108,7 +111,7 @@ TEST(Judge, PassesALosslessTrialWithALagSpike) {
 TEST(Judge, CannotTellWhoCausedLossAfterALagSpike) {
   TrialFacts facts = good();
   facts.directions[0].received -= 1;
-  facts.directions[0].late_frames = 1;
+  facts.directions[0].late_departures = 1;
   facts.directions[0].max_lag_ns = kLagLimitNs;
   EXPECT_EQ(judge(facts).kind, VerdictKind::kFail);
   facts.directions[0].max_lag_ns += 1;
@@ -121,6 +124,49 @@ TEST(Judge, BlamesOneDirectionsLagNotForTheOthersLoss) {
   facts.directions[0].max_lag_ns = 2 * kLagLimitNs;
   facts.directions[1].received -= 1;
   EXPECT_EQ(judge(facts).kind, VerdictKind::kFail);
+}
+
+TEST(Judge, ToleratesLostAndLateFramesTogetherUpToTheDisclosedShare) {
+  TrialFacts facts = good();
+  facts.loss_tolerance_ppb = 100'000;  // 0.01 %: 6 of 60,000
+  facts.directions[0].received -= 4;
+  facts.directions[0].overdue = 2;
+  EXPECT_EQ(judge(facts).kind, VerdictKind::kPass);
+  facts.directions[0].overdue = 3;
+  EXPECT_EQ(codes(judge(facts)), (Codes{"frames_lost", "frames_late"}));
+  facts.loss_tolerance_ppb = 999'999'999;
+  facts.directions[0].duplicate = 1;
+  EXPECT_EQ(codes(judge(facts)), Codes{"duplicates"}) << "never tolerated";
+}
+
+TEST(Judge, KeepsTheToleranceExactForLongTrials) {
+  TrialFacts facts = good();
+  facts.loss_tolerance_ppb = 1;
+  facts.directions[0].sent = 1ULL << 40;
+  facts.directions[0].received = facts.directions[0].sent - 1099;
+  EXPECT_EQ(judge(facts).kind, VerdictKind::kPass);
+  facts.directions[0].received -= 1;
+  EXPECT_EQ(judge(facts).kind, VerdictKind::kFail);
+}
+
+TEST(Judge, DoesNotLetOneDirectionsToleranceCoverTheOther) {
+  TrialFacts facts = good();
+  facts.loss_tolerance_ppb = 100'000;
+  facts.directions[1].received -= 7;
+  EXPECT_EQ(codes(judge(facts)), Codes{"frames_lost"});
+}
+
+TEST(Judge, CannotTellWhoWasLateWhenTheTesterHeldAsManyFrames) {
+  TrialFacts facts = good();
+  facts.frame_timeout_ns = 10'000'000;
+  facts.directions[0].overdue = 5;
+  facts.directions[0].held_frames = 4;
+  EXPECT_EQ(codes(judge(facts)), Codes{"frames_late"});
+  facts.directions[0].held_frames = 5;
+  EXPECT_EQ(codes(judge(facts)), (Codes{"receiver_lag", "frames_late"}));
+  EXPECT_EQ(judge(facts).kind, VerdictKind::kInvalid);
+  facts.directions[0].overdue = 0;
+  EXPECT_EQ(judge(facts).kind, VerdictKind::kPass);
 }
 
 TEST(Judge, CallsATrialInvalidEvenIfItAlsoFailed) {
@@ -149,7 +195,7 @@ TEST(Judge, DoesNotBlameSenderOrDeviceForATrialCutShort) {
 TEST(Judge, FailsADeviceThatLostMoreThanAllLateFrames) {
   TrialFacts facts = good();
   facts.directions[0].max_lag_ns = 2 * kLagLimitNs;
-  facts.directions[0].late_frames = 40;
+  facts.directions[0].late_departures = 40;
   facts.directions[0].received -= 40;
   EXPECT_EQ(judge(facts).kind, VerdictKind::kInvalid);
   facts.directions[0].received -= 1;
@@ -159,7 +205,7 @@ TEST(Judge, FailsADeviceThatLostMoreThanAllLateFrames) {
 TEST(Judge, NamesDirectionsPortsFramesAndMilliseconds) {
   TrialFacts facts = good();
   facts.directions[1].received -= 17;
-  facts.directions[1].late_frames = 100;
+  facts.directions[1].late_departures = 100;
   facts.directions[1].max_lag_ns = 12'345'678;
   facts.ports[0].rx_missed = 3;
   const Verdict verdict = judge(facts);

@@ -13,7 +13,8 @@ namespace dutperf::net {
 enum class FrameKind : uint8_t {
   kTest,       // carries a tag of ours, of any trial
   kNeighbour,  // ARP, or an ICMPv6 neighbour message
-  kForeign,    // anything else, fragments included
+  kFragment,   // a piece of an IP packet
+  kForeign,    // anything else
 };
 
 // View into a received frame. Valid while the frame is; `tag` is null unless kind is kTest.
@@ -44,9 +45,9 @@ inline Classified classify(const uint8_t* frame, size_t size) {
   const uint8_t* ip = frame + sizeof(EthernetHeader);
   if (ether_type == kEtherTypeIpv4) {
     const auto* header = reinterpret_cast<const Ipv4Header*>(ip);
-    const bool whole_udp = header->version_ihl == 0x45 && header->protocol == kProtocolUdp &&
-                           (header->flags_fragment & 0x3fff) == 0;
-    return whole_udp ? detail::with_tag(frame, size, 4, header->total_length) : Classified{};
+    if ((header->flags_fragment & kMoreFragmentsOrOffset) != 0) return {FrameKind::kFragment};
+    const bool udp = header->version_ihl == 0x45 && header->protocol == kProtocolUdp;
+    return udp ? detail::with_tag(frame, size, 4, header->total_length) : Classified{};
   }
   if (ether_type == kEtherTypeIpv6) {
     if (size < sizeof(EthernetHeader) + sizeof(Ipv6Header)) return {};
@@ -54,6 +55,7 @@ inline Classified classify(const uint8_t* frame, size_t size) {
     if (header->next_header == kProtocolUdp) {
       return detail::with_tag(frame, size, 6, sizeof(Ipv6Header) + header->payload_length);
     }
+    if (header->next_header == kIpv6FragmentHeader) return {FrameKind::kFragment};
     return {header->next_header == kProtocolIcmpv6 ? FrameKind::kNeighbour : FrameKind::kForeign};
   }
   return {ether_type == kEtherTypeArp ? FrameKind::kNeighbour : FrameKind::kForeign};

@@ -102,8 +102,7 @@ TEST_P(Classify, LeavesOtherProtocolsAlone) {
   const Bytes frame = test_frame(GetParam(), 128);
   const size_t protocol = GetParam() == 4 ? 23 : 20;
   EXPECT_EQ(Exact(changed(frame, protocol, Bytes{6})).kind(), FrameKind::kForeign);  // TCP
-  EXPECT_EQ(Exact(changed(frame, protocol, {44})).kind(), FrameKind::kForeign);  // fragment header
-  EXPECT_EQ(Exact(changed(frame, protocol, {0})).kind(), FrameKind::kForeign);   // hop by hop
+  EXPECT_EQ(Exact(changed(frame, protocol, {0})).kind(), FrameKind::kForeign);       // hop by hop
 }
 
 TEST_P(Classify, LeavesVlanTaggedFramesAlone) {
@@ -189,12 +188,17 @@ TEST_P(Classify, NeverReadsOutsideGarbage) {
 
 INSTANTIATE_TEST_SUITE_P(BothVersions, Classify, ::testing::Values(4, 6));
 
-TEST(ClassifyIpv4, LeavesFragmentsAlone) {
+TEST(ClassifyIpv4, TellsFragmentsByTheirFlags) {
   const Bytes frame = test_frame(4, 128);
   for (const Bytes& flags : {Bytes{0x20, 0x00}, Bytes{0x00, 0x01}, Bytes{0x1f, 0xff},
                              Bytes{0x20, 0x10}, Bytes{0x60, 0x00}}) {
-    EXPECT_EQ(Exact(changed(frame, 20, flags)).kind(), FrameKind::kForeign);
+    EXPECT_EQ(Exact(changed(frame, 20, flags)).kind(), FrameKind::kFragment);
   }
+}
+
+TEST(ClassifyIpv6, TellsFragmentsByTheirHeader) {
+  const Exact fragment(changed(test_frame(6, 128), 20, {44}));
+  EXPECT_EQ(fragment.kind(), FrameKind::kFragment);
 }
 
 TEST(ClassifyIpv4, TakesDontFragmentForNoFragment) {

@@ -17,6 +17,8 @@ inline constexpr uint16_t kEtherTypeArp = 0x0806;
 inline constexpr uint16_t kEtherTypeIpv6 = 0x86dd;
 inline constexpr uint8_t kProtocolUdp = 17;
 inline constexpr uint8_t kProtocolIcmpv6 = 58;
+inline constexpr uint8_t kIpv6FragmentHeader = 44;
+inline constexpr uint16_t kMoreFragmentsOrOffset = 0x3fff;  // in IPv4's flags_fragment
 
 struct EthernetHeader {
   uint8_t dst[6];

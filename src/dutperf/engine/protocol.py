@@ -524,6 +524,7 @@ ReasonCode = Literal[
     "duplicates",
     "sender_behind",
     "sender_lag",
+    "receiver_lag",
     "receiver_overflow",
     "transmit_errors",
     "link_down",
@@ -661,7 +662,7 @@ class PortReport(Message):
     stale: Count = Field(description="frames of an earlier trial")
     misdirected: Count = Field(description="frames that belong to the other port")
     corrupt: Count = Field(description="wrong length, checksum or sequence number")
-    fragments: Count = Field(description="pieces of IP packets; also in foreign")
+    fragments: Count = Field(description="pieces of IP packets")
 
 
 class TrialResult(Message):

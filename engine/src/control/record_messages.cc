@@ -1,0 +1,210 @@
+#include "control/record_messages.h"
+
+#include <algorithm>
+
+namespace dutperf::control {
+namespace {
+
+constexpr uint64_t kMaxNs = 1ULL << 47;
+constexpr uint64_t kMaxFrames = 1ULL << 40;
+constexpr size_t kMaxTimeouts = measure::kMaxTimeouts - 1;
+constexpr uint64_t kMaxIntervals = 1 << 16;
+constexpr unsigned kCoarseBits = 5;  // 3.2 %
+
+std::vector<uint64_t> parse_timeouts(ObjectReader& record) {
+  std::vector<uint64_t> timeouts;
+  if (!record.has("frame_timeouts_ns")) return timeouts;
+  const Json& list = record.array("frame_timeouts_ns", 0, kMaxTimeouts);
+  for (size_t i = 0; i < list.size(); ++i) {
+    const Json& timeout = list[i];
+    if (!timeout.is_number_unsigned() || timeout < 1 || timeout > kMaxNs) {
+      record.refuse(element("frame_timeouts_ns", i), "must be 1 to 2^47 nanoseconds");
+    }
+    timeouts.push_back(timeout.get<uint64_t>());
+    if (i > 0 && timeouts[i] <= timeouts[i - 1]) record.refuse("frame_timeouts_ns", "must rise");
+  }
+  return timeouts;
+}
+
+std::optional<dataplane::TagPlan> parse_tags(ObjectReader& record) {
+  if (!record.has("tags") || record.at("tags").is_null()) return std::nullopt;
+  ObjectReader reader(record.at("tags"), record.path("tags"));
+  dataplane::TagPlan tags;
+  tags.first_ns = reader.number_or("first_ns", 60'000'000'000, 0, kMaxNs);
+  tags.count = reader.number_or("count", 50'000, 1, 1'000'000);
+  reader.finish();
+  return tags;
+}
+
+uint64_t intervals_of(uint64_t duration_ns, uint64_t interval_ns) {
+  return (duration_ns + interval_ns - 1) / interval_ns;
+}
+
+const Json& empty_object() {
+  static const Json empty = Json::object();
+  return empty;
+}
+
+// The histogram's own resolution, or a coarser one.
+measure::Histogram resolved(const measure::Histogram& histogram, bool fine) {
+  return fine ? histogram : histogram.coarser(kCoarseBits);
+}
+
+Json tags_json(const std::vector<uint64_t>& delays_ns) {
+  Json list = Json::array();
+  uint64_t lost = 0;
+  for (const uint64_t delay_ns : delays_ns) {
+    const bool is_lost = delay_ns == measure::TagDelays::kLost;
+    lost += is_lost ? 1 : 0;
+    list.push_back(is_lost ? Json() : Json(delay_ns));
+  }
+  return {{"lost", lost}, {"delays_ns", std::move(list)}};
+}
+
+}  // namespace
+
+bool parse_record(ObjectReader& trial, dataplane::TrialSpec& spec) {
+  if (trial.has("frame_timeout_ns") && !trial.at("frame_timeout_ns").is_null()) {
+    spec.frame_timeout_ns = trial.number("frame_timeout_ns", 1, kMaxNs);
+  }
+  spec.loss_tolerance_ppb = trial.number_or("loss_tolerance_ppb", 0, 0, 999'999'999);
+  const bool given = trial.has("record");
+  ObjectReader reader(given ? trial.at("record") : empty_object(), trial.path("record"));
+  measure::RecordSpec& record = spec.record;
+  spec.slower_ns = parse_timeouts(reader);
+  record.timeouts_ns = spec.slower_ns;
+  if (spec.frame_timeout_ns) {
+    record.timeouts_ns.push_back(*spec.frame_timeout_ns);
+    std::sort(record.timeouts_ns.begin(), record.timeouts_ns.end());
+  }
+  spec.tags = parse_tags(reader);
+  record.ipdv = reader.flag_or("ipdv", false);
+  const bool fine = reader.flag_or("fine_delays", false);
+  record.series_interval_ns =
+      reader.number_or("series_interval_ns", 100'000'000, 1'000'000, kMaxNs);
+  record.series_intervals = intervals_of(spec.duration_ns, record.series_interval_ns);
+  record.reordering_distance = reader.number_or("reordering_distance", 0, 0, kMaxFrames - 1);
+  record.tracking_bytes = reader.number_or("tracking_mb", 1024, 1, 1 << 20) << 20;
+  reader.finish();
+  if (record.series_intervals > kMaxIntervals) {
+    reader.refuse("series_interval_ns", "makes " + std::to_string(record.series_intervals) +
+                                            " intervals of the duration, more than " +
+                                            std::to_string(kMaxIntervals));
+  }
+  if (spec.tags && spec.tags->first_ns >= spec.duration_ns) {
+    reader.refuse("tags.first_ns", "is not before the end of the trial");
+  }
+  return fine;
+}
+
+void check_tags(const ObjectReader& trial, const dataplane::TrialSpec& spec) {
+  if (!spec.tags) return;
+  for (const dataplane::Side side : dataplane::kBothSides) {
+    if (!spec.from[dataplane::index_of(side)].active()) continue;
+    const uint64_t taggable = spec.tags_of(side, 0).span;
+    if (taggable < spec.tags->count) {
+      trial.refuse("record.tags.count", "is more than the " + std::to_string(taggable) +
+                                            " foreground frames after first_ns");
+    }
+  }
+}
+
+Distribution distribution_of(const measure::Histogram& histogram) {
+  static const measure::Histogram nothing(1);
+  return distribution_of(nothing, histogram);
+}
+
+Distribution distribution_of(const measure::Histogram& below, const measure::Histogram& rest) {
+  const auto value = [](uint64_t magnitude) {
+    return static_cast<int64_t>(std::min<uint64_t>(magnitude, INT64_MAX));
+  };
+  Distribution result;
+  result.count = below.count() + rest.count();
+  if (result.count == 0) return result;
+  result.min = below.count() > 0 ? -value(below.max()) : value(rest.min());
+  result.max = rest.count() > 0 ? value(rest.max()) : -value(below.min());
+  const auto negative = below.buckets();
+  for (auto bucket = negative.rbegin(); bucket != negative.rend(); ++bucket) {
+    result.buckets.push_back({-value(bucket->highest), -value(bucket->lowest), bucket->count});
+  }
+  for (const auto& bucket : rest.buckets()) {
+    result.buckets.push_back({value(bucket.lowest), value(bucket.highest), bucket.count});
+  }
+  return result;
+}
+
+void add_recorded(const dataplane::TrialSpec& spec, const measure::StreamRecorder& recorder,
+                  bool fine, StreamResult& result) {
+  const measure::SequenceTracker& tracker = recorder.tracker();
+  const measure::Delays& delays = recorder.delays();
+  result.received = tracker.received();
+  result.duplicate = tracker.duplicate();
+  result.reordered = tracker.reordered();
+  result.window_frames = tracker.window_frames();
+  result.unplaced = tracker.unplaced();
+  result.loss_runs = distribution_of(tracker.loss_runs());
+  result.corrupt = recorder.corrupt();
+  result.negative_delays = delays.negative();
+  const auto slower = [&](uint64_t timeout_ns) {
+    const std::vector<uint64_t>& all = spec.record.timeouts_ns;
+    const auto found = std::find(all.begin(), all.end(), timeout_ns);
+    return delays.slower(static_cast<size_t>(found - all.begin()));
+  };
+  if (spec.frame_timeout_ns) result.late = slower(*spec.frame_timeout_ns);
+  for (const uint64_t timeout_ns : spec.slower_ns) {
+    result.slower.push_back({timeout_ns, slower(timeout_ns)});
+  }
+  result.delay_ns = distribution_of(resolved(delays.histogram(), fine));
+  if (const measure::DelayVariation* variation = recorder.variation()) {
+    result.ipdv_ns =
+        distribution_of(resolved(variation->shorter(), fine), resolved(variation->longer(), fine));
+  }
+  if (!recorder.tags().delays_ns().empty()) result.tags_ns = recorder.tags().delays_ns();
+  result.series_interval_ns = recorder.received_by_time().interval_ns();
+  result.received_by_time = recorder.received_by_time().counts();
+}
+
+Json to_json(const Distribution& distribution) {
+  Json buckets = Json::array();
+  for (const Distribution::Bucket& bucket : distribution.buckets) {
+    buckets.push_back({bucket.lowest, bucket.highest, bucket.count});
+  }
+  const bool empty = distribution.count == 0;
+  return {{"count", distribution.count},
+          {"min", empty ? Json() : Json(distribution.min)},
+          {"max", empty ? Json() : Json(distribution.max)},
+          {"buckets", std::move(buckets)}};
+}
+
+Json to_json(const measure::Histogram& histogram) { return to_json(distribution_of(histogram)); }
+
+Json to_json(const StreamResult& stream) {
+  Json slower = Json::array();
+  for (const StreamResult::Slower& entry : stream.slower) {
+    slower.push_back({{"timeout_ns", entry.timeout_ns}, {"frames", entry.frames}});
+  }
+  return {{"id", stream.id},
+          {"name", stream.background ? "background" : "foreground"},
+          {"intended", stream.intended},
+          {"sent", stream.sent},
+          {"received", stream.received},
+          {"lost", stream.sent - stream.received},
+          {"duplicate", stream.duplicate},
+          {"reordered", stream.reordered},
+          {"late", stream.late},
+          {"slower", std::move(slower)},
+          {"corrupt", stream.corrupt},
+          {"negative_delays", stream.negative_delays},
+          {"window_frames", stream.window_frames > 0 ? Json(stream.window_frames) : Json()},
+          {"unplaced", stream.unplaced},
+          {"delay_ns", to_json(stream.delay_ns)},
+          {"ipdv_ns", stream.ipdv_ns ? to_json(*stream.ipdv_ns) : Json()},
+          {"tags", stream.tags_ns ? tags_json(*stream.tags_ns) : Json()},
+          {"series",
+           {{"interval_ns", stream.series_interval_ns},
+            {"sent", stream.sent_by_time},
+            {"received", stream.received_by_time}}},
+          {"loss_runs", to_json(stream.loss_runs)}};
+}
+
+}  // namespace dutperf::control

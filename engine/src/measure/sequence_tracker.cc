@@ -1,0 +1,65 @@
+#include "measure/sequence_tracker.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace dutperf::measure {
+
+void SequenceTracker::reset(uint64_t frames, uint64_t max_bytes, uint64_t reordering_distance) {
+  const uint64_t words = bytes_for(frames) / 8;
+  const uint64_t max_words = std::max<uint64_t>(max_bytes / 8, 1);
+  if (words <= max_words) {
+    window_words_ = words;
+    word_mask_ = UINT64_MAX;
+  } else {
+    window_words_ = std::bit_floor(max_words);
+    word_mask_ = window_words_ - 1;
+  }
+  if (seen_.size() < window_words_) seen_.resize(window_words_);
+  std::fill_n(seen_.begin(), window_words_, 0);
+  frames_ = frames;
+  reordering_distance_ = reordering_distance;
+  newest_word_ = next_expected_ = received_ = duplicate_ = reordered_ = 0;
+  impossible_ = unplaced_ = run_ = accounted_words_ = 0;
+  loss_runs_.reset();
+}
+
+void SequenceTracker::slide_window(uint64_t word) {
+  for (uint64_t next = newest_word_ + 1; next <= word; ++next) {
+    uint64_t& bits = seen_[next & word_mask_];
+    if (next >= window_words_) {
+      account_runs(bits, 64);
+      ++accounted_words_;
+    }
+    bits = 0;
+  }
+}
+
+void SequenceTracker::account_runs(uint64_t bits, uint64_t frames) {
+  if (bits == UINT64_MAX && run_ == 0) return;
+  while (frames > 0) {
+    const auto lost = std::min<uint64_t>(static_cast<uint64_t>(std::countr_zero(bits)), frames);
+    run_ += lost;
+    frames -= lost;
+    if (frames == 0) return;
+    if (run_ > 0) loss_runs_.record(std::exchange(run_, 0));
+    bits = lost == 0 ? bits : bits >> lost;
+    const auto arrived = std::min<uint64_t>(static_cast<uint64_t>(std::countr_one(bits)), frames);
+    frames -= arrived;
+    bits = arrived == 64 ? 0 : bits >> arrived;
+  }
+}
+
+void SequenceTracker::finish(uint64_t sent) {
+  const uint64_t words = bytes_for(std::min(sent, frames_)) / 8;
+  for (; accounted_words_ < words; ++accounted_words_) {
+    // Words that the window has not reached yet hold nobody.
+    const bool reached = !windowed() || accounted_words_ <= newest_word_;
+    const uint64_t bits = reached ? seen_[accounted_words_ & word_mask_] : 0;
+    account_runs(bits, std::min<uint64_t>(64, sent - accounted_words_ * 64));
+  }
+  if (run_ > 0) loss_runs_.record(std::exchange(run_, 0));
+}
+
+}  // namespace dutperf::measure

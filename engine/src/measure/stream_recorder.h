@@ -1,0 +1,110 @@
+// All that is recorded of one stream where it arrives: loss, duplicates and order, delays and their
+// variation, tags, and when frames were lost. One pass over each burst; what a trial did not ask
+// for is decided once per burst.
+//
+// Not thread safe: the receiving worker owns it; read after the trial.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "measure/arrival.h"
+#include "measure/delay_variation.h"
+#include "measure/delays.h"
+#include "measure/sequence_tracker.h"
+#include "measure/tag_delays.h"
+#include "measure/time_series.h"
+
+namespace dutperf::measure {
+
+// What to record of a trial, see the protocol's Record.
+struct RecordSpec {
+  std::vector<uint64_t> timeouts_ns;  // rising
+  bool ipdv = false;
+  uint64_t series_interval_ns = 100'000'000;
+  uint64_t series_intervals = 1;
+  uint64_t reordering_distance = 0;
+  uint64_t tracking_bytes = UINT64_MAX;
+};
+
+class StreamRecorder {
+ public:
+  static constexpr uint32_t kMaxArrivals = 64;
+
+  // Bytes that recording takes, per stream; the histograms' few hundred KiB are left out.
+  static uint64_t bytes_for(const RecordSpec& spec, uint64_t frames) {
+    const uint64_t bits = std::min(SequenceTracker::bytes_for(frames), spec.tracking_bytes);
+    return bits + (spec.ipdv ? 8 * DelayVariation::ring_for(frames) : 0);
+  }
+
+  // Prepares for a trial; keeps memory of earlier ones.
+  void reset(const RecordSpec& spec, uint64_t frames, const TagSpread& tags) {
+    tracker_.reset(frames, spec.tracking_bytes, spec.reordering_distance);
+    delays_.reset(spec.timeouts_ns);
+    tags_.reset(tags);
+    received_by_time_.reset(spec.series_interval_ns, spec.series_intervals);
+    tagged_ = tags.count > 0;
+    ipdv_ = spec.ipdv;
+    if (ipdv_) variation_.reset(frames);
+    corrupt_ = 0;
+  }
+
+  // `arrivals`, kMaxArrivals at most, came with one receive call that ended at `received_ns`.
+  // Reorders them.
+  void record(Arrival* arrivals, uint32_t count, uint64_t received_ns) noexcept {
+    const uint32_t first = tracker_.record(arrivals, count);
+    received_by_time_.add_all(arrivals, first);
+    uint64_t delays_ns[kMaxArrivals];
+    const uint32_t timed = time(arrivals, first, received_ns, delays_ns);
+    delays_.record(delays_ns, timed);
+    if (ipdv_) variation_.record(arrivals, delays_ns, timed);
+    if (tagged_) tags_.record(arrivals, delays_ns, timed);
+  }
+
+  void record_corrupt() { ++corrupt_; }
+
+  // After the trial, given that the stream's frames 0 .. sent-1 left.
+  void finish(uint64_t sent) { tracker_.finish(sent); }
+
+  const SequenceTracker& tracker() const { return tracker_; }
+  const Delays& delays() const { return delays_; }
+  const DelayVariation* variation() const { return ipdv_ ? &variation_ : nullptr; }
+  const TagDelays& tags() const { return tags_; }
+  const TimeSeries& received_by_time() const { return received_by_time_; }
+  // Wrong length or checksum, or a number that was never sent.
+  uint64_t corrupt() const { return corrupt_ + tracker_.impossible(); }
+
+ private:
+  // The delays of all that did not arrive before they left; those are moved to the front.
+  uint32_t time(Arrival* arrivals, uint32_t count, uint64_t received_ns, uint64_t* delays_ns) {
+    bool negative = false;
+    for (uint32_t i = 0; i < count; ++i) {
+      delays_ns[i] = received_ns - arrivals[i].sent_ns;
+      negative |= arrivals[i].sent_ns > received_ns;
+    }
+    if (!negative) [[likely]]
+      return count;
+    uint32_t timed = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+      const Arrival arrival = arrivals[i];
+      if (arrival.sent_ns > received_ns) [[unlikely]] {
+        delays_.record_negative();
+        continue;
+      }
+      delays_ns[timed] = received_ns - arrival.sent_ns;
+      arrivals[timed++] = arrival;
+    }
+    return timed;
+  }
+
+  SequenceTracker tracker_;
+  Delays delays_;
+  DelayVariation variation_;
+  TagDelays tags_;
+  TimeSeries received_by_time_;
+  bool tagged_ = false;
+  bool ipdv_ = false;
+  uint64_t corrupt_ = 0;
+};
+
+}  // namespace dutperf::measure
