@@ -32,10 +32,11 @@ class FrameWriter {
   // A frame without FCS with all varying bits zero; what buffers must hold before `write`.
   const std::vector<uint8_t>& template_bytes() const { return template_.bytes(); }
 
-  // Writes frames number sequences[0..count) into frames[0..count), all with the same send stamp.
-  // REQUIRES: count <= kMaxBurst; every buffer holds template_bytes(), possibly written before.
-  void write(uint8_t* const* frames, const Lanes& sequences, uint32_t count,
-             uint64_t stamp_ns) const noexcept;
+  // Writes frames number sequences[0..count) into buffers[0..count), `lead` bytes behind their
+  // start, all with the same send stamp. REQUIRES: count <= kMaxBurst; every frame holds
+  // template_bytes(), possibly written before.
+  void write(uint8_t* const* buffers, const Lanes& sequences, uint32_t count, uint64_t stamp_ns,
+             uint32_t lead = 0) const noexcept;
 
  private:
   // Where a variation's value goes: it may lie across two windows.
@@ -45,6 +46,7 @@ class FrameWriter {
   };
   struct Varying {
     Mode mode;
+    uint32_t width;
     uint32_t min;
     uint32_t max;
     uint64_t size;        // number of values
@@ -56,9 +58,9 @@ class FrameWriter {
     uint32_t offset;  // in the frame
     uint32_t bytes;   // 4 or 8
     uint64_t fixed;   // the template's bits where nothing varies
-    bool in_ipv4_checksum;
-    bool in_udp_checksum;
-    // At most two fields, both random and in this window alone: written in one pass.
+    bool is_address;
+    // One or two fields, all random and each in one half of this window: written in one pass, with
+    // their lowest values in `fixed`.
     bool is_random_pair = false;
     uint64_t draw_key = 0;
     lanes::RandomPart high{};
@@ -73,6 +75,7 @@ class FrameWriter {
   void fill_windows(Burst& burst) const noexcept;
   void enumerate(Burst& burst) const noexcept;
   void values_of(const Varying& varying, Burst& burst) const noexcept;
+  void finish_ipv4(Burst& burst) const noexcept;
   void finish(Burst& burst, uint64_t stamp_ns) const noexcept;
   static void store(const Window& window, const Lanes& values, const Burst& burst) noexcept;
 
@@ -84,8 +87,11 @@ class FrameWriter {
   uint64_t combinations_;
   std::optional<Permutation> permutation_;
   bool enumerates_ = false;
+  bool ports_vary_ = false;
+  bool addresses_vary_ = false;
   bool ipv4_addresses_vary_ = false;
-  uint64_t udp_base_;  // the template's sums without the windows
+  Lanes fixed_ports_;  // the UDP headers of a burst when no port varies
+  uint64_t udp_base_;  // the template's sums without the ports and the windows of addresses
   uint64_t ipv4_base_;
 };
 

@@ -1,7 +1,8 @@
 #include "vary/lanes.h"
 
+#include <bit>
+
 #include "net/byte_order.h"
-#include "net/checksum.h"
 #include "vary/draw.h"
 #include "vary/simd.h"
 
@@ -35,6 +36,14 @@ void random_values(const Lanes& draws, uint32_t draw_shift, uint64_t min, uint64
   }
 }
 
+namespace {
+
+[[gnu::always_inline]] inline uint64_t placed(uint64_t random, const RandomPart& part) {
+  return ((random * part.scale) >> part.down) & part.mask;
+}
+
+}  // namespace
+
 FOR_EACH_CPU
 void random_window(uint64_t key, const Lanes& numbers, uint64_t fixed, const RandomPart& high,
                    const RandomPart& low, Lanes& window, uint32_t count) {
@@ -43,9 +52,7 @@ void random_window(uint64_t key, const Lanes& numbers, uint64_t fixed, const Ran
   const RandomPart b = low;
   for (uint32_t i = 0; i < n; ++i) {
     const uint64_t random = draw(key, numbers.lane[i]);
-    const uint64_t value_a = a.min + (((random >> 32) * a.size) >> 32);
-    const uint64_t value_b = b.min + (((random & 0xffffffff) * b.size) >> 32);
-    window.lane[i] = fixed | (value_a << a.shift) | (value_b << b.shift);
+    window.lane[i] = fixed + placed(random >> 32, a) + placed(random & 0xffffffff, b);
   }
 }
 
@@ -116,53 +123,59 @@ void place(const Lanes& values, int shift, Lanes& window, uint32_t count) {
   for (uint32_t i = 0; i < n; ++i) window.lane[i] |= (values.lane[i] >> right) << left;
 }
 
-FOR_EACH_CPU
-void add_words(const Lanes& window, Lanes& sums, uint32_t count) {
-  const uint32_t n = padded(count);
-  for (uint32_t i = 0; i < n; ++i) {
-    sums.lane[i] += (window.lane[i] >> 32) + (window.lane[i] & 0xffffffff);
-  }
-}
-
 namespace {
 
-constexpr uint64_t swap16(uint64_t word) { return ((word & 0xff) << 8) | (word >> 8); }
+// The words of 64 bits, unfolded: 2^16 = 1 mod 65535.
+[[gnu::always_inline]] inline uint64_t words(uint64_t bits) {
+  return (bits >> 32) + (bits & 0xffffffff);
+}
+
+// The one's complement sum of 64 bits, in 17 bits; 0 for 0 alone.
+[[gnu::always_inline]] inline uint64_t nearly_folded(uint64_t sum) {
+  const uint64_t both = (sum + std::rotl(sum, 32)) >> 32;  // the carry comes round
+  return (both & 0xffff) + (both >> 16);
+}
 
 }  // namespace
 
 FOR_EACH_CPU
-void finish(const Lanes& sequences, uint64_t stamp_ns, uint64_t base, bool tag_is_odd,
-            const Lanes& sums, Lanes& tag_high, Lanes& checksums, uint32_t count) {
+void sum_words(const Lanes& window, Lanes& sums, uint32_t count) {
   const uint32_t n = padded(count);
-  const uint64_t stamp_high = stamp_ns >> 32;
-  const uint64_t stamp_low = stamp_ns & 0xffffffff;
-  // At an odd offset the tag's words are byte-swapped; so is their folded sum: times 256 mod 65535.
-  const uint32_t odd_shift = tag_is_odd ? 8 : 0;
-  for (uint32_t i = 0; i < n; ++i) {
-    const uint64_t high = (sequences.lane[i] << 16) | stamp_high;
-    tag_high.lane[i] = net::byte_swap(high);
-    const uint64_t words = (high >> 32) + (high & 0xffffffff) + stamp_low;
-    const uint64_t folded = (words & 0xffff) + ((words >> 16) & 0xffff) + (words >> 32);
-    uint64_t sum = base + sums.lane[i] + (folded << odd_shift);
-    sum = (sum & 0xffffffff) + (sum >> 32);
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    const uint64_t checksum = sum ^ 0xffff;
-    checksums.lane[i] = swap16(checksum == 0 ? 0xffff : checksum);
-  }
+  for (uint32_t i = 0; i < n; ++i) sums.lane[i] = words(window.lane[i]);
+}
+
+FOR_EACH_CPU
+void add_words(const Lanes& window, Lanes& sums, uint32_t count) {
+  const uint32_t n = padded(count);
+  for (uint32_t i = 0; i < n; ++i) sums.lane[i] += words(window.lane[i]);
 }
 
 FOR_EACH_CPU
 void finish_ipv4(uint64_t base, const Lanes& sums, Lanes& checksums, uint32_t count) {
   const uint32_t n = padded(count);
   for (uint32_t i = 0; i < n; ++i) {
-    uint64_t sum = base + sums.lane[i];
-    sum = (sum & 0xffffffff) + (sum >> 32);
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    checksums.lane[i] = swap16(sum ^ 0xffff);
+    const uint64_t sum = nearly_folded(base + sums.lane[i]);
+    const uint64_t checksum = ~(sum + (sum >> 16)) & 0xffff;
+    checksums.lane[i] = net::byte_swap(checksum) >> 48;
+  }
+}
+
+FOR_EACH_CPU
+void finish(const Lanes& sequences, uint64_t stamp_ns, bool tag_is_odd, uint64_t base,
+            const Lanes& sums, const Lanes& ports, Lanes& udp, Lanes& tag_high, uint32_t count) {
+  const uint32_t n = padded(count);
+  const uint64_t stamp_high = stamp_ns >> 32;
+  // At an odd offset the tag's words are byte-swapped; so is their folded sum: times 256 mod 65535.
+  const uint32_t odd_shift = tag_is_odd ? 8 : 0;
+  const uint64_t burst_base = base + (stamp_ns << odd_shift);
+  for (uint32_t i = 0; i < n; ++i) {
+    const uint64_t sequence = sequences.lane[i];
+    tag_high.lane[i] = net::byte_swap((sequence << 16) | stamp_high);
+    const uint64_t sum =
+        burst_base + sums.lane[i] + (ports.lane[i] >> 32) + (sequence << odd_shift);
+    // The sum's complement is its negative mod 65535, and folds to 1 .. 65535: never to "none".
+    const uint64_t checksum = nearly_folded(~sum);
+    udp.lane[i] = net::byte_swap(ports.lane[i] | ((checksum + (checksum >> 16)) & 0xffff));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <random>
 
+#include "net/byte_order.h"
 #include "net/checksum.h"
 #include "net/testing/reference_frame.h"
 #include "vary/draw.h"
@@ -100,15 +101,20 @@ TEST_F(EveryBurst, GetsWindowsOfTwoRandomValues) {
   for_each_burst([&](uint32_t count) {
     const uint64_t key = random_();
     const Lanes numbers = lanes_below(kEnd48);
-    const lanes::RandomPart high{number_below(1000), 1 + number_below(1ULL << 31), 32};
-    const lanes::RandomPart low{number_below(1000), 1 + number_below(1ULL << 16), 3};
-    const uint64_t fixed = random_() & 7;
-    lanes::random_window(key, numbers, fixed, high, low, out_, count);
+    const auto width_a = static_cast<uint32_t>(1 + random_() % 32);
+    const auto width_b = static_cast<uint32_t>(1 + random_() % 32);
+    const auto shift_a = static_cast<uint32_t>(32 + random_() % (33 - width_a));
+    const auto shift_b = static_cast<uint32_t>(random_() % (33 - width_b));
+    const uint64_t size_a = 1 + number_below(1ULL << width_a);
+    const uint64_t size_b = 1 + number_below(1ULL << width_b);
+    const uint64_t fixed = random_();
+    lanes::random_window(key, numbers, fixed, {size_a, width_a, shift_a},
+                         {size_b, width_b, shift_b}, out_, count);
     expect_lanes(out_, count, [&](uint32_t i) {
       const uint64_t bits = draw(key, numbers.lane[i]);
-      const uint64_t a = high.min + to_range(static_cast<uint32_t>(bits >> 32), high.size);
-      const uint64_t b = low.min + to_range(static_cast<uint32_t>(bits), low.size);
-      return fixed | a << 32 | b << 3;
+      const uint64_t a = to_range(static_cast<uint32_t>(bits >> 32), size_a);
+      const uint64_t b = to_range(static_cast<uint32_t>(bits), size_b);
+      return fixed + (a << shift_a) + (b << shift_b);
     });
   });
 }
@@ -210,12 +216,15 @@ TEST_F(EveryBurst, IsSummedModulo65535) {
   for_each_burst([&](uint32_t count) {
     const Lanes windows = lanes_below(UINT64_MAX);
     const Lanes before = lanes_below(1ULL << 40);
+    Lanes first;
+    lanes::sum_words(windows, first, count);
     out_ = before;
     lanes::add_words(windows, out_, count);
     for (uint32_t i = 0; i < count; ++i) {
-      uint64_t sum = before.lane[i];
+      uint64_t sum = 0;
       for (int word = 0; word < 4; ++word) sum += windows.lane[i] >> (16 * word) & 0xffff;
-      ASSERT_EQ(net::fold(out_.lane[i]) % 65535, sum % 65535);
+      ASSERT_EQ(net::fold(first.lane[i]) % 65535, sum % 65535);
+      ASSERT_EQ(net::fold(out_.lane[i]) % 65535, (before.lane[i] + sum) % 65535);
     }
   });
 }
@@ -230,38 +239,43 @@ Bytes tag_bytes(uint64_t sequence, uint64_t stamp_ns, size_t lead) {
   return bytes;
 }
 
-TEST_F(EveryBurst, GetsTagsAndUdpChecksums) {
+// A big-endian number at the start of a lane that stands as on the wire.
+uint64_t read_wire(uint64_t lane) { return net::byte_swap(lane); }
+
+TEST_F(EveryBurst, GetsTagsAndUdpHeaders) {
   for_each_burst([&](uint32_t count) {
     const Lanes sequences = lanes_below(kEnd48);
     const uint64_t stamp_ns = number_below(kEnd48);
     const uint64_t base = number_below(1ULL << 40);
     const Lanes sums = lanes_below(1ULL << 40);
+    Lanes ports = lanes_below(UINT64_MAX);
+    for (uint64_t& header : ports.lane) header &= ~0xffffULL;
     const bool odd = count % 2 == 0;
     Lanes tags;
-    lanes::finish(sequences, stamp_ns, base, odd, sums, tags, out_, count);
+    lanes::finish(sequences, stamp_ns, odd, base, sums, ports, out_, tags, count);
     for (uint32_t i = 0; i < count; ++i) {
       const size_t lead = odd ? 1 : 0;  // an odd tag starts in the lower half of a word
       const Bytes tag = tag_bytes(sequences.lane[i], stamp_ns, lead);
       ASSERT_EQ(std::memcmp(&tags.lane[i], tag.data() + lead, 8), 0);
-      const uint64_t sum = base + sums.lane[i] + net::testing::reference_sum(tag);
-      ASSERT_EQ(out_.lane[i] & 0xffff, on_the_wire(net::finish_udp(sum)));
-      ASSERT_NE(out_.lane[i] & 0xffff, 0U);
+      const uint64_t sum = base + sums.lane[i] + (ports.lane[i] >> 48) +
+                           (ports.lane[i] >> 32 & 0xffff) + net::testing::reference_sum(tag);
+      ASSERT_EQ(read_wire(out_.lane[i]), ports.lane[i] | net::finish_udp(sum));
     }
   });
 }
 
 TEST_F(EveryBurst, NeverGetsAZeroUdpChecksum) {
-  Lanes sequences;
-  lanes::fill(0, sequences, kMaxBurst);
+  Lanes zeros;
+  lanes::fill(0, zeros, kMaxBurst);
   Lanes sums;
   Lanes tags;
   int hits = 0;
   for (uint64_t base = 0; base < 0x40000; base += kMaxBurst) {
     lanes::count_up(base, sums, kMaxBurst);
-    lanes::finish(sequences, 0, 0, false, sums, tags, out_, kMaxBurst);
-    for (const uint64_t checksum : out_.lane) {
-      ASSERT_NE(checksum, 0U);
-      hits += checksum == 0xffff ? 1 : 0;
+    lanes::finish(zeros, 0, false, 0, sums, zeros, out_, tags, kMaxBurst);
+    for (const uint64_t udp : out_.lane) {
+      ASSERT_NE(read_wire(udp), 0U);
+      hits += read_wire(udp) == 0xffff ? 1 : 0;
     }
   }
   EXPECT_GE(hits, 4);  // of sums 0, 65535 and each further multiple
