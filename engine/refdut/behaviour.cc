@@ -216,6 +216,7 @@ Behaviour parse(const Json& json) {
   if (!json.is_object()) refuse("a behaviour", "must be a JSON object", kWhereToRead);
   ObjectReader reader(json, "");
   Behaviour behaviour;
+  reader.text_or("about", "");  // for people
   behaviour.seed = reader.number_or("seed", 1, 0, UINT64_MAX);
   if (reader.has("routing")) behaviour.routing = parse_routing(json["routing"]);
   for (const Direction d : {kForward, kReverse}) {

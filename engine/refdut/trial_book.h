@@ -22,7 +22,7 @@ class TrialBook {
   // Null when it is forgotten.
   TrialAccount* find(uint64_t run) {
     TrialAccount& account = at(run);
-    return run != 0 && account.run == run ? &account : nullptr;
+    return run != 0 && run + kKept > run_ && account.run == run ? &account : nullptr;
   }
 
   TrialAccount& of_frame(Direction direction, uint16_t trial, uint8_t stream, uint64_t sequence,
