@@ -1,4 +1,7 @@
-"""``dutperf bench``: what each mode of the data path costs on this machine."""
+"""``dutperf bench``: what each mode of the data path costs on this machine.
+
+With ``--lab`` the whole path is measured instead, see ``path_bench``.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,23 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.table import Table
 
 from dutperf.cli.failures import PatientConsole
+from dutperf.cli.path_bench import bench_lab
 from dutperf.engine.process import check_root, find_program
 from dutperf.errors import InputError, SetupError
 
 _INSTRUCTION_FRAMES = 32 * 256
 _TOTALS = re.compile(r"^(?:summary|totals):\s+(\d+)", re.MULTILINE)
 _TIMEOUT_S = 570
+_ROUNDS = 15
+_LAB_ROUNDS = 3
+
+Driver = Literal["af_xdp", "af_packet", "both"]
 
 Result = dict[str, Any]
 
@@ -31,21 +39,61 @@ def bench(
         bool, typer.Option("--hugepages", help="take buffers from huge pages")
     ] = False,
     rounds: Annotated[
-        int, typer.Option(min=1, max=1000, help="rounds; the medians are shown")
-    ] = 15,
+        int | None,
+        typer.Option(
+            min=1,
+            max=1000,
+            help="rounds; the medians are shown; default: 15, of a lab 3",
+            show_default=False,
+        ),
+    ] = None,
     instructions: Annotated[
         bool, typer.Option("--instructions", help="count instructions with valgrind")
     ] = False,
+    lab: Annotated[
+        str | None,
+        typer.Option(
+            "--lab",
+            metavar="NAME",
+            help="measure the path through a lab's device instead, and where the "
+            "worker's time goes",
+            rich_help_panel="Path",
+        ),
+    ] = None,
+    driver: Annotated[
+        Driver,
+        typer.Option(help="of the lab's ports", rich_help_panel="Path"),
+    ] = "both",
+    trial_duration_s: Annotated[
+        float,
+        typer.Option(
+            "--trial-duration",
+            metavar="S",
+            min=0.05,
+            max=60,
+            help="of each trial of the search",
+            rich_help_panel="Path",
+        ),
+    ] = 1.0,
     as_json: Annotated[
         bool, typer.Option("--json", help="print one JSON object")
     ] = False,
 ) -> None:
     """Cycles per frame of each mode, and the ratio to what DPDK itself needs."""
+    if lab is not None:
+        bench_lab(
+            lab,
+            None if driver == "both" else driver,
+            rounds=rounds or _LAB_ROUNDS,
+            trial_duration_s=trial_duration_s,
+            as_json=as_json,
+        )
+        return
     _check_cpu(cpu)
     check_root()
     program = find_program("dutperf-bench")
     arguments = ["--cpu", str(cpu), "--hugepages", "on" if hugepages else "off"]
-    result = _run([str(program), *arguments, "--rounds", str(rounds)])
+    result = _run([str(program), *arguments, "--rounds", str(rounds or _ROUNDS)])
     if instructions:
         for mode in result["modes"]:
             mode["instructions_per_frame"] = _instructions(program, cpu, mode["name"])
