@@ -59,6 +59,31 @@ def test_json_has_the_floor_and_every_mode_in_cycles_per_frame() -> None:
     } <= names
     assert bench["floor"]["name"] == "floor"
     assert all(mode["cycles_per_frame"] > 0 for mode in bench["modes"])
+    workers, pacing = bench["workers"], bench["pacing"]
+    assert workers["one"]["fps"] > 0
+    if len(os.sched_getaffinity(0)) > 1:
+        assert len(set(workers["cpus"])) == 2
+        assert workers["ratio"] > 0
+    else:
+        assert workers["skipped"] == "only one CPU is available"
+    assert pacing["burst_p50_frames"] >= 1
+    assert pacing["lag_p50_ns"] <= pacing["lag_p99_ns"] <= pacing["lag_max_ns"]
+    assert 0 < pacing["rate_fps"] < workers["one"]["fps"]
+
+
+@pytest.mark.engine
+@pytest.mark.skipif(not built(), reason="needs root and the built dutperf-bench")
+def test_two_workers_are_left_out_where_there_is_one_cpu() -> None:
+    usable = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(usable)})
+        arguments = ["bench", "--rounds", "1", "--cpu", str(min(usable))]
+        result = CliRunner().invoke(app, arguments)
+    finally:
+        os.sched_setaffinity(0, usable)
+    assert result.exit_code == 0, result.output
+    assert "two workers: not measured, only one CPU is available" in result.stdout
+    assert "median burst" in result.stdout
 
 
 def test_a_cpu_that_is_not_there_is_bad_input() -> None:

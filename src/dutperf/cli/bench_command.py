@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -102,6 +103,8 @@ def bench(
         console.print_json(json.dumps(result))
     else:
         console.print(_table(result))
+        for line in [*_workers(result["workers"]), *_pacing(result["pacing"])]:
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _check_cpu(cpu: int) -> None:
@@ -116,7 +119,12 @@ def _check_cpu(cpu: int) -> None:
 def _run(command: list[str]) -> Result:
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_TIMEOUT_S,
+            start_new_session=True,  # whose priority it may raise
         )
     except subprocess.TimeoutExpired as error:
         raise SetupError(
@@ -166,3 +174,25 @@ def _table(result: Result) -> Table:
             "" if counted is None else f"{counted:.1f}",
         )
     return table
+
+
+def _workers(workers: Result) -> Iterator[str]:
+    one = workers["one"]
+    yield f"one worker on net_null: {one['fps'] / 1e6:.1f} million frames per second"
+    if "skipped" in workers:
+        yield f"two workers: not measured, {workers['skipped']}"
+        return
+    first, second = workers["cpus"]
+    yield (
+        f"two workers on CPUs {first} and {second}: "
+        f"{workers['two']['fps'] / 1e6:.1f} million, {workers['ratio']:.2f} times one"
+    )
+
+
+def _pacing(pacing: Result) -> Iterator[str]:
+    p50, p99, most = (pacing[f"lag_{name}_ns"] for name in ("p50", "p99", "max"))
+    yield (
+        f"at a tenth of one worker's limit, {pacing['rate_fps'] / 1e6:.1f} million: "
+        f"median burst {pacing['burst_p50_frames']:g}, lag p50 {p50:,.0f} ns, p99 "
+        f"{p99:,.0f} ns, largest {most:,.0f} ns (medians of the rounds)"
+    )

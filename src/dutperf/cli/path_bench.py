@@ -36,6 +36,7 @@ INVALID = 1
 PATIENCE_S = 60.0
 """How long the bench waits for quiet moments, in all."""
 _FULL_PERCENT = 95
+_DISTURBING_PERCENT = 10
 _WHOSE = {
     "engine": "ours",
     "kernel": "kernel",
@@ -205,7 +206,13 @@ def _shares(title: str, profile: CpuProfile) -> Table:
 
 
 def _bottleneck(device: CpuProfile) -> str:
-    behind = f"{device.ksoftirqd_percent:g} % of it in ksoftirqd"
+    others = sum(s.percent for s in device.shares if s.whose == "other")
+    if others >= _DISTURBING_PERCENT:
+        return (
+            f"other processes take {others:g} % of the device's CPU: the rates without "
+            "loss are theirs, too; measure when the machine is quiet"
+        )
+    behind = f"{device.ksoftirqd_percent:g} % of its time in ksoftirqd"
     if device.busy_percent >= _FULL_PERCENT:
         return f"the device's CPU is full ({behind}): it is the bottleneck"
     return (
