@@ -104,8 +104,8 @@ struct FrameWriter::Burst {
   uint32_t lead;  // where frames start in their buffers
   const Lanes& sequences;
   uint32_t count;
-  Lanes places;  // in the enumeration; consumed field by field, fastest first
-  Lanes values;  // of the field at hand
+  Lanes places[2];  // in the enumeration's sides; consumed field by field, fastest first
+  Lanes values;     // of the field at hand
   Lanes windows[kMaxWindows];
   Lanes address_sums;
 };
@@ -122,13 +122,17 @@ FrameWriter::FrameWriter(const net::FrameLayout& layout, const net::TagIdentity&
   for (const Variation& variation : variations.list) add(variation, layout.ip_version);
   plan_draws(variations.seed, tag.stream);
   if (enumerates_ && order_ == Order::kRandom) {
-    permutation_.emplace(combinations_, key_of(variations.seed, tag.stream, UINT32_MAX));
+    plan_enumeration(key_of(variations.seed, tag.stream, UINT32_MAX));
   }
 }
 
 void FrameWriter::add(const Variation& variation, int ip_version) {
-  Varying varying{
-      variation.mode, variation.width, variation.min, variation.max, variation.size(), 0, 0, {}};
+  Varying varying{};
+  varying.mode = variation.mode;
+  varying.width = variation.width;
+  varying.min = variation.min;
+  varying.max = variation.max;
+  varying.size = variation.size();
   const uint32_t first = first_bit_of(variation.field, ip_version) + variation.offset;
   const uint32_t end = first + variation.width;
   const std::span<const Tile> tiles = tiles_of(ip_version);
@@ -214,39 +218,78 @@ void FrameWriter::make_pair(Window& window, uint32_t index) {
   }
 }
 
+// All combinations are a rectangle: the fastest fields, by the others. The permutation takes the
+// one that is nearest to a square and delivers both sides; a side that is one field is its value,
+// without division.
+void FrameWriter::plan_enumeration(uint64_t key) {
+  std::vector<Varying*> fields;
+  for (Varying& varying : varying_) {
+    if (varying.mode == Mode::kEnumerate) fields.push_back(&varying);
+  }
+  uint64_t columns = 1;
+  uint64_t shorter_side = 0;
+  size_t fast_fields = 0;
+  for (uint64_t product = 1, i = 0; i + 1 < fields.size(); ++i) {
+    product *= fields[i]->size;
+    const uint64_t shorter = std::min(product, combinations_ / product);
+    if (shorter <= shorter_side) continue;
+    shorter_side = shorter;
+    columns = product;
+    fast_fields = i + 1;
+  }
+  const uint64_t rows = combinations_ / columns;
+  in_pairs_ = shorter_side >= Permutation::kMinSide && rows <= Permutation::kMaxSide &&
+              columns <= Permutation::kMaxSide;
+  if (!in_pairs_) {
+    permutation_.emplace(combinations_, key);
+    return;
+  }
+  permutation_.emplace(rows, columns, key);
+  for (size_t i = fast_fields; i < fields.size(); ++i) fields[i]->side = 1;
+  fields[fast_fields - 1]->is_whole_side = true;
+  fields.back()->is_whole_side = true;
+}
+
 void FrameWriter::enumerate(Burst& burst) const noexcept {
+  const uint32_t count = burst.count;
   switch (order_) {
-    case Order::kIncreasing:
-      std::copy_n(burst.sequences.lane, burst.count, burst.places.lane);
-      return;
+    case Order::kIncreasing: std::copy_n(burst.sequences.lane, count, burst.places[0].lane); return;
     case Order::kDecreasing:
-      lanes::subtract_from(combinations_ - 1, burst.sequences, burst.places, burst.count);
+      lanes::subtract_from(combinations_ - 1, burst.sequences, burst.places[0], count);
       return;
-    case Order::kRandom: permutation_->at_all(burst.sequences, burst.places, burst.count); return;
+    case Order::kRandom:
+      if (in_pairs_) {
+        permutation_->pairs_at(burst.sequences, burst.places[1], burst.places[0], count);
+      } else {
+        permutation_->at_all(burst.sequences, burst.places[0], count);
+      }
+      return;
   }
 }
 
-void FrameWriter::values_of(const Varying& varying, Burst& burst) const noexcept {
+FrameWriter::Values FrameWriter::values_of(const Varying& varying, Burst& burst) const noexcept {
   Lanes unused;
+  Lanes& places = burst.places[varying.side];
   switch (varying.mode) {
     case Mode::kRandom:
       lanes::draw_all(draw_keys_[varying.draw_group], burst.sequences, unused, burst.count);
       lanes::random_values(unused, varying.draw_shift, varying.min, varying.size, burst.values,
                            burst.count);
-      return;
+      break;
     case Mode::kIncreasing:
       lanes::digits_up(burst.sequences, varying.size, varying.min, unused, burst.values,
                        burst.count);
-      return;
+      break;
     case Mode::kDecreasing:
       lanes::digits_down(burst.sequences, varying.size, varying.max, unused, burst.values,
                          burst.count);
-      return;
+      break;
     case Mode::kEnumerate:
-      lanes::digits_up(burst.places, varying.size, varying.min, burst.places, burst.values,
-                       burst.count);
-      return;
+      if (varying.is_whole_side) return {places, varying.min};
+      lanes::digits_up(places, varying.size, varying.min, places, burst.values, burst.count);
+      break;
   }
+  return {burst.values, 0};
 }
 
 void FrameWriter::fill_windows(Burst& burst) const noexcept {
@@ -262,9 +305,10 @@ void FrameWriter::fill_windows(Burst& burst) const noexcept {
   if (enumerates_) enumerate(burst);
   for (const Varying& varying : varying_) {
     if (varying.targets.empty()) continue;
-    values_of(varying, burst);
+    const Values values = values_of(varying, burst);
     for (const Target& target : varying.targets) {
-      lanes::place(burst.values, target.shift, burst.windows[target.window], burst.count);
+      lanes::place(values.lanes, values.first, target.shift, burst.windows[target.window],
+                   burst.count);
     }
   }
 }
@@ -302,7 +346,7 @@ void FrameWriter::finish_ipv4(Burst& burst) const noexcept {
 
 void FrameWriter::finish(Burst& burst, uint64_t stamp_ns) const noexcept {
   Lanes& udps = burst.values;
-  Lanes& tags = burst.places;
+  Lanes& tags = burst.places[0];
   lanes::finish(burst.sequences, stamp_ns, template_.tag_is_odd(), udp_base_,
                 addresses_vary_ ? burst.address_sums : kNoSums,
                 ports_vary_ ? burst.windows[kUdp] : fixed_ports_, udps, tags, burst.count);

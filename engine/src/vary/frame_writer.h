@@ -52,6 +52,8 @@ class FrameWriter {
     uint64_t size;        // number of values
     uint32_t draw_group;  // two random fields share the 64 bits of a draw
     uint32_t draw_shift;  // 0 or 32
+    uint32_t side;        // of the enumeration's rectangle that the field is a digit of
+    bool is_whole_side;   // or what is left of it
     std::vector<Target> targets;
   };
   struct Window {
@@ -67,14 +69,19 @@ class FrameWriter {
     lanes::RandomPart low{};
   };
   struct Burst;
+  struct Values {
+    const Lanes& lanes;
+    uint64_t first;  // to be added
+  };
 
   void add(const Variation& variation, int ip_version);
   uint32_t window_at(uint32_t tile, int ip_version);
   void plan_draws(uint64_t seed, uint8_t stream);
+  void plan_enumeration(uint64_t key);
   void make_pair(Window& window, uint32_t index);
   void fill_windows(Burst& burst) const noexcept;
   void enumerate(Burst& burst) const noexcept;
-  void values_of(const Varying& varying, Burst& burst) const noexcept;
+  Values values_of(const Varying& varying, Burst& burst) const noexcept;
   void finish_ipv4(Burst& burst) const noexcept;
   void finish(Burst& burst, uint64_t stamp_ns) const noexcept;
   static void store(const Window& window, const Lanes& values, const Burst& burst) noexcept;
@@ -86,6 +93,7 @@ class FrameWriter {
   Order order_;
   uint64_t combinations_;
   std::optional<Permutation> permutation_;
+  bool in_pairs_ = false;  // the permutation is one of pairs, each side a field's or several
   bool enumerates_ = false;
   bool ports_vary_ = false;
   bool addresses_vary_ = false;

@@ -1,6 +1,7 @@
 #include "vary/lanes.h"
 
 #include <bit>
+#include <cmath>
 
 #include "net/byte_order.h"
 #include "vary/draw.h"
@@ -63,13 +64,16 @@ struct Digit {
   uint64_t remainder;
 };
 
-// Both factors are exact to 2^-53, so the estimate is off by one at most, either way.
+// A reciprocal that is not too small, by which a product is never below the true quotient. It is
+// above by less than 1 / divisor, which would reach the next whole number, as long as
+// number + divisor < 2^51. So cutting off the fraction needs no correction.
+double reciprocal(uint64_t divisor) {
+  return std::nextafter(1.0 / static_cast<double>(divisor), 2.0);
+}
+
 [[gnu::always_inline]] inline Digit divide(uint64_t number, uint64_t divisor, double inverse) {
-  uint64_t quotient = static_cast<uint64_t>(static_cast<double>(number) * inverse);
-  quotient -= quotient * divisor > number ? 1 : 0;
-  const uint64_t remainder = number - quotient * divisor;
-  const uint64_t short_by_one = remainder >= divisor ? 1 : 0;
-  return {quotient + short_by_one, remainder - short_by_one * divisor};
+  const auto quotient = static_cast<uint64_t>(static_cast<double>(number) * inverse);
+  return {quotient, number - quotient * divisor};
 }
 
 }  // namespace
@@ -78,7 +82,7 @@ FOR_EACH_CPU
 void digits_up(const Lanes& numbers, uint64_t size, uint64_t first, Lanes& quotients, Lanes& out,
                uint32_t count) {
   const uint32_t n = padded(count);
-  const double inverse = 1.0 / static_cast<double>(size);
+  const double inverse = reciprocal(size);
   for (uint32_t i = 0; i < n; ++i) {
     const Digit digit = divide(numbers.lane[i], size, inverse);
     quotients.lane[i] = digit.quotient;
@@ -90,7 +94,7 @@ FOR_EACH_CPU
 void digits_down(const Lanes& numbers, uint64_t size, uint64_t first, Lanes& quotients, Lanes& out,
                  uint32_t count) {
   const uint32_t n = padded(count);
-  const double inverse = 1.0 / static_cast<double>(size);
+  const double inverse = reciprocal(size);
   for (uint32_t i = 0; i < n; ++i) {
     const Digit digit = divide(numbers.lane[i], size, inverse);
     quotients.lane[i] = digit.quotient;
@@ -99,14 +103,23 @@ void digits_down(const Lanes& numbers, uint64_t size, uint64_t first, Lanes& quo
 }
 
 FOR_EACH_CPU
-void encrypt(const Feistel& network, const Lanes& numbers, Lanes& out, uint32_t count) {
+void encrypt(const Feistel& network, const Lanes& numbers, Lanes& left, Lanes& right,
+             uint32_t count) {
   const uint32_t n = padded(count);
   const Feistel f = network;
-  const double inverse = 1.0 / static_cast<double>(f.columns);
+  const double inverse = reciprocal(f.columns);
   for (uint32_t i = 0; i < n; ++i) {
     const Digit pair = divide(numbers.lane[i], f.columns, inverse);
-    out.lane[i] = feistel::encrypt(f, pair.quotient, pair.remainder);
+    const feistel::Pair image = feistel::encrypt(f, {pair.quotient, pair.remainder});
+    left.lane[i] = image.left;
+    right.lane[i] = image.right;
   }
+}
+
+FOR_EACH_CPU
+void join(const Lanes& left, uint64_t columns, Lanes& number, uint32_t count) {
+  const uint32_t n = padded(count);
+  for (uint32_t i = 0; i < n; ++i) number.lane[i] += left.lane[i] * columns;
 }
 
 FOR_EACH_CPU
@@ -116,11 +129,11 @@ void subtract_from(uint64_t from, const Lanes& numbers, Lanes& out, uint32_t cou
 }
 
 FOR_EACH_CPU
-void place(const Lanes& values, int shift, Lanes& window, uint32_t count) {
+void place(const Lanes& values, uint64_t first, int shift, Lanes& window, uint32_t count) {
   const uint32_t n = padded(count);
   const int left = shift > 0 ? shift : 0;
   const int right = shift < 0 ? -shift : 0;
-  for (uint32_t i = 0; i < n; ++i) window.lane[i] |= (values.lane[i] >> right) << left;
+  for (uint32_t i = 0; i < n; ++i) window.lane[i] |= ((first + values.lane[i]) >> right) << left;
 }
 
 namespace {

@@ -56,20 +56,25 @@ void random_values(const Lanes& draws, uint32_t draw_shift, uint64_t min, uint64
                    uint32_t count);
 
 // quotients = numbers / size, out = first + numbers mod size, or first - numbers mod size.
-// REQUIRES: numbers below 2^52, size 1 .. 2^32. `quotients` may be `numbers`.
+// REQUIRES: numbers below 2^50, size 1 .. 2^32. `quotients` may be `numbers`.
 void digits_up(const Lanes& numbers, uint64_t size, uint64_t first, Lanes& quotients, Lanes& out,
                uint32_t count);
 void digits_down(const Lanes& numbers, uint64_t size, uint64_t first, Lanes& quotients, Lanes& out,
                  uint32_t count);
 
-// out = the network's image of numbers. REQUIRES: numbers below rows * columns, that below 2^52.
-void encrypt(const Feistel& network, const Lanes& numbers, Lanes& out, uint32_t count);
+// left, right = the network's images of numbers / columns and numbers mod columns.
+// REQUIRES: numbers below rows * columns, that below 2^50.
+void encrypt(const Feistel& network, const Lanes& numbers, Lanes& left, Lanes& right,
+             uint32_t count);
+
+// number = left * columns + number
+void join(const Lanes& left, uint64_t columns, Lanes& number, uint32_t count);
 
 // out = from - numbers
 void subtract_from(uint64_t from, const Lanes& numbers, Lanes& out, uint32_t count);
 
-// window |= values, shifted left (or right, when shift is negative)
-void place(const Lanes& values, int shift, Lanes& window, uint32_t count);
+// window |= first + values, shifted left (or right, when shift is negative)
+void place(const Lanes& values, uint64_t first, int shift, Lanes& window, uint32_t count);
 
 // sums = the four 16-bit words of window, unfolded, or += them
 void sum_words(const Lanes& window, Lanes& sums, uint32_t count);

@@ -121,7 +121,7 @@ TEST_F(EveryBurst, GetsWindowsOfTwoRandomValues) {
 
 TEST_F(EveryBurst, IsTakenApartIntoDigitsThatRise) {
   for_each_burst([&](uint32_t count) {
-    const Lanes numbers = lanes_below(1ULL << 52);
+    const Lanes numbers = lanes_below(1ULL << 50);
     const uint64_t size = 1 + number_below(1ULL << 32);
     const uint64_t first = number_below(1ULL << 32);
     Lanes quotients;
@@ -133,7 +133,7 @@ TEST_F(EveryBurst, IsTakenApartIntoDigitsThatRise) {
 
 TEST_F(EveryBurst, IsTakenApartIntoDigitsThatFall) {
   for_each_burst([&](uint32_t count) {
-    const Lanes numbers = lanes_below(1ULL << 52);
+    const Lanes numbers = lanes_below(1ULL << 50);
     const uint64_t size = 1 + number_below(1ULL << 32);
     const uint64_t first = size - 1 + number_below(1ULL << 32);
     Lanes quotients;
@@ -148,7 +148,7 @@ TEST_F(EveryBurst, IsTakenApartExactlyBesideEachMultiple) {
     const uint64_t size = 1 + number_below(1ULL << 32);
     Lanes numbers;
     for (uint64_t& number : numbers.lane) {
-      const uint64_t multiple = (1 + number_below(((1ULL << 52) - 2) / size)) * size;
+      const uint64_t multiple = (1 + number_below(((1ULL << 50) - 2) / size)) * size;
       number = multiple - 1 + random_() % 3;
     }
     Lanes quotients;
@@ -176,16 +176,26 @@ TEST_F(EveryBurst, IsEncryptedLikeSingleNumbers) {
     network.rows = 1 + number_below(network.columns);
     for (uint64_t& key : network.key) key = random_();
     const Lanes numbers = lanes_below(network.rows * network.columns);
-    lanes::encrypt(network, numbers, out_, count);
-    expect_lanes(out_, count, [&](uint32_t i) {
-      return feistel::encrypt(network, numbers.lane[i] / network.columns,
-                              numbers.lane[i] % network.columns);
-    });
+    Lanes left;
+    lanes::encrypt(network, numbers, left, out_, count);
     for (uint32_t i = 0; i < count; ++i) {
-      ASSERT_EQ(
-          feistel::decrypt(network, out_.lane[i] / network.columns, out_.lane[i] % network.columns),
-          numbers.lane[i]);
+      const feistel::Pair pair{numbers.lane[i] / network.columns,
+                               numbers.lane[i] % network.columns};
+      const feistel::Pair image{left.lane[i], out_.lane[i]};
+      ASSERT_EQ(image, feistel::encrypt(network, pair));
+      ASSERT_EQ(feistel::decrypt(network, image), pair);
     }
+  });
+}
+
+TEST_F(EveryBurst, IsJoined) {
+  for_each_burst([&](uint32_t count) {
+    const uint64_t columns = 1 + number_below(1ULL << 32);
+    const Lanes left = lanes_below(1 << 16);
+    const Lanes right = lanes_below(columns);
+    out_ = right;
+    lanes::join(left, columns, out_, count);
+    expect_lanes(out_, count, [&](uint32_t i) { return left.lane[i] * columns + right.lane[i]; });
   });
 }
 
@@ -199,13 +209,14 @@ TEST_F(EveryBurst, IsSubtracted) {
 
 TEST_F(EveryBurst, IsPlacedInWindowsBesideWhatIsThere) {
   for_each_burst([&](uint32_t count) {
-    const Lanes values = lanes_below(1ULL << 32);
+    const Lanes values = lanes_below(1ULL << 31);
+    const uint64_t first = number_below(1ULL << 31);
     for (const int shift : {-31, -8, -1, 0, 1, 7, 32}) {
       Lanes window;
       lanes::fill(1ULL << 63, window, kMaxBurst);
-      lanes::place(values, shift, window, count);
+      lanes::place(values, first, shift, window, count);
       expect_lanes(window, count, [&](uint32_t i) {
-        const uint64_t value = values.lane[i];
+        const uint64_t value = first + values.lane[i];
         return 1ULL << 63 | (shift < 0 ? value >> -shift : value << shift);
       });
     }
