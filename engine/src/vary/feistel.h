@@ -3,16 +3,31 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <limits>
 
 namespace dutperf::vary {
+
+// A reciprocal that is never too small, by which a product is never below the true quotient. It is
+// above by less than 1 / divisor, which would reach the next whole number, as long as
+// number + divisor < 2^50. So cutting off the fraction divides without correction.
+constexpr double reciprocal(uint64_t divisor) {
+  constexpr double kJustAbove1 = 1 + std::numeric_limits<double>::epsilon();
+  return 1.0 / static_cast<double>(divisor) * kJustAbove1;
+}
 
 // left < rows, right < columns; four rounds with four keys. The functions are inlined always: into
 // each CPU generation's build of lanes::encrypt.
 struct Feistel {
+  // REQUIRES: rows, columns < 2^32.
+  constexpr Feistel(uint64_t r, uint64_t c, const std::array<uint64_t, 4>& keys)
+      : rows(r), columns(c), inverse_columns(reciprocal(c)), key(keys) {}
+
   uint64_t rows;
   uint64_t columns;
-  uint64_t key[4];
+  double inverse_columns;
+  std::array<uint64_t, 4> key;
 };
 
 namespace feistel {
@@ -25,10 +40,10 @@ struct Pair {
 
 // A keyed function of one half, uniform in [0, size): the half's product with itself, each factor
 // with a key of its own, so that it grows by another step every time; the upper bits stir the lower
-// ones. REQUIRES: half < 2^32, size <= 2^32.
+// ones. REQUIRES: half, size < 2^32.
 [[gnu::always_inline]] inline uint64_t round(uint64_t half, uint64_t key, uint64_t size) {
   constexpr uint64_t kLow = 0xffffffff;
-  const uint64_t x = (half + (key >> 32)) * (half ^ (key & kLow));
+  const uint64_t x = ((half + (key >> 32)) & kLow) * ((half ^ key) & kLow);
   return (((x ^ (x >> 32)) & kLow) * size) >> 32;
 }
 

@@ -184,35 +184,35 @@ void FrameWriter::plan_draws(uint64_t seed, uint8_t stream) {
       varying.draw_shift = halves % 2 == 0 ? 32 : 0;
       ++halves;
     }
-    make_pair(windows_[i], i);
+    make_random(i);
   }
 }
 
-void FrameWriter::make_pair(Window& window, uint32_t index) {
+void FrameWriter::make_random(uint32_t window) {
   const auto in_window = [&](const Varying& varying) {
     return std::any_of(varying.targets.begin(), varying.targets.end(),
-                       [&](const Target& target) { return target.window == index; });
+                       [&](const Target& target) { return target.window == window; });
   };
   const auto in_one_half = [](const Varying& varying) {
     const auto shift = static_cast<uint32_t>(varying.targets[0].shift);
     return varying.targets.size() == 1 && shift / 32 == (shift + varying.width - 1) / 32;
   };
-  lanes::RandomPart parts[2];
-  uint64_t lowest = 0;
+  lanes::RandomWindow made;
+  made.place = window;
+  made.fixed = windows_[window].fixed;
+  lanes::RandomPart* const parts[] = {&made.high, &made.low};
   uint32_t count = 0;
   for (const Varying& varying : varying_) {
     if (!in_window(varying)) continue;
     if (varying.mode != Mode::kRandom || !in_one_half(varying) || count == 2) return;
     const auto shift = static_cast<uint32_t>(varying.targets[0].shift);
-    parts[count++] = {varying.size, varying.width, shift};
-    lowest += uint64_t{varying.min} << shift;
-    window.draw_key = draw_keys_[varying.draw_group];
+    *parts[count++] = {varying.size, varying.width, shift};
+    made.fixed += uint64_t{varying.min} << shift;
+    made.key = draw_keys_[varying.draw_group];
   }
   if (count == 0) return;
-  window.is_random_pair = true;
-  window.high = parts[0];
-  window.low = parts[1];
-  window.fixed += lowest;
+  random_windows_.push_back(made);
+  windows_[window].is_random = true;
   for (Varying& varying : varying_) {
     if (in_window(varying)) varying.targets.clear();  // the window's own pass writes it
   }
@@ -293,14 +293,12 @@ FrameWriter::Values FrameWriter::values_of(const Varying& varying, Burst& burst)
 }
 
 void FrameWriter::fill_windows(Burst& burst) const noexcept {
+  if (!random_windows_.empty()) {
+    lanes::random_windows(random_windows_.data(), static_cast<uint32_t>(random_windows_.size()),
+                          burst.sequences, burst.windows, burst.count);
+  }
   for (size_t i = ports_vary_ ? kUdp : kUdp + 1; i < windows_.size(); ++i) {
-    const Window& window = windows_[i];
-    if (window.is_random_pair) {
-      lanes::random_window(window.draw_key, burst.sequences, window.fixed, window.high, window.low,
-                           burst.windows[i], burst.count);
-    } else {
-      lanes::fill(window.fixed, burst.windows[i], burst.count);
-    }
+    if (!windows_[i].is_random) lanes::fill(windows_[i].fixed, burst.windows[i], burst.count);
   }
   if (enumerates_) enumerate(burst);
   for (const Varying& varying : varying_) {

@@ -61,12 +61,7 @@ class FrameWriter {
     uint32_t bytes;   // 4 or 8
     uint64_t fixed;   // the template's bits where nothing varies
     bool is_address;
-    // One or two fields, all random and each in one half of this window: written in one pass, with
-    // their lowest values in `fixed`.
-    bool is_random_pair = false;
-    uint64_t draw_key = 0;
-    lanes::RandomPart high{};
-    lanes::RandomPart low{};
+    bool is_random = false;  // one or two fields, all random and each in one half: made in one pass
   };
   struct Burst;
   struct Values {
@@ -78,7 +73,7 @@ class FrameWriter {
   uint32_t window_at(uint32_t tile, int ip_version);
   void plan_draws(uint64_t seed, uint8_t stream);
   void plan_enumeration(uint64_t key);
-  void make_pair(Window& window, uint32_t index);
+  void make_random(uint32_t window);
   void fill_windows(Burst& burst) const noexcept;
   void enumerate(Burst& burst) const noexcept;
   Values values_of(const Varying& varying, Burst& burst) const noexcept;
@@ -90,6 +85,7 @@ class FrameWriter {
   std::vector<Window> windows_;
   std::vector<Varying> varying_;
   std::vector<uint64_t> draw_keys_;
+  std::vector<lanes::RandomWindow> random_windows_;
   Order order_;
   uint64_t combinations_;
   std::optional<Permutation> permutation_;

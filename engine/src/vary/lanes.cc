@@ -1,10 +1,10 @@
 #include "vary/lanes.h"
 
 #include <bit>
-#include <cmath>
 
 #include "net/byte_order.h"
 #include "vary/draw.h"
+#include "vary/lanes_avx512.h"
 #include "vary/simd.h"
 
 namespace dutperf::vary::lanes {
@@ -40,21 +40,31 @@ void random_values(const Lanes& draws, uint32_t draw_shift, uint64_t min, uint64
 namespace {
 
 [[gnu::always_inline]] inline uint64_t placed(uint64_t random, const RandomPart& part) {
-  return ((random * part.scale) >> part.down) & part.mask;
+  return ((random * part.factor_less_1 + random) >> part.down) & part.mask;
 }
 
 }  // namespace
 
 FOR_EACH_CPU
-void random_window(uint64_t key, const Lanes& numbers, uint64_t fixed, const RandomPart& high,
-                   const RandomPart& low, Lanes& window, uint32_t count) {
+void random_window(const RandomWindow& window, const Lanes& numbers, Lanes& out, uint32_t count) {
   const uint32_t n = padded(count);
-  const RandomPart a = high;  // copies that no lane can alias
-  const RandomPart b = low;
+  const RandomWindow w = window;  // a copy that no lane can alias
   for (uint32_t i = 0; i < n; ++i) {
-    const uint64_t random = draw(key, numbers.lane[i]);
-    window.lane[i] = fixed + placed(random >> 32, a) + placed(random & 0xffffffff, b);
+    const uint64_t random = draw(w.key, numbers.lane[i]);
+    out.lane[i] = w.fixed + placed(random >> 32, w.high) + placed(random & 0xffffffff, w.low);
   }
+}
+
+void plain::random_windows(const RandomWindow* windows, uint32_t window_count, const Lanes& numbers,
+                           Lanes* out, uint32_t count) {
+  for (uint32_t i = 0; i < window_count; ++i)
+    random_window(windows[i], numbers, out[windows[i].place], count);
+}
+
+void random_windows(const RandomWindow* windows, uint32_t window_count, const Lanes& numbers,
+                    Lanes* out, uint32_t count) {
+  static const auto best = avx512::is_here() ? avx512::random_windows : plain::random_windows;
+  best(windows, window_count, numbers, out, count);
 }
 
 namespace {
@@ -63,13 +73,6 @@ struct Digit {
   uint64_t quotient;
   uint64_t remainder;
 };
-
-// A reciprocal that is not too small, by which a product is never below the true quotient. It is
-// above by less than 1 / divisor, which would reach the next whole number, as long as
-// number + divisor < 2^51. So cutting off the fraction needs no correction.
-double reciprocal(uint64_t divisor) {
-  return std::nextafter(1.0 / static_cast<double>(divisor), 2.0);
-}
 
 [[gnu::always_inline]] inline Digit divide(uint64_t number, uint64_t divisor, double inverse) {
   const auto quotient = static_cast<uint64_t>(static_cast<double>(number) * inverse);
@@ -103,17 +106,27 @@ void digits_down(const Lanes& numbers, uint64_t size, uint64_t first, Lanes& quo
 }
 
 FOR_EACH_CPU
-void encrypt(const Feistel& network, const Lanes& numbers, Lanes& left, Lanes& right,
-             uint32_t count) {
+void encrypt_plainly(const Feistel& network, const Lanes& numbers, Lanes& left, Lanes& right,
+                     uint32_t count) {
   const uint32_t n = padded(count);
   const Feistel f = network;
-  const double inverse = reciprocal(f.columns);
   for (uint32_t i = 0; i < n; ++i) {
-    const Digit pair = divide(numbers.lane[i], f.columns, inverse);
+    const Digit pair = divide(numbers.lane[i], f.columns, f.inverse_columns);
     const feistel::Pair image = feistel::encrypt(f, {pair.quotient, pair.remainder});
     left.lane[i] = image.left;
     right.lane[i] = image.right;
   }
+}
+
+void plain::encrypt(const Feistel& network, const Lanes& numbers, Lanes& left, Lanes& right,
+                    uint32_t count) {
+  encrypt_plainly(network, numbers, left, right, count);
+}
+
+void encrypt(const Feistel& network, const Lanes& numbers, Lanes& left, Lanes& right,
+             uint32_t count) {
+  static const auto best = avx512::is_here() ? avx512::encrypt : plain::encrypt;
+  best(network, numbers, left, right, count);
 }
 
 FOR_EACH_CPU

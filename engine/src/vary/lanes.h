@@ -33,37 +33,46 @@ void draw_all(uint64_t key, const Lanes& numbers, Lanes& out, uint32_t count);
 void fill(uint64_t value, Lanes& out, uint32_t count);
 
 // to_range(32 bits, size) << shift as one product, which has the value where it belongs (or 32 bits
-// above) and a fraction below it. REQUIRES: the field lies in one half of the window.
+// above) and a fraction below it. The factor may be 2^32; less one it fits into 32 bits.
+// REQUIRES: the field lies in one half of the window.
 struct RandomPart {
   RandomPart() = default;
   RandomPart(uint64_t size, uint32_t width, uint32_t shift)
-      : scale(size << (shift % 32)),
+      : factor_less_1((size << (shift % 32)) - 1),
         down(shift < 32 ? 32 : 0),
         mask(((1ULL << width) - 1) << shift) {}
 
-  uint64_t scale = 0;
-  uint32_t down = 0;
+  uint64_t factor_less_1 = 0;
+  uint64_t down = 0;
   uint64_t mask = 0;
 };
 
-// window = fixed + high's value + low's value, from the halves of one draw a frame. The commonest
-// case (two random ports, two random IPv4 addresses) in one pass.
-void random_window(uint64_t key, const Lanes& numbers, uint64_t fixed, const RandomPart& high,
-                   const RandomPart& low, Lanes& window, uint32_t count);
+// out[place] = fixed + high's value + low's value, from the halves of the key's draw.
+struct RandomWindow {
+  uint32_t place = 0;
+  uint64_t key = 0;
+  uint64_t fixed = 0;
+  RandomPart high;
+  RandomPart low;
+};
+
+// The commonest case (two random ports, two random IPv4 addresses), each window in one pass.
+void random_windows(const RandomWindow* windows, uint32_t window_count, const Lanes& numbers,
+                    Lanes* out, uint32_t count);
 
 // out = min + to_range(32 bits of draw, size)
 void random_values(const Lanes& draws, uint32_t draw_shift, uint64_t min, uint64_t size, Lanes& out,
                    uint32_t count);
 
 // quotients = numbers / size, out = first + numbers mod size, or first - numbers mod size.
-// REQUIRES: numbers below 2^50, size 1 .. 2^32. `quotients` may be `numbers`.
+// REQUIRES: numbers below 2^49, size 1 .. 2^32. `quotients` may be `numbers`.
 void digits_up(const Lanes& numbers, uint64_t size, uint64_t first, Lanes& quotients, Lanes& out,
                uint32_t count);
 void digits_down(const Lanes& numbers, uint64_t size, uint64_t first, Lanes& quotients, Lanes& out,
                  uint32_t count);
 
 // left, right = the network's images of numbers / columns and numbers mod columns.
-// REQUIRES: numbers below rows * columns, that below 2^50.
+// REQUIRES: numbers below rows * columns, that below 2^49.
 void encrypt(const Feistel& network, const Lanes& numbers, Lanes& left, Lanes& right,
              uint32_t count);
 
@@ -88,6 +97,14 @@ void finish_ipv4(uint64_t base, const Lanes& sums, Lanes& checksums, uint32_t co
 // REQUIRES: base, sums below 2^62; sequences and the stamp below 2^48.
 void finish(const Lanes& sequences, uint64_t stamp_ns, bool tag_is_odd, uint64_t base,
             const Lanes& sums, const Lanes& ports, Lanes& udp, Lanes& tag_high, uint32_t count);
+
+// The twins of what lanes_avx512.h makes faster; for other CPUs.
+namespace plain {
+void random_windows(const RandomWindow* windows, uint32_t window_count, const Lanes& numbers,
+                    Lanes* out, uint32_t count);
+void encrypt(const Feistel& network, const Lanes& numbers, Lanes& left, Lanes& right,
+             uint32_t count);
+}  // namespace plain
 
 }  // namespace lanes
 }  // namespace dutperf::vary

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <random>
@@ -97,31 +98,47 @@ TEST_F(EveryBurst, GetsRandomValuesOfARange) {
   });
 }
 
+// A kernel as the burst gets it on this CPU, and as on any other.
+const auto kRandomWindows = {lanes::random_windows, lanes::plain::random_windows};
+const auto kEncrypt = {lanes::encrypt, lanes::plain::encrypt};
+
 TEST_F(EveryBurst, GetsWindowsOfTwoRandomValues) {
+  const auto part = [&](uint32_t first_bit, uint64_t& size, uint32_t& shift) {
+    const auto width = static_cast<uint32_t>(1 + random_() % 32);
+    shift = first_bit + static_cast<uint32_t>(random_() % (33 - width));
+    size = random_() % 4 == 0 ? 1ULL << width : 1 + number_below(1ULL << width);
+    return lanes::RandomPart(size, width, shift);
+  };
   for_each_burst([&](uint32_t count) {
-    const uint64_t key = random_();
     const Lanes numbers = lanes_below(kEnd48);
-    const auto width_a = static_cast<uint32_t>(1 + random_() % 32);
-    const auto width_b = static_cast<uint32_t>(1 + random_() % 32);
-    const auto shift_a = static_cast<uint32_t>(32 + random_() % (33 - width_a));
-    const auto shift_b = static_cast<uint32_t>(random_() % (33 - width_b));
-    const uint64_t size_a = 1 + number_below(1ULL << width_a);
-    const uint64_t size_b = 1 + number_below(1ULL << width_b);
-    const uint64_t fixed = random_();
-    lanes::random_window(key, numbers, fixed, {size_a, width_a, shift_a},
-                         {size_b, width_b, shift_b}, out_, count);
-    expect_lanes(out_, count, [&](uint32_t i) {
-      const uint64_t bits = draw(key, numbers.lane[i]);
-      const uint64_t a = to_range(static_cast<uint32_t>(bits >> 32), size_a);
-      const uint64_t b = to_range(static_cast<uint32_t>(bits), size_b);
-      return fixed + (a << shift_a) + (b << shift_b);
-    });
+    lanes::RandomWindow windows[2];
+    uint64_t size_a = 0;
+    uint64_t size_b = 0;
+    uint32_t shift_a = 0;
+    uint32_t shift_b = 0;
+    windows[0] = {1, random_(), random_(), part(32, size_a, shift_a), part(0, size_b, shift_b)};
+    windows[1] = {0, random_(), random_(), {}, windows[0].high};
+    for (const auto random_windows : kRandomWindows) {
+      Lanes out[2];
+      random_windows(windows, 2, numbers, out, count);
+      expect_lanes(out[1], count, [&](uint32_t i) {
+        const uint64_t bits = draw(windows[0].key, numbers.lane[i]);
+        const uint64_t a = to_range(static_cast<uint32_t>(bits >> 32), size_a);
+        const uint64_t b = to_range(static_cast<uint32_t>(bits), size_b);
+        return windows[0].fixed + (a << shift_a) + (b << shift_b);
+      });
+      expect_lanes(out[0], count, [&](uint32_t i) {
+        const uint64_t bits = draw(windows[1].key, numbers.lane[i]);
+        const uint64_t b = to_range(static_cast<uint32_t>(bits), size_a);
+        return windows[1].fixed + (b << shift_a);
+      });
+    }
   });
 }
 
 TEST_F(EveryBurst, IsTakenApartIntoDigitsThatRise) {
   for_each_burst([&](uint32_t count) {
-    const Lanes numbers = lanes_below(1ULL << 50);
+    const Lanes numbers = lanes_below(1ULL << 49);
     const uint64_t size = 1 + number_below(1ULL << 32);
     const uint64_t first = number_below(1ULL << 32);
     Lanes quotients;
@@ -133,7 +150,7 @@ TEST_F(EveryBurst, IsTakenApartIntoDigitsThatRise) {
 
 TEST_F(EveryBurst, IsTakenApartIntoDigitsThatFall) {
   for_each_burst([&](uint32_t count) {
-    const Lanes numbers = lanes_below(1ULL << 50);
+    const Lanes numbers = lanes_below(1ULL << 49);
     const uint64_t size = 1 + number_below(1ULL << 32);
     const uint64_t first = size - 1 + number_below(1ULL << 32);
     Lanes quotients;
@@ -148,7 +165,7 @@ TEST_F(EveryBurst, IsTakenApartExactlyBesideEachMultiple) {
     const uint64_t size = 1 + number_below(1ULL << 32);
     Lanes numbers;
     for (uint64_t& number : numbers.lane) {
-      const uint64_t multiple = (1 + number_below(((1ULL << 50) - 2) / size)) * size;
+      const uint64_t multiple = (1 + number_below(((1ULL << 49) - 2) / size)) * size;
       number = multiple - 1 + random_() % 3;
     }
     Lanes quotients;
@@ -171,19 +188,19 @@ TEST_F(EveryBurst, MayBeTakenApartInPlace) {
 
 TEST_F(EveryBurst, IsEncryptedLikeSingleNumbers) {
   for_each_burst([&](uint32_t count) {
-    Feistel network{};
-    network.columns = 1 + number_below(1 << 24);
-    network.rows = 1 + number_below(network.columns);
-    for (uint64_t& key : network.key) key = random_();
-    const Lanes numbers = lanes_below(network.rows * network.columns);
-    Lanes left;
-    lanes::encrypt(network, numbers, left, out_, count);
-    for (uint32_t i = 0; i < count; ++i) {
-      const feistel::Pair pair{numbers.lane[i] / network.columns,
-                               numbers.lane[i] % network.columns};
-      const feistel::Pair image{left.lane[i], out_.lane[i]};
-      ASSERT_EQ(image, feistel::encrypt(network, pair));
-      ASSERT_EQ(feistel::decrypt(network, image), pair);
+    const uint64_t columns = 1 + number_below((1ULL << 31) - 1);
+    const uint64_t rows = 1 + number_below(std::min<uint64_t>(kEnd48 / columns, 1ULL << 31));
+    const Feistel network(rows, columns, {random_(), random_(), random_(), random_()});
+    const Lanes numbers = lanes_below(rows * columns);
+    for (const auto encrypt : kEncrypt) {
+      Lanes left;
+      encrypt(network, numbers, left, out_, count);
+      for (uint32_t i = 0; i < count; ++i) {
+        const feistel::Pair pair{numbers.lane[i] / columns, numbers.lane[i] % columns};
+        const feistel::Pair image{left.lane[i], out_.lane[i]};
+        ASSERT_EQ(image, feistel::encrypt(network, pair));
+        ASSERT_EQ(feistel::decrypt(network, image), pair);
+      }
     }
   });
 }

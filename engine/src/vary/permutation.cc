@@ -15,7 +15,7 @@ uint64_t square_root_up(uint64_t size) {
 }
 
 Feistel network(uint64_t rows, uint64_t columns, uint64_t key) {
-  return {rows, columns, {draw(key, 0), draw(key, 1), draw(key, 2), draw(key, 3)}};
+  return Feistel(rows, columns, {draw(key, 0), draw(key, 1), draw(key, 2), draw(key, 3)});
 }
 
 Feistel square_network(uint64_t size, uint64_t key) {

@@ -22,7 +22,7 @@ class Permutation {
   // A rectangle with sides from kMinSide to kMaxSide serves as it is: with a shorter one numbers
   // would follow each other in too few ways.
   static constexpr uint64_t kMinSide = 1ULL << 12;
-  static constexpr uint64_t kMaxSide = 1ULL << 32;
+  static constexpr uint64_t kMaxSide = 1ULL << 31;
 
   // REQUIRES: 1 <= size <= kMaxSize.
   Permutation(uint64_t size, uint64_t key);
