@@ -7,28 +7,28 @@
 // beside it.)
 //
 // Modes are measured in turn, round after round, and the medians are reported, so that a noisy
-// machine disturbs all alike. Under callgrind, `--mode NAME --rounds 1` with
+// machine disturbs all alike. Then follow how two workers scale and how evenly a slow sender's
+// frames leave, see scaling.h. Under callgrind, `--mode NAME --rounds 1` with
 // --toggle-collect=measured_section counts the instructions of one mode.
 
 #include <getopt.h>
+#include <sys/resource.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "dataplane/sender.h"
-#include "dataplane/trial_run.h"
 #include "dpdk/eal.h"
 #include "dpdk/error.h"
 #include "dpdk/floor.h"
-#include "dpdk/port.h"
-#include "timing/clock.h"
+#include "due_sender.h"
+#include "scaling.h"
 
 // Everything timed runs in here; C linkage and no inlining, so that callgrind can name it.
 extern "C" [[gnu::noinline]] void measured_section(const std::function<void()>& work) { work(); }
@@ -36,12 +36,14 @@ extern "C" [[gnu::noinline]] void measured_section(const std::function<void()>& 
 namespace {
 
 using Json = nlohmann::json;
-using dutperf::dataplane::DirectionSpec;
+using dutperf::bench::DueSender;
+using dutperf::bench::kPorts;
+using dutperf::bench::median;
+using dutperf::bench::open_port;
+using dutperf::bench::trial;
 using dutperf::dataplane::Receiver;
-using dutperf::dataplane::Sender;
 using dutperf::dataplane::Side;
 using dutperf::dataplane::SideResources;
-using dutperf::dataplane::TrialClock;
 using dutperf::dataplane::TrialSpec;
 using dutperf::dpdk::Mbuf;
 using dutperf::dpdk::Port;
@@ -51,7 +53,6 @@ using dutperf::vary::Field;
 using dutperf::vary::Variation;
 
 constexpr uint32_t kBurst = 32;
-constexpr uint64_t kAllDueFps = 1'000'000'000'000;
 
 struct Arguments {
   int cpu = 0;
@@ -66,31 +67,9 @@ struct Mode {
   std::function<double()> cycles_per_frame;
 };
 
-constexpr Variation kPorts[] = {{Field::kSrcPort, 0, 16, 1024, 65535},
-                                {Field::kDstPort, 0, 16, 1, 49151}};
 constexpr Variation kAddresses[] = {{Field::kSrcIp, 16, 16, 2, 65534},
                                     {Field::kDstIp, 16, 16, 2, 65534}};
 constexpr Variation kNetworks[] = {{Field::kDstIp, 16, 8, 0, 255}};
-
-TrialSpec trial(uint64_t frames, std::initializer_list<std::span<const Variation>> parts = {},
-                dutperf::vary::Mode mode = dutperf::vary::Mode::kRandom) {
-  TrialSpec spec;
-  spec.trial_id = 1;
-  spec.lag_limit_ns = UINT64_MAX >> 20;
-  dutperf::dataplane::StreamSpec stream;
-  stream.tag.trial = spec.trial_id;
-  stream.layout.src_ip = *dutperf::net::IpAddress::parse("198.18.0.2");
-  stream.layout.dst_ip = *dutperf::net::IpAddress::parse("198.19.0.2");
-  for (const auto& part : parts) {
-    stream.variations.list.insert(stream.variations.list.end(), part.begin(), part.end());
-  }
-  for (Variation& variation : stream.variations.list) variation.mode = mode;
-  DirectionSpec& direction = spec.from[0];
-  direction.frames = frames;
-  direction.rate_fps = kAllDueFps;
-  direction.streams.push_back(stream);
-  return spec;
-}
 
 // All that a trial can record: delays and their variation, timeouts, tags, a time series.
 void record_everything(TrialSpec& spec) {
@@ -102,28 +81,6 @@ void record_everything(TrialSpec& spec) {
   spec.tags = dutperf::dataplane::TagPlan{0, 1000};
 }
 
-// A sender whose frames are all due.
-class DueSender {
- public:
-  DueSender(const TrialSpec& spec, SideResources& side, const TscClock& clock, uint64_t start_tsc)
-      : clock_(clock, 1, 1, 0),
-        sender_(spec, Side::kLeft, side.tx, side.pools(1), side.replies, clock_) {
-    sender_.prepare();
-    sender_.start(start_tsc);
-  }
-
-  Sender& operator*() { return sender_; }
-  bool done() const { return sent() == sender_.frames() || sender_.report().gave_up; }
-  uint64_t sent() const { return sender_.report().sent; }
-
- private:
-  TrialClock clock_;
-  Sender sender_;
-};
-
-// Early enough that all frames are due from the first step on.
-uint64_t early_start(const TscClock& clock) { return read_tsc() - clock.hz() / 100; }
-
 double cycles(uint64_t frames, const std::function<void()>& work) {
   const uint64_t start = read_tsc();
   measured_section(work);
@@ -131,7 +88,7 @@ double cycles(uint64_t frames, const std::function<void()>& work) {
 }
 
 double measure_send(const TrialSpec& spec, SideResources& side, const TscClock& clock) {
-  DueSender sender(spec, side, clock, early_start(clock));
+  DueSender sender(spec, side, clock);
   return cycles(spec.from[0].frames, [&] {
     while (!sender.done()) (*sender).step();
   });
@@ -139,9 +96,7 @@ double measure_send(const TrialSpec& spec, SideResources& side, const TscClock& 
 
 // Frames go left to right through a ring; only the receiving side's share is timed. `receive`
 // handles what has arrived.
-double measure_receive(const TrialSpec& spec, SideResources& left, const TscClock& clock,
-                       uint64_t start_tsc, const std::function<void()>& receive) {
-  DueSender sender(spec, left, clock, start_tsc);
+double measure_receive(DueSender& sender, const std::function<void()>& receive) {
   uint64_t spent = 0;
   const std::function<void()> section = receive;
   while (!sender.done()) {
@@ -151,19 +106,6 @@ double measure_receive(const TrialSpec& spec, SideResources& left, const TscCloc
     spent += read_tsc() - start;
   }
   return static_cast<double>(spent) / static_cast<double>(sender.sent());
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-std::unique_ptr<Port> open_port(const char* name, dutperf::dpdk::Driver driver,
-                                const dutperf::dpdk::RingPair* rings) {
-  dutperf::dpdk::PortOptions options;
-  options.name = name;
-  options.driver = driver;
-  return std::make_unique<Port>(options, rings);
 }
 
 // The ports and buffers that all modes share.
@@ -199,16 +141,16 @@ std::vector<Mode> Bench::modes() {
       right_side.recorders[0].reset(spec.record, frames, spec.tags_of(Side::kLeft, 0));
       Receiver receiver(spec, Side::kRight, right_side.rx, right_side.recorders, right_side.own,
                         right_side.replies, clock);
-      const uint64_t start_tsc = early_start(clock);
-      receiver.start(start_tsc);
-      return measure_receive(spec, left_side, clock, start_tsc, [&] { receiver.step(); });
+      DueSender due(spec, left_side, clock);
+      receiver.start(due.start_tsc());
+      return measure_receive(due, [&] { receiver.step(); });
     };
   };
   const TrialSpec ports = trial(frames, {kPorts});
   return {
       {"floor", floor_mode(floor)},
       {"floor.default_pool", floor_mode(default_pool)},
-      {"send.fixed", send(trial(frames))},
+      {"send.fixed", send(trial(frames, {}))},
       {"send.random_ports", send(ports)},
       {"send.random_addresses", send(trial(frames, {kAddresses}))},
       {"send.random_ports_addresses", send(trial(frames, {kPorts, kAddresses}))},
@@ -216,7 +158,8 @@ std::vector<Mode> Bench::modes() {
       {"send.enumerate_random", send(trial(frames, {kPorts}, dutperf::vary::Mode::kEnumerate))},
       {"receive.count",
        [this, ports] {
-         return measure_receive(ports, left_side, clock, early_start(clock), [this] {
+         DueSender due(ports, left_side, clock);
+         return measure_receive(due, [this] {
            Mbuf* mbufs[kBurst];
            const uint32_t count = right_side.rx.receive(mbufs, kBurst);
            dutperf::dpdk::free_frames(mbufs, count);
@@ -256,12 +199,27 @@ Arguments parse_arguments(int argc, char** argv) {
   return arguments;
 }
 
+void add_scaling(Json& result, const Arguments& arguments, const TscClock& clock,
+                 const dutperf::dpdk::Eal& eal, std::optional<int> second) {
+  dutperf::bench::Scaling scaling(
+      clock, second ? std::optional(eal.worker_lcores().front()) : std::nullopt);
+  for (int round = 0; round < arguments.rounds; ++round) scaling.round();
+  result["workers"] = scaling.workers();
+  result["workers"]["cpus"] = second ? Json{arguments.cpu, *second} : Json{arguments.cpu};
+  result["pacing"] = scaling.pacing();
+}
+
 Json run(const Arguments& arguments) {
   dutperf::dpdk::EalOptions options;
   options.main_cpu = arguments.cpu;
   options.hugepages = arguments.hugepages;
-  options.memory_mb = 384;
+  options.memory_mb = 512;
+  // A single mode is for counting instructions: nothing else runs then.
+  const auto second =
+      arguments.mode.empty() ? dutperf::bench::second_cpu(arguments.cpu) : std::optional<int>();
+  if (second) options.worker_cpus = {*second};
   const dutperf::dpdk::Eal eal(options);
+  setpriority(PRIO_PROCESS, 0, -20);  // as the engine's workers
   Bench bench(arguments);
   std::vector<Mode> modes = bench.modes();
   if (!arguments.mode.empty()) {
@@ -279,15 +237,17 @@ Json run(const Arguments& arguments) {
     list.push_back(
         {{"name", modes[i].name}, {"cycles_per_frame", value}, {"ratio", value / floor}});
   }
-  return {{"schema_version", 1},
-          {"dpdk_version", dutperf::dpdk::Eal::version()},
-          {"tsc_hz", bench.clock.hz()},
-          {"cpu", arguments.cpu},
-          {"hugepages", arguments.hugepages},
-          {"frames", arguments.frames},
-          {"rounds", arguments.rounds},
-          {"floor", list[0]},
-          {"modes", list}};
+  Json result = {{"schema_version", 1},
+                 {"dpdk_version", dutperf::dpdk::Eal::version()},
+                 {"tsc_hz", bench.clock.hz()},
+                 {"cpu", arguments.cpu},
+                 {"hugepages", arguments.hugepages},
+                 {"frames", arguments.frames},
+                 {"rounds", arguments.rounds},
+                 {"floor", list[0]},
+                 {"modes", list}};
+  if (arguments.mode.empty()) add_scaling(result, arguments, bench.clock, eal, second);
+  return result;
 }
 
 }  // namespace

@@ -1,18 +1,35 @@
-"""``dutperf bench``: the real program on this machine, briefly."""
+"""``dutperf bench``: the real program briefly, and the path on a FakeEngine."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from dutperf.cli import path_bench
 from dutperf.cli.app import app
+from dutperf.config import Testbed, load_testbed
 from dutperf.engine import process
+from dutperf.engine.fake import Dut, FakeEngine, perfect, step
 from dutperf.errors import InputError, SetupError
+from dutperf.procedures.session import EngineStarter, Notify
 
-pytestmark = pytest.mark.engine
+TESTBED = """\
+name: simulated
+cores: [0]
+left:
+  port: {interface: left}
+  ipv4: {address: 198.18.0.2, gateway: 198.18.0.1}
+right:
+  port: {interface: right}
+  ipv4: {address: 198.19.0.2, gateway: 198.19.0.1}
+"""
 
 
 def built() -> bool:
@@ -23,6 +40,7 @@ def built() -> bool:
     return os.geteuid() == 0
 
 
+@pytest.mark.engine
 @pytest.mark.skipif(not built(), reason="needs root and the built dutperf-bench")
 def test_json_has_the_floor_and_every_mode_in_cycles_per_frame() -> None:
     result = CliRunner().invoke(app, ["bench", "--rounds", "1", "--json"])
@@ -41,6 +59,31 @@ def test_json_has_the_floor_and_every_mode_in_cycles_per_frame() -> None:
     } <= names
     assert bench["floor"]["name"] == "floor"
     assert all(mode["cycles_per_frame"] > 0 for mode in bench["modes"])
+    workers, pacing = bench["workers"], bench["pacing"]
+    assert workers["one"]["fps"] > 0
+    if len(os.sched_getaffinity(0)) > 1:
+        assert len(set(workers["cpus"])) == 2
+        assert workers["ratio"] > 0
+    else:
+        assert workers["skipped"] == "only one CPU is available"
+    assert pacing["burst_p50_frames"] >= 1
+    assert pacing["lag_p50_ns"] <= pacing["lag_p99_ns"] <= pacing["lag_max_ns"]
+    assert 0 < pacing["rate_fps"] < workers["one"]["fps"]
+
+
+@pytest.mark.engine
+@pytest.mark.skipif(not built(), reason="needs root and the built dutperf-bench")
+def test_two_workers_are_left_out_where_there_is_one_cpu() -> None:
+    usable = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(usable)})
+        arguments = ["bench", "--rounds", "1", "--cpu", str(min(usable))]
+        result = CliRunner().invoke(app, arguments)
+    finally:
+        os.sched_setaffinity(0, usable)
+    assert result.exit_code == 0, result.output
+    assert "two workers: not measured, only one CPU is available" in result.stdout
+    assert "median burst" in result.stdout
 
 
 def test_a_cpu_that_is_not_there_is_bad_input() -> None:
@@ -59,3 +102,76 @@ def test_a_bench_that_fails_says_what_the_program_said(
     result = CliRunner().invoke(app, ["bench"])
     assert isinstance(result.exception, SetupError)
     assert "the bench failed" in result.exception.message
+
+
+class NoPerf(path_bench.PerfProfiler):
+    """As on a machine without perf."""
+
+    def start(self) -> None:
+        self.trouble = "perf is not installed"
+
+
+@pytest.fixture
+def lab_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:  # noqa: ANN401 - a function
+    """Makes the lab's device one that simulates; nobody waits."""
+    (tmp_path / "testbed.yaml").write_text(TESTBED)
+
+    @contextlib.contextmanager
+    def session(_name: str) -> Iterator[Testbed]:
+        yield load_testbed(tmp_path / "testbed.yaml")
+
+    def use(dut: Dut, tester_limit_fps: float | None = 600_000) -> None:
+        def prepare(_testbed: Testbed, _notify: Notify) -> EngineStarter:
+            engine = FakeEngine(dut, tester_limit_fps=tester_limit_fps)
+            return lambda _log_path: contextlib.nullcontext(engine)
+
+        monkeypatch.setattr(path_bench, "prepare_engine", prepare)
+
+    monkeypatch.setattr("dutperf.lab.session", session)
+    monkeypatch.setattr("dutperf.lab.running", list)
+    monkeypatch.setattr("dutperf.lab.dut_alive", lambda _name: True)
+    monkeypatch.setattr(path_bench, "QuietWait", lambda *_: lambda _seconds: None)
+    monkeypatch.setattr(path_bench, "PerfProfiler", NoPerf)
+    return use
+
+
+LAB = ["bench", "--lab", "linux-router"]
+
+
+def test_the_path_of_a_lab_has_both_rates_of_both_drivers(lab_of: Any) -> None:  # noqa: ANN401 - a function
+    lab_of(step(300_000))
+    result = CliRunner().invoke(app, [*LAB, "--rounds", "1", "--json"])
+    assert result.exit_code == 0, result.output
+    data = json.loads(result.stdout)
+    assert (data["lab"], data["rounds"], data["worker_cpu"]) == ("linux-router", 1, 0)
+    assert [d["driver"] for d in data["drivers"]] == ["af_xdp", "af_packet"]
+    for driver in data["drivers"]:
+        assert driver["lossless"]["median_fps"] <= 300_000
+        assert 300_000 < driver["valid"]["median_fps"] <= 600_000
+        assert driver["profiler_trouble"] == "perf is not installed"
+        assert driver["trials"]
+
+
+def test_the_paths_table_shows_the_rates_and_why_there_is_no_profile(
+    lab_of: Any,  # noqa: ANN401 - a function
+) -> None:
+    lab_of(perfect(), None)
+    arguments = [*LAB, "--driver", "af_xdp", "--rounds", "1"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert "14,880,952" in result.stdout  # the media's rate: 10 Gbit/s, 64 bytes
+    assert "af_packet" not in result.stdout
+    assert "not known: perf is not installed" in result.stdout
+
+
+def test_a_path_without_any_valid_trial_exits_with_1(lab_of: Any) -> None:  # noqa: ANN401 - a function
+    lab_of(perfect(), 0)
+    result = CliRunner().invoke(app, [*LAB, "--driver", "af_packet", "--rounds", "1"])
+    assert result.exit_code == 1, result.output
+    assert "-" in result.stdout
+
+
+def test_an_unknown_lab_is_bad_input() -> None:
+    result = CliRunner().invoke(app, ["bench", "--lab", "linux-rooter"])
+    assert isinstance(result.exception, InputError)
+    assert "linux-router" in result.exception.hint

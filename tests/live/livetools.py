@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -43,6 +42,12 @@ from dutperf.engine.protocol import (
 )
 from dutperf.engine.rpc import Connection, Notification, Response
 from dutperf.errors import SetupError
+from dutperf.lab.known_answer import (
+    Behaviour,
+    ClassAccount,
+    KnownAnswer,
+    TrialAccount,
+)
 
 MS = 1_000_000
 PATIENT_NS = 5_000 * MS
@@ -345,21 +350,32 @@ def raw_engine(directory: Path, **options: Any) -> Iterator[RawEngine]:  # noqa:
 class RefDut:
     """The known-answer device between two memif sockets in ``directory``."""
 
-    def __init__(self, directory: Path, *arguments: str) -> None:
+    def __init__(
+        self, directory: Path, behaviour: Behaviour | None, options: Sequence[str]
+    ) -> None:
         self.sockets = {side: str(directory / side) for side in MACS}
-        paths = (f"--{side}={path}" for side, path in self.sockets.items())
-        cpu = f"--cpu={main_cpu()}"
+        control = directory / "control"
+        config = directory / "behaviour.json"
+        config.write_text(json.dumps(behaviour or {}))
         program = find_engine().with_name("dutperf-refdut")
         with (directory / "refdut.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [program, cpu, *paths, *arguments],
+                [
+                    program,
+                    f"--cpu={main_cpu()}",
+                    f"--config={config}",
+                    f"--control={control}",
+                    *(f"--{side}=memif:{path}" for side, path in self.sockets.items()),
+                    *options,
+                ],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
             )
         assert self.process.stdout is not None
-        self._output = self.process.stdout
-        assert self._output.readline() == '{"ready": true}\n'
+        self.output = self.process.stdout
+        assert self.output.readline() == '{"ready": true}\n'
+        self.client = KnownAnswer(control)
 
     def ports(self) -> list[PortSpec]:
         return [
@@ -367,26 +383,51 @@ class RefDut:
             for side, mac in MACS.items()
         ]
 
-    def report(self) -> dict[str, dict[str, int]]:
-        """Ends the device; its own account of each direction."""
-        self.process.send_signal(signal.SIGTERM)
-        account: dict[str, dict[str, int]] = json.loads(self._output.readline())
-        self.process.wait(10)
-        return account
+    def account(self, trial_id: int = 1) -> TrialAccount:
+        """What it did in that trial."""
+        return self.client.report(trial_id).trial(trial_id)
 
     def kill(self) -> None:
         self.process.kill()
         self.process.wait(10)
-        self._output.close()
+        self.output.close()
 
 
 @contextlib.contextmanager
-def ref_dut(directory: Path, *arguments: str) -> Iterator[RefDut]:
-    device = RefDut(directory, *arguments)
+def ref_dut(
+    directory: Path, behaviour: Behaviour | None = None, *options: str
+) -> Iterator[RefDut]:
+    device = RefDut(directory, behaviour, options)
     try:
         yield device
     finally:
         device.kill()
+
+
+def by_account(trial: TrialAccount) -> dict[str, Counts]:
+    """What the engine must have counted, if the device speaks the truth.
+
+    A corrupted frame is lost and not received, original or copy.
+    """
+    return {
+        name: _by_class(*direction.classes)
+        for name, direction in trial.directions.items()
+        if any(c.seen for c in direction.classes)
+    }
+
+
+def _by_class(*classes: ClassAccount) -> Counts:
+    """The sum over ``classes``."""
+    intact = [c.left - sum(c.corrupted_left.values()) for c in classes]
+    copies = [c.copies_left - sum(c.corrupted_copies_left.values()) for c in classes]
+    sent = sum(c.seen for c in classes)
+    return Counts(
+        sent=sent,
+        received=sum(intact),
+        lost=sent - sum(intact),
+        duplicate=sum(copies),
+        reordered=sum(c.out_of_order for c in classes),
+    )
 
 
 SHORT = [

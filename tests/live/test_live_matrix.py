@@ -31,7 +31,7 @@ from dutperf.engine.protocol import PreviewParams, TrialRequest
 
 pytestmark = needs_engine
 
-TRIALS = made_trials(120)
+TRIALS = made_trials(200)
 SAME_FRAMES = TRIALS[:20]
 """Enough to compare other engines with."""
 

@@ -19,6 +19,7 @@ from livetools import (
     NO_ODD_FRAMES,
     Counts,
     Trial,
+    by_account,
     codes,
     counts,
     crossed_neighbours,
@@ -29,7 +30,13 @@ from livetools import (
 )
 
 from dutperf.engine.client import Engine
-from dutperf.engine.protocol import IpVersion, TrialProgress, TrialResult
+from dutperf.engine.protocol import (
+    DirectionName,
+    IpVersion,
+    TrialProgress,
+    TrialResult,
+)
+from dutperf.lab.known_answer import Behaviour, TrialAccount
 
 pytestmark = needs_engine
 
@@ -52,33 +59,25 @@ def place() -> Iterator[Path]:
         yield Path(directory)
 
 
-Account = dict[str, dict[str, int]]
-
-
 def through_device(
-    engine: Engine, place: Path, *arguments: str, trial: Trial = TRIAL
-) -> tuple[TrialResult, Account]:
+    engine: Engine, place: Path, behaviour: Behaviour, trial: Trial = TRIAL
+) -> tuple[TrialResult, TrialAccount]:
     """One trial through a device of its own; the result, and the device's account."""
-    with ref_dut(place, *arguments) as device:
+    with ref_dut(place, behaviour) as device:
         ports = engine.open_ports(device.ports()).ports
         assert all(port.link_up for port in ports)
         found = engine.set_neighbours(crossed_neighbours()).neighbours
         assert all(n.mac for n in found)
         result = engine.measure(trial.request())
-        return result, device.report()
+        return result, device.account()
 
 
-def by_device(account: Account) -> dict[str, Counts]:
-    """What the engine must have counted, if the device speaks the truth."""
-    return {
-        name: Counts(
-            sent=a["test_frames"],
-            received=a["test_frames"] - a["dropped"],
-            lost=a["dropped"],
-            duplicate=a["duplicated"],
-        )
-        for name, a in account.items()
-    }
+def dropping(k: int, *ways: DirectionName) -> Behaviour:
+    return {way: {"rules": [{"every": k, "do": "drop"}]} for way in ways}
+
+
+def doubling(k: int) -> Behaviour:
+    return {"forward": {"rules": [{"every": k, "do": "duplicate"}]}}
 
 
 def losing(k: int) -> Counts:
@@ -86,9 +85,9 @@ def losing(k: int) -> Counts:
 
 
 def test_a_device_that_loses_nothing_passes(engine: Engine, place: Path) -> None:
-    result, account = through_device(engine, place)
+    result, account = through_device(engine, place, {})
     assert (result.verdict.kind, codes(result)) == ("pass", set())
-    assert counts(result) == by_device(account)
+    assert counts(result) == by_account(account)
     assert counts(result) == dict.fromkeys(BOTH, Counts(FRAMES, FRAMES))
     assert odd_frames(result) == NO_ODD_FRAMES
 
@@ -98,23 +97,20 @@ def test_a_device_that_loses_nothing_passes(engine: Engine, place: Path) -> None
 def test_every_kth_frame_lost_is_found(
     engine: Engine, place: Path, k: int, ways: Ways
 ) -> None:
-    options = {"forward": ["--drop-every"], "reverse": ["--reverse-drop-every"]}
-    options["both"] = options["forward"] + options["reverse"]
-    arguments = [f"{option}={k}" for option in options[ways]]
-    result, account = through_device(engine, place, *arguments)
+    names = [name for name in BOTH if ways in (name, "both")]
+    result, account = through_device(engine, place, dropping(k, *names))
     expected = {
-        name: losing(k) if ways in (name, "both") else Counts(FRAMES, FRAMES)
-        for name in BOTH
+        name: losing(k) if name in names else Counts(FRAMES, FRAMES) for name in BOTH
     }
-    assert counts(result) == by_device(account) == expected
+    assert counts(result) == by_account(account) == expected
     assert (result.verdict.kind, codes(result)) == ("fail", {"frames_lost"})
-    assert {a["queue_full"] for a in account.values()} == {0}
+    assert {c.failures for d in account.directions.values() for c in d.classes} == {0}
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 7, 100, 1001])
 def test_every_kth_frame_twice_is_found(engine: Engine, place: Path, k: int) -> None:
-    result, account = through_device(engine, place, f"--duplicate-every={k}")
-    assert counts(result) == by_device(account)
+    result, account = through_device(engine, place, doubling(k))
+    assert counts(result) == by_account(account)
     assert counts(result)["forward"] == Counts(FRAMES, FRAMES, duplicate=FRAMES // k)
     assert (result.verdict.kind, codes(result)) == ("fail", {"duplicates"})
 
@@ -122,10 +118,11 @@ def test_every_kth_frame_twice_is_found(engine: Engine, place: Path, k: int) -> 
 def test_duplicates_never_make_up_for_losses(engine: Engine, place: Path) -> None:
     """Half of the frames lost, the other half twice: as many arrive as were sent."""
     trial = Trial(fps=20_000, ms=100)
-    arguments = ("--drop-every=2", "--duplicate-every=1")
-    result, account = through_device(engine, place, *arguments, trial=trial)
+    rules = [{"every": 2, "do": "drop"}, {"do": "duplicate"}]
+    behaviour = {"forward": {"rules": rules}}
+    result, account = through_device(engine, place, behaviour, trial)
     forward = counts(result)["forward"]
-    assert counts(result) == by_device(account)
+    assert counts(result) == by_account(account)
     assert forward.received + forward.duplicate == forward.sent == 2000
     assert result.verdict.kind == "fail"
     assert codes(result) == {"frames_lost", "duplicates"}
@@ -136,22 +133,35 @@ def test_losses_are_the_same_for_all_frames(
     engine: Engine, place: Path, ip: IpVersion, size: int
 ) -> None:
     trial = Trial(ip=ip, size=size, fps=FRAMES * 10, ms=100)
-    result, account = through_device(engine, place, "--drop-every=7", trial=trial)
-    assert counts(result) == by_device(account)
+    result, account = through_device(engine, place, dropping(7, "forward"), trial)
+    assert counts(result) == by_account(account)
     assert counts(result)["forward"] == losing(7)
     assert odd_frames(result) == NO_ODD_FRAMES
 
 
-def test_every_trial_of_a_series_is_accounted_for(engine: Engine, place: Path) -> None:
-    with ref_dut(place, "--drop-every=100") as device:
+def test_every_trial_of_a_series_has_an_account_of_its_own(
+    engine: Engine, place: Path
+) -> None:
+    with ref_dut(place, dropping(100, "forward")) as device:
         engine.open_ports(device.ports())
         engine.set_neighbours(crossed_neighbours())
         series = [engine.measure(TRIAL.request(n)) for n in range(1, 11)]
-        account = device.report()
+        report = device.client.report()
     assert all(odd_frames(result) == NO_ODD_FRAMES for result in series)
-    forward = [counts(result)["forward"] for result in series]
-    assert sum(c.sent for c in forward) == account["forward"]["test_frames"]
-    assert sum(c.lost for c in forward) == account["forward"]["dropped"]
+    assert [t.trial_id for t in report.trials] == list(range(3, 11)), "the last eight"
+    kept = [by_account(trial) for trial in report.trials]
+    assert kept == [counts(result) for result in series[2:]]
+
+
+def test_a_trial_id_that_is_used_again_begins_a_new_account(
+    engine: Engine, place: Path
+) -> None:
+    with ref_dut(place, dropping(100, "forward")) as device:
+        engine.open_ports(device.ports())
+        engine.set_neighbours(crossed_neighbours())
+        results = [engine.measure(TRIAL.request(7)) for _ in range(3)]
+        report = device.client.report()
+    assert [by_account(t) for t in report.trials] == [counts(r) for r in results]
 
 
 def test_a_device_that_dies_in_mid_trial_spoils_the_trial_only(
@@ -168,8 +178,8 @@ def test_a_device_that_dies_in_mid_trial_spoils_the_trial_only(
         result = engine.measure(doomed.request(), kill)
     assert result.verdict.kind in {"invalid", "fail"}
     assert codes(result) & {"link_changed", "link_down", "sender_behind", "frames_lost"}
-    result, account = through_device(engine, place)
-    assert counts(result) == by_device(account)
+    result, account = through_device(engine, place, {})
+    assert counts(result) == by_account(account)
     assert result.verdict.kind == "pass"
 
 

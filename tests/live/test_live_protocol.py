@@ -176,6 +176,7 @@ def test_a_wrong_trial_is_refused_by_the_name_of_its_key(
 
 def test_a_trial_that_no_memory_can_account_for_is_refused(engine: RawEngine) -> None:
     huge = Trial(fps=10**9, ms=1_000_000).request().model_dump()
+    huge["record"]["tracking_mb"] = 2**20
     response = engine.call("trial.run", huge)
     assert response.error is not None
     assert response.error.code == ERROR_ENVIRONMENT

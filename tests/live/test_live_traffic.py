@@ -21,6 +21,7 @@ from livetools import (
     NO_ODD_FRAMES,
     PATIENT_NS,
     Counts,
+    by_account,
     codes,
     cpus,
     crossed_neighbours,
@@ -175,16 +176,18 @@ def test_a_device_accounts_for_each_mix(place: Path, mix: tuple[int, int]) -> No
         engine.open_ports(device.ports())
         engine.set_neighbours(crossed_neighbours())
         result = engine.measure(mixed(mix))
-        account = device.report()
+        account = device.account(result.trial_id)
     assert stream_counts(result) == dict.fromkeys(BOTH, by_definition(mix, 1000))
-    assert {a["test_frames"] for a in account.values()} == {1000}
+    assert {n: c.sent for n, c in by_account(account).items()} == dict.fromkeys(
+        BOTH, 1000
+    )
     assert odd_frames(result) == NO_ODD_FRAMES
 
 
 def test_losses_count_for_the_stream_that_lost(place: Path) -> None:
     """Of Fb Fb Fb ... every other frame is dropped: all of the background."""
     with (
-        ref_dut(place, "--drop-every=2") as device,
+        ref_dut(place, {"forward": {"rules": [{"every": 2, "do": "drop"}]}}) as device,
         running_engine(place) as engine,
     ):
         engine.open_ports(device.ports())
@@ -285,10 +288,11 @@ def test_frames_wait_unchanged_for_a_device_that_stands_still(place: Path) -> No
             stack.callback(os.kill, device.process.pid, signal.SIGCONT)
             trial = mixed((9, 10), fps=50_000, ms=1300, residual_wait_ns=700 * MS)
             result = engine.measure(trial, stop_or_go_on)
-        account = device.report()
+        account = device.account(result.trial_id)
     assert tx_full(result) > 0
     assert_intact(result)
-    assert {a["test_frames"] for a in account.values()} == {65_000}
+    sent = {name: c.sent for name, c in by_account(account).items()}
+    assert sent == dict.fromkeys(BOTH, 65_000)
 
 
 # --- on the wires of the lab

@@ -67,6 +67,7 @@ def test_the_delays_say_what_they_are_and_how_far_they_may_be_wrong() -> None:
     assert result.delays is not None
     assert "one clock" in result.delays.definition
     assert (result.delays.floor_ns, result.delays.bound_ns) == (1200, 1200)
+    assert result.delays.usual_bound_ns == 1200
     assert "1,000 fps per direction" in result.quantity
 
 
@@ -238,6 +239,16 @@ def test_a_dead_link_ends_the_cell_after_three_attempts() -> None:
     assert len(recording.records) == 3
     assert (result.verdict, result.median, result.measures) == ("invalid", None, [])
     assert result.delays is None
+
+
+def test_a_load_that_the_tester_cannot_offer_ends_the_cell_after_three_attempts() -> (
+    None
+):
+    engine = FakeEngine(perfect(), tester_limit_fps=900)
+    result, recording = measured(engine, "latency", repeats=20)
+    assert len(recording.records) == 3
+    assert result.verdict == "invalid"
+    assert [reason.code for reason in result.reasons] == ["sender_behind"]
 
 
 def test_parameters_are_those_that_matter() -> None:

@@ -23,8 +23,8 @@ from dutperf.report.timecharts import (
     runs_chart,
     tag_times_s,
     time_charts,
-    timeout_chart,
 )
+from dutperf.report.timeoutcharts import trial_timeout_chart
 
 MS = 1_000_000
 
@@ -164,7 +164,7 @@ def test_the_longest_delay_of_tags_and_every_lost_one_are_shown() -> None:
 
 def test_loss_over_timeout_counts_lost_and_slower_frames() -> None:
     trial = timed_trial(1, 48_000, "fail", BURST)
-    chart = timeout_chart(trial)
+    chart = trial_timeout_chart(trial)
     assert chart
     for trace, direction in zip(chart.data, trial.result.directions, strict=True):
         (stream,) = direction.streams
@@ -190,7 +190,7 @@ def test_one_timeout_makes_no_line() -> None:
         for d in trial.result.directions
     ]
     result = trial.result.model_copy(update={"directions": few})
-    assert timeout_chart(trial.model_copy(update={"result": result})) is None
+    assert trial_timeout_chart(trial.model_copy(update={"result": result})) is None
 
 
 def test_the_samples_series_hold_every_frame() -> None:

@@ -60,9 +60,7 @@ bool FrameSource::take_buffers() noexcept {
 
 void FrameSource::write(const Lane& lane, dpdk::Mbuf* const* frames, const vary::Lanes& sequences,
                         uint32_t count, uint64_t stamp_ns) noexcept {
-  uint8_t* bytes[kMaxBurst];
-  for (uint32_t i = 0; i < count; ++i) bytes[i] = dpdk::frame_of(frames[i]);
-  lane.writer.write(bytes, sequences, count, stamp_ns);
+  lane.writer.write(dpdk::buffers_of(frames), sequences, count, stamp_ns, dpdk::kFrameOffset);
 }
 
 }  // namespace dutperf::dataplane

@@ -7,6 +7,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <fstream>
+
 #include "dpdk/error.h"
 
 namespace dutperf::dpdk {
@@ -47,9 +49,17 @@ std::string remedy(const EalOptions& options) {
 
 // Workers outrank everyday processes on their CPU, so fewer frames leave late. Not SCHED_FIFO: the
 // kernel throttles a real-time thread that never sleeps, for 50 ms at a time.
+constexpr int kHighestPriority = -20;
+
 int outrank(void* /*unused*/) {
-  setpriority(PRIO_PROCESS, 0, -20);
+  setpriority(PRIO_PROCESS, 0, kHighestPriority);
   return 0;
+}
+
+// Where the kernel groups processes by session (autogroup), priorities count within a session only,
+// and a compiler in another one would take half of a worker's CPU. The session is the engine's own.
+void outrank_other_sessions() {
+  if (getsid(0) == getpid()) std::ofstream("/proc/self/autogroup") << kHighestPriority;
 }
 
 }  // namespace
@@ -63,6 +73,7 @@ Eal::Eal(const EalOptions& options) {
     throw SetupError(std::string("DPDK did not start: ") + rte_strerror(rte_errno),
                      remedy(options));
   }
+  outrank_other_sessions();
   for (unsigned i = 0; i < options.worker_cpus.size(); ++i) {
     worker_lcores_.push_back(i + 1);
     launch(i + 1, outrank, nullptr);

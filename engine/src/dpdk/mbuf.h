@@ -12,6 +12,13 @@ namespace dutperf::dpdk {
 using Mbuf = rte_mbuf;
 
 inline uint8_t* frame_of(Mbuf* mbuf) { return rte_pktmbuf_mtod(mbuf, uint8_t*); }
+
+// Buffers of a pool of ours whose frames nobody has moved start this far behind their headers.
+inline constexpr uint32_t kFrameOffset = sizeof(Mbuf) + RTE_PKTMBUF_HEADROOM;
+inline uint8_t* const* buffers_of(Mbuf* const* mbufs) {
+  return reinterpret_cast<uint8_t* const*>(mbufs);
+}
+
 inline size_t size_of(const Mbuf* mbuf) { return mbuf->data_len; }
 inline void set_size(Mbuf* mbuf, size_t size) {
   mbuf->data_len = static_cast<uint16_t>(size);

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "dpdk/error.h"
@@ -39,6 +40,16 @@ const char* kernel_driver_prefix(Driver driver) {
   return "";
 }
 
+bool is_virtual(const std::string& interface) {
+  return !std::filesystem::exists("/sys/class/net/" + interface + "/device");
+}
+
+// Busy polling asks the kernel to work for a queue of hardware whenever a receive comes back empty:
+// a system call each time. A virtual interface has no such queue.
+const char* busy_polling(const PortOptions& options) {
+  return is_virtual(options.device) ? ",busy_budget=0" : "";
+}
+
 // Bytes for one received frame: what AF_PACKET and AF_XDP insist on, or a larger MTU's.
 uint32_t frame_room(const PortOptions& options) {
   return std::max(kReceiveFrameBytes, uint32_t{options.mtu} + 64);
@@ -47,7 +58,7 @@ uint32_t frame_room(const PortOptions& options) {
 std::string vdev_arguments(const PortOptions& options) {
   switch (options.driver) {
     case Driver::kAfPacket: return "iface=" + options.device + "," + kAfPacketDepth;
-    case Driver::kAfXdp: return "iface=" + options.device;
+    case Driver::kAfXdp: return "iface=" + options.device + busy_polling(options);
     case Driver::kMemif:
       return std::string("role=") + (options.memif_server ? "server" : "client") +
              ",id=" + std::to_string(options.memif_id) + ",socket=" + options.device +

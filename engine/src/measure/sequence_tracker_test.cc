@@ -6,6 +6,8 @@
 #include <random>
 #include <set>
 
+#include "measure/testing/arrive.h"
+
 namespace dutperf::measure {
 namespace {
 
@@ -119,10 +121,7 @@ void expect_same(SequenceTracker& tracker, SlowTracker& slow, const Numbers& num
 }
 
 void record(SequenceTracker& tracker, const Numbers& numbers) {
-  for (const uint64_t number : numbers) {
-    Arrival arrival{number, 0};
-    tracker.record(&arrival, 1);
-  }
+  for (const uint64_t number : numbers) testing::arrive(tracker, number);
 }
 
 SequenceTracker tracker_of(uint64_t frames, uint64_t max_bytes = UINT64_MAX) {

@@ -11,6 +11,7 @@ namespace dutperf::vary {
 namespace {
 
 constexpr uint32_t kMaxWindows = 8;
+constexpr uint32_t kUdp = 0;  // the UDP header's tile and window; that window is always there
 constexpr uint32_t kMaxVarying = 8;
 
 constexpr uint32_t kIp = sizeof(net::EthernetHeader);
@@ -24,24 +25,23 @@ constexpr uint32_t kIpv6Ports = kIp + sizeof(net::Ipv6Header);
 struct Tile {
   uint32_t offset;
   uint32_t bytes;
-  bool in_ipv4_checksum;
-  bool in_udp_checksum;
+  bool is_address;  // covered by the UDP checksum's pseudo-header and by the IPv4 checksum
 };
 constexpr Tile kIpv4Tiles[] = {
-    {0, 8, false, false},  // both MAC addresses
-    {8, 4, false, false},
-    {kIpv4Addresses, 8, true, true},
-    {kIpv4Ports, 4, false, true},
+    {kIpv4Ports, sizeof(net::UdpHeader), false},
+    {0, 8, false},  // both MAC addresses
+    {8, 4, false},
+    {kIpv4Addresses, 8, true},
 };
 constexpr Tile kIpv6Tiles[] = {
-    {0, 8, false, false},
-    {8, 4, false, false},
-    {kIp, 4, false, false},  // version, traffic class, flow label
-    {kIpv6Addresses, 8, false, true},
-    {kIpv6Addresses + 8, 8, false, true},
-    {kIpv6Addresses + 16, 8, false, true},
-    {kIpv6Addresses + 24, 8, false, true},
-    {kIpv6Ports, 4, false, true},
+    {kIpv6Ports, sizeof(net::UdpHeader), false},
+    {0, 8, false},
+    {8, 4, false},
+    {kIp, 4, false},  // version, traffic class, flow label
+    {kIpv6Addresses, 8, true},
+    {kIpv6Addresses + 8, 8, true},
+    {kIpv6Addresses + 16, 8, true},
+    {kIpv6Addresses + 24, 8, true},
 };
 static_assert(std::size(kIpv6Tiles) <= kMaxWindows);
 
@@ -82,12 +82,14 @@ uint64_t without(uint64_t window, uint32_t bytes) {
 // Stores into frames may alias everything else as far as the compiler knows: what the loops need is
 // kept in locals.
 template <typename Stored, typename Number>
-void store_all(uint8_t* const* frames, uint32_t count, uint32_t offset, const Lanes& values) {
+void store_all(uint8_t* const* buffers, uint32_t count, uint32_t offset, const Lanes& values) {
   for (uint32_t i = 0; i < count; ++i) {
     const Stored value(static_cast<Number>(values.lane[i]));
-    std::memcpy(frames[i] + offset, &value, sizeof(Stored));
+    std::memcpy(buffers[i] + offset, &value, sizeof(Stored));
   }
 }
+
+constexpr Lanes kNoSums{};
 
 }  // namespace
 
@@ -95,17 +97,17 @@ void store_all(uint8_t* const* frames, uint32_t count, uint32_t offset, const La
 // used.
 struct FrameWriter::Burst {
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
-  Burst(uint8_t* const* to, const Lanes& numbers, uint32_t size)
-      : frames(to), sequences(numbers), count(size) {}
+  Burst(uint8_t* const* to, uint32_t first_byte, const Lanes& numbers, uint32_t size)
+      : buffers(to), lead(first_byte), sequences(numbers), count(size) {}
 
-  uint8_t* const* frames;
+  uint8_t* const* buffers;
+  uint32_t lead;  // where frames start in their buffers
   const Lanes& sequences;
   uint32_t count;
-  Lanes places;  // in the enumeration; consumed field by field, fastest first
-  Lanes values;  // of the field at hand
+  Lanes places[2];  // in the enumeration's sides; consumed field by field, fastest first
+  Lanes values;     // of the field at hand
   Lanes windows[kMaxWindows];
-  Lanes ipv4_sums;
-  Lanes udp_sums;
+  Lanes address_sums;
 };
 
 FrameWriter::FrameWriter(const net::FrameLayout& layout, const net::TagIdentity& tag,
@@ -115,15 +117,22 @@ FrameWriter::FrameWriter(const net::FrameLayout& layout, const net::TagIdentity&
       combinations_(variations.combinations()),
       udp_base_(template_.udp_sum()),
       ipv4_base_(template_.ipv4_sum()) {
+  window_at(kUdp, layout.ip_version);
+  lanes::fill(windows_[kUdp].fixed, fixed_ports_, kMaxBurst);
   for (const Variation& variation : variations.list) add(variation, layout.ip_version);
   plan_draws(variations.seed, tag.stream);
   if (enumerates_ && order_ == Order::kRandom) {
-    permutation_.emplace(combinations_, key_of(variations.seed, tag.stream, UINT32_MAX));
+    plan_enumeration(key_of(variations.seed, tag.stream, UINT32_MAX));
   }
 }
 
 void FrameWriter::add(const Variation& variation, int ip_version) {
-  Varying varying{variation.mode, variation.min, variation.max, variation.size(), 0, 0, {}};
+  Varying varying{};
+  varying.mode = variation.mode;
+  varying.width = variation.width;
+  varying.min = variation.min;
+  varying.max = variation.max;
+  varying.size = variation.size();
   const uint32_t first = first_bit_of(variation.field, ip_version) + variation.offset;
   const uint32_t end = first + variation.width;
   const std::span<const Tile> tiles = tiles_of(ip_version);
@@ -135,22 +144,29 @@ void FrameWriter::add(const Variation& variation, int ip_version) {
     const uint32_t window = window_at(i, ip_version);
     windows_[window].fixed &= ~shifted((1ULL << variation.width) - 1, shift);
     varying.targets.push_back({window, shift});
+    ports_vary_ = ports_vary_ || window == kUdp;
+    addresses_vary_ = addresses_vary_ || tiles[i].is_address;
+    ipv4_addresses_vary_ = addresses_vary_ && ip_version == 4;
   }
   varying_.push_back(varying);
   enumerates_ = enumerates_ || variation.mode == Mode::kEnumerate;
 }
 
-// The window of a tile, made when it is first needed; its bits leave the template's sums.
+// The window of a tile, made when it is first needed; what it covers leaves the template's sums.
 uint32_t FrameWriter::window_at(uint32_t tile_index, int ip_version) {
   const Tile& tile = tiles_of(ip_version)[tile_index];
   for (uint32_t i = 0; i < windows_.size(); ++i) {
     if (windows_[i].offset == tile.offset) return i;
   }
-  const uint64_t bits = read_bytes(template_.bytes().data() + tile.offset, tile.bytes);
-  windows_.push_back({tile.offset, tile.bytes, bits, tile.in_ipv4_checksum, tile.in_udp_checksum});
-  if (tile.in_udp_checksum) udp_base_ += without(bits, tile.bytes);
-  if (tile.in_ipv4_checksum) ipv4_base_ += without(bits, tile.bytes);
-  ipv4_addresses_vary_ = ipv4_addresses_vary_ || tile.in_ipv4_checksum;
+  uint64_t bits = read_bytes(template_.bytes().data() + tile.offset, tile.bytes);
+  if (tile_index == kUdp) {
+    bits &= ~0xffffULL;  // the checksum itself
+    udp_base_ += without(bits >> 32, 4);
+  } else if (tile.is_address) {
+    udp_base_ += without(bits, tile.bytes);
+    ipv4_base_ += without(bits, tile.bytes);
+  }
+  windows_.push_back({tile.offset, tile.bytes, bits, tile.is_address});
   return static_cast<uint32_t>(windows_.size() - 1);
 }
 
@@ -168,128 +184,183 @@ void FrameWriter::plan_draws(uint64_t seed, uint8_t stream) {
       varying.draw_shift = halves % 2 == 0 ? 32 : 0;
       ++halves;
     }
-    make_pair(windows_[i], i);
+    make_random(i);
   }
 }
 
-void FrameWriter::make_pair(Window& window, uint32_t index) {
+void FrameWriter::make_random(uint32_t window) {
   const auto in_window = [&](const Varying& varying) {
     return std::any_of(varying.targets.begin(), varying.targets.end(),
-                       [&](const Target& target) { return target.window == index; });
+                       [&](const Target& target) { return target.window == window; });
   };
-  lanes::RandomPart* const parts[] = {&window.high, &window.low};
-  uint32_t count = 0;
-  for (Varying& varying : varying_) {
-    if (!in_window(varying)) continue;
-    if (varying.mode != Mode::kRandom || varying.targets.size() > 1 || count == 2) return;
+  const auto in_one_half = [](const Varying& varying) {
     const auto shift = static_cast<uint32_t>(varying.targets[0].shift);
-    *parts[count++] = {varying.min, varying.size, shift};
-    window.draw_key = draw_keys_[varying.draw_group];
+    return varying.targets.size() == 1 && shift / 32 == (shift + varying.width - 1) / 32;
+  };
+  lanes::RandomWindow made;
+  made.place = window;
+  made.fixed = windows_[window].fixed;
+  lanes::RandomPart* const parts[] = {&made.high, &made.low};
+  uint32_t count = 0;
+  for (const Varying& varying : varying_) {
+    if (!in_window(varying)) continue;
+    if (varying.mode != Mode::kRandom || !in_one_half(varying) || count == 2) return;
+    const auto shift = static_cast<uint32_t>(varying.targets[0].shift);
+    *parts[count++] = {varying.size, varying.width, shift};
+    made.fixed += uint64_t{varying.min} << shift;
+    made.key = draw_keys_[varying.draw_group];
   }
-  window.is_random_pair = true;
+  if (count == 0) return;
+  random_windows_.push_back(made);
+  windows_[window].is_random = true;
   for (Varying& varying : varying_) {
     if (in_window(varying)) varying.targets.clear();  // the window's own pass writes it
   }
 }
 
+// All combinations are a rectangle: the fastest fields, by the others. The permutation takes the
+// one that is nearest to a square and delivers both sides; a side that is one field is its value,
+// without division.
+void FrameWriter::plan_enumeration(uint64_t key) {
+  std::vector<Varying*> fields;
+  for (Varying& varying : varying_) {
+    if (varying.mode == Mode::kEnumerate) fields.push_back(&varying);
+  }
+  uint64_t columns = 1;
+  uint64_t shorter_side = 0;
+  size_t fast_fields = 0;
+  for (uint64_t product = 1, i = 0; i + 1 < fields.size(); ++i) {
+    product *= fields[i]->size;
+    const uint64_t shorter = std::min(product, combinations_ / product);
+    if (shorter <= shorter_side) continue;
+    shorter_side = shorter;
+    columns = product;
+    fast_fields = i + 1;
+  }
+  const uint64_t rows = combinations_ / columns;
+  in_pairs_ = shorter_side >= Permutation::kMinSide && rows <= Permutation::kMaxSide &&
+              columns <= Permutation::kMaxSide;
+  if (!in_pairs_) {
+    permutation_.emplace(combinations_, key);
+    return;
+  }
+  permutation_.emplace(rows, columns, key);
+  for (size_t i = fast_fields; i < fields.size(); ++i) fields[i]->side = 1;
+  fields[fast_fields - 1]->is_whole_side = true;
+  fields.back()->is_whole_side = true;
+}
+
 void FrameWriter::enumerate(Burst& burst) const noexcept {
+  const uint32_t count = burst.count;
   switch (order_) {
-    case Order::kIncreasing:
-      std::copy_n(burst.sequences.lane, burst.count, burst.places.lane);
-      return;
+    case Order::kIncreasing: std::copy_n(burst.sequences.lane, count, burst.places[0].lane); return;
     case Order::kDecreasing:
-      lanes::subtract_from(combinations_ - 1, burst.sequences, burst.places, burst.count);
+      lanes::subtract_from(combinations_ - 1, burst.sequences, burst.places[0], count);
       return;
-    case Order::kRandom: permutation_->at_all(burst.sequences, burst.places, burst.count); return;
+    case Order::kRandom:
+      if (in_pairs_) {
+        permutation_->pairs_at(burst.sequences, burst.places[1], burst.places[0], count);
+      } else {
+        permutation_->at_all(burst.sequences, burst.places[0], count);
+      }
+      return;
   }
 }
 
-void FrameWriter::values_of(const Varying& varying, Burst& burst) const noexcept {
+FrameWriter::Values FrameWriter::values_of(const Varying& varying, Burst& burst) const noexcept {
   Lanes unused;
+  Lanes& places = burst.places[varying.side];
   switch (varying.mode) {
     case Mode::kRandom:
       lanes::draw_all(draw_keys_[varying.draw_group], burst.sequences, unused, burst.count);
       lanes::random_values(unused, varying.draw_shift, varying.min, varying.size, burst.values,
                            burst.count);
-      return;
+      break;
     case Mode::kIncreasing:
       lanes::digits_up(burst.sequences, varying.size, varying.min, unused, burst.values,
                        burst.count);
-      return;
+      break;
     case Mode::kDecreasing:
       lanes::digits_down(burst.sequences, varying.size, varying.max, unused, burst.values,
                          burst.count);
-      return;
+      break;
     case Mode::kEnumerate:
-      lanes::digits_up(burst.places, varying.size, varying.min, burst.places, burst.values,
-                       burst.count);
-      return;
+      if (varying.is_whole_side) return {places, varying.min};
+      lanes::digits_up(places, varying.size, varying.min, places, burst.values, burst.count);
+      break;
   }
+  return {burst.values, 0};
 }
 
 void FrameWriter::fill_windows(Burst& burst) const noexcept {
-  for (size_t i = 0; i < windows_.size(); ++i) {
-    const Window& window = windows_[i];
-    if (window.is_random_pair) {
-      lanes::random_window(window.draw_key, burst.sequences, window.fixed, window.high, window.low,
-                           burst.windows[i], burst.count);
-    } else {
-      lanes::fill(window.fixed, burst.windows[i], burst.count);
-    }
+  if (!random_windows_.empty()) {
+    lanes::random_windows(random_windows_.data(), static_cast<uint32_t>(random_windows_.size()),
+                          burst.sequences, burst.windows, burst.count);
+  }
+  for (size_t i = ports_vary_ ? kUdp : kUdp + 1; i < windows_.size(); ++i) {
+    if (!windows_[i].is_random) lanes::fill(windows_[i].fixed, burst.windows[i], burst.count);
   }
   if (enumerates_) enumerate(burst);
   for (const Varying& varying : varying_) {
     if (varying.targets.empty()) continue;
-    values_of(varying, burst);
+    const Values values = values_of(varying, burst);
     for (const Target& target : varying.targets) {
-      lanes::place(burst.values, target.shift, burst.windows[target.window], burst.count);
+      lanes::place(values.lanes, values.first, target.shift, burst.windows[target.window],
+                   burst.count);
     }
   }
 }
 
 void FrameWriter::store(const Window& window, const Lanes& values, const Burst& burst) noexcept {
+  const uint32_t offset = burst.lead + window.offset;
   if (window.bytes == 4) {
-    store_all<net::Be32, uint32_t>(burst.frames, burst.count, window.offset, values);
+    store_all<net::Be32, uint32_t>(burst.buffers, burst.count, offset, values);
   } else {
-    store_all<net::Be64, uint64_t>(burst.frames, burst.count, window.offset, values);
+    store_all<net::Be64, uint64_t>(burst.buffers, burst.count, offset, values);
   }
 }
 
-void FrameWriter::write(uint8_t* const* frames, const Lanes& sequences, uint32_t count,
-                        uint64_t stamp_ns) const noexcept {
-  Burst burst(frames, sequences, count);
-  lanes::fill(0, burst.udp_sums, count);
-  if (ipv4_addresses_vary_) lanes::fill(0, burst.ipv4_sums, count);
+void FrameWriter::write(uint8_t* const* buffers, const Lanes& sequences, uint32_t count,
+                        uint64_t stamp_ns, uint32_t lead) const noexcept {
+  Burst burst(buffers, lead, sequences, count);
   fill_windows(burst);
-  for (size_t i = 0; i < windows_.size(); ++i) {
+  bool summed = false;
+  for (size_t i = kUdp + 1; i < windows_.size(); ++i) {
     store(windows_[i], burst.windows[i], burst);
-    if (windows_[i].in_udp_checksum) lanes::add_words(burst.windows[i], burst.udp_sums, count);
-    if (windows_[i].in_ipv4_checksum) lanes::add_words(burst.windows[i], burst.ipv4_sums, count);
+    if (!windows_[i].is_address) continue;
+    (summed ? lanes::add_words : lanes::sum_words)(burst.windows[i], burst.address_sums, count);
+    summed = true;
   }
+  if (ipv4_addresses_vary_) finish_ipv4(burst);
   finish(burst, stamp_ns);
 }
 
+void FrameWriter::finish_ipv4(Burst& burst) const noexcept {
+  constexpr uint32_t kIpv4Checksum = kIp + offsetof(net::Ipv4Header, checksum);
+  lanes::finish_ipv4(ipv4_base_, burst.address_sums, burst.values, burst.count);
+  store_all<uint16_t, uint16_t>(burst.buffers, burst.count, burst.lead + kIpv4Checksum,
+                                burst.values);  // in wire order already
+}
+
 void FrameWriter::finish(Burst& burst, uint64_t stamp_ns) const noexcept {
-  Lanes& tags = burst.values;
-  Lanes& checksums = burst.places;
-  lanes::finish(burst.sequences, stamp_ns, udp_base_, template_.tag_is_odd(), burst.udp_sums, tags,
-                checksums, burst.count);
-  const uint32_t tag = template_.tag_offset() + offsetof(net::WireTag, sequence_stamp_high);
-  const uint32_t stamp_low = template_.tag_offset() + offsetof(net::WireTag, stamp_low);
-  const uint32_t udp_checksum = template_.udp_checksum_offset();
-  const auto stamp_low_wire = net::byte_swap(static_cast<uint32_t>(stamp_ns));
-  uint8_t* const* const frames = burst.frames;
+  Lanes& udps = burst.values;
+  Lanes& tags = burst.places[0];
+  lanes::finish(burst.sequences, stamp_ns, template_.tag_is_odd(), udp_base_,
+                addresses_vary_ ? burst.address_sums : kNoSums,
+                ports_vary_ ? burst.windows[kUdp] : fixed_ports_, udps, tags, burst.count);
+  const uint32_t udp = burst.lead + windows_[kUdp].offset;
+  const uint32_t tag = burst.lead + template_.tag_offset();
+  const uint32_t tag_high = tag + offsetof(net::WireTag, sequence_stamp_high);
+  const uint32_t tag_low = tag + offsetof(net::WireTag, stamp_low);
+  const uint32_t stamp_low = net::byte_swap(static_cast<uint32_t>(stamp_ns));
+  uint8_t* const* const buffers = burst.buffers;
   const uint32_t count = burst.count;
   for (uint32_t i = 0; i < count; ++i) {
-    uint8_t* const frame = frames[i];
-    std::memcpy(frame + tag, &tags.lane[i], 8);
-    std::memcpy(frame + stamp_low, &stamp_low_wire, 4);
-    std::memcpy(frame + udp_checksum, &checksums.lane[i], 2);
+    uint8_t* const buffer = buffers[i];
+    std::memcpy(buffer + udp, &udps.lane[i], 8);
+    std::memcpy(buffer + tag_high, &tags.lane[i], 8);
+    std::memcpy(buffer + tag_low, &stamp_low, 4);
   }
-  if (!ipv4_addresses_vary_) return;
-  lanes::finish_ipv4(ipv4_base_, burst.ipv4_sums, checksums, count);
-  constexpr uint32_t kIpv4Checksum = kIp + offsetof(net::Ipv4Header, checksum);
-  store_all<uint16_t, uint16_t>(frames, count, kIpv4Checksum, checksums);  // in wire order already
 }
 
 }  // namespace dutperf::vary

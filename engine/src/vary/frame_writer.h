@@ -32,10 +32,11 @@ class FrameWriter {
   // A frame without FCS with all varying bits zero; what buffers must hold before `write`.
   const std::vector<uint8_t>& template_bytes() const { return template_.bytes(); }
 
-  // Writes frames number sequences[0..count) into frames[0..count), all with the same send stamp.
-  // REQUIRES: count <= kMaxBurst; every buffer holds template_bytes(), possibly written before.
-  void write(uint8_t* const* frames, const Lanes& sequences, uint32_t count,
-             uint64_t stamp_ns) const noexcept;
+  // Writes frames number sequences[0..count) into buffers[0..count), `lead` bytes behind their
+  // start, all with the same send stamp. REQUIRES: count <= kMaxBurst; every frame holds
+  // template_bytes(), possibly written before.
+  void write(uint8_t* const* buffers, const Lanes& sequences, uint32_t count, uint64_t stamp_ns,
+             uint32_t lead = 0) const noexcept;
 
  private:
   // Where a variation's value goes: it may lie across two windows.
@@ -45,34 +46,38 @@ class FrameWriter {
   };
   struct Varying {
     Mode mode;
+    uint32_t width;
     uint32_t min;
     uint32_t max;
     uint64_t size;        // number of values
     uint32_t draw_group;  // two random fields share the 64 bits of a draw
     uint32_t draw_shift;  // 0 or 32
+    uint32_t side;        // of the enumeration's rectangle that the field is a digit of
+    bool is_whole_side;   // or what is left of it
     std::vector<Target> targets;
   };
   struct Window {
     uint32_t offset;  // in the frame
     uint32_t bytes;   // 4 or 8
     uint64_t fixed;   // the template's bits where nothing varies
-    bool in_ipv4_checksum;
-    bool in_udp_checksum;
-    // At most two fields, both random and in this window alone: written in one pass.
-    bool is_random_pair = false;
-    uint64_t draw_key = 0;
-    lanes::RandomPart high{};
-    lanes::RandomPart low{};
+    bool is_address;
+    bool is_random = false;  // one or two fields, all random and each in one half: made in one pass
   };
   struct Burst;
+  struct Values {
+    const Lanes& lanes;
+    uint64_t first;  // to be added
+  };
 
   void add(const Variation& variation, int ip_version);
   uint32_t window_at(uint32_t tile, int ip_version);
   void plan_draws(uint64_t seed, uint8_t stream);
-  void make_pair(Window& window, uint32_t index);
+  void plan_enumeration(uint64_t key);
+  void make_random(uint32_t window);
   void fill_windows(Burst& burst) const noexcept;
   void enumerate(Burst& burst) const noexcept;
-  void values_of(const Varying& varying, Burst& burst) const noexcept;
+  Values values_of(const Varying& varying, Burst& burst) const noexcept;
+  void finish_ipv4(Burst& burst) const noexcept;
   void finish(Burst& burst, uint64_t stamp_ns) const noexcept;
   static void store(const Window& window, const Lanes& values, const Burst& burst) noexcept;
 
@@ -80,12 +85,17 @@ class FrameWriter {
   std::vector<Window> windows_;
   std::vector<Varying> varying_;
   std::vector<uint64_t> draw_keys_;
+  std::vector<lanes::RandomWindow> random_windows_;
   Order order_;
   uint64_t combinations_;
   std::optional<Permutation> permutation_;
+  bool in_pairs_ = false;  // the permutation is one of pairs, each side a field's or several
   bool enumerates_ = false;
+  bool ports_vary_ = false;
+  bool addresses_vary_ = false;
   bool ipv4_addresses_vary_ = false;
-  uint64_t udp_base_;  // the template's sums without the windows
+  Lanes fixed_ports_;  // the UDP headers of a burst when no port varies
+  uint64_t udp_base_;  // the template's sums without the ports and the windows of addresses
   uint64_t ipv4_base_;
 };
 

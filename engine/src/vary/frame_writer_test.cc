@@ -502,6 +502,26 @@ TEST(Enumeration, StartsAnywhereInTwoToThe48Combinations) {
   }
 }
 
+// Sides of the enumeration's rectangle that are one field and several, at either end.
+TEST(Enumeration, OfManyCombinationsNeverRepeatsOne) {
+  const Variation src = enumerated(Field::kSrcPort, 0, 16, 1024, 65535);
+  const Variation dst = enumerated(Field::kDstPort, 0, 16, 1, 49151);
+  const Variation src_net = enumerated(Field::kSrcIp, 16, 8, 0, 255);
+  const Variation dst_net = enumerated(Field::kDstIp, 12, 12, 7, 4000);
+  const std::vector<std::vector<Variation>> spaces = {
+      {src, dst}, {src, dst, dst_net}, {src_net, dst_net, dst}, {dst_net, src_net}, {dst, src_net}};
+  for (const std::vector<Variation>& list : spaces) {
+    Stream stream(sample_layout(4, 64), {list, Order::kRandom, 5});
+    const uint64_t frames = std::min<uint64_t>(Variations{list}.combinations(), 300'000);
+    std::set<uint64_t> places;
+    stream.write_many(0, frames, [&](uint64_t sequence, const Bytes& frame) {
+      if (sequence % 1000 == 0) stream.expect_right(frame, sequence, 0);
+      places.insert(stream.place_of(stream.values_in(frame)));
+    });
+    EXPECT_EQ(places.size(), frames);
+  }
+}
+
 TEST(Enumeration, LeavesRandomFieldsRandom) {
   Stream stream(sample_layout(4, 64),
                 {{enumerated(Field::kSrcPort, 0, 16, 0, 65535), kDstPort}, Order::kIncreasing});

@@ -1,8 +1,10 @@
 #include "vary/lanes.h"
 
+#include <bit>
+
 #include "net/byte_order.h"
-#include "net/checksum.h"
 #include "vary/draw.h"
+#include "vary/lanes_avx512.h"
 #include "vary/simd.h"
 
 namespace dutperf::vary::lanes {
@@ -35,18 +37,34 @@ void random_values(const Lanes& draws, uint32_t draw_shift, uint64_t min, uint64
   }
 }
 
+namespace {
+
+[[gnu::always_inline]] inline uint64_t placed(uint64_t random, const RandomPart& part) {
+  return ((random * part.factor_less_1 + random) >> part.down) & part.mask;
+}
+
+}  // namespace
+
 FOR_EACH_CPU
-void random_window(uint64_t key, const Lanes& numbers, uint64_t fixed, const RandomPart& high,
-                   const RandomPart& low, Lanes& window, uint32_t count) {
+void random_window(const RandomWindow& window, const Lanes& numbers, Lanes& out, uint32_t count) {
   const uint32_t n = padded(count);
-  const RandomPart a = high;  // copies that no lane can alias
-  const RandomPart b = low;
+  const RandomWindow w = window;  // a copy that no lane can alias
   for (uint32_t i = 0; i < n; ++i) {
-    const uint64_t random = draw(key, numbers.lane[i]);
-    const uint64_t value_a = a.min + (((random >> 32) * a.size) >> 32);
-    const uint64_t value_b = b.min + (((random & 0xffffffff) * b.size) >> 32);
-    window.lane[i] = fixed | (value_a << a.shift) | (value_b << b.shift);
+    const uint64_t random = draw(w.key, numbers.lane[i]);
+    out.lane[i] = w.fixed + placed(random >> 32, w.high) + placed(random & 0xffffffff, w.low);
   }
+}
+
+void plain::random_windows(const RandomWindow* windows, uint32_t window_count, const Lanes& numbers,
+                           Lanes* out, uint32_t count) {
+  for (uint32_t i = 0; i < window_count; ++i)
+    random_window(windows[i], numbers, out[windows[i].place], count);
+}
+
+void random_windows(const RandomWindow* windows, uint32_t window_count, const Lanes& numbers,
+                    Lanes* out, uint32_t count) {
+  static const auto best = avx512::is_here() ? avx512::random_windows : plain::random_windows;
+  best(windows, window_count, numbers, out, count);
 }
 
 namespace {
@@ -56,13 +74,9 @@ struct Digit {
   uint64_t remainder;
 };
 
-// Both factors are exact to 2^-53, so the estimate is off by one at most, either way.
 [[gnu::always_inline]] inline Digit divide(uint64_t number, uint64_t divisor, double inverse) {
-  uint64_t quotient = static_cast<uint64_t>(static_cast<double>(number) * inverse);
-  quotient -= quotient * divisor > number ? 1 : 0;
-  const uint64_t remainder = number - quotient * divisor;
-  const uint64_t short_by_one = remainder >= divisor ? 1 : 0;
-  return {quotient + short_by_one, remainder - short_by_one * divisor};
+  const auto quotient = static_cast<uint64_t>(static_cast<double>(number) * inverse);
+  return {quotient, number - quotient * divisor};
 }
 
 }  // namespace
@@ -71,7 +85,7 @@ FOR_EACH_CPU
 void digits_up(const Lanes& numbers, uint64_t size, uint64_t first, Lanes& quotients, Lanes& out,
                uint32_t count) {
   const uint32_t n = padded(count);
-  const double inverse = 1.0 / static_cast<double>(size);
+  const double inverse = reciprocal(size);
   for (uint32_t i = 0; i < n; ++i) {
     const Digit digit = divide(numbers.lane[i], size, inverse);
     quotients.lane[i] = digit.quotient;
@@ -83,7 +97,7 @@ FOR_EACH_CPU
 void digits_down(const Lanes& numbers, uint64_t size, uint64_t first, Lanes& quotients, Lanes& out,
                  uint32_t count) {
   const uint32_t n = padded(count);
-  const double inverse = 1.0 / static_cast<double>(size);
+  const double inverse = reciprocal(size);
   for (uint32_t i = 0; i < n; ++i) {
     const Digit digit = divide(numbers.lane[i], size, inverse);
     quotients.lane[i] = digit.quotient;
@@ -92,14 +106,33 @@ void digits_down(const Lanes& numbers, uint64_t size, uint64_t first, Lanes& quo
 }
 
 FOR_EACH_CPU
-void encrypt(const Feistel& network, const Lanes& numbers, Lanes& out, uint32_t count) {
+void encrypt_plainly(const Feistel& network, const Lanes& numbers, Lanes& left, Lanes& right,
+                     uint32_t count) {
   const uint32_t n = padded(count);
   const Feistel f = network;
-  const double inverse = 1.0 / static_cast<double>(f.columns);
   for (uint32_t i = 0; i < n; ++i) {
-    const Digit pair = divide(numbers.lane[i], f.columns, inverse);
-    out.lane[i] = feistel::encrypt(f, pair.quotient, pair.remainder);
+    const Digit pair = divide(numbers.lane[i], f.columns, f.inverse_columns);
+    const feistel::Pair image = feistel::encrypt(f, {pair.quotient, pair.remainder});
+    left.lane[i] = image.left;
+    right.lane[i] = image.right;
   }
+}
+
+void plain::encrypt(const Feistel& network, const Lanes& numbers, Lanes& left, Lanes& right,
+                    uint32_t count) {
+  encrypt_plainly(network, numbers, left, right, count);
+}
+
+void encrypt(const Feistel& network, const Lanes& numbers, Lanes& left, Lanes& right,
+             uint32_t count) {
+  static const auto best = avx512::is_here() ? avx512::encrypt : plain::encrypt;
+  best(network, numbers, left, right, count);
+}
+
+FOR_EACH_CPU
+void join(const Lanes& left, uint64_t columns, Lanes& number, uint32_t count) {
+  const uint32_t n = padded(count);
+  for (uint32_t i = 0; i < n; ++i) number.lane[i] += left.lane[i] * columns;
 }
 
 FOR_EACH_CPU
@@ -109,60 +142,66 @@ void subtract_from(uint64_t from, const Lanes& numbers, Lanes& out, uint32_t cou
 }
 
 FOR_EACH_CPU
-void place(const Lanes& values, int shift, Lanes& window, uint32_t count) {
+void place(const Lanes& values, uint64_t first, int shift, Lanes& window, uint32_t count) {
   const uint32_t n = padded(count);
   const int left = shift > 0 ? shift : 0;
   const int right = shift < 0 ? -shift : 0;
-  for (uint32_t i = 0; i < n; ++i) window.lane[i] |= (values.lane[i] >> right) << left;
+  for (uint32_t i = 0; i < n; ++i) window.lane[i] |= ((first + values.lane[i]) >> right) << left;
+}
+
+namespace {
+
+// The words of 64 bits, unfolded: 2^16 = 1 mod 65535.
+[[gnu::always_inline]] inline uint64_t words(uint64_t bits) {
+  return (bits >> 32) + (bits & 0xffffffff);
+}
+
+// The one's complement sum of 64 bits, in 17 bits; 0 for 0 alone.
+[[gnu::always_inline]] inline uint64_t nearly_folded(uint64_t sum) {
+  const uint64_t both = (sum + std::rotl(sum, 32)) >> 32;  // the carry comes round
+  return (both & 0xffff) + (both >> 16);
+}
+
+}  // namespace
+
+FOR_EACH_CPU
+void sum_words(const Lanes& window, Lanes& sums, uint32_t count) {
+  const uint32_t n = padded(count);
+  for (uint32_t i = 0; i < n; ++i) sums.lane[i] = words(window.lane[i]);
 }
 
 FOR_EACH_CPU
 void add_words(const Lanes& window, Lanes& sums, uint32_t count) {
   const uint32_t n = padded(count);
-  for (uint32_t i = 0; i < n; ++i) {
-    sums.lane[i] += (window.lane[i] >> 32) + (window.lane[i] & 0xffffffff);
-  }
-}
-
-namespace {
-
-constexpr uint64_t swap16(uint64_t word) { return ((word & 0xff) << 8) | (word >> 8); }
-
-}  // namespace
-
-FOR_EACH_CPU
-void finish(const Lanes& sequences, uint64_t stamp_ns, uint64_t base, bool tag_is_odd,
-            const Lanes& sums, Lanes& tag_high, Lanes& checksums, uint32_t count) {
-  const uint32_t n = padded(count);
-  const uint64_t stamp_high = stamp_ns >> 32;
-  const uint64_t stamp_low = stamp_ns & 0xffffffff;
-  // At an odd offset the tag's words are byte-swapped; so is their folded sum: times 256 mod 65535.
-  const uint32_t odd_shift = tag_is_odd ? 8 : 0;
-  for (uint32_t i = 0; i < n; ++i) {
-    const uint64_t high = (sequences.lane[i] << 16) | stamp_high;
-    tag_high.lane[i] = net::byte_swap(high);
-    const uint64_t words = (high >> 32) + (high & 0xffffffff) + stamp_low;
-    const uint64_t folded = (words & 0xffff) + ((words >> 16) & 0xffff) + (words >> 32);
-    uint64_t sum = base + sums.lane[i] + (folded << odd_shift);
-    sum = (sum & 0xffffffff) + (sum >> 32);
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    const uint64_t checksum = sum ^ 0xffff;
-    checksums.lane[i] = swap16(checksum == 0 ? 0xffff : checksum);
-  }
+  for (uint32_t i = 0; i < n; ++i) sums.lane[i] += words(window.lane[i]);
 }
 
 FOR_EACH_CPU
 void finish_ipv4(uint64_t base, const Lanes& sums, Lanes& checksums, uint32_t count) {
   const uint32_t n = padded(count);
   for (uint32_t i = 0; i < n; ++i) {
-    uint64_t sum = base + sums.lane[i];
-    sum = (sum & 0xffffffff) + (sum >> 32);
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    checksums.lane[i] = swap16(sum ^ 0xffff);
+    const uint64_t sum = nearly_folded(base + sums.lane[i]);
+    const uint64_t checksum = ~(sum + (sum >> 16)) & 0xffff;
+    checksums.lane[i] = net::byte_swap(checksum) >> 48;
+  }
+}
+
+FOR_EACH_CPU
+void finish(const Lanes& sequences, uint64_t stamp_ns, bool tag_is_odd, uint64_t base,
+            const Lanes& sums, const Lanes& ports, Lanes& udp, Lanes& tag_high, uint32_t count) {
+  const uint32_t n = padded(count);
+  const uint64_t stamp_high = stamp_ns >> 32;
+  // At an odd offset the tag's words are byte-swapped; so is their folded sum: times 256 mod 65535.
+  const uint32_t odd_shift = tag_is_odd ? 8 : 0;
+  const uint64_t burst_base = base + (stamp_ns << odd_shift);
+  for (uint32_t i = 0; i < n; ++i) {
+    const uint64_t sequence = sequences.lane[i];
+    tag_high.lane[i] = net::byte_swap((sequence << 16) | stamp_high);
+    const uint64_t sum =
+        burst_base + sums.lane[i] + (ports.lane[i] >> 32) + (sequence << odd_shift);
+    // The sum's complement is its negative mod 65535, and folds to 1 .. 65535: never to "none".
+    const uint64_t checksum = nearly_folded(~sum);
+    udp.lane[i] = net::byte_swap(ports.lane[i] | ((checksum + (checksum >> 16)) & 0xffff));
   }
 }
 

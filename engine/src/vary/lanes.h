@@ -32,48 +32,79 @@ void draw_all(uint64_t key, const Lanes& numbers, Lanes& out, uint32_t count);
 // out = value
 void fill(uint64_t value, Lanes& out, uint32_t count);
 
-// A random field's place in a window: (min + to_range(32 bits, size)) << shift.
+// to_range(32 bits, size) << shift as one product, which has the value where it belongs (or 32 bits
+// above) and a fraction below it. The factor may be 2^32; less one it fits into 32 bits.
+// REQUIRES: the field lies in one half of the window.
 struct RandomPart {
-  uint64_t min = 0;
-  uint64_t size = 1;
-  uint32_t shift = 0;
+  RandomPart() = default;
+  RandomPart(uint64_t size, uint32_t width, uint32_t shift)
+      : factor_less_1((size << (shift % 32)) - 1),
+        down(shift < 32 ? 32 : 0),
+        mask(((1ULL << width) - 1) << shift) {}
+
+  uint64_t factor_less_1 = 0;
+  uint64_t down = 0;
+  uint64_t mask = 0;
 };
 
-// window = fixed | high's value | low's value, from the halves of one draw a frame. The commonest
-// case (two random ports, two random IPv4 addresses) in one pass.
-void random_window(uint64_t key, const Lanes& numbers, uint64_t fixed, const RandomPart& high,
-                   const RandomPart& low, Lanes& window, uint32_t count);
+// out[place] = fixed + high's value + low's value, from the halves of the key's draw.
+struct RandomWindow {
+  uint32_t place = 0;
+  uint64_t key = 0;
+  uint64_t fixed = 0;
+  RandomPart high;
+  RandomPart low;
+};
+
+// The commonest case (two random ports, two random IPv4 addresses), each window in one pass.
+void random_windows(const RandomWindow* windows, uint32_t window_count, const Lanes& numbers,
+                    Lanes* out, uint32_t count);
 
 // out = min + to_range(32 bits of draw, size)
 void random_values(const Lanes& draws, uint32_t draw_shift, uint64_t min, uint64_t size, Lanes& out,
                    uint32_t count);
 
 // quotients = numbers / size, out = first + numbers mod size, or first - numbers mod size.
-// REQUIRES: numbers below 2^52, size 1 .. 2^32. `quotients` may be `numbers`.
+// REQUIRES: numbers below 2^49, size 1 .. 2^32. `quotients` may be `numbers`.
 void digits_up(const Lanes& numbers, uint64_t size, uint64_t first, Lanes& quotients, Lanes& out,
                uint32_t count);
 void digits_down(const Lanes& numbers, uint64_t size, uint64_t first, Lanes& quotients, Lanes& out,
                  uint32_t count);
 
-// out = the network's image of numbers. REQUIRES: numbers below rows * columns, that below 2^52.
-void encrypt(const Feistel& network, const Lanes& numbers, Lanes& out, uint32_t count);
+// left, right = the network's images of numbers / columns and numbers mod columns.
+// REQUIRES: numbers below rows * columns, that below 2^49.
+void encrypt(const Feistel& network, const Lanes& numbers, Lanes& left, Lanes& right,
+             uint32_t count);
+
+// number = left * columns + number
+void join(const Lanes& left, uint64_t columns, Lanes& number, uint32_t count);
 
 // out = from - numbers
 void subtract_from(uint64_t from, const Lanes& numbers, Lanes& out, uint32_t count);
 
-// window |= values, shifted left (or right, when shift is negative)
-void place(const Lanes& values, int shift, Lanes& window, uint32_t count);
+// window |= first + values, shifted left (or right, when shift is negative)
+void place(const Lanes& values, uint64_t first, int shift, Lanes& window, uint32_t count);
 
-// sums += the four 16-bit words of window, unfolded
+// sums = the four 16-bit words of window, unfolded, or += them
+void sum_words(const Lanes& window, Lanes& sums, uint32_t count);
 void add_words(const Lanes& window, Lanes& sums, uint32_t count);
-
-// tag_high = sequence and upper stamp as they stand on the wire (big-endian);
-// checksum = UDP checksum of base + sums + the tag's words, on the wire
-void finish(const Lanes& sequences, uint64_t stamp_ns, uint64_t base, bool tag_is_odd,
-            const Lanes& sums, Lanes& tag_high, Lanes& checksums, uint32_t count);
 
 // checksum = IPv4 header checksum of base + sums, on the wire
 void finish_ipv4(uint64_t base, const Lanes& sums, Lanes& checksums, uint32_t count);
+
+// As they stand on the wire: udp = the UDP header (`ports`: with the checksum zero) and its
+// checksum of base + sums + the ports + the tag; tag_high = sequence and upper stamp.
+// REQUIRES: base, sums below 2^62; sequences and the stamp below 2^48.
+void finish(const Lanes& sequences, uint64_t stamp_ns, bool tag_is_odd, uint64_t base,
+            const Lanes& sums, const Lanes& ports, Lanes& udp, Lanes& tag_high, uint32_t count);
+
+// The twins of what lanes_avx512.h makes faster; for other CPUs.
+namespace plain {
+void random_windows(const RandomWindow* windows, uint32_t window_count, const Lanes& numbers,
+                    Lanes* out, uint32_t count);
+void encrypt(const Feistel& network, const Lanes& numbers, Lanes& left, Lanes& right,
+             uint32_t count);
+}  // namespace plain
 
 }  // namespace lanes
 }  // namespace dutperf::vary

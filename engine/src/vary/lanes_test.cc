@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <random>
 
+#include "net/byte_order.h"
 #include "net/checksum.h"
 #include "net/testing/reference_frame.h"
 #include "vary/draw.h"
@@ -96,26 +98,47 @@ TEST_F(EveryBurst, GetsRandomValuesOfARange) {
   });
 }
 
+// A kernel as the burst gets it on this CPU, and as on any other.
+const auto kRandomWindows = {lanes::random_windows, lanes::plain::random_windows};
+const auto kEncrypt = {lanes::encrypt, lanes::plain::encrypt};
+
 TEST_F(EveryBurst, GetsWindowsOfTwoRandomValues) {
+  const auto part = [&](uint32_t first_bit, uint64_t& size, uint32_t& shift) {
+    const auto width = static_cast<uint32_t>(1 + random_() % 32);
+    shift = first_bit + static_cast<uint32_t>(random_() % (33 - width));
+    size = random_() % 4 == 0 ? 1ULL << width : 1 + number_below(1ULL << width);
+    return lanes::RandomPart(size, width, shift);
+  };
   for_each_burst([&](uint32_t count) {
-    const uint64_t key = random_();
     const Lanes numbers = lanes_below(kEnd48);
-    const lanes::RandomPart high{number_below(1000), 1 + number_below(1ULL << 31), 32};
-    const lanes::RandomPart low{number_below(1000), 1 + number_below(1ULL << 16), 3};
-    const uint64_t fixed = random_() & 7;
-    lanes::random_window(key, numbers, fixed, high, low, out_, count);
-    expect_lanes(out_, count, [&](uint32_t i) {
-      const uint64_t bits = draw(key, numbers.lane[i]);
-      const uint64_t a = high.min + to_range(static_cast<uint32_t>(bits >> 32), high.size);
-      const uint64_t b = low.min + to_range(static_cast<uint32_t>(bits), low.size);
-      return fixed | a << 32 | b << 3;
-    });
+    lanes::RandomWindow windows[2];
+    uint64_t size_a = 0;
+    uint64_t size_b = 0;
+    uint32_t shift_a = 0;
+    uint32_t shift_b = 0;
+    windows[0] = {1, random_(), random_(), part(32, size_a, shift_a), part(0, size_b, shift_b)};
+    windows[1] = {0, random_(), random_(), {}, windows[0].high};
+    for (const auto random_windows : kRandomWindows) {
+      Lanes out[2];
+      random_windows(windows, 2, numbers, out, count);
+      expect_lanes(out[1], count, [&](uint32_t i) {
+        const uint64_t bits = draw(windows[0].key, numbers.lane[i]);
+        const uint64_t a = to_range(static_cast<uint32_t>(bits >> 32), size_a);
+        const uint64_t b = to_range(static_cast<uint32_t>(bits), size_b);
+        return windows[0].fixed + (a << shift_a) + (b << shift_b);
+      });
+      expect_lanes(out[0], count, [&](uint32_t i) {
+        const uint64_t bits = draw(windows[1].key, numbers.lane[i]);
+        const uint64_t b = to_range(static_cast<uint32_t>(bits), size_a);
+        return windows[1].fixed + (b << shift_a);
+      });
+    }
   });
 }
 
 TEST_F(EveryBurst, IsTakenApartIntoDigitsThatRise) {
   for_each_burst([&](uint32_t count) {
-    const Lanes numbers = lanes_below(1ULL << 52);
+    const Lanes numbers = lanes_below(1ULL << 49);
     const uint64_t size = 1 + number_below(1ULL << 32);
     const uint64_t first = number_below(1ULL << 32);
     Lanes quotients;
@@ -127,7 +150,7 @@ TEST_F(EveryBurst, IsTakenApartIntoDigitsThatRise) {
 
 TEST_F(EveryBurst, IsTakenApartIntoDigitsThatFall) {
   for_each_burst([&](uint32_t count) {
-    const Lanes numbers = lanes_below(1ULL << 52);
+    const Lanes numbers = lanes_below(1ULL << 49);
     const uint64_t size = 1 + number_below(1ULL << 32);
     const uint64_t first = size - 1 + number_below(1ULL << 32);
     Lanes quotients;
@@ -142,7 +165,7 @@ TEST_F(EveryBurst, IsTakenApartExactlyBesideEachMultiple) {
     const uint64_t size = 1 + number_below(1ULL << 32);
     Lanes numbers;
     for (uint64_t& number : numbers.lane) {
-      const uint64_t multiple = (1 + number_below(((1ULL << 52) - 2) / size)) * size;
+      const uint64_t multiple = (1 + number_below(((1ULL << 49) - 2) / size)) * size;
       number = multiple - 1 + random_() % 3;
     }
     Lanes quotients;
@@ -165,21 +188,31 @@ TEST_F(EveryBurst, MayBeTakenApartInPlace) {
 
 TEST_F(EveryBurst, IsEncryptedLikeSingleNumbers) {
   for_each_burst([&](uint32_t count) {
-    Feistel network{};
-    network.columns = 1 + number_below(1 << 24);
-    network.rows = 1 + number_below(network.columns);
-    for (uint64_t& key : network.key) key = random_();
-    const Lanes numbers = lanes_below(network.rows * network.columns);
-    lanes::encrypt(network, numbers, out_, count);
-    expect_lanes(out_, count, [&](uint32_t i) {
-      return feistel::encrypt(network, numbers.lane[i] / network.columns,
-                              numbers.lane[i] % network.columns);
-    });
-    for (uint32_t i = 0; i < count; ++i) {
-      ASSERT_EQ(
-          feistel::decrypt(network, out_.lane[i] / network.columns, out_.lane[i] % network.columns),
-          numbers.lane[i]);
+    const uint64_t columns = 1 + number_below((1ULL << 31) - 1);
+    const uint64_t rows = 1 + number_below(std::min<uint64_t>(kEnd48 / columns, 1ULL << 31));
+    const Feistel network(rows, columns, {random_(), random_(), random_(), random_()});
+    const Lanes numbers = lanes_below(rows * columns);
+    for (const auto encrypt : kEncrypt) {
+      Lanes left;
+      encrypt(network, numbers, left, out_, count);
+      for (uint32_t i = 0; i < count; ++i) {
+        const feistel::Pair pair{numbers.lane[i] / columns, numbers.lane[i] % columns};
+        const feistel::Pair image{left.lane[i], out_.lane[i]};
+        ASSERT_EQ(image, feistel::encrypt(network, pair));
+        ASSERT_EQ(feistel::decrypt(network, image), pair);
+      }
     }
+  });
+}
+
+TEST_F(EveryBurst, IsJoined) {
+  for_each_burst([&](uint32_t count) {
+    const uint64_t columns = 1 + number_below(1ULL << 32);
+    const Lanes left = lanes_below(1 << 16);
+    const Lanes right = lanes_below(columns);
+    out_ = right;
+    lanes::join(left, columns, out_, count);
+    expect_lanes(out_, count, [&](uint32_t i) { return left.lane[i] * columns + right.lane[i]; });
   });
 }
 
@@ -193,13 +226,14 @@ TEST_F(EveryBurst, IsSubtracted) {
 
 TEST_F(EveryBurst, IsPlacedInWindowsBesideWhatIsThere) {
   for_each_burst([&](uint32_t count) {
-    const Lanes values = lanes_below(1ULL << 32);
+    const Lanes values = lanes_below(1ULL << 31);
+    const uint64_t first = number_below(1ULL << 31);
     for (const int shift : {-31, -8, -1, 0, 1, 7, 32}) {
       Lanes window;
       lanes::fill(1ULL << 63, window, kMaxBurst);
-      lanes::place(values, shift, window, count);
+      lanes::place(values, first, shift, window, count);
       expect_lanes(window, count, [&](uint32_t i) {
-        const uint64_t value = values.lane[i];
+        const uint64_t value = first + values.lane[i];
         return 1ULL << 63 | (shift < 0 ? value >> -shift : value << shift);
       });
     }
@@ -210,12 +244,15 @@ TEST_F(EveryBurst, IsSummedModulo65535) {
   for_each_burst([&](uint32_t count) {
     const Lanes windows = lanes_below(UINT64_MAX);
     const Lanes before = lanes_below(1ULL << 40);
+    Lanes first;
+    lanes::sum_words(windows, first, count);
     out_ = before;
     lanes::add_words(windows, out_, count);
     for (uint32_t i = 0; i < count; ++i) {
-      uint64_t sum = before.lane[i];
+      uint64_t sum = 0;
       for (int word = 0; word < 4; ++word) sum += windows.lane[i] >> (16 * word) & 0xffff;
-      ASSERT_EQ(net::fold(out_.lane[i]) % 65535, sum % 65535);
+      ASSERT_EQ(net::fold(first.lane[i]) % 65535, sum % 65535);
+      ASSERT_EQ(net::fold(out_.lane[i]) % 65535, (before.lane[i] + sum) % 65535);
     }
   });
 }
@@ -230,38 +267,43 @@ Bytes tag_bytes(uint64_t sequence, uint64_t stamp_ns, size_t lead) {
   return bytes;
 }
 
-TEST_F(EveryBurst, GetsTagsAndUdpChecksums) {
+// A big-endian number at the start of a lane that stands as on the wire.
+uint64_t read_wire(uint64_t lane) { return net::byte_swap(lane); }
+
+TEST_F(EveryBurst, GetsTagsAndUdpHeaders) {
   for_each_burst([&](uint32_t count) {
     const Lanes sequences = lanes_below(kEnd48);
     const uint64_t stamp_ns = number_below(kEnd48);
     const uint64_t base = number_below(1ULL << 40);
     const Lanes sums = lanes_below(1ULL << 40);
+    Lanes ports = lanes_below(UINT64_MAX);
+    for (uint64_t& header : ports.lane) header &= ~0xffffULL;
     const bool odd = count % 2 == 0;
     Lanes tags;
-    lanes::finish(sequences, stamp_ns, base, odd, sums, tags, out_, count);
+    lanes::finish(sequences, stamp_ns, odd, base, sums, ports, out_, tags, count);
     for (uint32_t i = 0; i < count; ++i) {
       const size_t lead = odd ? 1 : 0;  // an odd tag starts in the lower half of a word
       const Bytes tag = tag_bytes(sequences.lane[i], stamp_ns, lead);
       ASSERT_EQ(std::memcmp(&tags.lane[i], tag.data() + lead, 8), 0);
-      const uint64_t sum = base + sums.lane[i] + net::testing::reference_sum(tag);
-      ASSERT_EQ(out_.lane[i] & 0xffff, on_the_wire(net::finish_udp(sum)));
-      ASSERT_NE(out_.lane[i] & 0xffff, 0U);
+      const uint64_t sum = base + sums.lane[i] + (ports.lane[i] >> 48) +
+                           (ports.lane[i] >> 32 & 0xffff) + net::testing::reference_sum(tag);
+      ASSERT_EQ(read_wire(out_.lane[i]), ports.lane[i] | net::finish_udp(sum));
     }
   });
 }
 
 TEST_F(EveryBurst, NeverGetsAZeroUdpChecksum) {
-  Lanes sequences;
-  lanes::fill(0, sequences, kMaxBurst);
+  Lanes zeros;
+  lanes::fill(0, zeros, kMaxBurst);
   Lanes sums;
   Lanes tags;
   int hits = 0;
   for (uint64_t base = 0; base < 0x40000; base += kMaxBurst) {
     lanes::count_up(base, sums, kMaxBurst);
-    lanes::finish(sequences, 0, 0, false, sums, tags, out_, kMaxBurst);
-    for (const uint64_t checksum : out_.lane) {
-      ASSERT_NE(checksum, 0U);
-      hits += checksum == 0xffff ? 1 : 0;
+    lanes::finish(zeros, 0, false, 0, sums, zeros, out_, tags, kMaxBurst);
+    for (const uint64_t udp : out_.lane) {
+      ASSERT_NE(read_wire(udp), 0U);
+      hits += read_wire(udp) == 0xffff ? 1 : 0;
     }
   }
   EXPECT_GE(hits, 4);  // of sums 0, 65535 and each further multiple

@@ -118,16 +118,98 @@ INSTANTIATE_TEST_SUITE_P(Sizes, HugePermutation,
                          ::testing::Values(kPortCombinations, 1ULL << 40, (1ULL << 40) - 87,
                                            Permutation::kMaxSize - 1, Permutation::kMaxSize));
 
+// --- rectangles, as they are
+
+struct Rectangle {
+  uint64_t rows;
+  uint64_t columns;
+};
+
+class PairPermutation : public ::testing::TestWithParam<Rectangle> {
+ protected:
+  uint64_t size() const { return GetParam().rows * GetParam().columns; }
+  const Permutation permutation_{GetParam().rows, GetParam().columns, 11};
+};
+
+TEST_P(PairPermutation, FindsThePlaceOfEachValue) {
+  std::mt19937_64 random(11);
+  EXPECT_EQ(permutation_.size(), size());
+  for (int i = 0; i < 300'000; ++i) {
+    const uint64_t index = random() % size();
+    const uint64_t value = permutation_.at(index);
+    ASSERT_LT(value, size());
+    ASSERT_EQ(permutation_.place_of(value), index);
+  }
+}
+
+TEST_P(PairPermutation, IsTheSameForABurstAsForSingleFrames) {
+  std::mt19937_64 random(12);
+  for (uint32_t count = 1; count <= kMaxBurst; ++count) {
+    Lanes indices;
+    for (uint64_t& index : indices.lane) index = random() % size();
+    Lanes left;
+    Lanes right;
+    permutation_.pairs_at(indices, left, right, count);
+    for (uint32_t i = 0; i < count; ++i) {
+      ASSERT_LT(right.lane[i], GetParam().columns);
+      ASSERT_EQ(left.lane[i] * GetParam().columns + right.lane[i],
+                permutation_.at(indices.lane[i]));
+    }
+  }
+}
+
+TEST_P(PairPermutation, SaysNothingAboutTheNextPair) {
+  constexpr uint64_t kCells = 50;
+  Pairs left(kCells);
+  Pairs right(kCells);
+  Pairs both(kCells);
+  const auto left_cell = [&](uint64_t value) {
+    return value / GetParam().columns * kCells / GetParam().rows;
+  };
+  const auto right_cell = [&](uint64_t value) {
+    return value % GetParam().columns * kCells / GetParam().columns;
+  };
+  for (uint64_t i = 0; i < 500'000; ++i) {
+    const uint64_t a = permutation_.at(i);
+    const uint64_t b = permutation_.at(i + 1);
+    left.add(left_cell(a), left_cell(b));
+    right.add(right_cell(a), right_cell(b));
+    both.add(left_cell(a), right_cell(a));
+  }
+  for (const Pairs* pairs : {&left, &right, &both}) {
+    // Cells of 4,096 rows are not quite equal in size; that alone is 1 here.
+    EXPECT_LT(testing::chi_square_deviation(pairs->counts()), testing::kFair + 1);
+  }
+}
+
+// Ports of RFC 4814; the shortest side either way; networks by ports; the longest side.
+INSTANTIATE_TEST_SUITE_P(Rectangles, PairPermutation,
+                         ::testing::Values(Rectangle{49151, 64512}, Rectangle{4096, 1 << 24},
+                                           Rectangle{1 << 24, 4096}, Rectangle{49151 * 256, 64512},
+                                           Rectangle{1 << 16, 1ULL << 31},
+                                           Rectangle{1ULL << 31, 1 << 16}));
+
+TEST(Permutation, OfPairsIsABijection) {
+  const Permutation permutation(4096, 5003, 1);
+  std::vector<bool> seen(permutation.size());
+  for (uint64_t i = 0; i < seen.size(); ++i) {
+    const uint64_t value = permutation.at(i);
+    ASSERT_LT(value, seen.size());
+    ASSERT_FALSE(seen[value]) << value << " comes twice";
+    seen[value] = true;
+  }
+}
+
 TEST(Permutation, FlipsHalfOfTheBitsFromOneIndexToTheNext) {
   const Permutation permutation(Permutation::kMaxSize, 5);
   std::vector<uint64_t> flips(48);
-  constexpr uint64_t kSteps = 300'000;
+  constexpr uint64_t kSteps = 3'000'000;
   for (uint64_t i = 0; i < kSteps; ++i) {
     const uint64_t difference = permutation.at(i) ^ permutation.at(i + 1);
     for (size_t bit = 0; bit < 48; ++bit) flips[bit] += (difference >> bit) & 1;
   }
   for (size_t bit = 0; bit < 48; ++bit) {
-    EXPECT_TRUE(is_uniform({flips[bit], kSteps - flips[bit]})) << "bit " << bit;
+    EXPECT_TRUE(testing::is_half(flips[bit], kSteps)) << "bit " << bit;
   }
 }
 

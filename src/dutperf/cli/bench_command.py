@@ -1,4 +1,7 @@
-"""``dutperf bench``: what each mode of the data path costs on this machine."""
+"""``dutperf bench``: what each mode of the data path costs on this machine.
+
+With ``--lab`` the whole path is measured instead, see ``path_bench``.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,25 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.table import Table
 
 from dutperf.cli.failures import PatientConsole
+from dutperf.cli.path_bench import bench_lab
 from dutperf.engine.process import check_root, find_program
 from dutperf.errors import InputError, SetupError
 
 _INSTRUCTION_FRAMES = 32 * 256
 _TOTALS = re.compile(r"^(?:summary|totals):\s+(\d+)", re.MULTILINE)
 _TIMEOUT_S = 570
+_ROUNDS = 15
+_LAB_ROUNDS = 3
+
+Driver = Literal["af_xdp", "af_packet", "both"]
 
 Result = dict[str, Any]
 
@@ -31,21 +40,61 @@ def bench(
         bool, typer.Option("--hugepages", help="take buffers from huge pages")
     ] = False,
     rounds: Annotated[
-        int, typer.Option(min=1, max=1000, help="rounds; the medians are shown")
-    ] = 15,
+        int | None,
+        typer.Option(
+            min=1,
+            max=1000,
+            help="rounds; the medians are shown; default: 15, of a lab 3",
+            show_default=False,
+        ),
+    ] = None,
     instructions: Annotated[
         bool, typer.Option("--instructions", help="count instructions with valgrind")
     ] = False,
+    lab: Annotated[
+        str | None,
+        typer.Option(
+            "--lab",
+            metavar="NAME",
+            help="measure the path through a lab's device instead, and where the "
+            "worker's time goes",
+            rich_help_panel="Path",
+        ),
+    ] = None,
+    driver: Annotated[
+        Driver,
+        typer.Option(help="of the lab's ports", rich_help_panel="Path"),
+    ] = "both",
+    trial_duration_s: Annotated[
+        float,
+        typer.Option(
+            "--trial-duration",
+            metavar="S",
+            min=0.05,
+            max=60,
+            help="of each trial of the search",
+            rich_help_panel="Path",
+        ),
+    ] = 1.0,
     as_json: Annotated[
         bool, typer.Option("--json", help="print one JSON object")
     ] = False,
 ) -> None:
     """Cycles per frame of each mode, and the ratio to what DPDK itself needs."""
+    if lab is not None:
+        bench_lab(
+            lab,
+            None if driver == "both" else driver,
+            rounds=rounds or _LAB_ROUNDS,
+            trial_duration_s=trial_duration_s,
+            as_json=as_json,
+        )
+        return
     _check_cpu(cpu)
     check_root()
     program = find_program("dutperf-bench")
     arguments = ["--cpu", str(cpu), "--hugepages", "on" if hugepages else "off"]
-    result = _run([str(program), *arguments, "--rounds", str(rounds)])
+    result = _run([str(program), *arguments, "--rounds", str(rounds or _ROUNDS)])
     if instructions:
         for mode in result["modes"]:
             mode["instructions_per_frame"] = _instructions(program, cpu, mode["name"])
@@ -54,6 +103,8 @@ def bench(
         console.print_json(json.dumps(result))
     else:
         console.print(_table(result))
+        for line in [*_workers(result["workers"]), *_pacing(result["pacing"])]:
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _check_cpu(cpu: int) -> None:
@@ -68,7 +119,12 @@ def _check_cpu(cpu: int) -> None:
 def _run(command: list[str]) -> Result:
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_TIMEOUT_S,
+            start_new_session=True,  # whose priority it may raise
         )
     except subprocess.TimeoutExpired as error:
         raise SetupError(
@@ -118,3 +174,25 @@ def _table(result: Result) -> Table:
             "" if counted is None else f"{counted:.1f}",
         )
     return table
+
+
+def _workers(workers: Result) -> Iterator[str]:
+    one = workers["one"]
+    yield f"one worker on net_null: {one['fps'] / 1e6:.1f} million frames per second"
+    if "skipped" in workers:
+        yield f"two workers: not measured, {workers['skipped']}"
+        return
+    first, second = workers["cpus"]
+    yield (
+        f"two workers on CPUs {first} and {second}: "
+        f"{workers['two']['fps'] / 1e6:.1f} million, {workers['ratio']:.2f} times one"
+    )
+
+
+def _pacing(pacing: Result) -> Iterator[str]:
+    p50, p99, most = (pacing[f"lag_{name}_ns"] for name in ("p50", "p99", "max"))
+    yield (
+        f"at a tenth of one worker's limit, {pacing['rate_fps'] / 1e6:.1f} million: "
+        f"median burst {pacing['burst_p50_frames']:g}, lag p50 {p50:,.0f} ns, p99 "
+        f"{p99:,.0f} ns, largest {most:,.0f} ns (medians of the rounds)"
+    )

@@ -31,6 +31,12 @@ inline bool is_uniform(const Counts& counts) {
   return std::abs(chi_square_deviation(counts)) < kFair;
 }
 
+// Whether `ones` of `total` is what fair coins show: five standard deviations at most.
+inline bool is_half(uint64_t ones, uint64_t total) {
+  const double excess = static_cast<double>(ones) - static_cast<double>(total) / 2;
+  return std::abs(excess) < kFair * std::sqrt(static_cast<double>(total)) / 2;
+}
+
 // Counts pairs of numbers below `cells`, to tell whether one says something about the other.
 class Pairs {
  public:

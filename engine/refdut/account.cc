@@ -1,0 +1,152 @@
+#include "account.h"
+
+#include <algorithm>
+
+namespace dutperf::refdut {
+namespace {
+
+constexpr std::array<const char*, 5> kCauseNames = {"rule", "queue", "routing", "no_buffer",
+                                                    "refused"};
+
+Json by_damage(const std::array<uint64_t, 3>& counts) {
+  Json json = Json::object();
+  for (size_t i = 0; i < counts.size(); ++i) json[kDamageNames[i]] = counts[i];
+  return json;
+}
+
+Json to_json(const ClassCounts& c, const Durations& residence) {
+  return {{"seen", c.seen},
+          {"left", c.left},
+          {"copies_left", c.copies_left},
+          {"dropped_by_rule", c.dropped_by_rule},
+          {"dropped_by_queue", c.dropped_by_queue},
+          {"dropped_by_routing", c.dropped_by_routing},
+          {"delayed", c.delayed},
+          {"displaced", c.displaced},
+          {"displaced_less", c.displaced_less},
+          {"out_of_order", c.out_of_order},
+          {"corrupted_left", by_damage(c.corrupted_left)},
+          {"corrupted_copies_left", by_damage(c.corrupted_copies_left)},
+          {"failed_no_buffer", c.failed_no_buffer},
+          {"failed_refused", c.failed_refused},
+          {"residence_ns", residence.to_json()}};
+}
+
+Json to_json(const LossRun& run) {
+  return {{"stream", run.stream},   {"cause", kCauseNames[static_cast<size_t>(run.cause)]},
+          {"first", run.first},     {"count", run.count},
+          {"from_ns", run.from_ns}, {"to_ns", run.to_ns}};
+}
+
+uint64_t& counter_of(ClassCounts& counts, LossCause cause) {
+  switch (cause) {
+    case LossCause::kRule: return counts.dropped_by_rule;
+    case LossCause::kQueue: return counts.dropped_by_queue;
+    case LossCause::kRouting: return counts.dropped_by_routing;
+    case LossCause::kNoBuffer: return counts.failed_no_buffer;
+    case LossCause::kRefused: break;
+  }
+  return counts.failed_refused;
+}
+
+}  // namespace
+
+Json Durations::to_json() const {
+  Json buckets = Json::array();
+  for (const auto& bucket : histogram_.buckets()) {
+    buckets.push_back({bucket.lowest, bucket.highest, bucket.count});
+  }
+  const bool any = histogram_.count() > 0;
+  return {{"count", histogram_.count()},
+          {"min", any ? Json(histogram_.min()) : Json()},
+          {"max", any ? Json(histogram_.max()) : Json()},
+          {"sum", sum_ns_},
+          {"buckets", std::move(buckets)}};
+}
+
+void DirectionAccount::reset() {
+  classes_ = {};
+  for (Durations& durations : residence_) durations.reset();
+  own_error_.reset();
+  poll_gap_.reset();
+  next_expected_.fill(0);
+  saw_first_.fill(false);
+  saw_any_ = false;
+  losses_.clear();
+  loss_runs_left_out_ = 0;
+  rules.clear();
+}
+
+void DirectionAccount::lose(bool background, uint8_t stream, uint64_t sequence, uint64_t at_ns,
+                            LossCause cause) {
+  ++counter_of(classes_[background], cause);
+  if (!losses_.empty()) {
+    LossRun& last = losses_.back();
+    if (last.stream == stream && last.cause == cause && last.first + last.count == sequence) {
+      ++last.count;
+      last.to_ns = at_ns;
+      return;
+    }
+  }
+  if (losses_.size() == kMaxLossRuns) {
+    ++loss_runs_left_out_;
+  } else {
+    losses_.push_back({stream, cause, sequence, 1, at_ns, at_ns});
+  }
+}
+
+void DirectionAccount::leave(const Departure& departure) {
+  ClassCounts& counts = classes_[departure.background];
+  const auto damage = static_cast<size_t>(departure.damage);
+  if (departure.copy) {
+    ++counts.copies_left;
+    counts.corrupted_copies_left[damage] += departure.corrupted;
+    return;
+  }
+  ++counts.left;
+  residence_[departure.background].record(departure.residence_ns);
+  own_error_.record(departure.late_ns);
+  counts.delayed += departure.delayed;
+  counts.displaced += departure.displacement == Displacement::kFull;
+  counts.displaced_less += departure.displacement == Displacement::kLess;
+  if (departure.corrupted) {
+    ++counts.corrupted_left[damage];
+    return;
+  }
+  uint64_t& expected = next_expected_[departure.stream];
+  counts.out_of_order += departure.sequence < expected;
+  expected = std::max(expected, departure.sequence + 1);
+}
+
+Json DirectionAccount::to_json() const {
+  Json rule_counts = Json::array();
+  for (const RuleCount& rule : rules) {
+    rule_counts.push_back({{"reached", rule.reached}, {"chosen", rule.chosen}});
+  }
+  Json losses = Json::array();
+  for (const LossRun& run : losses_) losses.push_back(refdut::to_json(run));
+  return {{"foreground", refdut::to_json(classes_[0], residence_[0])},
+          {"background", refdut::to_json(classes_[1], residence_[1])},
+          {"own_error_ns", own_error_.to_json()},
+          {"poll_gap_ns", poll_gap_.to_json()},
+          {"rules", std::move(rule_counts)},
+          {"losses", std::move(losses)},
+          {"loss_runs_left_out", loss_runs_left_out_}};
+}
+
+void TrialAccount::reset() {
+  run = 0;
+  trial_id = 0;
+  began_ns = last_ns = 0;
+  for (DirectionAccount& direction : directions) direction.reset();
+}
+
+Json TrialAccount::to_json() const {
+  Json json = {{"run", run}, {"trial_id", trial_id}, {"lasted_ns", last_ns - began_ns}};
+  for (size_t d = 0; d < directions.size(); ++d) {
+    json[kDirectionNames[d]] = directions[d].to_json();
+  }
+  return json;
+}
+
+}  // namespace dutperf::refdut

@@ -1,0 +1,134 @@
+// What the device did, by its own account: exact counts per trial, direction and class of streams.
+//
+//   seen == left + dropped by a rule, the queue or routing + failures + what is still held
+//
+// A failure is something that nobody told the device to do: it had no buffer, or the port did not
+// take the frame. While all failures are 0, the account is the known answer.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "behaviour.h"
+#include "fate.h"
+#include "measure/histogram.h"
+
+namespace dutperf::refdut {
+
+// 0.1 % wide buckets, exact minimum and maximum.
+class Durations {
+ public:
+  void record(uint64_t ns) {
+    histogram_.record(ns);
+    sum_ns_ += ns;
+  }
+  void reset() {
+    if (histogram_.count() == 0) return;
+    histogram_.reset();
+    sum_ns_ = 0;
+  }
+  uint64_t count() const { return histogram_.count(); }
+  Json to_json() const;
+
+ private:
+  measure::Histogram histogram_{10};
+  uint64_t sum_ns_ = 0;
+};
+
+// Originals unless it says copies.
+struct ClassCounts {
+  uint64_t seen = 0;
+  uint64_t left = 0;  // the corrupted ones included
+  uint64_t copies_left = 0;
+  uint64_t dropped_by_rule = 0;
+  uint64_t dropped_by_queue = 0;
+  uint64_t dropped_by_routing = 0;  // TTL at its end, not for the router, no neighbour known
+  uint64_t delayed = 0;             // a rule made them wait
+  uint64_t displaced = 0;           // left behind all the frames that they were told to
+  uint64_t displaced_less = 0;      // too few came in time
+  // Intact ones that left behind one of their stream with a higher number, whatever the reason.
+  uint64_t out_of_order = 0;
+  std::array<uint64_t, 3> corrupted_left{};  // by Damage
+  std::array<uint64_t, 3> corrupted_copies_left{};
+  uint64_t failed_no_buffer = 0;
+  uint64_t failed_refused = 0;  // by the port, for a second
+
+  uint64_t failures() const { return failed_no_buffer + failed_refused; }
+};
+
+enum class LossCause : uint8_t { kRule, kQueue, kRouting, kNoBuffer, kRefused };
+
+// Frames first .. first + count - 1 of a stream, lost one after the other for the same reason.
+struct LossRun {
+  uint8_t stream = 0;
+  LossCause cause = LossCause::kRule;
+  uint64_t first = 0;
+  uint64_t count = 0;
+  uint64_t from_ns = 0;  // since the trial's first frame
+  uint64_t to_ns = 0;
+};
+
+class DirectionAccount {
+ public:
+  static constexpr size_t kMaxLossRuns = 10'000;
+
+  DirectionAccount() { losses_.reserve(kMaxLossRuns); }
+  void reset();
+
+  ClassCounts& of(bool background) { return classes_[background]; }
+  void lose(bool background, uint8_t stream, uint64_t sequence, uint64_t at_ns, LossCause cause);
+  // An original or copy has left.
+  enum class Displacement : uint8_t { kNone, kFull, kLess };
+  struct Departure {
+    uint8_t stream = 0;
+    bool background = false;
+    bool copy = false;
+    bool delayed = false;
+    Displacement displacement = Displacement::kNone;
+    bool corrupted = false;
+    Damage damage = Damage::kPayload;
+    uint64_t sequence = 0;
+    uint64_t residence_ns = 0;
+    uint64_t late_ns = 0;  // after it was due
+  };
+  void leave(const Departure& departure);
+
+  bool saw_first_of(uint8_t stream) const { return saw_first_[stream]; }
+  void see(bool background, uint8_t stream, uint64_t sequence) {
+    ++classes_[background].seen;
+    saw_any_ = true;
+    if (sequence == 0) saw_first_[stream] = true;
+  }
+  bool saw_any() const { return saw_any_; }
+  // Frames were found at the port `ns` after it had last been looked at.
+  void look(uint64_t ns) { poll_gap_.record(ns); }
+
+  std::vector<RuleCount> rules;
+
+  Json to_json() const;
+
+ private:
+  std::array<ClassCounts, 2> classes_{};
+  std::array<Durations, 2> residence_;
+  Durations own_error_;
+  Durations poll_gap_;
+  std::array<uint64_t, 256> next_expected_{};
+  std::array<bool, 256> saw_first_{};
+  bool saw_any_ = false;
+  std::vector<LossRun> losses_;
+  uint64_t loss_runs_left_out_ = 0;
+};
+
+struct TrialAccount {
+  uint64_t run = 0;  // counts the trials that the device has seen, from 1; 0: none
+  uint16_t trial_id = 0;
+  uint64_t began_ns = 0;  // the device's clock
+  uint64_t last_ns = 0;   // the last arrival
+  std::array<DirectionAccount, 2> directions;
+
+  void reset();
+  Json to_json() const;
+};
+
+}  // namespace dutperf::refdut

@@ -1,0 +1,241 @@
+#include "behaviour.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dutperf::refdut {
+namespace {
+
+using control::element;
+using control::ObjectReader;
+using control::ProtocolError;
+
+constexpr const char* kWhereToRead = "docs/known-answer.md describes every key";
+constexpr size_t kMaxRules = 64;
+constexpr size_t kMaxFreezes = 64;
+constexpr size_t kMaxAddresses = 64;
+constexpr uint64_t kMaxSequence = (1ULL << 48) - 1;
+
+[[noreturn]] void refuse(const std::string& where, const std::string& what,
+                         const std::string& hint) {
+  throw ProtocolError(control::kInvalidParams, where + " " + what, hint);
+}
+
+Match parse_match(const Json& json, const std::string& where) {
+  if (json == "all") return {};
+  if (json == "foreground") return {Match::Kind::kForeground};
+  if (json == "background") return {Match::Kind::kBackground};
+  if (!json.is_object()) {
+    refuse(where, "is none of the matches",
+           "use \"all\", \"foreground\", \"background\" or {\"stream\": N}");
+  }
+  ObjectReader reader(json, where);
+  const auto stream = static_cast<uint8_t>(reader.number("stream", 0, 255));
+  reader.finish();
+  return {Match::Kind::kStream, stream};
+}
+
+Window parse_window(const Json& json, const std::string& where) {
+  ObjectReader reader(json, where);
+  Window window;
+  window.from_ns = reader.number_or("from_ns", 0, 0, kMaxNs);
+  window.to_ns = reader.number_or("to_ns", UINT64_MAX, 0, UINT64_MAX);
+  const std::string since = reader.text_or("since", "trial");
+  reader.finish();
+  if (since != "trial" && since != "configured") {
+    refuse(reader.path("since"), "is neither \"trial\" nor \"configured\"",
+           "trial: since the first test frame of each trial; configured: since the device got this "
+           "behaviour");
+  }
+  if (window.to_ns <= window.from_ns) {
+    refuse(reader.path("to_ns"), "must be greater than from_ns",
+           "the window is from_ns <= t < to_ns");
+  }
+  window.since_configured = since == "configured";
+  return window;
+}
+
+// A draw is below `threshold` with `probability`: to 2^-53 of it, as a double holds it.
+uint64_t threshold_of(double probability) {
+  return probability >= 1 ? UINT64_MAX : static_cast<uint64_t>(std::ldexp(probability, 64));
+}
+
+Choice parse_choice(ObjectReader& reader) {
+  const bool every = reader.has("every");
+  if (!reader.has("probability")) {
+    return every ? Choice{Choice::Kind::kEvery, reader.number("every", 1, kMaxSequence)} : Choice{};
+  }
+  if (every) {
+    reader.refuse("every", "and probability exclude each other: two rules can have one each");
+  }
+  const Json& probability = reader.at("probability");
+  const double value = probability.is_number() ? probability.get<double>() : -1;
+  if (!(value > 0 && value <= 1)) {
+    refuse(reader.path("probability"), "must be a number above 0 and up to 1",
+           "0.01 is one frame in a hundred; leave the rule out for none");
+  }
+  return {Choice::Kind::kRandom, 1, threshold_of(value)};
+}
+
+Action parse_delay(const Json& json, const std::string& where) {
+  Action action{Action::Kind::kDelay};
+  if (json.is_object()) {
+    ObjectReader reader(json, where);
+    action.delay_from_ns = reader.number("from", 0, kMaxNs);
+    action.delay_to_ns = reader.number("to", action.delay_from_ns, kMaxNs);
+    reader.finish();
+    return action;
+  }
+  if (!json.is_number_unsigned() || json.get<uint64_t>() > kMaxNs) {
+    refuse(where, "must be a whole number of nanoseconds, at most an hour, or a range",
+           "1000000 is a millisecond; {\"from\": 0, \"to\": 1000000} is uniform");
+  }
+  action.delay_from_ns = action.delay_to_ns = json.get<uint64_t>();
+  return action;
+}
+
+Action parse_reorder(const Json& json, const std::string& where) {
+  ObjectReader reader(json, where);
+  Action action{Action::Kind::kReorder};
+  action.distance = static_cast<uint32_t>(reader.number("distance", 1, kMaxDistance));
+  action.at_most_ns = reader.number_or("at_most_ns", action.at_most_ns, 1, kMaxNs);
+  reader.finish();
+  return action;
+}
+
+Action parse_corrupt(const Json& json, const std::string& where) {
+  for (size_t i = 0; i < kDamageNames.size(); ++i) {
+    if (json == kDamageNames[i]) return {Action::Kind::kCorrupt, static_cast<Damage>(i)};
+  }
+  refuse(where, "is not a kind of damage",
+         "payload: a bit of it; checksum: UDP's; truncation: the last byte is missing");
+}
+
+Action parse_action(const Json& json, const std::string& where) {
+  if (json == "drop") return {Action::Kind::kDrop};
+  if (json == "duplicate") return {Action::Kind::kDuplicate};
+  if (json.is_object() && json.size() == 1) {
+    ObjectReader reader(json, where);
+    if (reader.has("delay_ns")) return parse_delay(json["delay_ns"], reader.path("delay_ns"));
+    if (reader.has("reorder")) return parse_reorder(json["reorder"], reader.path("reorder"));
+    if (reader.has("corrupt")) return parse_corrupt(json["corrupt"], reader.path("corrupt"));
+  }
+  refuse(where, "is not an action",
+         "use \"drop\", \"duplicate\", {\"delay_ns\": N}, {\"reorder\": {\"distance\": N}} or "
+         "{\"corrupt\": \"payload\"}");
+}
+
+Rule parse_rule(const Json& json, const std::string& where) {
+  ObjectReader reader(json, where);
+  Rule rule;
+  if (reader.has("match")) rule.match = parse_match(json["match"], reader.path("match"));
+  if (reader.has("when")) rule.when = parse_window(json["when"], reader.path("when"));
+  rule.choice = parse_choice(reader);
+  rule.action = parse_action(reader.at("do"), reader.path("do"));
+  reader.finish();
+  return rule;
+}
+
+Service parse_service(const Json& json, const std::string& where) {
+  ObjectReader reader(json, where);
+  Service service;
+  service.rate_fps = reader.number("rate_fps", 1, kMaxRateFps);
+  service.queue_frames = reader.number("queue_frames", 0, kMaxQueueFrames);
+  reader.finish();
+  return service;
+}
+
+std::vector<Freeze> parse_freezes(const Json& list, const std::string& where) {
+  std::vector<Freeze> freezes;
+  for (size_t i = 0; i < list.size(); ++i) {
+    ObjectReader reader(list[i], element(where, i));
+    const uint64_t at_ns = reader.number("at_ns", 0, kMaxNs);
+    freezes.push_back({at_ns, reader.number("for_ns", 1, kMaxNs)});
+    reader.finish();
+  }
+  std::sort(freezes.begin(), freezes.end(),
+            [](const Freeze& a, const Freeze& b) { return a.at_ns < b.at_ns; });
+  for (size_t i = 1; i < freezes.size(); ++i) {
+    if (freezes[i].at_ns < freezes[i - 1].at_ns + freezes[i - 1].for_ns) {
+      refuse(where, "overlap", "make one freeze of them");
+    }
+  }
+  return freezes;
+}
+
+DirectionBehaviour parse_direction(const Json& json, const std::string& where) {
+  ObjectReader reader(json, where);
+  DirectionBehaviour direction;
+  if (reader.has("rules")) {
+    const Json& rules = reader.array("rules", 0, kMaxRules);
+    for (size_t i = 0; i < rules.size(); ++i) {
+      direction.rules.push_back(parse_rule(rules[i], element(reader.path("rules"), i)));
+    }
+  }
+  if (reader.has("service")) {
+    direction.service = parse_service(json["service"], reader.path("service"));
+  }
+  if (reader.has("freezes")) {
+    direction.freezes =
+        parse_freezes(reader.array("freezes", 0, kMaxFreezes), reader.path("freezes"));
+  }
+  reader.finish();
+  return direction;
+}
+
+std::vector<net::IpAddress> parse_addresses(ObjectReader& reader, const std::string& side) {
+  std::vector<net::IpAddress> addresses;
+  const Json& list = reader.array(side, 1, kMaxAddresses);
+  for (size_t i = 0; i < list.size(); ++i) {
+    const auto address = list[i].is_string() ? net::IpAddress::parse(list[i]) : std::nullopt;
+    if (!address) {
+      refuse(element(reader.path(side), i), "is not an IP address",
+             "list the device's own addresses on that side, without prefix length");
+    }
+    addresses.push_back(*address);
+  }
+  return addresses;
+}
+
+Routing parse_routing(const Json& json) {
+  if (json == "off") return {};
+  if (!json.is_object()) {
+    refuse("routing", "is neither \"off\" nor an object",
+           "\"off\" makes a wire; {\"left\": [\"198.18.0.1\"], \"right\": [\"198.19.0.1\"]} a "
+           "router with these addresses");
+  }
+  ObjectReader reader(json, "routing");
+  Routing routing{true, {}};
+  routing.addresses[0] = parse_addresses(reader, "left");
+  routing.addresses[1] = parse_addresses(reader, "right");
+  reader.finish();
+  return routing;
+}
+
+Behaviour parse(const Json& json) {
+  if (!json.is_object()) refuse("a behaviour", "must be a JSON object", kWhereToRead);
+  ObjectReader reader(json, "");
+  Behaviour behaviour;
+  reader.text_or("about", "");  // for people
+  behaviour.seed = reader.number_or("seed", 1, 0, UINT64_MAX);
+  if (reader.has("routing")) behaviour.routing = parse_routing(json["routing"]);
+  for (const Direction d : {kForward, kReverse}) {
+    const char* name = kDirectionNames[d];
+    if (reader.has(name)) behaviour.directions[d] = parse_direction(json[name], name);
+  }
+  reader.finish();
+  return behaviour;
+}
+
+}  // namespace
+
+Behaviour parse_behaviour(const Json& json) {
+  try {
+    return parse(json);
+  } catch (const ProtocolError& error) {
+    if (!error.hint().empty()) throw;
+    throw ProtocolError(error.code(), error.what(), kWhereToRead);
+  }
+}
+
+}  // namespace dutperf::refdut

@@ -1,0 +1,104 @@
+// What the known-answer device is told to do: docs/known-answer.md describes the JSON.
+//
+//   arrival -> rules, in order -> service -> delays -> departure        one of these per direction
+//              (drop, copy, displace,  (rate, queue,   (the sum of what
+//               damage, delay)          freezes)        the rules said)
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "control/json.h"
+#include "net/address.h"
+
+namespace dutperf::refdut {
+
+using control::Json;
+
+// The index of all that exists once per direction.
+enum Direction : uint8_t { kForward = 0, kReverse = 1 };  // left to right, right to left
+inline constexpr std::array<const char*, 2> kDirectionNames = {"forward", "reverse"};
+
+// Which frames a rule is about.
+struct Match {
+  enum class Kind : uint8_t { kAll, kForeground, kBackground, kStream };
+  Kind kind = Kind::kAll;
+  uint8_t stream = 0;
+};
+
+// When: [from_ns, to_ns) since the trial's first frame, or since the device was configured.
+struct Window {
+  uint64_t from_ns = 0;
+  uint64_t to_ns = UINT64_MAX;
+  bool since_configured = false;
+};
+
+// Which of the frames that reach a rule, match it and come in its window.
+struct Choice {
+  enum class Kind : uint8_t { kAll, kEvery, kRandom };
+  Kind kind = Kind::kAll;
+  uint64_t every = 1;      // the every-th, twice the every-th, ...
+  uint64_t threshold = 0;  // a 64-bit draw below it chooses
+};
+
+enum class Damage : uint8_t { kPayload, kChecksum, kTruncation };
+inline constexpr std::array<const char*, 3> kDamageNames = {"payload", "checksum", "truncation"};
+
+struct Action {
+  enum class Kind : uint8_t { kDrop, kDuplicate, kReorder, kCorrupt, kDelay };
+  Kind kind = Kind::kDrop;
+  Damage damage = Damage::kPayload;
+  uint32_t distance = 1;             // reorder: leaves behind so many frames that came later
+  uint64_t at_most_ns = 10'000'000;  // reorder: leaves then if fewer have come
+  uint64_t delay_from_ns = 0;        // delay: uniform in [from, to]
+  uint64_t delay_to_ns = 0;
+};
+
+struct Rule {
+  Match match;
+  Window when;
+  Choice choice;
+  Action action;
+};
+
+// `rate_fps` one after the other; so many may wait, the next is dropped.
+struct Service {
+  uint64_t rate_fps = 1;
+  uint64_t queue_frames = 0;
+};
+
+// Nothing leaves in [at, at + length) since the trial's first frame.
+struct Freeze {
+  uint64_t at_ns = 0;
+  uint64_t for_ns = 0;
+};
+
+struct DirectionBehaviour {
+  std::vector<Rule> rules;
+  std::optional<Service> service;
+  std::vector<Freeze> freezes;  // rising, none overlaps the next
+};
+
+// On: a router with the given addresses. Off: a wire.
+struct Routing {
+  bool on = false;
+  std::array<std::vector<net::IpAddress>, 2> addresses;  // left, right
+};
+
+struct Behaviour {
+  uint64_t seed = 1;
+  std::optional<Routing> routing;  // none: stays as it is
+  std::array<DirectionBehaviour, 2> directions;
+};
+
+inline constexpr uint32_t kMaxDistance = 100'000;
+inline constexpr uint64_t kMaxQueueFrames = 10'000'000;
+inline constexpr uint64_t kMaxRateFps = 1'000'000'000;
+inline constexpr uint64_t kMaxNs = 3'600'000'000'000;  // an hour
+
+// Throws control::ProtocolError, whose hint is never empty.
+Behaviour parse_behaviour(const Json& json);
+
+}  // namespace dutperf::refdut

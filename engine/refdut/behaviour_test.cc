@@ -1,0 +1,181 @@
+#include "behaviour.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace dutperf::refdut {
+namespace {
+
+using Kind = Action::Kind;
+
+Behaviour parse(const std::string& text) { return parse_behaviour(Json::parse(text)); }
+
+// One forward rule.
+Rule rule(const std::string& text) {
+  return parse(R"({"forward": {"rules": [)" + text + "]}}").directions[kForward].rules.at(0);
+}
+
+TEST(Behaviour, OfNothingIsAWireThatKeepsItsRouting) {
+  const Behaviour behaviour = parse("{}");
+  EXPECT_EQ(behaviour.seed, 1U);
+  EXPECT_FALSE(behaviour.routing.has_value());
+  for (const DirectionBehaviour& direction : behaviour.directions) {
+    EXPECT_TRUE(direction.rules.empty());
+    EXPECT_FALSE(direction.service.has_value());
+    EXPECT_TRUE(direction.freezes.empty());
+  }
+}
+
+TEST(Behaviour, HasWhatTheFileSaysForEachDirection) {
+  const Behaviour behaviour = parse(R"({
+    "about": "a comment", "seed": 18446744073709551615,
+    "forward": {"service": {"rate_fps": 1000, "queue_frames": 0}},
+    "reverse": {"freezes": [{"at_ns": 500, "for_ns": 100}, {"at_ns": 0, "for_ns": 500}]}
+  })");
+  EXPECT_EQ(behaviour.seed, UINT64_MAX);
+  EXPECT_EQ(behaviour.directions[kForward].service->rate_fps, 1000U);
+  EXPECT_EQ(behaviour.directions[kForward].service->queue_frames, 0U);
+  EXPECT_FALSE(behaviour.directions[kReverse].service.has_value());
+  const auto& freezes = behaviour.directions[kReverse].freezes;
+  ASSERT_EQ(freezes.size(), 2U);
+  EXPECT_EQ(freezes[0].at_ns, 0U);
+  EXPECT_EQ(freezes[1].at_ns, 500U);
+}
+
+TEST(Behaviour, KnowsEveryAction) {
+  EXPECT_EQ(rule(R"({"do": "drop"})").action.kind, Kind::kDrop);
+  EXPECT_EQ(rule(R"({"do": "duplicate"})").action.kind, Kind::kDuplicate);
+  const Action reorder = rule(R"({"do": {"reorder": {"distance": 7}}})").action;
+  EXPECT_EQ(reorder.kind, Kind::kReorder);
+  EXPECT_EQ(reorder.distance, 7U);
+  EXPECT_EQ(rule(R"({"do": {"corrupt": "truncation"}})").action.damage, Damage::kTruncation);
+  const Action fixed = rule(R"({"do": {"delay_ns": 5}})").action;
+  EXPECT_EQ(fixed.kind, Kind::kDelay);
+  EXPECT_EQ(fixed.delay_from_ns, 5U);
+  EXPECT_EQ(fixed.delay_to_ns, 5U);
+  const Action uniform = rule(R"({"do": {"delay_ns": {"from": 5, "to": 9}}})").action;
+  EXPECT_EQ(uniform.delay_from_ns, 5U);
+  EXPECT_EQ(uniform.delay_to_ns, 9U);
+}
+
+TEST(Behaviour, KnowsWhichFramesAndWhen) {
+  EXPECT_EQ(rule(R"({"do": "drop"})").match.kind, Match::Kind::kAll);
+  EXPECT_EQ(rule(R"({"match": "background", "do": "drop"})").match.kind, Match::Kind::kBackground);
+  const Match stream = rule(R"({"match": {"stream": 255}, "do": "drop"})").match;
+  EXPECT_EQ(stream.kind, Match::Kind::kStream);
+  EXPECT_EQ(stream.stream, 255);
+  const Rule window =
+      rule(R"({"when": {"from_ns": 3, "since": "configured"}, "every": 9, "do": "drop"})");
+  EXPECT_EQ(window.when.from_ns, 3U);
+  EXPECT_EQ(window.when.to_ns, UINT64_MAX);
+  EXPECT_TRUE(window.when.since_configured);
+  EXPECT_EQ(window.choice.kind, Choice::Kind::kEvery);
+  EXPECT_EQ(window.choice.every, 9U);
+}
+
+TEST(Behaviour, TurnsProbabilitiesIntoShareOf64Bits) {
+  EXPECT_EQ(rule(R"({"probability": 0.5, "do": "drop"})").choice.threshold, 1ULL << 63);
+  EXPECT_EQ(rule(R"({"probability": 0.0001, "do": "drop"})").choice.threshold,
+            1844674407370955U);  // 2^64 / 10,000, rounded down
+  EXPECT_EQ(rule(R"({"probability": 1, "do": "drop"})").choice.threshold, UINT64_MAX);
+}
+
+TEST(Behaviour, HasTheRoutersAddressesOnBothSides) {
+  const auto routing =
+      parse(R"({"routing": {"left": ["198.18.0.1", "2001:2::1"], "right": ["198.19.0.1"]}})")
+          .routing;
+  ASSERT_TRUE(routing.has_value());
+  EXPECT_TRUE(routing->on);
+  EXPECT_EQ(routing->addresses[0].size(), 2U);
+  EXPECT_EQ(routing->addresses[1][0], net::IpAddress::parse("198.19.0.1"));
+  EXPECT_FALSE(parse(R"({"routing": "off"})").routing->on);
+}
+
+struct Refused {
+  const char* json;
+  const char* message;
+};
+
+class BehaviourRefuses : public ::testing::TestWithParam<Refused> {};
+
+TEST_P(BehaviourRefuses, WithPlaceAndHint) {
+  try {
+    parse(GetParam().json);
+    FAIL() << "accepted";
+  } catch (const control::ProtocolError& error) {
+    EXPECT_NE(std::string(error.what()).find(GetParam().message), std::string::npos)
+        << error.what();
+    EXPECT_FALSE(error.hint().empty());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Mistakes, BehaviourRefuses,
+    ::testing::Values(
+        Refused{"[]", "a behaviour must be a JSON object"},
+        Refused{R"({"sed": 1})", "sed is not a known key"},
+        Refused{R"({"seed": -1})", "seed must be a whole number"},
+        Refused{R"({"about": 1})", "about must be a string"},
+        Refused{R"({"forward": []})", "forward must be an object"},
+        Refused{R"({"forward": {"rules": {}}})", "forward.rules must be a list"},
+        Refused{R"({"forward": {"rules": [{}]}})", "forward.rules[0].do is missing"},
+        Refused{R"({"forward": {"rules": [{"do": "lose"}]}})",
+                "forward.rules[0].do is not an action"},
+        Refused{R"({"forward": {"rules": [{"do": {"corrupt": "payload", "reorder": 1}}]}})",
+                "forward.rules[0].do is not an action"},
+        Refused{R"({"forward": {"rules": [{"do": "drop"}, {"do": "drop", "evry": 2}]}})",
+                "forward.rules[1].evry is not a known key"},
+        Refused{R"({"reverse": {"rules": [{"do": "drop", "every": 0}]}})",
+                "reverse.rules[0].every must be between 1"},
+        Refused{R"({"reverse": {"rules": [{"do": "drop", "every": 2, "probability": 0.5}]}})",
+                "reverse.rules[0].every and probability exclude each other"},
+        Refused{R"({"reverse": {"rules": [{"do": "drop", "probability": 0}]}})",
+                "reverse.rules[0].probability must be a number above 0 and up to 1"},
+        Refused{R"({"reverse": {"rules": [{"do": "drop", "probability": 1.01}]}})",
+                "reverse.rules[0].probability must be"},
+        Refused{R"({"reverse": {"rules": [{"do": "drop", "probability": "1"}]}})",
+                "reverse.rules[0].probability must be"},
+        Refused{R"({"forward": {"rules": [{"do": "drop", "match": "none"}]}})",
+                "forward.rules[0].match is none of the matches"},
+        Refused{R"({"forward": {"rules": [{"do": "drop", "match": {"stream": 256}}]}})",
+                "forward.rules[0].match.stream must be between 0 and 255"},
+        Refused{R"({"forward": {"rules": [{"do": "drop", "when": {"from_ns": 5, "to_ns": 5}}]}})",
+                "forward.rules[0].when.to_ns must be greater than from_ns"},
+        Refused{R"({"forward": {"rules": [{"do": "drop", "when": {"since": "ever"}}]}})",
+                "forward.rules[0].when.since is neither"},
+        Refused{R"({"forward": {"rules": [{"do": {"delay_ns": 1e9}}]}})",
+                "forward.rules[0].do.delay_ns must be a whole number of nanoseconds"},
+        Refused{R"({"forward": {"rules": [{"do": {"delay_ns": {"from": 2, "to": 1}}}]}})",
+                "forward.rules[0].do.delay_ns.to must be between 2"},
+        Refused{R"({"forward": {"rules": [{"do": {"reorder": {"distance": 0}}}]}})",
+                "forward.rules[0].do.reorder.distance must be between 1"},
+        Refused{R"({"forward": {"rules": [{"do": {"corrupt": "header"}}]}})",
+                "forward.rules[0].do.corrupt is not a kind of damage"},
+        Refused{R"({"forward": {"service": {"rate_fps": 1000}}})",
+                "forward.service.queue_frames is missing"},
+        Refused{R"({"forward": {"service": {"rate_fps": 0, "queue_frames": 1}}})",
+                "forward.service.rate_fps must be between 1"},
+        Refused{
+            R"({"forward": {"freezes": [{"at_ns": 0, "for_ns": 2}, {"at_ns": 1, "for_ns": 1}]}})",
+            "forward.freezes overlap"},
+        Refused{R"({"routing": "on"})", "routing is neither"},
+        Refused{R"({"routing": {"left": ["198.18.0.1/24"], "right": ["198.19.0.1"]}})",
+                "routing.left[0] is not an IP address"},
+        Refused{R"({"routing": {"left": ["198.18.0.1"]}})", "routing.right is missing"}));
+
+TEST(Behaviour, OfEveryExampleIsWhole) {
+  size_t found = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(DUTPERF_EXAMPLES_DIR)) {
+    SCOPED_TRACE(entry.path());
+    std::ifstream file(entry.path());
+    const Behaviour behaviour = parse_behaviour(Json::parse(file));
+    EXPECT_FALSE(behaviour.routing.has_value()) << "an example fits wire and router";
+    ++found;
+  }
+  EXPECT_GE(found, 10U);
+}
+
+}  // namespace
+}  // namespace dutperf::refdut

@@ -1,0 +1,71 @@
+// The messages of the control socket, one JSON object a line:
+//
+//   {"do": "configure", "behaviour": {...}}  ->  {"configured": true}
+//   {"do": "report"}, {"do": "report", "trial": 7}  ->  the report
+//   {"do": "stop"}  ->  the report; then the device ends
+//   anything else  ->  {"error": {"message": ..., "hint": ...}}, and nothing has changed
+#pragma once
+
+#include <string>
+
+#include "behaviour.h"
+
+namespace dutperf::refdut {
+
+// REQUIRES: Device has configure(Behaviour) and report(optional<uint16_t>).
+template <typename Device>
+class Commands {
+ public:
+  explicit Commands(Device& device) : device_(device) {}
+
+  bool stop_requested() const { return stop_requested_; }
+
+  std::string answer(const std::string& line) {
+    // Invalid UTF-8 may be echoed in an error: replace it, never throw.
+    return reply(line).dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+
+ private:
+  static constexpr const char* kCommands =
+      R"(send {"do": "configure", "behaviour": {...}}, {"do": "report"} or {"do": "stop"})";
+
+  Json reply(const std::string& line) {
+    try {
+      return run(Json::parse(line));
+    } catch (const Json::exception& error) {
+      return refusal(std::string("not JSON: ") + error.what(), kCommands);
+    } catch (const control::ProtocolError& error) {
+      return refusal(error.what(), error.hint().empty() ? kCommands : error.hint());
+    }
+  }
+
+  Json run(const Json& message) {
+    control::ObjectReader reader(message, "");
+    const std::string command = reader.text("do");
+    if (command == "configure") {
+      const Json& behaviour = reader.at("behaviour");
+      reader.finish();
+      device_.configure(parse_behaviour(behaviour));
+      return {{"configured", true}};
+    }
+    if (command == "report") {
+      std::optional<uint16_t> trial;
+      if (reader.has("trial")) trial = static_cast<uint16_t>(reader.number("trial", 0, 65535));
+      reader.finish();
+      return device_.report(trial);
+    }
+    if (command != "stop") reader.refuse("do", "is no command: \"" + command + "\"");
+    reader.finish();
+    stop_requested_ = true;
+    return device_.report(std::nullopt);
+  }
+
+  static Json refusal(const std::string& message, const std::string& hint) {
+    return {{"error", {{"message", message}, {"hint", hint}}}};
+  }
+
+  Device& device_;
+  bool stop_requested_ = false;
+};
+
+}  // namespace dutperf::refdut

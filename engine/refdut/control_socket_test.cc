@@ -1,0 +1,168 @@
+#include "control_socket.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "commands.h"
+#include "dpdk/error.h"
+
+namespace dutperf::refdut {
+namespace {
+
+// A client's end that waits for nothing.
+class Client {
+ public:
+  explicit Client(const std::string& path) : fd_(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::copy(path.begin(), path.end(), address.sun_path);
+    connected_ = connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+  }
+  ~Client() { close(fd_); }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  bool connected() const { return connected_; }
+  void send(const std::string& text) { ::send(fd_, text.data(), text.size(), 0); }
+  std::string received() {
+    std::string text;
+    char buffer[4096];
+    for (ssize_t size; (size = recv(fd_, buffer, sizeof(buffer), 0)) > 0;) {
+      text.append(buffer, static_cast<size_t>(size));
+    }
+    return text;
+  }
+
+ private:
+  int fd_;
+  bool connected_;
+};
+
+class Control : public ::testing::Test {
+ protected:
+  static std::string place() {
+    return (std::filesystem::temp_directory_path() / ("refdut-test-" + std::to_string(getpid())))
+        .string();
+  }
+
+  void poll() {
+    socket_.poll([](const std::string& line) { return "<" + line + ">"; });
+  }
+
+  std::string path_ = place();
+  ControlSocket socket_{path_};
+};
+
+TEST_F(Control, AnswersEachWholeLineInOrder) {
+  Client client(path_);
+  client.send("one\ntwo\nthr");
+  poll();
+  EXPECT_EQ(client.received(), "<one>\n<two>\n");
+  client.send("ee\n");
+  poll();
+  EXPECT_EQ(client.received(), "<three>\n");
+}
+
+TEST_F(Control, ServesSeveralClientsAndForgetsThoseGone) {
+  Client first(path_);
+  {
+    Client second(path_);
+    second.send("x\n");
+    poll();
+    EXPECT_EQ(second.received(), "<x>\n");
+  }
+  poll();
+  first.send("y\n");
+  poll();
+  EXPECT_EQ(first.received(), "<y>\n");
+}
+
+TEST_F(Control, SendsAnAnswerThatIsLongerThanTheBufferBitByBit) {
+  const std::string answer(5'000'000, 'z');
+  Client client(path_);
+  client.send("long\n");
+  std::string received;
+  for (int i = 0; i < 1000 && received.size() <= answer.size(); ++i) {
+    socket_.poll([&](const std::string&) { return answer; });
+    received += client.received();
+  }
+  EXPECT_EQ(received, answer + "\n");
+}
+
+TEST_F(Control, IsNotTakenFromADeviceThatLives) {
+  EXPECT_THROW(ControlSocket{path_}, dpdk::SetupError);
+  EXPECT_TRUE(Client(path_).connected());
+}
+
+TEST(ControlSocketFile, OfADeadDeviceIsReplacedAndGoesWithItsOwner) {
+  const auto path =
+      std::filesystem::temp_directory_path() / ("refdut-dead-" + std::to_string(getpid()));
+  const int dead = socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string text = path.string();
+  std::copy(text.begin(), text.end(), address.sun_path);
+  ASSERT_EQ(bind(dead, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  close(dead);
+  {
+    const ControlSocket socket(text);
+    EXPECT_TRUE(Client(text).connected());
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(ControlSocketFile, ThatCannotBeMadeIsASetupError) {
+  EXPECT_THROW(ControlSocket{"/nowhere/at/all"}, dpdk::SetupError);
+  EXPECT_THROW(ControlSocket{std::string(200, 'x')}, dpdk::SetupError);
+}
+
+struct FakeDevice {
+  std::optional<uint64_t> seed;
+  std::optional<uint16_t> trial;
+  void configure(const Behaviour& behaviour) { seed = behaviour.seed; }
+  Json report(std::optional<uint16_t> only) {
+    trial = only;
+    return {{"trials", 1}};
+  }
+};
+
+class TheCommands : public ::testing::Test {
+ protected:
+  Json answer(const std::string& line) { return Json::parse(commands_.answer(line)); }
+
+  FakeDevice device_;
+  Commands<FakeDevice> commands_{device_};
+};
+
+TEST_F(TheCommands, ConfigureReportAndStop) {
+  EXPECT_EQ(answer(R"({"do": "configure", "behaviour": {"seed": 9}})")["configured"], true);
+  EXPECT_EQ(device_.seed, 9U);
+  EXPECT_EQ(answer(R"({"do": "report"})")["trials"], 1);
+  EXPECT_EQ(device_.trial, std::nullopt);
+  answer(R"({"do": "report", "trial": 7})");
+  EXPECT_EQ(device_.trial, 7);
+  EXPECT_FALSE(commands_.stop_requested());
+  EXPECT_EQ(answer(R"({"do": "stop"})")["trials"], 1);
+  EXPECT_TRUE(commands_.stop_requested());
+}
+
+TEST_F(TheCommands, RefuseWhatIsNoCommandAndChangeNothing) {
+  for (const char* line :
+       {"", "{", "7", "{}", R"({"do": "report", "trial": 65536})", R"({"do": "dance"})",
+        R"({"do": "stop", "now": true})", R"({"do": "configure"})", "{\"do\": \"\xff\"}",
+        R"({"do": "configure", "behaviour": {"sed": 1}})", R"({"do": 1e999})"}) {
+    const Json error = answer(line)["error"];
+    EXPECT_FALSE(error["message"].get<std::string>().empty()) << line;
+    EXPECT_FALSE(error["hint"].get<std::string>().empty()) << line;
+  }
+  EXPECT_FALSE(commands_.stop_requested());
+  EXPECT_EQ(device_.seed, std::nullopt);
+}
+
+}  // namespace
+}  // namespace dutperf::refdut

@@ -1,0 +1,42 @@
+#include "damage.h"
+
+#include <cstddef>
+
+namespace dutperf::refdut {
+namespace {
+
+// The tag up to its sequence number, of 48 bits.
+constexpr size_t kIdentityBytes = offsetof(net::WireTag, sequence_stamp_high) + 6;
+constexpr size_t kStampBytes = sizeof(net::WireTag) - kIdentityBytes;
+
+void flip_bit_of_payload(uint64_t draw, uint8_t* payload, size_t payload_bytes) {
+  const size_t before_tag = payload_bytes - sizeof(net::WireTag);
+  const size_t bit = draw % (8 * (before_tag + kStampBytes));
+  const size_t byte = bit / 8 < before_tag ? bit / 8 : bit / 8 + kIdentityBytes;
+  payload[byte] ^= static_cast<uint8_t>(1U << (bit % 8));
+}
+
+void spoil(net::Be16& checksum) {
+  const uint16_t flipped = checksum ^ 1U;
+  checksum = flipped != 0 ? flipped : static_cast<uint16_t>(checksum ^ 2U);
+}
+
+}  // namespace
+
+size_t inflict(Damage damage, uint64_t draw, uint8_t* frame, size_t size,
+               const net::Classified& classified) {
+  uint8_t* ip = frame + sizeof(net::EthernetHeader);
+  const size_t ip_header = net::ip_header_bytes(classified.ip_version);
+  uint8_t* udp = ip + ip_header;
+  switch (damage) {
+    case Damage::kPayload:
+      flip_bit_of_payload(draw, udp + sizeof(net::UdpHeader),
+                          classified.ip_bytes - ip_header - sizeof(net::UdpHeader));
+      return size;
+    case Damage::kChecksum: spoil(reinterpret_cast<net::UdpHeader*>(udp)->checksum); return size;
+    case Damage::kTruncation: return sizeof(net::EthernetHeader) + classified.ip_bytes - 1;
+  }
+  return size;
+}
+
+}  // namespace dutperf::refdut

@@ -1,0 +1,20 @@
+// Damage to a test frame, of which the receiver must notice that there is some.
+#pragma once
+
+#include <cstdint>
+
+#include "behaviour.h"
+#include "net/classify.h"
+
+namespace dutperf::refdut {
+
+// Damages `frame`, of `size` bytes; returns its new size.
+//
+// payload: one bit after the UDP header flips; never one of the tag's identity (trial, stream,
+// number), so that the frame stays attributable. `draw` chooses the bit. checksum: that of UDP is
+// wrong, but not 0. truncation: the IP packet's last byte is missing.
+// REQUIRES: `classified` came from classify(frame, size) with kind kTest.
+size_t inflict(Damage damage, uint64_t draw, uint8_t* frame, size_t size,
+               const net::Classified& classified);
+
+}  // namespace dutperf::refdut

@@ -1,0 +1,89 @@
+#include "damage.h"
+
+#include <gtest/gtest.h>
+
+#include "net/testing/reference_frame.h"
+#include "vary/draw.h"
+
+namespace dutperf::refdut {
+namespace {
+
+using net::testing::Bytes;
+using net::testing::reference_frame;
+using net::testing::tagged_payload;
+
+constexpr net::TagIdentity kTag{0x0102, 3, 0};
+
+Bytes test_frame(int version, uint32_t size) {
+  const net::FrameLayout layout = net::testing::sample_layout(version, size);
+  return reference_frame(layout, tagged_payload(layout, kTag, 0xa1b2c3d4e5, 0x1122334455));
+}
+
+struct Kind {
+  int version;
+  uint32_t size;
+};
+
+class DamageTo : public ::testing::TestWithParam<Kind> {};
+
+TEST_P(DamageTo, ThePayloadIsOneBitThatChecksumsTellAndNoneOfTheIdentity) {
+  const Bytes whole = test_frame(GetParam().version, GetParam().size);
+  const size_t payload = net::testing::udp_offset(GetParam().version) + sizeof(net::UdpHeader);
+  const size_t tag = whole.size() - sizeof(net::WireTag);
+  std::vector<uint64_t> flips(whole.size());
+  for (uint64_t n = 0; n < 20'000; ++n) {
+    Bytes frame = whole;
+    const auto before = net::classify(frame.data(), frame.size());
+    ASSERT_EQ(inflict(Damage::kPayload, vary::draw(1, n), frame.data(), frame.size(), before),
+              frame.size());
+    const auto classified = net::classify(frame.data(), frame.size());
+    ASSERT_EQ(classified.kind, net::FrameKind::kTest);
+    ASSERT_EQ(classified.tag->trial, kTag.trial);
+    ASSERT_EQ(classified.tag->stream, kTag.stream);
+    ASSERT_EQ(classified.tag->sequence(), 0xa1b2c3d4e5U);
+    ASSERT_FALSE(net::checksums_hold(frame.data(), classified));
+    int bits = 0;
+    for (size_t i = 0; i < frame.size(); ++i) {
+      const int changed = std::popcount(static_cast<unsigned>(frame[i] ^ whole[i]));
+      bits += changed;
+      flips[i] += static_cast<uint64_t>(changed);
+    }
+    ASSERT_EQ(bits, 1);
+  }
+  for (size_t i = 0; i < whole.size(); ++i) {
+    const bool may_flip = i >= payload && (i < tag || i >= whole.size() - 6);
+    ASSERT_EQ(flips[i] > 0, may_flip) << i;
+  }
+}
+
+TEST_P(DamageTo, TheChecksumIsWrongAndNotAbsent) {
+  Bytes frame = test_frame(GetParam().version, GetParam().size);
+  const auto classified = net::classify(frame.data(), frame.size());
+  inflict(Damage::kChecksum, 0, frame.data(), frame.size(), classified);
+  EXPECT_FALSE(net::checksums_hold(frame.data(), classified));
+}
+
+TEST_P(DamageTo, TheLengthMakesItNoTestFrame) {
+  Bytes frame = test_frame(GetParam().version, GetParam().size);
+  const auto classified = net::classify(frame.data(), frame.size());
+  const size_t size = inflict(Damage::kTruncation, 0, frame.data(), frame.size(), classified);
+  EXPECT_EQ(size, frame.size() - 1);
+  EXPECT_EQ(net::classify(frame.data(), size).kind, net::FrameKind::kForeign);
+}
+
+INSTANTIATE_TEST_SUITE_P(Frames, DamageTo,
+                         ::testing::Values(Kind{4, 64}, Kind{4, 65}, Kind{4, 128}, Kind{6, 84},
+                                           Kind{6, 127}));
+
+TEST(Damage, NeverMakesAChecksumOf0) {
+  Bytes frame = test_frame(4, 64);
+  const auto classified = net::classify(frame.data(), frame.size());
+  auto* udp = reinterpret_cast<net::UdpHeader*>(frame.data() + net::testing::udp_offset(4));
+  udp->checksum = 1;
+  inflict(Damage::kChecksum, 0, frame.data(), frame.size(), classified);
+  EXPECT_NE(udp->checksum, 0);
+  EXPECT_NE(udp->checksum, 1);
+}
+
+}  // namespace
+}  // namespace dutperf::refdut

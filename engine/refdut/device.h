@@ -1,0 +1,125 @@
+// The known-answer device: two paths, a router or a wire between them, and the trials' accounts.
+//
+// `Io` as in path.h, and: uint32_t receive(size_t side, Frame*, uint32_t). Sides: 0 left, 1 right.
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <optional>
+
+#include "path.h"
+#include "router.h"
+
+namespace dutperf::refdut {
+
+template <typename Io>
+class Device {
+ public:
+  using Frame = typename Io::Frame;
+
+  // `macs`: its own, left and right. `frames_held`: for each direction.
+  Device(Io& io, const std::array<net::Mac, 2>& macs, size_t frames_held)
+      : io_(io),
+        macs_(macs),
+        paths_{Path<Io>(io, book_, kForward, frames_held),
+               Path<Io>(io, book_, kReverse, frames_held)} {
+    looked_ns_.fill(io.now_ns());
+  }
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  void configure(const Behaviour& behaviour) {
+    const uint64_t now_ns = io_.now_ns();
+    if (behaviour.routing) {
+      router_.reset();
+      if (behaviour.routing->on) router_.emplace(*behaviour.routing, macs_);
+    }
+    for (Path<Io>& path : paths_) path.settle();
+    for (const Direction d : {kForward, kReverse}) {
+      paths_[d].configure(behaviour.directions[d], behaviour.seed, now_ns);
+    }
+  }
+
+  // Looks at both ports once; true when there was a frame.
+  bool step() {
+    const bool forward = step(kForward);
+    return step(kReverse) || forward;
+  }
+
+  bool holds_frames() const { return paths_[0].held() + paths_[1].held() > 0; }
+
+  // Call when nothing has come for a while.
+  void idle() { book_.prepare_next(); }
+
+  // `trial`: that one only.
+  Json report(std::optional<uint16_t> trial = std::nullopt) {
+    for (Path<Io>& path : paths_) path.settle();
+    Json json = {{"schema_version", 1}, {"trials", book_.to_json(trial)}};
+    for (const Direction d : {kForward, kReverse}) {
+      json["device"][kDirectionNames[d]] = {{"other_frames", paths_[d].other_frames()},
+                                            {"other_dropped", other_dropped_[d]},
+                                            {"other_failures", paths_[d].other_failures()},
+                                            {"held", paths_[d].held()}};
+    }
+    return json;
+  }
+
+ private:
+  static constexpr uint32_t kBurst = 32;
+
+  // The direction's frames come in on the side of the same number.
+  bool step(Direction direction) {
+    Path<Io>& path = paths_[direction];
+    uint64_t now_ns = io_.now_ns();
+    path.release(now_ns);
+    Frame frames[kBurst];
+    const uint32_t count = io_.receive(direction, frames, kBurst);
+    for (uint32_t i = 0; i < count; ++i) {
+      handle(direction, frames[i], now_ns, now_ns - looked_ns_[direction]);
+    }
+    looked_ns_[direction] = now_ns;
+    path.send();
+    return count > 0;
+  }
+
+  void handle(Direction direction, Frame frame, uint64_t now_ns, uint64_t gap_ns) {
+    const auto classified = net::classify(io_.bytes(frame), io_.size(frame));
+    const bool is_test = classified.kind == net::FrameKind::kTest;
+    if (router_) {
+      switch (router_->handle(direction, io_.bytes(frame), io_.size(frame))) {
+        case Router::Verdict::kForward: break;
+        case Router::Verdict::kReply: answer(direction, frame, now_ns); return;
+        case Router::Verdict::kDrop:
+          if (is_test) {
+            paths_[direction].refuse(frame, classified, now_ns);
+          } else {
+            ++other_dropped_[direction];
+            io_.free(frame);
+          }
+          return;
+      }
+    }
+    if (is_test) {
+      paths_[direction].arrive(frame, classified, now_ns, gap_ns);
+    } else {
+      paths_[direction].pass(frame, now_ns);
+    }
+  }
+
+  // The reply takes the buffer of the question and leaves where that came in.
+  void answer(Direction direction, Frame frame, uint64_t now_ns) {
+    std::memcpy(io_.bytes(frame), router_->reply(), router_->reply_bytes());
+    io_.set_size(frame, router_->reply_bytes());
+    paths_[1 - direction].pass(frame, now_ns);
+  }
+
+  Io& io_;
+  std::array<net::Mac, 2> macs_;
+  TrialBook book_;
+  std::array<Path<Io>, 2> paths_;
+  std::optional<Router> router_;
+  std::array<uint64_t, 2> looked_ns_{};
+  std::array<uint64_t, 2> other_dropped_{};
+};
+
+}  // namespace dutperf::refdut

@@ -1,0 +1,332 @@
+#include "device.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+
+#include "measure/testing/arrive.h"
+#include "testing/fake_io.h"
+
+namespace dutperf::refdut {
+namespace {
+
+using net::testing::reference_frame;
+using net::testing::tagged_payload;
+using testing::Bytes;
+using testing::FakeIo;
+
+const std::array<net::Mac, 2> kMacs = {*net::Mac::parse("02:00:00:00:01:01"),
+                                       *net::Mac::parse("02:00:00:00:01:02")};
+constexpr size_t kRoom = 10'000;
+
+Bytes frame(uint64_t sequence, uint16_t trial = 1, bool background = false, int version = 4) {
+  const net::FrameLayout layout = net::testing::sample_layout(version, 128);
+  const net::TagIdentity tag{trial, static_cast<uint8_t>(background),
+                             background ? net::kTagFlagBackground : uint8_t{0}};
+  return reference_frame(layout, tagged_payload(layout, tag, sequence, 0));
+}
+
+class TheDevice : public ::testing::Test {
+ protected:
+  void configure(const std::string& behaviour) {
+    device_.configure(parse_behaviour(Json::parse(behaviour)));
+  }
+
+  // A forward frame every `gap_ns`, each looked for as it comes.
+  void send(uint64_t frames, uint64_t gap_ns = 1000, uint16_t trial = 1) {
+    for (uint64_t i = 0; i < frames; ++i) {
+      io_.arriving[0].push_back(frame(i, trial));
+      device_.step();
+      io_.clock_ns += gap_ns;
+    }
+  }
+
+  // Looks often for `ns`.
+  void wait(uint64_t ns, uint64_t step_ns = 1000) {
+    for (const uint64_t end = io_.clock_ns + ns; io_.clock_ns < end; io_.clock_ns += step_ns) {
+      device_.step();
+    }
+  }
+
+  std::vector<uint64_t> numbers() const {
+    std::vector<uint64_t> result;
+    for (const auto& departure : io_.left[1]) result.push_back(departure.sequence);
+    return result;
+  }
+
+  Json account() { return device_.report()["trials"].back()["forward"]["foreground"]; }
+
+  FakeIo io_;
+  Device<FakeIo> device_{io_, kMacs, kRoom};
+};
+
+TEST_F(TheDevice, IsAWireBeforeItIsToldAnything) {
+  device_.configure({});
+  const Bytes stranger(60, 7);
+  io_.arriving[0] = {frame(0), stranger, frame(1, 1, true, 6)};
+  io_.arriving[1] = {frame(0)};
+  device_.step();
+  ASSERT_EQ(io_.left[1].size(), 3U);
+  EXPECT_EQ(io_.left[1][0].bytes, frame(0));
+  EXPECT_EQ(io_.left[1][1].bytes, stranger);
+  EXPECT_EQ(io_.left[1][2].bytes, frame(1, 1, true, 6));
+  EXPECT_EQ(io_.left[0].size(), 1U);
+  const Json report = device_.report();
+  EXPECT_EQ(report["device"]["forward"]["other_frames"], 1);
+  EXPECT_EQ(report["trials"][0]["forward"]["background"]["left"], 1);
+  EXPECT_EQ(report["trials"][0]["reverse"]["foreground"]["left"], 1);
+  EXPECT_EQ(io_.owned(), 0U);
+}
+
+TEST_F(TheDevice, DropsWhatItsRulesSayAndListsIt) {
+  configure(R"({"forward": {"rules": [{"every": 3, "do": "drop"}]}})");
+  send(10);
+  EXPECT_EQ(numbers(), (std::vector<uint64_t>{0, 1, 3, 4, 6, 7, 9}));
+  EXPECT_EQ(account()["dropped_by_rule"], 3);
+  EXPECT_EQ(account()["left"], 7);
+  const Json losses = device_.report()["trials"][0]["forward"]["losses"];
+  EXPECT_EQ(losses[0]["first"], 2);
+  EXPECT_EQ(losses[0]["from_ns"], 2000);
+}
+
+TEST_F(TheDevice, SendsCopiesRightBehindTheirOriginals) {
+  configure(R"({"forward": {"rules": [{"every": 2, "do": "duplicate"},
+                                      {"every": 4, "do": {"delay_ns": 1500}}]}})");
+  send(5);
+  wait(5000);
+  EXPECT_EQ(numbers(), (std::vector<uint64_t>{0, 1, 1, 2, 4, 3, 3}));
+  EXPECT_EQ(account()["copies_left"], 2);
+  EXPECT_EQ(account()["out_of_order"], 1);
+  EXPECT_EQ(io_.owned(), 0U);
+}
+
+TEST_F(TheDevice, DisplacesByTheDistance) {
+  configure(R"({"forward": {"rules": [{"every": 4, "do": {"reorder": {"distance": 2}}}]}})");
+  send(10);
+  EXPECT_EQ(numbers(), (std::vector<uint64_t>{0, 1, 2, 4, 5, 3, 6, 8, 9, 7}));
+  EXPECT_EQ(account()["displaced"], 2);
+  EXPECT_EQ(account()["out_of_order"], 2);
+}
+
+TEST_F(TheDevice, LetsADisplacedFrameGoWhenTooFewCome) {
+  configure(R"({"forward": {"rules": [{"every": 4, "do": {"reorder":
+                                       {"distance": 2, "at_most_ns": 50000}}}]}})");
+  send(5);
+  EXPECT_EQ(numbers(), (std::vector<uint64_t>{0, 1, 2, 4}));
+  wait(100'000);
+  EXPECT_EQ(numbers(), (std::vector<uint64_t>{0, 1, 2, 4, 3}));
+  EXPECT_EQ(io_.left[1].back().at_ns, 1'003'000U + 50'000);
+  EXPECT_EQ(account()["displaced"], 0);
+  EXPECT_EQ(account()["displaced_less"], 1);
+}
+
+TEST_F(TheDevice, DelaysToTheNanosecondThatItLooksAt) {
+  configure(R"({"forward": {"rules": [{"every": 10, "do": {"delay_ns": 1000000}}]}})");
+  send(20);
+  wait(2'000'000);
+  std::map<uint64_t, uint64_t> at;
+  for (const auto& departure : io_.left[1]) at[departure.sequence] = departure.at_ns;
+  for (uint64_t i = 0; i < 20; ++i) {
+    EXPECT_EQ(at[i], 1'000'000 + 1000 * i + ((i + 1) % 10 == 0 ? 1'000'000 : 0));
+  }
+  EXPECT_EQ(account()["delayed"], 2);
+  EXPECT_EQ(account()["residence_ns"]["max"], 1'000'000);
+  EXPECT_EQ(device_.report()["trials"][0]["forward"]["own_error_ns"]["max"], 0);
+}
+
+TEST_F(TheDevice, TellsHowLateItWasItself) {
+  configure(R"({"forward": {"rules": [{"do": {"delay_ns": 1500}}]}})");
+  io_.arriving[0] = {frame(0)};
+  device_.step();
+  io_.clock_ns += 1700;
+  device_.step();
+  EXPECT_EQ(device_.report()["trials"][0]["forward"]["own_error_ns"]["max"], 200);
+  EXPECT_EQ(account()["residence_ns"]["max"], 1700);
+}
+
+TEST_F(TheDevice, ServesAtItsRateAndDropsWhatItsQueueCannotHold) {
+  configure(R"({"forward": {"service": {"rate_fps": 100000, "queue_frames": 5}}})");
+  send(1000, 5000);  // twice what it serves
+  wait(100'000);
+  // Served from 0 on without a pause, until 4995 us at which the last came: 500 by then, and the
+  // one in service and the queue afterwards.
+  EXPECT_EQ(account()["left"], 505);
+  EXPECT_EQ(account()["dropped_by_queue"], 495);
+  EXPECT_EQ(io_.left[1].size(), 505U);
+}
+
+TEST_F(TheDevice, LetsNothingLeaveInAFreeze) {
+  configure(R"({"forward": {"freezes": [{"at_ns": 5000, "for_ns": 10000}],
+                            "rules": [{"every": 4, "do": {"delay_ns": 3000}}]}})");
+  send(30);
+  for (const auto& departure : io_.left[1]) {
+    const uint64_t since = departure.at_ns - 1'000'000;
+    EXPECT_TRUE(since < 5000 || since >= 15'000) << since;
+  }
+  EXPECT_EQ(account()["left"].get<int>() + device_.report()["device"]["forward"]["held"].get<int>(),
+            30);
+}
+
+TEST_F(TheDevice, DamagesWhatItsRulesSay) {
+  configure(R"({"forward": {"rules": [{"every": 2, "do": {"corrupt": "checksum"}},
+                                      {"every": 4, "do": "duplicate"},
+                                      {"every": 5, "do": {"corrupt": "truncation"}}]}})");
+  send(20);
+  uint64_t damaged = 0;
+  uint64_t short_ones = 0;
+  for (const auto& departure : io_.left[1]) {
+    const auto classified = net::classify(departure.bytes.data(), departure.bytes.size());
+    short_ones += classified.kind != net::FrameKind::kTest;
+    damaged += classified.kind == net::FrameKind::kTest &&
+               !net::checksums_hold(departure.bytes.data(), classified);
+  }
+  const Json counts = account();
+  const Json& left = counts["corrupted_left"];
+  const Json& copies = counts["corrupted_copies_left"];
+  EXPECT_EQ(left, Json::parse(R"({"payload": 0, "checksum": 8, "truncation": 4})"));
+  EXPECT_EQ(copies, Json::parse(R"({"payload": 0, "checksum": 4, "truncation": 1})"));
+  EXPECT_EQ(damaged, 12U);
+  EXPECT_EQ(short_ones, 5U);
+}
+
+TEST_F(TheDevice, SaysWhenItHasNoRoom) {
+  io_.hold_room = 3;
+  configure(R"({"forward": {"rules": [{"do": {"delay_ns": 1000000}}]}})");
+  send(10);
+  wait(2'000'000);
+  EXPECT_EQ(account()["left"], 3);
+  EXPECT_EQ(account()["failed_no_buffer"], 7);
+  EXPECT_EQ(device_.report()["trials"][0]["forward"]["losses"][0]["cause"], "no_buffer");
+  EXPECT_EQ(io_.owned(), 0U);
+}
+
+TEST_F(TheDevice, WaitsForAPortThatTakesNothingButNotForEver) {
+  device_.configure({});
+  io_.ports_refuse = true;
+  send(200);
+  wait(500'000'000, 1'000'000);
+  io_.ports_refuse = false;
+  wait(10'000);
+  EXPECT_EQ(account()["left"], 200) << "it has only been late";
+  io_.ports_refuse = true;
+  send(200, 1000, 2);
+  wait(1'500'000'000, 1'000'000);
+  EXPECT_EQ(account()["failed_refused"], 200);
+  EXPECT_EQ(io_.owned(), 0U);
+}
+
+TEST_F(TheDevice, CountsFromZeroWithEachTrial) {
+  configure(R"({"forward": {"rules": [{"every": 3, "do": "drop"}]}})");
+  send(5, 1000, 1);
+  send(5, 1000, 2);
+  const Json trials = device_.report()["trials"];
+  ASSERT_EQ(trials.size(), 2U);
+  for (const Json& trial : trials) {
+    EXPECT_EQ(trial["forward"]["losses"][0]["first"], 2);
+    EXPECT_EQ(trial["forward"]["rules"], Json::parse(R"([{"reached": 5, "chosen": 1}])"));
+    EXPECT_EQ(trial["lasted_ns"], 4000);
+  }
+  EXPECT_EQ(device_.report(2)["trials"].size(), 1U);
+}
+
+TEST_F(TheDevice, CanBeToldSomethingElseInMidTrial) {
+  configure(R"({"forward": {"rules": [{"do": {"reorder": {"distance": 100}}}]}})");
+  send(5);
+  EXPECT_TRUE(numbers().empty());
+  configure(R"({"forward": {"rules": [{"when": {"from_ns": 1000, "since": "configured"},
+                                       "do": "drop"}]}})");
+  for (uint64_t i = 5; i < 8; ++i) {
+    io_.arriving[0].push_back(frame(i));
+    device_.step();
+    io_.clock_ns += 1000;
+  }
+  EXPECT_EQ(numbers(), (std::vector<uint64_t>{0, 1, 2, 3, 4, 5}));
+  ASSERT_EQ(device_.report()["trials"].size(), 1U) << "the trial goes on";
+  EXPECT_EQ(account()["dropped_by_rule"], 2);
+}
+
+TEST_F(TheDevice, AnswersAsARouterAndRoutes) {
+  configure(R"({"routing": {"left": ["198.18.0.1"], "right": ["198.19.0.1"]}})");
+  const auto ask = [&](size_t side, const char* own, const char* target) {
+    Bytes question(net::kNeighbourFrameBytes);
+    question.resize(net::write_request(*net::IpAddress::parse(own), {{2, 0, 0, 0, 0, 9}},
+                                       *net::IpAddress::parse(target), question.data()));
+    io_.arriving[side].push_back(question);
+    device_.step();
+    device_.step();
+  };
+  ask(0, "198.18.0.2", "198.18.0.1");
+  ask(1, "198.19.0.2", "198.19.0.1");
+  for (const size_t side : {0, 1}) {
+    ASSERT_EQ(io_.left[side].size(), 1U);
+    const Bytes& reply = io_.left[side][0].bytes;
+    EXPECT_EQ(net::parse_answer(reply.data(), reply.size())->mac, kMacs[side]);
+  }
+  Bytes through = frame(0);
+  std::copy(kMacs[0].bytes.begin(), kMacs[0].bytes.end(), through.begin());
+  io_.arriving[0] = {through, frame(1)};  // the second is for somebody else
+  device_.step();
+  ASSERT_EQ(io_.left[1].size(), 2U);
+  EXPECT_EQ(io_.left[1][1].sequence, 0U);
+  EXPECT_EQ(io_.left[1][1].bytes[22], 9) << "TTL 10 less one";
+  EXPECT_EQ(account()["dropped_by_routing"], 1);
+  configure("{}");
+  EXPECT_EQ(device_.report()["device"]["forward"]["other_dropped"], 0);
+  io_.arriving[0] = {frame(2)};
+  device_.step();
+  EXPECT_EQ(account()["dropped_by_routing"], 2) << "without the key it stays a router";
+}
+
+// Everything at once, at random: what left agrees with the account, and a tester's tracker with it.
+TEST_F(TheDevice, AccountsForEveryFrameWhateverItDoes) {
+  configure(R"({"seed": 4, "forward": {
+    "service": {"rate_fps": 900000, "queue_frames": 20},
+    "freezes": [{"at_ns": 2000000, "for_ns": 30000}],
+    "rules": [{"probability": 0.02, "do": "drop"},
+              {"probability": 0.1, "do": "duplicate"},
+              {"probability": 0.1, "do": {"delay_ns": {"from": 0, "to": 40000}}},
+              {"every": 7, "do": {"reorder": {"distance": 5}}},
+              {"every": 50, "do": {"reorder": {"distance": 11, "at_most_ns": 3000}}},
+              {"probability": 0.05, "do": {"corrupt": "payload"}},
+              {"when": {"from_ns": 3000000, "to_ns": 3100000}, "do": "drop"}]}})");
+  constexpr uint64_t kFrames = 6000;
+  std::mt19937_64 random(6);
+  for (uint64_t i = 0; i < kFrames; ++i) {
+    io_.arriving[0].push_back(frame(i));
+    if (random() % 3 == 0) device_.step();
+    io_.clock_ns += random() % 2000;
+  }
+  wait(1'000'000);
+
+  measure::SequenceTracker tracker;
+  tracker.reset(kFrames);
+  uint64_t corrupt = 0;
+  for (const auto& departure : io_.left[1]) {
+    const auto classified = net::classify(departure.bytes.data(), departure.bytes.size());
+    if (net::checksums_hold(departure.bytes.data(), classified)) {
+      measure::testing::arrive(tracker, departure.sequence);
+    } else {
+      ++corrupt;
+    }
+  }
+  const Json c = account();
+  const auto count = [&](const char* key) { return c[key].get<uint64_t>(); };
+  const auto damaged = c["corrupted_left"]["payload"].get<uint64_t>();
+  const auto damaged_copies = c["corrupted_copies_left"]["payload"].get<uint64_t>();
+  EXPECT_EQ(count("seen"), kFrames);
+  EXPECT_EQ(count("seen"), count("left") + count("dropped_by_rule") + count("dropped_by_queue"));
+  EXPECT_EQ(tracker.received(), count("left") - damaged);
+  EXPECT_EQ(tracker.duplicate(), count("copies_left") - damaged_copies);
+  EXPECT_EQ(tracker.reordered(), count("out_of_order"));
+  EXPECT_EQ(corrupt, damaged + damaged_copies);
+  for (const char* key : {"dropped_by_rule", "dropped_by_queue", "copies_left", "out_of_order",
+                          "displaced", "displaced_less", "delayed"}) {
+    EXPECT_GT(count(key), 10U) << key << ": the test is about something";
+  }
+  EXPECT_EQ(io_.owned(), 0U);
+}
+
+}  // namespace
+}  // namespace dutperf::refdut

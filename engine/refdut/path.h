@@ -1,0 +1,297 @@
+// One direction of the device: from a frame's arrival to its departure.
+//
+//   arrive -> rules -> (parking) -> server -> delay line -> outbox -> send
+//
+// `Io` is the outside world: DPDK's ports and buffers, or a test's. One thread.
+//
+//   Frame                              a buffer that one owner frees; default: none
+//   uint8_t* bytes(Frame); size_t size(Frame); void set_size(Frame, size_t)
+//   Frame keep(Frame)                  moves it to where it may stay long; none (and freed): no
+//   room Frame share(Frame)                 a second reference, freed apart void free(Frame)
+//   uint32_t transmit(size_t side, Frame*, uint32_t)   how many the port took
+//   uint64_t now_ns()
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "account.h"
+#include "behaviour.h"
+#include "damage.h"
+#include "delay_line.h"
+#include "fate.h"
+#include "net/classify.h"
+#include "parking.h"
+#include "server.h"
+#include "trial_book.h"
+
+namespace dutperf::refdut {
+
+template <typename Io>
+class Path {
+ public:
+  using Frame = typename Io::Frame;
+
+  Path(Io& io, TrialBook& book, Direction direction, size_t frames_held)
+      : io_(io), book_(book), direction_(direction), line_(frames_held) {}
+
+  void configure(const DirectionBehaviour& behaviour, uint64_t seed, uint64_t now_ns) {
+    release_parked(now_ns);
+    rules_ = Rules(behaviour.rules, seed, direction_);
+    server_ = Server(behaviour.service, behaviour.freezes);
+    configured_ns_ = now_ns;
+    run_ = 0;  // the next test frame starts all counts
+    parkings_.clear();
+    for (const Rule& rule : behaviour.rules) {
+      const bool reorders = rule.action.kind == Action::Kind::kReorder;
+      parkings_.push_back(reorders ? Parking<Waiting>(rule.action.distance) : Parking<Waiting>());
+    }
+  }
+
+  // A test frame came in; the port had last been looked at `gap_ns` ago.
+  void arrive(Frame frame, const net::Classified& classified, uint64_t now_ns, uint64_t gap_ns) {
+    Waiting waiting;
+    TrialAccount& trial = recognise(frame, *classified.tag, now_ns, waiting);
+    trial.directions[direction_].look(gap_ns);
+    const Fate fate = rules_.decide(
+        {waiting.stream, waiting.background, now_ns - trial.began_ns, now_ns - configured_ns_});
+    if (fate.dropped_by != Fate::kNone) {
+      lose(waiting, now_ns, LossCause::kRule);
+    } else {
+      meet(fate, classified, waiting, now_ns);
+    }
+    if (parked_ > 0) release_overtaken(now_ns);
+  }
+
+  // A test frame came in that the router does not forward.
+  void refuse(Frame frame, const net::Classified& classified, uint64_t now_ns) {
+    Waiting waiting;
+    recognise(frame, *classified.tag, now_ns, waiting);
+    lose(waiting, now_ns, LossCause::kRouting);
+  }
+
+  // Anything else leaves as it is, as soon as it can.
+  void pass(Frame frame, uint64_t now_ns) {
+    Waiting waiting;
+    waiting.frame = frame;
+    waiting.arrival_ns = waiting.due_ns = now_ns;
+    ++other_frames_;
+    dispatch(waiting, now_ns);
+  }
+
+  // Moves what is due to the outbox.
+  void release(uint64_t now_ns) {
+    if (parked_ > 0) release_tired(now_ns);
+    while (line_.next_due_ns() <= now_ns && outbox_size_ < kOutbox) post(line_.take());
+  }
+
+  // Gives the outbox to the port.
+  void send() {
+    if (outbox_size_ == 0) return;
+    const uint32_t sent = io_.transmit(1U - direction_, frames_.data(), outbox_size_);
+    const uint64_t now_ns = io_.now_ns();
+    for (uint32_t i = 0; i < sent; ++i) account_departure(outbox_[i], now_ns);
+    for (uint32_t i = sent; i < outbox_size_; ++i) {
+      outbox_[i - sent] = outbox_[i];
+      frames_[i - sent] = frames_[i];
+    }
+    outbox_size_ -= sent;
+    if (outbox_size_ > 0 && now_ns > outbox_[0].due_ns + kPatienceNs) give_up(now_ns);
+  }
+
+  // The rules' counts of the trial that runs go into its account.
+  void settle() {
+    TrialAccount* trial = book_.find(run_);
+    if (trial != nullptr) trial->directions[direction_].rules = rules_.counts();
+  }
+
+  uint64_t other_frames() const { return other_frames_; }
+  uint64_t held() const { return line_.size() + parked_ + outbox_size_; }
+  // Failures that belong to no trial that is remembered, or to no test frame.
+  uint64_t other_failures() const { return other_failures_; }
+
+ private:
+  static constexpr uint32_t kOutbox = 64;
+  static constexpr uint64_t kPatienceNs = 1'000'000'000;
+  using Displacement = DirectionAccount::Displacement;
+
+  struct Waiting {
+    Frame frame{};
+    uint64_t run = 0;  // 0: not a test frame
+    uint64_t arrival_ns = 0;
+    uint64_t due_ns = 0;
+    uint64_t sequence = 0;
+    uint64_t delay_ns = 0;
+    uint32_t copies = 0;
+    uint8_t stream = 0;
+    Damage damage = Damage::kPayload;
+    Displacement displacement = Displacement::kNone;
+    bool background = false;
+    bool copy = false;
+    bool corrupted = false;
+    bool kept = false;
+  };
+
+  TrialAccount& recognise(Frame frame, const net::WireTag& tag, uint64_t now_ns, Waiting& waiting) {
+    waiting.frame = frame;
+    waiting.arrival_ns = now_ns;
+    waiting.stream = tag.stream;
+    waiting.background = (tag.flags & net::kTagFlagBackground) != 0;
+    waiting.sequence = tag.sequence();
+    TrialAccount& trial =
+        book_.of_frame(direction_, tag.trial, tag.stream, waiting.sequence, now_ns);
+    if (trial.run > run_) begin(trial, now_ns);
+    waiting.run = trial.run;
+    trial.last_ns = now_ns;
+    trial.directions[direction_].see(waiting.background, waiting.stream, waiting.sequence);
+    return trial;
+  }
+
+  void begin(const TrialAccount& trial, uint64_t now_ns) {
+    settle();
+    release_parked(now_ns);
+    run_ = trial.run;
+    rules_.restart(trial.trial_id);
+    server_.restart(trial.began_ns);
+  }
+
+  void meet(const Fate& fate, const net::Classified& classified, Waiting& waiting,
+            uint64_t now_ns) {
+    waiting.delay_ns = fate.delay_ns;
+    waiting.copies = fate.copies;
+    if (fate.corrupted) {
+      waiting.corrupted = true;
+      waiting.damage = fate.damage;
+      io_.set_size(waiting.frame, inflict(fate.damage, fate.damage_draw, io_.bytes(waiting.frame),
+                                          io_.size(waiting.frame), classified));
+    }
+    if (fate.displaced_by == Fate::kNone) {
+      enter(waiting, now_ns);
+    } else if (keep(waiting, now_ns)) {
+      const Action& action = rules_.all()[fate.displaced_by].action;
+      const uint64_t number = rules_.counts()[fate.displaced_by].reached;
+      parkings_[fate.displaced_by].put(waiting, number + action.distance,
+                                       now_ns + action.at_most_ns);
+      ++parked_;
+    }
+  }
+
+  void enter(Waiting& waiting, uint64_t now_ns) {
+    const auto served = server_.serve(now_ns);
+    if (!served) {
+      lose(waiting, now_ns, LossCause::kQueue);
+      return;
+    }
+    waiting.due_ns = server_.thaw(*served + waiting.delay_ns);
+    const uint32_t copies = waiting.copies;
+    Waiting copy = waiting;
+    copy.copy = true;
+    for (uint32_t i = 0; i < copies; ++i) io_.share(waiting.frame);
+    dispatch(waiting, now_ns);
+    for (uint32_t i = 0; i < copies; ++i) dispatch(copy, now_ns);
+  }
+
+  // To the outbox at once, if nothing is before it; else to the delay line.
+  void dispatch(Waiting waiting, uint64_t now_ns) {
+    if (waiting.due_ns <= now_ns && line_.next_due_ns() > waiting.due_ns &&
+        outbox_size_ < kOutbox) {
+      post(waiting);
+    } else if (keep(waiting, now_ns)) {
+      line_.put(waiting.due_ns, waiting);
+    }
+  }
+
+  void post(const Waiting& waiting) {
+    outbox_[outbox_size_] = waiting;
+    frames_[outbox_size_++] = waiting.frame;
+  }
+
+  // False, and the frame is lost, when the device has no room for it.
+  bool keep(Waiting& waiting, uint64_t now_ns) {
+    if (line_.size() + parked_ >= line_.capacity()) {
+      lose(waiting, now_ns, LossCause::kNoBuffer);
+      return false;
+    }
+    if (waiting.kept) return true;
+    waiting.frame = io_.keep(waiting.frame);
+    waiting.kept = true;
+    if (waiting.frame != Frame{}) return true;
+    lose(waiting, now_ns, LossCause::kNoBuffer);
+    return false;
+  }
+
+  void lose(const Waiting& waiting, uint64_t now_ns, LossCause cause) {
+    if (waiting.frame != Frame{}) io_.free(waiting.frame);
+    TrialAccount* trial = book_.find(waiting.run);
+    if (trial == nullptr || waiting.copy) {
+      ++other_failures_;
+      return;
+    }
+    trial->directions[direction_].lose(waiting.background, waiting.stream, waiting.sequence,
+                                       now_ns - trial->began_ns, cause);
+  }
+
+  // The first of rule `i`'s parked frames goes on, behind what has just been let through.
+  void unpark(size_t i, Displacement displacement, uint64_t now_ns) {
+    Waiting waiting = parkings_[i].take();
+    --parked_;
+    waiting.displacement = displacement;
+    enter(waiting, now_ns);
+  }
+
+  void release_overtaken(uint64_t now_ns) {
+    for (size_t i = 0; i < parkings_.size(); ++i) {
+      while (!parkings_[i].empty() &&
+             parkings_[i].front().until_number <= rules_.counts()[i].reached) {
+        unpark(i, Displacement::kFull, now_ns);
+      }
+    }
+  }
+
+  void release_tired(uint64_t now_ns) {
+    for (size_t i = 0; i < parkings_.size(); ++i) {
+      while (!parkings_[i].empty() && parkings_[i].front().until_ns <= now_ns) {
+        unpark(i, Displacement::kLess, now_ns);
+      }
+    }
+  }
+
+  void release_parked(uint64_t now_ns) {
+    for (size_t i = 0; i < parkings_.size(); ++i) {
+      while (!parkings_[i].empty()) unpark(i, Displacement::kLess, now_ns);
+    }
+  }
+
+  void account_departure(const Waiting& waiting, uint64_t now_ns) {
+    TrialAccount* trial = book_.find(waiting.run);
+    if (trial == nullptr) return;
+    trial->directions[direction_].leave({waiting.stream, waiting.background, waiting.copy,
+                                         waiting.delay_ns > 0, waiting.displacement,
+                                         waiting.corrupted, waiting.damage, waiting.sequence,
+                                         now_ns - waiting.arrival_ns, now_ns - waiting.due_ns});
+  }
+
+  void give_up(uint64_t now_ns) {
+    for (uint32_t i = 0; i < outbox_size_; ++i) lose(outbox_[i], now_ns, LossCause::kRefused);
+    outbox_size_ = 0;
+  }
+
+  Io& io_;
+  TrialBook& book_;
+  Direction direction_;
+  Rules rules_;
+  Server server_;
+  std::vector<Parking<Waiting>> parkings_;  // one per rule; those of other actions stay empty
+  size_t parked_ = 0;
+  DelayLine<Waiting> line_;
+  std::array<Waiting, kOutbox> outbox_{};
+  std::array<Frame, kOutbox> frames_{};
+  uint32_t outbox_size_ = 0;
+  uint64_t configured_ns_ = 0;
+  uint64_t run_ = 0;
+  uint64_t other_frames_ = 0;
+  uint64_t other_failures_ = 0;
+};
+
+}  // namespace dutperf::refdut

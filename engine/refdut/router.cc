@@ -1,0 +1,71 @@
+#include "router.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "net/checksum.h"
+#include "net/headers.h"
+
+namespace dutperf::refdut {
+namespace {
+
+bool equals(const net::Mac& mac, const uint8_t* bytes) {
+  return std::memcmp(mac.bytes.data(), bytes, mac.bytes.size()) == 0;
+}
+
+void copy_mac(const net::Mac& mac, uint8_t* out) {
+  std::memcpy(out, mac.bytes.data(), mac.bytes.size());
+}
+
+}  // namespace
+
+bool take_hop(uint16_t ether_type, uint8_t* ip) {
+  if (ether_type == net::kEtherTypeIpv6) {
+    auto* header = reinterpret_cast<net::Ipv6Header*>(ip);
+    if (header->hop_limit <= 1) return false;
+    --header->hop_limit;
+    return true;
+  }
+  auto* header = reinterpret_cast<net::Ipv4Header*>(ip);
+  if (header->ttl <= 1) return false;
+  --header->ttl;
+  // HC' = ~(~HC + ~m + m'), where the word of TTL and protocol went from m to m' = m - 0x100.
+  header->checksum = net::finish(uint64_t{static_cast<uint16_t>(~header->checksum)} + 0xfeff);
+  return true;
+}
+
+Router::Router(const Routing& routing, const std::array<net::Mac, 2>& macs) {
+  for (size_t side = 0; side < 2; ++side) {
+    own_[side].mac = macs[side];
+    for (const net::IpAddress& address : routing.addresses[side]) {
+      own_[side].ranges.push_back({address});
+    }
+  }
+}
+
+Router::Verdict Router::handle(size_t side, uint8_t* frame, size_t size) {
+  if (size < sizeof(net::EthernetHeader)) return Verdict::kDrop;
+  const auto* ethernet = reinterpret_cast<const net::EthernetHeader*>(frame);
+  net::Mac& from = neighbours_[side] ? *neighbours_[side] : neighbours_[side].emplace();
+  std::memcpy(from.bytes.data(), ethernet->src, from.bytes.size());
+  reply_bytes_ = net::write_reply(frame, size, own_[side], reply_.data());
+  if (reply_bytes_ > 0) return Verdict::kReply;
+  if (!equals(own_[side].mac, ethernet->dst)) return Verdict::kDrop;
+  return forward(1 - side, frame, size) ? Verdict::kForward : Verdict::kDrop;
+}
+
+bool Router::forward(size_t to, uint8_t* frame, size_t size) const {
+  auto* ethernet = reinterpret_cast<net::EthernetHeader*>(frame);
+  const uint16_t type = ethernet->ether_type;
+  const bool whole = (type == net::kEtherTypeIpv4 &&
+                      size >= sizeof(net::EthernetHeader) + sizeof(net::Ipv4Header)) ||
+                     (type == net::kEtherTypeIpv6 &&
+                      size >= sizeof(net::EthernetHeader) + sizeof(net::Ipv6Header));
+  if (!whole || !neighbours_[to]) return false;
+  if (!take_hop(type, frame + sizeof(net::EthernetHeader))) return false;
+  copy_mac(*neighbours_[to], ethernet->dst);
+  copy_mac(own_[to].mac, ethernet->src);
+  return true;
+}
+
+}  // namespace dutperf::refdut

@@ -1,0 +1,106 @@
+// The device's outside world in a test: a clock that the test moves, ports that are lists, buffers
+// that are counted. Every buffer must be freed exactly once per owner, whatever happens.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "net/classify.h"
+#include "net/testing/reference_frame.h"
+
+namespace dutperf::refdut::testing {
+
+using net::testing::Bytes;
+
+struct Buffer {
+  Bytes bytes;
+  size_t size = 0;
+  int owners = 1;
+  bool held = false;
+};
+
+class FakeIo {
+ public:
+  using Frame = Buffer*;
+
+  struct Departure {
+    Bytes bytes;
+    uint64_t at_ns;
+    uint64_t sequence = UINT64_MAX;  // of test frames
+  };
+
+  uint64_t clock_ns = 1'000'000;
+  size_t hold_room = SIZE_MAX;
+  bool ports_refuse = false;
+  std::deque<Bytes> arriving[2];
+  std::vector<Departure> left[2];  // by the side where they left
+
+  uint8_t* bytes(Frame frame) { return frame->bytes.data(); }
+  size_t size(Frame frame) { return frame->size; }
+  void set_size(Frame frame, size_t size) { frame->size = size; }
+  Frame share(Frame frame) {
+    ++frame->owners;
+    return frame;
+  }
+  Frame keep(Frame frame) {
+    Frame copy = nullptr;
+    if (held_ < hold_room) {
+      copy = make({frame->bytes.begin(), frame->bytes.end()});
+      copy->size = frame->size;
+      copy->held = true;
+      ++held_;
+    }
+    free(frame);
+    return copy;
+  }
+  void free(Frame frame) {
+    ASSERT_GT(frame->owners, 0);
+    if (--frame->owners == 0) held_ -= frame->held;
+  }
+  uint64_t now_ns() const { return clock_ns; }
+
+  uint32_t receive(size_t side, Frame* frames, uint32_t limit) {
+    uint32_t count = 0;
+    for (; count < limit && !arriving[side].empty(); ++count) {
+      frames[count] = make(arriving[side].front());
+      arriving[side].pop_front();
+    }
+    return count;
+  }
+  uint32_t transmit(size_t side, Frame* frames, uint32_t count) {
+    if (ports_refuse) return 0;
+    for (uint32_t i = 0; i < count; ++i) {
+      const auto classified = net::classify(frames[i]->bytes.data(), frames[i]->size);
+      const bool is_test = classified.kind == net::FrameKind::kTest;
+      Bytes sent(frames[i]->bytes.begin(),
+                 frames[i]->bytes.begin() + static_cast<ptrdiff_t>(frames[i]->size));
+      left[side].push_back(
+          {std::move(sent), clock_ns, is_test ? classified.tag->sequence() : UINT64_MAX});
+      free(frames[i]);
+    }
+    return count;
+  }
+
+  // Buffers that somebody still owns.
+  size_t owned() const {
+    size_t count = 0;
+    for (const auto& buffer : buffers_) count += buffer->owners > 0;
+    return count;
+  }
+
+ private:
+  Frame make(Bytes bytes) {
+    const size_t size = bytes.size();
+    bytes.resize(std::max<size_t>(size, 128));  // a reply may be longer than its question
+    buffers_.push_back(std::make_unique<Buffer>(Buffer{std::move(bytes), size}));
+    return buffers_.back().get();
+  }
+
+  std::vector<std::unique_ptr<Buffer>> buffers_;
+  size_t held_ = 0;
+};
+
+}  // namespace dutperf::refdut::testing

@@ -1,0 +1,79 @@
+// The accounts of the last trials. A trial begins with the first frame of another trial id, or with
+// frame 0 of a stream that has had its frame 0: the same id was used again.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "account.h"
+
+namespace dutperf::refdut {
+
+class TrialBook {
+ public:
+  static constexpr size_t kKept = 8;
+
+  TrialBook() {
+    for (size_t i = 0; i <= kKept; ++i) accounts_.push_back(std::make_unique<TrialAccount>());
+  }
+
+  // The account of the trial that a frame belongs to; null before the first.
+  TrialAccount* current() { return run_ == 0 ? nullptr : &at(run_); }
+  // Null when it is forgotten.
+  TrialAccount* find(uint64_t run) {
+    TrialAccount& account = at(run);
+    return run != 0 && run + kKept > run_ && account.run == run ? &account : nullptr;
+  }
+
+  TrialAccount& of_frame(Direction direction, uint16_t trial, uint8_t stream, uint64_t sequence,
+                         uint64_t now_ns) {
+    if (TrialAccount* account = current()) {
+      const DirectionAccount& here = account->directions[direction];
+      if (trial == account->trial_id && !(sequence == 0 && here.saw_first_of(stream))) {
+        return *account;
+      }
+      // The other direction is in the next trial already; this frame waited in a queue meanwhile.
+      TrialAccount* before = find(run_ - 1);
+      if (before != nullptr && trial == before->trial_id && !here.saw_any() && sequence != 0) {
+        return *before;
+      }
+    }
+    return begin(trial, now_ns);
+  }
+
+  // Clearing an account takes a while: call when there is nothing else to do, so that the next
+  // trial finds a clean one.
+  void prepare_next() {
+    TrialAccount& next = at(run_ + 1);
+    if (next.run != 0) next.reset();
+  }
+
+  // From the oldest to the newest; `only` that trial id when it is given.
+  Json to_json(std::optional<uint16_t> only) {
+    Json list = Json::array();
+    for (uint64_t run = run_ > kKept ? run_ - kKept + 1 : 1; run <= run_; ++run) {
+      const TrialAccount* account = find(run);
+      if (account != nullptr && only.value_or(account->trial_id) == account->trial_id) {
+        list.push_back(account->to_json());
+      }
+    }
+    return list;
+  }
+
+ private:
+  TrialAccount& at(uint64_t run) { return *accounts_[run % accounts_.size()]; }
+
+  TrialAccount& begin(uint16_t trial, uint64_t now_ns) {
+    prepare_next();
+    TrialAccount& account = at(++run_);
+    account.run = run_;
+    account.trial_id = trial;
+    account.began_ns = account.last_ns = now_ns;
+    return account;
+  }
+
+  uint64_t run_ = 0;
+  std::vector<std::unique_ptr<TrialAccount>> accounts_;  // one more than is kept: the next
+};
+
+}  // namespace dutperf::refdut

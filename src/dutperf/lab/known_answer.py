@@ -1,0 +1,250 @@
+"""The known-answer device's control socket: tell it what to do, ask what it did.
+
+The device (``dutperf-refdut``, see docs/known-answer.md) does to test frames exactly
+what its behaviour says and gives account of it, trial by trial. Tests compare a
+measurement with the account: they must agree to the frame.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from dutperf.engine.protocol import DirectionName
+from dutperf.errors import InputError, SetupError
+
+TIMEOUT_S = 10.0
+
+Behaviour = Mapping[str, Any]
+"""What the device is told (docs/known-answer.md); it checks that itself."""
+Cause = Literal["rule", "queue", "routing", "no_buffer", "refused"]
+Damage = Literal["payload", "checksum", "truncation"]
+
+
+class _Stored(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Durations(_Stored):
+    """A histogram of nanoseconds: lowest, highest and count of each bucket."""
+
+    count: int
+    min: int | None
+    max: int | None
+    sum: int
+    buckets: tuple[tuple[int, int, int], ...]
+
+
+class ClassAccount(_Stored):
+    """One direction's foreground or background frames; originals, if not copies.
+
+    Attributes:
+        left: the corrupted ones included.
+        displaced: left behind as many later frames as they were told to.
+        displaced_less: fewer came in time.
+        out_of_order: intact ones that left behind one of their stream with a higher
+            number, whatever the reason.
+        failed_no_buffer: lost for want of buffers; nobody told the device to.
+        failed_refused: the port did not take them.
+        residence_ns: of each frame, from arrival to departure.
+    """
+
+    seen: int
+    left: int
+    copies_left: int
+    dropped_by_rule: int
+    dropped_by_queue: int
+    dropped_by_routing: int
+    delayed: int
+    displaced: int
+    displaced_less: int
+    out_of_order: int
+    corrupted_left: dict[Damage, int]
+    corrupted_copies_left: dict[Damage, int]
+    failed_no_buffer: int
+    failed_refused: int
+    residence_ns: Durations
+
+    @property
+    def failures(self) -> int:
+        """Frames for which the device did something that it was not told to."""
+        return self.failed_no_buffer + self.failed_refused
+
+
+class RuleAccount(_Stored):
+    """How many frames a rule was asked about, and how many it chose."""
+
+    reached: int
+    chosen: int
+
+
+class LossRun(_Stored):
+    """Frames ``first`` to ``first + count - 1`` of a stream, lost in a row."""
+
+    stream: int
+    cause: Cause
+    first: int
+    count: int
+    from_ns: int
+    to_ns: int
+
+
+class DirectionAccount(_Stored):
+    """What happened to one direction's frames.
+
+    Attributes:
+        own_error_ns: how much later than told each frame left.
+        poll_gap_ns: for each frame, how long before its arrival the device had last
+            looked: it may have waited at the port for so long.
+    """
+
+    foreground: ClassAccount
+    background: ClassAccount
+    own_error_ns: Durations
+    poll_gap_ns: Durations
+    rules: tuple[RuleAccount, ...]
+    losses: tuple[LossRun, ...]
+    loss_runs_left_out: int
+
+    @property
+    def classes(self) -> tuple[ClassAccount, ClassAccount]:
+        """Foreground and background."""
+        return self.foreground, self.background
+
+
+class TrialAccount(_Stored):
+    """What the device did in one trial; ``run`` counts the trials it has seen."""
+
+    run: int
+    trial_id: int
+    lasted_ns: int
+    forward: DirectionAccount
+    reverse: DirectionAccount
+
+    @property
+    def directions(self) -> dict[DirectionName, DirectionAccount]:
+        """Both directions by name."""
+        return {"forward": self.forward, "reverse": self.reverse}
+
+
+class OtherFrames(_Stored):
+    """A direction's frames beside those of trials, since the device was started."""
+
+    other_frames: int
+    other_dropped: int
+    other_failures: int
+    held: int
+
+
+class Report(_Stored):
+    """The device's account of the last trials, the oldest first."""
+
+    schema_version: Literal[1]
+    trials: tuple[TrialAccount, ...]
+    device: dict[DirectionName, OtherFrames]
+
+    def trial(self, trial_id: int) -> TrialAccount:
+        """The last trial with that id.
+
+        Raises:
+            InputError: the device has not seen it, or has forgotten it.
+        """
+        for trial in reversed(self.trials):
+            if trial.trial_id == trial_id:
+                return trial
+        kept = ", ".join(str(t.trial_id) for t in self.trials) or "none"
+        raise InputError(
+            f"the known-answer device has no account of trial {trial_id}",
+            f"it keeps those of the last trials: {kept}",
+        )
+
+
+class KnownAnswer:
+    """A client of the device that listens on ``path``."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def configure(self, behaviour: Behaviour) -> None:
+        """Makes the device do as ``behaviour`` says from the next frame on.
+
+        Raises:
+            InputError: the behaviour is not one; the device goes on as before.
+            SetupError: the device does not answer.
+        """
+        self._ask({"do": "configure", "behaviour": behaviour})
+
+    def report(self, trial_id: int | None = None) -> Report:
+        """What it did: in the last trials, or in those with ``trial_id`` only.
+
+        Raises:
+            SetupError: the device does not answer.
+        """
+        only = {} if trial_id is None else {"trial": trial_id}
+        return self._report({"do": "report", **only})
+
+    def stop(self) -> Report:
+        """Ends the device; its last report.
+
+        Raises:
+            SetupError: the device does not answer.
+        """
+        return self._report({"do": "stop"})
+
+    def _report(self, message: Mapping[str, Any]) -> Report:
+        answer = self._ask(message)
+        try:
+            return Report.model_validate(answer)
+        except ValidationError as error:
+            raise SetupError(
+                f"the device at {self.path} gives no account that this version knows",
+                "build dutperf-refdut and install dutperf from the same source",
+            ) from error
+
+    def _ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        line = json.dumps(message).encode() + b"\n"
+        try:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(TIMEOUT_S)
+                connection.connect(str(self.path))
+                connection.sendall(line)
+                answer = connection.makefile("rb").readline()
+        except OSError as error:
+            raise self._silent(str(error)) from error
+        if not answer.endswith(b"\n"):
+            raise self._silent("it closed the connection")
+        content: dict[str, Any] = json.loads(answer)
+        if "error" in content:
+            raise InputError(content["error"]["message"], content["error"]["hint"])
+        return content
+
+    def _silent(self, reason: str) -> SetupError:
+        return SetupError(
+            f"the known-answer device at {self.path} does not answer: {reason}",
+            "is it up? dutperf lab up known-answer",
+        )
+
+
+def read_behaviour(path: Path) -> Behaviour:
+    """The behaviour in a JSON file; the device checks what it says.
+
+    Raises:
+        InputError: no such file, or it is no JSON object.
+    """
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise InputError(
+            f"cannot read {path}: {error.strerror}",
+            "examples/known-answer has some to start from",
+        ) from error
+    except ValueError as error:
+        raise InputError(f"{path} is not JSON: {error}", "correct the file") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{path} must hold a JSON object", "see docs/known-answer.md")
+    return content
