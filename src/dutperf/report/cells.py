@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dutperf.report.measures import StreamMeasures, by_stream
 from dutperf.report.media import wire_mbps
 from dutperf.report.tester import TesterRecord, tester_record
-from dutperf.report.text import MISSING, NBSP, percent, whole
+from dutperf.report.text import MISSING, NBSP, delay_ns, percent, whole
 from dutperf.report.trials import SearchPath, search_paths
-from dutperf.results import CellResult, LoadPoint, TrialRecord
+from dutperf.results import CellResult, LoadPoint, TimeoutLoss, TrialRecord
 from dutperf.stats import percentile
 
-PROCEDURES = {"throughput": "Throughput", "frame-loss": "Frame loss"}
+PROCEDURES = {
+    "throughput": "Throughput",
+    "frame-loss": "Frame loss",
+    "latency": "Latency",
+    "ipdv": "Inter-packet delay variation",
+    "pdv": "Packet delay variation",
+}
+DELAYS = ("latency", "pdv", "ipdv")
 _WAYS = {
     "both": "both directions",
     "forward": "forward only",
@@ -46,6 +54,7 @@ class CurvePoint:
     repeats: int
     valid: int
     trials: int
+    timeouts: tuple[TimeoutLoss, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,6 +68,7 @@ class CellView:
     sizes: str
     profile: str
     direction: str
+    judged: str
     badge: Badge
     result: CellResult | None
     trials: tuple[TrialRecord, ...]
@@ -82,9 +92,31 @@ class CellView:
         return f"IPv{self.ip.replace('-', '-IPv')}" if self.ip else "IP"
 
     @property
+    def name(self) -> str:
+        """The procedure, and how it differs from that of the RFC: never left out."""
+        name = PROCEDURES.get(self.procedure, "Trials")
+        return f"{name} ({self.judged})" if self.judged else name
+
+    @property
     def title(self) -> str:
         """Procedure and stream."""
-        return f"{PROCEDURES.get(self.procedure, 'Trials')}, {self.stream}"
+        return f"{self.name}, {self.stream}"
+
+    @property
+    def line(self) -> str:
+        """How a chart names it among cells of its procedure."""
+        judged = f", {self.judged}" if self.judged else ""
+        return f"{self.stream}, {self.ways}{judged}"
+
+    @property
+    def measures(self) -> list[StreamMeasures]:
+        """Measured delays, stream by stream."""
+        return by_stream(self.result) if self.result and self.measured else []
+
+    @property
+    def load_fps(self) -> float | None:
+        """The load at which delays were measured."""
+        return max((trial.load_fps for trial in self.trials), default=None)
 
     @property
     def ways(self) -> str:
@@ -172,6 +204,14 @@ class CellView:
         return [_curve_point(point) for point in ordered]
 
     @property
+    def timeout_rows(self) -> list[tuple[str, tuple[TimeoutLoss, ...]]]:
+        """Loss over frame timeout of each load, the highest first."""
+        return [
+            (percent(point.load_percent), point.timeouts)
+            for point in reversed(self.curve)
+        ]
+
+    @property
     def parameters(self) -> list[tuple[str, str]]:
         """Everything that was asked for, as text."""
         pairs = self.result.parameters.items() if self.result else ()
@@ -193,13 +233,17 @@ class CellView:
 
     def text(self, value: float | None) -> str:
         """``value`` as this cell's unit wants it, without the unit if it is fps."""
+        if self.procedure in DELAYS:
+            return delay_ns(value)
         return percent(value) if self.procedure == "frame-loss" else whole(value)
 
 
 def finished_cell(result: CellResult, trials: tuple[TrialRecord, ...]) -> CellView:
     """The view of a cell that has a result, valid or not."""
     badge = _BADGES[result.verdict]
-    if badge is MEASURED and result.median is None:
+    # A delay has no median when it is infinite: that is a result, too.
+    known = result.median is not None or any(m.count for m in result.measures)
+    if badge is MEASURED and not known:
         badge = INVALID
     return _view(result.id, result.procedure, trials, badge, result)
 
@@ -227,6 +271,7 @@ def _view(
         sizes=_sizes(found),
         profile=str(found.get("traffic") or ""),
         direction=str(found.get("direction", "")),
+        judged=_judged(parameters, trials),
         badge=badge,
         result=result,
         trials=trials,
@@ -249,6 +294,24 @@ def _stream_of(trials: Sequence[TrialRecord]) -> dict[str, str | int]:
     }
 
 
+def _judged(parameters: Mapping[str, object], trials: Sequence[TrialRecord]) -> str:
+    """What makes the result another one than the RFC's, in words."""
+    asked: dict[str, object] = {}
+    if trials:
+        request = trials[0].request
+        asked["frame_timeout_ms"] = (request.frame_timeout_ns or 0) / 1e6
+        asked["loss_tolerance_percent"] = request.loss_tolerance_ppb / 1e7
+    asked.update(parameters)
+    timeout_ms = asked.get("frame_timeout_ms")
+    percent_lost = asked.get("loss_tolerance_percent")
+    found = ["one tagged frame"] if parameters.get("legacy") else []
+    if timeout_ms:
+        found.append(f"frames within {timeout_ms:.12g}{NBSP}ms")
+    if percent_lost:
+        found.append(f"losing up to {percent_lost:.12g}{NBSP}%")
+    return ", ".join(found)
+
+
 def _curve_point(point: LoadPoint) -> CurvePoint:
     valid = sum(repeat.verdict != "invalid" for repeat in point.repeats)
     return CurvePoint(
@@ -258,6 +321,7 @@ def _curve_point(point: LoadPoint) -> CurvePoint:
         repeats=len(point.repeats),
         valid=valid,
         trials=sum(repeat.trials for repeat in point.repeats),
+        timeouts=tuple(point.timeouts),
     )
 
 

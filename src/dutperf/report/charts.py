@@ -19,8 +19,8 @@ _LOG_FROM_RATIO = 20
 _X_TICKS = 12
 _OFF_SCALE_RATIO = 3
 _MARKS: dict[VerdictKind, tuple[str, str]] = {
-    "pass": ("pass: no frame lost", "circle"),
-    "fail": ("fail: the DUT lost frames", "x"),
+    "pass": ("pass", "circle"),
+    "fail": ("fail: the DUT lost or delayed frames", "x"),
     "invalid": ("invalid: the tester cannot tell", "diamond-open"),
 }
 
@@ -130,7 +130,7 @@ def _result_line(cell: CellView, trials: int) -> Trace:
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": f"throughput: {whole(cell.rate_fps)} fps",
+        "name": f"{cell.name.lower()}: {whole(cell.rate_fps)} fps",
         "x": [0.5, trials + 0.5],
         "y": [cell.rate_fps, cell.rate_fps],
         "line": {"width": 1.5, "dash": "dash", "color": "var(--ink)"},
@@ -221,7 +221,8 @@ def _rates_by_stream(cells: Sequence[CellView]) -> dict[str, dict[int, float]]:
     for cell in cells:
         if cell.rate_fps is not None and cell.frame_size:
             profile = f", {cell.profile}" if cell.profile else ""
-            name = f"measured, {cell.versions}, {cell.ways}{profile}"
+            judged = f", {cell.judged}" if cell.judged else ""
+            name = f"measured, {cell.versions}, {cell.ways}{profile}{judged}"
             lines.setdefault(name, {})[cell.frame_size] = cell.rate_fps
     return lines
 
@@ -276,8 +277,7 @@ def _loss_line(index: int, cell: CellView) -> Trace:
     loads = [point.load_percent for point in cell.curve]
     losses = [point.loss_percent for point in cell.curve]
     state = "" if cell.measured else f" ({cell.badge.label})"
-    name = f"{cell.stream}, {cell.ways}{state}"
-    return line_trace(index, name, loads, losses) | {
+    return line_trace(index, f"{cell.line}{state}", loads, losses) | {
         "connectgaps": False,
         "cliponaxis": False,
         "customdata": [[point.load_fps] for point in cell.curve],

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from dutperf.report.cells import FAILED, INVALID, CellView, CurvePoint
+from dutperf.report.cells import DELAYS, FAILED, INVALID, CellView, CurvePoint
+from dutperf.report.measures import MeasureView
 from dutperf.report.text import NBSP, decimal, percent, plural, whole
 
 
@@ -24,6 +26,8 @@ def headline(cell: CellView) -> Headline:
         return _without_number(cell)
     if cell.procedure == "frame-loss":
         return _frame_loss(cell)
+    if cell.procedure in DELAYS:
+        return _delay(cell)
     return _throughput(cell)
 
 
@@ -52,6 +56,34 @@ def _frame_loss(cell: CellView) -> Headline:
     at = f"lost at {_load(curve[-1])}" if curve else "lost at the highest load"
     value, unit = percent(cell.median).split(NBSP)
     return Headline(value, unit, at, _clean_part(curve))
+
+
+def _delay(cell: CellView) -> Headline:
+    """The first quantity where it is worst, and all of them stream by stream."""
+    streams = cell.measures
+    foreground = [s for s in streams if s.stream == "foreground"]
+    worst = max((s.measures[0] for s in foreground), key=_rank)
+    value, _, unit = worst.result.partition(NBSP)
+    where = "the larger of both directions" if len(foreground) > 1 else cell.ways
+    several = len(streams) > len(foreground)
+    return Headline(
+        value,
+        unit,
+        f"{worst.name}, {where}, at {whole(cell.load_fps)}{NBSP}fps",
+        tuple(
+            f"{stream.named(several)}: "
+            + ", ".join(f"{view.name} {view.result}" for view in stream.measures)
+            for stream in streams
+        ),
+    )
+
+
+def _rank(view: MeasureView) -> float:
+    """Lost is more than any number, undefined less."""
+    result = view.measure.result
+    if result.value is not None:
+        return result.value
+    return math.inf if result.absent == "lost" else -math.inf
 
 
 def _clean_part(curve: list[CurvePoint]) -> tuple[str, ...]:

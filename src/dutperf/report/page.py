@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,14 +13,22 @@ from plotly.offline.offline import get_plotlyjs
 
 from dutperf import __version__
 from dutperf.report import text
-from dutperf.report.cells import CellView, finished_cell, open_cell
-from dutperf.report.chart import TEMPLATE, Figure
+from dutperf.report.cells import (
+    DELAYS,
+    CellView,
+    finished_cell,
+    open_cell,
+)
+from dutperf.report.chart import TEMPLATE, Chart, Figure
 from dutperf.report.charts import frame_loss_chart, frame_rate_chart, search_chart
 from dutperf.report.headline import headline
 from dutperf.report.machine import environment_rows
+from dutperf.report.measures import quantities
 from dutperf.report.media import medium_speed_mbps
+from dutperf.report.repeatcharts import repeats_chart
 from dutperf.report.source import Source, read_source
 from dutperf.report.tester import verdict_on
+from dutperf.report.timeoutcharts import cell_timeout_chart
 from dutperf.report.timing import timings_of
 from dutperf.report.trials import (
     loss,
@@ -32,6 +41,13 @@ from dutperf.results import Deviation
 from dutperf.results.storage import write_atomically
 
 REPORT = "report.html"
+_TABLES = {
+    "throughput": "Throughput, zero loss (RFC 2544 26.1)",
+    "frame-loss": "Frame loss rate at the highest load (RFC 2544 26.3)",
+    "latency": "Latency of tagged frames (RFC 8219 7.2)",
+    "pdv": "Packet delay variation, D99.9 \N{MINUS SIGN} Dmin (RFC 8219 7.3.1)",
+    "ipdv": "Inter-packet delay variation (RFC 8219 7.3.2)",
+}
 
 
 @dataclass(frozen=True)
@@ -65,11 +81,14 @@ def render(source: Source) -> str:
     searches = {
         cell.id: search_chart(cell, number)
         for number, cell in enumerate(cells, 1)
-        if cell.trials and cell.procedure != "frame-loss"
+        if cell.trials and cell.procedure not in ("frame-loss", *DELAYS)
     }
+    repeats = _by_cell(cells, repeats_chart)
+    timeouts = _by_cell(cells, cell_timeout_chart)
     rates, losses = frame_rate_chart(cells, speed), frame_loss_chart(cells)
     timings = timings_of(cells)
     charts = [*searches.values(), *(chart for chart in (rates, losses) if chart)]
+    charts += [*repeats.values(), *timeouts.values()]
     charts += [c for timing in timings for trial in timing.trials for c in trial.charts]
     template = _environment().get_template("report.html.j2")
     return template.render(
@@ -77,6 +96,10 @@ def render(source: Source) -> str:
         cells=cells,
         throughput=[c for c in cells if c.procedure == "throughput"],
         frame_loss=[c for c in cells if c.procedure == "frame-loss"],
+        delays=[c for c in cells if c.procedure in DELAYS],
+        tables=_tables(cells),
+        repeats=repeats,
+        timeouts=timeouts,
         searches=searches,
         rates=rates,
         losses=losses,
@@ -96,6 +119,33 @@ def cells_of(source: Source) -> list[CellView]:
     """All cells: those with a result, then those the run ended in."""
     finished = [finished_cell(c, source.trials_of(c.id)) for c in source.cells]
     return finished + [open_cell(n, source.trials_of(n)) for n in source.open_cells()]
+
+
+def _by_cell(
+    cells: list[CellView], draw: Callable[[CellView, int], Chart | None]
+) -> dict[str, Chart]:
+    """The charts of the cells that have one, by the cell's id."""
+    drawn = {cell.id: draw(cell, number) for number, cell in enumerate(cells, 1)}
+    return {name: chart for name, chart in drawn.items() if chart}
+
+
+def _tables(cells: list[CellView]) -> list[tuple[str, list[CellView]]]:
+    """Cells that may stand in one table: of one procedure, judged alike.
+
+    What is not the RFC's measure stands apart from what is.
+    """
+    groups: dict[tuple[str, str], list[CellView]] = {}
+    for cell in cells:
+        groups.setdefault((cell.procedure, cell.judged), []).append(cell)
+    order = list(_TABLES)
+    known = [key for key in groups if key[0] in order]
+    return [
+        (
+            _TABLES[procedure] if not judged else groups[procedure, judged][0].name,
+            groups[procedure, judged],
+        )
+        for procedure, judged in sorted(known, key=lambda key: order.index(key[0]))
+    ]
 
 
 def deviations_of(cells: list[CellView]) -> list[DeviationView]:
@@ -142,6 +192,7 @@ def _environment() -> jinja2.Environment:
         offered=offered,
         percent=text.percent,
         plural=text.plural,
+        quantities=lambda result: quantities([result]).items(),
         reasons=reasons,
         totals=totals,
         totals_by_stream=totals_by_stream,

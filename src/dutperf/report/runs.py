@@ -44,6 +44,7 @@ class FrameRow:
     duplicate: int
     reordered: int
     corrupt: int
+    unplaced: int
 
     @property
     def loss_percent(self) -> float | None:
@@ -97,6 +98,7 @@ def frame_rows(result: TrialResult) -> list[FrameRow]:
             duplicate=stream.duplicate,
             reordered=stream.reordered,
             corrupt=stream.corrupt,
+            unplaced=stream.unplaced,
         )
         for direction, stream in streams_of(result)
     ]

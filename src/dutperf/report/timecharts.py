@@ -17,10 +17,9 @@ from dutperf.report.chart import Chart, Figure, Trace, heading
 from dutperf.report.marks import look_of
 from dutperf.report.runs import Interval, RunClass, intervals_of, run_classes
 from dutperf.report.scales import delay_range, log_axis
-from dutperf.report.text import duration_ns, percent, whole
+from dutperf.report.text import duration_ns, whole
 from dutperf.results import TrialRecord
 
-_LOG_FROM_RATIO = 20
 _TAG_COLUMNS = 130
 _RATE_STEPS = 500
 """Rates are told apart as finely as a screen can."""
@@ -379,78 +378,4 @@ def _run_bars(
             for one in classes
         ],
         "hoverinfo": "text",
-    }
-
-
-def timeout_chart(trial: TrialRecord) -> Chart | None:
-    """Loss over frame timeout: frames lost or slower, in percent of those sent."""
-    lines = [
-        (direction.name, index, stream)
-        for direction in trial.result.directions
-        for index, stream in enumerate(direction.streams)
-        if len(stream.slower) > 1 and stream.sent
-    ]
-    if not lines:
-        return None
-    several = any(len(d.streams) > 1 for d in trial.result.directions)
-    data: list[Trace] = []
-    for name, index, stream in lines:
-        look = look_of(name, index)
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": f"{name}, {stream.name}" if several else name,
-                "x": [slower.timeout_ns for slower in stream.slower],
-                "y": [
-                    100 * (stream.lost + slower.frames) / stream.sent
-                    for slower in stream.slower
-                ],
-                "line": {"width": 2, "color": look.colour, "dash": look.dash},
-                "marker": {"size": 7, "color": look.colour},
-                "hovertemplate": "timeout %{x:,d} ns: %{y:.4~g} % lost or late"
-                "<extra></extra>",
-            }
-        )
-    timeouts = [timeout for trace in data for timeout in trace["x"]]
-    figure: Figure = {
-        "height": 280,
-        "showlegend": len(data) > 1,
-        "xaxis": {
-            "title": {"text": "frame timeout", "standoff": 6},
-            **log_axis(*delay_range(timeouts)),
-        },
-        "yaxis": {"showgrid": True, **_percent_axis(data)},
-        "annotations": [heading("lost or late", 1, "top")],
-    }
-    words = duration_ns(max(timeouts))
-    return Chart(
-        f"timeout-{trial.number}",
-        f"Loss over frame timeouts up to {words}, trial {trial.number}",
-        data,
-        figure,
-    )
-
-
-def _percent_axis(data: Sequence[Trace]) -> Figure:
-    """From zero; logarithmic where values are far apart, with a place for zero."""
-    shown = [value for trace in data for value in trace["y"]]
-    some = [value for value in shown if value > 0]
-    if not some or max(some) < _LOG_FROM_RATIO * min(some):
-        return {"rangemode": "tozero", "ticksuffix": "\u00a0%"}
-    low, high = math.floor(math.log10(min(some))), math.log10(max(some))
-    zero = low if min(shown) > 0 else low - 0.6
-    for trace in data:
-        trace["customdata"] = trace["y"]
-        trace["y"] = [value or 10**zero for value in trace["y"]]
-        trace["hovertemplate"] = trace["hovertemplate"].replace("%{y", "%{customdata")
-    ticks = [10.0**power for power in range(low, math.floor(high) + 1)]
-    texts = [percent(tick) for tick in ticks]
-    if zero < low:
-        ticks, texts = [10**zero, *ticks], [percent(0.0), *texts]
-    return {
-        "type": "log",
-        "range": [round(zero - 0.1, 4), round(high + 0.2, 4)],
-        "tickvals": ticks,
-        "ticktext": texts,
     }

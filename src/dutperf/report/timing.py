@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from dutperf.report.cells import CellView
+from dutperf.report.cells import DELAYS, CellView
 from dutperf.report.chart import Chart
 from dutperf.report.delaycharts import delay_charts
 from dutperf.report.delays import (
@@ -25,10 +25,14 @@ from dutperf.report.delays import (
 )
 from dutperf.report.runs import FrameRow, frame_rows, loss_sentence
 from dutperf.report.text import duration_ns, percent, whole
-from dutperf.report.timecharts import runs_chart, time_charts, timeout_chart
+from dutperf.report.timecharts import runs_chart, time_charts
+from dutperf.report.timeoutcharts import trial_timeout_chart
 from dutperf.report.trials import totals
 from dutperf.report.variationcharts import variation_charts
 from dutperf.results import TrialRecord
+
+_FEW = 4
+"""Cells of delays that are unfolded at once; of more than these only the first."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,12 @@ class TrialTiming:
         return self.record.request.record.tags is not None
 
     @property
+    def bucket_width(self) -> str:
+        """How finely delays of all frames are told."""
+        is_fine = self.record.request.record.fine_delays
+        return percent(0.1 if is_fine else 3.2)
+
+    @property
     def losses(self) -> list[tuple[str, str]]:
         """Direction and stream, and which of their frames were lost; empty: none."""
         if not any(row.lost for row in self.frames):
@@ -151,7 +161,7 @@ class TrialTiming:
             ("variation", variation_charts(record)),
             ("time", time_charts(record)),
             ("runs", [chart for chart in (runs_chart(record),) if chart]),
-            ("timeout", [chart for chart in (timeout_chart(record),) if chart]),
+            ("timeout", [chart for chart in (trial_timeout_chart(record),) if chart]),
         ]
         return [(kind, charts) for kind, charts in found if charts]
 
@@ -178,12 +188,14 @@ class CellTiming:
 
 def timings_of(cells: Sequence[CellView]) -> list[CellTiming]:
     """All cells that have a trial with delays."""
+    few = sum(cell.procedure in DELAYS for cell in cells) <= _FEW
     found: list[CellTiming] = []
     for cell in cells:
         trials = [TrialTiming(trial) for trial in cell.trials if _has_delays(trial)]
         if trials:
             shown = _result_trial(cell, trials)
-            found.append(CellTiming(cell, shown, tuple(trials), not found))
+            is_open = not found or (few and cell.procedure in DELAYS)
+            found.append(CellTiming(cell, shown, tuple(trials), is_open))
     return found
 
 

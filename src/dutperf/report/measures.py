@@ -1,0 +1,88 @@
+"""Measured delays of a cell: every quantity of every stream, with its repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dutperf.report.text import MISSING, delay_ns, whole
+from dutperf.results import CellResult, Figure, Measure
+
+_WORDS = {"lost": "\N{INFINITY} (lost)", "undefined": MISSING, "invalid": "invalid"}
+
+
+@dataclass(frozen=True)
+class MeasureView:
+    """One quantity of one stream; a number, or why there is none."""
+
+    measure: Measure
+
+    @property
+    def name(self) -> str:
+        """For example TL."""
+        return self.measure.name
+
+    @property
+    def result(self) -> str:
+        """The median or mean of the repeats."""
+        return figure_text(self.measure.result)
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """1st and 99th percentile of the repeats."""
+        measure = self.measure
+        return figure_text(measure.percentile_1), figure_text(measure.percentile_99)
+
+    @property
+    def repeats(self) -> list[tuple[str, str, str]]:
+        """Of each repeat: the figure, what it was taken from, and what of it was lost.
+
+        The last one is empty if nothing was.
+        """
+        measure = self.measure
+        return [
+            (figure_text(figure), whole(samples), f"{whole(lost)} lost" if lost else "")
+            for figure, samples, lost in zip(
+                measure.repeats, measure.samples, measure.lost, strict=True
+            )
+        ]
+
+
+@dataclass(frozen=True)
+class StreamMeasures:
+    """All quantities of one stream, in the order of the procedure."""
+
+    direction: str
+    stream: str
+    measures: tuple[MeasureView, ...]
+
+    @property
+    def count(self) -> str:
+        """N: how many repeats the results are taken from."""
+        counts = dict.fromkeys(view.measure.count for view in self.measures)
+        return " / ".join(whole(count) for count in counts)
+
+    def named(self, several: bool) -> str:
+        """The direction, and the stream where there are ``several``."""
+        return f"{self.direction}, {self.stream}" if several else self.direction
+
+
+def figure_text(figure: Figure) -> str:
+    """A delay, or in a word why there is none."""
+    if figure.value is not None:
+        return delay_ns(figure.value)
+    return _WORDS[figure.absent or "undefined"]
+
+
+def by_stream(result: CellResult) -> list[StreamMeasures]:
+    """The measures of a cell, those of each stream together."""
+    found: dict[tuple[str, str], list[MeasureView]] = {}
+    for measure in result.measures:
+        place = (measure.direction, measure.stream)
+        found.setdefault(place, []).append(MeasureView(measure))
+    return [StreamMeasures(*place, tuple(views)) for place, views in found.items()]
+
+
+def quantities(results: Sequence[CellResult]) -> dict[str, str]:
+    """Names of all quantities, and what each of them is."""
+    return {m.name: m.quantity for result in results for m in result.measures}

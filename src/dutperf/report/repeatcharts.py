@@ -1,0 +1,106 @@
+"""All repeats of a cell's delays side by side: does the next run say the same?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from dutperf.report.cells import CellView
+from dutperf.report.chart import Chart, Figure, Trace
+from dutperf.report.marks import look_of
+from dutperf.report.measures import MeasureView
+from dutperf.report.scales import SignedScale, delay_range, log_axis
+from dutperf.report.text import delay_ns
+
+_FEW = 3
+_ROW_PX = 34
+_FOOT_PX = 48
+
+
+def repeats_chart(cell: CellView, number: int) -> Chart | None:
+    """A row for each quantity and stream, in it a dot for each repeat.
+
+    None if there are too few to show a spread.
+    """
+    rows = [
+        (stream.named(_several(cell)), stream.direction, view)
+        for stream in cell.measures
+        for view in stream.measures
+    ]
+    known = [
+        f.value for _, _, v in rows for f in v.measure.repeats if f.value is not None
+    ]
+    if len(known) < _FEW * len(rows) or not rows:
+        return None
+    place, axis = _axis(known)
+    names = list(dict.fromkeys(view.name for _, _, view in rows))
+    rows.sort(key=lambda row: names.index(row[2].name))
+    data: list[Trace] = []
+    for name, direction, view in rows:
+        label = f"{view.name}, {name}"
+        data += [_dots(label, direction, view, place), _result(label, view, place)]
+    figure: Figure = {
+        "height": _ROW_PX * len(rows) + _FOOT_PX,
+        "showlegend": False,
+        "xaxis": axis,
+        "yaxis": {
+            "type": "category",
+            "categoryarray": [f"{view.name}, {name}" for name, _, view in rows],
+            "range": [len(rows) - 0.4, -0.6],
+            "showgrid": True,
+            "showline": False,
+            "ticks": "",
+        },
+    }
+    words = "; ".join(f"{v.name}, {name}: {v.result}" for name, _, v in rows)
+    return Chart(f"repeats-{number}", f"Repeats of {cell.title}: {words}", data, figure)
+
+
+def _several(cell: CellView) -> bool:
+    return any(stream.stream != "foreground" for stream in cell.measures)
+
+
+def _axis(known: Sequence[float]) -> tuple[Callable[[float], float], Figure]:
+    """Logarithmic, or around zero where there are values on both sides of it."""
+    if min(known) > 0:
+        return lambda value: value, log_axis(*delay_range(known))
+    sizes = sorted(abs(value) for value in known)
+    scale = SignedScale.around(sizes[len(sizes) // 4], sizes[-1])
+    return scale, {"range": list(scale.ends), **scale.ticks()}
+
+
+def _dots(
+    label: str, direction: str, view: MeasureView, place: Callable[[float], float]
+) -> Trace:
+    figures = [f for f in enumerate(view.measure.repeats, 1) if f[1].value is not None]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [round(place(figure.value or 0), 4) for _, figure in figures],
+        "y": [label] * len(figures),
+        "marker": {
+            "size": 9,
+            "color": look_of(direction, 0).soft,
+            "line": {"width": 1.2, "color": look_of(direction, 0).colour},
+        },
+        "hovertext": [f"repeat {n}: {delay_ns(f.value)}" for n, f in figures],
+        "hoverinfo": "text",
+        "cliponaxis": False,
+    }
+
+
+def _result(label: str, view: MeasureView, place: Callable[[float], float]) -> Trace:
+    value = view.measure.result.value
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [] if value is None else [round(place(value), 4)],
+        "y": [] if value is None else [label],
+        "marker": {
+            "symbol": "line-ns-open",
+            "size": 22,
+            "color": "var(--ink)",
+            "line": {"width": 2.5, "color": "var(--ink)"},
+        },
+        "hovertext": [f"{view.measure.summary}: {view.result}"],
+        "hoverinfo": "text",
+    }
