@@ -11,6 +11,7 @@ from dutperf import __version__
 from dutperf.cli.bench_command import bench
 from dutperf.cli.failures import PatientConsole, defect, show_failure
 from dutperf.cli.frames import write_frames
+from dutperf.cli.histograms import export_histograms_command
 from dutperf.cli.lab_commands import lab_app
 from dutperf.cli.measuring import measure
 from dutperf.cli.options import (
@@ -37,6 +38,7 @@ app = typer.Typer(
 )
 app.add_typer(lab_app, name="lab")
 app.command("bench")(bench)
+app.command("export-histograms")(export_histograms_command)
 
 
 @app.command("throughput")

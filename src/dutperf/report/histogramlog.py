@@ -1,0 +1,111 @@
+"""Delays of each trial as HdrHistogram logs, for the tools that read those.
+
+One file for each trial (log format 1.3, histograms V2 compressed, base64), in it a
+tagged line for each direction and stream, ``forward-foreground``. Values are
+nanoseconds with three significant digits: fine delays are stored in the same buckets,
+so nothing is lost; of coarse ones a value is the upper end of its bucket. A frame that
+never arrived has no delay and is in no histogram; comments say how many these are.
+
+The package's own log writer knows no tags, so the lines are written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+from hdrh.histogram import HdrHistogram
+
+from dutperf.engine.protocol import DirectionResult, Histogram, StreamResult
+from dutperf.errors import InputError
+from dutperf.report.delays import streams_of
+from dutperf.report.source import read_source
+from dutperf.results import TrialRecord
+from dutperf.results.storage import storing, write_atomically
+
+HIGHEST_NS = 2**47
+"""No delay is longer: what the protocol's longest trial and wait allow."""
+SIGNIFICANT_DIGITS = 3
+_NS_PER_MS = 1_000_000
+_LEGEND = (
+    '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
+)
+
+
+def export_histograms(directory: Path, target: Path) -> list[Path]:
+    """Write the delays of every trial in ``directory`` into ``target``.
+
+    Returns:
+        The files, in the order of the trials.
+
+    Raises:
+        InputError: there is nothing to read, or no trial has delays.
+        SetupError: the file system refused.
+    """
+    trials = [trial for trial in read_source(directory).trials if _has_delays(trial)]
+    if not trials:
+        raise InputError(
+            f"{directory} holds no trial with delays",
+            "results of dutperf 0.1 have none: measure again",
+        )
+    with storing(target):
+        target.mkdir(parents=True, exist_ok=True)
+    written = []
+    for trial in trials:
+        path = target / f"trial-{trial.number:04d}.hlog"
+        write_atomically(path, "".join(f"{line}\n" for line in _lines(trial)))
+        written.append(path)
+    return written
+
+
+def _has_delays(trial: TrialRecord) -> bool:
+    arrived = any(stream.delay_ns.count for _, stream in streams_of(trial.result))
+    return trial.delays_recorded and arrived
+
+
+def _lines(trial: TrialRecord) -> Iterator[str]:
+    start_s = datetime.fromisoformat(trial.started_at).timestamp()
+    yield f"#[{_one_line(trial)}]"
+    yield "#[delays in nanoseconds; Interval_Max in milliseconds]"
+    yield "#[Histogram log format version 1.3]"
+    yield f"#[StartTime: {start_s:.3f} (seconds since epoch), {trial.started_at}]"
+    yield f"#[BaseTime: {start_s:.3f} (seconds since epoch)]"
+    for direction, stream in streams_of(trial.result):
+        gone = f"{stream.lost} of {stream.sent} frames were lost and have no delay"
+        yield f"#[{_tag(direction, stream)}: {gone}]"
+    yield _LEGEND
+    seconds = trial.request.duration_ns / 1e9
+    for direction, stream in streams_of(trial.result):
+        if stream.delay_ns.count:
+            largest_ms = (stream.delay_ns.max or 0) / _NS_PER_MS
+            yield (
+                f"Tag={_tag(direction, stream)},0.000,{seconds:.3f},{largest_ms:.3f},"
+                f"{hdr_histogram(stream.delay_ns).encode().decode('ascii')}"
+            )
+
+
+def _one_line(trial: TrialRecord) -> str:
+    """What the trial was; a name that somebody made up cannot start a new line."""
+    cell = " ".join(trial.cell.split()).replace("]", ")")
+    verdict = trial.result.verdict.kind
+    return (
+        f"dutperf trial {trial.number}, {cell}, {trial.load_fps} fps per direction, "
+        f"{verdict}"
+    )
+
+
+def _tag(direction: DirectionResult, stream: StreamResult) -> str:
+    return f"{direction.name}-{stream.name}"
+
+
+def hdr_histogram(histogram: Histogram) -> HdrHistogram:
+    """The same frames in an HdrHistogram."""
+    made = HdrHistogram(1, HIGHEST_NS, SIGNIFICANT_DIGITS)
+    if histogram.min is not None:
+        made.record_value(histogram.min)
+    for index, (_, highest, count) in enumerate(histogram.buckets):
+        # One of the first bucket's frames took the smallest delay, known exactly.
+        if rest := count - (index == 0):
+            made.record_value(highest, rest)
+    return made
