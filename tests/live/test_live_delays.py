@@ -1,114 +1,279 @@
-"""Procedures on delays over two crossed rings: a wire without any delay of its own."""
+"""Delays, timeouts, tags and time series against the known-answer device.
+
+The device says how long it kept each frame. A delay that the engine measures is
+shorter or longer at most by what both admit: the engine's error bound, how long a frame
+may have waited at the device's port before the device looked, and how much later than
+told it may have left.
+"""
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
-from livetools import needs_engine
+from livetools import (
+    MS,
+    Trial,
+    codes,
+    crossed_neighbours,
+    needs_engine,
+    open_rings,
+    ref_dut,
+    running_engine,
+)
 
-from dutperf.config import Campaign, ProcedureSpec, Testbed
-from dutperf.procedures.executor import Surroundings, run_campaign
-from dutperf.procedures.session import prepare_engine
-from dutperf.results import CellResult, load_journal, load_results
+from dutperf import stats
+from dutperf.engine.client import Engine
+from dutperf.engine.protocol import DirectionResult, StreamResult, TrialResult
+from dutperf.lab.known_answer import Behaviour, DirectionAccount
 
 pytestmark = needs_engine
 
-RINGS = Testbed.model_validate(
-    {
-        "name": "rings",
-        "cores": [0],
-        "left": {
-            "port": {"ring": True},
-            "ipv4": {"address": "198.18.0.2", "gateway": "198.19.0.2"},
-        },
-        "right": {
-            "port": {"ring": True},
-            "ipv4": {"address": "198.19.0.2", "gateway": "198.18.0.2"},
-        },
-    }
-)
-QUICK = {
-    "trial_duration_s": 1,
-    "settle_wait_s": 0.1,
-    "residual_wait_s": 0.2,
-    "restabilise_wait_s": 0,
-    "lag_limit_ms": 5000,
+FRAMES = 4001
+"""Per direction: no k below divides it."""
+FPS = 20_005
+RECORD: Mapping[str, Any] = {
+    "fine_delays": True,
+    "ipdv": True,
+    "series_interval_ns": 10 * MS,
 }
-FRAMES = 2000
+PER_MILLE = (1, 250, 500, 750, 900, 990, 999)
+BUCKET = 1.001
+"""Values of one bucket differ by this factor at most."""
 
 
-def measured(directory: Path, *specs: dict[str, object]) -> list[CellResult]:
-    procedures = [ProcedureSpec.model_validate(QUICK | spec) for spec in specs]
-    campaign = Campaign(name="rings", testbed=RINGS, procedures=procedures)
-    around = Surroundings(open_engine=prepare_engine, write_report=lambda path: path)
-    run = directory / "run"
-    results = run_campaign(
-        campaign, RINGS, around, on_event=lambda _event: None, results_dir=run
+def trial(*, timeout_ns: int | None = None, **record: Any) -> Trial:  # noqa: ANN401
+    return Trial(
+        fps=FPS,
+        ms=200,
+        extra={
+            "record": {**RECORD, **record},
+            "frame_timeout_ns": timeout_ns,
+            "residual_wait_ns": 1_500 * MS,
+        },
     )
-    assert load_results(run) == results
-    assert load_journal(run).records == tuple(results.trials)
-    return results.cells
 
 
-def test_delays_of_a_wire_are_the_testers_own(tmp_path: Path) -> None:
-    load = {"rate_fps": FRAMES, "repeats": 2}
-    tags = {"tags": 500, "first_tag_s": 0.5}
-    latency, pdv, ipdv = measured(
-        tmp_path,
-        {"procedure": "latency", **load, **tags},
-        {"procedure": "pdv", **load},
-        {"procedure": "ipdv", **load},
-    )
-    for cell in (latency, pdv, ipdv):
-        assert cell.verdict == "pass"
-        assert [(f.sent, f.lost) for f in cell.frames] == [(2 * FRAMES, 0)] * 2
-        assert cell.delays is not None
-        assert cell.delays.floor_ns <= cell.delays.usual_bound_ns
-        assert cell.delays.usual_bound_ns <= cell.delays.bound_ns
-        for measure in cell.measures:
-            assert measure.count == 2
-            assert measure.result.value is not None
-            assert abs(measure.result.value) <= cell.delays.bound_ns
-    values = {
-        (m.name, m.direction): m.result.value or 0
-        for cell in (latency, pdv, ipdv)
-        for m in cell.measures
-    }
-    assert 0 < values["TL", "forward"] <= values["WCL", "forward"]
-    assert values["PDV", "reverse"] < values["D99.9", "reverse"]
-    assert values["IPDV min", "forward"] < 0 < values["IPDV max", "forward"]
-    samples = {m.name: m.samples for c in (latency, pdv, ipdv) for m in c.measures}
-    assert samples["TL"] == [500, 500]
-    assert samples["PDV"] == [FRAMES, FRAMES]
-    assert samples["IPDV max"] == [FRAMES - 1, FRAMES - 1]
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with running_engine(tmp_path_factory.mktemp("delays")) as it:
+        yield it
 
 
-SEARCH: dict[str, object] = {
-    "procedure": "throughput",
-    "max_rate_fps": FRAMES,
-    "resolution": 1500,
-    "timeout_sweep_ms": [0.000001, 199],
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A short path: a socket's has at most 107 characters."""
+    with tempfile.TemporaryDirectory(prefix="dutperf") as directory:
+        yield Path(directory)
+
+
+def through(
+    engine: Engine, place: Path, behaviour: Behaviour, asked: Trial
+) -> tuple[TrialResult, DirectionAccount]:
+    """The result, and the device's account of the forward direction."""
+    with ref_dut(place, behaviour) as device:
+        engine.open_ports(device.ports())
+        found = engine.set_neighbours(crossed_neighbours()).neighbours
+        assert all(n.mac for n in found)
+        result = engine.measure(asked.request())
+        return result, device.account().forward
+
+
+def forward(*rules: Mapping[str, Any]) -> Behaviour:
+    return {"forward": {"rules": list(rules)}}
+
+
+def direction_of(result: TrialResult) -> DirectionResult:
+    return result.directions[0]
+
+
+def stream_of(result: TrialResult) -> StreamResult:
+    return result.directions[0].streams[0]
+
+
+def delays_agree(result: TrialResult, account: DirectionAccount) -> None:
+    """Each quantile lies within the stated errors of what the device says it did."""
+    kept = account.foreground.residence_ns
+    delay = stream_of(result).delay_ns
+    assert delay.count == kept.count
+    assert None not in (delay.min, delay.max, kept.min, kept.max)
+    error_ns = account.own_error_ns.max or 0
+    slack = (account.poll_gap_ns.max or 0) + direction_of(result).delay_bound_ns
+    for per_mille in PER_MILLE:
+        measured = stats.histogram_percentile(delay.buckets, per_mille, 1000)
+        truth = stats.histogram_percentile(kept.buckets, per_mille, 1000)
+        assert measured * BUCKET >= truth - error_ns
+        assert measured <= (truth + slack) * BUCKET
+    assert (kept.min or 0) - error_ns <= (delay.min or 0) <= (kept.min or 0) + slack
+    assert (kept.max or 0) - error_ns <= (delay.max or 0) <= (kept.max or 0) + slack
+
+
+BEHAVIOURS: dict[str, Behaviour] = {
+    "nothing": forward(),
+    "3 ms": forward({"do": {"delay_ns": 3 * MS}}),
+    "uniform": forward({"do": {"delay_ns": [1 * MS, 3 * MS]}}),
+    "every 10th": forward({"every": 10, "do": {"delay_ns": 300 * MS}}),
+    "random share": forward({"probability": 0.05, "do": {"delay_ns": 20 * MS}}),
+    "jump": forward({"from_ns": 100 * MS, "do": {"delay_ns": 40 * MS}}),
+    "freeze": {"forward": {"freezes": [{"at_ns": 50 * MS, "for_ns": 30 * MS}]}},
 }
 
 
-def test_a_sweep_counts_the_slower_frames_of_a_trial_that_passes(
-    tmp_path: Path,
-) -> None:
-    for timeout in ({}, {"frame_timeout_ms": 199}):
-        (cell,) = measured(tmp_path / str(len(timeout)), SEARCH | timeout)
-        assert (cell.verdict, cell.median) == ("pass", FRAMES)
-        assert [t.loss_percent for t in cell.timeouts] == [100, 0]
+@pytest.mark.parametrize("name", BEHAVIOURS)
+def test_delays_are_those_of_the_device(engine: Engine, place: Path, name: str) -> None:
+    result, account = through(engine, place, BEHAVIOURS[name], trial())
+    assert stream_of(result).received == stream_of(result).sent == FRAMES
+    assert stream_of(result).negative_delays == 0
+    delays_agree(result, account)
 
 
-@pytest.mark.parametrize("tolerance_percent", [0, 99])
-def test_a_timeout_below_the_testers_own_share_is_not_held_against_the_device(
-    tmp_path: Path, tolerance_percent: float
+def test_each_timeout_counts_the_frames_that_were_slower(
+    engine: Engine, place: Path
 ) -> None:
-    judged = {
-        "frame_timeout_ms": 0.000001,
-        "loss_tolerance_percent": tolerance_percent,
+    result, account = through(
+        engine,
+        place,
+        BEHAVIOURS["every 10th"],
+        trial(timeout_ns=290 * MS, frame_timeouts_ns=[100 * MS, 299 * MS, 1_400 * MS]),
+    )
+    delayed = account.foreground.delayed
+    assert delayed == FRAMES // 10
+    found = stream_of(result)
+    assert [(s.timeout_ns, s.frames) for s in found.slower] == [
+        (100 * MS, delayed),
+        (299 * MS, delayed),
+        (1_400 * MS, 0),
+    ]
+    assert (found.late, found.lost) == (delayed, 0)
+    assert (result.verdict.kind, codes(result)) == ("fail", {"frames_late"})
+
+
+def test_without_a_timeout_late_frames_do_not_matter(
+    engine: Engine, place: Path
+) -> None:
+    result, _ = through(engine, place, BEHAVIOURS["every 10th"], trial())
+    assert result.verdict.kind == "pass"
+
+
+def test_a_disclosed_tolerance_covers_lost_and_late_frames_together(
+    engine: Engine, place: Path
+) -> None:
+    behaviour = forward(
+        {"every": 100, "do": "drop"}, {"every": 400, "do": {"delay_ns": 300 * MS}}
+    )
+    missing = FRAMES // 100 + (FRAMES - FRAMES // 100) // 400
+    for tolerated, kind in ((missing, "pass"), (missing - 1, "fail")):
+        asked = trial(timeout_ns=100 * MS)
+        asked.extra["loss_tolerance_ppb"] = -(-tolerated * 10**9 // FRAMES)
+        result, _ = through(engine, place, behaviour, asked)
+        assert stream_of(result).lost + stream_of(result).late == missing
+        assert result.verdict.kind == kind
+
+
+def test_tags_show_a_jump_of_the_delay_where_it_was(
+    engine: Engine, place: Path
+) -> None:
+    asked = trial(tags={"first_ns": 0, "count": 100})
+    result, _ = through(engine, place, BEHAVIOURS["jump"], asked)
+    tags = stream_of(result).tags
+    assert tags is not None
+    assert (tags.lost, len(tags.delays_ns)) == (0, 100)
+    late = [delay is not None and delay >= 40 * MS for delay in tags.delays_ns]
+    assert all(late[55:])
+    assert late == sorted(late) or sum(late[:45]) < 45
+
+
+def test_lost_tags_are_kept_as_lost(engine: Engine, place: Path) -> None:
+    asked = trial(tags={"first_ns": 100 * MS, "count": 20})
+    result, account = through(engine, place, forward({"every": 3, "do": "drop"}), asked)
+    tags = stream_of(result).tags
+    assert tags is not None
+    first = FRAMES * 100 * MS // (200 * MS)
+    numbers = [first + j * (FRAMES - first) // 20 for j in range(20)]
+    lost = {
+        n for run in account.losses for n in range(run.first, run.first + run.count)
     }
-    (cell,) = measured(tmp_path, SEARCH | judged)
-    assert (cell.verdict, cell.median) == ("invalid", None)
-    assert {"unstable", "receiver_lag"} <= {reason.code for reason in cell.reasons}
+    assert [d is None for d in tags.delays_ns] == [n in lost for n in numbers]
+    assert tags.lost == sum(n in lost for n in numbers) > 0
+
+
+def test_variation_is_that_of_neighbours_in_the_order_of_sending(
+    engine: Engine, place: Path
+) -> None:
+    result, _ = through(engine, place, BEHAVIOURS["every 10th"], trial())
+    found = stream_of(result)
+    ipdv, slack = found.ipdv_ns, direction_of(result).delay_bound_ns
+    assert ipdv is not None
+    assert found.reordered > 0
+    assert ipdv.count == FRAMES - 1
+    rises = sum(n for low, _, n in ipdv.buckets if low >= 200 * MS)
+    falls = sum(n for _, high, n in ipdv.buckets if high <= -200 * MS)
+    assert (rises, falls) == (FRAMES // 10, FRAMES // 10)
+    assert ipdv.max is not None
+    assert ipdv.max >= 300 * MS - slack - stats.histogram_percentile(
+        found.delay_ns.buckets, 899, 1000
+    )
+
+
+def test_pairs_with_a_lost_frame_have_no_variation(engine: Engine, place: Path) -> None:
+    result, _ = through(engine, place, forward({"every": 2, "do": "drop"}), trial())
+    ipdv = stream_of(result).ipdv_ns
+    assert ipdv is not None
+    assert ipdv.count == 0
+
+
+def test_the_series_shows_when_frames_were_lost(engine: Engine, place: Path) -> None:
+    behaviour = forward({"from_ns": 60 * MS, "to_ns": 100 * MS, "do": "drop"})
+    result, account = through(engine, place, behaviour, trial())
+    found = stream_of(result)
+    assert sum(found.series.sent) == found.sent
+    assert sum(found.series.received) == found.received
+    lost = found.series.lost
+    # A frame may be on its way for a while, so the edges are not sharp.
+    assert sum(lost[4:12]) == found.lost == account.foreground.dropped_by_rule > 0
+    assert len(lost) == 20
+
+
+def test_loss_runs_are_those_of_the_device(engine: Engine, place: Path) -> None:
+    behaviour = forward(
+        {"probability": 0.02, "do": "drop"},
+        {"from_ns": 60 * MS, "to_ns": 70 * MS, "do": "drop"},
+    )
+    result, account = through(engine, place, behaviour, trial())
+    lost = sorted(
+        n for run in account.losses for n in range(run.first, run.first + run.count)
+    )
+    runs: list[int] = []
+    for before, number in zip([-2, *lost], lost, strict=False):
+        if number == before + 1:
+            runs[-1] += 1
+        else:
+            runs.append(1)
+    found = stream_of(result).loss_runs
+    assert (found.count, found.max) == (len(runs), max(runs))
+    assert sum(n for _, _, n in found.buckets) == len(runs)
+    assert stream_of(result).lost == sum(runs)
+
+
+def test_a_stream_beyond_the_memory_bound_gets_a_window(engine: Engine) -> None:
+    """A MiB is a bit for 8,388,608 frames; the trial is aborted long before its end."""
+    open_rings(engine)
+    asked = Trial(fps=10**12, ms=50, extra={"record": {"tracking_mb": 1}})
+    result = engine.measure(asked.request())
+    assert stream_of(result).window_frames == 2**23
+    assert stream_of(result).unplaced == 0
+
+
+def test_a_trial_without_a_device_has_a_floor_and_a_bound(engine: Engine) -> None:
+    open_rings(engine)
+    direction = direction_of(engine.measure(trial().request()))
+    found = direction.streams[0]
+    assert found.delay_ns.count == FRAMES
+    assert found.delay_ns.min is not None
+    assert found.delay_ns.max is not None
+    assert 0 < direction.delay_floor_ns <= direction.delay_bound_ns
+    assert found.delay_ns.max <= direction.delay_bound_ns
+    assert direction.send_call_ns.count == direction.receive_gap_ns.count == FRAMES

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from rich.table import Table
 
-from dutperf.results import CellResult, Figure, Measure
+from dutperf.results import CellResult, DelayRecord, Figure, Measure
 
 _NO_FIGURE = {"lost": "> lost", "undefined": "-", "invalid": "invalid"}
 
@@ -59,12 +59,18 @@ def delay_notes(cells: Iterable[CellResult]) -> list[str]:
     for cell in cells:
         if cell.delays:
             found[f"delay: {cell.delays.definition}"] = None
-            found[
-                f"{cell.id}: the tester's own share of a delay is at least "
-                f"{duration(cell.delays.floor_ns)} and at most "
-                f"{duration(cell.delays.bound_ns)}; values: {cell.delays.resolution}"
-            ] = None
+            found[f"{cell.id}: {_tester_share(cell.delays)}"] = None
     return list(found)
+
+
+def _tester_share(delays: DelayRecord) -> str:
+    usual_ns = delays.usual_bound_ns
+    usual = "" if usual_ns is None else f" ({duration(usual_ns)} in 998 of 1000 frames)"
+    return (
+        f"the tester's own share of a delay is at least {duration(delays.floor_ns)} "
+        f"and at most {duration(delays.bound_ns)}{usual}; "
+        f"values: {delays.resolution}"
+    )
 
 
 def figure(of: Figure) -> str:

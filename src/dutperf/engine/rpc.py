@@ -93,7 +93,9 @@ class Connection:
             ConnectionEndedError, DeadlineError: nothing complete came.
             EngineError: the line is not a JSON-RPC 2.0 message.
         """
-        while (end := self._unread.find(b"\n")) < 0:
+        searched = 0
+        while (end := self._unread.find(b"\n", searched)) < 0:
+            searched = len(self._unread)
             self._read_more(deadline_s)
         line = bytes(self._unread[:end])
         del self._unread[: end + 1]

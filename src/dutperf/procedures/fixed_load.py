@@ -36,9 +36,15 @@ def run_repeats(runner: TrialRunner, cell: Cell) -> list[Repeat]:
     repeats: list[Repeat] = []
     for number in range(1, cell.repeats + 1):
         repeats.append(_repeat(runner, cell, number))
-        if no_rate_helps(repeats[-1].reasons):
+        if _the_same_each_time(repeats[-1].reasons):
             break
     return repeats
+
+
+def _the_same_each_time(reasons: list[Reason]) -> bool:
+    """A load that the tester could not offer three times it will not offer later."""
+    behind = any(reason.code == "sender_behind" for reason in reasons)
+    return behind or no_rate_helps(reasons)
 
 
 def _repeat(runner: TrialRunner, cell: Cell, number: int) -> Repeat:

@@ -13,7 +13,12 @@ from typing import Literal, NamedTuple
 
 from dutperf import stats
 from dutperf.config.campaign import Cell
-from dutperf.engine.protocol import StreamResult, TrialResult, VerdictKind
+from dutperf.engine.protocol import (
+    DirectionResult,
+    StreamResult,
+    TrialResult,
+    VerdictKind,
+)
 from dutperf.procedures.describe import cell_deviations, cell_parameters
 from dutperf.procedures.fixed_load import (
     Repeat,
@@ -179,4 +184,15 @@ def _delay_record(results: list[TrialResult], resolution: str) -> DelayRecord | 
         resolution=resolution,
         floor_ns=min(d.delay_floor_ns for d in directions),
         bound_ns=max(d.delay_bound_ns for d in directions),
+        usual_bound_ns=max(_usual_bound_ns(d) for d in directions),
+    )
+
+
+def _usual_bound_ns(direction: DirectionResult) -> int:
+    """Each of the two is longer for one frame in 1000 at most."""
+    parts = (direction.send_call_ns, direction.receive_gap_ns)
+    return sum(
+        stats.histogram_percentile(part.buckets, 999, 1000)
+        for part in parts
+        if part.count
     )

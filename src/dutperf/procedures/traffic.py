@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dutperf.config.campaign import Cell
+from dutperf.config.delays import FIXED_LOAD
 from dutperf.config.flows import Flow, directions, flows
 from dutperf.config.sizes import sizes_in
 from dutperf.config.testbed import Testbed
@@ -84,7 +85,7 @@ def _record(cell: Cell, duration_ns: int) -> Record:
         if tags is None or first_tag_s is None
         else TagPlan(first_ns=round(first_tag_s * 1e9), count=tags),
         ipdv=cell.procedure == "ipdv",
-        fine_delays=cell.procedure in ("pdv", "ipdv"),
+        fine_delays=cell.procedure in FIXED_LOAD,
         series_interval_ns=_series_interval_ns(duration_ns),
     )
 
