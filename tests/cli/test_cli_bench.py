@@ -18,6 +18,7 @@ from dutperf.config import Testbed, load_testbed
 from dutperf.engine import process
 from dutperf.engine.fake import Dut, FakeEngine, perfect, step
 from dutperf.errors import InputError, SetupError
+from dutperf.procedures.profile import PerfProfiler
 from dutperf.procedures.session import EngineStarter, Notify
 
 TESTBED = """\
@@ -104,7 +105,7 @@ def test_a_bench_that_fails_says_what_the_program_said(
     assert "the bench failed" in result.exception.message
 
 
-class NoPerf(path_bench.PerfProfiler):
+class NoPerf(PerfProfiler):
     """As on a machine without perf."""
 
     def start(self) -> None:

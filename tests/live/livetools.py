@@ -371,6 +371,7 @@ class RefDut:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
+                start_new_session=True,  # which it lets outrank others, as the lab's
             )
         assert self.process.stdout is not None
         self.output = self.process.stdout

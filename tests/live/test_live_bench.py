@@ -18,7 +18,7 @@ pytestmark = [*needs_engine, pytest.mark.lab]
 
 @pytest.fixture(scope="module")
 def bench() -> dict[str, Any]:
-    short = ("--rounds", "1", "--trial-duration", "0.2")
+    short = ("--rounds", "1", "--trial-duration", "0.1")
     done = dutperf("bench", "--lab", LAB, *short, "--json")
     assert done.returncode in (0, 1), done.stderr
     assert "[2/2] " in done.stderr
@@ -60,8 +60,13 @@ def test_the_time_is_shared_between_the_engine_and_the_kernel(
     bench: dict[str, Any],
 ) -> None:
     for driver in bench["drivers"]:
-        if driver["profiled"] is None or driver["profiler_trouble"]:
-            continue  # too noisy here, or perf is not allowed
+        profiled = driver["profiled"]
+        if (
+            driver["profiler_trouble"]
+            or not profiled
+            or profiled["verdict"] == "invalid"
+        ):
+            continue  # perf is not allowed, or too noisy here
         worker = driver["worker"]
         shares = {s["name"]: s["percent"] for s in worker["shares"]}
         assert sum(shares.values()) == pytest.approx(100, abs=1)

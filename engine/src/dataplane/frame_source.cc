@@ -15,10 +15,13 @@ void FrameSource::prepare() {
 
 bool FrameSource::next_of_one_lane(dpdk::Mbuf** frames, uint32_t count,
                                    uint64_t stamp_ns) noexcept {
-  if (!lanes_[0].pool->get(frames, count)) return false;
+  const Lane& lane = lanes_[0];
   vary::Lanes sequences;
   vary::lanes::count_up(position_.sequence[0], sequences, count);
-  write(lanes_[0], frames, sequences, count, stamp_ns);
+  vary::FrameWriter::Burst burst;
+  lane.writer.compose(sequences, count, stamp_ns, burst);
+  if (!lane.pool->get(frames, count)) return false;
+  lane.writer.store(burst, dpdk::buffers_of(frames), dpdk::kFrameOffset);
   position_.sequence[0] += count;
   return true;
 }
@@ -38,7 +41,8 @@ bool FrameSource::next_interleaved(dpdk::Mbuf** frames, uint32_t count,
   position_ = position;
   for (size_t i = 0; i < lanes_.size(); ++i) {
     if (bursts_[i].count == 0) continue;
-    write(lanes_[i], bursts_[i].frames.data(), bursts_[i].sequences, bursts_[i].count, stamp_ns);
+    lanes_[i].writer.write(dpdk::buffers_of(bursts_[i].frames.data()), bursts_[i].sequences,
+                           bursts_[i].count, stamp_ns, dpdk::kFrameOffset);
   }
   for (uint32_t i = 0; i < count; ++i) {
     LaneBurst& burst = bursts_[lane_of[i]];
@@ -56,11 +60,6 @@ bool FrameSource::take_buffers() noexcept {
     return false;
   }
   return true;
-}
-
-void FrameSource::write(const Lane& lane, dpdk::Mbuf* const* frames, const vary::Lanes& sequences,
-                        uint32_t count, uint64_t stamp_ns) noexcept {
-  lane.writer.write(dpdk::buffers_of(frames), sequences, count, stamp_ns, dpdk::kFrameOffset);
 }
 
 }  // namespace dutperf::dataplane

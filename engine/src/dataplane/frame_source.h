@@ -46,8 +46,6 @@ class FrameSource {
   bool next_of_one_lane(dpdk::Mbuf** frames, uint32_t count, uint64_t stamp_ns) noexcept;
   bool next_interleaved(dpdk::Mbuf** frames, uint32_t count, uint64_t stamp_ns) noexcept;
   bool take_buffers() noexcept;
-  static void write(const Lane& lane, dpdk::Mbuf* const* frames, const vary::Lanes& sequences,
-                    uint32_t count, uint64_t stamp_ns) noexcept;
 
   const FrameOrder order_;
   std::vector<Lane> lanes_;

@@ -1,5 +1,6 @@
 #include "dpdk/port.h"
 
+#include <linux/if_packet.h>
 #include <net/if.h>
 #include <rte_bus_vdev.h>
 #include <rte_dev.h>
@@ -7,6 +8,7 @@
 #include <rte_eth_ring.h>
 #include <rte_ring.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -133,6 +135,19 @@ std::optional<uint32_t> speed_mbps(const PortOptions& options, const rte_eth_lin
 }
 
 }  // namespace
+
+}  // namespace dutperf::dpdk
+
+// In place of the C library's, for DPDK's AF_PACKET driver, which makes every socket a member of a
+// fanout group, also when it is the only one, and offers no option against it: each received frame
+// is then hashed, checked for fragments and for room in the ring, a seventh of the work of the CPU
+// that delivers it. Nobody can leave such a group; so nobody enters. The program exports this.
+extern "C" int setsockopt(int fd, int level, int name, const void* value, socklen_t size) noexcept {
+  if (level == SOL_PACKET && name == PACKET_FANOUT) return 0;
+  return static_cast<int>(syscall(SYS_setsockopt, fd, level, name, value, size));
+}
+
+namespace dutperf::dpdk {
 
 RingPair::RingPair() {
   static const char* const kNames[2] = {"left_to_right", "right_to_left"};

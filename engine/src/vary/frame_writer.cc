@@ -10,11 +10,11 @@
 namespace dutperf::vary {
 namespace {
 
-constexpr uint32_t kMaxWindows = 8;
 constexpr uint32_t kUdp = 0;  // the UDP header's tile and window; that window is always there
 constexpr uint32_t kMaxVarying = 8;
 
 constexpr uint32_t kIp = sizeof(net::EthernetHeader);
+constexpr uint32_t kIpv4Checksum = kIp + offsetof(net::Ipv4Header, checksum);
 constexpr uint32_t kIpv4Addresses = kIp + offsetof(net::Ipv4Header, src);
 constexpr uint32_t kIpv4Ports = kIp + sizeof(net::Ipv4Header);
 constexpr uint32_t kIpv6Addresses = kIp + offsetof(net::Ipv6Header, src);
@@ -43,7 +43,6 @@ constexpr Tile kIpv6Tiles[] = {
     {kIpv6Addresses + 16, 8, true},
     {kIpv6Addresses + 24, 8, true},
 };
-static_assert(std::size(kIpv6Tiles) <= kMaxWindows);
 
 std::span<const Tile> tiles_of(int ip_version) {
   return ip_version == 4 ? std::span<const Tile>(kIpv4Tiles) : std::span<const Tile>(kIpv6Tiles);
@@ -93,23 +92,6 @@ constexpr Lanes kNoSums{};
 
 }  // namespace
 
-// The constructor leaves the lanes as they are: clearing 8 KiB would cost more than filling what is
-// used.
-struct FrameWriter::Burst {
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
-  Burst(uint8_t* const* to, uint32_t first_byte, const Lanes& numbers, uint32_t size)
-      : buffers(to), lead(first_byte), sequences(numbers), count(size) {}
-
-  uint8_t* const* buffers;
-  uint32_t lead;  // where frames start in their buffers
-  const Lanes& sequences;
-  uint32_t count;
-  Lanes places[2];  // in the enumeration's sides; consumed field by field, fastest first
-  Lanes values;     // of the field at hand
-  Lanes windows[kMaxWindows];
-  Lanes address_sums;
-};
-
 FrameWriter::FrameWriter(const net::FrameLayout& layout, const net::TagIdentity& tag,
                          const Variations& variations)
     : template_(layout, tag),
@@ -146,7 +128,10 @@ void FrameWriter::add(const Variation& variation, int ip_version) {
     varying.targets.push_back({window, shift});
     ports_vary_ = ports_vary_ || window == kUdp;
     addresses_vary_ = addresses_vary_ || tiles[i].is_address;
-    ipv4_addresses_vary_ = addresses_vary_ && ip_version == 4;
+    if (ip_version == 4 && tiles[i].is_address) {
+      ipv4_addresses_vary_ = true;
+      ipv4_addresses_ = window;
+    }
   }
   varying_.push_back(varying);
   enumerates_ = enumerates_ || variation.mode == Mode::kEnumerate;
@@ -193,10 +178,6 @@ void FrameWriter::make_random(uint32_t window) {
     return std::any_of(varying.targets.begin(), varying.targets.end(),
                        [&](const Target& target) { return target.window == window; });
   };
-  const auto in_one_half = [](const Varying& varying) {
-    const auto shift = static_cast<uint32_t>(varying.targets[0].shift);
-    return varying.targets.size() == 1 && shift / 32 == (shift + varying.width - 1) / 32;
-  };
   lanes::RandomWindow made;
   made.place = window;
   made.fixed = windows_[window].fixed;
@@ -204,7 +185,8 @@ void FrameWriter::make_random(uint32_t window) {
   uint32_t count = 0;
   for (const Varying& varying : varying_) {
     if (!in_window(varying)) continue;
-    if (varying.mode != Mode::kRandom || !in_one_half(varying) || count == 2) return;
+    if (varying.mode != Mode::kRandom || varying.targets.size() > 1 || count == 2) return;
+    if (varying.size == 1ULL << 32) return;  // too large a factor
     const auto shift = static_cast<uint32_t>(varying.targets[0].shift);
     *parts[count++] = {varying.size, varying.width, shift};
     made.fixed += uint64_t{varying.min} << shift;
@@ -250,117 +232,139 @@ void FrameWriter::plan_enumeration(uint64_t key) {
   fields.back()->is_whole_side = true;
 }
 
-void FrameWriter::enumerate(Burst& burst) const noexcept {
-  const uint32_t count = burst.count;
+void FrameWriter::enumerate(const Lanes& sequences, Burst& burst) const noexcept {
+  const uint32_t count = burst.count_;
+  Lanes* const places = burst.places_;
   switch (order_) {
-    case Order::kIncreasing: std::copy_n(burst.sequences.lane, count, burst.places[0].lane); return;
+    case Order::kIncreasing: std::copy_n(sequences.lane, count, places[0].lane); return;
     case Order::kDecreasing:
-      lanes::subtract_from(combinations_ - 1, burst.sequences, burst.places[0], count);
+      lanes::subtract_from(combinations_ - 1, sequences, places[0], count);
       return;
     case Order::kRandom:
       if (in_pairs_) {
-        permutation_->pairs_at(burst.sequences, burst.places[1], burst.places[0], count);
+        permutation_->pairs_at(sequences, places[1], places[0], count);
       } else {
-        permutation_->at_all(burst.sequences, burst.places[0], count);
+        permutation_->at_all(sequences, places[0], count);
       }
       return;
   }
 }
 
-FrameWriter::Values FrameWriter::values_of(const Varying& varying, Burst& burst) const noexcept {
+FrameWriter::Values FrameWriter::values_of(const Varying& varying, const Lanes& sequences,
+                                           Burst& burst) const noexcept {
   Lanes unused;
-  Lanes& places = burst.places[varying.side];
+  Lanes& places = burst.places_[varying.side];
+  Lanes& values = burst.values_;
+  const uint32_t count = burst.count_;
   switch (varying.mode) {
     case Mode::kRandom:
-      lanes::draw_all(draw_keys_[varying.draw_group], burst.sequences, unused, burst.count);
-      lanes::random_values(unused, varying.draw_shift, varying.min, varying.size, burst.values,
-                           burst.count);
+      lanes::draw_all(draw_keys_[varying.draw_group], sequences, unused, count);
+      lanes::random_values(unused, varying.draw_shift, varying.min, varying.size, values, count);
       break;
     case Mode::kIncreasing:
-      lanes::digits_up(burst.sequences, varying.size, varying.min, unused, burst.values,
-                       burst.count);
+      lanes::digits_up(sequences, varying.size, varying.min, unused, values, count);
       break;
     case Mode::kDecreasing:
-      lanes::digits_down(burst.sequences, varying.size, varying.max, unused, burst.values,
-                         burst.count);
+      lanes::digits_down(sequences, varying.size, varying.max, unused, values, count);
       break;
     case Mode::kEnumerate:
       if (varying.is_whole_side) return {places, varying.min};
-      lanes::digits_up(places, varying.size, varying.min, places, burst.values, burst.count);
+      lanes::digits_up(places, varying.size, varying.min, places, values, count);
       break;
   }
-  return {burst.values, 0};
+  return {values, 0};
 }
 
-void FrameWriter::fill_windows(Burst& burst) const noexcept {
+void FrameWriter::fill_windows(const Lanes& sequences, Burst& burst) const noexcept {
   if (!random_windows_.empty()) {
     lanes::random_windows(random_windows_.data(), static_cast<uint32_t>(random_windows_.size()),
-                          burst.sequences, burst.windows, burst.count);
+                          sequences, burst.windows_, burst.count_);
   }
   for (size_t i = ports_vary_ ? kUdp : kUdp + 1; i < windows_.size(); ++i) {
-    if (!windows_[i].is_random) lanes::fill(windows_[i].fixed, burst.windows[i], burst.count);
+    if (!windows_[i].is_random) lanes::fill(windows_[i].fixed, burst.windows_[i], burst.count_);
   }
-  if (enumerates_) enumerate(burst);
+  if (enumerates_) enumerate(sequences, burst);
   for (const Varying& varying : varying_) {
     if (varying.targets.empty()) continue;
-    const Values values = values_of(varying, burst);
+    const Values values = values_of(varying, sequences, burst);
     for (const Target& target : varying.targets) {
-      lanes::place(values.lanes, values.first, target.shift, burst.windows[target.window],
-                   burst.count);
+      lanes::place(values.lanes, values.first, target.shift, burst.windows_[target.window],
+                   burst.count_);
     }
   }
 }
 
-void FrameWriter::store(const Window& window, const Lanes& values, const Burst& burst) noexcept {
-  const uint32_t offset = burst.lead + window.offset;
-  if (window.bytes == 4) {
-    store_all<net::Be32, uint32_t>(burst.buffers, burst.count, offset, values);
+void FrameWriter::sum_addresses(Burst& burst) const noexcept {
+  bool summed = false;
+  for (size_t i = kUdp + 1; i < windows_.size(); ++i) {
+    if (!windows_[i].is_address) continue;
+    (summed ? lanes::add_words : lanes::sum_words)(burst.windows_[i], burst.address_sums_,
+                                                   burst.count_);
+    summed = true;
+  }
+}
+
+void FrameWriter::compose(const Lanes& sequences, uint32_t count, uint64_t stamp_ns,
+                          Burst& burst) const noexcept {
+  static_assert(std::size(kIpv6Tiles) <= Burst::kMaxWindows);
+  burst.count_ = count;
+  burst.stamp_low_ = net::byte_swap(static_cast<uint32_t>(stamp_ns));
+  fill_windows(sequences, burst);
+  if (addresses_vary_) sum_addresses(burst);
+  lanes::finish(sequences, stamp_ns, template_.tag_is_odd(), udp_base_,
+                addresses_vary_ ? burst.address_sums_ : kNoSums,
+                ports_vary_ ? burst.windows_[kUdp] : fixed_ports_, burst.udps_, burst.tags_, count);
+  if (!ipv4_addresses_vary_) return;
+  lanes::finish_ipv4(ipv4_base_, burst.address_sums_, burst.windows_[ipv4_addresses_],
+                     burst.ipv4_checksums_, burst.ipv4_addresses_, count);
+}
+
+// All of a frame at once: the CPU joins stores to a cache line that follow each other.
+template <bool kIpv4AddressesVary>
+void FrameWriter::store_frames(const Burst& burst, uint8_t* const* buffers,
+                               uint32_t lead) const noexcept {
+  const uint32_t udp = lead + windows_[kUdp].offset;
+  const uint32_t tag = lead + template_.tag_offset();
+  const uint32_t tag_high = tag + offsetof(net::WireTag, sequence_stamp_high);
+  const uint32_t tag_low = tag + offsetof(net::WireTag, stamp_low);
+  const uint32_t stamp_low = burst.stamp_low_;
+  const uint32_t count = burst.count_;
+  for (uint32_t i = 0; i < count; ++i) {
+    uint8_t* const buffer = buffers[i];
+    if constexpr (kIpv4AddressesVary) {
+      std::memcpy(buffer + lead + kIpv4Checksum, &burst.ipv4_checksums_.lane[i], 2);
+      std::memcpy(buffer + lead + kIpv4Addresses, &burst.ipv4_addresses_.lane[i], 8);
+    }
+    std::memcpy(buffer + udp, &burst.udps_.lane[i], 8);
+    std::memcpy(buffer + tag_high, &burst.tags_.lane[i], 8);
+    std::memcpy(buffer + tag_low, &stamp_low, 4);
+  }
+}
+
+void FrameWriter::store(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept {
+  for (size_t i = kUdp + 1; i < windows_.size(); ++i) {
+    const Window& window = windows_[i];
+    if (window.offset == kIpv4Addresses && ipv4_addresses_vary_) continue;
+    if (window.bytes == 4) {
+      store_all<net::Be32, uint32_t>(buffers, burst.count_, lead + window.offset,
+                                     burst.windows_[i]);
+    } else {
+      store_all<net::Be64, uint64_t>(buffers, burst.count_, lead + window.offset,
+                                     burst.windows_[i]);
+    }
+  }
+  if (ipv4_addresses_vary_) {
+    store_frames<true>(burst, buffers, lead);
   } else {
-    store_all<net::Be64, uint64_t>(burst.buffers, burst.count, offset, values);
+    store_frames<false>(burst, buffers, lead);
   }
 }
 
 void FrameWriter::write(uint8_t* const* buffers, const Lanes& sequences, uint32_t count,
                         uint64_t stamp_ns, uint32_t lead) const noexcept {
-  Burst burst(buffers, lead, sequences, count);
-  fill_windows(burst);
-  bool summed = false;
-  for (size_t i = kUdp + 1; i < windows_.size(); ++i) {
-    store(windows_[i], burst.windows[i], burst);
-    if (!windows_[i].is_address) continue;
-    (summed ? lanes::add_words : lanes::sum_words)(burst.windows[i], burst.address_sums, count);
-    summed = true;
-  }
-  if (ipv4_addresses_vary_) finish_ipv4(burst);
-  finish(burst, stamp_ns);
-}
-
-void FrameWriter::finish_ipv4(Burst& burst) const noexcept {
-  constexpr uint32_t kIpv4Checksum = kIp + offsetof(net::Ipv4Header, checksum);
-  lanes::finish_ipv4(ipv4_base_, burst.address_sums, burst.values, burst.count);
-  store_all<uint16_t, uint16_t>(burst.buffers, burst.count, burst.lead + kIpv4Checksum,
-                                burst.values);  // in wire order already
-}
-
-void FrameWriter::finish(Burst& burst, uint64_t stamp_ns) const noexcept {
-  Lanes& udps = burst.values;
-  Lanes& tags = burst.places[0];
-  lanes::finish(burst.sequences, stamp_ns, template_.tag_is_odd(), udp_base_,
-                addresses_vary_ ? burst.address_sums : kNoSums,
-                ports_vary_ ? burst.windows[kUdp] : fixed_ports_, udps, tags, burst.count);
-  const uint32_t udp = burst.lead + windows_[kUdp].offset;
-  const uint32_t tag = burst.lead + template_.tag_offset();
-  const uint32_t tag_high = tag + offsetof(net::WireTag, sequence_stamp_high);
-  const uint32_t tag_low = tag + offsetof(net::WireTag, stamp_low);
-  const uint32_t stamp_low = net::byte_swap(static_cast<uint32_t>(stamp_ns));
-  uint8_t* const* const buffers = burst.buffers;
-  const uint32_t count = burst.count;
-  for (uint32_t i = 0; i < count; ++i) {
-    uint8_t* const buffer = buffers[i];
-    std::memcpy(buffer + udp, &udps.lane[i], 8);
-    std::memcpy(buffer + tag_high, &tags.lane[i], 8);
-    std::memcpy(buffer + tag_low, &stamp_low, 4);
-  }
+  Burst burst;
+  compose(sequences, count, stamp_ns, burst);
+  store(burst, buffers, lead);
 }
 
 }  // namespace dutperf::vary

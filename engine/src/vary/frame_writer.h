@@ -5,7 +5,8 @@
 // in windows of 4 or 8 bytes of the frame, then the stores, last the tag and the checksums. What a
 // field needs is decided once per burst and each inner loop is short and straight. Checksums are
 // never summed over the frame: the template's sum with all varying bits zero is known, each window
-// adds what it holds.
+// adds what it holds. All is computed before the first buffer is touched: a caller may fetch its
+// buffers in between, and the CPU does both at a time.
 //
 // Immutable after construction; shared by any number of threads.
 #pragma once
@@ -32,9 +33,18 @@ class FrameWriter {
   // A frame without FCS with all varying bits zero; what buffers must hold before `write`.
   const std::vector<uint8_t>& template_bytes() const { return template_.bytes(); }
 
-  // Writes frames number sequences[0..count) into buffers[0..count), `lead` bytes behind their
-  // start, all with the same send stamp. REQUIRES: count <= kMaxBurst; every frame holds
-  // template_bytes(), possibly written before.
+  // What changes from frame to frame, of up to kMaxBurst frames.
+  class Burst;
+
+  // Frames number sequences[0..count), all with the same send stamp. REQUIRES: count <= kMaxBurst.
+  void compose(const Lanes& sequences, uint32_t count, uint64_t stamp_ns,
+               Burst& burst) const noexcept;
+
+  // Writes the composed frames into as many buffers, `lead` bytes behind their start.
+  // REQUIRES: every frame there holds template_bytes(), possibly written before.
+  void store(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
+
+  // Both in one.
   void write(uint8_t* const* buffers, const Lanes& sequences, uint32_t count, uint64_t stamp_ns,
              uint32_t lead = 0) const noexcept;
 
@@ -61,9 +71,8 @@ class FrameWriter {
     uint32_t bytes;   // 4 or 8
     uint64_t fixed;   // the template's bits where nothing varies
     bool is_address;
-    bool is_random = false;  // one or two fields, all random and each in one half: made in one pass
+    bool is_random = false;  // one or two fields, all random: made in one pass
   };
-  struct Burst;
   struct Values {
     const Lanes& lanes;
     uint64_t first;  // to be added
@@ -74,13 +83,14 @@ class FrameWriter {
   void plan_draws(uint64_t seed, uint8_t stream);
   void plan_enumeration(uint64_t key);
   void make_random(uint32_t window);
-  void fill_windows(Burst& burst) const noexcept;
-  void enumerate(Burst& burst) const noexcept;
-  Values values_of(const Varying& varying, Burst& burst) const noexcept;
-  void finish_ipv4(Burst& burst) const noexcept;
-  void finish(Burst& burst, uint64_t stamp_ns) const noexcept;
-  static void store(const Window& window, const Lanes& values, const Burst& burst) noexcept;
+  void fill_windows(const Lanes& sequences, Burst& burst) const noexcept;
+  void enumerate(const Lanes& sequences, Burst& burst) const noexcept;
+  Values values_of(const Varying& varying, const Lanes& sequences, Burst& burst) const noexcept;
+  void sum_addresses(Burst& burst) const noexcept;
+  template <bool kIpv4AddressesVary>
+  void store_frames(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
 
+  Lanes fixed_ports_;  // the UDP headers of a burst when no port varies
   net::FrameTemplate template_;
   std::vector<Window> windows_;
   std::vector<Varying> varying_;
@@ -94,9 +104,31 @@ class FrameWriter {
   bool ports_vary_ = false;
   bool addresses_vary_ = false;
   bool ipv4_addresses_vary_ = false;
-  Lanes fixed_ports_;  // the UDP headers of a burst when no port varies
+  uint32_t ipv4_addresses_ = 0;  // their window
   uint64_t udp_base_;  // the template's sums without the ports and the windows of addresses
   uint64_t ipv4_base_;
+};
+
+class FrameWriter::Burst {
+ public:
+  // Leaves the lanes as they are: clearing 8 KiB would cost more than filling what is used.
+  Burst() {}  // NOLINT(cppcoreguidelines-pro-type-member-init,modernize-use-equals-default)
+
+ private:
+  friend FrameWriter;
+  static constexpr uint32_t kMaxWindows = 8;
+
+  uint32_t count_ = 0;
+  uint32_t stamp_low_ = 0;  // here and below: as on the wire
+  Lanes udps_;              // UDP headers
+  Lanes tags_;              // sequence numbers and upper stamps
+  Lanes ipv4_checksums_;
+  Lanes ipv4_addresses_;
+  Lanes windows_[kMaxWindows];  // as numbers
+  // While they are made:
+  Lanes places_[2];  // in the enumeration's sides; consumed field by field, fastest first
+  Lanes values_;     // of the field at hand
+  Lanes address_sums_;
 };
 
 }  // namespace dutperf::vary

@@ -40,7 +40,7 @@ void random_values(const Lanes& draws, uint32_t draw_shift, uint64_t min, uint64
 namespace {
 
 [[gnu::always_inline]] inline uint64_t placed(uint64_t random, const RandomPart& part) {
-  return ((random * part.factor_less_1 + random) >> part.down) & part.mask;
+  return std::rotl(random * part.size, static_cast<int>(part.turn)) & part.mask;
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ void random_window(const RandomWindow& window, const Lanes& numbers, Lanes& out,
   const RandomWindow w = window;  // a copy that no lane can alias
   for (uint32_t i = 0; i < n; ++i) {
     const uint64_t random = draw(w.key, numbers.lane[i]);
-    out.lane[i] = w.fixed + placed(random >> 32, w.high) + placed(random & 0xffffffff, w.low);
+    out.lane[i] = w.fixed + (placed(random >> 32, w.high) | placed(random & 0xffffffff, w.low));
   }
 }
 
@@ -177,12 +177,14 @@ void add_words(const Lanes& window, Lanes& sums, uint32_t count) {
 }
 
 FOR_EACH_CPU
-void finish_ipv4(uint64_t base, const Lanes& sums, Lanes& checksums, uint32_t count) {
+void finish_ipv4(uint64_t base, const Lanes& sums, const Lanes& window, Lanes& checksums,
+                 Lanes& addresses, uint32_t count) {
   const uint32_t n = padded(count);
   for (uint32_t i = 0; i < n; ++i) {
     const uint64_t sum = nearly_folded(base + sums.lane[i]);
     const uint64_t checksum = ~(sum + (sum >> 16)) & 0xffff;
     checksums.lane[i] = net::byte_swap(checksum) >> 48;
+    addresses.lane[i] = net::byte_swap(window.lane[i]);
   }
 }
 

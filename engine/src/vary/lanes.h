@@ -32,22 +32,19 @@ void draw_all(uint64_t key, const Lanes& numbers, Lanes& out, uint32_t count);
 // out = value
 void fill(uint64_t value, Lanes& out, uint32_t count);
 
-// to_range(32 bits, size) << shift as one product, which has the value where it belongs (or 32 bits
-// above) and a fraction below it. The factor may be 2^32; less one it fits into 32 bits.
-// REQUIRES: the field lies in one half of the window.
+// to_range(32 bits, size) << shift: the product's upper half, turned to its place.
+// REQUIRES: size < 2^32; the field's `width` bits lie inside the window.
 struct RandomPart {
   RandomPart() = default;
-  RandomPart(uint64_t size, uint32_t width, uint32_t shift)
-      : factor_less_1((size << (shift % 32)) - 1),
-        down(shift < 32 ? 32 : 0),
-        mask(((1ULL << width) - 1) << shift) {}
+  RandomPart(uint64_t values, uint32_t width, uint32_t shift)
+      : size(values), turn((shift + 32) % 64), mask(((1ULL << width) - 1) << shift) {}
 
-  uint64_t factor_less_1 = 0;
-  uint64_t down = 0;
+  uint64_t size = 0;
+  uint64_t turn = 0;  // to the left
   uint64_t mask = 0;
 };
 
-// out[place] = fixed + high's value + low's value, from the halves of the key's draw.
+// out[place] = fixed + (high's value | low's value), from the halves of the key's draw.
 struct RandomWindow {
   uint32_t place = 0;
   uint64_t key = 0;
@@ -89,8 +86,9 @@ void place(const Lanes& values, uint64_t first, int shift, Lanes& window, uint32
 void sum_words(const Lanes& window, Lanes& sums, uint32_t count);
 void add_words(const Lanes& window, Lanes& sums, uint32_t count);
 
-// checksum = IPv4 header checksum of base + sums, on the wire
-void finish_ipv4(uint64_t base, const Lanes& sums, Lanes& checksums, uint32_t count);
+// As they stand on the wire: checksum = IPv4 header checksum of base + sums; addresses = window
+void finish_ipv4(uint64_t base, const Lanes& sums, const Lanes& window, Lanes& checksums,
+                 Lanes& addresses, uint32_t count);
 
 // As they stand on the wire: udp = the UDP header (`ports`: with the checksum zero) and its
 // checksum of base + sums + the ports + the tag; tag_high = sequence and upper stamp.

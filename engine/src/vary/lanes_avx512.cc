@@ -10,7 +10,7 @@ namespace dutperf::vary::lanes::avx512 {
 
 #if defined(__x86_64__)
 
-#define AVX512 __attribute__((target("avx512f,avx512dq,prefer-vector-width=512")))
+#define AVX512 __attribute__((target("avx512f,avx512dq")))
 
 namespace {
 
@@ -40,10 +40,13 @@ AVX512 inline Vector mixed(Vector x) {
   return x ^ (x >> 31);
 }
 
-// As in lanes.cc.
+// As in lanes.cc. Turning each lane by an amount of its own takes one operation, all by the same
+// two.
 AVX512 inline Vector placed(Vector random, const RandomPart& part) {
-  const Vector fraction = product(random, all(part.factor_less_1)) + random;
-  return (fraction >> all(part.down)) & part.mask;
+  const Vector fraction = product(random, all(part.size));
+  const auto turned = reinterpret_cast<Vector>(_mm512_maskz_rolv_epi64(
+      0xff, reinterpret_cast<__m512i>(fraction), reinterpret_cast<__m512i>(all(part.turn))));
+  return turned & part.mask;
 }
 
 // As in feistel.h.
@@ -74,8 +77,8 @@ AVX512 void random_windows(const RandomWindow* windows, uint32_t window_count, c
       const RandomWindow& window = windows[w];
       const Vector random = mixed(step + window.key);
       const Vector high = placed(random >> 32, window.high);
-      const Vector low = placed(random & 0xffffffff, window.low);
-      store(window.fixed + high + low, out[window.place], i);
+      const Vector low = placed(random, window.low);
+      store(window.fixed + (high | low), out[window.place], i);
     }
   }
 }

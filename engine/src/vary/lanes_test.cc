@@ -103,10 +103,12 @@ const auto kRandomWindows = {lanes::random_windows, lanes::plain::random_windows
 const auto kEncrypt = {lanes::encrypt, lanes::plain::encrypt};
 
 TEST_F(EveryBurst, GetsWindowsOfTwoRandomValues) {
-  const auto part = [&](uint32_t first_bit, uint64_t& size, uint32_t& shift) {
-    const auto width = static_cast<uint32_t>(1 + random_() % 32);
-    shift = first_bit + static_cast<uint32_t>(random_() % (33 - width));
+  // Two fields that share the window's 64 bits.
+  const auto part = [&](uint32_t first_bit, uint32_t bits, uint64_t& size, uint32_t& shift) {
+    const auto width = static_cast<uint32_t>(1 + random_() % std::min(bits, 32U));
+    shift = first_bit + static_cast<uint32_t>(random_() % (bits - width + 1));
     size = random_() % 4 == 0 ? 1ULL << width : 1 + number_below(1ULL << width);
+    size = std::min<uint64_t>(size, UINT32_MAX);
     return lanes::RandomPart(size, width, shift);
   };
   for_each_burst([&](uint32_t count) {
@@ -116,7 +118,9 @@ TEST_F(EveryBurst, GetsWindowsOfTwoRandomValues) {
     uint64_t size_b = 0;
     uint32_t shift_a = 0;
     uint32_t shift_b = 0;
-    windows[0] = {1, random_(), random_(), part(32, size_a, shift_a), part(0, size_b, shift_b)};
+    const auto middle = static_cast<uint32_t>(1 + random_() % 63);
+    windows[0] = {1, random_(), random_(), part(middle, 64 - middle, size_a, shift_a),
+                  part(0, middle, size_b, shift_b)};
     windows[1] = {0, random_(), random_(), {}, windows[0].high};
     for (const auto random_windows : kRandomWindows) {
       Lanes out[2];
@@ -313,9 +317,12 @@ TEST_F(EveryBurst, GetsIpv4Checksums) {
   for_each_burst([&](uint32_t count) {
     const uint64_t base = number_below(1ULL << 40);
     const Lanes sums = lanes_below(1ULL << 40);
-    lanes::finish_ipv4(base, sums, out_, count);
+    const Lanes windows = lanes_below(UINT64_MAX);
+    Lanes addresses;
+    lanes::finish_ipv4(base, sums, windows, out_, addresses, count);
     expect_lanes(out_, count,
                  [&](uint32_t i) { return on_the_wire(net::finish(base + sums.lane[i])); });
+    expect_lanes(addresses, count, [&](uint32_t i) { return net::byte_swap(windows.lane[i]); });
   });
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -21,9 +22,16 @@ _DEVICES = ", ".join(lab.LABS)
 @lab_app.command("up")
 def up(
     name: Annotated[str, typer.Argument(help=f"one of: {_DEVICES}")],
+    behaviour: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="JSON, for known-answer; see examples/known-answer"
+        ),
+    ] = None,
 ) -> None:
     """Bring a lab up; it stays until 'lab down'."""
-    testbed = lab.up(name)
+    told = lab.read_behaviour(behaviour) if behaviour else None
+    testbed = lab.up(name, told)
     _say(f"lab {name} is up: {testbed.description}")
     _say(f"measure: dutperf throughput --lab {name}")
     _say("take it down: dutperf lab down")
@@ -41,6 +49,29 @@ def down(
     """Take a lab down; nothing of it is left."""
     gone = lab.down(name, all_=all_)
     _say("\n".join(f"lab {one} is down" for one in gone) or "no lab was up")
+
+
+@lab_app.command("set")
+def set_(
+    behaviour: Annotated[
+        Path, typer.Argument(metavar="FILE", help="see examples/known-answer")
+    ],
+) -> None:
+    """Tell the known-answer device something else; it goes on running."""
+    lab.known_answer_device().configure(lab.read_behaviour(behaviour))
+    _say(f"the known-answer device does as {behaviour} says")
+
+
+@lab_app.command("account")
+def account(
+    trial: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="of this trial only")
+    ] = None,
+) -> None:
+    """Print what the known-answer device did in its last eight trials, as JSON."""
+    report = lab.known_answer_device().report(trial)
+    chosen = report if trial is None else report.trial(trial)
+    _say(chosen.model_dump_json(indent=2))
 
 
 @lab_app.command("list")

@@ -33,8 +33,8 @@ from dutperf.procedures.quiet import QuietWait
 from dutperf.procedures.session import prepare_engine
 
 INVALID = 1
-PATIENCE_S = 60.0
-"""How long the bench waits for quiet moments, in all."""
+_PATIENCE = 20
+"""How long the bench waits for quiet moments in all: so many trials for each round."""
 _FULL_PERCENT = 95
 _DISTURBING_PERCENT = 10
 _WHOSE = {
@@ -61,6 +61,7 @@ def bench_lab(
     """
     campaign = campaign_for(_spec(trial_duration_s), None, name, DEFAULT_SEED)
     drivers = (driver,) if driver else PATH_DRIVERS
+    patience_s = _PATIENCE * rounds * trial_duration_s
     with Terminal(PatientConsole(stderr=True)) as terminal:
         try:
             with place_of(campaign) as testbed:
@@ -71,7 +72,7 @@ def bench_lab(
                         open_engine=prepare_engine,
                         profiler=profiler,
                         dut_alive=lambda: dut_alive(campaign),
-                        sleep=QuietWait(_cpus(settings), PATIENCE_S),
+                        sleep=QuietWait(_cpus(settings), patience_s),
                     )
                     results = bench_path(
                         testbed, cell, drivers, settings, around, terminal.on_event

@@ -7,14 +7,26 @@ block. The engine runs in namespace ``tester``, the device in ``dut``.
 from __future__ import annotations
 
 from dutperf.lab.devices import LABS, LabDevice
-from dutperf.lab.lifecycle import LabStatus, down, dut_alive, running, session, up
+from dutperf.lab.known_answer import KnownAnswer, read_behaviour
+from dutperf.lab.lifecycle import (
+    LabStatus,
+    down,
+    dut_alive,
+    known_answer_device,
+    running,
+    session,
+    up,
+)
 
 __all__ = [
     "LABS",
+    "KnownAnswer",
     "LabDevice",
     "LabStatus",
     "down",
     "dut_alive",
+    "known_answer_device",
+    "read_behaviour",
     "running",
     "session",
     "up",

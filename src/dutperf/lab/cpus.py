@@ -26,6 +26,10 @@ class CpuPlan:
             return f"on the tester's own CPU {self.worker} (no other is usable)"
         return f"steered to CPU {self.dut} by RPS"
 
+    def describe_process(self) -> str:
+        """As ``describe``, for a DUT that is a process and not the kernel."""
+        return self.describe() if self.dut is None else f"on CPU {self.dut}"
+
 
 def plan_cpus(usable: Collection[int] | None = None) -> CpuPlan:
     """Gives the worker the first usable CPU, the DUT the last one.

@@ -16,10 +16,12 @@ from datetime import UTC, datetime
 
 from dutperf.config.testbed import Testbed
 from dutperf.errors import InputError, SetupError
-from dutperf.lab import machine, processes, topology, translator
+from dutperf.lab import machine, processes, refdut, topology, translator
 from dutperf.lab.cpus import CpuPlan, plan_cpus
 from dutperf.lab.devices import LABS, LabDevice
+from dutperf.lab.devices.known_answer import KNOWN_ANSWER
 from dutperf.lab.interruption import postponed_signals, terminate_as_interrupt
+from dutperf.lab.known_answer import Behaviour, KnownAnswer
 from dutperf.lab.state import (
     LabState,
     Process,
@@ -50,18 +52,18 @@ class LabStatus:
     links: tuple[str, ...]
 
 
-def up(name: str) -> Testbed:
+def up(name: str, behaviour: Behaviour | None = None) -> Testbed:
     """Brings up a lab that is kept until ``down``.
 
     If the same lab is kept already and whole, its testbed is returned: a second
-    ``up`` changes nothing.
+    ``up`` changes nothing but the behaviour, if one is given (known-answer only).
 
     Raises:
-        InputError: there is no device of that name.
+        InputError: there is no device of that name, or it takes no such behaviour.
         SetupError: not root, another lab is up, the names are taken, or the kernel
             cannot do it. Nothing of the new lab is left then.
     """
-    device = _device(name)
+    device = _device(name, behaviour)
     topology.check_machine()
     with StateFile().locked():
         present = StateFile().read()
@@ -71,27 +73,28 @@ def up(name: str) -> Testbed:
             and not present.owner
             and _usable(present)
         ):
+            _tell(behaviour)
             return present.testbed
-        return _bring_up(device, keep=True).testbed
+        return _bring_up(device, behaviour, keep=True).testbed
 
 
 @contextmanager
-def session(name: str) -> Iterator[Testbed]:
+def session(name: str, behaviour: Behaviour | None = None) -> Iterator[Testbed]:
     """A lab of the block's own: down on its end, error, Ctrl-C, SIGTERM and SIGHUP.
 
     In the block, SIGTERM and SIGHUP raise KeyboardInterrupt unless the program has
     handlers of its own. If the process is killed, the next ``up`` cleans up.
 
     Raises:
-        InputError: there is no device of that name.
+        InputError: as ``up``.
         SetupError: as ``up``; also if the same lab is kept by ``up``.
     """
-    device = _device(name)
+    device = _device(name, behaviour)
     topology.check_machine()
     with terminate_as_interrupt():
         try:
             with StateFile().locked():
-                state = _bring_up(device, keep=False)
+                state = _bring_up(device, behaviour, keep=False)
             yield state.testbed
         finally:
             with postponed_signals(), StateFile().locked():
@@ -144,8 +147,29 @@ def dut_alive(name: str) -> bool:
     return state is not None and state.device == name and _whole(state)
 
 
-def _device(name: str) -> LabDevice:
+def known_answer_device() -> KnownAnswer:
+    """The device of the known-answer lab that is up: for orders and its account.
+
+    Raises:
+        SetupError: that lab is not up.
+    """
+    state = StateFile().read()
+    if state is None or not LABS[state.device].answers or not _whole(state):
+        up_now = f"the lab that is up is {state.device}" if state else "no lab is up"
+        raise SetupError(
+            f"the known-answer device is not running: {up_now}",
+            f"dutperf lab down; dutperf lab up {KNOWN_ANSWER.name}",
+        )
+    return KnownAnswer(refdut.control_socket(StateFile().dut_directory))
+
+
+def _device(name: str, behaviour: Behaviour | None = None) -> LabDevice:
     if name in LABS:
+        if behaviour is not None and not LABS[name].answers:
+            raise InputError(
+                f"lab {name} takes no behaviour: it does what it does",
+                f"the lab that does as told is {KNOWN_ANSWER.name}",
+            )
         return LABS[name]
     near = difflib.get_close_matches(name, LABS, n=1)
     raise InputError(
@@ -154,7 +178,9 @@ def _device(name: str) -> LabDevice:
     )
 
 
-def _bring_up(device: LabDevice, *, keep: bool) -> LabState:
+def _bring_up(
+    device: LabDevice, behaviour: Behaviour | None, *, keep: bool
+) -> LabState:
     """Makes the lab; call with the lock held.
 
     The maker owns the lab until it is ready, also one that is to be kept: if it dies
@@ -168,7 +194,7 @@ def _bring_up(device: LabDevice, *, keep: bool) -> LabState:
         since=datetime.now(UTC),
         owner=this_process(),
         namespaces=topology.NAMESPACES,
-        links=topology.LINKS,
+        links=() if device.answers else topology.LINKS,
         settings=machine.settings_to_raise(
             machine.NEIGHBOUR_LIMITS, machine.NEIGHBOURS
         ),
@@ -178,6 +204,7 @@ def _bring_up(device: LabDevice, *, keep: bool) -> LabState:
     try:
         with terminate_as_interrupt(), postponed_signals():
             state = _build(device, cpus, state)
+        _tell(behaviour)
         if keep:
             state = state.model_copy(update={"owner": None})
             StateFile().write(state)
@@ -199,12 +226,21 @@ def _build(device: LabDevice, cpus: CpuPlan, state: LabState) -> LabState:
     topology.build(device, cpus)
     if device.translator:
         translator.start(device.translator, cpus, StateFile().dut_directory, record)
+    if device.answers:
+        refdut.start(device, cpus, StateFile().dut_directory, record)
     return state
+
+
+def _tell(behaviour: Behaviour | None) -> None:
+    if behaviour is not None:
+        refdut.tell(StateFile().dut_directory, behaviour)
 
 
 def _check_programs(device: LabDevice) -> None:
     if device.translator:
         topology.check_program("tayga", "tayga")
+    if device.answers:
+        refdut.check_program()
 
 
 def _make_room() -> None:
@@ -271,11 +307,10 @@ def _usable(state: LabState) -> bool:
 
 
 def _testbed(device: LabDevice, cpus: CpuPlan) -> Testbed:
+    place = cpus.describe_process() if device.answers else cpus.describe()
     return Testbed(
         name=device.name,
-        description=(
-            f"{device.description}, kernel {platform.release()}, {cpus.describe()}"
-        ),
+        description=f"{device.description}, kernel {platform.release()}, {place}",
         namespace=topology.TESTER,
         cores=[cpus.worker],
         main_core=cpus.main,

@@ -71,7 +71,9 @@ MUCH_LOSS_PERCENT = 5.0
 """Not worth a second trial: TST 009's z."""
 RESOLUTION = "3%"
 PROFILE_DURATIONS = 4
-"""The profiled trial's duration, in those of the search."""
+"""The profiled trial's duration, in those of the search; but see the next."""
+PROFILE_LEAST_S = 2.0
+"""The profiler begins with the first news of the trial, and needs some samples."""
 _PROFILE_ATTEMPTS = 6
 _PROFILE_STEP_PERCENT = 5
 _MAX_TRIALS = 60
@@ -305,7 +307,9 @@ class _DriverBench:
         self, runner: TrialRunner, rate_fps: int, sampling: _Sampling
     ) -> tuple[TrialFigures, list[Sample]]:
         """A longer trial is harder to get through: each other attempt is slower."""
-        duration_s = PROFILE_DURATIONS * self.cell.trial_duration_s
+        duration_s = max(
+            PROFILE_LEAST_S, PROFILE_DURATIONS * self.cell.trial_duration_s
+        )
         for attempt in range(_PROFILE_ATTEMPTS):
             percent = 100 - attempt // 2 * _PROFILE_STEP_PERCENT
             sampling.wanted = True

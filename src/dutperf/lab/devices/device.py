@@ -41,6 +41,8 @@ class LabDevice:
         right: likewise.
         networks: those behind the tester, per side: routed to its address there.
         translator: the program that translates between IP versions, if any.
+        answers: it is the known-answer device: dutperf-refdut, by shared memory and
+            without wires; nothing is left for the kernel to do.
     """
 
     name: str
@@ -51,6 +53,7 @@ class LabDevice:
     sysctls: Mapping[str, str] = field(default_factory=dict)
     networks: Mapping[Side, tuple[str, ...]] = field(default_factory=dict)
     translator: Translator | None = None
+    answers: bool = False
 
 
 def lab_side(side: Side, ipv4: Ipv4Side, ipv6: Ipv6Side) -> SideConfig:

@@ -1,0 +1,125 @@
+"""dutperf-refdut as the DUT: its process, its first orders."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from dutperf.config.testbed import MemifPort, SideConfig
+from dutperf.engine.process import find_engine
+from dutperf.errors import SetupError
+from dutperf.lab import processes, topology
+from dutperf.lab.cpus import CpuPlan
+from dutperf.lab.devices.device import LabDevice
+from dutperf.lab.known_answer import Behaviour, KnownAnswer
+from dutperf.lab.state import Process, is_running
+
+PROGRAM = "dutperf-refdut"
+START_TIMEOUT_S = 10.0
+POLL_S = 0.02
+
+
+def control_socket(directory: Path) -> Path:
+    """Where the device listens that has its files in ``directory``."""
+    return directory / "control"
+
+
+def log_of(directory: Path) -> Path:
+    """Its log; not among its files, as it outlives the lab, until the next one."""
+    return directory.parent / "known-answer.log"
+
+
+def check_program() -> Path:
+    """The program of the engine's own build.
+
+    Raises:
+        SetupError: it has not been built.
+    """
+    program = find_engine().with_name(PROGRAM)
+    if not program.is_file():
+        raise SetupError(
+            f"the program {PROGRAM} is not found beside the engine, in "
+            f"{program.parent}",
+            "build it: run 'make setup' in dutperf's source tree",
+        )
+    return program
+
+
+def start(
+    device: LabDevice,
+    cpus: CpuPlan,
+    directory: Path,
+    record: Callable[[Process], None],
+) -> None:
+    """Starts it as a router with the device's addresses and waits until it answers.
+
+    ``directory`` takes its sockets. ``record`` is called before it runs; it goes on
+    after this process has ended.
+
+    Raises:
+        SetupError: it did not start; says what it said.
+    """
+    directory.mkdir(exist_ok=True)
+    config = directory / "behaviour.json"
+    config.write_text(json.dumps({"routing": _routing(device)}), "utf-8")
+    log = log_of(directory)
+    log.unlink(missing_ok=True)
+    control = control_socket(directory)
+    process = processes.start(
+        [
+            str(check_program()),
+            f"--left=memif:{_socket(device.left)}",
+            f"--right=memif:{_socket(device.right)}",
+            f"--config={config}",
+            f"--control={control}",
+            f"--cpu={cpus.worker if cpus.dut is None else cpus.dut}",
+        ],
+        namespace=topology.DUT,
+        cpu=cpus.dut,
+        log=log,
+        record=record,
+    )
+    _wait_until_listening(control, process, log)
+
+
+def tell(directory: Path, behaviour: Behaviour) -> None:
+    """Configures the device; its routing stays unless ``behaviour`` says otherwise.
+
+    Raises:
+        InputError: it is no behaviour.
+        SetupError: the device does not answer.
+    """
+    KnownAnswer(control_socket(directory)).configure(behaviour)
+
+
+def _routing(device: LabDevice) -> dict[str, list[str]]:
+    return {
+        side: [str(ipaddress.ip_interface(text).ip) for text in addresses]
+        for side, addresses in device.addresses.items()
+    }
+
+
+def _socket(side: SideConfig) -> str:
+    assert isinstance(side.port, MemifPort), "the known-answer lab has memif ports"  # noqa: S101
+    return side.port.memif
+
+
+def _wait_until_listening(control: Path, process: Process, log: Path) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while not _listens(control):
+        if not is_running(process) or time.monotonic() > deadline:
+            said = log.read_text("utf-8", errors="replace").strip()
+            raise SetupError(
+                f"the known-answer device did not start: {said or 'it said nothing'}",
+                "it needs the memory that dutperf-engine needs, and root",
+            )
+        time.sleep(POLL_S)
+
+
+def _listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as connection:
+        return connection.connect_ex(str(path)) == 0

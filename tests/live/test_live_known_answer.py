@@ -1,0 +1,290 @@
+"""Trials through the known-answer device: the engine must find what the device did.
+
+Every count of the engine is compared with the device's own account, frame for frame,
+over a grid of behaviours; where arithmetic knows the answer as well, with that.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from livetools import (
+    BOTH,
+    MS,
+    RefDut,
+    Trial,
+    by_account,
+    counts,
+    crossed_neighbours,
+    needs_engine,
+    odd_frames,
+    ref_dut,
+    running_engine,
+)
+
+from dutperf.engine.client import Engine
+from dutperf.engine.protocol import Mix, TrialRequest, TrialResult
+from dutperf.lab.known_answer import Behaviour, ClassAccount, Durations, TrialAccount
+
+pytestmark = needs_engine
+
+FRAMES = 3001
+"""Per direction: a prime, so no k divides it."""
+TRIAL = Trial(fps=FRAMES * 10, ms=100, extra={"residual_wait_ns": 300 * MS})
+
+
+class Bench:
+    """The engine, its ports open, and the device between them."""
+
+    def __init__(self, engine: Engine, device: RefDut) -> None:
+        self.engine = engine
+        self.device = device
+        self._trials = 0
+
+    def measure(
+        self, behaviour: Behaviour, trial: Trial = TRIAL
+    ) -> tuple[TrialResult, TrialAccount]:
+        """One trial; the result and the device's account of it."""
+        self._trials += 1
+        return self.run(behaviour, trial.request(self._trials))
+
+    def run(
+        self, behaviour: Behaviour, request: TrialRequest
+    ) -> tuple[TrialResult, TrialAccount]:
+        self.device.client.configure(behaviour)
+        result = self.engine.measure(request)
+        return result, self.device.account(request.trial_id)
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    with (
+        tempfile.TemporaryDirectory(prefix="dutperf") as short,
+        ref_dut(Path(short)) as device,
+        running_engine(tmp_path_factory.mktemp("known-answer")) as engine,
+    ):
+        engine.open_ports(device.ports())
+        engine.set_neighbours(crossed_neighbours())
+        yield Bench(engine, device)
+
+
+def forward(*rules: dict[str, Any], **more: Any) -> Behaviour:  # noqa: ANN401 - JSON
+    return {"forward": {"rules": list(rules), **more}}
+
+
+def both(*rules: dict[str, Any]) -> Behaviour:
+    return {name: {"rules": list(rules)} for name in BOTH}
+
+
+def assert_agree(result: TrialResult, account: TrialAccount) -> None:
+    """All counts of the engine are those of the device, which did as it was told."""
+    assert counts(result) == by_account(account)
+    for direction in account.directions.values():
+        assert [c.failures for c in direction.classes] == [0, 0]
+    arrived = (account.reverse, account.forward)  # on the left, on the right
+    damaged = [[_damaged(c) for c in d.classes] for d in arrived]
+    assert odd_frames(result) == [
+        (sum(d["truncation"] for d in side), 0, 0, sum(map(_wrong_checksums, side)))
+        for side in damaged
+    ]
+
+
+def _damaged(counted: ClassAccount) -> dict[str, int]:
+    """Kind of damage -> frames and copies that left with it."""
+    copies = counted.corrupted_copies_left
+    return {kind: n + copies[kind] for kind, n in counted.corrupted_left.items()}
+
+
+def _wrong_checksums(damaged: dict[str, int]) -> int:
+    return damaged["payload"] + damaged["checksum"]
+
+
+PATIENT_20 = {"distance": 20, "at_most_ns": 250 * MS}
+"""The machine may stop the sender for longer than the default 10 ms."""
+GRID: dict[str, Behaviour] = {
+    "a wire": {},
+    "every 7th lost": both({"every": 7, "do": "drop"}),
+    "all lost": forward({"do": "drop"}),
+    "one way only": {"reverse": {"rules": [{"every": 3, "do": "drop"}]}},
+    "1 % lost at random": both({"probability": 0.01, "do": "drop"}),
+    "half lost at random": both({"probability": 0.5, "do": "drop"}),
+    "an outage": forward(
+        {"when": {"from_ns": 30 * MS, "to_ns": 60 * MS}, "do": "drop"}
+    ),
+    "every 5th twice": both({"every": 5, "do": "duplicate"}),
+    "three of each": forward({"do": "duplicate"}, {"do": "duplicate"}),
+    "lost and twice": both({"every": 2, "do": "drop"}, {"every": 3, "do": "duplicate"}),
+    "swapped": forward({"every": 10, "do": {"reorder": {"distance": 1}}}),
+    "out of order by 20": both({"every": 50, "do": {"reorder": {"distance": 20}}}),
+    "overtaken by delay": both({"every": 10, "do": {"delay_ns": 2 * MS}}),
+    "delayed at random": both(
+        {"probability": 0.3, "do": {"delay_ns": {"from": 0, "to": 5 * MS}}}
+    ),
+    "delayed all": both({"do": {"delay_ns": 20 * MS}}),
+    "delay jumps back": forward(
+        {"when": {"to_ns": 50 * MS}, "do": {"delay_ns": 10 * MS}}
+    ),
+    "bits flip": both({"every": 10, "do": {"corrupt": "payload"}}),
+    "wrong checksums": both({"probability": 0.1, "do": {"corrupt": "checksum"}}),
+    "truncated": both({"every": 13, "do": {"corrupt": "truncation"}}),
+    "corrupt copies": forward(
+        {"every": 4, "do": {"corrupt": "checksum"}}, {"every": 6, "do": "duplicate"}
+    ),
+    "served slowly": {
+        name: {"service": {"rate_fps": 20_000, "queue_frames": 50}} for name in BOTH
+    },
+    "frozen": forward(freezes=[{"at_ns": 20 * MS, "for_ns": 40 * MS}]),
+    "frozen with a short queue": forward(
+        service={"rate_fps": 100_000, "queue_frames": 100},
+        freezes=[{"at_ns": 20 * MS, "for_ns": 40 * MS}],
+    ),
+    "everything": {
+        "seed": 9,
+        **forward(
+            {"probability": 0.05, "do": "drop"},
+            {"probability": 0.05, "do": "duplicate"},
+            {"probability": 0.05, "do": {"corrupt": "payload"}},
+            {"every": 9, "do": {"reorder": {"distance": 4}}},
+            {"probability": 0.2, "do": {"delay_ns": {"from": 1000, "to": 3 * MS}}},
+            service={"rate_fps": 25_000, "queue_frames": 40},
+        ),
+    },
+}
+
+
+@pytest.mark.parametrize("name", GRID)
+@pytest.mark.parametrize("size", [64, 1518])
+def test_the_engine_finds_what_the_device_did(
+    bench: Bench, name: str, size: int
+) -> None:
+    trial = Trial(size=size, fps=TRIAL.fps, ms=TRIAL.ms, extra=TRIAL.extra)
+    result, account = bench.measure(GRID[name], trial)
+    assert {d: c.sent for d, c in counts(result).items()} == dict.fromkeys(BOTH, FRAMES)
+    assert_agree(result, account)
+
+
+def test_what_is_counted_is_what_was_told(bench: Bench) -> None:
+    """Not only do both agree: arithmetic knows these."""
+    result, account = bench.measure(forward({"every": 7, "do": "drop"}))
+    assert account.forward.foreground.dropped_by_rule == FRAMES // 7
+    assert counts(result)["forward"].lost == FRAMES // 7
+    assert [(run.first, run.count) for run in account.forward.losses[:3]] == [
+        (6, 1),
+        (13, 1),
+        (20, 1),
+    ]
+    _, account = bench.measure(forward({"every": 50, "do": {"reorder": PATIENT_20}}))
+    counted = account.forward.foreground
+    assert (counted.displaced, counted.displaced_less) == (59, 1), "the last but one"
+    assert counted.out_of_order == FRAMES // 50
+
+
+def mixed(request: TrialRequest) -> TrialRequest:
+    """Every other frame of each direction becomes background."""
+    return request.model_copy(
+        update={
+            "directions": [
+                direction.model_copy(
+                    update={
+                        "streams": [
+                            stream,
+                            stream.model_copy(
+                                update={"id": stream.id + 2, "name": "background"}
+                            ),
+                        ],
+                        "mix": Mix(foreground=1, of=2),
+                    }
+                )
+                for direction in request.directions
+                for stream in direction.streams
+            ]
+        }
+    )
+
+
+def test_losses_of_one_class_are_found_in_its_stream(bench: Bench) -> None:
+    behaviour = forward({"match": "background", "every": 5, "do": "drop"})
+    result, account = bench.run(behaviour, mixed(TRIAL.request(1000)))
+    by_stream = [s.lost for s in result.directions[0].streams]
+    of_class = [c.dropped_by_rule for c in account.forward.classes]
+    assert by_stream == of_class
+    assert of_class[0] == 0
+    assert of_class[1] > 0
+
+
+def test_the_same_seed_loses_the_same_frames_again(bench: Bench) -> None:
+    lost = []
+    for seed in (1, 1, 2):
+        behaviour = {"seed": seed, **forward({"probability": 0.01, "do": "drop"})}
+        _, account = bench.run(behaviour, TRIAL.request(2000))
+        lost.append([(r.first, r.count) for r in account.forward.losses])
+    assert lost[0] == lost[1] != lost[2]
+
+
+def test_a_service_rate_is_kept(bench: Bench) -> None:
+    """A queue for all, twice the rate for 100 ms: the last one waits for its turn."""
+    rate = FRAMES * 5
+    result, account = bench.measure(
+        forward(service={"rate_fps": rate, "queue_frames": FRAMES})
+    )
+    assert counts(result)["forward"].lost == 0
+    turn_of_last_ns = FRAMES * 10**9 // rate
+    waited_ns = account.forward.foreground.residence_ns.max
+    assert waited_ns is not None
+    assert waited_ns >= turn_of_last_ns - account.lasted_ns
+
+
+def lowest(durations: Durations) -> int:
+    assert durations.min is not None
+    return durations.min
+
+
+def test_residence_times_are_at_least_what_was_told(bench: Bench) -> None:
+    _, account = bench.measure(forward({"every": 10, "do": {"delay_ns": 50 * MS}}))
+    residence = account.forward.foreground.residence_ns
+    late = sum(n for low, _, n in residence.buckets if low >= 49 * MS)
+    assert account.forward.foreground.delayed == FRAMES // 10
+    assert late >= FRAMES // 10
+    assert lowest(residence) < 50 * MS
+    _, account = bench.measure(forward({"do": {"delay_ns": 7 * MS}}))
+    assert lowest(account.forward.foreground.residence_ns) >= 7 * MS
+
+
+def test_a_second_of_delay_for_every_10th_frame_at_100_000_fps_fits(
+    bench: Bench,
+) -> None:
+    """Two seconds' worth: 20,000 frames are held at a time, none is lost."""
+    trial = Trial(
+        fps=100_000,
+        ms=2500,
+        directions=["forward"],
+        extra={"residual_wait_ns": 2500 * MS},
+    )
+    result, account = bench.measure(
+        forward({"every": 10, "do": {"delay_ns": 2000 * MS}}), trial
+    )
+    assert_agree(result, account)
+    assert account.forward.foreground.delayed == 25_000
+    assert counts(result)["forward"].lost == 0
+
+
+def test_what_does_not_fit_is_the_devices_own_failure(tmp_path: Path) -> None:
+    with (
+        tempfile.TemporaryDirectory(prefix="dutperf") as short,
+        ref_dut(
+            Path(short), forward({"do": {"delay_ns": 200 * MS}}), "--frames-held=500"
+        ) as device,
+        running_engine(tmp_path) as engine,
+    ):
+        engine.open_ports(device.ports())
+        engine.set_neighbours(crossed_neighbours())
+        result = engine.measure(TRIAL.request())
+        account = device.account()
+    foreground = account.forward.foreground
+    assert foreground.failed_no_buffer > 0
+    assert counts(result)["forward"].lost == foreground.failed_no_buffer
+    assert {run.cause for run in account.forward.losses} == {"no_buffer"}
