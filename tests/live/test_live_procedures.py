@@ -1,0 +1,109 @@
+"""Procedures on delays over two crossed rings: a wire without any delay of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from livetools import needs_engine
+
+from dutperf.config import Campaign, ProcedureSpec, Testbed
+from dutperf.procedures.executor import Surroundings, run_campaign
+from dutperf.procedures.session import prepare_engine
+from dutperf.results import CellResult, load_journal, load_results
+
+pytestmark = needs_engine
+
+RINGS = Testbed.model_validate(
+    {
+        "name": "rings",
+        "cores": [0],
+        "left": {
+            "port": {"ring": True},
+            "ipv4": {"address": "198.18.0.2", "gateway": "198.19.0.2"},
+        },
+        "right": {
+            "port": {"ring": True},
+            "ipv4": {"address": "198.19.0.2", "gateway": "198.18.0.2"},
+        },
+    }
+)
+QUICK = {
+    "trial_duration_s": 1,
+    "settle_wait_s": 0.1,
+    "residual_wait_s": 0.2,
+    "restabilise_wait_s": 0,
+    "lag_limit_ms": 5000,
+}
+FRAMES = 2000
+SEARCH: dict[str, object] = {
+    "procedure": "throughput",
+    "max_rate_fps": FRAMES,
+    "resolution": 1500,
+    "timeout_sweep_ms": [0.000001, 199],
+}
+
+
+def measured(directory: Path, *specs: dict[str, object]) -> list[CellResult]:
+    procedures = [ProcedureSpec.model_validate(QUICK | spec) for spec in specs]
+    campaign = Campaign(name="rings", testbed=RINGS, procedures=procedures)
+    around = Surroundings(open_engine=prepare_engine, write_report=lambda path: path)
+    run = directory / "run"
+    results = run_campaign(
+        campaign, RINGS, around, on_event=lambda _event: None, results_dir=run
+    )
+    assert load_results(run) == results
+    assert load_journal(run).records == tuple(results.trials)
+    return results.cells
+
+
+def test_delays_of_a_wire_are_the_testers_own(tmp_path: Path) -> None:
+    load = {"rate_fps": FRAMES, "repeats": 2}
+    tags = {"tags": 500, "first_tag_s": 0.5}
+    cells = measured(
+        tmp_path,
+        {"procedure": "latency", **load, **tags},
+        {"procedure": "pdv", **load},
+        {"procedure": "ipdv", **load},
+    )
+    for cell in cells:
+        assert cell.verdict == "pass"
+        assert [(f.sent, f.lost) for f in cell.frames] == [(2 * FRAMES, 0)] * 2
+        assert cell.delays is not None
+        assert cell.delays.floor_ns <= (cell.delays.usual_bound_ns or 0)
+        assert (cell.delays.usual_bound_ns or 0) <= cell.delays.bound_ns
+        for measure in cell.measures:
+            assert measure.count == 2
+            assert measure.result.value is not None
+            assert abs(measure.result.value) <= cell.delays.bound_ns
+    measures = [measure for cell in cells for measure in cell.measures]
+    values = {(m.name, m.direction): m.result.value or 0 for m in measures}
+    assert 0 < values["TL", "forward"] <= values["WCL", "forward"]
+    assert values["PDV", "reverse"] < values["D99.9", "reverse"]
+    assert values["IPDV min", "forward"] < 0 < values["IPDV max", "forward"]
+    samples = {m.name: m.samples for m in measures}
+    assert samples["TL"] == [500, 500]
+    assert samples["PDV"] == [FRAMES, FRAMES]
+    assert samples["IPDV max"] == [FRAMES - 1, FRAMES - 1]
+
+
+def test_a_sweep_counts_the_slower_frames_of_a_trial_that_passes(
+    tmp_path: Path,
+) -> None:
+    for timeout in ({}, {"frame_timeout_ms": 199}):
+        (cell,) = measured(tmp_path / str(len(timeout)), SEARCH | timeout)
+        assert (cell.verdict, cell.median) == ("pass", FRAMES)
+        assert [t.loss_percent for t in cell.timeouts] == [100, 0]
+
+
+@pytest.mark.parametrize("tolerance_percent", [0, 99])
+def test_a_timeout_below_the_testers_own_share_is_not_held_against_the_device(
+    tmp_path: Path, tolerance_percent: float
+) -> None:
+    judged = {
+        "frame_timeout_ms": 0.000001,
+        "loss_tolerance_percent": tolerance_percent,
+    }
+    (cell,) = measured(tmp_path, SEARCH | judged)
+    assert (cell.verdict, cell.median) == ("invalid", None)
+    assert {"unstable", "receiver_lag"} <= {reason.code for reason in cell.reasons}
