@@ -70,14 +70,16 @@ class Device {
   // The direction's frames come in on the side of the same number.
   bool step(Direction direction) {
     Path<Io>& path = paths_[direction];
-    uint64_t now_ns = io_.now_ns();
-    path.release(now_ns);
+    const uint64_t polled_ns = io_.now_ns();
+    path.release(polled_ns);
     Frame frames[kBurst];
     const uint32_t count = io_.receive(direction, frames, kBurst);
+    // After the poll: told from an earlier time, a frame would leave before its delay is over.
+    const uint64_t now_ns = count > 0 ? io_.now_ns() : polled_ns;
     for (uint32_t i = 0; i < count; ++i) {
       handle(direction, frames[i], now_ns, now_ns - looked_ns_[direction]);
     }
-    looked_ns_[direction] = now_ns;
+    if (count < kBurst) looked_ns_[direction] = polled_ns;  // nothing was left behind
     path.send();
     return count > 0;
   }

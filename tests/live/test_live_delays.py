@@ -114,10 +114,10 @@ def delays_agree(result: TrialResult, account: DirectionAccount) -> None:
 BEHAVIOURS: dict[str, Behaviour] = {
     "nothing": forward(),
     "3 ms": forward({"do": {"delay_ns": 3 * MS}}),
-    "uniform": forward({"do": {"delay_ns": [1 * MS, 3 * MS]}}),
+    "uniform": forward({"do": {"delay_ns": {"from": 1 * MS, "to": 3 * MS}}}),
     "every 10th": forward({"every": 10, "do": {"delay_ns": 300 * MS}}),
     "random share": forward({"probability": 0.05, "do": {"delay_ns": 20 * MS}}),
-    "jump": forward({"from_ns": 100 * MS, "do": {"delay_ns": 40 * MS}}),
+    "jump": forward({"when": {"from_ns": 100 * MS}, "do": {"delay_ns": 40 * MS}}),
     "freeze": {"forward": {"freezes": [{"at_ns": 50 * MS, "for_ns": 30 * MS}]}},
 }
 
@@ -226,7 +226,7 @@ def test_pairs_with_a_lost_frame_have_no_variation(engine: Engine, place: Path) 
 
 
 def test_the_series_shows_when_frames_were_lost(engine: Engine, place: Path) -> None:
-    behaviour = forward({"from_ns": 60 * MS, "to_ns": 100 * MS, "do": "drop"})
+    behaviour = forward({"when": {"from_ns": 60 * MS, "to_ns": 100 * MS}, "do": "drop"})
     result, account = through(engine, place, behaviour, trial())
     found = stream_of(result)
     assert sum(found.series.sent) == found.sent
@@ -240,7 +240,7 @@ def test_the_series_shows_when_frames_were_lost(engine: Engine, place: Path) -> 
 def test_loss_runs_are_those_of_the_device(engine: Engine, place: Path) -> None:
     behaviour = forward(
         {"probability": 0.02, "do": "drop"},
-        {"from_ns": 60 * MS, "to_ns": 70 * MS, "do": "drop"},
+        {"when": {"from_ns": 60 * MS, "to_ns": 70 * MS}, "do": "drop"},
     )
     result, account = through(engine, place, behaviour, trial())
     lost = sorted(
