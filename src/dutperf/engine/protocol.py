@@ -41,7 +41,7 @@ DirectionName = Literal["forward", "reverse"]
 IpVersion = Literal[4, 6]
 Driver = Literal["af_packet", "af_xdp", "pci", "memif", "ring", "null"]
 
-GENERATOR = "splitmix64-counter"
+GENERATOR = "splitmix64-counter-2"
 """How the engine draws random values; stored with each result, beside the seed."""
 MAX_COMBINATIONS = 2**48
 MAX_FRAMES = 2**40
