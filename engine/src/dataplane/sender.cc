@@ -29,12 +29,17 @@ void Sender::start(uint64_t start_tsc) {
 void Sender::step() noexcept {
   send_replies();
   if (!sending()) return;
-  const uint64_t now = timing::read_tsc();
-  if (pending_count_ == 0) build_due(now);
-  if (pending_count_ == 0) return;
-  hand_over(now);
-  give_up_if_hopeless(now);
-  if (!sending()) clock_.sender_done();
+  uint64_t now = timing::read_tsc();
+  for (uint32_t burst = 0; burst < kBurstsPerStep; ++burst) {
+    if (pending_count_ == 0) build_due(now);
+    if (pending_count_ == 0) return;
+    const bool behind = pending_count_ == burst_limit_;
+    const uint64_t done = hand_over(now);
+    give_up_if_hopeless(now);
+    if (!sending()) clock_.sender_done();
+    if (!behind || pending_count_ > 0 || !sending()) return;
+    now = done;
+  }
 }
 
 void Sender::build_due(uint64_t now) noexcept {
@@ -56,10 +61,10 @@ void Sender::build_due(uint64_t now) noexcept {
   pending_count_ = due;
 }
 
-void Sender::hand_over(uint64_t now) noexcept {
+uint64_t Sender::hand_over(uint64_t now) noexcept {
   const uint32_t taken = queue_.send(pending_.data() + pending_first_, pending_count_);
   if (taken < pending_count_) ++report_.tx_full;
-  if (taken == 0) return;
+  if (taken == 0) return now;
   const uint64_t done = timing::read_tsc();
   report_.call_ns.record(clock_.tsc().to_ns(done - pending_stamp_tsc_), taken);
   // The oldest frame's lag stands for its burst: never less than the truth.
@@ -72,6 +77,7 @@ void Sender::hand_over(uint64_t now) noexcept {
   published_sent_.store(report_.sent, std::memory_order_relaxed);
   pending_first_ += taken;
   pending_count_ -= taken;
+  return done;
 }
 
 void Sender::give_up_if_hopeless(uint64_t now) noexcept {
