@@ -57,6 +57,7 @@ def test_every_measure_stands_in_the_results_with_percentiles_and_repeats(
             for value in values:
                 assert plain(delay_ns(value)) in single
     assert "20 repeats" in single
+    assert "50,000 3 lost" in single
     assert "at least 1.25 µs (floor) and at most 41 µs (error bound)" in single
 
 
@@ -116,8 +117,12 @@ def test_an_average_is_not_called_a_median(tmp_path: Path) -> None:
     assert "100.1 ms" in plain(page.section("summary"))
 
 
-def test_lost_tags_are_said_beside_each_repeat(page: Page) -> None:
-    assert "N 50,000, 3 lost" in plain(page.section("delays"))
+def test_lost_tags_are_said_beside_each_repeat() -> None:
+    cell = delay_cell("latency", [measure("TL", "forward", [1.0, None], lost=3)])
+    (stream,) = finished_cell(cell, ()).measures
+    (view,) = stream.measures
+    assert view.repeats == [f"1{NBSP}ns", "\N{INFINITY} (lost)"]
+    assert view.taken_from == [("50,000", "3 lost")] * 2
 
 
 def test_each_repeat_is_a_dot_and_the_result_a_bar() -> None:

@@ -274,7 +274,7 @@ def delay_results() -> ResultsFile:
     latency = delay_cell(
         "latency",
         [
-            measure("TL", "forward", repeated(35_000, 0.03, 1)),
+            measure("TL", "forward", repeated(35_000, 0.03, 1), lost=3),
             measure("WCL", "forward", repeated(190_000, 0.25, 2), lost=3),
             measure("TL", "reverse", repeated(34_100, 0.03, 3)),
             measure("WCL", "reverse", repeated(170_000, 0.2, 4)),

@@ -82,6 +82,8 @@ def heading(text: str, y: float, at: Literal["above", "top", "foot"]) -> Figure:
         "yanchor": "top" if at == "top" else "bottom",
         "yshift": {"above": 0, "top": -2, "foot": 3}[at],
         "font": {"color": "var(--muted)"},
+        "bgcolor": "var(--paper)" if inside else "rgba(0,0,0,0)",
+        "borderpad": 1,
     }
 
 

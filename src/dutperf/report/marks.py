@@ -12,9 +12,10 @@ BINS = 141
 """Odd: on an axis around zero, zero has a bin of its own."""
 _ROW_PX = 18
 _FOOT_PX = 34
-_LABEL = 0.36
-"""Length of a label on a narrow screen, as a share of the axis."""
-_LEFT_OF = 1 - _LABEL
+_LEFT_OF = 0.64
+"""Up to here on the axis a label has room to the right, also on a narrow screen."""
+_GAP = 0.24
+"""Length of a label on a common screen, as a share of the axis."""
 _TEXT = {"tester": "var(--muted)", "delay": "var(--ink)", "limit": "var(--fail)"}
 _LINE = {"tester": "var(--muted)", "delay": "var(--mark)", "limit": "var(--fail)"}
 
@@ -58,12 +59,12 @@ def outline(found: Sequence[float], edges: Sequence[float], look: Look) -> Trace
 def end_with_room(places: Sequence[float], low: float, high: float) -> float:
     """The upper end of an axis on which the labels of all marks find room.
 
-    On a narrow screen a label takes a third of the axis: to the right of its line, or
-    to the left, if the mark before is that far away.
+    A label stands to the right of its line, or, further on, to the left, if the mark
+    before is far enough away.
     """
     for place, before in zip(places, [low, *places], strict=False):
         is_late = place - low > _LEFT_OF * (high - low)
-        if is_late and place - before < _LABEL * (high - low):
+        if is_late and place - before < _GAP * (high - low):
             high = low + (place - low) / _LEFT_OF
     return high
 

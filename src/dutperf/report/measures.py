@@ -34,17 +34,17 @@ class MeasureView:
         return figure_text(measure.percentile_1), figure_text(measure.percentile_99)
 
     @property
-    def repeats(self) -> list[tuple[str, str, str]]:
-        """Of each repeat: the figure, what it was taken from, and what of it was lost.
+    def repeats(self) -> list[str]:
+        """The figure of each repeat."""
+        return [figure_text(figure) for figure in self.measure.repeats]
 
-        The last one is empty if nothing was.
-        """
+    @property
+    def taken_from(self) -> list[tuple[str, str]]:
+        """Of each repeat: how many samples, and how many of them were lost, if any."""
         measure = self.measure
         return [
-            (figure_text(figure), whole(samples), f"{whole(lost)} lost" if lost else "")
-            for figure, samples, lost in zip(
-                measure.repeats, measure.samples, measure.lost, strict=True
-            )
+            (whole(samples), f"{whole(lost)} lost" if lost else "")
+            for samples, lost in zip(measure.samples, measure.lost, strict=True)
         ]
 
 
