@@ -33,7 +33,8 @@ from scapy.packet import Packet, Raw
 
 from dutperf.config.testbed import Testbed
 from dutperf.engine.protocol import IpVersion, Side
-from dutperf.lab import topology
+from dutperf.lab import input_queue, topology
+from dutperf.lab.cpus import plan_cpus
 from dutperf.lab.interruption import postponed_signals
 from dutperf.lab.machine import NEIGHBOUR_LIMITS
 from dutperf.lab.state import Process, StateFile
@@ -116,6 +117,18 @@ def leftovers() -> list[Path]:
 def neighbour_limits() -> list[int]:
     """The machine's limits of all neighbour tables."""
     return [int(path.read_text()) for path in NEIGHBOUR_LIMITS if path.exists()]
+
+
+def queue_and_nice() -> tuple[int, int | None]:
+    """The length of the kernel's input queues, and the nice value of their thread.
+
+    None if the DUT has no CPU of its own, or the thread is not to be seen.
+    """
+    frames = int(input_queue.BACKLOG.read_text())
+    thread = input_queue.find_kernel_thread(f"ksoftirqd/{plan_cpus().dut}")
+    if thread is None:
+        return frames, None
+    return frames, os.getpriority(os.PRIO_PROCESS, thread.pid)
 
 
 def dut_processes() -> tuple[Process, ...]:

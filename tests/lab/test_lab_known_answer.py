@@ -10,7 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from labtools import dut_processes, lab_holder, leftovers, needs_lab
+from labtools import (
+    dut_processes,
+    lab_holder,
+    leftovers,
+    needs_lab,
+    queue_and_nice,
+)
 from typer.testing import CliRunner
 
 from dutperf import lab
@@ -50,11 +56,14 @@ def nothing_left() -> Iterator[None]:
 
 
 def test_it_runs_on_the_cpu_of_the_dut_and_ends_with_the_lab() -> None:
+    queues = queue_and_nice()
     testbed = lab.up(NAME)
     (process,) = dut_processes()
     usable = os.sched_getaffinity(0)
+    assert queue_and_nice() == queues
     assert os.sched_getaffinity(process.pid) <= {plan_cpus().dut} or len(usable) == 1
     assert "dutperf-refdut" in testbed.description
+    assert "queue" not in testbed.description
     assert lab.known_answer_device().report().trials == ()
     lab.down()
     assert not is_running(process)

@@ -12,10 +12,10 @@ from test_lab_state import make_state
 
 from dutperf import lab
 from dutperf.errors import InputError, SetupError
-from dutperf.lab import lifecycle, machine, topology
+from dutperf.lab import input_queue, lifecycle, machine, topology
 from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.interruption import postponed_signals, terminate_as_interrupt
-from dutperf.lab.state import Process, StateFile
+from dutperf.lab.state import Process, RaisedSetting, StateFile
 
 NAME = "linux-router"
 DEAD = Process(pid=2**22 + 1, start_ticks=1, boot_id="gone")
@@ -49,6 +49,8 @@ def kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeTopology:
     monkeypatch.setattr(topology, "leftovers", fake.existing)
     monkeypatch.setattr(topology, "check_machine", lambda: None)
     monkeypatch.setattr(machine, "NEIGHBOUR_LIMITS", ())
+    monkeypatch.setattr(input_queue, "BACKLOG", tmp_path / "backlog")
+    monkeypatch.setattr(input_queue, "find_kernel_thread", lambda _name: None)
     monkeypatch.setattr(lifecycle, "StateFile", lambda: StateFile(tmp_path))
     return fake
 
@@ -62,6 +64,15 @@ def other_process(kernel: FakeTopology, tmp_path: Path) -> int:
     StateFile(tmp_path).write(make_state(owner))
     kernel.present |= {"tester", "dut"}
     return os.getppid()
+
+
+@pytest.fixture
+def backlog(kernel: FakeTopology, tmp_path: Path) -> Path:
+    """The setting of the machine, in place of the kernel's."""
+    assert not kernel.present
+    path = tmp_path / "backlog"
+    path.write_text("1000\n")
+    return path
 
 
 def test_an_unknown_name_gets_the_nearest_one(kernel: FakeTopology) -> None:
@@ -152,6 +163,49 @@ def test_a_lab_that_fails_half_way_leaves_nothing(kernel: FakeTopology) -> None:
         lab.up(NAME)
     assert not kernel.present
     assert lab.running() == []
+
+
+def test_what_is_to_be_undone_is_on_record_before_the_lab_is_made(
+    kernel: FakeTopology, backlog: Path, tmp_path: Path
+) -> None:
+    recorded: list[RaisedSetting] = []
+
+    def build(_device: lab.LabDevice, _cpus: CpuPlan) -> None:
+        state = StateFile(tmp_path).read()
+        assert state is not None
+        recorded.extend(state.settings)
+        raise SetupError("no veth")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(topology, "build", build)
+        with pytest.raises(SetupError, match="no veth"):
+            lab.up(NAME)
+    assert [(s.path, s.before) for s in recorded] == [(backlog, 1000)]
+    assert backlog.read_text() == "1000\n"
+    assert not kernel.present
+
+
+def test_a_lab_that_is_up_already_does_not_record_the_raised_value(
+    backlog: Path,
+) -> None:
+    description = lab.up(NAME).description
+    assert "input queue of 16384 frames (raised from 1000)" in description
+    assert lab.up(NAME).description == description
+    with pytest.raises(SetupError, match="kept"):
+        lab.up("linux-router-hosts")
+    assert backlog.read_text() == "16384\n"
+    lab.down()
+    assert backlog.read_text() == "1000\n"
+
+
+def test_a_lab_that_replaces_a_broken_one_restores_what_was_before_both(
+    kernel: FakeTopology, backlog: Path
+) -> None:
+    lab.up(NAME)
+    kernel.present.remove("dut")
+    assert "raised from 1000" in lab.up("linux-router-hosts").description
+    lab.down()
+    assert backlog.read_text() == "1000\n"
 
 
 def test_the_lab_of_a_running_process_is_refused_by_its_number(

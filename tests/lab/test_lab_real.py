@@ -21,6 +21,7 @@ from labtools import (
     leftovers,
     needs_lab,
     neighbour_limits,
+    queue_and_nice,
 )
 from pyroute2 import netns
 from scapy.layers.inet import IP, UDP
@@ -31,7 +32,7 @@ from dutperf import lab
 from dutperf.config.testbed import Testbed
 from dutperf.engine.protocol import IpVersion, Side
 from dutperf.errors import SetupError
-from dutperf.lab import topology
+from dutperf.lab import input_queue, topology
 from dutperf.lab.cpus import plan_cpus, rps_mask
 from dutperf.lab.machine import NEIGHBOURS
 
@@ -43,11 +44,11 @@ NAME = "linux-router"
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
     assert lab.running() == [], "a lab is up: take it down before testing the lab"
-    before = neighbour_limits()
+    before = neighbour_limits(), queue_and_nice()
     yield
     lab.down()
     assert leftovers() == []
-    assert neighbour_limits() == before
+    assert (neighbour_limits(), queue_and_nice()) == before
 
 
 @pytest.fixture
@@ -239,6 +240,74 @@ def test_limits_that_a_killed_process_left_raised_are_set_back(
     assert set(neighbour_limits()) == {NEIGHBOURS}
     lab.down()
     assert NEIGHBOURS not in neighbour_limits()
+
+
+needs_own_queue = pytest.mark.skipif(
+    not os.access(input_queue.BACKLOG, os.W_OK) or queue_and_nice()[1] is None,
+    reason="needs the initial namespaces and two CPUs",
+)
+DEEP_AND_PREFERRED = (input_queue.FRAMES, input_queue.NICE)
+
+
+@needs_own_queue
+@pytest.mark.parametrize("name", ["linux-router", "linux-router-hosts"])
+def test_the_input_queue_is_deep_and_preferred_until_the_lab_goes(name: str) -> None:
+    before = queue_and_nice()
+    assert before != DEEP_AND_PREFERRED
+    testbed = lab.up(name)
+    assert queue_and_nice() == DEEP_AND_PREFERRED
+    assert f"input queue of {input_queue.FRAMES} frames" in testbed.description
+    assert f"ksoftirqd/{plan_cpus().dut} at nice -20" in testbed.description
+    lab.down()
+    assert queue_and_nice() == before
+
+
+@needs_own_queue
+def test_a_queue_that_a_killed_process_left_deep_is_set_back() -> None:
+    before = queue_and_nice()
+    with lab_holder(NAME) as holder:
+        holder.kill()
+        holder.wait(10)
+    assert queue_and_nice() == DEEP_AND_PREFERRED
+    lab.down()
+    assert queue_and_nice() == before
+
+
+@needs_own_queue
+@pytest.mark.parametrize("second", [NAME, "linux-router-hosts"])
+def test_a_lab_after_a_killed_one_restores_what_was_before_both(second: str) -> None:
+    before = queue_and_nice()
+    with lab_holder(NAME) as holder:
+        holder.kill()
+        holder.wait(10)
+    lab.up(second)
+    assert queue_and_nice() == DEEP_AND_PREFERRED
+    lab.up(second)
+    lab.down()
+    assert queue_and_nice() == before
+
+
+@needs_own_queue
+def test_a_lab_that_is_refused_changes_no_queue(
+    holder: subprocess.Popen[str],
+) -> None:
+    with pytest.raises(SetupError, match=str(holder.pid)):
+        lab.up("linux-router-hosts")
+    assert queue_and_nice() == DEEP_AND_PREFERRED
+
+
+@needs_own_queue
+def test_a_larger_queue_stays_as_it_is() -> None:
+    before = input_queue.BACKLOG.read_text()
+    larger = f"{input_queue.FRAMES + 1}\n"
+    try:
+        input_queue.BACKLOG.write_text(larger)
+        with lab.session(NAME) as testbed:
+            assert input_queue.BACKLOG.read_text() == larger
+            assert f"queue of {larger.strip()} frames," in testbed.description
+        assert input_queue.BACKLOG.read_text() == larger
+    finally:
+        input_queue.BACKLOG.write_text(before)
 
 
 def test_a_namespace_file_left_half_made_is_removed_with_the_lab() -> None:

@@ -22,6 +22,7 @@ from labtools import (
     leftovers,
     needs_lab,
     neighbour_limits,
+    queue_and_nice,
 )
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
@@ -44,11 +45,11 @@ NAME = "tayga-siit"
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
     assert lab.running() == [], "a lab is up: take it down before testing the lab"
-    before = neighbour_limits()
+    before = neighbour_limits(), queue_and_nice()
     yield
     lab.down()
     assert leftovers() == []
-    assert neighbour_limits() == before
+    assert (neighbour_limits(), queue_and_nice()) == before
 
 
 @pytest.fixture

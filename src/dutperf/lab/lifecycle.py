@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 
 from dutperf.config.testbed import Testbed
 from dutperf.errors import InputError, SetupError
-from dutperf.lab import machine, processes, refdut, topology, translator
+from dutperf.lab import input_queue, machine, processes, refdut, topology, translator
 from dutperf.lab.cpus import CpuPlan, plan_cpus
 from dutperf.lab.devices import LABS, LabDevice
 from dutperf.lab.devices.known_answer import KNOWN_ANSWER
@@ -215,14 +215,24 @@ def _bring_up(
 
 
 def _build(device: LabDevice, cpus: CpuPlan, state: LabState) -> LabState:
-    """Makes what ``state`` announces; returns it with the processes that were added."""
+    """Makes what ``state`` announces; returns it with all that was added meanwhile."""
 
-    def record(process: Process) -> None:
+    def update(**fields: object) -> None:
         nonlocal state
-        state = state.model_copy(update={"processes": (*state.processes, process)})
+        state = state.model_copy(update=fields)
         StateFile().write(state)
 
+    def record(process: Process) -> None:
+        update(processes=(*state.processes, process))
+
     machine.raise_settings(state.settings)
+    if not device.answers:
+        changes = input_queue.plan(cpus.dut)
+        update(
+            settings=(*state.settings, *changes.settings),
+            priorities=changes.priorities,
+        )
+        update(testbed=_also(state.testbed, input_queue.apply(changes)))
     topology.build(device, cpus)
     if device.translator:
         translator.start(device.translator, cpus, StateFile().dut_directory, record)
@@ -264,6 +274,7 @@ def _clear(state: LabState) -> None:
             processes.end(process)
         topology.clear(state.namespaces)
         machine.restore_settings(state.settings)
+        input_queue.restore_priorities(state.priorities)
         StateFile().remove()
 
 
@@ -317,3 +328,8 @@ def _testbed(device: LabDevice, cpus: CpuPlan) -> Testbed:
         left=device.left,
         right=device.right,
     )
+
+
+def _also(testbed: Testbed, said: str) -> Testbed:
+    description = f"{testbed.description}, {said}"
+    return testbed.model_copy(update={"description": description})

@@ -50,6 +50,16 @@ class RaisedSetting(BaseModel):
     raised: int
 
 
+class RaisedPriority(BaseModel):
+    """A thread that a lab gives precedence while it is up: a lower nice value."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    thread: Process
+    before: int
+    raised: int
+
+
 class LabState(BaseModel):
     """The content of the state file.
 
@@ -57,6 +67,7 @@ class LabState(BaseModel):
         owner: whose lab it is; None if it is kept.
         processes: the DUT's own, which end with the lab.
         settings: to be set back when the lab goes.
+        priorities: likewise.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -69,6 +80,7 @@ class LabState(BaseModel):
     links: tuple[str, ...]
     processes: tuple[Process, ...] = ()
     settings: tuple[RaisedSetting, ...] = ()
+    priorities: tuple[RaisedPriority, ...] = ()
     testbed: Testbed
 
 

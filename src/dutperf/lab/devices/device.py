@@ -34,7 +34,7 @@ class LabDevice:
 
     Attributes:
         name: what the user calls it.
-        description: what forwards, for reports; the lab adds kernel and steering.
+        description: what forwards, for reports; the lab adds kernel, CPU and queue.
         addresses: the DUT's own addresses with prefix length, per side.
         sysctls: kernel settings of the DUT's namespace, beyond the lab's own.
         left: the tester's addresses there, and the DUT's as seen from there.

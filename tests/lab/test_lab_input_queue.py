@@ -1,0 +1,215 @@
+"""The input queue of a DUT, with a file and a thread of our own for the kernel's."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from dutperf.errors import SetupError
+from dutperf.lab import input_queue, machine
+from dutperf.lab.input_queue import apply, find_kernel_thread, plan, restore_priorities
+from dutperf.lab.state import Process, this_process
+
+CPU = 3
+KERNEL = 0x00200000
+
+
+@dataclass
+class FakeKernel:
+    """A queue's length, and the nice values of threads by their number."""
+
+    backlog: Path
+    thread: Process
+    nice: dict[int, int] = field(default_factory=dict)
+    forbidden: bool = False
+
+    def get(self, _which: int, pid: int) -> int:
+        if pid not in self.nice:
+            raise ProcessLookupError(errno.ESRCH, "No such process")
+        return self.nice[pid]
+
+    def set(self, which: int, pid: int, nice: int) -> None:
+        self.get(which, pid)
+        if self.forbidden:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        self.nice[pid] = nice
+
+    @property
+    def state(self) -> tuple[int, int]:
+        return int(self.backlog.read_text()), self.nice[self.thread.pid]
+
+
+@pytest.fixture
+def kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeKernel:
+    """This process stands for the thread, so that it runs."""
+    thread = this_process()
+    fake = FakeKernel(tmp_path / "backlog", thread, {thread.pid: 0})
+    fake.backlog.write_text("1000\n")
+    monkeypatch.setattr(input_queue, "BACKLOG", fake.backlog)
+    monkeypatch.setattr(input_queue, "find_kernel_thread", lambda _name: fake.thread)
+    monkeypatch.setattr("os.getpriority", fake.get)
+    monkeypatch.setattr("os.setpriority", fake.set)
+    return fake
+
+
+def undo(changes: input_queue.Changes) -> None:
+    machine.restore_settings(changes.settings)
+    restore_priorities(changes.priorities)
+
+
+def test_planning_changes_nothing(kernel: FakeKernel) -> None:
+    plan(CPU)
+    assert kernel.state == (1000, 0)
+
+
+def test_the_queue_is_deep_and_preferred_and_set_back(kernel: FakeKernel) -> None:
+    changes = plan(CPU)
+    assert apply(changes) == (
+        "input queue of 16384 frames (raised from 1000), "
+        "ksoftirqd/3 at nice -20 (raised from 0)"
+    )
+    assert kernel.state == (16384, -20)
+    undo(changes)
+    assert kernel.state == (1000, 0)
+
+
+@pytest.mark.parametrize("frames", [16384, 30000])
+def test_a_queue_and_a_thread_that_have_it_all_are_left_alone(
+    kernel: FakeKernel, frames: int
+) -> None:
+    kernel.backlog.write_text(f"{frames}\n")
+    kernel.nice[kernel.thread.pid] = -20
+    changes = plan(CPU)
+    said = apply(changes)
+    assert said == f"input queue of {frames} frames, ksoftirqd/3 at nice -20"
+    undo(changes)
+    assert kernel.state == (frames, -20)
+
+
+def test_a_second_plan_does_not_take_raised_values_for_the_original(
+    kernel: FakeKernel,
+) -> None:
+    apply(plan(CPU))
+    second = plan(CPU)
+    assert (second.settings, second.priorities) == ((), ())
+    assert kernel.state == (16384, -20)
+
+
+def test_what_somebody_changed_meanwhile_stays(kernel: FakeKernel) -> None:
+    changes = plan(CPU)
+    apply(changes)
+    kernel.backlog.write_text("5000\n")
+    kernel.nice[kernel.thread.pid] = -5
+    undo(changes)
+    assert kernel.state == (5000, -5)
+
+
+def test_changes_on_record_that_were_never_made_are_not_undone(
+    kernel: FakeKernel,
+) -> None:
+    undo(plan(CPU))
+    assert kernel.state == (1000, 0)
+
+
+def test_where_the_tester_is_on_the_cpu_its_thread_gets_no_precedence(
+    kernel: FakeKernel,
+) -> None:
+    said = apply(plan(None))
+    assert said == "input queue of 16384 frames (raised from 1000)"
+    assert kernel.state == (16384, 0)
+
+
+def test_precedence_that_is_refused_is_said_and_the_queue_is_deep_yet(
+    kernel: FakeKernel,
+) -> None:
+    kernel.forbidden = True
+    changes = plan(CPU)
+    said = apply(changes)
+    assert "ksoftirqd/3 without precedence (cannot set nice -20: Permission" in said
+    assert kernel.state == (16384, 0)
+    undo(changes)
+    assert kernel.state == (1000, 0)
+
+
+def test_a_thread_that_is_not_shown_is_said(
+    kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(input_queue, "find_kernel_thread", lambda _name: None)
+    assert "ksoftirqd/3 without precedence (it is not shown" in apply(plan(CPU))
+    assert kernel.state == (16384, 0)
+
+
+def test_a_thread_that_went_away_is_no_obstacle(kernel: FakeKernel) -> None:
+    changes = plan(CPU)
+    kernel.nice.clear()
+    assert "ksoftirqd/3 without precedence" in apply(changes)
+    undo(changes)
+    assert kernel.backlog.read_text() == "1000\n"
+
+
+def test_a_number_that_another_thread_has_by_now_is_left_alone(
+    kernel: FakeKernel,
+) -> None:
+    changes = plan(CPU)
+    apply(changes)
+    (priority,) = changes.priorities
+    gone = priority.thread.model_copy(update={"start_ticks": 1})
+    restore_priorities((priority.model_copy(update={"thread": gone}),))
+    assert kernel.state == (16384, -20)
+
+
+def test_a_priority_that_cannot_be_set_back_is_named(kernel: FakeKernel) -> None:
+    changes = plan(CPU)
+    apply(changes)
+    kernel.forbidden = True
+    with pytest.raises(SetupError, match=r"back to nice 0: Permission denied"):
+        restore_priorities(changes.priorities)
+
+
+def test_a_read_only_queue_is_said(
+    kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda _path, _mode: False)
+    assert "input queue of 1000 frames only (" in apply(plan(CPU))
+    assert kernel.state == (1000, -20)
+
+
+@pytest.mark.usefixtures("kernel")
+def test_a_queue_that_refuses_the_value_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(_path: Path, _text: str, _encoding: str) -> int:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    changes = plan(CPU)
+    monkeypatch.setattr(Path, "write_text", refuse)
+    said = apply(changes)
+    assert "input queue of 1000 frames only (cannot write 16384" in said
+    assert "Operation not permitted" in said
+
+
+def test_a_queue_that_is_not_shown_is_said(kernel: FakeKernel) -> None:
+    kernel.backlog.unlink()
+    assert "input queue of unknown length" in apply(plan(CPU))
+    assert kernel.nice[kernel.thread.pid] == -20
+
+
+def make_thread(proc: Path, pid: int, name: str, flags: int) -> None:
+    (proc / str(pid)).mkdir(parents=True)
+    after = f"S 2 0 0 0 -1 {flags} {' '.join('0' * 12)} {pid}00 0"
+    (proc / str(pid) / "stat").write_text(f"{pid} ({name}) {after}")
+
+
+def test_the_thread_of_a_cpu_is_found_among_its_namesakes(tmp_path: Path) -> None:
+    make_thread(tmp_path, 4, "ksoftirqd/1", 0)  # a program that calls itself so
+    make_thread(tmp_path, 5, "ksoftirqd/12", KERNEL | 0x40)
+    make_thread(tmp_path, 6, "ksoftirqd/1", KERNEL | 0x40)
+    (tmp_path / "7").mkdir()  # has ended since the directory was read
+    (tmp_path / "sys/kernel/random").mkdir(parents=True)
+    (tmp_path / "sys/kernel/random/boot_id").write_text("b1\n")
+    found = find_kernel_thread("ksoftirqd/1", tmp_path)
+    assert found == Process(pid=6, start_ticks=600, boot_id="b1")
+    assert find_kernel_thread("ksoftirqd/2", tmp_path) is None
