@@ -12,7 +12,7 @@ namespace dutperf::net {
 
 enum class FrameKind : uint8_t {
   kTest,       // carries a tag of ours, of any trial
-  kNeighbour,  // ARP, or an ICMPv6 neighbour message
+  kNeighbour,  // ARP, or an ICMPv6 message of neighbour discovery
   kFragment,   // a piece of an IP packet
   kForeign,    // anything else
 };
@@ -21,7 +21,7 @@ enum class FrameKind : uint8_t {
 struct Classified {
   FrameKind kind = FrameKind::kForeign;
   uint8_t ip_version = 0;
-  uint16_t ip_bytes = 0;  // length of the IP packet by its own header
+  uint32_t ip_bytes = 0;  // length of the IP packet by its own header
   const WireTag* tag = nullptr;
 };
 
@@ -33,7 +33,15 @@ inline Classified with_tag(const uint8_t* frame, size_t size, int version, size_
   const auto* tag =
       reinterpret_cast<const WireTag*>(frame + sizeof(EthernetHeader) + ip_bytes - sizeof(WireTag));
   if (tag->magic != kTagMagic) return {};
-  return {FrameKind::kTest, static_cast<uint8_t>(version), static_cast<uint16_t>(ip_bytes), tag};
+  return {FrameKind::kTest, static_cast<uint8_t>(version), static_cast<uint32_t>(ip_bytes), tag};
+}
+
+// Other ICMPv6 messages, such as the DUT's errors, are foreign.
+inline FrameKind kind_of_icmpv6(const uint8_t* message, size_t size) {
+  const bool neighbour =
+      size >= kNeighbourMessageWithoutOption &&
+      (message[0] == kNeighbourSolicitation || message[0] == kNeighbourAdvertisement);
+  return neighbour ? FrameKind::kNeighbour : FrameKind::kForeign;
 }
 
 }  // namespace detail
@@ -56,7 +64,9 @@ inline Classified classify(const uint8_t* frame, size_t size) {
       return detail::with_tag(frame, size, 6, sizeof(Ipv6Header) + header->payload_length);
     }
     if (header->next_header == kIpv6FragmentHeader) return {FrameKind::kFragment};
-    return {header->next_header == kProtocolIcmpv6 ? FrameKind::kNeighbour : FrameKind::kForeign};
+    if (header->next_header != kProtocolIcmpv6) return {};
+    constexpr size_t kHeaders = sizeof(EthernetHeader) + sizeof(Ipv6Header);
+    return {detail::kind_of_icmpv6(frame + kHeaders, size - kHeaders)};
   }
   return {ether_type == kEtherTypeArp ? FrameKind::kNeighbour : FrameKind::kForeign};
 }

@@ -222,14 +222,28 @@ TEST(ClassifyIpv4, AcceptsADecrementedTtlWithItsNewChecksum) {
   EXPECT_FALSE(Exact(changed(test_frame(4, 128), 22, {9})).whole());
 }
 
-TEST(ClassifyNeighbour, SendsArpAndIcmpv6ToSlowerCode) {
+TEST(ClassifyNeighbour, SendsArpAndNeighbourDiscoveryToSlowerCode) {
   Bytes arp(60);
   arp[12] = 0x08;
   arp[13] = 0x06;
   EXPECT_EQ(Exact(arp).kind(), FrameKind::kNeighbour);
-  EXPECT_EQ(Exact(changed(test_frame(6, 128), 20, {58})).kind(), FrameKind::kNeighbour);
   EXPECT_EQ(Exact(arp, 33).kind(), FrameKind::kForeign);
-  EXPECT_EQ(Exact(changed(test_frame(6, 128), 20, {58}), 53).kind(), FrameKind::kForeign);
+  const Bytes icmpv6 = changed(test_frame(6, 128), 20, {58});
+  for (const uint8_t type : {kNeighbourSolicitation, kNeighbourAdvertisement}) {
+    const Bytes neighbour = changed(icmpv6, 54, {type});
+    EXPECT_EQ(Exact(neighbour).kind(), FrameKind::kNeighbour);
+    for (size_t size = 0; size < 78; ++size) {
+      ASSERT_EQ(Exact(neighbour, size).kind(), FrameKind::kForeign) << size;
+    }
+  }
+}
+
+TEST(ClassifyNeighbour, LeavesOtherIcmpv6MessagesAlone) {
+  const Bytes icmpv6 = changed(test_frame(6, 128), 20, {58});
+  for (const int type : {1, 3, 128, 129, 134}) {  // errors, echo, a router's advertisement
+    EXPECT_EQ(Exact(changed(icmpv6, 54, Bytes{static_cast<uint8_t>(type)})).kind(),
+              FrameKind::kForeign);
+  }
 }
 
 TEST(ClassifyNeighbour, LeavesOtherEtherTypesAlone) {
