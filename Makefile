@@ -12,7 +12,11 @@ CPP := $(shell git ls-files 'engine/*.cc' 'engine/*.h' 2>/dev/null)
 # clang-tidy reads the folders that are free of DPDK.
 TIDY := $(filter-out %_test.cc,$(wildcard engine/src/net/*.cc engine/src/timing/*.cc engine/src/measure/*.cc engine/src/vary/*.cc))
 
-.PHONY: demo test setup test-setup engine check format clean
+# The fuzz targets need clang, so they have a build of their own.
+FUZZ_SECONDS ?= 60
+FUZZ_BUILD := build-fuzz
+
+.PHONY: demo test setup test-setup engine check fuzz fuzzers format clean
 
 demo: setup
 	$(BIN)/dutperf run examples/demo.yaml
@@ -59,9 +63,20 @@ check: test-setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check
+test: check fuzzers
 	ctest --test-dir $(BUILD) --output-on-failure
+	engine/fuzz/run short
 	$(BIN)/pytest
+
+fuzzers: | packages-test
+	@[ -f $(FUZZ_BUILD)/build.ninja ] || { echo "setup: configuring the fuzz targets"; \
+	  cmake -S . -B $(FUZZ_BUILD) -G Ninja -DCMAKE_CXX_COMPILER=clang++-14 -DDUTPERF_FUZZ=ON \
+	    -DDUTPERF_TESTS=OFF >/dev/null; }
+	@ninja -C $(FUZZ_BUILD) --quiet fuzzers
+
+# Each target for FUZZ_SECONDS; see engine/fuzz/README.md
+fuzz: fuzzers
+	engine/fuzz/run $(FUZZ_SECONDS)
 
 format: test-setup
 	@clang-format -i $(CPP)
@@ -69,4 +84,4 @@ format: test-setup
 	$(BIN)/ruff format
 
 clean:
-	rm -rf $(BUILD) $(VENV)
+	rm -rf $(BUILD) $(FUZZ_BUILD) $(VENV)

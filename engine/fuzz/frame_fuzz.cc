@@ -1,0 +1,109 @@
+// Any bytes as a received frame: classified, checked, answered. The input is the frame.
+//
+// The frame lies in a heap block of exactly its size, so that the sanitizer sees a read outside.
+// Checksums have a slow twin here, which shares no code with the engine.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "fuzz/require.h"
+#include "fuzz/sample.h"
+#include "net/classify.h"
+#include "net/neighbour.h"
+#include "net/testing/reference_frame.h"
+
+namespace dutperf::fuzz {
+namespace {
+
+using net::testing::Bytes;
+using net::testing::reference_sum;
+
+constexpr size_t kIp = 14;
+
+uint32_t number(const Bytes& bytes, size_t offset) {
+  return bytes[offset] * 256U + bytes[offset + 1];
+}
+
+// Both checksums and the length of UDP, read byte after byte.
+bool whole_by_the_book(const Bytes& frame, int version, size_t ip_bytes) {
+  const auto at = [&](size_t offset) { return frame.begin() + static_cast<ptrdiff_t>(offset); };
+  const size_t udp = net::testing::udp_offset(version);
+  const size_t end = kIp + ip_bytes;
+  if (version == 4 && reference_sum(Bytes(at(kIp), at(udp))) != 0xffff) return false;
+  if (number(frame, udp + 4) != end - udp) return false;
+  if (number(frame, udp + 6) == 0) return version == 4;
+  const size_t addresses_bytes = version == 4 ? 8 : 32;
+  Bytes covered(at(udp - addresses_bytes), at(udp));
+  covered.insert(covered.end(), {0, 17, frame[udp + 4], frame[udp + 5]});
+  covered.insert(covered.end(), at(udp), at(end));
+  return reference_sum(covered) == 0xffff;
+}
+
+void check_test_frame(const uint8_t* frame, size_t size, const net::Classified& classified) {
+  const int version = classified.ip_version;
+  require(version == 4 || version == 6, "a test frame is IPv4 or IPv6");
+  const auto* tag = reinterpret_cast<const uint8_t*>(classified.tag);
+  const size_t payload = net::testing::udp_offset(version) + sizeof(net::UdpHeader);
+  require(tag >= frame + payload && tag + sizeof(net::WireTag) <= frame + size,
+          "a tag lies in the frame's payload");
+  require(tag + sizeof(net::WireTag) == frame + kIp + classified.ip_bytes,
+          "a tag ends where the IP packet ends");
+  require(classified.tag->magic == net::kTagMagic, "a tag is one of ours");
+  require(classified.tag->sequence() >> 48 == 0 && classified.tag->stamp_ns() >> 48 == 0,
+          "numbers and stamps have 48 bits");
+  const bool whole = net::checksums_hold(frame, classified);
+  require(whole == whole_by_the_book(Bytes(frame, frame + size), version, classified.ip_bytes),
+          "checksums hold as the slow twin says");
+}
+
+void check_answer(const uint8_t* frame, size_t size, net::FrameKind kind) {
+  static const net::OwnAddresses own = own_addresses();
+  const std::unique_ptr<uint8_t[]> reply(new uint8_t[net::kNeighbourFrameBytes]);
+  const size_t reply_size = net::write_reply(frame, size, own, reply.get());
+  const auto heard = net::parse_answer(frame, size);
+  if (reply_size > 0 || heard) {
+    require(kind == net::FrameKind::kNeighbour, "who asks or answers is a neighbour");
+    require((reply_size > 0) != heard.has_value(), "a question is no answer");
+  }
+  if (reply_size == 0) return;
+  require(reply_size == net::kMinFrameBytes || reply_size == net::kNeighbourFrameBytes,
+          "a reply is an ARP frame or an advertisement");
+  const auto answer = net::parse_answer(reply.get(), reply_size);
+  require(answer.has_value(), "a reply is an answer");
+  require(answer->mac == own.mac && own.contains(answer->ip), "a reply tells what is our own");
+  uint8_t echo[net::kNeighbourFrameBytes];
+  require(net::write_reply(reply.get(), reply_size, own, echo) == 0, "nobody replies to a reply");
+}
+
+// Whatever has a counter of its own must be told from the rest.
+void check_kind(const Bytes& frame, net::FrameKind kind) {
+  const uint32_t ether_type = frame.size() < 34 ? 0 : number(frame, 12);
+  const bool arp = ether_type == 0x0806;
+  const bool discovery = ether_type == 0x86dd && frame.size() >= 78 && frame[20] == 58 &&
+                         (frame[54] == 135 || frame[54] == 136);
+  require((kind == net::FrameKind::kNeighbour) == (arp || discovery), "neighbours");
+  const bool ipv4_piece = ether_type == 0x0800 && number(frame, 20) % 0x4000 != 0;
+  const bool ipv6_piece = ether_type == 0x86dd && frame.size() >= 54 && frame[20] == 44;
+  require((kind == net::FrameKind::kFragment) == (ipv4_piece || ipv6_piece), "fragments");
+}
+
+void check(const uint8_t* frame, size_t size) {
+  const net::Classified classified = net::classify(frame, size);
+  if (classified.kind == net::FrameKind::kTest) {
+    check_test_frame(frame, size, classified);
+  } else {
+    require(classified.tag == nullptr && classified.ip_bytes == 0, "only test frames have a tag");
+  }
+  check_kind(Bytes(frame, frame + size), classified.kind);
+  check_answer(frame, size, classified.kind);
+}
+
+}  // namespace
+}  // namespace dutperf::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::unique_ptr<uint8_t[]> frame(new uint8_t[size]);
+  std::copy_n(data, size, frame.get());
+  dutperf::fuzz::check(frame.get(), size);
+  return 0;
+}
