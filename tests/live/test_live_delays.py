@@ -116,6 +116,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "3 ms": forward({"do": {"delay_ns": 3 * MS}}),
     "uniform": forward({"do": {"delay_ns": {"from": 1 * MS, "to": 3 * MS}}}),
     "every 10th": forward({"every": 10, "do": {"delay_ns": 300 * MS}}),
+    "every 10th a second": forward({"every": 10, "do": {"delay_ns": 1_000 * MS}}),
     "random share": forward({"probability": 0.05, "do": {"delay_ns": 20 * MS}}),
     "jump": forward({"when": {"from_ns": 100 * MS}, "do": {"delay_ns": 40 * MS}}),
     "freeze": {"forward": {"freezes": [{"at_ns": 50 * MS, "for_ns": 30 * MS}]}},

@@ -27,12 +27,18 @@ Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
 }
 
 void Receiver::step() noexcept {
+  for (uint32_t burst = 0; burst < kBurstsPerStep; ++burst) {
+    if (receive_burst() < kBurst) return;
+  }
+}
+
+uint32_t Receiver::receive_burst() noexcept {
   dpdk::Mbuf* mbufs[kBurst];
   const uint64_t polled_tsc = timing::read_tsc();
   const uint32_t count = queue_.receive(mbufs, kBurst);
   if (count == 0) {
     drained_tsc_ = polled_tsc;
-    return;
+    return 0;
   }
   const uint64_t received_tsc = timing::read_tsc();
   for (uint32_t i = 0; i < count; ++i) dpdk::prefetch_frame(mbufs[i]);
@@ -56,6 +62,7 @@ void Receiver::step() noexcept {
   dpdk::free_frames(mbufs, kept);
   published_received_.store(recorders_[0].tracker().received() + recorders_[1].tracker().received(),
                             std::memory_order_relaxed);
+  return count;
 }
 
 void Receiver::record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) noexcept {

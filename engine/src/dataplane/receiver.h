@@ -53,6 +53,7 @@ class Receiver {
     start_tsc_ = start_tsc;
     drained_tsc_ = timing::read_tsc();
   }
+  // Receives a burst; as many as a sender sends in a step, when frames are waiting.
   void step() noexcept;
 
   uint64_t published_received() const {
@@ -62,6 +63,7 @@ class Receiver {
 
  private:
   static constexpr uint32_t kBurst = 32;
+  static constexpr uint32_t kBurstsPerStep = 4;
   static_assert(kBurst <= measure::StreamRecorder::kMaxArrivals);
   // A burst's frames of each stream.
   struct Burst {
@@ -69,6 +71,8 @@ class Receiver {
     uint32_t count[kMaxStreams] = {};
   };
 
+  // Returns how many frames there were.
+  uint32_t receive_burst() noexcept;
   void account(const uint8_t* frame, const net::Classified& classified, Burst& burst) noexcept;
   void record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) noexcept;
   bool answer(dpdk::Mbuf* mbuf) noexcept;

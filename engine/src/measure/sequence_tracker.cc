@@ -26,7 +26,9 @@ void SequenceTracker::reset(uint64_t frames, uint64_t max_bytes, uint64_t reorde
 }
 
 void SequenceTracker::slide_window(uint64_t word) {
-  for (uint64_t next = newest_word_ + 1; next <= word; ++next) {
+  // Farther than the window is long there is nothing to look at: nobody has come from there.
+  const uint64_t last = std::min(word, newest_word_ + window_words_);
+  for (uint64_t next = newest_word_ + 1; next <= last; ++next) {
     uint64_t& bits = seen_[next & word_mask_];
     if (next >= window_words_) {
       account_runs(bits, 64);
@@ -34,6 +36,8 @@ void SequenceTracker::slide_window(uint64_t word) {
     }
     bits = 0;
   }
+  run_ += 64 * (word - last);
+  accounted_words_ += word - last;
 }
 
 void SequenceTracker::account_runs(uint64_t bits, uint64_t frames) {

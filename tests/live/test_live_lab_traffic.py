@@ -1,0 +1,101 @@
+"""The traffic options of the command line on real devices, end to end.
+
+Rates are low, so a device that forwards at all loses nothing; a busy machine may still
+spoil a trial, and then its verdict says so.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from livetools import SHORT, dutperf, needs_engine
+from ruamel.yaml import YAML
+
+from dutperf import lab
+from dutperf.config.testbed import Testbed
+from dutperf.engine.protocol import StreamResult
+from dutperf.results import load_journal
+
+pytestmark = [*needs_engine, pytest.mark.lab]
+
+LOW = ("--max-rate", "2000", "--load", "100", "--repeats", "1")
+needs_tayga = pytest.mark.skipif(shutil.which("tayga") is None, reason="needs tayga")
+
+
+@contextmanager
+def lab_up(name: str) -> Iterator[Testbed]:
+    assert lab.running() == [], "a lab is up: take it down before these tests"
+    try:
+        yield lab.up(name)
+    finally:
+        lab.down(all_=True)
+
+
+def frame_loss(output: Path, *arguments: str) -> list[StreamResult]:
+    """The streams of the first valid trial, both directions."""
+    done = dutperf(
+        "frame-loss", *arguments, *LOW, *SHORT, "--json", "--output", str(output)
+    )
+    assert done.returncode in (0, 1), done.stderr
+    json.loads(done.stdout)
+    records = list(load_journal(output).records)
+    valid = [r.result for r in records if r.result.verdict.kind != "invalid"]
+    assert valid, [r.result.verdict for r in records]
+    return [s for d in valid[0].directions for s in d.streams]
+
+
+def all_arrived(streams: list[StreamResult]) -> bool:
+    return all(s.sent == s.received > 0 and s.duplicate == 0 for s in streams)
+
+
+def swapped(testbed: Testbed) -> dict[str, Any]:
+    """The same testbed seen from behind: left is right."""
+    document = testbed.model_dump(mode="json", exclude_none=True, by_alias=True)
+    document["left"], document["right"] = document["right"], document["left"]
+    return document
+
+
+@needs_tayga
+@pytest.mark.parametrize("mix", ["100/0", "90/10"])
+def test_ipv6_to_ipv4_through_the_translator(tmp_path: Path, mix: str) -> None:
+    with lab_up("tayga-siit"):
+        options = ("--lab", "tayga-siit", "--ip", "6-4", "--mix", mix)
+        streams = frame_loss(tmp_path / "r", *options, "--ignore-checksums")
+    assert all_arrived(streams)
+    assert len(streams) == (2 if mix == "100/0" else 4)
+
+
+@needs_tayga
+def test_ipv4_to_ipv6_through_the_translator(tmp_path: Path) -> None:
+    """NAT46: the translator's IPv4 side is on the left of the tester."""
+    file = tmp_path / "testbed.yaml"
+    with lab_up("tayga-siit") as testbed:
+        YAML(typ="safe").dump(swapped(testbed), file)
+        options = (str(file), "--ip", "4-6", "--mix", "90/10", "--ignore-checksums")
+        streams = frame_loss(tmp_path / "r", *options)
+    assert all_arrived(streams)
+    assert len(streams) == 4
+
+
+@pytest.mark.parametrize("ip", ["4", "6"])
+def test_256_networks_behind_the_router(tmp_path: Path, ip: str) -> None:
+    with lab_up("linux-router"):
+        options = ("--lab", "linux-router", "--ip", ip, "--networks", "256")
+        assert all_arrived(frame_loss(tmp_path / "r", *options))
+
+
+@pytest.mark.parametrize("ip", ["4", "6"])
+def test_a_thousand_hosts_on_each_side_are_resolved_as_they_come(
+    tmp_path: Path, ip: str
+) -> None:
+    """Not all frames arrive: those that wait for their neighbour may be dropped."""
+    with lab_up("linux-router-hosts"):
+        options = ("--lab", "linux-router-hosts", "--ip", ip, "--addresses", "1000")
+        streams = frame_loss(tmp_path / "r", *options)
+    assert all(s.received > 0 for s in streams)
