@@ -348,10 +348,18 @@ def raw_engine(directory: Path, **options: Any) -> Iterator[RawEngine]:  # noqa:
 
 
 class RefDut:
-    """The known-answer device between two memif sockets in ``directory``."""
+    """The known-answer device between two memif sockets in ``directory``.
+
+    With a namespace it is between the interfaces ``left`` and ``right`` in there.
+    """
 
     def __init__(
-        self, directory: Path, behaviour: Behaviour | None, options: Sequence[str]
+        self,
+        directory: Path,
+        behaviour: Behaviour | None,
+        options: Sequence[str],
+        namespace: str | None = None,
+        driver: Driver = "memif",
     ) -> None:
         self.sockets = {side: str(directory / side) for side in MACS}
         control = directory / "control"
@@ -361,11 +369,15 @@ class RefDut:
         with (directory / "refdut.log").open("ab") as log:
             self.process = subprocess.Popen(
                 [
+                    *(("ip", "netns", "exec", namespace) if namespace else ()),
                     program,
                     f"--cpu={main_cpu()}",
                     f"--config={config}",
                     f"--control={control}",
-                    *(f"--{side}=memif:{path}" for side, path in self.sockets.items()),
+                    *(
+                        f"--{side}={driver}:{side if namespace else path}"
+                        for side, path in self.sockets.items()
+                    ),
                     *options,
                 ],
                 stdout=subprocess.PIPE,
@@ -396,9 +408,13 @@ class RefDut:
 
 @contextlib.contextmanager
 def ref_dut(
-    directory: Path, behaviour: Behaviour | None = None, *options: str
+    directory: Path,
+    behaviour: Behaviour | None = None,
+    *options: str,
+    namespace: str | None = None,
+    driver: Driver = "memif",
 ) -> Iterator[RefDut]:
-    device = RefDut(directory, behaviour, options)
+    device = RefDut(directory, behaviour, options, namespace, driver)
     try:
         yield device
     finally:

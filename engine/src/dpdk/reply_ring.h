@@ -26,7 +26,8 @@ class ReplyRing {
   bool put(Mbuf* reply) { return rte_ring_sp_enqueue(ring_, reply) == 0; }
 
   uint32_t take(Mbuf** replies, uint32_t limit) {
-    if (rte_ring_empty(ring_) != 0) [[likely]] return 0;  // senders ask at each step
+    if (rte_ring_empty(ring_) != 0) [[likely]]
+      return 0;  // senders ask at each step
     return rte_ring_sc_dequeue_burst(ring_, reinterpret_cast<void**>(replies), limit, nullptr);
   }
 
