@@ -223,6 +223,21 @@ TEST(StreamRecorder, ForgetsTheTrialBefore) {
   EXPECT_EQ(recorder.tracker().loss_runs().count(), 0U);
 }
 
+// 60 s at 14.88 Mfps, foreground and background: a bitmap of 107 MiB, and under 64 MiB beside it.
+TEST(StreamRecorder, TakesLittleBesideOneBitAFrame) {
+  constexpr uint64_t kMinute = 60 * 14'880'952ULL;
+  RecordSpec spec;
+  spec.ipdv = true;
+  uint64_t bytes = 0;
+  for (const uint64_t frames : {kMinute / 10 * 9, kMinute / 10}) {
+    bytes += StreamRecorder::bytes_for(spec, frames);
+  }
+  EXPECT_EQ(SequenceTracker::bytes_for(kMinute) >> 20, 106U);
+  EXPECT_LT(bytes - SequenceTracker::bytes_for(kMinute), 64ULL << 20);
+  spec.tracking_bytes = 16 << 20;
+  EXPECT_LT(StreamRecorder::bytes_for(spec, 1ULL << 40), 64ULL << 20) << "whatever its length";
+}
+
 // A frame that is overtaken by a million others still finds its neighbours; one more does not.
 TEST(DelayVariation, FindsPairsAsFarApartAsItsRingIsLong) {
   constexpr uint64_t kRing = DelayVariation::kMaxRing;
