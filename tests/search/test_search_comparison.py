@@ -65,6 +65,27 @@ def test_the_classic_procedure_takes_its_trials_times_69_seconds(
     assert row.time_percent == 100
 
 
+@pytest.mark.parametrize("device", ["step", "slope", "duplicating"])
+@pytest.mark.parametrize("method", ["classic", "narrowed", "auto"])
+def test_repeats_hardly_depend_on_each_other(
+    table: dict[tuple[str, str], Row], device: str, method: str
+) -> None:
+    coverage_percent = table[device, method].coverage_percent
+    assert coverage_percent is not None
+    assert coverage_percent >= 85
+
+
+def test_auto_repeats_less_on_a_device_without_noise(
+    table: dict[tuple[str, str], Row],
+) -> None:
+    assert table["step", "auto"].trials < table["step", "narrowed"].trials
+    assert table["unstable", "auto"].trials > table["unstable", "narrowed"].trials
+
+
+def test_one_search_has_no_interval(table: dict[tuple[str, str], Row]) -> None:
+    assert table["step", "MLRsearch"].coverage_percent is None
+
+
 # --- where a repeat starts ------------------------------------------------------------
 
 
@@ -83,22 +104,27 @@ def test_equal_results_are_expected_again() -> None:
     assert narrowing.expected == Bracket(400, 401)
 
 
-def test_the_region_reaches_beyond_results_that_differ_less_with_each_one() -> None:
+def test_the_region_reaches_three_quarters_of_the_range_beyond_the_results() -> None:
     narrowing = Narrowing(1000)
     narrowing.add(found(400, 401))
     narrowing.add(found(420, 421))
-    assert narrowing.expected == Bracket(390, 431)
+    assert narrowing.expected == Bracket(385, 436)
+
+
+def test_short_searches_count_while_full_repeats_agree_with_them() -> None:
+    narrowing = Narrowing(1000)
+    narrowing.add_short(found(400, 401))
+    narrowing.add_short(found(420, 421))
     narrowing.add(found(410, 411))
-    narrowing.add(found(410, 411))
-    assert narrowing.expected == Bracket(395, 426)
+    assert narrowing.expected == Bracket(385, 436)
 
 
 def test_full_repeats_replace_short_ones_but_not_how_far_those_wandered() -> None:
     narrowing = Narrowing(1000)
     narrowing.add_short(found(600, 601))
-    narrowing.add_short(found(630, 631))
+    narrowing.add_short(found(620, 621))
     narrowing.add(found(400, 401))
-    assert narrowing.expected == Bracket(370, 431)
+    assert narrowing.expected == Bracket(385, 416)
 
 
 def test_a_maximum_that_passed_and_a_device_that_forwards_nothing() -> None:

@@ -221,6 +221,20 @@ def test_any_outcomes_end_the_search_with_proven_bounds(
         )
 
 
+def test_the_recorded_outcomes_ask_for_the_same_trials_again() -> None:
+    expected = Bracket(500, 700)
+    first = search(noise(3), 1024, "1%", expected=expected, verification=TWICE)
+    left = iter(first.steps)
+
+    def replay(rate_fps: int) -> Outcome:
+        step = next(left)
+        assert step.rate_fps == rate_fps
+        return step.outcome
+
+    again = search(replay, 1024, "1%", expected=expected, verification=TWICE)
+    assert again == first
+
+
 @pytest.mark.parametrize("ends", [(-1, 1), (1, 1), (2, 1)])
 def test_what_is_no_bracket_is_refused(ends: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="bracket"):

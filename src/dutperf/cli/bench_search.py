@@ -40,6 +40,7 @@ def _table(rows: list[Row], runs: int) -> Table:
     table.add_column("search")
     for name in ("median fps", "bias %", "spread %", "trials", "hours", "time %"):
         table.add_column(name, justify="right")
+    table.add_column("coverage %", justify="right")
     last = ""
     for row in rows:
         table.add_row(
@@ -51,6 +52,7 @@ def _table(rows: list[Row], runs: int) -> Table:
             f"{row.trials:,.0f}",
             f"{row.hours:.2f}",
             f"{row.time_percent:.0f}",
+            "-" if row.coverage_percent is None else f"{row.coverage_percent:.0f}",
         )
         last = row.device
     return table
