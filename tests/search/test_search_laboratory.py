@@ -8,12 +8,17 @@ import pytest
 
 from dutperf.search import Resolution, SearchResult, binary_search
 from dutperf.search.laboratory import (
+    BurstDevice,
     Device,
+    DuplicatingDevice,
     DyingDevice,
+    HysteresisDevice,
     RandomLossDevice,
     SimulatedTester,
     SlopeDevice,
     StepDevice,
+    UnstableDevice,
+    WarmupDevice,
 )
 
 CAPACITY_FPS = 400_000
@@ -64,6 +69,65 @@ def test_a_slope_device_loses_more_often_the_nearer_to_its_capacity() -> None:
     assert passes(0.8 * CAPACITY_FPS) == 200
     assert 60 < passes(CAPACITY_FPS) < 140
     assert passes(1.2 * CAPACITY_FPS) == 0
+
+
+def test_bursts_lose_what_arrives_in_them_and_long_trials_meet_more() -> None:
+    device = BurstDevice(StepDevice(CAPACITY_FPS), every_s=60, burst_s=0.01)
+    draws = rng()
+
+    def lossless(seconds: int) -> int:
+        frames = 1000 * seconds
+        received = [device.forward(1000, frames, draws) for _ in range(500)]
+        assert all((frames - r) % 10 == 0 or frames - r < 100 for r in received)
+        return received.count(frames)
+
+    assert lossless(1) > 480
+    assert 130 < lossless(60) < 240  # e to the -1 of 500 is 184
+
+
+def test_a_device_with_hysteresis_recovers_below_its_lower_capacity() -> None:
+    device = HysteresisDevice(1000, share=0.9)
+    rates = [1000, 1001, 950, 900, 950]
+    lossless = [device.forward(rate, 10_000, rng()) == 10_000 for rate in rates]
+    assert lossless == [True, False, False, True, True]
+
+
+def test_a_device_warms_up_while_it_works() -> None:
+    device = WarmupDevice(1000, cold=0.5, warm_s=10)
+    assert device.forward(501, 5010, rng()) < 5010
+    assert device.forward(500, 500 * 100, rng()) == 500 * 100
+    assert device.forward(999, 999, rng()) == 999
+
+
+def test_an_unstable_device_keeps_its_capacity_for_a_while_only() -> None:
+    device, draws = UnstableDevice(1000, noise=0.2, hold_s=10), rng()
+    forwarded = [device.forward(2000, 20_000, draws) for _ in range(4)]
+    held = UnstableDevice(1000, noise=0.2, hold_s=1000)
+    assert len(set(forwarded)) == 4
+    assert len({held.forward(2000, 20_000, draws) for _ in range(4)}) == 1
+
+
+def test_copies_take_room_but_never_stand_for_a_lost_frame() -> None:
+    device = DuplicatingDevice(StepDevice(1010), share=0.01)
+    assert device.forward(1000, 10_000, rng()) == 10_000
+    assert device.forward(1001, 10_010, rng()) < 10_010
+    assert device.forward(2000, 20_000, rng()) == pytest.approx(10_000, rel=0.001)
+
+
+def test_a_bench_counts_trials_their_time_and_the_waits() -> None:
+    bench = SimulatedTester(waits_s=9).bench(StepDevice(1000))
+    assert bench(1000, 60).loss_ratio == 0
+    assert bench(2000, 60).loss_ratio == pytest.approx(0.5)
+    assert (bench.trials, bench.elapsed_s) == (2, 138)
+
+
+def test_a_trial_that_stops_at_a_loss_takes_until_the_loss_was_told() -> None:
+    tester = SimulatedTester(stops_at_loss=True, waits_s=9)
+    bench = tester.bench(StepDevice(1000))
+    bench(1000, 60)
+    assert bench.elapsed_s == 69
+    bench(2000, 60)
+    assert bench.elapsed_s == 69 + 9.5
 
 
 def test_the_same_seed_gives_the_same_search() -> None:

@@ -40,3 +40,9 @@ def test_what_is_no_resolution_is_refused(text: str) -> None:
 def test_an_offered_rate_must_be_a_rate(offered_fps: float) -> None:
     with pytest.raises(ValueError, match="no rate"):
         Outcome("invalid", offered_fps=offered_fps)
+
+
+@pytest.mark.parametrize("loss_ratio", [math.nan, -0.1, 1.1])
+def test_a_loss_ratio_must_be_a_ratio(loss_ratio: float) -> None:
+    with pytest.raises(ValueError, match="no ratio"):
+        Outcome("fail", loss_ratio=loss_ratio)

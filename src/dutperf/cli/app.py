@@ -9,6 +9,7 @@ import typer
 
 from dutperf import __version__
 from dutperf.cli.bench_command import bench
+from dutperf.cli.bench_search import bench_search
 from dutperf.cli.failures import PatientConsole, defect, show_failure
 from dutperf.cli.frames import write_frames
 from dutperf.cli.histograms import export_histograms_command
@@ -38,6 +39,7 @@ app = typer.Typer(
 )
 app.add_typer(lab_app, name="lab")
 app.command("bench")(bench)
+app.command("bench-search")(bench_search)
 app.command("export-histograms")(export_histograms_command)
 
 

@@ -11,7 +11,9 @@ import random
 from dataclasses import dataclass
 from typing import Protocol
 
-from dutperf.search.model import Measure, Outcome
+from dutperf.search.model import Outcome
+
+_PROGRESS_S = 0.5
 
 
 class Device(Protocol):
@@ -89,28 +91,141 @@ class DyingDevice:
 
 
 @dataclass(frozen=True)
+class BurstDevice:
+    """Stops ``burst_s`` long now and then: ``every_s`` apart in the mean (Poisson)."""
+
+    device: Device
+    every_s: float
+    burst_s: float
+
+    def forward(self, rate_fps: float, frames: int, rng: random.Random) -> int:
+        """What ``device`` forwards, less the frames of the bursts in the trial."""
+        received = self.device.forward(rate_fps, frames, rng)
+        left_s = frames / rate_fps
+        while (left_s := left_s - rng.expovariate(1 / self.every_s)) > 0:
+            received -= math.ceil(rate_fps * min(left_s, self.burst_s))
+        return max(0, received)
+
+
+@dataclass
+class HysteresisDevice:
+    """Overloaded once, it forwards ``share`` of its capacity until it got less."""
+
+    capacity_fps: float
+    share: float
+    overloaded: bool = False
+
+    def forward(self, rate_fps: float, frames: int, rng: random.Random) -> int:
+        """As a StepDevice with the capacity that this state has."""
+        capacity_fps = self.capacity_fps * (self.share if self.overloaded else 1)
+        self.overloaded = rate_fps > capacity_fps
+        return StepDevice(capacity_fps).forward(rate_fps, frames, rng)
+
+
+@dataclass
+class WarmupDevice:
+    """Begins ``cold`` (0.2: 20 %) below its capacity; that fades in ``warm_s``."""
+
+    capacity_fps: float
+    cold: float
+    warm_s: float
+    worked_s: float = 0.0
+
+    def forward(self, rate_fps: float, frames: int, rng: random.Random) -> int:
+        """As a StepDevice with the capacity at the begin of the trial."""
+        missing = self.cold * math.exp(-self.worked_s / self.warm_s)
+        self.worked_s += frames / rate_fps
+        return StepDevice(self.capacity_fps * (1 - missing)).forward(
+            rate_fps, frames, rng
+        )
+
+
+@dataclass
+class UnstableDevice:
+    """Has another capacity (normal, deviation ``noise``) after ``hold_s`` of work."""
+
+    capacity_fps: float
+    noise: float
+    hold_s: float
+    left_s: float = 0.0
+    now: float = 1.0
+
+    def forward(self, rate_fps: float, frames: int, rng: random.Random) -> int:
+        """As a StepDevice with the capacity of the moment."""
+        if self.left_s <= 0:
+            self.now, self.left_s = max(0.0, rng.gauss(1, self.noise)), self.hold_s
+        self.left_s -= frames / rate_fps
+        return StepDevice(self.capacity_fps * self.now).forward(rate_fps, frames, rng)
+
+
+@dataclass(frozen=True)
+class DuplicatingDevice:
+    """Sends a ``share`` of the frames twice, which ``device`` must forward too.
+
+    The tester counts first copies: a duplicate never stands for a lost frame.
+    """
+
+    device: Device
+    share: float
+
+    def forward(self, rate_fps: float, frames: int, rng: random.Random) -> int:
+        """What of the originals ``device`` forwards beside the copies."""
+        copies = int(frames * self.share)
+        rate_fps *= 1 + self.share
+        lost = frames + copies - self.device.forward(rate_fps, frames + copies, rng)
+        return frames - math.ceil(lost * frames / (frames + copies))
+
+
+@dataclass(frozen=True)
 class SimulatedTester:
     """A tester with a limit of its own that wanders by ``noise``, and bad moments.
 
     ``flaky`` is the probability that a trial is invalid for no reason of the DUT's.
+    With ``stops_at_loss`` a trial ends when the first loss is seen. ``waits_s`` is what
+    RFC 2544 23 adds to each trial: 2 s after learning, 2 s for late frames, 5 s to
+    restabilise.
     """
 
     limit_fps: float = math.inf
     noise: float = 0.0
     flaky: float = 0.0
+    stops_at_loss: bool = False
+    waits_s: float = 9.0
 
-    def bench(self, device: Device, seed: int = 1) -> Measure:
+    def bench(self, device: Device, seed: int | str = 1) -> Bench:
         """This tester connected to ``device``: what a search calls."""
         rng = random.Random(seed)  # noqa: S311 - repeatable noise, not secrets
+        return Bench(self, device, rng)
 
-        def measure(rate_fps: int, duration_s: float) -> Outcome:
-            limit_fps = self.limit_fps * (1 + self.noise * rng.uniform(-1, 1))
-            if rate_fps > limit_fps:
-                return Outcome("invalid", offered_fps=limit_fps)
-            if rng.random() < self.flaky:
-                return Outcome("invalid")
-            frames = max(1, round(rate_fps * duration_s))
-            received = device.forward(rate_fps, frames, rng)
-            return Outcome("pass" if received == frames else "fail")
 
-        return measure
+@dataclass
+class Bench:
+    """A tester at work; counts ``trials`` and the time they would have taken."""
+
+    tester: SimulatedTester
+    device: Device
+    rng: random.Random
+    trials: int = 0
+    elapsed_s: float = 0.0
+
+    def __call__(self, rate_fps: int, duration_s: float) -> Outcome:
+        """One trial: a ``Measure``."""
+        self.trials += 1
+        tester, rng = self.tester, self.rng
+        limit_fps = tester.limit_fps * (1 + tester.noise * rng.uniform(-1, 1))
+        self.elapsed_s += tester.waits_s + duration_s
+        if rate_fps > limit_fps:
+            return Outcome("invalid", offered_fps=limit_fps)
+        if rng.random() < tester.flaky:
+            return Outcome("invalid")
+        frames = max(1, round(rate_fps * duration_s))
+        lost = frames - self.device.forward(rate_fps, frames, rng)
+        if lost and tester.stops_at_loss:
+            self.elapsed_s -= duration_s - _first_loss_seen_s(duration_s, lost)
+        return Outcome("fail" if lost else "pass", loss_ratio=lost / frames)
+
+
+def _first_loss_seen_s(duration_s: float, lost: int) -> float:
+    """When the engine, twice a second, tells of losses spread over the trial."""
+    first_s = duration_s / (lost + 1)
+    return min(duration_s, math.ceil(first_s / _PROGRESS_S) * _PROGRESS_S)

@@ -20,17 +20,20 @@ class Outcome:
     """What one trial told. ``invalid``: nothing about the DUT.
 
     ``offered_fps`` belongs to an invalid outcome of which the reason is that the
-    sender could not keep up: what it managed instead, per direction.
+    sender could not keep up: what it managed instead, per direction. ``loss_ratio`` is
+    the share of all directions' frames that did not arrive, for searches that need it.
     """
 
     verdict: Verdict
     offered_fps: float | None = None
+    loss_ratio: float | None = None
 
     def __post_init__(self) -> None:
-        if self.offered_fps is None:
-            return
-        if not (math.isfinite(self.offered_fps) and self.offered_fps >= 0):
-            raise ValueError(f"offered_fps is no rate: {self.offered_fps}")
+        offered_fps, loss_ratio = self.offered_fps, self.loss_ratio
+        if offered_fps is not None and not 0 <= offered_fps < math.inf:
+            raise ValueError(f"offered_fps is no rate: {offered_fps}")
+        if loss_ratio is not None and not 0 <= loss_ratio <= 1:
+            raise ValueError(f"loss_ratio is no ratio: {loss_ratio}")
 
 
 Measure = Callable[[int, float], Outcome]
@@ -100,3 +103,32 @@ class Resolution:
         """Whether the bounds are close enough; exact, without rounding."""
         allowed = self.value * upper_fps if self.relative else self.value
         return upper_fps - lower_fps <= allowed
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """Two rates, ``lower_fps < upper_fps``, between which a result is expected."""
+
+    lower_fps: int
+    upper_fps: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.lower_fps < self.upper_fps:
+            raise ValueError(f"no bracket: {self.lower_fps}..{self.upper_fps}")
+
+
+@dataclass(frozen=True)
+class Verification:
+    """How often a trial with loss is repeated before the rate counts as failed.
+
+    ``trials`` at one rate decide together (max(r) of ETSI GS NFV-TST 009): the rate
+    passes when any of them does. A loss ratio above ``hopeless`` (its z) decides at
+    once: more of the same would be a waste of time.
+    """
+
+    trials: int = 1
+    hopeless: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.trials < 1 or not 0 <= self.hopeless <= 1:
+            raise ValueError(f"no way to verify a loss: {self}")

@@ -1,5 +1,11 @@
 """Order statistics as RFC 8219 12 asks for: median, 1st and 99th percentile."""
 
+from dutperf.stats.confidence import (
+    LOOKS,
+    Interval,
+    interval_at_look,
+    median_interval,
+)
 from dutperf.stats.order import (
     histogram_median,
     histogram_percentile,
@@ -8,4 +14,14 @@ from dutperf.stats.order import (
     percentile,
 )
 
-__all__ = ["histogram_median", "histogram_percentile", "mean", "median", "percentile"]
+__all__ = [
+    "LOOKS",
+    "Interval",
+    "histogram_median",
+    "histogram_percentile",
+    "interval_at_look",
+    "mean",
+    "median",
+    "median_interval",
+    "percentile",
+]
