@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from dutperf.config import Campaign, Cell, ProcedureSpec, Testbed, expand
 from dutperf.engine.fake import FakeEngine
 from dutperf.engine.protocol import ReasonCode
-from dutperf.procedures.events import Event
+from dutperf.procedures.events import Event, Notice
+from dutperf.procedures.executor import Surroundings, run_campaign
 from dutperf.procedures.runner import TrialRunner
-from dutperf.procedures.session import EngineStarter, Notify, TesterEngine
-from dutperf.results import TrialRecord
+from dutperf.procedures.session import (
+    EngineOpener,
+    EngineStarter,
+    Notify,
+    TesterEngine,
+)
+from dutperf.results import ResultsFile, TrialRecord
 
 TESTBED = Testbed.model_validate(
     {
@@ -127,3 +133,59 @@ class FakeOpener:
             yield self.engine
         finally:
             self.ended = True
+
+
+TWO_CELLS = campaign(spec(ip=[4, 6], frame_size=[128]))
+
+
+class Run:
+    """A campaign on a FakeEngine in a results directory."""
+
+    def __init__(
+        self,
+        path: Path,
+        engine: FakeEngine,
+        *,
+        dut_alive: bool = True,
+        opener: EngineOpener | None = None,
+        sleep: Callable[[float], None] = lambda _seconds: None,
+    ) -> None:
+        self.path = path
+        self.engine = engine
+        self.opener = FakeOpener(engine)
+        self.events: list[Event] = []
+        self.reports = 0
+        self.around = Surroundings(
+            open_engine=opener or self.opener,
+            write_report=self._write_report,
+            dut_alive=lambda: dut_alive,
+            sleep=sleep,
+        )
+
+    def __call__(self, what: Campaign = TWO_CELLS) -> ResultsFile:
+        return self._run(what, self.path, None)
+
+    def resume(self, what: Campaign = TWO_CELLS) -> ResultsFile:
+        """Continue what another run left in the directory."""
+        return self._run(what, None, self.path)
+
+    @property
+    def notices(self) -> list[str]:
+        """What the user was told."""
+        return [e.text for e in self.events if isinstance(e, Notice)]
+
+    def _run(
+        self, what: Campaign, results_dir: Path | None, resume: Path | None
+    ) -> ResultsFile:
+        return run_campaign(
+            what,
+            TESTBED,
+            self.around,
+            on_event=self.events.append,
+            results_dir=results_dir,
+            resume=resume,
+        )
+
+    def _write_report(self, directory: Path) -> Path:
+        self.reports += 1
+        return directory / "report.html"
