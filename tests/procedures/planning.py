@@ -96,14 +96,16 @@ def spoilt(code: ReasonCode, *calls: int) -> dict[int, ReasonCode]:
 class Recording:
     """A trial runner on a FakeEngine, and everything that it did in order."""
 
-    def __init__(self, engine: FakeEngine, *, dut_alive: bool = True) -> None:
+    def __init__(
+        self, engine: FakeEngine, *, dut_alive: bool = True, testbed: Testbed = TESTBED
+    ) -> None:
         self.engine = engine
         self.records: list[TrialRecord] = []
         self.events: list[Event] = []
         self.waits: list[float] = []
         self.runner = TrialRunner(
             engine,
-            TESTBED,
+            testbed,
             journal=self.records.append,
             on_event=self.events.append,
             sleep=self.waits.append,
@@ -149,8 +151,10 @@ class Run:
         dut_alive: bool = True,
         opener: EngineOpener | None = None,
         sleep: Callable[[float], None] = lambda _seconds: None,
+        testbed: Testbed = TESTBED,
     ) -> None:
         self.path = path
+        self.testbed = testbed
         self.engine = engine
         self.opener = FakeOpener(engine)
         self.events: list[Event] = []
@@ -179,7 +183,7 @@ class Run:
     ) -> ResultsFile:
         return run_campaign(
             what,
-            TESTBED,
+            self.testbed,
             self.around,
             on_event=self.events.append,
             results_dir=results_dir,

@@ -196,6 +196,7 @@ class _Run:
     def _measure(self, engine: TesterEngine) -> None:
         limits = self._get_ready(engine)
         self.runner = runner = self._runner(engine)
+        runner.prepare()
         with _aborting(engine):
             for index, (cell, limit) in enumerate(zip(self.cells, limits, strict=True)):
                 self.on_event(CellStarted(cell, index + 1, len(self.cells)))

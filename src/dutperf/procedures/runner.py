@@ -27,9 +27,10 @@ from dutperf.procedures.events import (
     TrialReplayed,
     TrialStarted,
 )
+from dutperf.procedures.hooks import check, judged, run_hooks
 from dutperf.procedures.traffic import trial_request
 from dutperf.results.changes import differences, listed
-from dutperf.results.model import TrialRecord
+from dutperf.results.model import HookRun, TrialRecord
 
 _TRIAL_IDS = 65535
 
@@ -39,7 +40,7 @@ class TrialRunner:
 
     Args:
         measurer: what measures.
-        testbed: addresses and next hops.
+        testbed: addresses, next hops and hooks.
         journal: stores a record; returns when it is on disk.
         on_event: is told what happens.
         sleep: waits a number of seconds.
@@ -67,8 +68,18 @@ class TrialRunner:
         self._sleep = sleep
         self._dut_alive = dut_alive
         self._stored = tuple(stored)
+        self._hooks: list[HookRun] = []
         self._last: TrialRecord | None = None
         self._wait_s = 0.0
+
+    def prepare(self) -> None:
+        """Run the hooks before the campaign; the next trial's record tells of them.
+
+        Raises:
+            SetupError: one failed.
+        """
+        self._hooks = run_hooks(self._testbed.hooks.before_campaign, "before_campaign")
+        check(self._hooks)
 
     @property
     def replaying(self) -> bool:
@@ -106,6 +117,10 @@ class TrialRunner:
             self._wait_s = cell.restabilise_wait_s
             return record
         self._sleep(self._wait_s)
+        hooks = [
+            *self._hooks,
+            *run_hooks(self._testbed.hooks.before_trial, "before_trial"),
+        ]
         started_at = datetime.now(UTC).isoformat("T", "milliseconds")
         self.on_event(
             TrialStarted(number, cell.id, repeat, attempt, rate_fps, planned_s(request))
@@ -113,6 +128,8 @@ class TrialRunner:
         result = self._measurer.measure(
             request, lambda progress: self.on_event(TrialMoved(progress))
         )
+        hooks += run_hooks(self._testbed.hooks.after_trial, "after_trial")
+        self._hooks = []
         record = TrialRecord(
             number=number,
             cell=cell.id,
@@ -121,7 +138,8 @@ class TrialRunner:
             load_fps=rate_fps,
             started_at=started_at,
             request=request,
-            result=result,
+            result=judged(result, hooks),
+            hooks=hooks,
         )
         self._store(record, cell.restabilise_wait_s)
         return record
