@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from dutperf.config import Campaign, Cell, ProcedureSpec, Testbed, expand
 from dutperf.engine.fake import FakeEngine
 from dutperf.engine.protocol import ReasonCode
-from dutperf.procedures.events import Event
+from dutperf.procedures.events import Event, Notice
+from dutperf.procedures.executor import Surroundings, run_campaign
 from dutperf.procedures.runner import TrialRunner
-from dutperf.procedures.session import EngineStarter, Notify, TesterEngine
-from dutperf.results import TrialRecord
+from dutperf.procedures.session import (
+    EngineOpener,
+    EngineStarter,
+    Notify,
+    TesterEngine,
+)
+from dutperf.results import ResultsFile, TrialRecord
 
 TESTBED = Testbed.model_validate(
     {
@@ -90,14 +96,16 @@ def spoilt(code: ReasonCode, *calls: int) -> dict[int, ReasonCode]:
 class Recording:
     """A trial runner on a FakeEngine, and everything that it did in order."""
 
-    def __init__(self, engine: FakeEngine, *, dut_alive: bool = True) -> None:
+    def __init__(
+        self, engine: FakeEngine, *, dut_alive: bool = True, testbed: Testbed = TESTBED
+    ) -> None:
         self.engine = engine
         self.records: list[TrialRecord] = []
         self.events: list[Event] = []
         self.waits: list[float] = []
         self.runner = TrialRunner(
             engine,
-            TESTBED,
+            testbed,
             journal=self.records.append,
             on_event=self.events.append,
             sleep=self.waits.append,
@@ -127,3 +135,61 @@ class FakeOpener:
             yield self.engine
         finally:
             self.ended = True
+
+
+TWO_CELLS = campaign(spec(ip=[4, 6], frame_size=[128]))
+
+
+class Run:
+    """A campaign on a FakeEngine in a results directory."""
+
+    def __init__(
+        self,
+        path: Path,
+        engine: FakeEngine,
+        *,
+        dut_alive: bool = True,
+        opener: EngineOpener | None = None,
+        sleep: Callable[[float], None] = lambda _seconds: None,
+        testbed: Testbed = TESTBED,
+    ) -> None:
+        self.path = path
+        self.testbed = testbed
+        self.engine = engine
+        self.opener = FakeOpener(engine)
+        self.events: list[Event] = []
+        self.reports = 0
+        self.around = Surroundings(
+            open_engine=opener or self.opener,
+            write_report=self._write_report,
+            dut_alive=lambda: dut_alive,
+            sleep=sleep,
+        )
+
+    def __call__(self, what: Campaign = TWO_CELLS) -> ResultsFile:
+        return self._run(what, self.path, None)
+
+    def resume(self, what: Campaign = TWO_CELLS) -> ResultsFile:
+        """Continue what another run left in the directory."""
+        return self._run(what, None, self.path)
+
+    @property
+    def notices(self) -> list[str]:
+        """What the user was told."""
+        return [e.text for e in self.events if isinstance(e, Notice)]
+
+    def _run(
+        self, what: Campaign, results_dir: Path | None, resume: Path | None
+    ) -> ResultsFile:
+        return run_campaign(
+            what,
+            self.testbed,
+            self.around,
+            on_event=self.events.append,
+            results_dir=results_dir,
+            resume=resume,
+        )
+
+    def _write_report(self, directory: Path) -> Path:
+        self.reports += 1
+        return directory / "report.html"

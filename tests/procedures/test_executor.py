@@ -5,22 +5,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from planning import TESTBED, FakeOpener, campaign, spec
+from planning import TESTBED, Run, campaign, spec
 
-from dutperf.config import Campaign, Testbed, load_campaign
+from dutperf.config import Testbed, load_campaign
 from dutperf.engine.fake import FakeEngine, perfect, step
 from dutperf.engine.protocol import ReasonCode
 from dutperf.errors import EngineError, InputError, SetupError
 from dutperf.procedures.events import (
     CellStarted,
-    Event,
     Notice,
     ReportWritten,
     ResultsChanged,
     RunStarted,
 )
-from dutperf.procedures.executor import Surroundings, run_campaign
-from dutperf.procedures.session import EngineOpener, EngineStarter, Notify
+from dutperf.procedures.executor import run_campaign
+from dutperf.procedures.session import EngineStarter, Notify
 from dutperf.results import (
     ResultsDirectory,
     ResultsFile,
@@ -30,45 +29,7 @@ from dutperf.results import (
     load_results,
 )
 
-TWO_CELLS = campaign(spec(ip=[4, 6], frame_size=[128]))
 Troubles = Mapping[int, ReasonCode | BaseException]
-
-
-class Run:
-    """A campaign on a FakeEngine in a results directory."""
-
-    def __init__(
-        self,
-        path: Path,
-        engine: FakeEngine,
-        *,
-        dut_alive: bool = True,
-        opener: EngineOpener | None = None,
-    ) -> None:
-        self.path = path
-        self.engine = engine
-        self.opener = FakeOpener(engine)
-        self.events: list[Event] = []
-        self.reports = 0
-        self.around = Surroundings(
-            open_engine=opener or self.opener,
-            write_report=self._write_report,
-            dut_alive=lambda: dut_alive,
-            sleep=lambda _seconds: None,
-        )
-
-    def __call__(self, what: Campaign = TWO_CELLS) -> ResultsFile:
-        return run_campaign(
-            what,
-            TESTBED,
-            self.around,
-            on_event=self.events.append,
-            results_dir=self.path,
-        )
-
-    def _write_report(self, directory: Path) -> Path:
-        self.reports += 1
-        return directory / "report.html"
 
 
 @pytest.fixture

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
-from stored_samples import results_file, trial_record
+from stored_samples import VERSION_1, results_file, trial_record
 
 from dutperf.errors import InputError, SetupError
 from dutperf.results import (
@@ -119,3 +120,32 @@ def test_a_damaged_campaign_is_an_input_error(tmp_path: Path, content: str) -> N
     (tmp_path / "campaign.yaml").write_text(content)
     with pytest.raises(InputError, match=r"campaign\.yaml is not"):
         load_campaign(tmp_path)
+
+
+def test_a_run_of_another_schema_version_is_not_resumed(tmp_path: Path) -> None:
+    path = tmp_path / "old"
+    shutil.copytree(VERSION_1, path)
+    before = (path / "journal.jsonl").read_bytes()
+    with pytest.raises(InputError, match="with schema version 1") as caught:
+        ResultsDirectory.resume(path, "simulation", {})
+    assert "dutperf 0.1.0" in caught.value.message
+    assert (path / "journal.jsonl").read_bytes() == before
+    (path / "journal.jsonl").write_text('{"schema_version": 3}\n')
+    with pytest.raises(InputError, match="schema version 3"):
+        ResultsDirectory.resume(path, "simulation", {})
+
+
+def test_a_directory_is_free_again_after_a_refusal(tmp_path: Path) -> None:
+    with ResultsDirectory.create(tmp_path, "demo") as directory:
+        directory.write_campaign({"name": "demo"})
+    for _ in range(2):
+        with pytest.raises(InputError, match="name: was demo, is other"):
+            ResultsDirectory.resume(tmp_path, "demo", {"name": "other"})
+
+
+def test_a_new_directory_is_locked_until_it_is_closed(tmp_path: Path) -> None:
+    with (
+        ResultsDirectory.create(tmp_path, "demo"),
+        pytest.raises(InputError, match="in use by another run"),
+    ):
+        ResultsDirectory.resume(tmp_path, "demo", {})

@@ -10,6 +10,7 @@ import typer
 from dutperf import __version__
 from dutperf.cli.bench_command import bench
 from dutperf.cli.bench_search import bench_search
+from dutperf.cli.dry_run import show_plan
 from dutperf.cli.failures import PatientConsole, defect, show_failure
 from dutperf.cli.frames import write_frames
 from dutperf.cli.histograms import export_histograms_command
@@ -18,8 +19,10 @@ from dutperf.cli.measuring import measure
 from dutperf.cli.options import (
     DEFAULT_SEED,
     AsJson,
+    DryRun,
     LabName,
     Output,
+    Resume,
     Seed,
     TestbedFile,
     with_frame_options,
@@ -27,7 +30,7 @@ from dutperf.cli.options import (
 )
 from dutperf.cli.places import campaign_for
 from dutperf.config import ProcedureSpec, load_campaign
-from dutperf.errors import DutperfError
+from dutperf.errors import DutperfError, InputError
 from dutperf.report import write_report
 
 app = typer.Typer(
@@ -122,10 +125,25 @@ def ipdv(
 def run_command(
     campaign: Annotated[Path, typer.Argument(help="a campaign.yaml file")],
     output: Output = None,
+    resume: Resume = None,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Run all procedures of a campaign file."""
-    measure(load_campaign(campaign), kind="campaign", output=output, as_json=as_json)
+    if dry_run and (output or resume):
+        raise InputError(
+            "--dry-run measures and stores nothing",
+            "leave it out, or else --output and --resume",
+        )
+    if output and resume:
+        raise InputError(
+            "--resume continues in its own directory", "leave --output or --resume out"
+        )
+    asked = load_campaign(campaign)
+    if dry_run:
+        show_plan(asked, as_json=as_json)
+    else:
+        measure(asked, kind="campaign", output=output, as_json=as_json, resume=resume)
 
 
 @app.command("frames")

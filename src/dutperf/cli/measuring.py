@@ -22,7 +22,12 @@ INVALID = 1
 
 
 def measure(
-    campaign: Campaign, *, kind: Kind, output: Path | None, as_json: bool
+    campaign: Campaign,
+    *,
+    kind: Kind,
+    output: Path | None,
+    as_json: bool,
+    resume: Path | None = None,
 ) -> None:
     """Measure, show progress on standard error and the results on standard output.
 
@@ -32,7 +37,7 @@ def measure(
     """
     with Terminal(PatientConsole(stderr=True)) as terminal:
         try:
-            _run(campaign, terminal, kind, output)
+            _run(campaign, terminal, kind, output, resume)
         except KeyboardInterrupt:
             terminal.say_interrupted()
             raise typer.Exit(INTERRUPTED) from None
@@ -48,7 +53,11 @@ def measure(
 
 
 def _run(
-    campaign: Campaign, terminal: Terminal, kind: Kind, output: Path | None
+    campaign: Campaign,
+    terminal: Terminal,
+    kind: Kind,
+    output: Path | None,
+    resume: Path | None,
 ) -> ResultsFile:
     around = Surroundings(
         open_engine=prepare_engine,
@@ -63,6 +72,7 @@ def _run(
             on_event=terminal.on_event,
             kind=kind,
             results_dir=output,
+            resume=resume,
         )
 
 

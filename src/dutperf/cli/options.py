@@ -108,6 +108,22 @@ AsJson = Annotated[
     bool,
     typer.Option("--json", help="print one JSON object on standard output"),
 ]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="print the cells, the expected number of trials and the expected time; "
+        "send nothing",
+    ),
+]
+Resume = Annotated[
+    Path | None,
+    typer.Option(
+        "--resume",
+        metavar="DIR",
+        help="continue the run in this results directory; repeats no finished trial",
+    ),
+]
 TestbedFile = Annotated[
     Path | None, typer.Argument(metavar="TESTBED", help="a testbed.yaml file")
 ]

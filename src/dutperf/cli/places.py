@@ -49,6 +49,17 @@ def place_of(campaign: Campaign) -> AbstractContextManager[Testbed]:
     return lab.session(name)
 
 
+def planned_place(campaign: Campaign) -> Testbed:
+    """The campaign's testbed as it would be; nothing is brought up.
+
+    Raises:
+        InputError: there is no such lab.
+    """
+    if isinstance(campaign.testbed, Testbed):
+        return campaign.testbed
+    return lab.plan(campaign.lab or "")
+
+
 def dut_alive(campaign: Campaign) -> bool:
     """Whether the device is still there; of a testbed nobody can tell: true."""
     return campaign.lab is None or lab.dut_alive(campaign.lab)

@@ -24,6 +24,7 @@ from dutperf.procedures.events import (
     RunStarted,
     TrialFinished,
     TrialMoved,
+    TrialReplayed,
     TrialStarted,
 )
 from dutperf.results import ResultsFile, TrialRecord
@@ -45,6 +46,7 @@ class Terminal:
             else None
         )
         self._trial: TrialStarted | None = None
+        self._repeat: tuple[str, int] | None = None
         self._interval = ""
 
     def __enter__(self) -> Self:
@@ -83,6 +85,8 @@ class Terminal:
                 self._moved(progress)
             case TrialFinished(record):
                 self._finished(record)
+            case TrialReplayed(record):
+                self._enter(record.cell, record.repeat)
             case IntervalNarrowed(lower_fps, upper_fps):
                 self._interval = f" in {lower_fps:,.0f}..{upper_fps:,.0f}"
             case ResultsChanged(results):
@@ -91,11 +95,15 @@ class Terminal:
                 self.report = path
 
     def _started(self, trial: TrialStarted) -> None:
-        before = self._trial
-        if before and (before.cell, before.repeat) != (trial.cell, trial.repeat):
-            self._interval = ""
+        self._enter(trial.cell, trial.repeat)
         self._trial = trial
         self._live("starting", 0.0)
+
+    def _enter(self, cell: str, repeat: int) -> None:
+        """Each repeat starts with the whole interval."""
+        if (cell, repeat) != self._repeat:
+            self._interval = ""
+        self._repeat = (cell, repeat)
 
     def _moved(self, progress: TrialProgress) -> None:
         self._live(progress.phase, progress.elapsed_ns / 1e9)

@@ -21,6 +21,7 @@ from dutperf.config.fields import (
     PciAddress,
     Strict,
 )
+from dutperf.config.hooks import Hooks
 from dutperf.engine.protocol import IpVersion, Mac, Side
 
 _VERSIONS: tuple[IpVersion, ...] = (4, 6)
@@ -226,6 +227,9 @@ class Testbed(Strict):
     )
     left: SideConfig = Field(description="the side that the forward direction enters")
     right: SideConfig = Field(description="the side that the forward direction leaves")
+    hooks: Hooks = Field(
+        default=Hooks(), description="commands that clear or read the DUT's state"
+    )
 
     @field_validator("cores")
     @classmethod

@@ -535,6 +535,8 @@ ReasonCode = Literal[
     "corrupt_frames",
     "nothing_sent",
     "aborted",
+    # Said by the plan about a trial that the testbed's hooks spoilt:
+    "hook_failed",
     # Said by the plan about a whole measurement, never by the engine about a trial:
     "max_rate",
     "nothing_passed",

@@ -123,6 +123,15 @@ def down(name: str | None = None, *, all_: bool = False) -> list[str]:
         return [state.device]
 
 
+def plan(name: str) -> Testbed:
+    """The testbed that the lab would have here; brings nothing up and needs no root.
+
+    Raises:
+        InputError: there is no device of that name.
+    """
+    return _testbed(_device(name), plan_cpus())
+
+
 def running() -> list[LabStatus]:
     """The lab that is up or left behind, if any; needs no root."""
     state = StateFile().read()

@@ -61,6 +61,13 @@ class TrialFinished:
 
 
 @dataclass(frozen=True)
+class TrialReplayed:
+    """The trial was in the journal of the run that is resumed; nothing was sent."""
+
+    record: TrialRecord
+
+
+@dataclass(frozen=True)
 class IntervalNarrowed:
     """The result lies between the two rates (frames per second, per direction)."""
 
@@ -89,6 +96,7 @@ Event = (
     | TrialStarted
     | TrialMoved
     | TrialFinished
+    | TrialReplayed
     | IntervalNarrowed
     | ResultsChanged
     | ReportWritten

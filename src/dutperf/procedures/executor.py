@@ -1,7 +1,8 @@
 """Runs the cells of a campaign one after another, and loses nothing that was measured.
 
 One engine serves the whole campaign. The results are written after every cell, and
-however the run ends: complete, interrupted, or with an error.
+however the run ends: complete, interrupted, or with an error. A run that is resumed
+begins at the start, too, but is answered from its journal as far as that goes.
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from dutperf.config import Campaign, Cell, Testbed, expand, notices, resolved
 from dutperf.errors import DutperfError, EngineError, InputError, SetupError
@@ -43,10 +43,13 @@ from dutperf.procedures.session import (
 from dutperf.procedures.throughput import measure_throughput
 from dutperf.results import (
     CellResult,
+    Environment,
     ResultsDirectory,
     ResultsFile,
     collect_environment,
+    load_environment,
 )
+from dutperf.results.changes import differences
 from dutperf.results.model import ProcedureName
 
 Kind = ProcedureName | Literal["campaign"]
@@ -58,6 +61,21 @@ PROCEDURES: dict[ProcedureName, Callable[[TrialRunner, Cell, MaxRate], CellResul
     "pdv": measure_pdv,
     "ipdv": measure_ipdv,
 }
+
+
+_STEADY = {
+    "dutperf_version",
+    "engine_version",
+    "dpdk_version",
+    "kernel",
+    "cpu_model",
+    "cores_used",
+    "main_core",
+    "governor",
+    "turbo",
+    "dut",
+}
+"""Parts of the environment that should be the same in all of a run."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +101,7 @@ def run_campaign(
     on_event: OnEvent,
     kind: Kind = "campaign",
     results_dir: Path | None = None,
+    resume: Path | None = None,
 ) -> ResultsFile:
     """Run all cells of ``campaign`` on ``testbed``.
 
@@ -93,22 +112,38 @@ def run_campaign(
         on_event: is told what happens.
         kind: what the results are called.
         results_dir: where to store them; None: see ``ResultsDirectory.create``.
+        resume: the directory of a run to continue, instead of ``results_dir``.
 
     Raises:
-        InputError: found before the first frame was sent.
+        InputError: found before the first frame was sent; or nothing to resume.
         SetupError, EngineError: machine, lab, DUT or engine are not as needed; what
             was measured before is stored.
         KeyboardInterrupt: so was what was measured before this.
     """
     cells = expand(campaign, testbed)
+    asked = resolved(campaign, testbed)
     for text in notices(testbed, campaign):
         on_event(Notice(text))
-    start = around.open_engine(testbed, lambda text: on_event(Notice(text)))
-    directory = ResultsDirectory.create(results_dir, campaign.name)
-    on_event(RunStarted(directory.path))
-    directory.write_campaign(resolved(campaign, testbed))
-    run = _Run(campaign, testbed, around, on_event, kind, directory, cells)
-    return run.to_the_end(start)
+    with contextlib.ExitStack() as stack:
+        directory = None
+        if resume:
+            directory = ResultsDirectory.resume(resume, campaign.name, asked)
+            stack.enter_context(directory)
+        start = around.open_engine(testbed, lambda text: on_event(Notice(text)))
+        if directory is None:
+            directory = ResultsDirectory.create(results_dir, campaign.name)
+            stack.enter_context(directory)
+        run = _Run(
+            campaign,
+            testbed,
+            around,
+            on_event,
+            kind,
+            directory,
+            cells,
+            resumed=resume is not None,
+        )
+        return run.begin(start, asked)
 
 
 @dataclass
@@ -122,12 +157,24 @@ class _Run:
     kind: Kind
     directory: ResultsDirectory
     cells: list[Cell]
+    resumed: bool
     done: list[CellResult] = field(default_factory=list)
-    created_at: str = field(
-        default_factory=lambda: datetime.now(UTC).isoformat("T", "seconds")
-    )
+    runner: TrialRunner | None = None
 
-    def to_the_end(self, start: EngineStarter) -> ResultsFile:
+    def begin(self, start: EngineStarter, asked: dict[str, Any]) -> ResultsFile:
+        self.on_event(RunStarted(self.directory.path))
+        for text in self.directory.notices:
+            self._notify(text)
+        results = self.directory.complete_results()
+        if results:
+            self._notify("the run was complete; nothing is left to measure")
+            self.on_event(ResultsChanged(results))
+            self._report()
+            return results
+        self.directory.write_campaign(asked)
+        return self._to_the_end(start)
+
+    def _to_the_end(self, start: EngineStarter) -> ResultsFile:
         try:
             with start(self.directory.path / "engine.log") as engine:
                 self._measure(engine)
@@ -148,12 +195,21 @@ class _Run:
 
     def _measure(self, engine: TesterEngine) -> None:
         limits = self._get_ready(engine)
-        runner = self._runner(engine)
+        self.runner = runner = self._runner(engine)
+        runner.prepare()
         with _aborting(engine):
             for index, (cell, limit) in enumerate(zip(self.cells, limits, strict=True)):
                 self.on_event(CellStarted(cell, index + 1, len(self.cells)))
                 self.done.append(PROCEDURES[cell.procedure](runner, cell, limit))
-                self._save(complete=False)
+                if not runner.replaying:
+                    self._save(complete=False)
+        if runner.replaying:
+            raise InputError(
+                f"the journal holds {len(self.directory.records)} trials; this run "
+                f"needs only the first {runner.finished}",
+                "dutperf has changed since the run began; give --output with a new "
+                "directory to start anew",
+            )
 
     def _get_ready(self, engine: TesterEngine) -> list[MaxRate]:
         """Open the ports, store the environment, find the DUT."""
@@ -170,10 +226,20 @@ class _Run:
             dut=testbed.description,
             namespace=testbed.namespace,
         )
-        self.directory.write_environment(environment)
+        self._keep(environment)
         limits = [max_rate(cell, ports) for cell in self.cells]
         resolve_neighbours(engine, testbed, self.cells, self._notify)
         return limits
+
+    def _keep(self, environment: Environment) -> None:
+        """The environment of the first trial stays; what changed later is told."""
+        if not self.directory.records:
+            self.directory.write_environment(environment)
+            return
+        began_in = load_environment(self.directory.path)
+        then, now = (e.model_dump(include=_STEADY) for e in (began_in, environment))
+        for change in differences(then, now):
+            self._notify(f"not as when the run began: {change}")
 
     def _notify(self, text: str) -> None:
         self.on_event(Notice(text))
@@ -186,13 +252,14 @@ class _Run:
             on_event=self.on_event,
             sleep=self.around.sleep,
             dut_alive=self.around.dut_alive,
+            stored=self.directory.records,
         )
 
     def _save(self, *, complete: bool) -> ResultsFile:
         results = ResultsFile(
             procedure=self.kind,
             name=self.campaign.name,
-            created_at=self.created_at,
+            created_at=self.directory.created_at,
             complete=complete,
             cells=list(self.done),
             trials=list(self.directory.records),
@@ -206,11 +273,13 @@ class _Run:
 
         Input errors come before the first trial; the directory was new or empty.
         """
-        if not self.directory.records:
+        if not self.resumed and not self.directory.records:
             shutil.rmtree(self.directory.path, ignore_errors=True)
 
     def _save_what_there_is(self) -> None:
-        if self.directory.records:
+        # Results of an earlier part of the run stay until they were reached again.
+        reached = self.runner is not None and not self.runner.replaying
+        if self.directory.records and reached:
             self._save(complete=False)
             self._report()
 

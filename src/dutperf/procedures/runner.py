@@ -2,27 +2,35 @@
 
 A trial is in the journal before anything else happens, in particular before the next
 one starts, so what was measured is never lost to what comes later.
+
+A run that is resumed asks for the same trials in the same order, as searches are pure.
+Those that the journal holds already are answered from it, without a frame or a wait;
+the first one that it does not hold is measured.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from dutperf.config.campaign import Cell
 from dutperf.config.testbed import Testbed
 from dutperf.engine.client import planned_s
 from dutperf.engine.measurer import Measurer
-from dutperf.errors import SetupError
+from dutperf.engine.protocol import TrialRequest
+from dutperf.errors import InputError, SetupError
 from dutperf.procedures.events import (
     OnEvent,
     TrialFinished,
     TrialMoved,
+    TrialReplayed,
     TrialStarted,
 )
+from dutperf.procedures.hooks import check, judged, run_hooks
 from dutperf.procedures.traffic import trial_request
-from dutperf.results.model import TrialRecord
+from dutperf.results.changes import differences, listed
+from dutperf.results.model import HookRun, TrialRecord
 
 _TRIAL_IDS = 65535
 
@@ -32,12 +40,13 @@ class TrialRunner:
 
     Args:
         measurer: what measures.
-        testbed: addresses and next hops.
+        testbed: addresses, next hops and hooks.
         journal: stores a record; returns when it is on disk.
         on_event: is told what happens.
         sleep: waits a number of seconds.
         dut_alive: whether the device under test is still there; asked when a trial
             did not pass.
+        stored: the journal of the run that is resumed, in order.
     """
 
     def __init__(
@@ -49,6 +58,7 @@ class TrialRunner:
         on_event: OnEvent,
         sleep: Callable[[float], None] = time.sleep,
         dut_alive: Callable[[], bool] = lambda: True,
+        stored: Sequence[TrialRecord] = (),
     ) -> None:
         self.on_event = on_event
         self.finished = 0
@@ -57,8 +67,24 @@ class TrialRunner:
         self._journal = journal
         self._sleep = sleep
         self._dut_alive = dut_alive
+        self._stored = tuple(stored)
+        self._hooks: list[HookRun] = []
         self._last: TrialRecord | None = None
         self._wait_s = 0.0
+
+    def prepare(self) -> None:
+        """Run the hooks before the campaign; the next trial's record tells of them.
+
+        Raises:
+            SetupError: one failed.
+        """
+        self._hooks = run_hooks(self._testbed.hooks.before_campaign, "before_campaign")
+        check(self._hooks)
+
+    @property
+    def replaying(self) -> bool:
+        """Whether the next trial is in the journal already."""
+        return self.finished < len(self._stored)
 
     def run(
         self,
@@ -68,7 +94,7 @@ class TrialRunner:
         repeat: int = 1,
         duration_s: float | None = None,
     ) -> TrialRecord:
-        """Let the DUT restabilise, run one trial, store it.
+        """Let the DUT restabilise, run one trial, store it; or take a stored one.
 
         Args:
             cell: what the trial is for.
@@ -80,12 +106,21 @@ class TrialRunner:
             EngineError: the engine refused the trial or died.
             SetupError: the device under test has gone, or the journal cannot be
                 written.
+            InputError: the stored trial is not the one that is asked for.
         """
-        self._sleep(self._wait_s)
         number = self.finished + 1
         trial_id = (number - 1) % _TRIAL_IDS + 1
         request = trial_request(self._testbed, cell, rate_fps, trial_id, duration_s)
         attempt = self._attempt(cell, repeat, rate_fps)
+        if self.replaying:
+            record = self._take_stored(cell.id, repeat, attempt, rate_fps, request)
+            self._wait_s = cell.restabilise_wait_s
+            return record
+        self._sleep(self._wait_s)
+        hooks = [
+            *self._hooks,
+            *run_hooks(self._testbed.hooks.before_trial, "before_trial"),
+        ]
         started_at = datetime.now(UTC).isoformat("T", "milliseconds")
         self.on_event(
             TrialStarted(number, cell.id, repeat, attempt, rate_fps, planned_s(request))
@@ -93,6 +128,8 @@ class TrialRunner:
         result = self._measurer.measure(
             request, lambda progress: self.on_event(TrialMoved(progress))
         )
+        hooks += run_hooks(self._testbed.hooks.after_trial, "after_trial")
+        self._hooks = []
         record = TrialRecord(
             number=number,
             cell=cell.id,
@@ -101,9 +138,34 @@ class TrialRunner:
             load_fps=rate_fps,
             started_at=started_at,
             request=request,
-            result=result,
+            result=judged(result, hooks),
+            hooks=hooks,
         )
         self._store(record, cell.restabilise_wait_s)
+        return record
+
+    def _take_stored(
+        self, cell: str, repeat: int, attempt: int, load_fps: int, request: TrialRequest
+    ) -> TrialRecord:
+        record = self._stored[self.finished]
+        asked = {
+            "cell": cell,
+            "repeat": repeat,
+            "attempt": attempt,
+            "load_fps": load_fps,
+            "request": request.model_dump(),
+        }
+        changes = differences(record.model_dump(include=set(asked)), asked)
+        if changes:
+            raise InputError(
+                f"trial {record.number} of the journal is not the one that this run "
+                f"would measure:\n{listed(changes, 3)}",
+                "the ports, the lab or dutperf have changed since the run began; give "
+                "--output with a new directory to start anew",
+            )
+        self._last = record
+        self.finished = record.number
+        self.on_event(TrialReplayed(record))
         return record
 
     def _store(self, record: TrialRecord, wait_s: float) -> None:

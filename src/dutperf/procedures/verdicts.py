@@ -9,7 +9,13 @@ from dutperf.engine.protocol import Reason
 ATTEMPTS = 3
 """How often an invalid trial is run at most."""
 
-_NOT_THE_RATE = {"link_down", "flow_control", "neighbour_missing", "nothing_sent"}
+_NOT_THE_RATE = {
+    "link_down",
+    "flow_control",
+    "neighbour_missing",
+    "nothing_sent",
+    "hook_failed",
+}
 
 
 def distinct(reasons: Iterable[Reason]) -> list[Reason]:

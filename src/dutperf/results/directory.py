@@ -6,37 +6,82 @@
 * ``results.json``: the results; complete=false when the run was interrupted
 * ``report.html``: made from the files above
 * ``engine.log``: what the engine and DPDK printed
+
+A run that ended early is resumed in its directory: the journal holds all it measured,
+and ``campaign.yaml`` tells whether the same is asked for again.
 """
 
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from dutperf.errors import InputError
+from dutperf.results.changes import differences, listed
 from dutperf.results.environment import Environment
-from dutperf.results.journal import JOURNAL, Journal, JournalHeader
+from dutperf.results.journal import (
+    JOURNAL,
+    Journal,
+    JournalContents,
+    JournalHeader,
+    load_journal,
+)
 from dutperf.results.loading import load_versioned, read_text, stored_file
-from dutperf.results.model import ResultsFile, TrialRecord
+from dutperf.results.model import RESULTS_SCHEMA_VERSION, ResultsFile, TrialRecord
 from dutperf.results.storage import storing, write_atomically
 
 CAMPAIGN = "campaign.yaml"
 ENVIRONMENT = "environment.json"
 RESULTS = "results.json"
+_START_ANEW = "give --output with a new directory to start anew"
 
 
 class ResultsDirectory:
-    """Writes the files of one run; made by :meth:`create`."""
+    """Writes the files of one run; made by :meth:`create` or :meth:`resume`.
 
-    def __init__(self, path: Path, journal: Journal) -> None:
+    Nobody else can have the directory until the end of a ``with`` block, or ``close``.
+
+    Attributes:
+        path: the directory.
+        created_at: when the run began; ISO 8601, UTC.
+        notices: what the user should know of a run that is resumed.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        journal: Journal,
+        created_at: str,
+        records: tuple[TrialRecord, ...] = (),
+        notices: tuple[str, ...] = (),
+    ) -> None:
         self.path = path
+        self.created_at = created_at
+        self.notices = notices
         self._journal = journal
-        self._records: list[TrialRecord] = []
+        self._records = list(records)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let other runs have the directory."""
+        self._journal.close()
 
     @classmethod
     def create(cls, path: Path | None, name: str) -> ResultsDirectory:
@@ -53,16 +98,56 @@ class ResultsDirectory:
         now = datetime.now(UTC)
         if path is None:
             path = Path("results") / f"{name}-{now:%Y%m%dT%H%M%SZ}"
-        header = JournalHeader(campaign=name, created_at=now.isoformat("T", "seconds"))
+        header = _header(name, now)
         try:
             _claim(path)
-            journal = Journal(path / JOURNAL, header)
+            journal = Journal.create(path / JOURNAL, header)
         except FileExistsError as error:
             raise InputError(
                 f"{path} holds the files of another run, or is a file itself",
                 "give a new or empty directory; results are never overwritten",
             ) from error
-        return cls(path, journal)
+        return cls(path, journal, header.created_at)
+
+    @classmethod
+    def resume(cls, path: Path, name: str, campaign: dict[str, Any]) -> Self:
+        """Take the directory of a run that ended early, to continue it.
+
+        Args:
+            path: the directory.
+            name: the campaign's name.
+            campaign: what is asked for now, as for :meth:`write_campaign`.
+
+        Raises:
+            InputError: it holds no run, or one of another campaign or schema version;
+                or it is in use. Nothing was changed.
+            SetupError: it cannot be written to.
+        """
+        if not (path / JOURNAL).is_file():
+            raise InputError(
+                f"{path} holds no run to resume: there is no {JOURNAL}",
+                "give the results directory of a run that ended early",
+            )
+        journal = Journal.open(path / JOURNAL)
+        try:
+            if not journal.begun:
+                header = _header(name, datetime.now(UTC))
+                journal.begin(header)
+                told = f"{path} holds no trial yet: the run begins at its start"
+                return cls(path, journal, header.created_at, notices=(told,))
+            contents = load_journal(path)
+            _check_same(path, contents, name, campaign)
+            journal.mend(contents)
+        except BaseException:
+            journal.close()
+            raise
+        return cls(
+            path,
+            journal,
+            contents.header.created_at,
+            contents.records,
+            tuple(_resumption(journal.path, contents)),
+        )
 
     @property
     def records(self) -> tuple[TrialRecord, ...]:
@@ -75,9 +160,7 @@ class ResultsDirectory:
         Raises:
             SetupError: the file system refused.
         """
-        stream = io.StringIO()
-        YAML(typ="safe", pure=True).dump(data, stream)
-        write_atomically(self.path / CAMPAIGN, stream.getvalue(), self._safe())
+        write_atomically(self.path / CAMPAIGN, _as_yaml(data), self._safe())
 
     def write_environment(self, env: Environment) -> None:
         """Store where the run took place.
@@ -87,6 +170,14 @@ class ResultsDirectory:
         """
         text = env.model_dump_json(indent=2) + "\n"
         write_atomically(self.path / ENVIRONMENT, text, self._safe())
+
+    def complete_results(self) -> ResultsFile | None:
+        """The results of a run that is complete already; else nothing."""
+        try:
+            results = load_results(self.path)
+        except InputError:  # they are made of the journal, which is read
+            return None
+        return results if results.complete else None
 
     def append(self, record: TrialRecord) -> None:
         """Store one finished trial; it is on disk when this returns.
@@ -144,6 +235,61 @@ def load_campaign(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise InputError(f"{file} is not a YAML mapping")
     return data
+
+
+def _header(name: str, now: datetime) -> JournalHeader:
+    return JournalHeader(campaign=name, created_at=now.isoformat("T", "seconds"))
+
+
+def _as_yaml(data: dict[str, Any]) -> str:
+    stream = io.StringIO()
+    YAML(typ="safe", pure=True).dump(data, stream)
+    return stream.getvalue()
+
+
+def _check_same(
+    path: Path, contents: JournalContents, name: str, campaign: dict[str, Any]
+) -> None:
+    """Refuse to mix what was measured with what is not the same."""
+    header = contents.header
+    if contents.version != RESULTS_SCHEMA_VERSION:
+        raise InputError(
+            f"{path} was written by dutperf {header.dutperf_version} with schema "
+            f"version {contents.version}; runs of version {RESULTS_SCHEMA_VERSION} can "
+            "be resumed",
+            f"finish it with that dutperf, or {_START_ANEW}",
+        )
+    if header.campaign != name:
+        raise InputError(
+            f"{path} holds a run of another campaign: {header.campaign}, not {name}",
+            f"give the campaign that the run began with, which is in {path / CAMPAIGN}",
+        )
+    if contents.records or (path / CAMPAIGN).exists():
+        asked = YAML(typ="safe", pure=True).load(_as_yaml(campaign))
+        changes = differences(load_campaign(path), asked)
+        if changes:
+            raise InputError(
+                f"the campaign has changed since the run in {path} began:\n"
+                f"{listed(changes)}",
+                f"undo the changes, resume with {path / CAMPAIGN}, or {_START_ANEW}",
+            )
+    numbers = [record.number for record in contents.records]
+    if numbers != list(range(1, len(numbers) + 1)):
+        raise InputError(
+            f"{path / JOURNAL}: its trials are not numbered 1, 2, 3, ...",
+            "the file was changed by hand, or damaged",
+        )
+
+
+def _resumption(journal: Path, contents: JournalContents) -> Iterator[str]:
+    trials = len(contents.records)
+    if contents.truncated:
+        last = f"trial {trials}" if trials else "its header"
+        yield (
+            f"{journal} ends in the middle of a line: going on after the last whole "
+            f"record, {last}"
+        )
+    yield f"resuming: {trials} finished trials are in {journal}"
 
 
 def _claim(path: Path) -> None:

@@ -2,11 +2,14 @@
 
 The first line is a header, every other one a TrialRecord. The writer takes back a line
 that it could write in part only, but a machine that loses power may leave a torn last
-line; readers ignore it and say so.
+line; readers ignore it and say so, and a run that is resumed cuts it off.
+
+The journal is locked as long as a run may append to it.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,12 +20,12 @@ from dutperf.errors import InputError
 from dutperf.results.loading import (
     check_version,
     parse_object,
-    read_text,
+    read_bytes,
     stored_file,
     validated,
 )
 from dutperf.results.model import SchemaVersion, Stored, TrialRecord
-from dutperf.results.storage import append_line, create_exclusively
+from dutperf.results.storage import append_line, create_exclusively, cut, lock
 from dutperf.results.upgrade import upgraded, upgraded_record
 
 JOURNAL = "journal.jsonl"
@@ -38,19 +41,82 @@ class JournalHeader(Stored):
 
 
 class JournalContents(NamedTuple):
-    """A journal as read; ``truncated``: a torn last line was left out."""
+    """A journal as read; ``truncated``: a torn last line was left out.
+
+    ``version`` is the schema version that it is stored in, ``whole_bytes`` its length
+    up to the torn line.
+    """
 
     header: JournalHeader
     records: tuple[TrialRecord, ...]
     truncated: bool
+    version: int
+    whole_bytes: int
 
 
 class Journal:
-    """Appends to one journal. One writer at a time; not thread-safe."""
+    """Appends to one journal, and keeps others from it until ``close``.
 
-    def __init__(self, path: Path, header: JournalHeader) -> None:
-        create_exclusively(path, header.model_dump_json() + "\n")
+    Made by ``create`` or ``open``; not thread-safe.
+    """
+
+    def __init__(self, path: Path, descriptor: int) -> None:
         self.path = path
+        self._lock = descriptor
+
+    @classmethod
+    def create(cls, path: Path, header: JournalHeader) -> Journal:
+        """Begin a journal.
+
+        Raises:
+            FileExistsError: there is one.
+            SetupError: the file system refused.
+        """
+        create_exclusively(path, _line(header) + "\n")
+        return cls.open(path)
+
+    @classmethod
+    def open(cls, path: Path) -> Journal:
+        """Take a journal that exists; it is not changed yet.
+
+        Raises:
+            InputError: a run appends to it at this moment.
+            SetupError: it cannot be opened.
+        """
+        try:
+            return cls(path, lock(path))
+        except BlockingIOError:
+            raise InputError(
+                f"{path.parent} is in use by another run",
+                "wait for its end, or give another directory",
+            ) from None
+
+    def close(self) -> None:
+        """Let others have it."""
+        os.close(self._lock)
+
+    @property
+    def begun(self) -> bool:
+        """Whether its first line is whole: else the run ended before any trial."""
+        return b"\n" in read_bytes(self.path)
+
+    def begin(self, header: JournalHeader) -> None:
+        """Start again with an empty journal.
+
+        Raises:
+            SetupError: the file system refused.
+        """
+        cut(self.path, 0)
+        append_line(self.path, _line(header))
+
+    def mend(self, contents: JournalContents) -> None:
+        """Take a torn last line away, so that the next one stands on its own.
+
+        Raises:
+            SetupError: the file system refused.
+        """
+        if contents.truncated:
+            cut(self.path, contents.whole_bytes)
 
     def append(self, record: TrialRecord) -> None:
         """Store ``record``; it is on disk when this returns.
@@ -68,8 +134,8 @@ def load_journal(path: Path) -> JournalContents:
         InputError: missing, damaged before its last line, or of a newer dutperf.
     """
     file = stored_file(path, JOURNAL)
-    lines = read_text(file).split("\n")
-    torn = lines.pop() != ""
+    stored = read_bytes(file)
+    *lines, torn = stored.split(b"\n")
     if not lines:
         raise InputError(f"{file} is empty", "the run ended before its first trial")
     data = parse_object(lines[0], f"{file}:1")
@@ -80,9 +146,15 @@ def load_journal(path: Path) -> JournalContents:
         _record(line, version, f"{file}:{number}")
         for number, line in enumerate(lines[1:], 2)
     )
-    return JournalContents(header, records, torn)
+    return JournalContents(
+        header, records, bool(torn), version, len(stored) - len(torn)
+    )
 
 
-def _record(line: str, version: int, where: str) -> TrialRecord:
+def _line(header: JournalHeader) -> str:
+    return header.model_dump_json()
+
+
+def _record(line: bytes, version: int, where: str) -> TrialRecord:
     data = upgraded_record(parse_object(line, where), version)
     return validated(TrialRecord, data, where)

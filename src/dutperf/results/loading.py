@@ -28,16 +28,28 @@ def read_text(path: Path) -> str:
         InputError: it is missing, unreadable or not text.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        return read_bytes(path).decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"cannot read {path}: {error}") from error
+
+
+def read_bytes(path: Path) -> bytes:
+    """Whole file.
+
+    Raises:
+        InputError: it is missing or unreadable.
+    """
+    try:
+        return path.read_bytes()
     except FileNotFoundError as error:
         raise InputError(
             f"{path} does not exist", "give the results directory of a run"
         ) from error
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise InputError(f"cannot read {path}: {error}") from error
 
 
-def parse_object(text: str, where: str) -> dict[str, Any]:
+def parse_object(text: str | bytes, where: str) -> dict[str, Any]:
     """``text`` as a JSON object; ``where`` names it in errors.
 
     Raises:
@@ -45,7 +57,7 @@ def parse_object(text: str, where: str) -> dict[str, Any]:
     """
     try:
         value = json.loads(text)
-    except json.JSONDecodeError as error:
+    except ValueError as error:  # not JSON, or not even text
         raise InputError(f"{where} is not valid JSON: {error}") from error
     if not isinstance(value, dict):
         raise InputError(f"{where} is not a JSON object")

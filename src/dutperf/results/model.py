@@ -31,6 +31,27 @@ class Stored(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+HookMoment = Literal["before_campaign", "before_trial", "after_trial"]
+
+
+class HookRun(Stored):
+    """One hook of the testbed: its last attempt."""
+
+    moment: HookMoment
+    command: list[str]
+    host: str | None = Field(description="over ssh; null: the tester's machine")
+    attempts: int = Field(ge=1)
+    exit_code: int | None = Field(description="null: it did not end by itself")
+    ended: str = Field(description="how, in words")
+    output: str = Field(description="what it printed, errors included; the beginning")
+    duration_s: float
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether it did what it should."""
+        return self.exit_code == 0
+
+
 class TrialRecord(Stored):
     """One finished trial; appended to the journal before the next one starts."""
 
@@ -42,6 +63,10 @@ class TrialRecord(Stored):
     started_at: str = Field(description="ISO 8601, UTC")
     request: TrialRequest
     result: TrialResult
+    hooks: list[HookRun] = Field(
+        default=[],
+        description="what ran before and after; the first has the campaign's",
+    )
     delays_recorded: bool = Field(
         default=True,
         description="false: of schema version 1, which had no delays, no loss by time "

@@ -7,6 +7,7 @@ what to do: the usual ones (disk full, read only, not allowed) are the user's to
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -103,6 +104,41 @@ def append_line(path: Path, line: str, safe: str = "") -> None:
     """
     with storing(path, safe):
         _write_synced(path, line.encode() + b"\n", os.O_APPEND)
+
+
+def cut(path: Path, size: int) -> None:
+    """Keep the first ``size`` bytes of a file; the rest is gone when this returns.
+
+    Raises:
+        SetupError: the file system refused, or the file is gone.
+    """
+    with storing(path):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.ftruncate(descriptor, size)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def lock(path: Path) -> int:
+    """Lock a file against other runs until the returned descriptor is closed.
+
+    The kernel lets go of it when the process ends, however that happens. Programs that
+    this one starts do not inherit it.
+
+    Raises:
+        BlockingIOError: another process has it.
+        SetupError: the file cannot be opened.
+    """
+    with storing(path):
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def _write_synced(path: Path, data: bytes, flags: int) -> None:

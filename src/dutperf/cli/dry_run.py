@@ -1,0 +1,86 @@
+"""What a campaign would do, without doing it: no root, no lab, no frame."""
+
+from __future__ import annotations
+
+import json
+
+from rich.table import Table
+
+from dutperf.cli.failures import PatientConsole
+from dutperf.cli.places import planned_place
+from dutperf.config import Campaign, expand, notices
+from dutperf.procedures.estimate import ASSUMPTION, Estimate, estimate
+
+
+def show_plan(campaign: Campaign, *, as_json: bool) -> None:
+    """Print the cells with the trials and the time that they are expected to take.
+
+    Raises:
+        InputError: what a run would refuse before its first frame.
+    """
+    testbed = planned_place(campaign)
+    found = estimate(expand(campaign, testbed))
+    for text in notices(testbed, campaign):
+        PatientConsole(stderr=True).out(f"notice: {text}", highlight=False)
+    console = PatientConsole()
+    if as_json:
+        console.out(json.dumps(_as_data(campaign, found), indent=2), highlight=False)
+        return
+    console.print(_table(found))
+    trials, duration_s = _totals(found)
+    console.out(
+        f"{_counted(len(found), 'cell')}, {_counted(trials, 'trial')}, about "
+        f"{span(duration_s)}; {ASSUMPTION}",
+        highlight=False,
+    )
+
+
+def span(duration_s: float) -> str:
+    """``45 s``, ``12 min``, ``3 h 20 min``, ``2 d 4 h``: rounded, as estimates are."""
+    if duration_s < 100:
+        return f"{duration_s:.0f} s"
+    minutes = round(duration_s / 60)
+    if minutes < 100:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes} min"
+    return f"{hours // 24} d {hours % 24} h"
+
+
+def _table(found: list[Estimate]) -> Table:
+    table = Table()
+    table.add_column("cell", overflow="fold")
+    for name in ("repeats", "trials", "time"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for each in found:
+        table.add_row(
+            each.cell.id,
+            str(each.cell.repeats),
+            f"{each.trials:,}",
+            span(each.duration_s),
+        )
+    return table
+
+
+def _as_data(campaign: Campaign, found: list[Estimate]) -> dict[str, object]:
+    trials, duration_s = _totals(found)
+    cells = [
+        {"id": e.cell.id, "trials": e.trials, "duration_s": round(e.duration_s, 3)}
+        for e in found
+    ]
+    return {
+        "name": campaign.name,
+        "cells": cells,
+        "trials": trials,
+        "duration_s": round(duration_s, 3),
+        "assumption": ASSUMPTION,
+    }
+
+
+def _totals(found: list[Estimate]) -> tuple[int, float]:
+    return sum(e.trials for e in found), sum(e.duration_s for e in found)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,76 @@
+"""Commands around trials: clear the device's state, read its counters.
+
+Each is a list of words, without a shell, on this machine or over ssh on another.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from dutperf.config.fields import Strict
+
+
+def _check_word(text: str) -> str:
+    # What begins with a dash would be an option of ssh.
+    if not re.fullmatch(r"[A-Za-z0-9_:][A-Za-z0-9._:%-]*", text):
+        raise ValueError(
+            "must be letters, digits, '.', '_', ':', '%' or '-', and not begin with "
+            f"'-', not {text!r}"
+        )
+    return text
+
+
+def _check_path(text: str) -> str:
+    if not text or '"' in text:
+        raise ValueError(f"must be the path of a file, without quotes, not {text!r}")
+    return text
+
+
+_Word = Annotated[str, AfterValidator(_check_word)]
+_Path = Annotated[str, AfterValidator(_check_path)]
+
+
+class SshHost(Strict):
+    """Where a command runs: by the OpenSSH client, never asking, host key checked."""
+
+    host: _Word = Field(description="name or address; its key must be known")
+    user: _Word | None = Field(default=None, description="default: as ssh is set up")
+    port: Annotated[int, Field(ge=1, le=65535)] = Field(
+        default=22, description="TCP port of the SSH server"
+    )
+    identity_file: _Path | None = Field(
+        default=None, description="private key; default: as ssh is set up"
+    )
+    known_hosts: _Path | None = Field(
+        default=None, description="file of host keys; default: as ssh is set up"
+    )
+
+
+class Hook(Strict):
+    """One command; it succeeds with exit code 0 within its time."""
+
+    command: Annotated[
+        list[Annotated[str, Field(min_length=1)]], Field(min_length=1)
+    ] = Field(description="program and arguments as a list")
+    ssh: SshHost | None = Field(default=None, description="default: this machine")
+    timeout_s: Annotated[float, Field(gt=0, le=3600)] = Field(
+        default=30, description="it is ended, and has failed, after this time"
+    )
+    retries: Annotated[int, Field(ge=0, le=100)] = Field(
+        default=0, description="how often a command that failed is run again"
+    )
+
+
+class Hooks(Strict):
+    """Commands of a testbed, each list in its order."""
+
+    before_campaign: list[Hook] = Field(
+        default=[], description="once, before the first trial; if it fails, none is run"
+    )
+    before_trial: list[Hook] = Field(
+        default=[], description="if one fails, the trial is invalid; so for after_trial"
+    )
+    after_trial: list[Hook] = Field(default=[], description="reads counters, mostly")

@@ -1,0 +1,153 @@
+"""Runs the testbed's hooks. Their output goes into the journal with the trial."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+
+from dutperf.config.hooks import Hook, SshHost
+from dutperf.engine.protocol import Reason, TrialResult, Verdict
+from dutperf.errors import SetupError
+from dutperf.results.model import HookMoment, HookRun
+
+MOST_OUTPUT_BYTES = 64 * 1024
+
+
+def run_hooks(hooks: Sequence[Hook], moment: HookMoment) -> list[HookRun]:
+    """Run ``hooks`` in order, up to the first that fails in spite of its retries."""
+    runs: list[HookRun] = []
+    for hook in hooks:
+        runs.append(_with_retries(hook, moment))
+        if not runs[-1].succeeded:
+            break
+    return runs
+
+
+def check(runs: Sequence[HookRun]) -> None:
+    """Refuse to go on after a hook that failed.
+
+    Raises:
+        SetupError: tells the last lines of its output.
+    """
+    for run in runs:
+        if not run.succeeded:
+            raise SetupError(f"{_told(run)}: {_end(run.output)}", _TRY)
+
+
+def judged(result: TrialResult, runs: Sequence[HookRun]) -> TrialResult:
+    """``result``, or the same as invalid if a hook failed."""
+    failed = [
+        Reason(code="hook_failed", message=_told(run), hint=_HINT)
+        for run in runs
+        if not run.succeeded
+    ]
+    if not failed:
+        return result
+    reasons = [*failed, *result.verdict.reasons]
+    return result.model_copy(
+        update={"verdict": Verdict(kind="invalid", reasons=reasons)}
+    )
+
+
+def command_line(hook: Hook) -> list[str]:
+    """What is executed; over ssh the remote shell gets each word quoted."""
+    if hook.ssh is None:
+        return hook.command
+    return [*_ssh(hook.ssh, hook.timeout_s), shlex.join(hook.command)]
+
+
+_TRY = "try the command by hand; see hooks in the testbed"
+_HINT = f"the journal has its output; {_TRY}"
+
+
+def _ssh(to: SshHost, timeout_s: float) -> list[str]:
+    options = {
+        "BatchMode": "yes",
+        "StrictHostKeyChecking": "yes",
+        "ConnectTimeout": str(math.ceil(timeout_s)),
+    }
+    if to.identity_file:
+        options |= {"IdentityFile": f'"{to.identity_file}"', "IdentitiesOnly": "yes"}
+    if to.known_hosts:
+        options |= {
+            "UserKnownHostsFile": f'"{to.known_hosts}"',
+            "GlobalKnownHostsFile": "/dev/null",
+        }
+    given = [
+        word for key, value in options.items() for word in ("-o", f"{key}={value}")
+    ]
+    user = ["-l", to.user] if to.user else []
+    return ["ssh", "-T", *given, "-p", str(to.port), *user, "--", to.host]
+
+
+def _with_retries(hook: Hook, moment: HookMoment) -> HookRun:
+    attempt = 1
+    while True:
+        run = _run(hook, moment, attempt)
+        if run.succeeded or attempt > hook.retries:
+            return run
+        attempt += 1
+
+
+def _run(hook: Hook, moment: HookMoment, attempt: int) -> HookRun:
+    """Output goes to a file: what a command leaves running cannot hold us up."""
+    began = time.monotonic()
+    with tempfile.TemporaryFile() as output:
+        exit_code, ended = _execute(command_line(hook), output.fileno(), hook.timeout_s)
+        output.seek(0)
+        text = output.read(MOST_OUTPUT_BYTES).decode(errors="replace")
+    return HookRun(
+        moment=moment,
+        command=hook.command,
+        host=hook.ssh.host if hook.ssh else None,
+        attempts=attempt,
+        exit_code=exit_code,
+        ended=ended,
+        output=text,
+        duration_s=round(time.monotonic() - began, 3),
+    )
+
+
+def _execute(
+    command: list[str], output: int, timeout_s: float
+) -> tuple[int | None, str]:
+    """Exit code, if it ended by itself; and how it ended."""
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return None, f"could not be started: {error.strerror}"
+    try:
+        code = process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        return None, f"did not end within {timeout_s:g} s"
+    else:
+        return code, f"ended with exit code {code}"
+    finally:
+        if process.returncode is None:  # too late, or the user interrupted
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _told(run: HookRun) -> str:
+    on = f" on {run.host}" if run.host else ""
+    times = f", {run.attempts} times" if run.attempts > 1 else ""
+    words = shlex.join(run.command)
+    return f"the {run.moment} hook {words!r}{on} {run.ended}{times}"
+
+
+def _end(output: str) -> str:
+    return " / ".join(output.strip().splitlines()[-3:]) or "it printed nothing"

@@ -1,0 +1,102 @@
+"""``dutperf run --dry-run``: the plan, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from dutperf import lab
+from dutperf.cli import app, measuring
+from dutperf.cli.dry_run import span
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(autouse=True)
+def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user without root in an empty directory; measuring fails the test."""
+
+    def refuse(*_arguments: object, **_more: object) -> None:
+        pytest.fail("a dry run must not touch the machine")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(measuring, "prepare_engine", refuse)
+    monkeypatch.setattr(lab, "session", refuse)
+    monkeypatch.setattr(lab, "up", refuse)
+
+
+def dry_run(*more: str) -> int:
+    return app.run(["run", str(EXAMPLES / "linux-router.yaml"), "--dry-run", *more])
+
+
+def test_it_shows_cells_trials_and_time_and_leaves_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert dry_run() == 0
+    out = capsys.readouterr().out
+    row = next(line for line in out.splitlines() if "throughput-ip4-64-both" in line)
+    # A trial takes 69 s by RFC 2544; 1 % of half the maximum is 8 halvings away.
+    assert [part.strip() for part in row.strip("│").split("│")[1:]] == [
+        *("1", "9", "10 min")
+    ]
+    assert "16 cells, " in out.splitlines()[-1]
+    assert "50 % of the maximum rate" in out.splitlines()[-1]
+    assert not list(tmp_path.iterdir())
+
+
+def test_json_is_one_object(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dry_run("--json") == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["trials"] == sum(cell["trials"] for cell in data["cells"])
+    assert data["duration_s"] == data["trials"] * 69
+    assert data["cells"][0]["id"] == "throughput-ip4-64-both"
+
+
+@pytest.mark.parametrize("name", ["demo.yaml", "nat64.yaml", "networks.yaml"])
+def test_every_example_has_a_plan(name: str) -> None:
+    assert app.run(["run", str(EXAMPLES / name), "--dry-run"]) == 0
+
+
+def test_what_a_run_would_refuse_is_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("wrong.yaml").write_text(
+        "name: wrong\nlab: linux-router\nprocedures:\n"
+        "  - {procedure: throughput, ip: [6], frame_size: [64]}\n"
+    )
+    assert app.run(["run", "wrong.yaml", "--dry-run"]) == 2
+    assert "too small for IPv6" in capsys.readouterr().err
+
+
+def test_an_unknown_lab_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("wrong.yaml").write_text(
+        "name: wrong\nlab: linux-rooter\nprocedures:\n  - {procedure: throughput}\n"
+    )
+    assert app.run(["run", "wrong.yaml", "--dry-run"]) == 2
+    assert "did you mean 'linux-router'" in capsys.readouterr().err
+
+
+def test_a_place_for_results_contradicts_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert dry_run("--output", "x") == 2
+    assert "--dry-run measures and stores nothing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "text"),
+    [
+        (0.4, "0 s"),
+        (99, "99 s"),
+        (120, "2 min"),
+        (5999, "1 h 40 min"),
+        (86_400, "24 h 0 min"),
+        (3 * 86_400 + 3_600, "3 d 1 h"),
+    ],
+)
+def test_a_time_is_told_as_people_do(duration_s: float, text: str) -> None:
+    assert span(duration_s) == text
