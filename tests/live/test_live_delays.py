@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from livetools import (
     MS,
+    RefDut,
     Trial,
     codes,
     crossed_neighbours,
@@ -45,41 +46,61 @@ BUCKET = 1.001
 """Values of one bucket differ by this factor at most."""
 
 
-def trial(*, timeout_ns: int | None = None, **record: Any) -> Trial:  # noqa: ANN401
+def trial(
+    *,
+    timeout_ns: int | None = None,
+    wait_ns: int = 500 * MS,
+    **record: Any,  # noqa: ANN401
+) -> Trial:
     return Trial(
         fps=FPS,
         ms=200,
         extra={
             "record": {**RECORD, **record},
             "frame_timeout_ns": timeout_ns,
-            "residual_wait_ns": 1_500 * MS,
+            "residual_wait_ns": wait_ns,
         },
     )
 
 
+class Bench:
+    """The engine, its ports open, and the device between them."""
+
+    def __init__(self, engine: Engine, device: RefDut) -> None:
+        self._engine = engine
+        self._device = device
+        self._trials = 0
+
+    def measure(
+        self, behaviour: Behaviour, asked: Trial
+    ) -> tuple[TrialResult, DirectionAccount]:
+        """The result of a trial, and the device's account of the forward direction."""
+        self._trials += 1
+        self._device.client.configure(behaviour)
+        result = self._engine.measure(asked.request(self._trials))
+        return result, self._device.account(self._trials).forward
+
+
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    with running_engine(tmp_path_factory.mktemp("delays")) as it:
-        yield it
-
-
-@pytest.fixture
-def place() -> Iterator[Path]:
-    """A short path: a socket's has at most 107 characters."""
-    with tempfile.TemporaryDirectory(prefix="dutperf") as directory:
-        yield Path(directory)
-
-
-def through(
-    engine: Engine, place: Path, behaviour: Behaviour, asked: Trial
-) -> tuple[TrialResult, DirectionAccount]:
-    """The result, and the device's account of the forward direction."""
-    with ref_dut(place, behaviour) as device:
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    # A short path for the device: a socket's has at most 107 characters.
+    with (
+        tempfile.TemporaryDirectory(prefix="dutperf") as place,
+        ref_dut(Path(place)) as device,
+        running_engine(tmp_path_factory.mktemp("delays")) as engine,
+    ):
         engine.open_ports(device.ports())
         found = engine.set_neighbours(crossed_neighbours()).neighbours
         assert all(n.mac for n in found)
-        result = engine.measure(asked.request())
-        return result, device.account().forward
+        yield Bench(engine, device)
+
+
+@pytest.fixture(scope="module")
+def rings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """An engine whose ports are connected to each other."""
+    with running_engine(tmp_path_factory.mktemp("rings")) as engine:
+        open_rings(engine)
+        yield engine
 
 
 def forward(*rules: Mapping[str, Any]) -> Behaviour:
@@ -124,19 +145,15 @@ BEHAVIOURS: dict[str, Behaviour] = {
 
 
 @pytest.mark.parametrize("name", BEHAVIOURS)
-def test_delays_are_those_of_the_device(engine: Engine, place: Path, name: str) -> None:
-    result, account = through(engine, place, BEHAVIOURS[name], trial())
+def test_delays_are_those_of_the_device(bench: Bench, name: str) -> None:
+    result, account = bench.measure(BEHAVIOURS[name], trial(wait_ns=1_200 * MS))
     assert stream_of(result).received == stream_of(result).sent == FRAMES
     assert stream_of(result).negative_delays == 0
     delays_agree(result, account)
 
 
-def test_each_timeout_counts_the_frames_that_were_slower(
-    engine: Engine, place: Path
-) -> None:
-    result, account = through(
-        engine,
-        place,
+def test_each_timeout_counts_the_frames_that_were_slower(bench: Bench) -> None:
+    result, account = bench.measure(
         BEHAVIOURS["every 10th"],
         trial(timeout_ns=290 * MS, frame_timeouts_ns=[100 * MS, 299 * MS, 1_400 * MS]),
     )
@@ -152,15 +169,13 @@ def test_each_timeout_counts_the_frames_that_were_slower(
     assert (result.verdict.kind, codes(result)) == ("fail", {"frames_late"})
 
 
-def test_without_a_timeout_late_frames_do_not_matter(
-    engine: Engine, place: Path
-) -> None:
-    result, _ = through(engine, place, BEHAVIOURS["every 10th"], trial())
+def test_without_a_timeout_late_frames_do_not_matter(bench: Bench) -> None:
+    result, _ = bench.measure(BEHAVIOURS["every 10th"], trial())
     assert result.verdict.kind == "pass"
 
 
 def test_a_disclosed_tolerance_covers_lost_and_late_frames_together(
-    engine: Engine, place: Path
+    bench: Bench,
 ) -> None:
     behaviour = forward(
         {"every": 100, "do": "drop"}, {"every": 400, "do": {"delay_ns": 300 * MS}}
@@ -169,16 +184,14 @@ def test_a_disclosed_tolerance_covers_lost_and_late_frames_together(
     for tolerated, kind in ((missing, "pass"), (missing - 1, "fail")):
         asked = trial(timeout_ns=100 * MS)
         asked.extra["loss_tolerance_ppb"] = -(-tolerated * 10**9 // FRAMES)
-        result, _ = through(engine, place, behaviour, asked)
+        result, _ = bench.measure(behaviour, asked)
         assert stream_of(result).lost + stream_of(result).late == missing
         assert result.verdict.kind == kind
 
 
-def test_tags_show_a_jump_of_the_delay_where_it_was(
-    engine: Engine, place: Path
-) -> None:
+def test_tags_show_a_jump_of_the_delay_where_it_was(bench: Bench) -> None:
     asked = trial(tags={"first_ns": 0, "count": 100})
-    result, _ = through(engine, place, BEHAVIOURS["jump"], asked)
+    result, _ = bench.measure(BEHAVIOURS["jump"], asked)
     tags = stream_of(result).tags
     assert tags is not None
     assert (tags.lost, len(tags.delays_ns)) == (0, 100)
@@ -187,9 +200,9 @@ def test_tags_show_a_jump_of_the_delay_where_it_was(
     assert late == sorted(late) or sum(late[:45]) < 45
 
 
-def test_lost_tags_are_kept_as_lost(engine: Engine, place: Path) -> None:
+def test_lost_tags_are_kept_as_lost(bench: Bench) -> None:
     asked = trial(tags={"first_ns": 100 * MS, "count": 20})
-    result, account = through(engine, place, forward({"every": 3, "do": "drop"}), asked)
+    result, account = bench.measure(forward({"every": 3, "do": "drop"}), asked)
     tags = stream_of(result).tags
     assert tags is not None
     first = FRAMES * 100 * MS // (200 * MS)
@@ -201,10 +214,8 @@ def test_lost_tags_are_kept_as_lost(engine: Engine, place: Path) -> None:
     assert tags.lost == sum(n in lost for n in numbers) > 0
 
 
-def test_variation_is_that_of_neighbours_in_the_order_of_sending(
-    engine: Engine, place: Path
-) -> None:
-    result, _ = through(engine, place, BEHAVIOURS["every 10th"], trial())
+def test_variation_is_that_of_neighbours_in_the_order_of_sending(bench: Bench) -> None:
+    result, _ = bench.measure(BEHAVIOURS["every 10th"], trial())
     found = stream_of(result)
     ipdv, slack = found.ipdv_ns, direction_of(result).delay_bound_ns
     assert ipdv is not None
@@ -219,16 +230,16 @@ def test_variation_is_that_of_neighbours_in_the_order_of_sending(
     )
 
 
-def test_pairs_with_a_lost_frame_have_no_variation(engine: Engine, place: Path) -> None:
-    result, _ = through(engine, place, forward({"every": 2, "do": "drop"}), trial())
+def test_pairs_with_a_lost_frame_have_no_variation(bench: Bench) -> None:
+    result, _ = bench.measure(forward({"every": 2, "do": "drop"}), trial())
     ipdv = stream_of(result).ipdv_ns
     assert ipdv is not None
     assert ipdv.count == 0
 
 
-def test_the_series_shows_when_frames_were_lost(engine: Engine, place: Path) -> None:
+def test_the_series_shows_when_frames_were_lost(bench: Bench) -> None:
     behaviour = forward({"when": {"from_ns": 60 * MS, "to_ns": 100 * MS}, "do": "drop"})
-    result, account = through(engine, place, behaviour, trial())
+    result, account = bench.measure(behaviour, trial())
     found = stream_of(result)
     assert sum(found.series.sent) == found.sent
     assert sum(found.series.received) == found.received
@@ -238,12 +249,12 @@ def test_the_series_shows_when_frames_were_lost(engine: Engine, place: Path) -> 
     assert len(lost) == 20
 
 
-def test_loss_runs_are_those_of_the_device(engine: Engine, place: Path) -> None:
+def test_loss_runs_are_those_of_the_device(bench: Bench) -> None:
     behaviour = forward(
         {"probability": 0.02, "do": "drop"},
         {"when": {"from_ns": 60 * MS, "to_ns": 70 * MS}, "do": "drop"},
     )
-    result, account = through(engine, place, behaviour, trial())
+    result, account = bench.measure(behaviour, trial())
     lost = sorted(
         n for run in account.losses for n in range(run.first, run.first + run.count)
     )
@@ -259,18 +270,16 @@ def test_loss_runs_are_those_of_the_device(engine: Engine, place: Path) -> None:
     assert stream_of(result).lost == sum(runs)
 
 
-def test_a_stream_beyond_the_memory_bound_gets_a_window(engine: Engine) -> None:
+def test_a_stream_beyond_the_memory_bound_gets_a_window(rings: Engine) -> None:
     """A MiB is a bit for 8,388,608 frames; the trial is aborted long before its end."""
-    open_rings(engine)
     asked = Trial(fps=10**12, ms=50, extra={"record": {"tracking_mb": 1}})
-    result = engine.measure(asked.request())
+    result = rings.measure(asked.request())
     assert stream_of(result).window_frames == 2**23
     assert stream_of(result).unplaced == 0
 
 
-def test_a_trial_without_a_device_has_a_floor_and_a_bound(engine: Engine) -> None:
-    open_rings(engine)
-    direction = direction_of(engine.measure(trial().request()))
+def test_a_trial_without_a_device_has_a_floor_and_a_bound(rings: Engine) -> None:
+    direction = direction_of(rings.measure(trial().request()))
     found = direction.streams[0]
     assert found.delay_ns.count == FRAMES
     assert found.delay_ns.min is not None
