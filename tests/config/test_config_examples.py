@@ -47,8 +47,10 @@ def test_the_demo_is_short_and_says_where_it_deviates() -> None:
         "throughput-ip6-84-both",
         "frame-loss-ip4-64-both",
         "frame-loss-ip6-84-both",
+        "latency-ip4-64-both-50000fps",
+        "latency-ip6-84-both-50000fps",
     ]
-    assert all(cell.trial_duration_s == 1 for cell in cells)
+    assert all(cell.trial_duration_s <= 3 for cell in cells)
     assert all(deviations(cell) for cell in cells)
 
 

@@ -13,7 +13,7 @@ from report_sample import (
     trial,
 )
 
-from dutperf.engine.protocol import VerdictKind
+from dutperf.engine.protocol import Reason, VerdictKind
 from dutperf.report.cells import FAILED, INVALID, MEASURED, finished_cell, open_cell
 from dutperf.report.headline import headline
 from dutperf.report.text import NBSP
@@ -37,6 +37,14 @@ def test_a_throughput_is_told_per_direction_in_sum_and_on_the_wire() -> None:
         "200,000 fps, sum of both directions",
         "67.2 Mbit/s on the wire per direction, 134.4 in sum",
     ]
+
+
+def test_a_throughput_at_the_highest_load_that_was_allowed_may_be_more() -> None:
+    result = throughput_cell(NAME, 4, 64, [100_000.0])
+    limited = Reason(code="max_rate", message="limited by the maximum rate")
+    cell = finished_cell(result.model_copy(update={"reasons": [limited]}), ())
+    assert plain(headline(cell).value) == "≥ 100,000"
+    assert "may do more" in headline(cell).lines[-1]
 
 
 def test_one_direction_has_no_sum() -> None:

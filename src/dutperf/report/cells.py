@@ -231,6 +231,12 @@ class CellView:
             for (message, hint), after in zip(pairs, later, strict=True)
         ]
 
+    @property
+    def capped(self) -> bool:
+        """Whether the highest load that was allowed passed: the device may do more."""
+        reasons = self.result.reasons if self.result else []
+        return any(reason.code == "max_rate" for reason in reasons)
+
     def text(self, value: float | None) -> str:
         """``value`` as this cell's unit wants it, without the unit if it is fps."""
         if self.procedure in DELAYS:

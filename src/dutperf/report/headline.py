@@ -48,7 +48,10 @@ def _throughput(cell: CellView) -> Headline:
     if wire is not None:
         both = f", {decimal(2 * wire)} in sum" if cell.bidirectional else ""
         lines.append(f"{decimal(wire)}{NBSP}Mbit/s on the wire per direction{both}")
-    return Headline(whole(cell.rate_fps), "fps", "per direction", tuple(lines))
+    if cell.capped:
+        lines.append("It passed the highest load that was allowed and may do more")
+    value = f"{'≥' + NBSP if cell.capped else ''}{whole(cell.rate_fps)}"
+    return Headline(value, "fps", "per direction", tuple(lines))
 
 
 def _frame_loss(cell: CellView) -> Headline:
