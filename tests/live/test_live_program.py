@@ -180,13 +180,16 @@ def test_the_demo_ends_with_the_path_of_its_report(
         procedure["trial_duration_s"] = 0.1
         procedure["residual_wait_s"] = 0.05
         procedure["settle_wait_s"] = procedure["restabilise_wait_s"] = 0.02
-        procedure["max_rate_fps"] = 100_000
+        if procedure["procedure"] == "latency":
+            procedure |= {"first_tag_s": 0.03, "tags": 500}
+        else:
+            procedure["max_rate_fps"] = 100_000
     campaign = tmp_path / "demo.yaml"
     YAML().dump(demo, campaign)
     done = dutperf("run", str(campaign), "--output", str(output))
     assert done.returncode in {0, 1}
     assert done.stdout.splitlines()[-1] == str(output / "report.html")
-    assert len(load_results(output).cells) == 4
+    assert len(load_results(output).cells) == 6
     assert (output / "report.html").stat().st_size > 100_000
 
 
