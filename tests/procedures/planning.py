@@ -93,6 +93,12 @@ def spoilt(code: ReasonCode, *calls: int) -> dict[int, ReasonCode]:
     return dict.fromkeys(calls, code)
 
 
+def with_hooks(**hooks: object) -> Testbed:
+    """The testbed of this module with hooks: lists of Hook, or of what makes one."""
+    data = TESTBED.model_dump(exclude_none=True)
+    return Testbed.model_validate(data | {"hooks": hooks})
+
+
 class Recording:
     """A trial runner on a FakeEngine, and everything that it did in order."""
 

@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from planning import TESTBED, Recording, Run, campaign, cell, spec
+from planning import Recording, Run, campaign, cell, spec, with_hooks
 
-from dutperf.config import Testbed
 from dutperf.config.hooks import Hook
 from dutperf.engine.fake import FakeEngine, perfect
 from dutperf.errors import SetupError
@@ -19,11 +18,6 @@ from dutperf.results import load_journal
 
 def shell(text: str, **keys: object) -> dict[str, object]:
     return {"command": ["sh", "-c", text], **keys}
-
-
-def with_hooks(**hooks: list[dict[str, object]]) -> Testbed:
-    data = TESTBED.model_dump(exclude_none=True)
-    return Testbed.model_validate(data | {"hooks": hooks})
 
 
 def recording(**hooks: list[dict[str, object]]) -> Recording:
@@ -55,7 +49,7 @@ def test_a_hook_that_fails_makes_the_trial_invalid(moment: str) -> None:
     assert record.result.verdict.kind == "invalid"
     assert reason.code == "hook_failed"
     assert f"the {moment} hook" in reason.message
-    assert "ended with exit code 3" in reason.message
+    assert "ended with exit code 3: why" in reason.message
     assert (run.exit_code, run.output) == (3, "why\n")
 
 
@@ -92,7 +86,9 @@ def test_the_campaigns_hooks_are_in_the_first_trials_record(tmp_path: Path) -> N
 def test_a_command_that_failed_is_run_again(tmp_path: Path) -> None:
     count = tmp_path / "count"
     text = f"echo x >> {count}; test $(wc -l < {count}) -ge 3"
-    (run,) = run_hooks([Hook.model_validate(shell(text, retries=5))], "before_trial")
+    (run,) = run_hooks(
+        [Hook.model_validate(shell(text, retries=5, retry_wait_s=0))], "before_trial"
+    )
     assert (run.succeeded, run.attempts) == (True, 3)
 
 

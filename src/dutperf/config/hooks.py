@@ -62,6 +62,9 @@ class Hook(Strict):
     retries: Annotated[int, Field(ge=0, le=100)] = Field(
         default=0, description="how often a command that failed is run again"
     )
+    retry_wait_s: Annotated[float, Field(ge=0, le=3600)] = Field(
+        default=1, description="pause before it is run again"
+    )
 
 
 class Hooks(Strict):

@@ -44,7 +44,9 @@ def check(runs: Sequence[HookRun]) -> None:
 def judged(result: TrialResult, runs: Sequence[HookRun]) -> TrialResult:
     """``result``, or the same as invalid if a hook failed."""
     failed = [
-        Reason(code="hook_failed", message=_told(run), hint=_HINT)
+        Reason(
+            code="hook_failed", message=f"{_told(run)}: {_end(run.output)}", hint=_HINT
+        )
         for run in runs
         if not run.succeeded
     ]
@@ -63,6 +65,9 @@ def command_line(hook: Hook) -> list[str]:
     return [*_ssh(hook.ssh, hook.timeout_s), shlex.join(hook.command)]
 
 
+_SSH_FAILED = 255
+"""What ssh ends with if it could not connect, or was not let in: see ssh(1)."""
+_MOST_TOLD = 300
 _TRY = "try the command by hand; see hooks in the testbed"
 _HINT = f"the journal has its output; {_TRY}"
 
@@ -93,6 +98,7 @@ def _with_retries(hook: Hook, moment: HookMoment) -> HookRun:
         run = _run(hook, moment, attempt)
         if run.succeeded or attempt > hook.retries:
             return run
+        time.sleep(hook.retry_wait_s)
         attempt += 1
 
 
@@ -144,10 +150,14 @@ def _execute(
 
 def _told(run: HookRun) -> str:
     on = f" on {run.host}" if run.host else ""
+    own = ", as ssh itself does" if run.host and run.exit_code == _SSH_FAILED else ""
     times = f", {run.attempts} times" if run.attempts > 1 else ""
     words = shlex.join(run.command)
-    return f"the {run.moment} hook {words!r}{on} {run.ended}{times}"
+    return f"the {run.moment} hook {words!r}{on} {run.ended}{own}{times}"
 
 
 def _end(output: str) -> str:
-    return " / ".join(output.strip().splitlines()[-3:]) or "it printed nothing"
+    told = " / ".join(output.strip().splitlines()[-3:])
+    if not told:
+        return "it printed nothing"
+    return told if len(told) <= _MOST_TOLD else f"...{told[-_MOST_TOLD:]}"
