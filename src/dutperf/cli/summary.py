@@ -14,7 +14,7 @@ from dutperf.cli.delay_tables import (
     loss,
     timeout_table,
 )
-from dutperf.results import CellResult, ResultsFile
+from dutperf.results import CellResult, ResultsFile, Spread
 
 _PLAIN = "throughput per direction (RFC 2544 26.1)"
 
@@ -61,7 +61,10 @@ def _throughput_table(cells: list[CellResult]) -> Table:
     table.add_column("cell", overflow="fold")
     if not plain:
         table.add_column("what", overflow="fold")
-    for name in ("frame size", "fps per direction", "sum", "verdict", "N", "trials"):
+    repeated = any(len(cell.repeats) > 1 for cell in cells)
+    spread = ("median's interval", "dispersion %") if repeated else ()
+    counts = ("verdict", "N", "trials")
+    for name in ("frame size", "fps per direction", "sum", *spread, *counts):
         table.add_column(name, justify="right")
     for cell in cells:
         directions = 2 if cell.parameters.get("direction") == "both" else 1
@@ -73,11 +76,22 @@ def _throughput_table(cells: list[CellResult]) -> Table:
             _sizes(cell),
             _rate(cell.median, bound),
             _rate(cell.median and cell.median * directions, bound),
+            *(_spread(cell.spread) if repeated else ()),
             cell.verdict,
             str(len(cell.repeats)),
             str(sum(r.trials for r in cell.repeats)),
         )
     return table
+
+
+def _spread(spread: Spread | None) -> tuple[str, str]:
+    """How far apart the repeats are; five of them and less have no interval."""
+    if spread is None:
+        return "-", "-"
+    low, high = spread.interval_lower, spread.interval_upper
+    interval = "-" if low is None or high is None else f"{low:,.0f}-{high:,.0f}"
+    dispersion = spread.dispersion_percent
+    return interval, "-" if dispersion is None else f"{dispersion:.2g}"
 
 
 def _loss_table(cell: CellResult) -> Table:

@@ -20,6 +20,7 @@ from dutperf.procedures.runner import TrialRunner
 from dutperf.procedures.throughput import outcome
 from dutperf.procedures.verdicts import ATTEMPTS, distinct, no_rate_helps
 from dutperf.results.model import CellResult, Deviation, LoadPoint, RepeatResult
+from dutperf.results.spread import spread_of
 
 STANDARD_LOADS = list(range(100, 0, -10))
 """Percent of the maximum rate: RFC 2544 26.3's own list, with its early end."""
@@ -90,6 +91,7 @@ def _point(
         loss_percent=stats.median(values) if values else None,
         repeats=repeats,
         timeouts=timeout_losses(cell, counted),
+        spread=spread_of(values),
     )
 
 
@@ -148,6 +150,7 @@ def _cell_result(
         reasons=distinct(reason for r in repeats for reason in r.reasons),
         deviations=deviations,
         points=points,
+        spread=highest.spread,
     )
 
 

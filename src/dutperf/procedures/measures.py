@@ -35,6 +35,7 @@ from dutperf.results.model import (
     Measure,
     RepeatResult,
 )
+from dutperf.results.spread import spread_of
 
 DEFINITION = (
     "one-way delay of a frame: from right before the tester's call that sent it to "
@@ -129,6 +130,7 @@ def _measures(quantity: Quantity, repeats: list[Repeat]) -> Iterator[Measure]:
             result=_summary(ranked, _SUMMARIES[quantity.summary]),
             percentile_1=_summary(ranked, lambda v: stats.percentile(v, 1)),
             percentile_99=_summary(ranked, lambda v: stats.percentile(v, 99)),
+            spread=spread_of(ranked),
         )
 
 

@@ -22,6 +22,7 @@ from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.runner import TrialRunner
 from dutperf.procedures.verdicts import ATTEMPTS, distinct, no_rate_helps
 from dutperf.results.model import CellResult, RepeatResult
+from dutperf.results.spread import spread_of
 from dutperf.search import Outcome, Resolution, SearchResult, Step, binary_search
 
 AT_LEAST = ", at least: not proven further"
@@ -56,6 +57,7 @@ def measure_throughput(runner: TrialRunner, cell: Cell, limit: MaxRate) -> CellR
         reasons=distinct(reason for r in repeats for reason in r.reasons),
         deviations=cell_deviations(cell),
         timeouts=timeout_losses(cell, passed),
+        spread=spread_of(values),
     )
 
 

@@ -20,9 +20,11 @@ from dutperf.results.model import (
     Measure,
     RepeatResult,
     ResultsFile,
+    Spread,
     TimeoutLoss,
     TrialRecord,
 )
+from dutperf.results.spread import spread_of
 
 __all__ = [
     "RESULTS_SCHEMA_VERSION",
@@ -41,6 +43,7 @@ __all__ = [
     "RepeatResult",
     "ResultsDirectory",
     "ResultsFile",
+    "Spread",
     "TimeoutLoss",
     "TrialRecord",
     "collect_environment",
@@ -48,4 +51,5 @@ __all__ = [
     "load_environment",
     "load_journal",
     "load_results",
+    "spread_of",
 ]

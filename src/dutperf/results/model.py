@@ -91,6 +91,32 @@ class RepeatResult(Stored):
     trials: int = Field(description="number of trials it took")
 
 
+class Spread(Stored):
+    """Several repeats of one value in numbers (RFC 8219 12); null: infinite, or none.
+
+    Kept beside the repeats, which it is made of, for those who read the file without
+    dutperf. A delay is infinite where too many frames were lost.
+    """
+
+    count: int = Field(description="N, the repeats that count")
+    median: float | None
+    percentile_1: float | None
+    percentile_99: float | None
+    minimum: float | None
+    maximum: float | None
+    dispersion_percent: float | None = Field(
+        description="(99th - 1st percentile) / median; null: infinite, or a median of 0"
+    )
+    interval_lower: float | None = Field(
+        description="of the median, no distribution assumed; null: too few repeats"
+    )
+    interval_upper: float | None
+    interval_percent: float | None = Field(
+        description="how often such an interval holds the median, if repeats are "
+        "independent of each other"
+    )
+
+
 class TimeoutLoss(Stored):
     """What is lost if frames slower than a timeout count as lost (paper 004).
 
@@ -113,6 +139,7 @@ class LoadPoint(Stored):
     loss_percent: float | None = Field(description="median over the repeats")
     repeats: list[RepeatResult]
     timeouts: list[TimeoutLoss] = []
+    spread: Spread | None = Field(default=None, description="null: of older files")
 
 
 Absent = Literal["lost", "undefined", "invalid"]
@@ -157,6 +184,7 @@ class Measure(Stored):
     result: Figure
     percentile_1: Figure = Field(description="of the repeats (RFC 8219 12)")
     percentile_99: Figure
+    spread: Spread | None = Field(default=None, description="null: of older files")
 
 
 class FrameCount(Stored):
@@ -215,6 +243,11 @@ class CellResult(Stored):
     measures: list[Measure] = []
     frames: list[FrameCount] = []
     delays: DelayRecord | None = None
+    spread: Spread | None = Field(
+        default=None,
+        description="throughput, frame-loss: of ``repeats``; null: nothing was "
+        "measured, or an older file; delays: see ``measures``",
+    )
 
 
 class ResultsFile(Stored):

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from dutperf.results import Spread, spread_of
+from dutperf.stats import interval_at_look
+
+
+def spread(*values: float) -> Spread:
+    found = spread_of(values)
+    assert found is not None
+    return found
+
+
+def test_twenty_repeats_have_all_figures() -> None:
+    found = spread(*range(101, 121))
+    assert (found.count, found.median) == (20, 110.5)
+    assert (found.percentile_1, found.percentile_99) == (101, 120)
+    assert (found.minimum, found.maximum) == (101, 120)
+    assert found.dispersion_percent == pytest.approx(1900 / 110.5)
+    assert (found.interval_lower, found.interval_upper) == (106, 115)
+    assert found.interval_percent == pytest.approx(95.86, abs=0.01)
+
+
+def test_the_ends_of_the_dispersion_are_percentiles_not_extremes() -> None:
+    found = spread(*[100] * 300, 1)
+    assert (found.minimum, found.percentile_1) == (1, 100)
+    assert found.dispersion_percent == 0
+
+
+def test_five_repeats_are_too_few_for_an_interval() -> None:
+    found = spread(1, 2, 3, 4, 5)
+    assert (found.interval_lower, found.interval_percent) == (None, None)
+    assert found.median == 3
+
+
+def test_who_stopped_at_a_look_keeps_its_interval() -> None:
+    values = [*range(8)]
+    found = spread_of(values, interval_at_look(values))
+    assert found is not None
+    assert found.interval_percent == pytest.approx(99.22, abs=0.01)
+
+
+def test_nothing_measured_has_no_spread() -> None:
+    assert spread_of([]) is None
+
+
+def test_infinite_delays_leave_the_figures_that_are_finite() -> None:
+    found = spread(1, 2, math.inf)
+    assert (found.median, found.minimum) == (2, 1)
+    assert (found.maximum, found.dispersion_percent) == (None, None)
+
+
+def test_of_a_median_of_zero_there_is_no_share() -> None:
+    assert spread(0, 0, 1).dispersion_percent is None
+
+
+def test_a_negative_median_does_not_turn_the_dispersion_around() -> None:
+    assert spread(-110, -100, -90).dispersion_percent == pytest.approx(20)
