@@ -233,7 +233,7 @@ def test_a_defect_is_named_and_its_traceback_is_stored_not_shown(
         (["--trial-duration", "nan"], "error: --trial-duration must be "),
         (["--ip", "6"], "IPv6 is asked for, but testbed simulated has no IPv6"),
         (["--lab", "linux-router"], "give either a testbed file or --lab NAME"),
-        (["--direction", "up"], "'up' is not one of"),
+        (["--direction", "up"], "--direction must be 'both', 'forward' or 'reverse'"),
         (["--load", "50"], "No such option"),
         (["--max-rate", "fast"], "Invalid value for '--max-rate'"),
     ],

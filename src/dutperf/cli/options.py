@@ -12,15 +12,16 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 import typer
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from dutperf.config import ProcedureSpec, from_data
-from dutperf.config.campaign import Campaign, Direction
+from dutperf.config.campaign import Campaign
 from dutperf.config.delays import ONLY_FOR, Procedure, procedure_defaults
+from dutperf.config.validate import models_in
 from dutperf.errors import InputError
 
 
@@ -60,7 +61,7 @@ class Flag:
 FLAGS: dict[str, Flag] = {
     "ip": Flag("--ip", list[str], "4|6|6-4|4-6", _versions),
     "frame_size": Flag("--frame-size", list[int], "BYTES"),
-    "direction": Flag("--direction", Direction),
+    "direction": Flag("--direction", list[str], "both|forward|reverse"),
     "trial_duration_s": Flag("--trial-duration", float, "S"),
     "settle_wait_s": Flag("--settle-wait", float, "S"),
     "residual_wait_s": Flag("--residual-wait", float, "S"),
@@ -219,7 +220,7 @@ def _field(key: str) -> FieldInfo:
     *blocks, last = key.split(".")
     model: type[BaseModel] = ProcedureSpec
     for name in blocks:
-        model = cast("type[BaseModel]", model.model_fields[name].annotation)
+        (model,) = models_in(model.model_fields[name].annotation)
     return model.model_fields[last]
 
 

@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from dutperf.config.delays import DelaySettings, Procedure, procedure_defaults
-from dutperf.config.fields import Name, NumberAsText, Strict
+from dutperf.config.fields import Name, NumberAsText, OneOrMore, Strict, repeated
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import IpVersions
@@ -98,8 +98,10 @@ class ProcedureSpec(TrialTimes, DelaySettings):
         "in one trial, of the IPv6 ones: IPv4 frames are 20 bytes shorter; empty: the "
         "smallest, 64 for IPv4 and 84 for IPv6",
     )
-    direction: Direction = Field(
-        default="both", description="forward: left to right; RFC 8219 5.3 asks for both"
+    direction: OneOrMore[Direction] = Field(
+        default=["both"],
+        description="forward: left to right; RFC 8219 5.3 asks for both at once; "
+        "several: a cell of each",
     )
     resolution: Resolution = Field(
         default="0.1%",
@@ -127,8 +129,10 @@ class ProcedureSpec(TrialTimes, DelaySettings):
         default=32, description="most frames sent at once when behind the schedule"
     )
 
-    traffic: Traffic = Field(
-        default=Traffic(), description="what the frames look like beside their size"
+    traffic: OneOrMore[Traffic] = Field(
+        default=[Traffic()],
+        description="what the frames look like beside their size; several profiles, "
+        "each with a name of its own: cells of each",
     )
 
     @model_validator(mode="before")
@@ -141,13 +145,26 @@ class ProcedureSpec(TrialTimes, DelaySettings):
         )
         return {**defaults, **data}
 
-    @field_validator("ip", "frame_size", "load_percent")
+    @field_validator("ip", "frame_size", "direction", "load_percent")
     @classmethod
     def _distinct(cls, values: list[Any]) -> list[Any]:
-        twice = [v for n, v in enumerate(values) if v in values[:n]]
-        if twice:
-            raise ValueError(f"must not list {twice[0]} twice")
+        twice = repeated(values)
+        if twice is not None:
+            raise ValueError(f"must not list {values[twice]} twice")
         return values
+
+    @field_validator("traffic")
+    @classmethod
+    def _told_apart(cls, profiles: list[Traffic]) -> list[Traffic]:
+        labels = [profile.label for profile in profiles]
+        twice = repeated(labels)
+        if twice is not None:
+            known = f"{labels[twice]!r}" if labels[twice] else "the default profile's"
+            raise ValueError(
+                f"profiles {labels.index(labels[twice])} and {twice} would have the "
+                f"same name, {known}: give each a name"
+            )
+        return profiles
 
     @model_validator(mode="after")
     def _loads_fit_procedure(self) -> Self:
@@ -168,7 +185,7 @@ class ProcedureSpec(TrialTimes, DelaySettings):
 
     @model_validator(mode="after")
     def _one_kind_of_size(self) -> Self:
-        if self.frame_size and self.traffic.imix:
+        if self.frame_size and any(profile.imix for profile in self.traffic):
             raise ValueError("give frame_size or traffic.imix, not both")
         return self
 

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dutperf.config.campaign import Campaign, Cell, ProcedureSpec, TrialTimes
+from dutperf.config.campaign import (
+    Campaign,
+    Cell,
+    Direction,
+    ProcedureSpec,
+    TrialTimes,
+)
 from dutperf.config.delays import DelaySettings
 from dutperf.config.flows import directions, flows, own_hosts
 from dutperf.config.loads import check_load
 from dutperf.config.sizes import check_sizes, smallest_size
 from dutperf.config.testbed import Testbed
+from dutperf.config.traffic import Traffic
 from dutperf.config.versions import IpVersions, default_versions, version_of
 from dutperf.engine.protocol import IpVersion
 from dutperf.errors import InputError
@@ -66,26 +73,36 @@ def _cells(
     keys = (*TrialTimes.model_fields, *DelaySettings.model_fields)
     same = {key: getattr(spec, key) for key in keys}
     max_rate_fps = _max_rate(where, spec, testbed)
+    for ip, sizes, traffic, direction in _matrix(where, spec, testbed):
+        cell = Cell(
+            **same,
+            id=_name(spec, ip, sizes, traffic, direction),
+            procedure=spec.procedure,
+            ip=ip,
+            frame_sizes=sizes,
+            direction=direction,
+            resolution=spec.resolution,
+            max_rate_fps=max_rate_fps,
+            repeats=spec.repeats,
+            load_percent=_loads(spec),
+            lag_limit_ms=spec.lag_limit_ms,
+            burst_limit=spec.burst_limit,
+            traffic=traffic,
+            seed=campaign.seed,
+        )
+        _check(where, testbed, cell)
+        yield cell
+
+
+def _matrix(
+    where: str, spec: ProcedureSpec, testbed: Testbed
+) -> Iterator[tuple[IpVersions, list[int], Traffic, Direction]]:
+    """Every combination; an IMIX has sizes of its own."""
     for ip in _versions(where, spec, testbed):
-        for sizes in _sizes(spec, ip, testbed):
-            cell = Cell(
-                **same,
-                id=_name(spec, ip, sizes),
-                procedure=spec.procedure,
-                ip=ip,
-                frame_sizes=sizes,
-                direction=spec.direction,
-                resolution=spec.resolution,
-                max_rate_fps=max_rate_fps,
-                repeats=spec.repeats,
-                load_percent=_loads(spec),
-                lag_limit_ms=spec.lag_limit_ms,
-                burst_limit=spec.burst_limit,
-                traffic=spec.traffic,
-                seed=campaign.seed,
-            )
-            _check(where, testbed, cell)
-            yield cell
+        for traffic in spec.traffic:
+            for sizes in _sizes(spec, traffic, ip, testbed):
+                for direction in spec.direction:
+                    yield ip, sizes, traffic, direction
 
 
 def _as_procedure(cell: Cell) -> dict[str, Any]:
@@ -96,11 +113,16 @@ def _as_procedure(cell: Cell) -> dict[str, Any]:
     return data
 
 
-def _name(spec: ProcedureSpec, ip: IpVersions, sizes: list[int]) -> str:
-    imix = spec.traffic.imix
+def _name(
+    spec: ProcedureSpec,
+    ip: IpVersions,
+    sizes: list[int],
+    traffic: Traffic,
+    direction: Direction,
+) -> str:
+    imix, label = traffic.imix, traffic.label
     size = f"imix-{imix.sequence}" if imix else str(sizes[0])
-    label = spec.traffic.label
-    name = f"{spec.procedure}-ip{ip}-{size}-{spec.direction}"
+    name = f"{spec.procedure}-ip{ip}-{size}-{direction}"
     return "-".join([name, *_judged(spec), *([label] if label else [])])
 
 
@@ -127,14 +149,16 @@ def _versions(where: str, spec: ProcedureSpec, testbed: Testbed) -> list[IpVersi
     return versions
 
 
-def _sizes(spec: ProcedureSpec, ip: IpVersions, testbed: Testbed) -> list[list[int]]:
+def _sizes(
+    spec: ProcedureSpec, traffic: Traffic, ip: IpVersions, testbed: Testbed
+) -> list[list[int]]:
     """The sizes of each cell: one, or the sequence of an IMIX."""
     versions: set[IpVersion] = {version_of(ip, "left"), version_of(ip, "right")}
-    if spec.traffic.has_background:
-        versions.add(spec.traffic.background_ip)
-    if spec.traffic.imix:
+    if traffic.has_background:
+        versions.add(traffic.background_ip)
+    if traffic.imix:
         mtu = min(side.port.mtu for side in testbed.sides.values())
-        return [spec.traffic.imix.frame_sizes(mtu, ipv6=6 in versions)]
+        return [traffic.imix.frame_sizes(mtu, ipv6=6 in versions)]
     return [[size] for size in spec.frame_size or [smallest_size(versions)]]
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -58,6 +58,35 @@ class Short:
 
     def _block(self, value: Any) -> Any:  # noqa: ANN401 - raw YAML
         return self.expand(value) if type(value) is self.kind else value
+
+
+class Listed:
+    """Marks a list that may also be written as its only entry."""
+
+    def __get_pydantic_core_schema__(
+        self, source: type[Any], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(
+            self._listed, handler(source)
+        )
+
+    def __get_pydantic_json_schema__(
+        self, listed: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        schema = handler(listed)
+        return {"anyOf": [schema["items"], schema]}
+
+    def _listed(self, value: Any) -> Any:  # noqa: ANN401 - raw YAML
+        return value if isinstance(value, list) else [value]
+
+
+T = TypeVar("T")
+OneOrMore = Annotated[list[T], Field(min_length=1), Listed()]
+
+
+def repeated(values: Sequence[object]) -> int | None:
+    """Index of the first of ``values`` that stands before it already."""
+    return next((n for n, value in enumerate(values) if value in values[:n]), None)
 
 
 def _as_text(value: Any) -> Any:  # noqa: ANN401 - raw YAML

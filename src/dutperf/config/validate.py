@@ -57,11 +57,20 @@ def validate(model: type[Model], document: Document) -> Model:
         return model.model_validate(document.data, strict=True)
     except ValidationError as error:
         details = error.errors(include_url=False)
-        raise refusal(document, [_problem(model, d) for d in details]) from None
+        problems = [_problem(model, document.data, d) for d in details]
+        raise refusal(document, problems) from None
 
 
-def _problem(model: type[BaseModel], detail: ErrorDetails) -> Problem:
-    keys = tuple(_untagged(detail["loc"]))
+def models_in(annotation: Any) -> Iterator[type[BaseModel]]:  # noqa: ANN401 - a type
+    """The models that a value of this type may be, or hold as a list."""
+    for argument in get_args(annotation):
+        yield from models_in(argument)
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+
+
+def _problem(model: type[BaseModel], data: object, detail: ErrorDetails) -> Problem:
+    keys = tuple(_written(_untagged(detail["loc"]), data))
     if detail["type"] == "missing":
         field = _models_at(model, detail["loc"][:-1])[0].model_fields[str(keys[-1])]
         return Problem(keys, "is missing", f"add {dotted(keys)}: {field.description}")
@@ -92,11 +101,23 @@ def _whole(limit: object) -> object:
 
 
 def _untagged(loc: Keys) -> Iterator[str | int]:
-    previous: str | int = ""
+    previous = ""
     for key in loc:
-        if key not in _TAGS.get(str(previous), ()):
+        if key not in _TAGS.get(previous, ()):
             yield key
-        previous = key
+        previous = key if isinstance(key, str) else previous
+
+
+def _written(keys: Iterable[str | int], data: Any) -> Iterator[str | int]:  # noqa: ANN401
+    """Without the index of what is written as one value instead of a list."""
+    for key in keys:
+        if isinstance(key, int) and not isinstance(data, list):
+            continue
+        yield key
+        try:
+            data = data[key]
+        except (KeyError, IndexError, TypeError):
+            data = []
 
 
 def _models_at(model: type[BaseModel], loc: Keys) -> list[type[BaseModel]]:
@@ -107,12 +128,5 @@ def _models_at(model: type[BaseModel], loc: Keys) -> list[type[BaseModel]]:
         if len(models) > 1:  # a union: ``key`` is the tag of the chosen kind
             models = [m for m in models if key in m.model_fields]
         elif key in models[0].model_fields:
-            models = list(_models_in(models[0].model_fields[key].annotation))
+            models = list(models_in(models[0].model_fields[key].annotation))
     return models
-
-
-def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:  # noqa: ANN401 - a type
-    for argument in get_args(annotation):
-        yield from _models_in(argument)
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
