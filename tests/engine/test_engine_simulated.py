@@ -190,3 +190,90 @@ def test_random_devices_differ_by_trial_and_not_by_run() -> None:
     first, second = (DELAYS["sometimes"](trial) for trial in (1, 2))
     assert first != second
     assert first == sometimes(10, MS)(1)
+
+
+def hopeless(rate_fps: int = 1000, **keys: object) -> TrialRequest:
+    """Ten seconds of one stream, both ways, that end when they are lost."""
+    there = DirectionRequest(name="forward", rate_fps=rate_fps, streams=[stream(0)])
+    back = DirectionRequest(name="reverse", rate_fps=rate_fps, streams=[stream(1)])
+    request = TrialRequest(
+        trial_id=1,
+        duration_ns=10_000 * MS,
+        stop_when_lost=True,
+        directions=[there, back],
+    )
+    return request.model_copy(update=keys)
+
+
+@pytest.mark.parametrize(
+    ("limit_fps", "tolerance_ppb", "end_s"),
+    [
+        (999, 0, 1.0),  # 10 of 10,000 frames, the first after half a second
+        (500, 0, 0.6),
+        (500, 10**8, 2.6),  # 1000 frames are half of what two seconds send
+        (500, 499_999_999, 10),  # it would end anyway
+        (500, 5 * 10**8, 10),  # tolerated
+        (1000, 0, 10),
+    ],
+)
+def test_a_lost_trial_ends_when_half_a_second_told_so(
+    limit_fps: int, tolerance_ppb: int, end_s: float
+) -> None:
+    request = hopeless(loss_tolerance_ppb=tolerance_ppb)
+    result = FakeEngine(step(limit_fps)).measure(request)
+    whole = FakeEngine(step(limit_fps)).measure(hopeless(stop_when_lost=False))
+    assert result.ended_early == (end_s < 10)
+    assert result.total_ns == whole.total_ns - 10_000 * MS + end_s * 1e9
+    lost_share = 1 - limit_fps / 1000
+    assert (result.verdict.kind == "fail") == (lost_share > tolerance_ppb / 1e9)
+    for direction in result.directions:
+        (only,) = direction.streams
+        assert (only.intended, only.sent) == (10_000, 1000 * end_s)
+        assert only.lost == pytest.approx(only.sent * lost_share, abs=1)
+        assert direction.sending_ns == end_s * 1e9
+        assert len(only.series.sent) == 100
+        assert sum(only.series.sent) == only.sent
+
+
+def test_late_frames_end_a_trial_as_lost_ones_do() -> None:
+    request = hopeless(frame_timeout_ns=MS, loss_tolerance_ppb=10**7)
+    result = FakeEngine(step(1000), delays=every(10, 5 * MS)).measure(request)
+    assert (result.ended_early, result.verdict.kind) == (True, "fail")
+    # 101 late frames are the most that 1010 frames have.
+    assert [d.streams[0].sent for d in result.directions] == [1600, 1600]
+
+
+def test_frames_that_only_seemed_lost_fail_nobody() -> None:
+    slow = every(10, 1000 * MS)
+    stopped = FakeEngine(step(1000), delays=slow).measure(hopeless())
+    assert stopped.ended_early
+    assert stopped.verdict.kind == "invalid"
+    assert [r.code for r in stopped.verdict.reasons] == ["stopped_in_error"]
+    whole = FakeEngine(step(1000), delays=slow).measure(hopeless(stop_when_lost=False))
+    assert (whole.ended_early, whole.verdict.kind) == (False, "pass")
+
+
+def test_tags_of_frames_that_were_not_sent_are_not_lost() -> None:
+    record = Record(tags=TagPlan(first_ns=500 * MS, count=95))
+    result = FakeEngine(step(500)).measure(hopeless(record=record))
+    (first, _) = (d.streams[0] for d in result.directions)
+    assert first.tags is not None
+    assert (first.sent, first.received) == (600, 300)
+    assert first.tags.delays_ns == [None], "of frames 500, 600, 700, ..."
+    assert first.tags.lost == 1
+
+
+def test_verdicts_are_the_same_whether_trials_are_stopped_or_not() -> None:
+    """Of 20 trials, each losing two frames on average; the device draws as often."""
+    kinds = []
+    for request in (hopeless(), hopeless(stop_when_lost=False)):
+        engine = FakeEngine(lossy(100, seed=3))
+        kinds.append([engine.measure(request).verdict.kind for _ in range(20)])
+    assert kinds[0] == kinds[1]
+    assert kinds[0].count("fail") == 16
+
+
+def test_a_tester_that_falls_behind_is_not_stopped() -> None:
+    result = FakeEngine(step(500), tester_limit_fps=900).measure(hopeless())
+    assert not result.ended_early
+    assert [r.code for r in result.verdict.reasons] == ["sender_behind"]

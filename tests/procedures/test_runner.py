@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from planning import TESTBED, Recording, cell
 
-from dutperf.engine.fake import FakeEngine, perfect, step
+from dutperf.engine.fake import FakeEngine, every, perfect, step
 from dutperf.engine.protocol import TrialRequest, TrialResult
 from dutperf.errors import SetupError
 from dutperf.procedures import runner as runner_module
@@ -86,3 +86,50 @@ def test_a_deleted_lab_is_named_after_a_trial_that_it_spoilt() -> None:
     with pytest.raises(SetupError, match=r"device under test has gone.*trial 1"):
         recording.runner.run(cell(), 1000)
     assert len(recording.records) == 1
+
+
+def test_a_trial_that_was_stopped_in_error_is_measured_in_full() -> None:
+    """All of its frames come back, some after a second: they seem lost."""
+    recording = Recording(FakeEngine(perfect(), delays=every(10, 1_000_000_000)))
+    for rate_fps in (1000, 1000, 2000, 1000):
+        recording.runner.run(cell(), rate_fps, stop_when_lost=True)
+    told = [(r.attempt, r.request.stop_when_lost) for r in recording.records]
+    assert told == [(1, True), (2, False), (1, True), (1, True)]
+    kinds = [r.result.verdict.kind for r in recording.records]
+    assert kinds == ["invalid", "pass", "invalid", "invalid"]
+
+
+def test_once_measured_in_full_it_stays_so_while_it_is_invalid() -> None:
+    engine = FakeEngine(
+        perfect(), delays=every(10, 1_000_000_000), troubles={2: "link_changed"}
+    )
+    recording = Recording(engine)
+    for _ in range(3):
+        recording.runner.run(cell(), 1000, stop_when_lost=True)
+    asked = [record.request.stop_when_lost for record in recording.records]
+    assert asked == [True, False, False]
+    assert recording.records[-1].result.verdict.kind == "pass"
+
+
+def test_a_trial_that_another_trouble_spoilt_may_be_stopped_again() -> None:
+    recording = Recording(FakeEngine(perfect(), troubles={1: "link_changed"}))
+    for _ in range(2):
+        recording.runner.run(cell(), 1000, stop_when_lost=True)
+    assert all(record.request.stop_when_lost for record in recording.records)
+
+
+def test_a_resumed_run_asks_for_the_same_repetition_in_full() -> None:
+    engine = FakeEngine(perfect(), delays=every(10, 1_000_000_000))
+    first = Recording(engine)
+    for _ in range(2):
+        first.runner.run(cell(), 1000, stop_when_lost=True)
+    resumed = TrialRunner(
+        engine,
+        TESTBED,
+        journal=lambda _record: None,
+        on_event=lambda _event: None,
+        sleep=lambda _seconds: None,
+        stored=first.records,
+    )
+    again = [resumed.run(cell(), 1000, stop_when_lost=True) for _ in range(2)]
+    assert again == first.records

@@ -110,6 +110,7 @@ struct PortReport {
 struct TrialResult {
   uint16_t trial_id = 0;
   measure::Verdict verdict;
+  bool ended_early = false;
   std::vector<DirectionResult> directions;
   std::vector<PortReport> ports;
   std::vector<ResolvedNeighbour> neighbours;

@@ -107,6 +107,7 @@ void expect_golden(const TrialRequest& request) {
   EXPECT_EQ(spec.burst_limit, 32U);
   EXPECT_EQ(spec.lag_limit_ns, 10'000'000U);
   EXPECT_TRUE(spec.verify_checksums);
+  EXPECT_FALSE(spec.stop_when_lost);
   EXPECT_EQ(request.order, (std::vector{Side::kLeft, Side::kRight}));
   ASSERT_EQ(request.addressing[0].size(), 1U);
   EXPECT_EQ(request.addressing[0][0].next_hop, ip("198.18.0.1"));
@@ -179,6 +180,7 @@ TEST(TrialRun, IsReadForIpv6InOneDirection) {
 
 TEST(TrialRun, IsReadWithTwoStreamsSizesAndVariations) {
   const TrialRequest request = parse_trial(golden_params("trial.run-traffic"));
+  EXPECT_TRUE(request.spec.stop_when_lost);
   const dataplane::DirectionSpec& forward = request.spec.from[0];
   EXPECT_EQ(forward.frames, 1000U);
   ASSERT_EQ(forward.streams.size(), 2U);

@@ -68,6 +68,7 @@ bool parse_record(ObjectReader& trial, dataplane::TrialSpec& spec) {
     spec.frame_timeout_ns = trial.number("frame_timeout_ns", 1, kMaxNs);
   }
   spec.loss_tolerance_ppb = trial.number_or("loss_tolerance_ppb", 0, 0, 999'999'999);
+  spec.stop_when_lost = trial.flag_or("stop_when_lost", false);
   const bool given = trial.has("record");
   ObjectReader reader(given ? trial.at("record") : empty_object(), trial.path("record"));
   measure::RecordSpec& record = spec.record;

@@ -1,5 +1,5 @@
-// What a trial records: the request's wishes (`record`, frame timeout, loss tolerance), and each
-// stream's counts, delays and time series in the result.
+// What a trial records: the request's wishes (`record`, frame timeout, loss tolerance and whether to
+// stop at it), and each stream's counts, delays and time series in the result.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@
 
 namespace dutperf::control {
 
-// Reads `frame_timeout_ns`, `loss_tolerance_ppb` and `record` of a trial into `spec`, whose
-// duration is known already. Returns whether fine delays are asked for.
+// Reads `frame_timeout_ns`, `loss_tolerance_ppb`, `stop_when_lost` and `record` of a trial into
+// `spec`, whose duration is known already. Returns whether fine delays are asked for.
 bool parse_record(ObjectReader& trial, dataplane::TrialSpec& spec);
 
 // Refuses tags that the directions do not have frames for. REQUIRES: `spec` is complete.

@@ -64,6 +64,7 @@ struct TrialSpec {
   bool verify_checksums = true;
   std::optional<uint64_t> frame_timeout_ns;  // slower frames count against the DUT
   uint64_t loss_tolerance_ppb = 0;           // of a direction's frames
+  bool stop_when_lost = false;               // more than that
   measure::RecordSpec record;                // its timeouts: the one above and these
   std::vector<uint64_t> slower_ns;
   std::optional<TagPlan> tags;

@@ -45,8 +45,11 @@ from dutperf.engine.simulated import (
     Counts,
     Delays,
     Dut,
+    Fate,
     Pattern,
+    end_of_hopeless,
     every,
+    exceeds_tolerance,
     fixed,
     histogram,
     jitter,
@@ -174,19 +177,25 @@ class FakeEngine:
         if isinstance(trouble, BaseException):
             raise trouble
         pattern = self._delays(len(self.trials))
-        directions = [self._direction(trial, d, pattern) for d in trial.directions]
-        on_progress(_progress(trial, directions))
+        fates = [self._fate(trial, d) for d in trial.directions]
+        end_ns = self._end_ns(trial, fates, pattern)
+        directions = [
+            _direction(trial, d, fate.until(min(end_ns, fate.sending_ns)), pattern)
+            for d, fate in zip(trial.directions, fates, strict=True)
+        ]
+        on_progress(_progress(trial, directions, end_ns))
         before = dict(self._counters)
         for direction in directions:
             self._count(direction)
         return TrialResult(
             trial_id=trial.trial_id,
-            verdict=self._verdict(trial, trouble, directions),
+            verdict=self._verdict(trial, trouble, directions, end_ns),
+            ended_early=end_ns < trial.duration_ns,
             directions=directions,
             ports=[_port_report(s, before[s], self._counters[s]) for s in _SIDES],
             neighbours=[],
             generator=GENERATOR,
-            total_ns=trial.settle_ns + trial.duration_ns + trial.residual_wait_ns,
+            total_ns=trial.settle_ns + end_ns + trial.residual_wait_ns,
             overhead_ns=0,
         )
 
@@ -220,53 +229,38 @@ class FakeEngine:
     def _too_fast(self, rate_fps: int) -> bool:
         return self._tester_limit_fps is not None and rate_fps > self._tester_limit_fps
 
-    def _direction(
-        self, trial: TrialRequest, direction: DirectionRequest, pattern: Pattern
-    ) -> DirectionResult:
-        rate_fps, intended = direction.rate_fps, trial.frames(direction)
-        offered_fps, sent, sending_ns = float(rate_fps), intended, trial.duration_ns
-        if self._tester_limit_fps is not None and self._too_fast(rate_fps):
-            offered_fps = float(self._tester_limit_fps)
-            sending_ns = trial.duration_ns // _GIVE_UP_SHARE
-            sent = int(offered_fps * sending_ns / 1e9)
-        received = self._dut(offered_fps, sent)
-        totals = (intended, sent, received)
-        return DirectionResult(
-            name=direction.name,
-            intended_rate_fps=rate_fps,
-            offered_rate_fps=offered_fps,
-            sending_ns=sending_ns,
-            tx_full=0,
-            lag_ns=histogram([(128, sent)], COARSE_BITS),
-            burst_frames=histogram([(1, sent)], COARSE_BITS),
-            send_call_ns=histogram([(_SEND_CALL_NS, sent)], COARSE_BITS),
-            receive_gap_ns=histogram([(_RECEIVE_GAP_NS, received)], COARSE_BITS),
-            delay_floor_ns=_SEND_CALL_NS + _RECEIVE_GAP_NS,
-            delay_bound_ns=_SEND_CALL_NS + _RECEIVE_GAP_NS,
-            streams=[
-                stream_result(
-                    trial,
-                    stream,
-                    Counts(*(direction.frames_of(i, n) for n in totals)),
-                    pattern,
-                    trial.record.tags if i == 0 else None,
-                )
-                for i, stream in enumerate(direction.streams)
-            ],
-        )
+    def _fate(self, trial: TrialRequest, direction: DirectionRequest) -> Fate:
+        rate_fps, sent = float(direction.rate_fps), trial.frames(direction)
+        sending_ns = trial.duration_ns
+        if self._tester_limit_fps is not None and self._too_fast(direction.rate_fps):
+            rate_fps = float(self._tester_limit_fps)
+            sending_ns //= _GIVE_UP_SHARE
+            sent = int(rate_fps * sending_ns / 1e9)
+        return Fate(rate_fps, sent, self._dut(rate_fps, sent), sending_ns)
+
+    def _end_ns(self, trial: TrialRequest, fates: list[Fate], pattern: Pattern) -> int:
+        """When sending ends; where a sender gives up, the trial is not stopped."""
+        gives_up = any(self._too_fast(d.rate_fps) for d in trial.directions)
+        if not trial.stop_when_lost or gives_up:
+            return trial.duration_ns
+        return end_of_hopeless(trial, fates, pattern) or trial.duration_ns
 
     def _verdict(
         self,
         trial: TrialRequest,
         trouble: ReasonCode | None,
         directions: list[DirectionResult],
+        end_ns: int,
     ) -> Verdict:
         if trouble:
             return _invalid(trouble, "simulated")
         if any(self._too_fast(d.rate_fps) for d in trial.directions):
             return _invalid("sender_behind", "the simulated tester is not that fast")
-        failures = [_failure(trial, d) for d in directions]
+        asked = zip(trial.directions, directions, strict=True)
+        failures = [_failure(trial, request, result) for request, result in asked]
         reasons = [reason for found in failures for reason in found]
+        if end_ns < trial.duration_ns and not reasons:
+            return _invalid("stopped_in_error", "all frames came back, only later")
         return Verdict(kind="fail" if reasons else "pass", reasons=reasons)
 
     def _count(self, direction: DirectionResult) -> None:
@@ -282,13 +276,44 @@ class FakeEngine:
         )
 
 
-def _failure(trial: TrialRequest, direction: DirectionResult) -> list[Reason]:
+def _direction(
+    trial: TrialRequest, direction: DirectionRequest, fate: Fate, pattern: Pattern
+) -> DirectionResult:
+    totals = (trial.frames(direction), fate.sent, fate.received)
+    return DirectionResult(
+        name=direction.name,
+        intended_rate_fps=direction.rate_fps,
+        offered_rate_fps=fate.rate_fps,
+        sending_ns=fate.sending_ns,
+        tx_full=0,
+        lag_ns=histogram([(128, fate.sent)], COARSE_BITS),
+        burst_frames=histogram([(1, fate.sent)], COARSE_BITS),
+        send_call_ns=histogram([(_SEND_CALL_NS, fate.sent)], COARSE_BITS),
+        receive_gap_ns=histogram([(_RECEIVE_GAP_NS, fate.received)], COARSE_BITS),
+        delay_floor_ns=_SEND_CALL_NS + _RECEIVE_GAP_NS,
+        delay_bound_ns=_SEND_CALL_NS + _RECEIVE_GAP_NS,
+        streams=[
+            stream_result(
+                trial,
+                stream,
+                Counts(*(direction.frames_of(i, n) for n in totals)),
+                pattern,
+                trial.record.tags if i == 0 else None,
+            )
+            for i, stream in enumerate(direction.streams)
+        ],
+    )
+
+
+def _failure(
+    trial: TrialRequest, request: DirectionRequest, direction: DirectionResult
+) -> list[Reason]:
     """Why the direction fails: more lost and late frames than are tolerated."""
     sent, lost, late = (
         sum(getattr(s, key) for s in direction.streams)
         for key in ("sent", "lost", "late")
     )
-    if (lost + late) * 10**9 <= trial.loss_tolerance_ppb * sent:
+    if not exceeds_tolerance(trial, request, lost + late):
         return []
     found: dict[ReasonCode, int] = {"frames_lost": lost, "frames_late": late}
     return [
@@ -329,12 +354,14 @@ def _port_report(side: Side, before: PortCounters, after: PortCounters) -> PortR
     )
 
 
-def _progress(trial: TrialRequest, directions: list[DirectionResult]) -> TrialProgress:
+def _progress(
+    trial: TrialRequest, directions: list[DirectionResult], end_ns: int
+) -> TrialProgress:
     streams = [s for d in directions for s in d.streams]
     return TrialProgress(
         trial_id=trial.trial_id,
         phase="running",
-        elapsed_ns=trial.settle_ns + trial.duration_ns,
+        elapsed_ns=trial.settle_ns + end_ns,
         sent=sum(s.sent for s in streams),
         received=sum(s.received for s in streams),
     )

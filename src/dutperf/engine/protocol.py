@@ -447,7 +447,12 @@ class TrialRequest(Message):
     )
     loss_tolerance_ppb: Annotated[int, Field(ge=0, lt=10**9)] = Field(
         default=0,
-        description="parts per billion of a direction's frames, lost or late, to pass",
+        description="parts per billion of a direction's intended frames, lost or late, "
+        "to pass",
+    )
+    stop_when_lost: bool = Field(
+        default=False,
+        description="end sending once more frames than are tolerated seem to be lost",
     )
     record: Record = Record()
     directions: Annotated[list[DirectionRequest], Field(min_length=1, max_length=2)]
@@ -535,6 +540,7 @@ ReasonCode = Literal[
     "corrupt_frames",
     "nothing_sent",
     "aborted",
+    "stopped_in_error",
     # Said by the plan about a trial that the testbed's hooks spoilt:
     "hook_failed",
     # Said by the plan about a whole measurement, never by the engine about a trial:
@@ -672,6 +678,9 @@ class TrialResult(Message):
 
     trial_id: int
     verdict: Verdict
+    ended_early: bool = Field(
+        default=False, description="by stop_when_lost: less was sent than intended"
+    )
     directions: list[DirectionResult]
     ports: list[PortReport]
     neighbours: list[ResolvedNeighbour]

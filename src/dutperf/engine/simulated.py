@@ -4,17 +4,22 @@ A device is two functions: how many of a direction's frames it forwards (the fir
 ones: it loses the last), and how long the frames of a stream take. Delays repeat after
 some frames, so that every count of a trial of any length follows from arithmetic and
 no frame is ever looked at. Frames take less than the trial's residual wait.
+
+A trial with ``stop_when_lost`` ends when the engine would end it, if the losses are
+spread evenly over the trial. In what such a trial records, too, the last are lost.
 """
 
 from __future__ import annotations
 
 import random
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from dutperf.engine.protocol import (
+    DirectionRequest,
     Histogram,
     Record,
     Series,
@@ -32,6 +37,11 @@ Dut = Callable[[float, int], int]
 COARSE_BITS = 5
 """Leading bits of a value after the first that choose its bucket: 3.2 % wide."""
 FINE_BITS = 10
+
+CHECK_NS = 100_000_000
+"""How often it is looked whether a trial is lost."""
+PATIENCE_NS = 500_000_000
+"""A frame that takes longer seems lost."""
 
 _DRAWS = 997
 """After so many frames random delays repeat: a prime, so in step with nothing."""
@@ -173,6 +183,75 @@ def jump(more_ns: int, *, delay_ns: int = 20_000) -> Delays:
     return lambda _trial: Pattern((delay_ns,), jump_ns=more_ns)
 
 
+# --- the end of a trial ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What becomes of the frames that a direction sends, evenly, in ``sending_ns``."""
+
+    rate_fps: float
+    sent: int
+    received: int
+    sending_ns: int
+
+    def until(self, end_ns: int) -> Fate:
+        """The same, of the frames that are due before ``end_ns``."""
+        lost = self.sent - self.received
+        sent = min(self.sent, -(-end_ns * self.sent // self.sending_ns))
+        # The middle one of three stands at half of the time, the only one as well.
+        lost_of_sent = (2 * lost * sent + self.sent) // max(1, 2 * self.sent)
+        return replace(self, sent=sent, received=sent - lost_of_sent, sending_ns=end_ns)
+
+
+def end_of_hopeless(
+    trial: TrialRequest, fates: Sequence[Fate], pattern: Pattern
+) -> int | None:
+    """When a trial with these fates ends before its time, in ns; None: it does not."""
+    patience_ns = max(PATIENCE_NS, trial.frame_timeout_ns or 0)
+    interval_ns = trial.record.series_interval_ns
+
+    def hopeless(check: int) -> bool:
+        settled_ns = max(0, check * CHECK_NS - patience_ns)
+        settled_ns -= settled_ns % interval_ns
+        return any(
+            exceeds_tolerance(
+                trial, direction, _missing(trial, direction, fate, pattern, settled_ns)
+            )
+            for direction, fate in zip(trial.directions, fates, strict=True)
+        )
+
+    last = trial.duration_ns // CHECK_NS - 1  # later, the trial is about to end anyway
+    end_ns = CHECK_NS * bisect_left(range(last), x=True, key=hopeless)
+    goes_on = any(fate.until(end_ns).sent < fate.sent for fate in fates)
+    return end_ns if end_ns < last * CHECK_NS and goes_on else None
+
+
+def exceeds_tolerance(
+    trial: TrialRequest, direction: DirectionRequest, missing: int
+) -> bool:
+    """Whether so many lost and late frames fail the direction, whatever follows."""
+    return missing * 10**9 > trial.loss_tolerance_ppb * trial.frames(direction)
+
+
+def _missing(
+    trial: TrialRequest,
+    direction: DirectionRequest,
+    fate: Fate,
+    pattern: Pattern,
+    end_ns: int,
+) -> int:
+    """Frames due before ``end_ns`` that are lost, late or seem so."""
+    some = fate.until(end_ns)
+    slow_ns = trial.frame_timeout_ns or PATIENCE_NS
+    slow = 0
+    for stream in range(len(direction.streams)):
+        received = direction.frames_of(stream, some.received)
+        planned = direction.frames_of(stream, fate.sent)
+        slow += _slower(pattern.counts(received, planned), slow_ns)
+    return some.sent - some.received + slow
+
+
 # --- what a trial shows of them -------------------------------------------------------
 
 
@@ -272,6 +351,7 @@ def _tags(
     delays_ns = [
         pattern.delay_ns(frame, counts.intended) if frame < counts.received else None
         for frame in tagged_frames(tags, counts.intended, trial.duration_ns)
+        if frame < counts.sent
     ]
     return TagResult(lost=delays_ns.count(None), delays_ns=delays_ns)
 

@@ -6,6 +6,9 @@ one starts, so what was measured is never lost to what comes later.
 A run that is resumed asks for the same trials in the same order, as searches are pure.
 Those that the journal holds already are answered from it, without a frame or a wait;
 the first one that it does not hold is measured.
+
+A trial that ended early without telling anything is measured in full when it is asked
+for again: this, too, follows from the journal alone.
 """
 
 from __future__ import annotations
@@ -93,6 +96,7 @@ class TrialRunner:
         *,
         repeat: int = 1,
         duration_s: float | None = None,
+        stop_when_lost: bool = False,
     ) -> TrialRecord:
         """Let the DUT restabilise, run one trial, store it; or take a stored one.
 
@@ -101,6 +105,9 @@ class TrialRunner:
             rate_fps: intended load, frames per second and direction.
             repeat: number of the repeat in the cell, from 1.
             duration_s: other than the cell's.
+            stop_when_lost: end the trial once it is certain to fail; for callers
+                that need no more than the verdict. One that ended and told nothing
+                is repeated, by the caller, in full.
 
         Raises:
             EngineError: the engine refused the trial or died.
@@ -110,8 +117,15 @@ class TrialRunner:
         """
         number = self.finished + 1
         trial_id = (number - 1) % _TRIAL_IDS + 1
-        request = trial_request(self._testbed, cell, rate_fps, trial_id, duration_s)
         attempt = self._attempt(cell, repeat, rate_fps)
+        request = trial_request(
+            self._testbed,
+            cell,
+            rate_fps,
+            trial_id,
+            duration_s,
+            stop_when_lost=stop_when_lost and self._may_stop(attempt),
+        )
         if self.replaying:
             record = self._take_stored(cell.id, repeat, attempt, rate_fps, request)
             self._wait_s = cell.restabilise_wait_s
@@ -189,3 +203,10 @@ class TrialRunner:
             return 1
         same = (last.cell, last.repeat, last.load_fps) == (cell.id, repeat, rate_fps)
         return last.attempt + 1 if same else 1
+
+    def _may_stop(self, attempt: int) -> bool:
+        """Not once an earlier attempt ended early and told nothing."""
+        last = self._last
+        if attempt == 1 or last is None:
+            return True
+        return last.request.stop_when_lost and not last.result.ended_early

@@ -44,6 +44,8 @@ def trial_request(
     rate_fps: int,
     trial_id: int,
     duration_s: float | None = None,
+    *,
+    stop_when_lost: bool = False,
 ) -> TrialRequest:
     """The complete request of one trial.
 
@@ -53,6 +55,7 @@ def trial_request(
         rate_fps: intended load, frames per second and direction.
         trial_id: tells the trial's frames from an earlier trial's, 1 to 65535.
         duration_s: other than the cell's.
+        stop_when_lost: end the trial once it is certain to fail.
 
     Raises:
         InputError: the testbed lacks an address, or a varying field does not fit one.
@@ -70,6 +73,7 @@ def trial_request(
         seed=cell.seed,
         frame_timeout_ns=cell.frame_timeout_ns,
         loss_tolerance_ppb=cell.loss_tolerance_ppb,
+        stop_when_lost=stop_when_lost,
         record=_record(cell, duration_ns),
         directions=[
             _direction(testbed, cell, rate_fps, name) for name in directions(cell)
