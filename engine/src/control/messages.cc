@@ -304,14 +304,10 @@ Json to_json(const ResolvedNeighbour& neighbour) {
 }
 
 Json to_json(const TrialResult& result) {
-  return {{"trial_id", result.trial_id},
-          {"verdict", to_json(result.verdict)},
-          {"ended_early", result.ended_early},
-          {"directions", list_of(result.directions)},
-          {"ports", list_of(result.ports)},
-          {"neighbours", list_of(result.neighbours)},
-          {"generator", vary::kGeneratorName},
-          {"total_ns", result.total_ns},
+  return {{"trial_id", result.trial_id},       {"verdict", to_json(result.verdict)},
+          {"ended_early", result.ended_early}, {"directions", list_of(result.directions)},
+          {"ports", list_of(result.ports)},    {"neighbours", list_of(result.neighbours)},
+          {"generator", vary::kGeneratorName}, {"total_ns", result.total_ns},
           {"overhead_ns", result.overhead_ns}};
 }
 

@@ -1,5 +1,5 @@
-// What a trial records: the request's wishes (`record`, frame timeout, loss tolerance and whether to
-// stop at it), and each stream's counts, delays and time series in the result.
+// What a trial records: the request's wishes (`record`, frame timeout, loss tolerance and whether
+// to stop at it), and each stream's counts, delays and time series in the result.
 #pragma once
 
 #include <array>
