@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 BUILD := build
 CPP := $(shell git ls-files 'engine/*.cc' 'engine/*.h' 2>/dev/null)
 # clang-tidy reads the folders that are free of DPDK.
-TIDY := $(filter-out %_test.cc,$(wildcard engine/src/net/*.cc engine/src/timing/*.cc engine/src/measure/*.cc engine/src/vary/*.cc))
+TIDY := $(filter-out %_test.cc,$(wildcard engine/src/net/*.cc engine/src/timing/*.cc engine/src/measure/*.cc engine/src/state/*.cc engine/src/vary/*.cc))
 
 # The fuzz targets need clang, so they have a build of their own.
 FUZZ_SECONDS ?= 60

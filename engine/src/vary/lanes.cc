@@ -67,6 +67,23 @@ void random_windows(const RandomWindow* windows, uint32_t window_count, const La
   best(windows, window_count, numbers, out, count);
 }
 
+// By halves, because SIMD has no 128-bit product; exact.
+FOR_EACH_CPU
+void draw_indices(uint64_t key, uint64_t size, const Lanes& numbers, Lanes& out, uint32_t count) {
+  constexpr uint64_t kLow = 0xffffffff;
+  const uint32_t n = padded(count);
+  const uint64_t size_high = size >> 32;
+  const uint64_t size_low = size & kLow;
+  for (uint32_t i = 0; i < n; ++i) {
+    const uint64_t random = draw(key, numbers.lane[i]);
+    const uint64_t high = random >> 32;
+    const uint64_t low = random & kLow;
+    const uint64_t middle = high * size_low + ((low * size_low) >> 32);
+    const uint64_t other = low * size_high + (middle & kLow);
+    out.lane[i] = high * size_high + (middle >> 32) + (other >> 32);
+  }
+}
+
 namespace {
 
 struct Digit {

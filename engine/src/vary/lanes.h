@@ -61,8 +61,11 @@ void random_windows(const RandomWindow* windows, uint32_t window_count, const La
 void random_values(const Lanes& draws, uint32_t draw_shift, uint64_t min, uint64_t size, Lanes& out,
                    uint32_t count);
 
+// out = the upper half of draw(key, number) * size. REQUIRES: size <= 2^40.
+void draw_indices(uint64_t key, uint64_t size, const Lanes& numbers, Lanes& out, uint32_t count);
+
 // quotients = numbers / size, out = first + numbers mod size, or first - numbers mod size.
-// REQUIRES: numbers below 2^49, size 1 .. 2^32. `quotients` may be `numbers`.
+// REQUIRES: numbers below 2^49, size 1 .. 2^48. `quotients` may be `numbers`.
 void digits_up(const Lanes& numbers, uint64_t size, uint64_t first, Lanes& quotients, Lanes& out,
                uint32_t count);
 void digits_down(const Lanes& numbers, uint64_t size, uint64_t first, Lanes& quotients, Lanes& out,

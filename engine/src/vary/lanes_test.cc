@@ -77,6 +77,18 @@ TEST_F(EveryBurst, IsDrawnFor) {
   });
 }
 
+TEST_F(EveryBurst, GetsIndicesBelowACount) {
+  for_each_burst([&](uint32_t count) {
+    const uint64_t key = random_();
+    const uint64_t size = 1 + number_below(1ULL << 40);
+    const Lanes numbers = lanes_below(kEnd48);
+    lanes::draw_indices(key, size, numbers, out_, count);
+    expect_lanes(out_, count, [&](uint32_t i) {
+      return static_cast<uint64_t>((unsigned __int128){draw(key, numbers.lane[i])} * size >> 64);
+    });
+  });
+}
+
 TEST_F(EveryBurst, IsFilled) {
   for_each_burst([&](uint32_t count) {
     const uint64_t value = random_();
@@ -143,7 +155,7 @@ TEST_F(EveryBurst, GetsWindowsOfTwoRandomValues) {
 TEST_F(EveryBurst, IsTakenApartIntoDigitsThatRise) {
   for_each_burst([&](uint32_t count) {
     const Lanes numbers = lanes_below(1ULL << 49);
-    const uint64_t size = 1 + number_below(1ULL << 32);
+    const uint64_t size = 1 + number_below(kEnd48);
     const uint64_t first = number_below(1ULL << 32);
     Lanes quotients;
     lanes::digits_up(numbers, size, first, quotients, out_, count);
@@ -155,7 +167,7 @@ TEST_F(EveryBurst, IsTakenApartIntoDigitsThatRise) {
 TEST_F(EveryBurst, IsTakenApartIntoDigitsThatFall) {
   for_each_burst([&](uint32_t count) {
     const Lanes numbers = lanes_below(1ULL << 49);
-    const uint64_t size = 1 + number_below(1ULL << 32);
+    const uint64_t size = 1 + number_below(kEnd48);
     const uint64_t first = size - 1 + number_below(1ULL << 32);
     Lanes quotients;
     lanes::digits_down(numbers, size, first, quotients, out_, count);
@@ -166,7 +178,7 @@ TEST_F(EveryBurst, IsTakenApartIntoDigitsThatFall) {
 
 TEST_F(EveryBurst, IsTakenApartExactlyBesideEachMultiple) {
   for_each_burst([&](uint32_t count) {
-    const uint64_t size = 1 + number_below(1ULL << 32);
+    const uint64_t size = 1 + number_below(kEnd48);
     Lanes numbers;
     for (uint64_t& number : numbers.lane) {
       const uint64_t multiple = (1 + number_below(((1ULL << 49) - 2) / size)) * size;
@@ -182,7 +194,7 @@ TEST_F(EveryBurst, IsTakenApartExactlyBesideEachMultiple) {
 TEST_F(EveryBurst, MayBeTakenApartInPlace) {
   for_each_burst([&](uint32_t count) {
     const Lanes numbers = lanes_below(kEnd48);
-    const uint64_t size = 1 + number_below(1ULL << 32);
+    const uint64_t size = 1 + number_below(kEnd48);
     Lanes places = numbers;
     lanes::digits_up(places, size, 5, places, out_, count);
     expect_lanes(places, count, [&](uint32_t i) { return numbers.lane[i] / size; });

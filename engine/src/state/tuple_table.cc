@@ -1,0 +1,161 @@
+#include "state/tuple_table.h"
+
+#include <cstring>
+
+#include "net/headers.h"
+
+namespace dutperf::state {
+namespace {
+
+using Word = uint32_t;
+
+constexpr uint32_t kIpv4Words = TupleTable::bytes_per_entry(4) / sizeof(Word);
+constexpr uint32_t kIpv6Words = TupleTable::bytes_per_entry(6) / sizeof(Word);
+
+// An entry is one piece of the packet.
+static_assert(sizeof(net::Ipv4Header) - offsetof(net::Ipv4Header, src) + 4 ==
+              TupleTable::bytes_per_entry(4));
+static_assert(sizeof(net::Ipv6Header) - offsetof(net::Ipv6Header, src) + 4 ==
+              TupleTable::bytes_per_entry(6));
+static_assert(offsetof(net::UdpHeader, src_port) == 0 && offsetof(net::UdpHeader, dst_port) == 2);
+
+// Words are read and written in the lock's order: whoever sees a new word sees the lock's count
+// before it, and whoever sees the count behind the words sees all of them (Boehm 2012). On x86 this
+// costs nothing.
+Word load(Word* word) { return std::atomic_ref(*word).load(std::memory_order_acquire); }
+void store(Word* word, Word value) {
+  std::atomic_ref(*word).store(value, std::memory_order_release);
+}
+
+// The version's number of words as a constant.
+template <typename Function>
+void for_version(int ip_version, Function&& function) {
+  if (ip_version == 4) {
+    function.template operator()<kIpv4Words>();
+  } else {
+    function.template operator()<kIpv6Words>();
+  }
+}
+
+}  // namespace
+
+const uint8_t* TupleTable::tuple_of(const uint8_t* frame, int ip_version) {
+  return frame + sizeof(net::EthernetHeader) +
+         (ip_version == 4 ? offsetof(net::Ipv4Header, src) : offsetof(net::Ipv6Header, src));
+}
+
+TupleTable::TupleTable(int ip_version, uint64_t entries, void* memory)
+    : ip_version_(ip_version), entries_(entries), words_(static_cast<Word*>(memory)) {}
+
+void TupleTable::prefetch(const uint64_t* indices, uint32_t count) const noexcept {
+  const uint64_t bytes = bytes_per_entry(ip_version_);
+  const char* const memory = reinterpret_cast<const char*>(words_);
+  for (uint32_t i = 0; i < count; ++i) {
+    const char* const first = memory + indices[i] * bytes;
+    __builtin_prefetch(first);
+    __builtin_prefetch(first + bytes - 1);
+  }
+}
+
+void TupleTable::read(const uint64_t* indices, uint32_t count, Entries& out) const noexcept {
+  for_version(ip_version_, [&]<uint32_t kWords>() { read_burst<kWords>(indices, count, out); });
+}
+
+template <uint32_t kWords>
+void TupleTable::copy(uint64_t index, Entries& out, uint32_t row) const noexcept {
+  Word* const words = entry<kWords>(index);
+  for (uint32_t k = 0; k + 1 < kWords; k += 2) {
+    out.addresses[k / 2][row] = load(words + k) | uint64_t{load(words + k + 1)} << 32;
+  }
+  out.ports[row] = load(words + kWords - 1);
+}
+
+template <uint32_t kWords>
+void TupleTable::read_burst(const uint64_t* indices, uint32_t count, Entries& out) const noexcept {
+  // Counts only grow, so none has changed when their sum has not.
+  uint64_t before = 0;
+  uint64_t after = 0;
+  uint32_t any = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t lock = lock_of(indices[i]).load(std::memory_order_acquire);
+    before += lock;
+    any |= lock;
+  }
+  for (uint32_t i = 0; i < count; ++i) copy<kWords>(indices[i], out, i);
+  for (uint32_t i = 0; i < count; ++i) after += lock_of(indices[i]).load(std::memory_order_relaxed);
+  if (any % 2 == 0 && before == after) [[likely]]
+    return;
+  for (uint32_t i = 0; i < count; ++i) read_carefully<kWords>(indices[i], out, i);
+}
+
+// Waits while a writer is at it: a dozen cycles.
+template <uint32_t kWords>
+void TupleTable::read_carefully(uint64_t index, Entries& out, uint32_t row) const noexcept {
+  const Lock& lock = lock_of(index);
+  while (true) {
+    const uint32_t before = lock.load(std::memory_order_acquire);
+    if (before % 2 != 0) continue;
+    copy<kWords>(index, out, row);
+    if (lock.load(std::memory_order_relaxed) == before) return;
+  }
+}
+
+// --- Learner
+
+Learner::Learner(TupleTable& table, const std::optional<ExpectedSources>& expected)
+    : table_(table),
+      checks_sources_(expected.has_value()),
+      expected_(expected.value_or(ExpectedSources{})) {}
+
+void Learner::learn(const uint8_t* const* tuples, const uint64_t* indices,
+                    uint32_t count) noexcept {
+  counts_.learned += count;
+  if (checks_sources_) check_sources(tuples, count);
+  for_version(table_.ip_version(),
+              [&]<uint32_t kWords>() { learn_burst<kWords>(tuples, indices, count); });
+}
+
+template <uint32_t kWords>
+void Learner::learn_burst(const uint8_t* const* tuples, const uint64_t* indices,
+                          uint32_t count) noexcept {
+  for (uint32_t i = 0; i < count; ++i) {
+    Word tuple[kWords];
+    std::memcpy(tuple, tuples[i], sizeof(tuple));
+    Word* const words = table_.entry<kWords>(indices[i]);
+    Word difference = 0;
+    Word old = 0;
+    for (uint32_t k = 0; k < kWords; ++k) {
+      const Word word = std::atomic_ref(words[k]).load(std::memory_order_relaxed);
+      difference |= word ^ tuple[k];
+      old |= word;
+    }
+    if (difference == 0) continue;
+    ++(old == 0 ? counts_.filled : counts_.changed);
+    change<kWords>(indices[i], tuple);
+  }
+}
+
+template <uint32_t kWords>
+void Learner::change(uint64_t index, const Word* tuple) noexcept {
+  std::atomic<uint32_t>& lock = table_.lock_of(index);
+  Word* const words = table_.entry<kWords>(index);
+  const uint32_t count = lock.load(std::memory_order_relaxed);
+  lock.store(count + 1, std::memory_order_relaxed);
+  for (uint32_t k = 0; k < kWords; ++k) store(words + k, tuple[k]);
+  lock.store(count + 2, std::memory_order_release);
+}
+
+void Learner::check_sources(const uint8_t* const* tuples, uint32_t count) noexcept {
+  const size_t size = expected_.first.size();
+  for (uint32_t i = 0; i < count; ++i) {
+    if (std::memcmp(tuples[i], expected_.first.bytes.data(), size) >= 0 &&
+        std::memcmp(tuples[i], expected_.last.bytes.data(), size) <= 0) {
+      continue;
+    }
+    if (counts_.unexpected++ == 0) {
+      counts_.unexpected_example = net::IpAddress::from_bytes(table_.ip_version(), tuples[i]);
+    }
+  }
+}
+
+}  // namespace dutperf::state

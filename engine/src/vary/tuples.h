@@ -1,0 +1,23 @@
+// Where a stateful stream's four-tuples come from.
+#pragma once
+
+#include <cstdint>
+
+#include "state/tuple_table.h"
+#include "vary/index_draw.h"
+
+namespace dutperf::vary {
+
+// Frame k carries four-tuple number i(k), an index draw over `count`: of the enumeration of what
+// varies, or of a table's entries, in which it stands as it arrived and is sent with its ends
+// swapped.
+struct Tuples {
+  IndexSource source = IndexSource::kGenerated;
+  IndexOrder order = IndexOrder::kOnce;
+  uint64_t count = 1;
+  const state::TupleTable* table = nullptr;  // of learned ones; outlives the trial
+
+  bool operator==(const Tuples&) const = default;
+};
+
+}  // namespace dutperf::vary
