@@ -266,3 +266,42 @@ def test_the_help_of_latency_has_its_own_defaults(
 )
 def test_durations_have_the_unit_that_fits(value_ns: float, text: str) -> None:
     assert duration(value_ns) == text
+
+
+# --- at the throughput found
+
+
+def at_throughput(run: Run, engine: FakeEngine, rate: str) -> int:
+    short = ["--trial-duration", "2", "--repeats", "2"]
+    return run(engine, "latency", "--rate", rate, *short, *TAGS)
+
+
+def test_a_latency_at_the_throughput_finds_it_first(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert at_throughput(run, FakeEngine(step(40_000)), "throughput") == 0
+    captured = capsys.readouterr()
+    assert "[1/2] throughput-ip4-64-both" in captured.err
+    assert "[2/2] latency-ip4-64-both-at-throughput" in captured.err
+    results = ResultsFile.model_validate_json(Path("run/results.json").read_text())
+    search, latency = results.cells
+    assert results.procedure == "campaign"
+    assert latency.load is not None
+    assert (latency.load.rate_fps, latency.load.cell) == (search.median, search.id)
+    assert "at the throughput found: one repeat, " in " ".join(captured.out.split())
+    assert "load at the throughput rate" not in captured.out
+
+
+def test_without_a_throughput_the_command_fails_with_its_reason(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert at_throughput(run, FakeEngine(lambda *_: 0), "90% of throughput") == 1
+    out = capsys.readouterr().out
+    assert "latency-ip4-64-both-at-90percent-of-throughput: nothing was sent: " in out
+
+
+def test_a_load_that_reads_wrong_is_refused_by_its_flag(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert at_throughput(run, FakeEngine(perfect()), "throughput p77") == 2
+    assert "--rate must be a lower quantile, p1 to p49" in capsys.readouterr().err

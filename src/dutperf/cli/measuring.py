@@ -70,7 +70,7 @@ def _run(
             testbed,
             around,
             on_event=terminal.on_event,
-            kind=kind,
+            kind=kind if len(campaign.procedures) == 1 else "campaign",
             results_dir=output,
             resume=resume,
         )

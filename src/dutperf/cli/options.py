@@ -45,6 +45,11 @@ def _number(text: str) -> float | str:
         return text
 
 
+def _rate(text: str) -> int | str:
+    """Frames per second, or a load that is to be found."""
+    return int(text) if text.isdecimal() else text
+
+
 @dataclass(frozen=True)
 class Flag:
     """How a key of a procedure is given on the command line.
@@ -68,7 +73,7 @@ FLAGS: dict[str, Flag] = {
     "restabilise_wait_s": Flag("--restabilise-wait", float, "S"),
     "resolution": Flag("--resolution", str, "FPS|PERCENT%"),
     "load_percent": Flag("--load", list[float], "PERCENT"),
-    "rate_fps": Flag("--rate", int, "FPS"),
+    "rate_fps": Flag("--rate", str, "FPS|throughput", _rate),
     "tags": Flag("--tags", int, "N"),
     "first_tag_s": Flag("--first-tag", float, "S"),
     "legacy": Flag("--legacy", bool),

@@ -7,14 +7,20 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from dutperf import lab
-from dutperf.config import Campaign, ProcedureSpec, Testbed, load_testbed
+from dutperf.config import (
+    Campaign,
+    ProcedureSpec,
+    Testbed,
+    load_testbed,
+    with_throughput,
+)
 from dutperf.errors import InputError
 
 
 def campaign_for(
     spec: ProcedureSpec, testbed: Path | None, lab_name: str | None, seed: int
 ) -> Campaign:
-    """A campaign of one procedure.
+    """A campaign of one procedure, and of the throughput that it is measured at.
 
     Raises:
         InputError: not exactly one place was given, or the file is wrong.
@@ -24,12 +30,13 @@ def campaign_for(
             "give either a testbed file or --lab NAME",
             f"for a device in network namespaces: --lab {next(iter(lab.LABS))}",
         )
+    procedures = with_throughput(spec)
     if testbed is None:
         name = f"{spec.procedure}-{lab_name}"
-        return Campaign(name=name, seed=seed, lab=lab_name, procedures=[spec])
+        return Campaign(name=name, seed=seed, lab=lab_name, procedures=procedures)
     loaded = load_testbed(testbed)
     name = f"{spec.procedure}-{loaded.name}"[:64]
-    return Campaign(name=name, seed=seed, testbed=loaded, procedures=[spec])
+    return Campaign(name=name, seed=seed, testbed=loaded, procedures=procedures)
 
 
 def place_of(campaign: Campaign) -> AbstractContextManager[Testbed]:

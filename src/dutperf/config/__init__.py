@@ -8,6 +8,7 @@ from dutperf.config.campaign import Campaign, Cell, ProcedureSpec
 from dutperf.config.conformance import Shortfall, deviations
 from dutperf.config.expand import expand, resolved
 from dutperf.config.loader import from_data, load_campaign, load_testbed
+from dutperf.config.loads import with_throughput
 from dutperf.config.media import media_rate_fps
 from dutperf.config.notices import notices
 from dutperf.config.schema import json_schemas
@@ -28,4 +29,5 @@ __all__ = [
     "media_rate_fps",
     "notices",
     "resolved",
+    "with_throughput",
 ]

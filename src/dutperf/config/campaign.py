@@ -247,6 +247,9 @@ class Cell(TrialTimes, DelaySettings):
     burst_limit: int
     traffic: Traffic
     seed: int
+    throughput_cell: str | None = Field(
+        default=None, description="id of the cell that finds rate_fps"
+    )
 
     @property
     def imix(self) -> bool:

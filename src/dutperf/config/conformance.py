@@ -33,7 +33,7 @@ def deviations(cell: Cell) -> list[tuple[str, str, str]]:
     found = [*_times(cell), *_direction(cell), *_frames(cell)]
     if cell.procedure == "frame-loss":
         found += _loads(cell.load_percent)
-    return [*found, *_repeats(cell), *_tags(cell), *_judgement(cell)]
+    return [*found, *_load(cell), *_repeats(cell), *_tags(cell), *_judgement(cell)]
 
 
 _DELAYS = {
@@ -41,6 +41,16 @@ _DELAYS = {
     "pdv": "RFC 8219 7.3.1",
     "ipdv": "RFC 8219 7.3.2",
 }
+
+
+def _load(cell: Cell) -> list[tuple[str, str, str]]:
+    """RFC 8219 12: the throughput is the median of its repeats."""
+    if cell.rate_fps is None or (cell.found_rate and cell.found_rate.plain):
+        return []
+    rfc = "RFC 2544 26.2" if cell.legacy else _DELAYS[cell.procedure]
+    given = cell.rate_fps
+    actual = f"at {given:,} fps, as given" if isinstance(given, int) else f"at {given}"
+    return [Shortfall(rfc, "load at the throughput rate", actual)]
 
 
 def _repeats(cell: Cell) -> list[tuple[str, str, str]]:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, field_validator
 
 from dutperf.config.fields import Strict
+from dutperf.config.found_rate import FixedRate, FoundRate, parse_found_rate
 from dutperf.engine.protocol import MAX_TIMEOUTS
 
 Procedure = Literal["throughput", "frame-loss", "latency", "pdv", "ipdv"]
@@ -85,10 +86,11 @@ Milliseconds = Annotated[float, Field(gt=0, le=86_400_000), AfterValidator(_chec
 class DelaySettings(Strict):
     """Keys of the procedures that measure delays, or judge by them."""
 
-    rate_fps: Annotated[int, Field(ge=1, le=10**12)] | None = Field(
+    rate_fps: FixedRate | None = Field(
         default=None,
         description="latency, pdv, ipdv: the load in frames per second of each "
-        "direction; RFC 8219 wants the throughput",
+        "direction, or throughput: the one that the campaign finds before (RFC 8219 "
+        "7.2), throughput p25: a lower quantile of its repeats, 90% of throughput",
     )
     tags: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
         default=None,
@@ -125,6 +127,12 @@ class DelaySettings(Strict):
     )
 
     @property
+    def found_rate(self) -> FoundRate | None:
+        """The load, if it is known only when the throughput was found."""
+        rate_fps = self.rate_fps
+        return parse_found_rate(rate_fps) if isinstance(rate_fps, str) else None
+
+    @property
     def frame_timeout_ns(self) -> int | None:
         """The frame timeout, exactly."""
         given_ms = self.frame_timeout_ms
@@ -156,8 +164,8 @@ class DelaySettings(Strict):
         if procedure in FIXED_LOAD and self.rate_fps is None:
             yield (
                 f"rate_fps: is missing: {procedure} is measured at a load that is "
-                "given, in frames per second of each direction (RFC 8219: the "
-                "throughput)"
+                "given, in frames per second of each direction, or throughput: at the "
+                "one that the campaign finds before (RFC 8219 7.2)"
             )
         if self.legacy and self.tags != 1:
             yield "tags: must be 1, or left out, with legacy (RFC 2544 26.2)"

@@ -14,7 +14,7 @@ from dutperf.config.campaign import (
 )
 from dutperf.config.delays import DelaySettings
 from dutperf.config.flows import directions, flows, own_hosts
-from dutperf.config.loads import check_load
+from dutperf.config.loads import check_load, with_source
 from dutperf.config.sizes import check_sizes, smallest_size
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
@@ -41,7 +41,7 @@ def expand(campaign: Campaign, testbed: Testbed) -> list[Cell]:
                     "take it out here; to measure more than once use repeats, and for "
                     "other traffic give it a traffic.name",
                 )
-            cells[cell.id] = cell
+            cells[cell.id] = with_source(where, cell, cells.values())
     return list(cells.values())
 
 
@@ -106,7 +106,8 @@ def _matrix(
 
 
 def _as_procedure(cell: Cell) -> dict[str, Any]:
-    data = cell.model_dump(exclude={"id", "seed", "frame_sizes"}, exclude_none=True)
+    own = {"id", "seed", "frame_sizes", "throughput_cell"}
+    data = cell.model_dump(exclude=own, exclude_none=True)
     data["ip"] = [cell.ip]
     if not cell.imix:
         data["frame_size"] = cell.frame_sizes
@@ -128,7 +129,10 @@ def _name(
 
 def _judged(spec: ProcedureSpec) -> Iterator[str]:
     """What tells cells apart that send the same frames."""
-    if spec.rate_fps is not None:
+    if spec.found_rate:
+        named = str(spec.found_rate).replace("%", "percent")
+        yield f"at-{named.replace(' ', '-')}"
+    elif spec.rate_fps is not None:
         yield f"{spec.rate_fps}fps"
     if spec.legacy:
         yield "legacy"

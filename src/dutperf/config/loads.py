@@ -1,8 +1,13 @@
-"""What a fixed load must be: within the maximum rate, with frames enough to tag."""
+"""What a fixed load must be: within the maximum rate, with frames enough to tag.
+
+Of one that is yet to be found it is known only which cell finds it.
+"""
 
 from __future__ import annotations
 
-from dutperf.config.campaign import Cell
+from collections.abc import Iterable
+
+from dutperf.config.campaign import Cell, ProcedureSpec, TrialTimes
 from dutperf.engine.protocol import foreground_frames
 from dutperf.errors import InputError
 
@@ -10,11 +15,13 @@ from dutperf.errors import InputError
 def check_load(cell: Cell) -> None:
     """Refuse a rate above the maximum that was set, and more tags than frames.
 
+    A load that is to be found is checked when it was.
+
     Raises:
         InputError: its message begins with the key that is wrong.
     """
     rate_fps, limit_fps = cell.rate_fps, cell.max_rate_fps
-    if rate_fps is None:
+    if not isinstance(rate_fps, int):
         return
     if limit_fps is not None and rate_fps > limit_fps:
         raise InputError(
@@ -24,6 +31,73 @@ def check_load(cell: Cell) -> None:
         )
     if cell.tags is not None and cell.first_tag_s is not None:
         _check_tags(cell, rate_fps, cell.tags, cell.first_tag_s)
+
+
+_THE_SAME = ("ip", "frame_sizes", "direction", "traffic")
+"""What a throughput and the measurements at it must have in common."""
+
+
+def with_source(where: str, cell: Cell, earlier: Iterable[Cell]) -> Cell:
+    """``cell`` with the cell that finds its load, if that is to be found.
+
+    Of several the one that is RFC 2544's throughput.
+
+    Raises:
+        InputError: none of ``earlier`` finds it, or it is not clear which.
+    """
+    if cell.found_rate is None:
+        return cell
+    searches = [c for c in earlier if c.procedure == "throughput"]
+    found = [c for c in searches if _frames_of(c) == _frames_of(cell)]
+    found = [c for c in found if _by_the_book(c)] or found
+    if len(found) != 1:
+        raise InputError(
+            f"{where}.rate_fps: {cell.id} is to be measured at the throughput, but "
+            f"{_listed(found or searches, any_fits=bool(found))}",
+            "list one procedure throughput with the same ip, frame_size, direction and "
+            "traffic above it, or give rate_fps in frames per second",
+        )
+    return cell.model_copy(update={"throughput_cell": found[0].id})
+
+
+def with_throughput(spec: ProcedureSpec) -> list[ProcedureSpec]:
+    """``spec``, and before it the throughput that it is to be measured at, if it is.
+
+    The search has the same frames, waits and limits, and trials that are no longer.
+    """
+    if spec.found_rate is None:
+        return [spec]
+    keys = {*_THE_SAME, *_ALSO_OF_THE_SEARCH} & set(ProcedureSpec.model_fields)
+    search = spec.model_dump(include={*keys, "frame_size"}, exclude_none=True)
+    standard_s = TrialTimes().trial_duration_s
+    search["trial_duration_s"] = min(spec.trial_duration_s, standard_s)
+    return [ProcedureSpec(procedure="throughput", **search), spec]
+
+
+_ALSO_OF_THE_SEARCH = (
+    "settle_wait_s",
+    "residual_wait_s",
+    "restabilise_wait_s",
+    "max_rate_fps",
+    "lag_limit_ms",
+    "burst_limit",
+)
+
+
+def _frames_of(cell: Cell) -> list[object]:
+    return [getattr(cell, key) for key in _THE_SAME]
+
+
+def _by_the_book(cell: Cell) -> bool:
+    return cell.frame_timeout_ms is None and not cell.loss_tolerance_percent
+
+
+def _listed(cells: list[Cell], *, any_fits: bool) -> str:
+    names = ", ".join(cell.id for cell in cells)
+    if any_fits:
+        return f"several cells find one: {names}"
+    others = f" (those that are: {names})" if names else ""
+    return f"no throughput of the same frames is measured before it{others}"
 
 
 def _check_tags(cell: Cell, rate_fps: int, tags: int, first_tag_s: float) -> None:

@@ -547,6 +547,7 @@ ReasonCode = Literal[
     "max_rate",
     "nothing_passed",
     "unstable",
+    "no_throughput",
 ]
 
 

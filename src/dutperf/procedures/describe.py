@@ -23,6 +23,7 @@ _NOT_PARAMETERS = {
     "traffic",
     "frame_sizes",
     "timeout_sweep_ms",
+    "throughput_cell",
 }
 
 
@@ -35,7 +36,7 @@ def cell_parameters(cell: Cell, limit: MaxRate) -> Parameters:
     settings: Parameters = cell.model_dump(exclude=left_out)
     limits: Parameters = {"max_load_fps": limit.rate_fps, "max_load_is": limit.kind}
     if cell.procedure in FIXED_LOAD:
-        limits = {}
+        limits = {"rate_fps": limit.rate_fps} if limit.kind == "found" else {}
     if cell.timeout_sweep_ms:
         each = ", ".join(f"{ns / 1e6:.12g}" for ns in cell.timeout_sweep_ns)
         limits["timeout_sweep_ms"] = each

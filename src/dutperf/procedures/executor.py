@@ -29,6 +29,7 @@ from dutperf.procedures.frame_loss import measure_frame_loss
 from dutperf.procedures.ipdv import measure_ipdv
 from dutperf.procedures.latency import measure_latency
 from dutperf.procedures.limits import MaxRate, max_rate
+from dutperf.procedures.loads import found_load
 from dutperf.procedures.numa import far_cores
 from dutperf.procedures.pdv import measure_pdv
 from dutperf.procedures.runner import TrialRunner
@@ -200,7 +201,12 @@ class _Run:
         with _aborting(engine):
             for index, (cell, limit) in enumerate(zip(self.cells, limits, strict=True)):
                 self.on_event(CellStarted(cell, index + 1, len(self.cells)))
-                self.done.append(PROCEDURES[cell.procedure](runner, cell, limit))
+                load = found_load(cell, limit, self.done)
+                self.done.append(
+                    load
+                    if isinstance(load, CellResult)
+                    else PROCEDURES[cell.procedure](runner, cell, load)
+                )
                 if not runner.replaying:
                     self._save(complete=False)
         if runner.replaying:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from dutperf.config.campaign import Cell
 from dutperf.engine.protocol import Reason, StreamResult, TrialResult
+from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.runner import TrialRunner
 from dutperf.procedures.verdicts import ATTEMPTS, no_rate_helps
 from dutperf.results.model import FrameCount
@@ -25,8 +26,8 @@ class Repeat:
     reasons: list[Reason]
 
 
-def run_repeats(runner: TrialRunner, cell: Cell) -> list[Repeat]:
-    """Measure ``cell.repeats`` times at ``cell.rate_fps``.
+def run_repeats(runner: TrialRunner, cell: Cell, load: MaxRate) -> list[Repeat]:
+    """Measure ``cell.repeats`` times at ``load``.
 
     Ends early when a repeat stays invalid for a reason that holds for all of them.
 
@@ -35,7 +36,7 @@ def run_repeats(runner: TrialRunner, cell: Cell) -> list[Repeat]:
     """
     repeats: list[Repeat] = []
     for number in range(1, cell.repeats + 1):
-        repeats.append(_repeat(runner, cell, number))
+        repeats.append(_repeat(runner, cell, load.rate_fps, number))
         if _the_same_each_time(repeats[-1].reasons):
             break
     return repeats
@@ -47,10 +48,7 @@ def _the_same_each_time(reasons: list[Reason]) -> bool:
     return behind or no_rate_helps(reasons)
 
 
-def _repeat(runner: TrialRunner, cell: Cell, number: int) -> Repeat:
-    rate_fps = cell.rate_fps
-    if rate_fps is None:
-        raise ValueError(f"{cell.id} has no fixed load")
+def _repeat(runner: TrialRunner, cell: Cell, rate_fps: int, number: int) -> Repeat:
     for attempt in range(1, ATTEMPTS + 1):
         result = runner.run(cell, rate_fps, repeat=number).result
         if result.verdict.kind != "invalid":

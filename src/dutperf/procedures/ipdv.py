@@ -27,7 +27,7 @@ def measure_ipdv(runner: TrialRunner, cell: Cell, limit: MaxRate) -> CellResult:
         EngineError, SetupError: see ``TrialRunner.run``.
     """
     return delay_result(
-        cell, limit, run_repeats(runner, cell), (MOST, MEDIAN, LEAST), RESOLUTION
+        cell, limit, run_repeats(runner, cell, limit), (MOST, MEDIAN, LEAST), RESOLUTION
     )
 
 

@@ -13,12 +13,14 @@ from dutperf.config.campaign import Cell
 from dutperf.engine.protocol import TrialResult
 from dutperf.results.model import TimeoutLoss
 
+PLAIN_THROUGHPUT = "throughput per direction (RFC 2544 26.1)"
+"""What alone may be called so: no frame is lost, however late it is."""
+
 
 def throughput_quantity(cell: Cell) -> str:
     """What a throughput search finds, in words."""
     conditions = judged_by(cell)
-    named = f", {conditions}" if conditions else " (RFC 2544 26.1)"
-    return f"throughput per direction{named}"
+    return f"throughput per direction, {conditions}" if conditions else PLAIN_THROUGHPUT
 
 
 def judged_by(cell: Cell) -> str:

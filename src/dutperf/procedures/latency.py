@@ -28,7 +28,7 @@ def measure_latency(runner: TrialRunner, cell: Cell, limit: MaxRate) -> CellResu
         EngineError, SetupError: see ``TrialRunner.run``.
     """
     quantities = (SINGLE,) if cell.legacy else (TYPICAL, WORST_CASE)
-    repeats = run_repeats(runner, cell)
+    repeats = run_repeats(runner, cell, limit)
     return delay_result(cell, limit, repeats, quantities, "exact, in nanoseconds")
 
 

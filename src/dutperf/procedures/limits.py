@@ -10,7 +10,7 @@ from dutperf.config.sizes import mean_frame_size
 from dutperf.engine.protocol import PortsResult
 from dutperf.errors import InputError
 
-LimitKind = Literal["media", "set", "tester", "load"]
+LimitKind = Literal["media", "set", "tester", "load", "found"]
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,13 @@ class MaxRate:
     """Frames per second, per direction.
 
     ``kind``: by the media (RFC 2544 20), set by the user, all that the tester can
-    offer (maximum offered load, RFC 2285 3.5.3), or the only load that is wanted.
+    offer (maximum offered load, RFC 2285 3.5.3), or the only load that is wanted:
+    given, or found before; ``detail`` says how.
     """
 
     rate_fps: int
     kind: LimitKind
+    detail: str = ""
 
     @property
     def words(self) -> str:
@@ -32,6 +34,7 @@ class MaxRate:
             "set": "the maximum rate that was set",
             "tester": "the maximum rate that the tester can offer",
             "load": "the load that was given",
+            "found": self.detail,
         }[self.kind]
 
 
@@ -45,7 +48,7 @@ def max_rate(cell: Cell, ports: PortsResult) -> MaxRate:
         InputError: nothing was set and a port does not tell its speed; or the cell's
             fixed load is more than the media carry.
     """
-    if cell.rate_fps is not None:
+    if isinstance(cell.rate_fps, int):
         return _fixed_load(cell, cell.rate_fps, ports)
     if cell.max_rate_fps is not None:
         return MaxRate(cell.max_rate_fps, "set")

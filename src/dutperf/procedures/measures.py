@@ -27,6 +27,7 @@ from dutperf.procedures.fixed_load import (
     valid_results,
 )
 from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.loads import load_record, load_words
 from dutperf.procedures.verdicts import distinct
 from dutperf.results.model import (
     CellResult,
@@ -86,7 +87,7 @@ def delay_result(
     return CellResult(
         id=cell.id,
         procedure=cell.procedure,
-        quantity=f"{quantities[0].words}, at {cell.rate_fps:,} fps per direction",
+        quantity=f"{quantities[0].words}, at {load_words(limit)}",
         parameters=cell_parameters(cell, limit),
         median=_worst([m.result for m in main]),
         unit="ns",
@@ -95,6 +96,7 @@ def delay_result(
         reasons=distinct([*stayed, *remarks(results)]),
         deviations=cell_deviations(cell),
         measures=measures,
+        load=load_record(cell, limit),
         frames=frame_counts(results),
         delays=_delay_record(results, resolution),
     )

@@ -27,7 +27,7 @@ def measure_pdv(runner: TrialRunner, cell: Cell, limit: MaxRate) -> CellResult:
         EngineError, SetupError: see ``TrialRunner.run``.
     """
     return delay_result(
-        cell, limit, run_repeats(runner, cell), (PDV, LEAST, HIGH), RESOLUTION
+        cell, limit, run_repeats(runner, cell, limit), (PDV, LEAST, HIGH), RESOLUTION
     )
 
 

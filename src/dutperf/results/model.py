@@ -217,6 +217,19 @@ class DelayRecord(Stored):
     )
 
 
+class Load(Stored):
+    """The load at which something was measured, and where it is from."""
+
+    rate_fps: int = Field(description="per direction")
+    asked: str = Field(
+        description="frames per second, or for example '90% of throughput'"
+    )
+    cell: str | None = Field(
+        default=None, description="id of the throughput cell that found it; null: given"
+    )
+    words: str = Field(description="what it is, in words")
+
+
 class CellResult(Stored):
     """The result of one cell: ``median`` over ``repeats``, in ``unit``.
 
@@ -239,6 +252,9 @@ class CellResult(Stored):
     points: list[LoadPoint] = []
     timeouts: list[TimeoutLoss] = Field(
         default=[], description="throughput: in the trials at the rate that passed"
+    )
+    load: Load | None = Field(
+        default=None, description="latency, pdv, ipdv: null if it was not recorded"
     )
     measures: list[Measure] = []
     frames: list[FrameCount] = []

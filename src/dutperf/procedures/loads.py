@@ -1,0 +1,135 @@
+"""The load of latency, PDV and IPDV: as given, or the throughput found before.
+
+What was found is a function of the earlier cell's result, so a run that is resumed
+comes to the same load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+
+from dutperf import stats
+from dutperf.config.campaign import Cell
+from dutperf.config.found_rate import FoundRate
+from dutperf.config.loads import check_load
+from dutperf.engine.protocol import Reason
+from dutperf.errors import InputError
+from dutperf.procedures.describe import cell_deviations, cell_parameters
+from dutperf.procedures.judgement import PLAIN_THROUGHPUT
+from dutperf.procedures.limits import MaxRate
+from dutperf.results.model import CellResult, Load
+
+
+def found_load(
+    cell: Cell, limit: MaxRate, done: Iterable[CellResult]
+) -> MaxRate | CellResult:
+    """The load of ``cell``, if it is one that was to be found; else ``limit``.
+
+    Or, when it cannot be measured, its result: invalid, without a trial.
+    """
+    asked = cell.found_rate
+    if asked is None:
+        return limit
+    source = next(r for r in done if r.id == cell.throughput_cell)
+    if source.verdict != "pass" or not source.median:
+        return _unmeasured(cell, limit, _no_throughput(source))
+    load = _load(asked, source)
+    if load.rate_fps < 1:
+        return _unmeasured(cell, limit, _too_low(load))
+    try:
+        check_load(cell.model_copy(update={"rate_fps": load.rate_fps}))
+    except InputError as error:
+        return _unmeasured(cell, limit, _does_not_fit(load, error))
+    return load
+
+
+def load_words(load: MaxRate) -> str:
+    """For the name of a result: ``468,113 fps per direction``, and where it is from."""
+    found = f"{load.words}, " if load.kind == "found" else ""
+    return f"{found}{load.rate_fps:,} fps per direction"
+
+
+def load_record(cell: Cell, load: MaxRate) -> Load:
+    """The load as it is stored with the result."""
+    return Load(
+        rate_fps=load.rate_fps,
+        asked=str(cell.rate_fps),
+        cell=cell.throughput_cell,
+        words=load.words,
+    )
+
+
+def _load(asked: FoundRate, source: CellResult) -> MaxRate:
+    values = [r.value for r in source.repeats if r.value is not None]
+    found_fps = source.median or 0.0
+    kind = "median"
+    if asked.percentile is not None:
+        found_fps = stats.percentile(values, asked.percentile)
+        kind = f"{_ordinal(asked.percentile)} percentile"
+    of = f"{kind} of {len(values)} repeats" if len(values) > 1 else "one repeat"
+    share = _share(asked.share_percent, found_fps)
+    return MaxRate(
+        asked.of(found_fps), "found", f"{share}the {_named(source)} found: {of}"
+    )
+
+
+def _share(percent: Decimal, found_fps: float) -> str:
+    return "" if percent == 100 else f"{percent:f} % of {found_fps:,.0f} fps, "
+
+
+def _named(source: CellResult) -> str:
+    """What is not RFC 2544's throughput is not called so."""
+    if source.quantity.startswith(PLAIN_THROUGHPUT):
+        return "throughput"
+    return source.quantity
+
+
+def _ordinal(number: int) -> str:
+    tens, ones = divmod(number, 10)
+    endings = {1: "st", 2: "nd", 3: "rd"} if tens != 1 else {}
+    return f"{number}{endings.get(ones, 'th')}"
+
+
+def _unmeasured(cell: Cell, limit: MaxRate, reason: Reason) -> CellResult:
+    return CellResult(
+        id=cell.id,
+        procedure=cell.procedure,
+        quantity=f"{cell.procedure} at {cell.rate_fps}: not measured",
+        parameters={**cell_parameters(cell, limit), "rate_fps": str(cell.rate_fps)},
+        median=None,
+        unit="ns",
+        repeats=[],
+        verdict="invalid",
+        reasons=[reason],
+        deviations=cell_deviations(cell),
+    )
+
+
+def _no_throughput(source: CellResult) -> Reason:
+    what = {
+        "fail": "is 0: no rate that was tried passed",
+        "invalid": "is not known: its cell is invalid",
+        "pass": "is not known: its cell has no result",
+    }[source.verdict]
+    return Reason(
+        code="no_throughput",
+        message=f"nothing was sent: the throughput of {source.id} {what}",
+        hint=f"see why in {source.id}; or give a rate in frames per second",
+    )
+
+
+def _too_low(load: MaxRate) -> Reason:
+    return Reason(
+        code="no_throughput",
+        message=f"nothing was sent: {load.words}: below 1 frame per second",
+        hint="take a larger share of the throughput",
+    )
+
+
+def _does_not_fit(load: MaxRate, error: InputError) -> Reason:
+    return Reason(
+        code="no_throughput",
+        message=f"nothing was sent at {load_words(load)}: {error.message}",
+        hint=error.hint,
+    )
