@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from dutperf.cli import app, measuring
-from dutperf.cli.delay_tables import duration
 from dutperf.config import Testbed
 from dutperf.engine.fake import FakeEngine, every, fixed, jitter, perfect, step
 from dutperf.procedures.session import EngineStarter, Notify
 from dutperf.results import ResultsFile
+from dutperf.results.units import duration
 
 MS = 1_000_000
 TESTBED = """\

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from rich.table import Table
 
 from dutperf.results import CellResult, DelayRecord, Figure, Measure
+from dutperf.results.units import duration
 
 _NO_FIGURE = {"lost": "> lost", "undefined": "-", "invalid": "invalid"}
 
@@ -78,14 +79,6 @@ def figure(of: Figure) -> str:
     if of.value is None:
         return _NO_FIGURE.get(of.absent or "", "-")
     return duration(of.value)
-
-
-def duration(value_ns: float) -> str:
-    """In the unit that leaves one to three digits before the point."""
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
-        if abs(value_ns) >= size:
-            return f"{value_ns / size:.6g} {unit}"
-    return f"{value_ns:.6g} ns"
 
 
 def loss(percent: float | None) -> str:

@@ -10,11 +10,11 @@ from rich.table import Table
 from dutperf.cli.delay_tables import (
     delay_notes,
     delay_table,
-    duration,
     loss,
     timeout_table,
 )
 from dutperf.results import CellResult, ResultsFile, Spread
+from dutperf.results.units import duration
 
 _PLAIN = "throughput per direction (RFC 2544 26.1)"
 
@@ -34,6 +34,8 @@ def show_summary(console: Console, results: ResultsFile, report: Path | None) ->
         for reason in cell.reasons:
             remedy = f" ({reason.hint})" if reason.hint else ""
             _say(console, f"{cell.id}: {reason.message}{remedy}")
+        for finding in cell.findings:
+            _say(console, f"{cell.id}: {finding.message}")
     for line in _deviations(results.cells):
         _say(console, line)
     if not results.complete:

@@ -14,6 +14,7 @@ from dutperf import stats
 from dutperf.config.campaign import Cell
 from dutperf.engine.protocol import TrialResult
 from dutperf.procedures.describe import cell_deviations, cell_parameters
+from dutperf.procedures.findings import loss_findings
 from dutperf.procedures.judgement import judged_by, loss_percent, timeout_losses
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.runner import TrialRunner
@@ -151,6 +152,7 @@ def _cell_result(
         deviations=deviations,
         points=points,
         spread=highest.spread,
+        findings=loss_findings(points),
     )
 
 

@@ -20,6 +20,7 @@ from dutperf.engine.protocol import (
     VerdictKind,
 )
 from dutperf.procedures.describe import cell_deviations, cell_parameters
+from dutperf.procedures.findings import delay_findings
 from dutperf.procedures.fixed_load import (
     Repeat,
     frame_counts,
@@ -83,6 +84,7 @@ def delay_result(
     main = [
         m for m in measures if (m.name, m.stream) == (quantities[0].name, "foreground")
     ]
+    delays = _delay_record(results, resolution)
     stayed = [reason for repeat in repeats for reason in repeat.reasons]
     return CellResult(
         id=cell.id,
@@ -98,7 +100,8 @@ def delay_result(
         measures=measures,
         load=load_record(cell, limit),
         frames=frame_counts(results),
-        delays=_delay_record(results, resolution),
+        delays=delays,
+        findings=delay_findings(measures, delays),
     )
 
 

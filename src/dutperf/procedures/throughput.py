@@ -13,6 +13,7 @@ from dutperf.config.campaign import Cell
 from dutperf.engine.protocol import Reason, TrialResult, VerdictKind
 from dutperf.procedures.describe import cell_deviations, cell_parameters
 from dutperf.procedures.events import IntervalNarrowed
+from dutperf.procedures.findings import rate_findings
 from dutperf.procedures.judgement import (
     judged_by,
     throughput_quantity,
@@ -58,6 +59,7 @@ def measure_throughput(runner: TrialRunner, cell: Cell, limit: MaxRate) -> CellR
         deviations=cell_deviations(cell),
         timeouts=timeout_losses(cell, passed),
         spread=spread_of(values),
+        findings=rate_findings(cell, repeats),
     )
 
 

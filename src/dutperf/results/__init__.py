@@ -14,6 +14,7 @@ from dutperf.results.model import (
     DelayRecord,
     Deviation,
     Figure,
+    Finding,
     FrameCount,
     HookRun,
     LoadPoint,
@@ -23,6 +24,7 @@ from dutperf.results.model import (
     Spread,
     TimeoutLoss,
     TrialRecord,
+    ValueGroup,
 )
 from dutperf.results.spread import spread_of
 
@@ -33,6 +35,7 @@ __all__ = [
     "Deviation",
     "Environment",
     "Figure",
+    "Finding",
     "FrameCount",
     "HookRun",
     "JournalContents",
@@ -46,6 +49,7 @@ __all__ = [
     "Spread",
     "TimeoutLoss",
     "TrialRecord",
+    "ValueGroup",
     "collect_environment",
     "load_campaign",
     "load_environment",

@@ -117,6 +117,40 @@ class Spread(Stored):
     )
 
 
+class ValueGroup(Stored):
+    """Repeats whose values lie together."""
+
+    repeats: list[int] = Field(description="their numbers, from 1")
+    lowest: float
+    highest: float
+
+
+FindingKind = Literal["modes", "shift", "drift", "unstable", "outliers"]
+
+
+class Finding(Stored):
+    """What speaks against one figure for all repeats, with the evidence.
+
+    modes: groups with nothing between them. shift: the same, one after the other.
+    drift: the value rises or falls from repeat to repeat. unstable: the repeats are too
+    far apart. outliers: the first group, and a few repeats far from it.
+    """
+
+    kind: FindingKind
+    of: str = Field(description="of what: throughput; TL, forward; ...")
+    message: str
+    unit: Literal["fps", "percent", "ns"]
+    groups: list[ValueGroup] = []
+    numbers: dict[str, float] = Field(
+        default={}, description="what the message is made of, see docs/repeats.md"
+    )
+
+    @property
+    def no_single_figure(self) -> bool:
+        """Whether a median says too little of the repeats; outliers do not bend it."""
+        return self.kind != "outliers"
+
+
 class TimeoutLoss(Stored):
     """What is lost if frames slower than a timeout count as lost (paper 004).
 
@@ -259,6 +293,9 @@ class CellResult(Stored):
     measures: list[Measure] = []
     frames: list[FrameCount] = []
     delays: DelayRecord | None = None
+    findings: list[Finding] = Field(
+        default=[], description="what speaks against one figure for all repeats"
+    )
     spread: Spread | None = Field(
         default=None,
         description="throughput, frame-loss: of ``repeats``; null: nothing was "

@@ -1,0 +1,199 @@
+"""Repeats that have no common value, in words: what of it, and the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dutperf import stats
+from dutperf.config.campaign import Cell
+from dutperf.procedures.judgement import judged_by
+from dutperf.results.model import (
+    DelayRecord,
+    Finding,
+    LoadPoint,
+    Measure,
+    RepeatResult,
+    ValueGroup,
+)
+from dutperf.results.units import Unit, in_unit
+from dutperf.search import Resolution
+from dutperf.stats import stability
+
+LOSS_RESOLUTION_PERCENT = 0.01
+"""Smaller differences of a loss say nothing of a device."""
+DELAY_RESOLUTION = 0.01
+"""Of the median; and a delay is not known better than the tester's share in it."""
+DELAY_LIMITS = stability.Limits(middle=0.5, all_of_them=1.0)
+"""Delays of software scatter by nature: the repeats of a worst case most of all."""
+
+
+def rate_findings(cell: Cell, repeats: Sequence[RepeatResult]) -> list[Finding]:
+    """Of the rates that a search found, each known to within its resolution."""
+    values = _valid(repeats)
+    known = [value for value in values if value is not None]
+    if not known:
+        return []
+    resolution = Resolution.parse(cell.resolution)
+    width_fps = float(resolution.value)
+    if resolution.relative:
+        width_fps *= stats.median(known)
+    what = "rate" if judged_by(cell) else "throughput"
+    found = stability.examine(values, width_fps)
+    return [_Words(what, "fps", len(known), width_fps).finding(f) for f in found]
+
+
+def loss_findings(points: Iterable[LoadPoint]) -> list[Finding]:
+    """Of the share of frames that arrived, load by load.
+
+    Not of the loss: a loss of 0.02 instead of 0.01 % is twice as much of next to
+    nothing.
+    """
+    findings = []
+    for point in points:
+        values = [None if v is None else 100 - v for v in _valid(point.repeats)]
+        words = _Words(
+            f"share of frames that arrived at {point.load_percent:g} % load",
+            "percent",
+            sum(value is not None for value in values),
+            LOSS_RESOLUTION_PERCENT,
+        )
+        found = stability.examine(values, LOSS_RESOLUTION_PERCENT)
+        findings += [words.finding(each) for each in found]
+    return findings
+
+
+def delay_findings(
+    measures: Iterable[Measure], delays: DelayRecord | None
+) -> list[Finding]:
+    """Of every delay of every stream; repeats in which it is infinite have none."""
+    bound_ns = float(delays.usual_bound_ns or 0) if delays else 0.0
+    findings = []
+    for measure in measures:
+        values = [figure.value for figure in measure.repeats]
+        known = [value for value in values if value is not None]
+        if not known:
+            continue
+        width_ns = max(bound_ns, DELAY_RESOLUTION * abs(stats.median(known)))
+        stream = "" if measure.stream == "foreground" else f" {measure.stream}"
+        what = f"{measure.name}, {measure.direction}{stream}"
+        words = _Words(what, "ns", len(known), width_ns)
+        found = stability.examine(values, width_ns, DELAY_LIMITS)
+        findings += [words.finding(each) for each in found]
+    return findings
+
+
+def _valid(repeats: Iterable[RepeatResult]) -> list[float | None]:
+    """What was proven of an invalid repeat is not its value."""
+    return [None if r.verdict == "invalid" else r.value for r in repeats]
+
+
+class _Words:
+    """How the findings of one quantity read."""
+
+    def __init__(self, what: str, unit: Unit, count: int, resolution: float) -> None:
+        self._what = what
+        self._unit = unit
+        self._count = count
+        self._resolution = resolution
+
+    def finding(self, found: stability.Finding) -> Finding:
+        message = {
+            "modes": self._modes,
+            "shift": self._shift,
+            "drift": self._drift,
+            "unstable": self._unstable,
+            "outliers": self._outliers,
+        }[found.kind](found)
+        return Finding(
+            kind=found.kind,
+            of=self._what,
+            message=message,
+            unit=self._unit,
+            groups=[
+                ValueGroup(repeats=list(g.repeats), lowest=g.lowest, highest=g.highest)
+                for g in found.groups
+            ],
+            numbers=found.numbers | {"resolution": self._resolution},
+        )
+
+    def _modes(self, found: stability.Finding) -> str:
+        first, *others = found.groups
+        told = [
+            f"{len(first.repeats)} of {self._count} repeats at {self._range(first)}"
+        ]
+        told += [f"{len(g.repeats)} at {self._range(g)}" for g in others]
+        return f"no single {self._what}: {', '.join(told)}; {self._gap(found)}"
+
+    def _shift(self, found: stability.Finding) -> str:
+        told = [f"{self._range(g)} in {_repeats(g.repeats)}" for g in found.groups]
+        return (
+            f"no single {self._what}: it changed during the run: "
+            f"{', then '.join(told)}; {self._gap(found)}"
+        )
+
+    def _outliers(self, found: stability.Finding) -> str:
+        main, *strays = found.groups
+        numbers = sorted(n for stray in strays for n in stray.repeats)
+        told = [f"{self._range(g)} in {_repeats(g.repeats)}" for g in strays]
+        begin = numbers == list(range(1, len(numbers) + 1))
+        warm = "; was the device warm?" if begin else ""
+        return (
+            f"{self._what}: {len(numbers)} of {self._count} repeats far from all "
+            f"others: {', '.join(told)}; the others at {self._range(main)}{warm}"
+        )
+
+    def _drift(self, found: stability.Finding) -> str:
+        numbers = found.numbers
+        first, last = numbers["first"], numbers["last"]
+        way = "rises" if last > first else "falls"
+        over = "" if first == 0 else f", {_share(abs(last / first - 1))} over the run"
+        return (
+            f"no settled {self._what}: it {way} from {self._text(first)} (median of "
+            f"the first third of repeats) to {self._text(last)} (of the last third)"
+            f"{over}, {self._text(abs(numbers['each']))} a repeat; p = "
+            f"{numbers['p']:.1g}"
+        )
+
+    def _unstable(self, found: stability.Finding) -> str:
+        numbers = found.numbers
+        left_out = int(numbers["left_out"])
+        count = int(numbers["count"])
+        which = f"{count} repeats"
+        if left_out:
+            which = f"the middle {count - left_out} of {which}"
+        ends = f"{self._text(numbers['lowest'])} to {self._text(numbers['highest'])}"
+        return (
+            f"too unstable to have one {self._what}: {which} lie {ends}, "
+            f"{_share(numbers['apart'])} of the median apart; more than "
+            f"{_share(numbers['limit'])} is no common value"
+        )
+
+    def _gap(self, found: stability.Finding) -> str:
+        gap, widest = found.numbers["gap"], found.numbers["widest"]
+        if widest > self._resolution:
+            than = f"{gap / widest:.2g} times as wide as the widest group"
+        elif self._resolution:
+            than = f"{gap / self._resolution:.2g} times the resolution"
+        else:
+            than = "and no width of any group"
+        return f"nothing in the {self._text(gap)} between them, {than}"
+
+    def _range(self, group: stability.Group) -> str:
+        low, high = self._text(group.lowest), self._text(group.highest)
+        return low if low == high else f"{low} to {high}"
+
+    def _text(self, value: float) -> str:
+        return in_unit(value, self._unit)
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:.2g} %"
+
+
+def _repeats(numbers: Sequence[int]) -> str:
+    """``repeat 3``, ``repeats 1-4``, ``repeats 2, 5, 9``."""
+    if len(numbers) == 1:
+        return f"repeat {numbers[0]}"
+    if list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
+        return f"repeats {numbers[0]}-{numbers[-1]}"
+    return f"repeats {', '.join(map(str, numbers))}"

@@ -1,0 +1,162 @@
+"""Findings as a user reads them, from the results of the procedures."""
+
+from __future__ import annotations
+
+import random
+
+from planning import Recording, cell
+
+from dutperf.engine.fake import FakeEngine
+from dutperf.procedures.findings import delay_findings, loss_findings, rate_findings
+from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.throughput import measure_throughput
+from dutperf.results import (
+    DelayRecord,
+    Figure,
+    Finding,
+    LoadPoint,
+    Measure,
+    RepeatResult,
+)
+
+LOW = [381_000 + 250 * n for n in range(13)]
+HIGH = [412_000 + 500 * n for n in range(7)]
+
+
+def repeats(*values: float) -> list[RepeatResult]:
+    return [RepeatResult(value=v, verdict="pass", trials=1) for v in values]
+
+
+def rate(*values: float, **keys: object) -> Finding:
+    (found,) = rate_findings(cell(**keys), repeats(*values))
+    return found
+
+
+def mixed() -> list[int]:
+    rng = random.Random(1)  # noqa: S311 - repeatable
+    return rng.sample([*LOW, *HIGH], 20)
+
+
+def test_modes_are_told_with_their_numbers() -> None:
+    found = rate(*mixed())
+    assert found.message == (
+        "no single throughput: 13 of 20 repeats at 381,000 fps to 384,000 fps, 7 at "
+        "412,000 fps to 415,000 fps; nothing in the 28,000 fps between them, 9.3 times "
+        "as wide as the widest group"
+    )
+    assert found.no_single_figure
+    assert [len(group.repeats) for group in found.groups] == [13, 7]
+
+
+def test_groups_without_width_are_compared_with_the_resolution() -> None:
+    found = rate(*[400_000, 300_000] * 5, resolution="1%")
+    assert "100,000 fps between them, 29 times the resolution" in found.message
+
+
+def test_with_a_tolerance_it_is_a_rate_and_no_throughput() -> None:
+    assert rate(*mixed(), loss_tolerance_percent=0.01).of == "rate"
+
+
+def test_a_shift_says_when() -> None:
+    message = rate(*HIGH, *LOW).message
+    assert "it changed during the run" in message
+    assert "415,000 fps in repeats 1-7, then 381,000 fps" in message
+    assert "in repeats 8-20" in message
+
+
+def test_a_drift_says_how_fast() -> None:
+    message = rate(*[400_000 - 500 * n for n in range(20)], resolution="100").message
+    assert message == (
+        "no settled throughput: it falls from 398,750 fps (median of the first third "
+        "of repeats) to 391,750 fps (of the last third), 1.8 % over the run, 500 fps a "
+        "repeat; p = 8e-19"
+    )
+
+
+def test_an_outlier_does_not_take_the_throughput_away() -> None:
+    found = rate(*[400_000] * 16, 185_800, *[400_000] * 3)
+    assert found.message == (
+        "throughput: 1 of 20 repeats far from all others: 185,800 fps in repeat 17; "
+        "the others at 400,000 fps"
+    )
+    assert not found.no_single_figure
+
+
+def test_outliers_at_the_begin_ask_for_a_warm_device() -> None:
+    message = rate(371_000, 371_500, *[400_000] * 18).message
+    assert "371,000 fps to 371,500 fps in repeats 1-2" in message
+    assert message.endswith("was the device warm?")
+
+
+def test_too_unstable_is_told_with_the_limit() -> None:
+    message = rate(*[360_000 + 4_000 * n for n in (0, 7, 3, 9, 1, 8, 2, 6)]).message
+    assert message == (
+        "too unstable to have one throughput: 8 repeats lie 360,000 fps to 396,000 "
+        "fps, 9.5 % of the median apart; more than 5 % is no common value"
+    )
+
+
+def test_lower_bounds_are_no_values() -> None:
+    spoilt = [
+        r.model_copy(update={"verdict": "invalid"}) for r in repeats(*[1, 2, 3] * 7)
+    ]
+    assert rate_findings(cell(), spoilt) == []
+
+
+def test_a_steady_search_has_no_findings() -> None:
+    engine = FakeEngine(lambda rate, frames: frames if rate <= 300_000 else 0)
+    limit = MaxRate(1_000_000, "media")
+    result = measure_throughput(Recording(engine).runner, cell(repeats=10), limit)
+    assert result.findings == []
+
+
+def test_loss_is_looked_at_as_what_arrived() -> None:
+    point = LoadPoint(
+        load_percent=90,
+        load_fps=900,
+        loss_percent=10,
+        repeats=repeats(*[10, 20] * 5),
+    )
+    nearly_nothing = point.model_copy(update={"repeats": repeats(*[0.01, 0.02] * 5)})
+    (found,) = loss_findings([point, nearly_nothing])
+    assert found.message.startswith(
+        "no single share of frames that arrived at 90 % load: 5 of 10 repeats at 80 %"
+    )
+
+
+def measure(*values_ns: float | None) -> Measure:
+    figures = [
+        Figure(value=v, absent=None if v is not None else "lost") for v in values_ns
+    ]
+    return Measure(
+        name="TL",
+        quantity="typical latency",
+        direction="reverse",
+        repeats=figures,
+        samples=[500] * len(figures),
+        lost=[0] * len(figures),
+        count=len(figures),
+        result=Figure(value=1),
+        percentile_1=Figure(value=1),
+        percentile_99=Figure(value=1),
+    )
+
+
+def test_a_delay_is_not_known_better_than_the_testers_share_in_it() -> None:
+    values = [20_000.0, 32_000.0] * 10
+    (found,) = delay_findings([measure(*values)], None)
+    assert found.message.startswith(
+        "no single TL, reverse: 10 of 20 repeats at 20 us, 10 at 32 us"
+    )
+    coarse = DelayRecord(
+        definition="",
+        resolution="",
+        floor_ns=0,
+        bound_ns=90_000,
+        usual_bound_ns=10_000,
+    )
+    assert delay_findings([measure(*values)], coarse) == []
+
+
+def test_lost_delays_are_left_out() -> None:
+    assert delay_findings([measure(*[None] * 20)], None) == []

@@ -1,0 +1,63 @@
+"""Which devices of the laboratory are said to have no single throughput.
+
+The shares are those of docs/adr/0013-stability.md, from fixed seeds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+
+import pytest
+
+from dutperf.search.comparison import CAPACITY_FPS, DEVICES, METHODS, RESOLUTION
+from dutperf.search.laboratory import SimulatedTester, WarmupDevice
+from dutperf.stats.stability import examine
+
+RUNS = 100
+WIDTH_FPS = float(RESOLUTION.value * CAPACITY_FPS)
+
+
+@cache
+def found(device: str, method: str) -> Counter[str]:
+    """In how many percent of the campaigns there was which kind of finding."""
+    tester, campaign = METHODS[method]
+    kinds: Counter[str] = Counter()
+    for run in range(RUNS):
+        bench = tester.bench(DEVICES[device](), f"{device} {method} {run}")
+        findings = examine(campaign(bench), WIDTH_FPS)
+        kinds.update({str(finding.kind) for finding in findings} or {"nothing"})
+    return kinds
+
+
+@pytest.mark.parametrize("method", ["classic", "narrowed", "auto"])
+@pytest.mark.parametrize("device", ["step", "slope", "duplicating"])
+def test_a_steady_device_is_not_accused(device: str, method: str) -> None:
+    assert found(device, method)["nothing"] >= 98
+
+
+@pytest.mark.parametrize("method", ["classic", "narrowed", "auto"])
+def test_an_unstable_device_is_named(method: str) -> None:
+    kinds = found("unstable", method)
+    assert kinds["nothing"] <= 5
+    assert kinds["unstable"] >= 93
+
+
+def test_a_warm_up_is_named_where_it_reaches_the_results() -> None:
+    """The short searches of the narrowed one have warmed the device for it."""
+    assert found("warm-up", "classic") == {"outliers": RUNS}
+    assert found("warm-up", "narrowed") == {"nothing": RUNS}
+
+
+@pytest.mark.parametrize("method", ["classic", "narrowed"])
+def test_a_slow_warm_up_is_a_drift(method: str) -> None:
+    campaign = METHODS[method][1]
+    device = WarmupDevice(CAPACITY_FPS, cold=0.1, warm_s=7200)
+    values = campaign(SimulatedTester().bench(device))
+    kinds = {finding.kind for finding in examine(values, WIDTH_FPS)}
+    assert "drift" in kinds
+
+
+def test_repeats_that_a_rare_loss_spoilt_are_named() -> None:
+    assert found("rare-loss", "classic")["nothing"] <= 5
+    assert found("bursts", "classic")["nothing"] <= 15
