@@ -212,6 +212,16 @@ uint64_t write_frames(const dataplane::DirectionSpec& direction, uint64_t count,
   return frames;
 }
 
+void refuse_stateful(const TrialRequest& request) {
+  bool stateful = request.spec.learn || request.spec.not_before_ns > 0;
+  for (const dataplane::DirectionSpec& direction : request.spec.from) {
+    for (const dataplane::StreamSpec& stream : direction.streams) {
+      stateful = stateful || stream.tuples;
+    }
+  }
+  if (stateful) throw ProtocolError(kStateError, "this engine cannot learn tuples yet");
+}
+
 std::vector<std::string> unresolved(const std::vector<ResolvedNeighbour>& neighbours) {
   std::vector<std::string> result;
   for (const ResolvedNeighbour& neighbour : neighbours) {
@@ -301,6 +311,7 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   TrialRequest request = parse_trial(params);
   OpenPorts& ports = open();
   check_fits(request);
+  refuse_stateful(request);
   const dataplane::TrialSpec& spec = request.spec;
 
   TrialResult result;
@@ -385,6 +396,8 @@ Json Engine::preview(const Json& params) const {
   pcap.close();
   return {{"frames", frames}};
 }
+
+Json Engine::drop_table() { return Json::object(); }
 
 void Engine::idle() {
   if (open_) open_->neighbours->drain();

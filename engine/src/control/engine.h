@@ -25,6 +25,7 @@ class Engine {
   Json set_neighbours(const Json& params, Monitor& monitor);
   Json run_trial(const Json& params, Monitor& monitor);
   Json preview(const Json& params) const;
+  Json drop_table();
 
   // For idle times: keeps the device's neighbour entries alive and the receive queues empty.
   void idle();

@@ -62,6 +62,12 @@ bool ObjectReader::flag_or(const std::string& key, bool fallback) {
   return value.get<bool>();
 }
 
+int ObjectReader::ip_version(const std::string& key) {
+  const uint64_t version = number(key, 4, 6);
+  if (version == 5) refuse(key, "must be 4 or 6");
+  return static_cast<int>(version);
+}
+
 net::IpAddress ObjectReader::ip(const std::string& key) {
   const auto address = net::IpAddress::parse(text(key));
   if (!address) refuse(key, "is not an IP address");

@@ -1,11 +1,13 @@
 // Strict reading of JSON objects: every key is asked for, and what nobody asked for is an error.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "net/address.h"
 
@@ -20,6 +22,10 @@ inline constexpr int kInvalidParams = -32602;
 inline constexpr int kInternalError = -32603;
 inline constexpr int kEnvironmentError = 1;
 inline constexpr int kStateError = 2;
+
+// What a text may be, and what it means.
+template <typename T, size_t N>
+using NamesOf = std::array<std::pair<const char*, T>, N>;
 
 // Becomes a JSON-RPC error {code, message, data: {hint}}.
 class ProtocolError : public std::runtime_error {
@@ -48,6 +54,16 @@ class ObjectReader {
   std::string text(const std::string& key);
   std::string text_or(const std::string& key, const std::string& fallback);
   bool flag_or(const std::string& key, bool fallback);
+  // One of a few names.
+  template <typename T, size_t N>
+  T name(const std::string& key, const NamesOf<T, N>& names) {
+    return meaning(key, text(key), names);
+  }
+  template <typename T, size_t N>
+  T name_or(const std::string& key, const std::string& fallback, const NamesOf<T, N>& names) {
+    return meaning(key, text_or(key, fallback), names);
+  }
+  int ip_version(const std::string& key);
   net::IpAddress ip(const std::string& key);
   // The one value that may be null.
   std::optional<net::Mac> mac_or_none(const std::string& key);
@@ -61,6 +77,16 @@ class ObjectReader {
   [[noreturn]] void refuse(const std::string& key, const std::string& what) const;
 
  private:
+  template <typename T, size_t N>
+  T meaning(const std::string& key, const std::string& text, const NamesOf<T, N>& names) const {
+    std::string known;
+    for (const auto& [name, value] : names) {
+      if (text == name) return value;
+      known += std::string(known.empty() ? "" : ", ") + name;
+    }
+    refuse(key, "is none of " + known);
+  }
+
   const Json& object_;
   std::string where_;
   std::set<std::string> asked_;

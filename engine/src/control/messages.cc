@@ -115,7 +115,10 @@ void parse_direction(const Json& json, const std::string& where, uint64_t seed,
   direction.frames = timing::frames_in(direction.rate_fps, request.spec.duration_ns);
   if (direction.frames > kMaxFrames) reader.refuse("rate_fps", "makes more than 2^40 frames");
   for (size_t i = 0; i < streams.size(); ++i) {
-    check_enumeration(direction.streams[i].variations, direction.frames_of(i, direction.frames),
+    if (i > 0 && direction.streams[i].tuples) {
+      reader.refuse(element("streams", i) + ".tuples", "are for the first stream only");
+    }
+    check_enumeration(direction.streams[i], direction.frames_of(i, direction.frames),
                       element(reader.path("streams"), i));
   }
   request.order.push_back(from);
@@ -266,6 +269,8 @@ TrialRequest parse_trial(const Json& params, const std::string& where) {
     parse_direction(directions[i], element(reader.path("directions"), i), seed, request);
   }
   if (same_stream_ids(spec)) reader.refuse("directions", "must have streams with different ids");
+  parse_learn(reader, spec);
+  check_survival(reader, spec);
   check_tags(reader, spec);
   reader.finish();
   return request;
@@ -304,10 +309,15 @@ Json to_json(const ResolvedNeighbour& neighbour) {
 }
 
 Json to_json(const TrialResult& result) {
-  return {{"trial_id", result.trial_id},       {"verdict", to_json(result.verdict)},
-          {"ended_early", result.ended_early}, {"directions", list_of(result.directions)},
-          {"ports", list_of(result.ports)},    {"neighbours", list_of(result.neighbours)},
-          {"generator", vary::kGeneratorName}, {"total_ns", result.total_ns},
+  return {{"trial_id", result.trial_id},
+          {"verdict", to_json(result.verdict)},
+          {"ended_early", result.ended_early},
+          {"directions", list_of(result.directions)},
+          {"ports", list_of(result.ports)},
+          {"neighbours", list_of(result.neighbours)},
+          {"table", result.table ? to_json(*result.table) : Json()},
+          {"generator", vary::kGeneratorName},
+          {"total_ns", result.total_ns},
           {"overhead_ns", result.overhead_ns}};
 }
 

@@ -114,6 +114,7 @@ struct TrialResult {
   std::vector<DirectionResult> directions;
   std::vector<PortReport> ports;
   std::vector<ResolvedNeighbour> neighbours;
+  std::optional<TableResult> table;
   uint64_t total_ns = 0;
   uint64_t overhead_ns = 0;
 };

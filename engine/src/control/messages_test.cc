@@ -226,6 +226,42 @@ TEST(TrialRun, IsReadWithMacsOfItsOwnAndAnEnumeration) {
                              }));
 }
 
+TEST(TrialRun, IsReadWithATableToLearn) {
+  const dataplane::TrialSpec spec = parse_trial(golden_params("trial.run-learning")).spec;
+  ASSERT_TRUE(spec.learn);
+  EXPECT_EQ(spec.learn->from, Side::kLeft);
+  EXPECT_EQ(spec.learn->ip_version, 4);
+  EXPECT_EQ(spec.learn->entries, 3999U);
+  EXPECT_FALSE(spec.learn->keep);
+  ASSERT_TRUE(spec.learn->expected);
+  EXPECT_EQ(spec.learn->expected->first, ip("198.19.0.1"));
+  EXPECT_EQ(spec.learn->expected->last, ip("198.19.0.9"));
+  using dataplane::TupleOrder;
+  using dataplane::Tuples;
+  using dataplane::TupleSource;
+  EXPECT_EQ(spec.from[0].streams.at(0).tuples,
+            (Tuples{TupleSource::kGenerated, 4000, TupleOrder::kOnce}));
+  EXPECT_EQ(spec.not_before_ns, 0U);
+  EXPECT_EQ(spec.survival_blocks, 0U);
+}
+
+TEST(TrialRun, IsReadWithLearnedTuples) {
+  const dataplane::TrialSpec spec = parse_trial(golden_params("trial.run-stateful")).spec;
+  ASSERT_TRUE(spec.learn);
+  EXPECT_TRUE(spec.learn->keep);
+  EXPECT_FALSE(spec.learn->expected);
+  EXPECT_EQ(spec.not_before_ns, 2'000'000'000U);
+  EXPECT_EQ(spec.survival_blocks, 4U);
+  using dataplane::TupleOrder;
+  using dataplane::Tuples;
+  using dataplane::TupleSource;
+  EXPECT_EQ(spec.from[0].streams.at(0).tuples,
+            (Tuples{TupleSource::kGenerated, 4000, TupleOrder::kRandom}));
+  EXPECT_EQ(spec.from[1].streams.at(0).tuples,
+            (Tuples{TupleSource::kLearned, 3999, TupleOrder::kRandom}));
+  EXPECT_TRUE(spec.from[1].streams.at(0).is_learned());
+}
+
 TEST(FramesPreview, IsReadAsTheGoldenRequestSays) {
   const PreviewParams params = parse_preview(golden_params("frames.preview"));
   EXPECT_EQ(params.count, 10U);
@@ -560,6 +596,54 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfDelaysSays) {
   result.total_ns = 5'002'000'000;
   result.overhead_ns = 1'999'700;
   EXPECT_EQ(golden_result("trial.run-delays"), to_json(result));
+}
+
+// A direction of which `received` of 2500 frames arrived, in four blocks.
+DirectionResult quarters(Side from, const Conduct& conduct, uint64_t received, Survival survival) {
+  StreamResult foreground = stream(from == Side::kLeft ? 0 : 1, false, 2'500, 2'500, received);
+  foreground.delay_ns = coarse({{60, received}});
+  foreground.series_interval_ns = 1'000'000'000;
+  foreground.sent_by_time = {2'500};
+  foreground.received_by_time = {received};
+  foreground.survival = std::move(survival);
+  DirectionResult result = direction(from, 2'500, conduct, {foreground});
+  result.offered_rate_fps = 2'500;
+  result.sending_ns = 999'600'000;
+  result.delay_floor_ns = result.delay_bound_ns = 80;
+  return result;
+}
+
+TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAStatefulTrialSays) {
+  const Conduct forth({{40, 2'500}}, {{1, 2'500}}, {{32, 2'500}}, {{48, 2'500}});
+  const Conduct back({{40, 2'500}}, {{1, 2'500}}, {{32, 2'500}}, {{48, 2'497}});
+  TrialResult result;
+  result.trial_id = 80;
+  result.directions = {
+      quarters(Side::kLeft, forth, 2'500, {625, {625, 625, 625, 625}, {}, 0}),
+      quarters(Side::kRight, back, 2'497, {625, {625, 623, 625, 624}, {{700, 2}, {2499, 1}}, 0})};
+  result.directions[1].streams[0].loss_runs = runs({{1, 1}, {2, 1}});
+  measure::TrialFacts facts;
+  facts.directions = {{"forward", 2'500, 2'500, 2'500}, {"reverse", 2'500, 2'500, 2'497}};
+  facts.ports = {{"left"}, {"right"}};
+  result.verdict = measure::judge(facts);
+  result.ports = {report(Side::kLeft, {}, {2'497, 2'500, 0, 0, 0, 0}),
+                  report(Side::kRight, {}, {2'500, 2'500, 0, 0, 0, 0})};
+  TableResult table;
+  table.entries = 3'999;
+  table.filled = 3'998;
+  table.bytes_per_entry = 12;
+  table.memory_bytes = 2'097'152;
+  table.hugepages = true;
+  table.learned = 2'500;
+  table.changed = 7;
+  table.unexpected = 2;
+  table.unexpected_example = ip("198.19.0.200");
+  table.unlearned_sent = 1;
+  table.since_learning_ns = 2'000'100'000;
+  result.table = table;
+  result.total_ns = 3'700'000'000;
+  result.overhead_ns = 100'000;
+  EXPECT_EQ(golden_result("trial.run-stateful"), to_json(result));
 }
 
 TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAnInvalidTrialSays) {

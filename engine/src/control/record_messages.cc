@@ -9,6 +9,7 @@ constexpr uint64_t kMaxNs = 1ULL << 47;
 constexpr uint64_t kMaxFrames = 1ULL << 40;
 constexpr size_t kMaxTimeouts = measure::kMaxTimeouts - 1;
 constexpr uint64_t kMaxIntervals = 1 << 16;
+constexpr uint64_t kMaxBlocks = 1 << 16;
 constexpr unsigned kCoarseBits = 5;  // 3.2 %
 
 std::vector<uint64_t> parse_timeouts(ObjectReader& record) {
@@ -86,6 +87,7 @@ bool parse_record(ObjectReader& trial, dataplane::TrialSpec& spec) {
   record.series_intervals = intervals_of(spec.duration_ns, record.series_interval_ns);
   record.reordering_distance = reader.number_or("reordering_distance", 0, 0, kMaxFrames - 1);
   record.tracking_bytes = reader.number_or("tracking_mb", 1024, 1, 1 << 20) << 20;
+  spec.survival_blocks = reader.number_or("survival_blocks", 0, 0, kMaxBlocks);
   reader.finish();
   if (record.series_intervals > kMaxIntervals) {
     reader.refuse("series_interval_ns", "makes " + std::to_string(record.series_intervals) +
@@ -106,6 +108,17 @@ void check_tags(const ObjectReader& trial, const dataplane::TrialSpec& spec) {
     if (taggable < spec.tags->count) {
       trial.refuse("record.tags.count", "is more than the " + std::to_string(taggable) +
                                             " foreground frames after first_ns");
+    }
+  }
+}
+
+void check_survival(const ObjectReader& trial, const dataplane::TrialSpec& spec) {
+  if (spec.survival_blocks == 0) return;
+  for (const dataplane::Side side : dataplane::kBothSides) {
+    for (size_t i = 0; i < dataplane::kMaxStreams; ++i) {
+      if (spec.frames_of(side, i) > 8 * spec.record.tracking_bytes) {
+        trial.refuse("record.survival_blocks", "needs a bit for each frame: raise tracking_mb");
+      }
     }
   }
 }
@@ -205,7 +218,8 @@ Json to_json(const StreamResult& stream) {
            {{"interval_ns", stream.series_interval_ns},
             {"sent", stream.sent_by_time},
             {"received", stream.received_by_time}}},
-          {"loss_runs", to_json(stream.loss_runs)}};
+          {"loss_runs", to_json(stream.loss_runs)},
+          {"survival", stream.survival ? to_json(*stream.survival) : Json()}};
 }
 
 }  // namespace dutperf::control

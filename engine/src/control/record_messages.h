@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "control/json.h"
+#include "control/tuple_messages.h"
 #include "dataplane/trial_spec.h"
 #include "measure/histogram.h"
 #include "measure/stream_recorder.h"
@@ -21,6 +22,9 @@ bool parse_record(ObjectReader& trial, dataplane::TrialSpec& spec);
 
 // Refuses tags that the directions do not have frames for. REQUIRES: `spec` is complete.
 void check_tags(const ObjectReader& trial, const dataplane::TrialSpec& spec);
+
+// Refuses survival blocks of a stream that has no bit for each frame. REQUIRES: as above.
+void check_survival(const ObjectReader& trial, const dataplane::TrialSpec& spec);
 
 // A histogram as the protocol writes it, values signed.
 struct Distribution {
@@ -64,6 +68,7 @@ struct StreamResult {
   std::vector<uint64_t> sent_by_time;
   std::vector<uint64_t> received_by_time;
   Distribution loss_runs;
+  std::optional<Survival> survival;
 };
 
 // Adds what `recorder` knows. `fine` delays keep the recorder's resolution.

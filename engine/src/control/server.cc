@@ -146,11 +146,12 @@ Json Server::call(const std::string& method, const Json& params, Engine& engine)
   if (method == "trial.run") return engine.run_trial(params, *this);
   if (method == "frames.preview") return engine.preview(params);
   if (method == "engine.hello" || method == "ports.status" || method == "trial.abort" ||
-      method == "engine.shutdown") {
+      method == "engine.shutdown" || method == "table.drop") {
     expect_none(params);
   }
   if (method == "engine.hello") return engine.hello();
   if (method == "ports.status") return engine.port_status();
+  if (method == "table.drop") return engine.drop_table();
   if (method == "trial.abort") return Json::object();  // nothing runs: nothing to end
   if (method == "engine.shutdown") {
     shutdown_requested_ = true;

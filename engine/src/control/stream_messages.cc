@@ -1,8 +1,6 @@
 #include "control/stream_messages.h"
 
-#include <array>
-#include <utility>
-
+#include "control/tuple_messages.h"
 #include "vary/permutation.h"
 
 namespace dutperf::control {
@@ -17,18 +15,7 @@ constexpr uint64_t kMaxFrameSize = 9720;
 constexpr size_t kMaxPattern = 64;
 constexpr size_t kMaxVariations = 8;
 
-template <typename T, size_t N>
-T parse_name(ObjectReader& reader, const std::string& key, const std::string& text,
-             const std::array<std::pair<const char*, T>, N>& names) {
-  std::string known;
-  for (const auto& [name, value] : names) {
-    if (text == name) return value;
-    known += std::string(known.empty() ? "" : ", ") + name;
-  }
-  reader.refuse(key, "is none of " + known);
-}
-
-constexpr std::array<std::pair<const char*, Field>, 7> kFields = {{
+constexpr NamesOf<Field, 7> kFields = {{
     {"src_mac", Field::kSrcMac},
     {"dst_mac", Field::kDstMac},
     {"flow_label", Field::kFlowLabel},
@@ -37,18 +24,18 @@ constexpr std::array<std::pair<const char*, Field>, 7> kFields = {{
     {"src_port", Field::kSrcPort},
     {"dst_port", Field::kDstPort},
 }};
-constexpr std::array<std::pair<const char*, Mode>, 4> kModes = {{
+constexpr NamesOf<Mode, 4> kModes = {{
     {"increasing", Mode::kIncreasing},
     {"decreasing", Mode::kDecreasing},
     {"random", Mode::kRandom},
     {"enumerate", Mode::kEnumerate},
 }};
-constexpr std::array<std::pair<const char*, Order>, 3> kOrders = {{
+constexpr NamesOf<Order, 3> kOrders = {{
     {"increasing", Order::kIncreasing},
     {"decreasing", Order::kDecreasing},
     {"random", Order::kRandom},
 }};
-constexpr std::array<std::pair<const char*, uint8_t>, 2> kStreamNames = {{
+constexpr NamesOf<uint8_t, 2> kStreamNames = {{
     {"foreground", uint8_t{0}},
     {"background", net::kTagFlagBackground},
 }};
@@ -79,7 +66,7 @@ std::vector<uint32_t> parse_sizes(ObjectReader& reader, const std::string& key, 
 Variation parse_variation(const Json& json, const std::string& where, int ip_version) {
   ObjectReader reader(json, where);
   Variation variation;
-  variation.field = parse_name(reader, "field", reader.text("field"), kFields);
+  variation.field = reader.name("field", kFields);
   if (variation.field == Field::kFlowLabel && ip_version == 4) {
     reader.refuse("field", "flow_label is a field of IPv6");
   }
@@ -92,7 +79,7 @@ Variation parse_variation(const Json& json, const std::string& where, int ip_ver
   const uint64_t most = (1ULL << variation.width) - 1;
   variation.min = static_cast<uint32_t>(reader.number("min", 0, most));
   variation.max = static_cast<uint32_t>(reader.number("max", variation.min, most));
-  variation.mode = parse_name(reader, "mode", reader.text_or("mode", "random"), kModes);
+  variation.mode = reader.name_or("mode", "random", kModes);
   reader.finish();
   return variation;
 }
@@ -104,8 +91,7 @@ bool overlap(const Variation& a, const Variation& b) {
 vary::Variations parse_variations(ObjectReader& reader, int ip_version, uint64_t seed) {
   vary::Variations variations;
   variations.seed = seed;
-  variations.order = parse_name(reader, "enumeration_order",
-                                reader.text_or("enumeration_order", "random"), kOrders);
+  variations.order = reader.name_or("enumeration_order", "random", kOrders);
   if (!reader.has("vary")) return variations;
   const Json& list = reader.array("vary", 0, kMaxVariations);
   for (size_t i = 0; i < list.size(); ++i) {
@@ -131,11 +117,9 @@ ParsedStream parse_stream(const Json& json, const std::string& where, uint16_t t
   dataplane::StreamSpec& stream = parsed.spec;
   net::FrameLayout& layout = stream.layout;
   stream.id = static_cast<uint8_t>(reader.number("id", 0, 255));
-  const uint8_t flags =
-      parse_name(reader, "name", reader.text_or("name", "foreground"), kStreamNames);
+  const uint8_t flags = reader.name_or("name", "foreground", kStreamNames);
   stream.tag = {trial_id, stream.id, flags};
-  layout.ip_version = static_cast<int>(reader.number("ip_version", 4, 6));
-  if (layout.ip_version == 5) reader.refuse("ip_version", "must be 4 or 6");
+  layout.ip_version = reader.ip_version("ip_version");
   stream.frame_sizes =
       parse_sizes(reader, "frame_sizes", net::minimum_frame_size(layout.ip_version));
   stream.received_frame_sizes =
@@ -156,23 +140,26 @@ ParsedStream parse_stream(const Json& json, const std::string& where, uint16_t t
   layout.flow_label = static_cast<uint32_t>(reader.number_or("flow_label", 0, 0, (1 << 20) - 1));
   layout.df = reader.flag_or("df", false);
   stream.variations = parse_variations(reader, layout.ip_version, seed);
+  parse_tuples(reader, stream);
   reader.finish();
   return parsed;
 }
 
-void check_enumeration(const vary::Variations& variations, uint64_t frames,
+void check_enumeration(const dataplane::StreamSpec& stream, uint64_t frames,
                        const std::string& where) {
-  bool enumerates = false;
-  for (const Variation& variation : variations.list) {
-    enumerates = enumerates || variation.mode == Mode::kEnumerate;
-  }
-  if (enumerates && variations.combinations() < frames) {
+  const std::optional<dataplane::Tuples>& tuples = stream.tuples;
+  const auto check = [&](const char* what, uint64_t combinations) {
+    if (combinations >= frames) return;
     throw ProtocolError(kInvalidParams,
-                        where + ".vary enumerates " + std::to_string(variations.combinations()) +
+                        where + "." + what + " " + std::to_string(combinations) +
                             " combinations, fewer than the trial's " + std::to_string(frames) +
                             " frames",
                         "widen a range, or send fewer frames");
+  };
+  if (stream.variations.enumerates() && (!tuples || stream.is_learned())) {
+    check("vary enumerates", stream.variations.combinations());
   }
+  if (tuples && tuples->takes_each_once()) check("tuples takes each once of", tuples->count);
 }
 
 }  // namespace dutperf::control

@@ -18,7 +18,7 @@ ParsedStream parse_stream(const Json& json, const std::string& where, uint16_t t
                           uint64_t seed);
 
 // Refuses an enumeration that `frames` frames would exhaust.
-void check_enumeration(const vary::Variations& variations, uint64_t frames,
+void check_enumeration(const dataplane::StreamSpec& stream, uint64_t frames,
                        const std::string& where);
 
 }  // namespace dutperf::control

@@ -203,11 +203,20 @@ TEST_P(NeededKeyOfAVariation, IsAskedFor) {
 INSTANTIATE_TEST_SUITE_P(ParseStream, NeededKeyOfAVariation,
                          ::testing::Values("field", "width", "min", "max"));
 
+dataplane::StreamSpec stream_with(const vary::Variations& variations,
+                                  std::optional<dataplane::Tuples> tuples = {}) {
+  dataplane::StreamSpec stream;
+  stream.variations = variations;
+  stream.tuples = tuples;
+  return stream;
+}
+
+const vary::Variations kHundredPorts{{{Field::kSrcPort, 0, 16, 0, 99, Mode::kEnumerate}}};
+
 TEST(CheckEnumeration, RefusesOneThatTheFramesWouldExhaust) {
-  const vary::Variations ports{{{Field::kSrcPort, 0, 16, 0, 99, Mode::kEnumerate}}};
-  check_enumeration(ports, 100, "streams[1]");
+  check_enumeration(stream_with(kHundredPorts), 100, "streams[1]");
   try {
-    check_enumeration(ports, 101, "streams[1]");
+    check_enumeration(stream_with(kHundredPorts), 101, "streams[1]");
     FAIL() << "accepted";
   } catch (const ProtocolError& error) {
     EXPECT_STREQ(error.what(),
@@ -218,8 +227,30 @@ TEST(CheckEnumeration, RefusesOneThatTheFramesWouldExhaust) {
 }
 
 TEST(CheckEnumeration, ConcernsEnumeratedFieldsOnly) {
-  check_enumeration({}, UINT64_MAX, "streams[0]");
-  check_enumeration({{{Field::kSrcPort, 0, 16, 0, 0, Mode::kRandom}}}, 1000, "streams[0]");
+  check_enumeration(stream_with({}), UINT64_MAX, "streams[0]");
+  check_enumeration(stream_with({{{Field::kSrcPort, 0, 16, 0, 0, Mode::kRandom}}}), 1000,
+                    "streams[0]");
+}
+
+TEST(CheckEnumeration, CountsTuplesThatAreTakenOnceEach) {
+  using dataplane::TupleOrder;
+  using dataplane::TupleSource;
+  for (const TupleSource source : {TupleSource::kGenerated, TupleSource::kLearned}) {
+    const vary::Variations variations =
+        source == TupleSource::kGenerated ? kHundredPorts : vary::Variations{};
+    for (const TupleOrder order : {TupleOrder::kOnce, TupleOrder::kShuffled}) {
+      const auto stream = stream_with(variations, dataplane::Tuples{source, 50, order});
+      check_enumeration(stream, 50, "streams[0]");
+      EXPECT_EQ(refusal([&] { check_enumeration(stream, 51, "streams[0]"); }),
+                "streams[0].tuples takes each once of 50 combinations, fewer than the trial's 51 "
+                "frames");
+    }
+    for (const TupleOrder order : {TupleOrder::kFirst, TupleOrder::kIncreasing,
+                                   TupleOrder::kDecreasing, TupleOrder::kRandom}) {
+      const auto stream = stream_with(variations, dataplane::Tuples{source, 50, order});
+      check_enumeration(stream, 101, "streams[0]");
+    }
+  }
 }
 
 }  // namespace

@@ -22,6 +22,22 @@ constexpr size_t index_of(Side side) { return static_cast<size_t>(side); }
 
 inline constexpr size_t kMaxStreams = 2;  // foreground and background
 
+// Where a stream's four-tuples come from, and which of them frame k carries: one of the first
+// `count` combinations of what its variations enumerate, or of the entries of the table that an
+// earlier trial learned, with source and destination exchanged.
+enum class TupleSource : uint8_t { kGenerated, kLearned };
+enum class TupleOrder : uint8_t { kOnce, kFirst, kIncreasing, kDecreasing, kRandom, kShuffled };
+struct Tuples {
+  TupleSource source = TupleSource::kGenerated;
+  uint64_t count = 1;
+  TupleOrder order = TupleOrder::kRandom;
+
+  bool takes_each_once() const {
+    return order == TupleOrder::kOnce || order == TupleOrder::kShuffled;
+  }
+  bool operator==(const Tuples&) const = default;
+};
+
 // Frames of one kind. Frame number k has the size frame_sizes[k mod n]: one size, or an IMIX
 // (RFC 6985); the layout's own size is not used. Sizes include the FCS.
 struct StreamSpec {
@@ -29,8 +45,11 @@ struct StreamSpec {
   net::FrameLayout layout;
   net::TagIdentity tag;
   vary::Variations variations;
+  std::optional<Tuples> tuples;  // none: what the variations enumerate, each once
   std::vector<uint32_t> frame_sizes = {64};
   std::vector<uint32_t> received_frame_sizes = {64};  // where the DUT changes the size
+
+  bool is_learned() const { return tuples && tuples->source == TupleSource::kLearned; }
 };
 
 // What one side sends. A side without streams only answers neighbours.
@@ -55,6 +74,21 @@ struct TagPlan {
   uint64_t count = 0;
 };
 
+// The addresses from first to last.
+struct ExpectedAddresses {
+  net::IpAddress first;
+  net::IpAddress last;
+};
+
+// Store the four-tuples that arrive of a side's foreground stream; number i in entry i mod entries.
+struct LearnSpec {
+  Side from = Side::kLeft;
+  int ip_version = 4;  // as they arrive
+  uint64_t entries = 1;
+  bool keep = false;  // the table of earlier trials, not a new one
+  std::optional<ExpectedAddresses> expected;
+};
+
 struct TrialSpec {
   uint16_t trial_id = 0;
   uint64_t duration_ns = 0;
@@ -68,6 +102,9 @@ struct TrialSpec {
   measure::RecordSpec record;                // its timeouts: the one above and these
   std::vector<uint64_t> slower_ns;
   std::optional<TagPlan> tags;
+  std::optional<LearnSpec> learn;
+  uint64_t not_before_ns = 0;  // after the start of the trial that made the table
+  uint64_t survival_blocks = 0;
   DirectionSpec from[kSides];  // by sending side
 
   uint64_t frames_of(Side sender, size_t stream) const {

@@ -1,6 +1,13 @@
 #include "vary/variation.h"
 
+#include <algorithm>
+
 namespace dutperf::vary {
+
+bool Variations::enumerates() const {
+  return std::any_of(list.begin(), list.end(),
+                     [](const Variation& v) { return v.mode == Mode::kEnumerate; });
+}
 
 uint64_t Variations::combinations() const {
   unsigned __int128 product = 1;

@@ -36,6 +36,8 @@ struct Variations {
   Order order = Order::kRandom;
   uint64_t seed = 1;
 
+  // Whether the frames are numbered by an enumeration.
+  bool enumerates() const;
   // Number of combinations of the enumerated variations; 1 when none is. Saturates at 2^64 - 1.
   uint64_t combinations() const;
   bool operator==(const Variations&) const = default;

@@ -133,6 +133,10 @@ class Engine:
         """Write the first frames of a trial to a pcap file; sends nothing."""
         return self._call("frames.preview", params, PreviewResult, CALL_TIMEOUT_S)
 
+    def drop_table(self) -> None:
+        """Free the memory of what was learned; without a table nothing happens."""
+        self._call("table.drop", Nothing(), Nothing, CALL_TIMEOUT_S)
+
     def abort(self) -> None:
         """End a running trial; its result is thrown away.
 
@@ -204,6 +208,7 @@ class Engine:
 def planned_s(trial: TrialRequest) -> float:
     """How long ``trial`` takes by its parameters, in seconds."""
     planned_ns = trial.settle_ns + trial.duration_ns + trial.residual_wait_ns
+    planned_ns += trial.not_before_ns
     return planned_ns / 1e9
 
 

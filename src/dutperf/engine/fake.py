@@ -16,12 +16,15 @@ from typing import get_args
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.engine.protocol import (
     ERROR_ENVIRONMENT,
+    ERROR_STATE,
     GENERATOR,
     PROTOCOL_VERSION,
+    DirectionName,
     DirectionRequest,
     DirectionResult,
     Driver,
     HelloResult,
+    Learn,
     NeighboursParams,
     NeighboursResult,
     PortCounters,
@@ -35,6 +38,7 @@ from dutperf.engine.protocol import (
     ReasonCode,
     ResolvedNeighbour,
     Side,
+    TableResult,
     TrialProgress,
     TrialRequest,
     TrialResult,
@@ -61,12 +65,19 @@ from dutperf.engine.simulated import (
     step,
     stream_result,
 )
+from dutperf.engine.simulated_nat import (
+    SimulatedNat,
+    SimulatedTable,
+    Traffic,
+    traffic_of,
+)
 from dutperf.errors import EngineError
 
 __all__ = [
     "Delays",
     "Dut",
     "FakeEngine",
+    "SimulatedNat",
     "every",
     "fixed",
     "jitter",
@@ -79,6 +90,7 @@ __all__ = [
 ]
 
 _SIDES: tuple[Side, Side] = ("left", "right")
+_NO_TABLE = "run phase 1 first: a trial with learn and keep false"
 _GIVE_UP_SHARE = 10
 """A sender that is hopelessly behind gives up after this part of the trial."""
 _DELAY_NS = 20_000
@@ -98,6 +110,8 @@ class FakeEngine:
         link_speed_mbps: what the ports say; None: nothing.
         refused: drivers that ``open_ports`` refuses, as on a kernel without them.
         silent: next hops that nobody answers for.
+        nat: the connections of the device, when it has any. Where connections are
+            opened or answered no trial ends early.
     """
 
     def __init__(
@@ -110,6 +124,7 @@ class FakeEngine:
         link_speed_mbps: int | None = 10_000,
         refused: Collection[Driver] = (),
         silent: Collection[str] = (),
+        nat: SimulatedNat | None = None,
     ) -> None:
         self.trials: list[TrialRequest] = []
         self.previews: list[PreviewParams] = []
@@ -121,6 +136,8 @@ class FakeEngine:
         self._link_speed_mbps = link_speed_mbps
         self._refused = refused
         self._silent = silent
+        self._nat = nat or SimulatedNat()
+        self._table: SimulatedTable | None = None
         self._ports: list[PortSpec] = []
         self._counters = {side: _counters() for side in _SIDES}
 
@@ -176,13 +193,24 @@ class FakeEngine:
         trouble = self._troubles.get(len(self.trials))
         if isinstance(trouble, BaseException):
             raise trouble
+        self._check_table(trial)
         pattern = self._delays(len(self.trials))
+        self._wait_for_start(trial)
+        started_ns = self._nat.now_ns
         fates = [self._fate(trial, d) for d in trial.directions]
-        end_ns = self._end_ns(trial, fates, pattern)
+        arrived = self._connect(trial, fates)
+        end_ns = trial.duration_ns if arrived else self._end_ns(trial, fates, pattern)
         directions = [
-            _direction(trial, d, fate.until(min(end_ns, fate.sending_ns)), pattern)
+            _direction(
+                trial,
+                d,
+                fate.until(min(end_ns, fate.sending_ns)),
+                pattern,
+                arrived.get(d.name),
+            )
             for d, fate in zip(trial.directions, fates, strict=True)
         ]
+        self._nat.wait(end_ns + trial.residual_wait_ns)
         on_progress(_progress(trial, directions, end_ns))
         before = dict(self._counters)
         for direction in directions:
@@ -194,6 +222,7 @@ class FakeEngine:
             directions=directions,
             ports=[_port_report(s, before[s], self._counters[s]) for s in _SIDES],
             neighbours=[],
+            table=self._table_result(trial, started_ns),
             generator=GENERATOR,
             total_ns=trial.settle_ns + end_ns + trial.residual_wait_ns,
             overhead_ns=0,
@@ -205,6 +234,10 @@ class FakeEngine:
         trial = params.trial
         frames = [min(params.count, trial.frames(d)) for d in trial.directions]
         return PreviewResult(frames=sum(frames))
+
+    def drop_table(self) -> None:
+        """Forget what was learned."""
+        self._table = None
 
     def abort(self) -> None:
         """Remember that it was asked to."""
@@ -229,6 +262,12 @@ class FakeEngine:
     def _too_fast(self, rate_fps: int) -> bool:
         return self._tester_limit_fps is not None and rate_fps > self._tester_limit_fps
 
+    def _wait_for_start(self, trial: TrialRequest) -> None:
+        self._nat.wait(trial.settle_ns)
+        if self._table and trial.not_before_ns:
+            begin_ns = self._table.started_ns + trial.not_before_ns
+            self._nat.wait(max(begin_ns - self._nat.now_ns, 0))
+
     def _fate(self, trial: TrialRequest, direction: DirectionRequest) -> Fate:
         rate_fps, sent = float(direction.rate_fps), trial.frames(direction)
         sending_ns = trial.duration_ns
@@ -236,7 +275,8 @@ class FakeEngine:
             rate_fps = float(self._tester_limit_fps)
             sending_ns //= _GIVE_UP_SHARE
             sent = int(rate_fps * sending_ns / 1e9)
-        return Fate(rate_fps, sent, self._dut(rate_fps, sent), sending_ns)
+        received = self._dut(rate_fps, sent) if self._nat.is_alive else 0
+        return Fate(rate_fps, sent, received, sending_ns)
 
     def _end_ns(self, trial: TrialRequest, fates: list[Fate], pattern: Pattern) -> int:
         """When sending ends; where a sender gives up, the trial is not stopped."""
@@ -244,6 +284,59 @@ class FakeEngine:
         if not trial.stop_when_lost or gives_up:
             return trial.duration_ns
         return end_of_hopeless(trial, fates, pattern) or trial.duration_ns
+
+    def _check_table(self, trial: TrialRequest) -> None:
+        """Refuse what the table of earlier trials cannot do."""
+        table, learn = self._table, trial.learn
+        learned = [d.streams[0] for d in trial.directions if d.streams[0].is_learned]
+        keeps = learn if learn and learn.keep else None
+        if not (learned or keeps or trial.not_before_ns):
+            return
+        if table is None:
+            raise _state_error("there is no table: no trial has learned one", _NO_TABLE)
+        size, version = len(table.entries), table.learn.ip_version
+        for stream in learned:
+            if stream.tuples and stream.tuples.count > size:
+                raise _state_error(
+                    f"tuples.count {stream.tuples.count} is more than the table's "
+                    f"{size} entries"
+                )
+            if stream.ip_version != version:
+                raise _state_error(f"the table is one of IPv{version} tuples")
+        if keeps and not _fits(keeps, table.learn):
+            raise _state_error(
+                f"learn: the table has {size} entries of IPv{version}, "
+                f"learned {table.learn.direction}"
+            )
+
+    def _connect(
+        self, trial: TrialRequest, fates: list[Fate]
+    ) -> dict[DirectionName, bytearray]:
+        """What arrives of the foreground streams whose tuples are connections."""
+        learn, started_ns = trial.learn, self._nat.now_ns
+        if learn and not learn.keep:
+            self._table = SimulatedTable(learn, started_ns)
+        if self._table:
+            self._table.begin_trial()
+        names: dict[bool, DirectionName] = {}
+        traffic: dict[bool, Traffic] = {}
+        for direction, fate in zip(trial.directions, fates, strict=True):
+            stream = direction.streams[0]
+            if stream.tuples or (learn and learn.direction == direction.name):
+                forwarded = direction.frames_of(0, fate.received)
+                frames = traffic_of(trial, direction, forwarded, started_ns)
+                names[stream.is_learned] = direction.name
+                traffic[stream.is_learned] = frames
+        found = self._nat.carry(
+            traffic.get(False), traffic.get(True), self._table, learns=bool(learn)
+        )
+        return {names[kind]: found[kind] for kind in names}
+
+    def _table_result(self, trial: TrialRequest, started_ns: int) -> TableResult | None:
+        uses = trial.learn or any(d.streams[0].is_learned for d in trial.directions)
+        if self._table is None or not uses:
+            return None
+        return self._table.result(trial, started_ns, self._nat.public_ip)
 
     def _verdict(
         self,
@@ -277,9 +370,23 @@ class FakeEngine:
 
 
 def _direction(
-    trial: TrialRequest, direction: DirectionRequest, fate: Fate, pattern: Pattern
+    trial: TrialRequest,
+    direction: DirectionRequest,
+    fate: Fate,
+    pattern: Pattern,
+    arrived: bytearray | None,
 ) -> DirectionResult:
-    totals = (trial.frames(direction), fate.sent, fate.received)
+    counts = [
+        Counts(
+            direction.frames_of(i, trial.frames(direction)),
+            direction.frames_of(i, fate.sent),
+            direction.frames_of(i, fate.received),
+        )
+        for i in range(len(direction.streams))
+    ]
+    if arrived is not None:
+        counts[0] = counts[0].which(arrived)
+    received = sum(count.received for count in counts)
     return DirectionResult(
         name=direction.name,
         intended_rate_fps=direction.rate_fps,
@@ -289,14 +396,14 @@ def _direction(
         lag_ns=histogram([(128, fate.sent)], COARSE_BITS),
         burst_frames=histogram([(1, fate.sent)], COARSE_BITS),
         send_call_ns=histogram([(_SEND_CALL_NS, fate.sent)], COARSE_BITS),
-        receive_gap_ns=histogram([(_RECEIVE_GAP_NS, fate.received)], COARSE_BITS),
+        receive_gap_ns=histogram([(_RECEIVE_GAP_NS, received)], COARSE_BITS),
         delay_floor_ns=_SEND_CALL_NS + _RECEIVE_GAP_NS,
         delay_bound_ns=_SEND_CALL_NS + _RECEIVE_GAP_NS,
         streams=[
             stream_result(
                 trial,
                 stream,
-                Counts(*(direction.frames_of(i, n) for n in totals)),
+                counts[i],
                 pattern,
                 trial.record.tags if i == 0 else None,
             )
@@ -327,6 +434,16 @@ _FAILURES = {
     "frames_lost": "frames lost",
     "frames_late": "frames later than the frame timeout",
 }
+
+
+def _fits(learn: Learn, table: Learn) -> bool:
+    """Whether what is to be learned goes into the table of an earlier trial."""
+    keys = {"direction", "ip_version", "entries"}
+    return learn.model_dump(include=keys) == table.model_dump(include=keys)
+
+
+def _state_error(message: str, hint: str = "") -> EngineError:
+    return EngineError(message, hint, ERROR_STATE)
 
 
 def _counters(rx_frames: int = 0, tx_frames: int = 0) -> PortCounters:

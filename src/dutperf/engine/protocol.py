@@ -16,66 +16,68 @@ from __future__ import annotations
 import ipaddress
 import itertools
 import math
-import re
 from typing import Annotated, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    Strict,
-    model_validator,
+from pydantic import Field, Strict, model_validator
+
+from dutperf.engine.message import (
+    Count as Count,
+)
+from dutperf.engine.message import (
+    DirectionName as DirectionName,
+)
+from dutperf.engine.message import (
+    Driver as Driver,
+)
+from dutperf.engine.message import (
+    Ip as Ip,
+)
+from dutperf.engine.message import (
+    IpVersion as IpVersion,
+)
+from dutperf.engine.message import (
+    Mac as Mac,
+)
+from dutperf.engine.message import (
+    Message as Message,
+)
+from dutperf.engine.message import (
+    Nanoseconds as Nanoseconds,
+)
+from dutperf.engine.message import (
+    Side as Side,
+)
+from dutperf.engine.message import (
+    Wait as Wait,
+)
+from dutperf.engine.tuples import (
+    MAX_SURVIVAL_BLOCKS,
+)
+from dutperf.engine.tuples import (
+    ExpectedAddresses as ExpectedAddresses,
+)
+from dutperf.engine.tuples import (
+    Learn as Learn,
+)
+from dutperf.engine.tuples import (
+    Survival as Survival,
+)
+from dutperf.engine.tuples import (
+    TableResult as TableResult,
+)
+from dutperf.engine.tuples import (
+    Tuples as Tuples,
 )
 
 PROTOCOL_VERSION = 2
 TAG_BYTES = 18
 """The wire tag: magic 2, trial 2, stream 1, flags 1, sequence 6, stamp 6."""
 
-Count = Annotated[int, Field(ge=0)]
-Nanoseconds = Annotated[int, Field(ge=0)]
-Wait = Annotated[int, Field(ge=0, le=2**47)]
-"""Nanoseconds in a request: what a 48-bit stamp can tell, with room to spare."""
-Side = Literal["left", "right"]
-DirectionName = Literal["forward", "reverse"]
-IpVersion = Literal[4, 6]
-Driver = Literal["af_packet", "af_xdp", "pci", "memif", "ring", "null"]
-
 GENERATOR = "splitmix64-counter-2"
 """How the engine draws random values; stored with each result, beside the seed."""
 MAX_COMBINATIONS = 2**48
 MAX_FRAMES = 2**40
 """Of one direction in one trial."""
-
-_MAC = r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$"
-
-
-def _check_mac(text: str) -> str:
-    if not re.fullmatch(_MAC, text):
-        raise ValueError("must look like 02:00:00:00:00:01 (lower case)")
-    return text
-
-
-def _check_ip(text: str) -> str:
-    if "%" in text:
-        raise ValueError("must not name an interface (%)")
-    return str(ipaddress.ip_address(text))
-
-
-Mac = Annotated[
-    str, AfterValidator(_check_mac), Field(json_schema_extra={"pattern": _MAC})
-]
-Ip = Annotated[
-    str,
-    AfterValidator(_check_ip),
-    Field(json_schema_extra={"anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]}),
-]
-
-
-class Message(BaseModel):
-    """Base of all messages: immutable; unknown keys and wrong types are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 # --- engine.hello ---------------------------------------------------------------------
@@ -276,9 +278,12 @@ class StreamRequest(Message):
     dscp: Annotated[int, Field(ge=0, le=63)] = 0
     flow_label: Annotated[int, Field(ge=0, lt=2**20, description="IPv6 only")] = 0
     df: bool = False
-    vary: Annotated[list[FieldVariation], Field(max_length=8)] = []
+    vary: Annotated[list[FieldVariation], Field(max_length=8)] = Field(default=[])
     enumeration_order: EnumerationOrder = Field(
         default="random", description="of the variations with mode enumerate"
+    )
+    tuples: Tuples | None = Field(
+        default=None, description="null: what vary enumerates, each once"
     )
 
     @model_validator(mode="after")
@@ -313,11 +318,53 @@ class StreamRequest(Message):
             raise ValueError("vary enumerates more than 2^48 combinations")
         return self
 
+    @model_validator(mode="after")
+    def _tuples_fit(self) -> StreamRequest:
+        if self.tuples is None:
+            return self
+        if self.tuples.source == "learned":
+            fields = {v.field for v in self.vary} & _TUPLE_FIELDS
+            if fields:
+                raise ValueError(
+                    f"tuples are learned: {', '.join(sorted(fields))} must not vary"
+                )
+        elif not self.enumerates:
+            raise ValueError("tuples are generated, but vary enumerates nothing")
+        elif self.tuples.count > self.combinations:
+            raise ValueError(
+                f"tuples.count {self.tuples.count} is more than the "
+                f"{self.combinations} combinations that vary enumerates"
+            )
+        return self
+
+    @property
+    def enumerates(self) -> bool:
+        """Whether the frames have numbers of an enumeration."""
+        return any(v.mode == "enumerate" for v in self.vary)
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether the frames' addresses and ports come from the engine's table."""
+        return self.tuples is not None and self.tuples.source == "learned"
+
     @property
     def combinations(self) -> int:
         """Number of combinations of the enumerated variations."""
         sizes = (v.size for v in self.vary if v.mode == "enumerate")
         return math.prod(sizes)
+
+    @property
+    def longest(self) -> int | None:
+        """How many frames it may have at most, when each is another one."""
+        limits = []
+        if self.enumerates and (self.tuples is None or self.is_learned):
+            limits.append(self.combinations)
+        if self.tuples and self.tuples.takes_each_once:
+            limits.append(self.tuples.count)
+        return min(limits, default=None)
+
+
+_TUPLE_FIELDS = {"src_ip", "dst_ip", "src_port", "dst_port"}
 
 
 def field_bits(field: FieldName, ip_version: IpVersion) -> int:
@@ -373,6 +420,12 @@ class DirectionRequest(Message):
             )
         return self
 
+    @model_validator(mode="after")
+    def _tuples_of_the_foreground(self) -> DirectionRequest:
+        if any(stream.tuples for stream in self.streams[1:]):
+            raise ValueError("only the first stream may have tuples")
+        return self
+
     def frames_of(self, stream: int, total: int) -> int:
         """How many of the first ``total`` frames are of ``streams[stream]``."""
         mix = self.mix or Mix(foreground=1, of=1)
@@ -418,6 +471,9 @@ class Record(Message):
         default=1024,
         description="memory for one bit a frame, per stream; beyond it a window slides",
     )
+    survival_blocks: Annotated[int, Field(ge=0, le=MAX_SURVIVAL_BLOCKS)] = Field(
+        default=0, description="blocks of frames to count the arrived ones in; 0: none"
+    )
 
     @model_validator(mode="after")
     def _rising(self) -> Record:
@@ -455,6 +511,11 @@ class TrialRequest(Message):
         description="end sending once more frames than are tolerated seem to be lost",
     )
     record: Record = Record()
+    learn: Learn | None = None
+    not_before_ns: Wait = Field(
+        default=0,
+        description="wait so long after the start of the trial that made the table",
+    )
     directions: Annotated[list[DirectionRequest], Field(min_length=1, max_length=2)]
 
     @model_validator(mode="after")
@@ -475,10 +536,9 @@ class TrialRequest(Message):
             frames = self.frames(direction)
             for index, stream in enumerate(direction.streams):
                 needed = direction.frames_of(index, frames)
-                enumerates = any(v.mode == "enumerate" for v in stream.vary)
-                if enumerates and stream.combinations < needed:
+                if stream.longest is not None and stream.longest < needed:
                     raise ValueError(
-                        f"{direction.name}: {stream.combinations} combinations are "
+                        f"{direction.name}: {stream.longest} combinations are "
                         f"fewer than the {needed} frames that enumerate them"
                     )
             if frames > MAX_FRAMES:
@@ -486,6 +546,47 @@ class TrialRequest(Message):
                     f"{direction.name}: rate_fps and duration_ns make {frames} frames, "
                     f"more than 2^40"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _learnable(self) -> TrialRequest:
+        learn = self.learn
+        if learn is None:
+            return self
+        directions = {d.name: d for d in self.directions}
+        if learn.direction not in directions:
+            raise ValueError(f"learn.direction: nothing is sent {learn.direction}")
+        direction = directions[learn.direction]
+        stream = direction.streams[0]
+        if stream.is_learned or not stream.enumerates:
+            raise ValueError(
+                f"learn.direction: the frames sent {learn.direction} have no numbers; "
+                f"vary must enumerate"
+            )
+        if learn.keep:
+            return self
+        if self.not_before_ns or any(d.streams[0].is_learned for d in self.directions):
+            raise ValueError("learn.keep: a new table has nothing to send, nor a start")
+        frames = direction.frames_of(0, self.frames(direction))
+        if learn.entries > frames:
+            raise ValueError(
+                f"learn.entries: {frames} frames cannot fill {learn.entries} entries"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _survival_fits(self) -> TrialRequest:
+        if self.record.survival_blocks == 0:
+            return self
+        bits = self.record.tracking_mb * 2**23
+        for direction in self.directions:
+            frames = self.frames(direction)
+            for index in range(len(direction.streams)):
+                if direction.frames_of(index, frames) > bits:
+                    raise ValueError(
+                        f"record.survival_blocks needs a bit for each frame: raise "
+                        f"record.tracking_mb above {self.record.tracking_mb}"
+                    )
         return self
 
     @model_validator(mode="after")
@@ -563,7 +664,7 @@ class Verdict(Message):
     """pass; fail: the DUT lost frames; invalid: the tester cannot tell."""
 
     kind: VerdictKind
-    reasons: list[Reason] = []
+    reasons: list[Reason] = Field(default=[])
 
 
 class Histogram(Message):
@@ -633,6 +734,7 @@ class StreamResult(Message):
     tags: TagResult | None
     series: Series
     loss_runs: Histogram = Field(description="how many frames were lost in a row")
+    survival: Survival | None = None
 
 
 class DirectionResult(Message):
@@ -685,6 +787,7 @@ class TrialResult(Message):
     directions: list[DirectionResult]
     ports: list[PortReport]
     neighbours: list[ResolvedNeighbour]
+    table: TableResult | None = None
     generator: str = Field(description="of the random values; see the seed")
     total_ns: Nanoseconds
     overhead_ns: Nanoseconds = Field(
@@ -735,6 +838,7 @@ METHODS: dict[str, tuple[type[Message] | None, type[Message] | None]] = {
     "neighbours.set": (NeighboursParams, NeighboursResult),
     "trial.run": (TrialRequest, TrialResult),
     "trial.abort": (None, None),
+    "table.drop": (None, None),
     "frames.preview": (PreviewParams, PreviewResult),
     "engine.shutdown": (None, None),
 }

@@ -12,6 +12,7 @@ spread evenly over the trial. In what such a trial records, too, the last are lo
 from __future__ import annotations
 
 import random
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,10 +27,12 @@ from dutperf.engine.protocol import (
     SlowerThan,
     StreamRequest,
     StreamResult,
+    Survival,
     TagPlan,
     TagResult,
     TrialRequest,
 )
+from dutperf.engine.tuples import MAX_LOST_RANGES
 
 Dut = Callable[[float, int], int]
 """(rate in frames per second, frames sent) -> frames forwarded, one direction."""
@@ -257,11 +260,40 @@ def _missing(
 
 @dataclass(frozen=True)
 class Counts:
-    """Frames of one stream; the first ``received`` of those ``sent`` arrive."""
+    """Frames of one stream: the first ``received`` of those ``sent`` arrive.
+
+    Or others, as many: frame k of those sent arrives when ``arrived[k]`` is 1.
+    """
 
     intended: int
     sent: int
     received: int
+    arrived: bytes | bytearray | None = None
+
+    def which(self, arrived: bytearray) -> Counts:
+        """The same with those arrived, of the first frames; the rest are lost."""
+        rest = bytes(self.sent - len(arrived))
+        return replace(self, received=arrived.count(1), arrived=arrived + rest)
+
+    def has(self, frame: int) -> bool:
+        """Whether it arrives."""
+        if self.arrived is None:
+            return frame < self.received
+        return frame < self.sent and self.arrived[frame] == 1
+
+    def received_of(self, first: int, end: int) -> int:
+        """How many frames from ``first`` to before ``end`` arrive."""
+        if self.arrived is None:
+            return max(min(end, self.received) - first, 0)
+        return self.arrived.count(1, first, end)
+
+    def lost_ranges(self) -> list[tuple[int, int]]:
+        """First frame and length of each run of lost ones."""
+        if self.arrived is None:
+            lost = self.sent - self.received
+            return [(self.received, lost)] if lost else []
+        runs = re.finditer(b"\0+", bytes(self.arrived[: self.sent]))
+        return [(run.start(), run.end() - run.start()) for run in runs]
 
 
 def stream_result(
@@ -277,6 +309,7 @@ def stream_result(
     intended, received = counts.intended, counts.received
     delays = pattern.counts(received, intended)
     lost = counts.sent - received
+    ranges = counts.lost_ranges()
     return StreamResult(
         id=stream.id,
         name=stream.name,
@@ -301,7 +334,10 @@ def stream_result(
         else None,
         tags=_tags(trial, counts, pattern, tags) if tags else None,
         series=_series(trial.duration_ns, record, counts),
-        loss_runs=histogram([(lost, 1)] if lost else [], COARSE_BITS),
+        loss_runs=histogram(Counter(n for _, n in ranges).items(), COARSE_BITS),
+        survival=_survival(record.survival_blocks, counts, ranges)
+        if record.survival_blocks
+        else None,
     )
 
 
@@ -349,7 +385,7 @@ def _tags(
     trial: TrialRequest, counts: Counts, pattern: Pattern, tags: TagPlan
 ) -> TagResult:
     delays_ns = [
-        pattern.delay_ns(frame, counts.intended) if frame < counts.received else None
+        pattern.delay_ns(frame, counts.intended) if counts.has(frame) else None
         for frame in tagged_frames(tags, counts.intended, trial.duration_ns)
         if frame < counts.sent
     ]
@@ -364,12 +400,20 @@ def _series(duration_ns: int, record: Record, counts: Counts) -> Series:
         for j in range(-(-duration_ns // interval_ns) + 1)
     ]
 
-    def within(frames: int) -> list[int]:
-        until = [min(count, frames) for count in due]
-        return [b - a for a, b in pairwise(until)]
-
+    until = [min(count, counts.sent) for count in due]
     return Series(
         interval_ns=interval_ns,
-        sent=within(counts.sent),
-        received=within(counts.received),
+        sent=[b - a for a, b in pairwise(until)],
+        received=[counts.received_of(a, b) for a, b in pairwise(until)],
+    )
+
+
+def _survival(blocks: int, counts: Counts, ranges: list[tuple[int, int]]) -> Survival:
+    size = max(-(-counts.intended // blocks), 1)
+    firsts = range(0, counts.intended, size)
+    return Survival(
+        block_frames=size,
+        received=[counts.received_of(a, min(a + size, counts.sent)) for a in firsts],
+        lost_ranges=ranges[:MAX_LOST_RANGES],
+        more_ranges=max(len(ranges) - MAX_LOST_RANGES, 0),
     )

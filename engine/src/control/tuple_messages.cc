@@ -1,0 +1,152 @@
+#include "control/tuple_messages.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+
+namespace dutperf::control {
+namespace {
+
+using dataplane::LearnSpec;
+using dataplane::Side;
+using dataplane::StreamSpec;
+using dataplane::TupleOrder;
+using dataplane::Tuples;
+using dataplane::TupleSource;
+
+constexpr uint64_t kMaxNs = 1ULL << 47;
+constexpr uint64_t kMaxTuples = 1ULL << 40;
+
+constexpr NamesOf<TupleSource, 2> kSources = {{
+    {"generated", TupleSource::kGenerated},
+    {"learned", TupleSource::kLearned},
+}};
+constexpr NamesOf<TupleOrder, 6> kOrders = {{
+    {"once", TupleOrder::kOnce},
+    {"first", TupleOrder::kFirst},
+    {"increasing", TupleOrder::kIncreasing},
+    {"decreasing", TupleOrder::kDecreasing},
+    {"random", TupleOrder::kRandom},
+    {"shuffled", TupleOrder::kShuffled},
+}};
+constexpr NamesOf<Side, 2> kDirections = {{{"forward", Side::kLeft}, {"reverse", Side::kRight}}};
+
+void check_learned(const ObjectReader& stream, const vary::Variations& variations) {
+  using vary::Field;
+  for (const vary::Variation& variation : variations.list) {
+    if (variation.field == Field::kSrcIp || variation.field == Field::kDstIp ||
+        variation.field == Field::kSrcPort || variation.field == Field::kDstPort) {
+      stream.refuse("tuples", "are learned: addresses and ports must not vary");
+    }
+  }
+}
+
+void check_generated(const ObjectReader& stream, const vary::Variations& variations,
+                     uint64_t count) {
+  if (!variations.enumerates()) {
+    stream.refuse("tuples", "are generated, but vary enumerates nothing");
+  }
+  if (count > variations.combinations()) {
+    stream.refuse("tuples.count", "is more than the " + std::to_string(variations.combinations()) +
+                                      " combinations that vary enumerates");
+  }
+}
+
+std::optional<dataplane::ExpectedAddresses> parse_expected(ObjectReader& learn, int ip_version) {
+  if (!learn.has("expected") || learn.at("expected").is_null()) return std::nullopt;
+  ObjectReader reader(learn.at("expected"), learn.path("expected"));
+  const dataplane::ExpectedAddresses expected{reader.ip("first"), reader.ip("last")};
+  reader.finish();
+  if (expected.first.version != ip_version || expected.last.version != ip_version) {
+    learn.refuse("expected", "must hold IPv" + std::to_string(ip_version) + " addresses");
+  }
+  if (expected.last < expected.first) {
+    learn.refuse("expected", "must not have last before first");
+  }
+  return expected;
+}
+
+bool sends_learned(const dataplane::DirectionSpec& direction) {
+  return direction.active() && direction.streams[0].is_learned();
+}
+
+// A learned frame's number must tell which tuple it carries, and a new table must become full.
+void check_learn(const ObjectReader& learn, const dataplane::TrialSpec& spec) {
+  const LearnSpec& wanted = *spec.learn;
+  const dataplane::DirectionSpec& direction = spec.from[dataplane::index_of(wanted.from)];
+  if (!direction.active()) learn.refuse("direction", "is one in which nothing is sent");
+  const StreamSpec& stream = direction.streams[0];
+  if (stream.is_learned() || !stream.variations.enumerates()) {
+    learn.refuse("direction", "has frames without numbers: vary must enumerate");
+  }
+  if (wanted.keep) return;
+  if (spec.not_before_ns > 0 || sends_learned(spec.from[0]) || sends_learned(spec.from[1])) {
+    learn.refuse("keep", "must be true: a new table has nothing to send, nor a start");
+  }
+  const uint64_t frames = spec.frames_of(wanted.from, 0);
+  if (wanted.entries > frames) {
+    learn.refuse("entries", "are more than the " + std::to_string(frames) + " frames can fill");
+  }
+}
+
+}  // namespace
+
+void parse_tuples(ObjectReader& stream, StreamSpec& spec) {
+  if (!stream.has("tuples") || stream.at("tuples").is_null()) return;
+  ObjectReader reader(stream.at("tuples"), stream.path("tuples"));
+  Tuples tuples;
+  tuples.source = reader.name("source", kSources);
+  tuples.count = reader.number("count", 1, kMaxTuples);
+  tuples.order = reader.name_or("order", "random", kOrders);
+  reader.finish();
+  if (tuples.source == TupleSource::kLearned) {
+    check_learned(stream, spec.variations);
+  } else {
+    check_generated(stream, spec.variations, tuples.count);
+  }
+  spec.tuples = tuples;
+}
+
+void parse_learn(ObjectReader& trial, dataplane::TrialSpec& spec) {
+  spec.not_before_ns = trial.number_or("not_before_ns", 0, 0, kMaxNs);
+  if (!trial.has("learn") || trial.at("learn").is_null()) return;
+  ObjectReader reader(trial.at("learn"), trial.path("learn"));
+  LearnSpec learn;
+  learn.from = reader.name("direction", kDirections);
+  learn.ip_version = reader.ip_version("ip_version");
+  learn.entries = reader.number("entries", 1, kMaxTuples);
+  learn.keep = reader.flag_or("keep", false);
+  learn.expected = parse_expected(reader, learn.ip_version);
+  reader.finish();
+  spec.learn = learn;
+  check_learn(reader, spec);
+}
+
+Json to_json(const Survival& survival) {
+  Json ranges = Json::array();
+  for (const auto& [first, count] : survival.lost_ranges) ranges.push_back({first, count});
+  return {{"block_frames", survival.block_frames},
+          {"received", survival.received},
+          {"lost_ranges", std::move(ranges)},
+          {"more_ranges", survival.more_ranges}};
+}
+
+Json to_json(const TableResult& table) {
+  const std::optional<net::IpAddress>& example = table.unexpected_example;
+  return {{"ip_version", table.ip_version},
+          {"entries", table.entries},
+          {"filled", table.filled},
+          {"bytes_per_entry", table.bytes_per_entry},
+          {"memory_bytes", table.memory_bytes},
+          {"hugepages", table.hugepages},
+          {"allocation_ns", table.allocation_ns},
+          {"learned", table.learned},
+          {"changed", table.changed},
+          {"unexpected", table.unexpected},
+          {"unexpected_example", example ? Json(example->text()) : Json()},
+          {"unlearned_sent", table.unlearned_sent},
+          {"since_learning_ns", table.since_learning_ns}};
+}
+
+}  // namespace dutperf::control

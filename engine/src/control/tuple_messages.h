@@ -1,0 +1,49 @@
+// What a stateful trial sends and learns (see dutperf/engine/tuples.py): parsing of the request's
+// wishes, writing of what became of them. Throws ProtocolError.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "control/json.h"
+#include "dataplane/trial_spec.h"
+
+namespace dutperf::control {
+
+// Reads `tuples` of a stream whose variations are known already.
+void parse_tuples(ObjectReader& stream, dataplane::StreamSpec& spec);
+
+// Reads `learn` and `not_before_ns` of a trial whose directions are known already.
+void parse_learn(ObjectReader& trial, dataplane::TrialSpec& spec);
+
+// Which frames of a stream arrived.
+struct Survival {
+  uint64_t block_frames = 1;
+  std::vector<uint64_t> received;                          // of each block
+  std::vector<std::pair<uint64_t, uint64_t>> lost_ranges;  // first, how many
+  uint64_t more_ranges = 0;
+};
+
+// The engine's table after a trial that used it.
+struct TableResult {
+  int ip_version = 4;
+  uint64_t entries = 0;
+  uint64_t filled = 0;
+  uint64_t bytes_per_entry = 0;
+  uint64_t memory_bytes = 0;
+  bool hugepages = false;
+  uint64_t allocation_ns = 0;
+  uint64_t learned = 0;
+  uint64_t changed = 0;
+  uint64_t unexpected = 0;
+  std::optional<net::IpAddress> unexpected_example;
+  uint64_t unlearned_sent = 0;
+  uint64_t since_learning_ns = 0;
+};
+
+Json to_json(const Survival& survival);
+Json to_json(const TableResult& table);
+
+}  // namespace dutperf::control
