@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from planning import Recording, Run, campaign, cell, spec, with_hooks
 
 from dutperf.config.hooks import Hook
-from dutperf.engine.fake import FakeEngine, perfect
+from dutperf.engine.fake import FakeEngine, perfect, step
+from dutperf.engine.protocol import TrialResult
 from dutperf.errors import SetupError
 from dutperf.procedures.hooks import command_line, run_hooks
 from dutperf.results import load_journal
@@ -20,8 +22,8 @@ def shell(text: str, **keys: object) -> dict[str, object]:
     return {"command": ["sh", "-c", text], **keys}
 
 
-def recording(**hooks: list[dict[str, object]]) -> Recording:
-    return Recording(FakeEngine(perfect()), testbed=with_hooks(**hooks))
+def recording(**hooks: object) -> Recording:
+    return Recording(FakeEngine(step(500_000)), testbed=with_hooks(**hooks))
 
 
 def test_hooks_run_around_each_trial_and_their_output_is_stored() -> None:
@@ -81,6 +83,67 @@ def test_the_campaigns_hooks_are_in_the_first_trials_record(tmp_path: Path) -> N
     first, second = load_journal(path).records
     assert [run.output for run in first.hooks] == ["ready\n"]
     assert not second.hooks
+
+
+def test_connections_are_deleted_ahead_of_everything_else_of_a_trial() -> None:
+    seen = recording(
+        bulk_delete=shell("echo deleted"),
+        before_trial=[shell("echo prepared")],
+        after_trial=[shell("echo counted")],
+    )
+    for _ in range(2):
+        record = seen.runner.run(cell(), 1000)
+        assert [(run.moment, run.output) for run in record.hooks] == [
+            ("bulk_delete", "deleted\n"),
+            ("before_trial", "prepared\n"),
+            ("after_trial", "counted\n"),
+        ]
+
+
+def test_a_table_that_cannot_be_cleared_makes_the_trial_invalid() -> None:
+    seen = recording(
+        bulk_delete=shell("echo busy; exit 1"), before_trial=[shell("echo not run")]
+    )
+    record = seen.runner.run(cell(), 1000)
+    (reason,) = record.result.verdict.reasons
+    assert [run.output for run in record.hooks] == ["busy\n"]
+    assert "the bulk_delete hook" in reason.message
+
+
+def test_a_device_is_asked_whether_it_is_alive_when_a_trial_did_not_pass() -> None:
+    seen = recording(is_alive=shell("echo here I am"))
+    passed, failed = (seen.runner.run(cell(), rate) for rate in (1000, 900_000))
+    assert not passed.hooks
+    assert [(run.moment, run.output) for run in failed.hooks] == [
+        ("is_alive", "here I am\n")
+    ]
+    assert failed.result.verdict.kind == "fail"
+
+
+def test_a_device_that_died_ends_the_run_which_can_be_resumed(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    alive = shell(f"test -e {broken} && echo no answer && exit 1 || exit 0")
+    testbed = with_hooks(is_alive=alive)
+    path = tmp_path / "run"
+    whole = Run(tmp_path / "whole", FakeEngine(step(300_000)), testbed=testbed)()
+
+    class Dying(FakeEngine):
+        """Breaks down in its second trial."""
+
+        def measure(self, *given: Any) -> TrialResult:  # noqa: ANN401 - as it is
+            if len(self.trials) == 1:
+                broken.touch()
+            return super().measure(*given)
+
+    with pytest.raises(SetupError, match="does not work any more") as caught:
+        Run(path, Dying(step(300_000)), testbed=testbed)()
+    assert "no answer" in caught.value.message
+    last = load_journal(path).records[-1]
+    assert last.result.verdict.kind == "invalid"
+    broken.unlink()
+    resumed = Run(path, FakeEngine(step(300_000)), testbed=testbed).resume()
+    assert [c.median for c in resumed.cells] == [c.median for c in whole.cells]
+    assert len(resumed.trials) == len(whole.trials) + 1
 
 
 def test_a_command_that_failed_is_run_again(tmp_path: Path) -> None:

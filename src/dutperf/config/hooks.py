@@ -68,12 +68,25 @@ class Hook(Strict):
 
 
 class Hooks(Strict):
-    """Commands of a testbed, each list in its order."""
+    """Commands of a testbed, each list in its order; a lab's device has its own.
+
+    A trial is invalid if one of them fails that belongs to it.
+    """
 
     before_campaign: list[Hook] = Field(
         default=[], description="once, before the first trial; if it fails, none is run"
     )
+    bulk_delete: Hook | None = Field(
+        default=None,
+        description="deletes all connections of a stateful device at once (RFC 9693); "
+        "run before each trial, ahead of before_trial",
+    )
     before_trial: list[Hook] = Field(
-        default=[], description="if one fails, the trial is invalid; so for after_trial"
+        default=[], description="prepares the device for a trial"
     )
     after_trial: list[Hook] = Field(default=[], description="reads counters, mostly")
+    is_alive: Hook | None = Field(
+        default=None,
+        description="succeeds if the device works; asked after a trial that did not "
+        "pass; if it fails, the run ends there and can be resumed",
+    )

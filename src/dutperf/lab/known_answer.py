@@ -8,7 +8,6 @@ measurement with the account: they must agree to the frame.
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -17,13 +16,17 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from dutperf.engine.protocol import DirectionName
 from dutperf.errors import InputError, SetupError
-
-TIMEOUT_S = 10.0
+from dutperf.lab.asking import ask
 
 Behaviour = Mapping[str, Any]
 """What the device is told (docs/known-answer.md); it checks that itself."""
 Cause = Literal["rule", "queue", "routing", "no_buffer", "refused"]
 Damage = Literal["payload", "checksum", "truncation"]
+
+
+def control_socket(directory: Path) -> Path:
+    """Where the device listens that has its files in ``directory``."""
+    return directory / "control"
 
 
 class _Stored(BaseModel):
@@ -207,18 +210,10 @@ class KnownAnswer:
             ) from error
 
     def _ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        line = json.dumps(message).encode() + b"\n"
         try:
-            with socket.socket(socket.AF_UNIX) as connection:
-                connection.settimeout(TIMEOUT_S)
-                connection.connect(str(self.path))
-                connection.sendall(line)
-                answer = connection.makefile("rb").readline()
+            content = ask(str(self.path), message)
         except OSError as error:
             raise self._silent(str(error)) from error
-        if not answer.endswith(b"\n"):
-            raise self._silent("it closed the connection")
-        content: dict[str, Any] = json.loads(answer)
         if "error" in content:
             raise InputError(content["error"]["message"], content["error"]["hint"])
         return content

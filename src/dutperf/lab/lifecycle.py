@@ -21,7 +21,7 @@ from dutperf.lab.cpus import CpuPlan, plan_cpus
 from dutperf.lab.devices import LABS, LabDevice
 from dutperf.lab.devices.known_answer import KNOWN_ANSWER
 from dutperf.lab.interruption import postponed_signals, terminate_as_interrupt
-from dutperf.lab.known_answer import Behaviour, KnownAnswer
+from dutperf.lab.known_answer import Behaviour, KnownAnswer, control_socket
 from dutperf.lab.state import (
     LabState,
     Process,
@@ -169,7 +169,7 @@ def known_answer_device() -> KnownAnswer:
             f"the known-answer device is not running: {up_now}",
             f"dutperf lab down; dutperf lab up {KNOWN_ANSWER.name}",
         )
-    return KnownAnswer(refdut.control_socket(StateFile().dut_directory))
+    return KnownAnswer(control_socket(StateFile().dut_directory))
 
 
 def _device(name: str, behaviour: Behaviour | None = None) -> LabDevice:
@@ -234,6 +234,7 @@ def _build(device: LabDevice, cpus: CpuPlan, state: LabState) -> LabState:
     def record(process: Process) -> None:
         update(processes=(*state.processes, process))
 
+    StateFile().dut_directory.mkdir(exist_ok=True)
     machine.raise_settings(state.settings)
     if not device.answers:
         changes = input_queue.plan(cpus.dut)
@@ -336,6 +337,7 @@ def _testbed(device: LabDevice, cpus: CpuPlan) -> Testbed:
         main_core=cpus.main,
         left=device.left,
         right=device.right,
+        hooks=device.hooks,
     )
 
 

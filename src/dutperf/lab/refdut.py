@@ -15,17 +15,12 @@ from dutperf.errors import SetupError
 from dutperf.lab import processes, topology
 from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.devices.device import LabDevice
-from dutperf.lab.known_answer import Behaviour, KnownAnswer
+from dutperf.lab.known_answer import Behaviour, KnownAnswer, control_socket
 from dutperf.lab.state import Process, is_running
 
 PROGRAM = "dutperf-refdut"
 START_TIMEOUT_S = 10.0
 POLL_S = 0.02
-
-
-def control_socket(directory: Path) -> Path:
-    """Where the device listens that has its files in ``directory``."""
-    return directory / "control"
 
 
 def log_of(directory: Path) -> Path:
@@ -63,7 +58,6 @@ def start(
     Raises:
         SetupError: it did not start; says what it said.
     """
-    directory.mkdir(exist_ok=True)
     config = directory / "behaviour.json"
     config.write_text(json.dumps({"routing": _routing(device)}), "utf-8")
     log = log_of(directory)

@@ -31,10 +31,10 @@ from dutperf.config.testbed import SideConfig
 from dutperf.engine.protocol import Side
 from dutperf.errors import SetupError
 from dutperf.lab.cpus import CpuPlan, rps_mask
-from dutperf.lab.devices.device import LabDevice
+from dutperf.lab.devices.device import DUT_NAMESPACE, LabDevice
 
 TESTER = "tester"
-DUT = "dut"
+DUT = DUT_NAMESPACE
 NAMESPACES = (TESTER, DUT)
 SIDES: tuple[Side, ...] = ("left", "right")
 LINKS = tuple(f"{namespace}/{side}" for namespace in NAMESPACES for side in SIDES)

@@ -31,7 +31,6 @@ def start(
     Raises:
         SetupError: the tunnel cannot be made, or TAYGA ended or did not take it.
     """
-    directory.mkdir(exist_ok=True)
     settings = directory / "tayga.conf"
     settings.write_text(configuration(translator, directory), "ascii")
     tayga = ["tayga", "--config", str(settings)]

@@ -12,10 +12,10 @@ import tempfile
 import time
 from collections.abc import Sequence
 
-from dutperf.config.hooks import Hook, SshHost
+from dutperf.config.hooks import Hook, Hooks, SshHost
 from dutperf.engine.protocol import Reason, TrialResult, Verdict
 from dutperf.errors import SetupError
-from dutperf.results.model import HookMoment, HookRun
+from dutperf.results.model import HookMoment, HookRun, TrialRecord
 
 MOST_OUTPUT_BYTES = 64 * 1024
 
@@ -30,6 +30,19 @@ def run_hooks(hooks: Sequence[Hook], moment: HookMoment) -> list[HookRun]:
     return runs
 
 
+def run_before_trial(hooks: Hooks) -> list[HookRun]:
+    """Delete the device's connections, if it is known how, then prepare it."""
+    deleted = run_hooks([hooks.bulk_delete] if hooks.bulk_delete else [], "bulk_delete")
+    if not all(run.succeeded for run in deleted):
+        return deleted
+    return [*deleted, *run_hooks(hooks.before_trial, "before_trial")]
+
+
+def ask_is_alive(hooks: Hooks) -> list[HookRun]:
+    """Whether the device works; nothing if nobody can tell."""
+    return run_hooks([hooks.is_alive] if hooks.is_alive else [], "is_alive")
+
+
 def check(runs: Sequence[HookRun]) -> None:
     """Refuse to go on after a hook that failed.
 
@@ -39,6 +52,21 @@ def check(runs: Sequence[HookRun]) -> None:
     for run in runs:
         if not run.succeeded:
             raise SetupError(f"{_told(run)}: {_end(run.output)}", _TRY)
+
+
+def check_alive(record: TrialRecord) -> None:
+    """Refuse to go on with a device that, when asked, did not work.
+
+    Raises:
+        SetupError: tells the last lines of what the hook printed.
+    """
+    for run in record.hooks:
+        if run.moment == "is_alive" and not run.succeeded:
+            raise SetupError(
+                f"the device under test does not work any more after trial "
+                f"{record.number}: {_told(run)}: {_end(run.output)}",
+                "bring it back, then go on with dutperf run --resume",
+            )
 
 
 def judged(result: TrialResult, runs: Sequence[HookRun]) -> TrialResult:

@@ -30,7 +30,14 @@ from dutperf.procedures.events import (
     TrialReplayed,
     TrialStarted,
 )
-from dutperf.procedures.hooks import check, judged, run_hooks
+from dutperf.procedures.hooks import (
+    ask_is_alive,
+    check,
+    check_alive,
+    judged,
+    run_before_trial,
+    run_hooks,
+)
 from dutperf.procedures.traffic import trial_request
 from dutperf.results.changes import differences, listed
 from dutperf.results.model import HookRun, TrialRecord
@@ -111,8 +118,8 @@ class TrialRunner:
 
         Raises:
             EngineError: the engine refused the trial or died.
-            SetupError: the device under test has gone, or the journal cannot be
-                written.
+            SetupError: the device under test has gone or does not work, or the
+                journal cannot be written.
             InputError: the stored trial is not the one that is asked for.
         """
         number = self.finished + 1
@@ -131,10 +138,7 @@ class TrialRunner:
             self._wait_s = cell.restabilise_wait_s
             return record
         self._sleep(self._wait_s)
-        hooks = [
-            *self._hooks,
-            *run_hooks(self._testbed.hooks.before_trial, "before_trial"),
-        ]
+        hooks = [*self._hooks, *run_before_trial(self._testbed.hooks)]
         started_at = datetime.now(UTC).isoformat("T", "milliseconds")
         self.on_event(
             TrialStarted(number, cell.id, repeat, attempt, rate_fps, planned_s(request))
@@ -143,6 +147,8 @@ class TrialRunner:
             request, lambda progress: self.on_event(TrialMoved(progress))
         )
         hooks += run_hooks(self._testbed.hooks.after_trial, "after_trial")
+        if judged(result, hooks).verdict.kind != "pass":
+            hooks += ask_is_alive(self._testbed.hooks)
         self._hooks = []
         record = TrialRecord(
             number=number,
@@ -189,6 +195,7 @@ class TrialRunner:
         # RFC 2544 23 e: the DUT restabilises before the next trial, if there is one.
         self._wait_s = wait_s
         self.on_event(TrialFinished(record))
+        check_alive(record)
         if record.result.verdict.kind != "pass" and not self._dut_alive():
             raise SetupError(
                 "the device under test has gone: the lab's network namespaces were "

@@ -22,6 +22,7 @@ from dutperf.report.cells import (
 from dutperf.report.chart import TEMPLATE, Chart, Figure
 from dutperf.report.charts import frame_loss_chart, frame_rate_chart, search_chart
 from dutperf.report.headline import headline
+from dutperf.report.hooks import hook_views
 from dutperf.report.machine import environment_rows
 from dutperf.report.measures import quantities
 from dutperf.report.media import medium_speed_mbps
@@ -107,6 +108,7 @@ def render(source: Source) -> str:
         link_speed_mbps=speed,
         deviations=deviations_of(cells),
         environment=environment_rows(source.environment),
+        hooks=hook_views(source.trials),
         tester_sentence=verdict_on([cell.tester for cell in cells]),
         figures=_json({chart.id: chart.figure for chart in charts}),
         chart_template=_json(TEMPLATE),

@@ -31,7 +31,9 @@ class Stored(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-HookMoment = Literal["before_campaign", "before_trial", "after_trial"]
+HookMoment = Literal[
+    "before_campaign", "bulk_delete", "before_trial", "after_trial", "is_alive"
+]
 
 
 class HookRun(Stored):
@@ -65,7 +67,8 @@ class TrialRecord(Stored):
     result: TrialResult
     hooks: list[HookRun] = Field(
         default=[],
-        description="what ran before and after; the first has the campaign's",
+        description="what ran before and after; the first of a run, or of a part that "
+        "was resumed, has the campaign's",
     )
     delays_recorded: bool = Field(
         default=True,

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from dutperf.config.hooks import Hook, Hooks
 from dutperf.config.testbed import InterfacePort, Ipv4Side, Ipv6Side, SideConfig
 from dutperf.engine.protocol import Side
+from dutperf.lab.state import StateFile
+
+DUT_NAMESPACE = "dut"
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,8 @@ class LabDevice:
         translator: the program that translates between IP versions, if any.
         answers: it is the known-answer device: dutperf-refdut, by shared memory and
             without wires; nothing is left for the kernel to do.
+        hooks: how its state is cleared and its counters are read, as of any testbed's
+            device; each command takes milliseconds.
     """
 
     name: str
@@ -54,8 +60,31 @@ class LabDevice:
     networks: Mapping[Side, tuple[str, ...]] = field(default_factory=dict)
     translator: Translator | None = None
     answers: bool = False
+    hooks: Hooks = field(default_factory=Hooks)
 
 
 def lab_side(side: Side, ipv4: Ipv4Side, ipv6: Ipv6Side) -> SideConfig:
     """The tester's side of a lab: interfaces are named after their side."""
     return SideConfig(port=InterfacePort(interface=side), ipv4=ipv4, ipv6=ipv6)
+
+
+def in_dut(*command: str) -> Hook:
+    """A command in the DUT's network namespace."""
+    return Hook(command=["ip", "netns", "exec", DUT_NAMESPACE, *command])
+
+
+def kernel_hooks() -> Hooks:
+    """What the DUT's kernel did with the frames of each trial.
+
+    Neighbours and routes stay: a trial is to begin with what the device has learnt (RFC
+    2544 C.2.4.1), and Linux keeps no cache of routes. Counters of IP are those of the
+    trial, of links those since the lab is up: the kernel sets them back for nobody.
+    """
+    history = f"NSTAT_HISTORY={StateFile().dut_directory / 'nstat'}"
+    return Hooks(
+        before_trial=[in_dut("env", history, "nstat", "-n")],
+        after_trial=[
+            in_dut("env", history, "nstat"),
+            Hook(command=["ip", "-netns", DUT_NAMESPACE, "-s", "link"]),
+        ],
+    )

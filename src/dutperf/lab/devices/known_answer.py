@@ -11,9 +11,14 @@ and reorders as its behaviour says, and keeps an account of every frame.
 
 from __future__ import annotations
 
+import sys
+
+from dutperf.config.hooks import Hook, Hooks
 from dutperf.config.testbed import Ipv4Side, Ipv6Side, MemifPort, SideConfig
 from dutperf.engine.protocol import Side
+from dutperf.lab import asking
 from dutperf.lab.devices.device import LabDevice
+from dutperf.lab.known_answer import control_socket
 from dutperf.lab.state import StateFile
 
 
@@ -21,6 +26,13 @@ def _side(side: Side, ipv4: Ipv4Side, ipv6: Ipv6Side) -> SideConfig:
     socket = StateFile().dut_directory / side
     return SideConfig(port=MemifPort(memif=str(socket)), ipv4=ipv4, ipv6=ipv6)
 
+
+_ACCOUNT = Hook(
+    command=[
+        *(sys.executable, "-I", "-S", asking.__file__),
+        str(control_socket(StateFile().dut_directory)),
+    ]
+)
 
 KNOWN_ANSWER = LabDevice(
     name="known-answer",
@@ -40,4 +52,5 @@ KNOWN_ANSWER = LabDevice(
         Ipv6Side(address="2001:2:0:8000::2", gateway="2001:2:0:8000::1"),
     ),
     answers=True,
+    hooks=Hooks(after_trial=[_ACCOUNT]),
 )

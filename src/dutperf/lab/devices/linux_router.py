@@ -27,7 +27,7 @@ from collections.abc import Mapping
 
 from dutperf.config.testbed import Ipv4Side, Ipv6Side
 from dutperf.engine.protocol import Side
-from dutperf.lab.devices.device import LabDevice, lab_side
+from dutperf.lab.devices.device import LabDevice, kernel_hooks, lab_side
 
 ROUTER_SYSCTLS = {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1"}
 
@@ -71,6 +71,7 @@ def _router(
         ),
         sysctls=ROUTER_SYSCTLS,
         networks=networks,
+        hooks=kernel_hooks(),
     )
 
 

@@ -28,7 +28,7 @@ import ipaddress
 from collections.abc import Iterator
 
 from dutperf.config.testbed import Ipv4Side, Ipv6Side
-from dutperf.lab.devices.device import LabDevice, Translator, lab_side
+from dutperf.lab.devices.device import LabDevice, Translator, kernel_hooks, lab_side
 from dutperf.lab.devices.linux_router import ROUTER_SYSCTLS
 
 MAX_HOSTS = 253
@@ -71,6 +71,7 @@ def tayga_siit(hosts: int = MAX_HOSTS) -> LabDevice:
             ),
             networks=("198.18.0.0/24", "2001:2:0:1000::/64"),
         ),
+        hooks=kernel_hooks(),
     )
 
 

@@ -1,0 +1,66 @@
+"""One question to the known-answer device; as a program, what its last trial was like.
+
+    python3 -I -S asking.py SOCKET
+
+It loads next to nothing of Python and nothing of dutperf: it is run after each trial.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+TIMEOUT_S = 10.0
+_CLASSES = ("foreground", "background")
+
+
+def ask(path: str, message: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer of the device that listens on ``path``; it may be an error of its.
+
+    Raises:
+        OSError: it does not answer.
+    """
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(TIMEOUT_S)
+        connection.connect(path)
+        connection.sendall(json.dumps(message).encode() + b"\n")
+        answer = connection.makefile("rb").readline()
+    if not answer.endswith(b"\n"):
+        raise ConnectionError("it closed the connection")
+    content: dict[str, Any] = json.loads(answer)
+    return content
+
+
+def told(report: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each direction and class of the last trial that had frames."""
+    if not report["trials"]:
+        yield "no trial yet"
+        return
+    trial = report["trials"][-1]
+    yield f"trial id {trial['trial_id']}, {trial['lasted_ns'] / 1e9:.3f} s"
+    for direction in ("forward", "reverse"):
+        for name in _CLASSES:
+            account = trial[direction][name]
+            if account["seen"]:
+                yield f"{direction} {name}: {', '.join(_counts(account))}"
+
+
+def _counts(account: Mapping[str, Any]) -> Iterator[str]:
+    """All that is not 0; the bounds of times are left to the whole account."""
+    for key, value in account.items():
+        if isinstance(value, int) and value:
+            yield f"{key} {value}"
+        elif key.startswith("corrupted"):
+            yield from (f"{key} {kind} {n}" for kind, n in value.items() if n)
+
+
+def main() -> None:
+    """Print the device's account of its last trial, in short."""
+    print("\n".join(told(ask(sys.argv[1], {"do": "report"}))))  # noqa: T201 - its work
+
+
+if __name__ == "__main__":
+    main()
