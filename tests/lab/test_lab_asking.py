@@ -7,9 +7,9 @@ from typing import Any
 from dutperf.lab.asking import told
 
 NOTHING: dict[str, Any] = {
-    "seen": 0,
-    "left": 0,
     "dropped_by_rule": 0,
+    "left": 0,
+    "seen": 0,
     "corrupted_left": {"payload": 0, "checksum": 0},
     "residence_ns": {"count": 0, "min": None},
 }

@@ -153,7 +153,9 @@ def test_a_program_whose_reader_leaves_finishes_its_work(output: Path) -> None:
 
 def test_two_programs_do_not_share_a_lab(run: Running, tmp_path: Path) -> None:
     second = str(tmp_path / "second")
+    run.process.send_signal(signal.SIGSTOP)  # else it may be over before the other
     done = dutperf("throughput", "--lab", LAB, "--output", second, *SHORT)
+    run.process.send_signal(signal.SIGCONT)
     assert done.returncode == 3
     assert f"in use by process {run.process.pid}" in done.stderr
     assert run.end()[0] in {0, 1}

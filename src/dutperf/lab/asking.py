@@ -50,7 +50,8 @@ def told(report: Mapping[str, Any]) -> Iterator[str]:
 
 def _counts(account: Mapping[str, Any]) -> Iterator[str]:
     """All that is not 0; the bounds of times are left to the whole account."""
-    for key, value in account.items():
+    for key in dict.fromkeys(("seen", "left", *account)):
+        value = account[key]
         if isinstance(value, int) and value:
             yield f"{key} {value}"
         elif key.startswith("corrupted"):
