@@ -21,6 +21,7 @@ from pydantic.fields import FieldInfo
 from dutperf.config import ProcedureSpec, from_data
 from dutperf.config.campaign import Campaign
 from dutperf.config.delays import ONLY_FOR, Procedure, procedure_defaults
+from dutperf.config.searching import Search
 from dutperf.config.validate import models_in
 from dutperf.errors import InputError
 
@@ -36,6 +37,10 @@ def _versions(texts: list[str]) -> list[int | str]:
 def _numbers(text: str) -> list[float | str]:
     """Numbers between commas; what is none stays a text, which is refused by key."""
     return [_number(part.strip()) for part in text.split(",")]
+
+
+def _repeats(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
 
 
 def _number(text: str) -> float | str:
@@ -81,7 +86,14 @@ FLAGS: dict[str, Flag] = {
     "timeout_sweep_ms": Flag("--timeout-sweep", str, "MS,MS,...", _numbers),
     "loss_tolerance_percent": Flag("--loss-tolerance", float, "PERCENT"),
     "max_rate_fps": Flag("--max-rate", int, "FPS"),
-    "repeats": Flag("--repeats", int, "N"),
+    "repeats": Flag("--repeats", str, "N|auto", _repeats),
+    "interval_width": Flag("--interval-width", str, "FPS|PERCENT%"),
+    "max_repeats": Flag("--max-repeats", int, "N"),
+    "search": Flag("--search", Search),
+    "verify_trials": Flag("--verify-trials", int, "N"),
+    "hopeless_loss_percent": Flag("--hopeless-loss", float, "PERCENT"),
+    "goals": Flag("--goal", list[str], "LOSS%[:EXCEED%]"),
+    "early_stop": Flag("--early-stop/--no-early-stop", bool),
     "lag_limit_ms": Flag("--lag-limit", float, "MS"),
     "burst_limit": Flag("--burst-limit", int, "FRAMES"),
     "traffic.ports.source": Flag("--source-ports", str, "MODE[:PORTS]"),

@@ -7,21 +7,18 @@ is itself a valid campaign.
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    Discriminator,
-    Field,
-    Tag,
-    WithJsonSchema,
-    field_validator,
-    model_validator,
-)
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from dutperf.config.delays import DelaySettings, Procedure, procedure_defaults
-from dutperf.config.fields import Name, NumberAsText, OneOrMore, Strict, repeated
+from dutperf.config.fields import Name, OneOrMore, Strict, repeated
+from dutperf.config.searching import (
+    RepeatCount,
+    SearchSettings,
+    Width,
+    search_defaults,
+)
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import IpVersions
@@ -30,35 +27,6 @@ from dutperf.engine.protocol import FrameSize
 Direction = Literal["both", "forward", "reverse"]
 Seconds = Annotated[float, Field(ge=0, le=86400)]
 Percent = Annotated[float, Field(gt=0, le=100)]
-
-
-def _check_resolution(text: str) -> str:
-    if not re.fullmatch(r"[0-9]{1,12}|[0-9]{1,3}(\.[0-9]{1,9})?%", text):
-        raise ValueError(
-            "must be a percentage like '0.1%' or whole frames per second like 1000, "
-            f"not {text!r}"
-        )
-    number = float(text.removesuffix("%"))
-    if number == 0:
-        raise ValueError("must be above 0: no search can end there")
-    if text.endswith("%") and number >= 100:
-        raise ValueError(f"must be below 100%, not {text}")
-    return text
-
-
-Resolution = Annotated[
-    str,
-    NumberAsText,
-    AfterValidator(_check_resolution),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?%$|^[0-9]+$"},
-                {"type": "integer", "minimum": 1},
-            ]
-        }
-    ),
-]
 
 
 class TrialTimes(Strict):
@@ -80,7 +48,7 @@ class TrialTimes(Strict):
     )
 
 
-class ProcedureSpec(TrialTimes, DelaySettings):
+class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
     """One procedure over a matrix of cells."""
 
     procedure: Procedure = Field(
@@ -103,7 +71,7 @@ class ProcedureSpec(TrialTimes, DelaySettings):
         description="forward: left to right; RFC 8219 5.3 asks for both at once; "
         "several: a cell of each",
     )
-    resolution: Resolution = Field(
+    resolution: Width = Field(
         default="0.1%",
         description="throughput: where the search stops; '5%' of the result, or "
         "frames per second, 1000",
@@ -113,10 +81,10 @@ class ProcedureSpec(TrialTimes, DelaySettings):
         description="highest load per direction; default: the testbed's, else the "
         "media's",
     )
-    repeats: Annotated[int, Field(ge=1, le=1000)] = Field(
+    repeats: RepeatCount = Field(
         default=1,
         description="how often each cell is measured; the median counts (latency, pdv, "
-        "ipdv: 20, RFC 8219 7.2)",
+        "ipdv: 20, RFC 8219 7.2); throughput: auto repeats until the median is settled",
     )
     load_percent: Annotated[list[Percent], Field(max_length=1000)] = Field(
         default=[],
@@ -143,7 +111,7 @@ class ProcedureSpec(TrialTimes, DelaySettings):
         defaults = procedure_defaults(
             data.get("procedure"), legacy=data.get("legacy") is True
         )
-        return {**defaults, **data}
+        return {**defaults, **search_defaults(data), **data}
 
     @field_validator("ip", "frame_size", "direction", "load_percent")
     @classmethod
@@ -179,6 +147,18 @@ class ProcedureSpec(TrialTimes, DelaySettings):
     def _delays_fit(self) -> Self:
         for trouble in self.delay_troubles(
             self.procedure, self.trial_duration_s, self.residual_wait_s
+        ):
+            raise ValueError(trouble)
+        return self
+
+    @model_validator(mode="after")
+    def _search_fits(self) -> Self:
+        for trouble in self.search_troubles(
+            self.procedure,
+            self.repeats,
+            self.resolution,
+            self.trial_duration_s,
+            self.loss_tolerance_percent,
         ):
             raise ValueError(trouble)
         return self
@@ -226,12 +206,12 @@ class Campaign(Strict):
         return self
 
 
-class Cell(TrialTimes, DelaySettings):
+class Cell(TrialTimes, DelaySettings, SearchSettings):
     """One independent job: a procedure at one choice of IP versions, size, direction.
 
     ``frame_sizes`` are of the IPv6 frames where both IP versions occur, see
     ``config.sizes``; more than one: an IMIX. ``load_percent`` falls strictly; it is
-    empty for all but frame-loss.
+    empty for all but frame-loss. ``repeats`` is how often at most, where ``auto``.
     """
 
     id: str
@@ -250,6 +230,11 @@ class Cell(TrialTimes, DelaySettings):
     throughput_cell: str | None = Field(
         default=None, description="id of the cell that finds rate_fps"
     )
+
+    @property
+    def auto(self) -> bool:
+        """Whether it is repeated only until the median is settled."""
+        return self.interval_width is not None
 
     @property
     def imix(self) -> bool:

@@ -31,6 +31,13 @@ ONLY_FOR: dict[str, frozenset[Procedure]] = {
     "frame_timeout_ms": frozenset({"throughput", "frame-loss"}),
     "timeout_sweep_ms": frozenset({"throughput", "frame-loss"}),
     "loss_tolerance_percent": frozenset({"throughput"}),
+    "search": frozenset({"throughput"}),
+    "verify_trials": frozenset({"throughput"}),
+    "hopeless_loss_percent": frozenset({"throughput"}),
+    "goals": frozenset({"throughput"}),
+    "early_stop": frozenset({"throughput"}),
+    "interval_width": frozenset({"throughput"}),
+    "max_repeats": frozenset({"throughput"}),
 }
 """Keys that make sense for some procedures only."""
 

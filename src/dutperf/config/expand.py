@@ -12,9 +12,10 @@ from dutperf.config.campaign import (
     ProcedureSpec,
     TrialTimes,
 )
-from dutperf.config.delays import DelaySettings
+from dutperf.config.delays import ONLY_FOR, DelaySettings
 from dutperf.config.flows import directions, flows, own_hosts
 from dutperf.config.loads import check_load, with_source
+from dutperf.config.searching import AUTO, SearchSettings
 from dutperf.config.sizes import check_sizes, smallest_size
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
@@ -71,7 +72,7 @@ def _cells(
     where: str, spec: ProcedureSpec, campaign: Campaign, testbed: Testbed
 ) -> Iterator[Cell]:
     keys = (*TrialTimes.model_fields, *DelaySettings.model_fields)
-    same = {key: getattr(spec, key) for key in keys}
+    same = {key: getattr(spec, key) for key in keys} | _search(spec)
     max_rate_fps = _max_rate(where, spec, testbed)
     for ip, sizes, traffic, direction in _matrix(where, spec, testbed):
         cell = Cell(
@@ -83,7 +84,7 @@ def _cells(
             direction=direction,
             resolution=spec.resolution,
             max_rate_fps=max_rate_fps,
-            repeats=spec.repeats,
+            repeats=spec.max_repeats if spec.repeats == AUTO else spec.repeats,
             load_percent=_loads(spec),
             lag_limit_ms=spec.lag_limit_ms,
             burst_limit=spec.burst_limit,
@@ -106,12 +107,27 @@ def _matrix(
 
 
 def _as_procedure(cell: Cell) -> dict[str, Any]:
-    own = {"id", "seed", "frame_sizes", "throughput_cell"}
-    data = cell.model_dump(exclude=own, exclude_none=True)
+    search = SearchSettings.model_fields
+    foreign = {key for key in search if cell.procedure not in ONLY_FOR[key]}
+    left_out = {"id", "seed", "frame_sizes", "throughput_cell"} | foreign
+    data = cell.model_dump(exclude=left_out, exclude_none=True)
     data["ip"] = [cell.ip]
+    if cell.auto:
+        data["repeats"] = AUTO
     if not cell.imix:
         data["frame_size"] = cell.frame_sizes
     return data
+
+
+def _search(spec: ProcedureSpec) -> dict[str, Any]:
+    """The keys of the search, with the goals' durations as they are."""
+    found = {key: getattr(spec, key) for key in SearchSettings.model_fields}
+    trial_s = spec.trial_duration_s
+    found["goals"] = [
+        goal.model_copy(update={"duration_sum_s": goal.duration_sum(trial_s)})
+        for goal in spec.goals
+    ]
+    return found
 
 
 def _name(
@@ -129,6 +145,8 @@ def _name(
 
 def _judged(spec: ProcedureSpec) -> Iterator[str]:
     """What tells cells apart that send the same frames."""
+    if spec.search != "narrowed":
+        yield spec.search
     if spec.found_rate:
         named = str(spec.found_rate).replace("%", "percent")
         yield f"at-{named.replace(' ', '-')}"

@@ -9,12 +9,10 @@ search from zero to the media rate with 60 s trials, none of them ended early.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import islice
 
 from dutperf import stats
-from dutperf.search.binary import binary_search
 from dutperf.search.laboratory import (
     Bench,
     BurstDevice,
@@ -29,16 +27,17 @@ from dutperf.search.laboratory import (
     UnstableDevice,
     WarmupDevice,
 )
-from dutperf.search.mlr import Goal, mlr_search
-from dutperf.search.model import Bracket, Resolution, SearchResult, Verification
-from dutperf.search.narrowing import explore
+from dutperf.search.mlr import Goal
+from dutperf.search.model import Resolution, Verification
+from dutperf.search.repeats import Repeats
+from dutperf.search.strategies import Strategy, Task, classic, mlrsearch, narrowed
 
 MEDIA_RATE_FPS = 1_488_095  # 64 bytes on Gigabit Ethernet
 CAPACITY_FPS = 400_000
 RESOLUTION = Resolution.parse("0.1%")
 REPEATS = 20
-AUTO_WIDTH = 0.005  # of the median: how narrow its interval must be
-TRIAL_S = 60.0
+AUTO_WIDTH = Resolution.parse("0.5%")  # of the median: how narrow its interval must be
+TASK = Task(MEDIA_RATE_FPS, duration_s=60.0, resolution=RESOLUTION)
 _WITH_COPIES_FPS = CAPACITY_FPS * 1.01
 
 DEVICES: dict[str, Callable[[], Device]] = {
@@ -57,70 +56,39 @@ DEVICES: dict[str, Callable[[], Device]] = {
 Campaign = Callable[[Bench], list[int]]
 
 
-def _classic(bench: Bench) -> list[int]:
-    return [_reached(_full_length(bench)) for _ in range(REPEATS)]
+def _repeated(strategy: Callable[[Task], Strategy], repeats: Repeats) -> Campaign:
+    def campaign(bench: Bench) -> list[int]:
+        search = strategy(replace(TASK, waits_s=bench.tester.waits_s))
+        found: list[int] = []
+        while not repeats.enough(found):
+            found.append(search(bench).result.rate_fps or 0)
+        return found
+
+    return campaign
 
 
-def _verified(bench: Bench) -> list[int]:
-    return [_reached(_full_length(bench, trials=2)) for _ in range(REPEATS)]
+def _narrowed(task: Task) -> Strategy:
+    return narrowed(task, repeats=REPEATS)
 
 
-def _narrowed(bench: Bench) -> list[int]:
-    return list(islice(_narrowed_repeats(bench), REPEATS))
+def _verified(task: Task) -> Strategy:
+    return narrowed(task, repeats=REPEATS, verification=Verification(2))
 
 
-def _auto(bench: Bench) -> list[int]:
-    """Repeats until the interval of the median is narrow, 64 at most."""
-    found: list[int] = []
-    for value in islice(_narrowed_repeats(bench), stats.LOOKS[-1]):
-        found.append(value)
-        interval = stats.interval_at_look(found)
-        if interval is None:
-            continue
-        if interval.upper - interval.lower <= AUTO_WIDTH * stats.median(found):
-            break
-    return found
-
-
-def _narrowed_repeats(bench: Bench) -> Iterator[int]:
-    narrowing = explore(bench, max_rate_fps=MEDIA_RATE_FPS, resolution=RESOLUTION)
-    while True:
-        result = _full_length(bench, expected=narrowing.expected)
-        narrowing.add(result)
-        yield _reached(result)
-
-
-def _mlr(bench: Bench) -> list[int]:
-    goal = Goal(width=float(RESOLUTION.value))
-    result = mlr_search(bench, goals=[goal], max_rate_fps=MEDIA_RATE_FPS)
-    return [result.goals[0].lower_fps or 0]
-
-
-def _full_length(
-    bench: Bench, trials: int = 1, expected: Bracket | None = None
-) -> SearchResult:
-    return binary_search(
-        bench,
-        max_rate_fps=MEDIA_RATE_FPS,
-        duration_s=TRIAL_S,
-        resolution=RESOLUTION,
-        verification=Verification(trials),
-        expected=expected,
-    )
-
-
-def _reached(result: SearchResult) -> int:
-    return result.rate_fps or 0
+def _mlrsearch(task: Task) -> Strategy:
+    return mlrsearch(task, [Goal(width=float(RESOLUTION.value))])
 
 
 PATIENT = SimulatedTester()
 HASTY = SimulatedTester(stops_at_loss=True)
+_TWENTY = Repeats(REPEATS)
+AUTO = Repeats(stats.LOOKS[-1], AUTO_WIDTH)
 METHODS: dict[str, tuple[SimulatedTester, Campaign]] = {
-    "classic": (PATIENT, _classic),
-    "verified": (PATIENT, _verified),
-    "narrowed": (HASTY, _narrowed),
-    "auto": (HASTY, _auto),
-    "MLRsearch": (PATIENT, _mlr),
+    "classic": (PATIENT, _repeated(classic, _TWENTY)),
+    "narrowed": (HASTY, _repeated(_narrowed, _TWENTY)),
+    "auto": (HASTY, _repeated(_narrowed, AUTO)),
+    "verified": (HASTY, _repeated(_verified, _TWENTY)),
+    "MLRsearch": (PATIENT, _repeated(_mlrsearch, Repeats(1))),
 }
 """The tester and what it does; MLRsearch is one search with RFC 2544's goal."""
 
@@ -194,8 +162,8 @@ def _row(device: str, method: str, runs: int, classic_hours: float) -> Row:
 
 
 def _coverage_percent(campaigns: list[list[int]], method: str) -> float | None:
-    of_median = stats.interval_at_look if method == "auto" else stats.median_interval
-    intervals = [of_median(found) for found in campaigns]
+    repeats = AUTO if method == "auto" else _TWENTY
+    intervals = [repeats.interval(found) for found in campaigns]
     truth = stats.median(value for found in campaigns for value in found)
     held = [i.lower <= truth <= i.upper for i in intervals if i is not None]
     return 100 * sum(held) / len(held) if held else None

@@ -126,7 +126,7 @@ def mlr_search(
     """Lower and upper bound for each of ``goals``; outcomes must tell loss ratios.
 
     ``attempts`` and ``max_trials`` are as in ``binary_search``. Below ``min_rate_fps``
-    nothing is tried; by default that is the least rate with ten steps a width.
+    nothing is tried; by default that is ``least_rate_fps``.
 
     Raises:
         ValueError: no goals, a goal twice, rates in the wrong order or too low for
@@ -135,7 +135,7 @@ def mlr_search(
     if not goals or len(set(goals)) < len(goals):
         raise ValueError("MLRsearch needs goals, and each of them once")
     width = min(goal.width for goal in goals)
-    lowest_fps = math.ceil(10 / width) if min_rate_fps is None else min_rate_fps
+    lowest_fps = least_rate_fps(goals) if min_rate_fps is None else min_rate_fps
     if not 2 * _ROUNDING / width <= lowest_fps < max_rate_fps:
         raise ValueError(
             f"no range for MLRsearch with a width of {width}: "
@@ -160,6 +160,11 @@ def mlr_search(
             [_goal_result(search, g, i, ended) for i, g in enumerate(goals)],
             trials.done,
         )
+
+
+def least_rate_fps(goals: Sequence[Goal]) -> int:
+    """Ten steps of the narrowest width: below, whole frames per second are coarse."""
+    return math.ceil(10 / min(goal.width for goal in goals))
 
 
 def _ignore_text(_text: str) -> None:

@@ -70,6 +70,7 @@ def explore(
     resolution: Resolution,
     searches: int = EXPLORATIONS,
     duration_s: float = EXPLORATION_S,
+    attempts: int = 3,
 ) -> Narrowing:
     """A narrowing that knows what a few searches with short trials found."""
     narrowing = Narrowing(max_rate_fps)
@@ -81,6 +82,7 @@ def explore(
             duration_s=duration_s,
             resolution=resolution,
             expected=around,
+            attempts=attempts,
         )
         narrowing.add_short(result)
         around = around or _around(_bracket(result, max_rate_fps))

@@ -1,0 +1,171 @@
+"""How a search meets the engine: the cell's strategy, and its trials.
+
+What a search asks for follows from the cell and from the trials before, nothing else:
+a run that is resumed asks for the same trials again.
+"""
+
+from __future__ import annotations
+
+from dutperf.config.campaign import Cell
+from dutperf.config.searching import GoalSpec
+from dutperf.engine.protocol import Reason, TrialResult
+from dutperf.errors import InputError
+from dutperf.procedures.events import IntervalNarrowed
+from dutperf.procedures.judgement import loss_percent
+from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.runner import TrialRunner
+from dutperf.procedures.verdicts import ATTEMPTS, no_rate_helps
+from dutperf.search import Goal, Outcome, Resolution, Step, Verification
+from dutperf.search.mlr import least_rate_fps
+from dutperf.search.repeats import Repeats
+from dutperf.search.strategies import Strategy, Task, classic, mlrsearch, narrowed
+
+_INITIAL_S = 1.0  # shortest trials of MLRsearch
+
+
+def strategy_of(cell: Cell, max_rate_fps: int) -> Strategy:
+    """The search that the cell asks for, with nothing found yet."""
+    task = Task(
+        max_rate_fps=max_rate_fps,
+        duration_s=cell.trial_duration_s,
+        resolution=Resolution.parse(cell.resolution),
+        waits_s=waits_s(cell),
+        attempts=ATTEMPTS,
+    )
+    match cell.search:
+        case "classic":
+            return classic(task)
+        case "narrowed":
+            return narrowed(task, repeats=cell.repeats)
+        case "verified":
+            return narrowed(
+                task, repeats=cell.repeats, verification=_verification(cell)
+            )
+        case "mlrsearch":
+            return mlrsearch(task, goals_of(cell))
+
+
+def repeats_of(cell: Cell) -> Repeats:
+    """How often the cell's search is repeated."""
+    width = cell.interval_width
+    return Repeats(cell.repeats, None if width is None else Resolution.parse(width))
+
+
+def goals_of(cell: Cell) -> list[Goal]:
+    """The goals as MLRsearch wants them."""
+    return [_goal(cell, spec) for spec in cell.goals]
+
+
+def check_range(cell: Cell, limit: MaxRate) -> None:
+    """Refuse a maximum rate that leaves MLRsearch nothing to search.
+
+    Raises:
+        InputError: it does.
+    """
+    if cell.search != "mlrsearch":
+        return
+    least_fps = least_rate_fps(goals_of(cell))
+    if least_fps >= limit.rate_fps:
+        raise InputError(
+            f"{cell.id}: the lowest rate that MLRsearch tries with a resolution of "
+            f"{cell.resolution} is {least_fps:,} fps, but {limit.words} is "
+            f"{limit.rate_fps:,} fps",
+            "take a coarser resolution, or another search",
+        )
+
+
+def waits_s(cell: Cell) -> float:
+    """What one trial takes beside sending (RFC 2544 23)."""
+    return cell.settle_wait_s + cell.residual_wait_s + cell.restabilise_wait_s
+
+
+def outcome(result: TrialResult) -> Outcome:
+    """What a search has to know of a trial."""
+    verdict = result.verdict
+    if verdict.kind != "invalid":
+        return Outcome(verdict.kind, loss_ratio=loss_percent(result) / 100)
+    behind = any(r.code == "sender_behind" for r in verdict.reasons)
+    # On a dead link the sender falls behind too; that is not the tester's limit.
+    if behind and not no_rate_helps(verdict.reasons):
+        return Outcome("invalid", offered_fps=offered_fps(result))
+    return Outcome("invalid")
+
+
+def offered_fps(result: TrialResult) -> float:
+    """What the slower direction's sender managed, frames per second."""
+    return min(direction.offered_rate_fps for direction in result.directions)
+
+
+class NoUseError(Exception):
+    """A trial stayed invalid for a reason that no other rate changes."""
+
+
+class SearchTrials:
+    """The trials of one repeat: what a search calls, and what became of them."""
+
+    def __init__(self, runner: TrialRunner, cell: Cell, repeat: int) -> None:
+        self._runner = runner
+        self._cell = cell
+        self._repeat = repeat
+        self._before = runner.finished
+        self._valid: dict[int, TrialResult] = {}
+        self.passed_fps: int | None = None
+        self.troubles: list[Reason] = []
+
+    @property
+    def count(self) -> int:
+        """How many there were."""
+        return self._runner.finished - self._before
+
+    def at(self, rate_fps: int | None) -> TrialResult | None:
+        """The last valid one of full length at that rate."""
+        return None if rate_fps is None else self._valid.get(rate_fps)
+
+    def measure(self, rate_fps: int, duration_s: float) -> Outcome:
+        """Run one.
+
+        Raises:
+            NoUseError: more of them would be as invalid.
+            EngineError, SetupError: see ``TrialRunner.run``.
+        """
+        record = self._runner.run(
+            self._cell, rate_fps, repeat=self._repeat, duration_s=duration_s
+        )
+        result = record.result
+        kind = result.verdict.kind
+        self.troubles = result.verdict.reasons if kind == "invalid" else []
+        if kind != "invalid" and duration_s >= self._cell.trial_duration_s:
+            self._keep(rate_fps, result)
+        if record.attempt == ATTEMPTS and no_rate_helps(self.troubles):
+            raise NoUseError
+        return outcome(result)
+
+    def on_step(self, step: Step) -> None:
+        """Tell whoever watches."""
+        self._runner.on_event(IntervalNarrowed(step.lower_fps, step.upper_fps))
+
+    def _keep(self, rate_fps: int, result: TrialResult) -> None:
+        self._valid[rate_fps] = result
+        if result.verdict.kind == "pass":
+            self.passed_fps = max(rate_fps, self.passed_fps or 0)
+
+
+def _verification(cell: Cell) -> Verification:
+    hopeless_percent = cell.hopeless_loss_percent
+    return Verification(
+        trials=cell.verify_trials or 1,
+        hopeless=1.0 if hopeless_percent is None else hopeless_percent / 100,
+    )
+
+
+def _goal(cell: Cell, spec: GoalSpec) -> Goal:
+    """Never narrower than the tolerated loss, as RFC 9971 recommends."""
+    trial_s, loss_ratio = cell.trial_duration_s, spec.loss_percent / 100
+    return Goal(
+        loss_ratio=loss_ratio,
+        exceed_ratio=spec.exceed_percent / 100,
+        final_duration_s=trial_s,
+        duration_sum_s=spec.duration_sum(trial_s),
+        initial_duration_s=min(_INITIAL_S, trial_s),
+        width=max(float(Resolution.parse(cell.resolution).value), loss_ratio),
+    )
