@@ -7,11 +7,8 @@ from dutperf.engine.fake import FakeEngine, noisy, perfect, step
 from dutperf.engine.protocol import Reason, ReasonCode, Verdict
 from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.limits import MaxRate
-from dutperf.procedures.throughput import (
-    AT_LEAST,
-    measure_throughput,
-    outcome,
-)
+from dutperf.procedures.searching import outcome
+from dutperf.procedures.throughput import AT_LEAST, measure_throughput
 from dutperf.procedures.traffic import trial_request
 from dutperf.results import CellResult
 

@@ -28,9 +28,11 @@ def show_plan(campaign: Campaign, *, as_json: bool) -> None:
         return
     console.print(_table(found))
     trials, duration_s = _totals(found)
+    most_trials, most_s = _totals([each.most or each for each in found])
     console.out(
-        f"{_counted(len(found), 'cell')}, {_counted(trials, 'trial')}, about "
-        f"{span(duration_s)}; {ASSUMPTION}",
+        f"{_counted(len(found), 'cell')}, "
+        f"{_range(f'{trials:,}', _counted(most_trials, 'trial'))}, about "
+        f"{_range(span(duration_s), span(most_s))}; {ASSUMPTION}",
         highlight=False,
     )
 
@@ -54,28 +56,38 @@ def _table(found: list[Estimate]) -> Table:
     for name in ("repeats", "trials", "time"):
         table.add_column(name, justify="right", no_wrap=True)
     for each in found:
+        most = each.most or each
         table.add_row(
             each.cell.id,
-            str(each.cell.repeats),
-            f"{each.trials:,}",
-            span(each.duration_s),
+            _range(f"{each.repeats}", f"{most.repeats}"),
+            _range(f"{each.trials:,}", f"{most.trials:,}"),
+            _range(span(each.duration_s), span(most.duration_s)),
         )
     return table
 
 
+def _range(least: str, most: str) -> str:
+    """``most`` may have a noun behind its number."""
+    return most if most.partition(" ")[0] == least else f"{least} to {most}"
+
+
 def _as_data(campaign: Campaign, found: list[Estimate]) -> dict[str, object]:
-    trials, duration_s = _totals(found)
-    cells = [
-        {"id": e.cell.id, "trials": e.trials, "duration_s": round(e.duration_s, 3)}
-        for e in found
-    ]
     return {
         "name": campaign.name,
-        "cells": cells,
-        "trials": trials,
-        "duration_s": round(duration_s, 3),
+        "cells": [{"id": each.cell.id, **_numbers([each])} for each in found],
+        **_numbers(found),
         "assumption": ASSUMPTION,
     }
+
+
+def _numbers(found: list[Estimate]) -> dict[str, float]:
+    """``most_...`` only where repeats depend on the device."""
+    trials, duration_s = _totals(found)
+    numbers = {"trials": trials, "duration_s": round(duration_s, 3)}
+    if any(each.most for each in found):
+        trials, duration_s = _totals([each.most or each for each in found])
+        numbers |= {"most_trials": trials, "most_duration_s": round(duration_s, 3)}
+    return numbers
 
 
 def _totals(found: list[Estimate]) -> tuple[int, float]:

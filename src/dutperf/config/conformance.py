@@ -83,6 +83,20 @@ def _judgement(cell: Cell) -> list[tuple[str, str, str]]:
     if cell.loss_tolerance_percent:
         lost = f"up to {cell.loss_tolerance_percent:.12g} % of a direction's frames"
         found.append(Shortfall(rfc, "no frame is lost", f"{lost} may be lost"))
+    return [*found, *_search(cell)]
+
+
+def _search(cell: Cell) -> list[tuple[str, str, str]]:
+    found: list[tuple[str, str, str]] = []
+    if cell.verify_trials is not None:
+        rule = "the rate is lowered when fewer frames come out"
+        actual = f"only when that happened in {cell.verify_trials} trials"
+        found.append(Shortfall("RFC 2544 26.1", rule, actual))
+    for goal in cell.goals:
+        lost, exceed = f"{goal.loss_percent:.12g}", f"{goal.exceed_percent:.12g}"
+        if goal.loss_percent or goal.exceed_percent:
+            actual = f"a goal lets {lost} % be lost, and more in {exceed} % of the time"
+            found.append(Shortfall("RFC 2544 26.1", "no frame is lost", actual))
     return found
 
 

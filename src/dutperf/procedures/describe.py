@@ -6,11 +6,13 @@ from dutperf.config import deviations
 from dutperf.config.campaign import Cell
 from dutperf.config.delays import FIXED_LOAD, ONLY_FOR, DelaySettings
 from dutperf.config.ports import Ports
+from dutperf.config.searching import AUTO, SearchSettings
 from dutperf.config.sizes import sizes_text
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import version_of
 from dutperf.engine.protocol import GENERATOR, DirectionName
 from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.searching import least_rate_of
 from dutperf.results.model import Deviation
 
 Parameters = dict[str, str | int | float | bool | None]
@@ -24,6 +26,7 @@ _NOT_PARAMETERS = {
     "frame_sizes",
     "timeout_sweep_ms",
     "throughput_cell",
+    "goals",
 }
 
 
@@ -32,6 +35,7 @@ def cell_parameters(cell: Cell, limit: MaxRate) -> Parameters:
     foreign = {key for key, of in ONLY_FOR.items() if cell.procedure not in of}
     delays = DelaySettings.model_fields.items()
     unset = {key for key, field in delays if getattr(cell, key) == field.default}
+    unset |= {key for key in SearchSettings.model_fields if getattr(cell, key) is None}
     left_out = _NOT_PARAMETERS | foreign | unset
     settings: Parameters = cell.model_dump(exclude=left_out)
     limits: Parameters = {"max_load_fps": limit.rate_fps, "max_load_is": limit.kind}
@@ -40,7 +44,19 @@ def cell_parameters(cell: Cell, limit: MaxRate) -> Parameters:
     if cell.timeout_sweep_ms:
         each = ", ".join(f"{ns / 1e6:.12g}" for ns in cell.timeout_sweep_ns)
         limits["timeout_sweep_ms"] = each
+    if cell.auto:
+        limits["repeats"] = f"{AUTO}, at most {cell.repeats}"
+    if cell.goals:
+        limits |= {"goals": _goals(cell), "min_load_fps": least_rate_of(cell)}
     return settings | limits | _frames(cell) | _traffic(cell.traffic)
+
+
+def _goals(cell: Cell) -> str:
+    """As they are given; results have each goal with all its attributes."""
+    return ", ".join(
+        f"{g.loss_percent:.12g}%:{g.exceed_percent:.12g}%:{g.duration_sum_s:.12g}s"
+        for g in cell.goals
+    )
 
 
 def _frames(cell: Cell) -> Parameters:

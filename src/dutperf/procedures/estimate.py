@@ -1,65 +1,83 @@
 """How many trials a campaign takes and how long: pure, nothing is opened or sent.
 
-What a search needs depends on the device, which is not known yet. Assumed is one that
-does half of the maximum rate, on links of 10 Gbit/s where no maximum was set, and no
-trial that has to be repeated. A slower device takes a few trials more: one for each
-halving of its rate.
+What a search needs depends on the device, which is not known yet. So the search itself
+runs, on a simulated device that does half of the maximum rate, give or take half a
+percent, on links of 10 Gbit/s where no maximum was set, and without a trial that has to
+be repeated. A slower device takes a few trials more, a noisier one many.
+
+How often ``repeats: auto`` repeats depends on nothing but the noise: it is told as a
+range, from its first look to its last one.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dutperf.config import Cell, media_rate_fps
 from dutperf.config.sizes import mean_frame_size
 from dutperf.procedures.frame_loss import STANDARD_LOADS
+from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.searching import check_range, strategy_of, waits_s
 from dutperf.results.model import ProcedureName
-from dutperf.search import Resolution
+from dutperf.search.laboratory import SimulatedTester, SlopeDevice
+from dutperf.stats import LOOKS
 
 ASSUMED_LINK_MBPS = 10_000
 ASSUMED_SHARE_PERCENT = 50
+ASSUMED_NOISE = 0.005
 ASSUMPTION = (
     f"expected of a device that does {ASSUMED_SHARE_PERCENT} % of the maximum rate, "
-    "without trials that have to be repeated"
+    f"give or take {ASSUMED_NOISE:.1%}, without trials that have to be repeated"
 )
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What one cell is expected to take; ``duration_s`` includes all waits."""
+    """What one cell is expected to take, all waits included.
+
+    ``most`` is above that where it depends on the device's noise: ``repeats: auto``.
+    """
 
     cell: Cell
+    repeats: int
     trials: int
     duration_s: float
+    most: Estimate | None = None
 
 
 def estimate(cells: Sequence[Cell]) -> list[Estimate]:
-    """One estimate for each of ``cells``, in their order."""
+    """One estimate for each of ``cells``, in their order.
+
+    Raises:
+        InputError: see ``searching.check_range``.
+    """
     return [_estimate(cell) for cell in cells]
 
 
 def _estimate(cell: Cell) -> Estimate:
+    if cell.procedure == "throughput":
+        return _of_throughput(cell)
     trials = cell.repeats * _TRIALS[cell.procedure](cell)
-    return Estimate(cell, trials, trials * _trial_s(cell))
+    duration_s = trials * (cell.trial_duration_s + waits_s(cell))
+    return Estimate(cell, cell.repeats, trials, duration_s)
 
 
-def _trial_s(cell: Cell) -> float:
-    """One trial from its learning frames to the next trial's (RFC 2544 23)."""
-    sending_s = cell.settle_wait_s + cell.trial_duration_s + cell.residual_wait_s
-    return sending_s + cell.restabilise_wait_s
-
-
-def _of_throughput(cell: Cell) -> int:
-    """The maximum rate first, then each trial halves what is left."""
+def _of_throughput(cell: Cell) -> Estimate:
+    """By running the search on a simulated device."""
     limit_fps = _limit_fps(cell)
-    resolution = Resolution.parse(cell.resolution)
-    width_fps = float(resolution.value)
-    if resolution.relative:
-        width_fps *= limit_fps * ASSUMED_SHARE_PERCENT / 100
-    widths = limit_fps / max(1.0, width_fps)
-    return 1 + math.ceil(math.log2(max(1.0, widths)))
+    check_range(cell, MaxRate(limit_fps, "set"))
+    capacity_fps = limit_fps * ASSUMED_SHARE_PERCENT / 100
+    tester = SimulatedTester(stops_at_loss=cell.early_stop, waits_s=waits_s(cell))
+    bench = tester.bench(SlopeDevice(capacity_fps, ASSUMED_NOISE), cell.id)
+    search = strategy_of(cell, limit_fps)
+    after: list[Estimate] = []
+    for repeats in range(1, cell.repeats + 1):
+        search(bench)
+        after.append(Estimate(cell, repeats, bench.trials, bench.elapsed_s))
+    if not cell.auto or cell.repeats == LOOKS[0]:
+        return after[-1]
+    return replace(after[LOOKS[0] - 1], most=after[-1])
 
 
 def _limit_fps(cell: Cell) -> int:
@@ -82,7 +100,6 @@ def _of_fixed_load(_cell: Cell) -> int:
 
 
 _TRIALS: dict[ProcedureName, Callable[[Cell], int]] = {
-    "throughput": _of_throughput,
     "frame-loss": _of_frame_loss,
     "latency": _of_fixed_load,
     "pdv": _of_fixed_load,

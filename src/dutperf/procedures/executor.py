@@ -33,6 +33,7 @@ from dutperf.procedures.loads import found_load
 from dutperf.procedures.numa import far_cores
 from dutperf.procedures.pdv import measure_pdv
 from dutperf.procedures.runner import TrialRunner
+from dutperf.procedures.searching import check_range
 from dutperf.procedures.session import (
     EngineOpener,
     EngineStarter,
@@ -234,6 +235,8 @@ class _Run:
         )
         self._keep(environment)
         limits = [max_rate(cell, ports) for cell in self.cells]
+        for cell, limit in zip(self.cells, limits, strict=True):
+            check_range(cell, limit)
         resolve_neighbours(engine, testbed, self.cells, self._notify)
         return limits
 

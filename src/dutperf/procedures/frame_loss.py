@@ -18,7 +18,7 @@ from dutperf.procedures.findings import loss_findings
 from dutperf.procedures.judgement import judged_by, loss_percent, timeout_losses
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.runner import TrialRunner
-from dutperf.procedures.throughput import outcome
+from dutperf.procedures.searching import outcome
 from dutperf.procedures.verdicts import ATTEMPTS, distinct, no_rate_helps
 from dutperf.results.model import CellResult, Deviation, LoadPoint, RepeatResult
 from dutperf.results.spread import spread_of

@@ -30,7 +30,19 @@ def judged_by(cell: Cell) -> str:
         conditions.append(f"frames within {cell.frame_timeout_ms:.12g} ms")
     if cell.loss_tolerance_percent:
         conditions.append(f"losing up to {cell.loss_tolerance_percent:.12g} %")
-    return ", ".join(conditions)
+    if cell.verify_trials is not None:
+        conditions.append(f"losses verified by {cell.verify_trials} trials")
+    first = cell.goals[:1]  # the cell's median is that of its first goal
+    conditions += [goal_words(goal.loss_percent, goal.exceed_percent) for goal in first]
+    return ", ".join(filter(None, conditions))
+
+
+def goal_words(loss_percent: float, exceed_percent: float) -> str:
+    """What a goal of MLRsearch tolerates; empty: nothing."""
+    if not exceed_percent:
+        return f"losing up to {loss_percent:.12g} %" if loss_percent else ""
+    lost = f"up to {loss_percent:.12g} %" if loss_percent else "nothing"
+    return f"losing {lost} in all but {exceed_percent:.12g} % of the time"
 
 
 def loss_percent(result: TrialResult) -> float:

@@ -43,13 +43,13 @@ from dutperf.procedures.profile import (
     cpu_profile,
 )
 from dutperf.procedures.runner import TrialRunner
+from dutperf.procedures.searching import offered_fps, outcome
 from dutperf.procedures.session import (
     EngineOpener,
     TesterEngine,
     open_ports,
     resolve_neighbours,
 )
-from dutperf.procedures.throughput import offered_fps, outcome
 from dutperf.results.model import TrialRecord
 from dutperf.search import (
     Conclusion,

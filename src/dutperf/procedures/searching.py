@@ -56,16 +56,19 @@ def goals_of(cell: Cell) -> list[Goal]:
     return [_goal(cell, spec) for spec in cell.goals]
 
 
+def least_rate_of(cell: Cell) -> int | None:
+    """The lowest rate that is tried; None: any."""
+    return least_rate_fps(goals_of(cell)) if cell.goals else None
+
+
 def check_range(cell: Cell, limit: MaxRate) -> None:
     """Refuse a maximum rate that leaves MLRsearch nothing to search.
 
     Raises:
         InputError: it does.
     """
-    if cell.search != "mlrsearch":
-        return
-    least_fps = least_rate_fps(goals_of(cell))
-    if least_fps >= limit.rate_fps:
+    least_fps = least_rate_of(cell)
+    if least_fps is not None and least_fps >= limit.rate_fps:
         raise InputError(
             f"{cell.id}: the lowest rate that MLRsearch tries with a resolution of "
             f"{cell.resolution} is {least_fps:,} fps, but {limit.words} is "

@@ -154,6 +154,41 @@ class Finding(Stored):
         return self.kind != "outliers"
 
 
+class Settlement(Stored):
+    """How ``repeats: auto`` ended; the interval is in the cell's ``spread``."""
+
+    width: str = Field(description="asked for, '1%' of the median or fps")
+    max_repeats: int
+    looks: int = Field(
+        description="how often the interval was looked at; the looks share the 5 %"
+    )
+    reached: bool = Field(description="false: it was wider still, at the last look")
+
+
+class GoalResult(Stored):
+    """One goal of MLRsearch (RFC 9971 4.6 to 4.8); rates per direction.
+
+    Only a regular result has both bounds within the goal's width; otherwise the reasons
+    say why, and bounds must be shown as irregular.
+    """
+
+    name: str = Field(description="what is tolerated, in words")
+    loss_ratio: float = Field(description="of a trial's frames, all directions")
+    exceed_ratio: float = Field(description="in how much of the time more may be lost")
+    final_duration_s: float = Field(description="of a trial that counts in full")
+    duration_sum_s: float = Field(description="that decides about a load")
+    initial_duration_s: float = Field(description="of the shortest trials")
+    width: float = Field(description="(upper - lower) / upper bound, at most")
+    lower_fps: int | None = Field(description="relevant lower bound")
+    upper_fps: int | None = Field(description="relevant upper bound")
+    conditional_fps: int | None = Field(
+        description="conditional throughput: what was forwarded at the lower bound"
+    )
+    regular: bool
+    verdict: VerdictKind
+    reasons: list[Reason] = []
+
+
 class TimeoutLoss(Stored):
     """What is lost if frames slower than a timeout count as lost (paper 004).
 
@@ -303,6 +338,13 @@ class CellResult(Stored):
         default=None,
         description="throughput, frame-loss: of ``repeats``; null: nothing was "
         "measured, or an older file; delays: see ``measures``",
+    )
+    settled: Settlement | None = Field(
+        default=None, description="throughput with repeats auto"
+    )
+    goals: list[GoalResult] = Field(
+        default=[],
+        description="throughput by MLRsearch; the median is the first one's lower_fps",
     )
 
 

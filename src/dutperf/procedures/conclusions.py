@@ -1,0 +1,154 @@
+"""What a search concluded, in words and verdicts that are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dutperf import search, stats
+from dutperf.config.campaign import Cell
+from dutperf.engine.protocol import Reason, VerdictKind
+from dutperf.procedures.judgement import goal_words, judged_by
+from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.searching import least_rate_of, repeats_of
+from dutperf.results.model import GoalResult, RepeatResult, Settlement
+from dutperf.search.model import Conclusion
+
+
+def repeat_result(
+    found: search.SearchResult,
+    cell: Cell,
+    limit: MaxRate,
+    *,
+    trials: int,
+    troubles: Sequence[Reason],
+) -> RepeatResult:
+    """One repeat; a device that loses frames at any rate has a throughput of 0.
+
+    Args:
+        found: what the search says.
+        cell: what was searched.
+        limit: the highest rate that was allowed.
+        trials: how many it took.
+        troubles: why the last one was invalid, if it was.
+    """
+    value = found.rate_fps
+    if found.conclusion == "nothing_passed" and cell.search != "mlrsearch":
+        value = 0
+    verdict, reasons = _told(found.conclusion, value, cell, limit, troubles)
+    return RepeatResult(value=value, verdict=verdict, reasons=reasons, trials=trials)
+
+
+def goal_results(
+    found: Sequence[search.GoalResult],
+    cell: Cell,
+    limit: MaxRate,
+    troubles: Sequence[Reason],
+) -> list[GoalResult]:
+    """Each goal of MLRsearch, in their order; ``troubles`` as above."""
+    told = [_goal_result(each, cell, limit, troubles) for each in found]
+    return told if len(told) == 1 else [_named(goal) for goal in told]
+
+
+def settlement(cell: Cell, values: Sequence[float]) -> Settlement | None:
+    """How ``auto`` ended; None where the number of repeats was given."""
+    if cell.interval_width is None:
+        return None
+    return Settlement(
+        width=cell.interval_width,
+        max_repeats=cell.repeats,
+        looks=sum(look <= len(values) for look in stats.LOOKS),
+        reached=repeats_of(cell).settled(values),
+    )
+
+
+def _goal_result(
+    found: search.GoalResult, cell: Cell, limit: MaxRate, troubles: Sequence[Reason]
+) -> GoalResult:
+    goal, lower_fps = found.goal, found.lower_fps
+    verdict, reasons = _told(found.conclusion, lower_fps, cell, limit, troubles)
+    return GoalResult(
+        name=goal_words(goal.loss_ratio * 100, goal.exceed_ratio * 100) or "no loss",
+        loss_ratio=goal.loss_ratio,
+        exceed_ratio=goal.exceed_ratio,
+        final_duration_s=goal.final_duration_s,
+        duration_sum_s=goal.duration_sum_s,
+        initial_duration_s=goal.initial_duration_s,
+        width=goal.width,
+        lower_fps=lower_fps,
+        upper_fps=found.upper_fps,
+        conditional_fps=found.conditional_fps,
+        regular=found.regular,
+        verdict=verdict,
+        reasons=reasons,
+    )
+
+
+def _named(goal: GoalResult) -> GoalResult:
+    """Reasons that tell which of several goals they are about."""
+    reasons = [
+        reason.model_copy(update={"message": f"goal {goal.name}: {reason.message}"})
+        for reason in goal.reasons
+    ]
+    return goal.model_copy(update={"reasons": reasons})
+
+
+def _told(
+    conclusion: Conclusion,
+    value_fps: int | None,
+    cell: Cell,
+    limit: MaxRate,
+    troubles: Sequence[Reason],
+) -> tuple[VerdictKind, list[Reason]]:
+    at_least = ""
+    if value_fps is not None:
+        at_least = f"; the throughput is at least {value_fps:,} fps"
+    match conclusion:
+        case "found":
+            return "pass", []
+        case "max_rate_passed":
+            return "pass", [_limited(limit, judged_by(cell))]
+        case "nothing_passed":
+            return "fail", [_nothing_passed(cell)]
+        case "tester_limited":
+            return "invalid", [_tester_limited(at_least)]
+        case "unstable":
+            return "invalid", [_unstable(at_least), *troubles]
+
+
+def _limited(limit: MaxRate, judged: str) -> Reason:
+    passed = f"it passed, {judged}" if judged else "no frame was lost"
+    return Reason(
+        code="max_rate",
+        message=f"limited by {limit.words}, {limit.rate_fps:,} fps: {passed}",
+    )
+
+
+def _nothing_passed(cell: Cell) -> Reason:
+    lost = "lost" if cell.frame_timeout_ms is None else "lost or late"
+    least_fps = least_rate_of(cell)
+    tried = (
+        "was tried" if least_fps is None else f"was tried, down to {least_fps:,} fps"
+    )
+    return Reason(
+        code="nothing_passed",
+        message=f"frames were {lost} at every rate that {tried}",
+        hint="does the device forward at all? try frame-loss at a low --load, and look "
+        "at its routes and filters",
+    )
+
+
+def _tester_limited(at_least: str) -> Reason:
+    return Reason(
+        code="sender_behind",
+        message=f"the tester could not offer the rates above{at_least}",
+        hint="give the testbed more cores or a faster port driver, "
+        "or set --max-rate to what the tester can offer",
+    )
+
+
+def _unstable(at_least: str) -> Reason:
+    return Reason(
+        code="unstable",
+        message=f"trials stayed invalid when they were repeated{at_least}",
+        hint="see the trials' reasons; keep other work off the tester's CPUs",
+    )
