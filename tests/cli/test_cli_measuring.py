@@ -29,6 +29,7 @@ right:
   ipv4: {address: 198.19.0.2, gateway: 198.19.0.1}
 """
 QUICK = ["--restabilise-wait", "0", "--max-rate", "1000000", "--output", "run"]
+CLASSIC = ["--search", "classic"]
 
 Run = Callable[..., int]
 
@@ -93,9 +94,9 @@ def test_json_is_one_object_without_trials_and_nothing_else(
 def test_progress_is_one_line_a_trial_with_the_interval_left(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    throughput(run, FakeEngine(step(1)), "--resolution", "400000")
+    throughput(run, FakeEngine(step(1)), "--resolution", "400000", *CLASSIC)
     lines = capsys.readouterr().err.splitlines()
-    assert "[1/1] throughput-ip4-64-both" in lines
+    assert "[1/1] throughput-ip4-64-both-classic" in lines
     told = [line for line in lines if line.startswith("  trial ")]
     assert told[0].startswith("  trial 1: 1,000,000 fps: fail (")
     assert told[1].startswith("  trial 2: 500,000 fps in 0..1,000,000: fail (")
@@ -104,7 +105,7 @@ def test_progress_is_one_line_a_trial_with_the_interval_left(
 def test_each_repeat_starts_with_the_whole_interval(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    throughput(run, FakeEngine(perfect()), "--repeats", "2")
+    throughput(run, FakeEngine(perfect()), "--repeats", "2", *CLASSIC)
     told = [s for s in capsys.readouterr().err.splitlines() if "trial" in s]
     assert told == [
         "  trial 1: 1,000,000 fps: pass",
@@ -187,7 +188,7 @@ def test_a_dead_engine_exits_with_3_and_shows_what_was_measured(
     code = throughput(
         run,
         FakeEngine(perfect(), troubles={2: death}),
-        *("--frame-size", "64", "--frame-size", "128"),
+        *("--frame-size", "64", "--frame-size", "128", *CLASSIC),
     )
     captured = capsys.readouterr()
     assert code == 3
@@ -229,7 +230,7 @@ def test_a_defect_is_named_and_its_traceback_is_stored_not_shown(
         (["--frame-size", "63"], "error: --frame-size must be at least 64, not 63"),
         (["--ip", "5"], "error: --ip must be 4, 6, '6-4' or '4-6', not 5"),
         (["--resolution", "x"], "error: --resolution must be a percentage"),
-        (["--repeats", "0"], "error: --repeats must be at least 1, not 0"),
+        (["--repeats", "0"], "--repeats must be a whole number from 1 to 1000, or"),
         (["--trial-duration", "nan"], "error: --trial-duration must be "),
         (["--ip", "6"], "IPv6 is asked for, but testbed simulated has no IPv6"),
         (["--lab", "linux-router"], "give either a testbed file or --lab NAME"),
@@ -278,7 +279,7 @@ def test_a_used_output_directory_is_refused(
 def test_defaults_are_those_of_a_campaign_file(run: Run) -> None:
     engine = FakeEngine(perfect())
     throughput(run, engine)
-    assert engine.trials[0].duration_ns == 60_000_000_000
+    assert engine.trials[-1].duration_ns == 60_000_000_000
     assert engine.trials[0].seed == 1
 
 

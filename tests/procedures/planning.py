@@ -72,9 +72,19 @@ TRANSLATOR = Testbed.model_validate(
 
 
 def spec(**keys: object) -> ProcedureSpec:
-    """A procedure of IPv4 with a known maximum rate unless told otherwise."""
-    given = {"procedure": "throughput", "ip": [4], "max_rate_fps": 1_000_000}
-    return ProcedureSpec.model_validate(given | {"resolution": "1000"} | keys)
+    """A procedure of IPv4 with a known maximum rate unless told otherwise.
+
+    A throughput has trials so short that no exploration pays.
+    """
+    given: dict[str, object] = {
+        "procedure": "throughput",
+        "ip": [4],
+        "max_rate_fps": 1_000_000,
+        "resolution": "1000",
+    }
+    if "procedure" not in keys:
+        given["trial_duration_s"] = 10
+    return ProcedureSpec.model_validate(given | keys)
 
 
 def campaign(*specs: ProcedureSpec) -> Campaign:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from planning import TESTBED, Recording, campaign, cell, spec
 
 from dutperf.config import expand
 from dutperf.engine.fake import FakeEngine, step
+from dutperf.errors import InputError
 from dutperf.procedures.estimate import estimate
 from dutperf.procedures.executor import PROCEDURES
 from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.throughput import measure_throughput
 
 WAITS = {"settle_wait_s": 2, "residual_wait_s": 3, "restabilise_wait_s": 5}
 
@@ -17,10 +21,10 @@ WAITS = {"settle_wait_s": 2, "residual_wait_s": 3, "restabilise_wait_s": 5}
 @pytest.mark.parametrize(
     "keys",
     [
-        {"resolution": "5%"},
-        {"resolution": "0.1%", "repeats": 3},
-        {"resolution": "1000"},
-        {"resolution": "2000000"},
+        {"search": "classic", "resolution": "5%"},
+        {"search": "classic", "resolution": "0.1%", "repeats": 3},
+        {"search": "classic", "resolution": "1000"},
+        {"search": "classic", "resolution": "2000000"},
         {"procedure": "frame-loss", "repeats": 2},
         {"procedure": "frame-loss", "load_percent": [100, 70, 20]},
         {"procedure": "latency", "rate_fps": 1000, "repeats": 4},
@@ -36,6 +40,55 @@ def test_a_device_of_half_the_maximum_takes_as_many_trials_as_estimated(
     PROCEDURES[what.procedure](recording.runner, what, MaxRate(1_000_000, "set"))
     (expected,) = estimate([what])
     assert abs(len(recording.records) - expected.trials) <= what.repeats
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"repeats": 20},
+        {"repeats": 20, "search": "verified"},
+        {"repeats": "auto"},
+        {"search": "mlrsearch", "resolution": "1%", "goals": [{}, "0.5%:50%"]},
+    ],
+)
+def test_searches_that_depend_on_noise_are_estimated_roughly(
+    keys: dict[str, object],
+) -> None:
+    what = cell(trial_duration_s=60, **keys)
+    device = random.Random(7)  # noqa: S311 - repeatable noise
+
+    def forward(rate_fps: float, frames: int) -> int:
+        limit_fps = device.gauss(500_000, 2_500)
+        return frames if rate_fps <= limit_fps else int(frames * limit_fps / rate_fps)
+
+    recording = Recording(FakeEngine(forward))
+    measure_throughput(recording.runner, what, MaxRate(1_000_000, "set"))
+    (expected,) = estimate([what])
+    most = expected.most or expected
+    assert expected.trials * 0.5 <= len(recording.records) <= most.trials * 1.5
+
+
+def test_ending_hopeless_trials_early_saves_time_and_no_trial() -> None:
+    early, late = estimate(
+        [
+            cell(trial_duration_s=60, repeats=20, early_stop=early)
+            for early in (True, False)
+        ]
+    )
+    assert early.trials == late.trials
+    assert early.duration_s < 0.8 * late.duration_s
+
+
+def test_repeating_until_settled_takes_from_the_first_look_to_the_last() -> None:
+    (auto,) = estimate([cell(repeats="auto")])
+    assert (auto.repeats, auto.most and auto.most.repeats) == (8, 64)
+    (once,) = estimate([cell(repeats="auto", max_repeats=8)])
+    assert (once.repeats, once.most) == (8, None)
+
+
+def test_what_mlrsearch_cannot_search_is_refused() -> None:
+    with pytest.raises(InputError, match="the lowest rate that MLRsearch tries"):
+        estimate([cell(search="mlrsearch", resolution="1%", max_rate_fps=1000)])
 
 
 def test_the_time_is_that_of_all_trials_with_their_waits() -> None:

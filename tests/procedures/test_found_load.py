@@ -21,7 +21,7 @@ def at(rate: str, procedure: str = "latency", **keys: object) -> Campaign:
     """A search to the frame, then a measurement at what it finds."""
     tags = TAGS if procedure == "latency" else {}
     return campaign(
-        spec(resolution="1", repeats=keys.pop("searches", 1)),
+        spec(search="classic", resolution="1", repeats=keys.pop("searches", 1)),
         spec(procedure=procedure, rate_fps=rate, repeats=2, **tags, **keys),
     )
 
@@ -55,7 +55,7 @@ def test_it_is_measured_at_the_throughput(tmp_path: Path, procedure: str) -> Non
     assert found.load.model_dump() == {
         "rate_fps": LIMIT_FPS,
         "asked": "throughput",
-        "cell": "throughput-ip4-64-both",
+        "cell": "throughput-ip4-64-both-classic",
         "words": "the throughput found: one repeat",
     }
     assert found.parameters["rate_fps"] == LIMIT_FPS
@@ -138,7 +138,7 @@ def test_no_throughput_no_latency(tmp_path: Path) -> None:
     asked = at("throughput")
     results = run(tmp_path, lambda _rate_fps, _frames: 0)(asked)
     assert nothing_sent(results) == (
-        "nothing was sent: the throughput of throughput-ip4-64-both is 0: no rate that "
+        "nothing was sent: the throughput of throughput-ip4-64-both-classic is 0: no rate that "
         "was tried passed"
     )
     assert results.complete
@@ -148,8 +148,9 @@ def test_an_invalid_throughput_is_no_load(tmp_path: Path) -> None:
     asked = at("throughput")
     troubles: dict[int, ReasonCode] = dict.fromkeys(range(1, 50), "link_down")
     results = run(tmp_path, troubles=troubles)(asked)
-    assert "throughput-ip4-64-both is not known: its cell is invalid" in nothing_sent(
-        results
+    assert (
+        "throughput-ip4-64-both-classic is not known: its cell is invalid"
+        in nothing_sent(results)
     )
 
 

@@ -87,7 +87,7 @@ def test_a_tolerance_is_of_each_direction_and_exact(lost: int, passes: bool) -> 
         return lambda _rate_fps, frames: frames - lost
 
     recording = Recording(FakeEngine(losing()))
-    wanted = cell(loss_tolerance_percent=0.01)
+    wanted = cell(loss_tolerance_percent=0.01, trial_duration_s=60)
     verdict = recording.runner.run(wanted, 2000).result.verdict
     assert (verdict.kind == "pass") == passes
 

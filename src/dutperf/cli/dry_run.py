@@ -31,7 +31,7 @@ def show_plan(campaign: Campaign, *, as_json: bool) -> None:
     most_trials, most_s = _totals([each.most or each for each in found])
     console.out(
         f"{_counted(len(found), 'cell')}, "
-        f"{_range(f'{trials:,}', _counted(most_trials, 'trial'))}, about "
+        f"{_range(_counted(trials, 'trial'), _counted(most_trials, 'trial'))}, about "
         f"{_range(span(duration_s), span(most_s))}; {ASSUMPTION}",
         highlight=False,
     )
@@ -67,8 +67,7 @@ def _table(found: list[Estimate]) -> Table:
 
 
 def _range(least: str, most: str) -> str:
-    """``most`` may have a noun behind its number."""
-    return most if most.partition(" ")[0] == least else f"{least} to {most}"
+    return least if least == most else f"{least} to {most}"
 
 
 def _as_data(campaign: Campaign, found: list[Estimate]) -> dict[str, object]:

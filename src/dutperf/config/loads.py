@@ -89,7 +89,9 @@ def _frames_of(cell: Cell) -> list[object]:
 
 
 def _by_the_book(cell: Cell) -> bool:
-    return cell.frame_timeout_ms is None and not cell.loss_tolerance_percent
+    lossy = any(g.loss_percent or g.exceed_percent for g in cell.goals[:1])
+    judged = cell.frame_timeout_ms is not None or cell.loss_tolerance_percent
+    return not judged and not lossy and cell.verify_trials is None
 
 
 def _listed(cells: list[Cell], *, any_fits: bool) -> str:
