@@ -138,8 +138,8 @@ def test_no_throughput_no_latency(tmp_path: Path) -> None:
     asked = at("throughput")
     results = run(tmp_path, lambda _rate_fps, _frames: 0)(asked)
     assert nothing_sent(results) == (
-        "nothing was sent: the throughput of throughput-ip4-64-both-classic is 0: no rate that "
-        "was tried passed"
+        "nothing was sent: the throughput of throughput-ip4-64-both-classic is 0: no "
+        "rate that was tried passed"
     )
     assert results.complete
 
