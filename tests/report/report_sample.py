@@ -41,6 +41,7 @@ from dutperf.results import (
     ResultsDirectory,
     ResultsFile,
     TrialRecord,
+    spread_of,
 )
 from dutperf.results.model import ProcedureName
 
@@ -274,6 +275,7 @@ def throughput_cell(
         verdict=verdict,
         reasons=[BEHIND] if verdict == "invalid" else [],
         deviations=[SHORT, RESTABILISE],
+        spread=spread_of(valid),
     )
 
 

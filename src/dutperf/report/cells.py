@@ -10,7 +10,7 @@ from dutperf.report.media import wire_mbps
 from dutperf.report.tester import TesterRecord, tester_record
 from dutperf.report.text import MISSING, NBSP, delay_ns, percent, whole
 from dutperf.report.trials import SearchPath, search_paths
-from dutperf.results import CellResult, LoadPoint, TimeoutLoss, TrialRecord
+from dutperf.results import CellResult, Finding, LoadPoint, TimeoutLoss, TrialRecord
 from dutperf.stats import percentile
 
 PROCEDURES = {
@@ -21,6 +21,12 @@ PROCEDURES = {
     "pdv": "Packet delay variation",
 }
 DELAYS = ("latency", "pdv", "ipdv")
+_DOUBTS: dict[str, str] = {
+    "modes": "no single figure",
+    "shift": "no single figure",
+    "drift": "no settled figure",
+    "unstable": "too unstable",
+}
 _WAYS = {
     "both": "both directions",
     "forward": "forward only",
@@ -181,6 +187,33 @@ class CellView:
             return [MISSING] * 4
         ends = [percentile(self.values, 1), percentile(self.values, 99)]
         return [self.text(v) for v in (*ends, min(self.values), max(self.values))]
+
+    @property
+    def interval(self) -> tuple[str, str]:
+        """The ends of the confidence interval of the median."""
+        spread = self.result.spread if self.result and self.measured else None
+        if spread is None:
+            return MISSING, MISSING
+        return self.text(spread.interval_lower), self.text(spread.interval_upper)
+
+    @property
+    def dispersion(self) -> str:
+        """(p99 - p1) / median, as the papers on siitperf tell it."""
+        spread = self.result.spread if self.result and self.measured else None
+        return percent(spread.dispersion_percent if spread else None)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What speaks against one figure for all repeats."""
+        return self.result.findings if self.result and self.measured else []
+
+    @property
+    def doubt(self) -> str:
+        """In three words why a throughput is not that of all its repeats, if so."""
+        if self.procedure != "throughput":
+            return ""
+        kinds = [finding.kind for finding in self.findings]
+        return next((_DOUBTS[kind] for kind in kinds if kind in _DOUBTS), "")
 
     @property
     def duration_s(self) -> str:

@@ -9,6 +9,8 @@ from dutperf.report.cells import DELAYS, FAILED, INVALID, CellView, CurvePoint
 from dutperf.report.measures import MeasureView
 from dutperf.report.text import NBSP, decimal, percent, plural, whole
 
+_FEW = 2
+
 
 @dataclass(frozen=True)
 class Headline:
@@ -50,15 +52,18 @@ def _throughput(cell: CellView) -> Headline:
         lines.append(f"{decimal(wire)}{NBSP}Mbit/s on the wire per direction{both}")
     if cell.capped:
         lines.append("It passed the highest load that was allowed and may do more")
+    if cell.doubt:
+        middle = f"median, for what it is worth: {whole(cell.rate_fps)}{NBSP}fps"
+        return Headline(_capital(cell.doubt), "", middle, tuple(_remarks(cell)))
     value = f"{'≥' + NBSP if cell.capped else ''}{whole(cell.rate_fps)}"
-    return Headline(value, "fps", "per direction", tuple(lines))
+    return Headline(value, "fps", "per direction", (*lines, *_remarks(cell)))
 
 
 def _frame_loss(cell: CellView) -> Headline:
     curve = cell.curve
     at = f"lost at {_load(curve[-1])}" if curve else "lost at the highest load"
     value, unit = percent(cell.median).split(NBSP)
-    return Headline(value, unit, at, _clean_part(curve))
+    return Headline(value, unit, at, (*_clean_part(curve), *_remarks(cell)))
 
 
 def _delay(cell: CellView) -> Headline:
@@ -73,12 +78,28 @@ def _delay(cell: CellView) -> Headline:
         value,
         unit,
         f"{worst.name}, {where}, at {whole(cell.load_fps)}{NBSP}fps",
-        tuple(
-            f"{stream.named(several)}: "
-            + ", ".join(f"{view.name} {view.result}" for view in stream.measures)
-            for stream in streams
+        (
+            *(
+                f"{stream.named(several)}: "
+                + ", ".join(f"{view.name} {view.result}" for view in stream.measures)
+                for stream in streams
+            ),
+            *_remarks(cell),
         ),
     )
+
+
+def _remarks(cell: CellView) -> list[str]:
+    """What speaks against one figure; the panel of the cell has it in full."""
+    return [_capital(f.message) for f in cell.findings[:_FEW]] + (
+        [f"{len(cell.findings) - _FEW} more findings below"]
+        if len(cell.findings) > _FEW
+        else []
+    )
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _rank(view: MeasureView) -> float:

@@ -26,7 +26,7 @@ from dutperf.report.hooks import hook_views
 from dutperf.report.machine import environment_rows
 from dutperf.report.measures import quantities
 from dutperf.report.media import medium_speed_mbps
-from dutperf.report.repeatcharts import repeats_chart
+from dutperf.report.repeatcharts import rate_repeats_chart, repeats_chart
 from dutperf.report.source import Source, read_source
 from dutperf.report.tester import verdict_on
 from dutperf.report.timeoutcharts import cell_timeout_chart
@@ -85,11 +85,12 @@ def render(source: Source) -> str:
         if cell.trials and cell.procedure not in ("frame-loss", *DELAYS)
     }
     repeats = _by_cell(cells, repeats_chart)
+    rate_repeats = _by_cell(cells, rate_repeats_chart)
     timeouts = _by_cell(cells, cell_timeout_chart)
     rates, losses = frame_rate_chart(cells, speed), frame_loss_chart(cells)
     timings = timings_of(cells)
     charts = [*searches.values(), *(chart for chart in (rates, losses) if chart)]
-    charts += [*repeats.values(), *timeouts.values()]
+    charts += [*repeats.values(), *rate_repeats.values(), *timeouts.values()]
     charts += [c for timing in timings for trial in timing.trials for c in trial.charts]
     template = _environment().get_template("report.html.j2")
     return template.render(
@@ -100,6 +101,7 @@ def render(source: Source) -> str:
         delays=[c for c in cells if c.procedure in DELAYS],
         tables=_tables(cells),
         repeats=repeats,
+        rate_repeats=rate_repeats,
         timeouts=timeouts,
         searches=searches,
         rates=rates,

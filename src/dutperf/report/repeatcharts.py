@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dutperf.report.cells import CellView
-from dutperf.report.chart import Chart, Figure, Trace
+from dutperf.report.chart import Chart, Figure, Trace, layout
 from dutperf.report.marks import look_of
 from dutperf.report.measures import MeasureView
 from dutperf.report.scales import SignedScale, delay_range, log_axis
-from dutperf.report.text import delay_ns
+from dutperf.report.text import delay_ns, whole
+from dutperf.results import CellResult, Finding, ValueGroup
 
 _FEW = 3
 _ROW_PX = 34
 _FOOT_PX = 48
+_TICKS = 20
+_LEAST_ROOM = 0.0005
+"""Of the median: repeats that hardly differ must not look far apart."""
+_BAR = {"width": 1.5, "color": "var(--ink)"}
 
 
 def repeats_chart(cell: CellView, number: int) -> Chart | None:
@@ -53,6 +58,69 @@ def repeats_chart(cell: CellView, number: int) -> Chart | None:
     }
     words = "; ".join(f"{v.name}, {name}: {v.result}" for name, _, v in rows)
     return Chart(f"repeats-{number}", f"Repeats of {cell.title}: {words}", data, figure)
+
+
+def rate_repeats_chart(cell: CellView, number: int) -> Chart | None:
+    """The rate that each repeat found, in their order: what drifts or jumps is seen.
+
+    None if there are too few to show a spread.
+    """
+    result, median_fps = cell.result, cell.rate_fps
+    if result is None or median_fps is None or len(cell.values) < _FEW:
+        return None
+    found = [
+        (n, repeat.value)
+        for n, repeat in enumerate(result.repeats, 1)
+        if repeat.verdict != "invalid" and repeat.value is not None
+    ]
+    last = len(result.repeats) + 0.5
+    figure = layout(
+        "repeat",
+        "fps per direction",
+        {"range": [0.5, last], "dtick": max(1, -(-len(result.repeats) // _TICKS))},
+        {"range": _room(result, [value for _, value in found]), "tickformat": ",d"},
+    )
+    figure["height"], figure["showlegend"] = 240, False
+    figure["shapes"] = _median_marks(result, median_fps, last)
+    strays = {n for f in result.findings for g in _strays(f) for n in g.repeats}
+    colours = ["var(--fail)" if n in strays else "var(--series-1)" for n, _ in found]
+    dots: Trace = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [n for n, _ in found],
+        "y": [value for _, value in found],
+        "marker": {"size": 9, "color": colours},
+        "hovertext": [f"repeat {n}: {whole(value)} fps" for n, value in found],
+        "hoverinfo": "text",
+        "cliponaxis": False,
+    }
+    words = f"Repeats of {cell.title}, in their order; median {whole(median_fps)} fps"
+    return Chart(f"rate-repeats-{number}", words, [dots], figure)
+
+
+def _room(result: CellResult, values_fps: Sequence[float]) -> list[float]:
+    """From a little below to a little above; equal values stand in the middle."""
+    low, high = min(values_fps), max(values_fps)
+    around = max((high - low) * 0.1, _LEAST_ROOM * (result.median or 0), 1)
+    return [low - around, high + around]
+
+
+def _median_marks(result: CellResult, median_fps: float, last: float) -> list[Figure]:
+    across = {"type": "rect", "layer": "below", "x0": 0.5, "x1": last}
+    marks: list[Figure] = [
+        across | {"type": "line", "y0": median_fps, "y1": median_fps, "line": _BAR}
+    ]
+    spread = result.spread
+    if spread and spread.interval_lower is not None:
+        ends = {"y0": spread.interval_lower, "y1": spread.interval_upper}
+        band = {"fillcolor": "var(--series-1-soft)", "line": {"width": 0}}
+        marks.insert(0, across | ends | band)
+    return marks
+
+
+def _strays(finding: Finding) -> list[ValueGroup]:
+    """Outliers; groups of some size have no right one among them."""
+    return finding.groups[1:] if finding.kind == "outliers" else []
 
 
 def _several(cell: CellView) -> bool:

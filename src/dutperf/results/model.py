@@ -148,11 +148,6 @@ class Finding(Stored):
         default={}, description="what the message is made of, see docs/repeats.md"
     )
 
-    @property
-    def no_single_figure(self) -> bool:
-        """Whether a median says too little of the repeats; outliers do not bend it."""
-        return self.kind != "outliers"
-
 
 class Settlement(Stored):
     """How ``repeats: auto`` ended; the interval is in the cell's ``spread``."""

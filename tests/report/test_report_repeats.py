@@ -1,0 +1,111 @@
+"""Repeats that have no common value: never a bare number, always the evidence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from report_page import Page
+from report_sample import (
+    sample_environment,
+    sample_results,
+    store,
+    throughput_cell,
+)
+
+from dutperf.report.cells import CellView, finished_cell
+from dutperf.report.headline import headline
+from dutperf.report.page import write_report
+from dutperf.report.repeatcharts import rate_repeats_chart
+from dutperf.report.text import NBSP
+from dutperf.results import CellResult, Finding, ValueGroup
+from dutperf.results.model import FindingKind
+
+NAME = "throughput-ip4-64-both"
+
+
+def told(kind: FindingKind, *groups: ValueGroup) -> Finding:
+    return Finding(
+        kind=kind,
+        of="throughput",
+        message=f"evidence of <b>{kind}</b>",
+        unit="fps",
+        groups=list(groups),
+    )
+
+
+def result(*values: float, findings: list[Finding]) -> CellResult:
+    cell = throughput_cell(NAME, 4, 64, values)
+    return cell.model_copy(update={"findings": findings})
+
+
+def view(*values: float, findings: list[Finding]) -> CellView:
+    return finished_cell(result(*values, findings=findings), ())
+
+
+def test_two_modes_have_no_number_in_the_headline_but_their_evidence() -> None:
+    cell = view(*[300_000] * 4, *[400_000] * 5, findings=[told("modes")])
+    shown = headline(cell)
+    assert (shown.value, shown.unit) == ("No single figure", "")
+    assert shown.caption == f"median, for what it is worth: 400,000{NBSP}fps"
+    assert shown.lines == ("Evidence of <b>modes</b>",)
+    assert cell.doubt == "no single figure"
+
+
+def test_drift_and_instability_have_words_of_their_own() -> None:
+    kinds: dict[FindingKind, str] = {
+        "shift": "No single figure",
+        "drift": "No settled figure",
+        "unstable": "Too unstable",
+    }
+    for kind, words in kinds.items():
+        assert headline(view(1, 2, 3, findings=[told(kind)])).value == words
+
+
+def test_outliers_leave_the_number_and_are_said_below_it() -> None:
+    shown = headline(view(1, 2, 3, findings=[told("outliers")]))
+    assert (shown.value, shown.unit) == ("2", "fps")
+    assert shown.lines[-1] == "Evidence of <b>outliers</b>"
+
+
+def test_many_findings_do_not_fill_the_card() -> None:
+    shown = headline(view(1, 2, 3, findings=[told("outliers")] * 5))
+    assert shown.lines[-1] == "3 more findings below"
+
+
+def test_findings_stand_by_the_value_and_by_the_chart(tmp_path: Path) -> None:
+    base = sample_results()
+    cell = result(*[300_000] * 4, *[400_000] * 5, findings=[told("modes")])
+    results = base.model_copy(update={"cells": [cell, *base.cells[1:]]})
+    store(tmp_path / "r", results, sample_environment())
+    page = Page(write_report(tmp_path / "r").read_text())
+    assert "evidence of <b>modes</b>" in page.section("searches")
+    assert "400,000 no single figure" in page.section("summary")
+    assert "No single figure" in page.section("glance")
+    assert "rate-repeats-1" in page.figures
+
+
+def test_the_chart_has_each_repeat_in_its_place_and_marks_outliers() -> None:
+    stray = ValueGroup(repeats=[3], lowest=100, highest=100)
+    others = ValueGroup(repeats=[1, 2, 4, 5, 6], lowest=395, highest=405)
+    values = (400, 405, 100, 395, 401, 402)
+    cell = view(*values, findings=[told("outliers", others, stray)])
+    chart = rate_repeats_chart(cell, 1)
+    assert chart
+    (dots,) = chart.data
+    assert (dots["x"], dots["y"]) == ([1, 2, 3, 4, 5, 6], list(values))
+    colours = dots["marker"]["color"]
+    assert [n for n, c in enumerate(colours, 1) if c == "var(--fail)"] == [3]
+    band, line = chart.layout["shapes"]
+    assert (band["y0"], band["y1"]) == (100, 405)
+    assert line["y0"] == line["y1"] == cell.median
+
+
+def test_two_repeats_make_no_chart() -> None:
+    assert rate_repeats_chart(view(1, 2, findings=[]), 1) is None
+
+
+def test_a_repeat_without_a_value_leaves_its_place_empty() -> None:
+    gaps = throughput_cell(NAME, 4, 64, [400.0, None, 401.0, 402.0])
+    chart = rate_repeats_chart(finished_cell(gaps, ()), 1)
+    assert chart
+    assert chart.data[0]["x"] == [1, 3, 4]
