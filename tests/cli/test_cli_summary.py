@@ -7,7 +7,13 @@ import io
 from rich.console import Console
 
 from dutperf.cli.summary import show_summary
-from dutperf.results import CellResult, RepeatResult, ResultsFile, spread_of
+from dutperf.results import (
+    CellResult,
+    Media,
+    RepeatResult,
+    ResultsFile,
+    spread_of,
+)
 from dutperf.stats import median
 
 
@@ -55,3 +61,42 @@ def test_too_few_repeats_have_no_interval() -> None:
     out = shown(throughput(100_000, 110_000))
     assert "9.5" in out
     assert "│                 - │" in out
+
+
+# --- beside the theoretical maximum
+
+
+def at_size(size: int, maximum_fps: int, *, nominal: bool = False) -> CellResult:
+    share = 100_000 * 100 / maximum_fps
+    media = Media(
+        rate_fps=maximum_fps,
+        link_speed_mbps=1000,
+        nominal=nominal,
+        share_percent=share,
+    )
+    told = {"frame_size": size, "frame_sizes": str(size), "direction": "both"}
+    versions = {"ip_left": 4, "ip_right": 4}
+    found = throughput(100_000, cell_id=f"throughput-ip4-{size}-both")
+    return found.model_copy(
+        update={"parameters": told | versions, "media": media, "sum_fps": 200_000}
+    )
+
+
+def test_frame_sizes_stand_beside_the_theoretical_maximum() -> None:
+    out = shown(at_size(1518, 81_274), at_size(64, 1_488_095))
+    lines = [line.split() for line in out.splitlines()]
+    first = next(n for n, line in enumerate(lines) if "1,488,095" in line)
+    assert lines[first][-7:-1] == ["1,488,095", "│", "100,000", "│", "6.72", "%"]
+    assert "81,274" in lines[first + 1]
+    assert "IPv4, both directions" in out
+    assert "the maximum is that of 1,000 Mbit/s" in out
+    assert "nominal" not in out
+
+
+def test_one_frame_size_is_told_in_a_line_and_a_virtual_link_as_such() -> None:
+    out = shown(at_size(64, 1_488_095, nominal=True))
+    assert (
+        "throughput-ip4-64-both: 6.72 % of the theoretical maximum, 1,488,095 fps per "
+        "direction (1,000 Mbit/s, nominal: a virtual link, which may be faster)"
+    ) in out
+    assert "Throughput and theoretical maximum" not in out

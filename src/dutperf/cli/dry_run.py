@@ -8,7 +8,7 @@ from rich.table import Table
 
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.places import planned_place
-from dutperf.config import Campaign, expand, notices
+from dutperf.config import Campaign, expand, notices, size_notices
 from dutperf.procedures.estimate import ASSUMPTION, Estimate, estimate
 
 
@@ -20,7 +20,7 @@ def show_plan(campaign: Campaign, *, as_json: bool) -> None:
     """
     testbed = planned_place(campaign)
     found = estimate(expand(campaign, testbed))
-    for text in notices(testbed, campaign):
+    for text in [*notices(testbed, campaign), *size_notices(testbed, campaign)]:
         PatientConsole(stderr=True).out(f"notice: {text}", highlight=False)
     console = PatientConsole()
     if as_json:

@@ -30,7 +30,7 @@ def _as_given(value: Any) -> Any:  # noqa: ANN401 - as typer parsed it
     return value
 
 
-def _versions(texts: list[str]) -> list[int | str]:
+def _whole_or_words(texts: list[str]) -> list[int | str]:
     return [int(text) if text.isdecimal() else text for text in texts]
 
 
@@ -69,8 +69,8 @@ class Flag:
 
 
 FLAGS: dict[str, Flag] = {
-    "ip": Flag("--ip", list[str], "4|6|6-4|4-6", _versions),
-    "frame_size": Flag("--frame-size", list[int], "BYTES"),
+    "ip": Flag("--ip", list[str], "4|6|6-4|4-6", _whole_or_words),
+    "frame_size": Flag("--frame-size", list[str], "BYTES|all", _whole_or_words),
     "direction": Flag("--direction", list[str], "both|forward|reverse"),
     "trial_duration_s": Flag("--trial-duration", float, "S"),
     "settle_wait_s": Flag("--settle-wait", float, "S"),

@@ -13,6 +13,7 @@ from dutperf.cli.delay_tables import (
     loss,
     timeout_table,
 )
+from dutperf.cli.media_tables import media_lines, media_table
 from dutperf.results import CellResult, ResultsFile, Spread
 from dutperf.results.units import duration
 
@@ -28,7 +29,7 @@ def show_summary(console: Console, results: ResultsFile, report: Path | None) ->
     """Print tables, what they do not prove, deviations, and the report's path."""
     for table in _tables(results.cells):
         console.print(table)
-    for line in delay_notes(results.cells):
+    for line in [*media_lines(results.cells), *delay_notes(results.cells)]:
         _say(console, line)
     for cell in results.cells:
         for reason in cell.reasons:
@@ -47,6 +48,7 @@ def show_summary(console: Console, results: ResultsFile, report: Path | None) ->
 def _tables(cells: list[CellResult]) -> list[Table]:
     throughput = [c for c in cells if c.procedure == "throughput"]
     tables = [_throughput_table(throughput)] if throughput else []
+    tables += media_table(throughput)
     for cell in cells:
         if cell.procedure == "frame-loss":
             tables.append(_loss_table(cell))
@@ -69,7 +71,6 @@ def _throughput_table(cells: list[CellResult]) -> Table:
     for name in ("frame size", "fps per direction", "sum", *spread, *counts):
         table.add_column(name, justify="right")
     for cell in cells:
-        directions = 2 if cell.parameters.get("direction") == "both" else 1
         # What is not proven further is a lower bound, and must not look like more.
         bound = ">= " if cell.verdict == "invalid" else ""
         table.add_row(
@@ -77,13 +78,19 @@ def _throughput_table(cells: list[CellResult]) -> Table:
             *([] if plain else [cell.quantity]),
             _sizes(cell),
             _rate(cell.median, bound),
-            _rate(cell.median and cell.median * directions, bound),
+            _rate(_total_fps(cell), bound),
             *(_spread(cell.spread) if repeated else ()),
             cell.verdict,
             str(len(cell.repeats)),
             str(sum(r.trials for r in cell.repeats)),
         )
     return table
+
+
+def _total_fps(cell: CellResult) -> float | None:
+    """Of all directions together; older files do not have it."""
+    directions = 2 if cell.parameters.get("direction") == "both" else 1
+    return cell.sum_fps or (cell.median and cell.median * directions)
 
 
 def _spread(spread: Spread | None) -> tuple[str, str]:

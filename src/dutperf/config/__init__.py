@@ -12,6 +12,7 @@ from dutperf.config.loads import with_throughput
 from dutperf.config.media import media_rate_fps
 from dutperf.config.notices import notices
 from dutperf.config.schema import json_schemas
+from dutperf.config.standard_sizes import size_notices
 from dutperf.config.testbed import Testbed
 
 __all__ = [
@@ -29,5 +30,6 @@ __all__ = [
     "media_rate_fps",
     "notices",
     "resolved",
+    "size_notices",
     "with_throughput",
 ]

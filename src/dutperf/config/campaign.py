@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from dutperf.config.delays import DelaySettings, Procedure, procedure_defaults
-from dutperf.config.fields import Name, OneOrMore, Strict, repeated
+from dutperf.config.fields import Listed, Name, OneOrMore, Strict, repeated
+from dutperf.config.frame_size import ALL_SIZES, SizeOrAll
 from dutperf.config.searching import (
     RepeatCount,
     SearchSettings,
@@ -22,7 +23,6 @@ from dutperf.config.searching import (
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import IpVersions
-from dutperf.engine.protocol import FrameSize
 
 Direction = Literal["both", "forward", "reverse"]
 Seconds = Annotated[float, Field(ge=0, le=86400)]
@@ -60,11 +60,12 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
         description="IP versions: 4, 6, or left-right 6-4, 4-6; empty: the translation "
         "that the testbed's virtual addresses are for, else all that both sides have",
     )
-    frame_size: list[FrameSize] = Field(
+    frame_size: Annotated[list[SizeOrAll], Listed()] = Field(
         default=[],
         description="frame sizes in bytes with FCS; where IPv4 and IPv6 frames occur "
-        "in one trial, of the IPv6 ones: IPv4 frames are 20 bytes shorter; empty: the "
-        "smallest, 64 for IPv4 and 84 for IPv6",
+        "in one trial, of the IPv6 ones: IPv4 frames are 20 bytes shorter; all: those "
+        "of RFC 2544 9.1, RFC 5180 5.1.1 and RFC 8219 5.1.1 that the MTU carries; "
+        "empty: the smallest, 64 for IPv4 and 84 for IPv6",
     )
     direction: OneOrMore[Direction] = Field(
         default=["both"],
@@ -165,6 +166,8 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
 
     @model_validator(mode="after")
     def _one_kind_of_size(self) -> Self:
+        if ALL_SIZES in self.frame_size and len(self.frame_size) > 1:
+            raise ValueError("frame_size: all stands alone: it has the others in it")
         if self.frame_size and any(profile.imix for profile in self.traffic):
             raise ValueError("give frame_size or traffic.imix, not both")
         return self

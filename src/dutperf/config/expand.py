@@ -14,13 +14,14 @@ from dutperf.config.campaign import (
 )
 from dutperf.config.delays import ONLY_FOR, DelaySettings
 from dutperf.config.flows import directions, flows, own_hosts
+from dutperf.config.frame_size import ALL_SIZES
 from dutperf.config.loads import check_load, with_source
 from dutperf.config.searching import AUTO, SearchSettings
 from dutperf.config.sizes import check_sizes, smallest_size
+from dutperf.config.standard_sizes import frame_versions, standard_sizes
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
-from dutperf.config.versions import IpVersions, default_versions, version_of
-from dutperf.engine.protocol import IpVersion
+from dutperf.config.versions import IpVersions, default_versions
 from dutperf.errors import InputError
 
 _LOADS_PERCENT = [100.0, 90.0, 80.0, 70.0, 60.0, 50.0, 40.0, 30.0, 20.0, 10.0]
@@ -175,13 +176,14 @@ def _sizes(
     spec: ProcedureSpec, traffic: Traffic, ip: IpVersions, testbed: Testbed
 ) -> list[list[int]]:
     """The sizes of each cell: one, or the sequence of an IMIX."""
-    versions: set[IpVersion] = {version_of(ip, "left"), version_of(ip, "right")}
-    if traffic.has_background:
-        versions.add(traffic.background_ip)
+    versions = frame_versions(ip, traffic)
     if traffic.imix:
         mtu = min(side.port.mtu for side in testbed.sides.values())
         return [traffic.imix.frame_sizes(mtu, ipv6=6 in versions)]
-    return [[size] for size in spec.frame_size or [smallest_size(versions)]]
+    if ALL_SIZES in spec.frame_size:
+        return [[size] for size in standard_sizes(testbed, versions).fit]
+    given = [size for size in spec.frame_size if isinstance(size, int)]
+    return [[size] for size in given or [smallest_size(versions)]]
 
 
 def _max_rate(where: str, spec: ProcedureSpec, testbed: Testbed) -> int | None:

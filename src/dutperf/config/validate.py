@@ -17,6 +17,7 @@ Model = TypeVar("Model", bound=Strict)
 _TAGS = {
     "port": {"interface", "pci", "memif", "ring"},
     "testbed": {"inline", "file"},
+    "frame_size": {"bytes", "all"},
 }
 """Keys below which pydantic names the chosen kind as if it were another key."""
 

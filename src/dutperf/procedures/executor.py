@@ -15,7 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from dutperf.config import Campaign, Cell, Testbed, expand, notices, resolved
+from dutperf.config import (
+    Campaign,
+    Cell,
+    Testbed,
+    expand,
+    notices,
+    resolved,
+    size_notices,
+)
 from dutperf.errors import DutperfError, EngineError, InputError, SetupError
 from dutperf.procedures.events import (
     CellStarted,
@@ -30,6 +38,7 @@ from dutperf.procedures.ipdv import measure_ipdv
 from dutperf.procedures.latency import measure_latency
 from dutperf.procedures.limits import MaxRate, max_rate
 from dutperf.procedures.loads import found_load
+from dutperf.procedures.media import beside_media
 from dutperf.procedures.numa import far_cores
 from dutperf.procedures.pdv import measure_pdv
 from dutperf.procedures.runner import TrialRunner
@@ -46,6 +55,7 @@ from dutperf.procedures.throughput import measure_throughput
 from dutperf.results import (
     CellResult,
     Environment,
+    PortRecord,
     ResultsDirectory,
     ResultsFile,
     collect_environment,
@@ -124,7 +134,7 @@ def run_campaign(
     """
     cells = expand(campaign, testbed)
     asked = resolved(campaign, testbed)
-    for text in notices(testbed, campaign):
+    for text in [*notices(testbed, campaign), *size_notices(testbed, campaign)]:
         on_event(Notice(text))
     with contextlib.ExitStack() as stack:
         directory = None
@@ -162,6 +172,7 @@ class _Run:
     resumed: bool
     done: list[CellResult] = field(default_factory=list)
     runner: TrialRunner | None = None
+    ports: list[PortRecord] = field(default_factory=list)
 
     def begin(self, start: EngineStarter, asked: dict[str, Any]) -> ResultsFile:
         self.on_event(RunStarted(self.directory.path))
@@ -203,11 +214,12 @@ class _Run:
             for index, (cell, limit) in enumerate(zip(self.cells, limits, strict=True)):
                 self.on_event(CellStarted(cell, index + 1, len(self.cells)))
                 load = found_load(cell, limit, self.done)
-                self.done.append(
+                found = (
                     load
                     if isinstance(load, CellResult)
                     else PROCEDURES[cell.procedure](runner, cell, load)
                 )
+                self.done.append(beside_media(found, cell, self.ports))
                 if not runner.replaying:
                     self._save(complete=False)
         if runner.replaying:
@@ -234,6 +246,7 @@ class _Run:
             namespace=testbed.namespace,
         )
         self._keep(environment)
+        self.ports = environment.ports
         limits = [max_rate(cell, ports) for cell in self.cells]
         for cell, limit in zip(self.cells, limits, strict=True):
             check_range(cell, limit)

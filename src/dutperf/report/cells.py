@@ -10,7 +10,14 @@ from dutperf.report.media import wire_mbps
 from dutperf.report.tester import TesterRecord, tester_record
 from dutperf.report.text import MISSING, NBSP, delay_ns, percent, whole
 from dutperf.report.trials import SearchPath, search_paths
-from dutperf.results import CellResult, Finding, LoadPoint, TimeoutLoss, TrialRecord
+from dutperf.results import (
+    CellResult,
+    Finding,
+    LoadPoint,
+    Media,
+    TimeoutLoss,
+    TrialRecord,
+)
 from dutperf.stats import percentile
 
 PROCEDURES = {
@@ -143,6 +150,11 @@ class CellView:
     def rate_fps(self) -> float | None:
         """The throughput, if this is one and it is valid."""
         return self.median if self.procedure == "throughput" else None
+
+    @property
+    def media(self) -> Media | None:
+        """What the medium carries of its frames."""
+        return self.result.media if self.result else None
 
     @property
     def sum_fps(self) -> float | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise
 
 from dutperf.engine.protocol import VerdictKind
 from dutperf.report.cells import CellView
 from dutperf.report.chart import Chart, Figure, Trace, layout, line_trace
-from dutperf.report.media import maximum_rate_fps
+from dutperf.report.rates import maxima, rate_rows
 from dutperf.report.tester import lag_of
 from dutperf.report.text import duration_ns, whole
 from dutperf.report.trials import SearchPath, SearchStep, loss, offered, reasons
@@ -199,7 +199,8 @@ def frame_rate_chart(
     if not any(len(rates) > 1 for rates in lines.values()):
         return None
     sizes = sorted({size for rates in lines.values() for size in rates})
-    data = [_medium_line(link_speed_mbps, sizes)] if link_speed_mbps else []
+    media = maxima(rate_rows(cells, link_speed_mbps))
+    data = [_medium_line(name, each) for name, each in media.items()]
     for index, (name, rates) in enumerate(sorted(lines.items())):
         ordered = sorted(rates)
         values: list[float | None] = [rates[size] for size in ordered]
@@ -227,13 +228,13 @@ def _rates_by_stream(cells: Sequence[CellView]) -> dict[str, dict[int, float]]:
     return lines
 
 
-def _medium_line(link_speed_mbps: int, sizes: Sequence[int]) -> Trace:
+def _medium_line(name: str, rates: Mapping[int, int]) -> Trace:
     return {
         "type": "scatter",
         "mode": "lines+markers",
-        "name": f"theoretical maximum at {link_speed_mbps:,} Mbit/s",
-        "x": list(sizes),
-        "y": [maximum_rate_fps(link_speed_mbps, size) for size in sizes],
+        "name": f"theoretical maximum at {name}",
+        "x": list(rates),
+        "y": list(rates.values()),
         "line": {"width": 1.5, "dash": "dash", "color": "var(--muted)"},
         "marker": {"symbol": "circle-open", "size": 7, "color": "var(--muted)"},
     }

@@ -50,6 +50,13 @@ def _throughput(cell: CellView) -> Headline:
     if wire is not None:
         both = f", {decimal(2 * wire)} in sum" if cell.bidirectional else ""
         lines.append(f"{decimal(wire)}{NBSP}Mbit/s on the wire per direction{both}")
+    if cell.media and cell.media.share_percent is not None:
+        nominal = ", nominal" if cell.media.nominal else ""
+        lines.append(
+            f"{percent(cell.media.share_percent)} of the theoretical maximum, "
+            f"{whole(cell.media.rate_fps)}{NBSP}fps per direction "
+            f"({whole(cell.media.link_speed_mbps)}{NBSP}Mbit/s{nominal})"
+        )
     if cell.capped:
         lines.append("It passed the highest load that was allowed and may do more")
     if cell.doubt:

@@ -7,9 +7,6 @@ from dutperf.results import Environment
 OVERHEAD_BYTES = 20
 """Preamble and start delimiter (8) and inter-frame gap (12), RFC 5180 A.1."""
 
-_VIRTUAL = frozenset({"bridge", "dummy", "ipvlan", "macvlan", "tun", "veth", "vxlan"})
-_WITHOUT_MEDIUM = frozenset({"memif", "null", "ring"})
-
 
 def wire_mbps(rate_fps: float, frame_size: int) -> float:
     """Bits on the wire in 10^6/s: frame with FCS, preamble and gap."""
@@ -27,10 +24,7 @@ def medium_speed_mbps(environment: Environment | None) -> int | None:
     A veth pair or a memif reports some speed, but frames do not take time on it.
     """
     ports = environment.ports if environment else []
-    if not ports or any(
-        port.kernel_driver in _VIRTUAL or port.driver in _WITHOUT_MEDIUM
-        for port in ports
-    ):
+    if not ports or any(port.nominal for port in ports):
         return None
     speeds = [port.link_speed_mbps for port in ports]
     return min((s for s in speeds if s), default=None) if all(speeds) else None

@@ -26,6 +26,7 @@ from dutperf.report.hooks import hook_views
 from dutperf.report.machine import environment_rows
 from dutperf.report.measures import quantities
 from dutperf.report.media import medium_speed_mbps
+from dutperf.report.rates import maxima, rate_rows
 from dutperf.report.repeatcharts import rate_repeats_chart, repeats_chart
 from dutperf.report.source import Source, read_source
 from dutperf.report.tester import verdict_on
@@ -87,7 +88,9 @@ def render(source: Source) -> str:
     repeats = _by_cell(cells, repeats_chart)
     rate_repeats = _by_cell(cells, rate_repeats_chart)
     timeouts = _by_cell(cells, cell_timeout_chart)
-    rates, losses = frame_rate_chart(cells, speed), frame_loss_chart(cells)
+    table_of_rates = rate_rows(cells, speed)
+    rates = frame_rate_chart(cells, speed)
+    losses = frame_loss_chart(cells)
     timings = timings_of(cells)
     charts = [*searches.values(), *(chart for chart in (rates, losses) if chart)]
     charts += [*repeats.values(), *rate_repeats.values(), *timeouts.values()]
@@ -107,7 +110,8 @@ def render(source: Source) -> str:
         rates=rates,
         losses=losses,
         timings=timings,
-        link_speed_mbps=speed,
+        rate_rows=table_of_rates,
+        media=list(maxima(table_of_rates)),
         deviations=deviations_of(cells),
         environment=environment_rows(source.environment),
         hooks=hook_views(source.trials),

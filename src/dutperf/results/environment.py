@@ -19,6 +19,9 @@ from dutperf.engine.protocol import HelloResult, PortsResult, PortStatus
 from dutperf.results.links import KernelDriver, LinkDrivers, interface_driver
 from dutperf.results.model import SchemaVersion, Stored
 
+_VIRTUAL = frozenset({"bridge", "dummy", "ipvlan", "macvlan", "tun", "veth", "vxlan"})
+_WITHOUT_MEDIUM = frozenset({"memif", "null", "ring"})
+
 
 class PortRecord(Stored):
     """One port of the tester."""
@@ -36,6 +39,11 @@ class PortRecord(Stored):
         default=None, description="of the interface, for example veth or ixgbe"
     )
     kernel_driver_version: str | None = None
+
+    @property
+    def nominal(self) -> bool:
+        """Whether frames take no time on the link, whatever speed it names."""
+        return self.kernel_driver in _VIRTUAL or self.driver in _WITHOUT_MEDIUM
 
 
 class Environment(Stored):

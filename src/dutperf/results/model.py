@@ -284,6 +284,20 @@ class DelayRecord(Stored):
     )
 
 
+class Media(Stored):
+    """What the slower medium carries of a cell's frames (RFC 2544 20, RFC 5180 A.1)."""
+
+    rate_fps: int = Field(description="theoretical maximum frame rate, per direction")
+    link_speed_mbps: int
+    nominal: bool = Field(
+        description="the link is virtual: it names a speed, but frames take no time on "
+        "it, so the device may be faster"
+    )
+    share_percent: float | None = Field(
+        default=None, description="throughput: what of ``rate_fps`` was reached"
+    )
+
+
 class Load(Stored):
     """The load at which something was measured, and where it is from."""
 
@@ -319,6 +333,13 @@ class CellResult(Stored):
     points: list[LoadPoint] = []
     timeouts: list[TimeoutLoss] = Field(
         default=[], description="throughput: in the trials at the rate that passed"
+    )
+    sum_fps: float | None = Field(
+        default=None,
+        description="throughput: of all directions together; ``median`` is of each",
+    )
+    media: Media | None = Field(
+        default=None, description="null: a port did not tell its speed, or an old file"
     )
     load: Load | None = Field(
         default=None, description="latency, pdv, ipdv: null if it was not recorded"

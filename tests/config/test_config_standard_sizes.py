@@ -1,0 +1,88 @@
+"""``frame_size: all``: the lists of the RFCs, and what the MTU leaves of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from config_samples import bench_data, make_campaign
+
+from dutperf.config import ProcedureSpec, Testbed, expand, from_data, size_notices
+from dutperf.config.standard_sizes import standard_sizes
+from dutperf.engine.protocol import IpVersion
+from dutperf.errors import InputError
+
+ALL: dict[str, Any] = {"procedure": "throughput", "frame_size": "all"}
+UP_TO_1518 = [128, 256, 512, 1024, 1280, 1518]
+JUMBO = [2048, 4096, 8192, 9216]
+
+
+def with_mtu(mtu: int) -> Testbed:
+    data = bench_data()
+    data["left"]["port"]["mtu"] = mtu
+    data["right"]["port"]["mtu"] = 9702
+    return Testbed.model_validate(data)
+
+
+def sizes(place: Testbed, **keys: object) -> list[int]:
+    cells = expand(make_campaign(ALL | keys), place)
+    return [size for cell in cells for size in cell.frame_sizes]
+
+
+def test_one_ip_version_has_the_sizes_of_its_rfc() -> None:
+    assert sizes(with_mtu(1500), ip=[4]) == [64, *UP_TO_1518]
+    assert sizes(with_mtu(1500), ip=[6]) == [84, *UP_TO_1518]
+    assert sizes(with_mtu(9198), ip=[4]) == [64, *UP_TO_1518, *JUMBO]
+
+
+@pytest.mark.parametrize(
+    ("mtu", "versions", "fit", "left_out"),
+    [
+        (9198, {6}, [84, *UP_TO_1518, *JUMBO], []),
+        (9197, {6}, [84, *UP_TO_1518, *JUMBO[:-1]], [9216]),
+        (1499, {4}, [64, *UP_TO_1518[:-1]], [1518, *JUMBO]),
+        (1500, {4, 6}, [84, 128, 256, 512, 768, 1024, 1280, 1518], [1522, *JUMBO]),
+        (1504, {4, 6}, [84, 128, 256, 512, 768, 1024, 1280, 1518, 1522], JUMBO),
+    ],
+)
+def test_the_mtu_limits_them(
+    mtu: int, versions: set[IpVersion], fit: list[int], left_out: list[int]
+) -> None:
+    found = standard_sizes(with_mtu(mtu), versions)
+    assert (found.fit, found.left_out) == (fit, left_out)
+
+
+def test_where_both_versions_occur_the_sizes_are_those_of_rfc_8219() -> None:
+    mixed = {"ip": [4], "traffic": {"mix": "50/50"}}
+    assert sizes(with_mtu(1500), **mixed) == [84, 128, 256, 512, 768, 1024, 1280, 1518]
+
+
+def test_sizes_are_not_left_out_silently() -> None:
+    campaign = make_campaign(ALL | {"ip": [4, 6]}, {"procedure": "throughput"})
+    assert size_notices(with_mtu(9198), campaign) == []
+    four, six = size_notices(with_mtu(1400), campaign)
+    assert four == (
+        "frame_size all, IPv4: without 1518, 2048, 4096, 8192, 9216 bytes of RFC 5180 "
+        "5.1.1: the MTU 1400 carries frames of at most 1418 bytes; 9198 would carry all"
+    )
+    assert six.startswith("frame_size all, IPv6: without 1518")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["all", 64], "all stands alone"),
+        ([64, "all"], "all stands alone"),
+        ("most", "frame_size: must be a number of bytes, or all, not 'most'"),
+        (["64"], "frame_size[0]: must be a number of bytes, or all, not '64'"),
+        ([63], "frame_size[0]: must be at least 64, not 63"),
+    ],
+)
+def test_what_is_no_size_is_refused(given: object, message: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        from_data(ProcedureSpec, ALL | {"frame_size": given}, "here")
+    assert message in refusal.value.message
+
+
+def test_one_size_needs_no_list() -> None:
+    assert sizes(with_mtu(1500), ip=[4], frame_size=256) == [256]

@@ -1,0 +1,81 @@
+"""What stands beside a result: the theoretical maximum, and the sum of directions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from planning import TRANSLATOR, Run, campaign, cell, spec
+
+from dutperf.config import expand
+from dutperf.engine.fake import FakeEngine, step
+from dutperf.procedures.media import media_of
+from dutperf.results import CellResult, PortRecord
+
+
+def port(name: str, speed_mbps: int | None, kernel_driver: str = "ixgbe") -> PortRecord:
+    return PortRecord(
+        name=name,
+        driver="af_xdp",
+        dpdk_name="",
+        device=name,
+        mac="02:00:00:00:00:01",
+        link_speed_mbps=speed_mbps,
+        kernel_driver=kernel_driver,
+    )
+
+
+def found(tmp_path: Path, **keys: object) -> CellResult:
+    run = Run(tmp_path / "run", FakeEngine(step(250_000), link_speed_mbps=1000))
+    [result] = run(campaign(spec(resolution="1", **keys))).cells
+    return result
+
+
+@pytest.mark.parametrize(
+    ("direction", "total_fps"), [("both", 500_000), ("forward", 250_000)]
+)
+def test_a_throughput_is_counted_both_ways(
+    tmp_path: Path, direction: str, total_fps: int
+) -> None:
+    result = found(tmp_path, direction=direction)
+    assert (result.median, result.sum_fps) == (250_000, total_fps)
+    assert "per direction" in result.quantity
+
+
+def test_a_throughput_tells_what_of_the_media_it_reaches(tmp_path: Path) -> None:
+    media = found(tmp_path).media
+    assert media is not None
+    assert (media.rate_fps, media.link_speed_mbps) == (1_488_095, 1000)
+    assert media.share_percent == pytest.approx(16.8, rel=1e-3)
+
+
+def test_a_loss_has_no_share_of_the_media(tmp_path: Path) -> None:
+    result = found(tmp_path, procedure="frame-loss", trial_duration_s=1)
+    assert result.sum_fps is None
+    assert result.media is not None
+    assert result.media.share_percent is None
+
+
+def test_the_slower_link_counts() -> None:
+    media = media_of(cell(), [port("left", 10_000), port("right", 1000)])
+    assert media is not None
+    assert (media.rate_fps, media.nominal) == (1_488_095, False)
+
+
+def test_the_longer_frames_count() -> None:
+    [translated] = expand(campaign(spec(ip=["6-4"])), TRANSLATOR)
+    media = media_of(translated, [port("left", 10_000), port("right", 10_000)])
+    assert media is not None
+    assert media.rate_fps == 12_019_230
+
+
+def test_a_virtual_links_speed_is_nominal() -> None:
+    ports = [port(side, 10_000, "veth") for side in ("left", "right")]
+    media = media_of(cell(), ports)
+    assert media is not None
+    assert media.nominal
+
+
+def test_an_unknown_speed_gives_no_maximum() -> None:
+    assert media_of(cell(), [port("left", None), port("right", 1000)]) is None
+    assert media_of(cell(), []) is None

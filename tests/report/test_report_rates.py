@@ -1,0 +1,100 @@
+"""Throughput over frame sizes beside the theoretical maximum (RFC 2544 26.1)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from report_page import Page
+from report_sample import all_sizes, sample_environment, store
+
+from dutperf.config import media_rate_fps
+from dutperf.report import write_report
+from dutperf.report.cells import CellView, finished_cell
+from dutperf.report.charts import frame_rate_chart
+from dutperf.report.rates import maxima, rate_rows
+from dutperf.results import CellResult, Media, ResultsFile
+
+
+def on_media(cell: CellResult, speed_mbps: int, *, nominal: bool) -> CellResult:
+    size, median = cell.parameters["frame_size"], cell.median
+    assert isinstance(size, int)
+    assert median
+    rate_fps = media_rate_fps(speed_mbps, size)
+    media = Media(
+        rate_fps=rate_fps,
+        link_speed_mbps=speed_mbps,
+        nominal=nominal,
+        share_percent=median * 100 / rate_fps,
+    )
+    return cell.model_copy(update={"media": media, "sum_fps": 2 * median})
+
+
+def results(*, nominal: bool) -> ResultsFile:
+    found = all_sizes()
+    cells = [on_media(cell, 10_000, nominal=nominal) for cell in found.cells]
+    return found.model_copy(update={"cells": cells})
+
+
+def views(found: ResultsFile) -> list[CellView]:
+    return [finished_cell(cell, ()) for cell in found.cells]
+
+
+def test_each_frame_size_has_its_maximum_and_the_share_that_was_reached() -> None:
+    [(name, rows)] = rate_rows(views(results(nominal=False)), None)
+    assert name == "IPv4, both directions"
+    assert [row.cell.frame_size for row in rows] == [
+        64,
+        128,
+        256,
+        512,
+        1024,
+        1280,
+        1518,
+    ]
+    maximum_fps = [row.media.rate_fps for row in rows if row.media]
+    assert (maximum_fps[0], maximum_fps[-1]) == (14_880_952, 812_743)
+    shares = [row.share_percent for row in rows]
+    medians = [row.cell.rate_fps for row in rows]
+    assert shares == [
+        rate * 100 / most
+        for rate, most in zip(medians, maximum_fps, strict=True)
+        if rate
+    ]
+
+
+def test_a_nominal_speed_is_called_so() -> None:
+    chart = frame_rate_chart(views(results(nominal=True)), None)
+    assert chart is not None
+    theoretical, measured = chart.data
+    assert "10,000\N{NO-BREAK SPACE}Mbit/s (nominal)" in theoretical["name"]
+    assert theoretical["x"] == measured["x"]
+    assert theoretical["y"][0] == 14_880_952
+
+
+def test_links_of_different_speeds_have_a_line_each() -> None:
+    found = all_sizes()
+    cells = [
+        on_media(cell, 1000 if n < 3 else 10_000, nominal=False)
+        for n, cell in enumerate(found.cells)
+    ]
+    rows = rate_rows(views(found.model_copy(update={"cells": cells})), None)
+    assert [len(each) for each in maxima(rows).values()] == [3, 4]
+
+
+def test_results_of_older_files_take_the_speed_of_their_ports() -> None:
+    rows = rate_rows(views(all_sizes()), 1000)
+    [rates] = maxima(rows).values()
+    assert rates[64] == 1_488_095
+    assert maxima(rate_rows(views(all_sizes()), None)) == {}
+
+
+def test_the_page_has_the_table_and_says_what_nominal_means(tmp_path: Path) -> None:
+    store(tmp_path / "r", results(nominal=True), sample_environment())
+    page = Page(write_report(tmp_path / "r").read_text())
+    text = page.section("rates")
+    assert "14,880,952" in text
+    assert "10,000 Mbit/s (nominal), 20 bytes of preamble" in text
+    assert "frames take no time on them" in text
+    assert "of the theoretical maximum, 14,880,952 fps per direction" in page.section(
+        "glance"
+    )
