@@ -11,7 +11,12 @@ from dutperf import __version__
 from dutperf.cli.bench_command import bench
 from dutperf.cli.bench_search import bench_search
 from dutperf.cli.dry_run import show_plan
-from dutperf.cli.failures import PatientConsole, defect, show_failure
+from dutperf.cli.failures import (
+    PatientConsole,
+    defect,
+    show_failure,
+    show_notice,
+)
 from dutperf.cli.frames import write_frames
 from dutperf.cli.histograms import export_histograms_command
 from dutperf.cli.lab_commands import lab_app
@@ -22,14 +27,17 @@ from dutperf.cli.options import (
     DryRun,
     LabName,
     Output,
+    Quick,
     Resume,
     Seed,
+    Standard,
     TestbedFile,
+    preset_of,
     with_frame_options,
     with_procedure_options,
 )
 from dutperf.cli.places import campaign_for
-from dutperf.config import ProcedureSpec, load_campaign
+from dutperf.config import ProcedureSpec, load_campaign, with_preset
 from dutperf.errors import DutperfError, InputError
 from dutperf.report import write_report
 
@@ -127,6 +135,8 @@ def run_command(
     output: Output = None,
     resume: Resume = None,
     dry_run: DryRun = False,
+    standard: Standard = False,
+    quick: Quick = False,
     as_json: AsJson = False,
 ) -> None:
     """Run all procedures of a campaign file."""
@@ -139,7 +149,14 @@ def run_command(
         raise InputError(
             "--resume continues in its own directory", "leave --output or --resume out"
         )
+    preset = preset_of(standard, quick)
     asked = load_campaign(campaign)
+    if preset:
+        asked = with_preset(asked, preset)
+        show_notice(
+            f"--{preset}: times, repeats, tags and resolution are not those of "
+            f"{campaign}"
+        )
     if dry_run:
         show_plan(asked, as_json=as_json)
     else:

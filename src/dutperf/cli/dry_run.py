@@ -6,7 +6,7 @@ import json
 
 from rich.table import Table
 
-from dutperf.cli.failures import PatientConsole
+from dutperf.cli.failures import PatientConsole, show_notice
 from dutperf.cli.places import planned_place
 from dutperf.config import Campaign, expand, notices, size_notices
 from dutperf.procedures.estimate import ASSUMPTION, Estimate, estimate
@@ -21,7 +21,7 @@ def show_plan(campaign: Campaign, *, as_json: bool) -> None:
     testbed = planned_place(campaign)
     found = estimate(expand(campaign, testbed))
     for text in [*notices(testbed, campaign), *size_notices(testbed, campaign)]:
-        PatientConsole(stderr=True).out(f"notice: {text}", highlight=False)
+        show_notice(text)
     console = PatientConsole()
     if as_json:
         console.out(json.dumps(_as_data(campaign, found), indent=2), highlight=False)

@@ -1,4 +1,4 @@
-"""How failures are told: ``error:`` and ``hint:`` on standard error."""
+"""How failures are told: ``error:`` and ``hint:`` on standard error; and notices."""
 
 from __future__ import annotations
 
@@ -58,6 +58,11 @@ def show_failure(console: Console, error: DutperfError) -> None:
     _show_lines(console, "error", "bold red", error.message)
     if error.hint:
         _show_lines(console, "hint", "bold", error.hint)
+
+
+def show_notice(text: str) -> None:
+    """Print something that the user should know; the command goes on."""
+    PatientConsole(stderr=True).out(f"notice: {text}", highlight=False)
 
 
 def _crash_file(directory: Path | None) -> Path:

@@ -18,7 +18,7 @@ import typer
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from dutperf.config import ProcedureSpec, from_data
+from dutperf.config import Preset, ProcedureSpec, from_data, preset_keys
 from dutperf.config.campaign import Campaign
 from dutperf.config.delays import ONLY_FOR, Procedure, procedure_defaults
 from dutperf.config.searching import Search
@@ -160,15 +160,51 @@ Seed = Annotated[
 DEFAULT_SEED: int = Campaign.model_fields["seed"].default
 
 
+Standard = Annotated[
+    bool,
+    typer.Option(
+        "--standard",
+        help="by the RFCs: waits of 2, 2 and 5 s, trials of 60 s (latency 120 s), "
+        "20 repeats, resolution 0.1%",
+        rich_help_panel="Presets",
+    ),
+]
+Quick = Annotated[
+    bool,
+    typer.Option(
+        "--quick",
+        help="to look around: short waits, trials of 1 s, 1 repeat (delays 3), "
+        "resolution 5%",
+        rich_help_panel="Presets",
+    ),
+]
+
+
+def preset_of(standard: bool, quick: bool) -> Preset | None:
+    """The preset that was asked for.
+
+    Raises:
+        InputError: both were.
+    """
+    if standard and quick:
+        raise InputError(
+            "--standard and --quick contradict each other", "leave one out"
+        )
+    if standard:
+        return "standard"
+    return "quick" if quick else None
+
+
 def with_procedure_options(
     procedure: Procedure,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add the options of ``procedure`` to a command; it gets those that were given.
 
-    The command's parameter ``spec`` becomes the checked ``ProcedureSpec``.
+    The command's parameter ``spec`` becomes the checked ``ProcedureSpec``. What a
+    preset says gives way to options.
     """
     keys = [key for key in FLAGS if procedure in ONLY_FOR.get(key, {procedure})]
-    return _with_options(procedure, keys)
+    return _with_options(procedure, keys, presets=True)
 
 
 def with_frame_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -178,15 +214,18 @@ def with_frame_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _with_options(
-    procedure: Procedure, keys: list[str]
+    procedure: Procedure, keys: list[str], *, presets: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         def wrapped(**values: Any) -> None:  # noqa: ANN401 - as typer parsed them
             given = {key: values.pop(_parameter_name(key)) for key in keys}
-            command(spec=procedure_spec(procedure, given), **values)
+            asked = {name: values.pop(name) for name in _PRESETS if presets}
+            preset = preset_of(**asked) if presets else None
+            command(spec=procedure_spec(procedure, given, preset), **values)
 
         own = inspect.signature(command, eval_str=True)
         parameters = [p for p in own.parameters.values() if p.name != "spec"]
+        parameters += _PRESETS.values() if presets else ()
         parameters += [_parameter(key, procedure) for key in keys]
         wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
         wrapped.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -196,8 +235,18 @@ def _with_options(
     return decorate
 
 
-def procedure_spec(procedure: Procedure, given: Mapping[str, Any]) -> ProcedureSpec:
-    """The options that were given, checked.
+_PRESETS = {
+    name: inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=option
+    )
+    for name, option in (("standard", Standard), ("quick", Quick))
+}
+
+
+def procedure_spec(
+    procedure: Procedure, given: Mapping[str, Any], preset: Preset | None = None
+) -> ProcedureSpec:
+    """The options that were given, and what they leave to the preset, checked.
 
     Raises:
         InputError: names the flags that are wrong.
@@ -210,6 +259,8 @@ def procedure_spec(procedure: Procedure, given: Mapping[str, Any]) -> ProcedureS
             for name in blocks:
                 block = block.setdefault(name, {})
             block[last] = FLAGS[key].read(value)
+    if preset:
+        data = preset_keys(preset, data) | data
     try:
         return from_data(ProcedureSpec, data, _WHERE)
     except InputError as error:
@@ -224,7 +275,7 @@ def _with_flags(text: str) -> str:
     for key, flag in FLAGS.items():
         inside = r"(\[\d+\]|\.\w+)*"
         pattern = rf"^{_WHERE}: {re.escape(key)}{inside}:"
-        text = re.sub(pattern, flag.name, text, flags=re.M)
+        text = re.sub(pattern, flag.name.partition("/")[0], text, flags=re.M)
     return "\n".join(dict.fromkeys(text.splitlines()))
 
 

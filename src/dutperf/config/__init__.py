@@ -11,6 +11,7 @@ from dutperf.config.loader import from_data, load_campaign, load_testbed
 from dutperf.config.loads import with_throughput
 from dutperf.config.media import media_rate_fps
 from dutperf.config.notices import notices
+from dutperf.config.presets import Preset, preset_keys, with_preset
 from dutperf.config.schema import json_schemas
 from dutperf.config.standard_sizes import size_notices
 from dutperf.config.testbed import Testbed
@@ -18,6 +19,7 @@ from dutperf.config.testbed import Testbed
 __all__ = [
     "Campaign",
     "Cell",
+    "Preset",
     "ProcedureSpec",
     "Shortfall",
     "Testbed",
@@ -29,7 +31,9 @@ __all__ = [
     "load_testbed",
     "media_rate_fps",
     "notices",
+    "preset_keys",
     "resolved",
     "size_notices",
+    "with_preset",
     "with_throughput",
 ]

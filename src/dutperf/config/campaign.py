@@ -7,13 +7,14 @@ is itself a valid campaign.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from dutperf.config.delays import DelaySettings, Procedure, procedure_defaults
 from dutperf.config.fields import Listed, Name, OneOrMore, Strict, repeated
 from dutperf.config.frame_size import ALL_SIZES, SizeOrAll
+from dutperf.config.presets import Preset, preset_keys
 from dutperf.config.searching import (
     RepeatCount,
     SearchSettings,
@@ -198,9 +199,29 @@ class Campaign(Strict):
         default=None,
         description="a testbed, or the path of its file as seen from this one",
     )
+    preset: Preset | None = Field(
+        default=None,
+        description="defaults of times, repeats, tags and resolution: standard (by the "
+        "RFCs, 20 repeats) or quick (a second a trial, to look around)",
+    )
     procedures: Annotated[list[ProcedureSpec], Field(min_length=1)] = Field(
         description="what to measure, in this order"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults_of_preset(cls, data: Any) -> Any:  # noqa: ANN401 - raw YAML
+        if not isinstance(data, dict) or data.get("preset") not in get_args(Preset):
+            return data
+        procedures = data.get("procedures")
+        if not isinstance(procedures, list):
+            return data
+        preset = data["preset"]
+        filled = [
+            {**preset_keys(preset, p), **p} if isinstance(p, dict) else p
+            for p in procedures
+        ]
+        return {**data, "procedures": filled}
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:

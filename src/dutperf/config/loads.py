@@ -75,6 +75,7 @@ def with_throughput(spec: ProcedureSpec) -> list[ProcedureSpec]:
 
 
 _ALSO_OF_THE_SEARCH = (
+    "resolution",
     "settle_wait_s",
     "residual_wait_s",
     "restabilise_wait_s",

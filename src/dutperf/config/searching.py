@@ -203,8 +203,8 @@ class SearchSettings(Strict):
             yield from self._belongs("verified", "hopeless_loss_percent")
         elif self.hopeless_loss_percent is not None and self.early_stop:
             yield (
-                "hopeless_loss_percent: a trial that is ended early does not tell how "
-                "much it would have lost: leave this out, or early_stop"
+                "hopeless_loss_percent: must be left out with early_stop: a trial that "
+                "is ended early does not tell how much it would have lost"
             )
         if self.search != "mlrsearch":
             yield from self._belongs("mlrsearch", "goals")
@@ -231,21 +231,21 @@ class SearchSettings(Strict):
         self, repeats: int | Auto, resolution: str, loss_tolerance_percent: float
     ) -> Iterator[str]:
         if self.early_stop:
-            yield "early_stop: mlrsearch needs its trials to the end"
+            yield "early_stop: must be false with mlrsearch, which needs whole trials"
         if repeats != 1:
             yield (
-                "repeats: mlrsearch is one search; how often a rate is measured "
+                "repeats: must be 1 with mlrsearch: how often a rate is measured "
                 "follows from its goals (duration_sum_s)"
             )
         if not resolution.endswith("%"):
             yield (
-                "resolution: mlrsearch needs a percentage (RFC 9971, goal width), "
-                f"not {resolution} frames per second"
+                "resolution: must be a percentage with mlrsearch (RFC 9971: goal "
+                f"width), not {resolution} frames per second"
             )
         if loss_tolerance_percent:
             yield (
-                "loss_tolerance_percent: with mlrsearch a goal says how much may be "
-                f"lost: goals: ['{loss_tolerance_percent:.12g}%']"
+                "loss_tolerance_percent: must be left out with mlrsearch, where a goal "
+                f"says what may be lost: {loss_tolerance_percent:.12g}%"
             )
 
     def _goal_troubles(self, trial_s: float) -> Iterator[str]:

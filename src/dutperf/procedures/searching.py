@@ -132,7 +132,11 @@ class SearchTrials:
             EngineError, SetupError: see ``TrialRunner.run``.
         """
         record = self._runner.run(
-            self._cell, rate_fps, repeat=self._repeat, duration_s=duration_s
+            self._cell,
+            rate_fps,
+            repeat=self._repeat,
+            duration_s=duration_s,
+            stop_when_lost=self._cell.early_stop,
         )
         result = record.result
         kind = result.verdict.kind

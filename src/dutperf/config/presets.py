@@ -1,0 +1,97 @@
+"""Presets: ``standard`` is by the book, ``quick`` is for looking around.
+
+A preset gives times, repeats, tags and resolution. In a campaign file these are
+defaults, and what a procedure says itself wins. Given with a file on the command line
+they win over the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from dutperf.config.delays import procedure_defaults
+
+if TYPE_CHECKING:
+    from dutperf.config.campaign import Campaign, ProcedureSpec
+
+Preset = Literal["standard", "quick"]
+
+_REPEATS = 20
+_QUICK_TAGS = 500  # the fewest of RFC 8219 7.2
+_QUICK_RESIDUAL_S = 0.3
+_OF_REPEATS = {"repeats", "interval_width", "max_repeats"}
+
+
+def preset_keys(preset: Preset, procedure: Mapping[str, Any]) -> dict[str, Any]:
+    """What the preset says for a procedure with these keys.
+
+    Keys that depend on others are left to the defaults where the standard has none.
+    """
+    return _standard(procedure) if preset == "standard" else _quick(procedure)
+
+
+def with_preset(campaign: Campaign, preset: Preset) -> Campaign:
+    """``campaign`` with what the preset says, whatever it said itself."""
+    procedures = [_replaced(spec, preset) for spec in campaign.procedures]
+    return campaign.model_copy(update={"procedures": procedures, "preset": preset})
+
+
+def _standard(procedure: Mapping[str, Any]) -> dict[str, Any]:
+    """RFC 2544 23 and 24, RFC 8219 7 and 12; the models' defaults are by the book."""
+    name = procedure.get("procedure")
+    is_legacy = procedure.get("legacy") is True
+    return {
+        "trial_duration_s": 60.0,
+        "settle_wait_s": 2.0,
+        "residual_wait_s": 2.0,
+        "restabilise_wait_s": 5.0,
+        "resolution": "0.1%",
+        "repeats": 1 if procedure.get("search") == "mlrsearch" else _REPEATS,
+        **procedure_defaults(name, legacy=is_legacy),
+    }
+
+
+def _quick(procedure: Mapping[str, Any]) -> dict[str, Any]:
+    name = procedure.get("procedure")
+    found = {
+        "trial_duration_s": 1.0,
+        "settle_wait_s": 0.1,
+        "residual_wait_s": _residual_s(procedure),
+        "restabilise_wait_s": 0.1,
+        "resolution": "5%",
+        "repeats": 3 if name in ("latency", "pdv", "ipdv") else 1,
+    }
+    if name == "latency":
+        found |= {"tags": _tags(procedure), "first_tag_s": 0.2}
+    return found
+
+
+def _residual_s(procedure: Mapping[str, Any]) -> float:
+    """Long enough that frames later than the timeouts are seen."""
+    sweep = procedure.get("timeout_sweep_ms")
+    timeouts = [
+        procedure.get("frame_timeout_ms"),
+        *(sweep if isinstance(sweep, list) else []),
+    ]
+    known_ms = [t for t in timeouts if isinstance(t, int | float)]
+    return max(_QUICK_RESIDUAL_S, 2 * max(known_ms, default=0) / 1000)
+
+
+def _tags(procedure: Mapping[str, Any]) -> int:
+    """At most every other frame of the second."""
+    if procedure.get("legacy") is True:
+        return 1
+    rate_fps = procedure.get("rate_fps")
+    if not isinstance(rate_fps, int):
+        return _QUICK_TAGS
+    return max(1, min(_QUICK_TAGS, rate_fps // 2))
+
+
+def _replaced(spec: ProcedureSpec, preset: Preset) -> ProcedureSpec:
+    keys = {key: getattr(spec, key) for key in spec.model_fields_set}
+    given = {key: value for key, value in keys.items() if key not in _OF_REPEATS}
+    given["goals"] = [
+        goal.model_copy(update={"duration_sum_s": None}) for goal in spec.goals
+    ]
+    return type(spec).model_validate(given | preset_keys(preset, given))
