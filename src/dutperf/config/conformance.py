@@ -94,8 +94,10 @@ def _search(cell: Cell) -> list[tuple[str, str, str]]:
         found.append(Shortfall("RFC 2544 26.1", rule, actual))
     for goal in cell.goals:
         lost, exceed = f"{goal.loss_percent:.12g}", f"{goal.exceed_percent:.12g}"
+        actual = f"a goal lets {lost} % be lost"
+        if goal.exceed_percent:
+            actual += f", and more in {exceed} % of the time"
         if goal.loss_percent or goal.exceed_percent:
-            actual = f"a goal lets {lost} % be lost, and more in {exceed} % of the time"
             found.append(Shortfall("RFC 2544 26.1", "no frame is lost", actual))
     return found
 
