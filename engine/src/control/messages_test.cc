@@ -236,11 +236,10 @@ TEST(TrialRun, IsReadWithATableToLearn) {
   ASSERT_TRUE(spec.learn->expected);
   EXPECT_EQ(spec.learn->expected->first, ip("198.19.0.1"));
   EXPECT_EQ(spec.learn->expected->last, ip("198.19.0.9"));
-  using dataplane::TupleOrder;
-  using dataplane::Tuples;
-  using dataplane::TupleSource;
+  using vary::IndexOrder;
+  using vary::IndexSource;
   EXPECT_EQ(spec.from[0].streams.at(0).tuples,
-            (Tuples{TupleSource::kGenerated, 4000, TupleOrder::kOnce}));
+            (vary::Tuples{IndexSource::kGenerated, IndexOrder::kOnce, 4000}));
   EXPECT_EQ(spec.not_before_ns, 0U);
   EXPECT_EQ(spec.survival_blocks, 0U);
 }
@@ -252,13 +251,12 @@ TEST(TrialRun, IsReadWithLearnedTuples) {
   EXPECT_FALSE(spec.learn->expected);
   EXPECT_EQ(spec.not_before_ns, 2'000'000'000U);
   EXPECT_EQ(spec.survival_blocks, 4U);
-  using dataplane::TupleOrder;
-  using dataplane::Tuples;
-  using dataplane::TupleSource;
+  using vary::IndexOrder;
+  using vary::IndexSource;
   EXPECT_EQ(spec.from[0].streams.at(0).tuples,
-            (Tuples{TupleSource::kGenerated, 4000, TupleOrder::kRandom}));
+            (vary::Tuples{IndexSource::kGenerated, IndexOrder::kRandom, 4000}));
   EXPECT_EQ(spec.from[1].streams.at(0).tuples,
-            (Tuples{TupleSource::kLearned, 3999, TupleOrder::kRandom}));
+            (vary::Tuples{IndexSource::kLearned, IndexOrder::kRandom, 3999}));
   EXPECT_TRUE(spec.from[1].streams.at(0).is_learned());
 }
 

@@ -147,7 +147,8 @@ ParsedStream parse_stream(const Json& json, const std::string& where, uint16_t t
 
 void check_enumeration(const dataplane::StreamSpec& stream, uint64_t frames,
                        const std::string& where) {
-  const std::optional<dataplane::Tuples>& tuples = stream.tuples;
+  using vary::IndexOrder;
+  const std::optional<vary::Tuples>& tuples = stream.tuples;
   const auto check = [&](const char* what, uint64_t combinations) {
     if (combinations >= frames) return;
     throw ProtocolError(kInvalidParams,
@@ -159,7 +160,9 @@ void check_enumeration(const dataplane::StreamSpec& stream, uint64_t frames,
   if (stream.variations.enumerates() && (!tuples || stream.is_learned())) {
     check("vary enumerates", stream.variations.combinations());
   }
-  if (tuples && tuples->takes_each_once()) check("tuples takes each once of", tuples->count);
+  if (tuples && (tuples->order == IndexOrder::kOnce || tuples->order == IndexOrder::kShuffled)) {
+    check("tuples takes each once of", tuples->count);
+  }
 }
 
 }  // namespace dutperf::control

@@ -204,7 +204,7 @@ INSTANTIATE_TEST_SUITE_P(ParseStream, NeededKeyOfAVariation,
                          ::testing::Values("field", "width", "min", "max"));
 
 dataplane::StreamSpec stream_with(const vary::Variations& variations,
-                                  std::optional<dataplane::Tuples> tuples = {}) {
+                                  std::optional<vary::Tuples> tuples = {}) {
   dataplane::StreamSpec stream;
   stream.variations = variations;
   stream.tuples = tuples;
@@ -233,21 +233,21 @@ TEST(CheckEnumeration, ConcernsEnumeratedFieldsOnly) {
 }
 
 TEST(CheckEnumeration, CountsTuplesThatAreTakenOnceEach) {
-  using dataplane::TupleOrder;
-  using dataplane::TupleSource;
-  for (const TupleSource source : {TupleSource::kGenerated, TupleSource::kLearned}) {
+  using vary::IndexOrder;
+  using vary::IndexSource;
+  for (const IndexSource source : {IndexSource::kGenerated, IndexSource::kLearned}) {
     const vary::Variations variations =
-        source == TupleSource::kGenerated ? kHundredPorts : vary::Variations{};
-    for (const TupleOrder order : {TupleOrder::kOnce, TupleOrder::kShuffled}) {
-      const auto stream = stream_with(variations, dataplane::Tuples{source, 50, order});
+        source == IndexSource::kGenerated ? kHundredPorts : vary::Variations{};
+    for (const IndexOrder order : {IndexOrder::kOnce, IndexOrder::kShuffled}) {
+      const auto stream = stream_with(variations, vary::Tuples{source, order, 50});
       check_enumeration(stream, 50, "streams[0]");
       EXPECT_EQ(refusal([&] { check_enumeration(stream, 51, "streams[0]"); }),
                 "streams[0].tuples takes each once of 50 combinations, fewer than the trial's 51 "
                 "frames");
     }
-    for (const TupleOrder order : {TupleOrder::kFirst, TupleOrder::kIncreasing,
-                                   TupleOrder::kDecreasing, TupleOrder::kRandom}) {
-      const auto stream = stream_with(variations, dataplane::Tuples{source, 50, order});
+    for (const IndexOrder order : {IndexOrder::kFirst, IndexOrder::kIncreasing,
+                                   IndexOrder::kDecreasing, IndexOrder::kRandom}) {
+      const auto stream = stream_with(variations, vary::Tuples{source, order, 50});
       check_enumeration(stream, 101, "streams[0]");
     }
   }

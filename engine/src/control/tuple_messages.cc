@@ -1,8 +1,5 @@
 #include "control/tuple_messages.h"
 
-#include <algorithm>
-#include <array>
-#include <cstring>
 #include <string>
 
 namespace dutperf::control {
@@ -11,24 +8,22 @@ namespace {
 using dataplane::LearnSpec;
 using dataplane::Side;
 using dataplane::StreamSpec;
-using dataplane::TupleOrder;
-using dataplane::Tuples;
-using dataplane::TupleSource;
+using vary::IndexOrder;
+using vary::IndexSource;
 
 constexpr uint64_t kMaxNs = 1ULL << 47;
-constexpr uint64_t kMaxTuples = 1ULL << 40;
 
-constexpr NamesOf<TupleSource, 2> kSources = {{
-    {"generated", TupleSource::kGenerated},
-    {"learned", TupleSource::kLearned},
+constexpr NamesOf<IndexSource, 2> kSources = {{
+    {"generated", IndexSource::kGenerated},
+    {"learned", IndexSource::kLearned},
 }};
-constexpr NamesOf<TupleOrder, 6> kOrders = {{
-    {"once", TupleOrder::kOnce},
-    {"first", TupleOrder::kFirst},
-    {"increasing", TupleOrder::kIncreasing},
-    {"decreasing", TupleOrder::kDecreasing},
-    {"random", TupleOrder::kRandom},
-    {"shuffled", TupleOrder::kShuffled},
+constexpr NamesOf<IndexOrder, 6> kOrders = {{
+    {"once", IndexOrder::kOnce},
+    {"first", IndexOrder::kFirst},
+    {"increasing", IndexOrder::kIncreasing},
+    {"decreasing", IndexOrder::kDecreasing},
+    {"random", IndexOrder::kRandom},
+    {"shuffled", IndexOrder::kShuffled},
 }};
 constexpr NamesOf<Side, 2> kDirections = {{{"forward", Side::kLeft}, {"reverse", Side::kRight}}};
 
@@ -53,10 +48,10 @@ void check_generated(const ObjectReader& stream, const vary::Variations& variati
   }
 }
 
-std::optional<dataplane::ExpectedAddresses> parse_expected(ObjectReader& learn, int ip_version) {
+std::optional<state::ExpectedSources> parse_expected(ObjectReader& learn, int ip_version) {
   if (!learn.has("expected") || learn.at("expected").is_null()) return std::nullopt;
   ObjectReader reader(learn.at("expected"), learn.path("expected"));
-  const dataplane::ExpectedAddresses expected{reader.ip("first"), reader.ip("last")};
+  const state::ExpectedSources expected{reader.ip("first"), reader.ip("last")};
   reader.finish();
   if (expected.first.version != ip_version || expected.last.version != ip_version) {
     learn.refuse("expected", "must hold IPv" + std::to_string(ip_version) + " addresses");
@@ -95,12 +90,12 @@ void check_learn(const ObjectReader& learn, const dataplane::TrialSpec& spec) {
 void parse_tuples(ObjectReader& stream, StreamSpec& spec) {
   if (!stream.has("tuples") || stream.at("tuples").is_null()) return;
   ObjectReader reader(stream.at("tuples"), stream.path("tuples"));
-  Tuples tuples;
+  vary::Tuples tuples;
   tuples.source = reader.name("source", kSources);
-  tuples.count = reader.number("count", 1, kMaxTuples);
+  tuples.count = reader.number("count", 1, vary::IndexDraw::kMaxCount);
   tuples.order = reader.name_or("order", "random", kOrders);
   reader.finish();
-  if (tuples.source == TupleSource::kLearned) {
+  if (tuples.source == IndexSource::kLearned) {
     check_learned(stream, spec.variations);
   } else {
     check_generated(stream, spec.variations, tuples.count);
@@ -115,7 +110,7 @@ void parse_learn(ObjectReader& trial, dataplane::TrialSpec& spec) {
   LearnSpec learn;
   learn.from = reader.name("direction", kDirections);
   learn.ip_version = reader.ip_version("ip_version");
-  learn.entries = reader.number("entries", 1, kMaxTuples);
+  learn.entries = reader.number("entries", 1, vary::IndexDraw::kMaxCount);
   learn.keep = reader.flag_or("keep", false);
   learn.expected = parse_expected(reader, learn.ip_version);
   reader.finish();

@@ -9,6 +9,8 @@
 #include "dataplane/mix.h"
 #include "measure/stream_recorder.h"
 #include "net/frame.h"
+#include "state/tuple_table.h"
+#include "vary/tuples.h"
 #include "vary/variation.h"
 
 namespace dutperf::dataplane {
@@ -22,22 +24,6 @@ constexpr size_t index_of(Side side) { return static_cast<size_t>(side); }
 
 inline constexpr size_t kMaxStreams = 2;  // foreground and background
 
-// Where a stream's four-tuples come from, and which of them frame k carries: one of the first
-// `count` combinations of what its variations enumerate, or of the entries of the table that an
-// earlier trial learned, with source and destination exchanged.
-enum class TupleSource : uint8_t { kGenerated, kLearned };
-enum class TupleOrder : uint8_t { kOnce, kFirst, kIncreasing, kDecreasing, kRandom, kShuffled };
-struct Tuples {
-  TupleSource source = TupleSource::kGenerated;
-  uint64_t count = 1;
-  TupleOrder order = TupleOrder::kRandom;
-
-  bool takes_each_once() const {
-    return order == TupleOrder::kOnce || order == TupleOrder::kShuffled;
-  }
-  bool operator==(const Tuples&) const = default;
-};
-
 // Frames of one kind. Frame number k has the size frame_sizes[k mod n]: one size, or an IMIX
 // (RFC 6985); the layout's own size is not used. Sizes include the FCS.
 struct StreamSpec {
@@ -45,11 +31,11 @@ struct StreamSpec {
   net::FrameLayout layout;
   net::TagIdentity tag;
   vary::Variations variations;
-  std::optional<Tuples> tuples;  // none: what the variations enumerate, each once
+  std::optional<vary::Tuples> tuples;  // none: what is enumerated, each once
   std::vector<uint32_t> frame_sizes = {64};
   std::vector<uint32_t> received_frame_sizes = {64};  // where the DUT changes the size
 
-  bool is_learned() const { return tuples && tuples->source == TupleSource::kLearned; }
+  bool is_learned() const { return tuples && tuples->source == vary::IndexSource::kLearned; }
 };
 
 // What one side sends. A side without streams only answers neighbours.
@@ -74,19 +60,13 @@ struct TagPlan {
   uint64_t count = 0;
 };
 
-// The addresses from first to last.
-struct ExpectedAddresses {
-  net::IpAddress first;
-  net::IpAddress last;
-};
-
 // Store the four-tuples that arrive of a side's foreground stream; number i in entry i mod entries.
 struct LearnSpec {
   Side from = Side::kLeft;
   int ip_version = 4;  // as they arrive
   uint64_t entries = 1;
   bool keep = false;  // the table of earlier trials, not a new one
-  std::optional<ExpectedAddresses> expected;
+  std::optional<state::ExpectedSources> expected;
 };
 
 struct TrialSpec {
