@@ -33,9 +33,9 @@ from scapy.packet import Packet, Raw
 
 from dutperf.config.testbed import Testbed
 from dutperf.engine.protocol import IpVersion, Side
+from dutperf.interruption import postponed_signals
 from dutperf.lab import input_queue, topology
 from dutperf.lab.cpus import plan_cpus
-from dutperf.lab.interruption import postponed_signals
 from dutperf.lab.machine import NEIGHBOUR_LIMITS
 from dutperf.lab.state import Process, StateFile
 

@@ -12,9 +12,9 @@ from test_lab_state import make_state
 
 from dutperf import lab
 from dutperf.errors import InputError, SetupError
+from dutperf.interruption import postponed_signals, terminate_as_interrupt
 from dutperf.lab import input_queue, lifecycle, machine, topology
 from dutperf.lab.cpus import CpuPlan
-from dutperf.lab.interruption import postponed_signals, terminate_as_interrupt
 from dutperf.lab.state import Process, RaisedSetting, StateFile
 
 NAME = "linux-router"

@@ -13,8 +13,8 @@ import pytest
 from labtools import needs_lab
 from pyroute2 import netns
 
+from dutperf.interruption import postponed_signals
 from dutperf.lab import processes
-from dutperf.lab.interruption import postponed_signals
 from dutperf.lab.state import Process, is_running
 
 pytestmark = needs_lab

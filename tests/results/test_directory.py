@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,22 @@ def test_trials_are_on_disk_before_any_result(tmp_path: Path) -> None:
     directory.append(trial_record(2))
     assert load_journal(tmp_path).records == (trial_record(1), trial_record(2))
     assert directory.records == (trial_record(1), trial_record(2))
+
+
+def test_an_interrupt_while_a_trial_is_stored_waits_until_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = ResultsDirectory.create(tmp_path, "demo")
+    sync = os.fsync
+
+    def interrupted(descriptor: int) -> None:
+        signal.raise_signal(signal.SIGINT)
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        directory.append(trial_record(1))
+    assert load_journal(tmp_path).records == directory.records == (trial_record(1),)
 
 
 def test_default_directory_is_named_after_campaign_and_utc_time(

@@ -16,11 +16,11 @@ from datetime import UTC, datetime
 
 from dutperf.config.testbed import Testbed
 from dutperf.errors import InputError, SetupError
+from dutperf.interruption import postponed_signals, terminate_as_interrupt
 from dutperf.lab import input_queue, machine, processes, refdut, topology, translator
 from dutperf.lab.cpus import CpuPlan, plan_cpus
 from dutperf.lab.devices import LABS, LabDevice
 from dutperf.lab.devices.known_answer import KNOWN_ANSWER
-from dutperf.lab.interruption import postponed_signals, terminate_as_interrupt
 from dutperf.lab.known_answer import Behaviour, KnownAnswer, control_socket
 from dutperf.lab.state import (
     LabState,

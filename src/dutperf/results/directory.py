@@ -24,6 +24,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from dutperf.errors import InputError
+from dutperf.interruption import postponed_signals
 from dutperf.results.changes import differences, listed
 from dutperf.results.environment import Environment
 from dutperf.results.journal import (
@@ -185,8 +186,10 @@ class ResultsDirectory:
         Raises:
             SetupError: the file system refused; earlier trials are not affected.
         """
-        self._journal.append(record)
-        self._records.append(record)
+        # Interrupted in between, the results would not have what the journal has.
+        with postponed_signals():
+            self._journal.append(record)
+            self._records.append(record)
 
     def write_results(self, results: ResultsFile) -> None:
         """Store the results, replacing earlier ones in one step.

@@ -1,4 +1,4 @@
-"""Signals while a lab is up: every way to stop a program has to take the lab down."""
+"""Signals: however a program is stopped, a lab goes down and files stay whole."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def terminate_as_interrupt() -> Iterator[None]:
 def postponed_signals() -> Iterator[None]:
     """Nothing interrupts the block; what arrived meanwhile is raised at its end.
 
-    The signals are blocked because pyroute2 forks: an exception raised by a handler in
-    its child would run the rest of this program there, a second time. They get another
-    handler as well because any other thread may take them while this one does not.
-    A process that is to outlive the block must be started outside: it inherits the
-    mask.
+    The signals are blocked because the lab's pyroute2 forks: an exception raised by a
+    handler in its child would run the rest of this program there, a second time. They
+    get another handler as well because any other thread may take them while this one
+    does not. A process that is to outlive the block must be started outside: it
+    inherits the mask.
     """
     arrived: list[int] = []
 
