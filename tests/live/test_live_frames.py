@@ -6,6 +6,7 @@ Readers that share no code with the engine look at them: see ``readers``.
 from __future__ import annotations
 
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,10 +38,19 @@ from readers import (
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
+from scapy.packet import Packet
 from scapy.utils import rdpcap
 
+from dutperf.config import Campaign, ProcedureSpec, Testbed, expand
 from dutperf.engine.client import Engine
-from dutperf.engine.protocol import Driver, IpVersion, PreviewParams
+from dutperf.engine.protocol import (
+    Driver,
+    IpVersion,
+    PreviewParams,
+    StreamRequest,
+    TrialRequest,
+)
+from dutperf.procedures.traffic import trial_request
 
 pytestmark = needs_engine
 
@@ -182,3 +192,49 @@ def tagged(wire: Wire) -> list[bytes]:
 def lab_up() -> Iterator[None]:
     with kept_lab():
         yield
+
+
+@pytest.mark.parametrize("by", ["ports", "addresses"])
+@pytest.mark.parametrize("ip", [4, 6])
+def test_frames_make_exactly_as_many_flows_as_asked_for(
+    engine: Engine, tmp_path: Path, ip: IpVersion, by: str
+) -> None:
+    path = tmp_path / "flows.pcap"
+    trial = of_flows(ip, {"flows": 5, "flows_by": by})
+    params = PreviewParams(trial=trial, count=20, path=str(path))
+    assert engine.preview(params).frames == 40
+    packets = rdpcap(str(path))
+    forward = [four_tuple(packet) for packet in packets[:20]]
+    assert Counter(Counter(forward).values()) == {4: 5}
+    answers = [four_tuple(packet) for packet in packets[20:]]
+    assert [(b, a, d, c) for a, b, c, d in answers] == forward
+
+
+def of_flows(ip: IpVersion, traffic: dict[str, object]) -> TrialRequest:
+    """A trial as the plan makes it, by way of the next hops that the rings know."""
+    sides = {
+        side: {
+            "port": {"ring": True},
+            f"ipv{ip}": {"address": ENDS[ip][n], "gateway": GATEWAYS[ip][n]},
+        }
+        for n, side in enumerate(("left", "right"))
+    }
+    testbed = Testbed.model_validate({"name": "rings"} | sides)
+    asked = {"procedure": "throughput", "ip": [ip], "traffic": traffic}
+    spec = ProcedureSpec.model_validate(asked)
+    [cell] = expand(Campaign(name="x", testbed=testbed, procedures=[spec]), testbed)
+    trial = trial_request(testbed, cell, 1000, 515)
+    directions = [
+        direction.model_copy(update={"streams": [by_way_of(hop, direction.streams[0])]})
+        for hop, direction in zip(ENDS[ip][::-1], trial.directions, strict=True)
+    ]
+    return trial.model_copy(update={"directions": directions})
+
+
+def by_way_of(next_hop: str, stream: StreamRequest) -> StreamRequest:
+    return stream.model_copy(update={"next_hop": next_hop})
+
+
+def four_tuple(packet: Packet) -> tuple[str, str, int, int]:
+    network = packet[IP] if IP in packet else packet[IPv6]
+    return network.src, network.dst, packet[UDP].sport, packet[UDP].dport

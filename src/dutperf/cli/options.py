@@ -100,6 +100,8 @@ FLAGS: dict[str, Flag] = {
     "traffic.ports.destination": Flag("--destination-ports", str, "MODE[:PORTS]"),
     "traffic.addresses": Flag("--addresses", int, "N"),
     "traffic.networks": Flag("--networks", int, "N"),
+    "flows": Flag("--flows", list[int], "N"),
+    "traffic.flows_by": Flag("--flows-by", Literal["ports", "addresses"]),
     "traffic.mix": Flag("--mix", str, "PERCENT/PERCENT|M/N"),
     "traffic.background_ip": Flag("--background-ip", int, "4|6"),
     "traffic.imix": Flag("--imix", str, "LETTERS"),
@@ -111,7 +113,7 @@ FLAGS: dict[str, Flag] = {
     "traffic.mac": Flag("--mac", Literal["fixed", "random"]),
 }
 _TRAFFIC = "traffic."
-_OF_FRAMES = {"ip", "frame_size", "direction"}
+_OF_FRAMES = {"ip", "frame_size", "direction", "flows"}
 """Options beside the traffic's that change what is in the frames."""
 
 Output = Annotated[

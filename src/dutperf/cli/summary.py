@@ -14,6 +14,7 @@ from dutperf.cli.delay_tables import (
     timeout_table,
 )
 from dutperf.cli.media_tables import media_lines, media_table
+from dutperf.cli.scalability_tables import scalability_tables
 from dutperf.results import CellResult, ResultsFile, Spread
 from dutperf.results.units import duration
 
@@ -27,7 +28,7 @@ def show_json(console: Console, results: ResultsFile) -> None:
 
 def show_summary(console: Console, results: ResultsFile, report: Path | None) -> None:
     """Print tables, what they do not prove, deviations, and the report's path."""
-    for table in _tables(results.cells):
+    for table in [*_tables(results.cells), *scalability_tables(results.scalability)]:
         console.print(table)
     for line in [*media_lines(results.cells), *delay_notes(results.cells)]:
         _say(console, line)

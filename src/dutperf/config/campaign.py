@@ -13,6 +13,7 @@ from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from dutperf.config.delays import DelaySettings, Procedure, procedure_defaults
 from dutperf.config.fields import Listed, Name, OneOrMore, Strict, repeated
+from dutperf.config.flow_count import FlowCount
 from dutperf.config.frame_size import ALL_SIZES, SizeOrAll
 from dutperf.config.presets import Preset, preset_keys
 from dutperf.config.searching import (
@@ -47,6 +48,15 @@ class TrialTimes(Strict):
     restabilise_wait_s: Seconds = Field(
         default=5, description="rest of the DUT before the next trial (RFC 2544 23 e)"
     )
+
+
+def _check_spread(profile: Traffic) -> None:
+    """Refuse what ``flows`` would overrule."""
+    for key in ("flows", "ports", "addresses", "networks"):
+        if getattr(profile, key) != Traffic.model_fields[key].default:
+            raise ValueError(
+                f"flows: says what varies, so leave traffic.{key} out; or give no flows"
+            )
 
 
 class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
@@ -99,6 +109,12 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
         default=32, description="most frames sent at once when behind the schedule"
     )
 
+    flows: Annotated[list[FlowCount], Listed()] = Field(
+        default=[],
+        description="overload scalability (RFC 8219 10.2.1): a cell for each number of "
+        "network flows that the frames are spread over; begin with 1, which the others "
+        "are compared with",
+    )
     traffic: OneOrMore[Traffic] = Field(
         default=[Traffic()],
         description="what the frames look like beside their size; several profiles, "
@@ -115,7 +131,7 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
         )
         return {**defaults, **search_defaults(data), **data}
 
-    @field_validator("ip", "frame_size", "direction", "load_percent")
+    @field_validator("ip", "frame_size", "direction", "load_percent", "flows")
     @classmethod
     def _distinct(cls, values: list[Any]) -> list[Any]:
         twice = repeated(values)
@@ -164,6 +180,20 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
         ):
             raise ValueError(trouble)
         return self
+
+    @model_validator(mode="after")
+    def _flows_fit(self) -> Self:
+        if self.flows:
+            for profile in self.traffic:
+                _check_spread(profile)
+        return self
+
+    @property
+    def profiles(self) -> list[Traffic]:
+        """The traffic of its cells, with each number of flows."""
+        if not self.flows:
+            return self.traffic
+        return [each.with_flows(n) for each in self.traffic for n in self.flows]
 
     @model_validator(mode="after")
     def _one_kind_of_size(self) -> Self:

@@ -155,6 +155,9 @@ def _frames(cell: Cell) -> list[tuple[str, str, str]]:
 
 
 def _ports(cell: Cell) -> list[tuple[str, str, str]]:
+    """Random ones would make more flows than RFC 8219 10.2.1 wants."""
+    if cell.traffic.flows is not None:
+        return []
     ports = cell.traffic.ports
     found: dict[tuple[str, str, str], None] = {}
     for direction in directions(cell):

@@ -101,7 +101,7 @@ def _matrix(
 ) -> Iterator[tuple[IpVersions, list[int], Traffic, Direction]]:
     """Every combination; an IMIX has sizes of its own."""
     for ip in _versions(where, spec, testbed):
-        for traffic in spec.traffic:
+        for traffic in spec.profiles:
             for sizes in _sizes(spec, traffic, ip, testbed):
                 for direction in spec.direction:
                     yield ip, sizes, traffic, direction

@@ -68,7 +68,8 @@ def with_throughput(spec: ProcedureSpec) -> list[ProcedureSpec]:
     if spec.found_rate is None:
         return [spec]
     keys = {*_THE_SAME, *_ALSO_OF_THE_SEARCH} & set(ProcedureSpec.model_fields)
-    search = spec.model_dump(include={*keys, "frame_size"}, exclude_none=True)
+    frames = {"frame_size", "flows"}
+    search = spec.model_dump(include={*keys, *frames}, exclude_none=True)
     standard_s = TrialTimes().trial_duration_s
     search["trial_duration_s"] = min(spec.trial_duration_s, standard_s)
     return [ProcedureSpec(procedure="throughput", **search), spec]

@@ -8,11 +8,17 @@ from __future__ import annotations
 import math
 import re
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from dutperf.config.fields import Name, NumberAsText, Short, Strict
+from dutperf.config.flow_count import (
+    MOST_FLOWS,
+    FlowCount,
+    FlowsBy,
+    spread_over,
+)
 from dutperf.config.hosts import Addresses, HostAddresses
 from dutperf.config.imix import ImixSizes
 from dutperf.config.ports import Ports
@@ -105,6 +111,16 @@ class Traffic(Strict):
         description="random destination networks (RFC 2544 12: 256): a number for both "
         "sides, or left and right; bits 16-23 of IPv4, bits 56-63 of IPv6 addresses",
     )
+    flows: FlowCount | None = Field(
+        default=None,
+        description="spread the frames of each direction evenly over so many network "
+        "flows (RFC 8219 10); instead of ports, addresses and networks",
+    )
+    flows_by: FlowsBy = Field(
+        default="ports",
+        description="what flows differ in: ports (one host on each side), or addresses "
+        "(host k of one side to host k of the other)",
+    )
     mix: Annotated[
         str,
         AfterValidator(_check_mix),
@@ -153,6 +169,27 @@ class Traffic(Strict):
         description="source MAC address: the port's, or random (RFC 4814 4.2)",
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _spread(cls, data: Any) -> Any:  # noqa: ANN401 - raw YAML
+        return _with_flows(data) if isinstance(data, dict) else data
+
+    @model_validator(mode="after")
+    def _exactly_so_many_flows(self) -> Self:
+        if self.flows is not None:
+            plain = Traffic.model_validate(spread_over(self.flows, self.flows_by))
+            for key in _OF_FLOWS:
+                if getattr(self, key) != getattr(plain, key):
+                    raise ValueError(
+                        f"flows says what varies, so leave {key} out; or give no flows"
+                    )
+        return self
+
+    def with_flows(self, flows: int) -> Traffic:
+        """The same profile, its frames spread over so many flows."""
+        keys = self.model_dump(exclude={*_OF_FLOWS, "flows"}, exclude_none=True)
+        return Traffic.model_validate(keys | {"flows": flows})
+
     @property
     def foreground(self) -> Fraction:
         """Share of the foreground frames."""
@@ -167,20 +204,39 @@ class Traffic(Strict):
     def label(self) -> str:
         """Part of a cell's name: the profile's name, or what is not the default."""
         if self.name:
-            return self.name
+            return "-".join([self.name, *self._flows()])
         return "-".join(part for part in self._particulars() if part)
+
+    def _flows(self) -> list[str]:
+        by = "" if self.flows_by == "ports" else f"-by-{self.flows_by}"
+        return [] if self.flows is None else [f"flows{self.flows}{by}"]
 
     def _particulars(self) -> list[str]:
         networks, hosts = self.networks, self.addresses
         counts = (hosts.count("left"), hosts.count("right"))
         background = "-ip4" if self.background_ip == 4 else ""
         mix = self.mix.replace("/", "-") + background
+        mixed = f"mix{mix}" if self.has_background else ""
+        if self.flows is not None:
+            return [mixed, *self._flows()]
         return [
-            f"mix{mix}" if self.has_background else "",
+            mixed,
             _pair("net", (networks.left, networks.right)),
             _pair("hosts", counts),
             "" if self.ports == Ports() else "ports",
         ]
+
+
+_BY: tuple[FlowsBy, ...] = get_args(FlowsBy)
+_OF_FLOWS = ("ports", "addresses", "networks")
+
+
+def _with_flows(data: dict[str, Any]) -> dict[str, Any]:
+    """What does not fit is refused afterwards, by its own key."""
+    flows, by = data.get("flows"), data.get("flows_by", "ports")
+    if type(flows) is not int or not 1 <= flows <= MOST_FLOWS or by not in _BY:
+        return data
+    return spread_over(flows, by) | data
 
 
 def _pair(name: str, counts: tuple[int, int]) -> str:

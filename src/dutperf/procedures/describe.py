@@ -88,6 +88,8 @@ def _traffic(traffic: Traffic) -> Parameters:
         "mac": traffic.mac,
         "generator": GENERATOR,
     }
+    if traffic.flows is not None:
+        found |= {"flows": traffic.flows, "flows_by": traffic.flows_by}
     if ports.reverse:
         found["ports_reverse"] = _ports(ports, "reverse")
     return found

@@ -60,6 +60,7 @@ from dutperf.results import (
     ResultsFile,
     collect_environment,
     load_environment,
+    scalability,
 )
 from dutperf.results.changes import differences
 from dutperf.results.model import ProcedureName
@@ -284,6 +285,7 @@ class _Run:
             created_at=self.directory.created_at,
             complete=complete,
             cells=list(self.done),
+            scalability=scalability(self.done),
             trials=list(self.directory.records),
         )
         self.on_event(ResultsChanged(results))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dutperf.report.measures import StreamMeasures, by_stream
 from dutperf.report.media import wire_mbps
 from dutperf.report.tester import TesterRecord, tester_record
-from dutperf.report.text import MISSING, NBSP, delay_ns, percent, whole
+from dutperf.report.text import MISSING, NBSP, delay_ns, percent, plural, whole
 from dutperf.report.trials import SearchPath, search_paths
 from dutperf.results import (
     CellResult,
@@ -320,7 +321,7 @@ def _view(
         ip=str(found["ip"]) if found.get("ip") else None,
         frame_size=_integer(found.get("frame_size")),
         sizes=_sizes(found),
-        profile=str(found.get("traffic") or ""),
+        profile=_profile(found),
         direction=str(found.get("direction", "")),
         judged=_judged(parameters, trials),
         badge=badge,
@@ -329,6 +330,17 @@ def _view(
         tester=tester_record(trials, procedure),
         paths=tuple(search_paths(trials)),
     )
+
+
+def _profile(found: Mapping[str, object]) -> str:
+    """The profile's name, and over how many flows it is spread."""
+    flows, name = found.get("flows"), str(found.get("traffic") or "")
+    if not isinstance(flows, int):
+        return name
+    # The default profile is called by its flows only.
+    own = re.sub(r"-?flows\d+(-by-\w+)?$", "", name)
+    by = " of addresses" if found.get("flows_by") == "addresses" else ""
+    return ", ".join(part for part in (own, plural(flows, "flow") + by) if part)
 
 
 def _stream_of(trials: Sequence[TrialRecord]) -> dict[str, str | int]:

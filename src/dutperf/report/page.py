@@ -28,6 +28,7 @@ from dutperf.report.measures import quantities
 from dutperf.report.media import medium_speed_mbps
 from dutperf.report.rates import maxima, rate_rows
 from dutperf.report.repeatcharts import rate_repeats_chart, repeats_chart
+from dutperf.report.scalability import scalability_of
 from dutperf.report.source import Source, read_source
 from dutperf.report.tester import verdict_on
 from dutperf.report.timeoutcharts import cell_timeout_chart
@@ -91,9 +92,11 @@ def render(source: Source) -> str:
     table_of_rates = rate_rows(cells, speed)
     rates = frame_rate_chart(cells, speed)
     losses = frame_loss_chart(cells)
+    growth = scalability_of(source.scalability, cells)
     timings = timings_of(cells)
     charts = [*searches.values(), *(chart for chart in (rates, losses) if chart)]
     charts += [*repeats.values(), *rate_repeats.values(), *timeouts.values()]
+    charts += [each.chart for each in growth if each.chart]
     charts += [c for timing in timings for trial in timing.trials for c in trial.charts]
     template = _environment().get_template("report.html.j2")
     return template.render(
@@ -109,6 +112,7 @@ def render(source: Source) -> str:
         searches=searches,
         rates=rates,
         losses=losses,
+        growth=growth,
         timings=timings,
         rate_rows=table_of_rates,
         media=list(maxima(table_of_rates)),

@@ -11,6 +11,7 @@ from dutperf.results import (
     CellResult,
     Environment,
     ResultsFile,
+    Scalability,
     TrialRecord,
     load_campaign,
     load_environment,
@@ -29,6 +30,7 @@ class Source:
     device: str
     interruption: str
     cells: tuple[CellResult, ...]
+    scalability: tuple[Scalability, ...]
     trials: tuple[TrialRecord, ...]
     environment: Environment | None
 
@@ -68,6 +70,7 @@ def _from_results(directory: Path, results: ResultsFile) -> Source:
         device=_device(directory),
         interruption=interruption,
         cells=tuple(results.cells),
+        scalability=tuple(results.scalability),
         trials=tuple(results.trials),
         environment=_environment(directory),
     )
@@ -83,6 +86,7 @@ def _from_journal(directory: Path) -> Source:
         device=_device(directory),
         interruption=f"It ended without writing results.{torn}",
         cells=(),
+        scalability=(),
         trials=journal.records,
         environment=_environment(directory),
     )

@@ -23,12 +23,15 @@ from dutperf.results.model import (
     Media,
     RepeatResult,
     ResultsFile,
+    Scalability,
+    ScalabilityPoint,
     Settlement,
     Spread,
     TimeoutLoss,
     TrialRecord,
     ValueGroup,
 )
+from dutperf.results.scalability import scalability
 from dutperf.results.spread import spread_of
 
 __all__ = [
@@ -51,6 +54,8 @@ __all__ = [
     "RepeatResult",
     "ResultsDirectory",
     "ResultsFile",
+    "Scalability",
+    "ScalabilityPoint",
     "Settlement",
     "Spread",
     "TimeoutLoss",
@@ -61,5 +66,6 @@ __all__ = [
     "load_environment",
     "load_journal",
     "load_results",
+    "scalability",
     "spread_of",
 ]

@@ -364,6 +364,33 @@ class CellResult(Stored):
     )
 
 
+class ScalabilityPoint(Stored):
+    """One result with so many network flows (RFC 8219 10.2.1)."""
+
+    flows: int = Field(description="n, in each direction")
+    cell: str
+    rate_fps: float | None = Field(description="the applied frame rate, per direction")
+    value: float | None = Field(description="Xn; null: invalid, or infinite")
+    degradation_percent: float | None = Field(
+        description="(Xn - X1) / X1 * 100 where lower is better, (X1 - Xn) / X1 * 100 "
+        "where higher is: above 0 is worse than one flow; null: n is 1, X1 is 0, or "
+        "there is none"
+    )
+
+
+class Scalability(Stored):
+    """One benchmark value over the number of network flows (RFC 8219 10.2.1)."""
+
+    procedure: ProcedureName
+    name: str = Field(description="of the value: throughput; TL, forward; ...")
+    unit: Literal["fps", "percent", "ns"]
+    better: Literal["higher", "lower"]
+    series: str = Field(description="what all its cells have in common, but the size")
+    frame_size: str
+    varied: str = Field(description="what the flows differ in")
+    points: list[ScalabilityPoint]
+
+
 class ResultsFile(Stored):
     """``results.json``; the command line's ``--json`` prints it without ``trials``."""
 
@@ -374,4 +401,7 @@ class ResultsFile(Stored):
     created_at: str
     complete: bool = Field(description="false: the run was interrupted")
     cells: list[CellResult]
+    scalability: list[Scalability] = Field(
+        default=[], description="of cells with a number of flows"
+    )
     trials: list[TrialRecord] = []

@@ -1,0 +1,128 @@
+"""Overload scalability (RFC 8219 10.2.1): how results change with the number of flows.
+
+Each value of a benchmark is compared with that of one flow. All flows of a direction
+are started at once and share its rate evenly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from dutperf.results.model import CellResult, Scalability, ScalabilityPoint
+
+_VARIED = {
+    "ports": "source ports (in the reverse direction destination ports)",
+    "addresses": "source and destination addresses",
+}
+
+
+@dataclass(frozen=True)
+class _Value:
+    """One value of one cell."""
+
+    cell: CellResult
+    name: str
+    value: float | None
+
+    @property
+    def flows(self) -> int:
+        return _flows(self.cell) or 0
+
+    @property
+    def series(self) -> tuple[str, str, str]:
+        return _series(self.cell), str(self.cell.parameters["frame_sizes"]), self.name
+
+
+def scalability(cells: Iterable[CellResult]) -> list[Scalability]:
+    """A series for each benchmark value of the cells with a number of flows.
+
+    What was not measured has its place in those that were.
+    """
+    series: dict[tuple[str, str, str], list[_Value]] = {}
+    unmeasured: list[CellResult] = []
+    for cell in cells:
+        if _flows(cell) is None:
+            continue
+        values = list(_values(cell))
+        unmeasured += [cell] if not values else []
+        for value in values:
+            series.setdefault(value.series, []).append(value)
+    for cell in unmeasured:
+        for (_, _, name), others in series.items():
+            missing = _Value(cell, name, None)
+            if missing.series == others[0].series:
+                others.append(missing)
+    return [_compared(key, values) for key, values in series.items()]
+
+
+def degradation_percent(
+    one: float | None, several: float | None, *, higher_is_better: bool
+) -> float | None:
+    """RFC 8219 10.2.1: above 0 is worse than one flow."""
+    if not one or several is None:
+        return None
+    change = one - several if higher_is_better else several - one
+    return change * 100 / one
+
+
+def _compared(key: tuple[str, str, str], values: Sequence[_Value]) -> Scalability:
+    series, frame_size, name = key
+    first = values[0].cell
+    is_rate = first.procedure == "throughput"
+    one = next((v.value for v in values if v.flows == 1), None)
+    points = [
+        ScalabilityPoint(
+            flows=each.flows,
+            cell=each.cell.id,
+            rate_fps=_rate_fps(each.cell),
+            value=each.value,
+            degradation_percent=None
+            if each.flows == 1
+            else degradation_percent(one, each.value, higher_is_better=is_rate),
+        )
+        for each in sorted(values, key=lambda v: v.flows)
+    ]
+    return Scalability(
+        procedure=first.procedure,
+        name=name,
+        unit=first.unit,
+        better="higher" if is_rate else "lower",
+        series=series,
+        frame_size=frame_size,
+        varied=_VARIED[str(first.parameters["flows_by"])],
+        points=points,
+    )
+
+
+def _values(cell: CellResult) -> Iterator[_Value]:
+    """Delays that were not measured have no names either."""
+    valid = cell.verdict != "invalid"
+    if cell.unit != "ns":
+        name = "throughput" if cell.unit == "fps" else "loss at the highest load"
+        yield _Value(cell, name, cell.median if valid else None)
+        return
+    streams = {measure.stream for measure in cell.measures}
+    for measure in cell.measures:
+        stream = f", {measure.stream}" if len(streams) > 1 else ""
+        name = f"{measure.name}, {measure.direction}{stream}"
+        yield _Value(cell, name, measure.result.value if valid else None)
+
+
+def _rate_fps(cell: CellResult) -> float | None:
+    """A throughput is its own rate."""
+    if cell.points:
+        return cell.points[0].load_fps
+    return cell.load.rate_fps if cell.load else cell.median
+
+
+def _flows(cell: CellResult) -> int | None:
+    flows = cell.parameters.get("flows")
+    return flows if isinstance(flows, int) else None
+
+
+def _series(cell: CellResult) -> str:
+    """The cell's id without its frame size and its number of flows."""
+    told = cell.parameters
+    without = cell.id.replace(f"flows{told['flows']}", "flows", 1)
+    return without.replace(f"-{told.get('frame_size')}-", "-", 1)

@@ -1,0 +1,163 @@
+"""Numbers of network flows: the four-tuples that they make, names, and refusals."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from config_samples import make_campaign, make_testbed
+from ruamel.yaml import YAML
+
+from dutperf.config import (
+    Cell,
+    ProcedureSpec,
+    deviations,
+    expand,
+    from_data,
+    load_campaign,
+    resolved,
+)
+from dutperf.config.flow_count import MOST_FLOWS
+from dutperf.config.flows import flows
+from dutperf.engine.protocol import DirectionName
+from dutperf.errors import InputError
+
+THROUGHPUT: dict[str, Any] = {"procedure": "throughput", "ip": [4]}
+BY_ADDRESSES = {"flows_by": "addresses"}
+Tuple = tuple[str, str, int, int]
+
+
+def cells(*specs: dict[str, Any]) -> list[Cell]:
+    return expand(make_campaign(*specs), make_testbed())
+
+
+def tuples(cell: Cell, direction: DirectionName, frames: int) -> list[Tuple]:
+    """The four-tuples of the first frames, one by one."""
+    [flow] = flows(make_testbed(), cell, direction)
+    source, destination = cell.traffic.ports.of(direction)
+
+    def nth(least: int, most: int, frame: int) -> int:
+        return least + frame % (most - least + 1)
+
+    return [
+        (
+            flow.source.with_values([nth(f.min, f.max, k) for f in flow.source.fields]),
+            flow.destination.with_values(
+                [nth(f.min, f.max, k) for f in flow.destination.fields]
+            ),
+            nth(*source.bounds, k),
+            nth(*destination.bounds, k),
+        )
+        for k in range(frames)
+    ]
+
+
+@pytest.mark.parametrize("by", ["ports", "addresses"])
+@pytest.mark.parametrize("ip", [4, 6])
+@pytest.mark.parametrize("count", [1, 2, 5, 100])
+def test_there_are_exactly_so_many_flows_and_all_get_as_many_frames(
+    by: str, ip: int, count: int
+) -> None:
+    asked = {"ip": [ip], "flows": [count], "traffic": {"flows_by": by}}
+    [cell] = cells(THROUGHPUT | asked)
+    forward = tuples(cell, "forward", 3 * count)
+    assert Counter(Counter(forward).values()) == {3: count}
+    answers = [(b, a, d, c) for a, b, c, d in tuples(cell, "reverse", 3 * count)]
+    assert answers == forward
+
+
+def test_every_field_of_a_flow_goes_up_in_step() -> None:
+    """What ``tuples`` takes for granted."""
+    for by in ("ports", "addresses"):
+        [cell] = cells(THROUGHPUT | {"flows": 7, "traffic": {"flows_by": by}})
+        [flow] = flows(make_testbed(), cell, "forward")
+        fields = [*flow.source.fields, *flow.destination.fields]
+        ports = list(cell.traffic.ports.of("forward"))
+        assert {field.mode for field in fields} <= {"increasing"}
+        assert {port.mode for port in ports} <= {"increasing", "fixed"}
+
+
+def test_each_number_of_flows_is_a_cell() -> None:
+    found = cells(
+        THROUGHPUT | {"flows": [1, 16], "traffic": [{}, {"name": "hosts"}]},
+        {"procedure": "pdv", "ip": [4], "rate_fps": "throughput", "flows": [16, 1]},
+        THROUGHPUT
+        | {"flows": [4], "traffic": {"mix": "50/50", "flows_by": "addresses"}},
+    )
+    assert [cell.id for cell in found] == [
+        "throughput-ip4-64-both-flows1",
+        "throughput-ip4-64-both-flows16",
+        "throughput-ip4-64-both-hosts-flows1",
+        "throughput-ip4-64-both-hosts-flows16",
+        "pdv-ip4-64-both-at-throughput-flows16",
+        "pdv-ip4-64-both-at-throughput-flows1",
+        "throughput-ip4-84-both-mix50-50-flows4-by-addresses",
+    ]
+
+
+def test_the_load_is_the_throughput_with_as_many_flows() -> None:
+    *_, last = cells(
+        THROUGHPUT | {"flows": [1, 4]},
+        {"procedure": "pdv", "ip": [4], "rate_fps": "throughput", "flows": [4]},
+    )
+    assert last.throughput_cell == "throughput-ip4-64-both-flows4"
+    with pytest.raises(InputError, match="no throughput of the same frames"):
+        cells(
+            THROUGHPUT,
+            {"procedure": "pdv", "ip": [4], "rate_fps": "throughput", "flows": [4]},
+        )
+
+
+def test_a_number_of_flows_is_no_deviation_from_random_ports() -> None:
+    one, many = cells(THROUGHPUT | {"flows": [1, 16]})
+    assert [*deviations(one), *deviations(many)] == []
+
+
+def test_the_resolved_campaign_gives_the_same_cells(tmp_path: Path) -> None:
+    campaign = make_campaign(
+        THROUGHPUT | {"flows": [1, 4], "traffic": [{}, {"name": "a", "ttl": 9}]},
+        THROUGHPUT | {"flows": [1, 4], "traffic": {"flows_by": "addresses"}},
+    )
+    text = io.StringIO()
+    YAML(typ="safe", pure=True).dump(resolved(campaign, make_testbed()), text)
+    (tmp_path / "c.yaml").write_text(text.getvalue())
+    again = load_campaign(tmp_path / "c.yaml")
+    assert expand(again, make_testbed()) == expand(campaign, make_testbed())
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"flows": [0]}, "flows[0]: must be at least 1, not 0"),
+        ({"flows": [MOST_FLOWS + 1]}, "flows[0]: must be at most 64512"),
+        ({"flows": [4, 4]}, "flows: must not list 4 twice"),
+        ({"flows": "many"}, "flows: must be a whole number, not 'many'"),
+        ({"flows": 2, "traffic": {"networks": 4}}, "so leave traffic.networks out"),
+        ({"flows": 2, "traffic": {"addresses": 4}}, "so leave traffic.addresses out"),
+        (
+            {"flows": 2, "traffic": {"ports": {"source": "random:1-9"}}},
+            "so leave traffic.ports out",
+        ),
+        ({"flows": 2, "traffic": {"flows": 4}}, "so leave traffic.flows out"),
+        ({"traffic": {"flows": 2, "networks": 4}}, "so leave networks out"),
+        (
+            {"traffic": {"flows": 2, "flows_by": "x"}},
+            "traffic.flows_by: must be 'ports'",
+        ),
+    ],
+)
+def test_what_contradicts_a_number_of_flows_is_refused(
+    keys: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError) as refusal:
+        from_data(ProcedureSpec, THROUGHPUT | keys, "here")
+    assert message in refusal.value.message
+
+
+def test_as_many_flows_as_ports_are_allowed() -> None:
+    [cell] = cells(THROUGHPUT | {"flows": MOST_FLOWS})
+    source, _ = cell.traffic.ports.of("forward")
+    assert source.bounds == (1024, 65535)

@@ -1,0 +1,76 @@
+"""Overload scalability in the report: tables as RFC 8219 10.2.1 wants them, charts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from report_page import Page
+from report_sample import all_sizes, sample_environment, store, throughput_cell
+
+from dutperf.report import write_report
+from dutperf.report.cells import finished_cell
+from dutperf.report.scalability import Growth, scalability_of
+from dutperf.results import CellResult, ResultsFile, scalability
+
+RATES = {64: {1: 200_000, 4: 190_000, 64: 210_000}, 1518: {1: 80_000, 4: 80_000}}
+
+
+def cell(flows: int, size: int, rate_fps: float | None) -> CellResult:
+    found = throughput_cell(
+        f"throughput-ip4-{size}-both-flows{flows}", 4, size, [rate_fps]
+    )
+    told = {"flows": flows, "flows_by": "ports", "frame_sizes": str(size)}
+    label = {"traffic": f"flows{flows}"}
+    return found.model_copy(update={"parameters": found.parameters | told | label})
+
+
+def results() -> ResultsFile:
+    cells = [cell(n, size, fps) for size, of in RATES.items() for n, fps in of.items()]
+    return all_sizes().model_copy(
+        update={"cells": cells, "trials": [], "scalability": scalability(cells)}
+    )
+
+
+def only_growth() -> Growth:
+    found = results()
+    views = [finished_cell(each, ()) for each in found.cells]
+    [growth] = scalability_of(found.scalability, views)
+    return growth
+
+
+def test_frame_sizes_are_columns_and_numbers_of_flows_are_rows() -> None:
+    growth = only_growth()
+    assert growth.title == "Throughput, IPv4, both directions"
+    assert growth.sizes == ("64", "1518")
+    table = [
+        (flows, [entry and (entry.value, entry.degradation) for entry in entries])
+        for flows, entries in growth.rows
+    ]
+    nbsp, minus = "\N{NO-BREAK SPACE}", "\N{MINUS SIGN}"
+    assert table == [
+        (1, [("200,000", ""), ("80,000", "")]),
+        (4, [("190,000", f"+5{nbsp}%"), ("80,000", f"0{nbsp}%")]),
+        (64, [("210,000", f"{minus}5{nbsp}%"), None]),
+    ]
+
+
+def test_the_chart_begins_with_one_flow() -> None:
+    chart = only_growth().chart
+    assert chart is not None
+    small, large = chart.data
+    assert (small["x"], small["y"]) == ([1, 4, 64], [0, 5, -5])
+    assert (large["x"], large["y"]) == ([1, 4], [0, 0])
+
+
+def test_cells_are_told_apart_by_their_flows() -> None:
+    assert finished_cell(cell(4, 64, 1.0), ()).stream.endswith(", 4 flows")
+    assert finished_cell(cell(1, 64, 1.0), ()).stream.endswith(", 1 flow")
+
+
+def test_the_page_has_formula_and_figures(tmp_path: Path) -> None:
+    store(tmp_path / "r", results(), sample_environment())
+    page = Page(write_report(tmp_path / "r").read_text())
+    text = page.section("scalability")
+    assert "+5 %" in text
+    assert "(X1 \N{MINUS SIGN} Xn) / X1" in text
+    assert "scalability-1" in page.figures
