@@ -36,6 +36,17 @@ def test_a_single_lossless_load_does_not_end_the_curve() -> None:
     assert list(curve(result)) == [100, 90, 80, 70, 60, 50, 40, 30, 20, 10]
 
 
+@pytest.mark.parametrize(
+    "keys",
+    [{"load_step_percent": 5}, {"load_percent": [100.0 - 5 * n for n in range(20)]}],
+)
+def test_finer_steps_end_after_two_lossless_loads_too(keys: dict[str, object]) -> None:
+    result, recording = measured(FakeEngine(step(875_000)), **keys)
+    assert list(curve(result)) == [100, 95, 90, 85, 80]
+    assert recording.loads_fps[1:3] == [950_000, 900_000]
+    assert "RFC 2544 26.3" not in {d.rfc for d in result.deviations}
+
+
 def test_a_list_of_loads_is_measured_as_it_is() -> None:
     result, recording = measured(FakeEngine(perfect()), load_percent=[10, 50, 30])
     assert curve(result) == {50: 0, 30: 0, 10: 0}

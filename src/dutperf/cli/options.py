@@ -78,6 +78,7 @@ FLAGS: dict[str, Flag] = {
     "restabilise_wait_s": Flag("--restabilise-wait", float, "S"),
     "resolution": Flag("--resolution", str, "FPS|PERCENT%"),
     "load_percent": Flag("--load", list[float], "PERCENT"),
+    "load_step_percent": Flag("--load-step", float, "PERCENT"),
     "rate_fps": Flag("--rate", str, "FPS|throughput", _rate),
     "tags": Flag("--tags", int, "N"),
     "first_tag_s": Flag("--first-tag", float, "S"),

@@ -100,7 +100,13 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
     )
     load_percent: Annotated[list[Percent], Field(max_length=1000)] = Field(
         default=[],
-        description="frame-loss: loads in percent; empty: 100, 90, ... (RFC 2544 26.3)",
+        description="frame-loss: loads in percent; empty: as load_step_percent says",
+    )
+    load_step_percent: Annotated[float, Field(ge=0.1, le=10)] | None = Field(
+        default=None,
+        description="frame-loss: from 100 % down in steps of so much until two loads "
+        "in a row are lossless (RFC 2544 26.3: at most 10; finer is encouraged); "
+        "default: 10",
     )
     lag_limit_ms: Annotated[float, Field(gt=0, le=10000)] = Field(
         default=10, description="how far behind its schedule the sender may be"
@@ -151,6 +157,15 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
                 f"same name, {known}: give each a name"
             )
         return profiles
+
+    @model_validator(mode="after")
+    def _one_kind_of_load(self) -> Self:
+        if self.load_step_percent is not None:
+            if self.procedure != "frame-loss":
+                raise ValueError("load_step_percent belongs to frame-loss")
+            if self.load_percent:
+                raise ValueError("give load_percent or load_step_percent, not both")
+        return self
 
     @model_validator(mode="after")
     def _loads_fit_procedure(self) -> Self:

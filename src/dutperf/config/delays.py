@@ -24,6 +24,7 @@ FIXED_LOAD: frozenset[Procedure] = frozenset({"latency", "pdv", "ipdv"})
 ONLY_FOR: dict[str, frozenset[Procedure]] = {
     "resolution": frozenset({"throughput"}),
     "load_percent": frozenset({"frame-loss"}),
+    "load_step_percent": frozenset({"frame-loss"}),
     "rate_fps": FIXED_LOAD,
     "tags": frozenset({"latency"}),
     "first_tag_s": frozenset({"latency"}),

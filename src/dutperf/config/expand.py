@@ -15,6 +15,7 @@ from dutperf.config.campaign import (
 from dutperf.config.delays import ONLY_FOR, DelaySettings
 from dutperf.config.flows import directions, flows, own_hosts
 from dutperf.config.frame_size import ALL_SIZES
+from dutperf.config.load_steps import STANDARD_STEP_PERCENT, falling_loads
 from dutperf.config.loads import check_load, with_source
 from dutperf.config.searching import AUTO, SearchSettings
 from dutperf.config.sizes import check_sizes, smallest_size
@@ -23,8 +24,6 @@ from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import IpVersions, default_versions
 from dutperf.errors import InputError
-
-_LOADS_PERCENT = [100.0, 90.0, 80.0, 70.0, 60.0, 50.0, 40.0, 30.0, 20.0, 10.0]
 
 
 def expand(campaign: Campaign, testbed: Testbed) -> list[Cell]:
@@ -215,4 +214,6 @@ def _check(where: str, testbed: Testbed, cell: Cell) -> None:
 def _loads(spec: ProcedureSpec) -> list[float]:
     if spec.procedure != "frame-loss":
         return []
-    return sorted(spec.load_percent or _LOADS_PERCENT, reverse=True)
+    if spec.load_percent:
+        return sorted(spec.load_percent, reverse=True)
+    return falling_loads(spec.load_step_percent or STANDARD_STEP_PERCENT)

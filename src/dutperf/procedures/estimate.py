@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from dutperf.config import Cell, media_rate_fps
+from dutperf.config.load_steps import ends_when_lossless
 from dutperf.config.sizes import mean_frame_size
-from dutperf.procedures.frame_loss import STANDARD_LOADS
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.searching import check_range, strategy_of, waits_s
 from dutperf.results.model import ProcedureName
@@ -88,8 +88,8 @@ def _limit_fps(cell: Cell) -> int:
 
 
 def _of_frame_loss(cell: Cell) -> int:
-    """RFC 2544 26.3: its own list of loads ends at the second lossless one."""
-    if cell.load_percent != STANDARD_LOADS:
+    """RFC 2544 26.3: its own series of loads ends at the second lossless one."""
+    if not ends_when_lossless(cell.load_percent):
         return len(cell.load_percent)
     lossy = [load for load in cell.load_percent if load > ASSUMED_SHARE_PERCENT]
     return min(len(cell.load_percent), len(lossy) + 2)

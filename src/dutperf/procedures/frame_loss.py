@@ -1,17 +1,19 @@
 """Frame loss rate (RFC 2544 26.3, 8219 7.4): loss over the whole range of loads.
 
-From the maximum rate downwards in steps of 10 % of it, until two successive loads are
-lossless. What a software tester calls the media's maximum it often cannot offer; then
-100 % is what it can offer (maximum offered load, RFC 2285 3.5.3), and the result says
-so.
+From the maximum rate downwards in steps of 10 % of it or finer, until two successive
+loads are lossless. What a software tester calls the media's maximum it often cannot
+offer; then 100 % is what it can offer (maximum offered load, RFC 2285 3.5.3), and the
+result says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 from dutperf import stats
 from dutperf.config.campaign import Cell
+from dutperf.config.load_steps import ends_when_lossless
 from dutperf.engine.protocol import TrialResult
 from dutperf.procedures.describe import cell_deviations, cell_parameters
 from dutperf.procedures.findings import loss_findings
@@ -23,8 +25,6 @@ from dutperf.procedures.verdicts import ATTEMPTS, distinct, no_rate_helps
 from dutperf.results.model import CellResult, Deviation, LoadPoint, RepeatResult
 from dutperf.results.spread import spread_of
 
-STANDARD_LOADS = list(range(100, 0, -10))
-"""Percent of the maximum rate: RFC 2544 26.3's own list, with its early end."""
 MAX_LOWERINGS = 5
 """How often the tester's own limit is lowered at most."""
 TESTER_MARGIN = 0.95
@@ -38,7 +38,7 @@ def measure_frame_loss(runner: TrialRunner, cell: Cell, limit: MaxRate) -> CellR
         EngineError, SetupError: see ``TrialRunner.run``.
     """
     highest, *lower = cell.load_percent
-    may_end_early = cell.load_percent == STANDARD_LOADS
+    may_end_early = ends_when_lossless(cell.load_percent)
     reached, first = _reach_maximum(runner, cell, limit, highest)
     points = [_point(runner, cell, reached, highest, first)]
     for load_percent in lower:
@@ -118,7 +118,7 @@ def _repeat(
 
 
 def _load_fps(limit: MaxRate, load_percent: float) -> int:
-    return max(1, int(limit.rate_fps * load_percent / 100))
+    return max(1, int(limit.rate_fps * Fraction(str(load_percent)) / 100))
 
 
 def _two_lossless(points: Sequence[LoadPoint]) -> bool:
