@@ -76,7 +76,9 @@ def test_latency_shows_both_quantities_of_both_directions(
     ]
     assert "delay: one-way delay of a frame: from right before" in out
     assert "share of a delay is at least 1.2 us and at most 1.2 us" in out
-    assert "deviation from RFC 8219 7.2: at least 20 repeats: 3 instead of" in out
+    assert (
+        "deviation from RFC 8219 7.2 (MUST): at least 20 repeats: 3 instead of" in out
+    )
 
 
 def test_lost_tags_are_shown_and_a_latency_is_beyond_all_measure(

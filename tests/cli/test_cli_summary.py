@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import io
+from typing import Literal
 
+import pytest
 from rich.console import Console
 
 from dutperf.cli.summary import show_summary
 from dutperf.results import (
     CellResult,
+    Conformance,
+    Deviation,
     Media,
     RepeatResult,
     ResultsFile,
@@ -49,6 +53,36 @@ def test_repeats_are_told_with_the_interval_of_their_median_and_dispersion() -> 
     out = shown(throughput(*range(100_001, 100_021)))
     assert "100,006-100,015" in out
     assert "0.019" in out
+
+
+COMPLIANT = Conformance(
+    rfc="RFC 2544",
+    section="26.1",
+    status="unconditional",
+    statement="unconditionally compliant with RFC 2544 26.1",
+)
+LEVELS = (("MUST", " (MUST)"), ("SHOULD", " (SHOULD)"), ("text", ""), (None, ""))
+
+
+def test_what_holds_for_all_cells_is_said_once() -> None:
+    cells = [
+        throughput(1, cell_id=name).model_copy(update={"conformance": COMPLIANT})
+        for name in ("a", "b")
+    ]
+    assert f"all cells: {COMPLIANT.statement}" in shown(*cells)
+    assert f"\na: {COMPLIANT.statement}" in shown(*cells[:1])
+    other = COMPLIANT.model_copy(update={"statement": "not compliant"})
+    differing = cells[1].model_copy(update={"conformance": other})
+    assert "\nb: not compliant" in shown(cells[0], differing)
+
+
+@pytest.mark.parametrize(("level", "told"), LEVELS)
+def test_a_deviation_says_what_the_rfc_calls_it(
+    level: Literal["MUST", "SHOULD", "text"] | None, told: str
+) -> None:
+    point = Deviation(rfc="RFC 2544 24", requirement="60 s", actual="1 s", level=level)
+    cell = throughput(1).model_copy(update={"deviations": [point]})
+    assert f"deviation from RFC 2544 24{told}: 60 s: 1 s" in shown(cell)
 
 
 def test_one_repeat_has_neither() -> None:

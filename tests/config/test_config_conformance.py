@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from config_samples import make_cell
+from config_samples import make_campaign, make_cell, make_testbed
 
-from dutperf.config import deviations
+from dutperf.config import deviations, expand
 
 LOSS: dict[str, Any] = {"procedure": "frame-loss", "load_percent": [100, 90, 80]}
 
@@ -85,7 +85,8 @@ def test_a_cell_by_the_book_has_no_deviations(changes: dict[str, Any]) -> None:
 def test_each_shortfall_is_named_with_its_figure(
     changes: dict[str, Any], rfc: str, requirement: str, actual: str
 ) -> None:
-    assert deviations(make_cell(**changes)) == [(rfc, requirement, actual)]
+    (found,) = deviations(make_cell(**changes))
+    assert found[:3] == (rfc, requirement, actual)
 
 
 def test_steps_that_are_ten_percent_but_for_rounding_are_no_deviation() -> None:
@@ -96,4 +97,46 @@ def test_steps_that_are_ten_percent_but_for_rounding_are_no_deviation() -> None:
 def test_all_shortfalls_are_listed() -> None:
     changes = {**LOSS, "load_percent": [80, 40], "trial_duration_s": 1}
     found = deviations(make_cell(**changes, direction="reverse"))
-    assert [rfc.split()[-1] for rfc, _, _ in found] == ["24", "14", "26.3", "26.3"]
+    assert [s.rfc.split()[-1] for s in found] == ["24", "14", "26.3", "26.3"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "level", "rfc"),
+    [
+        ({"trial_duration_s": 1}, "SHOULD", "RFC 2544 24"),
+        ({"restabilise_wait_s": 1}, "text", "RFC 2544 23"),
+        ({"direction": "reverse"}, "SHOULD", "RFC 8219 5.3, RFC 2544 14"),
+        ({"frame_sizes": [100]}, "SHOULD", "RFC 2544 9.1, RFC 5180 5.1.1"),
+        ({"traffic": {"imix": "aaafg"}}, "text", "RFC 2544 9, RFC 1242 3.4"),
+        ({"traffic": {"df": True}}, "SHOULD", "RFC 2544 8, C.2.6.4"),
+        ({"traffic": {"ttl": 64}}, "SHOULD", "RFC 2544 8, C.2.6.4"),
+        ({"traffic": {"dscp": 46}}, "SHOULD", "RFC 2544 8, C.2.6.4"),
+        ({"traffic": {"ignore_checksums": True}}, "MUST", "RFC 1242 3.17"),
+        ({"frame_timeout_ms": 10}, "definition", "RFC 2544 26.1"),
+        ({"loss_tolerance_percent": 0.1}, "definition", "RFC 2544 26.1"),
+        ({"search": "verified", "verify_trials": 2}, "definition", "RFC 2544 26.1"),
+        ({"search": "mlrsearch", "goals": ["0.5%"]}, "definition", "RFC 2544 26.1"),
+        ({**LOSS, "load_percent": [90, 80]}, "SHOULD", "RFC 2544 26.3"),
+        ({**LOSS, "load_percent": [100, 70]}, "MUST", "RFC 2544 26.3"),
+        ({**LOSS, "load_percent": [100]}, "MUST", "RFC 2544 26.3"),
+    ],
+)
+def test_each_point_has_the_level_that_the_rfc_gives_it(
+    changes: dict[str, Any], level: str, rfc: str
+) -> None:
+    (found,) = deviations(make_cell(**changes))
+    assert (found.level, found.rfc) == (level, rfc)
+
+
+def test_networks_need_routes_that_the_rfc_wants_announced() -> None:
+    hosts = {"address": "198.18.0.2", "gateway": "198.18.0.1"}
+    others = {"address": "198.19.0.2", "gateway": "198.19.0.1"}
+    testbed = make_testbed(
+        left={"port": {"interface": "tl"}, "ipv4": hosts},
+        right={"port": {"interface": "tr"}, "ipv4": others},
+    )
+    campaign = make_campaign(
+        {"procedure": "throughput", "ip": [4], "traffic": {"networks": 256}}
+    )
+    ((found,),) = [deviations(cell) for cell in expand(campaign, testbed)]
+    assert (found.rfc, found.level) == ("RFC 2544 13", "MUST")

@@ -295,7 +295,8 @@ def test_the_resolved_campaign_gives_the_same_cells(
 def test_what_the_standard_does_not_ask_for_is_a_deviation(
     spec: dict[str, Any], expected: tuple[str, str, str]
 ) -> None:
-    assert deviations(at_throughput(spec)) == [expected]
+    (found,) = deviations(at_throughput(spec))
+    assert found[:3] == expected
 
 
 def test_a_sweep_alone_changes_no_judgement() -> None:

@@ -63,11 +63,13 @@ def test_the_translator_campaign_has_the_mixes_of_rfc_8219() -> None:
     assert notices(campaign.testbed, campaign) == []
 
 
-def test_the_networks_campaign_is_by_the_book() -> None:
+def test_the_networks_campaign_lacks_routing_updates_only() -> None:
     campaign = load_campaign(EXAMPLES / "networks.yaml")
     cells = expand(campaign, make_testbed(**IN_THE_FIRST_NETWORK))
     assert {cell.traffic.networks.left for cell in cells} == {1, 256}
-    assert [found for cell in cells for found in deviations(cell)] == []
+    for cell in cells:
+        wanted = ["RFC 2544 13"] if cell.traffic.networks.left > 1 else []
+        assert [found.rfc for found in deviations(cell)] == wanted
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda p: p.name)

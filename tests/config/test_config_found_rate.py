@@ -168,9 +168,9 @@ def test_any_load_but_the_throughput_is_a_deviation(
     asked = {"procedure": procedure, "rate_fps": rate}
     *_, cell = cells(THROUGHPUT, LATENCY | asked)
     found = [
-        (rfc, actual)
-        for rfc, requirement, actual in deviations(cell)
-        if requirement == "load at the throughput rate"
+        (shortfall.rfc, shortfall.actual)
+        for shortfall in deviations(cell)
+        if shortfall.requirement == "load at the throughput rate"
     ]
     assert found == expected
 

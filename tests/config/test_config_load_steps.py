@@ -43,7 +43,7 @@ def test_a_finer_step_is_no_deviation_and_a_coarser_list_is_one() -> None:
         [cell] = expand(make_campaign(LOSS | keys), make_testbed())
         assert deviations(cell) == []
     [cell] = expand(make_campaign(LOSS | {"load_percent": [100, 70]}), make_testbed())
-    assert [rfc for rfc, _, _ in deviations(cell)] == ["RFC 2544 26.3"]
+    assert [found.rfc for found in deviations(cell)] == ["RFC 2544 26.3"]
 
 
 @pytest.mark.parametrize(

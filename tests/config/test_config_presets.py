@@ -42,7 +42,7 @@ def cell_of(preset: Preset, spec: dict[str, Any]) -> Cell:
 @pytest.mark.parametrize("spec", ALL)
 def test_standard_is_by_the_book(spec: dict[str, Any]) -> None:
     cell = cell_of("standard", spec)
-    told = [what for _, _, what in deviations(cell)]
+    told = [shortfall.actual for shortfall in deviations(cell)]
     assert [w for w in told if "a goal lets" not in w and "as given" not in w] == []
     assert cell.repeats == (1 if cell.search == "mlrsearch" else 20)
     assert cell.resolution == "0.1%"

@@ -51,6 +51,19 @@ def test_a_campaign_leaves_complete_results_of_all_cells(path: Path) -> None:
     assert run.opener.ended
 
 
+def test_each_result_says_which_rfc_it_conforms_to_and_how_far(path: Path) -> None:
+    short = spec(ip=[4, 6], trial_duration_s=1)
+    tolerant = spec(loss_tolerance_percent=0.1)
+    results = Run(path, FakeEngine(step(300_000)))(campaign(short, tolerant))
+    told = [cell.conformance for cell in results.cells]
+    assert [(t.rfc, t.status) for t in told if t] == [
+        ("RFC 2544", "conditional"),
+        ("RFC 5180", "conditional"),
+        ("RFC 2544", "other_measure"),
+    ]
+    assert {d.level for d in results.cells[0].deviations} == {"SHOULD"}
+
+
 def test_the_stored_campaign_and_environment_can_be_read_again(path: Path) -> None:
     Run(path, FakeEngine(perfect()))()
     assert load_campaign(path / "campaign.yaml").testbed == TESTBED

@@ -33,6 +33,7 @@ from dutperf.engine.protocol import (
 )
 from dutperf.results import (
     CellResult,
+    Conformance,
     Deviation,
     Environment,
     LoadPoint,
@@ -56,12 +57,22 @@ BEHIND = Reason(
 )
 LOST = Reason(code="frames_lost", message="the DUT lost frames")
 SHORT = Deviation(
-    rfc="RFC 2544 24", requirement="trials of at least 60 s", actual="trials of 1 s"
+    rfc="RFC 2544 24",
+    requirement="trials of at least 60 s",
+    actual="trials of 1 s",
+    level="SHOULD",
 )
 RESTABILISE = Deviation(
     rfc="RFC 2544 23",
     requirement="at least 5 s between trials",
     actual="0.1 s between trials",
+    level="text",
+)
+CONDITIONAL = Conformance(
+    rfc="RFC 2544",
+    section="26.1",
+    status="conditional",
+    statement="conditionally compliant with RFC 2544 26.1: every MUST is met",
 )
 
 
@@ -275,6 +286,7 @@ def throughput_cell(
         verdict=verdict,
         reasons=[BEHIND] if verdict == "invalid" else [],
         deviations=[SHORT, RESTABILISE],
+        conformance=CONDITIONAL,
         spread=spread_of(valid),
     )
 

@@ -135,16 +135,22 @@ def test_repeats_show_their_spread(tmp_path: Path) -> None:
     assert "p1 p99 min max" not in page_of(tmp_path / "s", sample_results()).text
 
 
+def test_each_card_says_whose_result_it_is(tmp_path: Path) -> None:
+    said = "Conditionally compliant with RFC 2544 26.1: every MUST is met"
+    glance = page_of(tmp_path / "r", sample_results()).section("glance")
+    assert glance.count(said) == 2
+
+
 def test_deviations_of_all_cells_are_said_once(tmp_path: Path) -> None:
     text = page_of(tmp_path / "r", sample_results()).section("deviations")
     assert text.count("trials of at least 60 s") == 1
-    assert "RFC 2544 24 all cells" in text
+    assert "RFC 2544 24 SHOULD all cells" in text
 
 
 def test_deviations_of_some_cells_name_them(tmp_path: Path) -> None:
     text = page_of(tmp_path / "r", sample_results()).section("deviations")
     cells = "Throughput, IPv4, 64 bytes; Throughput, IPv6, 84 bytes"
-    assert f"at least 5 s between trials RFC 2544 23 {cells}" in text
+    assert f"at least 5 s between trials RFC 2544 23 plain text {cells}" in text
 
 
 def test_a_run_by_the_book_has_no_box_of_deviations(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def show_summary(console: Console, results: ResultsFile, report: Path | None) ->
             _say(console, f"{cell.id}: {reason.message}{remedy}")
         for finding in cell.findings:
             _say(console, f"{cell.id}: {finding.message}")
-    for line in _deviations(results.cells):
+    for line in [*_conformance(results.cells), *_deviations(results.cells)]:
         _say(console, line)
     if not results.complete:
         _say(console, "incomplete: the run ended before its last cell")
@@ -135,7 +135,26 @@ def _rate(rate_fps: float | None, bound: str) -> str:
 def _deviations(cells: list[CellResult]) -> list[str]:
     """Each deviation once, whatever number of cells has it."""
     found = dict.fromkeys(d for cell in cells for d in cell.deviations)
-    return [f"deviation from {d.rfc}: {d.requirement}: {d.actual}" for d in found]
+    return [
+        f"deviation from {d.rfc}{_level(d.level)}: {d.requirement}: {d.actual}"
+        for d in found
+    ]
+
+
+def _level(level: str | None) -> str:
+    return f" ({level})" if level in {"MUST", "SHOULD"} else ""
+
+
+def _conformance(cells: list[CellResult]) -> list[str]:
+    """Each statement once, with the cells it is about if it is not about all."""
+    said: dict[str, list[str]] = {}
+    for cell in cells:
+        if cell.conformance:
+            said.setdefault(cell.conformance.statement, []).append(cell.id)
+    return [
+        f"{'all cells' if len(ids) == len(cells) > 1 else ', '.join(ids)}: {statement}"
+        for statement, ids in said.items()
+    ]
 
 
 def _say(console: Console, text: str) -> None:

@@ -5,6 +5,7 @@ file, line, key and remedy.
 """
 
 from dutperf.config.campaign import Campaign, Cell, ProcedureSpec
+from dutperf.config.compliance import Compliance, compliance
 from dutperf.config.conformance import Shortfall, deviations
 from dutperf.config.expand import expand, resolved
 from dutperf.config.loader import from_data, load_campaign, load_testbed
@@ -19,10 +20,12 @@ from dutperf.config.testbed import Testbed
 __all__ = [
     "Campaign",
     "Cell",
+    "Compliance",
     "Preset",
     "ProcedureSpec",
     "Shortfall",
     "Testbed",
+    "compliance",
     "deviations",
     "expand",
     "from_data",

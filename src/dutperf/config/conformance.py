@@ -1,18 +1,28 @@
 """Where a cell does less than the standards ask for; goes into the report.
 
 RFC 9971 wants every shorter wait described; RFC 2544 24 lets a search use shorter
-trials. So nothing here is refused, and nothing is left unsaid.
+trials. So nothing here is refused, and nothing is left unsaid. Each point has the level
+that the RFC's own words give it; ``config.compliance`` makes one statement of them.
+
+The frame format is RFC 2544's (C.2.6.4) but for what RFC 4814 4.5 put in the place of
+its two fixed ports, and for the tag, without which no frame could be told from another
+(RFC 2544 10).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from dutperf.config.campaign import Cell
 from dutperf.config.flows import directions
+from dutperf.config.searching import GoalSpec
 from dutperf.config.sizes import cell_versions
+from dutperf.config.standard_sizes import listed_sizes
+from dutperf.config.versions import translates
 
+_FORMAT = "RFC 2544 8, C.2.6.4"
 _TTL = 10
 _LARGEST_STEP_PERCENT = 10
 _REPEATS = 20
@@ -20,17 +30,25 @@ _TAGS = 500
 _FIRST_TAG_S = 60
 
 
+Level = Literal["definition", "MUST", "SHOULD", "text"]
+
+
 class Shortfall(NamedTuple):
-    """One point: the RFC's section, what it asks for, what the cell does."""
+    """One point: the RFC's section, what it asks for, what the cell does.
+
+    ``level`` is how the RFC says it: as a MUST (REQUIRED, SHALL), as a SHOULD
+    (RECOMMENDED), in its plain text, or as part of what the quantity is by definition.
+    """
 
     rfc: str
     requirement: str
     actual: str
+    level: Level
 
 
-def deviations(cell: Cell) -> list[tuple[str, str, str]]:
+def deviations(cell: Cell) -> list[Shortfall]:
     """All points in which ``cell`` does less than RFC 2544 and RFC 8219 ask for."""
-    found = [*_times(cell), *_direction(cell), *_frames(cell)]
+    found = [*_times(cell), *_direction(cell), *_sizes(cell), *_frames(cell)]
     if cell.procedure == "frame-loss":
         found += _loads(cell.load_percent)
     return [*found, *_load(cell), *_repeats(cell), *_tags(cell), *_judgement(cell)]
@@ -43,79 +61,108 @@ _DELAYS = {
 }
 
 
-def _load(cell: Cell) -> list[tuple[str, str, str]]:
+def _load(cell: Cell) -> list[Shortfall]:
     """RFC 8219 12: the throughput is the median of its repeats."""
     if cell.rate_fps is None or (cell.found_rate and cell.found_rate.plain):
         return []
     rfc = "RFC 2544 26.2" if cell.legacy else _DELAYS[cell.procedure]
     given = cell.rate_fps
     actual = f"at {given:,} fps, as given" if isinstance(given, int) else f"at {given}"
-    return [Shortfall(rfc, "load at the throughput rate", actual)]
+    level: Level = "SHOULD" if rfc == "RFC 8219 7.2" else "text"
+    return [Shortfall(rfc, "load at the throughput rate", actual, level)]
 
 
-def _repeats(cell: Cell) -> list[tuple[str, str, str]]:
+def _repeats(cell: Cell) -> list[Shortfall]:
+    if cell.auto:
+        return []
     rfc = "RFC 2544 26.2" if cell.legacy else _DELAYS.get(cell.procedure)
-    if rfc is None or cell.repeats >= _REPEATS:
+    if rfc is None:
+        return _iterations(cell)
+    if cell.repeats >= _REPEATS:
         return []
     actual = f"{cell.repeats} instead of at least {_REPEATS}"
-    return [Shortfall(rfc, f"at least {_REPEATS} repeats", actual)]
+    return [Shortfall(rfc, f"at least {_REPEATS} repeats", actual, "MUST")]
 
 
-def _tags(cell: Cell) -> list[tuple[str, str, str]]:
-    found: list[tuple[str, str, str]] = []
+def _iterations(cell: Cell) -> list[Shortfall]:
+    """RFC 2544 leaves open how often; of a translator RFC 8219 does not."""
+    if cell.repeats > 1 or not translates(cell.ip) or cell.goals:
+        return []
+    return [Shortfall("RFC 8219 12", "multiple iterations", "a single one", "SHOULD")]
+
+
+def _tags(cell: Cell) -> list[Shortfall]:
+    found: list[Shortfall] = []
     rfc = "RFC 2544 26.2" if cell.legacy else "RFC 8219 7.2"
     if cell.tags is not None and cell.tags < _TAGS and not cell.legacy:
         actual = f"{cell.tags} instead of at least {_TAGS}"
-        found.append(Shortfall(rfc, f"at least {_TAGS} tagged frames", actual))
+        found.append(
+            Shortfall(rfc, f"at least {_TAGS} tagged frames", actual, "SHOULD")
+        )
     if cell.first_tag_s is not None and cell.first_tag_s < _FIRST_TAG_S:
         rule = f"first tagged frame after {_FIRST_TAG_S} s"
-        found.append(Shortfall(rfc, rule, f"after {cell.first_tag_s:.12g} s"))
+        actual = f"after {cell.first_tag_s:.12g} s"
+        found.append(Shortfall(rfc, rule, actual, "SHOULD"))
     return found
 
 
-def _judgement(cell: Cell) -> list[tuple[str, str, str]]:
-    found: list[tuple[str, str, str]] = []
+def _judgement(cell: Cell) -> list[Shortfall]:
+    found: list[Shortfall] = []
     rfc = "RFC 2544 26.1" if cell.procedure == "throughput" else "RFC 2544 26.3"
     if cell.frame_timeout_ms is not None:
         rule = "frames count as received however late they are"
         actual = f"frames slower than {cell.frame_timeout_ms:.12g} ms count as lost"
-        found.append(Shortfall(rfc, rule, actual))
+        found.append(Shortfall(rfc, rule, actual, "definition"))
     if cell.loss_tolerance_percent:
-        lost = f"up to {cell.loss_tolerance_percent:.12g} % of a direction's frames"
-        found.append(Shortfall(rfc, "no frame is lost", f"{lost} may be lost"))
+        share = f"{cell.loss_tolerance_percent:.12g} %"
+        lost = f"up to {share} of a direction's frames may be lost"
+        found.append(Shortfall(rfc, "no frame is lost", lost, "definition"))
     return [*found, *_search(cell)]
 
 
-def _search(cell: Cell) -> list[tuple[str, str, str]]:
-    found: list[tuple[str, str, str]] = []
+def _search(cell: Cell) -> list[Shortfall]:
+    found = [*_goals(cell.goals[:1]), *of_further_goals(cell)]
     if cell.verify_trials is not None:
         rule = "the rate is lowered when fewer frames come out"
         actual = f"only when that happened in {cell.verify_trials} trials"
-        found.append(Shortfall("RFC 2544 26.1", rule, actual))
-    for goal in cell.goals:
+        found.append(Shortfall("RFC 2544 26.1", rule, actual, "definition"))
+    return found
+
+
+def of_further_goals(cell: Cell) -> list[Shortfall]:
+    """Points of goals beside the first one, whose result the cell's is not."""
+    first = _goals(cell.goals[:1])
+    return [point for point in _goals(cell.goals[1:]) if point not in first]
+
+
+def _goals(goals: Sequence[GoalSpec]) -> list[Shortfall]:
+    found = []
+    for goal in goals:
         lost, exceed = f"{goal.loss_percent:.12g}", f"{goal.exceed_percent:.12g}"
         actual = f"a goal lets {lost} % be lost"
         if goal.exceed_percent:
             actual += f", and more in {exceed} % of the time"
         if goal.loss_percent or goal.exceed_percent:
-            found.append(Shortfall("RFC 2544 26.1", "no frame is lost", actual))
+            rule = "no frame is lost"
+            found.append(Shortfall("RFC 2544 26.1", rule, actual, "definition"))
     return found
 
 
-def _times(cell: Cell) -> list[tuple[str, str, str]]:
-    wanted = [
-        _duration(cell),
-        ("RFC 2544 23", "wait after learning frames", cell.settle_wait_s, 2),
-        ("RFC 2544 23", "wait for late frames", cell.residual_wait_s, 2),
-        ("RFC 2544 23", "wait between trials", cell.restabilise_wait_s, 5),
+def _times(cell: Cell) -> list[Shortfall]:
+    wanted: list[tuple[str, str, float, int, Level]] = [
+        (*_duration(cell), "SHOULD"),
+        ("RFC 2544 23", "wait after learning frames", cell.settle_wait_s, 2, "text"),
+        ("RFC 2544 23", "wait for late frames", cell.residual_wait_s, 2, "text"),
+        ("RFC 2544 23", "wait between trials", cell.restabilise_wait_s, 5, "text"),
     ]
     return [
         Shortfall(
             rfc,
             f"{what} of at least {least} s",
             f"{is_s:.12g} s instead of at least {least} s",
+            level,
         )
-        for rfc, what, is_s, least in wanted
+        for rfc, what, is_s, least, level in wanted
         if is_s < least
     ]
 
@@ -127,7 +174,7 @@ def _duration(cell: Cell) -> tuple[str, str, float, int]:
     return least[0], "trial duration", cell.trial_duration_s, least[1]
 
 
-def _direction(cell: Cell) -> list[tuple[str, str, str]]:
+def _direction(cell: Cell) -> list[Shortfall]:
     if cell.direction == "both":
         return []
     return [
@@ -135,31 +182,50 @@ def _direction(cell: Cell) -> list[tuple[str, str, str]]:
             "RFC 8219 5.3, RFC 2544 14",
             "bidirectional traffic",
             f"{cell.direction} direction only",
+            "SHOULD",
         )
     ]
 
 
-def _frames(cell: Cell) -> list[tuple[str, str, str]]:
+def _sizes(cell: Cell) -> list[Shortfall]:
+    if cell.imix:
+        rule, actual = "frames of one size", f"{cell.traffic.imix} (RFC 6985)"
+        return [Shortfall("RFC 2544 9, RFC 1242 3.4", rule, actual, "text")]
+    listed, rfc = listed_sizes(cell_versions(cell))
+    if cell.frame_sizes[0] in listed:
+        return []
+    rule = f"one of the frame sizes {', '.join(map(str, listed))}"
+    actual = f"{cell.frame_sizes[0]} bytes"
+    return [Shortfall(f"RFC 2544 9.1, {rfc}", rule, actual, "SHOULD")]
+
+
+def _frames(cell: Cell) -> list[Shortfall]:
     traffic = cell.traffic
     found = _ports(cell)
     if traffic.df and 4 in cell_versions(cell):
-        found.append(Shortfall("RFC 2544 C.2.6.4", "IPv4 flags 0", "DF set"))
+        found.append(Shortfall(_FORMAT, "IPv4 flags 0", "DF set", "SHOULD"))
     if traffic.ignore_checksums:
-        found.append(
-            Shortfall("RFC 1242 3.17", "checksums of received frames", "not verified")
-        )
+        rule = "checksums of received frames"
+        found.append(Shortfall("RFC 1242 3.17", rule, "not verified", "MUST"))
     if traffic.ttl != _TTL:
         actual = f"{traffic.ttl} instead of {_TTL}"
-        found.append(Shortfall("RFC 2544 C.2.6.4", "time to live 10", actual))
+        found.append(Shortfall(_FORMAT, "time to live 10", actual, "SHOULD"))
+    if traffic.dscp:
+        found.append(
+            Shortfall(_FORMAT, "type of service 0", f"DSCP {traffic.dscp}", "SHOULD")
+        )
+    if max(traffic.networks.left, traffic.networks.right) > 1:
+        rule = "a routing update with all networks before each trial"
+        found.append(Shortfall("RFC 2544 13", rule, "routes are static", "MUST"))
     return found
 
 
-def _ports(cell: Cell) -> list[tuple[str, str, str]]:
+def _ports(cell: Cell) -> list[Shortfall]:
     """Random ones would make more flows than RFC 8219 10.2.1 wants."""
     if cell.traffic.flows is not None:
         return []
     ports = cell.traffic.ports
-    found: dict[tuple[str, str, str], None] = {}
+    found: dict[Shortfall, None] = {}
     for direction in directions(cell):
         reverse = direction == "reverse" and ports.reverse is not None
         where = " in the reverse direction" if reverse else ""
@@ -168,20 +234,22 @@ def _ports(cell: Cell) -> list[tuple[str, str, str]]:
         ):
             if not port.by_the_book:
                 wanted = f"random {name} ports {port.LEAST}-{port.MOST}"
-                found[Shortfall("RFC 4814 4.5", wanted, f"{port}{where}")] = None
+                told = Shortfall("RFC 4814 4.5", wanted, f"{port}{where}", "SHOULD")
+                found[told] = None
     return list(found)
 
 
-def _loads(falling: list[float]) -> list[tuple[str, str, str]]:
-    found: list[tuple[str, str, str]] = []
+def _loads(falling: list[float]) -> list[Shortfall]:
+    found: list[Shortfall] = []
     if falling[0] < 100:
         what = f"{falling[0]:.12g} % instead of 100 %"
-        found.append(Shortfall("RFC 2544 26.3", "first trial at 100 % load", what))
+        rule = "first trial at 100 % load"
+        found.append(Shortfall("RFC 2544 26.3", rule, what, "SHOULD"))
     steps = [above - below for above, below in pairwise(falling)]
     rule = f"loads in steps of at most {_LARGEST_STEP_PERCENT} %"
     if not steps:
-        found.append(Shortfall("RFC 2544 26.3", rule, "a single load"))
+        found.append(Shortfall("RFC 2544 26.3", rule, "a single load", "MUST"))
     elif max(steps) > _LARGEST_STEP_PERCENT + 1e-9:
         what = f"steps of up to {max(steps):.9g} % instead of at most 10 %"
-        found.append(Shortfall("RFC 2544 26.3", rule, what))
+        found.append(Shortfall("RFC 2544 26.3", rule, what, "MUST"))
     return found

@@ -38,17 +38,22 @@ class StandardSizes(NamedTuple):
 
 def standard_sizes(testbed: Testbed, versions: set[IpVersion]) -> StandardSizes:
     """The list for frames of these IP versions on ``testbed``."""
-    listed, rfc = _ONE_VERSION, "RFC 5180 5.1.1"
-    if len(versions) > 1:
-        listed, rfc = _BOTH_VERSIONS, "RFC 8219 5.1.1"
-    least = _SMALLEST_IPV6 if 6 in versions else 64
-    sizes = [max(size, least) for size in listed]
+    sizes, rfc = listed_sizes(versions)
     most = _largest_frame(testbed)
     return StandardSizes(
         [size for size in sizes if size <= most],
         [size for size in sizes if size > most],
         rfc,
     )
+
+
+def listed_sizes(versions: set[IpVersion]) -> tuple[list[int], str]:
+    """The list for frames of these IP versions, and where it stands."""
+    listed, rfc = _ONE_VERSION, "RFC 5180 5.1.1"
+    if len(versions) > 1:
+        listed, rfc = _BOTH_VERSIONS, "RFC 8219 5.1.1"
+    least = _SMALLEST_IPV6 if 6 in versions else 64
+    return [max(size, least) for size in listed], rfc
 
 
 def frame_versions(ip: IpVersions, traffic: Traffic) -> set[IpVersion]:

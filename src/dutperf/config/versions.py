@@ -24,6 +24,11 @@ def version_of(ip: IpVersions, side: Side) -> IpVersion:
     return _SIDES[ip][side]
 
 
+def translates(ip: IpVersions) -> bool:
+    """Whether the device under test makes one IP version of the other."""
+    return ip in _TRANSLATIONS
+
+
 def default_versions(testbed: Testbed) -> list[IpVersions]:
     """What a testbed is for if nobody says: a translation if it has virtual addresses.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dutperf.config import deviations
+from dutperf.config import Shortfall, compliance, deviations
 from dutperf.config.campaign import Cell
 from dutperf.config.delays import FIXED_LOAD, ONLY_FOR, DelaySettings
 from dutperf.config.ports import Ports
@@ -13,7 +13,7 @@ from dutperf.config.versions import version_of
 from dutperf.engine.protocol import GENERATOR, DirectionName
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.searching import least_rate_of
-from dutperf.results.model import Deviation
+from dutperf.results.model import CellResult, Conformance, Deviation
 
 Parameters = dict[str, str | int | float | bool | None]
 
@@ -102,7 +102,17 @@ def _ports(ports: Ports, direction: DirectionName) -> str:
 
 def cell_deviations(cell: Cell) -> list[Deviation]:
     """In what the cell's settings do less than the standard asks for."""
-    return [
-        Deviation(rfc=rfc, requirement=requirement, actual=actual)
-        for rfc, requirement, actual in deviations(cell)
+    return [Deviation(**shortfall._asdict()) for shortfall in deviations(cell)]
+
+
+def with_conformance(cell: Cell, result: CellResult) -> CellResult:
+    """``result`` with what may be said of it in the words of the RFCs."""
+    known = [
+        Shortfall(d.rfc, d.requirement, d.actual, d.level)
+        for d in result.deviations
+        if d.level
     ]
+    said = compliance(cell, known, valid=result.verdict != "invalid")
+    return result.model_copy(
+        update={"conformance": Conformance.model_validate(said._asdict())}
+    )

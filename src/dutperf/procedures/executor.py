@@ -25,6 +25,7 @@ from dutperf.config import (
     size_notices,
 )
 from dutperf.errors import DutperfError, EngineError, InputError, SetupError
+from dutperf.procedures.describe import with_conformance
 from dutperf.procedures.events import (
     CellStarted,
     Notice,
@@ -220,7 +221,8 @@ class _Run:
                     if isinstance(load, CellResult)
                     else PROCEDURES[cell.procedure](runner, cell, load)
                 )
-                self.done.append(beside_media(found, cell, self.ports))
+                told = beside_media(found, cell, self.ports)
+                self.done.append(with_conformance(cell, told))
                 if not runner.replaying:
                     self._save(complete=False)
         if runner.replaying:

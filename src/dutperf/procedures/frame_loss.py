@@ -137,6 +137,8 @@ def _cell_result(
     deviations = cell_deviations(cell)
     if reached.kind == "tester":
         deviations.append(_tester_limit(limit, reached))
+    if len(points) > 1 and not ends_when_lossless(cell.load_percent):
+        deviations += _open_end(points)
     return CellResult(
         id=cell.id,
         procedure="frame-loss",
@@ -156,10 +158,26 @@ def _cell_result(
     )
 
 
+def _open_end(points: Sequence[LoadPoint]) -> list[Deviation]:
+    """A list of loads may end before the device loses nothing."""
+    if _two_lossless(points):
+        return []
+    ends = ", ".join(f"{point.load_percent:g} %" for point in points[-2:])
+    return [
+        Deviation(
+            rfc="RFC 2544 26.3",
+            requirement="down to two successive loads without loss",
+            actual=f"the lowest loads, {ends}, are not both without loss",
+            level="SHOULD",
+        )
+    ]
+
+
 def _tester_limit(limit: MaxRate, reached: MaxRate) -> Deviation:
     return Deviation(
         rfc="RFC 2544 26.3",
         requirement=f"100 % is {limit.words}, {limit.rate_fps:,} fps per direction",
         actual=f"100 % is {reached.rate_fps:,} fps, {TESTER_MARGIN:.0%} of what the "
         "tester could offer (maximum offered load, RFC 2285 3.5.3)",
+        level="SHOULD",
     )

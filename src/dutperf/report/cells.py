@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from dutperf.report.measures import StreamMeasures, by_stream
 from dutperf.report.media import wire_mbps
 from dutperf.report.tester import TesterRecord, tester_record
-from dutperf.report.text import MISSING, NBSP, delay_ns, percent, plural, whole
+from dutperf.report.text import (
+    MISSING,
+    NBSP,
+    delay_ns,
+    percent,
+    plural,
+    sentence,
+    whole,
+)
 from dutperf.report.trials import SearchPath, search_paths
 from dutperf.results import (
     CellResult,
@@ -214,6 +222,12 @@ class CellView:
         """(p99 - p1) / median, as the papers on siitperf tell it."""
         spread = self.result.spread if self.result and self.measured else None
         return percent(spread.dispersion_percent if spread else None)
+
+    @property
+    def conformance(self) -> str:
+        """Which RFC's result it may be called, and how far."""
+        said = self.result.conformance if self.result else None
+        return sentence(said.statement) if said else ""
 
     @property
     def findings(self) -> list[Finding]:

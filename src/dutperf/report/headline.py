@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dutperf.report.cells import DELAYS, FAILED, INVALID, CellView, CurvePoint
 from dutperf.report.measures import MeasureView
-from dutperf.report.text import NBSP, decimal, percent, plural, whole
+from dutperf.report.text import NBSP, decimal, percent, plural, sentence, whole
 
 _FEW = 2
 
@@ -61,7 +61,7 @@ def _throughput(cell: CellView) -> Headline:
         lines.append("It passed the highest load that was allowed and may do more")
     if cell.doubt:
         middle = f"median, for what it is worth: {whole(cell.rate_fps)}{NBSP}fps"
-        return Headline(_capital(cell.doubt), "", middle, tuple(_remarks(cell)))
+        return Headline(sentence(cell.doubt), "", middle, tuple(_remarks(cell)))
     value = f"{'≥' + NBSP if cell.capped else ''}{whole(cell.rate_fps)}"
     return Headline(value, "fps", "per direction", (*lines, *_remarks(cell)))
 
@@ -98,15 +98,11 @@ def _delay(cell: CellView) -> Headline:
 
 def _remarks(cell: CellView) -> list[str]:
     """What speaks against one figure; the panel of the cell has it in full."""
-    return [_capital(f.message) for f in cell.findings[:_FEW]] + (
+    return [sentence(f.message) for f in cell.findings[:_FEW]] + (
         [f"{len(cell.findings) - _FEW} more findings below"]
         if len(cell.findings) > _FEW
         else []
     )
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _rank(view: MeasureView) -> float:

@@ -53,12 +53,21 @@ _TABLES = {
 }
 
 
+_LEVELS = {"text": "plain text"}
+
+
 @dataclass(frozen=True)
 class DeviationView:
     """One deviation and the cells it concerns; ``cells`` is empty for all."""
 
     deviation: Deviation
     cells: tuple[str, ...]
+
+    @property
+    def level(self) -> str:
+        """How the RFC says it."""
+        level = self.deviation.level
+        return text.MISSING if level is None else _LEVELS.get(level, level)
 
 
 def write_report(directory: Path) -> Path:

@@ -68,6 +68,11 @@ def moment(stamp: str) -> str:
     return f"{when.day} {when:%B %Y, %H:%M}{zone}"
 
 
+def sentence(words: str) -> str:
+    """``words`` with a capital letter at the begin."""
+    return words[:1].upper() + words[1:]
+
+
 def plural(count: int, noun: str) -> str:
     """``1 trial``, ``2 trials``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -11,6 +11,7 @@ from dutperf.results.journal import JournalContents, JournalHeader, load_journal
 from dutperf.results.model import (
     RESULTS_SCHEMA_VERSION,
     CellResult,
+    Conformance,
     DelayRecord,
     Deviation,
     Figure,
@@ -37,6 +38,7 @@ from dutperf.results.spread import spread_of
 __all__ = [
     "RESULTS_SCHEMA_VERSION",
     "CellResult",
+    "Conformance",
     "DelayRecord",
     "Deviation",
     "Environment",

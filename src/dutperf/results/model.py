@@ -83,6 +83,23 @@ class Deviation(Stored):
     rfc: str = Field(description="for example 'RFC 2544 24'")
     requirement: str
     actual: str
+    level: Literal["definition", "MUST", "SHOULD", "text"] | None = Field(
+        default=None,
+        description="how the RFC says it; definition: it is what the quantity is; "
+        "text: without a MUST or SHOULD; null: of older files",
+    )
+
+
+class Conformance(Stored):
+    """What may be said of a result in the words of RFC 2544 5."""
+
+    rfc: str = Field(description="whose procedure it is, for example 'RFC 2544'")
+    section: str
+    status: Literal["unconditional", "conditional", "none", "other_measure"] = Field(
+        description="unconditional: every MUST and SHOULD is met; conditional: every "
+        "MUST is; other_measure: it is defined otherwise and must not be called so"
+    )
+    statement: str = Field(description="in words, with the reasons")
 
 
 class RepeatResult(Stored):
@@ -330,6 +347,7 @@ class CellResult(Stored):
     verdict: VerdictKind = Field(description="pass: measured; invalid: not proven")
     reasons: list[Reason] = []
     deviations: list[Deviation] = []
+    conformance: Conformance | None = Field(default=None, description="of older files")
     points: list[LoadPoint] = []
     timeouts: list[TimeoutLoss] = Field(
         default=[], description="throughput: in the trials at the rate that passed"

@@ -1,0 +1,109 @@
+"""Which RFC a result conforms to, how far, and if not, why: RFC 2544 5.
+
+Unconditionally: every MUST and SHOULD is met. Conditionally: every MUST is. A result
+that is defined otherwise (a tolerated loss, a frame timeout) is another measure, and
+neither. What an RFC says in its plain text counts as a SHOULD here, because nobody who
+leaves it out would call that unconditional.
+
+Only what one cell can know is judged. How the device was set up, whether enough sizes,
+modifiers and both kinds of address are tested, is in the hands of who runs campaigns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from dutperf.config.campaign import Cell
+from dutperf.config.conformance import Shortfall, of_further_goals
+from dutperf.config.sizes import cell_versions
+from dutperf.config.versions import translates
+
+Status = Literal["unconditional", "conditional", "none", "other_measure"]
+
+
+class Compliance(NamedTuple):
+    """``rfc`` and ``section`` of the procedure, and what may be said of the result."""
+
+    rfc: str
+    section: str
+    status: Status
+    statement: str
+
+
+_SECTIONS: dict[str, dict[str, str]] = {
+    "RFC 2544": {"throughput": "26.1", "frame-loss": "26.3", "latency": "26.2"},
+    "RFC 5180": {"throughput": "7.1", "frame-loss": "7.3", "latency": "7.2"},
+    "RFC 8219": {
+        "throughput": "7.1",
+        "frame-loss": "7.4",
+        "latency": "7.2",
+        "pdv": "7.3.1",
+        "ipdv": "7.3.2",
+    },
+}
+_BUILT_ON = {
+    "RFC 2544": ("RFC 1242", "RFC 2544"),
+    "RFC 5180": ("RFC 1242", "RFC 2544", "RFC 5180"),
+    "RFC 8219": ("RFC 1242", "RFC 2544", "RFC 5180", "RFC 8219"),
+}
+"""Requirements of these count; that of RFC 4814 for random ports is its own."""
+
+
+def compliance(
+    cell: Cell, shortfalls: Sequence[Shortfall], *, valid: bool
+) -> Compliance:
+    """What may be said of a result of ``cell``.
+
+    Args:
+        cell: what was measured.
+        shortfalls: ``deviations(cell)``, and what else turned out.
+        valid: whether the tester vouches for the result.
+    """
+    rfc = _rfc(cell)
+    section = _SECTIONS[rfc][cell.procedure]
+    name = f"{rfc} {section}"
+    others = of_further_goals(cell)
+    counted = [
+        s
+        for s in shortfalls
+        if s not in others and any(r in s.rfc for r in _BUILT_ON[rfc])
+    ]
+    defined = [s for s in counted if s.level == "definition"]
+    broken = [s for s in counted if s.level == "MUST"]
+    if defined:
+        told = _listed([s.actual for s in defined])
+        said = f"another measure than that of {name}: {told}"
+        return Compliance(rfc, section, "other_measure", said)
+    if not valid:
+        said = f"not compliant with {name}: the tester cannot vouch for the result"
+        return Compliance(rfc, section, "none", said)
+    if broken:
+        told = _listed([f"{s.requirement} ({s.rfc}, MUST): {s.actual}" for s in broken])
+        return Compliance(rfc, section, "none", f"not compliant with {name}: {told}")
+    if counted:
+        sections = _listed(list(dict.fromkeys(s.rfc for s in counted)))
+        said = (
+            f"conditionally compliant with {name}: every MUST is met, not every "
+            f"recommendation ({sections})"
+        )
+        return Compliance(rfc, section, "conditional", said)
+    said = f"unconditionally compliant with {name}"
+    return Compliance(rfc, section, "unconditional", said)
+
+
+def _rfc(cell: Cell) -> str:
+    """Whose procedure it is: of a translator, of IPv6 frames, or the one of 1999."""
+    if cell.procedure not in _SECTIONS["RFC 2544"]:
+        return "RFC 8219"
+    if cell.procedure == "latency" and not cell.legacy:
+        return "RFC 8219"
+    if translates(cell.ip) and not cell.legacy:
+        return "RFC 8219"
+    if 6 in cell_versions(cell) and not translates(cell.ip):
+        return "RFC 5180"
+    return "RFC 2544"
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return "; ".join(texts)
