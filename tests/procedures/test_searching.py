@@ -1,0 +1,370 @@
+"""The ways to search a throughput, on simulated devices, and what they store."""
+
+from __future__ import annotations
+
+import random
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+from planning import Recording, Run, campaign, cell, spec, spoilt
+
+from dutperf.engine.fake import Dut, FakeEngine, every, noisy, perfect, step
+from dutperf.engine.protocol import ReasonCode
+from dutperf.errors import InputError
+from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.throughput import measure_throughput
+from dutperf.results import CellResult, ResultsFile
+
+MAX = MaxRate(1_000_000, "media")
+LIMIT_FPS = 400_000
+GOALS = ["0", "1%:50%"]
+
+
+def measured(engine: FakeEngine, **keys: object) -> tuple[CellResult, Recording]:
+    recording = Recording(engine)
+    wanted = cell(**{"trial_duration_s": 60, "resolution": "1%", **keys})
+    return measure_throughput(recording.runner, wanted, MAX), recording
+
+
+def wandering(deviation: float) -> Dut:
+    """Each trial has a limit of its own; the same ones in each test."""
+    draw = random.Random(3)  # noqa: S311 - repeatable noise
+
+    def forward(rate_fps: float, frames: int) -> int:
+        limit_fps = draw.gauss(LIMIT_FPS, LIMIT_FPS * deviation)
+        return step(limit_fps)(rate_fps, frames)
+
+    return forward
+
+
+def codes(result: CellResult) -> list[str]:
+    return [reason.code for reason in result.reasons]
+
+
+# --- narrowed
+
+
+@pytest.mark.parametrize("search", ["narrowed", "classic", "verified"])
+def test_every_search_finds_the_limit_within_the_resolution(search: str) -> None:
+    result, _ = measured(FakeEngine(step(LIMIT_FPS)), search=search, repeats=3)
+    assert result.verdict == "pass"
+    assert {r.verdict for r in result.repeats} == {"pass"}
+    assert all(0.99 * LIMIT_FPS <= (r.value or 0) <= LIMIT_FPS for r in result.repeats)
+    assert result.parameters["search"] == search
+
+
+def test_a_short_search_first_then_few_whole_trials_a_repeat() -> None:
+    _, recording = measured(FakeEngine(step(LIMIT_FPS)), repeats=3)
+    durations_s = [r.request.duration_ns / 1e9 for r in recording.records]
+    runs = [(s, len(list(trials))) for s, trials in groupby(durations_s)]
+    assert [s for s, _ in runs] == [1, 60]
+    assert runs[1][1] == 3 * 2
+    assert [r.repeat for r in recording.records if r.repeat > 1] == [2, 2, 3, 3]
+
+
+def test_short_trials_are_no_evidence() -> None:
+    """A device that is better for a second than for a minute."""
+
+    def forward(rate_fps: float, frames: int) -> int:
+        short = frames < 2 * rate_fps
+        return step(LIMIT_FPS if short else LIMIT_FPS / 2)(rate_fps, frames)
+
+    result, recording = measured(FakeEngine(forward), repeats=2)
+    assert result.median is not None
+    assert 0.99 * LIMIT_FPS / 2 <= result.median <= LIMIT_FPS / 2
+    whole = [r for r in recording.records if r.request.duration_ns == 60 * 10**9]
+    assert result.median in [
+        r.load_fps for r in whole if r.result.verdict.kind == "pass"
+    ]
+
+
+def test_a_cell_that_ends_while_it_explores_has_proven_nothing() -> None:
+    engine = FakeEngine(step(600_000), troubles=spoilt("link_down", *range(4, 500)))
+    result, recording = measured(engine)
+    assert len(recording.records) == 6
+    assert (result.verdict, result.median) == ("invalid", None)
+
+
+def test_a_faster_device_than_before_is_found() -> None:
+    """Each repeat doubles what the device can do."""
+    trials: list[float] = []
+
+    def forward(rate_fps: float, frames: int) -> int:
+        trials.append(rate_fps)
+        limit_fps = 100_000 if len(trials) < 60 else 400_000
+        return step(limit_fps)(rate_fps, frames)
+
+    result, _ = measured(FakeEngine(forward), repeats=20)
+    values = [r.value or 0 for r in result.repeats]
+    assert values[0] <= 100_000
+    assert 396_000 <= values[-1] <= 400_000
+
+
+# --- hopeless trials
+
+
+@pytest.mark.parametrize(
+    ("keys", "stops"),
+    [
+        ({}, True),
+        ({"early_stop": False}, False),
+        ({"search": "verified", "hopeless_loss_percent": 10}, False),
+        ({"search": "mlrsearch"}, False),
+    ],
+)
+def test_who_needs_the_verdict_only_ends_hopeless_trials(
+    keys: dict[str, object], stops: bool
+) -> None:
+    _, recording = measured(FakeEngine(step(LIMIT_FPS)), **keys)
+    assert {r.request.stop_when_lost for r in recording.records} == {stops}
+    assert any(r.result.ended_early for r in recording.records) == stops
+
+
+def test_ending_them_changes_no_result() -> None:
+    early, with_early = measured(FakeEngine(step(LIMIT_FPS)), repeats=2)
+    late, with_late = measured(FakeEngine(step(LIMIT_FPS)), repeats=2, early_stop=False)
+    assert early.repeats == late.repeats
+    assert with_early.loads_fps == with_late.loads_fps
+
+
+# --- verified
+
+
+def test_a_rare_loss_is_verified_and_decides_nothing() -> None:
+    classic, _ = measured(
+        FakeEngine(noisy(LIMIT_FPS, one_in=20)), search="classic", repeats=5
+    )
+    verified, recording = measured(
+        FakeEngine(noisy(LIMIT_FPS, one_in=20)), search="verified", repeats=5
+    )
+    assert min(r.value or 0 for r in classic.repeats) < 0.9 * LIMIT_FPS
+    assert min(r.value or 0 for r in verified.repeats) > 0.96 * LIMIT_FPS
+    assert verified.quantity == (
+        "throughput per direction, losses verified by 2 trials"
+    )
+    assert verified.parameters["verify_trials"] == 2
+    assert max(recording.loads_fps.count(rate) for rate in recording.loads_fps) >= 2
+
+
+def test_a_hopeless_loss_is_not_verified() -> None:
+    engine = FakeEngine(step(LIMIT_FPS))
+    _, recording = measured(
+        engine, search="verified", hopeless_loss_percent=20, trial_duration_s=10
+    )
+    hopeless = [rate for rate in recording.loads_fps if rate > LIMIT_FPS / 0.8]
+    assert len(hopeless) == len(set(hopeless))
+    lost = [r for r in recording.loads_fps if LIMIT_FPS < r < LIMIT_FPS / 0.8]
+    assert len(lost) == 2 * len(set(lost))
+
+
+# --- until the median is settled
+
+
+def test_a_steady_device_is_settled_at_the_first_look() -> None:
+    result, _ = measured(FakeEngine(step(LIMIT_FPS)), repeats="auto")
+    assert len(result.repeats) == 8
+    assert result.settled is not None
+    assert (result.settled.reached, result.settled.looks) == (True, 1)
+    assert result.spread is not None
+    low, high = result.spread.interval_lower, result.spread.interval_upper
+    assert low is not None
+    assert high is not None
+    assert high - low <= 0.01 * LIMIT_FPS
+    # One of four looks, which share the 5 %.
+    assert result.spread.interval_percent is not None
+    assert result.spread.interval_percent >= 98.75
+    assert result.parameters["repeats"] == "auto, at most 64"
+
+
+def test_a_noisy_device_is_repeated_up_to_the_cap_and_that_is_said() -> None:
+    result, _ = measured(
+        FakeEngine(wandering(0.03)),
+        repeats="auto",
+        interval_width="0.1%",
+        max_repeats=16,
+        resolution="0.1%",
+    )
+    assert len(result.repeats) == 16
+    assert result.settled is not None
+    assert (result.settled.reached, result.settled.looks) == (False, 2)
+    assert result.verdict == "pass"
+
+
+def test_a_wider_target_is_settled_earlier() -> None:
+    wide, _ = measured(
+        FakeEngine(wandering(0.03)), repeats="auto", interval_width="20%"
+    )
+    assert len(wide.repeats) == 8
+    absolute, _ = measured(
+        FakeEngine(wandering(0.03)), repeats="auto", interval_width=80_000
+    )
+    assert len(absolute.repeats) == 8
+
+
+def test_a_given_number_has_its_own_interval_and_no_target() -> None:
+    result, _ = measured(FakeEngine(wandering(0.01)), repeats=6)
+    assert result.settled is None
+    assert result.spread is not None
+    assert result.spread.interval_percent is not None
+    assert 95 <= result.spread.interval_percent < 98
+
+
+def test_what_is_invalid_is_not_repeated_until_the_cap() -> None:
+    engine = FakeEngine(perfect(), tester_limit_fps=300_000)
+    result, _ = measured(engine, repeats="auto")
+    assert (result.verdict, len(result.repeats)) == ("invalid", 8)
+
+
+def test_a_device_that_forwards_nothing_is_settled_at_zero() -> None:
+    result, _ = measured(FakeEngine(lambda _rate, _frames: 0), repeats="auto")
+    assert (result.verdict, result.median, len(result.repeats)) == ("fail", 0, 8)
+    assert result.settled is not None
+    assert result.settled.reached
+
+
+# --- MLRsearch
+
+
+def test_mlrsearch_has_a_result_for_each_goal() -> None:
+    result, _ = measured(FakeEngine(step(LIMIT_FPS)), search="mlrsearch", goals=GOALS)
+    assert (result.verdict, result.unit, len(result.repeats)) == ("pass", "fps", 1)
+    assert result.quantity == "throughput per direction (RFC 2544 26.1)"
+    zero, some = result.goals
+    assert (zero.name, some.name) == (
+        "no loss",
+        "losing up to 1 % in all but 50 % of the time",
+    )
+    assert (zero.loss_ratio, zero.exceed_ratio, zero.duration_sum_s) == (0, 0, 60)
+    assert (some.loss_ratio, some.exceed_ratio, some.duration_sum_s) == (0.01, 0.5, 120)
+    for goal in result.goals:
+        assert goal.regular
+        assert goal.lower_fps is not None
+        assert goal.upper_fps is not None
+        assert goal.upper_fps - goal.lower_fps <= goal.width * goal.upper_fps
+    assert result.median == zero.lower_fps == zero.conditional_fps
+    assert some.lower_fps is not None
+    assert some.conditional_fps is not None
+    # 1 % more than the limit loses 1 %; what comes out is the limit.
+    assert LIMIT_FPS < some.lower_fps < 1.011 * LIMIT_FPS
+    assert some.conditional_fps <= LIMIT_FPS
+    assert result.parameters["goals"] == "0%:0%:60s, 1%:50%:120s"
+    assert result.parameters["min_load_fps"] == 1000
+
+
+def test_a_goal_that_tolerates_a_loss_is_no_rfc_2544_throughput() -> None:
+    result, _ = measured(
+        FakeEngine(step(LIMIT_FPS)), search="mlrsearch", goals=GOALS[::-1]
+    )
+    assert "RFC 2544" not in result.quantity
+    assert result.quantity == (
+        "throughput per direction, losing up to 1 % in all but 50 % of the time"
+    )
+    assert result.median == result.goals[0].lower_fps
+
+
+def test_late_frames_are_lost_to_a_goal() -> None:
+    engine = FakeEngine(perfect(), delays=every(10, 1_000_000_000))
+    keys: dict[str, object] = {"search": "mlrsearch", "frame_timeout_ms": 10}
+    strict, _ = measured(engine, goals=["0"], **keys)
+    lax, _ = measured(engine, goals=["20%"], **keys)
+    assert (strict.verdict, strict.median, codes(strict)) == (
+        "fail",
+        None,
+        ["nothing_passed"],
+    )
+    assert "down to 1,000 fps" in strict.reasons[0].message
+    assert not strict.goals[0].regular
+    assert lax.median == 1_000_000
+    assert lax.quantity == (
+        "throughput per direction, frames within 10 ms, losing up to 20 %"
+    )
+
+
+def test_a_maximum_that_passed_is_an_irregular_result_and_is_named() -> None:
+    result, _ = measured(FakeEngine(perfect()), search="mlrsearch", goals=GOALS)
+    assert (result.verdict, result.median) == ("pass", 1_000_000)
+    assert [goal.regular for goal in result.goals] == [False, False]
+    assert codes(result) == ["max_rate", "max_rate"]
+    assert result.reasons[0].message.startswith("goal no loss: limited by")
+
+
+def test_a_slow_tester_proves_lower_bounds_only() -> None:
+    engine = FakeEngine(perfect(), tester_limit_fps=300_000)
+    result, _ = measured(engine, search="mlrsearch")
+    assert (result.verdict, codes(result)) == ("invalid", ["sender_behind"])
+    assert result.median is not None
+    assert 250_000 <= result.median <= 300_000
+    assert result.quantity.endswith("at least: not proven further")
+
+
+def test_trials_that_stay_invalid_say_why() -> None:
+    engine = FakeEngine(
+        step(LIMIT_FPS), troubles=spoilt("receiver_overflow", *range(4, 500))
+    )
+    result, _ = measured(engine, search="mlrsearch")
+    assert (result.verdict, codes(result)) == (
+        "invalid",
+        ["unstable", "receiver_overflow"],
+    )
+
+
+def test_a_sweep_is_of_the_trial_at_the_lower_bound() -> None:
+    engine = FakeEngine(step(LIMIT_FPS), delays=every(10, 8_000_000))
+    result, _ = measured(engine, search="mlrsearch", timeout_sweep_ms=[1, 10])
+    assert [t.loss_percent for t in result.timeouts] == [pytest.approx(10), 0]
+
+
+def test_a_maximum_below_what_mlrsearch_tries_is_refused_before_the_first_frame(
+    tmp_path: Path,
+) -> None:
+    run = Run(tmp_path / "run", FakeEngine(perfect()))
+    with pytest.raises(InputError, match=r"lowest rate .* is 10,000 fps"):
+        run(campaign(spec(search="mlrsearch", resolution="0.1%", max_rate_fps=9_000)))
+    assert not run.engine.trials
+    assert not (tmp_path / "run").exists()
+
+
+# --- resumed
+
+SEARCHES = campaign(
+    spec(repeats=6, resolution="1%", trial_duration_s=60),
+    spec(repeats="auto", resolution="1%", max_repeats=8, ip=[6], direction="forward"),
+    spec(search="verified", resolution="1%", repeats=2),
+    spec(search="mlrsearch", resolution="1%", goals=GOALS),
+)
+
+
+def engine(done: int = 0, end: int | None = None) -> FakeEngine:
+    """One device with rare losses; ``done`` trials were measured on it before."""
+    troubles: dict[int, ReasonCode | BaseException] = {
+        2 - done: "link_changed",
+        40 - done: "clock_unstable",
+    }
+    if end:
+        troubles[end] = KeyboardInterrupt()
+
+    def forward(rate_fps: float, frames: int) -> int:
+        limit_fps = LIMIT_FPS * (1 + 0.01 * ((int(rate_fps) * 7 + frames) % 3 - 1))
+        return step(limit_fps)(rate_fps, frames)
+
+    return FakeEngine(forward, troubles=troubles)
+
+
+def told(results: ResultsFile) -> tuple[object, ...]:
+    return results.cells, [
+        (t.number, t.cell, t.repeat, t.attempt, t.load_fps, t.request, t.result.verdict)
+        for t in results.trials
+    ]
+
+
+def test_every_search_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
+    whole = Run(tmp_path / "whole", engine())(SEARCHES)
+    moments = random.Random(4).sample(range(2, len(whole.trials)), 4)  # noqa: S311
+    for last in moments:
+        path = tmp_path / str(last)
+        with pytest.raises(KeyboardInterrupt):
+            Run(path, engine(end=last))(SEARCHES)
+        rest = Run(path, engine(last - 1))
+        assert told(rest.resume(SEARCHES)) == told(whole)
+        assert len(rest.engine.trials) == len(whole.trials) - (last - 1)
