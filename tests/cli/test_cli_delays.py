@@ -139,8 +139,9 @@ def test_a_timeout_and_a_tolerance_are_named_beside_the_rate(
     assert run(FakeEngine(step(50_000)), "throughput", *judged) == 0
     out = capsys.readouterr().out
     assert "Throughput" not in out
-    told = " ".join(row[1] for row in rows(out)).strip()
-    assert told == "throughput per direction, frames within 10 ms, losing up to 0.01 %"
+    cell = "throughput-ip4-64-both-within-10ms-tolerating-0.01percent"
+    told = "throughput per direction, frames within 10 ms, losing up to 0.01 %"
+    assert f"{cell}: {told}" in out.splitlines()
     assert "deviation from RFC 2544 26.1: no frame is lost: up to 0.01 %" in out
 
 

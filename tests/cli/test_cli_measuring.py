@@ -91,7 +91,7 @@ def test_json_is_one_object_without_trials_and_nothing_else(
     assert "trials" not in data
     assert (results.procedure, results.complete) == ("throughput", True)
     assert results.cells[0].verdict == "pass"
-    assert "trial 1: 1,000,000 fps: fail" in captured.err
+    assert "trial 1: 1,000,000 fps for 1 s: fail" in captured.err
 
 
 def test_progress_is_one_line_a_trial_with_the_interval_left(

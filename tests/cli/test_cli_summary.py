@@ -9,13 +9,16 @@ import pytest
 from rich.console import Console
 
 from dutperf.cli.summary import show_summary
+from dutperf.engine.protocol import Reason
 from dutperf.results import (
     CellResult,
     Conformance,
     Deviation,
+    GoalResult,
     Media,
     RepeatResult,
     ResultsFile,
+    Settlement,
     spread_of,
 )
 from dutperf.stats import median
@@ -83,6 +86,60 @@ def test_a_deviation_says_what_the_rfc_calls_it(
     point = Deviation(rfc="RFC 2544 24", requirement="60 s", actual="1 s", level=level)
     cell = throughput(1).model_copy(update={"deviations": [point]})
     assert f"deviation from RFC 2544 24{told}: 60 s: 1 s" in shown(cell)
+
+
+def goal(name: str, lower_fps: int | None, **keys: object) -> GoalResult:
+    given: dict[str, object] = {
+        "name": name,
+        "loss_ratio": 0,
+        "exceed_ratio": 0,
+        "final_duration_s": 60,
+        "duration_sum_s": 60,
+        "initial_duration_s": 1,
+        "width": 0.001,
+        "lower_fps": lower_fps,
+        "upper_fps": 100_050,
+        "conditional_fps": 99_990,
+        "regular": True,
+        "verdict": "pass",
+    }
+    return GoalResult.model_validate(given | keys)
+
+
+def test_each_goal_has_a_row() -> None:
+    reason = Reason(code="nothing_passed", message="frames were lost")
+    goals = [
+        goal("no loss", 99_991),
+        goal("losing up to 0.5 %", None, regular=False, reasons=[reason]),
+    ]
+    out = shown(throughput(99_991).model_copy(update={"goals": goals}))
+    first = next(line for line in out.splitlines() if "no loss" in line)
+    assert [part.strip() for part in first.strip("│").split("│")] == [
+        "no loss, 60 s, width 0.001",
+        *("99,991", "100,050", "99,990", "regular"),
+    ]
+    assert "irregular (nothing_passed)" in out
+
+
+def test_it_is_told_whether_the_median_is_settled() -> None:
+    settled = Settlement(width="1%", max_repeats=64, looks=2, reached=True)
+    cell = throughput(*range(100_001, 100_017))
+    told = shown(cell.model_copy(update={"settled": settled}))
+    assert (
+        "throughput-ip4-64-both: settled after 16 repeats (2 looks): the interval of "
+        "the median is no wider than 1 % of it"
+    ) in told
+    open_end = settled.model_copy(update={"reached": False})
+    told = shown(cell.model_copy(update={"settled": open_end}))
+    assert "not settled after 16 repeats" in told
+
+
+def test_what_is_no_rfc_2544_throughput_is_named() -> None:
+    named = "throughput per direction, losses verified by 2 trials"
+    cell = throughput(100_000).model_copy(update={"quantity": named})
+    out = shown(cell, throughput(100_000, cell_id="plain"))
+    assert f"throughput-ip4-64-both: {named}" in out.splitlines()
+    assert "Throughput" not in out
 
 
 def test_one_repeat_has_neither() -> None:

@@ -15,6 +15,7 @@ from dutperf.cli.delay_tables import (
 )
 from dutperf.cli.media_tables import media_lines, media_table
 from dutperf.cli.scalability_tables import scalability_tables
+from dutperf.cli.search_tables import goal_table, settled_lines
 from dutperf.results import CellResult, ResultsFile, Spread
 from dutperf.results.units import duration
 
@@ -30,7 +31,13 @@ def show_summary(console: Console, results: ResultsFile, report: Path | None) ->
     """Print tables, what they do not prove, deviations, and the report's path."""
     for table in [*_tables(results.cells), *scalability_tables(results.scalability)]:
         console.print(table)
-    for line in [*media_lines(results.cells), *delay_notes(results.cells)]:
+    cells = results.cells
+    for line in [
+        *_named(cells),
+        *media_lines(cells),
+        *settled_lines(cells),
+        *delay_notes(cells),
+    ]:
         _say(console, line)
     for cell in results.cells:
         for reason in cell.reasons:
@@ -55,7 +62,9 @@ def _tables(cells: list[CellResult]) -> list[Table]:
             tables.append(_loss_table(cell))
         elif cell.measures:
             tables.append(delay_table(cell))
-        elif cell.timeouts:
+        if cell.goals:
+            tables.append(goal_table(cell))
+        if cell.timeouts:
             tables.append(timeout_table(cell))
     return tables
 
@@ -64,19 +73,16 @@ def _throughput_table(cells: list[CellResult]) -> Table:
     plain = all(cell.quantity.startswith(_PLAIN) for cell in cells)
     table = Table(title="Throughput" if plain else "Rates")
     table.add_column("cell", overflow="fold")
-    if not plain:
-        table.add_column("what", overflow="fold")
     repeated = any(len(cell.repeats) > 1 for cell in cells)
     spread = ("median's interval", "dispersion %") if repeated else ()
     counts = ("verdict", "N", "trials")
     for name in ("frame size", "fps per direction", "sum", *spread, *counts):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for cell in cells:
         # What is not proven further is a lower bound, and must not look like more.
         bound = ">= " if cell.verdict == "invalid" else ""
         table.add_row(
             cell.id,
-            *([] if plain else [cell.quantity]),
             _sizes(cell),
             _rate(cell.median, bound),
             _rate(_total_fps(cell), bound),
@@ -86,6 +92,15 @@ def _throughput_table(cells: list[CellResult]) -> Table:
             str(sum(r.trials for r in cell.repeats)),
         )
     return table
+
+
+def _named(cells: list[CellResult]) -> list[str]:
+    """What a rate is, where it is not what RFC 2544 calls a throughput."""
+    return [
+        f"{cell.id}: {cell.quantity}"
+        for cell in cells
+        if cell.procedure == "throughput" and not cell.quantity.startswith(_PLAIN)
+    ]
 
 
 def _total_fps(cell: CellResult) -> float | None:

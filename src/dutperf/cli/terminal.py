@@ -46,6 +46,7 @@ class Terminal:
             else None
         )
         self._trial: TrialStarted | None = None
+        self._usual_s = 0.0
         self._repeat: tuple[str, int] | None = None
         self._interval = ""
 
@@ -78,6 +79,7 @@ class Terminal:
             case RunStarted(directory):
                 self.directory = directory
             case CellStarted(cell, index, count):
+                self._usual_s = cell.trial_duration_s
                 self._print(f"[{index}/{count}] {cell.id}")
             case TrialStarted():
                 self._started(event)
@@ -123,13 +125,20 @@ class Terminal:
         again = f" (attempt {record.attempt})" if record.attempt > 1 else ""
         reasons = _in_short([reason.message for reason in verdict.reasons])
         style = _STYLES[verdict.kind]
+        where = f"{self._duration(record)}{self._interval}{again}"
+        why = f" ({reasons})" if reasons else ""
         self._console.print(
-            f"  trial {record.number}: {record.load_fps:,} fps{self._interval}{again}: "
-            f"[{style}]{verdict.kind}[/]{escape(f' ({reasons})' if reasons else '')}"
+            f"  trial {record.number}: {record.load_fps:,} fps{where}: "
+            f"[{style}]{verdict.kind}[/]{escape(why)}"
             f"{escape(_by_stream(record.result))}",
             highlight=False,
             soft_wrap=True,
         )
+
+    def _duration(self, record: TrialRecord) -> str:
+        """Where it is not that of the cell, as when a search explores."""
+        duration_s = record.request.duration_ns / 1e9
+        return "" if duration_s == self._usual_s else f" for {duration_s:.3g} s"
 
     def _print(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -22,10 +22,12 @@ from dutperf.report.trials import SearchPath, search_paths
 from dutperf.results import (
     CellResult,
     Finding,
+    GoalResult,
     LoadPoint,
     Media,
     TimeoutLoss,
     TrialRecord,
+    settled_words,
 )
 from dutperf.stats import percentile
 
@@ -43,6 +45,7 @@ _DOUBTS: dict[str, str] = {
     "drift": "no settled figure",
     "unstable": "too unstable",
 }
+_SEARCHES = {"classic": "classic search", "mlrsearch": "MLRsearch"}
 _WAYS = {
     "both": "both directions",
     "forward": "forward only",
@@ -146,6 +149,12 @@ class CellView:
         return _WAYS.get(self.direction, self.direction)
 
     @property
+    def setting(self) -> str:
+        """Directions, and the search if it is another one than usual."""
+        search = _SEARCHES.get(self.search)
+        return f"{self.ways}, {search}" if search else self.ways
+
+    @property
     def bidirectional(self) -> bool:
         """Whether frames went both ways at once."""
         return self.direction == "both"
@@ -244,8 +253,10 @@ class CellView:
 
     @property
     def duration_s(self) -> str:
-        """Durations of the cell's trials, in seconds."""
+        """Durations of the cell's trials, in seconds; of a search those that count."""
         found = sorted({trial.request.duration_ns / 1e9 for trial in self.trials})
+        if self.procedure == "throughput":
+            found = found[-1:]
         return " / ".join(f"{seconds:g}" for seconds in found) or MISSING
 
     @property
@@ -294,8 +305,39 @@ class CellView:
     @property
     def capped(self) -> bool:
         """Whether the highest load that was allowed passed: the device may do more."""
-        reasons = self.result.reasons if self.result else []
+        if self.result is None:
+            return False
+        first = self.goals[:1]
+        reasons = first[0].reasons if first else self.result.reasons
         return any(reason.code == "max_rate" for reason in reasons)
+
+    @property
+    def search(self) -> str:
+        """Which search of a throughput it was; empty where that was not stored."""
+        return str(self.result.parameters.get("search", "")) if self.result else ""
+
+    @property
+    def goals(self) -> list[GoalResult]:
+        """Those of MLRsearch, the first of which gives the throughput."""
+        return self.result.goals if self.result else []
+
+    @property
+    def settled(self) -> str:
+        """How it ended where repeats went on until the median was settled."""
+        return settled_words(self.result) if self.result else ""
+
+    @property
+    def explored(self) -> bool:
+        """Whether short trials came before those that count."""
+        return any(path.bounded for path in self.paths) and not all(
+            path.bounded for path in self.paths
+        )
+
+    @property
+    def bounds(self) -> SearchPath | None:
+        """Where the last search ended, if it had bounds."""
+        bounded = [path for path in self.paths if path.bounded]
+        return bounded[-1] if bounded else None
 
     def text(self, value: float | None) -> str:
         """``value`` as this cell's unit wants it, without the unit if it is fps."""
@@ -337,12 +379,12 @@ def _view(
         sizes=_sizes(found),
         profile=_profile(found),
         direction=str(found.get("direction", "")),
-        judged=_judged(parameters, trials),
+        judged=_judged(parameters, trials, result.goals if result else []),
         badge=badge,
         result=result,
         trials=trials,
         tester=tester_record(trials, procedure),
-        paths=tuple(search_paths(trials)),
+        paths=tuple(search_paths(trials, bounded=not (result and result.goals))),
     )
 
 
@@ -371,7 +413,11 @@ def _stream_of(trials: Sequence[TrialRecord]) -> dict[str, str | int]:
     }
 
 
-def _judged(parameters: Mapping[str, object], trials: Sequence[TrialRecord]) -> str:
+def _judged(
+    parameters: Mapping[str, object],
+    trials: Sequence[TrialRecord],
+    goals: Sequence[GoalResult],
+) -> str:
     """What makes the result another one than the RFC's, in words."""
     asked: dict[str, object] = {}
     if trials:
@@ -386,6 +432,9 @@ def _judged(parameters: Mapping[str, object], trials: Sequence[TrialRecord]) -> 
         found.append(f"frames within {timeout_ms:.12g}{NBSP}ms")
     if percent_lost:
         found.append(f"losing up to {percent_lost:.12g}{NBSP}%")
+    if parameters.get("verify_trials"):
+        found.append(f"losses verified by {parameters['verify_trials']} trials")
+    found += [g.name for g in goals[:1] if g.loss_ratio or g.exceed_ratio]
     return ", ".join(found)
 
 

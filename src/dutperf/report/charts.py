@@ -18,6 +18,9 @@ from dutperf.report.trials import SearchPath, SearchStep, loss, offered, reasons
 _LOG_FROM_RATIO = 20
 _X_TICKS = 12
 _OFF_SCALE_RATIO = 3
+_NEAR_RATIO = 0.5
+_MARK_PX = 11
+_SMALL_PX = 6
 _MARKS: dict[VerdictKind, tuple[str, str]] = {
     "pass": ("pass", "circle"),
     "fail": ("fail: the DUT lost or delayed frames", "x"),
@@ -28,14 +31,16 @@ _MARKS: dict[VerdictKind, tuple[str, str]] = {
 def search_chart(cell: CellView, number: int) -> Chart:
     """The search's path: trials in order, and the interval that is left to search."""
     steps = [step for path in cell.paths for step in path.steps]
-    top_fps = _top_fps([step.trial.load_fps for step in steps], cell.rate_fps)
-    data = [_interval(cell.paths)] if cell.procedure == "throughput" else []
+    bounded = [path for path in cell.paths if path.bounded]
+    bottom_fps, top_fps = _room(steps, cell.rate_fps)
+    searched = bounded and cell.procedure == "throughput"
+    data = [_interval(bounded)] if searched else []
     if cell.rate_fps is not None:
         data.append(_result_line(cell, len(steps)))
     for kind in _MARKS:
         chosen = [step for step in steps if step.trial.result.verdict.kind == kind]
         if chosen:
-            data.append(_marks(kind, chosen, top_fps))
+            data.append(_marks(kind, chosen, (bottom_fps, top_fps), _whole_ns(steps)))
     figure = layout(
         "trial",
         "intended rate, fps per direction",
@@ -44,11 +49,26 @@ def search_chart(cell: CellView, number: int) -> Chart:
             "dtick": max(1, math.ceil(len(steps) / _X_TICKS)),
             "range": [0.5, len(steps) + 0.5],
         },
-        {"range": [0, top_fps], "tickformat": ",d"},
+        {"range": [bottom_fps, top_fps], "tickformat": ",d"},
     )
-    figure["annotations"] = _off_scale(steps, top_fps)
+    figure["annotations"] = [] if bottom_fps else _off_scale(steps, top_fps)
     figure["shapes"] = [_rule_before(path) for path in cell.paths[1:]]
     return Chart(f"search-{number}", f"Search path: {cell.title}", data, figure)
+
+
+def _room(steps: Sequence[SearchStep], result_fps: float | None) -> tuple[float, float]:
+    """Ends of the rate axis; not from zero where whole trials are far above it.
+
+    Short trials beyond the ends stand at the edge.
+    """
+    whole_ns = _whole_ns(steps)
+    loads = [step.trial.load_fps for step in steps]
+    whole = [s.trial.load_fps for s in steps if s.trial.request.duration_ns == whole_ns]
+    if len(whole) < len(loads) and min(whole) > _NEAR_RATIO * max(whole):
+        shown = [*whole, result_fps or whole[0]]
+        around = max(0.15 * (max(shown) - min(shown)), 0.002 * max(shown))
+        return min(shown) - around, max(shown) + around
+    return 0, _top_fps(loads, result_fps)
 
 
 def _top_fps(loads_fps: Sequence[int], result_fps: float | None = None) -> float:
@@ -138,18 +158,36 @@ def _result_line(cell: CellView, trials: int) -> Trace:
     }
 
 
-def _marks(kind: VerdictKind, steps: Sequence[SearchStep], top_fps: float) -> Trace:
+def _whole_ns(steps: Sequence[SearchStep]) -> int:
+    return max((step.trial.request.duration_ns for step in steps), default=0)
+
+
+def _marks(
+    kind: VerdictKind,
+    steps: Sequence[SearchStep],
+    ends_fps: tuple[float, float],
+    whole_ns: int,
+) -> Trace:
+    """Trials that are shorter than others have small marks."""
+    edge_fps = 0.03 * ends_fps[1] if not ends_fps[0] else 0
     name, symbol = _MARKS[kind]
+    sizes = [
+        _MARK_PX if step.trial.request.duration_ns == whole_ns else _SMALL_PX
+        for step in steps
+    ]
     colour = f"var(--{kind})"
     return {
         "type": "scatter",
         "mode": "markers",
         "name": name,
         "x": [step.position for step in steps],
-        "y": [min(step.trial.load_fps, 0.97 * top_fps) for step in steps],
+        "y": [
+            min(max(step.trial.load_fps, ends_fps[0]), ends_fps[1] - edge_fps)
+            for step in steps
+        ],
         "marker": {
             "symbol": symbol,
-            "size": 11,
+            "size": sizes,
             "color": colour,
             "line": {"width": 2.5 if kind == "invalid" else 0, "color": colour},
         },
@@ -163,9 +201,10 @@ def _hover(step: SearchStep) -> str:
     trial = step.trial
     lag = lag_of(direction.lag_ns for direction in trial.result.directions)
     again = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
+    duration_s = trial.request.duration_ns / 1e9
     lines = [
         f"<b>trial {step.position}{again}: {trial.result.verdict.kind}</b>",
-        f"intended {whole(trial.load_fps)} fps per direction",
+        f"intended {whole(trial.load_fps)} fps per direction for {duration_s:g} s",
         f"offered {offered(trial)} fps",
         f"lost: {loss(trial)}",
         f"pacing lag p99: {duration_ns(lag.p99_ns if lag else None)}",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from dutperf.report.cells import DELAYS, FAILED, INVALID, CellView, CurvePoint
 from dutperf.report.measures import MeasureView
 from dutperf.report.text import NBSP, decimal, percent, plural, sentence, whole
+from dutperf.results import GoalResult
 
 _FEW = 2
 
@@ -59,11 +60,19 @@ def _throughput(cell: CellView) -> Headline:
         )
     if cell.capped:
         lines.append("It passed the highest load that was allowed and may do more")
+    lines += [_goal(goal) for goal in cell.goals[1:]]
+    if cell.settled:
+        lines.append(sentence(cell.settled))
     if cell.doubt:
         middle = f"median, for what it is worth: {whole(cell.rate_fps)}{NBSP}fps"
         return Headline(sentence(cell.doubt), "", middle, tuple(_remarks(cell)))
     value = f"{'≥' + NBSP if cell.capped else ''}{whole(cell.rate_fps)}"
     return Headline(value, "fps", "per direction", (*lines, *_remarks(cell)))
+
+
+def _goal(goal: GoalResult) -> str:
+    irregular = "" if goal.regular else ", irregular"
+    return f"{sentence(goal.name)}: {whole(goal.lower_fps)}{NBSP}fps{irregular}"
 
 
 def _frame_loss(cell: CellView) -> Headline:

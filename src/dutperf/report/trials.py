@@ -23,12 +23,17 @@ class SearchStep:
 
 @dataclass(frozen=True)
 class SearchPath:
-    """One repeat of a search, with the bounds it ended with."""
+    """One repeat of a search, with the bounds it ended with.
+
+    ``bounded`` is false where trials have no bounds in common: short ones that only
+    show where to look, and those of several goals.
+    """
 
     repeat: int
     steps: tuple[SearchStep, ...]
     lower_fps: int
     upper_fps: int
+    bounded: bool = True
 
 
 @dataclass(frozen=True)
@@ -46,31 +51,42 @@ class Totals:
         return self.lost * 100 / self.sent if self.sent else None
 
 
-def search_paths(trials: Sequence[TrialRecord]) -> list[SearchPath]:
-    """The bounds of each repeat, told from its verdicts.
+def search_paths(
+    trials: Sequence[TrialRecord], *, bounded: bool = True
+) -> list[SearchPath]:
+    """The bounds of each repeat, told from its verdicts; explorations are apart.
 
-    A pass raises the lower bound, a fail lowers the upper one; an invalid trial says
-    nothing about the DUT and moves neither.
+    A pass raises the lower bound, a fail lowers the upper one, unless the same rate is
+    tried once more; an invalid trial says nothing about the DUT and moves neither.
     """
     paths: list[SearchPath] = []
     position = 0
-    for repeat, group in groupby(trials, key=lambda trial: trial.repeat):
-        path = _search_path(repeat, list(group), position)
+    whole_ns = max((trial.request.duration_ns for trial in trials), default=0)
+
+    def is_whole(trial: TrialRecord) -> bool:
+        return not bounded or trial.request.duration_ns == whole_ns
+
+    for (repeat, full), group in groupby(trials, lambda t: (t.repeat, is_whole(t))):
+        path = _search_path(repeat, list(group), position, bounded=bounded and full)
         position += len(path.steps)
         paths.append(path)
     return paths
 
 
-def _search_path(repeat: int, trials: list[TrialRecord], before: int) -> SearchPath:
+def _search_path(
+    repeat: int, trials: list[TrialRecord], before: int, *, bounded: bool
+) -> SearchPath:
     lower, upper = 0, max(trial.load_fps for trial in trials)
     steps = []
-    for position, trial in enumerate(trials, before + 1):
-        steps.append(SearchStep(position, trial, lower, upper))
+    following = [trial.load_fps for trial in trials[1:]]
+    for index, trial in enumerate(trials):
+        steps.append(SearchStep(before + index + 1, trial, lower, upper))
+        again = following[index : index + 1] == [trial.load_fps]
         if trial.result.verdict.kind == "pass":
             lower = max(lower, trial.load_fps)
-        elif trial.result.verdict.kind == "fail":
+        elif trial.result.verdict.kind == "fail" and not again:
             upper = min(upper, trial.load_fps)
-    return SearchPath(repeat, tuple(steps), lower, upper)
+    return SearchPath(repeat, tuple(steps), lower, upper, bounded)
 
 
 def totals(trial: TrialRecord) -> Totals:

@@ -33,6 +33,7 @@ from dutperf.results.model import (
     ValueGroup,
 )
 from dutperf.results.scalability import scalability
+from dutperf.results.settled import settled_words
 from dutperf.results.spread import spread_of
 
 __all__ = [
@@ -69,5 +70,6 @@ __all__ = [
     "load_journal",
     "load_results",
     "scalability",
+    "settled_words",
     "spread_of",
 ]

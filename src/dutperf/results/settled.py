@@ -1,0 +1,25 @@
+"""How repeats ended that went on until the median was settled, in words."""
+
+from __future__ import annotations
+
+from dutperf.results.model import CellResult
+
+
+def settled_words(cell: CellResult) -> str:
+    """Empty where the number of repeats was given."""
+    settled, repeats = cell.settled, len(cell.repeats)
+    if settled is None:
+        return ""
+    looks = f"{settled.looks} look{'' if settled.looks == 1 else 's'}"
+    width = settled.width
+    number = width.removesuffix("%")
+    target = f"{int(number):,} fps" if number == width else f"{number} % of it"
+    if settled.reached:
+        return (
+            f"settled after {repeats} repeats ({looks}): the interval of the median is "
+            f"no wider than {target}"
+        )
+    return (
+        f"not settled after {repeats} repeats ({looks}): the interval of the median is "
+        f"wider than {target}, or not known"
+    )
