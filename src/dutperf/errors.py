@@ -4,6 +4,7 @@
     +-- InputError         2    a file, key or flag is wrong
     +-- SetupError         3    machine, lab or device under test are not as needed
     |   +-- EngineError    3    the engine refused a request or died
+    |   +-- StorageError   3    results cannot be written any more
 
 Each error says what happened, where, and (in ``hint``) what to do; the command line
 prints both and leaves with the number above. Anything else that escapes is a defect.
@@ -31,6 +32,10 @@ class InputError(DutperfError):
 
 class SetupError(DutperfError):
     """The machine, the lab or the device under test is not as needed."""
+
+
+class StorageError(SetupError):
+    """Results cannot be written: nothing more may be measured."""
 
 
 class EngineError(SetupError):

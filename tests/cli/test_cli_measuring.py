@@ -320,14 +320,15 @@ def test_a_reader_that_leaves_does_not_change_the_outcome(
 @pytest.fixture
 def lab_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Stands in for the lab; records what is done to it."""
-    from dutperf.config import load_testbed
+    from dutperf.config.hooks import Hooks
+    from dutperf.lab import plan
 
     calls: list[str] = []
 
     @contextlib.contextmanager
     def session(name: str) -> Iterator[Testbed]:
         calls.append(f"up {name}")
-        yield load_testbed(Path("testbed.yaml"))
+        yield plan(name).model_copy(update={"hooks": Hooks()})
         calls.append(f"down {name}")
 
     monkeypatch.setattr("dutperf.lab.session", session)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from config_samples import make_campaign, make_testbed
 
+from dutperf import lab
 from dutperf.config import (
-    Testbed,
     deviations,
     expand,
     load_campaign,
@@ -29,9 +29,9 @@ IN_THE_FIRST_NETWORK = {
 
 def test_the_hardware_testbed_has_both_versions_and_legal_addresses() -> None:
     testbed = load_testbed(EXAMPLES / "hardware-testbed.yaml")
-    campaign = make_campaign({"procedure": "throughput"})
+    cells = expand(make_campaign({"procedure": "throughput"}), testbed)
     assert testbed.ip_versions() == [4, 6]
-    assert notices(testbed, campaign) == []
+    assert notices(testbed, cells) == []
 
 
 def test_the_router_campaign_is_by_the_book() -> None:
@@ -56,11 +56,11 @@ def test_the_demo_is_short_and_says_where_it_deviates() -> None:
 
 def test_the_translator_campaign_has_the_mixes_of_rfc_8219() -> None:
     campaign = load_campaign(EXAMPLES / "nat64.yaml")
-    assert isinstance(campaign.testbed, Testbed)
-    cells = expand(campaign, campaign.testbed)
+    [testbed] = campaign.testbeds
+    cells = expand(campaign, testbed)
     assert {cell.ip for cell in cells} == {"6-4"}
     assert {cell.traffic.mix for cell in cells} == {"100/0", "90/10", "50/50", "10/90"}
-    assert notices(campaign.testbed, campaign) == []
+    assert notices(testbed, cells) == []
 
 
 def test_the_networks_campaign_lacks_routing_updates_only() -> None:
@@ -75,3 +75,17 @@ def test_the_networks_campaign_lacks_routing_updates_only() -> None:
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda p: p.name)
 def test_every_example_says_how_to_use_it(path: Path) -> None:
     assert path.read_text().startswith("# ")
+
+
+def test_the_matrix_campaign_compares_two_labs() -> None:
+    campaign = load_campaign(EXAMPLES / "matrix.yaml")
+    assert campaign.lab == ["linux-router", "tayga-siit"]
+    cells = expand(campaign, *(lab.plan(name) for name in campaign.lab or []))
+    assert {(cell.place, cell.ip) for cell in cells} == {
+        ("linux-router", 4),
+        ("linux-router", 6),
+        ("tayga-siit", "6-4"),
+    }
+    assert {cell.direction for cell in cells} == {"both", "forward"}
+    assert {cell.traffic.name for cell in cells} == {None, "translated", "half-native"}
+    assert all(cell.trial_duration_s == 1 for cell in cells)

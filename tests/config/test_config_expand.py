@@ -246,18 +246,20 @@ def test_the_resolved_campaign_of_a_lab_names_the_lab_only() -> None:
 def test_the_resolved_campaign_holds_the_testbed_itself(tmp_path: Path) -> None:
     campaign = make_campaign(THROUGHPUT, lab=None, testbed="bench.yaml")
     data = resolved(campaign, make_testbed())
-    assert through_yaml(tmp_path / "c.yaml", data).testbed == make_testbed()
+    assert through_yaml(tmp_path / "c.yaml", data).testbeds == [make_testbed()]
 
 
 def test_benchmarking_addresses_give_no_notice() -> None:
-    assert notices(make_testbed(), make_campaign(THROUGHPUT)) == []
+    cells = expand(make_campaign(THROUGHPUT), make_testbed())
+    assert notices(make_testbed(), cells) == []
 
 
 def test_each_address_outside_the_benchmarking_networks_gives_a_notice() -> None:
     data = bench_data()
     data["left"]["ipv4"]["address"] = "10.0.0.2"
     data["right"]["ipv6"]["gateway"] = "2001:db8::1"
-    first, second = notices(make_testbed(**data), make_campaign(THROUGHPUT))
+    testbed = make_testbed(**data)
+    first, second = notices(testbed, expand(make_campaign(THROUGHPUT), testbed))
     assert first.startswith("left.ipv4.address 10.0.0.2 is outside 198.18.0.0/15")
     assert second.startswith("right.ipv6.gateway 2001:db8::1 is outside 2001:2::/48")
 
@@ -266,4 +268,5 @@ def test_addresses_that_no_cell_uses_give_no_notice() -> None:
     data = bench_data()
     data["right"]["ipv6"]["gateway"] = "2001:db8::1"
     campaign = make_campaign({**THROUGHPUT, "ip": [4]})
-    assert notices(make_testbed(**data), campaign) == []
+    testbed = make_testbed(**data)
+    assert notices(testbed, expand(campaign, testbed)) == []

@@ -359,7 +359,7 @@ def test_hosts_outside_the_benchmarking_network_give_a_notice() -> None:
     bits = {"width": 2, "min": 0, "max": 2, "ipv4_offset": 14}
     traffic = {"addresses": {"left": bits}}
     campaign = make_campaign({"procedure": "throughput", "ip": [4], "traffic": traffic})
-    [notice] = notices(make_testbed(), campaign)
+    [notice] = notices(make_testbed(), expand(campaign, make_testbed()))
     assert notice.startswith(
         "left.ipv4.address 198.16.1.2 to 198.18.1.2 is outside 198.18.0.0/15"
     )
@@ -368,7 +368,7 @@ def test_hosts_outside_the_benchmarking_network_give_a_notice() -> None:
 def test_benchmarking_addresses_in_the_well_known_prefix_give_no_notice() -> None:
     testbed = translating(ipv6={"virtual": "64:ff9b::198.19.1.2"})
     campaign = make_campaign({"procedure": "throughput", "ip": ["6-4"]})
-    assert notices(testbed, campaign) == []
+    assert notices(testbed, expand(campaign, testbed)) == []
 
 
 @pytest.mark.parametrize(("df", "count"), [(False, 1), (True, 0)])
@@ -381,6 +381,6 @@ def test_large_ipv4_frames_to_a_translator_without_df_give_a_notice(
         "frame_size": [1280, 1518],
         "traffic": {"df": df},
     }
-    found = notices(TRANSLATING, make_campaign(spec))
+    found = notices(TRANSLATING, expand(make_campaign(spec), TRANSLATING))
     assert len(found) == count
     assert all("throughput-ip6-4-1518-both" in notice for notice in found)

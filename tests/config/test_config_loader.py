@@ -259,7 +259,7 @@ def test_a_campaign_on_a_lab_loads(tmp_path: Path) -> None:
     path = tmp_path / "campaign.yaml"
     path.write_text(CAMPAIGN_YAML)
     campaign = load_campaign(path)
-    assert campaign.lab == "linux-router"
+    assert campaign.lab == ["linux-router"]
     assert campaign.procedures[0].trial_duration_s == 60
 
 
@@ -270,7 +270,7 @@ def test_a_testbed_path_is_relative_to_the_campaign_file(bench: Path) -> None:
     path.write_text(
         CAMPAIGN_YAML.replace("lab: linux-router", "testbed: ../bench.yaml")
     )
-    assert load_campaign(path).testbed == load_testbed(bench)
+    assert load_campaign(path).testbeds == [load_testbed(bench)]
 
 
 @pytest.mark.parametrize("name", ["nowhere.yaml", ".", "''"])

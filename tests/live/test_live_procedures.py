@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from livetools import needs_engine
 
-from dutperf.config import Campaign, ProcedureSpec, Testbed
-from dutperf.procedures.executor import Surroundings, run_campaign
+from dutperf.config import Campaign, Place, ProcedureSpec, Testbed
+from dutperf.procedures.campaign import run_campaign
+from dutperf.procedures.executor import Surroundings
 from dutperf.procedures.session import prepare_engine
 from dutperf.results import CellResult, load_journal, load_results
 
@@ -46,11 +47,15 @@ SEARCH: dict[str, object] = {
 
 def measured(directory: Path, *specs: dict[str, object]) -> list[CellResult]:
     procedures = [ProcedureSpec.model_validate(QUICK | spec) for spec in specs]
-    campaign = Campaign(name="rings", testbed=RINGS, procedures=procedures)
+    campaign = Campaign(name="rings", testbed=[RINGS], procedures=procedures)
     around = Surroundings(open_engine=prepare_engine, write_report=lambda path: path)
     run = directory / "run"
     results = run_campaign(
-        campaign, RINGS, around, on_event=lambda _event: None, results_dir=run
+        campaign,
+        [Place(testbed=RINGS)],
+        around,
+        on_event=lambda _event: None,
+        results_dir=run,
     )
     assert load_results(run) == results
     assert load_journal(run).records == tuple(results.trials)

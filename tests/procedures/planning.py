@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from dutperf.config import Campaign, Cell, ProcedureSpec, Testbed, expand
+from dutperf.config import Campaign, Cell, Place, ProcedureSpec, Testbed, expand
 from dutperf.engine.fake import FakeEngine
 from dutperf.engine.protocol import ReasonCode
+from dutperf.procedures.campaign import run_campaign
 from dutperf.procedures.events import Event, Notice
-from dutperf.procedures.executor import Surroundings, run_campaign
+from dutperf.procedures.executor import Surroundings
 from dutperf.procedures.runner import TrialRunner
 from dutperf.procedures.session import (
     EngineOpener,
@@ -89,7 +91,7 @@ def spec(**keys: object) -> ProcedureSpec:
 
 def campaign(*specs: ProcedureSpec) -> Campaign:
     """A campaign of ``specs`` on the testbed of this module."""
-    return Campaign(name="simulation", testbed=TESTBED, procedures=list(specs))
+    return Campaign(name="simulation", testbed=[TESTBED], procedures=list(specs))
 
 
 def cell(**keys: object) -> Cell:
@@ -156,6 +158,14 @@ class FakeOpener:
 TWO_CELLS = campaign(spec(ip=[4, 6], frame_size=[128]))
 
 
+PlaceOpener = Callable[[Place], AbstractContextManager[Testbed]]
+
+
+def standing(place: Place) -> AbstractContextManager[Testbed]:
+    """Opens nothing: the testbed is there."""
+    return contextlib.nullcontext(place.testbed)
+
+
 class Run:
     """A campaign on a FakeEngine in a results directory."""
 
@@ -168,9 +178,10 @@ class Run:
         opener: EngineOpener | None = None,
         sleep: Callable[[float], None] = lambda _seconds: None,
         testbed: Testbed = TESTBED,
+        open_place: PlaceOpener = standing,
     ) -> None:
         self.path = path
-        self.testbed = testbed
+        self.places = [Place(testbed=testbed)]
         self.engine = engine
         self.opener = FakeOpener(engine)
         self.events: list[Event] = []
@@ -178,7 +189,8 @@ class Run:
         self.around = Surroundings(
             open_engine=opener or self.opener,
             write_report=self._write_report,
-            dut_alive=lambda: dut_alive,
+            open_place=open_place,
+            dut_alive=lambda _place: dut_alive,
             sleep=sleep,
         )
 
@@ -199,7 +211,7 @@ class Run:
     ) -> ResultsFile:
         return run_campaign(
             what,
-            self.testbed,
+            self.places,
             self.around,
             on_event=self.events.append,
             results_dir=results_dir,

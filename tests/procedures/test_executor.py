@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from planning import TESTBED, Run, campaign, spec
 
-from dutperf.config import Testbed, load_campaign
+from dutperf.config import Place, Testbed, load_campaign
 from dutperf.engine.fake import FakeEngine, perfect, step
 from dutperf.engine.protocol import ReasonCode
 from dutperf.errors import EngineError, InputError, SetupError
+from dutperf.procedures.campaign import run_campaign
 from dutperf.procedures.events import (
     CellStarted,
     Notice,
@@ -18,7 +19,6 @@ from dutperf.procedures.events import (
     ResultsChanged,
     RunStarted,
 )
-from dutperf.procedures.executor import run_campaign
 from dutperf.procedures.session import EngineStarter, Notify
 from dutperf.results import (
     ResultsDirectory,
@@ -66,7 +66,7 @@ def test_each_result_says_which_rfc_it_conforms_to_and_how_far(path: Path) -> No
 
 def test_the_stored_campaign_and_environment_can_be_read_again(path: Path) -> None:
     Run(path, FakeEngine(perfect()))()
-    assert load_campaign(path / "campaign.yaml").testbed == TESTBED
+    assert load_campaign(path / "campaign.yaml").testbeds == [TESTBED]
     assert load_environment(path).engine_version == "fake"
 
 
@@ -99,7 +99,7 @@ def test_addresses_outside_the_benchmarking_networks_are_a_notice(path: Path) ->
     outside = type(TESTBED).model_validate(data)
     run_campaign(
         campaign(spec()),
-        outside,
+        [Place(testbed=outside)],
         run.around,
         on_event=run.events.append,
         results_dir=path,

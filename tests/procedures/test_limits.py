@@ -5,19 +5,18 @@ from planning import TESTBED, TRANSLATOR, campaign, cell, spec
 
 from dutperf.config import expand
 from dutperf.engine.fake import FakeEngine, perfect
-from dutperf.engine.protocol import PortsResult
+from dutperf.engine.protocol import PortStatus
 from dutperf.errors import InputError
 from dutperf.procedures.limits import MaxRate, max_rate
 from dutperf.procedures.session import port_specs
 
 
-def ports(*speeds_mbps: int | None) -> PortsResult:
+def ports(*speeds_mbps: int | None) -> list[PortStatus]:
     opened = FakeEngine(perfect()).open_ports(port_specs(TESTBED, "af_packet"))
-    told = [
+    return [
         port.model_copy(update={"link_speed_mbps": speed})
         for port, speed in zip(opened.ports, speeds_mbps, strict=True)
     ]
-    return PortsResult(ports=told)
 
 
 def test_the_slower_port_limits_by_its_media_rate() -> None:

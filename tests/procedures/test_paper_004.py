@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from planning import TESTBED, FakeOpener
 
-from dutperf.config import load_campaign
+from dutperf.config import Place, load_campaign
 from dutperf.engine.fake import FakeEngine, every, lossy, perfect, sometimes
-from dutperf.procedures.executor import Surroundings, run_campaign
+from dutperf.procedures.campaign import run_campaign
+from dutperf.procedures.executor import Surroundings
 from dutperf.results import CellResult
 
 PAPER = Path(__file__).parents[2] / "examples" / "papers" / "004"
@@ -20,7 +21,7 @@ ORDINARY_NS = 20_000
 def run(name: str, engine: FakeEngine, directory: Path) -> list[CellResult]:
     results = run_campaign(
         load_campaign(PAPER / name),
-        TESTBED,
+        [Place(testbed=TESTBED)],
         Surroundings(
             open_engine=FakeOpener(engine),
             write_report=lambda path: path,

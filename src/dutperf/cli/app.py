@@ -37,7 +37,7 @@ from dutperf.cli.options import (
     with_procedure_options,
 )
 from dutperf.cli.places import campaign_for
-from dutperf.config import ProcedureSpec, load_campaign, with_preset
+from dutperf.config import ProcedureSpec, load_campaign, located, with_preset
 from dutperf.errors import DutperfError, InputError
 from dutperf.report import write_report
 
@@ -157,9 +157,10 @@ def run_command(
             f"--{preset}: times, repeats, tags and resolution are not those of "
             f"{campaign}"
         )
-    if dry_run:
-        show_plan(asked, as_json=as_json)
-    else:
+    with located(campaign):
+        if dry_run:
+            show_plan(asked, as_json=as_json)
+            return
         measure(asked, kind="campaign", output=output, as_json=as_json, resume=resume)
 
 

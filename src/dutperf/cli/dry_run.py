@@ -7,8 +7,9 @@ import json
 from rich.table import Table
 
 from dutperf.cli.failures import PatientConsole, show_notice
-from dutperf.cli.places import planned_place
-from dutperf.config import Campaign, expand, notices, size_notices
+from dutperf.cli.places import places_of
+from dutperf.config import Campaign, expand
+from dutperf.procedures.campaign import all_notices
 from dutperf.procedures.estimate import ASSUMPTION, Estimate, estimate
 
 
@@ -18,23 +19,22 @@ def show_plan(campaign: Campaign, *, as_json: bool) -> None:
     Raises:
         InputError: what a run would refuse before its first frame.
     """
-    testbed = planned_place(campaign)
-    found = estimate(expand(campaign, testbed))
-    for text in [*notices(testbed, campaign), *size_notices(testbed, campaign)]:
+    places = places_of(campaign)
+    cells = expand(campaign, *(place.testbed for place in places))
+    found = estimate(cells)
+    for text in all_notices(campaign, places, cells):
         show_notice(text)
     console = PatientConsole()
     if as_json:
         console.out(json.dumps(_as_data(campaign, found), indent=2), highlight=False)
         return
-    console.print(_table(found))
-    trials, duration_s = _totals(found)
-    most_trials, most_s = _totals([each.most or each for each in found])
-    console.out(
-        f"{_counted(len(found), 'cell')}, "
-        f"{_range(_counted(trials, 'trial'), _counted(most_trials, 'trial'))}, about "
-        f"{_range(span(duration_s), span(most_s))}; {ASSUMPTION}",
-        highlight=False,
-    )
+    for place in places:
+        here = [each for each in found if each.cell.place == place.testbed.name]
+        if len(places) > 1:
+            kind = "lab" if place.lab else "testbed"
+            console.out(f"{kind} {place.name}: {_effort(here)}", highlight=False)
+        console.print(_table(here))
+    console.out(f"{_effort(found)}; {ASSUMPTION}", highlight=False)
 
 
 def span(duration_s: float) -> str:
@@ -66,6 +66,16 @@ def _table(found: list[Estimate]) -> Table:
     return table
 
 
+def _effort(found: list[Estimate]) -> str:
+    trials, duration_s = _totals(found)
+    most_trials, most_s = _totals([each.most or each for each in found])
+    return (
+        f"{_counted(len(found), 'cell')}, "
+        f"{_range(_counted(trials, 'trial'), _counted(most_trials, 'trial'))}, about "
+        f"{_range(span(duration_s), span(most_s))}"
+    )
+
+
 def _range(least: str, most: str) -> str:
     return least if least == most else f"{least} to {most}"
 
@@ -73,7 +83,10 @@ def _range(least: str, most: str) -> str:
 def _as_data(campaign: Campaign, found: list[Estimate]) -> dict[str, object]:
     return {
         "name": campaign.name,
-        "cells": [{"id": each.cell.id, **_numbers([each])} for each in found],
+        "cells": [
+            {"id": each.cell.id, "place": each.cell.place, **_numbers([each])}
+            for each in found
+        ],
         **_numbers(found),
         "assumption": ASSUMPTION,
     }

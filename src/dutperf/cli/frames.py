@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dutperf.cli.failures import PatientConsole
-from dutperf.cli.places import place_of
+from dutperf.cli.places import open_place, places_of
 from dutperf.config import Campaign
 from dutperf.procedures.preview import preview_frames
 from dutperf.procedures.session import prepare_engine
@@ -18,7 +18,8 @@ def write_frames(campaign: Campaign, *, rate_fps: int, count: int, pcap: Path) -
         DutperfError: as ``preview_frames``.
     """
     told = PatientConsole(stderr=True)
-    with place_of(campaign) as testbed:
+    (place,) = places_of(campaign)
+    with open_place(place) as testbed:
         preview = preview_frames(
             campaign,
             testbed,

@@ -8,12 +8,13 @@ import typer
 
 from dutperf.cli.failures import PatientConsole, defect
 from dutperf.cli.main import INTERRUPTED
-from dutperf.cli.places import dut_alive, place_of
+from dutperf.cli.places import dut_alive, open_place, places_of
 from dutperf.cli.summary import show_json, show_summary
 from dutperf.cli.terminal import Terminal
 from dutperf.config import Campaign
 from dutperf.errors import DutperfError
-from dutperf.procedures.executor import Kind, Surroundings, run_campaign
+from dutperf.procedures.campaign import Kind, run_campaign
+from dutperf.procedures.executor import Surroundings
 from dutperf.procedures.session import prepare_engine
 from dutperf.report import write_report
 from dutperf.results import ResultsFile
@@ -62,18 +63,18 @@ def _run(
     around = Surroundings(
         open_engine=prepare_engine,
         write_report=write_report,
-        dut_alive=lambda: dut_alive(campaign),
+        open_place=open_place,
+        dut_alive=dut_alive,
     )
-    with place_of(campaign) as testbed:
-        return run_campaign(
-            campaign,
-            testbed,
-            around,
-            on_event=terminal.on_event,
-            kind=kind if len(campaign.procedures) == 1 else "campaign",
-            results_dir=output,
-            resume=resume,
-        )
+    return run_campaign(
+        campaign,
+        places_of(campaign),
+        around,
+        on_event=terminal.on_event,
+        kind=kind if len(campaign.procedures) == 1 else "campaign",
+        results_dir=output,
+        resume=resume,
+    )
 
 
 def _show(terminal: Terminal, as_json: bool) -> None:

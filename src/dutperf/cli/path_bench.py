@@ -14,7 +14,7 @@ from rich.table import Table
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.main import INTERRUPTED
 from dutperf.cli.options import DEFAULT_SEED
-from dutperf.cli.places import campaign_for, dut_alive, place_of
+from dutperf.cli.places import campaign_for, dut_alive, open_place, places_of
 from dutperf.cli.terminal import Terminal
 from dutperf.config import ProcedureSpec, Testbed, expand
 from dutperf.lab.cpus import plan_cpus
@@ -60,18 +60,19 @@ def bench_lab(
         typer.Exit: with 1 when no trial of a driver was valid, 130 when interrupted.
     """
     campaign = campaign_for(_spec(trial_duration_s), None, name, DEFAULT_SEED)
+    (place,) = places_of(campaign)
     drivers = (driver,) if driver else PATH_DRIVERS
     patience_s = _PATIENCE * rounds * trial_duration_s
     with Terminal(PatientConsole(stderr=True)) as terminal:
         try:
-            with place_of(campaign) as testbed:
+            with open_place(place) as testbed:
                 settings = PathSettings(rounds, testbed.cores[0], plan_cpus().dut)
                 (cell,) = expand(campaign, testbed)
                 with contextlib.closing(_profiler(settings)) as profiler:
                     around = PathSurroundings(
                         open_engine=prepare_engine,
                         profiler=profiler,
-                        dut_alive=lambda: dut_alive(campaign),
+                        dut_alive=lambda: dut_alive(place),
                         sleep=QuietWait(_cpus(settings), patience_s),
                     )
                     results = bench_path(

@@ -1,4 +1,4 @@
-"""Where to measure: a testbed file, or a lab that is brought up for the purpose."""
+"""Where to measure: testbed files, or labs that are brought up for the purpose."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from pathlib import Path
 from dutperf import lab
 from dutperf.config import (
     Campaign,
+    CampaignError,
+    Place,
     ProcedureSpec,
     Testbed,
     load_testbed,
     with_throughput,
 )
+from dutperf.config.document import Problem
 from dutperf.errors import InputError
 
 
@@ -23,7 +26,8 @@ def campaign_for(
     """A campaign of one procedure, and of the throughput that it is measured at.
 
     Raises:
-        InputError: not exactly one place was given, or the file is wrong.
+        InputError: not exactly one place was given, the file is wrong, or there is no
+            such lab.
     """
     if (testbed is None) == (lab_name is None):
         raise InputError(
@@ -31,42 +35,53 @@ def campaign_for(
             f"for a device in network namespaces: --lab {next(iter(lab.LABS))}",
         )
     procedures = with_throughput(spec)
-    if testbed is None:
+    if lab_name is not None:
+        lab.plan(lab_name)
         name = f"{spec.procedure}-{lab_name}"
-        return Campaign(name=name, seed=seed, lab=lab_name, procedures=procedures)
-    loaded = load_testbed(testbed)
+        return Campaign(name=name, seed=seed, lab=[lab_name], procedures=procedures)
+    loaded = load_testbed(testbed or Path())
     name = f"{spec.procedure}-{loaded.name}"[:64]
-    return Campaign(name=name, seed=seed, testbed=loaded, procedures=procedures)
+    return Campaign(name=name, seed=seed, testbed=[loaded], procedures=procedures)
 
 
-def place_of(campaign: Campaign) -> AbstractContextManager[Testbed]:
-    """The campaign's testbed; a lab is up inside the context.
+def places_of(campaign: Campaign) -> list[Place]:
+    """The campaign's places, labs as they would be; nothing is brought up.
+
+    Raises:
+        CampaignError: there is no such lab.
+    """
+    labs = campaign.lab or []
+    return [
+        *(Place(testbed=testbed) for testbed in campaign.testbeds),
+        *(_lab(campaign, number, name) for number, name in enumerate(labs)),
+    ]
+
+
+def open_place(place: Place) -> AbstractContextManager[Testbed]:
+    """The place's testbed; a lab is up inside the context.
 
     A lab that ``lab up`` keeps is used and stays; otherwise it goes with the context.
 
     Raises:
-        InputError: there is no such lab.
         SetupError: the lab cannot be brought up.
     """
-    if isinstance(campaign.testbed, Testbed):
-        return contextlib.nullcontext(campaign.testbed)
-    name = campaign.lab or ""
+    name = place.lab
+    if name is None:
+        return contextlib.nullcontext(place.testbed)
     if any(s.name == name and s.alive and s.owner is None for s in lab.running()):
         return contextlib.nullcontext(lab.up(name))
     return lab.session(name)
 
 
-def planned_place(campaign: Campaign) -> Testbed:
-    """The campaign's testbed as it would be; nothing is brought up.
-
-    Raises:
-        InputError: there is no such lab.
-    """
-    if isinstance(campaign.testbed, Testbed):
-        return campaign.testbed
-    return lab.plan(campaign.lab or "")
-
-
-def dut_alive(campaign: Campaign) -> bool:
+def dut_alive(place: Place) -> bool:
     """Whether the device is still there; of a testbed nobody can tell: true."""
-    return campaign.lab is None or lab.dut_alive(campaign.lab)
+    return place.lab is None or lab.dut_alive(place.lab)
+
+
+def _lab(campaign: Campaign, number: int, name: str) -> Place:
+    try:
+        return Place(lab=name, testbed=lab.plan(name))
+    except InputError as error:
+        keys = ("lab", number) if len(campaign.lab or []) > 1 else ("lab",)
+        problem = Problem(keys, error.message, error.hint)
+        raise CampaignError(campaign.name, problem) from None

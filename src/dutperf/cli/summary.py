@@ -16,7 +16,7 @@ from dutperf.cli.delay_tables import (
 from dutperf.cli.media_tables import media_lines, media_table
 from dutperf.cli.scalability_tables import scalability_tables
 from dutperf.cli.search_tables import goal_table, settled_lines
-from dutperf.results import CellResult, ResultsFile, Spread
+from dutperf.results import CellResult, NotMeasured, ResultsFile, Spread
 from dutperf.results.units import duration
 
 _PLAIN = "throughput per direction (RFC 2544 26.1)"
@@ -45,6 +45,8 @@ def show_summary(console: Console, results: ResultsFile, report: Path | None) ->
             _say(console, f"{cell.id}: {reason.message}{remedy}")
         for finding in cell.findings:
             _say(console, f"{cell.id}: {finding.message}")
+    for line in _not_measured(results.not_measured):
+        _say(console, line)
     for line in [*_conformance(results.cells), *_deviations(results.cells)]:
         _say(console, line)
     if not results.complete:
@@ -145,6 +147,17 @@ def _sizes(cell: CellResult) -> str:
 
 def _rate(rate_fps: float | None, bound: str) -> str:
     return "-" if rate_fps is None else f"{bound}{rate_fps:,.0f}"
+
+
+def _not_measured(cells: list[NotMeasured]) -> list[str]:
+    """Each reason once, with the cells that it concerns."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for cell in cells:
+        found.setdefault((cell.place, cell.message), []).append(cell.id)
+    return [
+        f"not measured at {place}: {', '.join(ids)}: {message}"
+        for (place, message), ids in found.items()
+    ]
 
 
 def _deviations(cells: list[CellResult]) -> list[str]:

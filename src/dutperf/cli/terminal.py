@@ -19,6 +19,7 @@ from dutperf.procedures.events import (
     Event,
     IntervalNarrowed,
     Notice,
+    PlaceStarted,
     ReportWritten,
     ResultsChanged,
     RunStarted,
@@ -78,6 +79,8 @@ class Terminal:
                 self._print(f"notice: {text}")
             case RunStarted(directory):
                 self.directory = directory
+            case PlaceStarted(name, cells):
+                self._print(f"{name}: {cells} cell{'' if cells == 1 else 's'}")
             case CellStarted(cell, index, count):
                 self._usual_s = cell.trial_duration_s
                 self._print(f"[{index}/{count}] {cell.id}")

@@ -1,8 +1,8 @@
 """``campaign.yaml``: what to measure, where, and how carefully.
 
-A campaign expands to independent cells (procedure x IP version x frame size x
-direction); each needs one testbed. The resolved campaign, written beside the results,
-is itself a valid campaign.
+A campaign expands to independent cells (place x procedure x IP version x traffic
+profile x frame size x direction); each needs one testbed. The resolved campaign,
+written beside the results, is itself a valid campaign.
 """
 
 from __future__ import annotations
@@ -65,6 +65,11 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
     procedure: Procedure = Field(
         description="throughput (RFC 2544 26.1), frame-loss (RFC 2544 26.3), latency "
         "(RFC 8219 7.2), pdv (RFC 8219 7.3.1) or ipdv (RFC 8219 7.3.2)"
+    )
+    places: list[Name] = Field(
+        default=[],
+        description="at which of the campaign's labs or testbeds, by their names; "
+        "empty: at all of them",
     )
     ip: list[IpVersions] = Field(
         default=[],
@@ -137,7 +142,7 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
         )
         return {**defaults, **search_defaults(data), **data}
 
-    @field_validator("ip", "frame_size", "direction", "load_percent", "flows")
+    @field_validator("places", "ip", "frame_size", "direction", "load_percent", "flows")
     @classmethod
     def _distinct(cls, values: list[Any]) -> list[Any]:
         twice = repeated(values)
@@ -157,6 +162,10 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
                 f"same name, {known}: give each a name"
             )
         return profiles
+
+    def is_for(self, place: str) -> bool:
+        """Whether it is to be measured there."""
+        return not self.places or place in self.places
 
     @model_validator(mode="after")
     def _one_kind_of_load(self) -> Self:
@@ -223,26 +232,28 @@ def _place_kind(value: Any) -> str:  # noqa: ANN401 - raw YAML
     return "file" if isinstance(value, str) else "inline"
 
 
+TestbedOrFile = Annotated[
+    Annotated[Testbed, Tag("inline")] | Annotated[str, Tag("file")],
+    Discriminator(_place_kind),
+]
+
+
 class Campaign(Strict):
-    """What to measure on one testbed: given inline, as a file, or as a lab's name."""
+    """What to measure, and where: at each of its places, a lab or a testbed."""
 
     schema_version: Literal[1] = Field(default=1, description="version of this format")
     name: Name = Field(description="name of the campaign, for results and reports")
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(
         default=1, description="the same seed gives the same frames"
     )
-    lab: str | None = Field(
-        default=None, description="name of a lab; instead of testbed"
-    )
-    testbed: (
-        Annotated[
-            Annotated[Testbed, Tag("inline")] | Annotated[str, Tag("file")],
-            Discriminator(_place_kind),
-        ]
-        | None
-    ) = Field(
+    lab: OneOrMore[str] | None = Field(
         default=None,
-        description="a testbed, or the path of its file as seen from this one",
+        description="name of a lab, or a list of names; instead of testbed",
+    )
+    testbed: OneOrMore[TestbedOrFile] | None = Field(
+        default=None,
+        description="a testbed, or the path of its file as seen from this one; or a "
+        "list of these, whose names differ",
     )
     preset: Preset | None = Field(
         default=None,
@@ -274,9 +285,14 @@ class Campaign(Strict):
             raise ValueError("give exactly one of the keys lab and testbed")
         return self
 
+    @property
+    def testbeds(self) -> list[Testbed]:
+        """The testbeds, once those given as files are loaded."""
+        return [given for given in self.testbed or [] if isinstance(given, Testbed)]
+
 
 class Cell(TrialTimes, DelaySettings, SearchSettings):
-    """One independent job: a procedure at one choice of IP versions, size, direction.
+    """A procedure at one choice of place, IP versions, size, profile and direction.
 
     ``frame_sizes`` are of the IPv6 frames where both IP versions occur, see
     ``config.sizes``; more than one: an IMIX. ``load_percent`` falls strictly; it is
@@ -284,6 +300,7 @@ class Cell(TrialTimes, DelaySettings, SearchSettings):
     """
 
     id: str
+    place: str | None = None
     procedure: Procedure
     ip: IpVersions
     frame_sizes: list[int]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,31 @@ class Document:
             except (KeyError, IndexError, TypeError):
                 break
         return line
+
+
+class CampaignError(InputError):
+    """A campaign that can be read, but not measured where it says.
+
+    It names the campaign and the key; with ``located`` around also file and line.
+    """
+
+    def __init__(self, campaign: str, problem: Problem) -> None:
+        key = dotted(problem.keys)
+        super().__init__(f"campaign {campaign}: {key}: {problem.what}", problem.hint)
+        self.problem = problem
+
+
+@contextmanager
+def located(path: Path) -> Iterator[None]:
+    """Inside, what is wrong with the campaign in the file at ``path`` has a line.
+
+    Raises:
+        InputError: instead of a CampaignError.
+    """
+    try:
+        yield
+    except CampaignError as error:
+        raise refusal(read_document(path), [error.problem]) from None
 
 
 def dotted(keys: Keys) -> str:

@@ -1,4 +1,4 @@
-"""A campaign on a testbed as independent cells, checked before the first frame."""
+"""A campaign at its places as independent cells, checked before the first frame."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from dutperf.config.campaign import (
     TrialTimes,
 )
 from dutperf.config.delays import ONLY_FOR, DelaySettings
+from dutperf.config.entry import Entry
 from dutperf.config.flows import directions, flows, own_hosts
 from dutperf.config.frame_size import ALL_SIZES
 from dutperf.config.load_steps import STANDARD_STEP_PERCENT, falling_loads
 from dutperf.config.loads import check_load, with_source
+from dutperf.config.place import check_places
 from dutperf.config.searching import AUTO, SearchSettings
 from dutperf.config.sizes import check_sizes, smallest_size
 from dutperf.config.standard_sizes import frame_versions, standard_sizes
@@ -26,58 +28,70 @@ from dutperf.config.versions import IpVersions, default_versions
 from dutperf.errors import InputError
 
 
-def expand(campaign: Campaign, testbed: Testbed) -> list[Cell]:
+def expand(campaign: Campaign, *testbeds: Testbed) -> list[Cell]:
     """The cells of ``campaign`` in the order in which they are to be measured.
 
+    Those of one testbed stand together. With several testbeds, a cell's id ends in
+    ``@`` and the name of its testbed.
+
     Raises:
-        InputError: a cell cannot be measured on ``testbed``, or is listed twice.
+        CampaignError: a cell cannot be measured where it should, or is listed twice.
     """
+    check_places(campaign, [testbed.name for testbed in testbeds])
     cells: dict[str, Cell] = {}
-    for index, spec in enumerate(campaign.procedures):
-        where = f"campaign {campaign.name}: procedures[{index}]"
-        for cell in _cells(where, spec, campaign, testbed):
-            if cell.id in cells:
-                raise InputError(
-                    f"{where}: {cell.id} is listed twice",
-                    "take it out here; to measure more than once use repeats, and for "
-                    "other traffic give it a traffic.name",
-                )
-            cells[cell.id] = with_source(where, cell, cells.values())
+    for testbed in testbeds:
+        for entry in _entries(campaign, testbed, several=len(testbeds) > 1):
+            with entry.blamed():
+                for cell in _cells(entry):
+                    if cell.id in cells:
+                        raise InputError(
+                            f"{cell.id} is listed twice",
+                            "take it out here; to measure more than once use repeats, "
+                            "and for other traffic give it a traffic.name",
+                        )
+                    cells[cell.id] = with_source(cell, cells.values())
     return list(cells.values())
 
 
-def resolved(campaign: Campaign, testbed: Testbed) -> dict[str, Any]:
+def resolved(campaign: Campaign, *testbeds: Testbed) -> dict[str, Any]:
     """``campaign`` with all defaults filled in, as plain data for ``campaign.yaml``.
 
-    ``load_campaign`` accepts it again, and with ``testbed`` it gives the same cells.
+    ``load_campaign`` accepts it again, and with ``testbeds`` it gives the same cells.
 
     Raises:
-        InputError: as ``expand``.
+        CampaignError: as ``expand``.
     """
-    place = (
-        {"testbed": testbed.model_dump(exclude_none=True)}
-        if campaign.lab is None
-        else {"lab": campaign.lab}
-    )
+    key, places = "lab", list[Any](campaign.lab or [])
+    if campaign.lab is None:
+        key, places = "testbed", [t.model_dump(exclude_none=True) for t in testbeds]
+    several = len(testbeds) > 1
     return {
         "schema_version": campaign.schema_version,
         "name": campaign.name,
         "seed": campaign.seed,
-        **place,
-        "procedures": [_as_procedure(cell) for cell in expand(campaign, testbed)],
+        key: places if several else places[0],
+        "procedures": [
+            _as_procedure(cell, several=several) for cell in expand(campaign, *testbeds)
+        ],
     }
 
 
-def _cells(
-    where: str, spec: ProcedureSpec, campaign: Campaign, testbed: Testbed
-) -> Iterator[Cell]:
+def _entries(campaign: Campaign, testbed: Testbed, *, several: bool) -> Iterator[Entry]:
+    for index, spec in enumerate(campaign.procedures):
+        if spec.is_for(testbed.name):
+            yield Entry(campaign, index, testbed, testbed.name if several else "")
+
+
+def _cells(entry: Entry) -> Iterator[Cell]:
+    spec, testbed = entry.spec, entry.testbed
     keys = (*TrialTimes.model_fields, *DelaySettings.model_fields)
     same = {key: getattr(spec, key) for key in keys} | _search(spec)
-    max_rate_fps = _max_rate(where, spec, testbed)
-    for ip, sizes, traffic, direction in _matrix(where, spec, testbed):
+    max_rate_fps = _max_rate(spec, testbed)
+    for ip, sizes, traffic, direction in _matrix(spec, testbed):
         cell = Cell(
             **same,
-            id=_name(spec, ip, sizes, traffic, direction),
+            id=_name(spec, ip, sizes, traffic, direction) + entry.ending,
+            place=testbed.name,
             procedure=spec.procedure,
             ip=ip,
             frame_sizes=sizes,
@@ -89,29 +103,32 @@ def _cells(
             lag_limit_ms=spec.lag_limit_ms,
             burst_limit=spec.burst_limit,
             traffic=traffic,
-            seed=campaign.seed,
+            seed=entry.campaign.seed,
         )
-        _check(where, testbed, cell)
+        with entry.blamed(traffic):
+            _check(testbed, cell)
         yield cell
 
 
 def _matrix(
-    where: str, spec: ProcedureSpec, testbed: Testbed
+    spec: ProcedureSpec, testbed: Testbed
 ) -> Iterator[tuple[IpVersions, list[int], Traffic, Direction]]:
     """Every combination; an IMIX has sizes of its own."""
-    for ip in _versions(where, spec, testbed):
+    for ip in _versions(spec, testbed):
         for traffic in spec.profiles:
             for sizes in _sizes(spec, traffic, ip, testbed):
                 for direction in spec.direction:
                     yield ip, sizes, traffic, direction
 
 
-def _as_procedure(cell: Cell) -> dict[str, Any]:
+def _as_procedure(cell: Cell, *, several: bool) -> dict[str, Any]:
     search = SearchSettings.model_fields
     foreign = {key for key in search if cell.procedure not in ONLY_FOR[key]}
-    left_out = {"id", "seed", "frame_sizes", "throughput_cell"} | foreign
-    data = cell.model_dump(exclude=left_out, exclude_none=True)
+    own = {"id", "place", "seed", "frame_sizes", "throughput_cell"}
+    data = cell.model_dump(exclude=own | foreign, exclude_none=True)
     data["ip"] = [cell.ip]
+    if several:
+        data["places"] = [cell.place]
     if cell.auto:
         data["repeats"] = AUTO
     if not cell.imix:
@@ -160,11 +177,11 @@ def _judged(spec: ProcedureSpec) -> Iterator[str]:
         yield f"tolerating-{spec.loss_tolerance_percent:.12g}percent"
 
 
-def _versions(where: str, spec: ProcedureSpec, testbed: Testbed) -> list[IpVersions]:
+def _versions(spec: ProcedureSpec, testbed: Testbed) -> list[IpVersions]:
     versions = spec.ip or default_versions(testbed)
     if not versions:
         raise InputError(
-            f"{where}: testbed {testbed.name} has no IP version on both sides",
+            f"testbed {testbed.name} has no IP version on both sides",
             "add the keys left.ipv4 and right.ipv4, or left.ipv6 and right.ipv6; for a "
             "translator also virtual addresses",
         )
@@ -185,30 +202,27 @@ def _sizes(
     return [[size] for size in given or [smallest_size(versions)]]
 
 
-def _max_rate(where: str, spec: ProcedureSpec, testbed: Testbed) -> int | None:
+def _max_rate(spec: ProcedureSpec, testbed: Testbed) -> int | None:
     limit_fps = testbed.max_rate_fps
     if spec.max_rate_fps is None or limit_fps is None:
         return spec.max_rate_fps or limit_fps
     if spec.max_rate_fps > limit_fps:
         raise InputError(
-            f"{where}.max_rate_fps: {spec.max_rate_fps} is more than testbed "
+            f"max_rate_fps: {spec.max_rate_fps} is more than testbed "
             f"{testbed.name} allows, {limit_fps}",
             "lower it, or raise max_rate_fps of the testbed",
         )
     return spec.max_rate_fps
 
 
-def _check(where: str, testbed: Testbed, cell: Cell) -> None:
+def _check(testbed: Testbed, cell: Cell) -> None:
     """Find out now what would otherwise stop the cell when its turn has come."""
-    try:
-        for direction in directions(cell):
-            flows(testbed, cell, direction)
-        for side in testbed.sides:
-            list(own_hosts(testbed, cell, side))
-        check_sizes(testbed, cell)
-        check_load(cell)
-    except InputError as error:
-        raise InputError(f"{where}.{error.message}", error.hint) from None
+    for direction in directions(cell):
+        flows(testbed, cell, direction)
+    for side in testbed.sides:
+        list(own_hosts(testbed, cell, side))
+    check_sizes(testbed, cell)
+    check_load(cell)
 
 
 def _loads(spec: ProcedureSpec) -> list[float]:

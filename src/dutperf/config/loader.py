@@ -25,19 +25,24 @@ def load_testbed(path: Path) -> Testbed:
 
 
 def load_campaign(path: Path) -> Campaign:
-    """The campaign in the file at ``path``; a testbed given as a path is inlined.
+    """The campaign in the file at ``path``; testbeds given as paths are inlined.
 
-    That path is relative to the campaign file.
+    Those paths are relative to the campaign file.
 
     Raises:
         InputError: names file, line and key of everything wrong (at most ten).
     """
     document = read_document(path)
     campaign = validate(Campaign, document)
-    if not isinstance(campaign.testbed, str):
+    if campaign.testbed is None:
         return campaign
-    testbed = _named_testbed(document, path.parent, campaign.testbed)
-    return campaign.model_copy(update={"testbed": testbed})
+    testbeds = [
+        _named_testbed(document, path.parent, given, number)
+        if isinstance(given, str)
+        else given
+        for number, given in enumerate(campaign.testbed)
+    ]
+    return campaign.model_copy(update={"testbed": testbeds})
 
 
 def from_data(model: type[Model], data: dict[str, Any], where: str) -> Model:
@@ -49,10 +54,12 @@ def from_data(model: type[Model], data: dict[str, Any], where: str) -> Model:
     return validate(model, Document(where, data))
 
 
-def _named_testbed(document: Document, folder: Path, name: str) -> Testbed:
+def _named_testbed(document: Document, folder: Path, name: str, number: int) -> Testbed:
     try:
         return load_testbed(folder / name)
     except InputError as error:
-        problem = Problem(("testbed",), "this testbed cannot be used:")
+        several = isinstance(document.data["testbed"], list)
+        keys = ("testbed", number) if several else ("testbed",)
+        problem = Problem(keys, "this testbed cannot be used:")
         named = refusal(document, [problem]).message
         raise InputError(f"{named}\n{error.message}", error.hint) from None

@@ -33,17 +33,18 @@ def check_load(cell: Cell) -> None:
         _check_tags(cell, rate_fps, cell.tags, cell.first_tag_s)
 
 
-_THE_SAME = ("ip", "frame_sizes", "direction", "traffic")
+_THE_SAME = ("place", "ip", "frame_sizes", "direction", "traffic")
 """What a throughput and the measurements at it must have in common."""
 
 
-def with_source(where: str, cell: Cell, earlier: Iterable[Cell]) -> Cell:
+def with_source(cell: Cell, earlier: Iterable[Cell]) -> Cell:
     """``cell`` with the cell that finds its load, if that is to be found.
 
     Of several the one that is RFC 2544's throughput.
 
     Raises:
-        InputError: none of ``earlier`` finds it, or it is not clear which.
+        InputError: none of ``earlier`` finds it, or it is not clear which; its
+            message begins with the key that is wrong.
     """
     if cell.found_rate is None:
         return cell
@@ -52,7 +53,7 @@ def with_source(where: str, cell: Cell, earlier: Iterable[Cell]) -> Cell:
     found = [c for c in found if _by_the_book(c)] or found
     if len(found) != 1:
         raise InputError(
-            f"{where}.rate_fps: {cell.id} is to be measured at the throughput, but "
+            f"rate_fps: {cell.id} is to be measured at the throughput, but "
             f"{_listed(found or searches, any_fits=bool(found))}",
             "list one procedure throughput with the same ip, frame_size, direction and "
             "traffic above it, or give rate_fps in frames per second",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dutperf.config.address_set import AddressSet
-from dutperf.config.campaign import Campaign, Cell
-from dutperf.config.expand import expand
+from dutperf.config.campaign import Cell
 from dutperf.config.flows import directions, flows, own_hosts, side_versions
 from dutperf.config.sizes import sizes_in
 from dutperf.config.testbed import Testbed
@@ -22,17 +21,14 @@ _FRAGMENTED_ABOVE = 1298
 """Frame with a packet that, translated, no longer fits an IPv6 MTU of 1280 bytes."""
 
 
-def notices(testbed: Testbed, campaign: Campaign) -> list[str]:
+def notices(testbed: Testbed, cells: Iterable[Cell]) -> list[str]:
     """Addresses outside the benchmarking networks, and frames that get fragmented.
 
     Those networks: RFC 2544 C.2.2, RFC 5180 8; also within the well-known prefix of
-    translators (RFC 6052). Only what ``campaign`` uses is named, and once.
-
-    Raises:
-        InputError: as ``expand``.
+    translators (RFC 6052). Only what ``cells`` use is named, and once.
     """
     found: dict[str, None] = {}
-    for cell in expand(campaign, testbed):
+    for cell in cells:
         found |= dict.fromkeys(_outside(testbed, cell))
         found |= dict.fromkeys(_fragmented(cell))
     return list(found)

@@ -66,7 +66,7 @@ def size_notices(testbed: Testbed, campaign: Campaign) -> list[str]:
     """What is told of sizes of ``frame_size: all`` that the ports do not carry."""
     told: dict[str, None] = {}
     for spec in campaign.procedures:
-        if ALL_SIZES in spec.frame_size:
+        if ALL_SIZES in spec.frame_size and spec.is_for(testbed.name):
             for ip in spec.ip or default_versions(testbed):
                 for traffic in spec.traffic:
                     told |= dict.fromkeys(

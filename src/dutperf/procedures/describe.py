@@ -19,6 +19,7 @@ Parameters = dict[str, str | int | float | bool | None]
 
 _NOT_PARAMETERS = {
     "id",
+    "place",
     "procedure",
     "load_percent",
     "max_rate_fps",

@@ -26,6 +26,14 @@ class RunStarted:
 
 
 @dataclass(frozen=True)
+class PlaceStarted:
+    """One of several places has its turn, with so many cells."""
+
+    name: str
+    cells: int
+
+
+@dataclass(frozen=True)
 class CellStarted:
     """``index`` counts from 1."""
 
@@ -92,6 +100,7 @@ class ReportWritten:
 Event = (
     Notice
     | RunStarted
+    | PlaceStarted
     | CellStarted
     | TrialStarted
     | TrialMoved

@@ -1,52 +1,40 @@
-"""Runs the cells of a campaign one after another, and loses nothing that was measured.
+"""Measures one place after another on this machine; each has an engine of its own.
 
-One engine serves the whole campaign. The results are written after every cell, and
-however the run ends: complete, interrupted, or with an error. A run that is resumed
-begins at the start, too, but is answered from its journal as far as that goes.
+Of a run that is resumed, first all that the journal tells is taken from it. A place
+whose cells are all in the journal is not opened again; what cannot be the same run is
+refused before the first frame.
+
+A place that cannot be measured, or not to its end, is told as such; the others are
+independent of it and are measured all the same. Only what would hit them, too, ends the
+run: nothing can be stored any more, the user interrupts, or dutperf has a defect.
 """
 
 from __future__ import annotations
 
 import contextlib
-import shutil
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
 
-from dutperf.config import (
-    Campaign,
-    Cell,
-    Testbed,
-    expand,
-    notices,
-    resolved,
-    size_notices,
-)
-from dutperf.errors import DutperfError, EngineError, InputError, SetupError
+from dutperf.config import Cell, Place, Testbed
+from dutperf.errors import DutperfError, EngineError, InputError, StorageError
 from dutperf.procedures.describe import with_conformance
-from dutperf.procedures.events import (
-    CellStarted,
-    Notice,
-    OnEvent,
-    ReportWritten,
-    ResultsChanged,
-    RunStarted,
-)
+from dutperf.procedures.events import CellStarted, Notice, OnEvent, PlaceStarted
 from dutperf.procedures.frame_loss import measure_frame_loss
 from dutperf.procedures.ipdv import measure_ipdv
+from dutperf.procedures.jobs import Job, OnOutcome, PlacesError, by_place
 from dutperf.procedures.latency import measure_latency
 from dutperf.procedures.limits import MaxRate, max_rate
 from dutperf.procedures.loads import found_load
 from dutperf.procedures.media import beside_media
 from dutperf.procedures.numa import far_cores
 from dutperf.procedures.pdv import measure_pdv
-from dutperf.procedures.runner import TrialRunner
+from dutperf.procedures.runner import JournalEndsError, TrialRunner
 from dutperf.procedures.searching import check_range
 from dutperf.procedures.session import (
     EngineOpener,
-    EngineStarter,
     TesterEngine,
     main_core,
     open_ports,
@@ -56,17 +44,13 @@ from dutperf.procedures.throughput import measure_throughput
 from dutperf.results import (
     CellResult,
     Environment,
+    NotMeasured,
     PortRecord,
     ResultsDirectory,
-    ResultsFile,
     collect_environment,
-    load_environment,
-    scalability,
 )
 from dutperf.results.changes import differences
 from dutperf.results.model import ProcedureName
-
-Kind = ProcedureName | Literal["campaign"]
 
 PROCEDURES: dict[ProcedureName, Callable[[TrialRunner, Cell, MaxRate], CellResult]] = {
     "throughput": measure_throughput,
@@ -92,150 +76,172 @@ _STEADY = {
 """Parts of the environment that should be the same in all of a run."""
 
 
+def _as_it_stands(place: Place) -> AbstractContextManager[Testbed]:
+    return contextlib.nullcontext(place.testbed)
+
+
 @dataclass(frozen=True)
 class Surroundings:
     """What a run needs from outside; tests give others.
 
     open_engine: see ``session.EngineOpener``.
     write_report: makes report.html from the stored results, returns its path.
+    open_place: a lab is up inside the context; gives the place's testbed.
     dut_alive: whether the (lab's) device under test is still there.
     """
 
     open_engine: EngineOpener
     write_report: Callable[[Path], Path]
-    dut_alive: Callable[[], bool] = lambda: True
+    open_place: Callable[[Place], AbstractContextManager[Testbed]] = _as_it_stands
+    dut_alive: Callable[[Place], bool] = lambda _place: True
     sleep: Callable[[float], None] = time.sleep
 
 
-def run_campaign(
-    campaign: Campaign,
-    testbed: Testbed,
-    around: Surroundings,
-    *,
-    on_event: OnEvent,
-    kind: Kind = "campaign",
-    results_dir: Path | None = None,
-    resume: Path | None = None,
-) -> ResultsFile:
-    """Run all cells of ``campaign`` on ``testbed``.
+@dataclass(frozen=True)
+class LocalExecutor:
+    """An ``Executor``; its journal is that of the results directory."""
 
-    Args:
-        campaign: what to measure.
-        testbed: where; the campaign's own testbed or lab was resolved to it.
-        around: engine, report, and the rest of the world.
-        on_event: is told what happens.
-        kind: what the results are called.
-        results_dir: where to store them; None: see ``ResultsDirectory.create``.
-        resume: the directory of a run to continue, instead of ``results_dir``.
-
-    Raises:
-        InputError: found before the first frame was sent; or nothing to resume.
-        SetupError, EngineError: machine, lab, DUT or engine are not as needed; what
-            was measured before is stored.
-        KeyboardInterrupt: so was what was measured before this.
-    """
-    cells = expand(campaign, testbed)
-    asked = resolved(campaign, testbed)
-    for text in [*notices(testbed, campaign), *size_notices(testbed, campaign)]:
-        on_event(Notice(text))
-    with contextlib.ExitStack() as stack:
-        directory = None
-        if resume:
-            directory = ResultsDirectory.resume(resume, campaign.name, asked)
-            stack.enter_context(directory)
-        start = around.open_engine(testbed, lambda text: on_event(Notice(text)))
-        if directory is None:
-            directory = ResultsDirectory.create(results_dir, campaign.name)
-            stack.enter_context(directory)
-        run = _Run(
-            campaign,
-            testbed,
-            around,
-            on_event,
-            kind,
-            directory,
-            cells,
-            resumed=resume is not None,
-        )
-        return run.begin(start, asked)
-
-
-@dataclass
-class _Run:
-    """One run; ``done`` grows as cells are finished."""
-
-    campaign: Campaign
-    testbed: Testbed
     around: Surroundings
-    on_event: OnEvent
-    kind: Kind
     directory: ResultsDirectory
-    cells: list[Cell]
-    resumed: bool
-    done: list[CellResult] = field(default_factory=list)
-    runner: TrialRunner | None = None
-    ports: list[PortRecord] = field(default_factory=list)
+    on_event: OnEvent
 
-    def begin(self, start: EngineStarter, asked: dict[str, Any]) -> ResultsFile:
-        self.on_event(RunStarted(self.directory.path))
-        for text in self.directory.notices:
-            self._notify(text)
-        results = self.directory.complete_results()
-        if results:
-            self._notify("the run was complete; nothing is left to measure")
-            self.on_event(ResultsChanged(results))
-            self._report()
-            return results
-        self.directory.write_campaign(asked)
-        return self._to_the_end(start)
+    def run(self, jobs: Sequence[Job], on_outcome: OnOutcome) -> None:
+        """See ``Executor``.
 
-    def _to_the_end(self, start: EngineStarter) -> ResultsFile:
+        Raises:
+            InputError: the journal is of another run. Nothing was sent.
+        """
+        visits = self._visits(jobs)
+        known = [visit.answer_from_journal() for visit in visits]
+        failed: dict[str, DutperfError] = {}
+        for visit, results in zip(visits, known, strict=True):
+            try:
+                visit.measure(on_outcome, results)
+            except StorageError:
+                raise
+            except DutperfError as error:
+                if len(visits) == 1:
+                    raise
+                failed[visit.place.name] = error
+                visit.give_up(on_outcome, error)
+        if failed:
+            raise _joined(failed)
+
+    def _visits(self, jobs: Sequence[Job]) -> list[_Visit]:
+        known = {job.cell.id for job in jobs}
+        for record in self.directory.records:
+            if record.cell not in known:
+                raise InputError(
+                    f"trial {record.number} of the journal is of a cell that this "
+                    f"campaign does not have: {record.cell}",
+                    _ANEW,
+                )
+        visits: list[_Visit] = []
+        for group in by_place(jobs):
+            before = sum(len(visit.jobs) for visit in visits)
+            visits.append(_Visit(self, group, before, len(jobs)))
+        return visits
+
+
+_ANEW = (
+    "dutperf has changed since the run began; give --output with a new directory to "
+    "start anew"
+)
+
+
+class _Visit:
+    """The jobs of one place: ``before`` others come before them, ``count`` in all.
+
+    Where there is no other place, nothing that is told or stored bears its name.
+    """
+
+    def __init__(
+        self,
+        executor: LocalExecutor,
+        jobs: Sequence[Job],
+        before: int,
+        count: int,
+    ) -> None:
+        self.place = jobs[0].place
+        self.jobs = jobs
+        self._around = executor.around
+        self._directory = executor.directory
+        self._on_event = executor.on_event
+        self._before, self._count = before, count
+        self._name = self.place.name if len(jobs) < count else None
+        cells = {job.cell.id for job in jobs}
+        records = executor.directory.records
+        self._stored = [record for record in records if record.cell in cells]
+        self._told: set[str] = set()
+
+    def answer_from_journal(self) -> list[CellResult] | None:
+        """All results, if the journal holds all trials; nothing is opened.
+
+        Raises:
+            InputError: it holds those of another run.
+        """
+        environment = self._directory.environment(self._name)
+        if environment is None or not self._stored:
+            return None
+        runner = self._runner(None, self.place.testbed)
         try:
-            with start(self.directory.path / "engine.log") as engine:
-                self._measure(engine)
-        except InputError:
-            self._forget()
-            raise
-        except BaseException as error:
-            # Whatever ended the run, it must not cost what was measured; and a full
-            # disk must not hide why the run ended.
-            with contextlib.suppress(DutperfError, OSError):
-                self._save_what_there_is()
-            if isinstance(error, EngineError):
-                raise self._explained(error) from error
-            raise
-        results = self._save(complete=True)
-        self._report()
+            ports = environment.ports
+            results = list(self._results(runner, self._limits(ports), ports))
+        except JournalEndsError:
+            return None
+        self._check_used_up(runner)
         return results
 
-    def _measure(self, engine: TesterEngine) -> None:
-        limits = self._get_ready(engine)
-        self.runner = runner = self._runner(engine)
-        runner.prepare()
-        with _aborting(engine):
-            for index, (cell, limit) in enumerate(zip(self.cells, limits, strict=True)):
-                self.on_event(CellStarted(cell, index + 1, len(self.cells)))
-                load = found_load(cell, limit, self.done)
-                found = (
-                    load
-                    if isinstance(load, CellResult)
-                    else PROCEDURES[cell.procedure](runner, cell, load)
-                )
-                told = beside_media(found, cell, self.ports)
-                self.done.append(with_conformance(cell, told))
-                if not runner.replaying:
-                    self._save(complete=False)
-        if runner.replaying:
-            raise InputError(
-                f"the journal holds {len(self.directory.records)} trials; this run "
-                f"needs only the first {runner.finished}",
-                "dutperf has changed since the run began; give --output with a new "
-                "directory to start anew",
-            )
+    def measure(self, on_outcome: OnOutcome, known: list[CellResult] | None) -> None:
+        """Measure all jobs at the place, if they are not known.
 
-    def _get_ready(self, engine: TesterEngine) -> list[MaxRate]:
-        """Open the ports, store the environment, find the DUT."""
-        testbed = self.testbed
+        Raises:
+            DutperfError: it cannot be done, or not to the end.
+        """
+        if self._name:
+            self._on_event(PlaceStarted(self.place.name, len(self.jobs)))
+        if known is not None:
+            self._notify("all of its trials are in the journal; it is not opened again")
+            for result in known:
+                self._tell(on_outcome, result)
+            return
+        with contextlib.ExitStack() as stack:
+            testbed = stack.enter_context(self._around.open_place(self.place))
+            start = self._around.open_engine(testbed, self._notify)
+            log = self._directory.engine_log(self._name)
+            engine = stack.enter_context(start(log))
+            with self._explaining(), _aborting(engine):
+                self._measure(engine, testbed, on_outcome)
+
+    def give_up(self, on_outcome: OnOutcome, error: DutperfError) -> None:
+        """Tell of all jobs without a result why they have none."""
+        for job in self.jobs:
+            if job.cell.id not in self._told:
+                on_outcome(
+                    NotMeasured(
+                        id=job.cell.id,
+                        place=self.place.name,
+                        message=error.message,
+                        hint=error.hint,
+                    )
+                )
+        self._notify(f"not measured to the end: {error.message}")
+
+    def _measure(
+        self, engine: TesterEngine, testbed: Testbed, on_outcome: OnOutcome
+    ) -> None:
+        ports = self._open(engine, testbed)
+        limits = self._limits(ports)
+        cells = [job.cell for job in self.jobs]
+        resolve_neighbours(engine, testbed, cells, self._notify)
+        runner = self._runner(engine, testbed)
+        runner.prepare()
+        for result in self._results(runner, limits, ports):
+            self._tell(on_outcome, result)
+        self._check_used_up(runner)
+
+    def _open(self, engine: TesterEngine, testbed: Testbed) -> list[PortRecord]:
+        """Open the ports, store the environment."""
         ports = open_ports(engine, testbed, self._notify)
         for text in far_cores(ports, testbed.cores):
             self._notify(text)
@@ -244,91 +250,102 @@ class _Run:
             ports,
             testbed.cores,
             main_core(testbed),
-            self.campaign.seed,
+            self.jobs[0].cell.seed,
             dut=testbed.description,
             namespace=testbed.namespace,
+            place=self._name,
         )
         self._keep(environment)
-        self.ports = environment.ports
-        limits = [max_rate(cell, ports) for cell in self.cells]
-        for cell, limit in zip(self.cells, limits, strict=True):
-            check_range(cell, limit)
-        resolve_neighbours(engine, testbed, self.cells, self._notify)
-        return limits
+        return environment.ports
 
     def _keep(self, environment: Environment) -> None:
         """The environment of the first trial stays; what changed later is told."""
-        if not self.directory.records:
-            self.directory.write_environment(environment)
+        began_in = self._directory.environment(self._name)
+        if not self._stored or began_in is None:
+            self._directory.write_environment(environment)
             return
-        began_in = load_environment(self.directory.path)
         then, now = (e.model_dump(include=_STEADY) for e in (began_in, environment))
         for change in differences(then, now):
             self._notify(f"not as when the run began: {change}")
 
-    def _notify(self, text: str) -> None:
-        self.on_event(Notice(text))
+    def _limits(self, ports: Sequence[PortRecord]) -> list[MaxRate]:
+        limits = [max_rate(job.cell, ports) for job in self.jobs]
+        for job, limit in zip(self.jobs, limits, strict=True):
+            check_range(job.cell, limit)
+        return limits
 
-    def _runner(self, engine: TesterEngine) -> TrialRunner:
+    def _runner(self, engine: TesterEngine | None, testbed: Testbed) -> TrialRunner:
         return TrialRunner(
             engine,
-            self.testbed,
-            journal=self.directory.append,
-            on_event=self.on_event,
-            sleep=self.around.sleep,
-            dut_alive=self.around.dut_alive,
-            stored=self.directory.records,
+            testbed,
+            journal=self._directory.append,
+            on_event=self._on_event if engine else _ignore,
+            sleep=self._around.sleep,
+            dut_alive=lambda: self._around.dut_alive(self.place),
+            stored=self._stored,
+            elsewhere=len(self._directory.records) - len(self._stored),
         )
 
-    def _save(self, *, complete: bool) -> ResultsFile:
-        results = ResultsFile(
-            procedure=self.kind,
-            name=self.campaign.name,
-            created_at=self.directory.created_at,
-            complete=complete,
-            cells=list(self.done),
-            scalability=scalability(self.done),
-            trials=list(self.directory.records),
-        )
-        self.on_event(ResultsChanged(results))
-        self.directory.write_results(results)
-        return results
-
-    def _forget(self) -> None:
-        """Leave no directory that is in the way of the corrected command.
-
-        Input errors come before the first trial; the directory was new or empty.
-        """
-        if not self.resumed and not self.directory.records:
-            shutil.rmtree(self.directory.path, ignore_errors=True)
-
-    def _save_what_there_is(self) -> None:
-        # Results of an earlier part of the run stay until they were reached again.
-        reached = self.runner is not None and not self.runner.replaying
-        if self.directory.records and reached:
-            self._save(complete=False)
-            self._report()
-
-    def _report(self) -> None:
-        self.on_event(ReportWritten(self.around.write_report(self.directory.path)))
-
-    def _explained(self, error: EngineError) -> SetupError:
-        """``error``, and what of the run is safe where."""
-        safe = self._what_is_safe()
-        if not self.around.dut_alive():
-            return SetupError(
-                "the device under test has gone: the lab's network namespaces were "
-                f"deleted ({error.message}); {safe}",
-                "do not run 'dutperf lab down' or 'ip netns del' while measuring",
+    def _results(
+        self,
+        runner: TrialRunner,
+        limits: Sequence[MaxRate],
+        ports: Sequence[PortRecord],
+    ) -> Iterator[CellResult]:
+        done: list[CellResult] = []
+        for number, (job, limit) in enumerate(zip(self.jobs, limits, strict=True), 1):
+            runner.on_event(CellStarted(job.cell, self._before + number, self._count))
+            load = found_load(job.cell, limit, done)
+            result = (
+                load
+                if isinstance(load, CellResult)
+                else PROCEDURES[job.cell.procedure](runner, job.cell, load)
             )
-        return EngineError(f"{error.message}; {safe}", error.hint, error.code)
+            result = with_conformance(job.cell, beside_media(result, job.cell, ports))
+            done.append(result.model_copy(update={"place": job.place.name}))
+            yield done[-1]
 
-    def _what_is_safe(self) -> str:
-        trials, path = len(self.directory.records), self.directory.path
-        if not trials:
-            return f"nothing was measured; the engine's log is {path / 'engine.log'}"
-        cells = f"{len(self.done)} of {len(self.cells)} cells"
-        return f"the last finished trial is {trials}; results so far ({cells}): {path}"
+    def _tell(self, on_outcome: OnOutcome, result: CellResult) -> None:
+        self._told.add(result.id)
+        on_outcome(result)
+
+    def _check_used_up(self, runner: TrialRunner) -> None:
+        if runner.replaying:
+            of = f" of {self._name}" if self._name else ""
+            raise InputError(
+                f"the journal holds {len(self._stored)} trials{of}; this run needs "
+                f"only the first {runner.finished}",
+                _ANEW,
+            )
+
+    def _notify(self, text: str) -> None:
+        self._on_event(Notice(f"{self._name}: {text}" if self._name else text))
+
+    @contextlib.contextmanager
+    def _explaining(self) -> Iterator[None]:
+        """An engine that fails because its device has gone is not to blame."""
+        try:
+            yield
+        except EngineError as error:
+            if self._around.dut_alive(self.place):
+                raise
+            raise EngineError(
+                "the device under test has gone: the lab's network namespaces were "
+                f"deleted ({error.message})",
+                "do not run 'dutperf lab down' or 'ip netns del' while measuring",
+            ) from error
+
+
+def _ignore(_event: object) -> None:
+    pass
+
+
+def _joined(failed: dict[str, DutperfError]) -> PlacesError:
+    return PlacesError(
+        "\n".join(f"{name}: {error.message}" for name, error in failed.items()),
+        "\n".join(dict.fromkeys(e.hint for e in failed.values() if e.hint)),
+        max(error.exit_code for error in failed.values()),
+    )
 
 
 @contextlib.contextmanager

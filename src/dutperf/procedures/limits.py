@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from dutperf.config import Cell, media_rate_fps
 from dutperf.config.sizes import mean_frame_size
-from dutperf.engine.protocol import PortsResult
+from dutperf.engine.protocol import Side
 from dutperf.errors import InputError
 
 LimitKind = Literal["media", "set", "tester", "load", "found"]
+
+
+class Link(Protocol):
+    """What a port, open or stored, says of its link."""
+
+    @property
+    def name(self) -> Side:
+        """The tester's side."""
+        ...
+
+    @property
+    def driver(self) -> str: ...  # noqa: D102
+    @property
+    def device(self) -> str: ...  # noqa: D102
+    @property
+    def link_speed_mbps(self) -> int | None: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -38,7 +55,7 @@ class MaxRate:
         }[self.kind]
 
 
-def max_rate(cell: Cell, ports: PortsResult) -> MaxRate:
+def max_rate(cell: Cell, ports: Sequence[Link]) -> MaxRate:
     """What was set for the cell (or its testbed); else what both ports' media carry.
 
     By the mean size of the frames on each side of the device, which differ where it
@@ -52,7 +69,7 @@ def max_rate(cell: Cell, ports: PortsResult) -> MaxRate:
         return _fixed_load(cell, cell.rate_fps, ports)
     if cell.max_rate_fps is not None:
         return MaxRate(cell.max_rate_fps, "set")
-    for port in ports.ports:
+    for port in ports:
         if not port.link_speed_mbps:
             raise InputError(
                 f"the {port.name} port ({port.device or port.driver}) does not tell "
@@ -62,7 +79,7 @@ def max_rate(cell: Cell, ports: PortsResult) -> MaxRate:
     return MaxRate(min(_media_fps(cell, ports)), "media")
 
 
-def _fixed_load(cell: Cell, rate_fps: int, ports: PortsResult) -> MaxRate:
+def _fixed_load(cell: Cell, rate_fps: int, ports: Sequence[Link]) -> MaxRate:
     """A maximum that was set has been checked; one that nobody knows cannot be."""
     limit_fps = min(_media_fps(cell, ports), default=rate_fps)
     if cell.max_rate_fps is None and rate_fps > limit_fps:
@@ -74,10 +91,10 @@ def _fixed_load(cell: Cell, rate_fps: int, ports: PortsResult) -> MaxRate:
     return MaxRate(rate_fps, "load")
 
 
-def _media_fps(cell: Cell, ports: PortsResult) -> list[int]:
+def _media_fps(cell: Cell, ports: Sequence[Link]) -> list[int]:
     """What each medium carries whose speed is known."""
     return [
         media_rate_fps(port.link_speed_mbps, mean_frame_size(cell, port.name))
-        for port in ports.ports
+        for port in ports
         if port.link_speed_mbps
     ]

@@ -223,7 +223,7 @@ class _DriverBench:
             tempfile.TemporaryDirectory(prefix="dutperf-bench-") as directory,
             start(Path(directory) / "engine.log") as engine,
         ):
-            limit = max_rate(self.cell, open_ports(engine, self.testbed, notify))
+            limit = max_rate(self.cell, open_ports(engine, self.testbed, notify).ports)
             resolve_neighbours(engine, self.testbed, [self.cell], lambda _text: None)
             return self._measure(driver, engine, limit, on_event)
 

@@ -59,9 +59,10 @@ def preview_frames(
         InputError: found before the engine was started.
         SetupError, EngineError: machine, device or engine are not as needed.
     """
-    cell = expand(campaign, testbed)[0]
+    cells = expand(campaign, testbed)
+    cell = cells[0]
     _check_place(path)
-    for text in notices(testbed, campaign):
+    for text in notices(testbed, cells):
         notify(text)
     start = open_engine(testbed, notify)
     duration_s = max(cell.trial_duration_s, count / rate_fps)

@@ -45,23 +45,29 @@ from dutperf.results.model import HookRun, TrialRecord
 _TRIAL_IDS = 65535
 
 
+class JournalEndsError(Exception):
+    """The next trial is not in the journal, and nothing is there to measure it."""
+
+
 class TrialRunner:
-    """Runs the trials of a whole campaign.
+    """Runs the trials of a campaign at one place.
 
     Args:
-        measurer: what measures.
+        measurer: what measures; None: the journal alone answers.
         testbed: addresses, next hops and hooks.
         journal: stores a record; returns when it is on disk.
         on_event: is told what happens.
         sleep: waits a number of seconds.
         dut_alive: whether the device under test is still there; asked when a trial
             did not pass.
-        stored: the journal of the run that is resumed, in order.
+        stored: what the journal of the run that is resumed holds of the place, in
+            order.
+        elsewhere: how many trials of other places it holds.
     """
 
     def __init__(
         self,
-        measurer: Measurer,
+        measurer: Measurer | None,
         testbed: Testbed,
         *,
         journal: Callable[[TrialRecord], None],
@@ -69,6 +75,7 @@ class TrialRunner:
         sleep: Callable[[float], None] = time.sleep,
         dut_alive: Callable[[], bool] = lambda: True,
         stored: Sequence[TrialRecord] = (),
+        elsewhere: int = 0,
     ) -> None:
         self.on_event = on_event
         self.finished = 0
@@ -78,6 +85,7 @@ class TrialRunner:
         self._sleep = sleep
         self._dut_alive = dut_alive
         self._stored = tuple(stored)
+        self._elsewhere = elsewhere
         self._hooks: list[HookRun] = []
         self._last: TrialRecord | None = None
         self._wait_s = 0.0
@@ -121,8 +129,9 @@ class TrialRunner:
             SetupError: the device under test has gone or does not work, or the
                 journal cannot be written.
             InputError: the stored trial is not the one that is asked for.
+            JournalEndsError: it is not stored, and nothing measures.
         """
-        number = self.finished + 1
+        number = self._next_number()
         trial_id = (number - 1) % _TRIAL_IDS + 1
         attempt = self._attempt(cell, repeat, rate_fps)
         request = trial_request(
@@ -137,6 +146,8 @@ class TrialRunner:
             record = self._take_stored(cell.id, repeat, attempt, rate_fps, request)
             self._wait_s = cell.restabilise_wait_s
             return record
+        if self._measurer is None:
+            raise JournalEndsError
         self._sleep(self._wait_s)
         hooks = [*self._hooks, *run_before_trial(self._testbed.hooks)]
         started_at = datetime.now(UTC).isoformat("T", "milliseconds")
@@ -164,6 +175,12 @@ class TrialRunner:
         self._store(record, cell.restabilise_wait_s)
         return record
 
+    def _next_number(self) -> int:
+        """Trials are numbered through all places, in the order of the journal."""
+        if self.replaying:
+            return self._stored[self.finished].number
+        return self._elsewhere + self.finished + 1
+
     def _take_stored(
         self, cell: str, repeat: int, attempt: int, load_fps: int, request: TrialRequest
     ) -> TrialRecord:
@@ -184,14 +201,14 @@ class TrialRunner:
                 "--output with a new directory to start anew",
             )
         self._last = record
-        self.finished = record.number
+        self.finished += 1
         self.on_event(TrialReplayed(record))
         return record
 
     def _store(self, record: TrialRecord, wait_s: float) -> None:
         self._journal(record)
         self._last = record
-        self.finished = record.number
+        self.finished += 1
         # RFC 2544 23 e: the DUT restabilises before the next trial, if there is one.
         self._wait_s = wait_s
         self.on_event(TrialFinished(record))

@@ -4,6 +4,7 @@ from dutperf.results.directory import (
     ResultsDirectory,
     load_campaign,
     load_environment,
+    load_environments,
     load_results,
 )
 from dutperf.results.environment import Environment, PortRecord, collect_environment
@@ -22,6 +23,7 @@ from dutperf.results.model import (
     LoadPoint,
     Measure,
     Media,
+    NotMeasured,
     RepeatResult,
     ResultsFile,
     Scalability,
@@ -53,6 +55,7 @@ __all__ = [
     "LoadPoint",
     "Measure",
     "Media",
+    "NotMeasured",
     "PortRecord",
     "RepeatResult",
     "ResultsDirectory",
@@ -67,6 +70,7 @@ __all__ = [
     "collect_environment",
     "load_campaign",
     "load_environment",
+    "load_environments",
     "load_journal",
     "load_results",
     "scalability",

@@ -1,11 +1,12 @@
 """The directory of one run.
 
 * ``campaign.yaml``: what was asked for, as resolved; a valid campaign again
-* ``environment.json``: machine, versions, ports, seed
+* ``environment.json``: machine, versions, ports, seed; of several places each has one
+  of its own, ``environment-PLACE.json``
 * ``journal.jsonl``: every finished trial, appended while the run lasts
 * ``results.json``: the results; complete=false when the run was interrupted
 * ``report.html``: made from the files above
-* ``engine.log``: what the engine and DPDK printed
+* ``engine.log``: what the engine and DPDK printed; or ``engine-PLACE.log``
 
 A run that ended early is resumed in its directory: the journal holds all it measured,
 and ``campaign.yaml`` tells whether the same is asked for again.
@@ -41,6 +42,7 @@ from dutperf.results.storage import storing, write_atomically
 CAMPAIGN = "campaign.yaml"
 ENVIRONMENT = "environment.json"
 RESULTS = "results.json"
+ENGINE_LOG = "engine.log"
 _START_ANEW = "give --output with a new directory to start anew"
 
 
@@ -164,13 +166,29 @@ class ResultsDirectory:
         write_atomically(self.path / CAMPAIGN, _as_yaml(data), self._safe())
 
     def write_environment(self, env: Environment) -> None:
-        """Store where the run took place.
+        """Store where the run, or its part at ``env.place``, took place.
 
         Raises:
             SetupError: the file system refused.
         """
         text = env.model_dump_json(indent=2) + "\n"
-        write_atomically(self.path / ENVIRONMENT, text, self._safe())
+        write_atomically(self.path / _of(ENVIRONMENT, env.place), text, self._safe())
+
+    def environment(self, place: str | None) -> Environment | None:
+        """What was stored of the only place, or of one of several; if it was."""
+        file = self.path / _of(ENVIRONMENT, place)
+        return load_environment(file) if file.exists() else None
+
+    def engine_log(self, place: str | None) -> Path:
+        """Where the engine of the only place writes, or that of one of several."""
+        return self.path / _of(ENGINE_LOG, place)
+
+    @property
+    def logs(self) -> list[Path]:
+        """The logs of all engines that were started."""
+        return sorted(self.path.glob(_of(ENGINE_LOG, "*"))) + [
+            log for log in (self.path / ENGINE_LOG,) if log.exists()
+        ]
 
     def complete_results(self) -> ResultsFile | None:
         """The results of a run that is complete already; else nothing."""
@@ -224,6 +242,19 @@ def load_environment(path: Path) -> Environment:
     return load_versioned(Environment, path, ENVIRONMENT)
 
 
+def load_environments(path: Path) -> dict[str | None, Environment]:
+    """Read what is stored of each place of the run in directory ``path``, by name.
+
+    A run at one place has one without a name.
+
+    Raises:
+        InputError: one is damaged, or written by a newer dutperf.
+    """
+    files = [path / ENVIRONMENT, *path.glob(_of(ENVIRONMENT, "*"))]
+    found = [load_environment(file) for file in files if file.exists()]
+    return {environment.place: environment for environment in found}
+
+
 def load_campaign(path: Path) -> dict[str, Any]:
     """Read campaign.yaml in directory ``path``, or the file ``path``, as plain data.
 
@@ -238,6 +269,14 @@ def load_campaign(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise InputError(f"{file} is not a YAML mapping")
     return data
+
+
+def _of(file: str, place: str | None) -> str:
+    """``environment-PLACE.json``; without a place the name as it is."""
+    if place is None:
+        return file
+    stem, _, ending = file.partition(".")
+    return f"{stem}-{place}.{ending}"
 
 
 def _header(name: str, now: datetime) -> JournalHeader:

@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import Field
 
 from dutperf import __version__
-from dutperf.engine.protocol import HelloResult, PortsResult, PortStatus
+from dutperf.engine.protocol import HelloResult, PortsResult, PortStatus, Side
 from dutperf.results.links import KernelDriver, LinkDrivers, interface_driver
 from dutperf.results.model import SchemaVersion, Stored
 
@@ -26,7 +26,7 @@ _WITHOUT_MEDIUM = frozenset({"memif", "null", "ring"})
 class PortRecord(Stored):
     """One port of the tester."""
 
-    name: str
+    name: Side
     driver: str = Field(description="how the engine drives it, for example af_xdp")
     dpdk_name: str
     device: str
@@ -75,6 +75,9 @@ class Environment(Stored):
     hypervisor: bool | None = Field(description="true: a virtual machine")
     ports: list[PortRecord]
     dut: str = Field(default="", description="the device under test, as described")
+    place: str | None = Field(
+        default=None, description="which of the run's places; null: it has one"
+    )
     seed: int
     started_at: str = Field(description="ISO 8601, UTC")
 
@@ -88,6 +91,7 @@ def collect_environment(
     *,
     dut: str = "",
     namespace: str | None = None,
+    place: str | None = None,
     root: Path = Path("/"),
     link_drivers: LinkDrivers = interface_driver,
 ) -> Environment:
@@ -101,6 +105,7 @@ def collect_environment(
         seed: of the campaign.
         dut: description of the device under test.
         namespace: network namespace that the ports are in.
+        place: which place this is, where there are several.
         root: where proc, sys and etc are; another one in tests.
         link_drivers: finds an interface's kernel driver.
     """
@@ -132,6 +137,7 @@ def collect_environment(
         hypervisor=_hypervisor(processors),
         ports=[_port(port, namespace, link_drivers) for port in ports.ports],
         dut=dut,
+        place=place,
         seed=seed,
         started_at=datetime.now(UTC).isoformat("T", "seconds"),
     )

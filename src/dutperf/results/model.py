@@ -338,6 +338,9 @@ class CellResult(Stored):
     """
 
     id: str
+    place: str | None = Field(
+        default=None, description="name of its lab or testbed; null: not recorded"
+    )
     procedure: ProcedureName
     quantity: str = Field(description="what the median is, in words")
     parameters: dict[str, str | int | float | bool | None]
@@ -409,6 +412,15 @@ class Scalability(Stored):
     points: list[ScalabilityPoint]
 
 
+class NotMeasured(Stored):
+    """A cell that has no result, because its place could not be measured."""
+
+    id: str
+    place: str
+    message: str
+    hint: str = ""
+
+
 class ResultsFile(Stored):
     """``results.json``; the command line's ``--json`` prints it without ``trials``."""
 
@@ -421,5 +433,8 @@ class ResultsFile(Stored):
     cells: list[CellResult]
     scalability: list[Scalability] = Field(
         default=[], description="of cells with a number of flows"
+    )
+    not_measured: list[NotMeasured] = Field(
+        default=[], description="at places that could not be measured to the end"
     )
     trials: list[TrialRecord] = []

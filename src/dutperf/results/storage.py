@@ -1,6 +1,6 @@
 """Files that survive a crash: written whole or not at all, and on disk when we say so.
 
-Every failure of the file system becomes a SetupError that names the file and says
+Every failure of the file system becomes a StorageError that names the file and says
 what to do: the usual ones (disk full, read only, not allowed) are the user's to mend.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dutperf.errors import SetupError
+from dutperf.errors import StorageError
 
 _FULL = "free some space, or give a directory on another disk"
 _DENIED = "give a directory that this user may write to"
@@ -31,7 +31,7 @@ _HINTS = {
 }
 
 
-def storage_error(error: OSError, path: Path, safe: str = "") -> SetupError:
+def storage_error(error: OSError, path: Path, safe: str = "") -> StorageError:
     """What the user needs to know when ``path`` could not be written.
 
     Args:
@@ -42,12 +42,12 @@ def storage_error(error: OSError, path: Path, safe: str = "") -> SetupError:
     reason = os.strerror(error.errno) if error.errno else str(error)
     hint = _HINTS.get(error.errno or 0, "give another results directory")
     kept = f"; {safe}" if safe else ""
-    return SetupError(f"cannot write {path}: {reason}{kept}", hint)
+    return StorageError(f"cannot write {path}: {reason}{kept}", hint)
 
 
 @contextmanager
 def storing(path: Path, safe: str = "") -> Iterator[None]:
-    """Turns an OSError inside into the SetupError of ``path``.
+    """Turns an OSError inside into the StorageError of ``path``.
 
     FileExistsError passes: who else has the name is for the caller to judge.
     """
@@ -63,7 +63,7 @@ def write_atomically(path: Path, text: str, safe: str = "") -> None:
     """Replace ``path`` by ``text``: a reader sees the old content or all of the new.
 
     Raises:
-        SetupError: the file system refused; an old content is still there.
+        StorageError: the file system refused; an old content is still there.
     """
     temporary = path.with_name(f".{path.name}.new")
     with storing(path, safe):
@@ -81,7 +81,7 @@ def create_exclusively(path: Path, text: str) -> None:
 
     Raises:
         FileExistsError: somebody else has made it.
-        SetupError: the file system refused.
+        StorageError: the file system refused.
     """
     with storing(path):
         try:
@@ -100,7 +100,7 @@ def append_line(path: Path, line: str, safe: str = "") -> None:
     A line that could be written in part only is taken back, so the file stays whole.
 
     Raises:
-        SetupError: the file system refused, or the file is gone.
+        StorageError: the file system refused, or the file is gone.
     """
     with storing(path, safe):
         _write_synced(path, line.encode() + b"\n", os.O_APPEND)
@@ -110,7 +110,7 @@ def cut(path: Path, size: int) -> None:
     """Keep the first ``size`` bytes of a file; the rest is gone when this returns.
 
     Raises:
-        SetupError: the file system refused, or the file is gone.
+        StorageError: the file system refused, or the file is gone.
     """
     with storing(path):
         descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
@@ -129,7 +129,7 @@ def lock(path: Path) -> int:
 
     Raises:
         BlockingIOError: another process has it.
-        SetupError: the file cannot be opened.
+        StorageError: the file cannot be opened.
     """
     with storing(path):
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -1,0 +1,66 @@
+"""Where cells are measured: a testbed that stands, or a lab that has to be made."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+
+from pydantic import Field
+
+from dutperf.config.campaign import Campaign
+from dutperf.config.document import CampaignError, Problem
+from dutperf.config.fields import Strict, repeated
+from dutperf.config.testbed import Testbed
+
+
+class Place(Strict):
+    """One testbed. Of a lab it is the one that the lab would have on this machine."""
+
+    lab: str | None = Field(
+        default=None, description="the lab that is brought up; none: it stands already"
+    )
+    testbed: Testbed
+
+    @property
+    def name(self) -> str:
+        """The name of the lab or testbed, by which places are told apart."""
+        return self.lab or self.testbed.name
+
+
+def check_places(campaign: Campaign, names: Sequence[str]) -> None:
+    """Each place is there once, procedures name no others, and all have work.
+
+    Raises:
+        CampaignError: they do not.
+    """
+    for problem in _problems(campaign, names):
+        raise CampaignError(campaign.name, problem)
+
+
+def _problems(campaign: Campaign, names: Sequence[str]) -> Iterator[Problem]:
+    key = "lab" if campaign.testbed is None else "testbed"
+    twice = repeated(names)
+    if twice is not None:
+        yield Problem(
+            (key, twice),
+            f"{names[twice]} is listed twice: places are told apart by their names",
+            "take one out; of a testbed, or change its key name",
+        )
+    for index, spec in enumerate(campaign.procedures):
+        for number, name in enumerate(spec.places):
+            if name not in names:
+                near = difflib.get_close_matches(name, names, n=1)
+                listed = ", ".join(names)
+                known = f"did you mean {near[0]}?" if near else f"it has {listed}"
+                yield Problem(
+                    ("procedures", index, "places", number),
+                    f"{name} is no place of this campaign; {known}",
+                    f"correct it, or add it to the campaign's {key}",
+                )
+    for number, name in enumerate(names):
+        if not any(spec.is_for(name) for spec in campaign.procedures):
+            yield Problem(
+                (key, number),
+                f"{name} is in the places of no procedure",
+                "take it out, or add it to the places of a procedure",
+            )

@@ -1,0 +1,72 @@
+"""What an executor is: jobs in, outcomes out.
+
+A job is all that is needed to measure one cell: it can be written as JSON and measured
+on another machine. Jobs of different places are independent of each other. Those of one
+place need it for themselves and are measured in their order: a later one may ask for
+what an earlier one found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from pydantic import Field
+
+from dutperf.config import Campaign, Cell, Place
+from dutperf.config.fields import Strict
+from dutperf.errors import DutperfError
+from dutperf.results import CellResult, NotMeasured
+
+
+class Job(Strict):
+    """One cell and where to measure it."""
+
+    campaign: str = Field(description="its name")
+    place: Place
+    cell: Cell
+
+
+Outcome = CellResult | NotMeasured
+OnOutcome = Callable[[Outcome], None]
+
+
+class Executor(Protocol):
+    """Measures jobs, wherever that is."""
+
+    def run(self, jobs: Sequence[Job], on_outcome: OnOutcome) -> None:
+        """Measure ``jobs``, and tell the outcome of each as soon as it is known.
+
+        Raises:
+            PlacesError: not all could be measured; all others were.
+            DutperfError: nothing more can be measured anywhere, or was to be; so of
+                all jobs if there is only one place.
+        """
+        ...
+
+
+class PlacesError(DutperfError):
+    """Some places could not be measured, or not all of their cells."""
+
+    def __init__(self, message: str, hint: str, exit_code: int) -> None:
+        super().__init__(message, hint)
+        self.exit_code = exit_code
+
+
+def jobs_of(
+    campaign: Campaign, places: Sequence[Place], cells: Sequence[Cell]
+) -> list[Job]:
+    """A job for each of ``cells``, in their order."""
+    at = {place.testbed.name: place for place in places}
+    return [
+        Job(campaign=campaign.name, place=at[cell.place or ""], cell=cell)
+        for cell in cells
+    ]
+
+
+def by_place(jobs: Sequence[Job]) -> list[list[Job]]:
+    """The jobs of each place, places in the order in which they are first named."""
+    groups: dict[str, list[Job]] = {}
+    for job in jobs:
+        groups.setdefault(job.place.name, []).append(job)
+    return list(groups.values())

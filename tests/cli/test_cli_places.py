@@ -1,0 +1,160 @@
+"""Campaigns at several places on the command line, with labs that are not there."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from dutperf import lab
+from dutperf.cli import app, measuring
+from dutperf.config import Testbed
+from dutperf.config.hooks import Hooks
+from dutperf.engine.fake import FakeEngine, step
+from dutperf.errors import SetupError
+from dutperf.procedures.session import EngineStarter, Notify
+from dutperf.results import ResultsFile, load_environments, load_results
+
+MATRIX = Path(__file__).parents[2] / "examples" / "matrix.yaml"
+DEVICES = {"linux-router": 200_000, "tayga-siit": 50_000}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def labs(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """Puts simulated devices into the labs; gives the log of what was done to them."""
+
+    def use(*refusing: str) -> list[str]:
+        log: list[str] = []
+
+        @contextlib.contextmanager
+        def session(name: str) -> Iterator[Testbed]:
+            log.append(f"up {name}")
+            if name in refusing:
+                raise SetupError("lab is in use by process 1", "wait for it")
+            yield lab.plan(name).model_copy(update={"hooks": Hooks()})
+            log.append(f"down {name}")
+
+        def prepare(testbed: Testbed, _notify: Notify) -> EngineStarter:
+            engine = FakeEngine(step(DEVICES[testbed.name]))
+            return lambda _log_path: contextlib.nullcontext(engine)
+
+        monkeypatch.setattr(lab, "session", session)
+        monkeypatch.setattr(lab, "running", list)
+        monkeypatch.setattr(lab, "dut_alive", lambda _name: True)
+        monkeypatch.setattr(measuring, "prepare_engine", prepare)
+        monkeypatch.setattr("time.sleep", lambda _seconds: None)
+        return log
+
+    return use
+
+
+def run(*more: str) -> int:
+    return app.run(["run", str(MATRIX), *more])
+
+
+def test_the_example_measures_one_lab_after_the_other(
+    labs: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = labs()
+    assert run("--json", "--output", "run") == 0
+    results = ResultsFile.model_validate(json.loads(capsys.readouterr().out))
+    assert log == [f"{what} {name}" for name in DEVICES for what in ("up", "down")]
+    assert results.complete
+    assert {cell.place for cell in results.cells} == set(DEVICES)
+    for cell in results.cells:
+        assert cell.id.endswith(f"@{cell.place}")
+        if cell.procedure == "throughput":
+            assert cell.median == pytest.approx(DEVICES[cell.place or ""], rel=0.06)
+    assert set(load_environments(Path("run"))) == set(DEVICES)
+
+
+def test_a_lab_that_refuses_is_named_and_made_up_for(
+    labs: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    labs("linux-router")
+    assert run("--output", "run") == 3
+    captured = capsys.readouterr()
+    assert "error: linux-router: lab is in use by process 1" in captured.err
+    assert "hint: then go on where it ended: --resume run" in captured.err
+    assert "not measured at linux-router: throughput-ip4-128-both@linux" in captured.out
+    assert {cell.place for cell in load_results(Path("run")).cells} == {"tayga-siit"}
+    log = labs()
+    assert run("--resume", "run") == 0
+    assert log == ["up linux-router", "down linux-router"]
+    assert load_results(Path("run")).complete
+
+
+def test_a_lab_without_any_result_leaves_nothing_behind(
+    labs: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    labs(*DEVICES)
+    assert run("--output", "run") == 3
+    assert not Path("run").exists()
+    assert not capsys.readouterr().out
+
+
+def test_the_plan_is_grouped_by_place(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--dry-run") == 0
+    lines = capsys.readouterr().out.splitlines()
+    heads = [n for n, line in enumerate(lines) if line.startswith("lab ")]
+    assert [lines[n].partition(":")[0] for n in heads] == [f"lab {n}" for n in DEVICES]
+    rows = [n for n, line in enumerate(lines) if "@tayga-siit" in line]
+    assert rows
+    assert min(rows) > heads[1]
+    assert "10 cells" in lines[heads[0]]
+
+
+def test_the_plan_as_json_names_places(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--dry-run", "--json") == 0
+    data = json.loads(capsys.readouterr().out)
+    assert {cell["place"] for cell in data["cells"]} == set(DEVICES)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (
+            "[linux-router, tayga-siit]",
+            "[linux-router, taiga-siit]",
+            "wrong.yaml:11: lab[1]: there is no lab named 'taiga-siit'",
+        ),
+        (
+            "[linux-router, tayga-siit]",
+            "[linux-router, tayga-siit, linux-router]",
+            "wrong.yaml:11: lab[2]: linux-router is listed twice",
+        ),
+        (
+            "[linux-router, tayga-siit]",
+            "linux-rooter",
+            "wrong.yaml:11: lab: there is no lab named 'linux-rooter'",
+        ),
+        (
+            "[tayga-siit]",
+            "[tayga]",
+            "wrong.yaml:39: procedures[2].places[0]: tayga is no place of this",
+        ),
+        (
+            "frame_size: [128, 1024]",
+            "frame_size: [128, 9000]",
+            "wrong.yaml:16: procedures[0].frame_size: at linux-router: 9000 does not",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line(
+    capsys: pytest.CaptureFixture[str], old: str, new: str, told: str
+) -> None:
+    text = MATRIX.read_text()
+    assert text.count(old) == 1
+    Path("wrong.yaml").write_text(text.replace(old, new))
+    for more in ("--dry-run",), ("--output", "run"):
+        assert app.run(["run", "wrong.yaml", *more]) == 2
+        assert f"error: {told}" in capsys.readouterr().err
+    assert not Path("run").exists()
