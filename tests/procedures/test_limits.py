@@ -5,9 +5,9 @@ from planning import TESTBED, TRANSLATOR, campaign, cell, spec
 
 from dutperf.config import expand
 from dutperf.engine.fake import FakeEngine, perfect
-from dutperf.engine.protocol import PortStatus
+from dutperf.engine.protocol import PortsResult, PortStatus
 from dutperf.errors import InputError
-from dutperf.procedures.limits import MaxRate, max_rate
+from dutperf.procedures.limits import MaxRate, check_links, max_rate
 from dutperf.procedures.session import port_specs
 
 
@@ -26,6 +26,26 @@ def test_the_slower_port_limits_by_its_media_rate() -> None:
 
 def test_what_was_set_is_the_limit_whatever_the_ports_say() -> None:
     assert max_rate(cell(max_rate_fps=7), ports(None, 1000)) == MaxRate(7, "set")
+
+
+def narrow(mtu: int) -> PortsResult:
+    """The right port is an interface of another MTU than the testbed says."""
+    left, right = ports(10_000, 10_000)
+    return PortsResult(ports=[left, right.model_copy(update={"mtu": mtu})])
+
+
+def test_frames_that_the_link_as_it_is_cannot_carry_are_refused() -> None:
+    fits, too_large = cell(frame_size=[512]), cell(frame_size=[1024])
+    check_links(TESTBED, narrow(1005), [fits])
+    with pytest.raises(InputError) as caught:
+        check_links(TESTBED, narrow(1005), [fits, too_large])
+    assert caught.value.message.startswith(f"{too_large.id}: frame_size: 1024 does not")
+    assert "MTU 1005 carries frames of at most 1023 bytes" in caught.value.message
+    assert "ip link" in caught.value.hint
+
+
+def test_a_link_that_carries_more_than_the_testbed_says_changes_nothing() -> None:
+    check_links(TESTBED, narrow(9000), [cell(frame_size=[1518])])
 
 
 @pytest.mark.parametrize("unknown", [None, 0])

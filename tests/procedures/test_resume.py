@@ -233,6 +233,27 @@ def test_an_environment_that_changed_is_told_and_the_first_is_kept(
     assert '"older"' in file.read_text()
 
 
+@pytest.mark.parametrize("left", [None, "", "{"])
+def test_an_environment_that_was_lost_stops_nobody(
+    path: Path, left: str | None
+) -> None:
+    interrupted(path, 2)
+    file = path / "environment.json"
+    file.unlink() if left is None else file.write_text(left)
+    run = Run(path, engine(1))
+    assert run.resume(MIXED).complete
+    assert any("no environment is stored any more" in text for text in run.notices)
+    assert '"fake"' in file.read_text()
+
+
+def test_a_campaign_that_was_lost_is_asked_for(path: Path) -> None:
+    interrupted(path, 2)
+    (path / "campaign.yaml").unlink()
+    with pytest.raises(InputError, match="nobody can tell what the run") as caught:
+        Run(path, engine()).resume(MIXED)
+    assert "put the file back" in caught.value.hint
+
+
 def test_a_directory_in_use_is_refused(path: Path) -> None:
     interrupted(path, 2)
 

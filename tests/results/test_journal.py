@@ -59,8 +59,9 @@ def test_damage_before_the_last_line_is_an_input_error(
 ) -> None:
     journal = directory.path / "journal.jsonl"
     journal.write_text(journal.read_text().replace('{"number"', '{"nummer"') + "{}\n")
-    with pytest.raises(InputError, match=r"journal\.jsonl:2: number"):
+    with pytest.raises(InputError, match=r"journal\.jsonl:2: number") as caught:
         load_journal(journal)
+    assert "what stands above that line is good" in caught.value.hint
 
 
 def test_an_empty_journal_is_an_input_error(tmp_path: Path) -> None:

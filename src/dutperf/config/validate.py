@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar, get_args
 
@@ -43,6 +44,8 @@ _HINTS = {
     "string_type": "put the value in quotes",
     "list_type": "write a list in brackets, also of one entry: [64]",
     "model_type": "put its keys on the lines below it, indented",
+    "too_short": "an empty list measures nothing; a key that has a default may be left "
+    "out",
     "port_kind": "interface for a kernel interface, pci for a NIC bound to vfio-pci, "
     "memif for a software DUT, ring for a self-test",
 }
@@ -78,7 +81,15 @@ def _problem(model: type[BaseModel], data: object, detail: ErrorDetails) -> Prob
     if detail["type"] == "extra_forbidden":
         known = _models_at(model, detail["loc"][:-1])[0].model_fields
         return _unknown_key(keys, known)
-    return Problem(keys, _sentence(detail), _HINTS.get(detail["type"], ""))
+    hint = _nearest(detail) or _HINTS.get(detail["type"], "")
+    return Problem(keys, _sentence(detail), hint)
+
+
+def _nearest(detail: ErrorDetails) -> str:
+    """What was meant where a word is not one of those that may stand there."""
+    words = re.findall("'([^']*)'", str(detail.get("ctx", {}).get("expected", "")))
+    near = difflib.get_close_matches(str(detail["input"]), words, n=1)
+    return f"did you mean {near[0]!r}?" if near else ""
 
 
 def _unknown_key(keys: Keys, known: Iterable[str]) -> Problem:

@@ -26,7 +26,7 @@ from dutperf.procedures.frame_loss import measure_frame_loss
 from dutperf.procedures.ipdv import measure_ipdv
 from dutperf.procedures.jobs import Job, OnOutcome, PlacesError, by_place
 from dutperf.procedures.latency import measure_latency
-from dutperf.procedures.limits import MaxRate, max_rate
+from dutperf.procedures.limits import MaxRate, check_links, max_rate
 from dutperf.procedures.loads import found_load
 from dutperf.procedures.media import beside_media
 from dutperf.procedures.numa import far_cores
@@ -243,6 +243,7 @@ class _Visit:
     def _open(self, engine: TesterEngine, testbed: Testbed) -> list[PortRecord]:
         """Open the ports, store the environment."""
         ports = open_ports(engine, testbed, self._notify)
+        check_links(testbed, ports, [job.cell for job in self.jobs])
         for text in far_cores(ports, testbed.cores):
             self._notify(text)
         environment = collect_environment(
@@ -261,6 +262,8 @@ class _Visit:
     def _keep(self, environment: Environment) -> None:
         """The environment of the first trial stays; what changed later is told."""
         began_in = self._directory.environment(self._name)
+        if self._stored and began_in is None:
+            self._notify("no environment is stored any more of where the run began")
         if not self._stored or began_in is None:
             self._directory.write_environment(environment)
             return

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from dutperf.config import Cell, media_rate_fps
-from dutperf.config.sizes import mean_frame_size
-from dutperf.engine.protocol import Side
+from dutperf.config import Cell, Testbed, media_rate_fps
+from dutperf.config.sizes import check_sizes, mean_frame_size
+from dutperf.config.testbed import SideConfig
+from dutperf.engine.protocol import PortsResult, Side
 from dutperf.errors import InputError
 
 LimitKind = Literal["media", "set", "tester", "load", "found"]
@@ -53,6 +54,34 @@ class MaxRate:
             "load": "the load that was given",
             "found": self.detail,
         }[self.kind]
+
+
+def check_links(testbed: Testbed, ports: PortsResult, cells: Sequence[Cell]) -> None:
+    """Check that the links carry all frames as they are, and not as ``testbed`` says.
+
+    Raises:
+        InputError: an interface's MTU is lower; names the cell and what would fit.
+    """
+    real = testbed.model_copy(
+        update={
+            port.name: _with_mtu(testbed.sides[port.name], port.mtu)
+            for port in ports.ports
+        }
+    )
+    for cell in cells:
+        try:
+            check_sizes(real, cell)
+        except InputError as error:
+            raise InputError(
+                f"{cell.id}: {error.message}",
+                "raise the MTU of the tester's interface and of the device (ip link "
+                "set ... mtu ...), or use smaller frames",
+            ) from None
+
+
+def _with_mtu(side: SideConfig, mtu: int) -> SideConfig:
+    least = min(mtu, side.port.mtu)
+    return side.model_copy(update={"port": side.port.model_copy(update={"mtu": least})})
 
 
 def max_rate(cell: Cell, ports: Sequence[Link]) -> MaxRate:

@@ -108,7 +108,8 @@ class ResultsDirectory:
         except FileExistsError as error:
             raise InputError(
                 f"{path} holds the files of another run, or is a file itself",
-                "give a new or empty directory; results are never overwritten",
+                "give a new or empty directory, results are never overwritten; to go "
+                f"on with a run that ended early: dutperf run CAMPAIGN --resume {path}",
             ) from error
         return cls(path, journal, header.created_at)
 
@@ -175,9 +176,11 @@ class ResultsDirectory:
         write_atomically(self.path / _of(ENVIRONMENT, env.place), text, self._safe())
 
     def environment(self, place: str | None) -> Environment | None:
-        """What was stored of the only place, or of one of several; if it was."""
-        file = self.path / _of(ENVIRONMENT, place)
-        return load_environment(file) if file.exists() else None
+        """What was stored of the only place, or of one of several; if it still is."""
+        try:
+            return load_environment(self.path / _of(ENVIRONMENT, place))
+        except InputError:  # lost, or damaged: no reason to give the run up
+            return None
 
     def engine_log(self, place: str | None) -> Path:
         """Where the engine of the only place writes, or that of one of several."""
@@ -308,7 +311,7 @@ def _check_same(
         )
     if contents.records or (path / CAMPAIGN).exists():
         asked = YAML(typ="safe", pure=True).load(_as_yaml(campaign))
-        changes = differences(load_campaign(path), asked)
+        changes = differences(_began_with(path), asked)
         if changes:
             raise InputError(
                 f"the campaign has changed since the run in {path} began:\n"
@@ -321,6 +324,16 @@ def _check_same(
             f"{path / JOURNAL}: its trials are not numbered 1, 2, 3, ...",
             "the file was changed by hand, or damaged",
         )
+
+
+def _began_with(path: Path) -> dict[str, Any]:
+    try:
+        return load_campaign(path)
+    except InputError as error:
+        raise InputError(
+            f"nobody can tell what the run in {path} began with: {error.message}",
+            f"put the file back, or {_START_ANEW}",
+        ) from error
 
 
 def _resumption(journal: Path, contents: JournalContents) -> Iterator[str]:

@@ -151,10 +151,19 @@ def load_journal(path: Path) -> JournalContents:
     )
 
 
+_DAMAGED = (
+    "the file was changed by hand, or damaged; what stands above that line is good: to "
+    "measure the rest again, keep a copy, cut the file off there, and resume"
+)
+
+
 def _line(header: JournalHeader) -> str:
     return header.model_dump_json()
 
 
 def _record(line: bytes, version: int, where: str) -> TrialRecord:
-    data = upgraded_record(parse_object(line, where), version)
-    return validated(TrialRecord, data, where)
+    try:
+        data = upgraded_record(parse_object(line, where), version)
+        return validated(TrialRecord, data, where)
+    except InputError as error:
+        raise InputError(error.message, _DAMAGED) from error
