@@ -10,6 +10,7 @@ from rich.console import Console
 
 from dutperf.cli.summary import show_summary
 from dutperf.engine.protocol import Reason
+from dutperf.procedures.throughput import AT_LEAST
 from dutperf.results import (
     CellResult,
     Conformance,
@@ -191,3 +192,15 @@ def test_one_frame_size_is_told_in_a_line_and_a_virtual_link_as_such() -> None:
         "direction (1,000 Mbit/s, nominal: a virtual link, which may be faster)"
     ) in out
     assert "Throughput and theoretical maximum" not in out
+
+
+def test_what_is_not_proven_further_is_a_lower_bound() -> None:
+    cells = [
+        cell.model_copy(
+            update={"verdict": "invalid", "quantity": cell.quantity + AT_LEAST}
+        )
+        for cell in (at_size(64, 1_488_095), at_size(1518, 81_274))
+    ]
+    out = shown(*cells)
+    assert ">= 6.72 %" in out
+    assert out.count("IPv4, both directions ") == 1

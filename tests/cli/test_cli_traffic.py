@@ -178,12 +178,9 @@ def test_numbers_of_flows_are_compared_in_a_table(
 ) -> None:
     flows = ["--flows", "1", "--flows", "16", "--flows-by", "addresses"]
     assert throughput("--ip", "4", *flows) == 0
-    assert (
-        max(field.size for field in engine.trials[-1].directions[0].streams[0].vary)
-        == 16
-    )
+    fields = engine.trials[-1].directions[0].streams[0].vary
+    assert [field.size for field in fields] == [16, 16]
     out = " ".join(capsys.readouterr().out.split())
     assert "overload scalability (RFC 8219 10.2.1)" in out
-    assert "│ 1 │ 1,000 │ - │" in out
-    assert "│ 16 │ 1,000 │ +0 % │" in out
+    assert "│ 1 │ >= 1,000 │ - │ │ 16 │ >= 1,000 │ - │" in out
     assert "flows differ in source and destination addresses" in out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from config_samples import make_campaign, make_testbed
@@ -15,6 +16,7 @@ from dutperf.config import (
     load_testbed,
     notices,
 )
+from dutperf.config.delays import Procedure
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 IN_THE_FIRST_NETWORK = {
@@ -36,7 +38,11 @@ def test_the_hardware_testbed_has_both_versions_and_legal_addresses() -> None:
 
 def test_the_router_campaign_is_by_the_book() -> None:
     cells = expand(load_campaign(EXAMPLES / "linux-router.yaml"), make_testbed())
-    assert {cell.procedure for cell in cells} == {"throughput", "frame-loss"}
+    assert {cell.procedure for cell in cells} == set(get_args(Procedure))
+    sizes = [c.frame_sizes[0] for c in cells if c.traffic.flows is None]
+    assert set(sizes) == {64, 84, 128, 256, 512, 1024, 1280, 1518}
+    assert {c.traffic.flows for c in cells} == {None, 1, 4, 16, 256, 4096}
+    assert all(c.throughput_cell for c in cells if c.rate_fps)
     assert [found for cell in cells for found in deviations(cell)] == []
 
 

@@ -215,3 +215,13 @@ def test_a_resumed_run_comes_to_the_same_load(tmp_path: Path) -> None:
         again = run(tmp_path / str(last)).resume(asked)
         assert again.cells == whole.cells
         assert [t.request for t in again.trials] == [t.request for t in whole.trials]
+
+
+def test_a_throughput_that_was_capped_is_told_as_such(tmp_path: Path) -> None:
+    asked = at("throughput", "pdv")
+    load = measured(run(tmp_path, step(10**9))(asked)).load
+    assert load is not None
+    assert (load.rate_fps, load.words) == (
+        1_000_000,
+        "the throughput found: one repeat, as much as the search could ask for",
+    )

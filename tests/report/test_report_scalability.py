@@ -41,7 +41,7 @@ def only_growth() -> Growth:
 def test_frame_sizes_are_columns_and_numbers_of_flows_are_rows() -> None:
     growth = only_growth()
     assert growth.title == "Throughput, IPv4, both directions"
-    assert growth.sizes == ("64", "1518")
+    assert (growth.name, growth.columns) == ("throughput", ("64 bytes", "1518 bytes"))
     table = [
         (flows, [entry and (entry.value, entry.degradation) for entry in entries])
         for flows, entries in growth.rows
@@ -54,12 +54,28 @@ def test_frame_sizes_are_columns_and_numbers_of_flows_are_rows() -> None:
     ]
 
 
+def test_values_of_one_frame_size_stand_side_by_side() -> None:
+    found = results()
+    small = [each for each in found.scalability if each.frame_size == "64"]
+    other = small[0].model_copy(update={"name": "something else"})
+    [growth] = scalability_of([*small, other], [])
+    assert growth.name == "64 bytes"
+    assert growth.columns == ("throughput", "something else")
+    assert all(len(entries) == 2 for _, entries in growth.rows)
+
+
 def test_the_chart_begins_with_one_flow() -> None:
     chart = only_growth().chart
     assert chart is not None
     small, large = chart.data
     assert (small["x"], small["y"]) == ([1, 4, 64], [0, 5, -5])
     assert (large["x"], large["y"]) == ([1, 4], [0, 0])
+
+
+def test_different_rates_are_said() -> None:
+    assert only_growth().several_rates
+    found = results().scalability[1]
+    assert not scalability_of([found], [])[0].several_rates
 
 
 def test_cells_are_told_apart_by_their_flows() -> None:

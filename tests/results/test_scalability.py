@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dutperf.engine.protocol import DirectionName
+from dutperf.engine.protocol import DirectionName, Reason
 from dutperf.results import (
     CellResult,
     Figure,
@@ -119,6 +119,18 @@ def test_a_throughput_is_compared_with_that_of_one_flow() -> None:
     assert [point.rate_fps for point in found.points] == [200, 220, 150]
     assert found.series == "throughput-ip4-both-flows"
     assert found.varied.startswith("source ports")
+
+
+def test_a_lower_bound_is_not_compared() -> None:
+    """What passed at the highest load that was allowed may be more."""
+    reasons = [Reason(code="max_rate", message="limited")]
+    one, four, many = throughput(1, 200), throughput(4, 200), throughput(16, 100)
+    capped = four.model_copy(update={"reasons": reasons})
+    [found] = scalability([one, capped, many])
+    assert [point.at_least for point in found.points] == [False, True, False]
+    assert changes(found) == {1: None, 4: None, 16: 50}
+    [found] = scalability([one.model_copy(update={"reasons": reasons}), four, many])
+    assert changes(found) == {1: None, 4: None, 16: None}
 
 
 def test_frame_sizes_are_series_of_their_own() -> None:

@@ -7,6 +7,7 @@ from itertools import groupby
 
 from rich.table import Table
 
+from dutperf.procedures.throughput import AT_LEAST
 from dutperf.results import CellResult, Media
 
 
@@ -25,13 +26,13 @@ def media_table(throughput: Sequence[CellResult]) -> list[Table]:
         table.add_column(name, justify="right")
     for stream, series in groupby(rows, lambda row: _stream(row[0])):
         for place, (cell, media) in enumerate(series):
-            rate = "-" if media.share_percent is None else f"{cell.median:,.0f}"
+            rate = "-" if cell.median is None else f"{_bound(cell)}{cell.median:,.0f}"
             table.add_row(
                 "" if place else stream,
                 str(cell.parameters.get("frame_sizes")),
                 f"{media.rate_fps:,}",
                 rate,
-                _share(media),
+                _share(cell, media),
             )
     return [table]
 
@@ -39,24 +40,31 @@ def media_table(throughput: Sequence[CellResult]) -> list[Table]:
 def media_lines(cells: Sequence[CellResult]) -> list[str]:
     """The same of throughputs that are not in the table."""
     throughput = [cell for cell in cells if cell.procedure == "throughput"]
+    throughput = [cell for cell in throughput if not _of_flows(cell)]
     rows = _with_media(throughput)
     shown = [cell.id for cell, _ in rows] if _several_sizes(rows) else []
     return [
-        f"{cell.id}: {_share(cell.media)} of the theoretical maximum, "
+        f"{cell.id}: {_share(cell, cell.media)} of the theoretical maximum, "
         f"{cell.media.rate_fps:,} fps per direction ({_speed(cell.media)})"
         for cell in throughput
-        if cell.media and cell.media.share_percent is not None and cell.id not in shown
+        if cell.media and cell.median is not None and cell.id not in shown
     ]
 
 
 def _with_media(cells: Sequence[CellResult]) -> list[tuple[CellResult, Media]]:
-    """By stream and frame size; an IMIX has no size."""
+    """By stream and frame size; an IMIX has no size, flows have a table."""
     found = [
         (cell, cell.media)
         for cell in cells
-        if cell.media and cell.parameters.get("frame_size") is not None
+        if cell.media
+        and cell.parameters.get("frame_size") is not None
+        and not _of_flows(cell)
     ]
     return sorted(found, key=lambda row: (_stream(row[0]), _size(row[0])))
+
+
+def _of_flows(cell: CellResult) -> bool:
+    return cell.parameters.get("flows") is not None
 
 
 def _several_sizes(rows: Sequence[tuple[CellResult, Media]]) -> bool:
@@ -76,7 +84,7 @@ def _stream(cell: CellResult) -> str:
     versions = f"IPv{left}" if left == right else f"IPv{left}-IPv{right}"
     ways = {"both": "both directions"}.get(str(told.get("direction")))
     parts = (versions, ways or f"{told.get('direction')} only", told.get("traffic"))
-    judged = cell.quantity.partition(",")[2].strip()
+    judged = cell.quantity.removesuffix(AT_LEAST).partition(",")[2].strip()
     return ", ".join(str(part) for part in (*parts, judged) if part)
 
 
@@ -85,5 +93,13 @@ def _speed(media: Media) -> str:
     return f"{media.link_speed_mbps:,} Mbit/s{nominal}"
 
 
-def _share(media: Media) -> str:
-    return "-" if media.share_percent is None else f"{media.share_percent:.3g} %"
+def _share(cell: CellResult, media: Media) -> str:
+    if cell.median is None:
+        return "-"
+    return f"{_bound(cell)}{cell.median * 100 / media.rate_fps:.3g} %"
+
+
+def _bound(cell: CellResult) -> str:
+    """What is not proven further, or was not asked for, may be more."""
+    capped = any(reason.code == "max_rate" for reason in cell.reasons)
+    return ">= " if capped or cell.verdict == "invalid" else ""

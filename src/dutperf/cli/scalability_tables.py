@@ -32,10 +32,10 @@ def _table(values: list[Scalability]) -> Table:
     for name in ("flows", "fps per direction", *names):
         table.add_column(name, justify="right")
     for row in zip(*(each.points for each in values), strict=True):
-        rate_fps = row[0].rate_fps
+        rate_fps, bound = row[0].rate_fps, ">= " if row[0].at_least else ""
         table.add_row(
             f"{row[0].flows:,}",
-            "-" if rate_fps is None else f"{rate_fps:,.0f}",
+            "-" if rate_fps is None else f"{bound}{rate_fps:,.0f}",
             *(
                 _cell(each, point, is_rate=is_rate)
                 for each, point in zip(values, row, strict=True)

@@ -68,10 +68,15 @@ def _load(asked: FoundRate, source: CellResult) -> MaxRate:
         found_fps = stats.percentile(values, asked.percentile)
         kind = f"{_ordinal(asked.percentile)} percentile"
     of = f"{kind} of {len(values)} repeats" if len(values) > 1 else "one repeat"
+    words = f"the {_named(source)} found: {of}{_capped(source)}"
     share = _share(asked.share_percent, found_fps)
-    return MaxRate(
-        asked.of(found_fps), "found", f"{share}the {_named(source)} found: {of}"
-    )
+    return MaxRate(asked.of(found_fps), "found", f"{share}{words}")
+
+
+def _capped(source: CellResult) -> str:
+    """The device may do more than the search was allowed to ask for."""
+    capped = any(reason.code == "max_rate" for reason in source.reasons)
+    return ", as much as the search could ask for" if capped else ""
 
 
 def _share(percent: Decimal, found_fps: float) -> str:

@@ -170,6 +170,11 @@ class CellView:
         return self.median if self.procedure == "throughput" else None
 
     @property
+    def flows(self) -> int | None:
+        """Number of network flows, if that was chosen."""
+        return _integer(self.result.parameters.get("flows")) if self.result else None
+
+    @property
     def media(self) -> Media | None:
         """What the medium carries of its frames."""
         return self.result.media if self.result else None

@@ -259,7 +259,7 @@ def frame_rate_chart(
 def _rates_by_stream(cells: Sequence[CellView]) -> dict[str, dict[int, float]]:
     lines: dict[str, dict[int, float]] = {}
     for cell in cells:
-        if cell.rate_fps is not None and cell.frame_size:
+        if cell.rate_fps is not None and cell.frame_size and not cell.flows:
             profile = f", {cell.profile}" if cell.profile else ""
             judged = f", {cell.judged}" if cell.judged else ""
             name = f"measured, {cell.versions}, {cell.ways}{profile}{judged}"

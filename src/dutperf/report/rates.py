@@ -11,6 +11,9 @@ from dutperf.report.media import maximum_rate_fps
 from dutperf.report.text import NBSP, whole
 from dutperf.results import Media
 
+AT_LEAST = f"\N{GREATER-THAN OR EQUAL TO}{NBSP}"
+"""Before a figure that is a lower bound."""
+
 
 @dataclass(frozen=True)
 class RateRow:
@@ -27,6 +30,11 @@ class RateRow:
         return self.cell.rate_fps * 100 / self.media.rate_fps
 
     @property
+    def bound(self) -> str:
+        """Before figures of what may be more."""
+        return AT_LEAST if self.cell.capped else ""
+
+    @property
     def stream(self) -> str:
         """What is the same for all sizes of a series."""
         parts = (self.cell.versions, self.cell.ways, self.cell.profile)
@@ -38,14 +46,14 @@ Rates = Sequence[tuple[str, list[RateRow]]]
 
 
 def rate_rows(cells: Sequence[CellView], link_speed_mbps: int | None) -> Rates:
-    """The throughputs of each stream, by frame size; IMIX has none.
+    """The throughputs of each stream, by frame size; IMIX has none, flows a table.
 
     ``link_speed_mbps`` is for results of older files, which do not say it themselves.
     """
     rows = [
         RateRow(cell, cell.media or _media(cell.frame_size, link_speed_mbps))
         for cell in cells
-        if cell.procedure == "throughput" and cell.frame_size
+        if cell.procedure == "throughput" and cell.frame_size and not cell.flows
     ]
     rows.sort(key=lambda row: (row.stream, row.cell.frame_size))
     return [(name, list(each)) for name, each in groupby(rows, lambda row: row.stream)]

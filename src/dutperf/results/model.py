@@ -392,10 +392,14 @@ class ScalabilityPoint(Stored):
     cell: str
     rate_fps: float | None = Field(description="the applied frame rate, per direction")
     value: float | None = Field(description="Xn; null: invalid, or infinite")
+    at_least: bool = Field(
+        default=False,
+        description="throughput: it passed at the highest load that was allowed",
+    )
     degradation_percent: float | None = Field(
         description="(Xn - X1) / X1 * 100 where lower is better, (X1 - Xn) / X1 * 100 "
-        "where higher is: above 0 is worse than one flow; null: n is 1, X1 is 0, or "
-        "there is none"
+        "where higher is: above 0 is worse than one flow; null: n is 1, or Xn or "
+        "X1 is not known, at least, or 0"
     )
 
 

@@ -30,6 +30,15 @@ class _Value:
         return _flows(self.cell) or 0
 
     @property
+    def at_least(self) -> bool:
+        """Whether the device may do more than was asked of it."""
+        return any(reason.code == "max_rate" for reason in self.cell.reasons)
+
+    @property
+    def exactly(self) -> float | None:
+        return None if self.at_least else self.value
+
+    @property
     def series(self) -> tuple[str, str, str]:
         return _series(self.cell), str(self.cell.parameters["frame_sizes"]), self.name
 
@@ -70,16 +79,17 @@ def _compared(key: tuple[str, str, str], values: Sequence[_Value]) -> Scalabilit
     series, frame_size, name = key
     first = values[0].cell
     is_rate = first.procedure == "throughput"
-    one = next((v.value for v in values if v.flows == 1), None)
+    one = next((v.exactly for v in values if v.flows == 1), None)
     points = [
         ScalabilityPoint(
             flows=each.flows,
             cell=each.cell.id,
             rate_fps=_rate_fps(each.cell),
             value=each.value,
+            at_least=each.at_least,
             degradation_percent=None
             if each.flows == 1
-            else degradation_percent(one, each.value, higher_is_better=is_rate),
+            else degradation_percent(one, each.exactly, higher_is_better=is_rate),
         )
         for each in sorted(values, key=lambda v: v.flows)
     ]
