@@ -1,4 +1,4 @@
-"""``dutperf bench-search``."""
+"""``dutperf bench search``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dutperf.search.comparison import DEVICES, METHODS
 
 
 def test_json_has_a_row_for_each_search_on_each_device() -> None:
-    result = CliRunner().invoke(app, ["bench-search", "--runs", "1", "--json"])
+    result = CliRunner().invoke(app, ["bench", "search", "--runs", "1", "--json"])
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
     assert (told["runs"], told["repeats"]) == (1, 20)
@@ -21,7 +21,7 @@ def test_json_has_a_row_for_each_search_on_each_device() -> None:
 
 
 def test_the_table_names_each_device_once() -> None:
-    result = CliRunner().invoke(app, ["bench-search", "--runs", "1"])
+    result = CliRunner().invoke(app, ["bench", "search", "--runs", "1"])
     assert result.exit_code == 0, result.output
     assert "1 campaigns each" in result.stdout
     for device in DEVICES:
@@ -29,4 +29,4 @@ def test_the_table_names_each_device_once() -> None:
 
 
 def test_no_campaign_at_all_is_refused() -> None:
-    assert CliRunner().invoke(app, ["bench-search", "--runs", "0"]).exit_code == 2
+    assert CliRunner().invoke(app, ["bench", "search", "--runs", "0"]).exit_code == 2

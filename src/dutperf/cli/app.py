@@ -49,8 +49,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(lab_app, name="lab")
-app.command("bench")(bench)
-app.command("bench-search")(bench_search)
+bench_app = typer.Typer(invoke_without_command=True, callback=bench)
+bench_app.command("search")(bench_search)
+app.add_typer(bench_app, name="bench")
 app.command("export-histograms")(export_histograms_command)
 
 

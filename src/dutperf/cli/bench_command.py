@@ -35,6 +35,7 @@ Result = dict[str, Any]
 
 
 def bench(
+    context: typer.Context,
     cpu: Annotated[int, typer.Option(help="CPU to measure on")] = 0,
     hugepages: Annotated[
         bool, typer.Option("--hugepages", help="take buffers from huge pages")
@@ -81,6 +82,8 @@ def bench(
     ] = False,
 ) -> None:
     """Cycles per frame of each mode, and the ratio to what DPDK itself needs."""
+    if context.invoked_subcommand:
+        return
     if lab is not None:
         bench_lab(
             lab,

@@ -1,4 +1,4 @@
-"""``dutperf bench-search``: the searches compared on simulated devices."""
+"""``dutperf bench search``: the searches compared on simulated devices."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def _effort(found: list[Estimate]) -> str:
     most_trials, most_s = _totals([each.most or each for each in found])
     return (
         f"{_counted(len(found), 'cell')}, "
-        f"{_range(_counted(trials, 'trial'), _counted(most_trials, 'trial'))}, about "
+        f"{_range(f'{trials:,}', f'{most_trials:,}')} trials, about "
         f"{_range(span(duration_s), span(most_s))}"
     )
 

@@ -12,7 +12,7 @@ those of the classic procedure:
 * The region spans all results so far, and three quarters of their range more at either
   end. Narrower ones are faster and hold each repeat near those before: the medians
   would stay, but repeats that depend on each other pretend to more certainty than they
-  have (``dutperf bench-search`` shows how often the interval of the median holds it).
+  have (``dutperf bench search`` shows how often the interval of the median holds it).
   On a device without noise the range is nothing, and two trials are a repeat.
 
 The other half of the time is saved where trials run: one that is hopeless may be ended
