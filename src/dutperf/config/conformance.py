@@ -124,7 +124,7 @@ def _search(cell: Cell) -> list[Shortfall]:
     found = [*_goals(cell.goals[:1]), *of_further_goals(cell)]
     if cell.verify_trials is not None:
         rule = "the rate is lowered when fewer frames come out"
-        actual = f"only when that happened in {cell.verify_trials} trials"
+        actual = f"only when {cell.verify_trials} trials at it lost frames"
         found.append(Shortfall("RFC 2544 26.1", rule, actual, "definition"))
     return found
 
