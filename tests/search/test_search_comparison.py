@@ -65,14 +65,30 @@ def test_the_classic_procedure_takes_its_trials_times_69_seconds(
     assert row.time_percent == 100
 
 
-@pytest.mark.parametrize("device", ["step", "slope", "duplicating"])
-@pytest.mark.parametrize("method", ["classic", "narrowed", "auto"])
-def test_repeats_hardly_depend_on_each_other(
+@pytest.mark.parametrize("device", sorted(set(DEVICES) - {"unstable"}))
+@pytest.mark.parametrize("method", ["classic", "narrowed", "auto", "verified"])
+def test_the_interval_holds_the_median_to_within_the_resolution(
     table: dict[tuple[str, str], Row], device: str, method: str
 ) -> None:
     coverage_percent = table[device, method].coverage_percent
     assert coverage_percent is not None
-    assert coverage_percent >= 85
+    assert coverage_percent >= 95
+
+
+def test_repeats_share_the_state_of_an_unstable_device_if_they_are_fast(
+    table: dict[tuple[str, str], Row],
+) -> None:
+    """Named in docs/repeats.md, and in the report by what is found in the repeats."""
+    found = {m: table["unstable", m].coverage_percent or 0 for m in METHODS}
+    assert found["classic"] >= 90
+    assert found["narrowed"] <= 90
+
+
+def test_most_misses_of_narrowed_repeats_are_below_the_resolution(
+    table: dict[tuple[str, str], Row],
+) -> None:
+    row = table["rare-loss", "narrowed"]
+    assert (row.strict_coverage_percent or 0) < 85 < (row.coverage_percent or 0)
 
 
 def test_auto_repeats_less_on_a_device_without_noise(

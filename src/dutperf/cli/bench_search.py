@@ -40,7 +40,8 @@ def _table(rows: list[Row], runs: int) -> Table:
     table.add_column("search")
     for name in ("median fps", "bias %", "spread %", "trials", "hours", "time %"):
         table.add_column(name, justify="right")
-    table.add_column("coverage %", justify="right")
+    for name in ("coverage %", "strictly"):
+        table.add_column(name, justify="right")
     last = ""
     for row in rows:
         table.add_row(
@@ -52,7 +53,12 @@ def _table(rows: list[Row], runs: int) -> Table:
             f"{row.trials:,.0f}",
             f"{row.hours:.2f}",
             f"{row.time_percent:.0f}",
-            "-" if row.coverage_percent is None else f"{row.coverage_percent:.0f}",
+            _share(row.coverage_percent),
+            _share(row.strict_coverage_percent),
         )
         last = row.device
     return table
+
+
+def _share(percent: float | None) -> str:
+    return "-" if percent is None else f"{percent:.0f}"
