@@ -1,0 +1,1 @@
+"""``docs/reference``: what stands in which file, made from the models themselves."""

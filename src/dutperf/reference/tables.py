@@ -1,0 +1,147 @@
+"""Tables of the keys of ``testbed.yaml`` and ``campaign.yaml``, from their schemas."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Schema = dict[str, Any]
+
+_REF = "#/$defs/"
+_NOTHING = "-"
+
+
+def key_tables(
+    name: str, schema: Schema, elsewhere: Mapping[str, str] | None = None
+) -> str:
+    """A table for each part of a file, the whole first; parts by where they stand.
+
+    Args:
+        name: of the file.
+        schema: of the file.
+        elsewhere: parts that have their tables in another place, and what to say.
+    """
+    told = elsewhere or {}
+    places = _places(schema, told)
+    words = {part: f"see {text}" for part, text in told.items()}
+    words |= {part: f"see `{path}`" for part, path in places.items()}
+    tables = [_table(f"`{name}`", schema, words)]
+    for part, path in places.items():
+        model = schema["$defs"][part]
+        tables.append(_table(_title(path, places, model), model, words))
+    return "\n".join(tables)
+
+
+def _title(path: str, places: Mapping[str, str], model: Schema) -> str:
+    """Of several parts in one place each is told by the key that it must have."""
+    if list(places.values()).count(path) == 1 or not model.get("required"):
+        return f"`{path}`"
+    return f"`{path}` with `{model['required'][0]}`"
+
+
+def _places(schema: Schema, elsewhere: Mapping[str, str]) -> dict[str, str]:
+    """Where each part stands first, nearest to the whole first."""
+    places: dict[str, str] = {}
+    waiting: list[tuple[str, Schema]] = [("", schema)]
+    for path, model in waiting:
+        for key, value in model.get("properties", {}).items():
+            here = f"{path}.{key}" if path else key
+            for part, suffix in _parts(value):
+                known = part in places or part in elsewhere
+                if not known and "properties" in schema["$defs"][part]:
+                    places[part] = f"{here}{suffix}"
+                    waiting.append((places[part], schema["$defs"][part]))
+    return places
+
+
+def _parts(value: Schema, suffix: str = "") -> Iterator[tuple[str, str]]:
+    """The parts that a value may be, and whether they are in a list."""
+    if "$ref" in value:
+        yield value["$ref"].removeprefix(_REF), suffix
+    for choice in (*value.get("anyOf", ()), *value.get("oneOf", ())):
+        yield from _parts(choice, suffix)
+    if isinstance(value.get("items"), dict):
+        yield from _parts(value["items"], f"{suffix}[]")
+
+
+def _table(title: str, model: Schema, words: Mapping[str, str]) -> str:
+    rows = [
+        f"| `{key}` | {_values(value, words)} | {_default(key, value, model)} "
+        f"| {_cell(value.get('description', ''))} |"
+        for key, value in model.get("properties", {}).items()
+    ]
+    head = "| key | value | default | meaning |\n|---|---|---|---|"
+    about = _cell(model.get("description", "").split("\n\n")[0])
+    return "\n".join([f"### {title}\n", f"{about}\n", head, *rows, ""])
+
+
+def _default(key: str, value: Schema, model: Schema) -> str:
+    """Of a part with keys of its own, those have the defaults."""
+    if key in model.get("required", ()):
+        return "required"
+    default = value.get("default")
+    first = default[0] if isinstance(default, list) and default else default
+    if first in (None, [], {}, "") or isinstance(first, dict):
+        return _NOTHING
+    return f"`{_plain(default)}`"
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _values(value: Schema, words: Mapping[str, str]) -> str:
+    return _cell(" or ".join(dict.fromkeys(_words(value, words))))
+
+
+def _words(value: Schema, words: Mapping[str, str]) -> Iterator[str]:
+    """What may stand there, each choice in words; null is: left out."""
+    choices = (*value.get("anyOf", ()), *value.get("oneOf", ()))
+    for choice in choices:
+        yield from _words(choice, words)
+    if choices or value.get("type") == "null":
+        return
+    if "$ref" in value:
+        part = value["$ref"].removeprefix(_REF)
+        yield words.get(part, part)
+    elif "const" in value:
+        yield f"`{_plain(value['const'])}`"
+    elif "enum" in value:
+        yield ", ".join(f"`{_plain(each)}`" for each in value["enum"])
+    elif value.get("type") == "array":
+        items = " or ".join(dict.fromkeys(_words(value.get("items", {}), words)))
+        yield f"list: {items}" if items else "list"
+    else:
+        yield _plain_type(value)
+
+
+_TYPES = {
+    "integer": "whole number",
+    "number": "number",
+    "string": "text",
+    "boolean": "`true`, `false`",
+    "object": "keys and values",
+}
+
+
+def _plain_type(value: Schema) -> str:
+    name = _TYPES.get(value.get("type", ""), "anything")
+    least, most = value.get("minimum"), value.get("maximum")
+    above, below = value.get("exclusiveMinimum"), value.get("exclusiveMaximum")
+    bounds = [
+        f"above {_number(above)}" if above is not None else "",
+        f"from {_number(least)}" if least is not None else "",
+        f"to {_number(most)}" if most is not None else "",
+        f"below {_number(below)}" if below is not None else "",
+    ]
+    return " ".join([name, *filter(None, bounds)])
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,g}"
+
+
+def _cell(text: str) -> str:
+    """Text that cannot end a table's cell."""
+    return " ".join(text.split()).replace("|", "\\|").replace("``", "`")
