@@ -118,6 +118,7 @@ def test_what_is_not_rfc_2544s_throughput_is_not_called_so(tmp_path: Path) -> No
     assert load.words == (
         "the throughput per direction, losing up to 50 % found: one repeat"
     )
+    assert len(short_loads(results)) == 1
 
 
 # --- no throughput
@@ -219,9 +220,36 @@ def test_a_resumed_run_comes_to_the_same_load(tmp_path: Path) -> None:
 
 def test_a_throughput_that_was_capped_is_told_as_such(tmp_path: Path) -> None:
     asked = at("throughput", "pdv")
-    load = measured(run(tmp_path, step(10**9))(asked)).load
+    results = run(tmp_path, step(10**9))(asked)
+    load = measured(results).load
     assert load is not None
     assert (load.rate_fps, load.words) == (
         1_000_000,
-        "the throughput found: one repeat, as much as the search could ask for",
+        (
+            "the throughput found: one repeat, as much as the search was allowed to "
+            "ask for"
+        ),
     )
+    assert short_loads(results) == [
+        "at 1,000,000 fps, as much as the search was allowed to ask for"
+    ]
+
+
+def short_loads(results: ResultsFile) -> list[str]:
+    return [
+        deviation.actual
+        for deviation in measured(results).deviations
+        if deviation.requirement == "load at the throughput rate"
+    ]
+
+
+def test_more_than_the_media_carry_is_no_throughput_of_anything(
+    tmp_path: Path,
+) -> None:
+    asked = campaign(
+        spec(resolution="1", max_rate_fps=None),
+        spec(procedure="pdv", rate_fps="throughput", repeats=1, max_rate_fps=None),
+    )
+    results = run(tmp_path, step(10**9), link_speed_mbps=10)(asked)
+    assert loads_of(results, measured(results).id) == {14_880}
+    assert short_loads(results) == []

@@ -83,7 +83,14 @@ def _stream(cell: CellResult) -> str:
     left, right = told.get("ip_left"), told.get("ip_right")
     versions = f"IPv{left}" if left == right else f"IPv{left}-IPv{right}"
     ways = {"both": "both directions"}.get(str(told.get("direction")))
-    parts = (versions, ways or f"{told.get('direction')} only", told.get("traffic"))
+    several = cell.id.endswith(f"@{cell.place}")
+    place = f"at {cell.place}" if several else ""
+    parts = (
+        place,
+        versions,
+        ways or f"{told.get('direction')} only",
+        told.get("traffic"),
+    )
     judged = cell.quantity.removesuffix(AT_LEAST).partition(",")[2].strip()
     return ", ".join(str(part) for part in (*parts, judged) if part)
 

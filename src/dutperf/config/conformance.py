@@ -65,11 +65,16 @@ def _load(cell: Cell) -> list[Shortfall]:
     """RFC 8219 12: the throughput is the median of its repeats."""
     if cell.rate_fps is None or (cell.found_rate and cell.found_rate.plain):
         return []
-    rfc = "RFC 2544 26.2" if cell.legacy else _DELAYS[cell.procedure]
     given = cell.rate_fps
     actual = f"at {given:,} fps, as given" if isinstance(given, int) else f"at {given}"
+    return [other_load(cell, actual)]
+
+
+def other_load(cell: Cell, actual: str) -> Shortfall:
+    """That a delay was not measured at the throughput, but ``actual``."""
+    rfc = "RFC 2544 26.2" if cell.legacy else _DELAYS[cell.procedure]
     level: Level = "SHOULD" if rfc == "RFC 8219 7.2" else "text"
-    return [Shortfall(rfc, "load at the throughput rate", actual, level)]
+    return Shortfall(rfc, "load at the throughput rate", actual, level)
 
 
 def _repeats(cell: Cell) -> list[Shortfall]:

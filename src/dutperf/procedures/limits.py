@@ -37,12 +37,14 @@ class MaxRate:
 
     ``kind``: by the media (RFC 2544 20), set by the user, all that the tester can
     offer (maximum offered load, RFC 2285 3.5.3), or the only load that is wanted:
-    given, or found before; ``detail`` says how.
+    given, or found before; ``detail`` says how, ``shortfall`` why what was found is
+    not the throughput of RFC 2544.
     """
 
     rate_fps: int
     kind: LimitKind
     detail: str = ""
+    shortfall: str = ""
 
     @property
     def words(self) -> str:

@@ -11,6 +11,7 @@ from decimal import Decimal
 
 from dutperf import stats
 from dutperf.config.campaign import Cell
+from dutperf.config.conformance import other_load
 from dutperf.config.found_rate import FoundRate
 from dutperf.config.loads import check_load
 from dutperf.engine.protocol import Reason
@@ -18,7 +19,7 @@ from dutperf.errors import InputError
 from dutperf.procedures.describe import cell_deviations, cell_parameters
 from dutperf.procedures.judgement import PLAIN_THROUGHPUT
 from dutperf.procedures.limits import MaxRate
-from dutperf.results.model import CellResult, Load
+from dutperf.results.model import CellResult, Deviation, Load
 
 
 def found_load(
@@ -42,6 +43,18 @@ def found_load(
     except InputError as error:
         return _unmeasured(cell, limit, _does_not_fit(load, error))
     return load
+
+
+_MOST = "as much as the search was allowed to ask for"
+
+
+def load_deviations(cell: Cell, load: MaxRate) -> list[Deviation]:
+    """In what the cell falls short of the standard, and that its load does."""
+    found = cell_deviations(cell)
+    if load.shortfall and cell.found_rate and cell.found_rate.plain:
+        short = other_load(cell, f"at {load.rate_fps:,} fps, {load.shortfall}")
+        found.append(Deviation.model_validate(short._asdict()))
+    return found
 
 
 def load_words(load: MaxRate) -> str:
@@ -68,26 +81,28 @@ def _load(asked: FoundRate, source: CellResult) -> MaxRate:
         found_fps = stats.percentile(values, asked.percentile)
         kind = f"{_ordinal(asked.percentile)} percentile"
     of = f"{kind} of {len(values)} repeats" if len(values) > 1 else "one repeat"
-    words = f"the {_named(source)} found: {of}{_capped(source)}"
+    capped = _capped(source)
+    plain = source.quantity.startswith(PLAIN_THROUGHPUT)
+    name = "throughput" if plain else source.quantity
+    told = f", {capped}" if capped else ""
     share = _share(asked.share_percent, found_fps)
-    return MaxRate(asked.of(found_fps), "found", f"{share}{words}")
+    return MaxRate(
+        asked.of(found_fps),
+        "found",
+        f"{share}the {name} found: {of}{told}",
+        capped if plain else f"the {name}",
+    )
 
 
 def _capped(source: CellResult) -> str:
-    """The device may do more than the search was allowed to ask for."""
+    """The device may do more than was asked of it; no more than the media carry."""
     capped = any(reason.code == "max_rate" for reason in source.reasons)
-    return ", as much as the search could ask for" if capped else ""
+    of_media = source.parameters.get("max_load_is") == "media"
+    return _MOST if capped and not of_media else ""
 
 
 def _share(percent: Decimal, found_fps: float) -> str:
     return "" if percent == 100 else f"{percent:f} % of {found_fps:,.0f} fps, "
-
-
-def _named(source: CellResult) -> str:
-    """What is not RFC 2544's throughput is not called so."""
-    if source.quantity.startswith(PLAIN_THROUGHPUT):
-        return "throughput"
-    return source.quantity
 
 
 def _ordinal(number: int) -> str:

@@ -19,7 +19,7 @@ from dutperf.engine.protocol import (
     TrialResult,
     VerdictKind,
 )
-from dutperf.procedures.describe import cell_deviations, cell_parameters
+from dutperf.procedures.describe import cell_parameters
 from dutperf.procedures.findings import delay_findings
 from dutperf.procedures.fixed_load import (
     Repeat,
@@ -28,7 +28,7 @@ from dutperf.procedures.fixed_load import (
     valid_results,
 )
 from dutperf.procedures.limits import MaxRate
-from dutperf.procedures.loads import load_record, load_words
+from dutperf.procedures.loads import load_deviations, load_record, load_words
 from dutperf.procedures.verdicts import distinct
 from dutperf.results.model import (
     CellResult,
@@ -96,7 +96,7 @@ def delay_result(
         repeats=[_repeat_result(main, n, r) for n, r in enumerate(repeats)],
         verdict="pass" if len(results) == len(repeats) else "invalid",
         reasons=distinct([*stayed, *remarks(results)]),
-        deviations=cell_deviations(cell),
+        deviations=load_deviations(cell, limit),
         measures=measures,
         load=load_record(cell, limit),
         frames=frame_counts(results),
