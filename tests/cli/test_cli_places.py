@@ -16,6 +16,7 @@ from dutperf.config.hooks import Hooks
 from dutperf.engine.fake import FakeEngine, step
 from dutperf.errors import SetupError
 from dutperf.procedures.session import EngineStarter, Notify
+from dutperf.report import write_report
 from dutperf.results import ResultsFile, load_environments, load_results
 
 MATRIX = Path(__file__).parents[2] / "examples" / "matrix.yaml"
@@ -86,6 +87,8 @@ def test_a_lab_that_refuses_is_named_and_made_up_for(
     assert "hint: then go on where it ended: --resume run" in captured.err
     assert "not measured at linux-router: throughput-ip4-128-both@linux" in captured.out
     assert {cell.place for cell in load_results(Path("run")).cells} == {"tayga-siit"}
+    page = Path("run/report.html").read_text()
+    assert "lab is in use by process 1" in page
     log = labs()
     assert run("--resume", "run") == 0
     assert log == ["up linux-router", "down linux-router"]
@@ -99,6 +102,17 @@ def test_a_lab_without_any_result_leaves_nothing_behind(
     assert run("--output", "run") == 3
     assert not Path("run").exists()
     assert not capsys.readouterr().out
+
+
+def test_the_report_tells_places_apart_and_shows_each_environment(
+    labs: Callable[..., list[str]],
+) -> None:
+    labs()
+    run("--output", "run")
+    page = write_report(Path("run")).read_text()
+    for name in DEVICES:
+        assert f"at {name}" in page
+        assert f'id="environment-{name}"' in page
 
 
 def test_the_plan_is_grouped_by_place(capsys: pytest.CaptureFixture[str]) -> None:

@@ -87,6 +87,7 @@ class CellView:
     """One cell, finished or not. Rates are per direction."""
 
     id: str
+    place: str
     procedure: str
     ip: str | None
     frame_size: int | None
@@ -107,9 +108,18 @@ class CellView:
 
     @property
     def stream(self) -> str:
-        """IP versions, frame sizes, and the traffic profile if it has a name."""
+        """IP versions, frame sizes, the traffic profile and the place if named."""
+        return f"{self._frames}{self.at}"
+
+    @property
+    def _frames(self) -> str:
         profile = f", {self.profile}" if self.profile else ""
         return f"{self.versions}, {self.sizes}{profile}"
+
+    @property
+    def at(self) -> str:
+        """Ends what is told of the cell, if the run has several places."""
+        return f", at {self.place}" if self.place else ""
 
     @property
     def versions(self) -> str:
@@ -131,7 +141,7 @@ class CellView:
     def line(self) -> str:
         """How a chart names it among cells of its procedure."""
         judged = f", {self.judged}" if self.judged else ""
-        return f"{self.stream}, {self.ways}{judged}"
+        return f"{self._frames}, {self.ways}{judged}{self.at}"
 
     @property
     def measures(self) -> list[StreamMeasures]:
@@ -351,24 +361,32 @@ class CellView:
         return percent(value) if self.procedure == "frame-loss" else whole(value)
 
 
-def finished_cell(result: CellResult, trials: tuple[TrialRecord, ...]) -> CellView:
-    """The view of a cell that has a result, valid or not."""
+def finished_cell(
+    result: CellResult, trials: tuple[TrialRecord, ...], *, several: bool = False
+) -> CellView:
+    """The view of a cell that has a result, valid or not.
+
+    ``several``: the run has more than one place, so the cell's is told.
+    """
     badge = _BADGES[result.verdict]
     # A delay has no median when it is infinite: that is a result, too.
     known = result.median is not None or any(m.count for m in result.measures)
     if badge is MEASURED and not known:
         badge = INVALID
-    return _view(result.id, result.procedure, trials, badge, result)
+    place = (result.place or "") if several else ""
+    return _view(result.id, place, result.procedure, trials, badge, result)
 
 
 def open_cell(name: str, trials: tuple[TrialRecord, ...]) -> CellView:
     """The view of a cell that the run ended in: it has trials, but no result."""
-    known = [procedure for procedure in PROCEDURES if procedure in name]
-    return _view(name, known[0] if known else "", trials, OPEN, None)
+    known = [procedure for procedure in PROCEDURES if name.startswith(procedure)]
+    place = name.partition("@")[2]
+    return _view(name, place, known[0] if known else "", trials, OPEN, None)
 
 
 def _view(
     name: str,
+    place: str,
     procedure: str,
     trials: tuple[TrialRecord, ...],
     badge: Badge,
@@ -378,6 +396,7 @@ def _view(
     found = {**_stream_of(trials), **parameters}
     return CellView(
         id=name,
+        place=place,
         procedure=procedure,
         ip=str(found["ip"]) if found.get("ip") else None,
         frame_size=_integer(found.get("frame_size")),

@@ -262,7 +262,7 @@ def _rates_by_stream(cells: Sequence[CellView]) -> dict[str, dict[int, float]]:
         if cell.rate_fps is not None and cell.frame_size and not cell.flows:
             profile = f", {cell.profile}" if cell.profile else ""
             judged = f", {cell.judged}" if cell.judged else ""
-            name = f"measured, {cell.versions}, {cell.ways}{profile}{judged}"
+            name = f"measured, {cell.versions}, {cell.ways}{profile}{judged}{cell.at}"
             lines.setdefault(name, {})[cell.frame_size] = cell.rate_fps
     return lines
 

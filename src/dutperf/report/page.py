@@ -126,7 +126,9 @@ def render(source: Source) -> str:
         rate_rows=table_of_rates,
         media=list(maxima(table_of_rates)),
         deviations=deviations_of(cells),
-        environment=environment_rows(source.environment),
+        environments=[
+            (place, environment_rows(place.environment)) for place in source.places
+        ],
         hooks=hook_views(source.trials),
         tester_sentence=verdict_on([cell.tester for cell in cells]),
         figures=_json({chart.id: chart.figure for chart in charts}),
@@ -138,7 +140,10 @@ def render(source: Source) -> str:
 
 def cells_of(source: Source) -> list[CellView]:
     """All cells: those with a result, then those the run ended in."""
-    finished = [finished_cell(c, source.trials_of(c.id)) for c in source.cells]
+    finished = [
+        finished_cell(c, source.trials_of(c.id), several=source.several)
+        for c in source.cells
+    ]
     return finished + [open_cell(n, source.trials_of(n)) for n in source.open_cells()]
 
 

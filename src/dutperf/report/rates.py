@@ -38,7 +38,8 @@ class RateRow:
     def stream(self) -> str:
         """What is the same for all sizes of a series."""
         parts = (self.cell.versions, self.cell.ways, self.cell.profile)
-        return ", ".join(part for part in (*parts, self.cell.judged) if part)
+        told = ", ".join(part for part in (*parts, self.cell.judged) if part)
+        return f"{told}{self.cell.at}"
 
 
 Rates = Sequence[tuple[str, list[RateRow]]]

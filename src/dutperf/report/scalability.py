@@ -48,7 +48,9 @@ def scalability_of(
 
     Those of one frame size have all their values side by side, others have their sizes.
     """
-    titles = {cell.id: f"{cell.name}, {cell.versions}, {cell.ways}" for cell in cells}
+    titles = {
+        cell.id: f"{cell.name}, {cell.versions}, {cell.ways}{cell.at}" for cell in cells
+    }
     sizes: dict[str, set[str]] = {}
     for each in series:
         sizes.setdefault(each.series, set()).add(each.frame_size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,39 @@ from dutperf.errors import InputError
 from dutperf.results import (
     CellResult,
     Environment,
+    NotMeasured,
     ResultsFile,
     Scalability,
     TrialRecord,
     load_campaign,
-    load_environment,
+    load_environments,
     load_journal,
     load_results,
 )
+
+
+@dataclass(frozen=True)
+class PlaceRecord:
+    """A lab or testbed of the run, and what is stored of it."""
+
+    name: str
+    description: str
+    environment: Environment | None
+
+    @property
+    def words(self) -> str:
+        """Its name, and the description of the DUT."""
+        return ": ".join(part for part in (self.name, self.description) if part)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why cells were not measured, and which."""
+
+    place: str
+    message: str
+    hint: str
+    cells: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -27,12 +53,22 @@ class Source:
     name: str
     created_at: str
     written_by: str
-    device: str
+    places: tuple[PlaceRecord, ...]
     interruption: str
+    failures: tuple[Failure, ...]
     cells: tuple[CellResult, ...]
     scalability: tuple[Scalability, ...]
     trials: tuple[TrialRecord, ...]
-    environment: Environment | None
+
+    @property
+    def several(self) -> bool:
+        """Whether it has more than one place."""
+        return len(self.places) > 1
+
+    @property
+    def environment(self) -> Environment | None:
+        """Of the only place."""
+        return None if self.several else self.places[0].environment
 
     def trials_of(self, cell: str) -> tuple[TrialRecord, ...]:
         """The trials of one cell, in the order they were run."""
@@ -62,17 +98,21 @@ def read_source(directory: Path) -> Source:
 
 
 def _from_results(directory: Path, results: ResultsFile) -> Source:
-    interruption = "" if results.complete else "It was stopped before all was measured."
+    interruption = ""
+    if results.not_measured:
+        interruption = "Not every place could be measured to the end."
+    elif not results.complete:
+        interruption = "It was stopped before all was measured."
     return Source(
         name=results.name,
         created_at=results.created_at,
         written_by=results.dutperf_version,
-        device=_device(directory),
+        places=_places(directory),
         interruption=interruption,
+        failures=_failures(results.not_measured),
         cells=tuple(results.cells),
         scalability=tuple(results.scalability),
         trials=tuple(results.trials),
-        environment=_environment(directory),
     )
 
 
@@ -83,31 +123,42 @@ def _from_journal(directory: Path) -> Source:
         name=journal.header.campaign,
         created_at=journal.header.created_at,
         written_by=journal.header.dutperf_version,
-        device=_device(directory),
+        places=_places(directory),
+        failures=(),
         interruption=f"It ended without writing results.{torn}",
         cells=(),
         scalability=(),
         trials=journal.records,
-        environment=_environment(directory),
     )
 
 
-def _environment(directory: Path) -> Environment | None:
-    if not (directory / "environment.json").exists():
-        return None
-    return load_environment(directory)
+def _failures(cells: Sequence[NotMeasured]) -> tuple[Failure, ...]:
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for cell in cells:
+        found.setdefault((cell.place, cell.message, cell.hint), []).append(cell.id)
+    return tuple(Failure(*why, tuple(ids)) for why, ids in found.items())
 
 
-def _device(directory: Path) -> str:
-    """Name of the lab or testbed, and the description of the DUT."""
-    environment = _environment(directory)
-    described = environment.dut if environment else ""
-    if not (directory / "campaign.yaml").exists():
-        return described
-    campaign = load_campaign(directory)
-    testbed: Any = campaign.get("testbed")
-    if isinstance(testbed, dict):
-        described = described or str(testbed.get("description") or "")
-        testbed = testbed.get("name")
-    name = campaign.get("lab") or testbed
-    return ": ".join(str(part) for part in (name, described) if part)
+def _places(directory: Path) -> tuple[PlaceRecord, ...]:
+    """As in the campaign; at least one, also if nothing is known of it."""
+    environments = load_environments(directory)
+    campaign: dict[str, Any] = {}
+    if (directory / "campaign.yaml").exists():
+        campaign = load_campaign(directory)
+    named = list(_named(campaign)) or [("", "")]
+    found = []
+    for name, description in named:
+        environment = environments.get(name if len(named) > 1 else None)
+        told = environment.dut if environment else ""
+        found.append(PlaceRecord(name, told or description, environment))
+    return tuple(found)
+
+
+def _named(campaign: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Name and description of each lab or testbed; a list of one needs no list."""
+    given = campaign.get("lab") or campaign.get("testbed") or []
+    for place in given if isinstance(given, list) else [given]:
+        if isinstance(place, dict):
+            yield str(place.get("name") or ""), str(place.get("description") or "")
+        else:
+            yield str(place), ""
