@@ -56,6 +56,20 @@ def test_a_loss_has_no_share_of_the_media(tmp_path: Path) -> None:
     assert result.media.share_percent is None
 
 
+def test_a_loss_curve_that_begins_below_the_media_says_so(tmp_path: Path) -> None:
+    """1,000,000 fps of 1,488,095."""
+    result = found(tmp_path, procedure="frame-loss", trial_duration_s=60)
+    assert [(d.rfc, d.actual) for d in result.deviations] == [
+        ("RFC 2544 26.3", "100 % is 1,000,000 fps, the maximum rate that was set")
+    ]
+    assert "1,488,095 fps" in result.deviations[0].requirement
+
+
+def test_a_loss_curve_from_the_medias_maximum_has_no_deviation(tmp_path: Path) -> None:
+    result = found(tmp_path, procedure="frame-loss", max_rate_fps=None)
+    assert result.deviations == []
+
+
 def test_the_slower_link_counts() -> None:
     media = media_of(cell(), [port("left", 10_000), port("right", 1000)])
     assert media is not None

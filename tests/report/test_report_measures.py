@@ -15,7 +15,7 @@ from report_sample import (
 )
 from timed_sample import delay_cell, delay_results, measure, timed_trial
 
-from dutperf.engine.protocol import VerdictKind
+from dutperf.engine.protocol import Reason, VerdictKind
 from dutperf.report import write_report
 from dutperf.report.cells import INVALID, MEASURED, finished_cell, open_cell
 from dutperf.report.charts import frame_loss_chart, frame_rate_chart, search_chart
@@ -23,7 +23,8 @@ from dutperf.report.headline import headline
 from dutperf.report.repeatcharts import repeats_chart
 from dutperf.report.text import NBSP, delay_ns
 from dutperf.report.timeoutcharts import cell_timeout_chart
-from dutperf.results import ResultsFile, TimeoutLoss
+from dutperf.results import CellResult, ResultsFile, TimeoutLoss
+from dutperf.results.model import Load
 
 JUDGED = "frames within 10 ms, losing up to 0.01 %"
 
@@ -229,3 +230,43 @@ def test_a_loss_curves_sweep_has_a_line_for_each_load(tmp_path: Path) -> None:
     results = delay_results().model_copy(update={"cells": [cell], "trials": []})
     text = plain(page_of(tmp_path / "r", results).section("losses"))
     assert "100 % 12 % 9 % 90 % 12 % 1 %" in text
+
+
+def test_a_load_that_was_found_says_where_it_is_from(tmp_path: Path) -> None:
+    results = delay_results()
+    load = Load(
+        rate_fps=20_000,
+        asked="throughput",
+        cell="throughput-ip4-64-both",
+        words="the throughput found: median of 20 repeats",
+    )
+    cells = [cell.model_copy(update={"load": load}) for cell in results.cells[:1]]
+    page = page_of(tmp_path / "r", results.model_copy(update={"cells": cells}))
+    told = "the throughput found: median of 20 repeats"
+    assert told in page.section("glance")
+    assert f"20,000 fps per direction , {told}" in plain(page.section("delays"))
+    assert "#throughput-ip4-64-both" in page.loads
+
+
+def test_a_cell_for_which_nothing_was_sent_says_why(tmp_path: Path) -> None:
+    results = delay_results()
+    reason = Reason(
+        code="no_throughput",
+        message="nothing was sent: the throughput of x is 0",
+        hint="see why in x",
+    )
+    empty = CellResult(
+        id="latency-ip4-64-both-at-throughput",
+        procedure="latency",
+        quantity="latency at throughput: not measured",
+        parameters={"rate_fps": "throughput"},
+        median=None,
+        unit="ns",
+        repeats=[],
+        verdict="invalid",
+        reasons=[reason],
+    )
+    spoilt = results.model_copy(update={"cells": [empty], "trials": []})
+    page = page_of(tmp_path / "r", spoilt)
+    for section in ("glance", "delays"):
+        assert "nothing was sent: the throughput of x is 0" in page.section(section)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dutperf.config import Cell, media_rate_fps
 from dutperf.config.flows import directions
 from dutperf.config.sizes import mean_frame_size
-from dutperf.results import CellResult, Media, PortRecord
+from dutperf.results import CellResult, Deviation, Media, PortRecord
 
 
 def beside_media(
@@ -15,9 +15,12 @@ def beside_media(
 ) -> CellResult:
     """``result`` with the theoretical maximum of the media (RFC 2544 26.1).
 
-    A throughput is counted both ways: of each direction, and of all together.
+    A throughput is counted both ways: of each direction, and of all together. Of a
+    frame loss 100 % should be that maximum.
     """
     media = media_of(cell, ports)
+    if media and result.procedure == "frame-loss":
+        result = _with_lower_maximum(result, media)
     if result.procedure != "throughput" or result.median is None:
         return result.model_copy(update={"media": media})
     if media and result.verdict == "pass":
@@ -25,6 +28,26 @@ def beside_media(
         media = media.model_copy(update={"share_percent": share})
     total_fps = result.median * len(directions(cell))
     return result.model_copy(update={"media": media, "sum_fps": total_fps})
+
+
+def _with_lower_maximum(result: CellResult, media: Media) -> CellResult:
+    """What was set is told here; what the tester cannot offer is told already."""
+    told = result.parameters
+    most_fps = told.get("max_load_fps")
+    if told.get("max_load_is") != "set" or not isinstance(most_fps, int):
+        return result
+    if most_fps >= media.rate_fps:
+        return result
+    nominal = ", nominal" if media.nominal else ""
+    short = Deviation(
+        rfc="RFC 2544 26.3",
+        requirement="100 % is the maximum rate of the media, "
+        f"{media.rate_fps:,} fps per direction ({media.link_speed_mbps:,} Mbit/s"
+        f"{nominal})",
+        actual=f"100 % is {most_fps:,} fps, the maximum rate that was set",
+        level="SHOULD",
+    )
+    return result.model_copy(update={"deviations": [*result.deviations, short]})
 
 
 def media_of(cell: Cell, ports: Sequence[PortRecord]) -> Media | None:

@@ -93,7 +93,7 @@ def _delay(cell: CellView) -> Headline:
     return Headline(
         value,
         unit,
-        f"{worst.name}, {where}, at {whole(cell.load_fps)}{NBSP}fps",
+        f"{worst.name}, {where}, at {whole(cell.load_fps)}{NBSP}fps{_source(cell)}",
         (
             *(
                 f"{stream.named(several)}: "
@@ -112,6 +112,12 @@ def _remarks(cell: CellView) -> list[str]:
         if len(cell.findings) > _FEW
         else []
     )
+
+
+def _source(cell: CellView) -> str:
+    """Where a load is from that nobody gave."""
+    load = cell.result.load if cell.result else None
+    return f", {load.words}" if load and load.cell else ""
 
 
 def _rank(view: MeasureView) -> float:
