@@ -138,27 +138,27 @@ def test_the_plan_as_json_names_places(capsys: pytest.CaptureFixture[str]) -> No
         (
             "[linux-router, tayga-siit]",
             "[linux-router, taiga-siit]",
-            "wrong.yaml:11: lab[1]: there is no lab named 'taiga-siit'",
+            "wrong.yaml:13: lab[1]: there is no lab named 'taiga-siit'",
         ),
         (
             "[linux-router, tayga-siit]",
             "[linux-router, tayga-siit, linux-router]",
-            "wrong.yaml:11: lab[2]: linux-router is listed twice",
+            "wrong.yaml:13: lab[2]: linux-router is listed twice",
         ),
         (
             "[linux-router, tayga-siit]",
             "linux-rooter",
-            "wrong.yaml:11: lab: there is no lab named 'linux-rooter'",
+            "wrong.yaml:13: lab: there is no lab named 'linux-rooter'",
         ),
         (
             "[tayga-siit]",
             "[tayga]",
-            "wrong.yaml:39: procedures[2].places[0]: tayga is no place of this",
+            "wrong.yaml:41: procedures[2].places[0]: tayga is no place of this",
         ),
         (
             "frame_size: [128, 1024]",
             "frame_size: [128, 9000]",
-            "wrong.yaml:16: procedures[0].frame_size: at linux-router: 9000 does not",
+            "wrong.yaml:18: procedures[0].frame_size: at linux-router: 9000 does not",
         ),
     ],
 )
