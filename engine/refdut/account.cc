@@ -5,8 +5,8 @@
 namespace dutperf::refdut {
 namespace {
 
-constexpr std::array<const char*, 5> kCauseNames = {"rule", "queue", "routing", "no_buffer",
-                                                    "refused"};
+constexpr std::array<const char*, 6> kCauseNames = {"rule", "queue",     "routing",
+                                                    "nat",  "no_buffer", "refused"};
 
 Json by_damage(const std::array<uint64_t, 3>& counts) {
   Json json = Json::object();
@@ -21,6 +21,7 @@ Json to_json(const ClassCounts& c, const Durations& residence) {
           {"dropped_by_rule", c.dropped_by_rule},
           {"dropped_by_queue", c.dropped_by_queue},
           {"dropped_by_routing", c.dropped_by_routing},
+          {"dropped_by_nat", c.dropped_by_nat},
           {"delayed", c.delayed},
           {"displaced", c.displaced},
           {"displaced_less", c.displaced_less},
@@ -43,6 +44,7 @@ uint64_t& counter_of(ClassCounts& counts, LossCause cause) {
     case LossCause::kRule: return counts.dropped_by_rule;
     case LossCause::kQueue: return counts.dropped_by_queue;
     case LossCause::kRouting: return counts.dropped_by_routing;
+    case LossCause::kNat: return counts.dropped_by_nat;
     case LossCause::kNoBuffer: return counts.failed_no_buffer;
     case LossCause::kRefused: break;
   }

@@ -43,6 +43,7 @@ struct ClassCounts {
   uint64_t copies_left = 0;
   uint64_t dropped_by_rule = 0;
   uint64_t dropped_by_queue = 0;
+  uint64_t dropped_by_nat = 0;
   uint64_t dropped_by_routing = 0;  // TTL at its end, not for the router, no neighbour known
   uint64_t delayed = 0;             // a rule made them wait
   uint64_t displaced = 0;           // left behind all the frames that they were told to
@@ -57,7 +58,7 @@ struct ClassCounts {
   uint64_t failures() const { return failed_no_buffer + failed_refused; }
 };
 
-enum class LossCause : uint8_t { kRule, kQueue, kRouting, kNoBuffer, kRefused };
+enum class LossCause : uint8_t { kRule, kQueue, kRouting, kNat, kNoBuffer, kRefused };
 
 // Frames first .. first + count - 1 of a stream, lost one after the other for the same reason.
 struct LossRun {

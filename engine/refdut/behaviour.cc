@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "nat_settings.h"
+
 namespace dutperf::refdut {
 namespace {
 
@@ -219,6 +221,13 @@ Behaviour parse(const Json& json) {
   reader.text_or("about", "");  // for people
   behaviour.seed = reader.number_or("seed", 1, 0, UINT64_MAX);
   if (reader.has("routing")) behaviour.routing = parse_routing(json["routing"]);
+  if (reader.has("nat")) {
+    const bool off = json["nat"] == "off";
+    behaviour.nat =
+        off ? nullptr : std::make_shared<const NatSettings>(parse_nat(json["nat"], "nat"));
+    const bool routes = !behaviour.routing || behaviour.routing->on;
+    if (!off && !routes) refuse("nat", "needs routing", "a wire cannot translate");
+  }
   for (const Direction d : {kForward, kReverse}) {
     const char* name = kDirectionNames[d];
     if (reader.has(name)) behaviour.directions[d] = parse_direction(json[name], name);

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -87,9 +88,13 @@ struct Routing {
   std::array<std::vector<net::IpAddress>, 2> addresses;  // left, right
 };
 
+struct NatSettings;
+
 struct Behaviour {
   uint64_t seed = 1;
   std::optional<Routing> routing;  // none: stays as it is
+  // The gateway that the router is: none: stays as it is, with its table; null: it is none.
+  std::optional<std::shared_ptr<const NatSettings>> nat;
   std::array<DirectionBehaviour, 2> directions;
 };
 

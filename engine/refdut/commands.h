@@ -2,6 +2,8 @@
 //
 //   {"do": "configure", "behaviour": {...}}  ->  {"configured": true}
 //   {"do": "report"}, {"do": "report", "trial": 7}  ->  the report
+//   {"do": "connections"}  ->  how many the gateway's table holds: {"connections": 7}
+//   {"do": "clear_connections"}, {"do": "delete_connections"}  ->  the same, at once or not
 //   {"do": "stop"}  ->  the report; then the device ends
 //   anything else  ->  {"error": {"message": ..., "hint": ...}}, and nothing has changed
 #pragma once
@@ -12,7 +14,7 @@
 
 namespace dutperf::refdut {
 
-// REQUIRES: Device has configure(Behaviour) and report(optional<uint16_t>).
+// REQUIRES: Device has configure(Behaviour), report(optional<uint16_t>), gateway() and now_ns().
 template <typename Device>
 class Commands {
  public:
@@ -54,10 +56,30 @@ class Commands {
       reader.finish();
       return device_.report(trial);
     }
+    if (command.ends_with("connections")) {
+      reader.finish();
+      return connections(command);
+    }
     if (command != "stop") reader.refuse("do", "is no command: \"" + command + "\"");
     reader.finish();
     stop_requested_ = true;
     return device_.report(std::nullopt);
+  }
+
+  Json connections(const std::string& command) {
+    auto* gateway = device_.gateway();
+    if (gateway == nullptr) {
+      return refusal("the device is no gateway", "configure it with a behaviour that has \"nat\"");
+    }
+    const uint64_t now_ns = device_.now_ns();
+    if (command == "clear_connections") {
+      gateway->clear();
+    } else if (command == "delete_connections") {
+      gateway->start_removal(now_ns);
+    } else if (command != "connections") {
+      return refusal("\"" + command + "\" is no command", kCommands);
+    }
+    return {{"connections", gateway->connections(now_ns)}};
   }
 
   static Json refusal(const std::string& message, const std::string& hint) {

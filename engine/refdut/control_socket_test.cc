@@ -10,6 +10,7 @@
 
 #include "commands.h"
 #include "dpdk/error.h"
+#include "gateway.h"
 
 namespace dutperf::refdut {
 namespace {
@@ -129,6 +130,9 @@ struct FakeDevice {
     trial = only;
     return {{"trials", 1}};
   }
+  Gateway* gateway() { return nat ? &*nat : nullptr; }
+  uint64_t now_ns() const { return 5; }
+  std::optional<Gateway> nat;
 };
 
 class TheCommands : public ::testing::Test {
@@ -149,6 +153,20 @@ TEST_F(TheCommands, ConfigureReportAndStop) {
   EXPECT_FALSE(commands_.stop_requested());
   EXPECT_EQ(answer(R"({"do": "stop"})")["trials"], 1);
   EXPECT_TRUE(commands_.stop_requested());
+}
+
+TEST_F(TheCommands, TellAndEmptyTheTableOfAGateway) {
+  for (const char* line : {R"({"do": "connections"})", R"({"do": "clear_connections"})"}) {
+    EXPECT_FALSE(answer(line)["error"]["hint"].get<std::string>().empty());
+  }
+  NatSettings settings;
+  settings.table.entries = 10;
+  device_.nat.emplace(settings, 1);
+  for (const char* line : {R"({"do": "connections"})", R"({"do": "clear_connections"})",
+                           R"({"do": "delete_connections"})"}) {
+    EXPECT_EQ(answer(line)["connections"], 0) << line;
+  }
+  EXPECT_TRUE(answer(R"({"do": "reconnections"})").contains("error"));
 }
 
 TEST_F(TheCommands, RefuseWhatIsNoCommandAndChangeNothing) {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 
+#include "gateway.h"
 #include "path.h"
 #include "router.h"
 
@@ -34,6 +35,10 @@ class Device {
       router_.reset();
       if (behaviour.routing->on) router_.emplace(*behaviour.routing, macs_);
     }
+    if (behaviour.nat) {
+      gateway_.reset();
+      if (*behaviour.nat) gateway_.emplace(**behaviour.nat, behaviour.seed);
+    }
     for (Path<Io>& path : paths_) path.settle();
     for (const Direction d : {kForward, kReverse}) {
       paths_[d].configure(behaviour.directions[d], behaviour.seed, now_ns);
@@ -42,9 +47,14 @@ class Device {
 
   // Looks at both ports once; true when there was a frame.
   bool step() {
+    if (gateway_) gateway_->tick(io_.now_ns());
     const bool forward = step(kForward);
     return step(kReverse) || forward;
   }
+
+  // None when the device is no gateway.
+  Gateway* gateway() { return gateway_ ? &*gateway_ : nullptr; }
+  uint64_t now_ns() const { return io_.now_ns(); }
 
   bool holds_frames() const { return paths_[0].held() + paths_[1].held() > 0; }
 
@@ -61,6 +71,7 @@ class Device {
                                             {"other_failures", paths_[d].other_failures()},
                                             {"held", paths_[d].held()}};
     }
+    if (gateway_) json["nat"] = gateway_->report(io_.now_ns());
     return json;
   }
 
@@ -85,26 +96,46 @@ class Device {
   }
 
   void handle(Direction direction, Frame frame, uint64_t now_ns, uint64_t gap_ns) {
-    const auto classified = net::classify(io_.bytes(frame), io_.size(frame));
+    auto classified = net::classify(io_.bytes(frame), io_.size(frame));
     const bool is_test = classified.kind == net::FrameKind::kTest;
     if (router_) {
       switch (router_->handle(direction, io_.bytes(frame), io_.size(frame))) {
         case Router::Verdict::kForward: break;
         case Router::Verdict::kReply: answer(direction, frame, now_ns); return;
         case Router::Verdict::kDrop:
-          if (is_test) {
-            paths_[direction].refuse(frame, classified, now_ns);
-          } else {
-            ++other_dropped_[direction];
-            io_.free(frame);
-          }
+          drop(direction, frame, classified, now_ns, LossCause::kRouting);
           return;
       }
+      if (gateway_ && !translate(direction, frame, now_ns)) {
+        drop(direction, frame, classified, now_ns, LossCause::kNat);
+        return;
+      }
+      if (gateway_) classified = net::classify(io_.bytes(frame), io_.size(frame));
     }
     if (is_test) {
       paths_[direction].arrive(frame, classified, now_ns, gap_ns);
     } else {
       paths_[direction].pass(frame, now_ns);
+    }
+  }
+
+  // False when the frame goes no further.
+  bool translate(Direction direction, Frame frame, uint64_t now_ns) {
+    const auto decision = gateway_->decide(direction, io_.bytes(frame), io_.size(frame), now_ns);
+    if (decision.kind != Gateway::Decision::Kind::kTranslate) {
+      return decision.kind == Gateway::Decision::Kind::kPass;
+    }
+    io_.set_size(frame, translated_size(decision.flow, decision.other.version));
+    return refdut::translate(decision.flow, decision.other, io_.bytes(frame));
+  }
+
+  void drop(Direction direction, Frame frame, const net::Classified& classified, uint64_t now_ns,
+            LossCause cause) {
+    if (classified.kind == net::FrameKind::kTest) {
+      paths_[direction].refuse(frame, classified, now_ns, cause);
+    } else {
+      ++other_dropped_[direction];
+      io_.free(frame);
     }
   }
 
@@ -120,6 +151,7 @@ class Device {
   TrialBook book_;
   std::array<Path<Io>, 2> paths_;
   std::optional<Router> router_;
+  std::optional<Gateway> gateway_;
   std::array<uint64_t, 2> looked_ns_{};
   std::array<uint64_t, 2> other_dropped_{};
 };

@@ -64,11 +64,11 @@ class Path {
     if (parked_ > 0) release_overtaken(now_ns);
   }
 
-  // A test frame came in that the router does not forward.
-  void refuse(Frame frame, const net::Classified& classified, uint64_t now_ns) {
+  // A test frame came in that router or gateway do not forward.
+  void refuse(Frame frame, const net::Classified& classified, uint64_t now_ns, LossCause cause) {
     Waiting waiting;
     recognise(frame, *classified.tag, now_ns, waiting);
-    lose(waiting, now_ns, LossCause::kRouting);
+    lose(waiting, now_ns, cause);
   }
 
   // Anything else leaves as it is, as soon as it can.

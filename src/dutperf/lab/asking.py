@@ -1,6 +1,9 @@
 """One question to the known-answer device; as a program, what its last trial was like.
 
-    python3 -I -S asking.py SOCKET
+    python3 -I -S asking.py SOCKET              the account of the last trial
+    python3 -I -S asking.py SOCKET connections  how many its table holds, as a gateway
+    python3 -I -S asking.py SOCKET clear        empties the table at once
+    python3 -I -S asking.py SOCKET delete       ... at the speed it was told, and waits
 
 It loads next to nothing of Python and nothing of dutperf: it is run after each trial.
 """
@@ -10,10 +13,13 @@ from __future__ import annotations
 import json
 import socket
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 TIMEOUT_S = 10.0
+DELETION_TIMEOUT_S = 600.0
+POLL_S = 0.001
 _CLASSES = ("foreground", "background")
 
 
@@ -58,9 +64,36 @@ def _counts(account: Mapping[str, Any]) -> Iterator[str]:
             yield from (f"{key} {kind} {n}" for kind, n in value.items() if n)
 
 
+def connections(path: str, command: str) -> int:
+    """Have the gateway's table told, cleared or deleted; how many connections it holds.
+
+    Raises:
+        OSError: it does not answer, or deletes for longer than ten minutes.
+        ValueError: it is no gateway.
+    """
+    orders = {"clear": "clear_connections", "delete": "delete_connections"}
+    content = ask(path, {"do": orders.get(command, command)})
+    deadline = time.monotonic() + DELETION_TIMEOUT_S
+    while command == "delete" and content.get("connections", 0) > 0:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{content['connections']} connections are still there")
+        time.sleep(POLL_S)
+        content = ask(path, {"do": "connections"})
+    if "error" in content:
+        raise ValueError("{message}: {hint}".format(**content["error"]))
+    return int(content["connections"])
+
+
 def main() -> None:
-    """Print the device's account of its last trial, in short."""
-    print("\n".join(told(ask(sys.argv[1], {"do": "report"}))))  # noqa: T201 - its work
+    """Do what the module says."""
+    path, *command = sys.argv[1:]
+    try:
+        if command:
+            print(connections(path, command[0]))  # noqa: T201 - its work
+        else:
+            print("\n".join(told(ask(path, {"do": "report"}))))  # noqa: T201 - its work
+    except (OSError, ValueError) as error:
+        sys.exit(f"error: {error}")
 
 
 if __name__ == "__main__":

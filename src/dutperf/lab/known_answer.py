@@ -20,7 +20,7 @@ from dutperf.lab.asking import ask
 
 Behaviour = Mapping[str, Any]
 """What the device is told (docs/known-answer.md); it checks that itself."""
-Cause = Literal["rule", "queue", "routing", "no_buffer", "refused"]
+Cause = Literal["rule", "queue", "routing", "nat", "no_buffer", "refused"]
 Damage = Literal["payload", "checksum", "truncation"]
 
 
@@ -63,6 +63,7 @@ class ClassAccount(_Stored):
     dropped_by_rule: int
     dropped_by_queue: int
     dropped_by_routing: int
+    dropped_by_nat: int
     delayed: int
     displaced: int
     displaced_less: int
@@ -144,12 +145,40 @@ class OtherFrames(_Stored):
     held: int
 
 
+class NatAccount(_Stored):
+    """What the device did as a gateway, since it became that one.
+
+    Attributes:
+        connections: in the table now.
+        refused: not made, because the table was full.
+        evicted: removed to make room for others.
+        removed: by a clear or delete.
+        unknown: frames from outside that belonged to no connection.
+        too_fast: frames dropped because connections were asked for too fast.
+        forgotten: the same, but forwarded.
+        no_public_endpoint: frames dropped for want of a public address and port.
+    """
+
+    connections: int
+    created: int
+    refused: int
+    evicted: int
+    expired: int
+    removed: int
+    unknown: int
+    too_fast: int
+    forgotten: int
+    no_public_endpoint: int
+    public_endpoints_in_use: int
+
+
 class Report(_Stored):
     """The device's account of the last trials, the oldest first."""
 
     schema_version: Literal[1]
     trials: tuple[TrialAccount, ...]
     device: dict[DirectionName, OtherFrames]
+    nat: NatAccount | None = None
 
     def trial(self, trial_id: int) -> TrialAccount:
         """The last trial with that id.

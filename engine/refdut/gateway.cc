@@ -1,0 +1,188 @@
+#include "gateway.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace dutperf::refdut {
+namespace {
+
+constexpr size_t kPrefixBytes = 12;
+
+// The last `bytes` bytes of an address, as a number, and the other way round.
+uint64_t last_bytes(const std::array<uint8_t, 16>& address, size_t end, size_t bytes) {
+  uint64_t number = 0;
+  for (size_t i = end - bytes; i < end; ++i) number = number << 8 | address[i];
+  return number;
+}
+
+void set_last_bytes(std::array<uint8_t, 16>& address, size_t end, size_t bytes, uint64_t number) {
+  for (size_t i = end; i > end - bytes; number >>= 8) address[--i] = static_cast<uint8_t>(number);
+}
+
+}  // namespace
+
+Gateway::Gateway(const NatSettings& settings, uint64_t seed)
+    : settings_(settings), table_(settings.table, seed), setup_(settings.setup, {}) {
+  const uint64_t most = std::min(settings.public_endpoints(), settings.table.entries);
+  numbers_.reserve(most);
+  inside_of_.reserve(most);
+}
+
+Gateway::Decision Gateway::decide(size_t side, const uint8_t* frame, size_t size, uint64_t now_ns) {
+  const auto flow = read_flow(frame, size);
+  if (!flow) return {};
+  return side == settings_.inside ? from_inside(*flow, now_ns) : from_outside(*flow, now_ns);
+}
+
+bool Gateway::is_for_us(const UdpFlow& flow) const {
+  if (flow.version != settings_.inside_version()) return false;
+  return settings_.kind != NatKind::k64 || has_prefix(flow.destination);
+}
+
+Gateway::Decision Gateway::from_inside(const UdpFlow& flow, uint64_t now_ns) {
+  if (!is_for_us(flow)) return {};
+  const Connection connection{flow.source, outside_form(flow.destination)};
+  auto number = numbers_.find(flow.source);
+  if (number == numbers_.end() && inside_of_.size() == settings_.public_endpoints()) {
+    ++no_public_endpoint_;
+    return {Decision::Kind::kDrop, {}, {}};
+  }
+  if (!know(connection, now_ns)) return {Decision::Kind::kDrop, {}, {}};
+  if (number == numbers_.end()) {
+    number = numbers_.emplace(flow.source, inside_of_.size()).first;
+    inside_of_.push_back(flow.source);
+  }
+  const UdpFlow other{settings_.outside_version(), public_endpoint(number->second),
+                      connection.remote, 0};
+  return {Decision::Kind::kTranslate, flow, other};
+}
+
+Gateway::Decision Gateway::from_outside(const UdpFlow& flow, uint64_t now_ns) {
+  if (flow.version != settings_.outside_version()) return {};
+  const uint64_t number = number_of(flow.destination);
+  if (number == settings_.public_endpoints()) return {};
+  const bool reachable = settings_.kind != NatKind::k46 || has_prefix(flow.source);
+  if (!reachable || number >= inside_of_.size() ||
+      !table_.use({inside_of_[number], flow.source}, now_ns)) {
+    ++unknown_;
+    return {Decision::Kind::kDrop, {}, {}};
+  }
+  const UdpFlow other{settings_.inside_version(), inside_form(flow.source), inside_of_[number], 0};
+  return {Decision::Kind::kTranslate, flow, other};
+}
+
+// Whether the connection's frame goes on: known before, or known or forgotten now.
+bool Gateway::know(const Connection& connection, uint64_t now_ns) {
+  if (table_.use(connection, now_ns)) return true;
+  if (!setup_.serve(now_ns)) {
+    const bool forget = settings_.overload == Overload::kForget;
+    ++(forget ? forgotten_ : too_fast_);
+    return forget;
+  }
+  return table_.create(connection, now_ns);
+}
+
+void Gateway::tick(uint64_t now_ns) {
+  constexpr uint64_t kAtATime = 32;
+  if (settings_.table.timeout_ns != 0) table_.expire(now_ns, kAtATime);
+  if (!removing_) return;
+  const auto due = static_cast<uint64_t>((unsigned __int128){now_ns - removal_began_ns_} *
+                                         settings_.removal_per_s / 1'000'000'000);
+  table_.remove(due - removed_so_far_);
+  removed_so_far_ = due;
+  if (table_.size() > 0) return;
+  removing_ = false;
+  clear();
+}
+
+uint64_t Gateway::connections(uint64_t now_ns) {
+  table_.expire(now_ns, UINT64_MAX);
+  return table_.size();
+}
+
+void Gateway::clear() {
+  table_.remove(UINT64_MAX);
+  numbers_.clear();
+  inside_of_.clear();
+  setup_ = Server(settings_.setup, {});
+}
+
+void Gateway::start_removal(uint64_t now_ns) {
+  if (settings_.removal_per_s == 0) {
+    clear();
+    return;
+  }
+  removing_ = true;
+  removal_began_ns_ = now_ns;
+  removed_so_far_ = 0;
+}
+
+Json Gateway::report(uint64_t now_ns) {
+  const uint64_t connections = this->connections(now_ns);
+  const ConnectionTable::Counts& counts = table_.counts();
+  return {{"connections", connections},
+          {"created", counts.created},
+          {"refused", counts.refused},
+          {"evicted", counts.evicted},
+          {"expired", counts.expired},
+          {"removed", counts.removed},
+          {"unknown", unknown_},
+          {"too_fast", too_fast_},
+          {"forgotten", forgotten_},
+          {"no_public_endpoint", no_public_endpoint_},
+          {"public_endpoints_in_use", inside_of_.size()}};
+}
+
+Endpoint Gateway::outside_form(const Endpoint& remote) const {
+  Endpoint other = remote;
+  if (settings_.kind == NatKind::k64) {
+    other.address = {};
+    std::copy(remote.address.begin() + kPrefixBytes, remote.address.end(), other.address.begin());
+  } else if (settings_.kind == NatKind::k46) {
+    other.address = settings_.prefix.bytes;
+    std::copy_n(remote.address.begin(), 4, other.address.begin() + kPrefixBytes);
+  }
+  return other;
+}
+
+Endpoint Gateway::inside_form(const Endpoint& remote) const {
+  Endpoint other = remote;
+  if (settings_.kind == NatKind::k64) {
+    other.address = settings_.prefix.bytes;
+    std::copy_n(remote.address.begin(), 4, other.address.begin() + kPrefixBytes);
+  } else if (settings_.kind == NatKind::k46) {
+    other.address = {};
+    std::copy(remote.address.begin() + kPrefixBytes, remote.address.end(), other.address.begin());
+  }
+  return other;
+}
+
+bool Gateway::has_prefix(const Endpoint& endpoint) const {
+  return std::equal(endpoint.address.begin(), endpoint.address.begin() + kPrefixBytes,
+                    settings_.prefix.bytes.begin());
+}
+
+// Public addresses differ in their last 32 bits only.
+uint64_t Gateway::number_of(const Endpoint& endpoint) const {
+  const uint64_t none = settings_.public_endpoints();
+  const size_t end = settings_.first_address.size();
+  const auto& first = settings_.first_address.bytes;
+  const uint64_t offset =
+      static_cast<uint32_t>(last_bytes(endpoint.address, end, 4) - last_bytes(first, end, 4));
+  const bool same = std::equal(first.begin(), first.begin() + static_cast<ptrdiff_t>(end) - 4,
+                               endpoint.address.begin());
+  if (!same || offset >= settings_.addresses) return none;
+  if (endpoint.port < settings_.first_port || endpoint.port > settings_.last_port) return none;
+  return offset * settings_.ports() + endpoint.port - settings_.first_port;
+}
+
+Endpoint Gateway::public_endpoint(uint64_t number) const {
+  const size_t end = settings_.first_address.size();
+  Endpoint endpoint{settings_.first_address.bytes,
+                    static_cast<uint16_t>(settings_.first_port + number % settings_.ports())};
+  const uint64_t first = last_bytes(endpoint.address, end, 4);
+  set_last_bytes(endpoint.address, end, 4, first + number / settings_.ports());
+  return endpoint;
+}
+
+}  // namespace dutperf::refdut

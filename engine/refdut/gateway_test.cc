@@ -1,0 +1,266 @@
+#include "gateway.h"
+
+#include <gtest/gtest.h>
+
+#include "device.h"
+#include "net/testing/reference_frame.h"
+#include "testing/fake_io.h"
+
+namespace dutperf::refdut {
+namespace {
+
+using net::FrameLayout;
+using net::IpAddress;
+using net::testing::Bytes;
+using net::testing::reference_frame;
+using net::testing::tagged_payload;
+using testing::FakeIo;
+
+const net::Mac kTester[2] = {*net::Mac::parse("02:00:00:00:00:01"),
+                             *net::Mac::parse("02:00:00:00:00:02")};
+const std::array<net::Mac, 2> kOwn = {*net::Mac::parse("02:00:00:00:01:01"),
+                                      *net::Mac::parse("02:00:00:00:01:02")};
+
+// Ends of a test frame, as text.
+struct Ends {
+  const char* source;
+  uint16_t source_port;
+  const char* destination;
+  uint16_t destination_port;
+};
+
+FrameLayout layout_of(const Ends& ends, uint32_t frame_size = 128) {
+  const IpAddress source = *IpAddress::parse(ends.source);
+  FrameLayout layout = net::testing::sample_layout(source.version, frame_size);
+  layout.src_ip = source;
+  layout.dst_ip = *IpAddress::parse(ends.destination);
+  layout.src_port = ends.source_port;
+  layout.dst_port = ends.destination_port;
+  return layout;
+}
+
+// A device that is a gateway, and the tester on both sides of it.
+class TheGateway : public ::testing::Test {
+ protected:
+  void configure(const std::string& nat, const std::string& more = "") {
+    device_.configure(parse_behaviour(Json::parse(
+        R"({"routing": {"left": ["10.0.0.1", "2001:2::1"],
+                        "right": ["198.19.0.1", "2001:2:0:8000::1"]},
+            "nat": )" +
+        nat + more + "}")));
+    for (const size_t side : {0, 1}) {
+      Bytes request(net::kNeighbourFrameBytes);
+      request.resize(net::write_request(
+          *IpAddress::parse(side == 0 ? "10.0.0.2" : "198.19.0.2"), kTester[side],
+          *IpAddress::parse(side == 0 ? "10.0.0.1" : "198.19.0.1"), request.data()));
+      io_.arriving[side].push_back(request);
+    }
+    device_.step();
+    device_.step();  // a reply may leave one look later
+    io_.left[0].clear();
+    io_.left[1].clear();
+  }
+
+  // What leaves on the other side: a frame, or nothing.
+  std::optional<Bytes> through(size_t side, const Ends& ends) {
+    FrameLayout layout = layout_of(ends);
+    layout.src_mac = kTester[side];
+    layout.dst_mac = kOwn[side];
+    const auto payload = tagged_payload(layout, {1, static_cast<uint8_t>(side), 0}, sequence_++, 0);
+    io_.arriving[side].push_back(reference_frame(layout, payload));
+    auto& out = io_.left[1 - side];
+    out.clear();
+    device_.step();
+    io_.clock_ns += 1000;
+    if (out.empty()) return std::nullopt;
+    return out.front().bytes;
+  }
+
+  bool passes(size_t side, const Ends& ends) { return through(side, ends).has_value(); }
+
+  static Ends inside(uint16_t port) { return {"10.0.0.2", port, "198.19.0.2", 80}; }
+
+  Json nat() { return device_.report()["nat"]; }
+
+  FakeIo io_;
+  Device<FakeIo> device_{io_, kOwn, 1000};
+  uint64_t sequence_ = 0;
+};
+
+constexpr const char* kNat44 = R"({"kind": "nat44", "public": {"first_address": "198.19.0.1"},
+                                   "table": {"entries": 3}})";
+
+#define EXPECT_ENDS(frame, from, from_port, to, to_port)                 \
+  do {                                                                   \
+    const auto bytes = frame;                                            \
+    ASSERT_TRUE(bytes);                                                  \
+    const auto flow = read_flow(bytes->data(), bytes->size());           \
+    ASSERT_TRUE(flow);                                                   \
+    EXPECT_EQ(flow->source.address, IpAddress::parse(from)->bytes);      \
+    EXPECT_EQ(flow->source.port, from_port);                             \
+    EXPECT_EQ(flow->destination.address, IpAddress::parse(to)->bytes);   \
+    EXPECT_EQ(flow->destination.port, to_port);                          \
+    const auto classified = net::classify(bytes->data(), bytes->size()); \
+    EXPECT_EQ(classified.kind, net::FrameKind::kTest);                   \
+    EXPECT_TRUE(net::checksums_hold(bytes->data(), classified));         \
+  } while (false)
+
+TEST_F(TheGateway, TranslatesIpv4ToIpv4AndBack) {
+  configure(kNat44);
+  EXPECT_ENDS(through(0, inside(5000)), "198.19.0.1", 1024, "198.19.0.2", 80);
+  EXPECT_ENDS(through(0, inside(5001)), "198.19.0.1", 1025, "198.19.0.2", 80);
+  EXPECT_ENDS(through(0, {"10.0.0.2", 5000, "198.19.0.2", 81}), "198.19.0.1", 1024, "198.19.0.2",
+              81);
+  EXPECT_ENDS(through(1, {"198.19.0.2", 80, "198.19.0.1", 1025}), "198.19.0.2", 80, "10.0.0.2",
+              5001);
+  EXPECT_EQ(nat()["connections"], 3);
+}
+
+TEST_F(TheGateway, TranslatesIpv6ToIpv4AndBack) {
+  configure(R"({"kind": "nat64", "public": {"first_address": "198.19.0.1", "first_port": 4127},
+                "prefix": "64:ff9b::/96", "table": {"entries": 10}})");
+  EXPECT_ENDS(through(0, {"2001:2::2", 10000, "64:ff9b::c613:2", 80}), "198.19.0.1", 4127,
+              "198.19.0.2", 80);
+  EXPECT_ENDS(through(1, {"198.19.0.2", 80, "198.19.0.1", 4127}), "64:ff9b::c613:2", 80,
+              "2001:2::2", 10000);
+  // Native IPv6 and other IPv4 are none of its business.
+  EXPECT_ENDS(through(0, {"2001:2::2", 7, "2001:2:0:8000::2", 8}), "2001:2::2", 7,
+              "2001:2:0:8000::2", 8);
+  EXPECT_ENDS(through(1, {"198.19.0.2", 80, "198.18.0.9", 4127}), "198.19.0.2", 80, "198.18.0.9",
+              4127);
+}
+
+TEST_F(TheGateway, TranslatesIpv6ToIpv6AndBackOverAllItsAddresses) {
+  configure(R"({"kind": "nat66", "public": {"first_address": "2001:2:0:8000::ffff:ffff",
+                "addresses": 2, "first_port": 65535}, "table": {"entries": 10}})");
+  EXPECT_ENDS(through(0, {"2001:2::2", 1, "2001:2:0:8000::2", 80}), "2001:2:0:8000::ffff:ffff",
+              65535, "2001:2:0:8000::2", 80);
+  // Public addresses differ in their last 32 bits only.
+  EXPECT_ENDS(through(0, {"2001:2::2", 2, "2001:2:0:8000::2", 80}), "2001:2:0:8000::", 65535,
+              "2001:2:0:8000::2", 80);
+  EXPECT_ENDS(through(1, {"2001:2:0:8000::2", 80, "2001:2:0:8000::", 65535}), "2001:2:0:8000::2",
+              80, "2001:2::2", 2);
+  EXPECT_FALSE(passes(0, {"2001:2::2", 3, "2001:2:0:8000::2", 80}));
+  EXPECT_EQ(nat()["no_public_endpoint"], 1);
+}
+
+TEST_F(TheGateway, TranslatesIpv4ToIpv6AndBack) {
+  configure(R"({"kind": "nat46", "inside": "right", "prefix": "2001:2:0:6464::/96",
+                "public": {"first_address": "2001:2::1"}, "table": {"entries": 10}})");
+  EXPECT_ENDS(through(1, {"198.19.0.2", 5000, "198.18.0.2", 80}), "2001:2::1", 1024,
+              "2001:2:0:6464::c612:2", 80);
+  EXPECT_ENDS(through(0, {"2001:2:0:6464::c612:2", 80, "2001:2::1", 1024}), "198.18.0.2", 80,
+              "198.19.0.2", 5000);
+}
+
+TEST_F(TheGateway, ForwardsFromOutsideOnlyWhatItKnows) {
+  configure(kNat44);
+  EXPECT_FALSE(passes(1, {"198.19.0.2", 80, "198.19.0.1", 1024}));
+  EXPECT_TRUE(passes(0, inside(5000)));
+  EXPECT_TRUE(passes(1, {"198.19.0.2", 80, "198.19.0.1", 1024}));
+  EXPECT_FALSE(passes(1, {"198.19.0.2", 81, "198.19.0.1", 1024}));  // another remote port
+  EXPECT_FALSE(passes(1, {"198.19.0.3", 80, "198.19.0.1", 1024}));
+  EXPECT_EQ(nat()["unknown"], 3);
+  EXPECT_EQ(device_.report()["trials"][0]["reverse"]["foreground"]["dropped_by_nat"], 3);
+}
+
+TEST_F(TheGateway, RefusesWhenTheTableIsFullAndForgetsAfterTheTimeout) {
+  configure(R"({"kind": "nat44", "public": {"first_address": "198.19.0.1"},
+                "table": {"entries": 3, "timeout_ns": 1000000}})");
+  for (uint16_t port = 1; port <= 3; ++port) EXPECT_TRUE(passes(0, inside(port)));
+  EXPECT_FALSE(passes(0, inside(4)));
+  io_.clock_ns += 900'000;
+  EXPECT_TRUE(passes(1, {"198.19.0.2", 80, "198.19.0.1", 1026}));  // refreshes the third
+  io_.clock_ns += 900'000;
+  EXPECT_TRUE(passes(0, inside(4)));
+  EXPECT_FALSE(passes(1, {"198.19.0.2", 80, "198.19.0.1", 1024}));
+  EXPECT_TRUE(passes(1, {"198.19.0.2", 80, "198.19.0.1", 1026}));
+  EXPECT_EQ(nat()["connections"], 2);
+}
+
+TEST_F(TheGateway, MakesConnectionsNoFasterThanItIsTold) {
+  const std::string setup = R"({"kind": "nat44", "public": {"first_address": "198.19.0.1"},
+      "table": {"entries": 100}, "setup": {"rate_per_s": 100000, "queue_frames": 4, "overload": )";
+  for (const bool forget : {false, true}) {
+    configure(setup + (forget ? R"("forget"}})" : R"("drop"}})"));
+    int passed = 0;
+    for (uint16_t port = 1; port <= 100; ++port)
+      passed += passes(0, inside(port)) ? 1 : 0;  // 1 us apart
+    // One in 10 us from 0 to 99 us, the one being made and the queue.
+    EXPECT_EQ(nat()["connections"], 14);
+    EXPECT_EQ(passed, forget ? 100 : 14);
+    EXPECT_EQ(nat()[forget ? "forgotten" : "too_fast"], 86);
+    EXPECT_TRUE(passes(0, inside(1)));  // one that is known costs nothing
+  }
+}
+
+TEST_F(TheGateway, DeletesAtItsSpeedAndThenStartsAnew) {
+  configure(R"({"kind": "nat44", "public": {"first_address": "198.19.0.1"},
+                "table": {"entries": 100}, "removal_per_s": 1000000})");
+  for (uint16_t port = 1; port <= 50; ++port) EXPECT_TRUE(passes(0, inside(port)));
+  Gateway& gateway = *device_.gateway();
+  gateway.start_removal(io_.clock_ns);
+  io_.clock_ns += 20'000;
+  device_.step();
+  EXPECT_EQ(gateway.connections(io_.clock_ns), 30U);
+  EXPECT_FALSE(passes(1, {"198.19.0.2", 80, "198.19.0.1", 1024}));  // the oldest first
+  io_.clock_ns += 40'000;
+  device_.step();
+  EXPECT_EQ(gateway.connections(io_.clock_ns), 0U);
+  EXPECT_FALSE(gateway.removing());
+  EXPECT_ENDS(through(0, inside(77)), "198.19.0.1", 1024, "198.19.0.2", 80);
+  gateway.clear();
+  EXPECT_EQ(nat()["connections"], 0);
+}
+
+TEST_F(TheGateway, StaysWithItsTableUntilItIsToldOtherwise) {
+  configure(kNat44);
+  EXPECT_TRUE(passes(0, inside(5000)));
+  device_.configure(parse_behaviour(Json::parse(R"({"forward": {"rules": []}})")));
+  EXPECT_EQ(nat()["connections"], 1);
+  device_.configure(parse_behaviour(Json::parse(R"({"nat": "off"})")));
+  EXPECT_FALSE(device_.report().contains("nat"));
+  EXPECT_ENDS(through(0, inside(5000)), "10.0.0.2", 5000, "198.19.0.2", 80);
+}
+
+TEST(NatSettings, SayWhatIsWrongAndWhere) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {R"({})", "nat.kind"},
+      {R"({"kind": "nat55"})", "nat.kind"},
+      {R"({"kind": "nat44"})", "nat.public"},
+      {R"({"kind": "nat44", "public": {"first_address": "2001:2::1"}, "table": {"entries": 1}})",
+       "nat.public.first_address"},
+      {R"({"kind": "nat44", "public": {"first_address": "1.2.3.4", "first_port": 9,
+          "last_port": 8}, "table": {"entries": 1}})",
+       "nat.public.last_port"},
+      {R"({"kind": "nat44", "public": {"first_address": "1.2.3.4"}, "table": {"entries": 0}})",
+       "nat.table.entries"},
+      {R"({"kind": "nat44", "public": {"first_address": "1.2.3.4"}, "table": {"entries": 5,
+          "chunk": 2}})",
+       "nat.table.chunk"},
+      {R"({"kind": "nat44", "prefix": "64:ff9b::/96", "public": {"first_address": "1.2.3.4"},
+          "table": {"entries": 5}})",
+       "nat.prefix"},
+      {R"({"kind": "nat64", "prefix": "64:ff9b::/64", "public": {"first_address": "1.2.3.4"},
+          "table": {"entries": 5}})",
+       "nat.prefix"},
+      {R"({"kind": "nat44", "public": {"first_address": "1.2.3.4"}, "table": {"entries": 5},
+          "setup": {"rate_per_s": 5}})",
+       "nat.setup.queue_frames"},
+  };
+  for (const auto& [text, key] : wrong) {
+    try {
+      parse_behaviour(Json::parse(std::string(R"({"nat": )") + text + "}"));
+      FAIL() << text;
+    } catch (const control::ProtocolError& error) {
+      EXPECT_NE(std::string(error.what()).find(key), std::string::npos) << error.what();
+      EXPECT_FALSE(error.hint().empty());
+    }
+  }
+  EXPECT_THROW(
+      parse_behaviour(Json::parse(std::string(R"({"routing": "off", "nat": )") + kNat44 + "}")),
+      control::ProtocolError);
+}
+
+}  // namespace
+}  // namespace dutperf::refdut

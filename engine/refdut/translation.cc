@@ -1,0 +1,157 @@
+#include "translation.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "net/checksum.h"
+#include "net/frame.h"
+#include "net/headers.h"
+
+namespace dutperf::refdut {
+namespace {
+
+constexpr size_t kEthernet = sizeof(net::EthernetHeader);
+constexpr size_t kLargestWithoutDf = 1260;  // RFC 7915 5.1
+constexpr uint16_t kDontFragment = 0x4000;
+
+size_t address_bytes(int version) { return version == 4 ? 4 : 16; }
+
+Endpoint endpoint(const uint8_t* address, int version, uint16_t port) {
+  Endpoint end;
+  std::memcpy(end.address.data(), address, address_bytes(version));
+  end.port = port;
+  return end;
+}
+
+// What the flow adds to the sum under the UDP checksum, ports and pseudo header.
+uint64_t sum_of_ends(const UdpFlow& flow) {
+  const size_t bytes = address_bytes(flow.version);
+  return net::sum_words(flow.source.address.data(), bytes) +
+         net::sum_words(flow.destination.address.data(), bytes) + flow.source.port +
+         flow.destination.port;
+}
+
+struct IpFields {
+  uint8_t hops;
+  uint8_t traffic_class;
+};
+
+IpFields read_fields(const uint8_t* ip, int version) {
+  if (version == 4) {
+    const auto* header = reinterpret_cast<const net::Ipv4Header*>(ip);
+    return {header->ttl, header->tos};
+  }
+  const auto* header = reinterpret_cast<const net::Ipv6Header*>(ip);
+  return {header->hop_limit, static_cast<uint8_t>(header->version_class_flow >> 20)};
+}
+
+void write_ipv4(const UdpFlow& flow, const IpFields& fields, size_t udp_bytes, uint8_t* ip) {
+  auto* header = reinterpret_cast<net::Ipv4Header*>(ip);
+  const size_t total = sizeof(net::Ipv4Header) + udp_bytes;
+  *header = {};
+  header->version_ihl = 0x45;
+  header->tos = fields.traffic_class;
+  header->total_length = static_cast<uint16_t>(total);
+  header->flags_fragment = total > kLargestWithoutDf ? kDontFragment : uint16_t{0};
+  header->ttl = fields.hops;
+  header->protocol = net::kProtocolUdp;
+  std::memcpy(header->src, flow.source.address.data(), sizeof header->src);
+  std::memcpy(header->dst, flow.destination.address.data(), sizeof header->dst);
+  header->checksum = net::finish(net::sum_words(ip, sizeof *header));
+}
+
+void write_ipv6(const UdpFlow& flow, const IpFields& fields, size_t udp_bytes, uint8_t* ip) {
+  auto* header = reinterpret_cast<net::Ipv6Header*>(ip);
+  header->version_class_flow = 6U << 28 | uint32_t{fields.traffic_class} << 20;
+  header->payload_length = static_cast<uint16_t>(udp_bytes);
+  header->next_header = net::kProtocolUdp;
+  header->hop_limit = fields.hops;
+  std::memcpy(header->src, flow.source.address.data(), sizeof header->src);
+  std::memcpy(header->dst, flow.destination.address.data(), sizeof header->dst);
+}
+
+// The same version: all else in the header stays.
+void replace_addresses(const UdpFlow& flow, uint8_t* ip) {
+  if (flow.version == 6) {
+    auto* header = reinterpret_cast<net::Ipv6Header*>(ip);
+    std::memcpy(header->src, flow.source.address.data(), sizeof header->src);
+    std::memcpy(header->dst, flow.destination.address.data(), sizeof header->dst);
+    return;
+  }
+  auto* header = reinterpret_cast<net::Ipv4Header*>(ip);
+  const uint64_t before = net::sum_words(header->src, 8);
+  std::memcpy(header->src, flow.source.address.data(), sizeof header->src);
+  std::memcpy(header->dst, flow.destination.address.data(), sizeof header->dst);
+  header->checksum =
+      net::finish(uint64_t{static_cast<uint16_t>(~header->checksum)} +
+                  static_cast<uint16_t>(~net::fold(before)) + net::sum_words(header->src, 8));
+}
+
+}  // namespace
+
+std::optional<UdpFlow> read_flow(const uint8_t* frame, size_t size) {
+  const uint16_t type = reinterpret_cast<const net::EthernetHeader*>(frame)->ether_type;
+  const int version = type == net::kEtherTypeIpv4 ? 4 : 6;
+  const size_t header_bytes = net::ip_header_bytes(version);
+  if (size < kEthernet + header_bytes + sizeof(net::UdpHeader)) return std::nullopt;
+  const uint8_t* ip = frame + kEthernet;
+  const auto* udp = reinterpret_cast<const net::UdpHeader*>(ip + header_bytes);
+  UdpFlow flow{version, {}, {}, 0};
+  if (type == net::kEtherTypeIpv4) {
+    const auto* header = reinterpret_cast<const net::Ipv4Header*>(ip);
+    const bool whole = (header->flags_fragment & net::kMoreFragmentsOrOffset) == 0;
+    if (header->version_ihl != 0x45 || header->protocol != net::kProtocolUdp || !whole) {
+      return std::nullopt;
+    }
+    flow.ip_bytes = header->total_length;
+    flow.source = endpoint(header->src, 4, udp->src_port);
+    flow.destination = endpoint(header->dst, 4, udp->dst_port);
+  } else if (type == net::kEtherTypeIpv6) {
+    const auto* header = reinterpret_cast<const net::Ipv6Header*>(ip);
+    if (header->next_header != net::kProtocolUdp) return std::nullopt;
+    flow.ip_bytes = header_bytes + header->payload_length;
+    flow.source = endpoint(header->src, 6, udp->src_port);
+    flow.destination = endpoint(header->dst, 6, udp->dst_port);
+  } else {
+    return std::nullopt;
+  }
+  if (flow.ip_bytes < header_bytes + sizeof(net::UdpHeader)) return std::nullopt;
+  return kEthernet + flow.ip_bytes <= size ? std::optional(flow) : std::nullopt;
+}
+
+size_t translated_size(const UdpFlow& flow, int version) {
+  const size_t ip_bytes =
+      flow.ip_bytes - net::ip_header_bytes(flow.version) + net::ip_header_bytes(version);
+  return std::max(kEthernet + ip_bytes, net::kMinFrameBytes);
+}
+
+bool translate(const UdpFlow& flow, const UdpFlow& other, uint8_t* frame) {
+  const size_t old_header = net::ip_header_bytes(flow.version);
+  const size_t new_header = net::ip_header_bytes(other.version);
+  const size_t udp_bytes = flow.ip_bytes - old_header;
+  uint8_t* ip = frame + kEthernet;
+  const uint16_t checksum = reinterpret_cast<const net::UdpHeader*>(ip + old_header)->checksum;
+  if (checksum == 0 && other.version == 6) return false;
+  if (flow.version == other.version) {
+    replace_addresses(other, ip);
+  } else {
+    const IpFields fields = read_fields(ip, flow.version);
+    std::memmove(ip + new_header, ip + old_header, udp_bytes);
+    const size_t end = kEthernet + new_header + udp_bytes;
+    if (end < net::kMinFrameBytes) std::memset(frame + end, 0, net::kMinFrameBytes - end);
+    reinterpret_cast<net::EthernetHeader*>(frame)->ether_type =
+        other.version == 4 ? net::kEtherTypeIpv4 : net::kEtherTypeIpv6;
+    (other.version == 4 ? write_ipv4 : write_ipv6)(other, fields, udp_bytes, ip);
+  }
+  auto* udp = reinterpret_cast<net::UdpHeader*>(ip + new_header);
+  udp->src_port = other.source.port;
+  udp->dst_port = other.destination.port;
+  if (checksum != 0) {
+    udp->checksum =
+        net::finish_udp(uint64_t{static_cast<uint16_t>(~checksum)} +
+                        static_cast<uint16_t>(~net::fold(sum_of_ends(flow))) + sum_of_ends(other));
+  }
+  return true;
+}
+
+}  // namespace dutperf::refdut
