@@ -16,7 +16,6 @@ from dutperf.config.hooks import Hooks
 from dutperf.engine.fake import FakeEngine, step
 from dutperf.errors import SetupError
 from dutperf.procedures.session import EngineStarter, Notify
-from dutperf.report import write_report
 from dutperf.results import ResultsFile, load_environments, load_results
 
 MATRIX = Path(__file__).parents[2] / "examples" / "matrix.yaml"
@@ -75,6 +74,10 @@ def test_the_example_measures_one_lab_after_the_other(
         if cell.procedure == "throughput":
             assert cell.median == pytest.approx(DEVICES[cell.place or ""], rel=0.06)
     assert set(load_environments(Path("run"))) == set(DEVICES)
+    page = Path("run/report.html").read_text()
+    for name in DEVICES:
+        assert f", at {name}" in page
+        assert f'id="environment-{name}"' in page
 
 
 def test_a_lab_that_refuses_is_named_and_made_up_for(
@@ -102,17 +105,6 @@ def test_a_lab_without_any_result_leaves_nothing_behind(
     assert run("--output", "run") == 3
     assert not Path("run").exists()
     assert not capsys.readouterr().out
-
-
-def test_the_report_tells_places_apart_and_shows_each_environment(
-    labs: Callable[..., list[str]],
-) -> None:
-    labs()
-    run("--output", "run")
-    page = write_report(Path("run")).read_text()
-    for name in DEVICES:
-        assert f"at {name}" in page
-        assert f'id="environment-{name}"' in page
 
 
 def test_the_plan_is_grouped_by_place(capsys: pytest.CaptureFixture[str]) -> None:
