@@ -109,6 +109,26 @@ def test_a_steady_search_has_no_findings() -> None:
     assert result.findings == []
 
 
+def test_a_device_that_changes_during_the_run_is_told_from_its_trials() -> None:
+    trials = 0
+
+    def forwarded(rate_fps: float, frames: int) -> int:
+        nonlocal trials
+        trials += 1
+        return frames if rate_fps <= (300_000 if trials <= 100 else 280_000) else 0
+
+    runner = Recording(FakeEngine(forwarded)).runner
+    asked = cell(repeats=20, search="classic", resolution="0.1%")
+    result = measure_throughput(runner, asked, MaxRate(1_000_000, "media"))
+    (found,) = result.findings
+    assert found.kind == "shift"
+    before, after = found.groups
+    assert after.repeats == list(range(len(before.repeats) + 1, 21))
+    assert 299_000 <= before.lowest <= before.highest <= 300_000
+    assert result.spread
+    assert result.spread.dispersion_percent
+
+
 def test_loss_is_looked_at_as_what_arrived() -> None:
     point = LoadPoint(
         load_percent=90,
