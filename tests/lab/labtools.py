@@ -179,7 +179,13 @@ def cross(testbed: Testbed, version: IpVersion, sender: Side) -> Ether:
     return deliver(testbed, sender, ip_packet(*ends))
 
 
-def deliver(testbed: Testbed, sender: Side, packet: Packet) -> Ether:
+def deliver(
+    testbed: Testbed,
+    sender: Side,
+    packet: Packet,
+    ports: tuple[int, int] = (49184, 7),
+    wait_s: float = 3.0,
+) -> Ether:
     """Sends ``packet`` with the test's payload; returns it as the other side gets it.
 
     The receiver answers ARP and ND for every address.
@@ -189,9 +195,9 @@ def deliver(testbed: Testbed, sender: Side, packet: Packet) -> Ether:
     namespace = testbed.namespace
     mac = dut_mac(testbed, sender, version)
     with Wire(namespace, sender) as near, Wire(namespace, receiver) as far:
-        datagram = UDP(sport=49184, dport=7) / Raw(PAYLOAD)
+        datagram = UDP(sport=ports[0], dport=ports[1]) / Raw(PAYLOAD)
         near.send(Ether(src=near.mac, dst=mac) / packet / datagram)
-        for raw in far.received(3.0):
+        for raw in far.received(wait_s):
             arrived = Ether(raw)
             if UDP in arrived and bytes(arrived[UDP].payload).startswith(PAYLOAD):
                 return arrived

@@ -17,7 +17,8 @@ from dutperf.lab.devices.tayga_siit import MAX_HOSTS, tayga_siit
 from dutperf.lab.translator import configuration
 
 BENCHMARKING = [
-    ipaddress.ip_network(text) for text in ("198.18.0.0/15", "2001:2::/48", "fe80::/10")
+    ipaddress.ip_network(text)
+    for text in ("198.18.0.0/15", "2001:2::/48", "fe80::/10", "10.0.0.0/8")
 ]
 
 

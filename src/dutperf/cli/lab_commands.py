@@ -62,6 +62,21 @@ def set_(
     _say(f"the known-answer device does as {behaviour} says")
 
 
+@lab_app.command("limit")
+def limit(
+    connections: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, max=2**31 - 1, help="size of the table"),
+    ] = None,
+    udp_timeout: Annotated[
+        int | None,
+        typer.Option(metavar="S", min=1, max=2**31 - 1, help="of UDP, in seconds"),
+    ] = None,
+) -> None:
+    """Give the kernel's table of the gateway that is up another size or timeout."""
+    _say(lab.limit_connections(connections, udp_timeout))
+
+
 @lab_app.command("account")
 def account(
     trial: Annotated[

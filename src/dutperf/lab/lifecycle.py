@@ -17,7 +17,15 @@ from datetime import UTC, datetime
 from dutperf.config.testbed import Testbed
 from dutperf.errors import InputError, SetupError
 from dutperf.interruption import postponed_signals, terminate_as_interrupt
-from dutperf.lab import input_queue, machine, processes, refdut, topology, translator
+from dutperf.lab import (
+    input_queue,
+    machine,
+    processes,
+    refdut,
+    topology,
+    tracking,
+    translator,
+)
 from dutperf.lab.cpus import CpuPlan, plan_cpus
 from dutperf.lab.devices import LABS, LabDevice
 from dutperf.lab.devices.known_answer import KNOWN_ANSWER
@@ -156,6 +164,31 @@ def dut_alive(name: str) -> bool:
     return state is not None and state.device == name and _whole(state)
 
 
+def limit_connections(connections: int | None, udp_timeout_s: int | None) -> str:
+    """Gives the gateway that is up another table or timeout; what it has then.
+
+    The machine's own limit comes back when the lab goes.
+
+    Raises:
+        SetupError: no lab with the kernel's connection tracking is up.
+    """
+    with StateFile().locked():
+        state = StateFile().read()
+        if state is None or not LABS[state.device].tracking or not _whole(state):
+            gateways = [name for name, device in LABS.items() if device.tracking]
+            raise SetupError(
+                "no lab is up whose kernel keeps connections",
+                f"dutperf lab up NAME, with one of: {', '.join(gateways)}",
+            )
+        if connections is not None:
+            settings = tracking.with_limit(state.settings, connections)
+            StateFile().write(state.model_copy(update={"settings": settings}))
+            machine.raise_settings(settings)
+        if udp_timeout_s is not None:
+            topology.write_settings(topology.DUT, tracking.timeouts(udp_timeout_s))
+    return topology.read_settings(topology.DUT, tracking.SHOWN)
+
+
 def known_answer_device() -> KnownAnswer:
     """The device of the known-answer lab that is up: for orders and its account.
 
@@ -235,6 +268,8 @@ def _build(device: LabDevice, cpus: CpuPlan, state: LabState) -> LabState:
         update(processes=(*state.processes, process))
 
     StateFile().dut_directory.mkdir(exist_ok=True)
+    if device.tracking:
+        update(settings=(*state.settings, *tracking.limit(device.tracking.connections)))
     machine.raise_settings(state.settings)
     if not device.answers:
         changes = input_queue.plan(cpus.dut)
@@ -331,7 +366,14 @@ def _testbed(device: LabDevice, cpus: CpuPlan) -> Testbed:
     place = cpus.describe_process() if device.answers else cpus.describe()
     return Testbed(
         name=device.name,
-        description=f"{device.description}, kernel {platform.release()}, {place}",
+        description=", ".join(
+            [
+                device.description,
+                f"kernel {platform.release()}",
+                place,
+                *_tracked(device),
+            ]
+        ),
         namespace=topology.TESTER,
         cores=[cpus.worker],
         main_core=cpus.main,
@@ -339,6 +381,10 @@ def _testbed(device: LabDevice, cpus: CpuPlan) -> Testbed:
         right=device.right,
         hooks=device.hooks,
     )
+
+
+def _tracked(device: LabDevice) -> list[str]:
+    return [tracking.told(device.tracking)] if device.tracking else []
 
 
 def _also(testbed: Testbed, said: str) -> Testbed:

@@ -59,7 +59,9 @@ def start(
         SetupError: it did not start; says what it said.
     """
     config = directory / "behaviour.json"
-    config.write_text(json.dumps({"routing": _routing(device)}), "utf-8")
+    config.write_text(
+        json.dumps({"routing": _routing(device), **device.behaviour}), "utf-8"
+    )
     log = log_of(directory)
     log.unlink(missing_ok=True)
     control = control_socket(directory)

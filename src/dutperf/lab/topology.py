@@ -30,6 +30,7 @@ from pyroute2.netlink.exceptions import NetlinkError
 from dutperf.config.testbed import SideConfig
 from dutperf.engine.protocol import Side
 from dutperf.errors import SetupError
+from dutperf.lab import tracking
 from dutperf.lab.cpus import CpuPlan, rps_mask
 from dutperf.lab.devices.device import DUT_NAMESPACE, LabDevice
 
@@ -107,6 +108,8 @@ def build(device: LabDevice, cpus: CpuPlan) -> None:
             drop_behind_sockets()
             _set_up(tester, dut)
             run_ip(DUT, [*_unicast_only(device), *_routes(device)])
+            if device.ruleset:
+                _filter(device)
             _wait_until_quiet(tester)
 
 
@@ -143,6 +146,16 @@ def write_settings(namespace: str, settings: Mapping[str, str]) -> None:
         )
 
 
+def read_settings(namespace: str, paths: Sequence[str]) -> str:
+    """A line with name and value for each of ``paths``, as ``namespace`` shows them."""
+    command = ["ip", "netns", "exec", namespace, "head", "-qn1", *paths]
+    shown = subprocess.run(command, capture_output=True, text=True, check=False)
+    values = shown.stdout.split()
+    return "\n".join(
+        f"{Path(path).name} {value}" for path, value in zip(paths, values, strict=False)
+    )
+
+
 def run_ip(namespace: str, commands: Sequence[str]) -> None:
     """Runs all ``commands`` of ip(8) in ``namespace``, by one process.
 
@@ -174,6 +187,19 @@ def drop_behind_sockets() -> None:
     rules = {"nftables": added}
     command = ["ip", "netns", "exec", TESTER, "nft", "-j", "-f", "-"]
     _feed(command, json.dumps(rules))
+
+
+def _filter(device: LabDevice) -> None:
+    """Loads the DUT's rules, and the timeouts of what they make it track."""
+    command = ["ip", "netns", "exec", DUT, "nft", "-j", "-f", "-"]
+    refused = _feed(command, json.dumps({"nftables": list(device.ruleset)}))
+    if refused:
+        raise SetupError(
+            f"cannot load the rules of {device.name}: {refused}",
+            "it needs a kernel with nftables and NAT (CONFIG_NFT_NAT)",
+        )
+    if device.tracking:
+        write_settings(DUT, tracking.timeouts(device.tracking.udp_timeout_s))
 
 
 def _feed(command: list[str], text: str) -> str:

@@ -54,6 +54,7 @@ def configuration(translator: Translator, directory: Path) -> str:
         f"ipv4-addr {translator.ipv4}",
         f"ipv6-addr {translator.ipv6}",
         f"data-dir {directory}",
+        *([f"prefix {translator.prefix}"] if translator.prefix else []),
         *(f"map {ipv4} {ipv6}" for ipv4, ipv6 in translator.pairs),
     ]
     return "\n".join(lines) + "\n"

@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dutperf.lab.devices.device import LabDevice, Translator
-from dutperf.lab.devices.known_answer import KNOWN_ANSWER
+from dutperf.lab.devices.known_answer import GATEWAYS, KNOWN_ANSWER
 from dutperf.lab.devices.linux_router import LINUX_ROUTER, LINUX_ROUTER_HOSTS
+from dutperf.lab.devices.nft_nat import NFT_NAT44, NFT_NAT66
+from dutperf.lab.devices.tayga_nat64 import TAYGA_NAT64
 from dutperf.lab.devices.tayga_siit import TAYGA_SIIT
 
 LABS: Mapping[str, LabDevice] = {
     device.name: device
-    for device in (LINUX_ROUTER, LINUX_ROUTER_HOSTS, TAYGA_SIIT, KNOWN_ANSWER)
+    for device in (
+        LINUX_ROUTER,
+        LINUX_ROUTER_HOSTS,
+        TAYGA_SIIT,
+        KNOWN_ANSWER,
+        NFT_NAT44,
+        NFT_NAT66,
+        TAYGA_NAT64,
+        *GATEWAYS,
+    )
 }
 """All devices by name."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from dutperf.config.hooks import Hook, Hooks
 from dutperf.config.testbed import InterfacePort, Ipv4Side, Ipv6Side, SideConfig
@@ -11,6 +12,7 @@ from dutperf.engine.protocol import Side
 from dutperf.lab.state import StateFile
 
 DUT_NAMESPACE = "dut"
+UDP_TIMEOUTS = ("nf_conntrack_udp_timeout", "nf_conntrack_udp_timeout_stream")
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,7 @@ class Translator:
         ipv6: likewise.
         pairs: IPv4 and IPv6 address of each host, as the two sides know it.
         networks: what is routed into the tunnel.
+        prefix: IPv6 addresses that stand for IPv4 ones (RFC 6052), if it has one.
     """
 
     tunnel: str
@@ -30,6 +33,15 @@ class Translator:
     ipv6: str
     pairs: tuple[tuple[str, str], ...]
     networks: tuple[str, ...]
+    prefix: str | None = None
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """The kernel's table of connections: its size and the timeout of UDP."""
+
+    connections: int = 1_000_000
+    udp_timeout_s: int = 3600
 
 
 @dataclass(frozen=True)
@@ -47,6 +59,9 @@ class LabDevice:
         translator: the program that translates between IP versions, if any.
         answers: it is the known-answer device: dutperf-refdut, by shared memory and
             without wires; nothing is left for the kernel to do.
+        behaviour: what the known-answer device is told at its start, beside routing.
+        ruleset: the kernel's packet filter, as nftables' JSON commands.
+        tracking: the kernel keeps connections.
         hooks: how its state is cleared and its counters are read, as of any testbed's
             device; each command takes milliseconds.
     """
@@ -60,6 +75,9 @@ class LabDevice:
     networks: Mapping[Side, tuple[str, ...]] = field(default_factory=dict)
     translator: Translator | None = None
     answers: bool = False
+    behaviour: Mapping[str, Any] = field(default_factory=dict)
+    ruleset: tuple[Mapping[str, Any], ...] = ()
+    tracking: Tracking | None = None
     hooks: Hooks = field(default_factory=Hooks)
 
 
@@ -87,4 +105,21 @@ def kernel_hooks() -> Hooks:
             in_dut("env", history, "nstat"),
             Hook(command=["ip", "-netns", DUT_NAMESPACE, "-s", "link"]),
         ],
+    )
+
+
+def gateway_hooks() -> Hooks:
+    """Empties the kernel's table before a trial; tells of it, and of frames, after."""
+    kernel = kernel_hooks()
+    shown = [f"net.netfilter.{name}" for name in ("nf_conntrack_max", *UDP_TIMEOUTS)]
+    return Hooks(
+        bulk_delete=in_dut("conntrack", "-F"),
+        before_trial=kernel.before_trial,
+        after_trial=[
+            in_dut("conntrack", "-C"),
+            in_dut("conntrack", "-S"),
+            in_dut("sysctl", *shown),
+            *kernel.after_trial,
+        ],
+        is_alive=in_dut("true"),
     )

@@ -7,11 +7,22 @@
 dutperf-refdut (docs/known-answer.md) is a router between two ports in shared memory:
 no kernel, no wire and no driver is between the engine and the answer. It loses, delays
 and reorders as its behaviour says, and keeps an account of every frame.
+
+``known-answer-nat44``, ``-nat64``, ``-nat66`` and ``-nat46`` are the same program as a
+stateful gateway (RFC 9693) with the private side on the left:
+
+    10.0.0.2  2001:2::2  left == 10.0.0.1    2001:2::1
+                                 198.19.0.1  2001:2:0:8000::1 == right  198.19.0.2 ...
+
+Its table has a million entries and refuses more; ``dutperf lab set`` with another
+``nat`` changes that.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 from dutperf.config.hooks import Hook, Hooks
 from dutperf.config.testbed import Ipv4Side, Ipv6Side, MemifPort, SideConfig
@@ -27,12 +38,13 @@ def _side(side: Side, ipv4: Ipv4Side, ipv6: Ipv6Side) -> SideConfig:
     return SideConfig(port=MemifPort(memif=str(socket)), ipv4=ipv4, ipv6=ipv6)
 
 
-_ACCOUNT = Hook(
-    command=[
-        *(sys.executable, "-I", "-S", asking.__file__),
-        str(control_socket(StateFile().dut_directory)),
-    ]
-)
+def _asked(*command: str) -> Hook:
+    socket = str(control_socket(StateFile().dut_directory))
+    program = [sys.executable, "-I", "-S", asking.__file__, socket]
+    return Hook(command=[*program, *command], timeout_s=600)
+
+
+_ACCOUNT = _asked()
 
 KNOWN_ANSWER = LabDevice(
     name="known-answer",
@@ -53,4 +65,65 @@ KNOWN_ANSWER = LabDevice(
     ),
     answers=True,
     hooks=Hooks(after_trial=[_ACCOUNT]),
+)
+
+NAT_CONNECTIONS = 1_000_000
+_PUBLIC_IPV4, _PUBLIC_IPV6 = "198.19.0.1", "2001:2:0:8000::1"
+_PREFIX_64 = "64:ff9b::/96"
+_PREFIX_46 = "2001:2:0:8000::/96"  # 2001:2:0:8000::c613:2 is 198.19.0.2
+
+
+def _gateway(
+    kind: str, left: dict[str, str], right: dict[str, str], prefix: str | None = None
+) -> LabDevice:
+    """``left`` and ``right``: virtual addresses, by ``ipv4`` and ``ipv6``."""
+    outside = 4 if kind.endswith("4") else 6
+    nat: dict[str, Any] = {
+        "kind": kind,
+        "public": {"first_address": _PUBLIC_IPV4 if outside == 4 else _PUBLIC_IPV6},
+        "table": {"entries": NAT_CONNECTIONS},
+    }
+    if prefix:
+        nat["prefix"] = prefix
+    behaviour: Mapping[str, Any] = {"nat": nat}
+    return LabDevice(
+        name=f"known-answer-{kind}",
+        description=f"dutperf-refdut, a {kind.upper()} gateway that does as told",
+        addresses={
+            "left": ("10.0.0.1/8", "2001:2::1/64"),
+            "right": ("198.19.0.1/24", "2001:2:0:8000::1/64"),
+        },
+        left=_side(
+            "left",
+            Ipv4Side(address="10.0.0.2", gateway="10.0.0.1", virtual=left.get("ipv4")),
+            Ipv6Side(
+                address="2001:2::2", gateway="2001:2::1", virtual=left.get("ipv6")
+            ),
+        ),
+        right=_side(
+            "right",
+            Ipv4Side(
+                address="198.19.0.2", gateway="198.19.0.1", virtual=right.get("ipv4")
+            ),
+            Ipv6Side(
+                address="2001:2:0:8000::c613:2",
+                gateway="2001:2:0:8000::1",
+                virtual=right.get("ipv6"),
+            ),
+        ),
+        answers=True,
+        behaviour=behaviour,
+        hooks=Hooks(
+            bulk_delete=_asked("delete"),
+            after_trial=[_asked("connections"), _ACCOUNT],
+            is_alive=_asked("connections"),
+        ),
+    )
+
+
+GATEWAYS = (
+    _gateway("nat44", {"ipv4": _PUBLIC_IPV4}, {}),
+    _gateway("nat64", {"ipv4": _PUBLIC_IPV4}, {"ipv6": "64:ff9b::c613:2"}, _PREFIX_64),
+    _gateway("nat66", {"ipv6": _PUBLIC_IPV6}, {}),
+    _gateway("nat46", {"ipv6": _PUBLIC_IPV6}, {"ipv4": "198.19.0.2"}, _PREFIX_46),
 )

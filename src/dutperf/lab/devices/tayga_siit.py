@@ -66,8 +66,8 @@ def tayga_siit(hosts: int = MAX_HOSTS) -> LabDevice:
             ipv4="198.18.0.1",
             ipv6="2001:2:0:1000::1",
             pairs=(
-                *_pairs(hosts, "198.18.0.2", "2001:2::2"),
-                *_pairs(hosts, "198.19.0.2", "2001:2:0:1000::2"),
+                *pairs(hosts, "198.18.0.2", "2001:2::2"),
+                *pairs(hosts, "198.19.0.2", "2001:2:0:1000::2"),
             ),
             networks=("198.18.0.0/24", "2001:2:0:1000::/64"),
         ),
@@ -75,7 +75,8 @@ def tayga_siit(hosts: int = MAX_HOSTS) -> LabDevice:
     )
 
 
-def _pairs(hosts: int, ipv4: str, ipv6: str) -> Iterator[tuple[str, str]]:
+def pairs(hosts: int, ipv4: str, ipv6: str) -> Iterator[tuple[str, str]]:
+    """Both addresses of each host, from the first one's on."""
     first_4, first_6 = ipaddress.IPv4Address(ipv4), ipaddress.IPv6Address(ipv6)
     for number in range(hosts):
         yield str(first_4 + number), str(first_6 + (number << _BITS_BELOW_HOST))

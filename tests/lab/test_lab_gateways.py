@@ -1,0 +1,105 @@
+"""Stateful gateways by nftables: real packets there and back, and nothing left."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+from labtools import deliver, ip_packet, leftovers, needs_lab
+from scapy.layers.inet import IP, UDP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet
+
+from dutperf import lab
+from dutperf.config.testbed import Testbed
+from dutperf.errors import SetupError
+from dutperf.lab.tracking import LIMIT
+
+pytestmark = [
+    *needs_lab,
+    pytest.mark.skipif(shutil.which("conntrack") is None, reason="needs conntrack"),
+]
+
+CLIENT_AND_SERVER = {
+    "nft-nat44": ("10.0.0.2", "198.19.0.2"),
+    "nft-nat66": ("2001:2::2", "2001:2:0:8000::2"),
+    "tayga-nat64": ("2001:2::2", "2001:2:0:6464::c613:2"),
+}
+PUBLIC = {
+    "nft-nat44": ("198.19.0.1", "198.19.0.2"),
+    "nft-nat66": ("2001:2:0:8000::1", "2001:2:0:8000::2"),
+    "tayga-nat64": ("198.19.0.1", "198.19.0.2"),
+}
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    assert lab.running() == [], "a lab is up: take it down before testing the lab"
+    before = LIMIT.read_text()
+    yield
+    lab.down()
+    assert leftovers() == []
+    assert LIMIT.read_text() == before
+
+
+def connections() -> int:
+    command = ["ip", "netns", "exec", "dut", "conntrack", "-C"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True)
+    return int(shown.stdout)
+
+
+def ends(frame: Ether) -> tuple[str, str]:
+    kind = IPv6 if IPv6 in frame else IP
+    return frame[kind].src, frame[kind].dst
+
+
+def is_dropped(testbed: Testbed, packet: Packet, ports: tuple[int, int]) -> bool:
+    try:
+        deliver(testbed, "right", packet, ports, wait_s=0.3)
+    except AssertionError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("name", CLIENT_AND_SERVER)
+def test_connections_are_opened_from_inside_only_and_deleted_by_the_hook(
+    name: str,
+) -> None:
+    testbed = lab.up(name)
+    client, server = CLIENT_AND_SERVER[name]
+    gateway, responder = PUBLIC[name]
+    there = deliver(testbed, "left", ip_packet(client, server), (10_000, 80))
+    assert ends(there) == (gateway, responder)
+    assert (there[UDP].sport, there[UDP].dport) == (10_000, 80)
+    answer = ip_packet(responder, gateway)
+    back = deliver(testbed, "right", answer, (80, 10_000))
+    assert ends(back) == (server, client)
+    assert (back[UDP].sport, back[UDP].dport) == (80, 10_000)
+    assert connections() == 1
+    assert is_dropped(testbed, answer, (80, 10_001))
+    delete = testbed.hooks.bulk_delete
+    assert delete is not None
+    subprocess.run(delete.command, check=True, capture_output=True)
+    assert connections() == 0
+    assert is_dropped(testbed, answer, (80, 10_000))
+
+
+def test_size_and_timeout_of_the_table_are_set_and_set_back() -> None:
+    lab.up("nft-nat44")
+    lab.limit_connections(10_000, None)
+    shown = lab.limit_connections(20_000, 30)
+    assert shown.splitlines() == [
+        "nf_conntrack_max 20000",
+        "nf_conntrack_udp_timeout 30",
+        "nf_conntrack_udp_timeout_stream 30",
+    ]
+    assert LIMIT.read_text().strip() == "20000"
+
+
+def test_other_labs_have_no_such_table() -> None:
+    with pytest.raises(SetupError, match="no lab is up whose kernel") as refused:
+        lab.limit_connections(10, None)
+    assert "nft-nat44" in refused.value.hint
