@@ -1,0 +1,154 @@
+"""Which connections survived, and what that says of the gateway's table.
+
+After more connections were asked for than the table holds, each is tried once, in the
+order in which they were opened. What the eviction policies leave (RFC 9693 4.9):
+
+    keeps the first   ######........   refuses new ones when it is full
+    keeps the last    ........######   drops the oldest, one by one or in chunks
+    at random         ..#.##.#######   drops any: the later ones had less time to die
+
+One picture cannot tell one by one from chunks, whose survivors are up to a chunk fewer
+than the table holds; two numbers of connections can (``oldest_kind``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Policy = Literal["all", "none", "keeps_first", "keeps_last", "random", "unclear"]
+OldestKind = Literal["one_by_one", "chunks"]
+
+_STRAY_SHARE = 0.02
+"""Exceptions that a picture may have, such as the few that were lost on the way."""
+_LEAST_RUNS = 8
+"""Fewer stretches of survivors are no random picture."""
+
+
+@dataclass(frozen=True)
+class Survivors:
+    """What survived of ``total`` connections, and the policy that this looks like.
+
+    ``strays`` are on the wrong side of the best single border.
+    """
+
+    total: int
+    survived: int
+    policy: Policy
+    border: int | None
+    strays: int
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        share = f"{self.survived:,} of {self.total:,} connections survived"
+        return f"{share}: {_WORDS[self.policy]}"
+
+
+_WORDS: dict[Policy, str] = {
+    "all": "the table holds them all",
+    "none": "no connection works",
+    "keeps_first": "the first ones; the device refuses new ones when its table is full",
+    "keeps_last": "the last ones; the device drops the oldest, one by one or in chunks",
+    "random": "here and there; the device drops any of them",
+    "unclear": "no eviction policy that is known leaves this",
+}
+
+
+def survivors(total: int, lost: Sequence[tuple[int, int]]) -> Survivors:
+    """What connections 0 to ``total`` - 1 say, of which ``lost`` did not survive.
+
+    Args:
+        total: how many were tried.
+        lost: [first, how many] of those lost in a row, rising, without overlap.
+
+    Raises:
+        ValueError: the ranges are not such.
+    """
+    _check(total, lost)
+    gone = sum(count for _, count in lost)
+    alive = total - gone
+    if gone == 0:
+        return Survivors(total, alive, "all", None, 0)
+    if alive == 0:
+        return Survivors(total, 0, "none", None, 0)
+    first_border, first_strays = _best_border(total, lost, alive_first=True)
+    last_border, last_strays = _best_border(total, lost, alive_first=False)
+    tolerated = math.floor(_STRAY_SHARE * min(alive, gone))
+    if min(first_strays, last_strays) <= tolerated:
+        if first_strays <= last_strays:
+            return Survivors(total, alive, "keeps_first", first_border, first_strays)
+        return Survivors(total, alive, "keeps_last", last_border, last_strays)
+    strays = min(first_strays, last_strays)
+    policy: Policy = "random" if _looks_random(total, lost) else "unclear"
+    return Survivors(total, alive, policy, None, strays)
+
+
+def oldest_kind(results: Sequence[Survivors]) -> OldestKind | None:
+    """How the oldest are dropped; None where the pictures do not tell.
+
+    A table that drops one by one holds the same number whatever was asked for; one that
+    drops chunks holds another number each time.
+    """
+    kept = {one.survived for one in results if one.policy == "keeps_last"}
+    asked = {one.total for one in results if one.policy == "keeps_last"}
+    if len(asked) < 2:
+        return None
+    return "one_by_one" if len(kept) == 1 else "chunks"
+
+
+def _check(total: int, lost: Sequence[tuple[int, int]]) -> None:
+    end = 0
+    for first, count in lost:
+        if first < end or count < 1:
+            raise ValueError(f"no rising ranges: {first} after {end}")
+        end = first + count
+    if end > total:
+        raise ValueError(f"lost up to {end}, of {total}")
+
+
+def _best_border(
+    total: int, lost: Sequence[tuple[int, int]], *, alive_first: bool
+) -> tuple[int, int]:
+    """Where to cut, and how many are on the wrong side then.
+
+    Wrong are the lost ones on the side of the living, and the living on the other. Only
+    the ends of the ranges can be best.
+    """
+    gone = sum(count for _, count in lost)
+    best_border, best_strays = 0, total
+    lost_before = 0
+    borders = [(0, 0)]
+    for first, count in lost:
+        borders.append((first, lost_before))
+        lost_before += count
+        borders.append((first + count, lost_before))
+    borders.append((total, lost_before))
+    for border, before in borders:
+        alive_before, alive_after = border - before, total - border - (gone - before)
+        wrong = before + alive_after if alive_first else alive_before + gone - before
+        if wrong < best_strays:
+            best_border, best_strays = border, wrong
+    return best_border, best_strays
+
+
+def _looks_random(total: int, lost: Sequence[tuple[int, int]]) -> bool:
+    """Many stretches, and the share of survivors never falls much from half to half."""
+    if len(lost) < _LEAST_RUNS:
+        return False
+    shares = [_alive_share(lost, *half) for half in _halves(total)]
+    return shares[1] >= shares[0] * 0.9
+
+
+def _halves(total: int) -> list[tuple[int, int]]:
+    middle = total // 2
+    return [(0, middle), (middle, total)]
+
+
+def _alive_share(lost: Sequence[tuple[int, int]], begin: int, end: int) -> float:
+    gone = sum(
+        max(0, min(first + count, end) - max(first, begin)) for first, count in lost
+    )
+    return 1 - gone / (end - begin)

@@ -1,0 +1,125 @@
+"""Eviction policies told from the survivors of small tables that follow them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from dutperf.stats.survival import oldest_kind, survivors
+
+Table = Callable[[int, int], set[int]]
+"""(connections asked for, size) -> those that are in the table in the end."""
+
+
+def refuses(total: int, size: int) -> set[int]:
+    return set(range(min(total, size)))
+
+
+def drops_oldest(total: int, size: int, chunk: int = 1) -> set[int]:
+    table: list[int] = []
+    for number in range(total):
+        if len(table) == size:
+            del table[:chunk]
+        table.append(number)
+    return set(table)
+
+
+def drops_any(total: int, size: int) -> set[int]:
+    draw = random.Random(1)  # noqa: S311 - a fixed seed
+    table: list[int] = []
+    for number in range(total):
+        if len(table) == size:
+            table.pop(draw.randrange(size))
+        table.append(number)
+    return set(table)
+
+
+def lost_of(total: int, alive: set[int]) -> list[tuple[int, int]]:
+    ranges: list[tuple[int, int]] = []
+    for number in range(total):
+        if number in alive:
+            continue
+        if ranges and sum(ranges[-1]) == number:
+            ranges[-1] = (ranges[-1][0], ranges[-1][1] + 1)
+        else:
+            ranges.append((number, 1))
+    return ranges
+
+
+@pytest.mark.parametrize("size", [100, 400, 900])
+@pytest.mark.parametrize(
+    ("table", "policy"),
+    [(refuses, "keeps_first"), (drops_oldest, "keeps_last"), (drops_any, "random")],
+)
+def test_each_policy_is_known_by_what_it_leaves(
+    table: Table, policy: str, size: int
+) -> None:
+    found = survivors(1000, lost_of(1000, table(1000, size)))
+    assert found.policy == policy
+    assert found.survived == size
+
+
+def test_a_table_that_holds_all_has_no_policy() -> None:
+    assert survivors(1000, []).policy == "all"
+    assert survivors(1000, [(0, 1000)]).policy == "none"
+
+
+@pytest.mark.parametrize("policy", [refuses, drops_oldest])
+def test_a_few_frames_lost_on_the_way_do_not_hide_it(policy: Table) -> None:
+    alive = policy(10_000, 5000)
+    clear = survivors(10_000, lost_of(10_000, alive))
+    stray = set(random.Random(2).sample(sorted(alive), 30))  # noqa: S311 - a fixed seed
+    blurred = survivors(10_000, lost_of(10_000, alive - stray))
+    assert blurred.policy == clear.policy
+    assert blurred.border == clear.border
+    assert blurred.strays == 30
+
+
+def test_the_border_and_strays_are_those_of_trying_every_border() -> None:
+    draw = random.Random(3)  # noqa: S311 - a fixed seed
+    for _ in range(200):
+        total = draw.randrange(2, 40)
+        alive = {
+            n for n in range(total) if draw.random() < draw.choice((0.1, 0.5, 0.9))
+        }
+        if not 0 < len(alive) < total:
+            continue
+        found = survivors(total, lost_of(total, alive))
+        assert found.strays == min(
+            *(wrong(alive, range(border)) for border in range(total + 1)),
+            *(wrong(alive, range(border, total)) for border in range(total + 1)),
+        )
+
+
+def wrong(alive: set[int], side_of_the_living: Iterable[int]) -> int:
+    side = set(side_of_the_living)
+    return len(side - alive) + len(alive - side)
+
+
+def test_chunks_are_told_from_one_by_one_by_two_numbers() -> None:
+    def kinds(chunk: int) -> str | None:
+        numbers = (2000, 2003)
+        alive = [drops_oldest(number, 500, chunk) for number in numbers]
+        return oldest_kind(
+            [survivors(n, lost_of(n, a)) for n, a in zip(numbers, alive, strict=True)]
+        )
+
+    assert kinds(1) == "one_by_one"
+    assert kinds(50) == "chunks"
+    one = survivors(2000, lost_of(2000, drops_oldest(2000, 500)))
+    assert oldest_kind([one]) is None
+
+
+def test_what_fits_no_policy_is_not_given_a_name() -> None:
+    middle = set(range(300, 700))
+    assert survivors(1000, lost_of(1000, middle)).policy == "unclear"
+
+
+@pytest.mark.parametrize("lost", [[(5, 2), (6, 1)], [(9, 2)], [(1, 0)]])
+def test_ranges_that_overlap_or_leave_the_total_are_refused(
+    lost: list[tuple[int, int]],
+) -> None:
+    with pytest.raises(ValueError, match=r"ranges|lost up to"):
+        survivors(10, lost)
