@@ -153,6 +153,20 @@ def test_deviations_of_some_cells_name_them(tmp_path: Path) -> None:
     assert f"at least 5 s between trials RFC 2544 23 plain text {cells}" in text
 
 
+def test_deviations_of_a_whole_procedure_do_not_name_its_many_cells(
+    tmp_path: Path,
+) -> None:
+    results = sample_results()
+    more = [
+        cell.model_copy(update={"id": f"{cell.id}-{n}"})
+        for cell in results.cells
+        for n in range(2)
+    ]
+    page = page_of(tmp_path / "r", results.model_copy(update={"cells": more}))
+    told = page.section("deviations")
+    assert "RFC 2544 23 plain text Throughput: all 4 cells" in told
+
+
 def test_a_run_by_the_book_has_no_box_of_deviations(tmp_path: Path) -> None:
     results = sample_results()
     cells = [cell.model_copy(update={"deviations": []}) for cell in results.cells]

@@ -166,6 +166,20 @@ def test_a_clean_load_above_a_lossy_one_does_not_count() -> None:
     assert plain(line) == "no loss up to 70 % load (350,000 fps)"
 
 
+def test_cells_that_differ_in_their_direction_only_have_different_titles() -> None:
+    one = loss_cell("frame-loss", 4, 64, {100: 9.0})
+    titles = []
+    for direction in ("both", "forward", "reverse"):
+        parameters = one.parameters | {"direction": direction}
+        cell = finished_cell(one.model_copy(update={"parameters": parameters}), ())
+        titles.append(plain(cell.title))
+    assert titles == [
+        "Frame loss, IPv4, 64 bytes",
+        "Frame loss, IPv4, 64 bytes, forward only",
+        "Frame loss, IPv4, 64 bytes, reverse only",
+    ]
+
+
 def test_an_open_cell_is_described_by_its_trials() -> None:
     trials = tuple(trial(n, NAME, 1_000, "pass", ip=6, frame_size=1280) for n in (1, 2))
     cell = open_cell(NAME, trials)

@@ -133,9 +133,15 @@ class CellView:
         return f"{name} ({self.judged})" if self.judged else name
 
     @property
-    def title(self) -> str:
-        """Procedure and stream."""
+    def heading(self) -> str:
+        """Procedure and stream, where the directions are told beside it."""
         return f"{self.name}, {self.stream}"
+
+    @property
+    def title(self) -> str:
+        """Procedure, stream, and the direction if there is only one."""
+        one_way = f", {self.ways}" if self.direction in ("forward", "reverse") else ""
+        return f"{self.name}, {self._frames}{one_way}{self.at}"
 
     @property
     def line(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,7 +58,10 @@ _LEVELS = {"text": "plain text"}
 
 @dataclass(frozen=True)
 class DeviationView:
-    """One deviation and the cells it concerns; ``cells`` is empty for all."""
+    """One deviation and the cells it concerns; ``cells`` is empty for all.
+
+    All cells of a procedure are named together if there are many.
+    """
 
     deviation: Deviation
     cells: tuple[str, ...]
@@ -176,15 +179,27 @@ def _tables(cells: list[CellView]) -> list[tuple[str, list[CellView]]]:
 
 def deviations_of(cells: list[CellView]) -> list[DeviationView]:
     """Each different deviation once, with the cells it concerns."""
-    found: dict[Deviation, list[str]] = {}
+    found: dict[Deviation, list[CellView]] = {}
     with_result = [cell for cell in cells if cell.result]
     for cell in with_result:
         for deviation in cell.result.deviations if cell.result else []:
-            found.setdefault(deviation, []).append(cell.title)
+            found.setdefault(deviation, []).append(cell)
     return [
-        DeviationView(deviation, () if len(ids) == len(with_result) else tuple(ids))
-        for deviation, ids in found.items()
+        DeviationView(deviation, tuple(_concerned(concerned, with_result)))
+        for deviation, concerned in found.items()
     ]
+
+
+def _concerned(concerned: list[CellView], cells: list[CellView]) -> Iterator[str]:
+    if len(concerned) == len(cells):
+        return
+    for name in dict.fromkeys(cell.name for cell in concerned):
+        of_name = [cell for cell in concerned if cell.name == name]
+        everyone = sum(cell.name == name for cell in cells)
+        if len(of_name) == everyone > 2:
+            yield f"{name}: all {everyone} cells"
+        else:
+            yield from (cell.title for cell in of_name)
 
 
 def _json(data: Figure) -> Markup:
