@@ -6,6 +6,9 @@
 // because one buffer a page makes all buffers compete for the same cache lines; it is printed
 // beside it.)
 //
+// Learned four-tuples come from a table of --entries (several sizes: separated by commas) in random
+// order, other ones in each round: otherwise the caches would have learned them, too.
+//
 // Modes are measured in turn, round after round, and the medians are reported, so that a noisy
 // machine disturbs all alike. Then follow how two workers scale and how evenly a slow sender's
 // frames leave, see scaling.h. Under callgrind, `--mode NAME --rounds 1` with
@@ -28,6 +31,7 @@
 #include "dpdk/error.h"
 #include "dpdk/floor.h"
 #include "due_sender.h"
+#include "learned_table.h"
 #include "scaling.h"
 
 // Everything timed runs in here; C linkage and no inlining, so that callgrind can name it.
@@ -59,12 +63,15 @@ struct Arguments {
   bool hugepages = false;
   uint64_t frames = 32 * 16384;
   int rounds = 15;
+  std::vector<uint64_t> entries = {4'000'000};
+  bool small_pages = false;  // for the table
   std::string mode;
 };
 
 struct Mode {
   std::string name;
-  std::function<double()> cycles_per_frame;
+  std::function<double(uint64_t round)> cycles_per_frame;
+  uint64_t entries = 0;  // of the table
 };
 
 constexpr Variation kAddresses[] = {{Field::kSrcIp, 16, 16, 2, 65534},
@@ -110,9 +117,11 @@ double measure_receive(DueSender& sender, const std::function<void()>& receive) 
 
 // The ports and buffers that all modes share.
 struct Bench {
-  explicit Bench(const Arguments& arguments) : frames(arguments.frames) {}
+  explicit Bench(const Arguments& arguments)
+      : frames(arguments.frames), learned(arguments.entries, !arguments.small_pages) {}
 
   std::vector<Mode> modes();
+  void add_learned(std::vector<Mode>& modes);
 
   uint64_t frames;
   TscClock clock = dutperf::timing::calibrate_tsc(50'000'000);
@@ -125,19 +134,34 @@ struct Bench {
   std::unique_ptr<Port> right = open_port("right", dutperf::dpdk::Driver::kRing, &rings);
   SideResources left_side{*left, 2048};
   SideResources right_side{*right, 2048};
+  dutperf::bench::LearnedTables learned;
 };
+
+void Bench::add_learned(std::vector<Mode>& modes) {
+  for (const auto& table : learned.tables()) {
+    TrialSpec spec = trial(frames, {});
+    spec.from[0].streams[0].tuples = {dutperf::vary::IndexSource::kLearned,
+                                      dutperf::vary::IndexOrder::kRandom, table->entries(),
+                                      table.get()};
+    const auto send = [this, spec](uint64_t round) mutable {
+      spec.from[0].streams[0].variations.seed = round;
+      return measure_send(spec, sender, clock);
+    };
+    modes.push_back({"send.learned_random", send, table->entries()});
+  }
+}
 
 std::vector<Mode> Bench::modes() {
   const auto floor_mode = [this](dutperf::dpdk::Floor& of) {
-    return [this, &of] { return cycles(frames, [&] { of.send(frames / kBurst); }); };
+    return [this, &of](uint64_t) { return cycles(frames, [&] { of.send(frames / kBurst); }); };
   };
   const auto send = [this](TrialSpec spec) {
-    return [this, spec] { return measure_send(spec, sender, clock); };
+    return [this, spec](uint64_t) { return measure_send(spec, sender, clock); };
   };
   const auto receive = [this](TrialSpec spec, bool verify_checksums) {
     spec.verify_checksums = verify_checksums;
     record_everything(spec);
-    return [this, spec] {
+    return [this, spec](uint64_t) {
       right_side.recorders[0].reset(spec.record, frames, spec.tags_of(Side::kLeft, 0));
       Receiver receiver(spec, Side::kRight, right_side.rx, right_side.recorders, right_side.own,
                         right_side.replies, clock);
@@ -147,7 +171,7 @@ std::vector<Mode> Bench::modes() {
     };
   };
   const TrialSpec ports = trial(frames, {kPorts});
-  return {
+  std::vector<Mode> modes = {
       {"floor", floor_mode(floor)},
       {"floor.default_pool", floor_mode(default_pool)},
       {"send.fixed", send(trial(frames, {}))},
@@ -157,7 +181,7 @@ std::vector<Mode> Bench::modes() {
       {"send.networks_256_random_ports", send(trial(frames, {kNetworks, kPorts}))},
       {"send.enumerate_random", send(trial(frames, {kPorts}, dutperf::vary::Mode::kEnumerate))},
       {"receive.count",
-       [this, ports] {
+       [this, ports](uint64_t) {
          DueSender due(ports, left_side, clock);
          return measure_receive(due, [this] {
            Mbuf* mbufs[kBurst];
@@ -171,21 +195,34 @@ std::vector<Mode> Bench::modes() {
       {"receive.full", receive(ports, false)},
       {"receive.full_checksums", receive(ports, true)},
   };
+  add_learned(modes);
+  return modes;
 }
 
 [[noreturn]] void usage() {
   std::fputs(
-      "usage: dutperf-bench [--cpu N] [--hugepages on|off] [--frames N] [--rounds N] [--mode "
-      "NAME]\n",
+      "usage: dutperf-bench [--cpu N] [--hugepages on|off] [--frames N] [--rounds N] "
+      "[--entries N,N,...] [--small-pages] [--mode NAME]\n",
       stderr);
   std::exit(2);
 }
 
+std::vector<uint64_t> parse_sizes(const char* text) {
+  std::vector<uint64_t> sizes;
+  for (char* end = nullptr; *text != 0; text = *end == ',' ? end + 1 : end) {
+    sizes.push_back(std::strtoull(text, &end, 10));
+    if (sizes.back() == 0 || (*end != ',' && *end != 0)) usage();
+  }
+  if (sizes.empty()) usage();
+  return sizes;
+}
+
 Arguments parse_arguments(int argc, char** argv) {
   static const option kOptions[] = {
-      {"cpu", required_argument, nullptr, 'c'},    {"hugepages", required_argument, nullptr, 'h'},
-      {"frames", required_argument, nullptr, 'f'}, {"rounds", required_argument, nullptr, 'r'},
-      {"mode", required_argument, nullptr, 'm'},   {nullptr, 0, nullptr, 0},
+      {"cpu", required_argument, nullptr, 'c'},     {"hugepages", required_argument, nullptr, 'h'},
+      {"frames", required_argument, nullptr, 'f'},  {"rounds", required_argument, nullptr, 'r'},
+      {"entries", required_argument, nullptr, 'e'}, {"small-pages", no_argument, nullptr, 's'},
+      {"mode", required_argument, nullptr, 'm'},    {nullptr, 0, nullptr, 0},
   };
   Arguments arguments;
   for (int option = 0; (option = getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
@@ -194,6 +231,8 @@ Arguments parse_arguments(int argc, char** argv) {
       case 'h': arguments.hugepages = std::string(optarg) == "on"; break;
       case 'f': arguments.frames = std::strtoull(optarg, nullptr, 10) / kBurst * kBurst; break;
       case 'r': arguments.rounds = std::atoi(optarg); break;
+      case 'e': arguments.entries = parse_sizes(optarg); break;
+      case 's': arguments.small_pages = true; break;
       case 'm': arguments.mode = optarg; break;
       default: usage();
     }
@@ -231,14 +270,17 @@ Json run(const Arguments& arguments) {
   }
   std::vector<std::vector<double>> samples(modes.size());
   for (int round = 0; round < arguments.rounds; ++round) {
-    for (size_t i = 0; i < modes.size(); ++i) samples[i].push_back(modes[i].cycles_per_frame());
+    for (size_t i = 0; i < modes.size(); ++i) {
+      samples[i].push_back(modes[i].cycles_per_frame(static_cast<uint64_t>(round)));
+    }
   }
   const double floor = median(samples[0]);
   Json list = Json::array();
   for (size_t i = 0; i < modes.size(); ++i) {
     const double value = median(samples[i]);
-    list.push_back(
-        {{"name", modes[i].name}, {"cycles_per_frame", value}, {"ratio", value / floor}});
+    Json mode = {{"name", modes[i].name}, {"cycles_per_frame", value}, {"ratio", value / floor}};
+    if (modes[i].entries > 0) mode["entries"] = modes[i].entries;
+    list.push_back(mode);
   }
   Json result = {{"schema_version", 1},
                  {"dpdk_version", dutperf::dpdk::Eal::version()},
@@ -247,6 +289,10 @@ Json run(const Arguments& arguments) {
                  {"hugepages", arguments.hugepages},
                  {"frames", arguments.frames},
                  {"rounds", arguments.rounds},
+                 {"table",
+                  {{"memory_bytes", bench.learned.memory().bytes()},
+                   {"hugepages", bench.learned.memory().hugepages()},
+                   {"allocation_ns", bench.learned.memory().allocation_ns()}}},
                  {"floor", list[0]},
                  {"modes", list}};
   if (arguments.mode.empty()) add_scaling(result, arguments, bench.clock, eal, second);

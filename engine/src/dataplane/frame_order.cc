@@ -33,7 +33,7 @@ std::vector<vary::FrameWriter> FrameOrder::writers(const DirectionSpec& directio
     for (const uint32_t size : distinct_sizes(stream)) {
       net::FrameLayout layout = stream.layout;
       layout.frame_size = size;
-      writers.emplace_back(layout, stream.tag, stream.variations);
+      writers.emplace_back(layout, stream.tag, stream.variations, stream.tuples);
     }
   }
   return writers;

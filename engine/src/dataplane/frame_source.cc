@@ -23,6 +23,7 @@ bool FrameSource::next_of_one_lane(dpdk::Mbuf** frames, uint32_t count,
   if (!lane.pool->get(frames, count)) return false;
   lane.writer.store(burst, dpdk::buffers_of(frames), dpdk::kFrameOffset);
   position_.sequence[0] += count;
+  unlearned_ += burst.unlearned();
   return true;
 }
 
@@ -41,8 +42,10 @@ bool FrameSource::next_interleaved(dpdk::Mbuf** frames, uint32_t count,
   position_ = position;
   for (size_t i = 0; i < lanes_.size(); ++i) {
     if (bursts_[i].count == 0) continue;
-    lanes_[i].writer.write(dpdk::buffers_of(bursts_[i].frames.data()), bursts_[i].sequences,
-                           bursts_[i].count, stamp_ns, dpdk::kFrameOffset);
+    vary::FrameWriter::Burst burst;
+    lanes_[i].writer.compose(bursts_[i].sequences, bursts_[i].count, stamp_ns, burst);
+    lanes_[i].writer.store(burst, dpdk::buffers_of(bursts_[i].frames.data()), dpdk::kFrameOffset);
+    unlearned_ += burst.unlearned();
   }
   for (uint32_t i = 0; i < count; ++i) {
     LaneBurst& burst = bursts_[lane_of[i]];

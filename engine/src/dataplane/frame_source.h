@@ -31,6 +31,9 @@ class FrameSource {
                               : next_interleaved(frames, count, stamp_ns);
   }
 
+  // Frames so far whose four-tuple should have come from a table, but had never been learned.
+  uint64_t unlearned() const { return unlearned_; }
+
  private:
   struct Lane {
     vary::FrameWriter writer;
@@ -51,6 +54,7 @@ class FrameSource {
   std::vector<Lane> lanes_;
   FrameOrder::Position position_;
   std::vector<LaneBurst> bursts_;
+  uint64_t unlearned_ = 0;
 };
 
 }  // namespace dutperf::dataplane

@@ -9,17 +9,15 @@
 //   phase 2   Learner compares what arrives with what is there, and writes what has changed;
 //             a sender reads entries in any order, at the same time
 //
-// Nobody ever sees a torn entry. Entries share 256 sequence locks: a writer makes its lock's count
-// odd, writes, and makes it even again; a reader looks at the count before and after. It reads a
-// burst first and compares all counts at once, and only when that shows a difference entry by
-// entry. Because a writer compares first, a table that no longer changes is only read: its cache
-// lines stay shared between the cores. All words are atomic, so no access is a data race.
+// Nobody ever sees a torn entry. The table has a sequence lock: a writer makes its count odd,
+// writes, and makes it even again; a reader looks at the count before and after. It reads a burst
+// at once, and entry by entry only where that shows a change. Because a writer compares first, a
+// table that no longer changes is only read: its cache lines, and the lock's, stay shared between
+// the cores. All words are atomic, so no access is a data race.
 //
-// Thread safety: any number of readers; one writer of an entry's lock at a time (one Learner, or
-// several whose entries do not share locks, see kLockEntries).
+// Thread safety: any number of readers, and one writer.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <optional>
@@ -42,7 +40,8 @@ struct Entries {
   alignas(64) uint64_t ports[kMaxBurst];  // source port, destination port; 4 bytes
 };
 
-class TupleTable {
+// The lock has a cache line of its own.
+class TupleTable {  // NOLINT(clang-analyzer-optin.performance.Padding)
  public:
   static constexpr uint32_t bytes_per_entry(int ip_version) { return ip_version == 4 ? 12 : 36; }
   static constexpr uint64_t bytes_for(int ip_version, uint64_t entries) {
@@ -51,10 +50,6 @@ class TupleTable {
 
   // Where an entry's bytes begin in a frame of this version.
   static const uint8_t* tuple_of(const uint8_t* frame, int ip_version);
-
-  // Entries index, index + 1, ... of this many share a lock.
-  static constexpr uint64_t kLockEntries = 16;
-  static constexpr uint64_t kLocks = 256;
 
   // An empty table when `memory` is zero. REQUIRES: memory holds bytes_for(ip_version, entries) at
   // a multiple of 64, and outlives the table; entries >= 1.
@@ -74,17 +69,12 @@ class TupleTable {
  private:
   friend class Learner;
   using Word = uint32_t;
-  using Lock = std::atomic<uint32_t>;
 
   template <uint32_t kWords>
   Word* entry(uint64_t index) const {
     return words_ + index * kWords;
   }
-  const Lock& lock_of(uint64_t index) const { return locks_[index / kLockEntries % kLocks]; }
-  Lock& lock_of(uint64_t index) { return locks_[index / kLockEntries % kLocks]; }
 
-  template <uint32_t kWords>
-  void copy(uint64_t index, Entries& out, uint32_t row) const noexcept;
   template <uint32_t kWords>
   void read_burst(const uint64_t* indices, uint32_t count, Entries& out) const noexcept;
   template <uint32_t kWords>
@@ -93,7 +83,7 @@ class TupleTable {
   const int ip_version_;
   const uint64_t entries_;
   Word* const words_;
-  alignas(64) std::array<Lock, kLocks> locks_{};
+  alignas(64) std::atomic<uint64_t> lock_ = 0;
 };
 
 // Source addresses from `first` to `last`; both of the table's version.

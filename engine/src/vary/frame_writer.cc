@@ -12,6 +12,7 @@ namespace {
 
 constexpr uint32_t kUdp = 0;  // the UDP header's tile and window; that window is always there
 constexpr uint32_t kMaxVarying = 8;
+constexpr uint32_t kFetchParts = 8;
 
 constexpr uint32_t kIp = sizeof(net::EthernetHeader);
 constexpr uint32_t kIpv4Checksum = kIp + offsetof(net::Ipv4Header, checksum);
@@ -93,7 +94,7 @@ constexpr Lanes kNoSums{};
 }  // namespace
 
 FrameWriter::FrameWriter(const net::FrameLayout& layout, const net::TagIdentity& tag,
-                         const Variations& variations)
+                         const Variations& variations, const std::optional<Tuples>& tuples)
     : template_(layout, tag),
       order_(variations.order),
       combinations_(variations.combinations()),
@@ -106,6 +107,7 @@ FrameWriter::FrameWriter(const net::FrameLayout& layout, const net::TagIdentity&
   if (enumerates_ && order_ == Order::kRandom) {
     plan_enumeration(key_of(variations.seed, tag.stream, UINT32_MAX));
   }
+  if (tuples) plan_tuples(*tuples, variations.seed, tag.stream, layout.ip_version);
 }
 
 void FrameWriter::add(const Variation& variation, int ip_version) {
@@ -232,6 +234,53 @@ void FrameWriter::plan_enumeration(uint64_t key) {
   fields.back()->is_whole_side = true;
 }
 
+// What is learned is all of the windows of addresses and ports but the UDP length.
+void FrameWriter::plan_tuples(const Tuples& tuples, uint64_t seed, uint8_t stream, int ip_version) {
+  if (tuples.order != IndexOrder::kOnce || tuples.source == IndexSource::kLearned) {
+    index_draw_.emplace(tuples.order, tuples.count, tuples.source, seed, stream);
+  }
+  if (tuples.source != IndexSource::kLearned) return;
+  table_ = tuples.table;
+  ports_vary_ = true;
+  addresses_vary_ = true;
+  windows_[kUdp].is_learned = true;
+  const std::span<const Tile> tiles = tiles_of(ip_version);
+  for (uint32_t tile = 0, part = 0; tile < tiles.size(); ++tile) {
+    if (!tiles[tile].is_address) continue;
+    const uint32_t window = window_at(tile, ip_version);
+    windows_[window].is_learned = true;
+    learned_.address_windows[part] = window;
+    learned_.fixed_addresses[part] = windows_[window].fixed;
+    ++part;
+    ipv4_addresses_ = window;
+  }
+  ipv4_addresses_vary_ = ip_version == 4;
+  learned_.fixed_udp = windows_[kUdp].fixed;
+}
+
+void FrameWriter::swap_learned(const Lanes& sequences, Burst& burst) const noexcept {
+  const uint32_t count = burst.count_;
+  Lanes later;
+  lanes::add(kPrefetchFrames, sequences, later, count);
+  index_draw_->at_all(later, burst.later_, count);
+  fetch_later(burst, 0);
+  index_draw_->at_all(sequences, burst.indices_, count);
+  fetch_later(burst, 1);
+  table_->read(burst.indices_.lane, count, burst.entries_);
+  fetch_later(burst, 2);
+  const auto swap = ipv4_addresses_vary_ ? lanes::swap_ipv4 : lanes::swap_ipv6;
+  burst.unlearned_ = swap(burst.entries_, learned_, burst.windows_, count);
+}
+
+// The CPU fetches some cache lines at a time only, and waits when it is asked for more: between one
+// pass and another an eighth of the burst's entries is asked for.
+void FrameWriter::fetch_later(const Burst& burst, uint32_t part) const noexcept {
+  if (table_ == nullptr) return;
+  const uint32_t begin = burst.count_ * part / kFetchParts;
+  const uint32_t end = burst.count_ * (part + 1) / kFetchParts;
+  table_->prefetch(burst.later_.lane + begin, end - begin);
+}
+
 void FrameWriter::enumerate(const Lanes& sequences, Burst& burst) const noexcept {
   const uint32_t count = burst.count_;
   Lanes* const places = burst.places_;
@@ -281,9 +330,17 @@ void FrameWriter::fill_windows(const Lanes& sequences, Burst& burst) const noexc
                           sequences, burst.windows_, burst.count_);
   }
   for (size_t i = ports_vary_ ? kUdp : kUdp + 1; i < windows_.size(); ++i) {
-    if (!windows_[i].is_random) lanes::fill(windows_[i].fixed, burst.windows_[i], burst.count_);
+    if (windows_[i].is_random || windows_[i].is_learned) continue;
+    lanes::fill(windows_[i].fixed, burst.windows_[i], burst.count_);
   }
-  if (enumerates_) enumerate(sequences, burst);
+  if (table_ != nullptr) {
+    swap_learned(sequences, burst);
+  } else if (index_draw_) {
+    index_draw_->at_all(sequences, burst.indices_, burst.count_);
+    enumerate(burst.indices_, burst);
+  } else if (enumerates_) {
+    enumerate(sequences, burst);
+  }
   for (const Varying& varying : varying_) {
     if (varying.targets.empty()) continue;
     const Values values = values_of(varying, sequences, burst);
@@ -311,9 +368,11 @@ void FrameWriter::compose(const Lanes& sequences, uint32_t count, uint64_t stamp
   burst.stamp_low_ = net::byte_swap(static_cast<uint32_t>(stamp_ns));
   fill_windows(sequences, burst);
   if (addresses_vary_) sum_addresses(burst);
+  fetch_later(burst, 3);
   lanes::finish(sequences, stamp_ns, template_.tag_is_odd(), udp_base_,
                 addresses_vary_ ? burst.address_sums_ : kNoSums,
                 ports_vary_ ? burst.windows_[kUdp] : fixed_ports_, burst.udps_, burst.tags_, count);
+  fetch_later(burst, 4);
   if (!ipv4_addresses_vary_) return;
   lanes::finish_ipv4(ipv4_base_, burst.address_sums_, burst.windows_[ipv4_addresses_],
                      burst.ipv4_checksums_, burst.ipv4_addresses_, count);
@@ -321,15 +380,14 @@ void FrameWriter::compose(const Lanes& sequences, uint32_t count, uint64_t stamp
 
 // All of a frame at once: the CPU joins stores to a cache line that follow each other.
 template <bool kIpv4AddressesVary>
-void FrameWriter::store_frames(const Burst& burst, uint8_t* const* buffers,
-                               uint32_t lead) const noexcept {
+void FrameWriter::store_frames(const Burst& burst, uint8_t* const* buffers, uint32_t lead,
+                               uint32_t begin, uint32_t end) const noexcept {
   const uint32_t udp = lead + windows_[kUdp].offset;
   const uint32_t tag = lead + template_.tag_offset();
   const uint32_t tag_high = tag + offsetof(net::WireTag, sequence_stamp_high);
   const uint32_t tag_low = tag + offsetof(net::WireTag, stamp_low);
   const uint32_t stamp_low = burst.stamp_low_;
-  const uint32_t count = burst.count_;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = begin; i < end; ++i) {
     uint8_t* const buffer = buffers[i];
     if constexpr (kIpv4AddressesVary) {
       std::memcpy(buffer + lead + kIpv4Checksum, &burst.ipv4_checksums_.lane[i], 2);
@@ -353,11 +411,14 @@ void FrameWriter::store(const Burst& burst, uint8_t* const* buffers, uint32_t le
                                      burst.windows_[i]);
     }
   }
-  if (ipv4_addresses_vary_) {
-    store_frames<true>(burst, buffers, lead);
-  } else {
-    store_frames<false>(burst, buffers, lead);
-  }
+  const auto store_rest =
+      ipv4_addresses_vary_ ? &FrameWriter::store_frames<true> : &FrameWriter::store_frames<false>;
+  const uint32_t half = burst.count_ / 2;
+  fetch_later(burst, 5);
+  (this->*store_rest)(burst, buffers, lead, 0, half);
+  fetch_later(burst, 6);
+  (this->*store_rest)(burst, buffers, lead, half, burst.count_);
+  fetch_later(burst, 7);
 }
 
 void FrameWriter::write(uint8_t* const* buffers, const Lanes& sequences, uint32_t count,

@@ -8,6 +8,10 @@
 // adds what it holds. All is computed before the first buffer is touched: a caller may fetch its
 // buffers in between, and the CPU does both at a time.
 //
+// A stream may carry four-tuples that another trial has learned. The table is far larger than any
+// cache, but which entry frame k takes is known before (see index_draw.h): each burst fetches what
+// is due kPrefetchFrames later, whether frames leave in bursts or one at a time.
+//
 // Immutable after construction; shared by any number of threads.
 #pragma once
 
@@ -17,8 +21,11 @@
 #include <vector>
 
 #include "net/frame.h"
+#include "state/tuple_table.h"
+#include "vary/index_draw.h"
 #include "vary/lanes.h"
 #include "vary/permutation.h"
+#include "vary/tuples.h"
 #include "vary/variation.h"
 
 namespace dutperf::vary {
@@ -26,9 +33,11 @@ namespace dutperf::vary {
 class FrameWriter {
  public:
   // REQUIRES: variations lie inside their fields and do not overlap; min <= max < 2^width; an
-  // enumeration has at most Permutation::kMaxSize combinations.
+  // enumeration has at most Permutation::kMaxSize combinations. Generated tuples: something is
+  // enumerated, and count is not more than its combinations. Learned ones: no address and no port
+  // varies, the table is of the layout's IP version, and count is not more than its entries.
   FrameWriter(const net::FrameLayout& layout, const net::TagIdentity& tag,
-              const Variations& variations);
+              const Variations& variations, const std::optional<Tuples>& tuples = {});
 
   // A frame without FCS with all varying bits zero; what buffers must hold before `write`.
   const std::vector<uint8_t>& template_bytes() const { return template_.bytes(); }
@@ -47,6 +56,10 @@ class FrameWriter {
   // Both in one.
   void write(uint8_t* const* buffers, const Lanes& sequences, uint32_t count, uint64_t stamp_ns,
              uint32_t lead = 0) const noexcept;
+
+  // How far ahead entries of a table are fetched: long enough for memory, few enough to be in the
+  // first-level cache still.
+  static constexpr uint32_t kPrefetchFrames = 64;
 
  private:
   // Where a variation's value goes: it may lie across two windows.
@@ -71,7 +84,8 @@ class FrameWriter {
     uint32_t bytes;   // 4 or 8
     uint64_t fixed;   // the template's bits where nothing varies
     bool is_address;
-    bool is_random = false;  // one or two fields, all random: made in one pass
+    bool is_random = false;   // one or two fields, all random: made in one pass
+    bool is_learned = false;  // comes from a table
   };
   struct Values {
     const Lanes& lanes;
@@ -83,12 +97,16 @@ class FrameWriter {
   void plan_draws(uint64_t seed, uint8_t stream);
   void plan_enumeration(uint64_t key);
   void make_random(uint32_t window);
+  void plan_tuples(const Tuples& tuples, uint64_t seed, uint8_t stream, int ip_version);
+  void swap_learned(const Lanes& sequences, Burst& burst) const noexcept;
+  void fetch_later(const Burst& burst, uint32_t part) const noexcept;
   void fill_windows(const Lanes& sequences, Burst& burst) const noexcept;
   void enumerate(const Lanes& sequences, Burst& burst) const noexcept;
   Values values_of(const Varying& varying, const Lanes& sequences, Burst& burst) const noexcept;
   void sum_addresses(Burst& burst) const noexcept;
   template <bool kIpv4AddressesVary>
-  void store_frames(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
+  void store_frames(const Burst& burst, uint8_t* const* buffers, uint32_t lead, uint32_t begin,
+                    uint32_t end) const noexcept;
 
   Lanes fixed_ports_;  // the UDP headers of a burst when no port varies
   net::FrameTemplate template_;
@@ -99,6 +117,9 @@ class FrameWriter {
   Order order_;
   uint64_t combinations_;
   std::optional<Permutation> permutation_;
+  std::optional<IndexDraw> index_draw_;
+  const state::TupleTable* table_ = nullptr;  // learned four-tuples
+  lanes::Learned learned_;
   bool in_pairs_ = false;  // the permutation is one of pairs, each side a field's or several
   bool enumerates_ = false;
   bool ports_vary_ = false;
@@ -114,11 +135,15 @@ class FrameWriter::Burst {
   // Leaves the lanes as they are: clearing 8 KiB would cost more than filling what is used.
   Burst() {}  // NOLINT(cppcoreguidelines-pro-type-member-init,modernize-use-equals-default)
 
+  // Frames for which the table had no four-tuple: they carry the template's.
+  uint32_t unlearned() const { return unlearned_; }
+
  private:
   friend FrameWriter;
   static constexpr uint32_t kMaxWindows = 8;
 
   uint32_t count_ = 0;
+  uint32_t unlearned_ = 0;
   uint32_t stamp_low_ = 0;  // here and below: as on the wire
   Lanes udps_;              // UDP headers
   Lanes tags_;              // sequence numbers and upper stamps
@@ -126,6 +151,9 @@ class FrameWriter::Burst {
   Lanes ipv4_addresses_;
   Lanes windows_[kMaxWindows];  // as numbers
   // While they are made:
+  Lanes indices_;
+  Lanes later_;  // of the entries to fetch
+  state::Entries entries_;
   Lanes places_[2];  // in the enumeration's sides; consumed field by field, fastest first
   Lanes values_;     // of the field at hand
   Lanes address_sums_;

@@ -69,7 +69,8 @@ void random_windows(const RandomWindow* windows, uint32_t window_count, const La
 
 // By halves, because SIMD has no 128-bit product; exact.
 FOR_EACH_CPU
-void draw_indices(uint64_t key, uint64_t size, const Lanes& numbers, Lanes& out, uint32_t count) {
+void draw_indices_plainly(uint64_t key, uint64_t size, const Lanes& numbers, Lanes& out,
+                          uint32_t count) {
   constexpr uint64_t kLow = 0xffffffff;
   const uint32_t n = padded(count);
   const uint64_t size_high = size >> 32;
@@ -82,6 +83,16 @@ void draw_indices(uint64_t key, uint64_t size, const Lanes& numbers, Lanes& out,
     const uint64_t other = low * size_high + (middle & kLow);
     out.lane[i] = high * size_high + (middle >> 32) + (other >> 32);
   }
+}
+
+void plain::draw_indices(uint64_t key, uint64_t size, const Lanes& numbers, Lanes& out,
+                         uint32_t count) {
+  draw_indices_plainly(key, size, numbers, out, count);
+}
+
+void draw_indices(uint64_t key, uint64_t size, const Lanes& numbers, Lanes& out, uint32_t count) {
+  static const auto best = avx512::is_here() ? avx512::draw_indices : plain::draw_indices;
+  best(key, size, numbers, out, count);
 }
 
 namespace {
@@ -150,6 +161,12 @@ FOR_EACH_CPU
 void join(const Lanes& left, uint64_t columns, Lanes& number, uint32_t count) {
   const uint32_t n = padded(count);
   for (uint32_t i = 0; i < n; ++i) number.lane[i] += left.lane[i] * columns;
+}
+
+FOR_EACH_CPU
+void add(uint64_t number, const Lanes& numbers, Lanes& out, uint32_t count) {
+  const uint32_t n = padded(count);
+  for (uint32_t i = 0; i < n; ++i) out.lane[i] = number + numbers.lane[i];
 }
 
 FOR_EACH_CPU
@@ -222,6 +239,64 @@ void finish(const Lanes& sequences, uint64_t stamp_ns, bool tag_is_odd, uint64_t
     const uint64_t checksum = nearly_folded(~sum);
     udp.lane[i] = net::byte_swap(ports.lane[i] | ((checksum + (checksum >> 16)) & 0xffff));
   }
+}
+
+namespace {
+
+// An entry's ports, source first in memory, as the UDP header's first words: destination first.
+[[gnu::always_inline]] inline uint64_t swapped_ports(uint64_t ports) {
+  const uint64_t number = net::byte_swap(ports);
+  return (number << 16 & 0xffff'0000'0000'0000) | (number >> 16 & 0x0000'ffff'0000'0000);
+}
+
+[[gnu::always_inline]] inline uint64_t swapped_udp(uint64_t ports, uint64_t fixed) {
+  return swapped_ports(ports) | (fixed & 0xffffffff);
+}
+
+}  // namespace
+
+FOR_EACH_CPU
+uint32_t swap_ipv4(const state::Entries& entries, const Learned& learned, Lanes* windows,
+                   uint32_t count) {
+  const uint32_t n = padded(count);
+  const Learned at = learned;
+  Lanes& udps = windows[0];
+  Lanes& addresses = windows[at.address_windows[0]];
+  uint64_t empty = 0;
+  for (uint32_t i = 0; i < n; ++i) {
+    const uint64_t both = entries.addresses[0][i];
+    const bool is_empty = (both | entries.ports[i]) == 0;
+    const uint64_t swapped = std::rotl(net::byte_swap(both), 32);
+    addresses.lane[i] = is_empty ? at.fixed_addresses[0] : swapped;
+    udps.lane[i] = is_empty ? at.fixed_udp : swapped_udp(entries.ports[i], at.fixed_udp);
+    empty += is_empty && i < count ? 1 : 0;
+  }
+  return static_cast<uint32_t>(empty);
+}
+
+FOR_EACH_CPU
+uint32_t swap_ipv6(const state::Entries& entries, const Learned& learned, Lanes* windows,
+                   uint32_t count) {
+  const uint32_t n = padded(count);
+  const Learned at = learned;
+  Lanes is_empty;
+  uint64_t empty = 0;
+  for (uint32_t i = 0; i < n; ++i) {
+    const auto& from = entries.addresses;
+    const uint64_t any = from[0][i] | from[1][i] | from[2][i] | from[3][i] | entries.ports[i];
+    is_empty.lane[i] = any == 0 ? 1 : 0;
+    empty += any == 0 && i < count ? 1 : 0;
+    windows[0].lane[i] = any == 0 ? at.fixed_udp : swapped_udp(entries.ports[i], at.fixed_udp);
+  }
+  for (uint32_t part = 0; part < 4; ++part) {
+    const uint64_t* const from = entries.addresses[(part + 2) % 4];
+    Lanes& window = windows[at.address_windows[part]];
+    const uint64_t fixed = at.fixed_addresses[part];
+    for (uint32_t i = 0; i < n; ++i) {
+      window.lane[i] = is_empty.lane[i] != 0 ? fixed : net::byte_swap(from[i]);
+    }
+  }
+  return static_cast<uint32_t>(empty);
 }
 
 }  // namespace dutperf::vary::lanes

@@ -8,11 +8,12 @@
 
 #include <cstdint>
 
+#include "state/tuple_table.h"
 #include "vary/feistel.h"
 
 namespace dutperf::vary {
 
-inline constexpr uint32_t kMaxBurst = 64;
+using state::kMaxBurst;
 
 struct alignas(64) Lanes {
   uint64_t lane[kMaxBurst];
@@ -79,6 +80,9 @@ void encrypt(const Feistel& network, const Lanes& numbers, Lanes& left, Lanes& r
 // number = left * columns + number
 void join(const Lanes& left, uint64_t columns, Lanes& number, uint32_t count);
 
+// out = number + numbers
+void add(uint64_t number, const Lanes& numbers, Lanes& out, uint32_t count);
+
 // out = from - numbers
 void subtract_from(uint64_t from, const Lanes& numbers, Lanes& out, uint32_t count);
 
@@ -99,10 +103,26 @@ void finish_ipv4(uint64_t base, const Lanes& sums, const Lanes& window, Lanes& c
 void finish(const Lanes& sequences, uint64_t stamp_ns, bool tag_is_odd, uint64_t base,
             const Lanes& sums, const Lanes& ports, Lanes& udp, Lanes& tag_high, uint32_t count);
 
+// Where a learned four-tuple goes, and what stands there when there is none.
+struct Learned {
+  // IPv4: both addresses in the first. IPv6: two for the source, two for the destination.
+  uint32_t address_windows[4] = {};
+  uint64_t fixed_addresses[4] = {};
+  uint64_t fixed_udp = 0;  // the UDP header with the checksum zero
+};
+
+// The first window, and those of the addresses = the entries with their ends swapped, `fixed` where
+// an entry is empty. Returns how many are.
+uint32_t swap_ipv4(const state::Entries& entries, const Learned& learned, Lanes* windows,
+                   uint32_t count);
+uint32_t swap_ipv6(const state::Entries& entries, const Learned& learned, Lanes* windows,
+                   uint32_t count);
+
 // The twins of what lanes_avx512.h makes faster; for other CPUs.
 namespace plain {
 void random_windows(const RandomWindow* windows, uint32_t window_count, const Lanes& numbers,
                     Lanes* out, uint32_t count);
+void draw_indices(uint64_t key, uint64_t size, const Lanes& numbers, Lanes& out, uint32_t count);
 void encrypt(const Feistel& network, const Lanes& numbers, Lanes& left, Lanes& right,
              uint32_t count);
 }  // namespace plain

@@ -83,6 +83,20 @@ AVX512 void random_windows(const RandomWindow* windows, uint32_t window_count, c
   }
 }
 
+AVX512 void draw_indices(uint64_t key, uint64_t size, const Lanes& numbers, Lanes& out,
+                         uint32_t count) {
+  constexpr uint64_t kLow = 0xffffffff;
+  const Vector size_low = all(size & kLow);
+  const Vector size_high = all(size >> 32);
+  for (uint32_t i = 0; i < count; i += kLanes) {
+    const Vector low = mixed(load(numbers, i) * kDrawStep + key);
+    const Vector high = low >> 32;
+    const Vector middle = product(high, size_low) + (product(low, size_low) >> 32);
+    const Vector other = product(low, size_high) + (middle & kLow);
+    store(product(high, size_high) + (middle >> 32) + (other >> 32), out, i);
+  }
+}
+
 AVX512 void encrypt(const Feistel& network, const Lanes& numbers, Lanes& left, Lanes& right,
                     uint32_t count) {
   const Feistel f = network;
@@ -103,6 +117,7 @@ AVX512 void encrypt(const Feistel& network, const Lanes& numbers, Lanes& left, L
 
 bool is_here() { return false; }
 void random_windows(const RandomWindow*, uint32_t, const Lanes&, Lanes*, uint32_t) {}
+void draw_indices(uint64_t, uint64_t, const Lanes&, Lanes&, uint32_t) {}
 void encrypt(const Feistel&, const Lanes&, Lanes&, Lanes&, uint32_t) {}
 
 #endif

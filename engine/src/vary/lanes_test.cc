@@ -77,18 +77,6 @@ TEST_F(EveryBurst, IsDrawnFor) {
   });
 }
 
-TEST_F(EveryBurst, GetsIndicesBelowACount) {
-  for_each_burst([&](uint32_t count) {
-    const uint64_t key = random_();
-    const uint64_t size = 1 + number_below(1ULL << 40);
-    const Lanes numbers = lanes_below(kEnd48);
-    lanes::draw_indices(key, size, numbers, out_, count);
-    expect_lanes(out_, count, [&](uint32_t i) {
-      return static_cast<uint64_t>((unsigned __int128){draw(key, numbers.lane[i])} * size >> 64);
-    });
-  });
-}
-
 TEST_F(EveryBurst, IsFilled) {
   for_each_burst([&](uint32_t count) {
     const uint64_t value = random_();
@@ -112,7 +100,22 @@ TEST_F(EveryBurst, GetsRandomValuesOfARange) {
 
 // A kernel as the burst gets it on this CPU, and as on any other.
 const auto kRandomWindows = {lanes::random_windows, lanes::plain::random_windows};
+const auto kDrawIndices = {lanes::draw_indices, lanes::plain::draw_indices};
 const auto kEncrypt = {lanes::encrypt, lanes::plain::encrypt};
+
+TEST_F(EveryBurst, GetsIndicesBelowACount) {
+  for_each_burst([&](uint32_t count) {
+    const uint64_t key = random_();
+    const uint64_t size = 1 + number_below(1ULL << 40);
+    const Lanes numbers = lanes_below(kEnd48);
+    for (const auto draw_indices : kDrawIndices) {
+      draw_indices(key, size, numbers, out_, count);
+      expect_lanes(out_, count, [&](uint32_t i) {
+        return static_cast<uint64_t>((unsigned __int128){draw(key, numbers.lane[i])} * size >> 64);
+      });
+    }
+  });
+}
 
 TEST_F(EveryBurst, GetsWindowsOfTwoRandomValues) {
   // Two fields that share the window's 64 bits.
