@@ -92,6 +92,23 @@ def test_delays_of_a_wire_are_the_testers_own(tmp_path: Path) -> None:
     assert samples["IPDV max"] == [FRAMES - 1, FRAMES - 1]
 
 
+def test_delays_are_measured_at_the_throughput_with_as_many_flows(
+    tmp_path: Path,
+) -> None:
+    short = {"trial_duration_s": 0.2, "flows": [1, 5]}
+    search = {key: value for key, value in SEARCH.items() if "sweep" not in key}
+    delays = {"procedure": "pdv", "rate_fps": "90% of throughput", "repeats": 1}
+    cells = measured(tmp_path, search | short, delays | short)
+    assert [cell.verdict for cell in cells] == ["pass"] * 4
+    assert [cell.load and cell.load.rate_fps for cell in cells[2:]] == [1800, 1800]
+    assert [cell.load and cell.load.cell for cell in cells[2:]] == [
+        "throughput-ip4-64-both-flows1",
+        "throughput-ip4-64-both-flows5",
+    ]
+    series = load_results(tmp_path / "run").scalability
+    assert [each.name for each in series][:2] == ["throughput", "PDV, forward"]
+
+
 def test_a_sweep_counts_the_slower_frames_of_a_trial_that_passes(
     tmp_path: Path,
 ) -> None:

@@ -107,6 +107,12 @@ def test_quantiles_and_shares_are_labelled(
     assert f"at {load.words}, {load_fps:,} fps" in measured(results).quantity
 
 
+def test_a_quantile_is_labelled_even_of_one_repeat(tmp_path: Path) -> None:
+    load = measured(run(tmp_path)(at("throughput p25", "pdv"))).load
+    assert load is not None
+    assert load.words == "the throughput found: 25th percentile of one repeat"
+
+
 def test_what_is_not_rfc_2544s_throughput_is_not_called_so(tmp_path: Path) -> None:
     asked = campaign(
         spec(resolution="1", loss_tolerance_percent=50),
@@ -119,6 +125,16 @@ def test_what_is_not_rfc_2544s_throughput_is_not_called_so(tmp_path: Path) -> No
         "the throughput per direction, losing up to 50 % found: one repeat"
     )
     assert len(short_loads(results)) == 1
+
+
+def test_the_links_need_not_tell_their_speed(tmp_path: Path) -> None:
+    asked = campaign(
+        spec(resolution="1"),
+        spec(procedure="pdv", rate_fps="throughput", repeats=1, max_rate_fps=None),
+    )
+    results = run(tmp_path, link_speed_mbps=None)(asked)
+    assert loads_of(results, measured(results).id) == {LIMIT_FPS}
+    assert measured(results).media is None
 
 
 # --- no throughput

@@ -96,6 +96,8 @@ def max_rate(cell: Cell, ports: Sequence[Link]) -> MaxRate:
         InputError: nothing was set and a port does not tell its speed; or the cell's
             fixed load is more than the media carry.
     """
+    if cell.found_rate:
+        return MaxRate(0, "found", "the load that is yet to be found")
     if isinstance(cell.rate_fps, int):
         return _fixed_load(cell, cell.rate_fps, ports)
     if cell.max_rate_fps is not None:

@@ -80,7 +80,8 @@ def _load(asked: FoundRate, source: CellResult) -> MaxRate:
     if asked.percentile is not None:
         found_fps = stats.percentile(values, asked.percentile)
         kind = f"{_ordinal(asked.percentile)} percentile"
-    of = f"{kind} of {len(values)} repeats" if len(values) > 1 else "one repeat"
+    count = f"{len(values)} repeats" if len(values) > 1 else "one repeat"
+    of = count if len(values) == 1 and kind == "median" else f"{kind} of {count}"
     capped = _capped(source)
     plain = source.quantity.startswith(PLAIN_THROUGHPUT)
     name = "throughput" if plain else source.quantity
