@@ -204,3 +204,10 @@ def test_what_is_not_proven_further_is_a_lower_bound() -> None:
     out = shown(*cells)
     assert ">= 6.72 %" in out
     assert out.count("IPv4, both directions ") == 1
+
+
+def test_an_unknown_speed_is_said() -> None:
+    unknown = at_size(64, 1_488_095).model_copy(update={"media": None})
+    told = "theoretical maximum: not known, a link does not tell its speed"
+    assert told in shown(unknown)
+    assert told not in shown(throughput(100_000))  # of an older file

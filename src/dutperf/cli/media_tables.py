@@ -43,7 +43,9 @@ def media_lines(cells: Sequence[CellResult]) -> list[str]:
     throughput = [cell for cell in throughput if not _of_flows(cell)]
     rows = _with_media(throughput)
     shown = [cell.id for cell, _ in rows] if _several_sizes(rows) else []
-    return [
+    unknown = any(c.sum_fps is not None and c.media is None for c in throughput)
+    told = ["theoretical maximum: not known, a link does not tell its speed"]
+    return (told if unknown else []) + [
         f"{cell.id}: {_share(cell, cell.media)} of the theoretical maximum, "
         f"{cell.media.rate_fps:,} fps per direction ({_speed(cell.media)})"
         for cell in throughput
