@@ -103,6 +103,7 @@ def test_progress_is_one_line_a_trial_with_the_interval_left(
     told = [line for line in lines if line.startswith("  trial ")]
     assert told[0].startswith("  trial 1: 1,000,000 fps: fail (")
     assert told[1].startswith("  trial 2: 500,000 fps in 0..1,000,000: fail (")
+    assert told[1].endswith(", ended early")
 
 
 def test_each_repeat_starts_with_the_whole_interval(

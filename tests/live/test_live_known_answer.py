@@ -18,6 +18,7 @@ from livetools import (
     RefDut,
     Trial,
     by_account,
+    codes,
     counts,
     crossed_neighbours,
     needs_engine,
@@ -27,7 +28,7 @@ from livetools import (
 )
 
 from dutperf.engine.client import Engine
-from dutperf.engine.protocol import Mix, TrialRequest, TrialResult
+from dutperf.engine.protocol import Mix, StreamResult, TrialRequest, TrialResult
 from dutperf.lab.known_answer import Behaviour, ClassAccount, Durations, TrialAccount
 
 pytestmark = needs_engine
@@ -288,3 +289,100 @@ def test_what_does_not_fit_is_the_devices_own_failure(tmp_path: Path) -> None:
     assert foreground.failed_no_buffer > 0
     assert counts(result)["forward"].lost == foreground.failed_no_buffer
     assert {run.cause for run in account.forward.losses} == {"no_buffer"}
+
+
+# --- trials that end early ------------------------------------------------------------
+
+PLANNED = 50_000
+"""Frames per direction of five seconds."""
+
+
+def may_stop(ms: int = 5000, **extra: object) -> Trial:
+    """10,000 frames a second, ended when they are lost."""
+    wait = {"stop_when_lost": True, "residual_wait_ns": 1000 * MS}
+    return Trial(fps=10_000, ms=ms, extra=wait | extra)
+
+
+def streams(result: TrialResult) -> list[StreamResult]:
+    return [stream for direction in result.directions for stream in direction.streams]
+
+
+HALF_THE_LOAD = {"rate_fps": 5000, "queue_frames": 50}
+
+
+def test_a_lost_trial_ends_early_with_every_frame_accounted_for(bench: Bench) -> None:
+    tags = {"tags": {"first_ns": 0, "count": 50}}
+    result, account = bench.measure(
+        forward(service=HALF_THE_LOAD), may_stop(record=tags)
+    )
+    assert_agree(result, account)
+    assert (result.ended_early, result.verdict.kind) == (True, "fail")
+    assert codes(result) == {"frames_lost"}
+    for stream in streams(result):
+        assert stream.intended == PLANNED
+        assert 5000 < stream.sent < PLANNED // 2
+        assert sum(stream.series.sent) == stream.sent
+        assert sum(stream.series.received) == stream.received
+        assert stream.tags is not None
+        assert len(stream.tags.delays_ns) == -(-stream.sent // 1000), "every 1000th"
+    lossy, lossless = streams(result)
+    assert lossy.lost > lossy.sent // 3
+    assert lossless.lost == 0, "and it ended, too"
+    assert (lossless.tags and lossless.tags.lost) == 0
+
+
+def test_a_trial_goes_on_while_the_loss_may_yet_be_tolerated(bench: Bench) -> None:
+    """500 frames may be lost; of each 20 one is."""
+    behaviour = forward({"every": 20, "do": "drop"})
+    result, account = bench.measure(behaviour, may_stop(loss_tolerance_ppb=10**7))
+    assert_agree(result, account)
+    assert (result.ended_early, result.verdict.kind) == (True, "fail")
+    lossy, _ = streams(result)
+    assert lossy.lost > 500
+    assert 15_000 <= lossy.sent < PLANNED, "those of 1.5 s at least"
+
+
+def test_late_frames_end_a_trial_early(bench: Bench) -> None:
+    behaviour = forward({"every": 10, "do": {"delay_ns": 400 * MS}})
+    trial = may_stop(frame_timeout_ns=300 * MS)
+    result, account = bench.measure(behaviour, trial)
+    assert_agree(result, account)
+    assert (result.ended_early, result.verdict.kind) == (True, "fail")
+    assert codes(result) == {"frames_late"}
+    assert [s.lost for s in streams(result)] == [0, 0]
+
+
+HELD_BACK: dict[str, Behaviour] = {
+    "a freeze": forward(freezes=[{"at_ns": 300 * MS, "for_ns": 1000 * MS}]),
+    "a jump of the delay": forward(
+        {"when": {"from_ns": 300 * MS}, "do": {"delay_ns": 800 * MS}}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HELD_BACK)
+def test_frames_that_are_held_back_fail_nobody(bench: Bench, name: str) -> None:
+    result, account = bench.measure(HELD_BACK[name], may_stop())
+    assert_agree(result, account)
+    assert result.ended_early
+    assert result.verdict.kind == "invalid"
+    assert codes(result) == {"stopped_in_error"}
+    assert [s.lost for s in streams(result)] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "ms", "kind"),
+    [
+        (forward({"do": {"delay_ns": 200 * MS}}), 1500, "pass"),
+        (forward({"do": "drop"}), 600, "fail"),
+        (forward({"when": {"from_ns": 1000 * MS}, "do": "drop"}), 1500, "fail"),
+    ],
+    ids=["no loss", "too short", "lost at the end"],
+)
+def test_a_trial_that_is_not_lost_or_ends_anyway_is_complete(
+    bench: Bench, behaviour: Behaviour, ms: int, kind: str
+) -> None:
+    result, account = bench.measure(behaviour, may_stop(ms))
+    assert_agree(result, account)
+    assert (result.ended_early, result.verdict.kind) == (False, kind)
+    assert [s.sent for s in streams(result)] == [10 * ms] * 2

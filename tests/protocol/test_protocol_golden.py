@@ -89,7 +89,10 @@ def test_an_answer_is_json_rpc(name: str) -> None:
 
 @pytest.mark.parametrize("name", names("result"))
 def test_a_result_answers_its_request(name: str) -> None:
-    request = {"trial.run-invalid": "trial.run-ipv6"}
+    request = {
+        "trial.run-invalid": "trial.run-ipv6",
+        "trial.run-stopped": "trial.run-traffic",
+    }
     method = name.removesuffix(".result")
     asked = golden(f"{request.get(method, method)}.params")
     assert golden(name)["id"] == asked["id"]

@@ -175,6 +175,19 @@ def test_reasons_of_a_trial_are_its_verdicts() -> None:
     assert reasons(trial(1, NAME, 1, "pass")) == ""
 
 
+def test_a_trial_that_ended_early_says_so() -> None:
+    record = trial(1, NAME, 1, "pass")
+    ways = [
+        way.model_copy(update={"sending_ns": sending_ns})
+        for way, sending_ns in zip(
+            record.result.directions, (600_000_000, 599_000_000), strict=True
+        )
+    ]
+    result = record.result.model_copy(update={"ended_early": True, "directions": ways})
+    stopped = record.model_copy(update={"result": result})
+    assert reasons(stopped) == "ended early, after 600\N{NO-BREAK SPACE}ms"
+
+
 @pytest.mark.parametrize(
     ("speed", "size", "fps"),
     [(10_000, 64, 14_880_952), (1_000, 64, 1_488_095), (1_000, 1518, 81_274)],

@@ -22,6 +22,9 @@ using dataplane::Side;
 
 constexpr uint64_t kCalibrationNs = 100'000'000;
 constexpr int kProgressMs = 500;
+constexpr int kLossCheckMs = 100;
+// A frame that has been on its way for longer seems lost. See docs/adr/0011.
+constexpr uint64_t kPatienceNs = 500'000'000;
 constexpr uint64_t kOffsetPatienceNs = 500'000'000;
 
 uint32_t max_frame_bytes(const dpdk::PortOptions& options) {
@@ -177,6 +180,18 @@ measure::DirectionFacts facts_of(const DirectionResult& result, bool gave_up,
   }
   facts.gave_up = gave_up;
   return facts;
+}
+
+// Whether more frames seem lost than the whole trial may lose; `running_ns`: since the start.
+bool seems_lost(const dataplane::TrialSpec& spec, const dataplane::TrialRun& run,
+                uint64_t running_ns) {
+  const uint64_t patience_ns = std::max(kPatienceNs, spec.frame_timeout_ns.value_or(0));
+  if (running_ns < patience_ns) return false;
+  return std::any_of(std::begin(kBothSides), std::end(kBothSides), [&](Side from) {
+    const uint64_t missing = run.missing_from(from, running_ns - patience_ns);
+    return !measure::within_tolerance(missing, spec.from[index_of(from)].frames,
+                                      spec.loss_tolerance_ppb);
+  });
 }
 
 PortReport port_report(Side side, const dataplane::ReceiveReport& received,
@@ -341,7 +356,7 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
                           eal_.worker_lcores());
   if (!go_on) run.abort();
   run.launch();
-  watch(run, spec.trial_id, monitor);
+  watch(run, spec, monitor);
   run.join();
   const Snapshot after = snapshot();
   accounted_ns += run.running_ns();
@@ -353,6 +368,9 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
     facts.directions.push_back(
         facts_of(result.directions.back(), run.sent_from(from).gave_up, spec));
   }
+  const auto cut_short = [](const measure::DirectionFacts& d) { return d.sent < d.intended; };
+  result.ended_early = facts.ended_early =
+      run.stopped() && std::any_of(facts.directions.begin(), facts.directions.end(), cut_short);
   for (const Side side : kBothSides) {
     const size_t i = index_of(side);
     PortReport report = port_report(side, run.received_at(side), ports.sides[i]->recorders);
@@ -372,17 +390,33 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   return to_json(result);
 }
 
-void Engine::watch(dataplane::TrialRun& run, uint16_t trial_id, Monitor& monitor) {
+void Engine::watch(dataplane::TrialRun& run, const dataplane::TrialSpec& spec, Monitor& monitor) {
   const uint64_t launched = timing::read_tsc();
+  const int wait_ms = spec.stop_when_lost ? kLossCheckMs : kProgressMs;
+  int since_progress_ms = 0;
   eventfd_t done = 0;
   while (eventfd_read(run.done_fd(), &done) != 0) {
-    if (!monitor.wait(run.done_fd(), kProgressMs)) run.abort();
-    monitor.notify("trial.progress", {{"trial_id", trial_id},
+    if (!monitor.wait(run.done_fd(), wait_ms)) run.abort();
+    if (spec.stop_when_lost) stop_if_lost(run, spec);
+    since_progress_ms += wait_ms;
+    if (since_progress_ms < kProgressMs) continue;
+    since_progress_ms = 0;
+    monitor.notify("trial.progress", {{"trial_id", spec.trial_id},
                                       {"phase", "running"},
                                       {"elapsed_ns", clock_.to_ns(timing::read_tsc() - launched)},
                                       {"sent", run.published_sent()},
                                       {"received", run.published_received()}});
   }
+}
+
+void Engine::stop_if_lost(dataplane::TrialRun& run, const dataplane::TrialSpec& spec) const {
+  constexpr uint64_t kCheckNs = kLossCheckMs * 1'000'000ULL;
+  const uint64_t start_tsc = run.start_tsc();
+  const uint64_t now = timing::read_tsc();
+  if (start_tsc == 0 || now < start_tsc) return;
+  const uint64_t running_ns = clock_.to_ns(now - start_tsc);
+  if (running_ns + kCheckNs >= spec.duration_ns) return;  // it is about to end anyway
+  if (seems_lost(spec, run, running_ns)) run.stop();
 }
 
 Json Engine::preview(const Json& params) const {

@@ -48,7 +48,9 @@ class Engine {
   Snapshot snapshot() const;
   void check_fits(const TrialRequest& request) const;
   void fill_in_macs(TrialRequest& request) const;
-  void watch(dataplane::TrialRun& run, uint16_t trial_id, Monitor& monitor);
+  // Serves the monitor until the run has ended; stops it when it is lost and the spec says so.
+  void watch(dataplane::TrialRun& run, const dataplane::TrialSpec& spec, Monitor& monitor);
+  void stop_if_lost(dataplane::TrialRun& run, const dataplane::TrialSpec& spec) const;
 
   dpdk::EalOptions options_;
   timing::TscClock clock_;

@@ -526,6 +526,43 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfTwoStreamsSays) {
   EXPECT_EQ(golden_result("trial.run-traffic"), to_json(result));
 }
 
+TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAStoppedTrialSays) {
+  const Conduct forward({{5, 700}}, {{1, 700}}, {{310, 700}}, {{900, 670}});
+  const Conduct reverse({{5, 699}}, {{1, 699}}, {{310, 699}}, {{900, 699}});
+  StreamResult foreground = stream(2, false, 900, 630, 600, 0, 4);
+  foreground.delay_ns = coarse({{40'000, 600}});
+  foreground.sent_by_time = {90, 90, 90, 90, 90, 90, 90, 0, 0, 0};
+  foreground.received_by_time = {90, 60, 90, 90, 90, 90, 90, 0, 0, 0};
+  foreground.loss_runs = runs({{30, 1}});
+  StreamResult background = stream(3, true, 100, 70, 70);
+  background.delay_ns = coarse({{41'000, 70}});
+  background.sent_by_time = {10, 10, 10, 10, 10, 10, 10, 0, 0, 0};
+  background.received_by_time = background.sent_by_time;
+  StreamResult back = stream(4, false, 999, 699, 699);
+  back.delay_ns = coarse({{42'000, 699}});
+  back.sent_by_time = {100, 100, 100, 100, 100, 100, 99, 0, 0, 0};
+  back.received_by_time = back.sent_by_time;
+  TrialResult result;
+  result.trial_id = 77;
+  result.ended_early = true;
+  result.directions = {direction(Side::kLeft, 1000, forward, {foreground, background}),
+                       direction(Side::kRight, 999, reverse, {back})};
+  result.directions[0].offered_rate_fps = 1000;
+  result.directions[0].sending_ns = 699'000'100;
+  result.directions[1].offered_rate_fps = 999;
+  result.directions[1].sending_ns = 698'698'900;
+  for (DirectionResult& each : result.directions) each.delay_floor_ns = each.delay_bound_ns = 1210;
+  measure::TrialFacts facts;
+  facts.duration_ns = 1'000'000'000;
+  facts.lag_limit_ns = 10'000'000;
+  facts.ended_early = true;
+  facts.directions = {{"forward", 1000, 700, 670}, {"reverse", 999, 699, 699}};
+  result.verdict = measure::judge(facts);
+  result.total_ns = 4'702'000'000;
+  result.overhead_ns = 1'999'700;
+  EXPECT_EQ(golden_result("trial.run-stopped"), to_json(result));
+}
+
 TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfDelaysSays) {
   const Conduct forward({{40, 4'000'000}}, {{1, 4'000'000}},
                         {{300, 1}, {303, 3'999'998}, {5000, 1}},

@@ -159,21 +159,16 @@ void add_recorded(const dataplane::TrialSpec& spec, const measure::StreamRecorde
   result.loss_runs = distribution_of(tracker.loss_runs());
   result.corrupt = recorder.corrupt();
   result.negative_delays = delays.negative();
-  const auto slower = [&](uint64_t timeout_ns) {
-    const std::vector<uint64_t>& all = spec.record.timeouts_ns;
-    const auto found = std::find(all.begin(), all.end(), timeout_ns);
-    return delays.slower(static_cast<size_t>(found - all.begin()));
-  };
-  if (spec.frame_timeout_ns) result.late = slower(*spec.frame_timeout_ns);
+  if (spec.frame_timeout_ns) result.late = delays.slower_than(*spec.frame_timeout_ns);
   for (const uint64_t timeout_ns : spec.slower_ns) {
-    result.slower.push_back({timeout_ns, slower(timeout_ns)});
+    result.slower.push_back({timeout_ns, delays.slower_than(timeout_ns)});
   }
   result.delay_ns = distribution_of(resolved(delays.histogram(), fine));
   if (const measure::DelayVariation* variation = recorder.variation()) {
     result.ipdv_ns =
         distribution_of(resolved(variation->shorter(), fine), resolved(variation->longer(), fine));
   }
-  if (!recorder.tags().delays_ns().empty()) result.tags_ns = recorder.tags().delays_ns();
+  if (const measure::TagDelays* tags = recorder.tags()) result.tags_ns = tags->delays_ns();
   result.series_interval_ns = recorder.received_by_time().interval_ns();
   result.received_by_time = recorder.received_by_time().counts();
 }

@@ -29,6 +29,11 @@ void Sender::start(uint64_t start_tsc) {
 void Sender::step() noexcept {
   send_replies();
   if (!sending()) return;
+  if (clock_.stopping()) [[unlikely]] {
+    frames_ = report_.sent;
+    clock_.sender_done();
+    return;
+  }
   uint64_t now = timing::read_tsc();
   for (uint32_t burst = 0; burst < kBurstsPerStep; ++burst) {
     if (pending_count_ == 0) build_due(now);

@@ -8,8 +8,8 @@
 // does not take stay pending for the next step, so a full queue never blocks the other roles of
 // this worker.
 //
-// A sender is driven by one worker. `published_sent` may be read by others at any time; the rest
-// only after the worker has ended.
+// A sender is driven by one worker. `published_sent` and `report().built_by_time` may be read by
+// others at any time; the rest only after the worker has ended.
 #pragma once
 
 #include <array>
@@ -74,7 +74,7 @@ class Sender {
   // A sender this many lag limits behind is hopeless: the trial is invalid whatever follows.
   static constexpr uint64_t kHopelessLagLimits = 10;
 
-  const uint64_t frames_;
+  uint64_t frames_;  // to be sent; fewer when the trial is stopped
   const uint64_t rate_fps_;
   const uint32_t burst_limit_;
   const uint64_t hopeless_tsc_;

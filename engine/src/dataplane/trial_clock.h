@@ -37,6 +37,10 @@ class TrialClock {
     end_tsc_.compare_exchange_strong(open, timing::read_tsc() + residual_wait_tsc_);
   }
 
+  // The senders end, the trial a residual wait later.
+  void stop() { stopping_.store(true, std::memory_order_relaxed); }
+  bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
+
   void abort() {
     aborted_.store(true);
     end_tsc_.store(0);
@@ -57,6 +61,7 @@ class TrialClock {
   std::atomic<uint32_t> senders_sending_;
   std::atomic<uint64_t> start_tsc_{0};
   std::atomic<uint64_t> end_tsc_{UINT64_MAX};
+  std::atomic<bool> stopping_{false};
   std::atomic<bool> aborted_{false};
 };
 

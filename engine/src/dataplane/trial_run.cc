@@ -3,6 +3,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace dutperf::dataplane {
 namespace {
 
@@ -45,7 +47,9 @@ std::vector<dpdk::FramePool*> SideResources::pools(size_t lanes) {
 
 TrialRun::TrialRun(const TrialSpec& spec, const std::array<SideResources*, kSides>& sides,
                    const timing::TscClock& clock, const std::vector<unsigned>& lcores)
-    : clock_(clock, static_cast<uint32_t>(lcores.size()), active_senders(spec),
+    : spec_(spec),
+      sides_(sides),
+      clock_(clock, static_cast<uint32_t>(lcores.size()), active_senders(spec),
              spec.residual_wait_ns),
       lcores_(lcores),
       workers_running_(static_cast<uint32_t>(lcores.size())),
@@ -125,6 +129,20 @@ uint64_t TrialRun::published_sent() const {
 
 uint64_t TrialRun::published_received() const {
   return receivers_[0]->published_received() + receivers_[1]->published_received();
+}
+
+uint64_t TrialRun::missing_from(Side side, uint64_t until_ns) const {
+  const Sender& sender = *senders_[index_of(side)];
+  // Of the last burst some frames may still wait for the port.
+  const uint64_t sent =
+      std::min(sender.report().built_by_time.sum_before(until_ns), sender.published_sent());
+  uint64_t received = 0;
+  uint64_t late = 0;
+  for (const measure::StreamRecorder& recorder : sides_[index_of(other(side))]->recorders) {
+    received += recorder.received_by_time().sum_before(until_ns);
+    if (spec_.frame_timeout_ns) late += recorder.delays().slower_than(*spec_.frame_timeout_ns);
+  }
+  return sent - std::min(sent, received) + late;
 }
 
 }  // namespace dutperf::dataplane

@@ -4,7 +4,7 @@
 //
 //   constructed              senders, receivers and their memory exist; nothing runs
 //   launch()                 workers prepare their buffers, meet, start together
-//   ... steps ...            control sleeps; may look at progress, may abort()
+//   ... steps ...            control sleeps; may look at progress, may stop() or abort()
 //   done_fd readable         the last worker has ended
 //   join()                   reports may be read
 //
@@ -60,17 +60,23 @@ class TrialRun {
   TrialRun& operator=(const TrialRun&) = delete;
 
   void launch();
+  // Ends sending; what was sent is accounted for as ever.
+  void stop() { clock_.stop(); }
   void abort() { clock_.abort(); }
   void join();
 
   // Readable once all workers have ended.
   int done_fd() const { return done_fd_; }
   bool aborted() const { return clock_.aborted(); }
+  bool stopped() const { return clock_.stopping(); }
   // Start to end of the residual wait; 0 when the trial was aborted.
   uint64_t running_ns() const;
   uint64_t start_tsc() const { return clock_.start_tsc(); }
   uint64_t published_sent() const;
   uint64_t published_received() const;
+  // How many of the frames that left `side` up to `until_ns` after the start have not arrived, by
+  // whole intervals of the time series; and how many arrived later than the frame timeout.
+  uint64_t missing_from(Side side, uint64_t until_ns) const;
 
   // After join().
   const SendReport& sent_from(Side side) const { return senders_[index_of(side)]->report(); }
@@ -86,6 +92,8 @@ class TrialRun {
   static int work(void* worker);
   void work_until_end(Worker& worker);
 
+  const TrialSpec& spec_;
+  const std::array<SideResources*, kSides> sides_;
   TrialClock clock_;
   const std::vector<unsigned> lcores_;
   std::array<std::unique_ptr<Sender>, kSides> senders_;

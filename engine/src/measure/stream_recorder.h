@@ -64,12 +64,15 @@ class StreamRecorder {
   void record_corrupt() { ++corrupt_; }
 
   // After the trial, given that the stream's frames 0 .. sent-1 left.
-  void finish(uint64_t sent) { tracker_.finish(sent); }
+  void finish(uint64_t sent) {
+    tracker_.finish(sent);
+    tags_.finish(sent);
+  }
 
   const SequenceTracker& tracker() const { return tracker_; }
   const Delays& delays() const { return delays_; }
   const DelayVariation* variation() const { return ipdv_ ? &variation_ : nullptr; }
-  const TagDelays& tags() const { return tags_; }
+  const TagDelays* tags() const { return tagged_ ? &tags_ : nullptr; }
   const TimeSeries& received_by_time() const { return received_by_time_; }
   // Wrong length or checksum, or a number that was never sent.
   uint64_t corrupt() const { return corrupt_ + tracker_.impossible(); }

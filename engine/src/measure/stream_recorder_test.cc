@@ -131,7 +131,7 @@ TEST_P(RecordedStream, CountsWhatIsSlowerThanEachTimeoutExactly) {
     const auto slower = std::count_if(
         slow_.delay_ns.begin(), slow_.delay_ns.end(),
         [&](const auto& entry) { return entry.second > static_cast<int64_t>(timeouts_ns[i]); });
-    EXPECT_EQ(recorder_.delays().slower(i), static_cast<uint64_t>(slower));
+    EXPECT_EQ(recorder_.delays().slower_than(timeouts_ns[i]), static_cast<uint64_t>(slower));
   }
 }
 
@@ -149,7 +149,7 @@ TEST_P(RecordedStream, HasTheVariationOfEachPairInSendOrder) {
 }
 
 TEST_P(RecordedStream, KeepsTheExactDelayOfEachTaggedFrame) {
-  const std::vector<uint64_t>& tags = recorder_.tags().delays_ns();
+  const std::vector<uint64_t>& tags = recorder_.tags()->delays_ns();
   ASSERT_EQ(tags.size(), 100U);
   std::set<uint64_t> tagged;
   for (uint64_t tag = 0; tag < tags.size(); ++tag) {
@@ -163,12 +163,24 @@ TEST_P(RecordedStream, KeepsTheExactDelayOfEachTaggedFrame) {
 }
 
 TEST_P(RecordedStream, CountsArrivalsByTheTimeOfSending) {
-  const std::vector<uint64_t>& received = recorder_.received_by_time().counts();
+  const std::vector<uint64_t> received = recorder_.received_by_time().counts();
   std::vector<uint64_t> expected(received.size());
   for (const auto& [sequence, sent_ns] : slow_.sent_ns) ++expected[sent_ns / 100'000];
   EXPECT_EQ(received, expected);
   EXPECT_EQ(std::accumulate(received.begin(), received.end(), uint64_t{0}),
             recorder_.tracker().received());
+}
+
+TEST_P(RecordedStream, SumsTheIntervalsThatHaveEnded) {
+  const TimeSeries& series = recorder_.received_by_time();
+  const std::vector<uint64_t> counts = series.counts();
+  uint64_t sum = 0;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    EXPECT_EQ(series.sum_before(i * 100'000), sum);
+    EXPECT_EQ(series.sum_before(i * 100'000 + 99'999), sum);
+    if (i + 1 < counts.size()) sum += counts[i];
+  }
+  EXPECT_EQ(series.sum_before(UINT64_MAX), sum) << "the last one does not end";
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RecordedStream, ::testing::Values(1, 2, 3, 4, 5));
@@ -181,9 +193,9 @@ TEST(StreamRecorder, CountsAFrameThatArrivesBeforeItLeftAndGivesItNoDelay) {
   EXPECT_EQ(recorder.tracker().received(), 3U);
   EXPECT_EQ(recorder.delays().negative(), 1U);
   EXPECT_EQ(recorder.delays().histogram().count(), 2U);
-  EXPECT_EQ(recorder.tags().delays_ns()[0], 0U);
-  EXPECT_EQ(recorder.tags().delays_ns()[1], TagDelays::kLost);
-  EXPECT_EQ(recorder.tags().delays_ns()[2], 1000U);
+  EXPECT_EQ(recorder.tags()->delays_ns()[0], 0U);
+  EXPECT_EQ(recorder.tags()->delays_ns()[1], TagDelays::kLost);
+  EXPECT_EQ(recorder.tags()->delays_ns()[2], 1000U);
   EXPECT_EQ(recorder.variation()->shorter().count() + recorder.variation()->longer().count(), 0U);
 }
 
@@ -213,14 +225,26 @@ TEST(StreamRecorder, ForgetsTheTrialBefore) {
   recorder.reset(everything(20'000), 20'000, {0, 20'000, 50});
   feed(recorder, events_of(20'000, 9));
   recorder.record_corrupt();
-  recorder.reset({}, 100, {});
+  RecordSpec spec;
+  spec.timeouts_ns = everything(100).timeouts_ns;
+  recorder.reset(spec, 100, {});
   EXPECT_EQ(recorder.delays().histogram().count(), 0U);
-  EXPECT_EQ(recorder.delays().slower(0), 0U);
+  EXPECT_EQ(recorder.delays().slower_than(spec.timeouts_ns[0]), 0U);
   EXPECT_EQ(recorder.variation(), nullptr);
-  EXPECT_TRUE(recorder.tags().delays_ns().empty());
+  EXPECT_EQ(recorder.tags(), nullptr);
   EXPECT_EQ(recorder.received_by_time().counts(), std::vector<uint64_t>{0});
   EXPECT_EQ(recorder.corrupt(), 0U);
   EXPECT_EQ(recorder.tracker().loss_runs().count(), 0U);
+}
+
+TEST(StreamRecorder, KnowsNothingOfTagsThatWereNotSent) {
+  for (const uint64_t sent : {0U, 4U, 5U, 6U, 7U, 10U}) {
+    StreamRecorder recorder;
+    recorder.reset({}, 10, {4, 6, 3});  // frames 4, 6 and 8
+    recorder.finish(sent);
+    const size_t tags = (sent > 4 ? 1 : 0) + (sent > 6 ? 1 : 0) + (sent > 8 ? 1 : 0);
+    EXPECT_EQ(recorder.tags()->delays_ns(), std::vector<uint64_t>(tags, TagDelays::kLost)) << sent;
+  }
 }
 
 // 60 s at 14.88 Mfps, foreground and background: a bitmap of 107 MiB, and under 64 MiB beside it.

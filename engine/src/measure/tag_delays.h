@@ -47,6 +47,11 @@ class TagDelays {
     }
   }
 
+  // After the trial: forgets the tags that were not sent, all from frame `sent` on.
+  void finish(uint64_t sent) {
+    if (spread_.count > 0) delays_ns_.resize(spread_.tag_from(sent));
+  }
+
   // One for each tag, in the order of sending; kLost when it did not arrive.
   const std::vector<uint64_t>& delays_ns() const { return delays_ns_; }
 

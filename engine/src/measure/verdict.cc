@@ -17,6 +17,8 @@ class Judge {
     verdict_.reasons.push_back({code, std::move(message), ""});
   }
 
+  bool passes() const { return verdict_.kind == VerdictKind::kPass; }
+
   Verdict take() { return std::move(verdict_); }
 
  private:
@@ -43,8 +45,7 @@ uint64_t lost_frames(const DirectionFacts& direction) {
 // Lost and overdue frames are within the disclosed tolerance; zero without one.
 bool tolerable(const TrialFacts& facts, const DirectionFacts& direction) {
   const uint64_t missing = lost_frames(direction) + direction.overdue;
-  return (unsigned __int128){missing} * 1'000'000'000 <=
-         (unsigned __int128){direction.sent} * facts.loss_tolerance_ppb;
+  return within_tolerance(missing, direction.intended, facts.loss_tolerance_ppb);
 }
 
 void judge_sender(const TrialFacts& facts, const DirectionFacts& direction, Judge& judge) {
@@ -142,6 +143,11 @@ void judge_port(const PortFacts& port, Judge& judge) {
 
 }  // namespace
 
+bool within_tolerance(uint64_t missing, uint64_t intended, uint64_t loss_tolerance_ppb) {
+  return (unsigned __int128){missing} * 1'000'000'000 <=
+         (unsigned __int128){intended} * loss_tolerance_ppb;
+}
+
 Verdict judge(const TrialFacts& facts) {
   Judge judge;
   if (facts.aborted) judge.invalid("aborted", "the trial was aborted", "");
@@ -159,6 +165,11 @@ Verdict judge(const TrialFacts& facts) {
   for (const PortFacts& port : facts.ports) judge_port(port, judge);
   for (const DirectionFacts& direction : facts.directions) {
     if (complete) judge_loss(facts, direction, judge);
+  }
+  if (facts.ended_early && judge.passes()) {
+    judge.invalid("stopped_in_error",
+                  "sending ended early because frames seemed lost, but they came back later",
+                  "run the trial without stop_when_lost: the device holds frames for long");
   }
   return judge.take();
 }

@@ -62,12 +62,17 @@ struct TrialFacts {
   uint64_t duration_ns = 0;
   uint64_t lag_limit_ns = 0;
   uint64_t frame_timeout_ns = 0;
-  uint64_t loss_tolerance_ppb = 0;  // of a direction's sent frames, lost or overdue
+  uint64_t loss_tolerance_ppb = 0;  // of a direction's intended frames, lost or overdue
   bool aborted = false;
+  bool ended_early = false;                        // because too many frames seemed lost
   std::vector<std::string> unresolved_neighbours;  // "198.18.0.1 on port left"
   std::vector<DirectionFacts> directions;
   std::vector<PortFacts> ports;
 };
+
+// So many lost or late ones of a direction's `intended` frames let it pass. When they are more, no
+// later frame can change the verdict.
+bool within_tolerance(uint64_t missing, uint64_t intended, uint64_t loss_tolerance_ppb);
 
 // Reasons that make a trial invalid outrank reasons to fail it.
 Verdict judge(const TrialFacts& facts);

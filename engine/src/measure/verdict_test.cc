@@ -142,11 +142,40 @@ TEST(Judge, ToleratesLostAndLateFramesTogetherUpToTheDisclosedShare) {
 TEST(Judge, KeepsTheToleranceExactForLongTrials) {
   TrialFacts facts = good();
   facts.loss_tolerance_ppb = 1;
-  facts.directions[0].sent = 1ULL << 40;
+  facts.directions[0].intended = facts.directions[0].sent = 1ULL << 40;
   facts.directions[0].received = facts.directions[0].sent - 1099;
   EXPECT_EQ(judge(facts).kind, VerdictKind::kPass);
   facts.directions[0].received -= 1;
   EXPECT_EQ(judge(facts).kind, VerdictKind::kFail);
+}
+
+// A tenth was sent; 6 of the 60,000 planned frames may be lost, not 6 of 6000.
+TEST(Judge, MeasuresAStoppedTrialByItsPlan) {
+  TrialFacts facts = good();
+  facts.loss_tolerance_ppb = 100'000;
+  facts.ended_early = true;
+  for (DirectionFacts& direction : facts.directions) direction.sent = direction.received = 6000;
+  facts.directions[1].received -= 6;
+  EXPECT_EQ(judge(facts).kind, VerdictKind::kInvalid);
+  EXPECT_EQ(codes(judge(facts)), Codes{"stopped_in_error"});
+  EXPECT_FALSE(judge(facts).reasons.at(0).hint.empty());
+  facts.directions[1].received -= 1;
+  EXPECT_EQ(judge(facts).kind, VerdictKind::kFail);
+  EXPECT_EQ(judge(facts).reasons.at(0).message, "reverse: 7 of 6000 frames lost");
+}
+
+TEST(Judge, FailsAStoppedTrialForWhateverFailsAWholeOne) {
+  TrialFacts facts = good();
+  facts.ended_early = true;
+  facts.directions[0].duplicate = 1;
+  EXPECT_EQ(judge(facts).kind, VerdictKind::kFail);
+  EXPECT_EQ(codes(judge(facts)), Codes{"duplicates"});
+}
+
+TEST(Judge, SaysThatAStoppedTrialWasAbortedAfterwards) {
+  TrialFacts facts = good();
+  facts.ended_early = facts.aborted = true;
+  EXPECT_EQ(codes(judge(facts)), Codes{"aborted"});
 }
 
 TEST(Judge, DoesNotLetOneDirectionsToleranceCoverTheOther) {

@@ -127,13 +127,14 @@ class Terminal:
         verdict = record.result.verdict
         again = f" (attempt {record.attempt})" if record.attempt > 1 else ""
         reasons = _in_short([reason.message for reason in verdict.reasons])
+        early = ", ended early" if record.result.ended_early else ""
         style = _STYLES[verdict.kind]
         where = f"{self._duration(record)}{self._interval}{again}"
         why = f" ({reasons})" if reasons else ""
         self._console.print(
             f"  trial {record.number}: {record.load_fps:,} fps{where}: "
             f"[{style}]{verdict.kind}[/]{escape(why)}"
-            f"{escape(_by_stream(record.result))}",
+            f"{early}{escape(_by_stream(record.result))}",
             highlight=False,
             soft_wrap=True,
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from dutperf.engine.protocol import DirectionResult, StreamResult
-from dutperf.report.text import percent, plural, whole
+from dutperf.report.text import duration_ns, percent, plural, whole
 from dutperf.results import TrialRecord
 
 
@@ -138,4 +138,8 @@ def loss(trial: TrialRecord) -> str:
 
 def reasons(trial: TrialRecord) -> str:
     """Why the verdict is what it is."""
-    return "; ".join(reason.message for reason in trial.result.verdict.reasons)
+    told = [reason.message for reason in trial.result.verdict.reasons]
+    if trial.result.ended_early:
+        sending_ns = max(d.sending_ns for d in trial.result.directions)
+        told.append(f"ended early, after {duration_ns(sending_ns)}")
+    return "; ".join(told)
