@@ -205,7 +205,7 @@ def test_keys_of_searches_are_not_stored_with_other_procedures() -> None:
 @pytest.mark.parametrize(
     ("spec", "actual"),
     [
-        (VERIFIED, "only when 2 trials at it lost frames"),
+        (VERIFIED, "a rate is lowered only when 2 trials at it lost frames"),
         (
             {**MLR, "goals": ["0", "0.5%:50%"]},
             "a goal lets 0.5 % be lost, and more in 50 % of the time",

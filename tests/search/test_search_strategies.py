@@ -42,7 +42,7 @@ def task(duration_s: float = 60, waits_s: float = 9) -> Task:
         (6, 60, 9, 4),
         (20, 60, 9, 4),
         (1, 10, 9, 0),
-        (1, 11, 9, 1),
+        (1, 12, 9, 1),
         (1, 10, 0.5, 1),
         (1, 1, 0.5, 0),
         (20, 1, 0.5, 4),
@@ -55,23 +55,19 @@ def test_it_explores_as_far_as_that_pays(
     search = narrowed(task(duration_s, waits_s), repeats=repeats)
     search(watched)
     first = len(watched.durations_s)
-    # On this device an exploration after the first one takes as long as the second.
     alone = Watched()
-    narrowed(task(60, 9), repeats=1)(alone)
-    one = alone.durations_s.count(1)
-    if duration_s == 1:
-        assert (first > 2 * one) == (searches == 4)
-    else:
-        short = watched.durations_s.count(1)
-        assert (short > 0, short > one) == (searches > 0, searches > 1)
+    narrowed(task(), repeats=1)(alone)
+    short = [s for s in watched.durations_s if s < duration_s]
+    one = len([s for s in alone.durations_s if s < 60])
+    assert (len(short) > 0, len(short) > one) == (searches > 0, searches > 1)
     search(watched)
     assert len(watched.durations_s) - first == 2
 
 
-def test_a_trial_is_never_longer_than_those_that_count() -> None:
+def test_trials_that_explore_are_shorter_than_those_that_count() -> None:
     watched = Watched()
     narrowed(task(0.2, 0), repeats=20)(watched)
-    assert set(watched.durations_s) == {0.2}
+    assert set(watched.durations_s) == {0.1, 0.2}
 
 
 def test_the_classic_search_learns_nothing() -> None:

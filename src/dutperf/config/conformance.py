@@ -129,7 +129,8 @@ def _search(cell: Cell) -> list[Shortfall]:
     found = [*_goals(cell.goals[:1]), *of_further_goals(cell)]
     if cell.verify_trials is not None:
         rule = "the rate is lowered when fewer frames come out"
-        actual = f"only when {cell.verify_trials} trials at it lost frames"
+        needed = f"{cell.verify_trials} trials at it lost frames"
+        actual = f"a rate is lowered only when {needed}"
         found.append(Shortfall("RFC 2544 26.1", rule, actual, "definition"))
     return found
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dutperf import search, stats
 from dutperf.config.campaign import Cell
+from dutperf.config.searching import GoalSpec
 from dutperf.engine.protocol import Reason, VerdictKind
 from dutperf.procedures.judgement import goal_words, judged_by
 from dutperf.procedures.limits import MaxRate
@@ -45,7 +46,10 @@ def goal_results(
     troubles: Sequence[Reason],
 ) -> list[GoalResult]:
     """Each goal of MLRsearch, in their order; ``troubles`` as above."""
-    told = [_goal_result(each, cell, limit, troubles) for each in found]
+    told = [
+        _goal_result(spec, each, cell, limit, troubles)
+        for spec, each in zip(cell.goals, found, strict=False)
+    ]
     return told if len(told) == 1 else [_named(goal) for goal in told]
 
 
@@ -62,12 +66,16 @@ def settlement(cell: Cell, values: Sequence[float]) -> Settlement | None:
 
 
 def _goal_result(
-    found: search.GoalResult, cell: Cell, limit: MaxRate, troubles: Sequence[Reason]
+    spec: GoalSpec,
+    found: search.GoalResult,
+    cell: Cell,
+    limit: MaxRate,
+    troubles: Sequence[Reason],
 ) -> GoalResult:
     goal, lower_fps = found.goal, found.lower_fps
-    verdict, reasons = _told(found.conclusion, lower_fps, cell, limit, troubles)
+    verdict, reasons = _told(found.conclusion, lower_fps, cell, limit, troubles, spec)
     return GoalResult(
-        name=goal_words(goal.loss_ratio * 100, goal.exceed_ratio * 100) or "no loss",
+        name=goal_words(spec.loss_percent, spec.exceed_percent) or "no loss",
         loss_ratio=goal.loss_ratio,
         exceed_ratio=goal.exceed_ratio,
         final_duration_s=goal.final_duration_s,
@@ -98,6 +106,7 @@ def _told(
     cell: Cell,
     limit: MaxRate,
     troubles: Sequence[Reason],
+    goal: GoalSpec | None = None,
 ) -> tuple[VerdictKind, list[Reason]]:
     at_least = ""
     if value_fps is not None:
@@ -106,7 +115,7 @@ def _told(
         case "found":
             return "pass", []
         case "max_rate_passed":
-            return "pass", [_limited(limit, judged_by(cell))]
+            return "pass", [_limited(limit, judged_by(cell, goal))]
         case "nothing_passed":
             return "fail", [_nothing_passed(cell)]
         case "tester_limited":

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from dutperf import stats
 from dutperf.config.campaign import Cell
+from dutperf.config.searching import GoalSpec
 from dutperf.engine.protocol import TrialResult
 from dutperf.results.model import TimeoutLoss
 
@@ -23,8 +24,11 @@ def throughput_quantity(cell: Cell) -> str:
     return f"throughput per direction, {conditions}" if conditions else PLAIN_THROUGHPUT
 
 
-def judged_by(cell: Cell) -> str:
-    """How the cell's trials are judged otherwise than by RFC 2544; may be empty."""
+def judged_by(cell: Cell, goal: GoalSpec | None = None) -> str:
+    """How the cell's trials are judged otherwise than by RFC 2544; may be empty.
+
+    By several goals they are judged in several ways: of ``goal``, else of the first.
+    """
     conditions = []
     if cell.frame_timeout_ms is not None:
         conditions.append(f"frames within {cell.frame_timeout_ms:.12g} ms")
@@ -32,8 +36,8 @@ def judged_by(cell: Cell) -> str:
         conditions.append(f"losing up to {cell.loss_tolerance_percent:.12g} %")
     if cell.verify_trials is not None:
         conditions.append(f"losses verified by {cell.verify_trials} trials")
-    first = cell.goals[:1]  # the cell's median is that of its first goal
-    conditions += [goal_words(goal.loss_percent, goal.exceed_percent) for goal in first]
+    chosen = [goal] if goal else cell.goals[:1]
+    conditions += [goal_words(g.loss_percent, g.exceed_percent) for g in chosen]
     return ", ".join(filter(None, conditions))
 
 

@@ -114,7 +114,7 @@ def _explorations(task: Task, repeats: int) -> int:
     if repeats >= FEWEST_WITH_INTERVAL:
         return EXPLORATIONS
     short_s = task.waits_s + _short_s(task)
-    return 1 if task.waits_s + task.duration_s >= 2 * short_s else 0
+    return 1 if task.waits_s + task.duration_s > 2 * short_s else 0
 
 
 @dataclass
@@ -149,7 +149,8 @@ class _Narrowed:
 
 
 def _short_s(task: Task) -> float:
-    return min(EXPLORATION_S, task.duration_s)
+    """Never as long as trials that count, so that nobody takes one for the other."""
+    return min(EXPLORATION_S, task.duration_s / 2)
 
 
 def _binary(
