@@ -85,6 +85,21 @@ def frame_loss(
     measure(campaign, kind="frame-loss", output=output, as_json=as_json)
 
 
+@app.command("connection-rate")
+@with_procedure_options("connection-rate")
+def connection_rate(
+    spec: ProcedureSpec,
+    testbed: TestbedFile = None,
+    lab: LabName = None,
+    seed: Seed = DEFAULT_SEED,
+    output: Output = None,
+    as_json: AsJson = False,
+) -> None:
+    """How fast a stateful gateway opens connections (RFC 9693 4.5, 4.6)."""
+    campaign = campaign_for(spec, testbed, lab, seed)
+    measure(campaign, kind="connection-rate", output=output, as_json=as_json)
+
+
 @app.command("latency")
 @with_procedure_options("latency")
 def latency(

@@ -97,6 +97,14 @@ FLAGS: dict[str, Flag] = {
     "early_stop": Flag("--early-stop/--no-early-stop", bool),
     "lag_limit_ms": Flag("--lag-limit", float, "MS"),
     "burst_limit": Flag("--burst-limit", int, "FRAMES"),
+    "stateful.connections": Flag("--connections", int, "N"),
+    "stateful.alpha": Flag("--alpha", float, "SHARE"),
+    "stateful.initiator": Flag("--initiator", Literal["left", "right"]),
+    "stateful.source_ports": Flag("--initiator-ports", str, "MIN-MAX"),
+    "stateful.destination_ports": Flag("--responder-ports", str, "MIN-MAX"),
+    "stateful.order": Flag("--order", Literal["random", "increasing", "decreasing"]),
+    "stateful.timeout_ms": Flag("--phase-timeout", int, "MS"),
+    "stateful.dut_timeout_s": Flag("--dut-timeout", float, "S"),
     "traffic.ports.source": Flag("--source-ports", str, "MODE[:PORTS]"),
     "traffic.ports.destination": Flag("--destination-ports", str, "MODE[:PORTS]"),
     "traffic.addresses": Flag("--addresses", int, "N"),
@@ -114,6 +122,20 @@ FLAGS: dict[str, Flag] = {
     "traffic.mac": Flag("--mac", Literal["fixed", "random"]),
 }
 _TRAFFIC = "traffic."
+_STATELESS = (
+    "direction",
+    "trial_duration_s",
+    "residual_wait_s",
+    "flows",
+    "traffic.ports",
+    "traffic.addresses",
+    "traffic.networks",
+    "traffic.mix",
+    "traffic.background_ip",
+    "traffic.imix",
+    "traffic.flows",
+)
+"""Begins of keys that a stateful test has no use for: connections say it."""
 _OF_FRAMES = {"ip", "frame_size", "direction", "flows"}
 """Options beside the traffic's that change what is in the frames."""
 
@@ -207,6 +229,8 @@ def with_procedure_options(
     preset says gives way to options.
     """
     keys = [key for key in FLAGS if procedure in ONLY_FOR.get(key, {procedure})]
+    if procedure == "connection-rate":
+        keys = [key for key in keys if not key.startswith(_STATELESS)]
     return _with_options(procedure, keys, presets=True)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from dutperf.cli.connection_tables import connection_tables
 from dutperf.cli.delay_tables import (
     delay_notes,
     delay_table,
@@ -59,6 +60,7 @@ def _tables(cells: list[CellResult]) -> list[Table]:
     throughput = [c for c in cells if c.procedure == "throughput"]
     tables = [_throughput_table(throughput)] if throughput else []
     tables += media_table(throughput)
+    tables += connection_tables(cells)
     for cell in cells:
         if cell.procedure == "frame-loss":
             tables.append(_loss_table(cell))

@@ -7,11 +7,17 @@ written beside the results, is itself a valid campaign.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
-from dutperf.config.delays import DelaySettings, Procedure, procedure_defaults
+from dutperf.config.delays import (
+    ONLY_FOR,
+    DelaySettings,
+    Procedure,
+    procedure_defaults,
+)
 from dutperf.config.fields import Listed, Name, OneOrMore, Strict, repeated
 from dutperf.config.flow_count import FlowCount
 from dutperf.config.frame_size import ALL_SIZES, SizeOrAll
@@ -22,6 +28,7 @@ from dutperf.config.searching import (
     Width,
     search_defaults,
 )
+from dutperf.config.stateful import Stateful
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import IpVersions
@@ -64,7 +71,8 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
 
     procedure: Procedure = Field(
         description="throughput (RFC 2544 26.1), frame-loss (RFC 2544 26.3), latency "
-        "(RFC 8219 7.2), pdv (RFC 8219 7.3.1) or ipdv (RFC 8219 7.3.2)"
+        "(RFC 8219 7.2), pdv (RFC 8219 7.3.1), ipdv (RFC 8219 7.3.2) or "
+        "connection-rate (RFC 9693 4.5, 4.6)"
     )
     places: list[Name] = Field(
         default=[],
@@ -130,6 +138,11 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
         default=[Traffic()],
         description="what the frames look like beside their size; several profiles, "
         "each with a name of its own: cells of each",
+    )
+
+    stateful: Stateful | None = Field(
+        default=None,
+        description="connection-rate: the connections that are opened (RFC 9693)",
     )
 
     @model_validator(mode="before")
@@ -204,6 +217,39 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
         ):
             raise ValueError(trouble)
         return self
+
+    @model_validator(mode="after")
+    def _stateful_fits(self) -> Self:
+        wanted = self.procedure in ONLY_FOR["stateful"]
+        if wanted != (self.stateful is not None):
+            raise ValueError(
+                f"stateful: is missing: {self.procedure} needs to know how many "
+                "connections to open (--connections)"
+                if wanted
+                else f"stateful: belongs to connection-rate, not to {self.procedure}"
+            )
+        if self.stateful is not None:
+            for trouble in [*self.stateful.troubles(), *self._stateless()]:
+                raise ValueError(trouble)
+        return self
+
+    def _stateless(self) -> Iterator[str]:
+        """Keys that a stateful test has no use for."""
+        direction = self.stateful.direction if self.stateful else "both"
+        if self.direction not in (["both"], [direction]):
+            yield (
+                "direction: must be left out: stateful.initiator says who opens "
+                "connections"
+            )
+        for profile in self.traffic:
+            hosts, networks = profile.addresses, profile.networks
+            if hosts != type(hosts)() or networks != type(networks)():
+                yield (
+                    "traffic: networks and addresses must be left out of a stateful "
+                    "test: connections differ by their ports (RFC 9693 4.1)"
+                )
+            if profile.has_background or profile.imix or profile.flows:
+                yield "traffic: mix, imix and flows must be left out of a stateful test"
 
     @model_validator(mode="after")
     def _flows_fit(self) -> Self:
@@ -312,6 +358,7 @@ class Cell(TrialTimes, DelaySettings, SearchSettings):
     lag_limit_ms: float
     burst_limit: int
     traffic: Traffic
+    stateful: Stateful | None = None
     seed: int
     throughput_cell: str | None = Field(
         default=None, description="id of the cell that finds rate_fps"

@@ -41,11 +41,13 @@ _SECTIONS: dict[str, dict[str, str]] = {
         "pdv": "7.3.1",
         "ipdv": "7.3.2",
     },
+    "RFC 9693": {"connection-rate": "4.5"},
 }
 _BUILT_ON = {
     "RFC 2544": ("RFC 1242", "RFC 2544"),
     "RFC 5180": ("RFC 1242", "RFC 2544", "RFC 5180"),
     "RFC 8219": ("RFC 1242", "RFC 2544", "RFC 5180", "RFC 8219"),
+    "RFC 9693": ("RFC 9693",),
 }
 """Requirements of these count; that of RFC 4814 for random ports is its own."""
 
@@ -62,6 +64,8 @@ def compliance(
     """
     rfc = _rfc(cell)
     section = _SECTIONS[rfc][cell.procedure]
+    if cell.stateful and cell.stateful.alpha is not None:
+        section = "4.6"
     name = f"{rfc} {section}"
     others = of_further_goals(cell)
     counted = [
@@ -94,6 +98,8 @@ def compliance(
 
 def _rfc(cell: Cell) -> str:
     """Whose procedure it is: of a translator, of IPv6 frames, or the one of 1999."""
+    if cell.procedure in _SECTIONS["RFC 9693"]:
+        return "RFC 9693"
     if cell.procedure not in _SECTIONS["RFC 2544"]:
         return "RFC 8219"
     if cell.procedure == "latency" and not cell.legacy:

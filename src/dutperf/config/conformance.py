@@ -20,6 +20,7 @@ from dutperf.config.flows import directions
 from dutperf.config.searching import GoalSpec
 from dutperf.config.sizes import cell_versions
 from dutperf.config.standard_sizes import listed_sizes
+from dutperf.config.stateful import Stateful
 from dutperf.config.versions import translates
 
 _FORMAT = "RFC 2544 8, C.2.6.4"
@@ -48,10 +49,19 @@ class Shortfall(NamedTuple):
 
 def deviations(cell: Cell) -> list[Shortfall]:
     """All points in which ``cell`` does less than RFC 2544 and RFC 8219 ask for."""
+    if cell.stateful:
+        return _stateful(cell.stateful)
     found = [*_times(cell), *_direction(cell), *_sizes(cell), *_frames(cell)]
     if cell.procedure == "frame-loss":
         found += _loads(cell.load_percent)
     return [*found, *_load(cell), *_repeats(cell), *_tags(cell), *_judgement(cell)]
+
+
+def _stateful(stateful: Stateful) -> list[Shortfall]:
+    if stateful.order == "random":
+        return []
+    rule = "four-tuples in pseudorandom order"
+    return [Shortfall("RFC 9693 4.4", rule, f"{stateful.order} order", "text")]
 
 
 _DELAYS = {

@@ -14,15 +14,25 @@ from pydantic import AfterValidator, Field, field_validator
 
 from dutperf.config.fields import Strict
 from dutperf.config.found_rate import FixedRate, FoundRate, parse_found_rate
+from dutperf.config.stateful import Stateful
 from dutperf.engine.protocol import MAX_TIMEOUTS
 
-Procedure = Literal["throughput", "frame-loss", "latency", "pdv", "ipdv"]
+Procedure = Literal[
+    "throughput", "frame-loss", "latency", "pdv", "ipdv", "connection-rate"
+]
 
 FIXED_LOAD: frozenset[Procedure] = frozenset({"latency", "pdv", "ipdv"})
 """Procedures at a load that is given, not searched."""
 
+_STATEFUL: frozenset[Procedure] = frozenset({"connection-rate"})
+
 ONLY_FOR: dict[str, frozenset[Procedure]] = {
-    "resolution": frozenset({"throughput"}),
+    "resolution": frozenset({"throughput", "connection-rate"}),
+    "stateful": _STATEFUL,
+    **{
+        f"stateful.{key}": frozenset({"connection-rate"})
+        for key in Stateful.model_fields
+    },
     "load_percent": frozenset({"frame-loss"}),
     "load_step_percent": frozenset({"frame-loss"}),
     "rate_fps": FIXED_LOAD,

@@ -103,6 +103,7 @@ def _cells(entry: Entry) -> Iterator[Cell]:
             lag_limit_ms=spec.lag_limit_ms,
             burst_limit=spec.burst_limit,
             traffic=traffic,
+            stateful=spec.stateful,
             seed=entry.campaign.seed,
         )
         with entry.blamed(traffic):
@@ -117,8 +118,13 @@ def _matrix(
     for ip in _versions(spec, testbed):
         for traffic in spec.profiles:
             for sizes in _sizes(spec, traffic, ip, testbed):
-                for direction in spec.direction:
+                for direction in _directions(spec):
                     yield ip, sizes, traffic, direction
+
+
+def _directions(spec: ProcedureSpec) -> list[Direction]:
+    """In phase 1 only the initiator sends (RFC 9693 4.2)."""
+    return [spec.stateful.direction] if spec.stateful else spec.direction
 
 
 def _as_procedure(cell: Cell, *, several: bool) -> dict[str, Any]:
@@ -162,6 +168,10 @@ def _name(
 
 def _judged(spec: ProcedureSpec) -> Iterator[str]:
     """What tells cells apart that send the same frames."""
+    if spec.stateful:
+        yield f"{spec.stateful.connections}connections"
+        if spec.stateful.alpha is not None:
+            yield "validated"
     if spec.search != "narrowed":
         yield spec.search
     if spec.found_rate:
@@ -178,7 +188,7 @@ def _judged(spec: ProcedureSpec) -> Iterator[str]:
 
 
 def _versions(spec: ProcedureSpec, testbed: Testbed) -> list[IpVersions]:
-    versions = spec.ip or default_versions(testbed)
+    versions = spec.ip or default_versions(testbed, spec.stateful)
     if not versions:
         raise InputError(
             f"testbed {testbed.name} has no IP version on both sides",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from dutperf.config.stateful import Stateful
 from dutperf.config.testbed import Testbed
 from dutperf.engine.protocol import IpVersion, Side
 
@@ -29,13 +30,30 @@ def translates(ip: IpVersions) -> bool:
     return ip in _TRANSLATIONS
 
 
-def default_versions(testbed: Testbed) -> list[IpVersions]:
+def default_versions(
+    testbed: Testbed, stateful: Stateful | None = None
+) -> list[IpVersions]:
     """What a testbed is for if nobody says: a translation if it has virtual addresses.
 
-    Otherwise all versions that both sides have.
+    Otherwise all versions that both sides have; in a stateful test those in which the
+    responder knows the initiator by a virtual address.
     """
+    if stateful:
+        gateways = [ip for ip in _SIDES if _hides(testbed, ip, stateful.initiator)]
+        if gateways:
+            return gateways
     translations = [ip for ip in _TRANSLATIONS if _translates(testbed, ip)]
     return translations or list(testbed.ip_versions())
+
+
+def _hides(testbed: Testbed, ip: IpVersions, initiator: Side) -> bool:
+    """Whether the device gives the initiator another address."""
+    responder: Side = "right" if initiator == "left" else "left"
+    inside, outside = version_of(ip, initiator), version_of(ip, responder)
+    own, other = testbed.sides[initiator], testbed.sides[responder]
+    reachable = inside == outside or other.virtual(inside) is not None
+    real = own.ip(inside) and other.ip(outside)
+    return bool(real and reachable and own.virtual(outside))
 
 
 def _translates(testbed: Testbed, ip: IpVersions) -> bool:

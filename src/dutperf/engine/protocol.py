@@ -649,6 +649,7 @@ ReasonCode = Literal[
     "nothing_passed",
     "unstable",
     "no_throughput",
+    "connections_expire",
 ]
 
 

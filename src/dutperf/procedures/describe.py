@@ -8,6 +8,7 @@ from dutperf.config.delays import FIXED_LOAD, ONLY_FOR, DelaySettings
 from dutperf.config.ports import Ports
 from dutperf.config.searching import AUTO, SearchSettings
 from dutperf.config.sizes import sizes_text
+from dutperf.config.stateful import Stateful
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import version_of
 from dutperf.engine.protocol import GENERATOR, DirectionName
@@ -24,6 +25,7 @@ _NOT_PARAMETERS = {
     "load_percent",
     "max_rate_fps",
     "traffic",
+    "stateful",
     "frame_sizes",
     "timeout_sweep_ms",
     "throughput_cell",
@@ -38,6 +40,8 @@ def cell_parameters(cell: Cell, limit: MaxRate) -> Parameters:
     unset = {key for key, field in delays if getattr(cell, key) == field.default}
     unset |= {key for key in SearchSettings.model_fields if getattr(cell, key) is None}
     left_out = _NOT_PARAMETERS | foreign | unset
+    if cell.stateful:
+        left_out |= {"trial_duration_s", "residual_wait_s"}
     settings: Parameters = cell.model_dump(exclude=left_out)
     limits: Parameters = {"max_load_fps": limit.rate_fps, "max_load_is": limit.kind}
     if cell.procedure in FIXED_LOAD:
@@ -45,11 +49,31 @@ def cell_parameters(cell: Cell, limit: MaxRate) -> Parameters:
     if cell.timeout_sweep_ms:
         each = ", ".join(f"{ns / 1e6:.12g}" for ns in cell.timeout_sweep_ns)
         limits["timeout_sweep_ms"] = each
+    if cell.stateful:
+        limits |= _connections(cell.stateful)
     if cell.auto:
         limits["repeats"] = f"{AUTO}, at most {cell.repeats}"
     if cell.goals:
         limits |= {"goals": _goals(cell), "min_load_fps": least_rate_of(cell)}
     return settings | limits | _frames(cell) | _traffic(cell.traffic)
+
+
+def _connections(stateful: Stateful) -> Parameters:
+    """What RFC 9693 6 wants to be reported; it replaces times and ports."""
+    least, most = stateful.destinations
+    found: Parameters = {
+        "initiator": stateful.initiator,
+        "connections": stateful.connections,
+        "source_ports": stateful.source_ports,
+        "destination_ports": f"{least}-{most}",
+        "order": stateful.order,
+        "timeout_ms": stateful.timeout_ms,
+    }
+    if stateful.alpha is not None:
+        found["alpha"] = stateful.alpha
+    if stateful.dut_timeout_s is not None:
+        found["dut_timeout_s"] = stateful.dut_timeout_s
+    return found
 
 
 def _goals(cell: Cell) -> str:

@@ -11,15 +11,18 @@ range, from its first look to its last one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from dutperf.config import Cell, media_rate_fps
 from dutperf.config.load_steps import ends_when_lossless
 from dutperf.config.sizes import mean_frame_size
+from dutperf.config.stateful import Stateful
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.searching import check_range, strategy_of, waits_s
 from dutperf.results.model import ProcedureName
+from dutperf.search import Resolution
 from dutperf.search.laboratory import SimulatedTester, SlopeDevice
 from dutperf.stats import LOOKS
 
@@ -58,6 +61,8 @@ def estimate(cells: Sequence[Cell]) -> list[Estimate]:
 def _estimate(cell: Cell) -> Estimate:
     if cell.procedure == "throughput":
         return _of_throughput(cell)
+    if cell.stateful:
+        return _of_connections(cell, cell.stateful)
     trials = cell.repeats * _TRIALS[cell.procedure](cell)
     duration_s = trials * (cell.trial_duration_s + waits_s(cell))
     return Estimate(cell, cell.repeats, trials, duration_s)
@@ -78,6 +83,18 @@ def _of_throughput(cell: Cell) -> Estimate:
     if not cell.auto or cell.repeats == LOOKS[0]:
         return after[-1]
     return replace(after[LOOKS[0] - 1], most=after[-1])
+
+
+def _of_connections(cell: Cell, stateful: Stateful) -> Estimate:
+    """Every test opens all connections, at about half of the maximum rate."""
+    limit = _limit_fps(cell)
+    resolution = Resolution.parse(cell.resolution)
+    share = float(resolution.value) / (1 if resolution.relative else limit)
+    tests = cell.repeats * (2 + math.ceil(math.log2(1 / min(0.5, share))))
+    rate = max(1, limit * ASSUMED_SHARE_PERCENT // 100)
+    duration_s = tests * (stateful.lifetime_s(rate) + waits_s(cell))
+    phases = 1 if stateful.alpha is None else 2
+    return Estimate(cell, cell.repeats, tests * phases, duration_s)
 
 
 def _limit_fps(cell: Cell) -> int:

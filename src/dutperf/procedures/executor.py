@@ -20,6 +20,7 @@ from pathlib import Path
 
 from dutperf.config import Cell, Place, Testbed
 from dutperf.errors import DutperfError, EngineError, InputError, StorageError
+from dutperf.procedures.connection_rate import measure_connection_rate
 from dutperf.procedures.describe import with_conformance
 from dutperf.procedures.events import CellStarted, Notice, OnEvent, PlaceStarted
 from dutperf.procedures.frame_loss import measure_frame_loss
@@ -53,6 +54,7 @@ from dutperf.results.changes import differences
 from dutperf.results.model import ProcedureName
 
 PROCEDURES: dict[ProcedureName, Callable[[TrialRunner, Cell, MaxRate], CellResult]] = {
+    "connection-rate": measure_connection_rate,
     "throughput": measure_throughput,
     "frame-loss": measure_frame_loss,
     "latency": measure_latency,

@@ -44,6 +44,8 @@ from dutperf.results.model import HookRun, TrialRecord
 
 _TRIAL_IDS = 65535
 
+Shape = Callable[[TrialRequest], TrialRequest]
+
 
 class JournalEndsError(Exception):
     """The next trial is not in the journal, and nothing is there to measure it."""
@@ -112,6 +114,8 @@ class TrialRunner:
         repeat: int = 1,
         duration_s: float | None = None,
         stop_when_lost: bool = False,
+        shape: Shape | None = None,
+        continues: bool = False,
     ) -> TrialRecord:
         """Let the DUT restabilise, run one trial, store it; or take a stored one.
 
@@ -123,6 +127,9 @@ class TrialRunner:
             stop_when_lost: end the trial once it is certain to fail; for callers
                 that need no more than the verdict. One that ended and told nothing
                 is repeated, by the caller, in full.
+            shape: makes another request of the cell's.
+            continues: the trial before belongs to it: the device neither rests nor is
+                prepared anew.
 
         Raises:
             EngineError: the engine refused the trial or died.
@@ -142,14 +149,17 @@ class TrialRunner:
             duration_s,
             stop_when_lost=stop_when_lost and self._may_stop(attempt),
         )
+        request = shape(request) if shape else request
         if self.replaying:
             record = self._take_stored(cell.id, repeat, attempt, rate_fps, request)
             self._wait_s = cell.restabilise_wait_s
             return record
         if self._measurer is None:
             raise JournalEndsError
-        self._sleep(self._wait_s)
-        hooks = [*self._hooks, *run_before_trial(self._testbed.hooks)]
+        hooks = [*self._hooks]
+        if not continues:
+            self._sleep(self._wait_s)
+            hooks += run_before_trial(self._testbed.hooks)
         started_at = datetime.now(UTC).isoformat("T", "milliseconds")
         self.on_event(
             TrialStarted(number, cell.id, repeat, attempt, rate_fps, planned_s(request))

@@ -34,6 +34,7 @@ from dutperf.stats import percentile
 PROCEDURES = {
     "throughput": "Throughput",
     "frame-loss": "Frame loss",
+    "connection-rate": "Connection establishment rate",
     "latency": "Latency",
     "ipdv": "Inter-packet delay variation",
     "pdv": "Packet delay variation",
@@ -114,6 +115,9 @@ class CellView:
     @property
     def _frames(self) -> str:
         profile = f", {self.profile}" if self.profile else ""
+        if self.connections is not None:
+            profile += f", {whole(self.connections)} connections"
+            profile += ", validated" if self.validated else ""
         return f"{self.versions}, {self.sizes}{profile}"
 
     @property
@@ -184,6 +188,23 @@ class CellView:
     def rate_fps(self) -> float | None:
         """The throughput, if this is one and it is valid."""
         return self.median if self.procedure == "throughput" else None
+
+    @property
+    def connections(self) -> int | None:
+        """How many are opened, if they are."""
+        if self.procedure != "connection-rate" or self.result is None:
+            return None
+        return _integer(self.result.parameters.get("connections"))
+
+    @property
+    def validated(self) -> bool:
+        """Whether each connection had to let a frame back."""
+        return bool(self.result and self.result.parameters.get("alpha"))
+
+    def parameter(self, key: str) -> str:
+        """One of its settings as text."""
+        value = self.result.parameters.get(key) if self.result else None
+        return MISSING if value is None else str(value)
 
     @property
     def flows(self) -> int | None:

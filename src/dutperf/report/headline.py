@@ -31,7 +31,23 @@ def headline(cell: CellView) -> Headline:
         return _frame_loss(cell)
     if cell.procedure in DELAYS:
         return _delay(cell)
+    if cell.connections is not None:
+        return _connections(cell, cell.connections)
     return _throughput(cell)
+
+
+def _connections(cell: CellView, connections: int) -> Headline:
+    value = f"{'≥' + NBSP if cell.capped else ''}{whole(cell.median)}"
+    validated = " validated" if cell.validated else ", not validated"
+    lines = (
+        ["It opened all at the highest rate that was allowed"] if cell.capped else []
+    )
+    return Headline(
+        value,
+        "connections/s",
+        f"{whole(connections)} connections{validated}",
+        (*lines, *_remarks(cell)),
+    )
 
 
 def _without_number(cell: CellView) -> Headline:

@@ -47,6 +47,7 @@ REPORT = "report.html"
 _TABLES = {
     "throughput": "Throughput, zero loss (RFC 2544 26.1)",
     "frame-loss": "Frame loss rate at the highest load (RFC 2544 26.3)",
+    "connection-rate": "Connection establishment rate (RFC 9693 4.5, 4.6)",
     "latency": "Latency of tagged frames (RFC 8219 7.2)",
     "pdv": "Packet delay variation, D99.9 \N{MINUS SIGN} Dmin (RFC 8219 7.3.1)",
     "ipdv": "Inter-packet delay variation (RFC 8219 7.3.2)",

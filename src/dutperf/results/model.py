@@ -21,7 +21,9 @@ from dutperf.engine.protocol import (
 
 RESULTS_SCHEMA_VERSION = 2
 SchemaVersion = Literal[2]
-ProcedureName = Literal["throughput", "frame-loss", "latency", "pdv", "ipdv"]
+ProcedureName = Literal[
+    "throughput", "frame-loss", "latency", "pdv", "ipdv", "connection-rate"
+]
 StreamName = Literal["foreground", "background"]
 
 
@@ -159,7 +161,7 @@ class Finding(Stored):
     kind: FindingKind
     of: str = Field(description="of what: throughput; TL, forward; ...")
     message: str
-    unit: Literal["fps", "percent", "ns"]
+    unit: Literal["fps", "percent", "ns", "connections/s"]
     groups: list[ValueGroup] = []
     numbers: dict[str, float] = Field(
         default={}, description="what the message is made of, see docs/repeats.md"
@@ -331,7 +333,8 @@ class Load(Stored):
 class CellResult(Stored):
     """The result of one cell: ``median`` over ``repeats``, in ``unit``.
 
-    throughput: frames per second, per direction. frame-loss: percent lost at the
+    throughput: frames per second, per direction. connection-rate: new connections per
+    second. frame-loss: percent lost at the
     highest load; the whole curve is in ``points``. latency: TL, pdv: PDV, ipdv: the
     largest IPDV, each of the foreground and of the direction where it is larger, null
     if infinite; everything is in ``measures``.
@@ -345,7 +348,7 @@ class CellResult(Stored):
     quantity: str = Field(description="what the median is, in words")
     parameters: dict[str, str | int | float | bool | None]
     median: float | None
-    unit: Literal["fps", "percent", "ns"]
+    unit: Literal["fps", "percent", "ns", "connections/s"]
     repeats: list[RepeatResult]
     verdict: VerdictKind = Field(description="pass: measured; invalid: not proven")
     reasons: list[Reason] = []

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-Unit = Literal["fps", "percent", "ns"]
+Unit = Literal["fps", "percent", "ns", "connections/s"]
 
 
 def in_unit(value: float, unit: Unit) -> str:
     """A rate in whole frames a second, a share in percent, or a duration."""
-    if unit == "fps":
-        return f"{value:,.0f} fps"
+    if unit in ("fps", "connections/s"):
+        return f"{value:,.0f} {unit}"
     return f"{value:.6g} %" if unit == "percent" else duration(value)
 
 

@@ -1,0 +1,210 @@
+"""The rate at which a simulated gateway opens connections, and what spoils it."""
+
+from __future__ import annotations
+
+import pytest
+from planning import TESTBED, Recording, cell, spoilt
+
+from dutperf.config import Testbed
+from dutperf.engine.fake import FakeEngine, SimulatedNat, perfect
+from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.engine.protocol import ReasonCode, TrialRequest, TrialResult
+from dutperf.errors import InputError
+from dutperf.procedures.connection_rate import measure_connection_rate
+from dutperf.procedures.limits import MaxRate
+from dutperf.results import CellResult
+
+N = 1000
+MAX = MaxRate(100_000, "set")
+NAT44 = Testbed.model_validate(
+    TESTBED.model_dump(exclude_none=True)
+    | {
+        "left": {
+            "port": {"interface": "left"},
+            "ipv4": {
+                "address": "10.0.0.2",
+                "gateway": "10.0.0.1",
+                "virtual": "198.19.0.1",
+            },
+        }
+    }
+)
+
+
+class ClearedEngine(FakeEngine):
+    """Empties the gateway before each test, as a hook does."""
+
+    def __init__(
+        self, nat: SimulatedNat, troubles: dict[int, ReasonCode] | None = None
+    ) -> None:
+        super().__init__(perfect(), nat=nat, troubles=troubles or {})
+        self.nat = nat
+
+    def measure(
+        self, trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
+    ) -> TrialResult:
+        if trial.learn:
+            self.nat.clear()
+        return super().measure(trial, on_progress)
+
+
+def measured(
+    engine: FakeEngine, limit: MaxRate = MAX, repeats: int = 1, **stateful: object
+) -> tuple[CellResult, Recording]:
+    recording = Recording(engine, testbed=NAT44)
+    asked = cell(
+        procedure="connection-rate",
+        resolution="10",
+        repeats=repeats,
+        stateful={"connections": N, **stateful},
+    )
+    return measure_connection_rate(recording.runner, asked, limit), recording
+
+
+@pytest.mark.parametrize("rate", [111, 777, 50_000])
+def test_the_rate_is_found_within_the_resolution(rate: int) -> None:
+    result, _ = measured(ClearedEngine(SimulatedNat(connection_rate_fps=rate)))
+    assert (result.verdict, result.unit) == ("pass", "connections/s")
+    assert result.median is not None
+    assert abs(rate - result.median) <= max(10, 0.01 * rate)
+    assert "1,000 connections (RFC 9693 4.5)" in result.quantity
+
+
+def test_phase_1_sends_each_four_tuple_once_and_nobody_answers() -> None:
+    _, recording = measured(ClearedEngine(SimulatedNat()))
+    request = recording.records[0].request
+    (direction,) = request.directions
+    (stream,) = direction.streams
+    assert direction.name == "forward"
+    assert request.frames(direction) == N
+    assert [(v.field, v.mode) for v in stream.vary] == [
+        ("src_port", "enumerate"),
+        ("dst_port", "enumerate"),
+    ]
+    assert stream.enumeration_order == "random"
+    assert request.learn is not None
+    assert (request.learn.entries, request.learn.direction) == (N, "forward")
+    assert request.residual_wait_ns == 500_000_000
+
+
+def test_a_validated_rate_has_a_frame_back_for_each_connection_at_alpha() -> None:
+    nat = SimulatedNat(connection_rate_fps=5000)
+    result, recording = measured(ClearedEngine(nat), alpha=0.5)
+    assert result.median is not None
+    assert 4980 <= result.median <= 5010
+    assert result.quantity.startswith("validated ")
+    passed = [r for r in recording.records if r.load_fps == result.median]
+    back = recording.records[recording.records.index(passed[-1]) + 1]
+    assert back.load_fps == int(result.median * 0.5)
+    (direction,) = back.request.directions
+    (stream,) = direction.streams
+    assert direction.name == "reverse"
+    assert (stream.tuples and stream.tuples.order) == "increasing"
+    assert back.request.frames(direction) == N
+
+
+def test_connections_that_do_not_fit_pass_only_where_nobody_validates() -> None:
+    """A table that drops the oldest forwards every frame of phase 1."""
+
+    def nat() -> SimulatedNat:
+        return SimulatedNat(table_size=N - 1, eviction="oldest")
+
+    blind, _ = measured(ClearedEngine(nat()))
+    assert (blind.verdict, blind.median) == ("pass", MAX.rate_fps)
+    result, _ = measured(ClearedEngine(nat()), alpha=1)
+    assert (result.verdict, result.median) == ("fail", 0)
+    assert "large enough" in result.reasons[0].hint
+
+
+def test_a_device_that_is_not_emptied_knows_the_connections_of_the_test_before() -> (
+    None
+):
+    """Then nothing is opened: why the hooks must clear the table."""
+    nat = SimulatedNat(connection_rate_fps=5000)
+    result, _ = measured(FakeEngine(perfect(), nat=nat))
+    assert result.median != pytest.approx(5000, rel=0.01)
+
+
+def test_the_median_of_the_repeats_is_told_with_their_spread() -> None:
+    nat = SimulatedNat(connection_rate_fps=5000)
+    result, _ = measured(ClearedEngine(nat), repeats=5)
+    assert len(result.repeats) == 5
+    assert result.spread is not None
+
+
+def test_an_invalid_phase_is_measured_again() -> None:
+    nat = SimulatedNat(connection_rate_fps=5000)
+    spoilt_first = ClearedEngine(nat, spoilt("receiver_overflow", 1))
+    result, recording = measured(spoilt_first)
+    assert result.verdict == "pass"
+    assert recording.records[1].attempt == 2
+
+
+def test_tests_that_outlast_the_devices_timeout_are_not_made() -> None:
+    nat = SimulatedNat(connection_rate_fps=50, timeout_ns=2 * 10**9)
+    result, recording = measured(ClearedEngine(nat), dut_timeout_s=2)
+    assert result.verdict == "invalid"
+    assert result.reasons[0].code == "connections_expire"
+    longest = max(r.request.duration_ns for r in recording.records)
+    assert longest < 2 * 10**9
+
+
+def test_hooks_clear_the_table_once_for_both_phases() -> None:
+    hooks = {"before_trial": [{"command": ["true"]}]}
+    testbed = Testbed.model_validate(
+        NAT44.model_dump(exclude_none=True) | {"hooks": hooks}
+    )
+    recording = Recording(ClearedEngine(SimulatedNat()), testbed=testbed)
+    asked = cell(procedure="connection-rate", stateful={"connections": N, "alpha": 1})
+    measure_connection_rate(recording.runner, asked, MAX)
+    phases = [
+        [run.moment for run in record.hooks].count("before_trial")
+        for record in recording.records
+    ]
+    assert phases == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ({"procedure": "connection-rate"}, "needs to know how many"),
+        ({"stateful": {"connections": 5}}, "belongs to connection-rate"),
+        (
+            {
+                "procedure": "connection-rate",
+                "stateful": {
+                    "connections": 11,
+                    "source_ports": "1-10",
+                    "destination_ports": "80-80",
+                },
+            },
+            "11 are more than the 10 combinations",
+        ),
+        (
+            {
+                "procedure": "connection-rate",
+                "stateful": {"connections": 4_000_000_000},
+            },
+            "more than source_ports",
+        ),
+        (
+            {
+                "procedure": "connection-rate",
+                "stateful": {"connections": 5},
+                "traffic": {"networks": 256},
+            },
+            "networks and addresses must be left out",
+        ),
+        (
+            {
+                "procedure": "connection-rate",
+                "stateful": {"connections": 5},
+                "direction": "reverse",
+            },
+            "direction: must be left out",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(keys: dict[str, object], told: str) -> None:
+    with pytest.raises((InputError, ValueError), match=told):
+        cell(**keys)
