@@ -12,6 +12,7 @@ from dutperf.config.address_set import AddressSet
 from dutperf.config.placement import hosts
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
+from dutperf.config.versions import default_versions
 from dutperf.engine.protocol import Side
 from dutperf.lab.devices.tayga_siit import MAX_HOSTS, tayga_siit
 from dutperf.lab.translator import configuration
@@ -36,6 +37,13 @@ def test_all_addresses_are_for_benchmarking(name: str) -> None:
     owned = [text for side in device.addresses.values() for text in side]
     routed = [text for side in device.networks.values() for text in side]
     assert all(map(is_for_benchmarking, owned + routed))
+
+
+@pytest.mark.parametrize("name", lab.LABS)
+def test_each_has_a_testbed(name: str) -> None:
+    testbed = lab.plan(name)
+    assert testbed.name == name
+    assert default_versions(testbed)
 
 
 @pytest.mark.parametrize("name", lab.LABS)

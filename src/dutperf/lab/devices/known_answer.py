@@ -70,11 +70,15 @@ KNOWN_ANSWER = LabDevice(
 NAT_CONNECTIONS = 1_000_000
 _PUBLIC_IPV4, _PUBLIC_IPV6 = "198.19.0.1", "2001:2:0:8000::1"
 _PREFIX_64 = "64:ff9b::/96"
-_PREFIX_46 = "2001:2:0:8000::/96"  # 2001:2:0:8000::c613:2 is 198.19.0.2
+_PREFIX_46 = "2001:2:0:8000::/96"  # 2001:2:0:8000::c613:42 is 198.19.0.66
 
 
 def _gateway(
-    kind: str, left: dict[str, str], right: dict[str, str], prefix: str | None = None
+    kind: str,
+    left: dict[str, str],
+    right: dict[str, str],
+    prefix: str | None = None,
+    responder: str = "2001:2:0:8000::2",
 ) -> LabDevice:
     """``left`` and ``right``: virtual addresses, by ``ipv4`` and ``ipv6``."""
     outside = 4 if kind.endswith("4") else 6
@@ -106,7 +110,7 @@ def _gateway(
                 address="198.19.0.2", gateway="198.19.0.1", virtual=right.get("ipv4")
             ),
             Ipv6Side(
-                address="2001:2:0:8000::c613:2",
+                address=responder,
                 gateway="2001:2:0:8000::1",
                 virtual=right.get("ipv6"),
             ),
@@ -125,5 +129,11 @@ GATEWAYS = (
     _gateway("nat44", {"ipv4": _PUBLIC_IPV4}, {}),
     _gateway("nat64", {"ipv4": _PUBLIC_IPV4}, {"ipv6": "64:ff9b::c613:2"}, _PREFIX_64),
     _gateway("nat66", {"ipv6": _PUBLIC_IPV6}, {}),
-    _gateway("nat46", {"ipv6": _PUBLIC_IPV6}, {"ipv4": "198.19.0.2"}, _PREFIX_46),
+    _gateway(
+        "nat46",
+        {"ipv6": _PUBLIC_IPV6},
+        {"ipv4": "198.19.0.66"},
+        _PREFIX_46,
+        "2001:2:0:8000::c613:42",
+    ),
 )
