@@ -219,7 +219,7 @@ def test_the_lab_of_a_live_process_is_not_taken(holder: subprocess.Popen[str]) -
 def test_up_removes_what_a_killed_process_left(holder: subprocess.Popen[str]) -> None:
     holder.kill()
     holder.wait(10)
-    assert len(leftovers()) == 3
+    assert len(leftovers()) == 4
     assert not lab.running()[0].alive
     with lab.session(NAME) as testbed:
         cross(testbed, 4, "left")
