@@ -227,16 +227,6 @@ uint64_t write_frames(const dataplane::DirectionSpec& direction, uint64_t count,
   return frames;
 }
 
-void refuse_stateful(const TrialRequest& request) {
-  bool stateful = request.spec.learn || request.spec.not_before_ns > 0;
-  for (const dataplane::DirectionSpec& direction : request.spec.from) {
-    for (const dataplane::StreamSpec& stream : direction.streams) {
-      stateful = stateful || stream.tuples;
-    }
-  }
-  if (stateful) throw ProtocolError(kStateError, "this engine cannot learn tuples yet");
-}
-
 std::vector<std::string> unresolved(const std::vector<ResolvedNeighbour>& neighbours) {
   std::vector<std::string> result;
   for (const ResolvedNeighbour& neighbour : neighbours) {
@@ -268,7 +258,10 @@ Engine::OpenPorts::OpenPorts(const PortsOpenParams& params) {
 }
 
 Engine::Engine(const dpdk::EalOptions& options)
-    : options_(options), clock_(timing::calibrate_tsc(kCalibrationNs)), eal_(options) {
+    : options_(options),
+      clock_(timing::calibrate_tsc(kCalibrationNs)),
+      eal_(options),
+      table_(clock_) {
   check_invariant_clock();
   clock_offset_ns_ = measure_clock_offset_ns(eal_.worker_lcores(), clock_);
 }
@@ -326,18 +319,18 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   TrialRequest request = parse_trial(params);
   OpenPorts& ports = open();
   check_fits(request);
-  refuse_stateful(request);
   const dataplane::TrialSpec& spec = request.spec;
 
   TrialResult result;
   result.trial_id = spec.trial_id;
-  uint64_t accounted_ns = 0;  // learning, waits and sending: not overhead
+  uint64_t accounted_ns = 0;  // memory, learning, waits and sending: not overhead
   const auto timed = [&](auto&& action) {
     const uint64_t before = timing::read_tsc();
     action();
     accounted_ns += clock_.to_ns(timing::read_tsc() - before);
   };
 
+  timed([&] { table_.prepare(request.spec); });
   measure::TrialFacts facts;
   facts.duration_ns = spec.duration_ns;
   facts.lag_limit_ns = spec.lag_limit_ns;
@@ -349,6 +342,7 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   if (go_on) facts.unresolved_neighbours = unresolved(result.neighbours);
   go_on = go_on && facts.unresolved_neighbours.empty();
   if (go_on) timed([&] { go_on = ports.neighbours->serve(request.settle_ns, monitor); });
+  if (go_on) timed([&] { go_on = ports.neighbours->serve(until(spec.not_before_tsc), monitor); });
 
   fill_in_macs(request);
   const Snapshot before = snapshot();
@@ -384,10 +378,19 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
                            report.corrupt});
     result.ports.push_back(report);
   }
+  result.table = table_.finish(spec, run);
   result.verdict = measure::judge(facts);
   result.total_ns = clock_.to_ns(timing::read_tsc() - entered);
   result.overhead_ns = result.total_ns - std::min(result.total_ns, accounted_ns);
   return to_json(result);
+}
+
+// Nanoseconds up to a little before a time: the workers' start waits for the rest.
+uint64_t Engine::until(uint64_t tsc) const {
+  constexpr uint64_t kShortNs = 20'000'000;
+  const uint64_t now = timing::read_tsc();
+  const uint64_t left_ns = clock_.to_ns(tsc - std::min(tsc, now));
+  return left_ns - std::min(left_ns, kShortNs);
 }
 
 void Engine::watch(dataplane::TrialRun& run, const dataplane::TrialSpec& spec, Monitor& monitor) {
@@ -421,6 +424,7 @@ void Engine::stop_if_lost(dataplane::TrialRun& run, const dataplane::TrialSpec& 
 
 Json Engine::preview(const Json& params) const {
   PreviewParams parsed = parse_preview(params);
+  refuse_learned(parsed.trial.spec);
   fill_in_macs(parsed.trial);
   PcapWriter pcap(parsed.path);
   uint64_t frames = 0;
@@ -431,7 +435,10 @@ Json Engine::preview(const Json& params) const {
   return {{"frames", frames}};
 }
 
-Json Engine::drop_table() { return Json::object(); }
+Json Engine::drop_table() {
+  table_.drop();
+  return Json::object();
+}
 
 void Engine::idle() {
   if (open_) open_->neighbours->drain();

@@ -1,9 +1,10 @@
-// The protocol's methods. Owns everything that lives from trial to trial: the ports, their buffers
-// and what is known of the neighbours.
+// The protocol's methods. Owns everything that lives from trial to trial: the ports, their buffers,
+// what is known of the neighbours, and the table of learned four-tuples.
 #pragma once
 
 #include <memory>
 
+#include "control/learned_table.h"
 #include "control/messages.h"
 #include "control/monitor.h"
 #include "control/neighbours.h"
@@ -48,6 +49,7 @@ class Engine {
   Snapshot snapshot() const;
   void check_fits(const TrialRequest& request) const;
   void fill_in_macs(TrialRequest& request) const;
+  uint64_t until(uint64_t tsc) const;
   // Serves the monitor until the run has ended; stops it when it is lost and the spec says so.
   void watch(dataplane::TrialRun& run, const dataplane::TrialSpec& spec, Monitor& monitor);
   void stop_if_lost(dataplane::TrialRun& run, const dataplane::TrialSpec& spec) const;
@@ -57,6 +59,7 @@ class Engine {
   dpdk::Eal eal_;
   uint64_t clock_offset_ns_ = 0;  // what two workers' clocks may be apart at most
   std::unique_ptr<OpenPorts> open_;
+  LearnedTable table_;
 };
 
 }  // namespace dutperf::control

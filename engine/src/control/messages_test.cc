@@ -634,7 +634,8 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfDelaysSays) {
 }
 
 // A direction of which `received` of 2500 frames arrived, in four blocks.
-DirectionResult quarters(Side from, const Conduct& conduct, uint64_t received, Survival survival) {
+DirectionResult quarters(Side from, const Conduct& conduct, uint64_t received,
+                         measure::Survival survival) {
   StreamResult foreground = stream(from == Side::kLeft ? 0 : 1, false, 2'500, 2'500, received);
   foreground.delay_ns = coarse({{60, received}});
   foreground.series_interval_ns = 1'000'000'000;

@@ -171,6 +171,10 @@ void add_recorded(const dataplane::TrialSpec& spec, const measure::StreamRecorde
   if (const measure::TagDelays* tags = recorder.tags()) result.tags_ns = tags->delays_ns();
   result.series_interval_ns = recorder.received_by_time().interval_ns();
   result.received_by_time = recorder.received_by_time().counts();
+  if (spec.survival_blocks > 0) {
+    result.survival =
+        measure::survival_of(tracker, result.intended, result.sent, spec.survival_blocks);
+  }
 }
 
 Json to_json(const Distribution& distribution) {

@@ -68,7 +68,7 @@ struct StreamResult {
   std::vector<uint64_t> sent_by_time;
   std::vector<uint64_t> received_by_time;
   Distribution loss_runs;
-  std::optional<Survival> survival;
+  std::optional<measure::Survival> survival;
 };
 
 // Adds what `recorder` knows. `fine` delays keep the recorder's resolution.

@@ -118,7 +118,7 @@ void parse_learn(ObjectReader& trial, dataplane::TrialSpec& spec) {
   check_learn(reader, spec);
 }
 
-Json to_json(const Survival& survival) {
+Json to_json(const measure::Survival& survival) {
   Json ranges = Json::array();
   for (const auto& [first, count] : survival.lost_ranges) ranges.push_back({first, count});
   return {{"block_frames", survival.block_frames},

@@ -4,11 +4,10 @@
 
 #include <cstdint>
 #include <optional>
-#include <utility>
-#include <vector>
 
 #include "control/json.h"
 #include "dataplane/trial_spec.h"
+#include "measure/survival.h"
 
 namespace dutperf::control {
 
@@ -17,14 +16,6 @@ void parse_tuples(ObjectReader& stream, dataplane::StreamSpec& spec);
 
 // Reads `learn` and `not_before_ns` of a trial whose directions are known already.
 void parse_learn(ObjectReader& trial, dataplane::TrialSpec& spec);
-
-// Which frames of a stream arrived.
-struct Survival {
-  uint64_t block_frames = 1;
-  std::vector<uint64_t> received;                          // of each block
-  std::vector<std::pair<uint64_t, uint64_t>> lost_ranges;  // first, how many
-  uint64_t more_ranges = 0;
-};
 
 // The engine's table after a trial that used it.
 struct TableResult {
@@ -43,7 +34,7 @@ struct TableResult {
   uint64_t since_learning_ns = 0;
 };
 
-Json to_json(const Survival& survival);
+Json to_json(const measure::Survival& survival);
 Json to_json(const TableResult& table);
 
 }  // namespace dutperf::control

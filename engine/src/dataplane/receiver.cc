@@ -24,6 +24,7 @@ Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
       ip_bytes_[i].push_back(size - kNotIp);
     }
   }
+  if (spec.learn && spec.learn->from == other(side)) learning_.emplace(spec);
 }
 
 void Receiver::step() noexcept {
@@ -57,7 +58,10 @@ uint32_t Receiver::receive_burst() noexcept {
     }
     mbufs[kept++] = mbufs[i];
   }
+  Learning::Burst learned;
+  if (learning_) learning_->look_up(burst.arrivals[0], burst.frames[0], burst.count[0], learned);
   record(burst, polled_tsc, received_tsc);
+  if (learning_) learning_->learn(learned);
   if (count < kBurst) drained_tsc_ = polled_tsc;
   dpdk::free_frames(mbufs, kept);
   published_received_.store(recorders_[0].tracker().received() + recorders_[1].tracker().received(),
@@ -90,7 +94,9 @@ void Receiver::account(const uint8_t* frame, const net::Classified& classified,
              (verify_checksums_ && !net::checksums_hold(frame, classified))) {
     recorders_[stream].record_corrupt();
   } else {
-    burst.arrivals[stream][burst.count[stream]++] = {sequence, tag.stamp_ns()};
+    const uint32_t place = burst.count[stream]++;
+    burst.arrivals[stream][place] = {sequence, tag.stamp_ns()};
+    burst.frames[stream][place] = frame;
   }
 }
 

@@ -1,8 +1,8 @@
 // The receive loop. There is one; what is recorded is a parameter.
 //
-// Classify -> account -> record, a burst at a time. Frames that are not this trial's are counted
-// where they belong: neighbour requests are answered, another trial's frames are stale, the other
-// port's are misdirected, everything else is foreign.
+// Classify -> account -> learn -> record, a burst at a time. Frames that are not this trial's are
+// counted where they belong: neighbour requests are answered, another trial's frames are stale, the
+// other port's are misdirected, everything else is foreign.
 //
 // A receiver is driven by one worker. `published_received` may be read by others at any time; the
 // rest only after the worker has ended.
@@ -11,8 +11,10 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "dataplane/learning.h"
 #include "dataplane/trial_clock.h"
 #include "dataplane/trial_spec.h"
 #include "dpdk/mbuf.h"
@@ -60,6 +62,9 @@ class Receiver {
     return published_received_.load(std::memory_order_relaxed);
   }
   const ReceiveReport& report() const { return report_; }
+  state::Learner::Counts learned() const {
+    return learning_ ? learning_->counts() : state::Learner::Counts{};
+  }
 
  private:
   static constexpr uint32_t kBurst = 32;
@@ -68,6 +73,7 @@ class Receiver {
   // A burst's frames of each stream.
   struct Burst {
     measure::Arrival arrivals[kMaxStreams][kBurst];
+    const uint8_t* frames[kMaxStreams][kBurst];  // of the arrivals
     uint32_t count[kMaxStreams] = {};
   };
 
@@ -94,6 +100,7 @@ class Receiver {
   const net::OwnAddresses& own_;
   dpdk::ReplyRing& replies_;
   const timing::TscClock clock_;
+  std::optional<Learning> learning_;
   uint64_t start_tsc_ = 0;
   uint64_t drained_tsc_ = 0;  // begin of the last poll that left nothing behind
   ReceiveReport report_;

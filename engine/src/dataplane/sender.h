@@ -61,6 +61,8 @@ class Sender {
   uint64_t frames() const { return frames_; }
   uint64_t published_sent() const { return published_sent_.load(std::memory_order_relaxed); }
   const SendReport& report() const { return report_; }
+  // See FrameSource.
+  uint64_t unlearned() const { return source_.unlearned(); }
 
  private:
   bool sending() const { return report_.sent < frames_ && !report_.gave_up; }

@@ -2,6 +2,7 @@
 // per trial, so the cache line stays shared.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -12,9 +13,10 @@ namespace dutperf::dataplane {
 class TrialClock {
  public:
   TrialClock(const timing::TscClock& clock, uint32_t workers, uint32_t senders,
-             uint64_t residual_wait_ns)
+             uint64_t residual_wait_ns, uint64_t not_before_tsc = 0)
       : clock_(clock),
         residual_wait_tsc_(clock.to_tsc(residual_wait_ns)),
+        not_before_tsc_(not_before_tsc),
         workers_preparing_(workers),
         senders_sending_(senders) {}
 
@@ -24,7 +26,8 @@ class TrialClock {
   uint64_t meet_at_start() {
     constexpr uint64_t kLeadNs = 1'000'000;  // all workers must have seen the start by then
     if (workers_preparing_.fetch_sub(1) == 1) {
-      start_tsc_.store(timing::read_tsc() + clock_.to_tsc(kLeadNs));
+      const uint64_t soon_tsc = timing::read_tsc() + clock_.to_tsc(kLeadNs);
+      start_tsc_.store(std::max(soon_tsc, not_before_tsc_));
     }
     while (start_tsc_.load(std::memory_order_acquire) == 0) timing::cpu_relax();
     return start_tsc_.load(std::memory_order_relaxed);
@@ -57,6 +60,7 @@ class TrialClock {
  private:
   const timing::TscClock clock_;
   const uint64_t residual_wait_tsc_;
+  const uint64_t not_before_tsc_;
   std::atomic<uint32_t> workers_preparing_;
   std::atomic<uint32_t> senders_sending_;
   std::atomic<uint64_t> start_tsc_{0};

@@ -50,7 +50,7 @@ TrialRun::TrialRun(const TrialSpec& spec, const std::array<SideResources*, kSide
     : spec_(spec),
       sides_(sides),
       clock_(clock, static_cast<uint32_t>(lcores.size()), active_senders(spec),
-             spec.residual_wait_ns),
+             spec.residual_wait_ns, spec.not_before_tsc),
       lcores_(lcores),
       workers_running_(static_cast<uint32_t>(lcores.size())),
       done_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
@@ -129,6 +129,11 @@ uint64_t TrialRun::published_sent() const {
 
 uint64_t TrialRun::published_received() const {
   return receivers_[0]->published_received() + receivers_[1]->published_received();
+}
+
+state::Learner::Counts TrialRun::learned() const {
+  if (!spec_.learn) return {};
+  return receivers_[index_of(other(spec_.learn->from))]->learned();
 }
 
 uint64_t TrialRun::missing_from(Side side, uint64_t until_ns) const {

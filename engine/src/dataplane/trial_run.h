@@ -81,6 +81,10 @@ class TrialRun {
   // After join().
   const SendReport& sent_from(Side side) const { return senders_[index_of(side)]->report(); }
   const ReceiveReport& received_at(Side side) const { return receivers_[index_of(side)]->report(); }
+  // Frames of learned four-tuples that were built although their entry was empty.
+  uint64_t unlearned() const { return senders_[0]->unlearned() + senders_[1]->unlearned(); }
+  // What the receivers stored; of the one that learns.
+  state::Learner::Counts learned() const;
 
  private:
   struct Worker {

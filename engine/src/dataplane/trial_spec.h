@@ -65,7 +65,8 @@ struct LearnSpec {
   Side from = Side::kLeft;
   int ip_version = 4;  // as they arrive
   uint64_t entries = 1;
-  bool keep = false;  // the table of earlier trials, not a new one
+  bool keep = false;                   // the table of earlier trials, not a new one
+  state::TupleTable* table = nullptr;  // outlives the trial
   std::optional<state::ExpectedSources> expected;
 };
 
@@ -83,7 +84,8 @@ struct TrialSpec {
   std::vector<uint64_t> slower_ns;
   std::optional<TagPlan> tags;
   std::optional<LearnSpec> learn;
-  uint64_t not_before_ns = 0;  // after the start of the trial that made the table
+  uint64_t not_before_ns = 0;   // after the start of the trial that made the table
+  uint64_t not_before_tsc = 0;  // the same as a time; 0: any
   uint64_t survival_blocks = 0;
   DirectionSpec from[kSides];  // by sending side
 

@@ -72,6 +72,8 @@ class SequenceTracker {
   uint64_t unplaced() const { return unplaced_; }
   // How far back duplicates are told apart, in frames; 0: all the way.
   uint64_t window_frames() const { return windowed() ? window_words_ * 64 : 0; }
+  // Bit k: frame 64 * word + k arrived. REQUIRES: no window, word below bytes_for(frames) / 8.
+  uint64_t seen_word(uint64_t word) const { return seen_[word]; }
   // How many frames were lost in a row; complete after finish().
   const Histogram& loss_runs() const { return loss_runs_; }
 
