@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -13,6 +14,7 @@ from dutperf.engine.protocol import ReasonCode
 from dutperf.procedures.campaign import run_campaign
 from dutperf.procedures.events import Event, Notice
 from dutperf.procedures.executor import Surroundings
+from dutperf.procedures.hooks import RunHooks, run_hooks
 from dutperf.procedures.runner import TrialRunner
 from dutperf.procedures.session import (
     EngineOpener,
@@ -94,9 +96,9 @@ def campaign(*specs: ProcedureSpec) -> Campaign:
     return Campaign(name="simulation", testbed=[TESTBED], procedures=list(specs))
 
 
-def cell(**keys: object) -> Cell:
+def cell(testbed: Testbed = TESTBED, /, **keys: object) -> Cell:
     """The only cell of ``spec(**keys)``."""
-    (only,) = expand(campaign(spec(**keys)), TESTBED)
+    (only,) = expand(campaign(spec(**keys)), testbed)
     return only
 
 
@@ -115,7 +117,14 @@ class Recording:
     """A trial runner on a FakeEngine, and everything that it did in order."""
 
     def __init__(
-        self, engine: FakeEngine, *, dut_alive: bool = True, testbed: Testbed = TESTBED
+        self,
+        engine: FakeEngine,
+        *,
+        dut_alive: bool = True,
+        testbed: Testbed = TESTBED,
+        hooks: RunHooks = run_hooks,
+        sleep: Callable[[float], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.engine = engine
         self.records: list[TrialRecord] = []
@@ -126,8 +135,10 @@ class Recording:
             testbed,
             journal=self.records.append,
             on_event=self.events.append,
-            sleep=self.waits.append,
+            sleep=sleep or self.waits.append,
             dut_alive=lambda: dut_alive,
+            hooks=hooks,
+            clock=clock,
         )
 
     @property

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from planning import TESTBED, Recording, cell, spoilt
+from gateways import NAT44, ClearedEngine
+from planning import Recording, cell, spoilt
 
 from dutperf.config import Testbed
 from dutperf.engine.fake import FakeEngine, SimulatedNat, perfect
-from dutperf.engine.measurer import ProgressCallback, ignore_progress
-from dutperf.engine.protocol import ReasonCode, TrialRequest, TrialResult
 from dutperf.errors import InputError
 from dutperf.procedures.connection_rate import measure_connection_rate
 from dutperf.procedures.limits import MaxRate
@@ -16,36 +15,6 @@ from dutperf.results import CellResult
 
 N = 1000
 MAX = MaxRate(100_000, "set")
-NAT44 = Testbed.model_validate(
-    TESTBED.model_dump(exclude_none=True)
-    | {
-        "left": {
-            "port": {"interface": "left"},
-            "ipv4": {
-                "address": "10.0.0.2",
-                "gateway": "10.0.0.1",
-                "virtual": "198.19.0.1",
-            },
-        }
-    }
-)
-
-
-class ClearedEngine(FakeEngine):
-    """Empties the gateway before each test, as a hook does."""
-
-    def __init__(
-        self, nat: SimulatedNat, troubles: dict[int, ReasonCode] | None = None
-    ) -> None:
-        super().__init__(perfect(), nat=nat, troubles=troubles or {})
-        self.nat = nat
-
-    def measure(
-        self, trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
-    ) -> TrialResult:
-        if trial.learn:
-            self.nat.clear()
-        return super().measure(trial, on_progress)
 
 
 def measured(

@@ -100,6 +100,36 @@ def connection_rate(
     measure(campaign, kind="connection-rate", output=output, as_json=as_json)
 
 
+@app.command("table-capacity")
+@with_procedure_options("table-capacity")
+def table_capacity(
+    spec: ProcedureSpec,
+    testbed: TestbedFile = None,
+    lab: LabName = None,
+    seed: Seed = DEFAULT_SEED,
+    output: Output = None,
+    as_json: AsJson = False,
+) -> None:
+    """How many connections a stateful gateway holds (RFC 9693 4.9)."""
+    campaign = campaign_for(spec, testbed, lab, seed)
+    measure(campaign, kind="table-capacity", output=output, as_json=as_json)
+
+
+@app.command("teardown-rate")
+@with_procedure_options("teardown-rate")
+def teardown_rate(
+    spec: ProcedureSpec,
+    testbed: TestbedFile = None,
+    lab: LabName = None,
+    seed: Seed = DEFAULT_SEED,
+    output: Output = None,
+    as_json: AsJson = False,
+) -> None:
+    """How fast a stateful gateway deletes connections (RFC 9693 4.8)."""
+    campaign = campaign_for(spec, testbed, lab, seed)
+    measure(campaign, kind="teardown-rate", output=output, as_json=as_json)
+
+
 @app.command("latency")
 @with_procedure_options("latency")
 def latency(

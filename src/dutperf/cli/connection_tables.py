@@ -1,55 +1,118 @@
-"""Connection rates as the table of RFC 9693 6."""
+"""Stateful gateways: connection rates as the table of RFC 9693 6, and more of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
 from dutperf import stats
 from dutperf.results import CellResult
+from dutperf.results.model import ProcedureName
+from dutperf.results.units import duration
 
-_COLUMNS = (
-    "connections",
-    "source ports",
-    "destination ports",
-    "N",
-    "error",
-    "connections/s",
-    "1st",
-    "99th",
-    "verdict",
-)
+_TITLES: dict[ProcedureName, str] = {
+    "connection-rate": "Maximum connection establishment rate (RFC 9693 6)",
+    "table-capacity": "Capacity of the connection tracking table (RFC 9693 4.9)",
+    "teardown-rate": "Connection tear-down rate (RFC 9693 4.8)",
+}
+_COLUMNS = ("connections", "source ports", "destination ports")
 
 
 def connection_tables(cells: Sequence[CellResult]) -> list[Table]:
-    """One table of all connection rates, if there are any."""
-    rates = [cell for cell in cells if cell.procedure == "connection-rate"]
-    if not rates:
-        return []
-    table = Table(title="Maximum connection establishment rate (RFC 9693)")
+    """One table of each procedure about connections, and the steps of each search."""
+    tables = [
+        _table(procedure, found)
+        for procedure in _TITLES
+        if (found := [cell for cell in cells if cell.procedure == procedure])
+    ]
+    return [*tables, *(_steps(cell) for cell in cells if cell.capacity)]
+
+
+def connection_lines(cells: Sequence[CellResult]) -> Iterator[str]:
+    """How searches for a capacity ended, who survives, and what commands took."""
+    for cell in cells:
+        for number, search in enumerate(cell.capacity, 1):
+            which = f", repeat {number}" if len(cell.capacity) > 1 else ""
+            yield f"{cell.id}{which}: {search.words}"
+        if cell.eviction:
+            yield f"{cell.id}: {cell.eviction.words}"
+        if cell.teardown:
+            took = stats.median([each.command_s for each in cell.teardown])
+            yield (
+                f"{cell.id}: the command itself took {duration(took * 1e9)}, the "
+                "median of deleting nothing, which is taken off"
+            )
+
+
+def _table(procedure: ProcedureName, cells: Sequence[CellResult]) -> Table:
+    """What hooks show of a table stands there if any did."""
+    limits = [
+        name
+        for name in ("hash_size", "table_size")
+        if any(cell.limits and getattr(cell.limits, name) for cell in cells)
+    ]
+    table = Table(title=_TITLES[procedure])
     table.add_column("cell", overflow="fold")
-    for name in _COLUMNS:
+    shown = [name.replace("_", " ") for name in limits]
+    shown += ["connections per bucket"] if "hash_size" in limits else []
+    result = "capacity" if procedure == "table-capacity" else "connections/s"
+    most = ("at most", *_COLUMNS[1:]) if procedure == "table-capacity" else _COLUMNS
+    for name in (*most, *shown, "N", "error", result, "1st", "99th", "verdict"):
         table.add_column(name, justify="right")
-    for cell in rates:
-        table.add_row(cell.id, *_row(cell))
-    return [table]
+    for cell in cells:
+        table.add_row(cell.id, *_row(cell, limits))
+    return table
 
 
-def _row(cell: CellResult) -> list[str]:
+def _row(cell: CellResult, limits: Sequence[str]) -> list[str]:
     values = [r.value for r in cell.repeats if r.value is not None]
-    bound = ">= " if cell.verdict == "invalid" else ""
+    unproven = cell.verdict == "invalid" or any(
+        reason.code == "max_rate" for reason in cell.reasons
+    )
+    bound = ">= " if unproven and cell.procedure != "teardown-rate" else ""
     ends = [f"{stats.percentile(values, p):,.0f}" if values else "-" for p in (1, 99)]
+    error = "error" if cell.procedure == "table-capacity" else "resolution"
     return [
         _integer(cell.parameters.get("connections")),
         str(cell.parameters.get("source_ports", "-")),
         str(cell.parameters.get("destination_ports", "-")),
+        *_limits(cell, limits),
         str(len(cell.repeats)),
-        str(cell.parameters.get("resolution", "-")),
+        _given(cell.parameters.get(error)),
         "-" if cell.median is None else f"{bound}{cell.median:,.0f}",
         *ends,
         cell.verdict,
     ]
+
+
+def _limits(cell: CellResult, names: Sequence[str]) -> list[str]:
+    sizes = [getattr(cell.limits, name, None) for name in names]
+    shown = [_integer(size) for size in sizes]
+    if "hash_size" in names:
+        buckets, sessions = sizes[0], cell.parameters.get("connections")
+        ratio = "-"
+        if isinstance(buckets, int) and isinstance(sessions, int) and buckets:
+            ratio = f"{sessions / buckets:.3g}"
+        shown.append(ratio)
+    return shown
+
+
+def _steps(cell: CellResult) -> Table:
+    """Of the last repeat, in the order in which they were tried."""
+    table = Table(title=f"{cell.id}: steps of the search")
+    for name in ("connections", "connections/s", "at least", "", "tests"):
+        table.add_column(name, justify="right")
+    for step in cell.capacity[-1].steps:
+        rate = _integer(step.rate_per_s)
+        held = step.held.replace("_", " ")
+        least = f"{step.least_per_s:,}"
+        table.add_row(f"{step.connections:,}", rate, least, held, str(step.tests))
+    return table
+
+
+def _given(value: object) -> str:
+    return "-" if value is None else str(value)
 
 
 def _integer(value: object) -> str:

@@ -20,7 +20,12 @@ from pydantic.fields import FieldInfo
 
 from dutperf.config import Preset, ProcedureSpec, from_data, preset_keys
 from dutperf.config.campaign import Campaign
-from dutperf.config.delays import ONLY_FOR, Procedure, procedure_defaults
+from dutperf.config.delays import (
+    NEEDS_CONNECTIONS,
+    ONLY_FOR,
+    Procedure,
+    procedure_defaults,
+)
 from dutperf.config.searching import Search
 from dutperf.config.validate import models_in
 from dutperf.errors import InputError
@@ -37,6 +42,10 @@ def _whole_or_words(texts: list[str]) -> list[int | str]:
 def _numbers(text: str) -> list[float | str]:
     """Numbers between commas; what is none stays a text, which is refused by key."""
     return [_number(part.strip()) for part in text.split(",")]
+
+
+def _listed(value: int) -> list[int]:
+    return [value]
 
 
 def _repeats(text: str) -> int | str:
@@ -97,7 +106,12 @@ FLAGS: dict[str, Flag] = {
     "early_stop": Flag("--early-stop/--no-early-stop", bool),
     "lag_limit_ms": Flag("--lag-limit", float, "MS"),
     "burst_limit": Flag("--burst-limit", int, "FRAMES"),
-    "stateful.connections": Flag("--connections", int, "N"),
+    "stateful.connections": Flag("--connections", list[int], "N"),
+    "stateful.first": Flag("--first", int, "C0"),
+    "stateful.error": Flag("--error", int, "E"),
+    "stateful.beta": Flag("--beta", float, "SHARE"),
+    "stateful.gamma": Flag("--gamma", float, "SHARE"),
+    "stateful.expiry": Flag("--expiry", bool),
     "stateful.alpha": Flag("--alpha", float, "SHARE"),
     "stateful.initiator": Flag("--initiator", Literal["left", "right"]),
     "stateful.source_ports": Flag("--initiator-ports", str, "MIN-MAX"),
@@ -229,7 +243,7 @@ def with_procedure_options(
     preset says gives way to options.
     """
     keys = [key for key in FLAGS if procedure in ONLY_FOR.get(key, {procedure})]
-    if procedure == "connection-rate":
+    if procedure in NEEDS_CONNECTIONS:
         keys = [key for key in keys if not key.startswith(_STATELESS)]
     return _with_options(procedure, keys, presets=True)
 
@@ -285,21 +299,35 @@ def procedure_spec(
             block = data
             for name in blocks:
                 block = block.setdefault(name, {})
-            block[last] = FLAGS[key].read(value)
+            block[last] = flag_of(key, procedure).read(value)
     if preset:
         data = preset_keys(preset, data) | data
     try:
         return from_data(ProcedureSpec, data, _WHERE)
     except InputError as error:
-        raise InputError(_with_flags(error.message), _with_flags(error.hint)) from None
+        raise InputError(
+            _with_flags(error.message, procedure), _with_flags(error.hint, procedure)
+        ) from None
 
 
 _WHERE = "command line"
 
 
-def _with_flags(text: str) -> str:
+_OTHER_NAMES: dict[tuple[str, Procedure], Flag] = {
+    ("stateful.connections", "table-capacity"): Flag("--most", int, "N", _listed),
+}
+"""Keys that are called otherwise where they mean something more."""
+
+
+def flag_of(key: str, procedure: Procedure) -> Flag:
+    """How ``key`` is given to the command of ``procedure``."""
+    return _OTHER_NAMES.get((key, procedure), FLAGS[key])
+
+
+def _with_flags(text: str, procedure: Procedure) -> str:
     """Name flags where a campaign file's keys are named."""
-    for key, flag in FLAGS.items():
+    for key in FLAGS:
+        flag = flag_of(key, procedure)
         inside = r"(\[\d+\]|\.\w+)*"
         pattern = rf"^{_WHERE}: {re.escape(key)}{inside}:"
         text = re.sub(pattern, flag.name.partition("/")[0], text, flags=re.M)
@@ -320,7 +348,7 @@ def _field(key: str) -> FieldInfo:
 
 
 def _parameter(key: str, procedure: Procedure) -> inspect.Parameter:
-    flag, field = FLAGS[key], _field(key)
+    flag, field = flag_of(key, procedure), _field(key)
     default = procedure_defaults(procedure, legacy=False).get(key, field.default)
     # typer would show None, which stands for "not given".
     shown = isinstance(default, str | int | float) and flag.kind is not bool

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from dutperf.cli.connection_tables import connection_tables
+from dutperf.cli.connection_tables import connection_lines, connection_tables
 from dutperf.cli.delay_tables import (
     delay_notes,
     delay_table,
@@ -35,6 +35,7 @@ def show_summary(console: Console, results: ResultsFile, report: Path | None) ->
     cells = results.cells
     for line in [
         *_named(cells),
+        *connection_lines(cells),
         *media_lines(cells),
         *settled_lines(cells),
         *delay_notes(cells),

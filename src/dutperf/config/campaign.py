@@ -28,7 +28,7 @@ from dutperf.config.searching import (
     Width,
     search_defaults,
 )
-from dutperf.config.stateful import Stateful
+from dutperf.config.stateful import Stateful, StatefulKeys
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import IpVersions
@@ -71,8 +71,9 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
 
     procedure: Procedure = Field(
         description="throughput (RFC 2544 26.1), frame-loss (RFC 2544 26.3), latency "
-        "(RFC 8219 7.2), pdv (RFC 8219 7.3.1), ipdv (RFC 8219 7.3.2) or "
-        "connection-rate (RFC 9693 4.5, 4.6)"
+        "(RFC 8219 7.2), pdv (RFC 8219 7.3.1), ipdv (RFC 8219 7.3.2), "
+        "connection-rate (RFC 9693 4.5, 4.6), table-capacity (RFC 9693 4.9) or "
+        "teardown-rate (RFC 9693 4.8)"
     )
     places: list[Name] = Field(
         default=[],
@@ -140,9 +141,10 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
         "each with a name of its own: cells of each",
     )
 
-    stateful: Stateful | None = Field(
+    stateful: StatefulKeys | None = Field(
         default=None,
-        description="connection-rate: the connections that are opened (RFC 9693)",
+        description="connection-rate, table-capacity, teardown-rate: the connections "
+        "that are opened (RFC 9693)",
     )
 
     @model_validator(mode="before")
@@ -226,12 +228,25 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
                 f"stateful: is missing: {self.procedure} needs to know how many "
                 "connections to open (--connections)"
                 if wanted
-                else f"stateful: belongs to connection-rate, not to {self.procedure}"
+                else "stateful: belongs to "
+                f"{' and '.join(sorted(ONLY_FOR['stateful']))}, not to {self.procedure}"
             )
         if self.stateful is not None:
-            for trouble in [*self.stateful.troubles(), *self._stateless()]:
+            for trouble in [
+                *self._misplaced_connections(self.stateful),
+                *self.stateful.troubles(self.procedure),
+                *self._stateless(),
+            ]:
                 raise ValueError(trouble)
         return self
+
+    def _misplaced_connections(self, stateful: StatefulKeys) -> Iterator[str]:
+        for key, field in StatefulKeys.model_fields.items():
+            wanted = ONLY_FOR[f"stateful.{key}"]
+            given = field.is_required() or getattr(stateful, key) != field.default
+            if given and self.procedure not in wanted:
+                names = " and ".join(sorted(wanted))
+                yield f"stateful.{key}: belongs to {names}, not to {self.procedure}"
 
     def _stateless(self) -> Iterator[str]:
         """Keys that a stateful test has no use for."""

@@ -41,7 +41,11 @@ _SECTIONS: dict[str, dict[str, str]] = {
         "pdv": "7.3.1",
         "ipdv": "7.3.2",
     },
-    "RFC 9693": {"connection-rate": "4.5"},
+    "RFC 9693": {
+        "connection-rate": "4.5",
+        "table-capacity": "4.9",
+        "teardown-rate": "4.8",
+    },
 }
 _BUILT_ON = {
     "RFC 2544": ("RFC 1242", "RFC 2544"),
@@ -64,7 +68,7 @@ def compliance(
     """
     rfc = _rfc(cell)
     section = _SECTIONS[rfc][cell.procedure]
-    if cell.stateful and cell.stateful.alpha is not None:
+    if cell.procedure == "connection-rate" and cell.stateful and cell.stateful.alpha:
         section = "4.6"
     name = f"{rfc} {section}"
     others = of_further_goals(cell)

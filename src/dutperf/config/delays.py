@@ -14,28 +14,44 @@ from pydantic import AfterValidator, Field, field_validator
 
 from dutperf.config.fields import Strict
 from dutperf.config.found_rate import FixedRate, FoundRate, parse_found_rate
-from dutperf.config.stateful import Stateful
+from dutperf.config.stateful import StatefulKeys
 from dutperf.engine.protocol import MAX_TIMEOUTS
 
 Procedure = Literal[
-    "throughput", "frame-loss", "latency", "pdv", "ipdv", "connection-rate"
+    "throughput",
+    "frame-loss",
+    "latency",
+    "pdv",
+    "ipdv",
+    "connection-rate",
+    "table-capacity",
+    "teardown-rate",
 ]
 
 FIXED_LOAD: frozenset[Procedure] = frozenset({"latency", "pdv", "ipdv"})
 """Procedures at a load that is given, not searched."""
 
-_STATEFUL: frozenset[Procedure] = frozenset({"connection-rate"})
+NEEDS_CONNECTIONS: frozenset[Procedure] = frozenset(
+    {"connection-rate", "table-capacity", "teardown-rate"}
+)
+"""Procedures about connections themselves: only phase 1, and what follows from it."""
+
+
+_CAPACITY: frozenset[Procedure] = frozenset({"table-capacity"})
 
 ONLY_FOR: dict[str, frozenset[Procedure]] = {
-    "resolution": frozenset({"throughput", "connection-rate"}),
-    "stateful": _STATEFUL,
-    **{
-        f"stateful.{key}": frozenset({"connection-rate"})
-        for key in Stateful.model_fields
-    },
+    "resolution": frozenset({"throughput", "connection-rate", "table-capacity"}),
+    "stateful": NEEDS_CONNECTIONS,
+    **{f"stateful.{key}": NEEDS_CONNECTIONS for key in StatefulKeys.model_fields},
+    "stateful.alpha": frozenset({"connection-rate", "table-capacity"}),
+    "stateful.first": _CAPACITY,
+    "stateful.error": _CAPACITY,
+    "stateful.beta": _CAPACITY,
+    "stateful.gamma": _CAPACITY,
+    "stateful.expiry": frozenset({"teardown-rate"}),
     "load_percent": frozenset({"frame-loss"}),
     "load_step_percent": frozenset({"frame-loss"}),
-    "rate_fps": FIXED_LOAD,
+    "rate_fps": FIXED_LOAD | {"teardown-rate"},
     "tags": frozenset({"latency"}),
     "first_tag_s": frozenset({"latency"}),
     "legacy": frozenset({"latency"}),
@@ -61,6 +77,8 @@ _DEFAULTS: dict[Procedure, dict[str, Any]] = {
     },
     "pdv": {"repeats": 20},
     "ipdv": {"repeats": 20},
+    "table-capacity": {"resolution": "5%"},
+    "teardown-rate": {"repeats": 3},
 }
 
 
@@ -108,7 +126,8 @@ class DelaySettings(Strict):
         default=None,
         description="latency, pdv, ipdv: the load in frames per second of each "
         "direction, or throughput: the one that the campaign finds before (RFC 8219 "
-        "7.2), throughput p25: a lower quantile of its repeats, 90% of throughput",
+        "7.2), throughput p25: a lower quantile of its repeats, 90% of throughput; "
+        "teardown-rate: new connections per second, a number",
     )
     tags: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
         default=None,
@@ -184,6 +203,11 @@ class DelaySettings(Strict):
                 f"rate_fps: is missing: {procedure} is measured at a load that is "
                 "given, in frames per second of each direction, or throughput: at the "
                 "one that the campaign finds before (RFC 8219 7.2)"
+            )
+        if procedure == "teardown-rate" and not isinstance(self.rate_fps, int):
+            yield (
+                "rate_fps: must be a number: teardown-rate opens so many connections "
+                "per second (--rate), fewer than connection-rate finds"
             )
         if self.legacy and self.tags != 1:
             yield "tags: must be 1, or left out, with legacy (RFC 2544 26.2)"

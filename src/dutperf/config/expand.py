@@ -16,12 +16,14 @@ from dutperf.config.delays import ONLY_FOR, DelaySettings
 from dutperf.config.entry import Entry
 from dutperf.config.flows import directions, flows, own_hosts
 from dutperf.config.frame_size import ALL_SIZES
+from dutperf.config.hooks_needed import check_hooks
 from dutperf.config.load_steps import STANDARD_STEP_PERCENT, falling_loads
 from dutperf.config.loads import check_load, with_source
 from dutperf.config.place import check_places
 from dutperf.config.searching import AUTO, SearchSettings
 from dutperf.config.sizes import check_sizes, smallest_size
 from dutperf.config.standard_sizes import frame_versions, standard_sizes
+from dutperf.config.stateful import Stateful
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import IpVersions, default_versions
@@ -87,10 +89,10 @@ def _cells(entry: Entry) -> Iterator[Cell]:
     keys = (*TrialTimes.model_fields, *DelaySettings.model_fields)
     same = {key: getattr(spec, key) for key in keys} | _search(spec)
     max_rate_fps = _max_rate(spec, testbed)
-    for ip, sizes, traffic, direction in _matrix(spec, testbed):
+    for ip, sizes, traffic, direction, stateful in _matrix(spec, testbed):
         cell = Cell(
             **same,
-            id=_name(spec, ip, sizes, traffic, direction) + entry.ending,
+            id=_name(spec, ip, sizes, traffic, direction, stateful) + entry.ending,
             place=testbed.name,
             procedure=spec.procedure,
             ip=ip,
@@ -103,7 +105,7 @@ def _cells(entry: Entry) -> Iterator[Cell]:
             lag_limit_ms=spec.lag_limit_ms,
             burst_limit=spec.burst_limit,
             traffic=traffic,
-            stateful=spec.stateful,
+            stateful=stateful,
             seed=entry.campaign.seed,
         )
         with entry.blamed(traffic):
@@ -113,13 +115,15 @@ def _cells(entry: Entry) -> Iterator[Cell]:
 
 def _matrix(
     spec: ProcedureSpec, testbed: Testbed
-) -> Iterator[tuple[IpVersions, list[int], Traffic, Direction]]:
+) -> Iterator[tuple[IpVersions, list[int], Traffic, Direction, Stateful | None]]:
     """Every combination; an IMIX has sizes of its own."""
+    numbers = spec.stateful.each(spec.procedure) if spec.stateful else [None]
     for ip in _versions(spec, testbed):
         for traffic in spec.profiles:
             for sizes in _sizes(spec, traffic, ip, testbed):
                 for direction in _directions(spec):
-                    yield ip, sizes, traffic, direction
+                    for stateful in numbers:
+                        yield ip, sizes, traffic, direction, stateful
 
 
 def _directions(spec: ProcedureSpec) -> list[Direction]:
@@ -159,25 +163,35 @@ def _name(
     sizes: list[int],
     traffic: Traffic,
     direction: Direction,
+    stateful: Stateful | None,
 ) -> str:
     imix, label = traffic.imix, traffic.label
     size = f"imix-{imix.sequence}" if imix else str(sizes[0])
     name = f"{spec.procedure}-ip{ip}-{size}-{direction}"
-    return "-".join([name, *_judged(spec), *([label] if label else [])])
+    told = [*_opened(spec, stateful), *_judged(spec)]
+    return "-".join([name, *told, *([label] if label else [])])
+
+
+def _opened(spec: ProcedureSpec, stateful: Stateful | None) -> Iterator[str]:
+    """What tells cells apart that open connections."""
+    if stateful is None:
+        return
+    up_to = "upto" if spec.procedure == "table-capacity" else ""
+    yield f"{up_to}{stateful.connections}connections"
+    if stateful.alpha is not None and not up_to:
+        yield "validated"
+    if stateful.expiry:
+        yield "expiry"
 
 
 def _judged(spec: ProcedureSpec) -> Iterator[str]:
     """What tells cells apart that send the same frames."""
-    if spec.stateful:
-        yield f"{spec.stateful.connections}connections"
-        if spec.stateful.alpha is not None:
-            yield "validated"
     if spec.search != "narrowed":
         yield spec.search
     if spec.found_rate:
         named = str(spec.found_rate).replace("%", "percent")
         yield f"at-{named.replace(' ', '-')}"
-    elif spec.rate_fps is not None:
+    elif spec.rate_fps is not None and not spec.stateful:
         yield f"{spec.rate_fps}fps"
     if spec.legacy:
         yield "legacy"
@@ -233,6 +247,7 @@ def _check(testbed: Testbed, cell: Cell) -> None:
         list(own_hosts(testbed, cell, side))
     check_sizes(testbed, cell)
     check_load(cell)
+    check_hooks(testbed, cell)
 
 
 def _loads(spec: ProcedureSpec) -> list[float]:

@@ -81,6 +81,16 @@ class Hooks(Strict):
         description="deletes all connections of a stateful device at once (RFC 9693); "
         "run before each trial, ahead of before_trial",
     )
+    table_count: Hook | None = Field(
+        default=None,
+        description="prints how many connections a stateful device holds: the first "
+        "number counts; teardown-rate watches its table by it",
+    )
+    restart: Hook | None = Field(
+        default=None,
+        description="brings a device back that collapsed in a table-capacity search, "
+        "with an empty table; default: bulk_delete",
+    )
     before_trial: list[Hook] = Field(
         default=[], description="prepares the device for a trial"
     )

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, field_validator
 
-from dutperf.config.fields import Strict
+from dutperf.config.fields import OneOrMore, Strict, repeated
 from dutperf.engine.protocol import DirectionName, Side
 
 FIRST_DESTINATION_PORT = 80
@@ -44,14 +44,18 @@ def _size(text: str) -> int:
     return most - least + 1
 
 
-class Stateful(Strict):
-    """Connections through a stateful gateway, opened by one side (RFC 9693 4)."""
+Connections = Annotated[int, Field(ge=1, le=2**32)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+_ALPHA = 0.8
+"""Of a capacity search, which always validates; RFC 9693 4.6: a safety factor."""
+
+
+class ConnectionKeys(Strict):
+    """All keys but how many connections there are."""
 
     initiator: Side = Field(
         default="left", description="the side that opens connections: the private one"
-    )
-    connections: Annotated[int, Field(ge=1, le=2**32)] = Field(
-        description="how many: frames of phase 1, each with a four-tuple of its own"
     )
     source_ports: PortRange = Field(
         default="10000-49999",
@@ -70,12 +74,35 @@ class Stateful(Strict):
     alpha: Annotated[float, Field(gt=0, le=1)] | None = Field(
         default=None,
         description="validate each connection by a frame back, at this share of the "
-        "rate (RFC 9693 4.6); default: connections are not validated",
+        "rate (RFC 9693 4.6); default: connections are not validated; table-capacity: "
+        f"{_ALPHA:g}",
     )
     dut_timeout_s: Annotated[float, Field(gt=0)] | None = Field(
         default=None,
         description="after which time without frames the device forgets a connection; "
         "slower tests are not made",
+    )
+    first: Connections | None = Field(
+        default=None,
+        description="table-capacity: a number of connections that is surely held (C0)",
+    )
+    error: Annotated[int, Field(ge=1)] = Field(
+        default=1,
+        description="table-capacity: how far a number that is held may be from one "
+        "that is not (E)",
+    )
+    beta: Share = Field(
+        default=0.1,
+        description="table-capacity: while the number is doubled, one whose rate is "
+        "below this share of the rate before is not held (RFC 9693 4.9)",
+    )
+    gamma: Share = Field(
+        default=0.5, description="table-capacity: the same while it is bisected"
+    )
+    expiry: bool = Field(
+        default=False,
+        description="teardown-rate: connections expire one by one, and hooks.table_"
+        "count watches them, instead of being deleted at once",
     )
 
     @property
@@ -87,6 +114,65 @@ class Stateful(Strict):
     def responder_direction(self) -> DirectionName:
         """The other one."""
         return "reverse" if self.initiator == "left" else "forward"
+
+
+class StatefulKeys(ConnectionKeys):
+    """The connections of a procedure through a stateful gateway (RFC 9693 4)."""
+
+    connections: OneOrMore[Connections] = Field(
+        description="how many: frames of phase 1, each with a four-tuple of its own; "
+        "several: a cell of each (RFC 9693 5); table-capacity: as many as may be tried"
+    )
+
+    @field_validator("connections")
+    @classmethod
+    def _each_once(cls, values: list[int]) -> list[int]:
+        twice = repeated(values)
+        if twice is not None:
+            raise ValueError(f"must not list {values[twice]} twice")
+        return values
+
+    def each(self, procedure: str) -> list[Stateful]:
+        """The keys of each cell; a capacity search validates whatever they say."""
+        given = self.model_dump()
+        if procedure == "table-capacity" and self.alpha is None:
+            given["alpha"] = _ALPHA
+        return [
+            Stateful.model_validate(given | {"connections": n})
+            for n in self.connections
+        ]
+
+    def troubles(self, procedure: str) -> Iterator[str]:
+        """What of these keys does not fit together, or not the procedure."""
+        for each in self.each(procedure):
+            yield from each.troubles()
+        most = max(self.connections)
+        if procedure == "table-capacity" and self.first is None:
+            yield (
+                "stateful.first: is missing: table-capacity begins with a number of "
+                "connections that is surely held (--first)"
+            )
+        if self.expiry and self.dut_timeout_s is None:
+            yield (
+                "stateful.dut_timeout_s: is missing: connections expire after the "
+                "device's timeout, which must be known (--dut-timeout)"
+            )
+        if self.first is not None and self.first > min(self.connections):
+            yield f"stateful.first: {self.first} is more than may be tried, {most}"
+
+
+class Stateful(ConnectionKeys):
+    """Connections through a stateful gateway, opened by one side (RFC 9693 4)."""
+
+    connections: Connections
+
+    def with_connections(self, number: int) -> Stateful:
+        """The first ``number`` of the same four-tuples, in the same order."""
+        least, most = self.destinations
+        ports = f"{least}-{most}"
+        return self.model_copy(
+            update={"connections": number, "destination_ports": ports}
+        )
 
     @property
     def destinations(self) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from dutperf.config.stateful import Stateful
+from dutperf.config.stateful import ConnectionKeys
 from dutperf.config.testbed import Testbed
 from dutperf.engine.protocol import IpVersion, Side
 
@@ -31,7 +31,7 @@ def translates(ip: IpVersions) -> bool:
 
 
 def default_versions(
-    testbed: Testbed, stateful: Stateful | None = None
+    testbed: Testbed, stateful: ConnectionKeys | None = None
 ) -> list[IpVersions]:
     """What a testbed is for if nobody says: a translation if it has virtual addresses.
 

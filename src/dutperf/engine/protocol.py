@@ -650,6 +650,9 @@ ReasonCode = Literal[
     "unstable",
     "no_throughput",
     "connections_expire",
+    "device_collapsed",
+    "too_short",
+    "table_disagrees",
 ]
 
 

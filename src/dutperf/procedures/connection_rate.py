@@ -1,31 +1,29 @@
 """Maximum connection establishment rate of a stateful gateway (RFC 9693 4.5, 4.6).
 
-Like throughput, but each frame opens a connection: the rate passes when all N arrive.
-That they arrived does not prove that the device remembers them; validated, each must
-also let a frame back, sent at ``alpha`` times the rate. The device's table is emptied
-before each test, by the testbed's hooks.
+Like throughput, but each frame opens a connection; see ``establishing``.
 """
 
 from __future__ import annotations
 
-from functools import partial
-
 from dutperf import stats
 from dutperf.config import Cell
 from dutperf.config.stateful import Stateful
-from dutperf.engine.protocol import Reason, TrialResult, VerdictKind
+from dutperf.engine.protocol import Reason, VerdictKind
 from dutperf.procedures.describe import cell_deviations, cell_parameters
+from dutperf.procedures.establishing import (
+    Establishing,
+    expired,
+    fastest,
+    stateful_of,
+)
 from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.limits import MaxRate
-from dutperf.procedures.phases import phase1, validation
 from dutperf.procedures.runner import TrialRunner
-from dutperf.procedures.searching import NoUseError, outcome
+from dutperf.procedures.searching import NoUseError
 from dutperf.procedures.verdicts import ATTEMPTS, distinct, no_rate_helps
 from dutperf.results.model import CellResult, RepeatResult
 from dutperf.results.spread import spread_of
 from dutperf.search import Outcome, Resolution, SearchResult, Step, binary_search
-
-UNIT = "connections/s"
 
 
 def measure_connection_rate(
@@ -36,12 +34,12 @@ def measure_connection_rate(
     Raises:
         EngineError, SetupError: see ``TrialRunner.run``.
     """
-    stateful = cell.stateful
-    assert stateful is not None, "cells of connection-rate have it"  # noqa: S101
+    stateful = stateful_of(cell)
+    limit = fastest(limit, stateful.connections)
     repeats: list[RepeatResult] = []
     for repeat in range(1, cell.repeats + 1):
-        tests = _Tests(runner, cell, stateful, repeat)
-        repeats.append(_search(tests, cell, limit))
+        tests = Establishing(runner, cell, repeat)
+        repeats.append(_search(runner, tests, cell, limit))
         if no_rate_helps(repeats[-1].reasons):
             break
     values = [r.value for r in repeats if r.value is not None]
@@ -54,7 +52,7 @@ def measure_connection_rate(
         median=stats.median(values) if values else None,
         unit="connections/s",
         repeats=repeats,
-        verdict=_overall(verdicts),
+        verdict=overall(verdicts),
         reasons=distinct(reason for r in repeats for reason in r.reasons),
         deviations=cell_deviations(cell),
         spread=spread_of(values, stats.median_interval(values)),
@@ -71,82 +69,23 @@ def quantity(stateful: Stateful) -> str:
     return f"validated {name}, alpha {stateful.alpha:g} (RFC 9693 4.6)"
 
 
-class _Tests:
-    """The elementary tests of one search: phase 1, and the validation if asked for."""
+def _search(
+    runner: TrialRunner, tests: Establishing, cell: Cell, limit: MaxRate
+) -> RepeatResult:
+    def measure(rate_per_s: int, _duration_s: float) -> Outcome:
+        return tests.establish(stateful_of(cell), rate_per_s)
 
-    def __init__(
-        self, runner: TrialRunner, cell: Cell, stateful: Stateful, repeat: int
-    ) -> None:
-        self._runner = runner
-        self._cell = cell
-        self._stateful = stateful
-        self._repeat = repeat
-        self._before = runner.finished
-        self.passed: int | None = None
-        self.troubles: list[Reason] = []
-        self.expired = False
+    def on_step(step: Step) -> None:
+        runner.on_event(IntervalNarrowed(step.lower_fps, step.upper_fps))
 
-    @property
-    def trials(self) -> int:
-        """How many there were, of both phases."""
-        return self._runner.finished - self._before
-
-    def measure(self, rate_per_s: int, _duration_s: float) -> Outcome:
-        """One test: what it says of that rate."""
-        if self._outlives(rate_per_s):
-            self.expired = True
-            raise NoUseError
-        first = self._run(rate_per_s, self._cell, continues=False)
-        if first.verdict.kind != "pass" or self._stateful.alpha is None:
-            return self._told(rate_per_s, first)
-        back = self._cell.model_copy(
-            update={"direction": self._stateful.responder_direction}
-        )
-        slower = max(1, int(rate_per_s * self._stateful.alpha))
-        return self._told(rate_per_s, self._run(slower, back, continues=True))
-
-    def on_step(self, step: Step) -> None:
-        """Tell whoever watches."""
-        self._runner.on_event(IntervalNarrowed(step.lower_fps, step.upper_fps))
-
-    def _outlives(self, rate_per_s: int) -> bool:
-        """Whether a test would last longer than the device keeps connections."""
-        timeout_s = self._stateful.dut_timeout_s
-        return (
-            timeout_s is not None and self._stateful.lifetime_s(rate_per_s) >= timeout_s
-        )
-
-    def _run(self, rate_per_s: int, cell: Cell, *, continues: bool) -> TrialResult:
-        shape = (
-            partial(validation, stateful=self._stateful)
-            if continues
-            else partial(phase1, cell=cell, stateful=self._stateful)
-        )
-        record = self._runner.run(
-            cell, rate_per_s, repeat=self._repeat, shape=shape, continues=continues
-        )
-        if record.attempt == ATTEMPTS and no_rate_helps(record.result.verdict.reasons):
-            self.troubles = record.result.verdict.reasons
-            raise NoUseError
-        return record.result
-
-    def _told(self, rate_per_s: int, result: TrialResult) -> Outcome:
-        kind = result.verdict.kind
-        self.troubles = result.verdict.reasons if kind == "invalid" else []
-        if kind == "pass":
-            self.passed = max(rate_per_s, self.passed or 0)
-        return outcome(result)
-
-
-def _search(tests: _Tests, cell: Cell, limit: MaxRate) -> RepeatResult:
     try:
         found = binary_search(
-            tests.measure,
+            measure,
             max_rate_fps=limit.rate_fps,
             duration_s=1.0,  # follows from the number of connections
             resolution=Resolution.parse(cell.resolution),
             attempts=ATTEMPTS,
-            on_step=tests.on_step,
+            on_step=on_step,
         )
     except NoUseError:
         found = SearchResult(tests.passed, None, "unstable", [])
@@ -158,11 +97,11 @@ def _search(tests: _Tests, cell: Cell, limit: MaxRate) -> RepeatResult:
 
 
 def _conclusion(
-    found: SearchResult, tests: _Tests, cell: Cell, limit: MaxRate
+    found: SearchResult, tests: Establishing, cell: Cell, limit: MaxRate
 ) -> tuple[VerdictKind, list[Reason]]:
     at_least = "" if found.rate_fps is None else f"; it is at least {found.rate_fps:,}"
     if tests.expired:
-        return "invalid", [_expired(cell)]
+        return "invalid", [expired(stateful_of(cell))]
     match found.conclusion:
         case "found":
             return "pass", []
@@ -197,19 +136,8 @@ _MORE_CORES = (
 _SEE = "see the trials' reasons; keep other work off the tester's CPUs"
 
 
-def _expired(cell: Cell) -> Reason:
-    stateful = cell.stateful
-    timeout_s = stateful.dut_timeout_s if stateful else None
-    return Reason(
-        code="connections_expire",
-        message=f"at the rates that are left a test would last longer than the device "
-        f"keeps connections, {timeout_s:g} s",
-        hint="raise the device's UDP timeout and --dut-timeout, or open fewer "
-        "connections",
-    )
-
-
-def _overall(verdicts: list[VerdictKind]) -> VerdictKind:
+def overall(verdicts: list[VerdictKind]) -> VerdictKind:
+    """Of all repeats."""
     if "invalid" in verdicts:
         return "invalid"
     return "pass" if "pass" in verdicts else "fail"

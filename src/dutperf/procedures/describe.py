@@ -64,6 +64,7 @@ def _connections(stateful: Stateful) -> Parameters:
     found: Parameters = {
         "initiator": stateful.initiator,
         "connections": stateful.connections,
+        "combinations": stateful.combinations,
         "source_ports": stateful.source_ports,
         "destination_ports": f"{least}-{most}",
         "order": stateful.order,
@@ -73,6 +74,13 @@ def _connections(stateful: Stateful) -> Parameters:
         found["alpha"] = stateful.alpha
     if stateful.dut_timeout_s is not None:
         found["dut_timeout_s"] = stateful.dut_timeout_s
+    if stateful.first is not None:
+        found |= {
+            "first": stateful.first,
+            "error": stateful.error,
+            "beta": stateful.beta,
+            "gamma": stateful.gamma,
+        }
     return found
 
 

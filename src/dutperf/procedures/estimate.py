@@ -19,10 +19,14 @@ from dutperf.config import Cell, media_rate_fps
 from dutperf.config.load_steps import ends_when_lossless
 from dutperf.config.sizes import mean_frame_size
 from dutperf.config.stateful import Stateful
+from dutperf.procedures.establishing import stateful_of
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.searching import check_range, strategy_of, waits_s
+from dutperf.procedures.survey import numbers_beyond
+from dutperf.procedures.table_capacity import search_of
 from dutperf.results.model import ProcedureName
-from dutperf.search import Resolution
+from dutperf.search import Outcome, Resolution
+from dutperf.search.capacity import ignore_step
 from dutperf.search.laboratory import SimulatedTester, SlopeDevice
 from dutperf.stats import LOOKS
 
@@ -61,6 +65,10 @@ def estimate(cells: Sequence[Cell]) -> list[Estimate]:
 def _estimate(cell: Cell) -> Estimate:
     if cell.procedure == "throughput":
         return _of_throughput(cell)
+    if cell.procedure == "table-capacity":
+        return _of_capacity(cell)
+    if cell.procedure == "teardown-rate":
+        return _of_teardown(cell)
     if cell.stateful:
         return _of_connections(cell, cell.stateful)
     trials = cell.repeats * _TRIALS[cell.procedure](cell)
@@ -95,6 +103,44 @@ def _of_connections(cell: Cell, stateful: Stateful) -> Estimate:
     duration_s = tests * (stateful.lifetime_s(rate) + waits_s(cell))
     phases = 1 if stateful.alpha is None else 2
     return Estimate(cell, cell.repeats, tests * phases, duration_s)
+
+
+def _of_teardown(cell: Cell) -> Estimate:
+    """One phase 1 each; what deleting takes is what nobody knows yet."""
+    stateful = stateful_of(cell)
+    rate_per_s = cell.rate_fps if isinstance(cell.rate_fps, int) else _limit_fps(cell)
+    lives_s = stateful.lifetime_s(rate_per_s)
+    if stateful.expiry:
+        lives_s += (stateful.dut_timeout_s or 0) + stateful.connections / rate_per_s
+    each_s = lives_s + waits_s(cell)
+    return Estimate(cell, cell.repeats, cell.repeats, cell.repeats * each_s)
+
+
+def _of_capacity(cell: Cell) -> Estimate:
+    """By running the search on a simulated device, whose table is half as large.
+
+    Both phases of each test count (RFC 9693 4.9), and those that show who survives.
+    """
+    stateful = stateful_of(cell)
+    size = max(stateful.first or 1, stateful.connections // 2)
+    can_per_s = max(1, _limit_fps(cell) * ASSUMED_SHARE_PERCENT // 100)
+    tests: list[float] = []
+
+    def establish(connections: int, rate_per_s: int) -> Outcome:
+        passes = connections <= size and rate_per_s <= can_per_s
+        some = stateful.with_connections(connections)
+        tests.append(some.lifetime_s(rate_per_s) + waits_s(cell))
+        return Outcome("pass" if passes else "fail")
+
+    found = search_of(cell, establish, _limit_fps(cell), ignore_step)
+    for number in numbers_beyond(size, stateful.connections):
+        establish(number, max(1, (found.rate_per_s or 1) // 2))
+    return Estimate(
+        cell,
+        cell.repeats,
+        2 * len(tests) * cell.repeats,
+        sum(tests) * cell.repeats,
+    )
 
 
 def _limit_fps(cell: Cell) -> int:

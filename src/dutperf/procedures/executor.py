@@ -41,6 +41,9 @@ from dutperf.procedures.session import (
     open_ports,
     resolve_neighbours,
 )
+from dutperf.procedures.table_capacity import measure_table_capacity
+from dutperf.procedures.table_limits import beside_limits
+from dutperf.procedures.teardown_rate import measure_teardown_rate
 from dutperf.procedures.throughput import measure_throughput
 from dutperf.results import (
     CellResult,
@@ -55,6 +58,8 @@ from dutperf.results.model import ProcedureName
 
 PROCEDURES: dict[ProcedureName, Callable[[TrialRunner, Cell, MaxRate], CellResult]] = {
     "connection-rate": measure_connection_rate,
+    "table-capacity": measure_table_capacity,
+    "teardown-rate": measure_teardown_rate,
     "throughput": measure_throughput,
     "frame-loss": measure_frame_loss,
     "latency": measure_latency,
@@ -307,6 +312,7 @@ class _Visit:
                 else PROCEDURES[job.cell.procedure](runner, job.cell, load)
             )
             result = with_conformance(job.cell, beside_media(result, job.cell, ports))
+            result = beside_limits(result, self._directory.records)
             done.append(result.model_copy(update={"place": job.place.name}))
             yield done[-1]
 

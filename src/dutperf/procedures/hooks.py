@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import select
 import shlex
 import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dutperf.config.hooks import Hook, Hooks, SshHost
 from dutperf.engine.protocol import Reason, TrialResult, Verdict
@@ -18,6 +19,9 @@ from dutperf.errors import SetupError
 from dutperf.results.model import HookMoment, HookRun, TrialRecord
 
 MOST_OUTPUT_BYTES = 64 * 1024
+
+RunHooks = Callable[[Sequence[Hook], HookMoment], list[HookRun]]
+"""As ``run_hooks``."""
 
 
 def run_hooks(hooks: Sequence[Hook], moment: HookMoment) -> list[HookRun]:
@@ -30,17 +34,26 @@ def run_hooks(hooks: Sequence[Hook], moment: HookMoment) -> list[HookRun]:
     return runs
 
 
-def run_before_trial(hooks: Hooks) -> list[HookRun]:
+def run_before_trial(hooks: Hooks, run: RunHooks = run_hooks) -> list[HookRun]:
     """Delete the device's connections, if it is known how, then prepare it."""
-    deleted = run_hooks([hooks.bulk_delete] if hooks.bulk_delete else [], "bulk_delete")
-    if not all(run.succeeded for run in deleted):
+    deleted = run([hooks.bulk_delete] if hooks.bulk_delete else [], "bulk_delete")
+    if not all(each.succeeded for each in deleted):
         return deleted
-    return [*deleted, *run_hooks(hooks.before_trial, "before_trial")]
+    return [*deleted, *run(hooks.before_trial, "before_trial")]
 
 
-def ask_is_alive(hooks: Hooks) -> list[HookRun]:
+def ask_is_alive(hooks: Hooks, run: RunHooks = run_hooks) -> list[HookRun]:
     """Whether the device works; nothing if nobody can tell."""
-    return run_hooks([hooks.is_alive] if hooks.is_alive else [], "is_alive")
+    return run([hooks.is_alive] if hooks.is_alive else [], "is_alive")
+
+
+def revive(hooks: Hooks, run: RunHooks = run_hooks) -> list[HookRun]:
+    """Bring a device back that collapsed, and ask it again."""
+    hook = hooks.restart or hooks.bulk_delete
+    done = run([hook] if hook else [], "restart")
+    if not all(each.succeeded for each in done):
+        return done
+    return [*done, *ask_is_alive(hooks, run)]
 
 
 def check(runs: Sequence[HookRun]) -> None:
@@ -132,9 +145,10 @@ def _with_retries(hook: Hook, moment: HookMoment) -> HookRun:
 
 def _run(hook: Hook, moment: HookMoment, attempt: int) -> HookRun:
     """Output goes to a file: what a command leaves running cannot hold us up."""
-    began = time.monotonic()
     with tempfile.TemporaryFile() as output:
+        began = time.monotonic()
         exit_code, ended = _execute(command_line(hook), output.fileno(), hook.timeout_s)
+        duration_s = time.monotonic() - began
         output.seek(0)
         text = output.read(MOST_OUTPUT_BYTES).decode(errors="replace")
     return HookRun(
@@ -145,7 +159,7 @@ def _run(hook: Hook, moment: HookMoment, attempt: int) -> HookRun:
         exit_code=exit_code,
         ended=ended,
         output=text,
-        duration_s=round(time.monotonic() - began, 3),
+        duration_s=round(duration_s, 6),
     )
 
 
@@ -164,16 +178,28 @@ def _execute(
     except OSError as error:
         return None, f"could not be started: {error.strerror}"
     try:
-        code = process.wait(timeout_s)
-    except subprocess.TimeoutExpired:
-        return None, f"did not end within {timeout_s:g} s"
-    else:
+        if not _ends_within(process, timeout_s):
+            return None, f"did not end within {timeout_s:g} s"
+        code = process.wait()
         return code, f"ended with exit code {code}"
     finally:
         if process.returncode is None:  # too late, or the user interrupted
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def _ends_within(process: subprocess.Popen[bytes], timeout_s: float) -> bool:
+    """As soon as it does: ``Popen.wait`` with a timeout looks every 50 ms only.
+
+    What deletes a device's connections is timed.
+    """
+    descriptor = os.pidfd_open(process.pid)
+    try:
+        ready, _, _ = select.select([descriptor], [], [], timeout_s)
+        return bool(ready)
+    finally:
+        os.close(descriptor)
 
 
 def _told(run: HookRun) -> str:

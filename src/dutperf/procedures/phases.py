@@ -14,6 +14,7 @@ from dutperf.config.versions import version_of
 from dutperf.engine.protocol import Side, TrialRequest
 
 SURVIVAL_BLOCKS = 256
+SHORTEST_NS = 1_000_000
 _PORTS = {"src_port", "dst_port"}
 
 
@@ -63,7 +64,7 @@ def _timed(data: dict[str, Any], stateful: Stateful) -> TrialRequest:
     """Exactly one frame for each connection, and the wait T."""
     (direction,) = data["directions"]
     connections, rate_per_s = stateful.connections, direction["rate_fps"]
-    data["duration_ns"] = max(1_000_000, round(connections * 10**9 / rate_per_s))
+    data["duration_ns"] = max(SHORTEST_NS, round(connections * 10**9 / rate_per_s))
     data["residual_wait_ns"] = stateful.timeout_ms * 1_000_000
     data["record"]["survival_blocks"] = min(SURVIVAL_BLOCKS, connections)
     return TrialRequest.model_validate(data)

@@ -18,11 +18,13 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from dutperf.config.campaign import Cell
+from dutperf.config.hooks import Hooks
 from dutperf.config.testbed import Testbed
 from dutperf.engine.client import planned_s
 from dutperf.engine.measurer import Measurer
-from dutperf.engine.protocol import TrialRequest
+from dutperf.engine.protocol import TrialRequest, TrialResult
 from dutperf.errors import InputError, SetupError
+from dutperf.procedures.collapse import has_collapsed
 from dutperf.procedures.events import (
     OnEvent,
     TrialFinished,
@@ -31,10 +33,12 @@ from dutperf.procedures.events import (
     TrialStarted,
 )
 from dutperf.procedures.hooks import (
+    RunHooks,
     ask_is_alive,
     check,
     check_alive,
     judged,
+    revive,
     run_before_trial,
     run_hooks,
 )
@@ -43,8 +47,10 @@ from dutperf.results.changes import differences, listed
 from dutperf.results.model import HookRun, TrialRecord
 
 _TRIAL_IDS = 65535
+_OF_COLLAPSE = ("is_alive", "restart")
 
 Shape = Callable[[TrialRequest], TrialRequest]
+Afterwards = Callable[[TrialResult], list[HookRun]]
 
 
 class JournalEndsError(Exception):
@@ -65,6 +71,8 @@ class TrialRunner:
         stored: what the journal of the run that is resumed holds of the place, in
             order.
         elsewhere: how many trials of other places it holds.
+        hooks: runs the testbed's hooks.
+        clock: says how many seconds have passed.
     """
 
     def __init__(
@@ -78,13 +86,17 @@ class TrialRunner:
         dut_alive: Callable[[], bool] = lambda: True,
         stored: Sequence[TrialRecord] = (),
         elsewhere: int = 0,
+        hooks: RunHooks = run_hooks,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.on_event = on_event
+        self.run_hooks = hooks
+        self.sleep = sleep
+        self.clock = clock
         self.finished = 0
         self._measurer = measurer
         self._testbed = testbed
         self._journal = journal
-        self._sleep = sleep
         self._dut_alive = dut_alive
         self._stored = tuple(stored)
         self._elsewhere = elsewhere
@@ -98,8 +110,15 @@ class TrialRunner:
         Raises:
             SetupError: one failed.
         """
-        self._hooks = run_hooks(self._testbed.hooks.before_campaign, "before_campaign")
+        self._hooks = self.run_hooks(
+            self._testbed.hooks.before_campaign, "before_campaign"
+        )
         check(self._hooks)
+
+    @property
+    def hooks(self) -> Hooks:
+        """Those of the testbed."""
+        return self._testbed.hooks
 
     @property
     def replaying(self) -> bool:
@@ -116,6 +135,8 @@ class TrialRunner:
         stop_when_lost: bool = False,
         shape: Shape | None = None,
         continues: bool = False,
+        afterwards: Afterwards | None = None,
+        may_collapse: bool = False,
     ) -> TrialRecord:
         """Let the DUT restabilise, run one trial, store it; or take a stored one.
 
@@ -130,6 +151,10 @@ class TrialRunner:
             shape: makes another request of the cell's.
             continues: the trial before belongs to it: the device neither rests nor is
                 prepared anew.
+            afterwards: what is to be done with the device right after the trial; its
+                record tells of it.
+            may_collapse: a device that does not work any more is brought back, by
+                its hooks; the record tells whether it was.
 
         Raises:
             EngineError: the engine refused the trial or died.
@@ -158,8 +183,8 @@ class TrialRunner:
             raise JournalEndsError
         hooks = [*self._hooks]
         if not continues:
-            self._sleep(self._wait_s)
-            hooks += run_before_trial(self._testbed.hooks)
+            self.sleep(self._wait_s)
+            hooks += run_before_trial(self.hooks, self.run_hooks)
         started_at = datetime.now(UTC).isoformat("T", "milliseconds")
         self.on_event(
             TrialStarted(number, cell.id, repeat, attempt, rate_fps, planned_s(request))
@@ -167,10 +192,17 @@ class TrialRunner:
         result = self._measurer.measure(
             request, lambda progress: self.on_event(TrialMoved(progress))
         )
-        hooks += run_hooks(self._testbed.hooks.after_trial, "after_trial")
+        if afterwards:
+            hooks += afterwards(result)
+        hooks += self.run_hooks(self.hooks.after_trial, "after_trial")
         if judged(result, hooks).verdict.kind != "pass":
-            hooks += ask_is_alive(self._testbed.hooks)
+            alive = ask_is_alive(self.hooks, self.run_hooks)
+            if may_collapse and has_collapsed(judged(result, hooks), alive):
+                alive += revive(self.hooks, self.run_hooks)
+            hooks += alive
         self._hooks = []
+        # What may collapse has not spoilt the trial by it.
+        judging = [h for h in hooks if not (may_collapse and h.moment in _OF_COLLAPSE)]
         record = TrialRecord(
             number=number,
             cell=cell.id,
@@ -179,10 +211,10 @@ class TrialRunner:
             load_fps=rate_fps,
             started_at=started_at,
             request=request,
-            result=judged(result, hooks),
+            result=judged(result, judging),
             hooks=hooks,
         )
-        self._store(record, cell.restabilise_wait_s)
+        self._store(record, cell.restabilise_wait_s, may_collapse=may_collapse)
         return record
 
     def _next_number(self) -> int:
@@ -215,14 +247,15 @@ class TrialRunner:
         self.on_event(TrialReplayed(record))
         return record
 
-    def _store(self, record: TrialRecord, wait_s: float) -> None:
+    def _store(self, record: TrialRecord, wait_s: float, *, may_collapse: bool) -> None:
         self._journal(record)
         self._last = record
         self.finished += 1
         # RFC 2544 23 e: the DUT restabilises before the next trial, if there is one.
         self._wait_s = wait_s
         self.on_event(TrialFinished(record))
-        check_alive(record)
+        if not may_collapse:
+            check_alive(record)
         if record.result.verdict.kind != "pass" and not self._dut_alive():
             raise SetupError(
                 "the device under test has gone: the lab's network namespaces were "

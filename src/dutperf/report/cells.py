@@ -35,11 +35,14 @@ PROCEDURES = {
     "throughput": "Throughput",
     "frame-loss": "Frame loss",
     "connection-rate": "Connection establishment rate",
+    "table-capacity": "Connection tracking table capacity",
+    "teardown-rate": "Connection tear-down rate",
     "latency": "Latency",
     "ipdv": "Inter-packet delay variation",
     "pdv": "Packet delay variation",
 }
 DELAYS = ("latency", "pdv", "ipdv")
+CONNECTIONS = ("connection-rate", "table-capacity", "teardown-rate")
 _DOUBTS: dict[str, str] = {
     "modes": "no single figure",
     "shift": "no single figure",
@@ -116,8 +119,9 @@ class CellView:
     def _frames(self) -> str:
         profile = f", {self.profile}" if self.profile else ""
         if self.connections is not None:
-            profile += f", {whole(self.connections)} connections"
-            profile += ", validated" if self.validated else ""
+            up_to = "up to " if self.procedure == "table-capacity" else ""
+            profile += f", {up_to}{whole(self.connections)} connections"
+            profile += ", validated" if self.validated and not up_to else ""
         return f"{self.versions}, {self.sizes}{profile}"
 
     @property
@@ -192,7 +196,7 @@ class CellView:
     @property
     def connections(self) -> int | None:
         """How many are opened, if they are."""
-        if self.procedure != "connection-rate" or self.result is None:
+        if self.procedure not in CONNECTIONS or self.result is None:
             return None
         return _integer(self.result.parameters.get("connections"))
 

@@ -38,6 +38,10 @@ def headline(cell: CellView) -> Headline:
 
 def _connections(cell: CellView, connections: int) -> Headline:
     value = f"{'≥' + NBSP if cell.capped else ''}{whole(cell.median)}"
+    if cell.procedure == "table-capacity":
+        return _capacity(cell, value)
+    if cell.procedure == "teardown-rate":
+        return Headline(value, "connections/s", f"{whole(connections)} deleted")
     validated = " validated" if cell.validated else ", not validated"
     lines = (
         ["It opened all at the highest rate that was allowed"] if cell.capped else []
@@ -48,6 +52,14 @@ def _connections(cell: CellView, connections: int) -> Headline:
         f"{whole(connections)} connections{validated}",
         (*lines, *_remarks(cell)),
     )
+
+
+def _capacity(cell: CellView, value: str) -> Headline:
+    searches = cell.result.capacity if cell.result else []
+    eviction = cell.result.eviction if cell.result else None
+    lines = [sentence(search.words) for search in searches[-1:]]
+    lines += [sentence(eviction.words)] if eviction else []
+    return Headline(value, "connections", "held", (*lines, *_remarks(cell)))
 
 
 def _without_number(cell: CellView) -> Headline:

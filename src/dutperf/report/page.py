@@ -48,6 +48,8 @@ _TABLES = {
     "throughput": "Throughput, zero loss (RFC 2544 26.1)",
     "frame-loss": "Frame loss rate at the highest load (RFC 2544 26.3)",
     "connection-rate": "Connection establishment rate (RFC 9693 4.5, 4.6)",
+    "table-capacity": "Connection tracking table capacity (RFC 9693 4.9)",
+    "teardown-rate": "Connection tear-down rate (RFC 9693 4.8)",
     "latency": "Latency of tagged frames (RFC 8219 7.2)",
     "pdv": "Packet delay variation, D99.9 \N{MINUS SIGN} Dmin (RFC 8219 7.3.1)",
     "ipdv": "Inter-packet delay variation (RFC 8219 7.3.2)",

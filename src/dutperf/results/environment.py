@@ -17,7 +17,8 @@ from pydantic import Field
 from dutperf import __version__
 from dutperf.engine.protocol import HelloResult, PortsResult, PortStatus, Side
 from dutperf.results.links import KernelDriver, LinkDrivers, interface_driver
-from dutperf.results.model import SchemaVersion, Stored
+from dutperf.results.model import SchemaVersion
+from dutperf.results.stored import Stored
 
 _VIRTUAL = frozenset({"bridge", "dummy", "ipvlan", "macvlan", "tun", "veth", "vxlan"})
 _WITHOUT_MEDIUM = frozenset({"memif", "null", "ring"})

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from dutperf import __version__
 from dutperf.errors import InputError
-from dutperf.results.model import RESULTS_SCHEMA_VERSION, Stored
+from dutperf.results.model import RESULTS_SCHEMA_VERSION
+from dutperf.results.stored import Stored
 from dutperf.results.upgrade import upgraded
 
 S = TypeVar("S", bound=Stored)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from dutperf import __version__
 from dutperf.engine.protocol import (
@@ -18,23 +18,39 @@ from dutperf.engine.protocol import (
     TrialResult,
     VerdictKind,
 )
+from dutperf.results.connections import (
+    Capacity,
+    Eviction,
+    Expiry,
+    TableLimits,
+    TeardownRate,
+)
+from dutperf.results.stored import Stored
 
 RESULTS_SCHEMA_VERSION = 2
 SchemaVersion = Literal[2]
 ProcedureName = Literal[
-    "throughput", "frame-loss", "latency", "pdv", "ipdv", "connection-rate"
+    "throughput",
+    "frame-loss",
+    "latency",
+    "pdv",
+    "ipdv",
+    "connection-rate",
+    "table-capacity",
+    "teardown-rate",
 ]
 StreamName = Literal["foreground", "background"]
 
 
-class Stored(BaseModel):
-    """Base of all stored values: immutable, and an unknown key is an error."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
 HookMoment = Literal[
-    "before_campaign", "bulk_delete", "before_trial", "after_trial", "is_alive"
+    "before_campaign",
+    "bulk_delete",
+    "before_trial",
+    "table_count",
+    "teardown",
+    "after_trial",
+    "is_alive",
+    "restart",
 ]
 
 
@@ -49,6 +65,10 @@ class HookRun(Stored):
     ended: str = Field(description="how, in words")
     output: str = Field(description="what it printed, errors included; the beginning")
     duration_s: float
+    after_s: float | None = Field(
+        default=None,
+        description="teardown-rate: when it began, seconds after the trial's end",
+    )
 
     @property
     def succeeded(self) -> bool:
@@ -109,7 +129,7 @@ class RepeatResult(Stored):
 
     value: float | None
     verdict: VerdictKind
-    reasons: list[Reason] = []
+    reasons: list[Reason] = Field(default=[])
     trials: int = Field(description="number of trials it took")
 
 
@@ -161,8 +181,8 @@ class Finding(Stored):
     kind: FindingKind
     of: str = Field(description="of what: throughput; TL, forward; ...")
     message: str
-    unit: Literal["fps", "percent", "ns", "connections/s"]
-    groups: list[ValueGroup] = []
+    unit: Literal["fps", "percent", "ns", "connections/s", "connections"]
+    groups: list[ValueGroup] = Field(default=[])
     numbers: dict[str, float] = Field(
         default={}, description="what the message is made of, see docs/repeats.md"
     )
@@ -200,7 +220,7 @@ class GoalResult(Stored):
     )
     regular: bool
     verdict: VerdictKind
-    reasons: list[Reason] = []
+    reasons: list[Reason] = Field(default=[])
 
 
 class TimeoutLoss(Stored):
@@ -224,7 +244,7 @@ class LoadPoint(Stored):
     load_fps: int
     loss_percent: float | None = Field(description="median over the repeats")
     repeats: list[RepeatResult]
-    timeouts: list[TimeoutLoss] = []
+    timeouts: list[TimeoutLoss] = Field(default=[])
     spread: Spread | None = Field(default=None, description="null: of older files")
 
 
@@ -334,10 +354,10 @@ class CellResult(Stored):
     """The result of one cell: ``median`` over ``repeats``, in ``unit``.
 
     throughput: frames per second, per direction. connection-rate: new connections per
-    second. frame-loss: percent lost at the
-    highest load; the whole curve is in ``points``. latency: TL, pdv: PDV, ipdv: the
-    largest IPDV, each of the foreground and of the direction where it is larger, null
-    if infinite; everything is in ``measures``.
+    second; teardown-rate: deleted ones. table-capacity: connections. frame-loss:
+    percent lost at the highest load; the whole curve is in ``points``. latency: TL,
+    pdv: PDV, ipdv: the largest IPDV, each of the foreground and of the direction where
+    it is larger, null if infinite; everything is in ``measures``.
     """
 
     id: str
@@ -348,13 +368,13 @@ class CellResult(Stored):
     quantity: str = Field(description="what the median is, in words")
     parameters: dict[str, str | int | float | bool | None]
     median: float | None
-    unit: Literal["fps", "percent", "ns", "connections/s"]
+    unit: Literal["fps", "percent", "ns", "connections/s", "connections"]
     repeats: list[RepeatResult]
     verdict: VerdictKind = Field(description="pass: measured; invalid: not proven")
-    reasons: list[Reason] = []
-    deviations: list[Deviation] = []
+    reasons: list[Reason] = Field(default=[])
+    deviations: list[Deviation] = Field(default=[])
     conformance: Conformance | None = Field(default=None, description="of older files")
-    points: list[LoadPoint] = []
+    points: list[LoadPoint] = Field(default=[])
     timeouts: list[TimeoutLoss] = Field(
         default=[], description="throughput: in the trials at the rate that passed"
     )
@@ -368,8 +388,8 @@ class CellResult(Stored):
     load: Load | None = Field(
         default=None, description="latency, pdv, ipdv: null if it was not recorded"
     )
-    measures: list[Measure] = []
-    frames: list[FrameCount] = []
+    measures: list[Measure] = Field(default=[])
+    frames: list[FrameCount] = Field(default=[])
     delays: DelayRecord | None = None
     findings: list[Finding] = Field(
         default=[], description="what speaks against one figure for all repeats"
@@ -385,6 +405,22 @@ class CellResult(Stored):
     goals: list[GoalResult] = Field(
         default=[],
         description="throughput by MLRsearch; the median is the first one's lower_fps",
+    )
+    capacity: list[Capacity] = Field(
+        default=[], description="table-capacity: the search of each repeat"
+    )
+    eviction: Eviction | None = Field(
+        default=None,
+        description="table-capacity, and connection-rate whose validation lost frames",
+    )
+    teardown: list[TeardownRate] = Field(
+        default=[], description="teardown-rate: each repeat"
+    )
+    expiry: list[Expiry] = Field(
+        default=[], description="teardown-rate with expiry: each repeat"
+    )
+    limits: TableLimits | None = Field(
+        default=None, description="of a stateful device, if its hooks show them"
     )
 
 
@@ -444,4 +480,4 @@ class ResultsFile(Stored):
     not_measured: list[NotMeasured] = Field(
         default=[], description="at places that could not be measured to the end"
     )
-    trials: list[TrialRecord] = []
+    trials: list[TrialRecord] = Field(default=[])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-Unit = Literal["fps", "percent", "ns", "connections/s"]
+Unit = Literal["fps", "percent", "ns", "connections/s", "connections"]
 
 
 def in_unit(value: float, unit: Unit) -> str:
     """A rate in whole frames a second, a share in percent, or a duration."""
-    if unit in ("fps", "connections/s"):
+    if unit in ("fps", "connections/s", "connections"):
         return f"{value:,.0f} {unit}"
     return f"{value:.6g} %" if unit == "percent" else duration(value)
 

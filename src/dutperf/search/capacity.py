@@ -7,8 +7,9 @@ some rate that is not far below the rate of fewer connections: so every decision
 search for the validated maximum connection establishment rate. It ends as soon as it is
 clear that the rate is too low, which is what a full table looks like.
 
-A device that collapses holds too many connections, too; the last number that it held
-stays the result.
+A device that collapses holds too many connections, too. Once it works again the search
+goes on below that number; if it does not come back, the last number that it held stays
+the result.
 """
 
 from __future__ import annotations
@@ -29,13 +30,20 @@ Raises CollapsedError when the device does not work any more.
 """
 Phase = Literal["first", "doubling", "bisection"]
 Held = Literal["held", "too_slow", "collapsed", "unstable"]
-Ending = Literal["found", "nothing_held", "most_held", "unstable"]
+Ending = Literal["found", "nothing_held", "most_held", "unstable", "collapsed"]
 
 _NOMINAL_S = 1.0  # how long a test takes is up to whoever establishes
 
 
 class CollapsedError(Exception):
-    """The device under test does not work any more (RFC 9693 4.9)."""
+    """The device under test did not work any more (RFC 9693 4.9).
+
+    ``for_good``: it was not brought back, so that nothing else can be tried.
+    """
+
+    def __init__(self, *, for_good: bool = False) -> None:
+        super().__init__()
+        self.for_good = for_good
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,7 @@ class CapacityResult:
     nothing_held  not even the first number is
     most_held     the largest number that may be tried is held
     unstable      tests at some number stayed invalid: the bounds are what was proven
+    collapsed     the device did not come back: likewise
     """
 
     connections: int | None
@@ -116,22 +125,24 @@ def capacity_search(
     search = _Search(establish, rate_resolution, attempts, on_step)
     start = search.try_number("first", first, max_rate_per_s, least_per_s=1)
     if start.held != "held":
-        ending: Ending = "unstable" if start.held == "unstable" else "nothing_held"
-        return CapacityResult(None, first, None, ending, search.steps)
+        return CapacityResult(
+            None, first, None, search.ended_by(start) or "nothing_held", search.steps
+        )
     low, high = start, None
     while high is None:
         if low.connections == most:
             return search.result(low, None, "most_held")
         number = min(2 * low.connections, most)
         step = search.after(low, "doubling", number, beta)
-        if step.held == "unstable":
-            return search.result(low, number, "unstable")
+        if ended := search.ended_by(step):
+            return search.result(low, number, ended)
         low, high = (step, None) if step.held == "held" else (low, number)
     while high - low.connections > error:
         number = (low.connections + high) // 2
         step = search.after(low, "bisection", number, gamma)
-        if step.held == "unstable":
-            return search.result(low, high, "unstable")
+        if ended := search.ended_by(step):
+            beyond = number if ended == "collapsed" else high
+            return search.result(low, beyond, ended)
         low, high = (step, high) if step.held == "held" else (low, number)
     return search.result(low, high, "found")
 
@@ -153,6 +164,13 @@ class _Search:
         self._resolution = resolution
         self._attempts = attempts
         self._on_step = on_step
+        self._is_gone = False
+
+    def ended_by(self, step: CapacityStep) -> Ending | None:
+        """What ends the search before its time."""
+        if self._is_gone:
+            return "collapsed"
+        return "unstable" if step.held == "unstable" else None
 
     def after(
         self, low: CapacityStep, phase: Phase, number: int, share: Fraction
@@ -186,8 +204,8 @@ class _Search:
             )
         except _TooSlowError:
             held: Held = "too_slow"
-        except CollapsedError:
-            held = "collapsed"
+        except CollapsedError as collapsed:
+            held, self._is_gone = "collapsed", collapsed.for_good
         else:
             rate_per_s = found.rate_fps
             held = _held(found, least_per_s)
@@ -207,4 +225,6 @@ class _Search:
 def _held(found: SearchResult, least_per_s: int) -> Held:
     if found.rate_fps is not None and found.rate_fps >= least_per_s:
         return "held"
-    return "unstable" if found.conclusion == "unstable" else "too_slow"
+    # What the tester cannot offer says nothing about the device.
+    unknown = found.conclusion in ("unstable", "tester_limited")
+    return "unstable" if unknown else "too_slow"

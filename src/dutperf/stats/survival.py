@@ -92,8 +92,10 @@ def oldest_kind(results: Sequence[Survivors]) -> OldestKind | None:
     A table that drops one by one holds the same number whatever was asked for; one that
     drops chunks holds another number each time.
     """
-    kept = {one.survived for one in results if one.policy == "keeps_last"}
-    asked = {one.total for one in results if one.policy == "keeps_last"}
+    last = [one for one in results if one.policy == "keeps_last"]
+    # Not the survivors: some of them may have been lost on the way.
+    kept = {one.total - (one.border or 0) for one in last}
+    asked = {one.total for one in last}
     if len(asked) < 2:
         return None
     return "one_by_one" if len(kept) == 1 else "chunks"

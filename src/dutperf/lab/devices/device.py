@@ -111,9 +111,11 @@ def kernel_hooks() -> Hooks:
 def gateway_hooks() -> Hooks:
     """Empties the kernel's table before a trial; tells of it, and of frames, after."""
     kernel = kernel_hooks()
-    shown = [f"net.netfilter.{name}" for name in ("nf_conntrack_max", *UDP_TIMEOUTS)]
+    names = ("nf_conntrack_max", "nf_conntrack_buckets", *UDP_TIMEOUTS)
+    shown = [f"net.netfilter.{name}" for name in names]
     return Hooks(
         bulk_delete=in_dut("conntrack", "-F"),
+        table_count=in_dut("conntrack", "-C"),
         before_trial=kernel.before_trial,
         after_trial=[
             in_dut("conntrack", "-C"),

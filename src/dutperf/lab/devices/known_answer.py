@@ -119,6 +119,7 @@ def _gateway(
         behaviour=behaviour,
         hooks=Hooks(
             bulk_delete=_asked("delete"),
+            table_count=_asked("connections"),
             after_trial=[_asked("connections"), _ACCOUNT],
             is_alive=_asked("connections"),
         ),

@@ -1,0 +1,160 @@
+"""The elementary test of a stateful gateway: open all connections, then use each once.
+
+Phase 1 passes when all N frames arrive (RFC 9693 4.5). That they arrived does not prove
+that the device remembers them; validated, each must also let a frame back, sent at
+``alpha`` times the rate (4.6). The device's table is emptied before each test, by the
+testbed's hooks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+from dutperf.config import Cell
+from dutperf.config.stateful import Stateful
+from dutperf.engine.protocol import Reason, TrialResult
+from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.phases import SHORTEST_NS, phase1, validation
+from dutperf.procedures.runner import Afterwards, TrialRunner
+from dutperf.procedures.searching import NoUseError, outcome
+from dutperf.procedures.verdicts import ATTEMPTS, no_rate_helps
+from dutperf.results.model import TrialRecord
+from dutperf.search import Outcome
+
+
+def stateful_of(cell: Cell) -> Stateful:
+    """What a cell of a procedure about connections has."""
+    assert cell.stateful is not None, f"{cell.id} opens connections"  # noqa: S101
+    return cell.stateful
+
+
+def fastest(limit: MaxRate, connections: int) -> MaxRate:
+    """``limit``, or the rate at which so many take the shortest trial there is."""
+    most = connections * 10**9 // SHORTEST_NS
+    return limit if limit.rate_fps <= most else replace(limit, rate_fps=most)
+
+
+@dataclass
+class Opened:
+    """Both phases of one test; ``back`` is None if there was no second one."""
+
+    first: TrialRecord
+    back: TrialRecord | None = None
+
+    @property
+    def last(self) -> TrialRecord:
+        """The one that decides."""
+        return self.back or self.first
+
+
+class Establishing:
+    """The elementary tests of one repeat, and what became of them.
+
+    Args:
+        runner: runs their trials.
+        cell: whose tests they are.
+        repeat: its number.
+        may_collapse: see ``TrialRunner.run``.
+    """
+
+    def __init__(
+        self,
+        runner: TrialRunner,
+        cell: Cell,
+        repeat: int,
+        *,
+        may_collapse: bool = False,
+    ) -> None:
+        self._runner = runner
+        self._cell = cell
+        self._repeat = repeat
+        self._may_collapse = may_collapse
+        self._before = runner.finished
+        self.passed: int | None = None
+        self.last: Opened | None = None
+        self.troubles: list[Reason] = []
+        self.expired = False
+
+    @property
+    def trials(self) -> int:
+        """How many there were, of both phases."""
+        return self._runner.finished - self._before
+
+    def establish(self, stateful: Stateful, rate_per_s: int) -> Outcome:
+        """One test: what it says of that rate.
+
+        Raises:
+            NoUseError: no test at this or a lower rate would tell anything.
+            EngineError, SetupError: see ``TrialRunner.run``.
+        """
+        if self._outlives(stateful, rate_per_s):
+            self.expired = True
+            raise NoUseError
+        opened = self.opened(stateful, rate_per_s)
+        if opened.first.result.verdict.kind == "pass" and stateful.alpha is not None:
+            opened = self.used(opened, stateful, rate_per_s)
+        return self._told(rate_per_s, opened.last.result)
+
+    def opened(
+        self,
+        stateful: Stateful,
+        rate_per_s: int,
+        afterwards: Afterwards | None = None,
+    ) -> Opened:
+        """Phase 1 alone, whatever it says."""
+        record = self._runner.run(
+            self._cell,
+            rate_per_s,
+            repeat=self._repeat,
+            shape=partial(phase1, cell=self._cell, stateful=stateful),
+            afterwards=afterwards,
+            may_collapse=self._may_collapse,
+        )
+        self.last = Opened(record)
+        self._check(record)
+        return self.last
+
+    def used(self, opened: Opened, stateful: Stateful, rate_per_s: int) -> Opened:
+        """... and the validation after it: one frame back for each connection."""
+        back = self._cell.model_copy(update={"direction": stateful.responder_direction})
+        record = self._runner.run(
+            back,
+            max(1, int(rate_per_s * (stateful.alpha or 1))),
+            repeat=self._repeat,
+            shape=partial(validation, stateful=stateful),
+            continues=True,
+            may_collapse=self._may_collapse,
+        )
+        self.last = Opened(opened.first, record)
+        self._check(record)
+        return self.last
+
+    def _outlives(self, stateful: Stateful, rate_per_s: int) -> bool:
+        """Whether a test would last longer than the device keeps connections."""
+        timeout_s = stateful.dut_timeout_s
+        return timeout_s is not None and stateful.lifetime_s(rate_per_s) >= timeout_s
+
+    def _check(self, record: TrialRecord) -> None:
+        reasons = record.result.verdict.reasons
+        if record.attempt == ATTEMPTS and no_rate_helps(reasons):
+            self.troubles = reasons
+            raise NoUseError
+
+    def _told(self, rate_per_s: int, result: TrialResult) -> Outcome:
+        kind = result.verdict.kind
+        self.troubles = result.verdict.reasons if kind == "invalid" else []
+        if kind == "pass":
+            self.passed = max(rate_per_s, self.passed or 0)
+        return outcome(result)
+
+
+def expired(stateful: Stateful) -> Reason:
+    """Why slower tests were not made."""
+    return Reason(
+        code="connections_expire",
+        message=f"at the rates that are left a test would last longer than the device "
+        f"keeps connections, {stateful.dut_timeout_s:g} s",
+        hint="raise the device's UDP timeout and --dut-timeout, or open fewer "
+        "connections",
+    )

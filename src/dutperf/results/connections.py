@@ -1,0 +1,105 @@
+"""What is stored of a stateful device: its table, survivors, how it empties."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from dutperf.results.stored import Stored
+
+
+class CapacityStep(Stored):
+    """One number of connections of a capacity search (RFC 9693 4.9)."""
+
+    phase: Literal["first", "doubling", "bisection"]
+    connections: int
+    rate_per_s: int | None = Field(
+        description="validated maximum connection establishment rate; null: none found"
+    )
+    least_per_s: int = Field(description="the rate that it had to reach")
+    held: Literal["held", "too_slow", "collapsed", "unstable"]
+    tests: int = Field(description="phase 1 and validation together are one")
+
+
+class Capacity(Stored):
+    """How one search for the capacity of the table ended."""
+
+    connections: int | None = Field(description="held; null: not even the first")
+    beyond: int | None = Field(description="not held; null: as many as may be tried")
+    rate_per_s: int | None = Field(description="at ``connections``")
+    error: int = Field(description="how close both numbers were to come")
+    ending: Literal["found", "nothing_held", "most_held", "unstable", "collapsed"]
+    words: str = Field(description="the ending for people")
+    steps: list[CapacityStep]
+
+
+class Survival(Stored):
+    """Which of ``connections`` still worked, when each was tried once.
+
+    They are numbered in the order in which they were opened. A connection whose first
+    frame did not arrive was never there.
+    """
+
+    connections: int
+    opened: int = Field(description="arrived in phase 1")
+    survived: int
+    rate_per_s: int = Field(description="at which they were opened")
+    policy: Literal["all", "none", "keeps_first", "keeps_last", "random", "unclear"]
+    border: int | None = Field(description="where the living and the lost meet")
+    strays: int = Field(description="on the wrong side of the border")
+    block_connections: int = Field(description="how many are in a block")
+    blocks: list[int] = Field(description="survivors of each; the last may be shorter")
+    lost_ranges: list[tuple[int, int]] = Field(
+        description="[first, how many] of connections lost in a row; the first ones"
+    )
+    more_ranges: int = Field(description="how many there are beside lost_ranges")
+
+
+class Eviction(Stored):
+    """What the device does when its table is full, by who survives."""
+
+    policy: Literal["all", "none", "keeps_first", "keeps_last", "random", "unclear"]
+    oldest: Literal["one_by_one", "chunks"] | None = Field(
+        description="how the oldest are dropped; null: they are not, or it is not known"
+    )
+    words: str = Field(description="for people")
+    pictures: list[Survival] = Field(description="by rising number of connections")
+
+
+class TeardownRate(Stored):
+    """One repeat of RFC 9693 4.8: what it took to delete all connections at once."""
+
+    connections: int
+    counted_before: int | None = Field(description="by the device; null: not asked")
+    counted_after: int | None
+    delete_s: float = Field(description="the bulk_delete hook on the full table")
+    empty_s: list[float] = Field(description="the same on the empty table, each time")
+    command_s: float = Field(description="median of these: what the command itself is")
+    rate_per_s: float | None = Field(description="null: too short to be told from that")
+
+
+class CountAt(Stored):
+    """What the device said of its table, so long after phase 1 had ended."""
+
+    after_s: float
+    connections: int
+
+
+class Expiry(Stored):
+    """One repeat in which connections expired one by one."""
+
+    connections: int
+    counts: list[CountAt]
+    begins_s: float | None = Field(description="when the first was gone")
+    ends_s: float | None = Field(description="when the last was gone; null: not seen")
+    rate_per_s: float | None = Field(description="in between")
+
+
+class TableLimits(Stored):
+    """What the device's own hooks showed of its table (RFC 9693 6)."""
+
+    table_size: int | None = Field(
+        default=None, description="nf_conntrack_max, state limit or the like"
+    )
+    hash_size: int | None = Field(default=None, description="buckets of its hash table")
