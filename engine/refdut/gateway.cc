@@ -59,8 +59,8 @@ Gateway::Decision Gateway::from_inside(const UdpFlow& flow, uint64_t now_ns) {
 
 Gateway::Decision Gateway::from_outside(const UdpFlow& flow, uint64_t now_ns) {
   if (flow.version != settings_.outside_version()) return {};
+  if (!is_public(flow.destination)) return {};
   const uint64_t number = number_of(flow.destination);
-  if (number == settings_.public_endpoints()) return {};
   const bool reachable = settings_.kind != NatKind::k46 || has_prefix(flow.source);
   if (!reachable || number >= inside_of_.size() ||
       !table_.use({inside_of_[number], flow.source}, now_ns)) {
@@ -163,17 +163,25 @@ bool Gateway::has_prefix(const Endpoint& endpoint) const {
 }
 
 // Public addresses differ in their last 32 bits only.
-uint64_t Gateway::number_of(const Endpoint& endpoint) const {
-  const uint64_t none = settings_.public_endpoints();
+uint32_t Gateway::distance_from_first(const Endpoint& endpoint) const {
+  const size_t end = settings_.first_address.size();
+  return static_cast<uint32_t>(last_bytes(endpoint.address, end, 4) -
+                               last_bytes(settings_.first_address.bytes, end, 4));
+}
+
+bool Gateway::is_public(const Endpoint& endpoint) const {
   const size_t end = settings_.first_address.size();
   const auto& first = settings_.first_address.bytes;
-  const uint64_t offset =
-      static_cast<uint32_t>(last_bytes(endpoint.address, end, 4) - last_bytes(first, end, 4));
-  const bool same = std::equal(first.begin(), first.begin() + static_cast<ptrdiff_t>(end) - 4,
-                               endpoint.address.begin());
-  if (!same || offset >= settings_.addresses) return none;
-  if (endpoint.port < settings_.first_port || endpoint.port > settings_.last_port) return none;
-  return offset * settings_.ports() + endpoint.port - settings_.first_port;
+  return std::equal(first.begin(), first.begin() + static_cast<ptrdiff_t>(end) - 4,
+                    endpoint.address.begin()) &&
+         distance_from_first(endpoint) < settings_.addresses;
+}
+
+uint64_t Gateway::number_of(const Endpoint& endpoint) const {
+  if (endpoint.port < settings_.first_port || endpoint.port > settings_.last_port) {
+    return settings_.public_endpoints();
+  }
+  return distance_from_first(endpoint) * settings_.ports() + endpoint.port - settings_.first_port;
 }
 
 Endpoint Gateway::public_endpoint(uint64_t number) const {

@@ -55,7 +55,9 @@ class Gateway {
   Endpoint outside_form(const Endpoint& remote) const;
   Endpoint inside_form(const Endpoint& remote) const;
   bool has_prefix(const Endpoint& endpoint) const;
-  // The number of a public endpoint; public_endpoints() when it is none.
+  uint32_t distance_from_first(const Endpoint& endpoint) const;
+  bool is_public(const Endpoint& endpoint) const;
+  // Of a public address: the endpoint's number; public_endpoints() when its port is not for us.
   uint64_t number_of(const Endpoint& endpoint) const;
   Endpoint public_endpoint(uint64_t number) const;
 

@@ -160,8 +160,10 @@ TEST_F(TheGateway, ForwardsFromOutsideOnlyWhatItKnows) {
   EXPECT_TRUE(passes(1, {"198.19.0.2", 80, "198.19.0.1", 1024}));
   EXPECT_FALSE(passes(1, {"198.19.0.2", 81, "198.19.0.1", 1024}));  // another remote port
   EXPECT_FALSE(passes(1, {"198.19.0.3", 80, "198.19.0.1", 1024}));
-  EXPECT_EQ(nat()["unknown"], 3);
-  EXPECT_EQ(device_.report()["trials"][0]["reverse"]["foreground"]["dropped_by_nat"], 3);
+  EXPECT_FALSE(passes(1, {"198.19.0.2", 80, "198.19.0.1", 1023}));  // a port that it never gives
+  EXPECT_TRUE(passes(1, {"198.19.0.2", 80, "198.18.0.1", 1023}));   // another address: it routes
+  EXPECT_EQ(nat()["unknown"], 4);
+  EXPECT_EQ(device_.report()["trials"][0]["reverse"]["foreground"]["dropped_by_nat"], 4);
 }
 
 TEST_F(TheGateway, RefusesWhenTheTableIsFullAndForgetsAfterTheTimeout) {

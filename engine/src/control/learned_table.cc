@@ -49,7 +49,7 @@ void LearnedTable::prepare(TrialSpec& spec) {
     if (StreamSpec* stream = learned_stream(spec, side)) use(*stream);
   }
   if (spec.not_before_ns > 0) {
-    spec.not_before_tsc = existing().start_tsc + clock_.to_tsc(spec.not_before_ns);
+    spec.not_before_tsc = existing().start_tsc + clock_.to_tsc(spec.not_before_ns) + 1;  // up
   }
 }
 

@@ -43,7 +43,8 @@ def phase1(request: TrialRequest, cell: Cell, stateful: Stateful) -> TrialReques
 def validation(request: TrialRequest, stateful: Stateful) -> TrialRequest:
     """``request``, which the responder alone sends, as a frame for each connection."""
     data, stream = _one_stream(request)
-    stream["vary"] = _besides_ports(stream)
+    # A frame whose tuple was never learned must not find a connection by chance.
+    stream |= {"vary": _besides_ports(stream), "dst_port": 0}
     stream["tuples"] = {
         "source": "learned",
         "count": stateful.connections,
