@@ -24,6 +24,7 @@
 #include "dpdk/port.h"
 #include "hold_pool.h"
 #include "timing/clock.h"
+#include "unmapping.h"
 
 namespace {
 
@@ -192,7 +193,8 @@ void forward_until_told(const DpdkIo& io, Device& device, Commands& commands,
   uint64_t busy_ns = tick_ns;
   bool asleep = false;
   const auto answer = [&](const std::string& line) { return commands.answer(line); };
-  while (!stop_requested && !commands.stop_requested()) {
+  dutperf::refdut::Rounds::Loop rounds(dutperf::refdut::forwarding_rounds);
+  for (; !stop_requested && !commands.stop_requested(); rounds.next()) {
     const bool busy = device.step();
     if (asleep && !busy) nanosleep(&kDoze, nullptr);
     const uint64_t now_ns = io.now_ns();

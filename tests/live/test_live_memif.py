@@ -25,6 +25,7 @@ from livetools import (
     crossed_neighbours,
     needs_engine,
     odd_frames,
+    raw_engine,
     ref_dut,
     running_engine,
 )
@@ -195,3 +196,39 @@ def test_a_device_that_is_not_there_is_a_link_that_is_down(
     assert result.verdict.kind == "invalid"
     assert {"link_down", "neighbour_missing"} <= codes(result)
     assert counts(result) == dict.fromkeys(BOTH, Counts(0, 0))
+
+
+def test_testers_that_are_killed_do_the_device_no_harm(
+    engine: Engine, place: Path
+) -> None:
+    frames = Trial(size=1518, fps=100_000, ms=5000)
+    with ref_dut(place) as device:
+        ports = {"ports": [port.model_dump() for port in device.ports()]}
+        for _ in range(3):
+            with raw_engine(place) as doomed:
+                assert doomed.call("ports.open", ports).error is None
+                hops = doomed.call("neighbours.set", crossed_neighbours().model_dump())
+                assert hops.error is None
+                doomed.send("trial.run", frames.request(2).model_dump())
+                doomed.await_frames()
+                doomed.process.kill()
+                doomed.process.wait(10)
+        engine.open_ports(device.ports())
+        engine.set_neighbours(crossed_neighbours())
+        result = engine.measure(TRIAL.request())
+        assert counts(result) == by_account(device.account())
+        assert result.verdict.kind == "pass"
+        assert device.process.poll() is None
+
+
+def test_memif_unmaps_with_the_devices_function(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which waits for the forwarding loop; the dynamic linker tells whose is used."""
+    monkeypatch.setenv("LD_DEBUG", "bindings")
+    monkeypatch.setenv("LD_DEBUG_OUTPUT", str(place / "bindings"))
+    monkeypatch.setenv("LD_BIND_NOW", "1")
+    with ref_dut(place) as device:
+        said = (place / f"bindings.{device.process.pid}").read_text().splitlines()
+    (line,) = [t for t in said if "net_memif" in t and "symbol `munmap'" in t]
+    assert "dutperf-refdut" in line.partition(" to ")[2]
