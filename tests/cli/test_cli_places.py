@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from dutperf.config import Testbed
 from dutperf.config.hooks import Hooks
 from dutperf.engine.fake import FakeEngine, step
 from dutperf.errors import SetupError
+from dutperf.lab import LabStatus
 from dutperf.procedures.session import EngineStarter, Notify
 from dutperf.results import ResultsFile, load_environments, load_results
 
@@ -96,6 +98,40 @@ def test_a_lab_that_refuses_is_named_and_made_up_for(
     assert run("--resume", "run") == 0
     assert log == ["up linux-router", "down linux-router"]
     assert load_results(Path("run")).complete
+
+
+def kept(name: str, *, alive: bool) -> LabStatus:
+    since = datetime(2026, 1, 2, tzinfo=UTC)
+    return LabStatus(name, since, None, alive, ("tester", "dut"), ())
+
+
+def test_a_kept_lab_is_used_and_stays(
+    labs: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = labs()
+    monkeypatch.setattr(lab, "running", lambda: [kept("linux-router", alive=True)])
+    monkeypatch.setattr(
+        lab, "up", lambda name: lab.plan(name).model_copy(update={"hooks": Hooks()})
+    )
+    assert run("--output", "run") == 0
+    assert log == ["up tayga-siit", "down tayga-siit"]
+    assert load_results(Path("run")).complete
+
+
+def test_a_kept_lab_whose_device_has_gone_is_told_and_not_replaced(
+    labs: Callable[..., list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What the user told the device is lost with it: another one is not the same."""
+    log = labs()
+    monkeypatch.setattr(lab, "running", lambda: [kept("linux-router", alive=False)])
+    assert run("--output", "run") == 3
+    errors = capsys.readouterr().err
+    assert "the device of lab linux-router, which 'lab up' keeps, has gone" in errors
+    assert "dutperf lab up linux-router" in errors
+    assert log == ["up tayga-siit", "down tayga-siit"]
+    assert {cell.place for cell in load_results(Path("run")).cells} == {"tayga-siit"}
 
 
 def test_a_lab_without_any_result_leaves_nothing_behind(

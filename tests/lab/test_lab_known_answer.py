@@ -21,6 +21,8 @@ from typer.testing import CliRunner
 
 from dutperf import lab
 from dutperf.cli.app import app
+from dutperf.cli.places import open_place
+from dutperf.config import Place
 from dutperf.engine.process import find_engine
 from dutperf.errors import InputError, SetupError
 from dutperf.lab import refdut
@@ -94,8 +96,11 @@ def test_a_dead_device_is_noticed_and_the_lab_made_anew() -> None:
     while is_running(process):
         time.sleep(0.01)
     assert not lab.dut_alive(NAME)
-    with pytest.raises(SetupError, match="not running"):
+    with pytest.raises(SetupError, match="not running: it has ended"):
         lab.known_answer_device()
+    with pytest.raises(SetupError, match="has gone: its process ended") as caught:
+        open_place(Place(lab=NAME, testbed=lab.plan(NAME)))
+    assert f"dutperf lab up {NAME}" in caught.value.hint
     lab.up(NAME)
     assert lab.known_answer_device().report().trials == ()
 

@@ -17,7 +17,7 @@ from dutperf.config import (
     with_throughput,
 )
 from dutperf.config.document import Problem
-from dutperf.errors import InputError
+from dutperf.errors import InputError, SetupError
 
 
 def campaign_for(
@@ -61,16 +61,26 @@ def open_place(place: Place) -> AbstractContextManager[Testbed]:
     """The place's testbed; a lab is up inside the context.
 
     A lab that ``lab up`` keeps is used and stays; otherwise it goes with the context.
+    One that is kept and broken is not replaced: the new device would not know what the
+    user has told the old one, and nobody would see that another one is measured.
 
     Raises:
-        SetupError: the lab cannot be brought up.
+        SetupError: the lab cannot be brought up, or is kept and its device has gone.
     """
     name = place.lab
     if name is None:
         return contextlib.nullcontext(place.testbed)
-    if any(s.name == name and s.alive and s.owner is None for s in lab.running()):
-        return contextlib.nullcontext(lab.up(name))
-    return lab.session(name)
+    kept = [s for s in lab.running() if s.name == name and s.owner is None]
+    if not kept:
+        return lab.session(name)
+    if not all(status.alive for status in kept):
+        raise SetupError(
+            f"the device of lab {name}, which 'lab up' keeps, has gone: its process "
+            "ended, or its network namespaces were deleted",
+            f"make it anew: dutperf lab up {name}, with --behaviour if it had one; or "
+            "dutperf lab down, and it is up for each run only",
+        )
+    return contextlib.nullcontext(lab.up(name))
 
 
 def dut_alive(place: Place) -> bool:

@@ -197,12 +197,21 @@ def known_answer_device() -> KnownAnswer:
     """
     state = StateFile().read()
     if state is None or not LABS[state.device].answers or not _whole(state):
-        up_now = f"the lab that is up is {state.device}" if state else "no lab is up"
         raise SetupError(
-            f"the known-answer device is not running: {up_now}",
+            f"the known-answer device is not running: {_instead(state)}",
             f"dutperf lab down; dutperf lab up {KNOWN_ANSWER.name}",
         )
     return KnownAnswer(control_socket(StateFile().dut_directory))
+
+
+def _instead(state: LabState | None) -> str:
+    """Why no device answers."""
+    if state is None:
+        return "no lab is up"
+    if not LABS[state.device].answers:
+        return f"the lab that is up is {state.device}"
+    log = refdut.log_of(StateFile().dut_directory)
+    return f"it has ended; its last words are in {log}"
 
 
 def _device(name: str, behaviour: Behaviour | None = None) -> LabDevice:

@@ -32,7 +32,12 @@ from dutperf.procedures.loads import found_load
 from dutperf.procedures.media import beside_media
 from dutperf.procedures.numa import far_cores
 from dutperf.procedures.pdv import measure_pdv
-from dutperf.procedures.runner import JournalEndsError, TrialRunner
+from dutperf.procedures.runner import (
+    DUT_GONE,
+    DUT_GONE_HINT,
+    JournalEndsError,
+    TrialRunner,
+)
 from dutperf.procedures.searching import check_range
 from dutperf.procedures.session import (
     EngineOpener,
@@ -341,9 +346,8 @@ class _Visit:
             if self._around.dut_alive(self.place):
                 raise
             raise EngineError(
-                "the device under test has gone: the lab's network namespaces were "
-                f"deleted ({error.message})",
-                "do not run 'dutperf lab down' or 'ip netns del' while measuring",
+                f"the device under test has gone: {DUT_GONE} ({error.message})",
+                DUT_GONE_HINT,
             ) from error
 
 

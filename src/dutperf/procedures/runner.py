@@ -49,6 +49,12 @@ from dutperf.results.model import HookRun, TrialRecord
 _TRIAL_IDS = 65535
 _OF_COLLAPSE = ("is_alive", "restart")
 
+DUT_GONE = "its process ended, or the lab's network namespaces were deleted"
+DUT_GONE_HINT = (
+    "do not run 'dutperf lab down' or 'ip netns del' while measuring; the logs of "
+    "devices that are programs are in /run/dutperf"
+)
+
 Shape = Callable[[TrialRequest], TrialRequest]
 Afterwards = Callable[[TrialResult], list[HookRun]]
 
@@ -258,9 +264,8 @@ class TrialRunner:
             check_alive(record)
         if record.result.verdict.kind != "pass" and not self._dut_alive():
             raise SetupError(
-                "the device under test has gone: the lab's network namespaces were "
-                f"deleted during trial {record.number}",
-                "do not run 'dutperf lab down' or 'ip netns del' while measuring",
+                f"the device under test has gone: {DUT_GONE}, in trial {record.number}",
+                DUT_GONE_HINT,
             )
 
     def _attempt(self, cell: Cell, repeat: int, rate_fps: int) -> int:
