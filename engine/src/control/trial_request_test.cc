@@ -1,0 +1,187 @@
+// A trial's request, and the preview of its frames, as the golden messages say.
+#include <gtest/gtest.h>
+
+#include "control/messages.h"
+#include "control/testing/addresses.h"
+#include "control/testing/golden.h"
+
+namespace dutperf::control {
+namespace {
+
+using dataplane::Side;
+using testing::golden_params;
+using testing::ip;
+using testing::mac;
+
+void expect_golden(const TrialRequest& request) {
+  const dataplane::TrialSpec& spec = request.spec;
+  EXPECT_EQ(spec.trial_id, 41);
+  EXPECT_EQ(spec.duration_ns, 60'000'000'000U);
+  EXPECT_EQ(request.settle_ns, 2'000'000'000U);
+  EXPECT_EQ(spec.residual_wait_ns, 2'000'000'000U);
+  EXPECT_EQ(spec.burst_limit, 32U);
+  EXPECT_EQ(spec.lag_limit_ns, 10'000'000U);
+  EXPECT_TRUE(spec.verify_checksums);
+  EXPECT_FALSE(spec.stop_when_lost);
+  EXPECT_EQ(request.order, (std::vector{Side::kLeft, Side::kRight}));
+  ASSERT_EQ(request.addressing[0].size(), 1U);
+  EXPECT_EQ(request.addressing[0][0].next_hop, ip("198.18.0.1"));
+  EXPECT_EQ(request.addressing[0][0].src_mac, std::nullopt);
+  EXPECT_EQ(request.addressing[0][0].dst_mac, std::nullopt);
+  ASSERT_EQ(request.addressing[1].size(), 1U);
+  EXPECT_EQ(request.addressing[1][0].next_hop, ip("198.19.0.1"));
+
+  net::FrameLayout forward;
+  forward.src_ip = ip("198.18.0.2");
+  forward.dst_ip = ip("198.19.0.2");
+  ASSERT_EQ(spec.from[0].streams.size(), 1U);
+  EXPECT_EQ(spec.from[0].rate_fps, 1000U);
+  EXPECT_EQ(spec.from[0].frames, 60'000U);
+  EXPECT_EQ(spec.from[0].streams[0].id, 0);
+  EXPECT_EQ(spec.from[0].streams[0].frame_sizes, std::vector{64U});
+  EXPECT_EQ(spec.from[0].streams[0].received_frame_sizes, std::vector{64U});
+  EXPECT_EQ(spec.from[0].streams[0].variations, vary::Variations{});
+  EXPECT_EQ(spec.from[0].frames_of(0, 60'000), 60'000U);
+  EXPECT_EQ(spec.from[0].streams[0].layout, forward);
+  EXPECT_EQ(spec.from[0].streams[0].tag, (net::TagIdentity{41, 0, 0}));
+
+  net::FrameLayout reverse;
+  reverse.frame_size = 1518;
+  reverse.src_ip = ip("198.19.0.2");
+  reverse.dst_ip = ip("198.18.0.2");
+  reverse.src_port = 1024;
+  reverse.dst_port = 49151;
+  reverse.ttl = 64;
+  reverse.dscp = 46;
+  reverse.df = true;
+  ASSERT_EQ(spec.from[1].streams.size(), 1U);
+  EXPECT_EQ(spec.from[1].rate_fps, 812U);
+  EXPECT_EQ(spec.from[1].frames, 48'720U);
+  EXPECT_EQ(spec.from[1].streams[0].frame_sizes, std::vector{1518U});
+  EXPECT_EQ(spec.from[1].streams[0].received_frame_sizes, std::vector{1518U});
+  EXPECT_EQ(spec.from[1].streams[0].layout, reverse);
+  EXPECT_EQ(spec.from[1].streams[0].tag, (net::TagIdentity{41, 1, net::kTagFlagBackground}));
+}
+
+TEST(TrialRun, IsReadAsTheGoldenRequestSays) {
+  expect_golden(parse_trial(golden_params("trial.run")));
+}
+
+TEST(TrialRun, HasTheDefaultsOfTheCompleteRequest) {
+  expect_golden(parse_trial(golden_params("trial.run-minimal")));
+}
+
+TEST(TrialRun, IsReadForIpv6InOneDirection) {
+  const TrialRequest request = parse_trial(golden_params("trial.run-ipv6"));
+  EXPECT_FALSE(request.spec.from[0].active());
+  EXPECT_EQ(request.order, std::vector{Side::kRight});
+  EXPECT_EQ(request.spec.trial_id, 65535);
+  EXPECT_EQ(request.settle_ns, 0U);
+  EXPECT_FALSE(request.spec.verify_checksums);
+  EXPECT_EQ(request.spec.burst_limit, 1U);
+  const dataplane::StreamSpec& stream = request.spec.from[1].streams.at(0);
+  EXPECT_EQ(stream.id, 255);
+  EXPECT_EQ(request.spec.from[1].frames, 14'881U);
+  EXPECT_EQ(stream.layout.ip_version, 6);
+  EXPECT_EQ(stream.layout.frame_size, 84U);
+  EXPECT_EQ(stream.frame_sizes, std::vector{84U});
+  EXPECT_EQ(stream.received_frame_sizes, std::vector{64U});
+  EXPECT_EQ(stream.variations.seed, uint64_t{INT64_MAX});
+  EXPECT_EQ(stream.layout.src_ip, ip("2001:2::2"));
+  EXPECT_EQ(stream.layout.dst_ip, ip("64:ff9b::198.19.0.2"));
+  EXPECT_EQ(stream.layout.ttl, 255);
+  EXPECT_EQ(stream.layout.dscp, 63);
+}
+
+TEST(TrialRun, IsReadWithTwoStreamsSizesAndVariations) {
+  const TrialRequest request = parse_trial(golden_params("trial.run-traffic"));
+  EXPECT_TRUE(request.spec.stop_when_lost);
+  const dataplane::DirectionSpec& forward = request.spec.from[0];
+  EXPECT_EQ(forward.frames, 1000U);
+  ASSERT_EQ(forward.streams.size(), 2U);
+  EXPECT_EQ(forward.frames_of(0, forward.frames), 900U);
+  EXPECT_EQ(forward.frames_of(1, forward.frames), 100U);
+  const dataplane::StreamSpec& foreground = forward.streams[0];
+  EXPECT_EQ(foreground.tag, (net::TagIdentity{77, 2, 0}));
+  EXPECT_EQ(foreground.frame_sizes, (std::vector{84U, 84U, 84U, 532U, 1538U}));
+  EXPECT_EQ(foreground.received_frame_sizes, (std::vector{64U, 64U, 64U, 512U, 1518U}));
+  EXPECT_EQ(foreground.layout.frame_size, 84U);
+  EXPECT_EQ(foreground.layout.flow_label, 1'048'575U);
+  EXPECT_EQ(foreground.variations.seed, 20U);
+  EXPECT_EQ(foreground.variations.order, vary::Order::kRandom);
+  using vary::Field;
+  using vary::Mode;
+  EXPECT_EQ(foreground.variations.list,
+            (std::vector<vary::Variation>{
+                {Field::kSrcPort, 0, 16, 1024, 65535, Mode::kRandom},
+                {Field::kDstPort, 0, 16, 1, 49151, Mode::kRandom},
+                {Field::kDstIp, 112, 16, 2, 1001, Mode::kIncreasing},
+                {Field::kFlowLabel, 0, 20, 0, 1'048'575, Mode::kDecreasing},
+            }));
+  const dataplane::StreamSpec& background = forward.streams[1];
+  EXPECT_EQ(background.tag, (net::TagIdentity{77, 3, net::kTagFlagBackground}));
+  EXPECT_EQ(background.variations, (vary::Variations{{}, vary::Order::kIncreasing, 20}));
+}
+
+TEST(TrialRun, IsReadWithMacsOfItsOwnAndAnEnumeration) {
+  const TrialRequest request = parse_trial(golden_params("trial.run-traffic"));
+  ASSERT_EQ(request.addressing[1].size(), 1U);
+  EXPECT_EQ(request.addressing[1][0].src_mac, mac("02:00:00:00:01:00"));
+  EXPECT_EQ(request.addressing[1][0].dst_mac, mac("02:00:00:00:02:00"));
+  using vary::Field;
+  using vary::Mode;
+  const vary::Variations& variations = request.spec.from[1].streams.at(0).variations;
+  EXPECT_EQ(variations.order, vary::Order::kDecreasing);
+  EXPECT_EQ(variations.combinations(), 1000U);
+  EXPECT_EQ(variations.list, (std::vector<vary::Variation>{
+                                 {Field::kSrcPort, 0, 16, 1024, 1123, Mode::kEnumerate},
+                                 {Field::kSrcIp, 16, 8, 0, 9, Mode::kEnumerate},
+                                 {Field::kSrcMac, 24, 24, 0, 0xffffff, Mode::kRandom},
+                                 {Field::kDstMac, 40, 8, 0, 255, Mode::kRandom},
+                             }));
+}
+
+TEST(TrialRun, IsReadWithATableToLearn) {
+  const dataplane::TrialSpec spec = parse_trial(golden_params("trial.run-learning")).spec;
+  ASSERT_TRUE(spec.learn);
+  EXPECT_EQ(spec.learn->from, Side::kLeft);
+  EXPECT_EQ(spec.learn->ip_version, 4);
+  EXPECT_EQ(spec.learn->entries, 3999U);
+  EXPECT_FALSE(spec.learn->keep);
+  ASSERT_TRUE(spec.learn->expected);
+  EXPECT_EQ(spec.learn->expected->first, ip("198.19.0.1"));
+  EXPECT_EQ(spec.learn->expected->last, ip("198.19.0.9"));
+  using vary::IndexOrder;
+  using vary::IndexSource;
+  EXPECT_EQ(spec.from[0].streams.at(0).tuples,
+            (vary::Tuples{IndexSource::kGenerated, IndexOrder::kOnce, 4000}));
+  EXPECT_EQ(spec.not_before_ns, 0U);
+  EXPECT_EQ(spec.survival_blocks, 0U);
+}
+
+TEST(TrialRun, IsReadWithLearnedTuples) {
+  const dataplane::TrialSpec spec = parse_trial(golden_params("trial.run-stateful")).spec;
+  ASSERT_TRUE(spec.learn);
+  EXPECT_TRUE(spec.learn->keep);
+  EXPECT_FALSE(spec.learn->expected);
+  EXPECT_EQ(spec.not_before_ns, 2'000'000'000U);
+  EXPECT_EQ(spec.survival_blocks, 4U);
+  using vary::IndexOrder;
+  using vary::IndexSource;
+  EXPECT_EQ(spec.from[0].streams.at(0).tuples,
+            (vary::Tuples{IndexSource::kGenerated, IndexOrder::kRandom, 4000}));
+  EXPECT_EQ(spec.from[1].streams.at(0).tuples,
+            (vary::Tuples{IndexSource::kLearned, IndexOrder::kRandom, 3999}));
+  EXPECT_TRUE(spec.from[1].streams.at(0).is_learned());
+}
+
+TEST(FramesPreview, IsReadAsTheGoldenRequestSays) {
+  const PreviewParams params = parse_preview(golden_params("frames.preview"));
+  EXPECT_EQ(params.count, 10U);
+  EXPECT_EQ(params.path, "frames.pcap");
+  EXPECT_EQ(params.trial.spec.trial_id, 41);
+  EXPECT_EQ(params.trial.order, std::vector{Side::kLeft});
+}
+
+}  // namespace
+}  // namespace dutperf::control
