@@ -16,11 +16,9 @@ from dutperf.config import (
     load_testbed,
     notices,
 )
-from dutperf.config.delays import Procedure
+from dutperf.config.delays import NEEDS_CONNECTIONS, Procedure
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-STATEFUL = {"connection-rate"}
-"""Not for a router."""
 IN_THE_FIRST_NETWORK = {
     side: {
         "port": {"interface": side},
@@ -40,7 +38,9 @@ def test_the_hardware_testbed_has_both_versions_and_legal_addresses() -> None:
 
 def test_the_router_campaign_is_by_the_book() -> None:
     cells = expand(load_campaign(EXAMPLES / "linux-router.yaml"), make_testbed())
-    assert {cell.procedure for cell in cells} == {*get_args(Procedure)} - STATEFUL
+    assert {cell.procedure for cell in cells} == {
+        *get_args(Procedure)
+    } - NEEDS_CONNECTIONS
     sizes = [c.frame_sizes[0] for c in cells if c.traffic.flows is None]
     assert set(sizes) == {64, 84, 128, 256, 512, 1024, 1280, 1518}
     assert {c.traffic.flows for c in cells} == {None, 1, 4, 16, 256, 4096}

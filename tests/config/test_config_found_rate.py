@@ -18,7 +18,7 @@ from dutperf.config import (
     expand,
     load_campaign,
     resolved,
-    with_throughput,
+    with_sources,
 )
 from dutperf.config.found_rate import FixedRate, FoundRate, parse_found_rate
 from dutperf.errors import InputError
@@ -181,7 +181,7 @@ def test_a_search_is_put_before_a_procedure_that_needs_one() -> None:
         | {"frame_size": [128, 256], "max_rate_fps": 77, "settle_wait_s": 1}
         | {"traffic": {"networks": 4, "ports": {"source": "fixed:7"}}}
     )
-    search, same = with_throughput(given)
+    search, same = with_sources(given)
     assert same is given
     assert (search.procedure, search.trial_duration_s) == ("throughput", 60)
     for key in ("ip", "frame_size", "max_rate_fps", "settle_wait_s", "traffic"):
@@ -195,10 +195,10 @@ def test_a_search_is_put_before_a_procedure_that_needs_one() -> None:
 
 def test_short_trials_are_short_in_the_search_too() -> None:
     short = {"trial_duration_s": 3, "first_tag_s": 1}
-    search, _ = with_throughput(ProcedureSpec.model_validate(LATENCY | short))
+    search, _ = with_sources(ProcedureSpec.model_validate(LATENCY | short))
     assert search.trial_duration_s == 3
 
 
 def test_a_load_in_frames_needs_no_search() -> None:
     given = ProcedureSpec.model_validate(LATENCY | {"rate_fps": 1000})
-    assert with_throughput(given) == [given]
+    assert with_sources(given) == [given]

@@ -333,7 +333,7 @@ def test_a_testbed_that_a_campaign_names_wrongly_is_shown_with_both_places(
         (
             "throughput",
             "through",
-            "must be 'throughput', 'frame-loss', 'latency', 'pdv', 'ipdv' or 'conn",
+            "must be 'throughput', 'frame-loss', 'latency', 'pdv', 'ipdv', 'conn",
         ),
         ("5%", "5%\n    trial_duration_s: 60 s", "trial_duration_s: must be a number,"),
     ],

@@ -8,7 +8,7 @@ from planning import TESTBED
 
 from dutperf.config import Testbed
 from dutperf.config.hooks import Hook
-from dutperf.engine.fake import FakeEngine, SimulatedNat, perfect
+from dutperf.engine.fake import Dut, FakeEngine, SimulatedNat, perfect
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.engine.protocol import ReasonCode, TrialRequest, TrialResult
 from dutperf.results import HookRun
@@ -40,15 +40,18 @@ class ClearedEngine(FakeEngine):
     """Empties the gateway before each test, as a hook does."""
 
     def __init__(
-        self, nat: SimulatedNat, troubles: dict[int, ReasonCode] | None = None
+        self,
+        nat: SimulatedNat,
+        troubles: dict[int, ReasonCode] | None = None,
+        dut: Dut | None = None,
     ) -> None:
-        super().__init__(perfect(), nat=nat, troubles=troubles or {})
+        super().__init__(dut or perfect(), nat=nat, troubles=troubles or {})
         self.nat = nat
 
     def measure(
         self, trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
     ) -> TrialResult:
-        if trial.learn:
+        if trial.learn and not trial.learn.keep:
             self.nat.clear()
         return super().measure(trial, on_progress)
 

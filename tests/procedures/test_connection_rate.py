@@ -137,7 +137,7 @@ def test_hooks_clear_the_table_once_for_both_phases() -> None:
     ("keys", "told"),
     [
         ({"procedure": "connection-rate"}, "needs to know how many"),
-        ({"stateful": {"connections": 5}}, "belongs to connection-rate"),
+        ({"stateful": {"connections": 5}}, "phase1_rate: is missing"),
         (
             {
                 "procedure": "connection-rate",

@@ -8,7 +8,8 @@ from rich.table import Table
 
 from dutperf.cli.failures import PatientConsole, show_notice
 from dutperf.cli.places import places_of
-from dutperf.config import Campaign, expand
+from dutperf.config import Campaign, Cell, expand
+from dutperf.config.phase2 import timing_of
 from dutperf.procedures.campaign import all_notices
 from dutperf.procedures.estimate import ASSUMPTION, Estimate, estimate
 
@@ -84,7 +85,12 @@ def _as_data(campaign: Campaign, found: list[Estimate]) -> dict[str, object]:
     return {
         "name": campaign.name,
         "cells": [
-            {"id": each.cell.id, "place": each.cell.place, **_numbers([each])}
+            {
+                "id": each.cell.id,
+                "place": each.cell.place,
+                **_numbers([each]),
+                **_phases(each.cell),
+            }
             for each in found
         ],
         **_numbers(found),
@@ -100,6 +106,22 @@ def _numbers(found: list[Estimate]) -> dict[str, float]:
         trials, duration_s = _totals([each.most or each for each in found])
         numbers |= {"most_trials": trials, "most_duration_s": round(duration_s, 3)}
     return numbers
+
+
+def _phases(cell: Cell) -> dict[str, dict[str, float]]:
+    """Times of a cell on open connections, where R is a number."""
+    timing, stateful = timing_of(cell), cell.phase2
+    if timing is None or stateful is None:
+        return {}
+    return {
+        "stateful": {
+            "connections": stateful.connections,
+            "phase1_rate_fps": timing.rate_fps,
+            "wait_ms": timing.wait_ms,
+            "phase2_after_ms": timing.start_ms,
+            "needed_dut_timeout_s": round(timing.dut_timeout_s, 3),
+        }
+    }
 
 
 def _totals(found: list[Estimate]) -> tuple[int, float]:

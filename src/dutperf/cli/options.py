@@ -23,10 +23,12 @@ from dutperf.config.campaign import Campaign
 from dutperf.config.delays import (
     NEEDS_CONNECTIONS,
     ONLY_FOR,
+    PHASE2,
     Procedure,
     procedure_defaults,
 )
 from dutperf.config.searching import Search
+from dutperf.config.stateful import ResponderOrder
 from dutperf.config.validate import models_in
 from dutperf.errors import InputError
 
@@ -106,7 +108,11 @@ FLAGS: dict[str, Flag] = {
     "early_stop": Flag("--early-stop/--no-early-stop", bool),
     "lag_limit_ms": Flag("--lag-limit", float, "MS"),
     "burst_limit": Flag("--burst-limit", int, "FRAMES"),
+    "stateful": Flag("--stateful", bool, read=lambda _given: {}),
     "stateful.connections": Flag("--connections", list[int], "N"),
+    "stateful.phase1_rate": Flag(
+        "--phase1-rate", str, "FPS|PERCENT% of connection-rate", _rate
+    ),
     "stateful.first": Flag("--first", int, "C0"),
     "stateful.error": Flag("--error", int, "E"),
     "stateful.beta": Flag("--beta", float, "SHARE"),
@@ -119,6 +125,9 @@ FLAGS: dict[str, Flag] = {
     "stateful.order": Flag("--order", Literal["random", "increasing", "decreasing"]),
     "stateful.timeout_ms": Flag("--phase-timeout", int, "MS"),
     "stateful.dut_timeout_s": Flag("--dut-timeout", float, "S"),
+    "stateful.phase2_after_ms": Flag("--phase2-after", int, "MS"),
+    "stateful.responder_order": Flag("--responder-order", ResponderOrder),
+    "stateful.public_addresses": Flag("--public-addresses", str, "FIRST-LAST"),
     "traffic.ports.source": Flag("--source-ports", str, "MODE[:PORTS]"),
     "traffic.ports.destination": Flag("--destination-ports", str, "MODE[:PORTS]"),
     "traffic.addresses": Flag("--addresses", int, "N"),
@@ -136,6 +145,7 @@ FLAGS: dict[str, Flag] = {
     "traffic.mac": Flag("--mac", Literal["fixed", "random"]),
 }
 _TRAFFIC = "traffic."
+_STATEFUL = "stateful"
 _STATELESS = (
     "direction",
     "trial_duration_s",
@@ -244,7 +254,7 @@ def with_procedure_options(
     """
     keys = [key for key in FLAGS if procedure in ONLY_FOR.get(key, {procedure})]
     if procedure in NEEDS_CONNECTIONS:
-        keys = [key for key in keys if not key.startswith(_STATELESS)]
+        keys = [k for k in keys if not k.startswith(_STATELESS) and k != _STATEFUL]
     return _with_options(procedure, keys, presets=True)
 
 
@@ -326,7 +336,7 @@ def flag_of(key: str, procedure: Procedure) -> Flag:
 
 def _with_flags(text: str, procedure: Procedure) -> str:
     """Name flags where a campaign file's keys are named."""
-    for key in FLAGS:
+    for key in sorted(FLAGS, key=len, reverse=True):
         flag = flag_of(key, procedure)
         inside = r"(\[\d+\]|\.\w+)*"
         pattern = rf"^{_WHERE}: {re.escape(key)}{inside}:"
@@ -347,6 +357,13 @@ def _field(key: str) -> FieldInfo:
     return model.model_fields[last]
 
 
+def _panel(key: str, procedure: Procedure) -> str | None:
+    if key.startswith(_TRAFFIC):
+        return "Traffic"
+    of_phase2 = procedure in PHASE2 and key.startswith(_STATEFUL)
+    return "Stateful gateways (RFC 9693)" if of_phase2 else None
+
+
 def _parameter(key: str, procedure: Procedure) -> inspect.Parameter:
     flag, field = flag_of(key, procedure), _field(key)
     default = procedure_defaults(procedure, legacy=False).get(key, field.default)
@@ -357,7 +374,7 @@ def _parameter(key: str, procedure: Procedure) -> inspect.Parameter:
         metavar=flag.metavar,
         help=f"{field.description}{f'; default: {default}' if shown else ''}",
         show_default=False,
-        rich_help_panel="Traffic" if key.startswith(_TRAFFIC) else None,
+        rich_help_panel=_panel(key, procedure),
     )
     return inspect.Parameter(
         _parameter_name(key),

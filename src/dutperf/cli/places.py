@@ -14,7 +14,7 @@ from dutperf.config import (
     ProcedureSpec,
     Testbed,
     load_testbed,
-    with_throughput,
+    with_sources,
 )
 from dutperf.config.document import Problem
 from dutperf.errors import InputError, SetupError
@@ -34,7 +34,7 @@ def campaign_for(
             "give either a testbed file or --lab NAME",
             f"for a device in network namespaces: --lab {next(iter(lab.LABS))}",
         )
-    procedures = with_throughput(spec)
+    procedures = with_sources(spec)
     if lab_name is not None:
         lab.plan(lab_name)
         name = f"{spec.procedure}-{lab_name}"

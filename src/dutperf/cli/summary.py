@@ -15,6 +15,7 @@ from dutperf.cli.delay_tables import (
     timeout_table,
 )
 from dutperf.cli.media_tables import media_lines, media_table
+from dutperf.cli.phase_tables import phase_tables
 from dutperf.cli.scalability_tables import scalability_tables
 from dutperf.cli.search_tables import goal_table, settled_lines
 from dutperf.results import CellResult, NotMeasured, ResultsFile, Spread
@@ -61,7 +62,7 @@ def _tables(cells: list[CellResult]) -> list[Table]:
     throughput = [c for c in cells if c.procedure == "throughput"]
     tables = [_throughput_table(throughput)] if throughput else []
     tables += media_table(throughput)
-    tables += connection_tables(cells)
+    tables += connection_tables(cells) + phase_tables(cells)
     for cell in cells:
         if cell.procedure == "frame-loss":
             tables.append(_loss_table(cell))

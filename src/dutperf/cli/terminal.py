@@ -29,7 +29,13 @@ from dutperf.procedures.events import (
     TrialStarted,
 )
 from dutperf.results import ResultsFile, TrialRecord
+from dutperf.results.model import TrialRole
 
+_ROLES: dict[TrialRole, str] = {
+    "trial": "",
+    "phase1": ", phase 1",
+    "validation": ", validation",
+}
 _STYLES = {"pass": "green", "fail": "yellow", "invalid": "red"}
 
 
@@ -132,7 +138,8 @@ class Terminal:
         where = f"{self._duration(record)}{self._interval}{again}"
         why = f" ({reasons})" if reasons else ""
         self._console.print(
-            f"  trial {record.number}: {record.load_fps:,} fps{where}: "
+            f"  trial {record.number}{_ROLES[record.role]}: {record.load_fps:,} fps"
+            f"{where}: "
             f"[{style}]{verdict.kind}[/]{escape(why)}"
             f"{early}{escape(_by_stream(record.result))}",
             highlight=False,

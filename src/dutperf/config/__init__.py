@@ -10,7 +10,7 @@ from dutperf.config.conformance import Shortfall, deviations
 from dutperf.config.document import CampaignError, located
 from dutperf.config.expand import expand, resolved
 from dutperf.config.loader import from_data, load_campaign, load_testbed
-from dutperf.config.loads import with_throughput
+from dutperf.config.loads import with_sources
 from dutperf.config.media import media_rate_fps
 from dutperf.config.notices import notices
 from dutperf.config.place import Place
@@ -43,5 +43,5 @@ __all__ = [
     "resolved",
     "size_notices",
     "with_preset",
-    "with_throughput",
+    "with_sources",
 ]

@@ -13,7 +13,9 @@ from typing import Annotated, Any, Literal, Self, get_args
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from dutperf.config.delays import (
+    NEEDS_CONNECTIONS,
     ONLY_FOR,
+    PHASE2,
     DelaySettings,
     Procedure,
     procedure_defaults,
@@ -143,8 +145,9 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
 
     stateful: StatefulKeys | None = Field(
         default=None,
-        description="connection-rate, table-capacity, teardown-rate: the connections "
-        "that are opened (RFC 9693)",
+        description="connections through a stateful gateway (RFC 9693): "
+        "connection-rate, table-capacity and teardown-rate are about these; other "
+        "procedures are measured on them, opened anew before each trial",
     )
 
     @model_validator(mode="before")
@@ -222,22 +225,19 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
 
     @model_validator(mode="after")
     def _stateful_fits(self) -> Self:
-        wanted = self.procedure in ONLY_FOR["stateful"]
-        if wanted != (self.stateful is not None):
-            raise ValueError(
-                f"stateful: is missing: {self.procedure} needs to know how many "
-                "connections to open (--connections)"
-                if wanted
-                else "stateful: belongs to "
-                f"{' and '.join(sorted(ONLY_FOR['stateful']))}, not to {self.procedure}"
-            )
-        if self.stateful is not None:
-            for trouble in [
-                *self._misplaced_connections(self.stateful),
-                *self.stateful.troubles(self.procedure),
-                *self._stateless(),
-            ]:
-                raise ValueError(trouble)
+        if self.stateful is None:
+            if self.procedure in NEEDS_CONNECTIONS:
+                raise ValueError(
+                    f"stateful: is missing: {self.procedure} needs to know how many "
+                    "connections to open (--connections)"
+                )
+            return self
+        for trouble in [
+            *self._misplaced_connections(self.stateful),
+            *self.stateful.troubles(self.procedure),
+            *self._stateless(self.stateful),
+        ]:
+            raise ValueError(trouble)
         return self
 
     def _misplaced_connections(self, stateful: StatefulKeys) -> Iterator[str]:
@@ -247,15 +247,22 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
             if given and self.procedure not in wanted:
                 names = " and ".join(sorted(wanted))
                 yield f"stateful.{key}: belongs to {names}, not to {self.procedure}"
+        if self.procedure in PHASE2 and stateful.phase1_rate is None:
+            yield (
+                "stateful.phase1_rate: is missing: how fast connections are opened "
+                "before each trial, safely below the connection rate (--phase1-rate)"
+            )
 
-    def _stateless(self) -> Iterator[str]:
+    def _stateless(self, stateful: StatefulKeys) -> Iterator[str]:
         """Keys that a stateful test has no use for."""
-        direction = self.stateful.direction if self.stateful else "both"
-        if self.direction not in (["both"], [direction]):
+        may_mix = self.procedure in PHASE2
+        if not may_mix and self.direction not in (["both"], [stateful.direction]):
             yield (
                 "direction: must be left out: stateful.initiator says who opens "
                 "connections"
             )
+        if self.flows:
+            yield "flows: must be left out of a stateful test (stateful.connections)"
         for profile in self.traffic:
             hosts, networks = profile.addresses, profile.networks
             if hosts != type(hosts)() or networks != type(networks)():
@@ -263,8 +270,10 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
                     "traffic: networks and addresses must be left out of a stateful "
                     "test: connections differ by their ports (RFC 9693 4.1)"
                 )
-            if profile.has_background or profile.imix or profile.flows:
-                yield "traffic: mix, imix and flows must be left out of a stateful test"
+            if profile.imix or profile.flows:
+                yield "traffic: imix and flows must be left out of a stateful test"
+            if profile.has_background and not may_mix:
+                yield f"traffic: mix must be left out of {self.procedure}"
 
     @model_validator(mode="after")
     def _flows_fit(self) -> Self:
@@ -378,6 +387,14 @@ class Cell(TrialTimes, DelaySettings, SearchSettings):
     throughput_cell: str | None = Field(
         default=None, description="id of the cell that finds rate_fps"
     )
+    connection_cell: str | None = Field(
+        default=None, description="id of the cell that finds stateful.phase1_rate"
+    )
+
+    @property
+    def phase2(self) -> Stateful | None:
+        """The connections that are opened before each of its trials, if any are."""
+        return self.stateful if self.procedure in PHASE2 else None
 
     @property
     def auto(self) -> bool:

@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 
 from dutperf.config.campaign import Cell
 from dutperf.config.conformance import Shortfall, of_further_goals
+from dutperf.config.delays import PHASE2
 from dutperf.config.sizes import cell_versions
 from dutperf.config.versions import translates
 
@@ -45,9 +46,10 @@ _SECTIONS: dict[str, dict[str, str]] = {
         "connection-rate": "4.5",
         "table-capacity": "4.9",
         "teardown-rate": "4.8",
+        **dict.fromkeys(PHASE2, "4.7"),
     },
 }
-_BUILT_ON = {
+_BUILT_ON: dict[str, tuple[str, ...]] = {
     "RFC 2544": ("RFC 1242", "RFC 2544"),
     "RFC 5180": ("RFC 1242", "RFC 2544", "RFC 5180"),
     "RFC 8219": ("RFC 1242", "RFC 2544", "RFC 5180", "RFC 8219"),
@@ -70,12 +72,13 @@ def compliance(
     section = _SECTIONS[rfc][cell.procedure]
     if cell.procedure == "connection-rate" and cell.stateful and cell.stateful.alpha:
         section = "4.6"
+    built_on = _BUILT_ON[rfc]
+    if cell.phase2:
+        built_on += _BUILT_ON["RFC 8219"]
     name = f"{rfc} {section}"
     others = of_further_goals(cell)
     counted = [
-        s
-        for s in shortfalls
-        if s not in others and any(r in s.rfc for r in _BUILT_ON[rfc])
+        s for s in shortfalls if s not in others and any(r in s.rfc for r in built_on)
     ]
     defined = [s for s in counted if s.level == "definition"]
     broken = [s for s in counted if s.level == "MUST"]
@@ -102,7 +105,7 @@ def compliance(
 
 def _rfc(cell: Cell) -> str:
     """Whose procedure it is: of a translator, of IPv6 frames, or the one of 1999."""
-    if cell.procedure in _SECTIONS["RFC 9693"]:
+    if cell.stateful:
         return "RFC 9693"
     if cell.procedure not in _SECTIONS["RFC 2544"]:
         return "RFC 8219"

@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from dutperf.config.campaign import Cell
+from dutperf.config.delays import NEEDS_CONNECTIONS
 from dutperf.config.flows import directions
 from dutperf.config.searching import GoalSpec
 from dutperf.config.sizes import cell_versions
@@ -49,19 +50,26 @@ class Shortfall(NamedTuple):
 
 def deviations(cell: Cell) -> list[Shortfall]:
     """All points in which ``cell`` does less than RFC 2544 and RFC 8219 ask for."""
-    if cell.stateful:
-        return _stateful(cell.stateful)
-    found = [*_times(cell), *_direction(cell), *_sizes(cell), *_frames(cell)]
+    opened = _stateful(cell.stateful) if cell.stateful else []
+    if cell.procedure in NEEDS_CONNECTIONS:
+        return opened
+    found = [*opened, *_times(cell), *_direction(cell), *_sizes(cell), *_frames(cell)]
     if cell.procedure == "frame-loss":
         found += _loads(cell.load_percent)
     return [*found, *_load(cell), *_repeats(cell), *_tags(cell), *_judgement(cell)]
 
 
 def _stateful(stateful: Stateful) -> list[Shortfall]:
-    if stateful.order == "random":
-        return []
-    rule = "four-tuples in pseudorandom order"
-    return [Shortfall("RFC 9693 4.4", rule, f"{stateful.order} order", "text")]
+    found = []
+    if stateful.order != "random":
+        rule = "four-tuples in pseudorandom order"
+        actual = f"{stateful.order} order"
+        found.append(Shortfall("RFC 9693 4.4", rule, actual, "text"))
+    if stateful.responder_order != "random":
+        rule = "the responder's four-tuples in pseudorandom order"
+        actual = f"{stateful.responder_order} order"
+        found.append(Shortfall("RFC 9693 4.7", rule, actual, "text"))
+    return found
 
 
 _DELAYS = {

@@ -36,13 +36,19 @@ NEEDS_CONNECTIONS: frozenset[Procedure] = frozenset(
 )
 """Procedures about connections themselves: only phase 1, and what follows from it."""
 
+PHASE2: frozenset[Procedure] = FIXED_LOAD | {"throughput", "frame-loss"}
+"""Procedures that may be measured on open connections (RFC 9693 4.7)."""
 
+_OF_PHASE2 = {"phase1_rate", "phase2_after_ms", "responder_order"}
 _CAPACITY: frozenset[Procedure] = frozenset({"table-capacity"})
 
 ONLY_FOR: dict[str, frozenset[Procedure]] = {
     "resolution": frozenset({"throughput", "connection-rate", "table-capacity"}),
-    "stateful": NEEDS_CONNECTIONS,
-    **{f"stateful.{key}": NEEDS_CONNECTIONS for key in StatefulKeys.model_fields},
+    "stateful": NEEDS_CONNECTIONS | PHASE2,
+    **{
+        f"stateful.{key}": PHASE2 if key in _OF_PHASE2 else NEEDS_CONNECTIONS | PHASE2
+        for key in StatefulKeys.model_fields
+    },
     "stateful.alpha": frozenset({"connection-rate", "table-capacity"}),
     "stateful.first": _CAPACITY,
     "stateful.error": _CAPACITY,

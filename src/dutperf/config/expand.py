@@ -12,13 +12,14 @@ from dutperf.config.campaign import (
     ProcedureSpec,
     TrialTimes,
 )
-from dutperf.config.delays import ONLY_FOR, DelaySettings
+from dutperf.config.delays import NEEDS_CONNECTIONS, ONLY_FOR, DelaySettings
 from dutperf.config.entry import Entry
 from dutperf.config.flows import directions, flows, own_hosts
 from dutperf.config.frame_size import ALL_SIZES
 from dutperf.config.hooks_needed import check_hooks
 from dutperf.config.load_steps import STANDARD_STEP_PERCENT, falling_loads
 from dutperf.config.loads import check_load, with_source
+from dutperf.config.phase2 import check_stateful
 from dutperf.config.place import check_places
 from dutperf.config.searching import AUTO, SearchSettings
 from dutperf.config.sizes import check_sizes, smallest_size
@@ -127,14 +128,15 @@ def _matrix(
 
 
 def _directions(spec: ProcedureSpec) -> list[Direction]:
-    """In phase 1 only the initiator sends (RFC 9693 4.2)."""
-    return [spec.stateful.direction] if spec.stateful else spec.direction
+    """Where phase 1 is the trial only the initiator sends (RFC 9693 4.2)."""
+    alone = spec.stateful if spec.procedure in NEEDS_CONNECTIONS else None
+    return [alone.direction] if alone else spec.direction
 
 
 def _as_procedure(cell: Cell, *, several: bool) -> dict[str, Any]:
     search = SearchSettings.model_fields
     foreign = {key for key in search if cell.procedure not in ONLY_FOR[key]}
-    own = {"id", "place", "seed", "frame_sizes", "throughput_cell"}
+    own = {"id", "place", "seed", "frame_sizes", "throughput_cell", "connection_cell"}
     data = cell.model_dump(exclude=own | foreign, exclude_none=True)
     data["ip"] = [cell.ip]
     if several:
@@ -191,7 +193,7 @@ def _judged(spec: ProcedureSpec) -> Iterator[str]:
     if spec.found_rate:
         named = str(spec.found_rate).replace("%", "percent")
         yield f"at-{named.replace(' ', '-')}"
-    elif spec.rate_fps is not None and not spec.stateful:
+    elif spec.rate_fps is not None and spec.procedure not in NEEDS_CONNECTIONS:
         yield f"{spec.rate_fps}fps"
     if spec.legacy:
         yield "legacy"
@@ -248,6 +250,7 @@ def _check(testbed: Testbed, cell: Cell) -> None:
     check_sizes(testbed, cell)
     check_load(cell)
     check_hooks(testbed, cell)
+    check_stateful(testbed, cell)
 
 
 def _loads(spec: ProcedureSpec) -> list[float]:

@@ -1,7 +1,8 @@
-"""A load that is named by the throughput which the same campaign finds before it.
+"""A load that is named by a rate which the same campaign finds before it.
 
 ``throughput`` is the median of its repeats (RFC 2544 26.2, RFC 8219 7.2), ``throughput
 p25`` a lower quantile: their 25th percentile; ``90% of throughput`` is a share of it.
+So is ``50% of connection-rate`` where connections are opened (RFC 9693 4.5).
 """
 
 from __future__ import annotations
@@ -9,16 +10,19 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Any, NamedTuple
+from functools import partial
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import PlainValidator, WithJsonSchema
 
 _MOST_FPS = 10**12
 _PATTERN = (
-    r"((?P<share>[0-9]{1,3}(\.[0-9]{1,6})?) ?% of )?"
-    r"throughput( p(?P<percentile>[0-9]{1,2}))?"
+    r"((?P<share>[0-9]{{1,3}}(\.[0-9]{{1,6}})?) ?% of )?"
+    r"{found}( p(?P<percentile>[0-9]{{1,2}}))?"
 )
-_SCHEMA = r"^([0-9]{1,3}(\.[0-9]{1,6})? ?% of )?throughput( p[1-9][0-9]?)?$"
+_SCHEMA = r"^([0-9]{{1,3}}(\.[0-9]{{1,6}})? ?% of )?{found}( p[1-9][0-9]?)?$"
+
+Found = Literal["throughput", "connection-rate"]
 
 
 class FoundRate(NamedTuple):
@@ -26,6 +30,7 @@ class FoundRate(NamedTuple):
 
     share_percent: Decimal
     percentile: int | None
+    found: Found = "throughput"
 
     @property
     def plain(self) -> bool:
@@ -39,20 +44,20 @@ class FoundRate(NamedTuple):
     def __str__(self) -> str:
         share = "" if self.share_percent == 100 else f"{self.share_percent:f}% of "
         quantile = "" if self.percentile is None else f" p{self.percentile}"
-        return f"{share}throughput{quantile}"
+        return f"{share}{self.found}{quantile}"
 
 
-def parse_found_rate(text: str) -> FoundRate:
-    """``text`` as a load.
+def parse_found_rate(text: str, found: Found = "throughput") -> FoundRate:
+    """``text`` as a load, or a rate, that is named by what is ``found``.
 
     Raises:
         ValueError: continues "the value ...".
     """
-    match = re.fullmatch(_PATTERN, " ".join(text.split()))
+    match = re.fullmatch(_PATTERN.format(found=found), " ".join(text.split()))
     if match is None:
         raise ValueError(
-            "must be whole frames per second like 100000, or throughput, throughput "
-            f"p25, 90% of throughput, not {text[:40]!r}"
+            f"must be whole frames per second like 100000, or {found}, {found} p25, "
+            f"90% of {found}, not {text[:40]!r}"
         )
     share_percent = Decimal(match["share"] or 100)
     percentile = int(match["percentile"]) if match["percentile"] else None
@@ -60,18 +65,18 @@ def parse_found_rate(text: str) -> FoundRate:
         raise ValueError(f"must be above 0 and at most 100 % of it, not {text}")
     if percentile is not None and not 1 <= percentile <= 49:
         raise ValueError(
-            f"must be a lower quantile, p1 to p49 (throughput alone is the median), "
+            f"must be a lower quantile, p1 to p49 ({found} alone is the median), "
             f"not p{percentile}"
         )
-    return FoundRate(share_percent.normalize(), percentile)
+    return FoundRate(share_percent.normalize(), percentile, found)
 
 
-def _rate(value: Any) -> int | str:  # noqa: ANN401 - raw YAML
+def _rate(value: Any, found: Found = "throughput") -> int | str:  # noqa: ANN401 - raw YAML
     if isinstance(value, str):
-        return str(parse_found_rate(value))
+        return str(parse_found_rate(value, found))
     if type(value) is not int:
         raise ValueError(
-            f"must be whole frames per second, or throughput, not {str(value)[:40]}"
+            f"must be whole frames per second, or {found}, not {str(value)[:40]}"
         )
     if value < 1:
         raise ValueError(f"must be at least 1, not {value}")
@@ -80,16 +85,22 @@ def _rate(value: Any) -> int | str:  # noqa: ANN401 - raw YAML
     return value
 
 
-FixedRate = Annotated[
-    int | str,
-    PlainValidator(_rate),
-    WithJsonSchema(
+def _schema(found: Found) -> WithJsonSchema:
+    return WithJsonSchema(
         {
             "anyOf": [
                 {"type": "integer", "minimum": 1, "maximum": _MOST_FPS},
-                {"type": "string", "pattern": _SCHEMA},
+                {"type": "string", "pattern": _SCHEMA.format(found=found)},
             ]
         }
-    ),
-]
+    )
+
+
+FixedRate = Annotated[int | str, PlainValidator(_rate), _schema("throughput")]
 """Frames per second and direction, or a ``FoundRate`` as text."""
+ConnectionRate = Annotated[
+    int | str,
+    PlainValidator(partial(_rate, found="connection-rate")),
+    _schema("connection-rate"),
+]
+"""Frames per second of phase 1, or a ``FoundRate`` of the connection rate as text."""

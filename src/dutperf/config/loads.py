@@ -1,13 +1,16 @@
 """What a fixed load must be: within the maximum rate, with frames enough to tag.
 
-Of one that is yet to be found it is known only which cell finds it.
+Of one that is yet to be found it is known only which cell finds it; of the rate of
+phase 1, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from dutperf.config.campaign import Cell, ProcedureSpec, TrialTimes
+from dutperf.config.delays import ONLY_FOR
+from dutperf.config.stateful import Stateful
 from dutperf.engine.protocol import foreground_frames
 from dutperf.errors import InputError
 
@@ -33,19 +36,66 @@ def check_load(cell: Cell) -> None:
         _check_tags(cell, rate_fps, cell.tags, cell.first_tag_s)
 
 
-_THE_SAME = ("place", "ip", "frame_sizes", "direction", "traffic")
+_THE_SAME = ("place", "ip", "frame_sizes", "direction", "traffic", "stateful")
 """What a throughput and the measurements at it must have in common."""
 
 
 def with_source(cell: Cell, earlier: Iterable[Cell]) -> Cell:
-    """``cell`` with the cell that finds its load, if that is to be found.
+    """``cell`` with the cells that find its load and its R, if these are to be found.
 
-    Of several the one that is RFC 2544's throughput.
+    Of several throughputs the one that is RFC 2544's.
 
     Raises:
         InputError: none of ``earlier`` finds it, or it is not clear which; its
             message begins with the key that is wrong.
     """
+    before = list(earlier)
+    return _with_throughput_cell(_with_connection_cell(cell, before), before)
+
+
+def connection_cells(cell: Cell, earlier: Iterable[Cell]) -> list[Cell]:
+    """Cells that find how fast the connections of ``cell`` can be opened.
+
+    If there are such whose connections are validated, these.
+    """
+    stateful = cell.phase2
+    if stateful is None:
+        return []
+    found = [
+        c
+        for c in earlier
+        if c.procedure == "connection-rate"
+        and c.stateful
+        and (c.place, c.ip, c.frame_sizes) == (cell.place, cell.ip, cell.frame_sizes)
+        and _opened(c.stateful) == _opened(stateful)
+    ]
+    return [c for c in found if c.stateful and c.stateful.alpha] or found
+
+
+def _opened(stateful: Stateful) -> tuple[str, int]:
+    return stateful.initiator, stateful.connections
+
+
+def _with_connection_cell(cell: Cell, earlier: Sequence[Cell]) -> Cell:
+    if cell.phase2 is None or cell.phase2.found_rate is None:
+        return cell
+    found = connection_cells(cell, earlier)
+    if len(found) != 1:
+        others = [c for c in earlier if c.procedure == "connection-rate"]
+        told = _listed(
+            found or others, "connection rate of the same connections", bool(found)
+        )
+        raise InputError(
+            f"stateful.phase1_rate: {cell.id} is to open connections at a share of the "
+            f"connection rate, but {told}",
+            "list one procedure connection-rate with the same ip, frame_size, "
+            "initiator and connections above it, or give phase1_rate in frames per "
+            "second",
+        )
+    return cell.model_copy(update={"connection_cell": found[0].id})
+
+
+def _with_throughput_cell(cell: Cell, earlier: Sequence[Cell]) -> Cell:
     if cell.found_rate is None:
         return cell
     searches = [c for c in earlier if c.procedure == "throughput"]
@@ -54,18 +104,37 @@ def with_source(cell: Cell, earlier: Iterable[Cell]) -> Cell:
     if len(found) != 1:
         raise InputError(
             f"rate_fps: {cell.id} is to be measured at the throughput, but "
-            f"{_listed(found or searches, any_fits=bool(found))}",
+            f"{_listed(found or searches, _SEARCH, bool(found))}",
             "list one procedure throughput with the same ip, frame_size, direction and "
             "traffic above it, or give rate_fps in frames per second",
         )
     return cell.model_copy(update={"throughput_cell": found[0].id})
 
 
-def with_throughput(spec: ProcedureSpec) -> list[ProcedureSpec]:
-    """``spec``, and before it the throughput that it is to be measured at, if it is.
+def with_sources(spec: ProcedureSpec) -> list[ProcedureSpec]:
+    """``spec``, and before it what it is to be measured at, if that is to be found.
 
-    The search has the same frames, waits and limits, and trials that are no longer.
+    The searches have the same frames, waits and limits, and trials that are no longer.
     """
+    return [*_connection_rate(spec), *_with_throughput(spec)]
+
+
+def _connection_rate(spec: ProcedureSpec) -> list[ProcedureSpec]:
+    stateful = spec.stateful
+    if stateful is None or stateful.found_rate is None:
+        return []
+    keys = {"place", "ip", "frame_size", *_ALSO_OF_THE_SEARCH}
+    search = spec.model_dump(include=keys, exclude_none=True)
+    foreign = {k for k in type(stateful).model_fields if _is_of_phase2(k)}
+    opened = stateful.model_dump(exclude=foreign, exclude_none=True)
+    return [ProcedureSpec(procedure="connection-rate", stateful=opened, **search)]
+
+
+def _is_of_phase2(key: str) -> bool:
+    return "connection-rate" not in ONLY_FOR[f"stateful.{key}"]
+
+
+def _with_throughput(spec: ProcedureSpec) -> list[ProcedureSpec]:
     if spec.found_rate is None:
         return [spec]
     keys = {*_THE_SAME, *_ALSO_OF_THE_SEARCH} & set(ProcedureSpec.model_fields)
@@ -97,12 +166,15 @@ def _by_the_book(cell: Cell) -> bool:
     return not judged and not lossy and cell.verify_trials is None
 
 
-def _listed(cells: list[Cell], *, any_fits: bool) -> str:
+_SEARCH = "throughput of the same frames"
+
+
+def _listed(cells: Sequence[Cell], wanted: str, any_fits: bool) -> str:
     names = ", ".join(cell.id for cell in cells)
     if any_fits:
         return f"several cells find one: {names}"
     others = f" (those that are: {names})" if names else ""
-    return f"no throughput of the same frames is measured before it{others}"
+    return f"no {wanted} is measured before it{others}"
 
 
 def _check_tags(cell: Cell, rate_fps: int, tags: int, first_tag_s: float) -> None:

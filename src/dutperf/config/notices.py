@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dutperf.config.address_set import AddressSet
 from dutperf.config.campaign import Cell
 from dutperf.config.flows import directions, flows, own_hosts, side_versions
+from dutperf.config.phase2 import stateful_notices
 from dutperf.config.sizes import sizes_in
 from dutperf.config.testbed import Testbed
 from dutperf.engine.protocol import IpVersion
@@ -22,7 +23,7 @@ _FRAGMENTED_ABOVE = 1298
 
 
 def notices(testbed: Testbed, cells: Iterable[Cell]) -> list[str]:
-    """Addresses outside the benchmarking networks, and frames that get fragmented.
+    """Addresses outside the benchmarking networks, frames that get fragmented, phases.
 
     Those networks: RFC 2544 C.2.2, RFC 5180 8; also within the well-known prefix of
     translators (RFC 6052). Only what ``cells`` use is named, and once.
@@ -31,6 +32,7 @@ def notices(testbed: Testbed, cells: Iterable[Cell]) -> list[str]:
     for cell in cells:
         found |= dict.fromkeys(_outside(testbed, cell))
         found |= dict.fromkeys(_fragmented(cell))
+        found |= dict.fromkeys(stateful_notices(cell))
     return list(found)
 
 

@@ -3,6 +3,9 @@
 A connection is a four-tuple: the initiator's and the responder's address, a source and
 a destination port. All combinations of the two ranges of ports are enumerated, the
 first ``connections`` of them in the given order: any number up to their product works.
+
+Phase 1 opens them. Phase 2 is a trial of any procedure on what was opened (RFC 9693
+4.7); ``config.phase2`` says when it starts.
 """
 
 from __future__ import annotations
@@ -14,7 +17,9 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, field_validator
 
 from dutperf.config.fields import OneOrMore, Strict, repeated
+from dutperf.config.found_rate import ConnectionRate, FoundRate, parse_found_rate
 from dutperf.engine.protocol import DirectionName, Side
+from dutperf.engine.tuples import ExpectedAddresses
 
 FIRST_DESTINATION_PORT = 80
 
@@ -29,8 +34,22 @@ def _check_range(text: str) -> str:
     return text
 
 
+def _check_addresses(text: str) -> str:
+    first, _, last = text.partition("-")
+    try:
+        ExpectedAddresses(first=first, last=last or first)
+    except ValueError:
+        raise ValueError(
+            "must be an address, or the first and the last one like "
+            f"192.0.2.1-192.0.2.9, not {text[:80]!r}"
+        ) from None
+    return text
+
+
 PortRange = Annotated[str, AfterValidator(_check_range)]
+AddressRange = Annotated[str, AfterValidator(_check_addresses)]
 Order = Literal["random", "increasing", "decreasing"]
+ResponderOrder = Literal["random", "increasing", "decreasing", "first"]
 
 
 def bounds(text: str) -> tuple[int, int]:
@@ -104,6 +123,27 @@ class ConnectionKeys(Strict):
         description="teardown-rate: connections expire one by one, and hooks.table_"
         "count watches them, instead of being deleted at once",
     )
+    phase1_rate: ConnectionRate | None = Field(
+        default=None,
+        description="frames per second of phase 1 (R), safely below the maximum "
+        "connection establishment rate; or connection-rate: the one that the campaign "
+        "finds before, 50% of connection-rate (RFC 9693 4.7)",
+    )
+    phase2_after_ms: Annotated[int, Field(ge=1, le=100_000_000)] | None = Field(
+        default=None,
+        description="from the start of phase 1 to that of phase 2 (D); default: phase "
+        "1 and twice the wait for late frames",
+    )
+    responder_order: ResponderOrder = Field(
+        default="random",
+        description="in which order the responder takes the connections; first: the "
+        "first one only",
+    )
+    public_addresses: AddressRange | None = Field(
+        default=None,
+        description="the device's own on the responder's side, one or FIRST-LAST: "
+        "other ones are told; default: not checked",
+    )
 
     @property
     def direction(self) -> DirectionName:
@@ -114,6 +154,13 @@ class ConnectionKeys(Strict):
     def responder_direction(self) -> DirectionName:
         """The other one."""
         return "reverse" if self.initiator == "left" else "forward"
+
+    @property
+    def found_rate(self) -> FoundRate | None:
+        """R, if it is known only when the connection rate was found."""
+        rate = self.phase1_rate
+        named = isinstance(rate, str)
+        return parse_found_rate(str(rate), "connection-rate") if named else None
 
 
 class StatefulKeys(ConnectionKeys):
@@ -175,6 +222,19 @@ class Stateful(ConnectionKeys):
         )
 
     @property
+    def responder(self) -> Side:
+        """The side that answers."""
+        return "right" if self.initiator == "left" else "left"
+
+    @property
+    def expected(self) -> ExpectedAddresses | None:
+        """``public_addresses``."""
+        if self.public_addresses is None:
+            return None
+        first, _, last = self.public_addresses.partition("-")
+        return ExpectedAddresses(first=first, last=last or first)
+
+    @property
     def destinations(self) -> tuple[int, int]:
         """Lowest and highest destination port."""
         if self.destination_ports is not None:
@@ -187,6 +247,11 @@ class Stateful(ConnectionKeys):
         """How many four-tuples the ranges of ports give."""
         least, most = self.destinations
         return _size(self.source_ports) * (most - least + 1)
+
+    @property
+    def mappings(self) -> int:
+        """How many pairs of address and port the initiator has at most."""
+        return min(self.connections, _size(self.source_ports))
 
     def lifetime_s(self, rate_per_s: int) -> float:
         """How long a connection must live in a test at that rate (RFC 9693 4.3)."""

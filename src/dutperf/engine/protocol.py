@@ -653,6 +653,11 @@ ReasonCode = Literal[
     "device_collapsed",
     "too_short",
     "table_disagrees",
+    # Said by the plan about a trial on connections (RFC 9693 4.7):
+    "phase1_failed",
+    "unexpected_address",
+    "connections_expired",
+    "no_connection_rate",
 ]
 
 

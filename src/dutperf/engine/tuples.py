@@ -69,6 +69,17 @@ class ExpectedAddresses(Message):
             raise ValueError("last must not be before first")
         return self
 
+    @property
+    def version(self) -> int:
+        """4 or 6."""
+        return ipaddress.ip_address(self.first).version
+
+    @property
+    def count(self) -> int:
+        """How many they are."""
+        first, last = map(ipaddress.ip_address, (self.first, self.last))
+        return int(last) - int(first) + 1
+
     def holds(self, address: str) -> bool:
         """Whether ``address`` is one of them."""
         first, last, asked = map(ipaddress.ip_address, (self.first, self.last, address))
@@ -96,7 +107,7 @@ class Learn(Message):
     @model_validator(mode="after")
     def _versions(self) -> Learn:
         expected = self.expected
-        if expected and ipaddress.ip_address(expected.first).version != self.ip_version:
+        if expected and expected.version != self.ip_version:
             raise ValueError(f"expected holds no IPv{self.ip_version} addresses")
         return self
 

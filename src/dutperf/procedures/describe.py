@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from dutperf.config import Shortfall, compliance, deviations
 from dutperf.config.campaign import Cell
-from dutperf.config.delays import FIXED_LOAD, ONLY_FOR, DelaySettings
+from dutperf.config.delays import (
+    FIXED_LOAD,
+    NEEDS_CONNECTIONS,
+    ONLY_FOR,
+    DelaySettings,
+)
+from dutperf.config.phase2 import timing_of
 from dutperf.config.ports import Ports
 from dutperf.config.searching import AUTO, SearchSettings
 from dutperf.config.sizes import sizes_text
@@ -29,6 +35,7 @@ _NOT_PARAMETERS = {
     "frame_sizes",
     "timeout_sweep_ms",
     "throughput_cell",
+    "connection_cell",
     "goals",
 }
 
@@ -40,7 +47,7 @@ def cell_parameters(cell: Cell, limit: MaxRate) -> Parameters:
     unset = {key for key, field in delays if getattr(cell, key) == field.default}
     unset |= {key for key in SearchSettings.model_fields if getattr(cell, key) is None}
     left_out = _NOT_PARAMETERS | foreign | unset
-    if cell.stateful:
+    if cell.procedure in NEEDS_CONNECTIONS:
         left_out |= {"trial_duration_s", "residual_wait_s"}
     settings: Parameters = cell.model_dump(exclude=left_out)
     limits: Parameters = {"max_load_fps": limit.rate_fps, "max_load_is": limit.kind}
@@ -50,7 +57,7 @@ def cell_parameters(cell: Cell, limit: MaxRate) -> Parameters:
         each = ", ".join(f"{ns / 1e6:.12g}" for ns in cell.timeout_sweep_ns)
         limits["timeout_sweep_ms"] = each
     if cell.stateful:
-        limits |= _connections(cell.stateful)
+        limits |= _connections(cell.stateful) | _phases(cell)
     if cell.auto:
         limits["repeats"] = f"{AUTO}, at most {cell.repeats}"
     if cell.goals:
@@ -81,6 +88,24 @@ def _connections(stateful: Stateful) -> Parameters:
             "beta": stateful.beta,
             "gamma": stateful.gamma,
         }
+    if stateful.public_addresses is not None:
+        found["public_addresses"] = stateful.public_addresses
+    return found
+
+
+def _phases(cell: Cell) -> Parameters:
+    """Of a trial on open connections: when it starts, and what the device must keep."""
+    stateful, timing = cell.phase2, timing_of(cell)
+    if stateful is None or timing is None:
+        return {}
+    found: Parameters = {
+        "phase1_rate": timing.rate_fps,
+        "phase2_after_ms": timing.start_ms,
+        "needed_dut_timeout_s": round(timing.dut_timeout_s, 3),
+        "responder_order": stateful.responder_order,
+    }
+    if cell.connection_cell:
+        found["phase1_rate_of"] = cell.connection_cell
     return found
 
 

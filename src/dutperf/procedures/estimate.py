@@ -63,17 +63,39 @@ def estimate(cells: Sequence[Cell]) -> list[Estimate]:
 
 
 def _estimate(cell: Cell) -> Estimate:
-    if cell.procedure == "throughput":
-        return _of_throughput(cell)
+    if cell.phase2:
+        return _with_phase1(cell, _of_router(_with_assumed_rate(cell, cell.phase2)))
     if cell.procedure == "table-capacity":
         return _of_capacity(cell)
     if cell.procedure == "teardown-rate":
         return _of_teardown(cell)
     if cell.stateful:
         return _of_connections(cell, cell.stateful)
+    return _of_router(cell)
+
+
+def _of_router(cell: Cell) -> Estimate:
+    if cell.procedure == "throughput":
+        return _of_throughput(cell)
     trials = cell.repeats * _TRIALS[cell.procedure](cell)
     duration_s = trials * (cell.trial_duration_s + waits_s(cell))
     return Estimate(cell, cell.repeats, trials, duration_s)
+
+
+def _with_phase1(cell: Cell, found: Estimate) -> Estimate:
+    """Two trials for one; the waits have the time of phase 1 in them."""
+    most = _with_phase1(cell, found.most) if found.most else None
+    return replace(found, cell=cell, trials=2 * found.trials, most=most)
+
+
+def _with_assumed_rate(cell: Cell, stateful: Stateful) -> Cell:
+    """Connections are opened at a share of half the maximum rate, if of a found one."""
+    if stateful.found_rate is None:
+        return cell
+    limit_fps = _limit_fps(cell) * ASSUMED_SHARE_PERCENT / 100
+    rate_fps = max(1, stateful.found_rate.of(limit_fps))
+    ready = stateful.model_copy(update={"phase1_rate": rate_fps})
+    return cell.model_copy(update={"stateful": ready})
 
 
 def _of_throughput(cell: Cell) -> Estimate:

@@ -32,11 +32,14 @@ from dutperf.procedures.loads import found_load
 from dutperf.procedures.media import beside_media
 from dutperf.procedures.numa import far_cores
 from dutperf.procedures.pdv import measure_pdv
+from dutperf.procedures.phase1_rate import too_fast, with_phase1_rate
+from dutperf.procedures.phased import trials_of
 from dutperf.procedures.runner import (
     DUT_GONE,
     DUT_GONE_HINT,
     JournalEndsError,
     TrialRunner,
+    Trials,
 )
 from dutperf.procedures.searching import check_range
 from dutperf.procedures.session import (
@@ -61,16 +64,46 @@ from dutperf.results import (
 from dutperf.results.changes import differences
 from dutperf.results.model import ProcedureName
 
-PROCEDURES: dict[ProcedureName, Callable[[TrialRunner, Cell, MaxRate], CellResult]] = {
-    "connection-rate": measure_connection_rate,
-    "table-capacity": measure_table_capacity,
-    "teardown-rate": measure_teardown_rate,
+PROCEDURES: dict[ProcedureName, Callable[[Trials, Cell, MaxRate], CellResult]] = {
     "throughput": measure_throughput,
     "frame-loss": measure_frame_loss,
     "latency": measure_latency,
     "pdv": measure_pdv,
     "ipdv": measure_ipdv,
 }
+OF_CONNECTIONS: dict[
+    ProcedureName, Callable[[TrialRunner, Cell, MaxRate], CellResult]
+] = {
+    "connection-rate": measure_connection_rate,
+    "table-capacity": measure_table_capacity,
+    "teardown-rate": measure_teardown_rate,
+}
+"""Procedures whose trials are phases of a stateful test themselves."""
+
+
+def measure_cell(
+    runner: TrialRunner, cell: Cell, limit: MaxRate, done: Sequence[CellResult] = ()
+) -> CellResult:
+    """Measure ``cell``, or tell why it cannot be.
+
+    Args:
+        runner: runs its trials.
+        cell: what to measure.
+        limit: the highest load.
+        done: results of earlier cells, whose rates it may be measured at.
+    """
+    alone = OF_CONNECTIONS.get(cell.procedure)
+    if alone:
+        return alone(runner, cell, limit)
+    ready = with_phase1_rate(cell, limit, done)
+    if isinstance(ready, CellResult):
+        return ready
+    for text in too_fast(ready, done):
+        runner.on_event(Notice(text))
+    load = found_load(ready, limit, done)
+    if isinstance(load, CellResult):
+        return load
+    return PROCEDURES[cell.procedure](trials_of(ready, runner), ready, load)
 
 
 _STEADY = {
@@ -310,12 +343,7 @@ class _Visit:
         done: list[CellResult] = []
         for number, (job, limit) in enumerate(zip(self.jobs, limits, strict=True), 1):
             runner.on_event(CellStarted(job.cell, self._before + number, self._count))
-            load = found_load(job.cell, limit, done)
-            result = (
-                load
-                if isinstance(load, CellResult)
-                else PROCEDURES[job.cell.procedure](runner, job.cell, load)
-            )
+            result = measure_cell(runner, job.cell, limit, done)
             result = with_conformance(job.cell, beside_media(result, job.cell, ports))
             result = beside_limits(result, self._directory.records)
             done.append(result.model_copy(update={"place": job.place.name}))

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from dutperf.config.campaign import Cell
 from dutperf.engine.protocol import Reason, StreamResult, TrialResult
 from dutperf.procedures.limits import MaxRate
-from dutperf.procedures.runner import TrialRunner
-from dutperf.procedures.verdicts import ATTEMPTS, no_rate_helps
+from dutperf.procedures.runner import Trials
+from dutperf.procedures.verdicts import ATTEMPTS, is_final, no_rate_helps
 from dutperf.results.model import FrameCount
 
 
@@ -26,7 +26,7 @@ class Repeat:
     reasons: list[Reason]
 
 
-def run_repeats(runner: TrialRunner, cell: Cell, load: MaxRate) -> list[Repeat]:
+def run_repeats(runner: Trials, cell: Cell, load: MaxRate) -> list[Repeat]:
     """Measure ``cell.repeats`` times at ``load``.
 
     Ends early when a repeat stays invalid for a reason that holds for all of them.
@@ -48,12 +48,14 @@ def _the_same_each_time(reasons: list[Reason]) -> bool:
     return behind or no_rate_helps(reasons)
 
 
-def _repeat(runner: TrialRunner, cell: Cell, rate_fps: int, number: int) -> Repeat:
+def _repeat(runner: Trials, cell: Cell, rate_fps: int, number: int) -> Repeat:
     for attempt in range(1, ATTEMPTS + 1):
         result = runner.run(cell, rate_fps, repeat=number).result
         if result.verdict.kind != "invalid":
             return Repeat(result, attempt, [])
-    return Repeat(None, ATTEMPTS, result.verdict.reasons)
+        if is_final(result.verdict.reasons):
+            break
+    return Repeat(None, attempt, result.verdict.reasons)
 
 
 def valid_results(repeats: Iterable[Repeat]) -> list[TrialResult]:

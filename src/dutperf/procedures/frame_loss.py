@@ -19,9 +19,9 @@ from dutperf.procedures.describe import cell_deviations, cell_parameters
 from dutperf.procedures.findings import loss_findings
 from dutperf.procedures.judgement import judged_by, loss_percent, timeout_losses
 from dutperf.procedures.limits import MaxRate
-from dutperf.procedures.runner import TrialRunner
+from dutperf.procedures.runner import Trials
 from dutperf.procedures.searching import outcome
-from dutperf.procedures.verdicts import ATTEMPTS, distinct, no_rate_helps
+from dutperf.procedures.verdicts import ATTEMPTS, distinct, is_final, no_rate_helps
 from dutperf.results.model import CellResult, Deviation, LoadPoint, RepeatResult
 from dutperf.results.spread import spread_of
 
@@ -31,7 +31,7 @@ TESTER_MARGIN = 0.95
 """All of what a struggling sender managed is too much for a steady one."""
 
 
-def measure_frame_loss(runner: TrialRunner, cell: Cell, limit: MaxRate) -> CellResult:
+def measure_frame_loss(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
     """Measure the loss at each load; the result is the loss at the highest.
 
     Raises:
@@ -51,7 +51,7 @@ def measure_frame_loss(runner: TrialRunner, cell: Cell, limit: MaxRate) -> CellR
 
 
 def _reach_maximum(
-    runner: TrialRunner, cell: Cell, limit: MaxRate, load_percent: float
+    runner: Trials, cell: Cell, limit: MaxRate, load_percent: float
 ) -> tuple[MaxRate, TrialResult]:
     """Lower the maximum until the tester can offer the highest load.
 
@@ -68,7 +68,7 @@ def _reach_maximum(
 
 
 def _point(
-    runner: TrialRunner,
+    runner: Trials,
     cell: Cell,
     limit: MaxRate,
     load_percent: float,
@@ -97,7 +97,7 @@ def _point(
 
 
 def _repeat(
-    runner: TrialRunner,
+    runner: Trials,
     cell: Cell,
     load_fps: int,
     repeat: int,
@@ -106,6 +106,8 @@ def _repeat(
     """The repeat, and its trial that counts, if there is one."""
     results = [first or runner.run(cell, load_fps, repeat=repeat).result]
     while results[-1].verdict.kind == "invalid" and len(results) < ATTEMPTS:
+        if is_final(results[-1].verdict.reasons):
+            break
         results.append(runner.run(cell, load_fps, repeat=repeat).result)
     last, trials = results[-1], len(results)
     if last.verdict.kind == "invalid":

@@ -14,13 +14,13 @@ from dutperf.engine.protocol import Histogram, StreamResult
 from dutperf.procedures.fixed_load import run_repeats
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.measures import Quantity, Reading, delay_result
-from dutperf.procedures.runner import TrialRunner
+from dutperf.procedures.runner import Trials
 from dutperf.results.model import CellResult
 
 RESOLUTION = "smallest and largest exact, the median rounded up by 0.1 % at most"
 
 
-def measure_ipdv(runner: TrialRunner, cell: Cell, limit: MaxRate) -> CellResult:
+def measure_ipdv(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
     """Measure the IPDV of each stream, ``cell.repeats`` times.
 
     Raises:

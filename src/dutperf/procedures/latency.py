@@ -17,11 +17,11 @@ from dutperf.engine.protocol import StreamResult
 from dutperf.procedures.fixed_load import run_repeats
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.measures import Quantity, Reading, delay_result
-from dutperf.procedures.runner import TrialRunner
+from dutperf.procedures.runner import Trials
 from dutperf.results.model import CellResult
 
 
-def measure_latency(runner: TrialRunner, cell: Cell, limit: MaxRate) -> CellResult:
+def measure_latency(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
     """Measure TL and WCL of each direction, ``cell.repeats`` times.
 
     Raises:

@@ -20,6 +20,7 @@ from dutperf.procedures.describe import cell_deviations, cell_parameters
 from dutperf.procedures.judgement import PLAIN_THROUGHPUT
 from dutperf.procedures.limits import MaxRate
 from dutperf.results.model import CellResult, Deviation, Load
+from dutperf.results.units import Unit
 
 
 def found_load(
@@ -34,14 +35,14 @@ def found_load(
         return limit
     source = next(r for r in done if r.id == cell.throughput_cell)
     if source.verdict != "pass" or not source.median:
-        return _unmeasured(cell, limit, _no_throughput(source))
+        return unmeasured(cell, limit, _no_throughput(source))
     load = _load(asked, source)
     if load.rate_fps < 1:
-        return _unmeasured(cell, limit, _too_low(load))
+        return unmeasured(cell, limit, _too_low(load))
     try:
         check_load(cell.model_copy(update={"rate_fps": load.rate_fps}))
     except InputError as error:
-        return _unmeasured(cell, limit, _does_not_fit(load, error))
+        return unmeasured(cell, limit, _does_not_fit(load, error))
     return load
 
 
@@ -112,14 +113,20 @@ def _ordinal(number: int) -> str:
     return f"{number}{endings.get(ones, 'th')}"
 
 
-def _unmeasured(cell: Cell, limit: MaxRate, reason: Reason) -> CellResult:
+_UNITS: dict[str, Unit] = {"throughput": "fps", "frame-loss": "percent"}
+
+
+def unmeasured(cell: Cell, limit: MaxRate, reason: Reason) -> CellResult:
+    """The result of a cell of which nothing was sent."""
+    asked = {} if cell.rate_fps is None else {"rate_fps": str(cell.rate_fps)}
+    at = f" at {cell.rate_fps}" if asked else ""
     return CellResult(
         id=cell.id,
         procedure=cell.procedure,
-        quantity=f"{cell.procedure} at {cell.rate_fps}: not measured",
-        parameters={**cell_parameters(cell, limit), "rate_fps": str(cell.rate_fps)},
+        quantity=f"{cell.procedure}{at}: not measured",
+        parameters=cell_parameters(cell, limit) | asked,
         median=None,
-        unit="ns",
+        unit=_UNITS.get(cell.procedure, "ns"),
         repeats=[],
         verdict="invalid",
         reasons=[reason],

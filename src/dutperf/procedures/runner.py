@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import Any, Protocol
 
 from dutperf.config.campaign import Cell
 from dutperf.config.hooks import Hooks
@@ -44,7 +45,7 @@ from dutperf.procedures.hooks import (
 )
 from dutperf.procedures.traffic import trial_request
 from dutperf.results.changes import differences, listed
-from dutperf.results.model import HookRun, TrialRecord
+from dutperf.results.model import HookRun, TrialRecord, TrialRole
 
 _TRIAL_IDS = 65535
 _OF_COLLAPSE = ("is_alive", "restart")
@@ -57,6 +58,32 @@ DUT_GONE_HINT = (
 
 Shape = Callable[[TrialRequest], TrialRequest]
 Afterwards = Callable[[TrialResult], list[HookRun]]
+
+
+class Trials(Protocol):
+    """What a procedure asks for its trials; see ``TrialRunner``."""
+
+    @property
+    def on_event(self) -> OnEvent:
+        """Is told what happens."""
+        ...
+
+    @property
+    def finished(self) -> int:
+        """How many there were."""
+        ...
+
+    def run(
+        self,
+        cell: Cell,
+        rate_fps: int,
+        *,
+        repeat: int = 1,
+        duration_s: float | None = None,
+        stop_when_lost: bool = False,
+    ) -> TrialRecord:
+        """Run one, store it; or take a stored one."""
+        ...
 
 
 class JournalEndsError(Exception):
@@ -107,7 +134,7 @@ class TrialRunner:
         self._stored = tuple(stored)
         self._elsewhere = elsewhere
         self._hooks: list[HookRun] = []
-        self._last: TrialRecord | None = None
+        self._last: dict[TrialRole, TrialRecord] = {}
         self._wait_s = 0.0
 
     def prepare(self) -> None:
@@ -131,6 +158,29 @@ class TrialRunner:
         """Whether the next trial is in the journal already."""
         return self.finished < len(self._stored)
 
+    def opened(self, phase1: Callable[[], TrialRecord]) -> TrialRecord:
+        """What ``phase1`` gives, with connections that are still there.
+
+        Those of a run that ended right after it are gone: they are opened once more.
+        """
+        replayed = self.replaying
+        record = phase1()
+        while replayed and record.result.verdict.kind == "pass":
+            if self.replaying and not _opens(self._stored[self.finished]):
+                break
+            replayed = self.replaying
+            record = phase1()
+        return record
+
+    def may_check(self) -> bool:
+        """Whether connections of the trial before can be checked, or were.
+
+        After a run that ended right after that trial they are gone.
+        """
+        if self.replaying:
+            return self._stored[self.finished].role == "validation"
+        return self.finished > len(self._stored)
+
     def run(
         self,
         cell: Cell,
@@ -143,6 +193,7 @@ class TrialRunner:
         continues: bool = False,
         afterwards: Afterwards | None = None,
         may_collapse: bool = False,
+        role: TrialRole = "trial",
     ) -> TrialRecord:
         """Let the DUT restabilise, run one trial, store it; or take a stored one.
 
@@ -161,6 +212,7 @@ class TrialRunner:
                 record tells of it.
             may_collapse: a device that does not work any more is brought back, by
                 its hooks; the record tells whether it was.
+            role: what it is for in a test of several trials.
 
         Raises:
             EngineError: the engine refused the trial or died.
@@ -171,18 +223,27 @@ class TrialRunner:
         """
         number = self._next_number()
         trial_id = (number - 1) % _TRIAL_IDS + 1
-        attempt = self._attempt(cell, repeat, rate_fps)
+        before = self._last.get(role)
+        attempt = _attempt(before, cell, repeat, rate_fps)
         request = trial_request(
             self._testbed,
             cell,
             rate_fps,
             trial_id,
             duration_s,
-            stop_when_lost=stop_when_lost and self._may_stop(attempt),
+            stop_when_lost=stop_when_lost and _may_stop(before, attempt),
         )
         request = shape(request) if shape else request
         if self.replaying:
-            record = self._take_stored(cell.id, repeat, attempt, rate_fps, request)
+            asked = {
+                "cell": cell.id,
+                "repeat": repeat,
+                "attempt": attempt,
+                "load_fps": rate_fps,
+                "request": request.model_dump(),
+                "role": role,
+            }
+            record = self._take_stored(asked)
             self._wait_s = cell.restabilise_wait_s
             return record
         if self._measurer is None:
@@ -219,6 +280,7 @@ class TrialRunner:
             request=request,
             result=judged(result, judging),
             hooks=hooks,
+            role=role,
         )
         self._store(record, cell.restabilise_wait_s, may_collapse=may_collapse)
         return record
@@ -229,17 +291,8 @@ class TrialRunner:
             return self._stored[self.finished].number
         return self._elsewhere + self.finished + 1
 
-    def _take_stored(
-        self, cell: str, repeat: int, attempt: int, load_fps: int, request: TrialRequest
-    ) -> TrialRecord:
+    def _take_stored(self, asked: dict[str, Any]) -> TrialRecord:
         record = self._stored[self.finished]
-        asked = {
-            "cell": cell,
-            "repeat": repeat,
-            "attempt": attempt,
-            "load_fps": load_fps,
-            "request": request.model_dump(),
-        }
         changes = differences(record.model_dump(include=set(asked)), asked)
         if changes:
             raise InputError(
@@ -248,14 +301,14 @@ class TrialRunner:
                 "the ports, the lab or dutperf have changed since the run began; give "
                 "--output with a new directory to start anew",
             )
-        self._last = record
+        self._last[record.role] = record
         self.finished += 1
         self.on_event(TrialReplayed(record))
         return record
 
     def _store(self, record: TrialRecord, wait_s: float, *, may_collapse: bool) -> None:
         self._journal(record)
-        self._last = record
+        self._last[record.role] = record
         self.finished += 1
         # RFC 2544 23 e: the DUT restabilises before the next trial, if there is one.
         self._wait_s = wait_s
@@ -268,17 +321,23 @@ class TrialRunner:
                 DUT_GONE_HINT,
             )
 
-    def _attempt(self, cell: Cell, repeat: int, rate_fps: int) -> int:
-        """2 and up when the same trial was invalid just before."""
-        last = self._last
-        if last is None or last.result.verdict.kind != "invalid":
-            return 1
-        same = (last.cell, last.repeat, last.load_fps) == (cell.id, repeat, rate_fps)
-        return last.attempt + 1 if same else 1
 
-    def _may_stop(self, attempt: int) -> bool:
-        """Not once an earlier attempt ended early and told nothing."""
-        last = self._last
-        if attempt == 1 or last is None:
-            return True
-        return last.request.stop_when_lost and not last.result.ended_early
+def _opens(record: TrialRecord) -> bool:
+    """Whether it is phase 1 of a stateful test."""
+    learn = record.request.learn
+    return learn is not None and not learn.keep
+
+
+def _attempt(last: TrialRecord | None, cell: Cell, repeat: int, rate_fps: int) -> int:
+    """2 and up when the same trial was invalid just before."""
+    if last is None or last.result.verdict.kind != "invalid":
+        return 1
+    same = (last.cell, last.repeat, last.load_fps) == (cell.id, repeat, rate_fps)
+    return last.attempt + 1 if same else 1
+
+
+def _may_stop(last: TrialRecord | None, attempt: int) -> bool:
+    """Not once an earlier attempt ended early and told nothing."""
+    if attempt == 1 or last is None:
+        return True
+    return last.request.stop_when_lost and not last.result.ended_early

@@ -7,14 +7,15 @@ a run that is resumed asks for the same trials again.
 from __future__ import annotations
 
 from dutperf.config.campaign import Cell
+from dutperf.config.phase2 import timing_of
 from dutperf.config.searching import GoalSpec
 from dutperf.engine.protocol import Reason, TrialResult
 from dutperf.errors import InputError
 from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.judgement import loss_percent
 from dutperf.procedures.limits import MaxRate
-from dutperf.procedures.runner import TrialRunner
-from dutperf.procedures.verdicts import ATTEMPTS, no_rate_helps
+from dutperf.procedures.runner import Trials
+from dutperf.procedures.verdicts import ATTEMPTS, is_hopeless, no_rate_helps
 from dutperf.search import Goal, Outcome, Resolution, Step, Verification
 from dutperf.search.mlr import least_rate_fps
 from dutperf.search.repeats import Repeats
@@ -78,8 +79,11 @@ def check_range(cell: Cell, limit: MaxRate) -> None:
 
 
 def waits_s(cell: Cell) -> float:
-    """What one trial takes beside sending (RFC 2544 23)."""
-    return cell.settle_wait_s + cell.residual_wait_s + cell.restabilise_wait_s
+    """What one trial takes beside sending (RFC 2544 23), phase 1 included."""
+    timing = timing_of(cell)
+    before_s = timing.start_ms / 1000 if timing else 0.0
+    waits = (cell.settle_wait_s, cell.residual_wait_s, cell.restabilise_wait_s)
+    return before_s + sum(waits)
 
 
 def outcome(result: TrialResult) -> Outcome:
@@ -106,7 +110,7 @@ class NoUseError(Exception):
 class SearchTrials:
     """The trials of one repeat: what a search calls, and what became of them."""
 
-    def __init__(self, runner: TrialRunner, cell: Cell, repeat: int) -> None:
+    def __init__(self, runner: Trials, cell: Cell, repeat: int) -> None:
         self._runner = runner
         self._cell = cell
         self._repeat = repeat
@@ -143,7 +147,7 @@ class SearchTrials:
         self.troubles = result.verdict.reasons if kind == "invalid" else []
         if kind != "invalid" and duration_s >= self._cell.trial_duration_s:
             self._keep(rate_fps, result)
-        if record.attempt == ATTEMPTS and no_rate_helps(self.troubles):
+        if is_hopeless(record):
             raise NoUseError
         return outcome(result)
 

@@ -18,7 +18,7 @@ from dutperf.procedures.describe import cell_deviations, cell_parameters
 from dutperf.procedures.findings import rate_findings
 from dutperf.procedures.judgement import throughput_quantity, timeout_losses
 from dutperf.procedures.limits import MaxRate
-from dutperf.procedures.runner import TrialRunner
+from dutperf.procedures.runner import Trials
 from dutperf.procedures.searching import (
     NoUseError,
     SearchTrials,
@@ -34,7 +34,7 @@ from dutperf.search.strategies import Found, Strategy
 AT_LEAST = ", at least: not proven further"
 
 
-def measure_throughput(runner: TrialRunner, cell: Cell, limit: MaxRate) -> CellResult:
+def measure_throughput(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
     """Search as often as the cell says; the result is the median (RFC 8219 12).
 
     Raises:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dutperf.engine.protocol import Reason
+from dutperf.results.model import TrialRecord
 
 ATTEMPTS = 3
 """How often an invalid trial is run at most."""
@@ -15,7 +16,12 @@ _NOT_THE_RATE = {
     "neighbour_missing",
     "nothing_sent",
     "hook_failed",
+    "phase1_failed",
+    "unexpected_address",
+    "connections_expired",
 }
+_FOR_GOOD = {"unexpected_address", "connections_expired"}
+"""Another trial would say the same."""
 
 
 def distinct(reasons: Iterable[Reason]) -> list[Reason]:
@@ -26,3 +32,16 @@ def distinct(reasons: Iterable[Reason]) -> list[Reason]:
 def no_rate_helps(reasons: Iterable[Reason]) -> bool:
     """Whether a reason for an invalid trial holds at any other rate as well."""
     return any(reason.code in _NOT_THE_RATE for reason in reasons)
+
+
+def is_final(reasons: Iterable[Reason]) -> bool:
+    """Whether an invalid trial need not be repeated, not even at another rate."""
+    return any(reason.code in _FOR_GOOD for reason in reasons)
+
+
+def is_hopeless(record: TrialRecord) -> bool:
+    """Whether more trials, at whatever rate, would be as invalid as this one."""
+    reasons = record.result.verdict.reasons
+    if record.result.verdict.kind != "invalid":
+        return False
+    return is_final(reasons) or (record.attempt == ATTEMPTS and no_rate_helps(reasons))

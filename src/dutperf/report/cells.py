@@ -196,7 +196,7 @@ class CellView:
     @property
     def connections(self) -> int | None:
         """How many are opened, if they are."""
-        if self.procedure not in CONNECTIONS or self.result is None:
+        if self.result is None:
             return None
         return _integer(self.result.parameters.get("connections"))
 

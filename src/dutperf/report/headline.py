@@ -31,7 +31,7 @@ def headline(cell: CellView) -> Headline:
         return _frame_loss(cell)
     if cell.procedure in DELAYS:
         return _delay(cell)
-    if cell.connections is not None:
+    if cell.connections is not None and cell.procedure != "throughput":
         return _connections(cell, cell.connections)
     return _throughput(cell)
 

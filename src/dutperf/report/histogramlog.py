@@ -34,7 +34,7 @@ _LEGEND = (
 
 
 def export_histograms(directory: Path, target: Path) -> list[Path]:
-    """Write the delays of every trial in ``directory`` into ``target``.
+    """Write the delays of every trial of a cell in ``directory`` into ``target``.
 
     Returns:
         The files, in the order of the trials.
@@ -43,7 +43,8 @@ def export_histograms(directory: Path, target: Path) -> list[Path]:
         InputError: there is nothing to read, or no trial has delays.
         SetupError: the file system refused.
     """
-    trials = [trial for trial in read_source(directory).trials if _has_delays(trial)]
+    stored = (t for t in read_source(directory).trials if t.role == "trial")
+    trials = [trial for trial in stored if _has_delays(trial)]
     if not trials:
         raise InputError(
             f"{directory} holds no trial with delays",

@@ -26,6 +26,7 @@ from dutperf.report.hooks import hook_views
 from dutperf.report.machine import environment_rows
 from dutperf.report.measures import quantities
 from dutperf.report.media import medium_speed_mbps
+from dutperf.report.phases import phase_rows
 from dutperf.report.rates import maxima, rate_rows
 from dutperf.report.repeatcharts import rate_repeats_chart, repeats_chart
 from dutperf.report.scalability import scalability_of
@@ -34,6 +35,7 @@ from dutperf.report.tester import verdict_on
 from dutperf.report.timeoutcharts import cell_timeout_chart
 from dutperf.report.timing import timings_of
 from dutperf.report.trials import (
+    ROLES,
     loss,
     offered,
     reasons,
@@ -129,6 +131,7 @@ def render(source: Source) -> str:
         losses=losses,
         growth=growth,
         timings=timings,
+        phases=phase_rows(cells),
         rate_rows=table_of_rates,
         media=list(maxima(table_of_rates)),
         deviations=deviations_of(cells),
@@ -238,6 +241,7 @@ def _environment() -> jinja2.Environment:
         plural=text.plural,
         quantities=lambda result: quantities([result]).items(),
         reasons=reasons,
+        role=lambda trial: ROLES[trial.role],
         totals=totals,
         totals_by_stream=totals_by_stream,
         whole=text.whole,

@@ -71,8 +71,12 @@ class Source:
         return None if self.several else self.places[0].environment
 
     def trials_of(self, cell: str) -> tuple[TrialRecord, ...]:
-        """The trials of one cell, in the order they were run."""
-        return tuple(trial for trial in self.trials if trial.cell == cell)
+        """The trials of one cell, in the order they were run.
+
+        Those that only prepare or check others (``role``) are not among them.
+        """
+        own = (trial for trial in self.trials if trial.role == "trial")
+        return tuple(trial for trial in own if trial.cell == cell)
 
     def open_cells(self) -> tuple[str, ...]:
         """Ids of cells that have trials but no result: the run ended in them."""

@@ -9,6 +9,14 @@ from itertools import groupby
 from dutperf.engine.protocol import DirectionResult, StreamResult
 from dutperf.report.text import duration_ns, percent, plural, whole
 from dutperf.results import TrialRecord
+from dutperf.results.model import TrialRole
+
+ROLES: dict[TrialRole, str] = {
+    "trial": "",
+    "phase1": "phase 1",
+    "validation": "validation",
+}
+"""What a trial was for, where it is not one of the cell's own."""
 
 
 @dataclass(frozen=True)

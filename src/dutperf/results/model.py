@@ -40,6 +40,7 @@ ProcedureName = Literal[
     "teardown-rate",
 ]
 StreamName = Literal["foreground", "background"]
+TrialRole = Literal["trial", "phase1", "validation"]
 
 
 HookMoment = Literal[
@@ -91,6 +92,12 @@ class TrialRecord(Stored):
         default=[],
         description="what ran before and after; the first of a run, or of a part that "
         "was resumed, has the campaign's",
+    )
+    role: TrialRole = Field(
+        default="trial",
+        description="of stateful tests: phase1 opens connections for the trial that "
+        "follows, validation tells which were left after it; neither is one of the "
+        "cell's trials itself",
     )
     delays_recorded: bool = Field(
         default=True,

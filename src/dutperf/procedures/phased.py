@@ -1,0 +1,145 @@
+"""Trials on open connections (RFC 9693 4.7): phase 1 before each of them.
+
+A procedure asks for its trials as ever. The device's table is emptied by the testbed's
+hooks, phase 1 opens the connections and fills the tester's table, and what was asked
+for is phase 2. If connections were missing in it, the device is not to blame for being
+slow: the trial is invalid and says so.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from dutperf.config import Cell
+from dutperf.config.phase2 import Timing, timing_of
+from dutperf.config.stateful import Stateful
+from dutperf.engine.protocol import Reason, Verdict
+from dutperf.procedures.events import OnEvent
+from dutperf.procedures.missing import (
+    expired_reasons,
+    forgotten_reasons,
+    lost_answers,
+    phase1_reasons,
+)
+from dutperf.procedures.phases import phase1, phase2, validation
+from dutperf.procedures.runner import TrialRunner, Trials
+from dutperf.results.model import TrialRecord
+
+
+def trials_of(cell: Cell, runner: TrialRunner) -> Trials:
+    """What runs the trials of ``cell``: ``runner`` itself, or phases by it."""
+    timing = timing_of(cell)
+    if cell.phase2 is None or timing is None:
+        return runner
+    return PhasedTrials(runner, cell.phase2, timing)
+
+
+class PhasedTrials:
+    """Each trial is phase 1 and phase 2; see ``Trials``.
+
+    Args:
+        runner: runs both, and a validation where answers were lost.
+        stateful: the connections.
+        timing: when phase 2 starts.
+    """
+
+    def __init__(self, runner: TrialRunner, stateful: Stateful, timing: Timing) -> None:
+        self.finished = 0
+        self._runner = runner
+        self._stateful = stateful
+        self._timing = timing
+        self._failures = 0
+        self._alive: list[tuple[int, int]] = []
+        """Rate and duration of trials after which all connections were there."""
+
+    @property
+    def on_event(self) -> OnEvent:
+        """The runner's."""
+        return self._runner.on_event
+
+    def run(
+        self,
+        cell: Cell,
+        rate_fps: int,
+        *,
+        repeat: int = 1,
+        duration_s: float | None = None,
+        stop_when_lost: bool = False,
+    ) -> TrialRecord:
+        """Both phases; the record of phase 2, or of what kept it from being run.
+
+        Raises:
+            EngineError, SetupError, InputError, JournalEndsError: see ``TrialRunner``.
+        """
+        self.finished += 1
+        opening = self._runner.opened(lambda: self._phase1(cell, repeat))
+        reasons = phase1_reasons(opening, self._stateful, self._timing)
+        if reasons:
+            self._failures += 1
+            failed = {"load_fps": rate_fps, "attempt": self._failures}
+            return _invalid(opening.model_copy(update=failed), reasons)
+        self._failures = 0
+        record = self._runner.run(
+            cell,
+            rate_fps,
+            repeat=repeat,
+            duration_s=duration_s,
+            stop_when_lost=stop_when_lost,
+            shape=partial(
+                phase2, cell=cell, stateful=self._stateful, timing=self._timing
+            ),
+            continues=True,
+        )
+        reasons = self._missing(cell, record)
+        return _invalid(record, reasons) if reasons else record
+
+    def _phase1(self, cell: Cell, repeat: int) -> TrialRecord:
+        return self._runner.run(
+            _only(cell, self._stateful.direction),
+            self._timing.rate_fps,
+            repeat=repeat,
+            shape=partial(phase1, cell=cell, stateful=self._stateful),
+            role="phase1",
+        )
+
+    def _missing(self, cell: Cell, record: TrialRecord) -> list[Reason]:
+        """Whether the device forgot connections that the trial needed."""
+        if record.result.verdict.kind == "invalid":
+            return []
+        forgotten = forgotten_reasons(record, self._stateful, self._timing)
+        if forgotten or record.result.verdict.kind == "pass":
+            return forgotten
+        if not lost_answers(record, self._stateful) or self._were_alive(record):
+            return []
+        if not self._runner.may_check():
+            return []
+        # At R, in the order of phase 1, all connections are tried at the same age.
+        check = self._runner.run(
+            _only(cell, self._stateful.responder_direction),
+            self._timing.rate_fps,
+            repeat=record.repeat,
+            shape=partial(validation, stateful=self._stateful),
+            continues=True,
+            role="validation",
+        )
+        if check.result.verdict.kind == "pass":
+            self._alive.append((record.load_fps, record.request.duration_ns))
+        return expired_reasons(check, self._stateful, self._timing)
+
+    def _were_alive(self, record: TrialRecord) -> bool:
+        """After a trial as long, with as many frames that keep them alive or fewer."""
+        return any(
+            record.load_fps >= rate_fps and record.request.duration_ns <= duration_ns
+            for rate_fps, duration_ns in self._alive
+        )
+
+
+def _only(cell: Cell, direction: str) -> Cell:
+    return cell.model_copy(update={"direction": direction})
+
+
+def _invalid(record: TrialRecord, reasons: list[Reason]) -> TrialRecord:
+    """The record as the procedure gets it; the journal holds what was measured."""
+    verdict = Verdict(kind="invalid", reasons=reasons)
+    result = record.result.model_copy(update={"verdict": verdict})
+    return record.model_copy(update={"result": result})
