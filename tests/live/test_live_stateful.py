@@ -142,7 +142,7 @@ def initiator(order: str, kind: str = "nat44") -> Json:
 
 
 def responder(order: str, kind: str = "nat44", count: int = N) -> Json:
-    left, right = ENDS[6 if kind == "nat66" else 4]
+    _, right = ENDS[6 if kind == "nat66" else 4]
     size = 84 if kind == "nat66" else 64
     return {
         "id": 1,
