@@ -142,7 +142,11 @@ def initiator(order: str, kind: str = "nat44") -> Json:
 
 
 def responder(order: str, kind: str = "nat44", count: int = N) -> Json:
+<<<<<<< Updated upstream
     _, right = ENDS[6 if kind == "nat66" else 4]
+=======
+    _left, right = ENDS[6 if kind == "nat66" else 4]
+>>>>>>> Stashed changes
     size = 84 if kind == "nat66" else 64
     return {
         "id": 1,
@@ -306,13 +310,11 @@ def test_a_table_must_fit(gateway: Gateway) -> None:
 
 def test_a_table_larger_than_memory_is_refused_with_the_sum(gateway: Gateway) -> None:
     entries = 2**37
-    vast = initiator("once") | {
-        "vary": [
-            {"field": field, "width": 16, "min": 0, "max": 65535, "mode": "enumerate"}
-            for field in ("src_port", "dst_port")
-        ]
-        + [{"field": "src_ip", "width": 5, "min": 0, "max": 31, "mode": "enumerate"}]
-    }
+    vary = [
+        {"field": field, "width": width, "min": 0, "max": 2**width - 1}
+        for field, width in (("src_port", 16), ("dst_port", 16), ("src_ip", 5))
+    ]
+    vast = initiator("once") | {"vary": [{**v, "mode": "enumerate"} for v in vary]}
     vast["tuples"] = {"source": "generated", "count": entries, "order": "once"}
     message = refusal(
         gateway,
