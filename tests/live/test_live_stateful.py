@@ -275,9 +275,15 @@ def test_frames_that_carry_tuples_are_right_to_the_checksum(gateway: Gateway) ->
     assert result.verdict.kind == "pass"
 
 
-def refusal(gateway: Gateway, code: int, *sides: Json | None, **keys: object) -> str:
+def refusal(
+    gateway: Gateway,
+    code: int,
+    forward: Json | None,
+    reverse: Json | None = None,
+    **keys: object,
+) -> str:
     with pytest.raises(EngineError) as caught:
-        gateway.measure(*sides, **keys)
+        gateway.measure(forward, reverse, **keys)
     assert caught.value.code == code
     return str(caught.value)
 
