@@ -83,6 +83,8 @@ def test_connections_that_do_not_fit_pass_only_where_nobody_validates() -> None:
     result, _ = measured(ClearedEngine(nat()), alpha=1)
     assert (result.verdict, result.median) == ("fail", 0)
     assert "large enough" in result.reasons[0].hint
+    assert result.eviction is not None
+    assert (result.eviction.policy, blind.eviction) == ("keeps_last", None)
 
 
 def test_a_device_that_is_not_emptied_knows_the_connections_of_the_test_before() -> (

@@ -20,7 +20,9 @@ from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.runner import TrialRunner
 from dutperf.procedures.searching import NoUseError
+from dutperf.procedures.survey import SLOW_PER_S, survey
 from dutperf.procedures.verdicts import ATTEMPTS, distinct, no_rate_helps
+from dutperf.results.connections import Eviction
 from dutperf.results.model import CellResult, RepeatResult
 from dutperf.results.spread import spread_of
 from dutperf.search import Outcome, Resolution, SearchResult, Step, binary_search
@@ -42,6 +44,7 @@ def measure_connection_rate(
         repeats.append(_search(runner, tests, cell, limit))
         if no_rate_helps(repeats[-1].reasons):
             break
+    eviction = _eviction(tests, stateful, repeats[-1])
     values = [r.value for r in repeats if r.value is not None]
     verdicts = [r.verdict for r in repeats]
     return CellResult(
@@ -56,7 +59,19 @@ def measure_connection_rate(
         reasons=distinct(reason for r in repeats for reason in r.reasons),
         deviations=cell_deviations(cell),
         spread=spread_of(values, stats.median_interval(values)),
+        eviction=eviction,
     )
+
+
+def _eviction(
+    tests: Establishing, stateful: Stateful, last: RepeatResult
+) -> Eviction | None:
+    """Who survives, where validations lost frames whatever the rate was."""
+    if last.verdict != "fail" or stateful.alpha is None or tests.last is None:
+        return None
+    lowest = tests.last.first.load_fps
+    rate_per_s = max(lowest, min(SLOW_PER_S, stateful.connections))
+    return survey(tests, stateful, [stateful.connections], rate_per_s)
 
 
 def quantity(stateful: Stateful) -> str:

@@ -6,6 +6,7 @@ of these.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,14 +20,15 @@ from dutperf.procedures.runner import TrialRunner
 from dutperf.results.connections import CountAt, Expiry, TeardownRate
 from dutperf.results.model import HookMoment, HookRun
 
-_EMPTY_DELETIONS = 3
-_NOISE_RATIO = 3
-"""What deleting takes must be so many times what empty deletions differ by."""
+_EMPTY_DELETIONS = 5
+_NOISE_RATIO = 20
+"""What deleting takes must be so many times what empty deletions differ by: 5 %."""
 _TOLERANCE = 0.01
 """Of the connections: what a device may count beside them, or already have lost."""
 _POLLS = 200
 _LEAST_WAIT_S = 0.02
 _LONGEST_RATIO = 3
+_MOST_TIMES = 1000
 _BEGUN, _DONE = 0.9, 0.1
 
 
@@ -90,7 +92,7 @@ def deleted(runs: Sequence[HookRun], stateful: Stateful) -> Found:
     before, after = (counts[0], counts[-1]) if counts else (None, None)
     reasons = list(_counted(before, after, stateful.connections))
     if too_short:
-        reasons.append(_too_short(full_s, command_s, noise_s))
+        reasons.append(_too_short(full_s, command_s, noise_s, stateful.connections))
     return Found(
         TeardownRate(
             connections=stateful.connections,
@@ -177,13 +179,18 @@ def _counted(before: int | None, after: int | None, total: int) -> list[Reason]:
     return []
 
 
-def _too_short(full_s: float, command_s: float, noise_s: float) -> Reason:
+def _too_short(
+    full_s: float, command_s: float, noise_s: float, connections: int
+) -> Reason:
+    net_s = full_s - command_s
+    enough = _NOISE_RATIO * noise_s / net_s if net_s > 0 else math.inf
+    about = f", about {2 * enough * connections:,.0f}" if enough < _MOST_TIMES else ""
     return Reason(
         code="too_short",
         message=f"deleting took {full_s * 1000:.3g} ms, the command alone "
         f"{command_s * 1000:.3g} ms, give or take {noise_s * 1000:.3g} ms: too close "
         "to tell",
-        hint="open more connections (--connections)",
+        hint=f"open more connections (--connections){about}",
     )
 
 

@@ -17,6 +17,8 @@ from dutperf.procedures.verdicts import ATTEMPTS
 from dutperf.results.connections import Eviction, Survival
 from dutperf.stats.survival import Survivors, oldest_kind, survivors
 
+SLOW_PER_S = 1000
+"""A rate at which no device loses a connection for its speed."""
 _MOST_RANGES = 100
 
 Ranges = list[tuple[int, int]]

@@ -28,7 +28,7 @@ from dutperf.procedures.events import Notice
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.runner import TrialRunner
 from dutperf.procedures.searching import NoUseError
-from dutperf.procedures.survey import numbers_beyond, survey
+from dutperf.procedures.survey import SLOW_PER_S, numbers_beyond, survey
 from dutperf.procedures.verdicts import ATTEMPTS, distinct, no_rate_helps
 from dutperf.results.connections import Capacity, Eviction
 from dutperf.results.connections import CapacityStep as StepRecord
@@ -285,7 +285,7 @@ def _eviction(search: _Search) -> Eviction | None:
     if any(step.held == "collapsed" for step in found.steps):
         return None
     if found.ending == "nothing_held":
-        rate_per_s = max(_SLOW_PER_S, first // _LONGEST_S)
+        rate_per_s = max(SLOW_PER_S, first // _LONGEST_S)
         return survey(search.tests, stateful, [first], rate_per_s)
     if found.ending != "found" or found.connections is None:
         return None
@@ -294,4 +294,4 @@ def _eviction(search: _Search) -> Eviction | None:
     return survey(search.tests, stateful, numbers, rate_per_s)
 
 
-_SLOW_PER_S, _LONGEST_S = 1000, 10
+_LONGEST_S = 10

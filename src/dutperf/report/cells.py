@@ -205,6 +205,16 @@ class CellView:
         """Whether each connection had to let a frame back."""
         return bool(self.result and self.result.parameters.get("alpha"))
 
+    @property
+    def table_limits(self) -> tuple[str, str, str] | None:
+        """Hash size, connections to it, and table size, if its hooks show any."""
+        shown = self.result.limits if self.result else None
+        if shown is None:
+            return None
+        buckets, sessions = shown.hash_size, self.connections
+        ratio = f"{sessions / buckets:.3g}" if sessions and buckets else MISSING
+        return whole(buckets), ratio, whole(shown.table_size)
+
     def parameter(self, key: str) -> str:
         """One of its settings as text."""
         value = self.result.parameters.get(key) if self.result else None

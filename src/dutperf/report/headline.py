@@ -41,7 +41,9 @@ def _connections(cell: CellView, connections: int) -> Headline:
     if cell.procedure == "table-capacity":
         return _capacity(cell, value)
     if cell.procedure == "teardown-rate":
-        return Headline(value, "connections/s", f"{whole(connections)} deleted")
+        return Headline(
+            value, "connections/s", f"{whole(connections)} connections deleted"
+        )
     validated = " validated" if cell.validated else ", not validated"
     lines = (
         ["It opened all at the highest rate that was allowed"] if cell.capped else []

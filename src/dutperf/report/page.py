@@ -21,6 +21,7 @@ from dutperf.report.cells import (
 )
 from dutperf.report.chart import TEMPLATE, Chart, Figure
 from dutperf.report.charts import frame_loss_chart, frame_rate_chart, search_chart
+from dutperf.report.connections import connection_views
 from dutperf.report.headline import headline
 from dutperf.report.hooks import hook_views
 from dutperf.report.machine import environment_rows
@@ -110,10 +111,12 @@ def render(source: Source) -> str:
     rates = frame_rate_chart(cells, speed)
     losses = frame_loss_chart(cells)
     growth = scalability_of(source.scalability, cells)
+    stateful = connection_views(cells)
     timings = timings_of(cells)
     charts = [*searches.values(), *(chart for chart in (rates, losses) if chart)]
     charts += [*repeats.values(), *rate_repeats.values(), *timeouts.values()]
     charts += [each.chart for each in growth if each.chart]
+    charts += [chart for view in stateful for chart in view.charts]
     charts += [c for timing in timings for trial in timing.trials for c in trial.charts]
     template = _environment().get_template("report.html.j2")
     return template.render(
@@ -130,6 +133,7 @@ def render(source: Source) -> str:
         rates=rates,
         losses=losses,
         growth=growth,
+        stateful=stateful,
         timings=timings,
         phases=phase_rows(cells),
         rate_rows=table_of_rates,

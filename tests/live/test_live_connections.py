@@ -1,0 +1,75 @@
+"""Tables of real gateways from outside: capacity, who survives, how fast they empty."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from livetools import dutperf, needs_engine
+
+from dutperf import lab
+from dutperf.results import CellResult, load_results
+
+pytestmark = [*needs_engine, pytest.mark.lab]
+
+ENTRIES = 2000
+QUICK = (
+    *("--settle-wait", "0", "--restabilise-wait", "0"),
+    *("--phase-timeout", "100", "--max-rate", "50000"),
+)
+
+
+@contextmanager
+def gateway(tmp_path: Path, nat: dict[str, Any]) -> Iterator[None]:
+    """known-answer-nat44 with a table that is known."""
+    behaviour = tmp_path / "nat.json"
+    public = {"first_address": "198.19.0.1"}
+    behaviour.write_text(json.dumps({"nat": {"kind": "nat44", "public": public} | nat}))
+    try:
+        dutperf("lab", "up", "known-answer-nat44", "--behaviour", str(behaviour))
+        yield
+    finally:
+        lab.down(all_=True)
+
+
+def measured(tmp_path: Path, *command: str) -> CellResult:
+    output = tmp_path / "results"
+    dutperf(*command, *QUICK, "--output", str(output))
+    (cell,) = load_results(output).cells
+    return cell
+
+
+@pytest.mark.parametrize(
+    ("eviction", "policy", "oldest"),
+    [
+        ({"eviction": "refuse"}, "keeps_first", None),
+        ({"eviction": "least_recently_used"}, "keeps_last", "one_by_one"),
+        ({"eviction": "chunks", "chunk": 100}, "keeps_last", "chunks"),
+        ({"eviction": "random"}, "random", None),
+    ],
+)
+def test_the_capacity_is_exact_and_the_eviction_policy_has_its_name(
+    tmp_path: Path, eviction: dict[str, Any], policy: str, oldest: str | None
+) -> None:
+    with gateway(tmp_path, {"table": {"entries": ENTRIES, **eviction}}):
+        where = ("--lab", "known-answer-nat44")
+        limits = ("--first", "1900", "--most", "5000")
+        found = measured(tmp_path, "table-capacity", *where, *limits)
+    assert (found.verdict, found.median) == ("pass", ENTRIES)
+    assert found.eviction is not None
+    assert (found.eviction.policy, found.eviction.oldest) == (policy, oldest)
+
+
+def test_the_tear_down_rate_is_that_of_the_device(tmp_path: Path) -> None:
+    nat = {"table": {"entries": 100_000}, "removal_per_s": 30_000}
+    with gateway(tmp_path, nat):
+        command = ("teardown-rate", "--lab", "known-answer-nat44", "--rate", "50000")
+        numbers = ("--connections", "60000", "--repeats", "3")
+        found = measured(tmp_path, *command, *numbers)
+    assert found.verdict == "pass"
+    assert found.median == pytest.approx(30_000, rel=0.05)
+    assert [each.counted_after for each in found.teardown] == [0, 0, 0]
