@@ -112,6 +112,17 @@ def test_chunks_are_told_from_one_by_one_by_two_numbers() -> None:
     assert oldest_kind([one]) is None
 
 
+def test_some_refused_and_some_dropped_is_a_policy_of_its_own() -> None:
+    """As of Linux, which drops an unreplied connection if it soon finds one."""
+    draw = random.Random(5)  # noqa: S311 - a fixed seed
+    alive: list[int] = list(range(1000))
+    for new in range(1000, 2000):
+        if draw.random() < 0.45:
+            alive[draw.randrange(1000)] = new
+    found = survivors(2000, lost_of(2000, set(alive)))
+    assert (found.policy, found.survived) == ("mixed", 1000)
+
+
 def test_what_fits_no_policy_is_not_given_a_name() -> None:
     middle = set(range(300, 700))
     assert survivors(1000, lost_of(1000, middle)).policy == "unclear"

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from dutperf.results.stored import Stored
+from dutperf.stats.survival import Policy
 
 
 class CapacityStep(Stored):
@@ -45,7 +46,7 @@ class Survival(Stored):
     opened: int = Field(description="arrived in phase 1")
     survived: int
     rate_per_s: int = Field(description="at which they were opened")
-    policy: Literal["all", "none", "keeps_first", "keeps_last", "random", "unclear"]
+    policy: Policy
     border: int | None = Field(description="where the living and the lost meet")
     strays: int = Field(description="on the wrong side of the border")
     block_connections: int = Field(description="how many are in a block")
@@ -59,7 +60,7 @@ class Survival(Stored):
 class Eviction(Stored):
     """What the device does when its table is full, by who survives."""
 
-    policy: Literal["all", "none", "keeps_first", "keeps_last", "random", "unclear"]
+    policy: Policy
     oldest: Literal["one_by_one", "chunks"] | None = Field(
         description="how the oldest are dropped; null: they are not, or it is not known"
     )

@@ -6,6 +6,7 @@ order in which they were opened. What the eviction policies leave (RFC 9693 4.9)
     keeps the first   ######........   refuses new ones when it is full
     keeps the last    ........######   drops the oldest, one by one or in chunks
     at random         ..#.##.#######   drops any: the later ones had less time to die
+    mixed             ##.####.#..#.#   drops any for some new ones, refuses the others
 
 One picture cannot tell one by one from chunks, whose survivors are up to a chunk fewer
 than the table holds; two numbers of connections can (``oldest_kind``).
@@ -18,7 +19,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Policy = Literal["all", "none", "keeps_first", "keeps_last", "random", "unclear"]
+Policy = Literal[
+    "all", "none", "keeps_first", "keeps_last", "random", "mixed", "unclear"
+]
 OldestKind = Literal["one_by_one", "chunks"]
 
 _STRAY_SHARE = 0.02
@@ -53,6 +56,8 @@ _WORDS: dict[Policy, str] = {
     "keeps_first": "the first ones; the device refuses new ones when its table is full",
     "keeps_last": "the last ones; the device drops the oldest, one by one or in chunks",
     "random": "here and there; the device drops any of them",
+    "mixed": "here and there, fewer of the later ones; for some new ones the device "
+    "drops any other, the rest it refuses",
     "unclear": "no eviction policy that is known leaves this",
 }
 
@@ -82,8 +87,7 @@ def survivors(total: int, lost: Sequence[tuple[int, int]]) -> Survivors:
             return Survivors(total, alive, "keeps_first", first_border, first_strays)
         return Survivors(total, alive, "keeps_last", last_border, last_strays)
     strays = min(first_strays, last_strays)
-    policy: Policy = "random" if _looks_random(total, lost) else "unclear"
-    return Survivors(total, alive, policy, None, strays)
+    return Survivors(total, alive, _scattered(total, lost), None, strays)
 
 
 def oldest_kind(results: Sequence[Survivors]) -> OldestKind | None:
@@ -136,12 +140,16 @@ def _best_border(
     return best_border, best_strays
 
 
-def _looks_random(total: int, lost: Sequence[tuple[int, int]]) -> bool:
-    """Many stretches, and the share of survivors never falls much from half to half."""
+def _scattered(total: int, lost: Sequence[tuple[int, int]]) -> Policy:
+    """Many stretches: by whether the share of survivors falls from half to half.
+
+    Where any is dropped for any new one, the later ones had less time to die; where
+    they are fewer all the same, some were not let in.
+    """
     if len(lost) < _LEAST_RUNS:
-        return False
-    shares = [_alive_share(lost, *half) for half in _halves(total)]
-    return shares[1] >= shares[0] * 0.9
+        return "unclear"
+    first, last = (_alive_share(lost, *half) for half in _halves(total))
+    return "random" if last >= first * 0.9 else "mixed"
 
 
 def _halves(total: int) -> list[tuple[int, int]]:
