@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <vector>
 
 #include "net/byte_order.h"
@@ -16,30 +18,39 @@ namespace dutperf::bench {
 
 class LearnedTables {
  public:
-  // As many entries of `sizes` as there is memory for.
+  // One table of each size; where there is less memory, one that takes all there is for those that
+  // are too large.
   LearnedTables(const std::vector<uint64_t>& sizes, bool hugepages)
-      : most_(std::min(*std::max_element(sizes.begin(), sizes.end()), affordable())),
-        memory_(state::TupleTable::bytes_for(4, most_),
+      : asked_(*std::max_element(sizes.begin(), sizes.end())),
+        most_(std::min(asked_, available_bytes_ / state::TupleTable::bytes_per_entry(kIpVersion))),
+        memory_(state::TupleTable::bytes_for(kIpVersion, most_),
                 hugepages ? state::Pages::kHugeIfAny : state::Pages::kSmall) {
-    for (const uint64_t size : sizes) {
-      tables_.push_back(
-          std::make_unique<state::TupleTable>(4, std::min(size, most_), memory_.data()));
+    std::set<uint64_t> reached;
+    for (const uint64_t size : sizes) reached.insert(std::min(size, most_));
+    for (const uint64_t size : reached) {
+      tables_.push_back(std::make_unique<state::TupleTable>(kIpVersion, size, memory_.data()));
     }
     fill();
   }
 
   const std::vector<std::unique_ptr<state::TupleTable>>& tables() const { return tables_; }
-  const state::TableMemory& memory() const { return memory_; }
+
+  nlohmann::json report() const {
+    return {{"asked_entries", asked_},
+            {"entries", most_},
+            {"bytes_per_entry", state::TupleTable::bytes_per_entry(kIpVersion)},
+            {"available_bytes", available_bytes_},
+            {"memory_bytes", memory_.bytes()},
+            {"hugepages", memory_.hugepages()},
+            {"allocation_ns", memory_.allocation_ns()}};
+  }
 
  private:
-  // Leaves some for the rest of the machine.
-  static uint64_t affordable() {
-    return state::TableMemory::available_bytes() / 10 * 9 / state::TupleTable::bytes_per_entry(4);
-  }
+  static constexpr int kIpVersion = 4;
 
   // 198.19.0.1 and rising ports, 198.19.0.2, to which they lead.
   void fill() {
-    state::TupleTable whole(4, most_, memory_.data());
+    state::TupleTable whole(kIpVersion, most_, memory_.data());
     state::Learner learner(whole);
     std::vector<net::Be32> tuples(3 * state::kMaxBurst);
     const uint8_t* pointers[state::kMaxBurst];
@@ -58,7 +69,10 @@ class LearnedTables {
     }
   }
 
-  uint64_t most_;
+  // Leaves some for the rest of the machine, as the engine does.
+  const uint64_t available_bytes_ = state::TableMemory::available_bytes() / 10 * 9;
+  const uint64_t asked_;  // entries
+  const uint64_t most_;
   state::TableMemory memory_;
   std::vector<std::unique_ptr<state::TupleTable>> tables_;
 };

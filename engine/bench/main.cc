@@ -7,7 +7,10 @@
 // beside it.)
 //
 // Learned four-tuples come from a table of --entries (several sizes: separated by commas) in random
-// order, other ones in each round: otherwise the caches would have learned them, too.
+// order, other ones in each round: otherwise the caches would have learned them, too. They are
+// learned into it in order (receive.learn, as in phase 1) and in random order
+// (receive.learn_random); each frame brings another tuple than the entry has, so that all is
+// written.
 //
 // Modes are measured in turn, round after round, and the medians are reported, so that a noisy
 // machine disturbs all alike. Then follow how two workers scale and how evenly a slow sender's
@@ -54,6 +57,8 @@ using dutperf::dpdk::Port;
 using dutperf::timing::read_tsc;
 using dutperf::timing::TscClock;
 using dutperf::vary::Field;
+using dutperf::vary::IndexOrder;
+using dutperf::vary::IndexSource;
 using dutperf::vary::Variation;
 
 constexpr uint32_t kBurst = 32;
@@ -76,6 +81,8 @@ struct Mode {
 
 constexpr Variation kAddresses[] = {{Field::kSrcIp, 16, 16, 2, 65534},
                                     {Field::kDstIp, 16, 16, 2, 65534}};
+// Of the enumerated ports.
+const uint64_t kPortPairs = kPorts[0].size() * kPorts[1].size();
 constexpr Variation kNetworks[] = {{Field::kDstIp, 16, 8, 0, 255}};
 
 // All that a trial can record: delays and their variation, timeouts, tags, a time series.
@@ -122,6 +129,7 @@ struct Bench {
 
   std::vector<Mode> modes();
   void add_learned(std::vector<Mode>& modes);
+  std::function<double(uint64_t round)> receive(TrialSpec spec);
 
   uint64_t frames;
   TscClock clock = dutperf::timing::calibrate_tsc(50'000'000);
@@ -137,17 +145,38 @@ struct Bench {
   dutperf::bench::LearnedTables learned;
 };
 
+// A receiver of what `spec` sends; other values of what varies in each round.
+std::function<double(uint64_t round)> Bench::receive(TrialSpec spec) {
+  return [this, spec = std::move(spec)](uint64_t round) mutable {
+    spec.from[0].streams[0].variations.seed = round + 1;
+    right_side.recorders[0].reset(spec.record, frames, spec.tags_of(Side::kLeft, 0));
+    Receiver receiver(spec, Side::kRight, right_side.rx, right_side.recorders, right_side.own,
+                      right_side.replies, clock);
+    DueSender due(spec, left_side, clock);
+    receiver.start(due.start_tsc());
+    return measure_receive(due, [&] { receiver.step(); });
+  };
+}
+
 void Bench::add_learned(std::vector<Mode>& modes) {
   for (const auto& table : learned.tables()) {
     TrialSpec spec = trial(frames, {});
-    spec.from[0].streams[0].tuples = {dutperf::vary::IndexSource::kLearned,
-                                      dutperf::vary::IndexOrder::kRandom, table->entries(),
+    spec.from[0].streams[0].tuples = {IndexSource::kLearned, IndexOrder::kRandom, table->entries(),
                                       table.get()};
     const auto send = [this, spec](uint64_t round) mutable {
       spec.from[0].streams[0].variations.seed = round;
       return measure_send(spec, sender, clock);
     };
     modes.push_back({"send.learned_random", send, table->entries()});
+  }
+  for (const auto& table : learned.tables()) {
+    TrialSpec spec = trial(frames, {kPorts}, dutperf::vary::Mode::kEnumerate);
+    spec.verify_checksums = false;
+    spec.learn = {Side::kLeft, 4, table->entries(), false, table.get(), std::nullopt};
+    modes.push_back({"receive.learn", receive(spec), table->entries()});
+    spec.from[0].streams[0].tuples = {IndexSource::kGenerated, IndexOrder::kRandom,
+                                      std::min(table->entries(), kPortPairs)};
+    modes.push_back({"receive.learn_random", receive(spec), table->entries()});
   }
 }
 
@@ -158,17 +187,10 @@ std::vector<Mode> Bench::modes() {
   const auto send = [this](TrialSpec spec) {
     return [this, spec](uint64_t) { return measure_send(spec, sender, clock); };
   };
-  const auto receive = [this](TrialSpec spec, bool verify_checksums) {
+  const auto receive_all = [this](TrialSpec spec, bool verify_checksums) {
     spec.verify_checksums = verify_checksums;
     record_everything(spec);
-    return [this, spec](uint64_t) {
-      right_side.recorders[0].reset(spec.record, frames, spec.tags_of(Side::kLeft, 0));
-      Receiver receiver(spec, Side::kRight, right_side.rx, right_side.recorders, right_side.own,
-                        right_side.replies, clock);
-      DueSender due(spec, left_side, clock);
-      receiver.start(due.start_tsc());
-      return measure_receive(due, [&] { receiver.step(); });
-    };
+    return receive(spec);
   };
   const TrialSpec ports = trial(frames, {kPorts});
   std::vector<Mode> modes = {
@@ -192,8 +214,8 @@ std::vector<Mode> Bench::modes() {
            }
          });
        }},
-      {"receive.full", receive(ports, false)},
-      {"receive.full_checksums", receive(ports, true)},
+      {"receive.full", receive_all(ports, false)},
+      {"receive.full_checksums", receive_all(ports, true)},
   };
   add_learned(modes);
   return modes;
@@ -289,10 +311,7 @@ Json run(const Arguments& arguments) {
                  {"hugepages", arguments.hugepages},
                  {"frames", arguments.frames},
                  {"rounds", arguments.rounds},
-                 {"table",
-                  {{"memory_bytes", bench.learned.memory().bytes()},
-                   {"hugepages", bench.learned.memory().hugepages()},
-                   {"allocation_ns", bench.learned.memory().allocation_ns()}}},
+                 {"table", bench.learned.report()},
                  {"floor", list[0]},
                  {"modes", list}};
   if (arguments.mode.empty()) add_scaling(result, arguments, bench.clock, eal, second);

@@ -57,6 +57,9 @@ def test_json_has_the_floor_and_every_mode_in_cycles_per_frame() -> None:
         "send.enumerate_random",
         "receive.count",
         "receive.full",
+        "send.learned_random",
+        "receive.learn",
+        "receive.learn_random",
     } <= names
     assert bench["floor"]["name"] == "floor"
     assert all(mode["cycles_per_frame"] > 0 for mode in bench["modes"])
@@ -70,6 +73,91 @@ def test_json_has_the_floor_and_every_mode_in_cycles_per_frame() -> None:
     assert pacing["burst_p50_frames"] >= 1
     assert pacing["lag_p50_ns"] <= pacing["lag_p99_ns"] <= pacing["lag_max_ns"]
     assert 0 < pacing["rate_fps"] < workers["one"]["fps"]
+
+
+@pytest.mark.engine
+@pytest.mark.skipif(not built(), reason="needs root and the built dutperf-bench")
+def test_learned_tuples_are_measured_with_tables_of_the_sizes_asked_for() -> None:
+    arguments = ["bench", "--rounds", "1", "--json", "--entries", "100k,1_000,100000"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    bench = json.loads(result.stdout)
+    for name in ("send.learned_random", "receive.learn", "receive.learn_random"):
+        sizes = [m["entries"] for m in bench["modes"] if m["name"] == name]
+        assert sizes == [1000, 100_000]
+    table = bench["table"]
+    assert (table["entries"], table["asked_entries"]) == (100_000, 100_000)
+    assert table["bytes_per_entry"] * table["entries"] <= table["memory_bytes"]
+    assert table["allocation_ns"] > 0
+
+
+# What the program reports of a table that did not fit.
+REPORT = {
+    "cpu": 0,
+    "hugepages": False,
+    "modes": [
+        {"name": "floor", "cycles_per_frame": 18.0, "ratio": 1.0},
+        {"name": "receive.count", "cycles_per_frame": 8.0, "ratio": 0.44},
+        {
+            "name": "receive.learn",
+            "cycles_per_frame": 40.5,
+            "ratio": 2.25,
+            "entries": 1_000_000,
+        },
+    ],
+    "table": {
+        "asked_entries": 400_000_000,
+        "entries": 1_000_000,
+        "bytes_per_entry": 12,
+        "available_bytes": 12_000_000,
+        "memory_bytes": 12_582_912,
+        "hugepages": True,
+        "allocation_ns": 20_000_000,
+    },
+    "workers": {"one": {"fps": 1e8}, "skipped": "only one CPU is available"},
+    "pacing": {
+        "rate_fps": 1e7,
+        "burst_p50_frames": 1,
+        "lag_p50_ns": 65,
+        "lag_p99_ns": 1500,
+        "lag_max_ns": 9000,
+    },
+}
+
+
+def test_a_table_that_does_not_fit_is_told_with_the_arithmetic(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "dutperf-bench"
+    asked = tmp_path / "asked"
+    program.write_text(
+        f"#!/bin/sh\necho \"$@\" > {asked}\ncat <<'END'\n{json.dumps(REPORT)}\nEND\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr("dutperf.cli.bench_command.check_root", lambda: None)
+    monkeypatch.setattr("dutperf.cli.bench_command.find_program", lambda _: program)
+    result = CliRunner().invoke(app, ["bench", "--entries", "400M,1M"])
+    assert result.exit_code == 0, result.output
+    assert "--entries 1000000,400000000" in asked.read_text()
+    lines = result.stdout.splitlines()
+    assert (
+        "table of four-tuples: 1,000,000 entries of 12 bytes, 12 MiB in huge pages, "
+        "allocated in 0.02 s"
+    ) in lines
+    assert (
+        "not measured with 400,000,000 entries: they need 4,578 MiB, "
+        "12 MiB are available"
+    ) in lines
+    assert (
+        "receive.learn, 1,000,000 entries: 32.5 cycles above receive.count"
+    ) in lines
+
+
+@pytest.mark.parametrize("entries", ["0", "4X", "1,,2", "", "-1", "2000G"])
+def test_sizes_that_are_none_are_bad_input(entries: str) -> None:
+    result = CliRunner().invoke(app, ["bench", "--entries", entries])
+    assert isinstance(result.exception, InputError)
+    assert "--entries" in result.exception.message
 
 
 @pytest.mark.engine

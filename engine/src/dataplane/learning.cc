@@ -42,12 +42,14 @@ void Learning::look_up(const measure::Arrival* arrivals, const uint8_t* const* f
                        uint32_t count, Burst& burst) noexcept {
   vary::Lanes numbers;
   uint32_t fitting = 0;
+  const auto offset =
+      count == 0 ? 0 : state::TupleTable::tuple_of(frames[0], ip_version_) - frames[0];
   for (uint32_t i = 0; i < count; ++i) {
     const bool known = arrivals[i].sequence < frames_;
     const bool right_version = ether_type_of(frames[i]) == ether_type_;
     other_versions_ += static_cast<uint64_t>(known && !right_version);
     numbers.lane[fitting] = arrivals[i].sequence;
-    burst.tuples[fitting] = state::TupleTable::tuple_of(frames[i], ip_version_);
+    burst.tuples[fitting] = frames[i] + offset;
     fitting += static_cast<uint32_t>(known && right_version);
   }
   burst.count = fitting;
@@ -62,6 +64,7 @@ void Learning::look_up(const measure::Arrival* arrivals, const uint8_t* const* f
     std::copy_n(indices.lane, fitting, burst.entries.lane);
   }
   learner_.table().prefetch(burst.entries.lane, fitting);
+  learner_.table().prefetch_ends(burst.entries.lane, fitting);
 }
 
 void Learning::learn(const Burst& burst) noexcept {

@@ -36,20 +36,14 @@ template <uint32_t kWords>
   out.ports[row] = load(words + kWords - 1);
 }
 
-// An entry that goes on in the next cache line is fetched in two. For the others, the indices stand
-// for the second one: no branch, and no page is looked up twice. (Inlined, because the compiler
-// takes calls of what only fetches for useless.)
-template <uint32_t kWords>
+// Starts to fetch word `kWord` of each entry. (Inlined, because the compiler takes calls of what
+// only fetches for useless. Few instructions an entry: a fetch leaves the CPU's window only when
+// its page is looked up, and as many look-ups as fit into the window are under way together.)
+template <uint32_t kWords, uint32_t kWord>
 [[gnu::always_inline]] inline void fetch(const Word* words, const uint64_t* indices,
                                          uint32_t count) {
-  constexpr uintptr_t kLine = 64;
-  for (uint32_t i = 0; i < count; ++i) {
-    const Word* const first = words + indices[i] * kWords;
-    const Word* const last = first + kWords - 1;
-    const auto lines = reinterpret_cast<uintptr_t>(first) ^ reinterpret_cast<uintptr_t>(last);
-    __builtin_prefetch(first);
-    __builtin_prefetch(lines >= kLine ? static_cast<const void*>(last) : indices);
-  }
+#pragma GCC unroll 8
+  for (uint32_t i = 0; i < count; ++i) __builtin_prefetch(words + indices[i] * kWords + kWord);
 }
 
 // The version's number of words as a constant.
@@ -74,9 +68,17 @@ TupleTable::TupleTable(int ip_version, uint64_t entries, void* memory)
 
 void TupleTable::prefetch(const uint64_t* indices, uint32_t count) const noexcept {
   if (ip_version_ == 4) {
-    fetch<kIpv4Words>(words_, indices, count);
+    fetch<kIpv4Words, 0>(words_, indices, count);
   } else {
-    fetch<kIpv6Words>(words_, indices, count);
+    fetch<kIpv6Words, 0>(words_, indices, count);
+  }
+}
+
+void TupleTable::prefetch_ends(const uint64_t* indices, uint32_t count) const noexcept {
+  if (ip_version_ == 4) {
+    fetch<kIpv4Words, kIpv4Words - 1>(words_, indices, count);
+  } else {
+    fetch<kIpv6Words, kIpv6Words - 1>(words_, indices, count);
   }
 }
 
@@ -88,6 +90,7 @@ template <uint32_t kWords>
 void TupleTable::read_burst(const uint64_t* indices, uint32_t count, Entries& out) const noexcept {
   Word* const words = words_;
   const uint64_t before = lock_.load(std::memory_order_acquire);
+#pragma GCC unroll 4
   for (uint32_t i = 0; i < count; ++i) copy<kWords>(words + indices[i] * kWords, out, i);
   const uint64_t after = lock_.load(std::memory_order_relaxed);
   if (before % 2 == 0 && before == after) [[likely]]
@@ -122,33 +125,39 @@ void Learner::learn(const uint8_t* const* tuples, const uint64_t* indices,
 }
 
 template <uint32_t kWords>
+[[gnu::always_inline]] inline void Learner::change(Word* words, const Word* tuple,
+                                                   uint64_t lock) noexcept {
+  table_.lock_.store(lock + 1, std::memory_order_relaxed);
+#pragma GCC unroll 9
+  for (uint32_t k = 0; k < kWords; ++k) store(words + k, tuple[k]);
+  table_.lock_.store(lock + 2, std::memory_order_release);
+}
+
+template <uint32_t kWords>
 void Learner::learn_burst(const uint8_t* const* tuples, const uint64_t* indices,
                           uint32_t count) noexcept {
+  // Nobody else counts it up: loaded once, so that no entry waits for the one before.
+  const uint64_t lock = table_.lock_.load(std::memory_order_relaxed);
+  uint64_t written = 0;
+  uint64_t filled = 0;
   for (uint32_t i = 0; i < count; ++i) {
     Word tuple[kWords];
     std::memcpy(tuple, tuples[i], sizeof(tuple));
     Word* const words = table_.entry<kWords>(indices[i]);
     Word difference = 0;
     Word old = 0;
+#pragma GCC unroll 9
     for (uint32_t k = 0; k < kWords; ++k) {
       const Word word = std::atomic_ref(words[k]).load(std::memory_order_relaxed);
       difference |= word ^ tuple[k];
       old |= word;
     }
     if (difference == 0) continue;
-    ++(old == 0 ? counts_.filled : counts_.changed);
-    change<kWords>(indices[i], tuple);
+    filled += old == 0 ? 1 : 0;
+    change<kWords>(words, tuple, lock + 2 * written++);
   }
-}
-
-template <uint32_t kWords>
-void Learner::change(uint64_t index, const Word* tuple) noexcept {
-  std::atomic<uint64_t>& lock = table_.lock_;
-  Word* const words = table_.entry<kWords>(index);
-  const uint64_t count = lock.load(std::memory_order_relaxed);
-  lock.store(count + 1, std::memory_order_relaxed);
-  for (uint32_t k = 0; k < kWords; ++k) store(words + k, tuple[k]);
-  lock.store(count + 2, std::memory_order_release);
+  counts_.filled += filled;
+  counts_.changed += written - filled;
 }
 
 void Learner::check_sources(const uint8_t* const* tuples, uint32_t count) noexcept {

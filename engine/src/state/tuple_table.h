@@ -60,8 +60,11 @@ class TupleTable {  // NOLINT(clang-analyzer-optin.performance.Padding)
   int ip_version() const { return ip_version_; }
   uint64_t entries() const { return entries_; }
 
-  // Starts to fetch entries that will be read, or learned, some hundred cycles later.
+  // Starts to fetch entries that will be read, or learned, some hundred cycles later: where each
+  // begins, and in a second call, best after other work, where it ends. Some entries go on in the
+  // next cache line; by then their page has been looked up.
   void prefetch(const uint64_t* indices, uint32_t count) const noexcept;
+  void prefetch_ends(const uint64_t* indices, uint32_t count) const noexcept;
 
   // out = the entries with these indices. REQUIRES: count <= kMaxBurst, indices below entries().
   void read(const uint64_t* indices, uint32_t count, Entries& out) const noexcept;
@@ -118,7 +121,7 @@ class Learner {
   template <uint32_t kWords>
   void learn_burst(const uint8_t* const* tuples, const uint64_t* indices, uint32_t count) noexcept;
   template <uint32_t kWords>
-  void change(uint64_t index, const TupleTable::Word* tuple) noexcept;
+  void change(TupleTable::Word* words, const TupleTable::Word* tuple, uint64_t lock) noexcept;
   void check_sources(const uint8_t* const* tuples, uint32_t count) noexcept;
 
   TupleTable& table_;

@@ -44,6 +44,7 @@ class Table {
   std::vector<Bytes> read(const std::vector<uint64_t>& indices) const {
     Entries entries;
     table_.prefetch(indices.data(), static_cast<uint32_t>(indices.size()));
+    table_.prefetch_ends(indices.data(), static_cast<uint32_t>(indices.size()));
     table_.read(indices.data(), static_cast<uint32_t>(indices.size()), entries);
     std::vector<Bytes> result;
     for (size_t i = 0; i < indices.size(); ++i) {

@@ -12,7 +12,6 @@ namespace {
 
 constexpr uint32_t kUdp = 0;  // the UDP header's tile and window; that window is always there
 constexpr uint32_t kMaxVarying = 8;
-constexpr uint32_t kFetchParts = 8;
 
 constexpr uint32_t kIp = sizeof(net::EthernetHeader);
 constexpr uint32_t kIpv4Checksum = kIp + offsetof(net::Ipv4Header, checksum);
@@ -263,22 +262,11 @@ void FrameWriter::swap_learned(const Lanes& sequences, Burst& burst) const noexc
   Lanes later;
   lanes::add(kPrefetchFrames, sequences, later, count);
   index_draw_->at_all(later, burst.later_, count);
-  fetch_later(burst, 0);
+  table_->prefetch(burst.later_.lane, count);
   index_draw_->at_all(sequences, burst.indices_, count);
-  fetch_later(burst, 1);
   table_->read(burst.indices_.lane, count, burst.entries_);
-  fetch_later(burst, 2);
   const auto swap = ipv4_addresses_vary_ ? lanes::swap_ipv4 : lanes::swap_ipv6;
   burst.unlearned_ = swap(burst.entries_, learned_, burst.windows_, count);
-}
-
-// The CPU fetches some cache lines at a time only, and waits when it is asked for more: between one
-// pass and another an eighth of the burst's entries is asked for.
-void FrameWriter::fetch_later(const Burst& burst, uint32_t part) const noexcept {
-  if (table_ == nullptr) return;
-  const uint32_t begin = burst.count_ * part / kFetchParts;
-  const uint32_t end = burst.count_ * (part + 1) / kFetchParts;
-  table_->prefetch(burst.later_.lane + begin, end - begin);
 }
 
 void FrameWriter::enumerate(const Lanes& sequences, Burst& burst) const noexcept {
@@ -368,11 +356,9 @@ void FrameWriter::compose(const Lanes& sequences, uint32_t count, uint64_t stamp
   burst.stamp_low_ = net::byte_swap(static_cast<uint32_t>(stamp_ns));
   fill_windows(sequences, burst);
   if (addresses_vary_) sum_addresses(burst);
-  fetch_later(burst, 3);
   lanes::finish(sequences, stamp_ns, template_.tag_is_odd(), udp_base_,
                 addresses_vary_ ? burst.address_sums_ : kNoSums,
                 ports_vary_ ? burst.windows_[kUdp] : fixed_ports_, burst.udps_, burst.tags_, count);
-  fetch_later(burst, 4);
   if (!ipv4_addresses_vary_) return;
   lanes::finish_ipv4(ipv4_base_, burst.address_sums_, burst.windows_[ipv4_addresses_],
                      burst.ipv4_checksums_, burst.ipv4_addresses_, count);
@@ -380,14 +366,16 @@ void FrameWriter::compose(const Lanes& sequences, uint32_t count, uint64_t stamp
 
 // All of a frame at once: the CPU joins stores to a cache line that follow each other.
 template <bool kIpv4AddressesVary>
-void FrameWriter::store_frames(const Burst& burst, uint8_t* const* buffers, uint32_t lead,
-                               uint32_t begin, uint32_t end) const noexcept {
+void FrameWriter::store_frames(const Burst& burst, uint8_t* const* buffers,
+                               uint32_t lead) const noexcept {
   const uint32_t udp = lead + windows_[kUdp].offset;
   const uint32_t tag = lead + template_.tag_offset();
   const uint32_t tag_high = tag + offsetof(net::WireTag, sequence_stamp_high);
   const uint32_t tag_low = tag + offsetof(net::WireTag, stamp_low);
   const uint32_t stamp_low = burst.stamp_low_;
-  for (uint32_t i = begin; i < end; ++i) {
+  const uint32_t count = burst.count_;
+#pragma GCC unroll 4
+  for (uint32_t i = 0; i < count; ++i) {
     uint8_t* const buffer = buffers[i];
     if constexpr (kIpv4AddressesVary) {
       std::memcpy(buffer + lead + kIpv4Checksum, &burst.ipv4_checksums_.lane[i], 2);
@@ -413,12 +401,8 @@ void FrameWriter::store(const Burst& burst, uint8_t* const* buffers, uint32_t le
   }
   const auto store_rest =
       ipv4_addresses_vary_ ? &FrameWriter::store_frames<true> : &FrameWriter::store_frames<false>;
-  const uint32_t half = burst.count_ / 2;
-  fetch_later(burst, 5);
-  (this->*store_rest)(burst, buffers, lead, 0, half);
-  fetch_later(burst, 6);
-  (this->*store_rest)(burst, buffers, lead, half, burst.count_);
-  fetch_later(burst, 7);
+  (this->*store_rest)(burst, buffers, lead);
+  if (table_ != nullptr) table_->prefetch_ends(burst.later_.lane, burst.count_);
 }
 
 void FrameWriter::write(uint8_t* const* buffers, const Lanes& sequences, uint32_t count,

@@ -99,14 +99,12 @@ class FrameWriter {
   void make_random(uint32_t window);
   void plan_tuples(const Tuples& tuples, uint64_t seed, uint8_t stream, int ip_version);
   void swap_learned(const Lanes& sequences, Burst& burst) const noexcept;
-  void fetch_later(const Burst& burst, uint32_t part) const noexcept;
   void fill_windows(const Lanes& sequences, Burst& burst) const noexcept;
   void enumerate(const Lanes& sequences, Burst& burst) const noexcept;
   Values values_of(const Varying& varying, const Lanes& sequences, Burst& burst) const noexcept;
   void sum_addresses(Burst& burst) const noexcept;
   template <bool kIpv4AddressesVary>
-  void store_frames(const Burst& burst, uint8_t* const* buffers, uint32_t lead, uint32_t begin,
-                    uint32_t end) const noexcept;
+  void store_frames(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
 
   Lanes fixed_ports_;  // the UDP headers of a burst when no port varies
   net::FrameTemplate template_;

@@ -24,6 +24,10 @@ from dutperf.engine.process import check_root, find_program
 from dutperf.errors import InputError, SetupError
 
 _INSTRUCTION_FRAMES = 32 * 256
+_INSTRUCTION_ENTRIES = 1000  # no instruction depends on them, and valgrind fills slowly
+_MAX_ENTRIES = 2**40  # of the engine's index draws
+_SUFFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+_SIZE = re.compile(r"(\d[\d_]*)([kMG]?)", re.ASCII)
 _TOTALS = re.compile(r"^(?:summary|totals):\s+(\d+)", re.MULTILINE)
 _TIMEOUT_S = 570
 _ROUNDS = 15
@@ -46,6 +50,15 @@ def bench(
             min=1,
             max=1000,
             help="rounds; the medians are shown; default: 15, of a lab 3",
+            show_default=False,
+        ),
+    ] = None,
+    entries: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N[,N...]",
+            help="entries of the table of learned four-tuples, 12 bytes each, "
+            "as 4M,400M; default: 4M",
             show_default=False,
         ),
     ] = None,
@@ -94,20 +107,47 @@ def bench(
         )
         return
     _check_cpu(cpu)
+    sizes = _sizes(entries) if entries is not None else []
     check_root()
     program = find_program("dutperf-bench")
     arguments = ["--cpu", str(cpu), "--hugepages", "on" if hugepages else "off"]
+    if sizes:
+        arguments += ["--entries", ",".join(map(str, sizes))]
     result = _run([str(program), *arguments, "--rounds", str(rounds or _ROUNDS)])
     if instructions:
+        counted: dict[str, float] = {}
         for mode in result["modes"]:
-            mode["instructions_per_frame"] = _instructions(program, cpu, mode["name"])
+            name = mode["name"]
+            if name not in counted:
+                counted[name] = _instructions(program, cpu, name)
+            mode["instructions_per_frame"] = counted[name]
     console = PatientConsole()
     if as_json:
         console.print_json(json.dumps(result))
     else:
         console.print(_table(result))
-        for line in [*_workers(result["workers"]), *_pacing(result["pacing"])]:
+        for line in [
+            *_learned(result),
+            *_workers(result["workers"]),
+            *_pacing(result["pacing"]),
+        ]:
             console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _sizes(text: str) -> list[int]:
+    """Of ``--entries``: whole numbers, also as ``4M``; rising, each once."""
+    sizes = set()
+    for part in text.split(","):
+        found = _SIZE.fullmatch(part.strip())
+        size = int(found[1].replace("_", "")) * _SUFFIXES[found[2]] if found else 0
+        if not 1 <= size <= _MAX_ENTRIES:
+            raise InputError(
+                f"--entries {text}: {part.strip()!r} is no number of entries",
+                f"whole numbers from 1 to {_MAX_ENTRIES:,}, separated by commas: "
+                "4000000,400M",
+            )
+        sizes.add(size)
+    return sorted(sizes)
 
 
 def _check_cpu(cpu: int) -> None:
@@ -156,6 +196,7 @@ def _instructions(program: Path, cpu: int, mode: str) -> float:
                 *("--toggle-collect=measured_section", str(program)),
                 *("--cpu", str(cpu), "--rounds", "1", "--mode", mode),
                 *("--frames", str(_INSTRUCTION_FRAMES)),
+                *("--entries", str(_INSTRUCTION_ENTRIES)),
             ]
         )
         found = _TOTALS.search(out.read_text())
@@ -170,13 +211,44 @@ def _table(result: Result) -> Table:
         table.add_column(name, justify="right")
     for mode in result["modes"]:
         counted = mode.get("instructions_per_frame")
+        entries = f", {mode['entries']:,} entries" if "entries" in mode else ""
         table.add_row(
-            mode["name"],
+            mode["name"] + entries,
             f"{mode['cycles_per_frame']:.1f}",
             f"{mode['ratio']:.2f}",
             "" if counted is None else f"{counted:.1f}",
         )
     return table
+
+
+def _learned(result: Result) -> Iterator[str]:
+    table = result["table"]
+    pages = "huge pages" if table["hugepages"] else "small pages"
+    size = _mebibytes(table["memory_bytes"])
+    yield (
+        f"table of four-tuples: {table['entries']:,} entries of "
+        f"{table['bytes_per_entry']} bytes, {size:,} MiB in {pages}, "
+        f"allocated in {table['allocation_ns'] / 1e9:.2f} s"
+    )
+    if table["asked_entries"] > table["entries"]:
+        needed = table["asked_entries"] * table["bytes_per_entry"]
+        yield (
+            f"not measured with {table['asked_entries']:,} entries: they need "
+            f"{_mebibytes(needed):,} MiB, "
+            f"{_mebibytes(table['available_bytes']):,} MiB are available"
+        )
+    cycles = {mode["name"]: mode["cycles_per_frame"] for mode in result["modes"]}
+    for mode in result["modes"]:
+        if mode["name"].startswith("receive.learn"):
+            above = mode["cycles_per_frame"] - cycles["receive.count"]
+            yield (
+                f"{mode['name']}, {mode['entries']:,} entries: {above:.1f} cycles "
+                "above receive.count"
+            )
+
+
+def _mebibytes(size: int) -> int:
+    return -(-size // 2**20)
 
 
 def _workers(workers: Result) -> Iterator[str]:
