@@ -142,11 +142,7 @@ def initiator(order: str, kind: str = "nat44") -> Json:
 
 
 def responder(order: str, kind: str = "nat44", count: int = N) -> Json:
-<<<<<<< Updated upstream
     _, right = ENDS[6 if kind == "nat66" else 4]
-=======
-    _left, right = ENDS[6 if kind == "nat66" else 4]
->>>>>>> Stashed changes
     size = 84 if kind == "nat66" else 64
     return {
         "id": 1,
