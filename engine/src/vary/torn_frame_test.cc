@@ -21,7 +21,7 @@ namespace dutperf::vary {
 namespace {
 
 constexpr uint64_t kEntries = 96;          // few, so that reader and writer meet
-constexpr uint64_t kLeastBursts = 3'000;   // of the reader, and of the writer meanwhile
+constexpr uint64_t kLeastBursts = 40'000;  // of the reader, and of the writer meanwhile
 constexpr uint64_t kMostBursts = 400'000;  // of either
 
 class TornFrame : public ::testing::TestWithParam<int> {
