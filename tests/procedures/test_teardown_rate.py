@@ -136,7 +136,7 @@ def test_connections_that_do_not_expire_are_not_watched_for_ever() -> None:
     result, recording = measured(SimulatedNat(), expiry=True, dut_timeout_s=5)
     assert result.verdict == "invalid"
     assert "--dut-timeout" in result.reasons[0].hint
-    assert len(recording.records[0].hooks) < 700
+    assert len(recording.records[0].hooks) < 1000
 
 
 @pytest.mark.parametrize(

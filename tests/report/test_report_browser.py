@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from connection_sample import stateful_results
 from playwright.sync_api import Browser, Page, Route, sync_playwright
 from report_sample import all_sizes, sample_environment, sample_results, store
 from timed_sample import timed_results
@@ -60,6 +61,17 @@ def timed_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(directory)
 
 
+@pytest.fixture(scope="module")
+def stateful_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Capacity, survivors and tear-down of a gateway."""
+    directory = tmp_path_factory.mktemp("report") / "stateful"
+    store(directory, stateful_results(), sample_environment())
+    return write_report(directory)
+
+
+PAGES = ["report", "wide_report", "timed_report", "stateful_report"]
+
+
 class Visit:
     """One page view: what it asked for and what went wrong."""
 
@@ -111,6 +123,16 @@ def test_it_draws_every_chart_without_a_word_of_trouble(
     assert visit.requests == [report.as_uri()]
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_survivors_of_a_full_table_are_drawn(
+    browser: Browser, stateful_report: Path, scheme: str
+) -> None:
+    visit = Visit(browser, stateful_report, 400, scheme)
+    assert visit.points("capacity-2") == 2
+    assert visit.page.locator("#survival-2 .scatterlayer .js-line").count() == 1
+    assert visit.troubles == []
+
+
 def excess(page: Page, selector: str) -> list[int]:
     """How many pixels the content of each element is wider than the element."""
     found: list[int] = page.eval_on_selector_all(
@@ -127,7 +149,7 @@ def test_the_frame_rates_of_all_sizes_are_drawn(
     assert visit.troubles == []
 
 
-@pytest.mark.parametrize("name", ["report", "wide_report", "timed_report"])
+@pytest.mark.parametrize("name", PAGES)
 def test_a_narrow_screen_does_not_scroll_sideways(
     browser: Browser, name: str, request: pytest.FixtureRequest
 ) -> None:
@@ -145,7 +167,7 @@ def test_no_table_is_cut_off_on_a_common_screen(
     assert max(found) <= 0
 
 
-@pytest.mark.parametrize("name", ["report", "wide_report", "timed_report"])
+@pytest.mark.parametrize("name", PAGES)
 def test_a_printed_page_is_not_wider_than_the_paper(
     browser: Browser, name: str, request: pytest.FixtureRequest
 ) -> None:

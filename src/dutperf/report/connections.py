@@ -100,7 +100,7 @@ def capacity_chart(
     figure = layout(
         "connections",
         "connections per second",
-        {"type": "log", "tickformat": ",~s", "nticks": 6},
+        {"type": "log", "tickformat": ",~s", "dtick": "D2"},
         {"rangemode": "tozero", "tickformat": ",~s"},
     )
     figure["height"] = 300
