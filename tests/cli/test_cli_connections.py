@@ -1,0 +1,176 @@
+"""Capacity and tear-down by the command line: what is refused, planned and shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dutperf.cli import app
+from dutperf.cli.connection_tables import connection_lines, connection_tables
+from dutperf.results import CellResult
+from dutperf.results.connections import (
+    Capacity,
+    CapacityStep,
+    TableLimits,
+    TeardownRate,
+)
+
+TESTBED = """\
+schema_version: 1
+name: gateway
+cores: [0, 1]
+left:
+  port: {interface: tl}
+  ipv4: {address: 198.18.0.2, gateway: 198.18.0.1, virtual: 198.19.0.1}
+right:
+  port: {interface: tr}
+  ipv4: {address: 198.19.0.2, gateway: 198.19.0.1}
+"""
+CAMPAIGN = """\
+name: table
+testbed: testbed.yaml
+procedures:
+  - procedure: table-capacity
+    max_rate_fps: 100000
+    stateful: {first: 1000, connections: 64000}
+  - procedure: connection-rate
+    max_rate_fps: 100000
+    stateful: {connections: [1000, 10000]}
+"""
+
+
+@pytest.fixture
+def testbed(tmp_path: Path) -> str:
+    path = tmp_path / "testbed.yaml"
+    path.write_text(TESTBED)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("table-capacity --first 5", "--most is missing"),
+        ("table-capacity --most 5", "--first"),
+        ("table-capacity --most 5 --first 6", "6 is more than may be tried, 5"),
+        ("table-capacity --most 5 --first 1 --beta 2", "--beta"),
+        ("table-capacity --most 5 --first 1 --error 0", "--error"),
+        ("teardown-rate --connections 5", "--rate"),
+        ("teardown-rate --connections 5 --rate 9", "no hook bulk_delete"),
+        (
+            "teardown-rate --connections 5 --rate 9 --expiry",
+            "the device's timeout, which must be known (--dut-timeout)",
+        ),
+        (
+            "teardown-rate --connections 5 --rate 9 --expiry --dut-timeout 5",
+            "no hook table_count",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_opened(
+    command: str, told: str, testbed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, *options = command.split()
+    code = app.run([name, testbed, "--max-rate", "1000", *options])
+    assert told in " ".join(capsys.readouterr().err.split())
+    assert code == 2
+
+
+def test_a_dry_run_tells_how_long_a_capacity_search_takes(
+    testbed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    campaign = Path(testbed).with_name("campaign.yaml")
+    campaign.write_text(CAMPAIGN)
+    assert app.run(["run", str(campaign), "--dry-run", "--json"]) == 0
+    capacity, *rates = json.loads(capsys.readouterr().out)["cells"]
+    assert capacity["id"] == "table-capacity-ip4-64-forward-upto64000connections"
+    # 6 doublings and 15 halvings, most of which fail at two rates; two phases each.
+    assert 60 <= capacity["trials"] <= 140
+    assert 60 * 9 <= capacity["duration_s"] <= 140 * 20
+    assert [rate["id"].rpartition("-")[2] for rate in rates] == [
+        "1000connections",
+        "10000connections",
+    ]
+
+
+def result(**keys: object) -> CellResult:
+    told = {
+        "connections": 8000,
+        "source_ports": "10000-17999",
+        "destination_ports": "80-80",
+        "resolution": "1000",
+        "error": 10,
+    }
+    plain = {
+        "id": "cell",
+        "procedure": "connection-rate",
+        "quantity": "",
+        "parameters": told,
+        "median": 9000,
+        "unit": "connections/s",
+        "repeats": [{"value": 9000, "verdict": "pass", "trials": 9}],
+        "verdict": "pass",
+    }
+    return CellResult.model_validate(plain | keys)
+
+
+def columns(cell: CellResult) -> dict[str, str]:
+    table = connection_tables([cell])[0]
+    return {str(c.header): next(iter(map(str, c.cells))) for c in table.columns}
+
+
+def test_the_table_is_that_of_rfc_9693() -> None:
+    limits = TableLimits(table_size=10_000, hash_size=4000)
+    assert columns(result(limits=limits)) == {
+        "cell": "cell",
+        "connections": "8,000",
+        "source ports": "10000-17999",
+        "destination ports": "80-80",
+        "hash size": "4,000",
+        "table size": "10,000",
+        "connections per bucket": "2",
+        "N": "1",
+        "error": "1000",
+        "connections/s": "9,000",
+        "1st": "9,000",
+        "99th": "9,000",
+        "verdict": "pass",
+    }
+    assert "hash size" not in columns(result())
+
+
+def test_a_capacity_has_its_steps_and_a_tear_down_its_latency() -> None:
+    step = CapacityStep(
+        phase="first",
+        connections=8000,
+        rate_per_s=None,
+        least_per_s=900,
+        held="too_slow",
+        tests=2,
+    )
+    capacity = Capacity(
+        connections=None,
+        beyond=8000,
+        rate_per_s=None,
+        error=10,
+        ending="nothing_held",
+        words="not even 8,000 are held",
+        steps=[step],
+    )
+    cell = result(procedure="table-capacity", capacity=[capacity])
+    assert columns(cell)["error"] == "10"
+    _, steps = connection_tables([cell])
+    assert "too slow" in [str(c) for column in steps.columns for c in column.cells]
+    assert list(connection_lines([cell])) == ["cell: not even 8,000 are held"]
+    deleted = TeardownRate(
+        connections=8000,
+        counted_before=None,
+        counted_after=None,
+        delete_s=0.42,
+        empty_s=[0.02],
+        command_s=0.02,
+        rate_per_s=20_000,
+    )
+    (line,) = connection_lines([result(procedure="teardown-rate", teardown=[deleted])])
+    assert "took 20 ms" in line
