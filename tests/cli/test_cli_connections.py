@@ -83,7 +83,9 @@ def test_a_dry_run_tells_how_long_a_capacity_search_takes(
     campaign = Path(testbed).with_name("campaign.yaml")
     campaign.write_text(CAMPAIGN)
     assert app.run(["run", str(campaign), "--dry-run", "--json"]) == 0
-    capacity, *rates = json.loads(capsys.readouterr().out)["cells"]
+    shown = capsys.readouterr()
+    assert " ".join(shown.err.split()).count("no hook that empties") == 1
+    capacity, *rates = json.loads(shown.out)["cells"]
     assert capacity["id"] == "table-capacity-ip4-64-forward-upto64000connections"
     # 6 doublings and 15 halvings, most of which fail at two rates; two phases each.
     assert 60 <= capacity["trials"] <= 140

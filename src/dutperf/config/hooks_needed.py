@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from dutperf.config.campaign import Cell
 from dutperf.config.testbed import Testbed
 from dutperf.errors import InputError
@@ -27,4 +29,14 @@ def check_hooks(testbed: Testbed, cell: Cell) -> None:
             "connections at once",
             "add hooks: bulk_delete: command: [...] to the testbed, or let them "
             "expire (--expiry)",
+        )
+
+
+def hook_notices(testbed: Testbed, cell: Cell) -> Iterator[str]:
+    """That nobody empties the table, without which no test begins (RFC 9693 4.4)."""
+    hooks = testbed.hooks
+    if cell.stateful and not hooks.bulk_delete and not hooks.before_trial:
+        yield (
+            f"testbed {testbed.name} has no hook that empties the device's table "
+            "before each test (bulk_delete): connections of the one before are known"
         )

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dutperf.config.address_set import AddressSet
 from dutperf.config.campaign import Cell
 from dutperf.config.flows import directions, flows, own_hosts, side_versions
+from dutperf.config.hooks_needed import hook_notices
 from dutperf.config.phase2 import stateful_notices
 from dutperf.config.sizes import sizes_in
 from dutperf.config.testbed import Testbed
@@ -33,6 +34,7 @@ def notices(testbed: Testbed, cells: Iterable[Cell]) -> list[str]:
         found |= dict.fromkeys(_outside(testbed, cell))
         found |= dict.fromkeys(_fragmented(cell))
         found |= dict.fromkeys(stateful_notices(cell))
+        found |= dict.fromkeys(hook_notices(testbed, cell))
     return list(found)
 
 
