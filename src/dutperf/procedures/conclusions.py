@@ -11,6 +11,7 @@ from dutperf.engine.protocol import Reason, VerdictKind
 from dutperf.procedures.judgement import goal_words, judged_by
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.searching import least_rate_of, repeats_of
+from dutperf.procedures.verdicts import is_final
 from dutperf.results.model import GoalResult, RepeatResult, Settlement
 from dutperf.search.model import Conclusion
 
@@ -120,6 +121,8 @@ def _told(
             return "fail", [_nothing_passed(cell)]
         case "tester_limited":
             return "invalid", [_tester_limited(at_least)]
+        case "unstable" if is_final(troubles):
+            return "invalid", list(troubles)
         case "unstable":
             return "invalid", [_unstable(at_least), *troubles]
 
