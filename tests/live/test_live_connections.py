@@ -1,4 +1,7 @@
-"""Tables of real gateways from outside: capacity, who survives, how fast they empty."""
+"""Tables of real gateways from outside: capacity, survivors, how fast they empty.
+
+And procedures on open connections, while the device keeps them and while it does not.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +27,14 @@ QUICK = (
 
 
 @contextmanager
-def gateway(tmp_path: Path, nat: dict[str, Any]) -> Iterator[None]:
+def gateway(
+    tmp_path: Path, nat: dict[str, Any], **more: dict[str, Any]
+) -> Iterator[None]:
     """known-answer-nat44 with a table that is known."""
     behaviour = tmp_path / "nat.json"
     public = {"first_address": "198.19.0.1"}
-    behaviour.write_text(json.dumps({"nat": {"kind": "nat44", "public": public} | nat}))
+    told = {"nat": {"kind": "nat44", "public": public} | nat, **more}
+    behaviour.write_text(json.dumps(told))
     try:
         dutperf("lab", "up", "known-answer-nat44", "--behaviour", str(behaviour))
         yield
@@ -73,3 +79,40 @@ def test_the_tear_down_rate_is_that_of_the_device(tmp_path: Path) -> None:
     assert found.verdict == "pass"
     assert found.median == pytest.approx(30_000, rel=0.05)
     assert [each.counted_after for each in found.teardown] == [0, 0, 0]
+
+
+PHASES = (
+    *("--stateful", "--connections", "2000", "--phase1-rate", "5000"),
+    *("--trial-duration", "2", "--residual-wait", "0.3", "--resolution", "1%"),
+)
+SERVICE_FPS = 10_000
+
+
+def test_throughput_through_the_table_is_the_service_rate(tmp_path: Path) -> None:
+    served = {"service": {"rate_fps": SERVICE_FPS, "queue_frames": 200}}
+    table = {"table": {"entries": 100_000}}
+    with gateway(tmp_path, table, forward=served, reverse=served):
+        command = ("throughput", "--lab", "known-answer-nat44", *PHASES)
+        found = measured(tmp_path, *command)
+    assert found.verdict == "pass"
+    assert found.median == pytest.approx(SERVICE_FPS, rel=0.02)
+
+
+@pytest.mark.parametrize("direction", ["both", "reverse"])
+def test_connections_that_expire_in_the_kernel_are_not_taken_for_a_lack_of_speed(
+    tmp_path: Path, direction: str
+) -> None:
+    """At 500 fps most connections have no frame within the second."""
+    output = tmp_path / "results"
+    limits = ("--max-rate", "500", "--direction", direction)
+    waits = ("--settle-wait", "0", "--phase-timeout", "100")
+    try:
+        dutperf("lab", "up", "nft-nat44")
+        dutperf("lab", "limit", "--udp-timeout", "1")
+        command = ("throughput", "--lab", "nft-nat44", *PHASES, *limits, *waits)
+        assert dutperf(*command, "--output", str(output)).returncode == 1
+    finally:
+        lab.down(all_=True)
+    (cell,) = load_results(output).cells
+    assert cell.verdict == "invalid"
+    assert [reason.code for reason in cell.reasons] == ["connections_expired"]

@@ -1,0 +1,80 @@
+"""Cells on open connections in the report: their table, and what is left out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from report_page import Page
+from report_sample import all_sizes, sample_environment, store, throughput_cell, trial
+
+from dutperf.report import write_report
+from dutperf.report.cells import finished_cell
+from dutperf.report.phases import phase_rows
+from dutperf.report.source import read_source
+from dutperf.results import CellResult, TrialRecord
+
+ID = "throughput-ip4-64-both-8000connections"
+PHASES: dict[str, str | int | float | bool | None] = {
+    "connections": 8000,
+    "source_ports": "10000-17999",
+    "destination_ports": "80-80",
+    "initiator": "left",
+    "order": "random",
+    "timeout_ms": 500,
+    "phase1_rate": 4000,
+    "phase2_after_ms": 3000,
+    "needed_dut_timeout_s": 71.5,
+    "responder_order": "random",
+}
+
+
+def cell() -> CellResult:
+    found = throughput_cell(ID, 4, 64, [300_000])
+    return found.model_copy(update={"parameters": found.parameters | PHASES})
+
+
+def trials() -> list[TrialRecord]:
+    """Two tests; the second one's answers were checked."""
+    phase1 = {"role": "phase1"}
+    return [
+        trial(1, ID, 4000, "pass").model_copy(update=phase1),
+        trial(2, ID, 300_000, "pass"),
+        trial(3, ID, 4000, "pass").model_copy(update=phase1),
+        trial(4, ID, 400_000, "fail", lost=9),
+        trial(5, ID, 4000, "pass").model_copy(update={"role": "validation"}),
+    ]
+
+
+def page(tmp_path: Path) -> Page:
+    results = all_sizes().model_copy(update={"cells": [cell()], "trials": trials()})
+    store(tmp_path / "run", results, sample_environment())
+    return Page(write_report(tmp_path / "run").read_text("utf-8"))
+
+
+def test_the_times_of_the_phases_and_both_directions_stand_in_a_table(
+    tmp_path: Path,
+) -> None:
+    shown = page(tmp_path).section("phases")
+    for number in ("8,000", "4,000", "500", "3,000", "71.5", "10000-17999"):
+        assert number in shown
+    (row,) = phase_rows([finished_cell(cell(), (trials()[1],))])
+    assert [name for name, _ in row.rates] == ["forward", "reverse"]
+
+
+def test_phase_1_and_checks_are_listed_and_in_no_search_or_average(
+    tmp_path: Path,
+) -> None:
+    made = page(tmp_path)
+    listed = made.section("trials")
+    assert listed.count("phase 1") == 2
+    assert listed.count("validation") == 1
+    assert "Show 5 trials" in listed
+    row = made.section("phases")
+    assert "forward 300,000" in row  # not the 400,000 that failed, nor phase 1's
+
+
+def test_phase_1_is_no_trial_of_the_cell(tmp_path: Path) -> None:
+    results = all_sizes().model_copy(update={"cells": [cell()], "trials": trials()})
+    store(tmp_path / "run", results, sample_environment())
+    own = read_source(tmp_path / "run").trials_of(ID)
+    assert [record.number for record in own] == [2, 4]
