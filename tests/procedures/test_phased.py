@@ -384,22 +384,3 @@ def test_a_run_that_ends_twice_in_the_same_test_goes_on(tmp_path: Path) -> None:
         *("phase1", "phase1", "phase1", "trial")
     ]
     assert results.cells[0].verdict == "pass"
-
-
-def test_a_validated_rate_opens_its_connections_again_as_well(tmp_path: Path) -> None:
-    validated = campaign(
-        spec(
-            procedure="connection-rate",
-            resolution="5%",
-            max_rate_fps=10_000,
-            stateful={"connections": N, "alpha": 0.5, "timeout_ms": 50},
-        )
-    )
-    whole = Run(tmp_path / "whole", Ended(0), testbed=NAT44)(validated)
-    first_check = next(r.number for r in whole.trials if r.request.learn is None)
-    path = tmp_path / "run"
-    with pytest.raises(KeyboardInterrupt):
-        Run(path, Ended(first_check), testbed=NAT44)(validated)
-    results = Run(path, Ended(0), testbed=NAT44).resume(validated)
-    assert results.cells[0].median == whole.cells[0].median
-    assert len(results.trials) == len(whole.trials) + 1

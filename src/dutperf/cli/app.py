@@ -37,6 +37,7 @@ from dutperf.cli.options import (
     with_procedure_options,
 )
 from dutperf.cli.places import campaign_for
+from dutperf.cli.selftest import selftest
 from dutperf.config import ProcedureSpec, load_campaign, located, with_preset
 from dutperf.errors import DutperfError, InputError
 from dutperf.report import write_report
@@ -53,6 +54,7 @@ bench_app = typer.Typer(invoke_without_command=True, callback=bench)
 bench_app.command("search")(bench_search)
 app.add_typer(bench_app, name="bench")
 app.command("export-histograms")(export_histograms_command)
+app.command("selftest")(selftest)
 
 
 @app.command("throughput")

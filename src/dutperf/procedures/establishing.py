@@ -91,12 +91,8 @@ class Establishing:
         if self._outlives(stateful, rate_per_s):
             self.expired = True
             raise NoUseError
-        if stateful.alpha is None:
-            return self._told(rate_per_s, self.opened(stateful, rate_per_s).last.result)
-        opened = Opened(
-            self._runner.opened(lambda: self.opened(stateful, rate_per_s).first)
-        )
-        if opened.first.result.verdict.kind == "pass":
+        opened = self.opened(stateful, rate_per_s)
+        if opened.first.result.verdict.kind == "pass" and stateful.alpha is not None:
             opened = self.used(opened, stateful, rate_per_s)
         return self._told(rate_per_s, opened.last.result)
 
