@@ -16,15 +16,18 @@ _TITLES: dict[ProcedureName, str] = {
     "table-capacity": "Capacity of the connection tracking table (RFC 9693 4.9)",
     "teardown-rate": "Connection tear-down rate (RFC 9693 4.8)",
 }
+_CELLS_A_TABLE = 4
+"""As many as a terminal shows side by side."""
 _COLUMNS = ("connections", "source ports", "destination ports")
 
 
 def connection_tables(cells: Sequence[CellResult]) -> list[Table]:
     """One table of each procedure about connections, and the steps of each search."""
     tables = [
-        _table(procedure, found)
+        _table(procedure, found[first : first + _CELLS_A_TABLE])
         for procedure in _TITLES
         if (found := [cell for cell in cells if cell.procedure == procedure])
+        for first in range(0, len(found), _CELLS_A_TABLE)
     ]
     return [*tables, *(_steps(cell) for cell in cells if cell.capacity)]
 
@@ -46,22 +49,26 @@ def connection_lines(cells: Sequence[CellResult]) -> Iterator[str]:
 
 
 def _table(procedure: ProcedureName, cells: Sequence[CellResult]) -> Table:
-    """What hooks show of a table stands there if any did."""
+    """A column for each cell, as RFC 9693 6 has it.
+
+    What hooks show of a table stands there if any did.
+    """
     limits = [
         name
         for name in ("hash_size", "table_size")
         if any(cell.limits and getattr(cell.limits, name) for cell in cells)
     ]
-    table = Table(title=_TITLES[procedure])
-    table.add_column("cell", overflow="fold")
     shown = [name.replace("_", " ") for name in limits]
     shown += ["connections per bucket"] if "hash_size" in limits else []
     result = "capacity" if procedure == "table-capacity" else "connections/s"
     most = ("at most", *_COLUMNS[1:]) if procedure == "table-capacity" else _COLUMNS
-    for name in (*most, *shown, "N", "error", result, "1st", "99th", "verdict"):
-        table.add_column(name, justify="right")
+    names = (*most, *shown, "experiments", "error", result, "1st", "99th", "verdict")
+    table = Table(title=_TITLES[procedure])
+    table.add_column("")
     for cell in cells:
-        table.add_row(cell.id, *_row(cell, limits))
+        table.add_column(cell.id, justify="right", overflow="fold")
+    for name, *values in zip(names, *(_row(c, limits) for c in cells), strict=True):
+        table.add_row(name, *values)
     return table
 
 

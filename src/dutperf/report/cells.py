@@ -194,6 +194,11 @@ class CellView:
         return self.median if self.procedure == "throughput" else None
 
     @property
+    def is_about_connections(self) -> bool:
+        """Whether its result is one of the table of connections (RFC 9693)."""
+        return self.procedure in CONNECTIONS
+
+    @property
     def connections(self) -> int | None:
         """How many are opened, if they are."""
         if self.result is None:

@@ -31,18 +31,18 @@ def headline(cell: CellView) -> Headline:
         return _frame_loss(cell)
     if cell.procedure in DELAYS:
         return _delay(cell)
-    if cell.connections is not None and cell.procedure != "throughput":
-        return _connections(cell, cell.connections)
+    if cell.is_about_connections:
+        return _connections(cell)
     return _throughput(cell)
 
 
-def _connections(cell: CellView, connections: int) -> Headline:
+def _connections(cell: CellView) -> Headline:
     value = f"{'≥' + NBSP if cell.capped else ''}{whole(cell.median)}"
     if cell.procedure == "table-capacity":
         return _capacity(cell, value)
     if cell.procedure == "teardown-rate":
         return Headline(
-            value, "connections/s", f"{whole(connections)} connections deleted"
+            value, "connections/s", f"{whole(cell.connections)} connections deleted"
         )
     validated = " validated" if cell.validated else ", not validated"
     lines = (
@@ -51,7 +51,7 @@ def _connections(cell: CellView, connections: int) -> Headline:
     return Headline(
         value,
         "connections/s",
-        f"{whole(connections)} connections{validated}",
+        f"{whole(cell.connections)} connections{validated}",
         (*lines, *_remarks(cell)),
     )
 

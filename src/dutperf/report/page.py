@@ -95,6 +95,10 @@ def write_report(directory: Path) -> Path:
     return path
 
 
+_SEARCHED = ("throughput", "connection-rate")
+"""Whose trials are a search for one rate."""
+
+
 def render(source: Source) -> str:
     """The whole page as HTML."""
     cells = cells_of(source)
@@ -102,7 +106,7 @@ def render(source: Source) -> str:
     searches = {
         cell.id: search_chart(cell, number)
         for number, cell in enumerate(cells, 1)
-        if cell.trials and cell.procedure not in ("frame-loss", *DELAYS)
+        if cell.trials and cell.procedure in _SEARCHED
     }
     repeats = _by_cell(cells, repeats_chart)
     rate_repeats = _by_cell(cells, rate_repeats_chart)
