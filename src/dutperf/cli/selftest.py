@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from pydantic import ValidationError
 from rich.table import Table
 
 from dutperf.cli.failures import PatientConsole, defect
@@ -59,6 +60,7 @@ def selftest(
         list[int] | None,
         typer.Option(
             min=1,
+            max=2**32,
             metavar="N",
             help="how many; repeat the option for several; 12 bytes of memory each, "
             "IPv6 36",
@@ -99,7 +101,7 @@ def selftest(
     if ip not in {4, 6}:
         raise InputError(f"--ip: {ip} is no IP version", "give 4 or 6")
     testbed = _testbed(_numbers(cpus))
-    common = {
+    common: dict[str, Any] = {
         "ip": [ip],
         "resolution": resolution,
         "max_rate_fps": _MOST_FPS,
@@ -123,11 +125,23 @@ def selftest(
         name="selftest-stateful",
         seed=DEFAULT_SEED,
         testbed=[testbed],
-        procedures=[ProcedureSpec.model_validate(spec) for spec in specs],
+        procedures=[_spec(spec) for spec in specs],
     )
     results = _measure(campaign, testbed, output, as_json=as_json)
     if any(_failed(cell) for cell in results.cells):
         raise typer.Exit(INVALID)
+
+
+def _spec(keys: dict[str, Any]) -> ProcedureSpec:
+    try:
+        return ProcedureSpec.model_validate(keys)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"]) or "options"
+        raise InputError(
+            f"{key}: {first['msg'].removeprefix('Value error, ')}",
+            "see dutperf selftest --help",
+        ) from None
 
 
 def _numbers(cpus: str) -> list[int]:
