@@ -123,6 +123,14 @@ def rows(cell: CellResult) -> dict[str, str]:
     return dict(zip(map(str, names.cells), map(str, values.cells), strict=True))
 
 
+def test_more_addresses_than_one_stand_in_the_table() -> None:
+    told = result().parameters | {"source_addresses": 4000, "destination_addresses": 1}
+    shown = rows(result(parameters=told))
+    assert (shown["source addresses"], shown["destination addresses"]) == ("4,000", "1")
+    one = rows(result(parameters=told | {"source_addresses": 1}))
+    assert "source addresses" not in one
+
+
 def test_the_table_is_that_of_rfc_9693() -> None:
     limits = TableLimits(table_size=10_000, hash_size=4000)
     assert rows(result(limits=limits)) == {

@@ -98,6 +98,47 @@ def test_throughput_through_the_table_is_the_service_rate(tmp_path: Path) -> Non
     assert found.median == pytest.approx(SERVICE_FPS, rel=0.02)
 
 
+ADDRESSES = (
+    *("--stateful", "--connections", "4000", "--addresses", "4"),
+    *("--initiator-ports", "10000-10249", "--phase1-rate", "5000"),
+    *("--trial-duration", "0.5", "--residual-wait", "0.3", "--resolution", "50%"),
+    *("--settle-wait", "0", "--phase-timeout", "100", "--max-rate", "4000"),
+)
+
+
+@pytest.mark.parametrize(
+    ("device", "ip"),
+    [
+        ("known-answer-nat44", "4"),
+        ("known-answer-nat64", "6-4"),
+        ("nft-nat44", "4"),
+    ],
+)
+def test_each_combination_of_ports_and_addresses_is_a_connection(
+    tmp_path: Path, device: str, ip: str
+) -> None:
+    """16 pairs of hosts with 250 ports each."""
+    output = tmp_path / "results"
+    try:
+        dutperf("lab", "up", device)
+        command = ("throughput", "--lab", device, "--ip", ip, *ADDRESSES)
+        dutperf(*command, "--output", str(output))
+    finally:
+        lab.down(all_=True)
+    results = load_results(output)
+    (cell,) = results.cells
+    assert cell.verdict == "pass", cell.reasons
+    assert cell.parameters["combinations"] == 4000
+    assert cell.parameters["destination_ports"] == "80-80"
+    opened = [t for t in results.trials if t.role == "phase1"]
+    assert opened
+    for trial in opened:
+        assert trial.result.table is not None
+        assert trial.result.table.filled == 4000
+        if device != "nft-nat44":  # which is not asked after a trial
+            assert "4000\n" in [run.output for run in trial.hooks]
+
+
 @pytest.mark.parametrize("direction", ["both", "reverse"])
 def test_connections_that_expire_in_the_kernel_are_not_taken_for_a_lack_of_speed(
     tmp_path: Path, direction: str

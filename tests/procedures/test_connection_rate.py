@@ -11,6 +11,7 @@ from dutperf.engine.fake import FakeEngine, SimulatedNat, perfect
 from dutperf.errors import InputError
 from dutperf.procedures.connection_rate import measure_connection_rate
 from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.session import neighbours
 from dutperf.results import CellResult
 
 N = 1000
@@ -54,6 +55,26 @@ def test_phase_1_sends_each_four_tuple_once_and_nobody_answers() -> None:
     assert request.learn is not None
     assert (request.learn.entries, request.learn.direction) == (N, "forward")
     assert request.residual_wait_ns == 500_000_000
+
+
+def test_both_ports_answer_for_all_hosts_and_each_connection_is_validated() -> None:
+    asked = cell(
+        procedure="connection-rate",
+        resolution="10",
+        stateful={"connections": N, "source_ports": "1-63", "alpha": 0.8},
+        traffic={"addresses": 4},
+    )
+    ranges = [
+        [(own.first, own.count) for own in port.own if own.count > 1]
+        for port in neighbours(NAT44, [asked]).ports
+    ]
+    assert ranges == [[("10.0.0.2", 4)], [("198.19.0.2", 4)]]
+    recording = Recording(ClearedEngine(SimulatedNat()), testbed=NAT44)
+    result = measure_connection_rate(recording.runner, asked, MAX)
+    assert result.verdict == "pass"
+    (back,) = recording.records[1].request.directions
+    (stream,) = back.streams
+    assert (back.name, stream.vary) == ("reverse", [])
 
 
 def test_a_validated_rate_has_a_frame_back_for_each_connection_at_alpha() -> None:
@@ -164,7 +185,7 @@ def test_hooks_clear_the_table_once_for_both_phases() -> None:
                 "stateful": {"connections": 5},
                 "traffic": {"networks": 256},
             },
-            "networks and addresses must be left out",
+            "networks must be left out",
         ),
         (
             {

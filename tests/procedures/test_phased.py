@@ -117,6 +117,31 @@ def test_phase_2_sends_the_connections_of_phase_1_both_ways_and_goes_on_learning
     assert trial.seed == opening.seed
 
 
+def test_many_addresses_are_combined_with_the_ports_in_both_phases() -> None:
+    hosts = {"left": {"hosts": 5}, "right": {"hosts": 3}}
+    ports = {"source_ports": "10000-10009", "destination_ports": "80-83"}
+    what = asked(traffic={"addresses": hosts}, stateful=ports)
+    result, recording = measured(gateway(), what)
+    assert result.median == pytest.approx(SERVICE_FPS, rel=0.02)
+    opening, trial = recording.records[0], recording.records[1].request
+    (there,) = by_name(opening.request)["forward"].streams
+    assert [(v.field, v.min, v.size, v.mode) for v in there.vary] == [
+        ("src_port", 10000, 10, "enumerate"),
+        ("dst_port", 80, 4, "enumerate"),
+        ("src_ip", 2, 5, "enumerate"),
+        ("dst_ip", 2, 3, "enumerate"),
+    ]
+    assert there.combinations == 600
+    assert opening.result.table is not None
+    assert opening.result.table.filled == N
+    (again,), (back,) = (by_name(trial)[d].streams for d in ("forward", "reverse"))
+    assert again.vary == there.vary
+    assert back.vary == []
+    told = result.parameters
+    assert (told["source_addresses"], told["destination_addresses"]) == (5, 3)
+    assert told["combinations"] == 600
+
+
 def test_where_only_the_responder_sends_the_table_stays_as_it_is() -> None:
     what = asked(direction="reverse", stateful={"responder_order": "decreasing"})
     _, recording = measured(gateway(), what)

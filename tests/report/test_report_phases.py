@@ -61,6 +61,13 @@ def test_the_times_of_the_phases_and_both_directions_stand_in_a_table(
     assert [name for name, _ in row.rates] == ["forward", "reverse"]
 
 
+def test_the_number_of_addresses_stands_below_the_ports() -> None:
+    told = cell().parameters | {"source_addresses": 4000, "destination_addresses": 10}
+    spread = cell().model_copy(update={"parameters": told})
+    assert finished_cell(spread, ()).connection_addresses == "4,000 to 10 addresses"
+    assert finished_cell(cell(), ()).connection_addresses == ""
+
+
 def test_phase_1_and_checks_are_listed_and_in_no_search_or_average(
     tmp_path: Path,
 ) -> None:

@@ -19,6 +19,7 @@ _TITLES: dict[ProcedureName, str] = {
 _CELLS_A_TABLE = 4
 """As many as a terminal shows side by side."""
 _COLUMNS = ("connections", "source ports", "destination ports")
+_ADDRESSES = ("source_addresses", "destination_addresses")
 
 
 def connection_tables(cells: Sequence[CellResult]) -> list[Table]:
@@ -51,14 +52,17 @@ def connection_lines(cells: Sequence[CellResult]) -> Iterator[str]:
 def _table(procedure: ProcedureName, cells: Sequence[CellResult]) -> Table:
     """A column for each cell, as RFC 9693 6 has it.
 
-    What hooks show of a table stands there if any did.
+    What hooks show of a table stands there if any did, and how many addresses there
+    are if any cell has more than one on a side.
     """
     limits = [
         name
         for name in ("hash_size", "table_size")
         if any(cell.limits and getattr(cell.limits, name) for cell in cells)
     ]
-    shown = [name.replace("_", " ") for name in limits]
+    spread = any(_several_addresses(cell) for cell in cells)
+    addresses = list(_ADDRESSES) if spread else []
+    shown = [name.replace("_", " ") for name in (*addresses, *limits)]
     shown += ["connections per bucket"] if "hash_size" in limits else []
     result = "capacity" if procedure == "table-capacity" else "connections/s"
     most = ("at most", *_COLUMNS[1:]) if procedure == "table-capacity" else _COLUMNS
@@ -67,12 +71,19 @@ def _table(procedure: ProcedureName, cells: Sequence[CellResult]) -> Table:
     table.add_column("")
     for cell in cells:
         table.add_column(cell.id, justify="right", overflow="fold")
-    for name, *values in zip(names, *(_row(c, limits) for c in cells), strict=True):
+    rows = (_row(cell, addresses, limits) for cell in cells)
+    for name, *values in zip(names, *rows, strict=True):
         table.add_row(name, *values)
     return table
 
 
-def _row(cell: CellResult, limits: Sequence[str]) -> list[str]:
+def _several_addresses(cell: CellResult) -> bool:
+    return any(cell.parameters.get(name) not in (None, 1) for name in _ADDRESSES)
+
+
+def _row(
+    cell: CellResult, addresses: Sequence[str], limits: Sequence[str]
+) -> list[str]:
     values = [r.value for r in cell.repeats if r.value is not None]
     unproven = cell.verdict == "invalid" or any(
         reason.code == "max_rate" for reason in cell.reasons
@@ -84,6 +95,7 @@ def _row(cell: CellResult, limits: Sequence[str]) -> list[str]:
         _integer(cell.parameters.get("connections")),
         str(cell.parameters.get("source_ports", "-")),
         str(cell.parameters.get("destination_ports", "-")),
+        *(_integer(cell.parameters.get(name)) for name in addresses),
         *_limits(cell, limits),
         str(len(cell.repeats)),
         _given(cell.parameters.get(error)),

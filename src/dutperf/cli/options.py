@@ -152,7 +152,6 @@ _STATELESS = (
     "residual_wait_s",
     "flows",
     "traffic.ports",
-    "traffic.addresses",
     "traffic.networks",
     "traffic.mix",
     "traffic.background_ip",

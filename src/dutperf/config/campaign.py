@@ -234,7 +234,7 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
             return self
         for trouble in [
             *self._misplaced_connections(self.stateful),
-            *self.stateful.troubles(self.procedure),
+            *self._unfit_connections(self.stateful),
             *self._stateless(self.stateful),
         ]:
             raise ValueError(trouble)
@@ -253,6 +253,10 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
                 "before each trial, safely below the connection rate (--phase1-rate)"
             )
 
+    def _unfit_connections(self, stateful: StatefulKeys) -> Iterator[str]:
+        for profile in self.traffic:
+            yield from stateful.troubles(self.procedure, profile.addresses)
+
     def _stateless(self, stateful: StatefulKeys) -> Iterator[str]:
         """Keys that a stateful test has no use for."""
         may_mix = self.procedure in PHASE2
@@ -264,11 +268,10 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
         if self.flows:
             yield "flows: must be left out of a stateful test (stateful.connections)"
         for profile in self.traffic:
-            hosts, networks = profile.addresses, profile.networks
-            if hosts != type(hosts)() or networks != type(networks)():
+            if profile.networks != type(profile.networks)():
                 yield (
-                    "traffic: networks and addresses must be left out of a stateful "
-                    "test: connections differ by their ports (RFC 9693 4.1)"
+                    "traffic: networks must be left out of a stateful test: "
+                    "connections differ by ports and addresses (RFC 9693 4.1)"
                 )
             if profile.imix or profile.flows:
                 yield "traffic: imix and flows must be left out of a stateful test"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dutperf.config.campaign import (
@@ -118,13 +118,18 @@ def _matrix(
     spec: ProcedureSpec, testbed: Testbed
 ) -> Iterator[tuple[IpVersions, list[int], Traffic, Direction, Stateful | None]]:
     """Every combination; an IMIX has sizes of its own."""
-    numbers = spec.stateful.each(spec.procedure) if spec.stateful else [None]
     for ip in _versions(spec, testbed):
         for traffic in spec.profiles:
             for sizes in _sizes(spec, traffic, ip, testbed):
                 for direction in _directions(spec):
-                    for stateful in numbers:
+                    for stateful in _connections(spec, traffic):
                         yield ip, sizes, traffic, direction, stateful
+
+
+def _connections(spec: ProcedureSpec, traffic: Traffic) -> Sequence[Stateful | None]:
+    if spec.stateful is None:
+        return [None]
+    return spec.stateful.each(spec.procedure, traffic.addresses)
 
 
 def _directions(spec: ProcedureSpec) -> list[Direction]:

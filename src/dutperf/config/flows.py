@@ -94,16 +94,23 @@ def _flow(
     source = _real(testbed, cell, sender, version)
     # The receiver is there in any case: the DUT has to find it on its link.
     target = _real(testbed, cell, receiver, received_version).address
-    if version != received_version:
+    translated = version != received_version
+    if translated:
         target = _virtual(testbed, cell, receiver, version)
+    sources = hosts(testbed, cell.traffic, sender, source.address)
+    if translated and cell.stateful and cell.stateful.initiator == receiver:
+        # All its hosts are behind one address, the device's own.
+        destination = AddressSet(target)
+    else:
+        destination = destinations(testbed, cell.traffic, receiver, target)
     return Flow(
         name=name,
         sender=sender,
         receiver=receiver,
         version=version,
         received_version=received_version,
-        source=hosts(testbed, cell.traffic, sender, source.address),
-        destination=destinations(testbed, cell.traffic, receiver, target),
+        source=sources,
+        destination=destination,
         next_hop=source.gateway,
     )
 

@@ -181,7 +181,7 @@ def _shortage(stateful: Stateful) -> Iterator[str]:
             f"port, but {known} have {addresses * USABLE_PORTS:,} ports: a device that "
             "gives each pair a public port of its own runs out of them; it needs "
             f"{least:,} addresses (tell them by public_addresses), or narrow "
-            "source_ports"
+            "source_ports" + (" or addresses" if stateful.source_addresses > 1 else "")
         )
 
 

@@ -1,8 +1,9 @@
 """Keys of stateful tests (RFC 9693): which connections are opened, by whom, how long.
 
 A connection is a four-tuple: the initiator's and the responder's address, a source and
-a destination port. All combinations of the two ranges of ports are enumerated, the
-first ``connections`` of them in the given order: any number up to their product works.
+a destination port. All combinations of the two ranges of ports and of the addresses of
+``traffic.addresses`` are enumerated, the first ``connections`` of them in the given
+order: any number up to their product works.
 
 Phase 1 opens them. Phase 2 is a trial of any procedure on what was opened (RFC 9693
 4.7); ``config.phase2`` says when it starts.
@@ -18,7 +19,8 @@ from pydantic import AfterValidator, Field, field_validator
 
 from dutperf.config.fields import OneOrMore, Strict, repeated
 from dutperf.config.found_rate import ConnectionRate, FoundRate, parse_found_rate
-from dutperf.engine.protocol import DirectionName, Side
+from dutperf.config.hosts import Addresses
+from dutperf.engine.protocol import MAX_COMBINATIONS, DirectionName, Side
 from dutperf.engine.tuples import ExpectedAddresses
 
 FIRST_DESTINATION_PORT = 80
@@ -151,6 +153,11 @@ class ConnectionKeys(Strict):
         return "forward" if self.initiator == "left" else "reverse"
 
     @property
+    def responder(self) -> Side:
+        """The side that answers."""
+        return "right" if self.initiator == "left" else "left"
+
+    @property
     def responder_direction(self) -> DirectionName:
         """The other one."""
         return "reverse" if self.initiator == "left" else "forward"
@@ -179,9 +186,15 @@ class StatefulKeys(ConnectionKeys):
             raise ValueError(f"must not list {values[twice]} twice")
         return values
 
-    def each(self, procedure: str) -> list[Stateful]:
-        """The keys of each cell; a capacity search validates whatever they say."""
-        given = self.model_dump()
+    def each(self, procedure: str, hosts: Addresses) -> list[Stateful]:
+        """The keys of each cell of one traffic profile, which has ``hosts``.
+
+        A capacity search validates whatever they say.
+        """
+        given = self.model_dump() | {
+            "source_addresses": hosts.count(self.initiator),
+            "destination_addresses": hosts.count(self.responder),
+        }
         if procedure == "table-capacity" and self.alpha is None:
             given["alpha"] = _ALPHA
         return [
@@ -189,10 +202,18 @@ class StatefulKeys(ConnectionKeys):
             for n in self.connections
         ]
 
-    def troubles(self, procedure: str) -> Iterator[str]:
-        """What of these keys does not fit together, or not the procedure."""
-        for each in self.each(procedure):
+    def troubles(self, procedure: str, hosts: Addresses) -> Iterator[str]:
+        """What of these keys does not fit together, or not procedure and hosts."""
+        for each in self.each(procedure, hosts):
             yield from each.troubles()
+        for side in (self.initiator, self.responder):
+            field = hosts.of(side)
+            if field and field.mode != "random":
+                yield (
+                    f"traffic.addresses.{side}.mode: must be left out of a stateful "
+                    "test: each address is combined with each port, in the order of "
+                    "stateful.order"
+                )
         most = max(self.connections)
         if procedure == "table-capacity" and self.first is None:
             yield (
@@ -212,6 +233,9 @@ class Stateful(ConnectionKeys):
     """Connections through a stateful gateway, opened by one side (RFC 9693 4)."""
 
     connections: Connections
+    # Of traffic.addresses, where they are told: not keys of their own.
+    source_addresses: int = Field(default=1, exclude=True)
+    destination_addresses: int = Field(default=1, exclude=True)
 
     def with_connections(self, number: int) -> Stateful:
         """The first ``number`` of the same four-tuples, in the same order."""
@@ -220,11 +244,6 @@ class Stateful(ConnectionKeys):
         return self.model_copy(
             update={"connections": number, "destination_ports": ports}
         )
-
-    @property
-    def responder(self) -> Side:
-        """The side that answers."""
-        return "right" if self.initiator == "left" else "left"
 
     @property
     def expected(self) -> ExpectedAddresses | None:
@@ -239,19 +258,28 @@ class Stateful(ConnectionKeys):
         """Lowest and highest destination port."""
         if self.destination_ports is not None:
             return bounds(self.destination_ports)
-        needed = -(-self.connections // _size(self.source_ports))
+        needed = -(-self.connections // (self._sources * self.destination_addresses))
         return FIRST_DESTINATION_PORT, FIRST_DESTINATION_PORT + needed - 1
 
     @property
     def combinations(self) -> int:
-        """How many four-tuples the ranges of ports give."""
+        """How many four-tuples ports and addresses give."""
         least, most = self.destinations
-        return _size(self.source_ports) * (most - least + 1)
+        return self._sources * (most - least + 1) * self.destination_addresses
 
     @property
     def mappings(self) -> int:
         """How many pairs of address and port the initiator has at most."""
-        return min(self.connections, _size(self.source_ports))
+        return min(self.connections, self._sources)
+
+    @property
+    def several_addresses(self) -> bool:
+        """Whether connections differ by their addresses, too."""
+        return self.source_addresses * self.destination_addresses > 1
+
+    @property
+    def _sources(self) -> int:
+        return _size(self.source_ports) * self.source_addresses
 
     def lifetime_s(self, rate_per_s: int) -> float:
         """How long a connection must live in a test at that rate (RFC 9693 4.3)."""
@@ -263,16 +291,28 @@ class Stateful(ConnectionKeys):
 
     def troubles(self) -> Iterator[str]:
         """What of these keys does not fit together."""
+        hosts = ""
+        if self.several_addresses:
+            hosts = (
+                f", {self.source_addresses:,} source and "
+                f"{self.destination_addresses:,} destination addresses"
+            )
         if self.destinations[1] > 65535:
             yield (
                 f"stateful.connections: {self.connections} are more than source_ports "
                 f"{self.source_ports} and all destination ports from "
-                f"{FIRST_DESTINATION_PORT} on give"
+                f"{FIRST_DESTINATION_PORT} on{hosts} give"
             )
         elif self.combinations < self.connections:
             least, most = self.destinations
             yield (
                 f"stateful.connections: {self.connections} are more than the "
                 f"{self.combinations} combinations of source_ports "
-                f"{self.source_ports} and destination_ports {least}-{most}"
+                f"{self.source_ports} and destination_ports {least}-{most}{hosts}"
+            )
+        elif self.combinations > MAX_COMBINATIONS:
+            yield (
+                f"stateful: ports and addresses have {self.combinations} combinations, "
+                f"more than the 2^{MAX_COMBINATIONS.bit_length() - 1} that can be told "
+                "apart: narrow source_ports, destination_ports or traffic.addresses"
             )

@@ -74,6 +74,8 @@ def _connections(stateful: Stateful) -> Parameters:
         "combinations": stateful.combinations,
         "source_ports": stateful.source_ports,
         "destination_ports": f"{least}-{most}",
+        "source_addresses": stateful.source_addresses,
+        "destination_addresses": stateful.destination_addresses,
         "order": stateful.order,
         "timeout_ms": stateful.timeout_ms,
     }

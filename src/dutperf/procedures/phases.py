@@ -18,7 +18,8 @@ from dutperf.engine.protocol import MAX_SERIES, Record, TrialRequest
 
 SURVIVAL_BLOCKS = 256
 SHORTEST_NS = 1_000_000
-_PORTS = {"src_port", "dst_port"}
+_ADDRESSES = ("src_ip", "dst_ip")
+_TUPLE = {"src_port", "dst_port", *_ADDRESSES}
 
 
 def phase1(request: TrialRequest, cell: Cell, stateful: Stateful) -> TrialRequest:
@@ -72,18 +73,24 @@ def _enumerate(stream: dict[str, Any], stateful: Stateful) -> None:
     first, last = stateful.destinations
     stream |= {"src_port": least, "dst_port": first}
     stream["enumeration_order"] = stateful.order
-    # The source port changes fastest (RFC 9693 4.4).
+    # The source port changes fastest, the destination address last (RFC 9693 4.4).
     stream["vary"] = [
         *([] if first == last and least == most else _ports("src_port", least, most)),
         *_ports("dst_port", first, last),
-        *_besides_ports(stream),
+        *(
+            varied | {"mode": "enumerate"}
+            for field in _ADDRESSES
+            for varied in stream["vary"]
+            if varied["field"] == field
+        ),
+        *_besides_tuple(stream),
     ]
 
 
 def _answer(stream: dict[str, Any], stateful: Stateful, order: str) -> None:
     """Give the responder's stream what was learned."""
     # A frame whose tuple was never learned must not find a connection by chance.
-    stream |= {"vary": _besides_ports(stream), "dst_port": 0}
+    stream |= {"vary": _besides_tuple(stream), "dst_port": 0}
     stream["tuples"] = _tuples("learned", stateful, order)
 
 
@@ -126,5 +133,5 @@ def _ports(field: str, least: int, most: int) -> list[dict[str, Any]]:
     ]
 
 
-def _besides_ports(stream: dict[str, Any]) -> list[dict[str, Any]]:
-    return [v for v in stream["vary"] if v["field"] not in _PORTS]
+def _besides_tuple(stream: dict[str, Any]) -> list[dict[str, Any]]:
+    return [v for v in stream["vary"] if v["field"] not in _TUPLE]

@@ -206,6 +206,16 @@ class CellView:
         return _integer(self.result.parameters.get("connections"))
 
     @property
+    def connection_addresses(self) -> str:
+        """How many addresses its connections are between; empty: one on each side."""
+        told = self.result.parameters if self.result else {}
+        source = _integer(told.get("source_addresses")) or 1
+        destination = _integer(told.get("destination_addresses")) or 1
+        if source * destination == 1:
+            return ""
+        return f"{whole(source)} to {whole(destination)} addresses"
+
+    @property
     def validated(self) -> bool:
         """Whether each connection had to let a frame back."""
         return bool(self.result and self.result.parameters.get("alpha"))
