@@ -200,3 +200,12 @@ def test_hooks_clear_the_table_once_for_both_phases() -> None:
 def test_what_does_not_fit_is_refused(keys: dict[str, object], told: str) -> None:
     with pytest.raises((InputError, ValueError), match=told):
         cell(**keys)
+
+
+def test_other_public_addresses_than_expected_are_told_at_once() -> None:
+    nat = SimulatedNat(public_ip="203.0.113.7")
+    result, recording = measured(ClearedEngine(nat), public_addresses="198.19.0.1")
+    assert result.verdict == "invalid"
+    assert [reason.code for reason in result.reasons] == ["unexpected_address"]
+    assert "203.0.113.7" in result.reasons[0].message
+    assert len(recording.records) == 1

@@ -21,7 +21,7 @@ from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.runner import TrialRunner
 from dutperf.procedures.searching import NoUseError
 from dutperf.procedures.survey import SLOW_PER_S, survey
-from dutperf.procedures.verdicts import ATTEMPTS, distinct, no_rate_helps
+from dutperf.procedures.verdicts import ATTEMPTS, distinct, is_final, no_rate_helps
 from dutperf.results.connections import Eviction
 from dutperf.results.model import CellResult, RepeatResult
 from dutperf.results.spread import spread_of
@@ -130,6 +130,8 @@ def _conclusion(
             return "invalid", [
                 Reason(code="sender_behind", message=text, hint=_MORE_CORES)
             ]
+        case "unstable" if is_final(tests.troubles):
+            return "invalid", tests.troubles
         case "unstable":
             text = f"tests stayed invalid when they were repeated{at_least}"
             return "invalid", [

@@ -15,6 +15,7 @@ from dutperf.config import Cell
 from dutperf.config.stateful import Stateful
 from dutperf.engine.protocol import Reason, TrialResult
 from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.missing import unexpected_reasons
 from dutperf.procedures.phases import SHORTEST_NS, phase1, validation
 from dutperf.procedures.runner import Afterwards, TrialRunner
 from dutperf.procedures.searching import NoUseError, outcome
@@ -112,7 +113,7 @@ class Establishing:
             may_collapse=self._may_collapse,
         )
         self.last = Opened(record)
-        self._check(record)
+        self._check(record, stateful)
         return self.last
 
     def used(self, opened: Opened, stateful: Stateful, rate_per_s: int) -> Opened:
@@ -127,7 +128,7 @@ class Establishing:
             may_collapse=self._may_collapse,
         )
         self.last = Opened(opened.first, record)
-        self._check(record)
+        self._check(record, stateful)
         return self.last
 
     def _outlives(self, stateful: Stateful, rate_per_s: int) -> bool:
@@ -135,7 +136,10 @@ class Establishing:
         timeout_s = stateful.dut_timeout_s
         return timeout_s is not None and stateful.lifetime_s(rate_per_s) >= timeout_s
 
-    def _check(self, record: TrialRecord) -> None:
+    def _check(self, record: TrialRecord, stateful: Stateful) -> None:
+        if elsewhere := unexpected_reasons(record, stateful):
+            self.troubles = elsewhere
+            raise NoUseError
         reasons = record.result.verdict.reasons
         if record.attempt == ATTEMPTS and no_rate_helps(reasons):
             self.troubles = reasons

@@ -20,8 +20,8 @@ def phase1_reasons(
 ) -> list[Reason]:
     """Why phase 2 must not start; empty: all connections were opened and learned."""
     result, table = record.result, record.result.table
-    if table and table.unexpected:
-        return [_unexpected(table.unexpected, table.unexpected_example, stateful)]
+    if elsewhere := unexpected_reasons(record, stateful):
+        return elsewhere
     begin = f"phase 1, {stateful.connections:,} connections at {timing.rate_fps:,} fps"
     match result.verdict.kind:
         case "invalid":
@@ -45,13 +45,29 @@ def phase1_reasons(
             return []
 
 
+def unexpected_reasons(record: TrialRecord, stateful: Stateful) -> list[Reason]:
+    """Frames from other addresses than the device was said to have; empty: none."""
+    table = record.result.table
+    if table is None or not table.unexpected:
+        return []
+    return [
+        Reason(
+            code="unexpected_address",
+            message=f"{table.unexpected:,} frames came from other addresses than "
+            f"{stateful.public_addresses or 'those of the IP version'}, for example "
+            f"{table.unexpected_example}",
+            hint="correct stateful.public_addresses, or the device's pool of addresses",
+        )
+    ]
+
+
 def forgotten_reasons(
     record: TrialRecord, stateful: Stateful, timing: Timing
 ) -> list[Reason]:
     """Connections of which phase 2 showed another mapping: they were opened anew."""
     table = record.result.table
-    if table and table.unexpected:
-        return [_unexpected(table.unexpected, table.unexpected_example, stateful)]
+    if elsewhere := unexpected_reasons(record, stateful):
+        return elsewhere
     if table is None or not table.changed:
         return []
     told = f"{table.changed:,} times a connection was opened anew in phase 2"
@@ -89,15 +105,6 @@ def _expired(told: str, stateful: Stateful, timing: Timing) -> Reason:
         hint=f"raise the device's UDP timeout to at least {timing.dut_timeout_s:.4g} s"
         f"{said}; if it is that long, its table is too small for "
         f"{stateful.connections:,} connections",
-    )
-
-
-def _unexpected(frames: int, example: str | None, stateful: Stateful) -> Reason:
-    return Reason(
-        code="unexpected_address",
-        message=f"{frames:,} frames came from other addresses than "
-        f"{stateful.public_addresses}, for example {example}",
-        hint="correct stateful.public_addresses, or the device's pool of addresses",
     )
 
 

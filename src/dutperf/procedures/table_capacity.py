@@ -29,7 +29,7 @@ from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.runner import TrialRunner
 from dutperf.procedures.searching import NoUseError
 from dutperf.procedures.survey import SLOW_PER_S, numbers_beyond, survey
-from dutperf.procedures.verdicts import ATTEMPTS, distinct, no_rate_helps
+from dutperf.procedures.verdicts import ATTEMPTS, distinct, is_final, no_rate_helps
 from dutperf.results.connections import Capacity, Eviction
 from dutperf.results.connections import CapacityStep as StepRecord
 from dutperf.results.model import CellResult, RepeatResult
@@ -205,6 +205,8 @@ class _Search:
                 return "invalid", [
                     Reason(code="device_collapsed", message=text, hint=_RESTART)
                 ]
+            case "unstable" if is_final(self.tests.troubles):
+                return "invalid", self.tests.troubles
             case "unstable":
                 text = "tests stayed invalid when they were repeated; the bounds stand"
                 return "invalid", [
