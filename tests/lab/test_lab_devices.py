@@ -10,9 +10,10 @@ import pytest
 from dutperf import lab
 from dutperf.config.address_set import AddressSet
 from dutperf.config.placement import hosts
+from dutperf.config.stateful import StatefulKeys
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
-from dutperf.config.versions import default_versions
+from dutperf.config.versions import IpVersions, default_versions
 from dutperf.engine.protocol import Side
 from dutperf.lab.devices.tayga_siit import MAX_HOSTS, tayga_siit
 from dutperf.lab.translator import configuration
@@ -113,3 +114,22 @@ def test_the_configuration_has_a_line_for_each_mapping() -> None:
         "map 198.19.0.2 2001:2:0:1000::2",
         "map 198.19.0.3 2001:2:0:1000::1:2",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("known-answer-nat44", 4),
+        ("known-answer-nat64", "6-4"),
+        ("known-answer-nat66", 6),
+        ("known-answer-nat46", "4-6"),
+        ("nft-nat44", 4),
+        ("nft-nat66", 6),
+        ("tayga-nat64", "6-4"),
+    ],
+)
+def test_connections_go_by_default_through_what_the_gateway_translates(
+    name: str, version: IpVersions
+) -> None:
+    connections = StatefulKeys(connections=100)
+    assert default_versions(lab.plan(name), connections) == [version]

@@ -36,12 +36,13 @@ def default_versions(
     """What a testbed is for if nobody says: a translation if it has virtual addresses.
 
     Otherwise all versions that both sides have; in a stateful test those in which the
-    responder knows the initiator by a virtual address.
+    responder knows the initiator by a virtual address; of these the translations, whose
+    address it is, if there are any.
     """
     if stateful:
         gateways = [ip for ip in _SIDES if _hides(testbed, ip, stateful.initiator)]
         if gateways:
-            return gateways
+            return [ip for ip in gateways if translates(ip)] or gateways
     translations = [ip for ip in _TRANSLATIONS if _translates(testbed, ip)]
     return translations or list(testbed.ip_versions())
 
