@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import typer
+from rich.console import Console
 
 from dutperf.cli.failures import PatientConsole, defect
 from dutperf.cli.main import INTERRUPTED
@@ -14,12 +16,16 @@ from dutperf.cli.terminal import Terminal
 from dutperf.config import Campaign
 from dutperf.errors import DutperfError
 from dutperf.procedures.campaign import Kind, run_campaign
+from dutperf.procedures.events import OnEvent
 from dutperf.procedures.executor import Surroundings
 from dutperf.procedures.session import prepare_engine
 from dutperf.report import write_report
 from dutperf.results import ResultsFile
 
 INVALID = 1
+
+Show = Callable[[Console, ResultsFile, Path | None], None]
+"""Prints results, and where the report is, if there is one."""
 
 
 def measure(
@@ -36,9 +42,24 @@ def measure(
         DutperfError: as ``run_campaign``; and for anything unexpected.
         typer.Exit: with the exit code, unless it is 0.
     """
+    results = watched(
+        lambda on_event: _run(campaign, on_event, kind, output, resume),
+        show_json if as_json else show_summary,
+    )
+    if results and any(c.verdict == "invalid" for c in results.cells):
+        raise typer.Exit(INVALID)
+
+
+def watched(run: Callable[[OnEvent], object], show: Show) -> ResultsFile | None:
+    """Run a campaign; ``show`` gets what was measured, however the run ends.
+
+    Raises:
+        DutperfError: as ``run``; and for anything unexpected.
+        typer.Exit: when it was interrupted.
+    """
     with Terminal(PatientConsole(stderr=True)) as terminal:
         try:
-            _run(campaign, terminal, kind, output, resume)
+            run(terminal.on_event)
         except KeyboardInterrupt:
             terminal.say_interrupted()
             raise typer.Exit(INTERRUPTED) from None
@@ -48,14 +69,14 @@ def measure(
             raise defect(error, terminal.directory) from error
         finally:
             terminal.stop()
-            _show(terminal, as_json)
-    if terminal.results and any(c.verdict == "invalid" for c in terminal.results.cells):
-        raise typer.Exit(INVALID)
+            if terminal.results is not None:
+                show(PatientConsole(), terminal.results, terminal.report)
+    return terminal.results
 
 
 def _run(
     campaign: Campaign,
-    terminal: Terminal,
+    on_event: OnEvent,
     kind: Kind,
     output: Path | None,
     resume: Path | None,
@@ -70,19 +91,8 @@ def _run(
         campaign,
         places_of(campaign),
         around,
-        on_event=terminal.on_event,
+        on_event=on_event,
         kind=kind if len(campaign.procedures) == 1 else "campaign",
         results_dir=output,
         resume=resume,
     )
-
-
-def _show(terminal: Terminal, as_json: bool) -> None:
-    """Whatever was measured, also when the run ended early or the disk is full."""
-    if terminal.results is None:
-        return
-    console = PatientConsole()
-    if as_json:
-        show_json(console, terminal.results)
-    else:
-        show_summary(console, terminal.results, terminal.report)

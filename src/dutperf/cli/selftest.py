@@ -14,22 +14,21 @@ from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
+from rich.console import Console
 from rich.table import Table
 
-from dutperf.cli.failures import PatientConsole, defect
-from dutperf.cli.main import INTERRUPTED
+from dutperf.cli.measuring import INVALID, watched
 from dutperf.cli.options import DEFAULT_SEED, AsJson, Output
 from dutperf.cli.summary import show_json
-from dutperf.cli.terminal import Terminal
 from dutperf.config import Campaign, Place, ProcedureSpec, Testbed
-from dutperf.errors import DutperfError, InputError
+from dutperf.errors import InputError
 from dutperf.procedures.campaign import run_campaign
+from dutperf.procedures.events import OnEvent
 from dutperf.procedures.executor import Surroundings
 from dutperf.procedures.session import prepare_engine
 from dutperf.report import write_report
 from dutperf.results import CellResult, ResultsFile
 
-INVALID = 1
 _MOST_FPS = 1_000_000_000
 """No tester offers that; the search begins with what it did offer."""
 _LEFT = {
@@ -127,8 +126,11 @@ def selftest(
         testbed=[testbed],
         procedures=[_spec(spec) for spec in specs],
     )
-    results = _measure(campaign, testbed, output, as_json=as_json)
-    if any(_failed(cell) for cell in results.cells):
+    results = watched(
+        lambda on_event: _run(campaign, testbed, output, on_event),
+        show_json if as_json else _show,
+    )
+    if results and any(_failed(cell) for cell in results.cells):
         raise typer.Exit(INVALID)
 
 
@@ -165,31 +167,18 @@ def _testbed(cpus: list[int]) -> Testbed:
     )
 
 
-def _measure(
-    campaign: Campaign, testbed: Testbed, output: Path | None, *, as_json: bool
+def _run(
+    campaign: Campaign, testbed: Testbed, output: Path | None, on_event: OnEvent
 ) -> ResultsFile:
     around = Surroundings(open_engine=prepare_engine, write_report=write_report)
-    with Terminal(PatientConsole(stderr=True)) as terminal:
-        try:
-            return run_campaign(
-                campaign,
-                [Place(testbed=testbed)],
-                around,
-                on_event=terminal.on_event,
-                kind="campaign",
-                results_dir=output,
-            )
-        except KeyboardInterrupt:
-            terminal.say_interrupted()
-            raise typer.Exit(INTERRUPTED) from None
-        except DutperfError:
-            raise
-        except Exception as error:
-            raise defect(error, terminal.directory) from error
-        finally:
-            terminal.stop()
-            if terminal.results:
-                _show(terminal.results, terminal.report, as_json=as_json)
+    return run_campaign(
+        campaign,
+        [Place(testbed=testbed)],
+        around,
+        on_event=on_event,
+        kind="campaign",
+        results_dir=output,
+    )
 
 
 def _failed(cell: CellResult) -> bool:
@@ -200,11 +189,7 @@ def _failed(cell: CellResult) -> bool:
 _TROUBLES = {"unstable", "nothing_passed", "connections_expire"}
 
 
-def _show(results: ResultsFile, report: Path | None, *, as_json: bool) -> None:
-    console = PatientConsole()
-    if as_json:
-        show_json(console, results)
-        return
+def _show(console: Console, results: ResultsFile, report: Path | None) -> None:
     console.print(_table(results.cells))
     for cell in filter(_failed, results.cells):
         for reason in cell.reasons:

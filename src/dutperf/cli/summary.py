@@ -24,7 +24,9 @@ from dutperf.results.units import duration
 _PLAIN = "throughput per direction (RFC 2544 26.1)"
 
 
-def show_json(console: Console, results: ResultsFile) -> None:
+def show_json(
+    console: Console, results: ResultsFile, _report: Path | None = None
+) -> None:
     """Print ``results`` without its trials as one JSON object."""
     console.out(results.model_dump_json(indent=2, exclude={"trials"}), highlight=False)
 
