@@ -271,8 +271,9 @@ def test_loss_runs_are_those_of_the_device(bench: Bench) -> None:
 
 
 def test_a_stream_beyond_the_memory_bound_gets_a_window(rings: Engine) -> None:
-    """A MiB is a bit for 8,388,608 frames; the trial is aborted long before its end."""
-    asked = Trial(fps=10**12, ms=50, extra={"record": {"tracking_mb": 1}})
+    """A MiB is a bit for 8,388,608 frames; the tester soon gives up to send so many."""
+    window = {"record": {"tracking_mb": 1}, "lag_limit_ns": MS}
+    asked = Trial(fps=10**12, ms=50, extra=window)
     result = rings.measure(asked.request())
     assert stream_of(result).window_frames == 2**23
     assert stream_of(result).unplaced == 0
