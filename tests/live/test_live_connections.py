@@ -157,3 +157,20 @@ def test_connections_that_expire_in_the_kernel_are_not_taken_for_a_lack_of_speed
     (cell,) = load_results(output).cells
     assert cell.verdict == "invalid"
     assert [reason.code for reason in cell.reasons] == ["connections_expired"]
+
+
+@pytest.mark.parametrize(
+    ("overload", "options"), [("drop", ()), ("forget", ("--alpha", "0.8"))]
+)
+def test_the_connection_rate_is_that_of_the_device(
+    tmp_path: Path, overload: str, options: tuple[str, ...]
+) -> None:
+    """One that forgets what is too much forwards it all: only validation tells."""
+    setup = {"rate_per_s": 10_000, "queue_frames": 100, "overload": overload}
+    table = {"entries": 100_000}
+    with gateway(tmp_path, {"table": table, "setup": setup}):
+        command = ("connection-rate", "--lab", "known-answer-nat44", *options)
+        numbers = ("--connections", "15000", "--resolution", "0.5%")
+        found = measured(tmp_path, *command, *numbers, "--max-rate", "20000")
+    assert found.verdict == "pass"
+    assert found.median == pytest.approx(10_000, rel=0.02)

@@ -7,7 +7,6 @@ of these.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,6 +15,7 @@ from dutperf import stats
 from dutperf.config.hooks import Hook
 from dutperf.config.stateful import Stateful
 from dutperf.engine.protocol import Reason
+from dutperf.procedures.counting import agrees, number_in
 from dutperf.procedures.runner import TrialRunner
 from dutperf.results.connections import CountAt, Expiry, TeardownRate
 from dutperf.results.model import HookMoment, HookRun
@@ -23,8 +23,6 @@ from dutperf.results.model import HookMoment, HookRun
 _EMPTY_DELETIONS = 5
 _NOISE_RATIO = 20
 """What deleting takes must be so many times what empty deletions differ by: 5 %."""
-_TOLERANCE = 0.01
-"""Of the connections: what a device may count beside them, or already have lost."""
 _POLLS = 200
 _LEAST_WAIT_S = 0.02
 _LONGEST_RATIO, _COLLECTION_S = 3, 150
@@ -78,7 +76,7 @@ def watch(runner: TrialRunner, stateful: Stateful, rate_per_s: int) -> list[Hook
     longest_s = max(_LONGEST_RATIO * lives_s, lives_s + _COLLECTION_S)
     while hook and (passed_s := runner.clock() - began_s) < longest_s:
         runs += _timed(runner, hook, "table_count", began_s)
-        if not runs[-1].succeeded or not (_number(runs[-1]) or 0):
+        if not runs[-1].succeeded or not (number_in(runs[-1]) or 0):
             break
         late = passed_s > _LONGEST_RATIO / 2 * lives_s
         runner.sleep(max(wait_s, _LATE_WAIT_S) if late else wait_s)
@@ -87,7 +85,7 @@ def watch(runner: TrialRunner, stateful: Stateful, rate_per_s: int) -> list[Hook
 
 def deleted(runs: Sequence[HookRun], stateful: Stateful) -> Found:
     """What ``delete_all`` found."""
-    counts = [_number(run) for run in runs if run.moment == "table_count"]
+    counts = [number_in(run) for run in runs if run.moment == "table_count"]
     times_s = [run.duration_s for run in runs if run.moment == "teardown"]
     full_s, empty_s = times_s[0], times_s[1:]
     command_s = stats.median(empty_s)
@@ -117,7 +115,7 @@ def expired(runs: Sequence[HookRun], stateful: Stateful) -> Found:
     counts = [
         CountAt(after_s=run.after_s or 0, connections=number)
         for run in runs
-        if run.moment == "table_count" and (number := _number(run)) is not None
+        if run.moment == "table_count" and (number := number_in(run)) is not None
     ]
     total = stateful.connections
     begins_s, ends_s = _passes(counts, _BEGUN * total), _passes(counts, _DONE * total)
@@ -145,11 +143,6 @@ def _timed(
     return [run.model_copy(update={"after_s": after_s}) for run in runs]
 
 
-def _number(run: HookRun) -> int | None:
-    found = re.search(r"[0-9]+", run.output)
-    return int(found.group()) if found else None
-
-
 def _passes(counts: Sequence[CountAt], number: float) -> float | None:
     """When there were so many; between two counts, in proportion."""
     for one, other in pairwise(counts):
@@ -161,8 +154,7 @@ def _passes(counts: Sequence[CountAt], number: float) -> float | None:
 
 def _counted(before: int | None, after: int | None, total: int) -> list[Reason]:
     """Where the device's own counts are not what they should be."""
-    allowed = _TOLERANCE * total
-    if before is not None and abs(before - total) > allowed:
+    if before is not None and not agrees(before, total):
         return [
             Reason(
                 code="table_disagrees",
@@ -172,7 +164,7 @@ def _counted(before: int | None, after: int | None, total: int) -> list[Reason]:
                 "the hook table_count print that number first?",
             )
         ]
-    if after is not None and after > allowed:
+    if after is not None and not agrees(total + after, total):
         return [
             Reason(
                 code="table_disagrees",

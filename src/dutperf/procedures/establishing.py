@@ -14,6 +14,7 @@ from functools import partial
 from dutperf.config import Cell
 from dutperf.config.stateful import Stateful
 from dutperf.engine.protocol import Reason, TrialResult
+from dutperf.procedures.counting import Counting
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.missing import unexpected_reasons
 from dutperf.procedures.phases import SHORTEST_NS, phase1, validation
@@ -72,6 +73,7 @@ class Establishing:
         self._repeat = repeat
         self._may_collapse = may_collapse
         self._before = runner.finished
+        self._counting = Counting(runner)
         self.passed: int | None = None
         self.last: Opened | None = None
         self.troubles: list[Reason] = []
@@ -109,11 +111,13 @@ class Establishing:
             rate_per_s,
             repeat=self._repeat,
             shape=partial(phase1, cell=self._cell, stateful=stateful),
-            afterwards=afterwards,
+            afterwards=afterwards or self._counting.ask,
             may_collapse=self._may_collapse,
         )
         self.last = Opened(record)
         self._check(record, stateful)
+        if afterwards is None:
+            self._counting.compare(record, stateful)
         return self.last
 
     def used(self, opened: Opened, stateful: Stateful, rate_per_s: int) -> Opened:

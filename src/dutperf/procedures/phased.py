@@ -14,6 +14,7 @@ from dutperf.config import Cell
 from dutperf.config.phase2 import Timing, timing_of
 from dutperf.config.stateful import Stateful
 from dutperf.engine.protocol import Reason, Verdict
+from dutperf.procedures.counting import Counting
 from dutperf.procedures.events import OnEvent
 from dutperf.procedures.missing import (
     expired_reasons,
@@ -49,6 +50,7 @@ class PhasedTrials:
         self._stateful = stateful
         self._timing = timing
         self._failures = 0
+        self._counting = Counting(runner)
         self._alive: list[tuple[int, int]] = []
         """Rate and duration of trials after which all connections were there."""
 
@@ -79,6 +81,7 @@ class PhasedTrials:
             failed = {"load_fps": rate_fps, "attempt": self._failures}
             return _invalid(opening.model_copy(update=failed), reasons)
         self._failures = 0
+        self._counting.compare(opening, self._stateful)
         record = self._runner.run(
             cell,
             rate_fps,
@@ -99,6 +102,7 @@ class PhasedTrials:
             self._timing.rate_fps,
             repeat=repeat,
             shape=partial(phase1, cell=cell, stateful=self._stateful),
+            afterwards=self._counting.ask,
             role="phase1",
         )
 
