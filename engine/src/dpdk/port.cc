@@ -58,8 +58,8 @@ uint32_t frame_room(const PortOptions& options) {
 std::string vdev_arguments(const PortOptions& options) {
   switch (options.driver) {
     case Driver::kAfPacket:
-      return "iface=" + options.device +
-             ",framecnt=" + std::to_string(options.in_flight_frames) + ",qdisc_bypass=1";
+      return "iface=" + options.device + ",framecnt=" + std::to_string(options.in_flight_frames) +
+             ",qdisc_bypass=1";
     case Driver::kAfXdp: return "iface=" + options.device + busy_polling(options);
     case Driver::kMemif:
       return std::string("role=") + (options.memif_server ? "server" : "client") +
@@ -278,6 +278,12 @@ uint16_t Port::mtu() const {
   if (options_.driver == Driver::kRing) return options_.mtu;  // pointers have no size
   uint16_t mtu = 0;
   return rte_eth_dev_get_mtu(id_, &mtu) == 0 ? mtu : options_.mtu;
+}
+
+std::optional<uint32_t> Port::in_flight_frames() const {
+  if (xdp_rings_.capacity != 0) return xdp_rings_.capacity;
+  if (options_.driver == Driver::kAfPacket) return options_.in_flight_frames;
+  return std::nullopt;
 }
 
 std::string Port::driver_name() const {

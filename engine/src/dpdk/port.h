@@ -32,6 +32,7 @@ struct PortOptions {
   uint16_t tx_descriptors = 4096;
   // Kernel interfaces: frames that may be on their way to the device or in its queue; a power of 2.
   uint32_t in_flight_frames = 16384;
+  WhenFull when_full = WhenFull::kWait;
 };
 
 // The port's own counters since it was opened.
@@ -90,7 +91,9 @@ class Port {
   // false when the port did not take it.
   bool send_copy(const uint8_t* frame, size_t size);
 
-  TxQueue tx() const { return {id_, 0}; }
+  TxQueue tx() const { return {id_, 0, options_.when_full, xdp_rings_}; }
+  // Frames that may be on their way to the device or in its queue; none: not known.
+  std::optional<uint32_t> in_flight_frames() const;
   RxQueue rx() const { return {id_, 0}; }
 
  private:
