@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dutperf.config.in_flight import IN_FLIGHT, LEAST_IN_FLIGHT
+from dutperf.config.in_flight import IN_FLIGHT_FRAMES
 from dutperf.errors import SetupError
 from dutperf.lab import input_queue, machine
 from dutperf.lab.input_queue import (
@@ -77,9 +77,8 @@ def test_what_the_kernel_queues_is_less_than_the_tester_has_in_flight() -> None:
 
     The kernel's queue takes one frame more than its length, and there are two of them.
     """
-    for frames in IN_FLIGHT.values():
-        assert frames > 2 * (FRAMES + 1)
-    assert min(IN_FLIGHT.values()) // 2 <= 2 * FRAMES
+    assert IN_FLIGHT_FRAMES > 2 * (FRAMES + 1)
+    assert IN_FLIGHT_FRAMES // 2 <= 2 * FRAMES
 
 
 def test_planning_changes_nothing(kernel: FakeKernel) -> None:
@@ -97,7 +96,7 @@ def test_the_queue_is_set_and_preferred_and_set_back(
     apply(changes)
     assert told(changes) == (
         f"input queue of {FRAMES} frames (set from {before}; the tester has "
-        f"{LEAST_IN_FLIGHT} in flight), ksoftirqd/3 at nice -20 (raised from 0)"
+        f"{IN_FLIGHT_FRAMES} in flight), ksoftirqd/3 at nice -20 (raised from 0)"
     )
     assert kernel.state == (FRAMES, -20)
     undo(changes)
@@ -112,8 +111,8 @@ def test_a_queue_and_a_thread_that_are_so_already_are_left_alone(
     changes = plan(CPU)
     apply(changes)
     assert told(changes) == (
-        f"input queue of {FRAMES} frames (the tester has {LEAST_IN_FLIGHT} in flight), "
-        "ksoftirqd/3 at nice -20"
+        f"input queue of {FRAMES} frames (the tester has {IN_FLIGHT_FRAMES} in "
+        "flight), ksoftirqd/3 at nice -20"
     )
     undo(changes)
     assert kernel.state == (FRAMES, -20)
@@ -208,7 +207,7 @@ def test_a_priority_that_cannot_be_set_back_is_named(kernel: FakeKernel) -> None
 
 
 @pytest.mark.parametrize(
-    ("length", "held_back"), [(FRAMES - 1, False), (LEAST_IN_FLIGHT, True)]
+    ("length", "held_back"), [(FRAMES - 1, False), (IN_FLIGHT_FRAMES, True)]
 )
 def test_a_read_only_queue_is_described_as_it_is(
     kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch, length: int, held_back: bool

@@ -8,12 +8,7 @@ overflows: the tester stands still instead, and the device never loses a frame
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+from dutperf.engine.protocol import PortSpec
 
-KernelDriver = Literal["af_xdp", "af_packet"]
-
-IN_FLIGHT: Mapping[KernelDriver, int] = {"af_xdp": 2048, "af_packet": 2048}
-"""Frames of one port that need not have come back before the next one is sent."""
-LEAST_IN_FLIGHT = min(IN_FLIGHT.values())
-"""Whichever driver the port has."""
+IN_FLIGHT_FRAMES: int = PortSpec.model_fields["in_flight_frames"].default
+"""Of one port, with AF_XDP as with AF_PACKET: the plan leaves the engine's default."""

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dutperf.config.in_flight import LEAST_IN_FLIGHT
+from dutperf.config.in_flight import IN_FLIGHT_FRAMES
 from dutperf.errors import SetupError
 from dutperf.lab import machine
 from dutperf.lab.state import (
@@ -36,7 +36,7 @@ from dutperf.lab.state import (
 BACKLOG = Path("/proc/sys/net/core/netdev_max_backlog")
 QUEUES = 2
 """The kernel takes the whole input queue to a second one, and fills the first again."""
-FRAMES = LEAST_IN_FLIGHT * 3 // 4 // QUEUES
+FRAMES = IN_FLIGHT_FRAMES * 3 // 4 // QUEUES
 """Both queues leave a quarter of a port's frames to all that is not in them."""
 NICE = -20
 
@@ -154,8 +154,8 @@ def _describe_queue(settings: Iterable[ChangedSetting]) -> str:
     if now is None:
         return "input queue of unknown length (the kernel's setting is not shown here)"
     told = [f"set from {s.before}" for s in settings if _is_changed(s, now)]
-    told.append(f"the tester has {LEAST_IN_FLIGHT} in flight")
-    if QUEUES * now >= LEAST_IN_FLIGHT:
+    told.append(f"the tester has {IN_FLIGHT_FRAMES} in flight")
+    if QUEUES * now >= IN_FLIGHT_FRAMES:
         told.append("too few to fill it: a slow device may hold the tester back")
     return f"input queue of {now} frames ({'; '.join(told)})"
 
