@@ -19,6 +19,7 @@ from dutperf.lab.lifecycle import (
     running,
     session,
     up,
+    watch_device,
 )
 
 __all__ = [
@@ -36,4 +37,5 @@ __all__ = [
     "running",
     "session",
     "up",
+    "watch_device",
 ]

@@ -29,6 +29,7 @@ from dutperf.lab import (
     translator,
 )
 from dutperf.lab.cpus import CpuPlan, plan_cpus
+from dutperf.lab.device_cpu import DeviceCpuWatch
 from dutperf.lab.devices import LABS, LabDevice, linux_firewall
 from dutperf.lab.devices.known_answer import KNOWN_ANSWER
 from dutperf.lab.known_answer import Behaviour, KnownAnswer, control_socket
@@ -200,6 +201,23 @@ def dut_alive(name: str) -> bool:
     """Whether the lab ``name`` is whole, as it was made; needs no root."""
     state = StateFile().read()
     return state is not None and state.device == name and _whole(state)
+
+
+def watch_device() -> DeviceCpuWatch | None:
+    """Watches the CPU of the device of the lab that is up, where it has one."""
+    state = StateFile().read()
+    if state is None or state.dut_cpu is None:
+        return None
+    device = LABS[state.device]
+    working = [process.pid for process in state.processes]
+    if device.answers:
+        return DeviceCpuWatch(state.dut_cpu, working, refdut.RING_FRAMES)
+    thread = input_queue.server_of(state.dut_cpu)
+    frames = [input_queue.length() or input_queue.FRAMES]
+    if device.translator:
+        frames.append(translator.queue_frames(device.translator))
+    threads = [] if thread is None else [thread.pid]
+    return DeviceCpuWatch(state.dut_cpu, [*threads, *working], min(frames))
 
 
 def limit_connections(connections: int | None, udp_timeout_s: int | None) -> str:
