@@ -78,8 +78,8 @@ def test_a_device_that_ends_or_keeps_no_account_is_no_obstacle(proc: FakeProc) -
 def test_without_a_lab_nobody_knows(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from dutperf.lab import lifecycle
+    from dutperf.lab import orders
     from dutperf.lab.state import StateFile
 
-    monkeypatch.setattr(lifecycle, "StateFile", lambda: StateFile(tmp_path))
+    monkeypatch.setattr(orders, "StateFile", lambda: StateFile(tmp_path))
     assert lab.watch_device() is None

@@ -13,12 +13,14 @@ from dutperf.lab.lifecycle import (
     attached,
     down,
     dut_alive,
-    known_answer_device,
-    limit_connections,
     plan,
     running,
     session,
     up,
+)
+from dutperf.lab.orders import (
+    known_answer_device,
+    limit_connections,
     watch_device,
 )
 
