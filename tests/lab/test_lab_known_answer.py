@@ -23,6 +23,7 @@ from dutperf import lab
 from dutperf.cli.app import app
 from dutperf.cli.places import open_place
 from dutperf.config import Place
+from dutperf.config.labs import LabKeys
 from dutperf.engine.process import find_engine
 from dutperf.errors import InputError, SetupError
 from dutperf.lab import refdut
@@ -65,6 +66,8 @@ def test_it_runs_on_the_cpu_of_the_dut_and_ends_with_the_lab() -> None:
     assert queue_and_nice() == queues
     assert os.sched_getaffinity(process.pid) <= {plan_cpus().dut} or len(usable) == 1
     assert "dutperf-refdut" in testbed.description
+    watch = lab.watch_device()
+    assert watch is None or watch.processes == [process.pid]
     assert "queue" not in testbed.description
     assert lab.known_answer_device().report().trials == ()
     lab.down()
@@ -99,7 +102,7 @@ def test_a_dead_device_is_noticed_and_the_lab_made_anew() -> None:
     with pytest.raises(SetupError, match="not running: it has ended"):
         lab.known_answer_device()
     with pytest.raises(SetupError, match="has gone: its process ended") as caught:
-        open_place(Place(lab=NAME, testbed=lab.plan(NAME)))
+        open_place(Place(lab=LabKeys(name=NAME), testbed=lab.plan(NAME)))
     assert f"dutperf lab up {NAME}" in caught.value.hint
     lab.up(NAME)
     assert lab.known_answer_device().report().trials == ()

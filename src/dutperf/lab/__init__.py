@@ -10,14 +10,18 @@ from dutperf.lab.devices import LABS, LabDevice
 from dutperf.lab.known_answer import KnownAnswer, read_behaviour
 from dutperf.lab.lifecycle import (
     LabStatus,
+    attached,
     down,
     dut_alive,
-    known_answer_device,
-    limit_connections,
     plan,
     running,
     session,
     up,
+)
+from dutperf.lab.orders import (
+    known_answer_device,
+    limit_connections,
+    watch_device,
 )
 
 __all__ = [
@@ -25,6 +29,7 @@ __all__ = [
     "KnownAnswer",
     "LabDevice",
     "LabStatus",
+    "attached",
     "down",
     "dut_alive",
     "known_answer_device",
@@ -34,4 +39,5 @@ __all__ = [
     "running",
     "session",
     "up",
+    "watch_device",
 ]
