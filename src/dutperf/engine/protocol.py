@@ -646,6 +646,7 @@ ReasonCode = Literal[
     "hook_failed",
     # Said by the plan about a whole measurement, never by the engine about a trial:
     "max_rate",
+    "nothing_forwarded",
     "nothing_passed",
     "unstable",
     "no_throughput",

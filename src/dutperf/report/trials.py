@@ -13,6 +13,8 @@ from dutperf.results.model import TrialRole
 
 ROLES: dict[TrialRole, str] = {
     "trial": "",
+    "first_frames": "first frames: does the device forward?",
+    "probe": "probe: what the ports can offer",
     "phase1": "phase 1",
     "validation": "validation",
 }
