@@ -16,7 +16,7 @@ from dutperf.engine.protocol import (
     TrialResult,
 )
 from dutperf.procedures.runner import TrialRunner
-from dutperf.procedures.verdicts import ATTEMPTS
+from dutperf.procedures.verdicts import ATTEMPTS, no_rate_helps
 
 FRAMES = 100
 RATE_FPS = 1000
@@ -48,10 +48,11 @@ def try_first_frames(runner: TrialRunner, cell: Cell, most_fps: int) -> list[Rea
     for _ in range(_TRIES):
         result = _sent(runner, cell, min(RATE_FPS, most_fps))
         silent = [d for d in result.directions if not _received(d)]
+        reasons = result.verdict.reasons
+        if no_rate_helps(reasons) or (silent and result.verdict.kind == "invalid"):
+            return reasons
         if not silent:
             return []
-        if result.verdict.kind == "invalid":
-            return result.verdict.reasons
     return [_nothing_forwarded(result, silent)]
 
 
@@ -61,7 +62,7 @@ def first_frames_s(most_fps: int) -> float:
 
 
 def _sent(runner: TrialRunner, cell: Cell, rate_fps: int) -> TrialResult:
-    """The last of so many attempts; frames that came back tell enough of any."""
+    """The last of so many attempts; frames that came back tell enough of most."""
     plain = cell.model_copy(update={"tags": None, "first_tag_s": None})
     for _ in range(ATTEMPTS):
         result = runner.run(
@@ -70,7 +71,11 @@ def _sent(runner: TrialRunner, cell: Cell, rate_fps: int) -> TrialResult:
             duration_s=first_frames_s(rate_fps),
             role="first_frames",
         ).result
-        if result.verdict.kind != "invalid" or all(map(_received, result.directions)):
+        if result.verdict.kind != "invalid":
+            break
+        if all(map(_received, result.directions)) and not no_rate_helps(
+            result.verdict.reasons
+        ):
             break
     return result
 
