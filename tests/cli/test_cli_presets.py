@@ -93,7 +93,8 @@ def test_an_option_wins_over_the_preset(engine: FakeEngine) -> None:
     assert cell.parameters["resolution"] == "5%"
 
 
-def test_the_throughput_that_a_latency_needs_is_as_quick(engine: FakeEngine) -> None:
+@pytest.mark.usefixtures("engine")
+def test_the_throughput_that_a_latency_needs_is_as_quick() -> None:
     arguments = ["--rate", "throughput", "--max-rate", "1000000", "--output", "out"]
     assert app.run(["latency", "testbed.yaml", "--quick", *arguments]) == 0
     found, latency = load_results(Path("out")).cells

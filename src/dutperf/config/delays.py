@@ -133,7 +133,8 @@ class DelaySettings(Strict):
         description="latency, pdv, ipdv: the load in frames per second of each "
         "direction, or throughput: the one that the campaign finds before (RFC 8219 "
         "7.2), throughput p25: a lower quantile of its repeats, 90% of throughput; "
-        "frame-loss: throughput, which is 100 % then; teardown-rate: new connections per second, a number",
+        "frame-loss: throughput, which is 100 % then; teardown-rate: new connections "
+        "per second, a number",
     )
     tags: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
         default=None,

@@ -60,9 +60,7 @@ class Estimate:
     most: Estimate | None = None
 
 
-def estimate(
-    cells: Sequence[Cell], virtual: Collection[str] = ()
-) -> list[Estimate]:
+def estimate(cells: Sequence[Cell], virtual: Collection[str] = ()) -> list[Estimate]:
     """One estimate for each of ``cells``, in their order.
 
     Args:

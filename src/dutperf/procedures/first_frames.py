@@ -1,7 +1,7 @@
 """A hundred frames before all others of a cell: does the device forward at all?
 
-A search would find "1 of 1 frames lost" at its lowest rate, and not why. A few frames at
-a low rate tell at once, and what arrives instead of them tells where to look.
+A search would find "1 of 1 frames lost" at its lowest rate, and not why. A few frames
+at a low rate tell at once, and what arrives instead of them tells where to look.
 """
 
 from __future__ import annotations

@@ -157,9 +157,7 @@ def _two_lossless(points: Sequence[LoadPoint]) -> bool:
     )
 
 
-def _cell_result(
-    cell: Cell, reached: MaxRate, points: list[LoadPoint]
-) -> CellResult:
+def _cell_result(cell: Cell, reached: MaxRate, points: list[LoadPoint]) -> CellResult:
     repeats = [r for point in points for r in point.repeats]
     highest = points[0]
     invalid = any(r.verdict == "invalid" for r in repeats)

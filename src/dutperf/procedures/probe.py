@@ -1,8 +1,9 @@
 """What the tester can offer on ports that have no medium: found before a search.
 
 The speed of a virtual link is a name: a veth says 10 Gbit/s and carries a thirtieth of
-it. Frames to a MAC address that nobody has cost the tester what others do, and no device
-answers them. None comes back, so the trial's verdict says nothing; its offered rate does.
+it. Frames to a MAC address that nobody has cost the tester what others do, and no
+device forwards them. None comes back, so the trial's verdict says nothing; its offered
+rate does.
 """
 
 from __future__ import annotations
