@@ -143,6 +143,7 @@ Service parse_service(const Json& json, const std::string& where) {
   Service service;
   service.rate_fps = reader.number("rate_fps", 1, kMaxRateFps);
   service.queue_frames = reader.number("queue_frames", 0, kMaxQueueFrames);
+  service.withhold = reader.flag_or("withhold", false);
   reader.finish();
   return service;
 }

@@ -64,10 +64,12 @@ struct Rule {
   Action action;
 };
 
-// `rate_fps` one after the other; so many may wait, the next is dropped.
+// `rate_fps` one after the other; so many may wait, the next is dropped, or left in the port's
+// ring.
 struct Service {
   uint64_t rate_fps = 1;
   uint64_t queue_frames = 0;
+  bool withhold = false;
 };
 
 // Nothing leaves in [at, at + length) since the trial's first frame.

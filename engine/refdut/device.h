@@ -84,13 +84,14 @@ class Device {
     const uint64_t polled_ns = io_.now_ns();
     path.release(polled_ns);
     Frame frames[kBurst];
-    const uint32_t count = io_.receive(direction, frames, kBurst);
+    const auto wanted = static_cast<uint32_t>(std::min<uint64_t>(kBurst, path.room(polled_ns)));
+    const uint32_t count = wanted > 0 ? io_.receive(direction, frames, wanted) : 0;
     // After the poll: told from an earlier time, a frame would leave before its delay is over.
     const uint64_t now_ns = count > 0 ? io_.now_ns() : polled_ns;
     for (uint32_t i = 0; i < count; ++i) {
       handle(direction, frames[i], now_ns, now_ns - looked_ns_[direction]);
     }
-    if (count < kBurst) looked_ns_[direction] = polled_ns;  // nothing was left behind
+    if (count < wanted) looked_ns_[direction] = polled_ns;  // nothing was left behind
     path.send();
     return count > 0;
   }

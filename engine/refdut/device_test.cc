@@ -157,6 +157,19 @@ TEST_F(TheDevice, ServesAtItsRateAndDropsWhatItsQueueCannotHold) {
   EXPECT_EQ(io_.left[1].size(), 505U);
 }
 
+TEST_F(TheDevice, LeavesFramesInThePortWhenItWithholdsDescriptors) {
+  configure(
+      R"({"forward": {"service": {"rate_fps": 100000, "queue_frames": 5, "withhold": true}}})");
+  for (uint64_t i = 0; i < 40; ++i) io_.arriving[0].push_back(frame(i));
+  device_.step();
+  EXPECT_EQ(io_.arriving[0].size(), 34U);  // one in service and the queue
+  wait(410'000);
+  EXPECT_EQ(io_.arriving[0].size(), 0U);
+  EXPECT_EQ(account()["dropped_by_queue"], 0);
+  EXPECT_EQ(account()["left"], 40);
+  EXPECT_EQ(io_.owned(), 0U);
+}
+
 TEST_F(TheDevice, LetsNothingLeaveInAFreeze) {
   configure(R"({"forward": {"freezes": [{"at_ns": 5000, "for_ns": 10000}],
                             "rules": [{"every": 4, "do": {"delay_ns": 3000}}]}})");

@@ -64,6 +64,9 @@ class Path {
     if (parked_ > 0) release_overtaken(now_ns);
   }
 
+  // How many frames may be fetched from the port now.
+  uint64_t room(uint64_t now_ns) { return server_.room(now_ns); }
+
   // A test frame came in that router or gateway do not forward.
   void refuse(Frame frame, const net::Classified& classified, uint64_t now_ns, LossCause cause) {
     Waiting waiting;

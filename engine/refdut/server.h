@@ -20,6 +20,7 @@ class Server {
     if (!service) return;
     interval_ = (Fixed{1'000'000'000} << 64) / service->rate_fps;
     in_system_.resize(service->queue_frames + 1);
+    withholds_ = service->withhold;
   }
 
   // Freezes count from here.
@@ -29,10 +30,7 @@ class Server {
   // REQUIRES: `now_ns` never goes back.
   std::optional<uint64_t> serve(uint64_t now_ns) {
     if (interval_ == 0) return thaw(now_ns);
-    while (waiting_ > 0 && in_system_[first_] <= now_ns) {
-      first_ = next(first_);
-      --waiting_;
-    }
+    let_go(now_ns);
     if (waiting_ == in_system_.size()) return std::nullopt;
     free_at_ = finish(std::max(free_at_, Fixed{now_ns} << 64));
     const auto served = static_cast<uint64_t>((free_at_ + UINT64_MAX) >> 64);
@@ -40,6 +38,14 @@ class Server {
     last_ = next(last_);
     ++waiting_;
     return served;
+  }
+
+  // How many frames may be fetched from the port: all, or as many as the queue has places for where
+  // the rest is to stay in the port's ring. REQUIRES: as `serve`.
+  uint64_t room(uint64_t now_ns) {
+    if (!withholds_) return UINT64_MAX;
+    let_go(now_ns);
+    return in_system_.size() - waiting_;
   }
 
   // `at_ns`, or the end of the freeze that it lies in.
@@ -66,9 +72,18 @@ class Server {
     return end;
   }
 
+  // Those that have been served wait no more.
+  void let_go(uint64_t now_ns) {
+    while (waiting_ > 0 && in_system_[first_] <= now_ns) {
+      first_ = next(first_);
+      --waiting_;
+    }
+  }
+
   size_t next(size_t place) const { return place + 1 == in_system_.size() ? 0 : place + 1; }
 
   Fixed interval_ = 0;  // 0: takes no time
+  bool withholds_ = false;
   Fixed free_at_ = 0;
   uint64_t epoch_ns_ = 0;
   std::vector<Freeze> freezes_;

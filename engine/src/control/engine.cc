@@ -140,6 +140,9 @@ DirectionResult direction_result(const TrialRequest& request, Side from,
   result.offered_rate_fps = offered_rate(report, clock);
   result.sending_ns = report.sent == 0 ? 0 : clock.to_ns(report.last_tsc - run.start_tsc());
   result.tx_full = report.tx_full;
+  result.port_full_ns = clock.to_ns(report.port_full_tsc);
+  result.ring_full = report.ring_full;
+  result.ring_full_catching_up = report.ring_full_catching_up;
   result.lag_ns = &report.lag_ns;
   result.burst_frames = &report.burst_frames;
   add_accuracy(report, run.received_at(other(from)), clock, result);
@@ -178,6 +181,9 @@ measure::DirectionFacts facts_of(const DirectionResult& result, bool gave_up,
     facts.held_frames =
         result.send_call_ns->count_from(long_ns) + result.receive_gap_ns->count_from(long_ns);
   }
+  facts.port_full_ns = result.port_full_ns;
+  facts.ring_full = result.ring_full;
+  facts.ring_full_catching_up = result.ring_full_catching_up;
   facts.gave_up = gave_up;
   return facts;
 }
@@ -294,9 +300,9 @@ Json Engine::open_ports(const Json& params, Monitor& monitor) {
 Json Engine::port_status() const {
   Json ports = Json::array();
   for (const auto& port : open().ports) {
-    ports.push_back(
-        to_json(PortStatus{port->options(), port->mac(), port->link(), port->flow_control(),
-                           port->numa_node(), port->mtu(), port->driver_name(), port->counters()}));
+    ports.push_back(to_json(PortStatus{
+        port->options(), port->mac(), port->link(), port->flow_control(), port->numa_node(),
+        port->mtu(), port->driver_name(), port->in_flight_frames(), port->counters()}));
   }
   return {{"ports", ports}};
 }

@@ -1,6 +1,7 @@
 #include "control/messages.h"
 
 #include <array>
+#include <bit>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -59,6 +60,16 @@ dpdk::PortOptions parse_port(const Json& json, const std::string& where) {
   if (role != "server" && role != "client") reader.refuse("memif_role", "must be server or client");
   options.memif_server = role == "server";
   options.memif_id = static_cast<uint32_t>(reader.number_or("memif_id", 0, 0, UINT32_MAX));
+  const std::string when_full = reader.text_or("when_full", "wait");
+  if (when_full != "wait" && when_full != "lose") {
+    reader.refuse("when_full", "must be wait or lose");
+  }
+  options.when_full = when_full == "lose" ? dpdk::WhenFull::kLose : dpdk::WhenFull::kWait;
+  options.in_flight_frames =
+      static_cast<uint32_t>(reader.number_or("in_flight_frames", 16384, 64, 32768));
+  if (!std::has_single_bit(options.in_flight_frames)) {
+    reader.refuse("in_flight_frames", "must be a power of 2");
+  }
   options.mtu = static_cast<uint16_t>(reader.number_or("mtu", 1500, 68, 9702));
   options.rx_descriptors =
       static_cast<uint16_t>(reader.number_or("rx_descriptors", 8192, 64, 32768));
@@ -184,6 +195,9 @@ Json to_json(const DirectionResult& direction) {
           {"offered_rate_fps", direction.offered_rate_fps},
           {"sending_ns", direction.sending_ns},
           {"tx_full", direction.tx_full},
+          {"port_full_ns", direction.port_full_ns},
+          {"ring_full", direction.ring_full},
+          {"ring_full_catching_up", direction.ring_full_catching_up},
           {"lag_ns", to_json(*direction.lag_ns)},
           {"burst_frames", to_json(*direction.burst_frames)},
           {"send_call_ns", to_json(*direction.send_call_ns)},
@@ -297,6 +311,7 @@ Json to_json(const PortStatus& status) {
           {"flow_control", flow_control_name(status.flow_control)},
           {"numa_node", status.numa_node >= 0 ? Json(status.numa_node) : Json()},
           {"mtu", status.mtu},
+          {"in_flight_frames", status.in_flight_frames ? Json(*status.in_flight_frames) : Json()},
           {"dpdk_name", status.dpdk_name},
           {"counters", to_json(status.counters)}};
 }

@@ -70,6 +70,7 @@ struct PortStatus {
   int numa_node = -1;
   uint16_t mtu = 0;
   std::string dpdk_name;
+  std::optional<uint32_t> in_flight_frames;
   dpdk::PortCounters counters;
 };
 
@@ -86,6 +87,9 @@ struct DirectionResult {
   double offered_rate_fps = 0;
   uint64_t sending_ns = 0;
   uint64_t tx_full = 0;
+  uint64_t port_full_ns = 0;
+  uint64_t ring_full = 0;
+  uint64_t ring_full_catching_up = 0;
   const measure::Histogram* lag_ns = nullptr;
   const measure::Histogram* burst_frames = nullptr;
   const measure::Histogram* send_call_ns = nullptr;

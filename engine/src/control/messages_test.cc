@@ -35,6 +35,8 @@ TEST(PortsOpen, IsReadAsTheGoldenRequestSays) {
   EXPECT_EQ(right.mtu, 9000);
   EXPECT_EQ(right.rx_descriptors, 1024);
   EXPECT_EQ(right.tx_descriptors, 512);
+  EXPECT_EQ(right.in_flight_frames, 64U);
+  EXPECT_EQ(right.when_full, dpdk::WhenFull::kLose);
 }
 
 TEST(PortsOpen, HasTheDefaultsOfTheCompleteRequest) {
@@ -47,6 +49,20 @@ TEST(PortsOpen, HasTheDefaultsOfTheCompleteRequest) {
   EXPECT_EQ(minimal.ports[0].mtu, left.mtu);
   EXPECT_EQ(minimal.ports[0].rx_descriptors, left.rx_descriptors);
   EXPECT_EQ(minimal.ports[0].tx_descriptors, left.tx_descriptors);
+  EXPECT_EQ(minimal.ports[0].in_flight_frames, left.in_flight_frames);
+  EXPECT_EQ(minimal.ports[0].when_full, left.when_full);
+}
+
+TEST(PortsOpen, RefusesAnInFlightCapacityThatNoRingHas) {
+  Json params = golden_params("ports.open");
+  params["ports"][0]["in_flight_frames"] = 10'000;
+  EXPECT_THROW(parse_ports_open(params), ProtocolError);
+}
+
+TEST(PortsOpen, RefusesAnotherWordForAFullPort) {
+  Json params = golden_params("ports.open");
+  params["ports"][0]["when_full"] = "drop";
+  EXPECT_THROW(parse_ports_open(params), ProtocolError);
 }
 
 TEST(PortsOpen, PutsTheLeftPortFirst) {
@@ -89,6 +105,7 @@ TEST(PortStatusResult, IsWrittenAsTheGoldenResultSays) {
   left.flow_control = dpdk::FlowControl::kOff;
   left.mtu = 1500;
   left.dpdk_name = "net_af_packet";
+  left.in_flight_frames = 8192;
   left.counters = {60'012, 60'013, 1, 2, 3, 4};
   PortStatus right;
   right.options.name = "right";

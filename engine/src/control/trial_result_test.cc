@@ -110,6 +110,7 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAPassSays) {
   result.directions[1].offered_rate_fps = 812;
   result.directions[1].sending_ns = 59'998'768'472;
   result.directions[1].tx_full = 2;
+  result.directions[1].port_full_ns = 800;
   result.directions[1].delay_floor_ns = result.directions[1].delay_bound_ns = 1210;
   result.ports = {report(Side::kLeft, {12, 13, 0, 0, 0, 0}, {48'733, 60'015, 0, 0, 0, 0}),
                   report(Side::kRight, {10, 10, 0, 0, 0, 0}, {60'011, 48'731, 0, 0, 0, 0})};
@@ -286,6 +287,9 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfDelaysSays) {
   result.directions[1].offered_rate_fps = 10'000'000;
   result.directions[1].sending_ns = 999'999'900;
   result.directions[1].tx_full = 4;
+  result.directions[1].port_full_ns = 1500;
+  result.directions[1].ring_full = 3;
+  result.directions[1].ring_full_catching_up = 1;
   result.directions[1].delay_floor_ns = result.directions[1].delay_bound_ns = 1210;
   measure::TrialFacts facts;
   facts.duration_ns = 1'000'000'000;
@@ -366,6 +370,7 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAnInvalidTrialSays) {
   result.trial_id = 65535;
   result.directions = {direction(Side::kRight, 14'880'952, nothing, {foreground})};
   result.directions[0].tx_full = 961;
+  result.directions[0].port_full_ns = 9'000'000;
   measure::TrialFacts facts;
   facts.directions = {{"reverse", 14'881, 0}};
   facts.ports = {{"left"}};

@@ -11,6 +11,7 @@ Sender::Sender(const TrialSpec& spec, Side side, dpdk::TxQueue queue,
       rate_fps_(std::max<uint64_t>(spec.from[index_of(side)].rate_fps, 1)),
       burst_limit_(std::min(spec.burst_limit, kMaxBurst)),
       hopeless_tsc_(clock.tsc().to_tsc(kHopelessLagLimits * spec.lag_limit_ns)),
+      stall_tsc_(clock.tsc().to_tsc(kStallNs)),
       queue_(queue),
       source_(spec.from[index_of(side)], pools),
       replies_(replies),
@@ -31,7 +32,7 @@ void Sender::step() noexcept {
   if (!sending()) return;
   if (clock_.stopping()) [[unlikely]] {
     frames_ = report_.sent;
-    clock_.sender_done();
+    end_if_done(timing::read_tsc());
     return;
   }
   uint64_t now = timing::read_tsc();
@@ -41,7 +42,7 @@ void Sender::step() noexcept {
     const bool behind = pending_count_ == burst_limit_;
     const uint64_t done = hand_over(now);
     give_up_if_hopeless(now);
-    if (!sending()) clock_.sender_done();
+    end_if_done(done);
     if (!behind || pending_count_ > 0 || !sending()) return;
     now = done;
   }
@@ -55,8 +56,9 @@ void Sender::build_due(uint64_t now) noexcept {
   const uint64_t stamp_ns = clock_.tsc().to_ns(now - start_tsc_);
   if (!source_.next(pending_.data(), due, stamp_ns)) {
     ++report_.tx_full;
+    note_port_full(true, now, now);
     give_up_if_hopeless(now);
-    if (!sending()) clock_.sender_done();
+    end_if_done(now);
     return;
   }
   report_.built_by_time.add(stamp_ns, due);
@@ -67,13 +69,25 @@ void Sender::build_due(uint64_t now) noexcept {
 }
 
 uint64_t Sender::hand_over(uint64_t now) noexcept {
-  const uint32_t taken = queue_.send(pending_.data() + pending_first_, pending_count_);
-  if (taken < pending_count_) ++report_.tx_full;
-  if (taken == 0) return now;
-  const uint64_t done = timing::read_tsc();
-  report_.call_ns.record(clock_.tsc().to_ns(done - pending_stamp_tsc_), taken);
   // The oldest frame's lag stands for its burst: never less than the truth.
-  report_.lag_ns.record(clock_.tsc().to_ns(now - schedule_.next_due_tsc()), taken);
+  const uint64_t lag_tsc = now - schedule_.next_due_tsc();
+  if (lag_tsc > stall_tsc_) [[unlikely]] {
+    catching_up_until_tsc_ = std::max(catching_up_until_tsc_, now + lag_tsc);
+  }
+  uint32_t taken = queue_.send(pending_.data() + pending_first_, pending_count_);
+  const bool refused = taken < pending_count_;
+  if (refused) {
+    ++report_.tx_full;
+    if (queue_.when_full == dpdk::WhenFull::kLose) taken += lose_pending(taken, now);
+  }
+  if (taken == 0) {
+    note_port_full(true, now, now);
+    return now;
+  }
+  const uint64_t done = timing::read_tsc();
+  note_port_full(refused || queue_.nearly_full(), now, done);
+  report_.call_ns.record(clock_.tsc().to_ns(done - pending_stamp_tsc_), taken);
+  report_.lag_ns.record(clock_.tsc().to_ns(lag_tsc), taken);
   schedule_.advance(taken);
   report_.burst_frames.record(taken);
   if (report_.sent == 0) report_.first_tsc = now;
@@ -85,8 +99,31 @@ uint64_t Sender::hand_over(uint64_t now) noexcept {
   return done;
 }
 
+uint32_t Sender::lose_pending(uint32_t first, uint64_t now) noexcept {
+  const uint32_t count = pending_count_ - first;
+  dpdk::free_frames(pending_.data() + pending_first_ + first, count);
+  report_.ring_full += count;
+  if (now < catching_up_until_tsc_) report_.ring_full_catching_up += count;
+  return count;
+}
+
+void Sender::note_port_full(bool full, uint64_t now, uint64_t done) noexcept {
+  if (full) {
+    if (port_full_since_tsc_ == 0) port_full_since_tsc_ = now;
+  } else if (port_full_since_tsc_ != 0) [[unlikely]] {
+    report_.port_full_tsc += done - port_full_since_tsc_;
+    port_full_since_tsc_ = 0;
+  }
+}
+
 void Sender::give_up_if_hopeless(uint64_t now) noexcept {
   if (sending() && now > schedule_.next_due_tsc() + hopeless_tsc_) report_.gave_up = true;
+}
+
+void Sender::end_if_done(uint64_t now) noexcept {
+  if (sending()) return;
+  note_port_full(false, now, now);
+  clock_.sender_done();
 }
 
 void Sender::send_replies() noexcept {

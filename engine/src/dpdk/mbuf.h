@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "dpdk/xdp_rings.h"
+
 namespace dutperf::dpdk {
 
 using Mbuf = rte_mbuf;
@@ -33,14 +35,28 @@ inline Mbuf* share(Mbuf* mbuf) {
 }
 inline void free_frame(Mbuf* mbuf) { rte_pktmbuf_free(mbuf); }
 
+// What a port does with frames for which the queue behind it has no room.
+enum class WhenFull : uint8_t {
+  kWait,  // they stay with the sender: flow control
+  kLose,  // they are lost at the device's door, as on an Ethernet link
+};
+
 // One transmit queue; used by one thread at a time.
 struct TxQueue {
   uint16_t port = 0;
   uint16_t queue = 0;
+  WhenFull when_full = WhenFull::kWait;
+  XdpRings rings;  // of an AF_XDP socket
 
   // Hands up to `count` frames to the port, which then owns them; returns how many it took.
   uint32_t send(Mbuf** mbufs, uint32_t count) const {
     return rte_eth_tx_burst(port, queue, mbufs, static_cast<uint16_t>(count));
+  }
+
+  // Whether nearly all places for frames in flight are taken, where that is known: AF_XDP's driver
+  // does not refuse a frame then, it waits inside of `send`. Completions come in batches.
+  bool nearly_full() const {
+    return rings.capacity != 0 && rings.in_flight() > rings.capacity - rings.capacity / 16;
   }
 };
 

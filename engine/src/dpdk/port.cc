@@ -25,8 +25,6 @@ namespace dutperf::dpdk {
 namespace {
 
 constexpr unsigned kRingFrames = 16384;
-// Deep enough for the 8 ms that a busy machine may stop a worker at 1 Mfps.
-constexpr const char* kAfPacketDepth = "framecnt=16384,qdisc_bypass=1";
 constexpr unsigned kMemifRingLog2 = 12;
 constexpr uint32_t kReceiveFrameBytes = 2048;  // AF_PACKET and AF_XDP insist on it
 
@@ -59,7 +57,9 @@ uint32_t frame_room(const PortOptions& options) {
 
 std::string vdev_arguments(const PortOptions& options) {
   switch (options.driver) {
-    case Driver::kAfPacket: return "iface=" + options.device + "," + kAfPacketDepth;
+    case Driver::kAfPacket:
+      return "iface=" + options.device + ",framecnt=" + std::to_string(options.in_flight_frames) +
+             ",qdisc_bypass=1";
     case Driver::kAfXdp: return "iface=" + options.device + busy_polling(options);
     case Driver::kMemif:
       return std::string("role=") + (options.memif_server ? "server" : "client") +
@@ -202,6 +202,7 @@ void Port::create(const RingPair* rings) {
       remove_dead_socket(options_.device);
     }
     name = kernel_driver_prefix(options_.driver) + options_.name;
+    ask_for_completion_frames(options_.in_flight_frames);
     error = rte_eal_hotplug_add("vdev", name.c_str(), vdev_arguments(options_).c_str());
     if (error == 0) device_name_ = name;
   }
@@ -226,7 +227,8 @@ void Port::configure() {
 
   // What the driver may hold at once: a full receive queue, as many to refill it with, and copies
   // of what is queued to send.
-  const uint32_t buffers = 2U * rx + tx + 512;
+  const uint32_t sending = options_.driver == Driver::kAfXdp ? options_.in_flight_frames : tx;
+  const uint32_t buffers = 2U * rx + sending + 512;
   const bool contiguous = options_.driver != Driver::kPci;
   receive_pool_ = create_pool("receive_" + options_.name, buffers, frame_room(options_), contiguous,
                               numa_node());
@@ -248,6 +250,7 @@ void Port::start() {
   if (options_.mac) mac_ = *options_.mac;
   rte_eth_stats_reset(id_);
   kernel_sockets_.adopt();
+  xdp_rings_ = take_opened_rings();
 }
 
 void Port::close() noexcept {
@@ -275,6 +278,12 @@ uint16_t Port::mtu() const {
   if (options_.driver == Driver::kRing) return options_.mtu;  // pointers have no size
   uint16_t mtu = 0;
   return rte_eth_dev_get_mtu(id_, &mtu) == 0 ? mtu : options_.mtu;
+}
+
+std::optional<uint32_t> Port::in_flight_frames() const {
+  if (xdp_rings_.capacity != 0) return xdp_rings_.capacity;
+  if (options_.driver == Driver::kAfPacket) return options_.in_flight_frames;
+  return std::nullopt;
 }
 
 std::string Port::driver_name() const {

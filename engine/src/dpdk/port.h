@@ -11,6 +11,7 @@
 
 #include "dpdk/kernel_sockets.h"
 #include "dpdk/mbuf.h"
+#include "dpdk/xdp_rings.h"
 #include "net/address.h"
 
 struct rte_ring;
@@ -29,6 +30,9 @@ struct PortOptions {
   uint16_t mtu = 1500;
   uint16_t rx_descriptors = 8192;
   uint16_t tx_descriptors = 4096;
+  // Kernel interfaces: frames that may be on their way to the device or in its queue; a power of 2.
+  uint32_t in_flight_frames = 16384;
+  WhenFull when_full = WhenFull::kWait;
 };
 
 // The port's own counters since it was opened.
@@ -87,7 +91,9 @@ class Port {
   // false when the port did not take it.
   bool send_copy(const uint8_t* frame, size_t size);
 
-  TxQueue tx() const { return {id_, 0}; }
+  TxQueue tx() const { return {id_, 0, options_.when_full, xdp_rings_}; }
+  // Frames that may be on their way to the device or in its queue; none: not known.
+  std::optional<uint32_t> in_flight_frames() const;
   RxQueue rx() const { return {id_, 0}; }
 
  private:
@@ -99,6 +105,7 @@ class Port {
 
   PortOptions options_;
   KernelSockets kernel_sockets_;
+  XdpRings xdp_rings_;
   uint16_t id_ = RTE_MAX_ETHPORTS;
   std::string device_name_;  // DPDK's name of a virtual device; empty for PCI
   rte_mempool* receive_pool_ = nullptr;

@@ -38,6 +38,18 @@ bool fell_behind(const TrialFacts& facts, const DirectionFacts& direction) {
   return direction.gave_up || direction.sending_ns > allowed;
 }
 
+// How much later than it should have been the sender was done, or gave up.
+uint64_t behind_ns(const TrialFacts& facts, const DirectionFacts& direction) {
+  const uint64_t over = direction.sending_ns - std::min(direction.sending_ns, facts.duration_ns);
+  return std::max(over, direction.gave_up ? direction.max_lag_ns : 0);
+}
+
+// Most of the time that a sender is behind it stood before a full port: then more cores or a lower
+// rate would change nothing, as what is behind the port decides.
+bool held_back(const TrialFacts& facts, const DirectionFacts& direction) {
+  return direction.port_full_ns >= behind_ns(facts, direction) / 2;
+}
+
 uint64_t lost_frames(const DirectionFacts& direction) {
   return direction.sent - std::min(direction.sent, direction.received);
 }
@@ -50,9 +62,19 @@ bool tolerable(const TrialFacts& facts, const DirectionFacts& direction) {
 
 void judge_sender(const TrialFacts& facts, const DirectionFacts& direction, Judge& judge) {
   const uint64_t lost = lost_frames(direction);
+  const uint64_t of_burst = std::min(lost, direction.ring_full_catching_up);
   if (direction.sent == 0) {
     judge.invalid("nothing_sent", direction.name + ": the port accepted no frame at all",
                   "check that the link is up and the port's driver can transmit");
+  } else if (fell_behind(facts, direction) && held_back(facts, direction)) {
+    judge.invalid("held_back",
+                  direction.name +
+                      ": something behind this port stops the tester: flow control, or a queue "
+                      "longer than the tester's buffers; " +
+                      std::to_string(direction.sent) + " of " + std::to_string(direction.intended) +
+                      " frames in " + ms(direction.sending_ns) + ", no room for " +
+                      ms(direction.port_full_ns) + " of it",
+                  "switch flow control off on both ends, or shorten the device's input queue");
   } else if (fell_behind(facts, direction)) {
     judge.invalid("sender_behind",
                   direction.name + ": the tester could not keep up with the intended load, " +
@@ -69,6 +91,14 @@ void judge_sender(const TrialFacts& facts, const DirectionFacts& direction, Judg
                       ms(facts.lag_limit_ns) +
                       "), so the loss may come from the burst that followed",
                   "isolate the tester's cores, or raise the lag limit and say so");
+  } else if (of_burst > 0 && !tolerable(facts, direction) &&
+             within_tolerance(lost - of_burst + direction.overdue, direction.intended,
+                              facts.loss_tolerance_ppb)) {
+    judge.invalid("sender_lag",
+                  direction.name + ": " + std::to_string(of_burst) +
+                      " frames found the device's ring full right after a stall of the sender, and "
+                      "no others were lost",
+                  "isolate the tester's cores");
   }
 }
 
@@ -93,9 +123,13 @@ void judge_receiver(const TrialFacts& facts, const DirectionFacts& direction, Ju
 void judge_loss(const TrialFacts& facts, const DirectionFacts& direction, Judge& judge) {
   const bool fails = !tolerable(facts, direction);
   if (fails && direction.received < direction.sent) {
+    const std::string of_ring =
+        direction.ring_full == 0
+            ? ""
+            : ", " + std::to_string(direction.ring_full) + " of them at the device's full ring";
     judge.fail("frames_lost", direction.name + ": " +
                                   std::to_string(direction.sent - direction.received) + " of " +
-                                  std::to_string(direction.sent) + " frames lost");
+                                  std::to_string(direction.sent) + " frames lost" + of_ring);
   }
   if (fails && direction.overdue > 0) {
     judge.fail("frames_late", direction.name + ": " + std::to_string(direction.overdue) + " of " +

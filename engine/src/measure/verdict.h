@@ -40,8 +40,11 @@ struct DirectionFacts {
   uint64_t held_frames = 0;     // may have waited half the frame timeout inside the tester
   uint64_t sending_ns = 0;
   uint64_t max_lag_ns = 0;
-  uint64_t late_departures = 0;  // left kLateShare of the lag limit late or more
-  bool gave_up = false;          // hopelessly behind: stopped before the last frame
+  uint64_t late_departures = 0;        // left kLateShare of the lag limit late or more
+  uint64_t port_full_ns = 0;           // the port, or what is behind it, had no room for frames
+  uint64_t ring_full = 0;              // of the lost ones: the device's ring had no room
+  uint64_t ring_full_catching_up = 0;  // of these: in the burst after a stall of the sender
+  bool gave_up = false;                // hopelessly behind: stopped before the last frame
 };
 
 // What it needs to know of one port; counter values are differences over the trial.

@@ -74,6 +74,11 @@ const Trouble kTroubles[] = {
        f.directions[0].sent = f.directions[0].received = f.directions[0].sending_ns = 0;
      }},
     {"sender_behind", VerdictKind::kInvalid, [](TrialFacts& f) { f.directions[1].gave_up = true; }},
+    {"held_back", VerdictKind::kInvalid,
+     [](TrialFacts& f) {
+       f.directions[1].gave_up = true;
+       f.directions[1].max_lag_ns = f.directions[1].port_full_ns = 10 * kLagLimitNs;
+     }},
     {"link_down", VerdictKind::kInvalid,
      [](TrialFacts& f) { f.ports[0].link_up_before = f.ports[0].link_up_after = false; }},
     {"link_changed", VerdictKind::kInvalid,
@@ -100,6 +105,45 @@ TEST(Judge, AllowsTheSenderTenPpmAndTheLagLimit) {
   EXPECT_EQ(judge(facts).kind, VerdictKind::kPass);
   facts.directions[0].sending_ns += 1;
   EXPECT_EQ(codes(judge(facts)), Codes{"sender_behind"});
+}
+
+TEST(Judge, TellsASenderThatWasHeldBackFromOneThatIsTooSlow) {
+  TrialFacts facts = good();
+  DirectionFacts& forward = facts.directions[0];
+  forward.sending_ns = kDurationNs + 1'000'000'000;
+  forward.port_full_ns = 499'999'999;
+  EXPECT_EQ(codes(judge(facts)), Codes{"sender_behind"});
+  forward.port_full_ns = 500'000'000;
+  EXPECT_EQ(codes(judge(facts)), Codes{"held_back"});
+  // One that gave up in mid-trial is judged by how far behind it was.
+  forward.sending_ns = kDurationNs / 2;
+  forward.gave_up = true;
+  forward.max_lag_ns = 2'000'000'000;
+  EXPECT_EQ(codes(judge(facts)), Codes{"sender_behind"});
+  forward.port_full_ns = 1'000'000'000;
+  EXPECT_EQ(codes(judge(facts)), Codes{"held_back"});
+}
+
+TEST(Judge, LetsAFullPortPassThatCostNoTime) {
+  TrialFacts facts = good();
+  facts.directions[0].port_full_ns = kDurationNs / 2;
+  EXPECT_EQ(judge(facts).kind, VerdictKind::kPass);
+}
+
+TEST(Judge, ChargesTheDeviceWithAFullRingUnlessTheSenderCaughtUp) {
+  TrialFacts facts = good();
+  DirectionFacts& forward = facts.directions[0];
+  forward.received -= 100;
+  forward.ring_full = 100;
+  EXPECT_EQ(judge(facts).kind, VerdictKind::kFail);
+  EXPECT_EQ(judge(facts).reasons.at(0).message,
+            "forward: 100 of 60000 frames lost, 100 of them at the device's full ring");
+  forward.ring_full_catching_up = 99;
+  EXPECT_EQ(judge(facts).kind, VerdictKind::kFail);
+  forward.ring_full_catching_up = 100;
+  EXPECT_EQ(codes(judge(facts)), (Codes{"sender_lag", "frames_lost"}));
+  facts.loss_tolerance_ppb = 10'000'000;
+  EXPECT_EQ(judge(facts).kind, VerdictKind::kPass);
 }
 
 TEST(Judge, PassesALosslessTrialWithALagSpike) {

@@ -22,7 +22,7 @@ from dutperf.config.fields import (
     Strict,
 )
 from dutperf.config.hooks import Hooks
-from dutperf.engine.protocol import IpVersion, Mac, Side
+from dutperf.engine.protocol import IpVersion, Mac, Side, WhenFull
 
 _VERSIONS: tuple[IpVersion, ...] = (4, 6)
 
@@ -70,6 +70,11 @@ class MemifPort(Strict):
     )
     mac: Mac | None = Field(default=None, description="own MAC; default: made up")
     mtu: Mtu = 1500
+    when_full: WhenFull = Field(
+        default="lose",
+        description="frames for which the device's ring has no room: lose, as on an "
+        "Ethernet link; wait: the device holds the tester back",
+    )
 
 
 class RingPort(Strict):

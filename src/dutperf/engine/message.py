@@ -16,6 +16,8 @@ Side = Literal["left", "right"]
 DirectionName = Literal["forward", "reverse"]
 IpVersion = Literal[4, 6]
 Driver = Literal["af_packet", "af_xdp", "pci", "memif", "ring", "null"]
+WhenFull = Literal["wait", "lose"]
+"""What becomes of frames for which the queue behind a port has no room."""
 
 _MAC = r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$"
 

@@ -18,7 +18,7 @@ import itertools
 import math
 from typing import Annotated, Literal
 
-from pydantic import Field, Strict, model_validator
+from pydantic import Field, Strict, field_validator, model_validator
 
 from dutperf.engine.message import (
     Count as Count,
@@ -49,6 +49,9 @@ from dutperf.engine.message import (
 )
 from dutperf.engine.message import (
     Wait as Wait,
+)
+from dutperf.engine.message import (
+    WhenFull as WhenFull,
 )
 from dutperf.engine.tuples import (
     MAX_SURVIVAL_BLOCKS,
@@ -117,6 +120,23 @@ class PortSpec(Message):
     mtu: Annotated[int, Field(ge=68, le=9702)] = 1500
     rx_descriptors: Annotated[int, Field(ge=64, le=32768)] = 8192
     tx_descriptors: Annotated[int, Field(ge=64, le=32768)] = 4096
+    in_flight_frames: Annotated[int, Field(ge=64, le=32768)] = Field(
+        default=16384,
+        description="kernel interfaces: frames on their way to the device or in its "
+        "queue; a power of 2",
+    )
+    when_full: WhenFull = Field(
+        default="wait",
+        description="frames for which the queue behind the port has no room: wait, "
+        "or are lost there",
+    )
+
+    @field_validator("in_flight_frames")
+    @classmethod
+    def _power_of_2(cls, frames: int) -> int:
+        if frames & (frames - 1):
+            raise ValueError("in_flight_frames must be a power of 2")
+        return frames
 
 
 class PortsOpenParams(Message):
@@ -157,6 +177,10 @@ class PortStatus(Message):
     numa_node: int | None
     mtu: Count
     dpdk_name: str = Field(description="name of the DPDK driver")
+    in_flight_frames: Count | None = Field(
+        default=None,
+        description="on their way to the device or in its queue at most; null: unknown",
+    )
     counters: PortCounters
 
 
@@ -755,6 +779,15 @@ class DirectionResult(Message):
     offered_rate_fps: Annotated[float, Field(ge=0)]
     sending_ns: Nanoseconds = Field(description="first to last frame's departure")
     tx_full: Count = Field(description="times the transmit queue took fewer frames")
+    port_full_ns: Nanoseconds = Field(
+        default=0, description="how long the port had no room for frames"
+    )
+    ring_full: Count = Field(
+        default=0, description="of those sent: lost, as the device's ring was full"
+    )
+    ring_full_catching_up: Count = Field(
+        default=0, description="of these: in the burst after a stall of the sender"
+    )
     lag_ns: Histogram = Field(description="departure - due time, every frame")
     burst_frames: Histogram = Field(description="frames handed to the port at once")
     send_call_ns: Histogram = Field(

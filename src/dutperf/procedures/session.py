@@ -215,6 +215,7 @@ def _port_spec(name: Side, side: SideConfig, auto_driver: Driver) -> PortSpec:
                 memif_id=port.id,
                 mtu=port.mtu,
                 mac=port.mac or _DEFAULT_MACS[name],
+                when_full=port.when_full,
             )
         case RingPort():
             return PortSpec(
