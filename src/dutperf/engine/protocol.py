@@ -653,6 +653,7 @@ ReasonCode = Literal[
     "frames_late",
     "duplicates",
     "sender_behind",
+    "held_back",
     "sender_lag",
     "receiver_lag",
     "receiver_overflow",
