@@ -110,8 +110,8 @@ def test_the_time_is_that_of_all_trials_with_their_waits() -> None:
 @pytest.mark.parametrize(
     ("keys", "probes"),
     [
-        ({}, 2),
-        ({"procedure": "frame-loss"}, 2),
+        ({}, 3),
+        ({"procedure": "frame-loss"}, 3),
         ({"procedure": "pdv", "rate_fps": 1000}, 0),
     ],
 )

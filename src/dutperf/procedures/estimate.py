@@ -25,7 +25,7 @@ from dutperf.config.stateful import Stateful
 from dutperf.procedures.establishing import stateful_of
 from dutperf.procedures.first_frames import first_frames_s, is_tried_first
 from dutperf.procedures.limits import MaxRate, is_probed
-from dutperf.procedures.probe import TRIAL_S
+from dutperf.procedures.probe import TRIAL_S, TRIALS
 from dutperf.procedures.searching import check_range, strategy_of, waits_s
 from dutperf.procedures.survey import numbers_beyond
 from dutperf.procedures.table_capacity import search_of
@@ -38,8 +38,6 @@ from dutperf.stats import LOOKS
 ASSUMED_LINK_MBPS = 10_000
 ASSUMED_SHARE_PERCENT = 50
 ASSUMED_NOISE = 0.005
-PROBES = 2
-"""At a rate that no virtual port can offer, and near what it offered."""
 ASSUMPTION = (
     f"expected of a device that does {ASSUMED_SHARE_PERCENT} % of the maximum rate, "
     f"give or take {ASSUMED_NOISE:.1%}, without trials that have to be repeated"
@@ -80,8 +78,8 @@ def _begun(found: Estimate, *, virtual: bool) -> Estimate:
         trials += 1
         duration_s += first_frames_s(_limit_fps(cell)) + waits_s(cell)
     if virtual and is_probed(cell):
-        trials += PROBES
-        duration_s += PROBES * TRIAL_S
+        trials += TRIALS
+        duration_s += TRIALS * TRIAL_S
     return replace(
         found,
         trials=found.trials + trials,
