@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from dutperf.config import Cell, Testbed, media_rate_fps
@@ -57,10 +57,8 @@ class MaxRate:
 
     def lowered(self, rate_fps: int) -> MaxRate:
         """What the tester can offer of it."""
-        above = None if self.kind == "tester" else self
-        return replace(
-            self, rate_fps=rate_fps, kind="tester", above=self.above or above
-        )
+        above = self.above or (None if self.kind == "tester" else self)
+        return MaxRate(rate_fps, "tester", shortfall=self.shortfall, above=above)
 
     @property
     def words(self) -> str:
