@@ -206,7 +206,8 @@ def lab_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:  # noqa: ANN
     (tmp_path / "testbed.yaml").write_text(TESTBED)
 
     @contextlib.contextmanager
-    def session(_name: str) -> Iterator[Testbed]:
+    def session(_name: str, rules: int | None = None) -> Iterator[Testbed]:
+        assert rules is None
         yield load_testbed(tmp_path / "testbed.yaml")
 
     def use(dut: Dut, tester_limit_fps: float | None = 600_000) -> None:

@@ -328,9 +328,9 @@ def lab_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     calls: list[str] = []
 
     @contextlib.contextmanager
-    def session(name: str) -> Iterator[Testbed]:
+    def session(name: str, rules: int | None = None) -> Iterator[Testbed]:
         calls.append(f"up {name}")
-        yield plan(name).model_copy(update={"hooks": Hooks()})
+        yield plan(name, rules).model_copy(update={"hooks": Hooks()})
         calls.append(f"down {name}")
 
     monkeypatch.setattr("dutperf.lab.session", session)

@@ -29,6 +29,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+def device_of(name: str, rules: int | None = None) -> Testbed:
+    """The lab's testbed, as its device is simulated."""
+    return lab.plan(name, rules).model_copy(update={"hooks": Hooks()})
+
+
 @pytest.fixture
 def labs(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
     """Puts simulated devices into the labs; gives the log of what was done to them."""
@@ -37,11 +42,11 @@ def labs(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
         log: list[str] = []
 
         @contextlib.contextmanager
-        def session(name: str) -> Iterator[Testbed]:
+        def session(name: str, rules: int | None = None) -> Iterator[Testbed]:
             log.append(f"up {name}")
             if name in refusing:
                 raise SetupError("lab is in use by process 1", "wait for it")
-            yield lab.plan(name).model_copy(update={"hooks": Hooks()})
+            yield device_of(name, rules)
             log.append(f"down {name}")
 
         def prepare(testbed: Testbed, _notify: Notify) -> EngineStarter:
@@ -110,12 +115,60 @@ def test_a_kept_lab_is_used_and_stays(
 ) -> None:
     log = labs()
     monkeypatch.setattr(lab, "running", lambda: [kept("linux-router", alive=True)])
-    monkeypatch.setattr(
-        lab, "up", lambda name: lab.plan(name).model_copy(update={"hooks": Hooks()})
-    )
+    monkeypatch.setattr(lab, "attached", device_of)
     assert run("--output", "run") == 0
     assert log == ["up tayga-siit", "down tayga-siit"]
     assert load_results(Path("run")).complete
+
+
+def test_each_number_of_filters_is_a_place_of_its_own(
+    labs: Callable[..., list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    speeds = {"linux-firewall-1": 200_000, "linux-firewall-25": 100_000}
+    monkeypatch.setitem(DEVICES, "linux-firewall-1", 200_000)
+    monkeypatch.setitem(DEVICES, "linux-firewall-25", 100_000)
+    log = labs()
+    campaign = tmp_path / "filters.yaml"
+    campaign.write_text(
+        "name: filters\npreset: quick\n"
+        "lab: [{name: linux-firewall, rules: 1}, {name: linux-firewall, rules: 25}]\n"
+        "procedures: [{procedure: throughput, ip: [4], max_rate_fps: 1000000}]\n"
+    )
+    assert app.run(["run", str(campaign), "--output", "run"]) == 0
+    assert log == ["up linux-firewall", "down linux-firewall"] * 2
+    cells = load_results(Path("run")).cells
+    assert {cell.place: cell.median for cell in cells} == {
+        name: pytest.approx(speed, rel=0.06) for name, speed in speeds.items()
+    }
+    page = Path("run/report.html").read_text()
+    for name, filters in (("linux-firewall-1", 1), ("linux-firewall-25", 25)):
+        assert f'id="environment-{name}"' in page
+        assert f"{filters} filter" in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("throughput", "--lab", "linux-router"), "linux-router has no filters"),
+        (("throughput", "bed.yaml"), "--rules is of the lab linux-firewall"),
+        (("lab", "up", "nft-nat44"), "nft-nat44 has no filters"),
+        (("bench",), "--rules is of a lab"),
+        (("bench", "--lab", "linux-router"), "linux-router has no filters"),
+        (("frames", "--lab", "linux-router", "--pcap", "x.pcap"), "has no filters"),
+    ],
+)
+def test_rules_of_what_has_none_are_refused_before_anything_starts(
+    labs: Callable[..., list[str]],
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    told: str,
+) -> None:
+    log = labs()
+    assert app.run([*arguments, "--rules", "25"]) == 2
+    assert told in capsys.readouterr().err
+    assert not log
 
 
 def test_a_kept_lab_whose_device_has_gone_is_told_and_not_replaced(

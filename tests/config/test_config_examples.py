@@ -89,7 +89,7 @@ def test_every_example_says_how_to_use_it(path: Path) -> None:
 def test_the_matrix_campaign_compares_two_labs() -> None:
     campaign = load_campaign(EXAMPLES / "matrix.yaml")
     assert campaign.lab == ["linux-router", "tayga-siit"]
-    cells = expand(campaign, *(lab.plan(name) for name in campaign.lab or []))
+    cells = expand(campaign, *(lab.plan(keys.name) for keys in campaign.labs))
     assert {(cell.place, cell.ip) for cell in cells} == {
         ("linux-router", 4),
         ("linux-router", 6),

@@ -108,6 +108,20 @@ def test_the_resolved_campaign_gives_the_same_cells(
     assert (again.lab, again.testbeds) == (campaign.lab, campaign.testbeds)
 
 
+def test_a_lab_with_several_numbers_of_rules_is_several_places(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "campaign.yaml"
+    several = "lab: [fw, {name: fw, rules: 1}, {name: fw, rules: 25}]"
+    path.write_text(CAMPAIGN.replace("lab: [left-lab, right-lab]", several))
+    campaign = load_campaign(path)
+    names = [keys.place for keys in campaign.labs]
+    assert names == ["fw", "fw-1", "fw-25"]
+    data = resolved(campaign, *benches(*names))
+    assert data["lab"] == ["fw", *({"name": "fw", "rules": n} for n in (1, 25))]
+    assert data["procedures"][-1]["places"] == ["fw-25"]
+
+
 def test_with_one_place_it_is_resolved_as_it_always_was() -> None:
     data = resolved(make_campaign(THROUGHPUT, lab=["left-lab"]), *benches("left-lab"))
     assert data["lab"] == "left-lab"
@@ -148,6 +162,16 @@ def test_editors_accept_one_or_several(where: dict[str, Any]) -> None:
             "lab: [left-lab, right-lab]",
             "lab: [left-lab, 5]",
             "2: lab[1]: must be a text, not 5",
+        ),
+        (
+            "lab: [left-lab, right-lab]",
+            "lab: [left-lab, {name: right-lab, rules: 0}]",
+            "2: lab[1].rules: must be at least 1, not 0",
+        ),
+        (
+            "lab: [left-lab, right-lab]",
+            "lab: {name: left-lab, rule: 1}",
+            "2: lab.rule: unknown key; did you mean rules?",
         ),
         (
             "lab: [left-lab, right-lab]",

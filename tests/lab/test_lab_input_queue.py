@@ -8,9 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from dutperf.config.in_flight import IN_FLIGHT_FRAMES
 from dutperf.errors import SetupError
 from dutperf.lab import input_queue, machine
-from dutperf.lab.input_queue import apply, find_kernel_thread, plan, restore_priorities
+from dutperf.lab.input_queue import (
+    FRAMES,
+    apply,
+    describe,
+    find_kernel_thread,
+    plan,
+    restore_priorities,
+)
 from dutperf.lab.state import Process, this_process
 
 CPU = 3
@@ -60,51 +68,76 @@ def undo(changes: input_queue.Changes) -> None:
     restore_priorities(changes.priorities)
 
 
+def told(changes: input_queue.Changes, cpu: int | None = CPU) -> str:
+    return describe(cpu, changes.settings, changes.priorities)
+
+
+def test_what_the_kernel_queues_is_less_than_the_tester_has_in_flight() -> None:
+    """Or the queue never overflows: the device would hold the tester back.
+
+    The kernel's queue takes one frame more than its length, and there are two of them.
+    """
+    assert IN_FLIGHT_FRAMES > 2 * (FRAMES + 1)
+    assert IN_FLIGHT_FRAMES // 2 <= 2 * FRAMES
+
+
 def test_planning_changes_nothing(kernel: FakeKernel) -> None:
     plan(CPU)
     assert kernel.state == (1000, 0)
 
 
-def test_the_queue_is_deep_and_preferred_and_set_back(kernel: FakeKernel) -> None:
-    changes = plan(CPU)
-    assert apply(changes) == (
-        "input queue of 16384 frames (raised from 1000), "
-        "ksoftirqd/3 at nice -20 (raised from 0)"
-    )
-    assert kernel.state == (16384, -20)
-    undo(changes)
-    assert kernel.state == (1000, 0)
-
-
-@pytest.mark.parametrize("frames", [16384, 30000])
-def test_a_queue_and_a_thread_that_have_it_all_are_left_alone(
-    kernel: FakeKernel, frames: int
+@pytest.mark.parametrize("before", [1, 1000, 16384])
+def test_the_queue_is_set_and_preferred_and_set_back(
+    kernel: FakeKernel, before: int
 ) -> None:
-    kernel.backlog.write_text(f"{frames}\n")
+    """A longer one, too: it would never overflow."""
+    kernel.backlog.write_text(f"{before}\n")
+    changes = plan(CPU)
+    apply(changes)
+    assert told(changes) == (
+        f"input queue of {FRAMES} frames (set from {before}; the tester has "
+        f"{IN_FLIGHT_FRAMES} in flight), ksoftirqd/3 at nice -20 (raised from 0)"
+    )
+    assert kernel.state == (FRAMES, -20)
+    undo(changes)
+    assert kernel.state == (before, 0)
+
+
+def test_a_queue_and_a_thread_that_are_so_already_are_left_alone(
+    kernel: FakeKernel,
+) -> None:
+    kernel.backlog.write_text(f"{FRAMES}\n")
     kernel.nice[kernel.thread.pid] = -20
     changes = plan(CPU)
-    said = apply(changes)
-    assert said == f"input queue of {frames} frames, ksoftirqd/3 at nice -20"
+    apply(changes)
+    assert told(changes) == (
+        f"input queue of {FRAMES} frames (the tester has {IN_FLIGHT_FRAMES} in "
+        "flight), ksoftirqd/3 at nice -20"
+    )
     undo(changes)
-    assert kernel.state == (frames, -20)
+    assert kernel.state == (FRAMES, -20)
 
 
-def test_a_second_plan_does_not_take_raised_values_for_the_original(
+def test_a_second_plan_does_not_take_changed_values_for_the_original(
     kernel: FakeKernel,
 ) -> None:
     apply(plan(CPU))
     second = plan(CPU)
     assert (second.settings, second.priorities) == ((), ())
-    assert kernel.state == (16384, -20)
+    assert kernel.state == (FRAMES, -20)
 
 
-def test_what_somebody_changed_meanwhile_stays(kernel: FakeKernel) -> None:
+def test_what_somebody_changed_meanwhile_stays_and_is_told(kernel: FakeKernel) -> None:
     changes = plan(CPU)
     apply(changes)
-    kernel.backlog.write_text("5000\n")
+    kernel.backlog.write_text("50000\n")
     kernel.nice[kernel.thread.pid] = -5
+    said = told(changes)
+    assert "input queue of 50000 frames (the tester has" in said
+    assert "may hold the tester back" in said
+    assert said.endswith("ksoftirqd/3 at nice -5")
     undo(changes)
-    assert kernel.state == (5000, -5)
+    assert kernel.state == (50000, -5)
 
 
 def test_changes_on_record_that_were_never_made_are_not_undone(
@@ -117,19 +150,20 @@ def test_changes_on_record_that_were_never_made_are_not_undone(
 def test_where_the_tester_is_on_the_cpu_its_thread_gets_no_precedence(
     kernel: FakeKernel,
 ) -> None:
-    said = apply(plan(None))
-    assert said == "input queue of 16384 frames (raised from 1000)"
-    assert kernel.state == (16384, 0)
+    changes = plan(None)
+    apply(changes)
+    assert "ksoftirqd" not in told(changes, None)
+    assert kernel.state == (FRAMES, 0)
 
 
-def test_precedence_that_is_refused_is_said_and_the_queue_is_deep_yet(
+def test_precedence_that_is_refused_is_said_and_the_queue_is_set_yet(
     kernel: FakeKernel,
 ) -> None:
     kernel.forbidden = True
     changes = plan(CPU)
-    said = apply(changes)
-    assert "ksoftirqd/3 without precedence (cannot set nice -20: Permission" in said
-    assert kernel.state == (16384, 0)
+    apply(changes)
+    assert told(changes).endswith("ksoftirqd/3 at nice 0")
+    assert kernel.state == (FRAMES, 0)
     undo(changes)
     assert kernel.state == (1000, 0)
 
@@ -138,14 +172,17 @@ def test_a_thread_that_is_not_shown_is_said(
     kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(input_queue, "find_kernel_thread", lambda _name: None)
-    assert "ksoftirqd/3 without precedence (it is not shown" in apply(plan(CPU))
-    assert kernel.state == (16384, 0)
+    changes = plan(CPU)
+    apply(changes)
+    assert "ksoftirqd/3 of unknown precedence (it is not shown" in told(changes)
+    assert kernel.state == (FRAMES, 0)
 
 
 def test_a_thread_that_went_away_is_no_obstacle(kernel: FakeKernel) -> None:
     changes = plan(CPU)
     kernel.nice.clear()
-    assert "ksoftirqd/3 without precedence" in apply(changes)
+    apply(changes)
+    assert "ksoftirqd/3 of unknown precedence" in told(changes)
     undo(changes)
     assert kernel.backlog.read_text() == "1000\n"
 
@@ -158,7 +195,7 @@ def test_a_number_that_another_thread_has_by_now_is_left_alone(
     (priority,) = changes.priorities
     gone = priority.thread.model_copy(update={"start_ticks": 1})
     restore_priorities((priority.model_copy(update={"thread": gone}),))
-    assert kernel.state == (16384, -20)
+    assert kernel.state == (FRAMES, -20)
 
 
 def test_a_priority_that_cannot_be_set_back_is_named(kernel: FakeKernel) -> None:
@@ -169,16 +206,23 @@ def test_a_priority_that_cannot_be_set_back_is_named(kernel: FakeKernel) -> None
         restore_priorities(changes.priorities)
 
 
-def test_a_read_only_queue_is_said(
-    kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("length", "held_back"), [(FRAMES - 1, False), (IN_FLIGHT_FRAMES, True)]
+)
+def test_a_read_only_queue_is_described_as_it_is(
+    kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch, length: int, held_back: bool
 ) -> None:
+    kernel.backlog.write_text(f"{length}\n")
     monkeypatch.setattr("os.access", lambda _path, _mode: False)
-    assert "input queue of 1000 frames only (" in apply(plan(CPU))
-    assert kernel.state == (1000, -20)
+    changes = plan(CPU)
+    apply(changes)
+    assert f"input queue of {length} frames (the tester" in told(changes)
+    assert ("may hold the tester back" in told(changes)) == held_back
+    assert kernel.state == (length, -20)
 
 
 @pytest.mark.usefixtures("kernel")
-def test_a_queue_that_refuses_the_value_is_said(
+def test_a_queue_that_refuses_the_value_is_described_as_it_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refuse(_path: Path, _text: str, _encoding: str) -> int:
@@ -186,14 +230,15 @@ def test_a_queue_that_refuses_the_value_is_said(
 
     changes = plan(CPU)
     monkeypatch.setattr(Path, "write_text", refuse)
-    said = apply(changes)
-    assert "input queue of 1000 frames only (cannot write 16384" in said
-    assert "Operation not permitted" in said
+    apply(changes)
+    assert "input queue of 1000 frames (the tester" in told(changes)
 
 
 def test_a_queue_that_is_not_shown_is_said(kernel: FakeKernel) -> None:
     kernel.backlog.unlink()
-    assert "input queue of unknown length" in apply(plan(CPU))
+    changes = plan(CPU)
+    apply(changes)
+    assert "input queue of unknown length" in told(changes)
     assert kernel.nice[kernel.thread.pid] == -20
 
 

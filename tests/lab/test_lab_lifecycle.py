@@ -15,7 +15,8 @@ from dutperf.errors import InputError, SetupError
 from dutperf.interruption import postponed_signals, terminate_as_interrupt
 from dutperf.lab import input_queue, lifecycle, machine, topology
 from dutperf.lab.cpus import CpuPlan
-from dutperf.lab.state import Process, RaisedSetting, StateFile
+from dutperf.lab.input_queue import FRAMES
+from dutperf.lab.state import ChangedSetting, Process, StateFile
 
 NAME = "linux-router"
 DEAD = Process(pid=2**22 + 1, start_ticks=1, boot_id="gone")
@@ -46,6 +47,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeTopology:
     fake = FakeTopology()
     for name in ("build", "clear", "existing"):
         monkeypatch.setattr(topology, name, getattr(fake, name))
+    monkeypatch.setattr(topology, "read_settings", lambda _namespace, _paths: {})
     monkeypatch.setattr(topology, "leftovers", fake.existing)
     monkeypatch.setattr(topology, "check_machine", lambda: None)
     monkeypatch.setattr(machine, "NEIGHBOUR_LIMITS", ())
@@ -168,7 +170,7 @@ def test_a_lab_that_fails_half_way_leaves_nothing(kernel: FakeTopology) -> None:
 def test_what_is_to_be_undone_is_on_record_before_the_lab_is_made(
     kernel: FakeTopology, backlog: Path, tmp_path: Path
 ) -> None:
-    recorded: list[RaisedSetting] = []
+    recorded: list[ChangedSetting] = []
 
     def build(_device: lab.LabDevice, _cpus: CpuPlan) -> None:
         state = StateFile(tmp_path).read()
@@ -189,13 +191,30 @@ def test_a_lab_that_is_up_already_does_not_record_the_raised_value(
     backlog: Path,
 ) -> None:
     description = lab.up(NAME).description
-    assert "input queue of 16384 frames (raised from 1000)" in description
+    assert f"input queue of {FRAMES} frames (set from 1000" in description
     assert lab.up(NAME).description == description
     with pytest.raises(SetupError, match="kept"):
         lab.up("linux-router-hosts")
-    assert backlog.read_text() == "16384\n"
+    assert backlog.read_text() == f"{FRAMES}\n"
     lab.down()
     assert backlog.read_text() == "1000\n"
+
+
+def test_a_kept_lab_is_described_as_it_is_when_it_is_measured(backlog: Path) -> None:
+    lab.up(NAME)
+    backlog.write_text("30000\n")
+    for testbed in (lab.attached(NAME), lab.up(NAME)):
+        assert "input queue of 30000 frames" in testbed.description
+        assert "set from" not in testbed.description
+
+
+def test_a_lab_that_is_not_kept_any_more_cannot_be_measured(
+    kernel: FakeTopology,
+) -> None:
+    lab.up(NAME)
+    kernel.present.clear()
+    with pytest.raises(SetupError, match="not up any more"):
+        lab.attached(NAME)
 
 
 def test_a_lab_that_replaces_a_broken_one_restores_what_was_before_both(
@@ -203,7 +222,7 @@ def test_a_lab_that_replaces_a_broken_one_restores_what_was_before_both(
 ) -> None:
     lab.up(NAME)
     kernel.present.remove("dut")
-    assert "raised from 1000" in lab.up("linux-router-hosts").description
+    assert "set from 1000" in lab.up("linux-router-hosts").description
     lab.down()
     assert backlog.read_text() == "1000\n"
 

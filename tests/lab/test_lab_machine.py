@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dutperf.errors import SetupError
-from dutperf.lab.machine import raise_settings, restore_settings, settings_to_raise
-from dutperf.lab.state import RaisedSetting
+from dutperf.lab.machine import change_settings, restore_settings, settings_to_raise
+from dutperf.lab.state import ChangedSetting
 
 LEAST = 5000
 
@@ -23,7 +23,7 @@ def limit(tmp_path: Path) -> Path:
 def test_a_setting_is_raised_and_set_back(limit: Path) -> None:
     settings = settings_to_raise([limit], LEAST)
     assert limit.read_text() == "1024\n"
-    raise_settings(settings)
+    change_settings(settings)
     assert limit.read_text() == "5000\n"
     restore_settings(settings)
     assert limit.read_text() == "1024\n"
@@ -41,7 +41,7 @@ def test_a_setting_that_this_machine_does_not_show_is_left_out(tmp_path: Path) -
 
 def test_what_somebody_changed_meanwhile_stays(limit: Path) -> None:
     settings = settings_to_raise([limit], LEAST)
-    raise_settings(settings)
+    change_settings(settings)
     limit.write_text("9000\n")
     restore_settings(settings)
     assert limit.read_text() == "9000\n"
@@ -53,7 +53,7 @@ def test_a_setting_on_record_that_was_never_raised_stays(limit: Path) -> None:
 
 
 def test_a_setting_that_is_gone_does_not_keep_the_lab_up(tmp_path: Path) -> None:
-    gone = RaisedSetting(path=tmp_path / "none", before=1, raised=2)
+    gone = ChangedSetting(path=tmp_path / "none", before=1, meanwhile=2)
     restore_settings([gone])
     assert not gone.path.exists()
 
@@ -61,4 +61,4 @@ def test_a_setting_that_is_gone_does_not_keep_the_lab_up(tmp_path: Path) -> None
 def test_a_setting_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     path = tmp_path / "none" / "limit"
     with pytest.raises(SetupError, match=str(path)):
-        raise_settings([RaisedSetting(path=path, before=1, raised=2)])
+        change_settings([ChangedSetting(path=path, before=1, meanwhile=2)])

@@ -29,6 +29,7 @@ from dutperf.cli.options import (
     Output,
     Quick,
     Resume,
+    Rules,
     Seed,
     Standard,
     TestbedFile,
@@ -63,12 +64,13 @@ def throughput(
     spec: ProcedureSpec,
     testbed: TestbedFile = None,
     lab: LabName = None,
+    rules: Rules = None,
     seed: Seed = DEFAULT_SEED,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
     """Fastest rate at which no frame is lost (RFC 2544 26.1)."""
-    campaign = campaign_for(spec, testbed, lab, seed)
+    campaign = campaign_for(spec, testbed, lab, rules, seed)
     measure(campaign, kind="throughput", output=output, as_json=as_json)
 
 
@@ -78,12 +80,13 @@ def frame_loss(
     spec: ProcedureSpec,
     testbed: TestbedFile = None,
     lab: LabName = None,
+    rules: Rules = None,
     seed: Seed = DEFAULT_SEED,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
     """Frame loss over the whole range of loads (RFC 2544 26.3)."""
-    campaign = campaign_for(spec, testbed, lab, seed)
+    campaign = campaign_for(spec, testbed, lab, rules, seed)
     measure(campaign, kind="frame-loss", output=output, as_json=as_json)
 
 
@@ -93,12 +96,13 @@ def connection_rate(
     spec: ProcedureSpec,
     testbed: TestbedFile = None,
     lab: LabName = None,
+    rules: Rules = None,
     seed: Seed = DEFAULT_SEED,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
     """How fast a stateful gateway opens connections (RFC 9693 4.5, 4.6)."""
-    campaign = campaign_for(spec, testbed, lab, seed)
+    campaign = campaign_for(spec, testbed, lab, rules, seed)
     measure(campaign, kind="connection-rate", output=output, as_json=as_json)
 
 
@@ -108,12 +112,13 @@ def table_capacity(
     spec: ProcedureSpec,
     testbed: TestbedFile = None,
     lab: LabName = None,
+    rules: Rules = None,
     seed: Seed = DEFAULT_SEED,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
     """How many connections a stateful gateway holds (RFC 9693 4.9)."""
-    campaign = campaign_for(spec, testbed, lab, seed)
+    campaign = campaign_for(spec, testbed, lab, rules, seed)
     measure(campaign, kind="table-capacity", output=output, as_json=as_json)
 
 
@@ -123,12 +128,13 @@ def teardown_rate(
     spec: ProcedureSpec,
     testbed: TestbedFile = None,
     lab: LabName = None,
+    rules: Rules = None,
     seed: Seed = DEFAULT_SEED,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
     """How fast a stateful gateway deletes connections (RFC 9693 4.8)."""
-    campaign = campaign_for(spec, testbed, lab, seed)
+    campaign = campaign_for(spec, testbed, lab, rules, seed)
     measure(campaign, kind="teardown-rate", output=output, as_json=as_json)
 
 
@@ -138,12 +144,13 @@ def latency(
     spec: ProcedureSpec,
     testbed: TestbedFile = None,
     lab: LabName = None,
+    rules: Rules = None,
     seed: Seed = DEFAULT_SEED,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
     """Typical and worst-case delay of tagged frames at a fixed load (RFC 8219 7.2)."""
-    campaign = campaign_for(spec, testbed, lab, seed)
+    campaign = campaign_for(spec, testbed, lab, rules, seed)
     measure(campaign, kind="latency", output=output, as_json=as_json)
 
 
@@ -153,12 +160,13 @@ def pdv(
     spec: ProcedureSpec,
     testbed: TestbedFile = None,
     lab: LabName = None,
+    rules: Rules = None,
     seed: Seed = DEFAULT_SEED,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
     """How far all frames' delays spread at a fixed load (RFC 8219 7.3.1)."""
-    campaign = campaign_for(spec, testbed, lab, seed)
+    campaign = campaign_for(spec, testbed, lab, rules, seed)
     measure(campaign, kind="pdv", output=output, as_json=as_json)
 
 
@@ -168,12 +176,13 @@ def ipdv(
     spec: ProcedureSpec,
     testbed: TestbedFile = None,
     lab: LabName = None,
+    rules: Rules = None,
     seed: Seed = DEFAULT_SEED,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
     """How delays change from frame to frame at a fixed load (RFC 8219 7.3.2)."""
-    campaign = campaign_for(spec, testbed, lab, seed)
+    campaign = campaign_for(spec, testbed, lab, rules, seed)
     measure(campaign, kind="ipdv", output=output, as_json=as_json)
 
 
@@ -221,6 +230,7 @@ def frames(
     ],
     testbed: TestbedFile = None,
     lab: LabName = None,
+    rules: Rules = None,
     count: Annotated[
         int,
         typer.Option(
@@ -237,7 +247,10 @@ def frames(
 ) -> None:
     """Write the first frames of a trial to a pcap file; send none of them."""
     write_frames(
-        campaign_for(spec, testbed, lab, seed), rate_fps=rate, count=count, pcap=pcap
+        campaign_for(spec, testbed, lab, rules, seed),
+        rate_fps=rate,
+        count=count,
+        pcap=pcap,
     )
 
 

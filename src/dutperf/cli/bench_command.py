@@ -19,6 +19,7 @@ import typer
 from rich.table import Table
 
 from dutperf.cli.failures import PatientConsole
+from dutperf.cli.options import Rules
 from dutperf.cli.path_bench import bench_lab
 from dutperf.engine.process import check_root, find_program
 from dutperf.errors import InputError, SetupError
@@ -75,6 +76,7 @@ def bench(
             rich_help_panel="Path",
         ),
     ] = None,
+    rules: Rules = None,
     driver: Annotated[
         Driver,
         typer.Option(help="of the lab's ports", rich_help_panel="Path"),
@@ -100,12 +102,15 @@ def bench(
     if lab is not None:
         bench_lab(
             lab,
+            rules,
             None if driver == "both" else driver,
             rounds=rounds or _LAB_ROUNDS,
             trial_duration_s=trial_duration_s,
             as_json=as_json,
         )
         return
+    if rules is not None:
+        raise InputError("--rules is of a lab", "leave it out, or give --lab")
     _check_cpu(cpu)
     sizes = _sizes(entries) if entries is not None else []
     check_root()

@@ -11,6 +11,7 @@ import typer
 
 from dutperf import lab
 from dutperf.cli.failures import PatientConsole
+from dutperf.cli.options import Rules
 
 lab_app = typer.Typer(
     help="Real devices under test in network namespaces; no hardware needed.",
@@ -28,10 +29,11 @@ def up(
             metavar="FILE", help="JSON, for known-answer; see examples/known-answer"
         ),
     ] = None,
+    rules: Rules = None,
 ) -> None:
     """Bring a lab up; it stays until 'lab down'."""
     told = lab.read_behaviour(behaviour) if behaviour else None
-    testbed = lab.up(name, told)
+    testbed = lab.up(name, told, rules)
     _say(f"lab {name} is up: {testbed.description}")
     _say(f"measure: dutperf throughput --lab {name}")
     _say("take it down: dutperf lab down")

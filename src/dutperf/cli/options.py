@@ -27,6 +27,7 @@ from dutperf.config.delays import (
     Procedure,
     procedure_defaults,
 )
+from dutperf.config.labs import MOST_RULES, LabKeys
 from dutperf.config.searching import Search
 from dutperf.config.stateful import ResponderOrder
 from dutperf.config.validate import models_in
@@ -197,6 +198,16 @@ LabName = Annotated[
     str | None,
     typer.Option(
         "--lab", metavar="NAME", help="a lab instead of a testbed; see 'lab status'"
+    ),
+]
+Rules = Annotated[
+    int | None,
+    typer.Option(
+        "--rules",
+        metavar="N",
+        help=LabKeys.model_fields["rules"].description,
+        min=1,
+        max=MOST_RULES,
     ),
 ]
 Seed = Annotated[

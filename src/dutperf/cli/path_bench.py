@@ -47,19 +47,20 @@ _WHOSE = {
 
 def bench_lab(
     name: str,
+    rules: int | None,
     driver: PathDriver | None,
     *,
     rounds: int,
     trial_duration_s: float,
     as_json: bool,
 ) -> None:
-    """Bench the lab ``name``; ``driver`` None: each in turn.
+    """Bench the lab ``name``; ``driver`` None: each in turn; ``rules``: its filters.
 
     Raises:
         DutperfError: as the measuring commands.
         typer.Exit: with 1 when no trial of a driver was valid, 130 when interrupted.
     """
-    campaign = campaign_for(_spec(trial_duration_s), None, name, DEFAULT_SEED)
+    campaign = campaign_for(_spec(trial_duration_s), None, name, rules, DEFAULT_SEED)
     (place,) = places_of(campaign)
     drivers = (driver,) if driver else PATH_DRIVERS
     patience_s = _PATIENCE * rounds * trial_duration_s
@@ -82,7 +83,10 @@ def bench_lab(
             terminal.say_interrupted()
             raise typer.Exit(INTERRUPTED) from None
     _show(
-        PatientConsole(), _as_data(name, testbed, settings, results), results, as_json
+        PatientConsole(),
+        _as_data(place.name, testbed, settings, results),
+        results,
+        as_json,
     )
     if any(r.valid and r.valid.median_fps is None for r in results):
         raise typer.Exit(INVALID)

@@ -17,17 +17,22 @@ from dutperf.config import (
     with_sources,
 )
 from dutperf.config.document import Problem
+from dutperf.config.labs import LabKeys
 from dutperf.errors import InputError, SetupError
 
 
 def campaign_for(
-    spec: ProcedureSpec, testbed: Path | None, lab_name: str | None, seed: int
+    spec: ProcedureSpec,
+    testbed: Path | None,
+    lab_name: str | None,
+    rules: int | None,
+    seed: int,
 ) -> Campaign:
     """A campaign of one procedure, and of the throughput that it is measured at.
 
     Raises:
         InputError: not exactly one place was given, the file is wrong, or there is no
-            such lab.
+            such lab, or none with rules.
     """
     if (testbed is None) == (lab_name is None):
         raise InputError(
@@ -36,9 +41,14 @@ def campaign_for(
         )
     procedures = with_sources(spec)
     if lab_name is not None:
-        lab.plan(lab_name)
-        name = f"{spec.procedure}-{lab_name}"
-        return Campaign(name=name, seed=seed, lab=[lab_name], procedures=procedures)
+        name = f"{spec.procedure}-{lab.plan(lab_name, rules).name}"
+        given = lab_name if rules is None else LabKeys(name=lab_name, rules=rules)
+        return Campaign(name=name, seed=seed, lab=[given], procedures=procedures)
+    if rules is not None:
+        raise InputError(
+            "--rules is of the lab linux-firewall; a testbed's device has its own",
+            "leave --rules out, or give --lab linux-firewall",
+        )
     loaded = load_testbed(testbed or Path())
     name = f"{spec.procedure}-{loaded.name}"[:64]
     return Campaign(name=name, seed=seed, testbed=[loaded], procedures=procedures)
@@ -50,10 +60,9 @@ def places_of(campaign: Campaign) -> list[Place]:
     Raises:
         CampaignError: there is no such lab.
     """
-    labs = campaign.lab or []
     return [
         *(Place(testbed=testbed) for testbed in campaign.testbeds),
-        *(_lab(campaign, number, name) for number, name in enumerate(labs)),
+        *(_lab(campaign, number, keys) for number, keys in enumerate(campaign.labs)),
     ]
 
 
@@ -65,14 +74,15 @@ def open_place(place: Place) -> AbstractContextManager[Testbed]:
     user has told the old one, and nobody would see that another one is measured.
 
     Raises:
-        SetupError: the lab cannot be brought up, or is kept and its device has gone.
+        SetupError: the lab cannot be brought up, or is kept and its device has gone or
+            is not as it was asked for.
     """
-    name = place.lab
-    if name is None:
+    if place.lab is None:
         return contextlib.nullcontext(place.testbed)
+    name, rules = place.lab.name, place.lab.rules
     kept = [s for s in lab.running() if s.name == name and s.owner is None]
     if not kept:
-        return lab.session(name)
+        return lab.session(name, rules=rules)
     if not all(status.alive for status in kept):
         raise SetupError(
             f"the device of lab {name}, which 'lab up' keeps, has gone: its process "
@@ -80,18 +90,18 @@ def open_place(place: Place) -> AbstractContextManager[Testbed]:
             f"make it anew: dutperf lab up {name}, with --behaviour if it had one; or "
             "dutperf lab down, and it is up for each run only",
         )
-    return contextlib.nullcontext(lab.up(name))
+    return contextlib.nullcontext(lab.attached(name, rules))
 
 
 def dut_alive(place: Place) -> bool:
     """Whether the device is still there; of a testbed nobody can tell: true."""
-    return place.lab is None or lab.dut_alive(place.lab)
+    return place.lab is None or lab.dut_alive(place.lab.name)
 
 
-def _lab(campaign: Campaign, number: int, name: str) -> Place:
+def _lab(campaign: Campaign, number: int, keys: LabKeys) -> Place:
     try:
-        return Place(lab=name, testbed=lab.plan(name))
+        return Place(lab=keys, testbed=lab.plan(keys.name, keys.rules))
     except InputError as error:
-        keys = ("lab", number) if len(campaign.lab or []) > 1 else ("lab",)
-        problem = Problem(keys, error.message, error.hint)
+        where = ("lab", number) if len(campaign.labs) > 1 else ("lab",)
+        problem = Problem(where, error.message, error.hint)
         raise CampaignError(campaign.name, problem) from None

@@ -23,6 +23,7 @@ from dutperf.config.delays import (
 from dutperf.config.fields import Listed, Name, OneOrMore, Strict, repeated
 from dutperf.config.flow_count import FlowCount
 from dutperf.config.frame_size import ALL_SIZES, SizeOrAll
+from dutperf.config.labs import LabKeys, LabOrName, lab_keys
 from dutperf.config.presets import Preset, preset_keys
 from dutperf.config.searching import (
     RepeatCount,
@@ -332,9 +333,10 @@ class Campaign(Strict):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(
         default=1, description="the same seed gives the same frames"
     )
-    lab: OneOrMore[str] | None = Field(
+    lab: OneOrMore[LabOrName] | None = Field(
         default=None,
-        description="name of a lab, or a list of names; instead of testbed",
+        description="a lab by its name or by keys, or a list of these; instead of "
+        "testbed",
     )
     testbed: OneOrMore[TestbedOrFile] | None = Field(
         default=None,
@@ -370,6 +372,11 @@ class Campaign(Strict):
         if (self.lab is None) == (self.testbed is None):
             raise ValueError("give exactly one of the keys lab and testbed")
         return self
+
+    @property
+    def labs(self) -> list[LabKeys]:
+        """The labs, however they were given."""
+        return [lab_keys(given) for given in self.lab or []]
 
     @property
     def testbeds(self) -> list[Testbed]:

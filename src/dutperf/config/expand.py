@@ -17,6 +17,7 @@ from dutperf.config.entry import Entry
 from dutperf.config.flows import directions, flows, own_hosts
 from dutperf.config.frame_size import ALL_SIZES
 from dutperf.config.hooks_needed import check_hooks
+from dutperf.config.labs import LabKeys
 from dutperf.config.load_steps import (
     AROUND_THROUGHPUT,
     STANDARD_STEP_PERCENT,
@@ -68,7 +69,7 @@ def resolved(campaign: Campaign, *testbeds: Testbed) -> dict[str, Any]:
     Raises:
         CampaignError: as ``expand``.
     """
-    key, places = "lab", list[Any](campaign.lab or [])
+    key, places = "lab", [_as_given(lab) for lab in campaign.lab or []]
     if campaign.lab is None:
         key, places = "testbed", [t.model_dump(exclude_none=True) for t in testbeds]
     several = len(testbeds) > 1
@@ -81,6 +82,10 @@ def resolved(campaign: Campaign, *testbeds: Testbed) -> dict[str, Any]:
             _as_procedure(cell, several=several) for cell in expand(campaign, *testbeds)
         ],
     }
+
+
+def _as_given(lab: str | LabKeys) -> Any:  # noqa: ANN401 - plain data
+    return lab if isinstance(lab, str) else lab.model_dump(exclude_none=True)
 
 
 def _entries(campaign: Campaign, testbed: Testbed, *, several: bool) -> Iterator[Entry]:

@@ -10,13 +10,14 @@ from pydantic import Field
 from dutperf.config.campaign import Campaign
 from dutperf.config.document import CampaignError, Problem
 from dutperf.config.fields import Strict, repeated
+from dutperf.config.labs import LabKeys
 from dutperf.config.testbed import Testbed
 
 
 class Place(Strict):
     """One testbed. Of a lab it is the one that the lab would have on this machine."""
 
-    lab: str | None = Field(
+    lab: LabKeys | None = Field(
         default=None, description="the lab that is brought up; none: it stands already"
     )
     testbed: Testbed
@@ -24,7 +25,7 @@ class Place(Strict):
     @property
     def name(self) -> str:
         """The name of the lab or testbed, by which places are told apart."""
-        return self.lab or self.testbed.name
+        return self.lab.place if self.lab else self.testbed.name
 
 
 def check_places(campaign: Campaign, names: Sequence[str]) -> None:

@@ -18,6 +18,7 @@ Model = TypeVar("Model", bound=Strict)
 _TAGS = {
     "port": {"interface", "pci", "memif", "ring"},
     "testbed": {"inline", "file"},
+    "lab": {"name", "keys"},
     "frame_size": {"bytes", "all"},
 }
 """Keys below which pydantic names the chosen kind as if it were another key."""

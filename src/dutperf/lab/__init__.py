@@ -10,6 +10,7 @@ from dutperf.lab.devices import LABS, LabDevice
 from dutperf.lab.known_answer import KnownAnswer, read_behaviour
 from dutperf.lab.lifecycle import (
     LabStatus,
+    attached,
     down,
     dut_alive,
     known_answer_device,
@@ -25,6 +26,7 @@ __all__ = [
     "KnownAnswer",
     "LabDevice",
     "LabStatus",
+    "attached",
     "down",
     "dut_alive",
     "known_answer_device",

@@ -43,6 +43,12 @@ def plan_cpus(usable: Collection[int] | None = None) -> CpuPlan:
     return CpuPlan(worker=cpus[0], dut=cpus[-1], main=cpus[1])
 
 
+def cpus_of_mask(mask: str) -> list[int]:
+    """The CPUs in a mask as ``rps_cpus`` shows it: 32-bit words, highest first."""
+    bits = int(mask.replace(",", "") or "0", 16)
+    return [cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1]
+
+
 def rps_mask(cpu: int) -> str:
     """The mask of one CPU as ``rps_cpus`` takes it: 32-bit words, highest first."""
     words = ["00000000"] * (cpu // 32)

@@ -1,12 +1,14 @@
-"""A kernel DUT's input queue: deep, and served before other work on the DUT's CPU.
+"""A kernel DUT's input queue: shorter than the tester's own, and served at once.
 
     wire --> input queue (netdev_max_backlog) --> ksoftirqd of the DUT's CPU --> wire
 
-Linux queues 1,000 frames, some 1-3 ms of traffic. On a machine that other programs
-share, the DUT's CPU is away for longer than that now and then, and the queue overflows
-though the DUT is fast enough. So the lab makes it deeper and gives the thread that
-serves it precedence, while the lab is up. Both are good for the DUT, not necessary:
-where they cannot be set the lab goes on, and its description says so.
+A frame that waits there keeps one of the tester's buffers, so a queue that holds as
+many as the tester has never overflows: the tester stands still, and the DUT never loses
+a frame however slow it is. A short one overflows though the DUT is fast enough, when
+its CPU is away for a moment, as on a machine that other programs share. So the lab sets
+the queue as long as the tester's buffers allow, and gives the thread that serves it
+precedence, while it is up. Where they cannot be set the lab goes on, and its
+description says so.
 
 The queue's length is one for the whole machine, like the settings in ``machine``.
 """
@@ -15,24 +17,27 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from dutperf.config.in_flight import IN_FLIGHT_FRAMES
 from dutperf.errors import SetupError
 from dutperf.lab import machine
 from dutperf.lab.state import (
     PROC,
+    ChangedSetting,
     Process,
     RaisedPriority,
-    RaisedSetting,
     find_process,
     is_running,
 )
 
 BACKLOG = Path("/proc/sys/net/core/netdev_max_backlog")
-FRAMES = 16384
-"""As deep as the tester's own rings: 40 ms at 400,000 frames per second."""
+QUEUES = 2
+"""The kernel takes the whole input queue to a second one, and fills the first again."""
+FRAMES = IN_FLIGHT_FRAMES * 3 // 4 // QUEUES
+"""Both queues leave a quarter of a port's frames to all that is not in them."""
 NICE = -20
 
 _KERNEL_THREAD = 0x00200000  # PF_KTHREAD, linux/sched.h
@@ -41,47 +46,62 @@ _FLAGS = 6  # of the fields of /proc/PID/stat behind the name
 
 @dataclass(frozen=True)
 class Changes:
-    """What is to be changed for a DUT on ``cpu``, and so to be undone later.
+    """What is to be changed, and so to be undone later."""
 
-    Attributes:
-        cpu: None if the tester's worker is on the DUT's CPU; the thread would take
-            precedence over the tester there, and is left alone.
-        thread: the one that serves the queue; None if it is not to be seen.
-    """
-
-    cpu: int | None
-    thread: Process | None
-    settings: tuple[RaisedSetting, ...]
+    settings: tuple[ChangedSetting, ...]
     priorities: tuple[RaisedPriority, ...]
 
 
 def plan(cpu: int | None) -> Changes:
-    """Finds out what to change; nothing is changed yet.
+    """Finds out what to change for a DUT on ``cpu``; nothing is changed yet.
 
-    A longer queue stays as it is, and so does a thread that has this precedence.
+    A thread that has this precedence stays as it is, and so does that of the tester's
+    own CPU (``cpu`` None): it would take precedence over the tester there.
     """
-    thread = None if cpu is None else find_kernel_thread(f"ksoftirqd/{cpu}")
+    thread = server_of(cpu)
     nice = None if thread is None else _nice(thread)
     return Changes(
-        cpu=cpu,
-        thread=thread,
-        settings=machine.settings_to_raise([BACKLOG], FRAMES),
+        settings=machine.settings_to_change([BACKLOG], FRAMES),
         priorities=()
         if thread is None or nice is None or nice <= NICE
         else (RaisedPriority(thread=thread, before=nice, raised=NICE),),
     )
 
 
-def apply(changes: Changes) -> str:
-    """Changes what is planned, once it is on record; says how the queue is now."""
-    refused = ""
+def apply(changes: Changes) -> None:
+    """Changes what is planned, once it is on record, as far as the machine allows."""
+    with contextlib.suppress(SetupError):
+        machine.change_settings(changes.settings)
+    for priority in changes.priorities:
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, priority.thread.pid, priority.raised)
+
+
+def length() -> int | None:
+    """Frames that the input queue holds now; None if the kernel does not show it."""
     try:
-        machine.raise_settings(changes.settings)
-    except SetupError as error:
-        refused = error.message
-    said = [_describe_queue(changes, refused)]
-    if changes.cpu is not None:
-        said.append(_describe_thread(changes, _prefer(changes.priorities)))
+        return int(BACKLOG.read_text("ascii"))
+    except OSError:
+        return None
+
+
+def server_of(cpu: int | None) -> Process | None:
+    """The thread that serves the queue of ``cpu``; None if it is not to be seen."""
+    return None if cpu is None else find_kernel_thread(f"ksoftirqd/{cpu}")
+
+
+def describe(
+    cpu: int | None,
+    settings: Iterable[ChangedSetting],
+    priorities: Iterable[RaisedPriority],
+) -> str:
+    """Queue and thread of a DUT on ``cpu`` as they are; what they were, if it is known.
+
+    ``settings`` and ``priorities`` may have others among them.
+    """
+    said = [_describe_queue(settings)]
+    if cpu is not None:
+        said.append(_describe_thread(cpu, priorities))
     return ", ".join(said)
 
 
@@ -129,33 +149,26 @@ def _nice(thread: Process) -> int | None:
         return None
 
 
-def _prefer(priorities: tuple[RaisedPriority, ...]) -> str:
-    """Gives precedence; what was refused, or nothing."""
-    for priority in priorities:
-        try:
-            os.setpriority(os.PRIO_PROCESS, priority.thread.pid, priority.raised)
-        except OSError as error:
-            return error.strerror or "refused"
-    return ""
-
-
-def _describe_queue(changes: Changes, refused: str) -> str:
-    try:
-        now = int(BACKLOG.read_text("ascii"))
-    except OSError:
+def _describe_queue(settings: Iterable[ChangedSetting]) -> str:
+    now = length()
+    if now is None:
         return "input queue of unknown length (the kernel's setting is not shown here)"
-    if now < FRAMES:
-        reason = refused or f"{BACKLOG} is read-only here"
-        return f"input queue of {now} frames only ({reason})"
-    raised = "".join(f" (raised from {s.before})" for s in changes.settings)
-    return f"input queue of {now} frames{raised}"
+    told = [f"set from {s.before}" for s in settings if _is_changed(s, now)]
+    told.append(f"the tester has {IN_FLIGHT_FRAMES} in flight")
+    if QUEUES * now >= IN_FLIGHT_FRAMES:
+        told.append("too few to fill it: a slow device may hold the tester back")
+    return f"input queue of {now} frames ({'; '.join(told)})"
 
 
-def _describe_thread(changes: Changes, refused: str) -> str:
-    name = f"ksoftirqd/{changes.cpu}"
-    if changes.thread is None:
-        return f"{name} without precedence (it is not shown here)"
-    if refused:
-        return f"{name} without precedence (cannot set nice {NICE}: {refused})"
-    raised = "".join(f" (raised from {p.before})" for p in changes.priorities)
-    return f"{name} at nice {_nice(changes.thread)}{raised}"
+def _is_changed(setting: ChangedSetting, now: int) -> bool:
+    return setting.path == BACKLOG and setting.meanwhile == now
+
+
+def _describe_thread(cpu: int, priorities: Iterable[RaisedPriority]) -> str:
+    name, thread = f"ksoftirqd/{cpu}", server_of(cpu)
+    nice = None if thread is None else _nice(thread)
+    if nice is None:
+        return f"{name} of unknown precedence (it is not shown here)"
+    before = [p.before for p in priorities if p.thread == thread and p.raised == nice]
+    raised = "".join(f" (raised from {nice})" for nice in before)
+    return f"{name} at nice {nice}{raised}"

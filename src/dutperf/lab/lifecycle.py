@@ -8,16 +8,18 @@ removed by the next ``up``, ``session`` or ``down``.
 from __future__ import annotations
 
 import difflib
-import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
+from dutperf.config.labs import LabKeys
 from dutperf.config.testbed import Testbed
 from dutperf.errors import InputError, SetupError
 from dutperf.interruption import postponed_signals, terminate_as_interrupt
 from dutperf.lab import (
+    description,
     input_queue,
     machine,
     processes,
@@ -27,7 +29,7 @@ from dutperf.lab import (
     translator,
 )
 from dutperf.lab.cpus import CpuPlan, plan_cpus
-from dutperf.lab.devices import LABS, LabDevice
+from dutperf.lab.devices import LABS, LabDevice, linux_firewall
 from dutperf.lab.devices.known_answer import KNOWN_ANSWER
 from dutperf.lab.known_answer import Behaviour, KnownAnswer, control_socket
 from dutperf.lab.state import (
@@ -60,18 +62,22 @@ class LabStatus:
     links: tuple[str, ...]
 
 
-def up(name: str, behaviour: Behaviour | None = None) -> Testbed:
+def up(
+    name: str, behaviour: Behaviour | None = None, rules: int | None = None
+) -> Testbed:
     """Brings up a lab that is kept until ``down``.
 
     If the same lab is kept already and whole, its testbed is returned: a second
-    ``up`` changes nothing but the behaviour, if one is given (known-answer only).
+    ``up`` changes nothing but the behaviour (known-answer only) or the number of
+    filters (linux-firewall only), if one is given.
 
     Raises:
-        InputError: there is no device of that name, or it takes no such behaviour.
+        InputError: there is no device of that name, or it takes no such behaviour or
+            no filters.
         SetupError: not root, another lab is up, the names are taken, or the kernel
             cannot do it. Nothing of the new lab is left then.
     """
-    device = _device(name, behaviour)
+    device = _device(name, behaviour, rules)
     topology.check_machine()
     with StateFile().locked():
         present = StateFile().read()
@@ -81,13 +87,45 @@ def up(name: str, behaviour: Behaviour | None = None) -> Testbed:
             and not present.owner
             and _usable(present)
         ):
+            if rules is not None:
+                topology.load_rules(device)
+                named = {"name": LabKeys(name=name, rules=rules).place}
+                testbed = present.testbed.model_copy(update=named)
+                present = present.model_copy(update={"testbed": testbed})
+                StateFile().write(present)
             _tell(behaviour)
-            return present.testbed
-        return _bring_up(device, behaviour, keep=True).testbed
+            return _as_it_is(present)
+        return _as_it_is(_bring_up(device, behaviour, rules, keep=True))
+
+
+def attached(name: str, rules: int | None = None) -> Testbed:
+    """The testbed of a lab that is kept, as it is now; changes nothing.
+
+    Raises:
+        InputError: there is no device of that name, or it has no filters.
+        SetupError: it is not kept, or has not so many filters.
+    """
+    _device(name, None, rules)
+    state = StateFile().read()
+    if state is None or state.device != name or not _whole(state):
+        raise SetupError(
+            f"lab {name} is not up any more", f"dutperf lab up {name}, or leave it out"
+        )
+    now = [] if rules is None else description.filters_now()
+    if any(count != rules for count in now):
+        has = " and ".join(map(str, dict.fromkeys(now)))
+        raise SetupError(
+            f"lab {name} is kept with {has} filters, not {rules}",
+            f"change it: dutperf lab up {name} --rules {rules}; or take it down, and "
+            "it is made for each run: dutperf lab down",
+        )
+    return _as_it_is(state)
 
 
 @contextmanager
-def session(name: str, behaviour: Behaviour | None = None) -> Iterator[Testbed]:
+def session(
+    name: str, behaviour: Behaviour | None = None, rules: int | None = None
+) -> Iterator[Testbed]:
     """A lab of the block's own: down on its end, error, Ctrl-C, SIGTERM and SIGHUP.
 
     In the block, SIGTERM and SIGHUP raise KeyboardInterrupt unless the program has
@@ -97,13 +135,13 @@ def session(name: str, behaviour: Behaviour | None = None) -> Iterator[Testbed]:
         InputError: as ``up``.
         SetupError: as ``up``; also if the same lab is kept by ``up``.
     """
-    device = _device(name, behaviour)
+    device = _device(name, behaviour, rules)
     topology.check_machine()
     with terminate_as_interrupt():
         try:
             with StateFile().locked():
-                state = _bring_up(device, behaviour, keep=False)
-            yield state.testbed
+                state = _bring_up(device, behaviour, rules, keep=False)
+            yield _as_it_is(state)
         finally:
             with postponed_signals(), StateFile().locked():
                 _clear_if_owned()
@@ -131,13 +169,13 @@ def down(name: str | None = None, *, all_: bool = False) -> list[str]:
         return [state.device]
 
 
-def plan(name: str) -> Testbed:
+def plan(name: str, rules: int | None = None) -> Testbed:
     """The testbed that the lab would have here; brings nothing up and needs no root.
 
     Raises:
-        InputError: there is no device of that name.
+        InputError: there is no device of that name, or it has no filters.
     """
-    return _testbed(_device(name), plan_cpus())
+    return _testbed(_device(name, None, rules), plan_cpus(), rules)
 
 
 def running() -> list[LabStatus]:
@@ -183,10 +221,11 @@ def limit_connections(connections: int | None, udp_timeout_s: int | None) -> str
         if connections is not None:
             settings = tracking.with_limit(state.settings, connections)
             StateFile().write(state.model_copy(update={"settings": settings}))
-            machine.raise_settings(settings)
+            machine.change_settings(settings)
         if udp_timeout_s is not None:
             topology.write_settings(topology.DUT, tracking.timeouts(udp_timeout_s))
-    return topology.read_settings(topology.DUT, tracking.SHOWN)
+    shown = topology.read_settings(topology.DUT, tracking.SHOWN)
+    return "\n".join(f"{Path(path).name} {value}" for path, value in shown.items())
 
 
 def known_answer_device() -> KnownAnswer:
@@ -214,14 +253,25 @@ def _instead(state: LabState | None) -> str:
     return f"it has ended; its last words are in {log}"
 
 
-def _device(name: str, behaviour: Behaviour | None = None) -> LabDevice:
+def _device(
+    name: str, behaviour: Behaviour | None = None, rules: int | None = None
+) -> LabDevice:
     if name in LABS:
-        if behaviour is not None and not LABS[name].answers:
+        device = LABS[name]
+        if behaviour is not None and not device.answers:
             raise InputError(
                 f"lab {name} takes no behaviour: it does what it does",
                 f"the lab that does as told is {KNOWN_ANSWER.name}",
             )
-        return LABS[name]
+        if rules is None:
+            return device
+        if device.filters is None:
+            filtered = [each.name for each in LABS.values() if each.filters is not None]
+            raise InputError(
+                f"lab {name} has no filters whose number could be chosen",
+                f"leave rules out, or take the lab {', '.join(filtered)}",
+            )
+        return linux_firewall(rules)
     near = difflib.get_close_matches(name, LABS, n=1)
     raise InputError(
         f"there is no lab named {name!r}",
@@ -230,7 +280,7 @@ def _device(name: str, behaviour: Behaviour | None = None) -> LabDevice:
 
 
 def _bring_up(
-    device: LabDevice, behaviour: Behaviour | None, *, keep: bool
+    device: LabDevice, behaviour: Behaviour | None, rules: int | None, *, keep: bool
 ) -> LabState:
     """Makes the lab; call with the lock held.
 
@@ -249,7 +299,8 @@ def _bring_up(
         settings=machine.settings_to_raise(
             machine.NEIGHBOUR_LIMITS, machine.NEIGHBOURS
         ),
-        testbed=_testbed(device, cpus),
+        dut_cpu=cpus.dut,
+        testbed=_testbed(device, cpus, rules),
     )
     StateFile().write(state)
     try:
@@ -279,14 +330,14 @@ def _build(device: LabDevice, cpus: CpuPlan, state: LabState) -> LabState:
     StateFile().dut_directory.mkdir(exist_ok=True)
     if device.tracking:
         update(settings=(*state.settings, *tracking.limit(device.tracking.connections)))
-    machine.raise_settings(state.settings)
+    machine.change_settings(state.settings)
     if not device.answers:
         changes = input_queue.plan(cpus.dut)
         update(
             settings=(*state.settings, *changes.settings),
             priorities=changes.priorities,
         )
-        update(testbed=_also(state.testbed, input_queue.apply(changes)))
+        input_queue.apply(changes)
     topology.build(device, cpus)
     if device.translator:
         translator.start(device.translator, cpus, StateFile().dut_directory, record)
@@ -371,18 +422,10 @@ def _usable(state: LabState) -> bool:
     return _whole(state) and (state.owner is None or is_running(state.owner))
 
 
-def _testbed(device: LabDevice, cpus: CpuPlan) -> Testbed:
-    place = cpus.describe_process() if device.answers else cpus.describe()
+def _testbed(device: LabDevice, cpus: CpuPlan, rules: int | None) -> Testbed:
     return Testbed(
-        name=device.name,
-        description=", ".join(
-            [
-                device.description,
-                f"kernel {platform.release()}",
-                place,
-                *_tracked(device),
-            ]
-        ),
+        name=LabKeys(name=device.name, rules=rules).place,
+        description=description.planned(device, cpus),
         namespace=topology.TESTER,
         cores=[cpus.worker],
         main_core=cpus.main,
@@ -392,10 +435,7 @@ def _testbed(device: LabDevice, cpus: CpuPlan) -> Testbed:
     )
 
 
-def _tracked(device: LabDevice) -> list[str]:
-    return [tracking.told(device.tracking)] if device.tracking else []
-
-
-def _also(testbed: Testbed, said: str) -> Testbed:
-    description = f"{testbed.description}, {said}"
-    return testbed.model_copy(update={"description": description})
+def _as_it_is(state: LabState) -> Testbed:
+    """The testbed of a lab that is up, with its device as it is now."""
+    now = {"description": description.present(state)}
+    return state.testbed.model_copy(update=now)

@@ -21,7 +21,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+from pydantic import (
+    AliasChoices,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+)
 
 from dutperf.config.testbed import Testbed
 from dutperf.errors import SetupError
@@ -40,14 +47,17 @@ class Process(BaseModel):
     boot_id: str
 
 
-class RaisedSetting(BaseModel):
-    """A setting of the whole machine that a lab has raised while it is up."""
+class ChangedSetting(BaseModel):
+    """A setting of the whole machine that a lab changes while it is up.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    Labs that an earlier version keeps call its value ``raised``.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     path: Path
     before: int
-    raised: int
+    meanwhile: int = Field(validation_alias=AliasChoices("meanwhile", "raised"))
 
 
 class RaisedPriority(BaseModel):
@@ -65,6 +75,7 @@ class LabState(BaseModel):
 
     Attributes:
         owner: whose lab it is; None if it is kept.
+        dut_cpu: where the DUT works; None: on the tester's own CPU.
         processes: the DUT's own, which end with the lab.
         settings: to be set back when the lab goes.
         priorities: likewise.
@@ -78,8 +89,9 @@ class LabState(BaseModel):
     owner: Process | None
     namespaces: tuple[str, ...]
     links: tuple[str, ...]
+    dut_cpu: int | None = None
     processes: tuple[Process, ...] = ()
-    settings: tuple[RaisedSetting, ...] = ()
+    settings: tuple[ChangedSetting, ...] = ()
     priorities: tuple[RaisedPriority, ...] = ()
     testbed: Testbed
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import errno
 import ipaddress
-import json
 import os
 import shutil
 import subprocess
@@ -30,7 +29,8 @@ from pyroute2.netlink.exceptions import NetlinkError
 from dutperf.config.testbed import SideConfig
 from dutperf.engine.protocol import Side
 from dutperf.errors import SetupError
-from dutperf.lab import tracking
+from dutperf.lab import nftables, tracking
+from dutperf.lab.commands import feed, in_namespace
 from dutperf.lab.cpus import CpuPlan, rps_mask
 from dutperf.lab.devices.device import DUT_NAMESPACE, LabDevice
 
@@ -52,6 +52,11 @@ Rtnetlink: TypeAlias = Any
 _WRITE_SETTINGS = """
 while read -r path value; do
   echo "$value" >"$path" || { echo "cannot write $value to $path" >&2; exit 1; }
+done
+"""
+_READ_SETTINGS = """
+while read -r path; do
+  value=$(head -n1 "$path") && echo "$path $value"
 done
 """
 
@@ -109,7 +114,7 @@ def build(device: LabDevice, cpus: CpuPlan) -> None:
             _set_up(tester, dut)
             run_ip(DUT, [*_unicast_only(device), *_routes(device)])
             if device.ruleset:
-                _filter(device)
+                load_rules(device)
             _wait_until_quiet(tester)
 
 
@@ -135,9 +140,7 @@ def write_settings(namespace: str, settings: Mapping[str, str]) -> None:
         SetupError: names the first file that took no value.
     """
     lines = "".join(f"{path} {value}\n" for path, value in settings.items())
-    refused = _feed(
-        ["ip", "netns", "exec", namespace, "sh", "-c", _WRITE_SETTINGS], lines
-    )
+    refused = feed(in_namespace(namespace, "sh", "-c", _WRITE_SETTINGS), lines)
     if refused:
         raise SetupError(
             f"cannot configure namespace {namespace}: {refused}",
@@ -146,14 +149,17 @@ def write_settings(namespace: str, settings: Mapping[str, str]) -> None:
         )
 
 
-def read_settings(namespace: str, paths: Sequence[str]) -> str:
-    """A line with name and value for each of ``paths``, as ``namespace`` shows them."""
-    command = ["ip", "netns", "exec", namespace, "head", "-qn1", *paths]
-    shown = subprocess.run(command, capture_output=True, text=True, check=False)
-    values = shown.stdout.split()
-    return "\n".join(
-        f"{Path(path).name} {value}" for path, value in zip(paths, values, strict=False)
+def read_settings(namespace: str, paths: Sequence[str]) -> dict[str, str]:
+    """Their values, as ``namespace`` shows them; without those that it does not."""
+    result = subprocess.run(
+        in_namespace(namespace, "sh", "-c", _READ_SETTINGS),
+        input="".join(f"{path}\n" for path in paths),
+        capture_output=True,
+        text=True,
+        check=False,
     )
+    lines = (line.partition(" ") for line in result.stdout.splitlines())
+    return {path: value for path, _, value in lines}
 
 
 def run_ip(namespace: str, commands: Sequence[str]) -> None:
@@ -163,7 +169,7 @@ def run_ip(namespace: str, commands: Sequence[str]) -> None:
         SetupError: says what the first that failed said; those before have worked.
     """
     batch = "".join(f"{command}\n" for command in commands)
-    refused = _feed(["ip", "-netns", namespace, "-batch", "-"], batch)
+    refused = feed(["ip", "-netns", namespace, "-batch", "-"], batch)
     if refused:
         raise SetupError(
             f"cannot set up namespace {namespace}: {refused}",
@@ -183,33 +189,26 @@ def drop_behind_sockets() -> None:
         {"family": "netdev", "table": TESTER, "name": side, "dev": side, **hook}
         for side in SIDES
     ]
-    added = [{"add": {"table": table}}, *({"add": {"chain": c}} for c in chains)]
-    rules = {"nftables": added}
-    command = ["ip", "netns", "exec", TESTER, "nft", "-j", "-f", "-"]
-    _feed(command, json.dumps(rules))
+    nftables.load(
+        TESTER, [{"add": {"table": table}}, *({"add": {"chain": c}} for c in chains)]
+    )
 
 
-def _filter(device: LabDevice) -> None:
-    """Loads the DUT's rules, and the timeouts of what they make it track."""
-    command = ["ip", "netns", "exec", DUT, "nft", "-j", "-f", "-"]
-    refused = _feed(command, json.dumps({"nftables": list(device.ruleset)}))
+def load_rules(device: LabDevice) -> None:
+    """Gives the DUT its rules alone, and the timeouts of what they make it track.
+
+    Raises:
+        SetupError: it did not take them; what it had stays.
+    """
+    refused = nftables.replace(DUT, device.ruleset)
     if refused:
         raise SetupError(
             f"cannot load the rules of {device.name}: {refused}",
-            "it needs a kernel with nftables and NAT (CONFIG_NFT_NAT)",
+            "it needs a kernel with nftables (CONFIG_NF_TABLES), and for NAT "
+            "CONFIG_NFT_NAT",
         )
     if device.tracking:
         write_settings(DUT, tracking.timeouts(device.tracking.udp_timeout_s))
-
-
-def _feed(command: list[str], text: str) -> str:
-    """Runs ``command`` with ``text`` as input; what it complained about, or nothing."""
-    result = subprocess.run(
-        command, input=text, capture_output=True, text=True, check=False
-    )
-    if result.returncode == 0:
-        return ""
-    return result.stderr.strip() or f"exit code {result.returncode}"
 
 
 def has_carrier(namespace: str, interface: str) -> bool:
@@ -222,6 +221,11 @@ def has_carrier(namespace: str, interface: str) -> bool:
 def sysctl_path(key: str) -> str:
     """The file of a sysctl: net.ipv4.ip_forward -> /proc/sys/net/ipv4/ip_forward."""
     return "/proc/sys/" + key.replace(".", "/")
+
+
+def steering_path(side: Side) -> str:
+    """The file of the CPUs to which RPS steers what arrives on ``side``."""
+    return f"/sys/class/net/{side}/queues/rx-0/rps_cpus"
 
 
 def _rtnetlink(namespace: str) -> Rtnetlink:
@@ -257,8 +261,7 @@ def _dut_settings(device: LabDevice, cpus: CpuPlan) -> dict[str, str]:
     settings = {sysctl_path(key): value for key, value in sysctls.items()}
     if cpus.dut is not None:
         for side in SIDES:
-            path = f"/sys/class/net/{side}/queues/rx-0/rps_cpus"
-            settings[path] = rps_mask(cpus.dut)
+            settings[steering_path(side)] = rps_mask(cpus.dut)
     return settings
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dutperf.config.labs import LabKeys
 from dutperf.errors import InputError
 from dutperf.results import (
     CellResult,
@@ -162,7 +163,9 @@ def _named(campaign: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Name and description of each lab or testbed; a list of one needs no list."""
     given = campaign.get("lab") or campaign.get("testbed") or []
     for place in given if isinstance(given, list) else [given]:
-        if isinstance(place, dict):
+        if isinstance(place, dict) and "lab" in campaign:
+            yield LabKeys.model_validate(place).place, ""
+        elif isinstance(place, dict):
             yield str(place.get("name") or ""), str(place.get("description") or "")
         else:
             yield str(place), ""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from dutperf.lab.devices.device import LabDevice, Translator
 from dutperf.lab.devices.known_answer import GATEWAYS, KNOWN_ANSWER
+from dutperf.lab.devices.linux_firewall import linux_firewall
 from dutperf.lab.devices.linux_router import LINUX_ROUTER, LINUX_ROUTER_HOSTS
 from dutperf.lab.devices.nft_nat import NFT_NAT44, NFT_NAT66
 from dutperf.lab.devices.tayga_nat64 import TAYGA_NAT64
@@ -16,6 +17,7 @@ LABS: Mapping[str, LabDevice] = {
     for device in (
         LINUX_ROUTER,
         LINUX_ROUTER_HOSTS,
+        linux_firewall(),
         TAYGA_SIIT,
         KNOWN_ANSWER,
         NFT_NAT44,
@@ -26,4 +28,4 @@ LABS: Mapping[str, LabDevice] = {
 }
 """All devices by name."""
 
-__all__ = ["LABS", "LabDevice", "Translator"]
+__all__ = ["LABS", "LabDevice", "Translator", "linux_firewall"]

@@ -61,6 +61,8 @@ class LabDevice:
             without wires; nothing is left for the kernel to do.
         behaviour: what the known-answer device is told at its start, beside routing.
         ruleset: the kernel's packet filter, as nftables' JSON commands.
+        filters: how many filters the ruleset has for each IP version, where that can
+            be chosen.
         tracking: the kernel keeps connections.
         hooks: how its state is cleared and its counters are read, as of any testbed's
             device; each command takes milliseconds.
@@ -77,6 +79,7 @@ class LabDevice:
     answers: bool = False
     behaviour: Mapping[str, Any] = field(default_factory=dict)
     ruleset: tuple[Mapping[str, Any], ...] = ()
+    filters: int | None = None
     tracking: Tracking | None = None
     hooks: Hooks = field(default_factory=Hooks)
 

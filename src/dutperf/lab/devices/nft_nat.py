@@ -14,54 +14,41 @@ is forwarded as by a router.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from typing import Literal
 
 from dutperf.config.testbed import Ipv4Side, Ipv6Side
 from dutperf.lab.devices.device import LabDevice, Tracking, gateway_hooks, lab_side
 from dutperf.lab.devices.linux_router import ROUTER_SYSCTLS
+from dutperf.lab.devices.ruleset import Command, Table, matches
 
 PUBLIC_IPV4 = "198.19.0.1"
 PUBLIC_IPV6 = "2001:2:0:8000::1"
 FIRST_PORT, LAST_PORT = 1024, 65535
 
 
-def source_nat(family: str, address: str) -> Iterator[Mapping[str, Any]]:
+def source_nat(family: Literal["ip", "ip6"], address: str) -> Iterator[Command]:
     """Commands for nftables: UDP leaves on the right as ``address``, and comes back."""
-    yield {"add": {"table": {"family": family, "name": "nat"}}}
-    yield _chain(family, "leaving", "nat", "postrouting", 100)
-    yield _chain(family, "passing", "filter", "forward", 0)
-    yield _chain(family, "arriving", "filter", "input", 0)
-    udp = _is({"meta": {"key": "l4proto"}}, "udp")
+    table = Table(family, "nat")
+    yield table.added()
+    yield table.chain("leaving", "nat", "postrouting", 100)
+    yield table.chain("passing", "filter", "forward", 0)
+    yield table.chain("arriving", "filter", "input", 0)
+    udp = matches({"meta": {"key": "l4proto"}}, "udp")
     ports = {"range": [FIRST_PORT, LAST_PORT]}
     to = {"snat": {"addr": address, "port": ports}}
-    yield _rule(
-        family, "leaving", [_is({"meta": {"key": "oifname"}}, "right"), udp, to]
+    yield table.rule(
+        "leaving", [matches({"meta": {"key": "oifname"}}, "right"), udp, to]
     )
-    from_outside = _is({"meta": {"key": "iifname"}}, "right")
-    new = _is({"ct": {"key": "state"}}, "new")
-    yield _rule(family, "passing", [from_outside, udp, new, {"drop": None}])
-    yield _rule(family, "arriving", [from_outside, udp, {"drop": None}])
+    from_outside = matches({"meta": {"key": "iifname"}}, "right")
+    new = matches({"ct": {"key": "state"}}, "new")
+    yield table.rule("passing", [from_outside, udp, new, {"drop": None}])
+    yield table.rule("arriving", [from_outside, udp, {"drop": None}])
 
 
-def _chain(
-    family: str, name: str, kind: str, hook: str, priority: int
-) -> Mapping[str, Any]:
-    where = {"family": family, "table": "nat", "name": name}
-    chain = {"type": kind, "hook": hook, "prio": priority, "policy": "accept"}
-    return {"add": {"chain": {**where, **chain}}}
-
-
-def _rule(family: str, chain: str, does: list[Any]) -> Mapping[str, Any]:
-    where = {"family": family, "table": "nat", "chain": chain}
-    return {"add": {"rule": {**where, "expr": does}}}
-
-
-def _is(what: Mapping[str, Any], value: str) -> Mapping[str, Any]:
-    return {"match": {"op": "==", "left": what, "right": value}}
-
-
-def _nat(name: str, family: str, address: str, virtual: str, right: str) -> LabDevice:
+def _nat(
+    name: str, family: Literal["ip", "ip6"], address: str, virtual: str, right: str
+) -> LabDevice:
     ipv4, ipv6 = (virtual, None) if family == "ip" else (None, virtual)
     return LabDevice(
         name=name,

@@ -1,0 +1,46 @@
+"""Which lab: its name, and of the firewall how many filters it has."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Discriminator, Field, Tag
+
+from dutperf.config.fields import Strict
+
+DEFAULT_RULES = 100
+MOST_RULES = 10_000
+
+RuleCount = Annotated[int, Field(ge=1, le=MOST_RULES)]
+
+
+class LabKeys(Strict):
+    """A lab and what is chosen of it."""
+
+    name: str = Field(description="name of the lab")
+    rules: RuleCount | None = Field(
+        default=None,
+        description="linux-firewall: how many filters it has, the last one matches; "
+        f"default: {DEFAULT_RULES}, or those of the lab that is kept; 1 and 25 are "
+        "those of RFC 2544 11.4",
+    )
+
+    @property
+    def place(self) -> str:
+        """The name of the lab as a place, by which it is told from others."""
+        return self.name if self.rules is None else f"{self.name}-{self.rules}"
+
+
+def _lab_kind(value: Any) -> str:  # noqa: ANN401 - raw YAML
+    return "keys" if isinstance(value, dict | LabKeys) else "name"
+
+
+LabOrName = Annotated[
+    Annotated[str, Tag("name")] | Annotated[LabKeys, Tag("keys")],
+    Discriminator(_lab_kind),
+]
+
+
+def lab_keys(given: str | LabKeys) -> LabKeys:
+    """A lab however it was given."""
+    return LabKeys(name=given) if isinstance(given, str) else given

@@ -1,0 +1,97 @@
+"""What a lab's device is, for reports: as it would be, and as it is now.
+
+Whoever has a lab that is kept may change its device at any time, so all that can
+change is read from the kernel when a measurement begins.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+
+from dutperf.lab import input_queue, nftables, topology, tracking
+from dutperf.lab.cpus import CpuPlan, cpus_of_mask
+from dutperf.lab.devices import LABS, LabDevice
+from dutperf.lab.devices.linux_firewall import FILTERS
+from dutperf.lab.state import LabState
+
+
+def planned(device: LabDevice, cpus: CpuPlan) -> str:
+    """The device as the lab would make it; nothing is up."""
+    place = cpus.describe_process() if device.answers else cpus.describe()
+    filters = [] if device.filters is None else [_filters([device.filters])]
+    tracked = [tracking.planned(device.tracking)] if device.tracking else []
+    return ", ".join([device.description, *filters, _kernel(), place, *tracked])
+
+
+def present(state: LabState) -> str:
+    """The device of the lab that is up, as it is now."""
+    device = LABS[state.device]
+    return ", ".join([device.description, *_filtered(device), _kernel(), *_now(state)])
+
+
+def filters_now() -> list[int]:
+    """How many filters the firewall has, for each IP version."""
+    counts = nftables.count_rules(topology.DUT, FILTERS[0].name)
+    return [counts.get(table.family, 0) for table in FILTERS]
+
+
+def _kernel() -> str:
+    return f"kernel {platform.release()}"
+
+
+def _filtered(device: LabDevice) -> list[str]:
+    return [] if device.filters is None else [_filters(filters_now())]
+
+
+def _filters(counts: list[int]) -> str:
+    """``counts``: for all IP versions, or one for each."""
+    if len(set(counts)) > 1:
+        ipv4, ipv6 = counts
+        return f"nftables, {ipv4} filters for IPv4 and {ipv6} for IPv6"
+    if not counts[0]:
+        return "nftables without filters"
+    filters = "1 filter" if counts[0] == 1 else f"{counts[0]} filters"
+    return f"nftables, {filters}, the last one matches"
+
+
+def _now(state: LabState) -> Iterator[str]:
+    device = LABS[state.device]
+    if device.answers:
+        yield from _process(state)
+        return
+    yield _steering(state)
+    if device.tracking:
+        shown = topology.read_settings(topology.DUT, tracking.SHOWN)
+        yield tracking.present(shown)
+    yield input_queue.describe(state.dut_cpu, state.settings, state.priorities)
+
+
+def _process(state: LabState) -> Iterator[str]:
+    for process in state.processes:
+        try:
+            cpus = sorted(os.sched_getaffinity(process.pid))
+        except OSError:
+            continue
+        if state.dut_cpu is None:
+            yield f"on the tester's own CPU {_listed(cpus)} (no other is usable)"
+        else:
+            yield f"on CPU {_listed(cpus)}"
+
+
+def _steering(state: LabState) -> str:
+    """To which CPUs RPS steers what arrives on each side."""
+    paths = [topology.steering_path(side) for side in topology.SIDES]
+    shown = topology.read_settings(topology.DUT, paths)
+    cpus = [_listed(cpus_of_mask(shown.get(path, "0"))) for path in paths]
+    if not any(cpus):
+        return f"on the tester's own CPU {_listed(state.testbed.cores)}"
+    if len(set(cpus)) == 1:
+        return f"steered to CPU {cpus[0]} by RPS"
+    left, right = (cpu or "of the tester" for cpu in cpus)
+    return f"steered by RPS, left to CPU {left}, right to CPU {right}"
+
+
+def _listed(cpus: list[int]) -> str:
+    return ", ".join(map(str, cpus))
