@@ -91,19 +91,20 @@ def test_json_is_one_object_without_trials_and_nothing_else(
     assert "trials" not in data
     assert (results.procedure, results.complete) == ("throughput", True)
     assert results.cells[0].verdict == "pass"
-    assert "trial 1: 1,000,000 fps for 1 s: fail" in captured.err
+    assert "trial 2: 1,000,000 fps for 1 s: fail" in captured.err
 
 
 def test_progress_is_one_line_a_trial_with_the_interval_left(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    throughput(run, FakeEngine(step(1)), "--resolution", "400000", *CLASSIC)
+    throughput(run, FakeEngine(step(1000)), "--resolution", "400000", *CLASSIC)
     lines = capsys.readouterr().err.splitlines()
     assert "[1/1] throughput-ip4-64-both-classic" in lines
     told = [line for line in lines if line.startswith("  trial ")]
-    assert told[0].startswith("  trial 1: 1,000,000 fps: fail (")
-    assert told[1].startswith("  trial 2: 500,000 fps in 0..1,000,000: fail (")
-    assert told[1].endswith(", ended early")
+    assert told[0] == "  trial 1, first frames: 1,000 fps for 0.1 s: pass"
+    assert told[1].startswith("  trial 2: 1,000,000 fps: fail (")
+    assert told[2].startswith("  trial 3: 500,000 fps in 0..1,000,000: fail (")
+    assert told[2].endswith(", ended early")
 
 
 def test_each_repeat_starts_with_the_whole_interval(
@@ -111,9 +112,9 @@ def test_each_repeat_starts_with_the_whole_interval(
 ) -> None:
     throughput(run, FakeEngine(perfect()), "--repeats", "2", *CLASSIC)
     told = [s for s in capsys.readouterr().err.splitlines() if "trial" in s]
-    assert told == [
-        "  trial 1: 1,000,000 fps: pass",
+    assert told[1:] == [
         "  trial 2: 1,000,000 fps: pass",
+        "  trial 3: 1,000,000 fps: pass",
     ]
 
 
@@ -188,10 +189,10 @@ def test_a_report_can_be_made_again(
 def test_a_dead_engine_exits_with_3_and_shows_what_was_measured(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    death = EngineError("the engine ended (signal 9) during trial 2", "see the log")
+    death = EngineError("the engine ended (signal 9) during trial 3", "see the log")
     code = throughput(
         run,
-        FakeEngine(perfect(), troubles={2: death}),
+        FakeEngine(perfect(), troubles={3: death}),
         *("--frame-size", "64", "--frame-size", "128", *CLASSIC),
     )
     captured = capsys.readouterr()
@@ -296,13 +297,13 @@ def test_every_option_reaches_the_trial(run: Run) -> None:
         *("--trial-duration", "1", "--settle-wait", "2.5", "--residual-wait", "0.5"),
         *("--lag-limit", "3", "--burst-limit", "4", "--repeats", "2"),
     )
-    trial = engine.trials[0]
+    trial = engine.trials[1]
     assert (trial.duration_ns, trial.settle_ns) == (1_000_000_000, 2_500_000_000)
     assert (trial.residual_wait_ns, trial.lag_limit_ns) == (500_000_000, 3_000_000)
     assert (trial.burst_limit, trial.seed) == (4, 42)
     assert [d.name for d in trial.directions] == ["reverse"]
     assert trial.directions[0].streams[0].frame_sizes == [1518]
-    assert len(engine.trials) == 2
+    assert len(engine.trials) == 3
 
 
 @pytest.mark.parametrize("as_json", [True, False])

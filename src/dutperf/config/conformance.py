@@ -83,6 +83,8 @@ def _load(cell: Cell) -> list[Shortfall]:
     """RFC 8219 12: the throughput is the median of its repeats."""
     if cell.rate_fps is None or (cell.found_rate and cell.found_rate.plain):
         return []
+    if cell.procedure == "frame-loss":
+        return []
     given = cell.rate_fps
     actual = f"at {given:,} fps, as given" if isinstance(given, int) else f"at {given}"
     return [other_load(cell, actual)]

@@ -1,5 +1,7 @@
 """The load of latency, PDV and IPDV: as given, or the throughput found before.
 
+A frame loss curve lies around that throughput, or goes down from the maximum rate.
+
 What was found is a function of the earlier cell's result, so a run that is resumed
 comes to the same load.
 """
@@ -7,6 +9,7 @@ comes to the same load.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from decimal import Decimal
 
 from dutperf import stats
@@ -28,6 +31,8 @@ def found_load(
 ) -> MaxRate | CellResult:
     """The load of ``cell``, if it is one that was to be found; else ``limit``.
 
+    Of a frame loss curve what 100 % is, and ``limit`` the most there may be.
+
     Or, when it cannot be measured, its result: invalid, without a trial.
     """
     asked = cell.found_rate
@@ -35,10 +40,14 @@ def found_load(
         return limit
     source = next(r for r in done if r.id == cell.throughput_cell)
     if source.verdict != "pass" or not source.median:
+        if cell.procedure == "frame-loss":
+            return replace(limit, shortfall=_unknown(source))
         return unmeasured(cell, limit, _no_throughput(source))
     load = _load(asked, source)
     if load.rate_fps < 1:
         return unmeasured(cell, limit, _too_low(load))
+    if cell.procedure == "frame-loss":
+        return replace(load, most=limit)
     try:
         check_load(cell.model_copy(update={"rate_fps": load.rate_fps}))
     except InputError as error:
@@ -116,8 +125,8 @@ def _ordinal(number: int) -> str:
 _UNITS: dict[str, Unit] = {"throughput": "fps", "frame-loss": "percent"}
 
 
-def unmeasured(cell: Cell, limit: MaxRate, reason: Reason) -> CellResult:
-    """The result of a cell of which nothing was sent."""
+def unmeasured(cell: Cell, limit: MaxRate, *reasons: Reason) -> CellResult:
+    """The result of a cell of which nothing was sent, or nothing came back."""
     asked = {} if cell.rate_fps is None else {"rate_fps": str(cell.rate_fps)}
     at = f" at {cell.rate_fps}" if asked else ""
     return CellResult(
@@ -129,20 +138,24 @@ def unmeasured(cell: Cell, limit: MaxRate, reason: Reason) -> CellResult:
         unit=_UNITS.get(cell.procedure, "ns"),
         repeats=[],
         verdict="invalid",
-        reasons=[reason],
+        reasons=list(reasons),
         deviations=cell_deviations(cell),
     )
 
 
-def _no_throughput(source: CellResult) -> Reason:
+def _unknown(source: CellResult) -> str:
     what = {
         "fail": "is 0: no rate that was tried passed",
         "invalid": "is not known: its cell is invalid",
         "pass": "is not known: its cell has no result",
     }[source.verdict]
+    return f"the throughput of {source.id} {what}"
+
+
+def _no_throughput(source: CellResult) -> Reason:
     return Reason(
         code="no_throughput",
-        message=f"nothing was sent: the throughput of {source.id} {what}",
+        message=f"nothing was sent: {_unknown(source)}",
         hint=f"see why in {source.id}; or give a rate in frames per second",
     )
 

@@ -75,7 +75,10 @@ _BADGES = {"pass": MEASURED, "fail": FAILED, "invalid": INVALID}
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One load of a frame loss curve; ``loss_percent`` is null if it is not valid."""
+    """One load of a frame loss curve; ``loss_percent`` is null if it is not valid.
+
+    ``of``: what 100 % is, in words.
+    """
 
     load_percent: float
     load_fps: int
@@ -84,6 +87,7 @@ class CurvePoint:
     valid: int
     trials: int
     timeouts: tuple[TimeoutLoss, ...] = ()
+    of: str = "load"
 
 
 @dataclass(frozen=True)
@@ -333,17 +337,26 @@ class CellView:
     @property
     def full_load_fps(self) -> float | None:
         """What 100 % load means: of a curve's points, else the highest load tried."""
+        if self.throughput_fps is not None:
+            return self.throughput_fps
         if self.result and self.result.points:
             point = max(self.result.points, key=lambda point: point.load_percent)
             return point.load_fps * 100 / point.load_percent
         return max((trial.load_fps for trial in self.trials), default=None)
 
     @property
+    def throughput_fps(self) -> int | None:
+        """What a loss curve lies around, if it is not one from the maximum down."""
+        found = self.result.load if self.result else None
+        return found.rate_fps if found and self.procedure == "frame-loss" else None
+
+    @property
     def curve(self) -> list[CurvePoint]:
         """The points of a frame loss curve, by rising load."""
         points = self.result.points if self.result else []
         ordered = sorted(points, key=lambda point: point.load_percent)
-        return [_curve_point(point) for point in ordered]
+        of = "load" if self.throughput_fps is None else "of the throughput"
+        return [_curve_point(point, of) for point in ordered]
 
     @property
     def timeout_rows(self) -> list[tuple[str, tuple[TimeoutLoss, ...]]]:
@@ -518,7 +531,7 @@ def _judged(
     return ", ".join(found)
 
 
-def _curve_point(point: LoadPoint) -> CurvePoint:
+def _curve_point(point: LoadPoint, of: str) -> CurvePoint:
     valid = sum(repeat.verdict != "invalid" for repeat in point.repeats)
     return CurvePoint(
         load_percent=point.load_percent,
@@ -528,6 +541,7 @@ def _curve_point(point: LoadPoint) -> CurvePoint:
         valid=valid,
         trials=sum(repeat.trials for repeat in point.repeats),
         timeouts=tuple(point.timeouts),
+        of=of,
     )
 
 

@@ -293,34 +293,3 @@ def _apart(sizes: Sequence[int]) -> list[int]:
         if not shown or size - shown[-1] > (sizes[-1] - sizes[0]) / 16:
             shown.append(size)
     return shown
-
-
-def frame_loss_chart(cells: Sequence[CellView]) -> Chart | None:
-    """RFC 2544 26.3: both axes from 0 to 100 percent, one line per cell.
-
-    None if there is no curve with a valid point.
-    """
-    with_points = [cell for cell in cells if cell.curve]
-    data = [_loss_line(index, cell) for index, cell in enumerate(with_points)]
-    if all(value is None for trace in data for value in trace["y"]):
-        return None
-    figure = layout(
-        "offered load, % of maximum",
-        "frame loss, %",
-        {"range": [0, 100], "dtick": 10},
-        {"range": [0, 100], "dtick": 10},
-    )
-    return Chart("frame-loss", "Frame loss over offered load", data, figure)
-
-
-def _loss_line(index: int, cell: CellView) -> Trace:
-    loads = [point.load_percent for point in cell.curve]
-    losses = [point.loss_percent for point in cell.curve]
-    state = "" if cell.measured else f" ({cell.badge.label})"
-    return line_trace(index, f"{cell.line}{state}", loads, losses) | {
-        "connectgaps": False,
-        "cliponaxis": False,
-        "customdata": [[point.load_fps] for point in cell.curve],
-        "hovertemplate": "load %{x:.4g} % (%{customdata[0]:,d} fps per direction)"
-        "<br>loss %{y:.4g} %<extra></extra>",
-    }

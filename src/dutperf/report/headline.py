@@ -181,4 +181,6 @@ def _highest_clean_load(curve: list[CurvePoint]) -> CurvePoint | None:
 
 
 def _load(point: CurvePoint) -> str:
-    return f"{percent(point.load_percent)} load ({whole(point.load_fps)}{NBSP}fps)"
+    return (
+        f"{percent(point.load_percent)} {point.of} ({whole(point.load_fps)}{NBSP}fps)"
+    )

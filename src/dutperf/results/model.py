@@ -40,7 +40,7 @@ ProcedureName = Literal[
     "teardown-rate",
 ]
 StreamName = Literal["foreground", "background"]
-TrialRole = Literal["trial", "phase1", "validation"]
+TrialRole = Literal["trial", "first_frames", "probe", "phase1", "validation"]
 
 
 HookMoment = Literal[
@@ -108,9 +108,11 @@ class TrialRecord(Stored):
     )
     role: TrialRole = Field(
         default="trial",
-        description="of stateful tests: phase1 opens connections for the trial that "
-        "follows, validation tells which were left after it; neither is one of the "
-        "cell's trials itself",
+        description="first_frames tell whether the device forwards at all; a probe "
+        "what the tester's ports can offer: to a MAC address that nobody has, so its "
+        "verdict says nothing; of stateful tests: phase1 opens connections for the "
+        "trial that follows, validation tells which were left after it; none of these "
+        "is one of the cell's trials itself",
     )
     device_cpu: DeviceCpu | None = Field(
         default=None,
