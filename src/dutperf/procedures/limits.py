@@ -11,6 +11,7 @@ from dutperf.config.sizes import check_sizes, mean_frame_size
 from dutperf.config.testbed import SideConfig
 from dutperf.engine.protocol import PortsResult, Side
 from dutperf.errors import InputError
+from dutperf.results import BoundCause
 
 LimitKind = Literal["media", "set", "tester", "load", "found"]
 
@@ -38,13 +39,26 @@ class MaxRate:
     ``kind``: by the media (RFC 2544 20), set by the user, all that the tester can
     offer (maximum offered load, RFC 2285 3.5.3), or the only load that is wanted:
     given, or found before; ``detail`` says how, ``shortfall`` why what was found is
-    not the throughput of RFC 2544.
+    not the throughput of RFC 2544. ``line_rate``: whether physical media carry no more;
+    None: those of kind media do not.
     """
 
     rate_fps: int
     kind: LimitKind
     detail: str = ""
     shortfall: str = ""
+    line_rate: bool | None = None
+
+    @property
+    def bound_cause(self) -> BoundCause:
+        """Why a device that passes at it may do more; None: nothing does more."""
+        at_line = self.kind == "media" if self.line_rate is None else self.line_rate
+        causes: dict[LimitKind, BoundCause] = {
+            "media": "nominal",
+            "set": "set",
+            "tester": "tester",
+        }
+        return None if at_line else causes.get(self.kind)
 
     @property
     def words(self) -> str:
@@ -52,7 +66,7 @@ class MaxRate:
         return {
             "media": "the maximum rate of the media",
             "set": "the maximum rate that was set",
-            "tester": "the maximum rate that the tester can offer",
+            "tester": self.detail or "the maximum rate that the tester can offer",
             "load": "the load that was given",
             "found": self.detail,
         }[self.kind]

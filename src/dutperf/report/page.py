@@ -43,7 +43,7 @@ from dutperf.report.trials import (
     totals,
     totals_by_stream,
 )
-from dutperf.results import Deviation
+from dutperf.results import Deviation, Words, closing
 from dutperf.results.storage import write_atomically
 
 REPORT = "report.html"
@@ -95,6 +95,7 @@ def write_report(directory: Path) -> Path:
     return path
 
 
+_WORDS = Words(at_least=text.AT_LEAST, where="below")
 _SEARCHED = ("throughput", "connection-rate")
 """Whose trials are a search for one rate."""
 
@@ -126,6 +127,7 @@ def render(source: Source) -> str:
     return template.render(
         source=source,
         cells=cells,
+        closing=closing(source.cells, words=_WORDS),
         throughput=[c for c in cells if c.procedure == "throughput"],
         frame_loss=[c for c in cells if c.procedure == "frame-loss"],
         delays=[c for c in cells if c.procedure in DELAYS],
