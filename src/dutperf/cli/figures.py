@@ -27,9 +27,15 @@ def of_spread(cell: CellResult, name: SpreadFigure) -> str:
 
 
 def interval(cell: CellResult) -> str:
-    """Of the median; five repeats and less have none."""
-    ends = (of_spread(cell, "interval_lower"), of_spread(cell, "interval_upper"))
-    return NONE if NONE in ends else "-".join(ends)
+    """Of the median; five repeats and less have none.
+
+    Where already its lower end is a lower bound, the upper one says nothing more.
+    """
+    low, high = of_spread(cell, "interval_lower"), of_spread(cell, "interval_upper")
+    bounds = cell.spread.lower_bounds if cell.spread else []
+    if NONE in (low, high) or "interval_lower" in bounds:
+        return low
+    return f"{low}{' to ' if 'interval_upper' in bounds else '-'}{high}"
 
 
 def dispersion(cell: CellResult) -> str:

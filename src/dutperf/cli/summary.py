@@ -8,7 +8,6 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from dutperf.cli import figures
 from dutperf.cli.connection_tables import (
     capacity_tables,
     connection_lines,
@@ -22,6 +21,7 @@ from dutperf.cli.delay_tables import (
 )
 from dutperf.cli.media_tables import media_lines, media_table
 from dutperf.cli.phase_tables import phase_tables
+from dutperf.cli.rate_tables import WIDE, is_plain, throughput_table
 from dutperf.cli.scalability_tables import scalability_tables
 from dutperf.cli.search_tables import goal_table, settled_lines
 from dutperf.results import (
@@ -34,8 +34,6 @@ from dutperf.results import (
 )
 from dutperf.results.units import duration
 
-_PLAIN = "throughput per direction (RFC 2544 26.1)"
-
 
 def show_json(
     console: Console, results: ResultsFile, _report: Path | None = None
@@ -46,20 +44,12 @@ def show_json(
 
 def show_summary(console: Console, results: ResultsFile, report: Path | None) -> None:
     """Print the tables, a few sentences, and the report's path."""
-    _show_tables(console, _tables(results.cells), results)
-    for line in closing(
-        results.cells,
-        not_measured=results.not_measured,
-        complete=results.complete,
-        words=Words(where="in the report" if report else "in results.json"),
-    ):
-        _say(console, line)
-    if report:
-        _say(console, str(report))
+    _show_tables(console, _tables(results.cells, console.width), results)
+    _close(console, results, report)
 
 
 def show_all(console: Console, results: ResultsFile, report: Path | None) -> None:
-    """Print all tables, what they do not prove, deviations, and the report's path."""
+    """The same, and between tables and sentences all that the report has in words."""
     cells = results.cells
     _show_tables(console, [*_tables(cells), *_further_tables(cells)], results)
     for line in [
@@ -80,8 +70,17 @@ def show_all(console: Console, results: ResultsFile, report: Path | None) -> Non
         _say(console, line)
     for line in [*_conformance(results.cells), *_deviations(results.cells)]:
         _say(console, line)
-    if not results.complete:
-        _say(console, "incomplete: the run ended before its last cell")
+    _close(console, results, report)
+
+
+def _close(console: Console, results: ResultsFile, report: Path | None) -> None:
+    for line in closing(
+        results.cells,
+        not_measured=results.not_measured,
+        complete=results.complete,
+        words=Words(where="in the report" if report else "in results.json"),
+    ):
+        _say(console, line)
     if report:
         _say(console, str(report))
 
@@ -93,9 +92,9 @@ def _show_tables(
         console.print(table)
 
 
-def _tables(cells: list[CellResult]) -> list[Table]:
+def _tables(cells: list[CellResult], width: int = WIDE) -> list[Table]:
     throughput = [c for c in cells if c.procedure == "throughput"]
-    tables = [_throughput_table(throughput)] if throughput else []
+    tables = [throughput_table(throughput, width)] if throughput else []
     tables += media_table(throughput)
     tables += connection_tables(cells)
     for cell in cells:
@@ -115,42 +114,13 @@ def _further_tables(cells: list[CellResult]) -> list[Table]:
     return [*phase_tables(cells), *capacity_tables(cells)]
 
 
-def _throughput_table(cells: list[CellResult]) -> Table:
-    plain = all(cell.quantity.startswith(_PLAIN) for cell in cells)
-    table = Table(title="Throughput" if plain else "Rates")
-    table.add_column("cell", overflow="fold")
-    repeated = any(len(cell.repeats) > 1 for cell in cells)
-    spread = ("median's interval", "dispersion %") if repeated else ()
-    counts = ("verdict", "N", "trials")
-    for name in ("frame size", "fps per direction", "sum", *spread, *counts):
-        table.add_column(name, justify="right", no_wrap=True)
-    for cell in cells:
-        table.add_row(
-            cell.id,
-            _sizes(cell),
-            figures.rate(cell.median, cell.bound),
-            figures.rate(_total_fps(cell), cell.bound),
-            *((figures.interval(cell), figures.dispersion(cell)) if repeated else ()),
-            result_word(cell.verdict),
-            str(len(cell.repeats)),
-            str(sum(r.trials for r in cell.repeats)),
-        )
-    return table
-
-
 def _named(cells: list[CellResult]) -> list[str]:
     """What a rate is, where it is not what RFC 2544 calls a throughput."""
     return [
         f"{cell.id}: {cell.quantity}"
         for cell in cells
-        if cell.procedure == "throughput" and not cell.quantity.startswith(_PLAIN)
+        if cell.procedure == "throughput" and not is_plain(cell)
     ]
-
-
-def _total_fps(cell: CellResult) -> float | None:
-    """Of all directions together; older files do not have it."""
-    directions = 2 if cell.parameters.get("direction") == "both" else 1
-    return cell.sum_fps or (cell.median and cell.median * directions)
 
 
 def _loss_table(cell: CellResult) -> Table:
@@ -171,12 +141,6 @@ def _loss_table(cell: CellResult) -> Table:
             str(sum(r.trials for r in point.repeats)),
         )
     return table
-
-
-def _sizes(cell: CellResult) -> str:
-    """Of an IMIX only the name."""
-    sizes = cell.parameters.get("frame_sizes", cell.parameters.get("frame_size"))
-    return str(sizes).partition(":")[0]
 
 
 def _not_measured(cells: list[NotMeasured]) -> list[str]:

@@ -197,7 +197,11 @@ def _bounds(cells: Sequence[CellResult]) -> Iterator[str]:
         one = len(alike) == 1
         is_one = why.replace("they passed", "it passed") if one else why
         yield f"{_ids(alike)}: {'a lower bound' if one else 'lower bounds'}: {is_one}"
-    fast = [c for c in cells if not c.bound and "max_rate" in _codes(c)]
+    exact = [c for c in cells if not c.bound]
+    partly = [c for c in exact if any(r.bound for r in c.repeats)]
+    if partly:
+        yield f"{_ids(partly)}: some repeats are lower bounds, the median is none"
+    fast = [c for c in exact if c not in partly and "max_rate" in _codes(c)]
     if fast:
         yield f"{_ids(fast)}: as fast as the media: nothing faster can be tested"
 
@@ -248,11 +252,20 @@ def _found(cells: Sequence[CellResult], words: Words) -> Iterator[str]:
     certain = [c for c in cells if not any(f.kind != "outliers" for f in c.findings)]
     for alike in _grouped(certain, attrgetter("procedure")):
         if len(alike) <= _FEW:
-            told = [_value(cell, words) for cell in alike]
-            ids = shortened([cell.id for cell in alike])
-            yield "; ".join(f"{i}: {text}" for i, text in zip(ids, told, strict=True))
+            yield _told([(cell.id, _value(cell, words)) for cell in alike])
         else:
             yield from _range(alike, words)
+
+
+def _told(values: Sequence[tuple[str, str]]) -> str:
+    """Each value with the cells that have it."""
+    short = dict(
+        zip([i for i, _ in values], shortened([i for i, _ in values]), strict=True)
+    )
+    return "; ".join(
+        f"{' and '.join(short[i] for i, _ in alike)}: {alike[0][1]}"
+        for alike in _grouped(values, lambda value: value[1])
+    )
 
 
 def _range(cells: Sequence[CellResult], words: Words) -> Iterator[str]:
@@ -303,7 +316,9 @@ def _curve(cell: CellResult) -> str:
     top, clean = rising[-1], highest_clean(rising)
     if clean is top:
         return f"no loss up to {top.load_fps:,} fps, the highest load"
-    least = "loss at every load" if clean is None else f"none at {clean.load_fps:,} fps"
+    least = (
+        "loss at every load" if clean is None else f"none up to {clean.load_fps:,} fps"
+    )
     lost = "?" if top.loss_percent is None else f"{top.loss_percent:.3g}"
     return f"{lost} % lost at {top.load_fps:,} fps, {least}"
 
