@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dutperf.engine.protocol import Reason
+from dutperf.engine.protocol import Reason, ReasonCode
 from dutperf.results import (
     CellResult,
     Conformance,
@@ -121,7 +121,7 @@ def test_bounds_that_the_median_does_not_rest_on_are_told() -> None:
     repeats = [RepeatResult(value=v, verdict="pass", trials=1) for v in (1, 1, 2)]
     repeats[2] = repeats[2].model_copy(update=TESTER)
     told = closing([cell(IP4, repeats=repeats)])
-    assert f"{IP4}: some repeats are lower bounds, the median is none" in told
+    assert f"{IP4}: some repeats are lower bounds, the median is not" in told
 
 
 def test_reasons_of_invalid_cells_come_first_and_in_full() -> None:
@@ -165,10 +165,17 @@ def test_places_and_an_early_end_are_told() -> None:
 
 
 def test_more_reasons_than_fit_are_counted_and_said_where_to_find() -> None:
-    codes = ("link_down", "flow_control", "sender_behind", "nothing_sent", "stale")
+    codes: tuple[ReasonCode, ...] = (
+        "link_down",
+        "flow_control",
+        "sender_behind",
+        "nothing_sent",
+        "hook_failed",
+        "unstable",
+    )
     cells = [
-        invalid(f"cell-{n}", Reason.model_construct(code=code, message=code, hint=""))
-        for n, code in enumerate((*codes, "unstable"))
+        invalid(f"cell-{n}", Reason(code=code, message=code))
+        for n, code in enumerate(codes)
     ]
     told = closing([*cells, cell(IP4)])
     assert len(told) == MOST
@@ -291,6 +298,16 @@ def test_another_measure_is_called_what_it_is() -> None:
     quantity = "throughput per direction, losing up to 1 %"
     told = closing([cell(IP4, quantity=quantity, conformance=said)])
     assert told[0] == f"{IP4}: 100,000 fps: {quantity}"
+
+
+def test_where_figures_stand_beside_it_only_the_rest_is_told_by_titles() -> None:
+    titles = {IP4: "Throughput, IPv4, 64 bytes", IP6: "Throughput, IPv6, 84 bytes"}
+    words = Words(titles=titles, figures=False)
+    assert closing([cell(IP4, **TESTER), cell(IP6, **TESTER)], words=words) == [
+        "Throughput, IPv4, 64 bytes and IPv6, 84 bytes: lower bounds: the tester could "
+        "not offer more",
+        "one repeat each: another run may say something else",
+    ]
 
 
 def test_nothing_measured_has_nothing_to_say() -> None:

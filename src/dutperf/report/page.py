@@ -95,7 +95,6 @@ def write_report(directory: Path) -> Path:
     return path
 
 
-_WORDS = Words(at_least=text.AT_LEAST, where="below")
 _SEARCHED = ("throughput", "connection-rate")
 """Whose trials are a search for one rate."""
 
@@ -127,7 +126,7 @@ def render(source: Source) -> str:
     return template.render(
         source=source,
         cells=cells,
-        closing=closing(source.cells, words=_WORDS),
+        closing=_closing(source, cells),
         throughput=[c for c in cells if c.procedure == "throughput"],
         frame_loss=[c for c in cells if c.procedure == "frame-loss"],
         delays=[c for c in cells if c.procedure in DELAYS],
@@ -155,6 +154,13 @@ def render(source: Source) -> str:
         plotly=_plotly(),
         version=__version__,
     )
+
+
+def _closing(source: Source, cells: list[CellView]) -> list[str]:
+    """What the end of the run said, but for the figures: each cell has a card."""
+    titles = {cell.id: cell.title for cell in cells}
+    words = Words(where="below", titles=titles, figures=False)
+    return [text.sentence(said) for said in closing(source.cells, words=words)]
 
 
 def cells_of(source: Source) -> list[CellView]:

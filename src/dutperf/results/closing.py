@@ -7,8 +7,8 @@ rest is chosen by importance over all cells. Everything else is in the report.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import chain
 from operator import attrgetter
@@ -76,10 +76,16 @@ _BOUNDS: dict[BoundCause, str] = {
 
 @dataclass(frozen=True)
 class Words:
-    """How the sentences are worded where they stand."""
+    """How the sentences are worded where they stand.
+
+    ``titles`` of cells stand for their ids; without ``figures`` it is not said what was
+    found, because that stands beside it.
+    """
 
     at_least: str = ">= "
     where: str = "in the report"
+    titles: Mapping[str, str] = field(default_factory=dict)
+    figures: bool = True
 
 
 @dataclass(frozen=True)
@@ -103,6 +109,10 @@ def closing(
         complete: whether the run came to its end.
         words: for where they are shown.
     """
+    cells = [
+        cell.model_copy(update={"id": words.titles.get(cell.id, cell.id)})
+        for cell in cells
+    ]
     problems = [
         *_invalid(cells),
         *_absent(not_measured),
@@ -118,7 +128,7 @@ def closing(
         *_ranked(_Rank.DOUBT, _doubts(measured)),
         *_ranked(_Rank.BOUND, _bounds(measured)),
         *_ranked(_Rank.DEVIATIONS, _deviations(cells, words)),
-        *_ranked(_Rank.FOUND, _found(measured, words)),
+        *_ranked(_Rank.FOUND, _found(measured, words) if words.figures else []),
         *_ranked(_Rank.REMARK, _remarks(measured)),
         *_ranked(_Rank.SURE, _sureness(measured)),
     ]
@@ -200,7 +210,7 @@ def _bounds(cells: Sequence[CellResult]) -> Iterator[str]:
     exact = [c for c in cells if not c.bound]
     partly = [c for c in exact if any(r.bound for r in c.repeats)]
     if partly:
-        yield f"{_ids(partly)}: some repeats are lower bounds, the median is none"
+        yield f"{_ids(partly)}: some repeats are lower bounds, the median is not"
     fast = [c for c in exact if c not in partly and "max_rate" in _codes(c)]
     if fast:
         yield f"{_ids(fast)}: as fast as the media: nothing faster can be tested"

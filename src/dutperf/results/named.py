@@ -1,4 +1,4 @@
-"""Cells by their ids, several of them in short."""
+"""Cells by their ids or titles, several of them in short."""
 
 from __future__ import annotations
 
@@ -18,15 +18,22 @@ def named(ids: Sequence[str]) -> str:
 
 
 def shortened(ids: Sequence[str]) -> list[str]:
-    """The first id, and of the others what is different from it."""
-    first = ids[0].split("-")
-    return [ids[0], *("-".join(_rest(first, other.split("-"))) for other in ids[1:])]
+    """The first one, and of the others what is different from it.
+
+    Titles have commas between their parts: ``Throughput, IPv4 and IPv6``.
+    """
+    between = _COMMA if all(_COMMA in each for each in ids) else "-"
+    lead = "" if between is _COMMA else between
+    first = ids[0].split(between)
+    return [ids[0], *(_rest(first, each, between, lead) for each in ids[1:])]
 
 
-def _rest(first: list[str], other: list[str]) -> list[str]:
-    same = len(
-        list(
-            takewhile(lambda pair: pair[0] == pair[1], zip(first, other, strict=False))
-        )
-    )
-    return ["", *other[same:]] if 0 < same < len(other) else other
+_COMMA = ", "
+
+
+def _rest(first: list[str], other: str, between: str, lead: str) -> str:
+    """All of it if nothing is the same, or nothing would be left."""
+    parts = other.split(between)
+    pairs = zip(first, parts, strict=False)
+    same = len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
+    return lead + between.join(parts[same:]) if 0 < same < len(parts) else other
