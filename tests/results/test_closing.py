@@ -305,8 +305,8 @@ def test_where_figures_stand_beside_it_only_the_rest_is_told_by_titles() -> None
     words = Words(titles=titles, figures=False)
     assert closing([cell(IP4, **TESTER), cell(IP6, **TESTER)], words=words) == [
         (
-            "Throughput, IPv4, 64 bytes and IPv6, 84 bytes: lower bounds: the tester could "
-            "not offer more"
+            "Throughput, IPv4, 64 bytes and IPv6, 84 bytes: lower bounds: the tester "
+            "could not offer more"
         ),
         "one repeat each: another run may say something else",
     ]
