@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dutperf.lab.cpus import CpuPlan, plan_cpus, rps_mask
+from dutperf.lab.cpus import CpuPlan, cpus_of_mask, plan_cpus, rps_mask
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,13 @@ def test_an_rps_mask_has_exactly_the_bit_of_its_cpu(cpu: int) -> None:
     words = rps_mask(cpu).split(",")
     assert all(len(word) == 8 for word in words)
     assert int("".join(words), 16) == 1 << cpu
+
+
+@pytest.mark.parametrize("cpu", [0, 1, 31, 32, 63, 64, 255])
+def test_a_mask_is_read_as_it_is_written(cpu: int) -> None:
+    assert cpus_of_mask(rps_mask(cpu)) == [cpu]
+    assert cpus_of_mask("00000001,00000006") == [1, 2, 32]
+    assert cpus_of_mask("0") == []
 
 
 def test_the_description_says_when_tester_and_dut_share_a_cpu() -> None:

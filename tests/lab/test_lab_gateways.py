@@ -97,6 +97,8 @@ def test_size_and_timeout_of_the_table_are_set_and_set_back() -> None:
         "nf_conntrack_udp_timeout_stream 30",
     ]
     assert LIMIT.read_text().strip() == "20000"
+    told = "nf_conntrack_max 20000, UDP timeout 30 s"
+    assert told in lab.attached("nft-nat44").description
 
 
 def test_other_labs_have_no_such_table() -> None:

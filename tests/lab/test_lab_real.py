@@ -246,16 +246,16 @@ needs_own_queue = pytest.mark.skipif(
     not os.access(input_queue.BACKLOG, os.W_OK) or queue_and_nice()[1] is None,
     reason="needs the initial namespaces and two CPUs",
 )
-DEEP_AND_PREFERRED = (input_queue.FRAMES, input_queue.NICE)
+SET_AND_PREFERRED = (input_queue.FRAMES, input_queue.NICE)
 
 
 @needs_own_queue
 @pytest.mark.parametrize("name", ["linux-router", "linux-router-hosts"])
-def test_the_input_queue_is_deep_and_preferred_until_the_lab_goes(name: str) -> None:
+def test_the_input_queue_is_set_and_preferred_until_the_lab_goes(name: str) -> None:
     before = queue_and_nice()
-    assert before != DEEP_AND_PREFERRED
+    assert before != SET_AND_PREFERRED
     testbed = lab.up(name)
-    assert queue_and_nice() == DEEP_AND_PREFERRED
+    assert queue_and_nice() == SET_AND_PREFERRED
     assert f"input queue of {input_queue.FRAMES} frames" in testbed.description
     assert f"ksoftirqd/{plan_cpus().dut} at nice -20" in testbed.description
     lab.down()
@@ -263,12 +263,12 @@ def test_the_input_queue_is_deep_and_preferred_until_the_lab_goes(name: str) -> 
 
 
 @needs_own_queue
-def test_a_queue_that_a_killed_process_left_deep_is_set_back() -> None:
+def test_a_queue_that_a_killed_process_left_changed_is_set_back() -> None:
     before = queue_and_nice()
     with lab_holder(NAME) as holder:
         holder.kill()
         holder.wait(10)
-    assert queue_and_nice() == DEEP_AND_PREFERRED
+    assert queue_and_nice() == SET_AND_PREFERRED
     lab.down()
     assert queue_and_nice() == before
 
@@ -281,7 +281,7 @@ def test_a_lab_after_a_killed_one_restores_what_was_before_both(second: str) -> 
         holder.kill()
         holder.wait(10)
     lab.up(second)
-    assert queue_and_nice() == DEEP_AND_PREFERRED
+    assert queue_and_nice() == SET_AND_PREFERRED
     lab.up(second)
     lab.down()
     assert queue_and_nice() == before
@@ -293,21 +293,44 @@ def test_a_lab_that_is_refused_changes_no_queue(
 ) -> None:
     with pytest.raises(SetupError, match=str(holder.pid)):
         lab.up("linux-router-hosts")
-    assert queue_and_nice() == DEEP_AND_PREFERRED
+    assert queue_and_nice() == SET_AND_PREFERRED
 
 
 @needs_own_queue
-def test_a_larger_queue_stays_as_it_is() -> None:
+def test_a_longer_queue_is_shorter_while_the_lab_is_up() -> None:
+    """It would never overflow: the device would hold the tester back."""
     before = input_queue.BACKLOG.read_text()
-    larger = f"{input_queue.FRAMES + 1}\n"
     try:
-        input_queue.BACKLOG.write_text(larger)
+        input_queue.BACKLOG.write_text("50000\n")
         with lab.session(NAME) as testbed:
-            assert input_queue.BACKLOG.read_text() == larger
-            assert f"queue of {larger.strip()} frames," in testbed.description
-        assert input_queue.BACKLOG.read_text() == larger
+            assert queue_and_nice() == SET_AND_PREFERRED
+            assert "(set from 50000; the tester has" in testbed.description
+        assert input_queue.BACKLOG.read_text() == "50000\n"
     finally:
         input_queue.BACKLOG.write_text(before)
+
+
+@needs_own_queue
+def test_a_kept_lab_is_described_as_it_is_when_it_is_measured() -> None:
+    cpu = plan_cpus().dut
+    assert f"steered to CPU {cpu} by RPS" in lab.up(NAME).description
+    topology.write_settings(topology.DUT, {topology.steering_path("left"): "0"})
+    told = f"steered by RPS: left not, right to CPU {cpu}"
+    assert told in lab.attached(NAME).description
+    topology.write_settings(topology.DUT, {topology.steering_path("right"): "0"})
+    assert "on the tester's own CPU" in lab.attached(NAME).description
+
+
+@needs_own_queue
+def test_the_lab_knows_who_works_for_the_device_and_what_waits_for_it() -> None:
+    with lab.session(NAME):
+        watch = lab.watch_device()
+        assert watch is not None
+        thread = input_queue.server_of(plan_cpus().dut)
+        assert thread is not None
+        assert (watch.cpu, watch.processes) == (plan_cpus().dut, [thread.pid])
+        assert watch.queue_frames == input_queue.FRAMES
+        assert watch.started()() >= 0
 
 
 def test_a_namespace_file_left_half_made_is_removed_with_the_lab() -> None:

@@ -12,6 +12,7 @@ from dutperf.config import Campaign, Cell, Place, ProcedureSpec, Testbed, expand
 from dutperf.engine.fake import FakeEngine
 from dutperf.engine.protocol import ReasonCode
 from dutperf.procedures.campaign import run_campaign
+from dutperf.procedures.device_cpu import DeviceWatch
 from dutperf.procedures.events import Event, Notice
 from dutperf.procedures.executor import Surroundings
 from dutperf.procedures.hooks import RunHooks, run_hooks
@@ -113,6 +114,23 @@ def with_hooks(**hooks: object) -> Testbed:
     return Testbed.model_validate(data | {"hooks": hooks})
 
 
+class FakeWatch:
+    """In every trial others have the device's CPU for ``taken_ns``.
+
+    In ``trials``: in so many from the first one on.
+    """
+
+    def __init__(self, taken_ns: int, trials: int = 10**9) -> None:
+        self.queue_frames = 100
+        self._taken_ns = taken_ns
+        self._left = trials
+
+    def started(self) -> Callable[[], int]:
+        self._left -= 1
+        taken_ns = self._taken_ns if self._left >= 0 else 0
+        return lambda: taken_ns
+
+
 class Recording:
     """A trial runner on a FakeEngine, and everything that it did in order."""
 
@@ -125,6 +143,7 @@ class Recording:
         hooks: RunHooks = run_hooks,
         sleep: Callable[[float], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        device: DeviceWatch | None = None,
     ) -> None:
         self.engine = engine
         self.records: list[TrialRecord] = []
@@ -138,6 +157,7 @@ class Recording:
             sleep=sleep or self.waits.append,
             dut_alive=lambda: dut_alive,
             hooks=hooks,
+            device=device,
             clock=clock,
         )
 
@@ -190,6 +210,7 @@ class Run:
         sleep: Callable[[float], None] = lambda _seconds: None,
         testbed: Testbed = TESTBED,
         open_place: PlaceOpener = standing,
+        device: DeviceWatch | None = None,
     ) -> None:
         self.path = path
         self.places = [Place(testbed=testbed)]
@@ -202,6 +223,7 @@ class Run:
             write_report=self._write_report,
             open_place=open_place,
             dut_alive=lambda _place: dut_alive,
+            watch_dut=lambda _place: device,
             sleep=sleep,
         )
 

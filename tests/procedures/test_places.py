@@ -10,6 +10,7 @@ import pytest
 from planning import TESTBED, Run, spec
 
 from dutperf.config import Campaign, Place, Testbed, expand, load_campaign
+from dutperf.config.labs import LabKeys
 from dutperf.engine.fake import Dut, FakeEngine, step
 from dutperf.engine.protocol import ReasonCode
 from dutperf.errors import DutperfError, EngineError, InputError, SetupError
@@ -330,7 +331,9 @@ def test_the_stored_campaign_is_the_same_one(path: Path, whole: ResultsFile) -> 
 
 
 def jobs(campaign: Campaign, *testbeds: Testbed) -> list[Job]:
-    places = [Place(lab="somewhere", testbed=testbed) for testbed in testbeds]
+    places = [
+        Place(lab=LabKeys(name="somewhere"), testbed=testbed) for testbed in testbeds
+    ]
     return jobs_of(campaign, places, expand(campaign, *testbeds))
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from dutperf.cli.failures import PatientConsole, defect
 from dutperf.cli.main import INTERRUPTED
-from dutperf.cli.places import dut_alive, open_place, places_of
+from dutperf.cli.places import dut_alive, open_place, places_of, watch_dut
 from dutperf.cli.summary import show_json, show_summary
 from dutperf.cli.terminal import Terminal
 from dutperf.config import Campaign
@@ -86,6 +86,7 @@ def _run(
         write_report=write_report,
         open_place=open_place,
         dut_alive=dut_alive,
+        watch_dut=watch_dut,
     )
     return run_campaign(
         campaign,

@@ -19,6 +19,7 @@ from dutperf.config import (
 from dutperf.config.document import Problem
 from dutperf.config.labs import LabKeys
 from dutperf.errors import InputError, SetupError
+from dutperf.procedures.device_cpu import DeviceWatch
 
 
 def campaign_for(
@@ -96,6 +97,11 @@ def open_place(place: Place) -> AbstractContextManager[Testbed]:
 def dut_alive(place: Place) -> bool:
     """Whether the device is still there; of a testbed nobody can tell: true."""
     return place.lab is None or lab.dut_alive(place.lab.name)
+
+
+def watch_dut(place: Place) -> DeviceWatch | None:
+    """Tells who else has the device's CPU; of a testbed nobody can: None."""
+    return lab.watch_device() if place.lab else None
 
 
 def _lab(campaign: Campaign, number: int, keys: LabKeys) -> Place:

@@ -669,6 +669,8 @@ ReasonCode = Literal[
     "stopped_in_error",
     # Said by the plan about a trial that the testbed's hooks spoilt:
     "hook_failed",
+    # ... and about one in which others had the CPU of a lab's device:
+    "device_cpu_taken",
     # Said by the plan about a whole measurement, never by the engine about a trial:
     "max_rate",
     "nothing_forwarded",

@@ -13,12 +13,15 @@ from dutperf.lab.lifecycle import (
     attached,
     down,
     dut_alive,
-    known_answer_device,
-    limit_connections,
     plan,
     running,
     session,
     up,
+)
+from dutperf.lab.orders import (
+    known_answer_device,
+    limit_connections,
+    watch_device,
 )
 
 __all__ = [
@@ -36,4 +39,5 @@ __all__ = [
     "running",
     "session",
     "up",
+    "watch_device",
 ]

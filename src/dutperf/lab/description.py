@@ -89,8 +89,8 @@ def _steering(state: LabState) -> str:
         return f"on the tester's own CPU {_listed(state.testbed.cores)}"
     if len(set(cpus)) == 1:
         return f"steered to CPU {cpus[0]} by RPS"
-    left, right = (cpu or "of the tester" for cpu in cpus)
-    return f"steered by RPS, left to CPU {left}, right to CPU {right}"
+    left, right = (f"to CPU {cpu}" if cpu else "not" for cpu in cpus)
+    return f"steered by RPS: left {left}, right {right}"
 
 
 def _listed(cpus: list[int]) -> str:

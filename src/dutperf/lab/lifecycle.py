@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from dutperf.config.labs import LabKeys
 from dutperf.config.testbed import Testbed
@@ -31,7 +30,7 @@ from dutperf.lab import (
 from dutperf.lab.cpus import CpuPlan, plan_cpus
 from dutperf.lab.devices import LABS, LabDevice, linux_firewall
 from dutperf.lab.devices.known_answer import KNOWN_ANSWER
-from dutperf.lab.known_answer import Behaviour, KnownAnswer, control_socket
+from dutperf.lab.known_answer import Behaviour
 from dutperf.lab.state import (
     LabState,
     Process,
@@ -107,7 +106,7 @@ def attached(name: str, rules: int | None = None) -> Testbed:
     """
     _device(name, None, rules)
     state = StateFile().read()
-    if state is None or state.device != name or not _whole(state):
+    if state is None or state.device != name or not is_whole(state):
         raise SetupError(
             f"lab {name} is not up any more", f"dutperf lab up {name}, or leave it out"
         )
@@ -199,58 +198,7 @@ def running() -> list[LabStatus]:
 def dut_alive(name: str) -> bool:
     """Whether the lab ``name`` is whole, as it was made; needs no root."""
     state = StateFile().read()
-    return state is not None and state.device == name and _whole(state)
-
-
-def limit_connections(connections: int | None, udp_timeout_s: int | None) -> str:
-    """Gives the gateway that is up another table or timeout; what it has then.
-
-    The machine's own limit comes back when the lab goes.
-
-    Raises:
-        SetupError: no lab with the kernel's connection tracking is up.
-    """
-    with StateFile().locked():
-        state = StateFile().read()
-        if state is None or not LABS[state.device].tracking or not _whole(state):
-            gateways = [name for name, device in LABS.items() if device.tracking]
-            raise SetupError(
-                "no lab is up whose kernel keeps connections",
-                f"dutperf lab up NAME, with one of: {', '.join(gateways)}",
-            )
-        if connections is not None:
-            settings = tracking.with_limit(state.settings, connections)
-            StateFile().write(state.model_copy(update={"settings": settings}))
-            machine.change_settings(settings)
-        if udp_timeout_s is not None:
-            topology.write_settings(topology.DUT, tracking.timeouts(udp_timeout_s))
-    shown = topology.read_settings(topology.DUT, tracking.SHOWN)
-    return "\n".join(f"{Path(path).name} {value}" for path, value in shown.items())
-
-
-def known_answer_device() -> KnownAnswer:
-    """The device of the known-answer lab that is up: for orders and its account.
-
-    Raises:
-        SetupError: that lab is not up.
-    """
-    state = StateFile().read()
-    if state is None or not LABS[state.device].answers or not _whole(state):
-        raise SetupError(
-            f"the known-answer device is not running: {_instead(state)}",
-            f"dutperf lab down; dutperf lab up {KNOWN_ANSWER.name}",
-        )
-    return KnownAnswer(control_socket(StateFile().dut_directory))
-
-
-def _instead(state: LabState | None) -> str:
-    """Why no device answers."""
-    if state is None:
-        return "no lab is up"
-    if not LABS[state.device].answers:
-        return f"the lab that is up is {state.device}"
-    log = refdut.log_of(StateFile().dut_directory)
-    return f"it has ended; its last words are in {log}"
+    return state is not None and state.device == name and is_whole(state)
 
 
 def _device(
@@ -411,7 +359,8 @@ def _in_use_elsewhere(state: LabState) -> bool:
     )
 
 
-def _whole(state: LabState) -> bool:
+def is_whole(state: LabState) -> bool:
+    """Whether all of it is there, as it was made."""
     namespaces = topology.existing(state.namespaces)
     return len(namespaces) == len(state.namespaces) and all(
         map(is_running, state.processes)
@@ -419,7 +368,7 @@ def _whole(state: LabState) -> bool:
 
 
 def _usable(state: LabState) -> bool:
-    return _whole(state) and (state.owner is None or is_running(state.owner))
+    return is_whole(state) and (state.owner is None or is_running(state.owner))
 
 
 def _testbed(device: LabDevice, cpus: CpuPlan, rules: int | None) -> Testbed:

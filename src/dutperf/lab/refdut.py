@@ -20,6 +20,8 @@ from dutperf.lab.state import Process, is_running
 
 PROGRAM = "dutperf-refdut"
 START_TIMEOUT_S = 10.0
+RING_FRAMES = 4096
+"""Of a port in shared memory, on the device's side as on ours: engine/src/dpdk."""
 POLL_S = 0.02
 
 

@@ -15,6 +15,8 @@ from dutperf.lab.state import Process, is_running
 
 START_TIMEOUT_S = 5.0
 POLL_S = 0.02
+TUNNEL_FRAMES = 500
+"""Linux's own queue in a tunnel: TUN_READQ_SIZE, drivers/net/tun.c."""
 
 
 def start(
@@ -58,6 +60,13 @@ def configuration(translator: Translator, directory: Path) -> str:
         *(f"map {ipv4} {ipv6}" for ipv4, ipv6 in translator.pairs),
     ]
     return "\n".join(lines) + "\n"
+
+
+def queue_frames(translator: Translator) -> int:
+    """How many frames the kernel keeps for TAYGA in the tunnel."""
+    path = f"/sys/class/net/{translator.tunnel}/tx_queue_len"
+    shown = topology.read_settings(topology.DUT, [path])
+    return int(shown.get(path, TUNNEL_FRAMES))
 
 
 def _make_tunnel(command: list[str]) -> None:

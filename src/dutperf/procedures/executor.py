@@ -22,6 +22,7 @@ from dutperf.config import Cell, Place, Testbed
 from dutperf.errors import DutperfError, EngineError, InputError, StorageError
 from dutperf.procedures.connection_rate import measure_connection_rate
 from dutperf.procedures.describe import with_conformance
+from dutperf.procedures.device_cpu import DeviceWatch, beside_repeated
 from dutperf.procedures.events import CellStarted, Notice, OnEvent, PlaceStarted
 from dutperf.procedures.first_frames import is_tried_first, try_first_frames
 from dutperf.procedures.frame_loss import measure_frame_loss
@@ -145,12 +146,14 @@ class Surroundings:
     write_report: makes report.html from the stored results, returns its path.
     open_place: a lab is up inside the context; gives the place's testbed.
     dut_alive: whether the (lab's) device under test is still there.
+    watch_dut: tells who else has the device's CPU; None: nobody knows where it works.
     """
 
     open_engine: EngineOpener
     write_report: Callable[[Path], Path]
     open_place: Callable[[Place], AbstractContextManager[Testbed]] = _as_it_stands
     dut_alive: Callable[[Place], bool] = lambda _place: True
+    watch_dut: Callable[[Place], DeviceWatch | None] = lambda _place: None
     sleep: Callable[[float], None] = time.sleep
 
 
@@ -342,6 +345,7 @@ class _Visit:
             on_event=self._on_event if engine else _ignore,
             sleep=self._around.sleep,
             dut_alive=lambda: self._around.dut_alive(self.place),
+            device=self._around.watch_dut(self.place) if engine else None,
             stored=self._stored,
             elsewhere=len(self._directory.records) - len(self._stored),
         )
@@ -358,6 +362,7 @@ class _Visit:
             result = measure_cell(runner, job.cell, limit, done, ports)
             result = with_conformance(job.cell, beside_media(result, job.cell, ports))
             result = beside_limits(result, self._directory.records)
+            result = beside_repeated(result, self._directory.records)
             done.append(result.model_copy(update={"place": job.place.name}))
             yield done[-1]
 

@@ -25,7 +25,9 @@ from dutperf.engine.client import planned_s
 from dutperf.engine.measurer import Measurer
 from dutperf.engine.protocol import TrialRequest, TrialResult
 from dutperf.errors import InputError, SetupError
+from dutperf.procedures import device_cpu
 from dutperf.procedures.collapse import has_collapsed
+from dutperf.procedures.device_cpu import DeviceWatch
 from dutperf.procedures.events import (
     OnEvent,
     TrialFinished,
@@ -44,6 +46,7 @@ from dutperf.procedures.hooks import (
     run_hooks,
 )
 from dutperf.procedures.traffic import trial_request
+from dutperf.procedures.verdicts import ATTEMPTS
 from dutperf.results.changes import differences, listed
 from dutperf.results.model import HookRun, TrialRecord, TrialRole
 
@@ -105,6 +108,7 @@ class TrialRunner:
             order.
         elsewhere: how many trials of other places it holds.
         hooks: runs the testbed's hooks.
+        device: tells who else had the device's CPU in a trial; None: nobody knows.
         clock: says how many seconds have passed.
     """
 
@@ -120,6 +124,7 @@ class TrialRunner:
         stored: Sequence[TrialRecord] = (),
         elsewhere: int = 0,
         hooks: RunHooks = run_hooks,
+        device: DeviceWatch | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.on_event = on_event
@@ -131,11 +136,15 @@ class TrialRunner:
         self._testbed = testbed
         self._journal = journal
         self._dut_alive = dut_alive
+        self._device = device
         self._stored = tuple(stored)
         self._elsewhere = elsewhere
         self._hooks: list[HookRun] = []
         self._last: dict[TrialRole, TrialRecord] = {}
         self._wait_s = 0.0
+        self._asked_for: tuple[str, int, int, int] | None = None
+        self._invalid = 0
+        """How many of the trials were since then, and of those that continued them."""
 
     def prepare(self) -> None:
         """Run the hooks before the campaign; the next trial's record tells of them.
@@ -244,6 +253,9 @@ class TrialRunner:
             stop_when_lost=stop_when_lost and _may_stop(before, attempt),
         )
         request = shape(request) if shape else request
+        asked_for = (cell.id, repeat, rate_fps, request.duration_ns)
+        if not continues and asked_for != self._asked_for:
+            self._asked_for, self._invalid = asked_for, 0
         if self.replaying:
             asked = {
                 "cell": cell.id,
@@ -266,9 +278,13 @@ class TrialRunner:
         self.on_event(
             TrialStarted(number, cell.id, repeat, attempt, rate_fps, planned_s(request))
         )
+        taken_ns = self._device.started() if self._device else None
         result = self._measurer.measure(
             request, lambda progress: self.on_event(TrialMoved(progress))
         )
+        found = None
+        if self._device and taken_ns:
+            found = device_cpu.found_in(request, taken_ns(), self._device.queue_frames)
         if afterwards:
             hooks += afterwards(result)
         hooks += self.run_hooks(self.hooks.after_trial, "after_trial")
@@ -280,6 +296,10 @@ class TrialRunner:
         self._hooks = []
         # What may collapse has not spoilt the trial by it.
         judging = [h for h in hooks if not (may_collapse and h.moment in _OF_COLLAPSE)]
+        result = judged(result, judging)
+        if found and device_cpu.explains(found, request, result):
+            again = self._invalid < ATTEMPTS - 1
+            result = device_cpu.judged(result, found, again=again)
         record = TrialRecord(
             number=number,
             cell=cell.id,
@@ -288,9 +308,10 @@ class TrialRunner:
             load_fps=rate_fps,
             started_at=started_at,
             request=request,
-            result=judged(result, judging),
+            result=result,
             hooks=hooks,
             role=role,
+            device_cpu=found,
         )
         self._store(record, cell.restabilise_wait_s, may_collapse=may_collapse)
         return record
@@ -311,15 +332,19 @@ class TrialRunner:
                 "the ports, the lab or dutperf have changed since the run began; give "
                 "--output with a new directory to start anew",
             )
-        self._last[record.role] = record
-        self.finished += 1
+        self._done(record)
         self.on_event(TrialReplayed(record))
         return record
 
+    def _done(self, record: TrialRecord) -> None:
+        """What the next trials have to know of it."""
+        self._last[record.role] = record
+        self._invalid += record.result.verdict.kind == "invalid"
+        self.finished += 1
+
     def _store(self, record: TrialRecord, wait_s: float, *, may_collapse: bool) -> None:
         self._journal(record)
-        self._last[record.role] = record
-        self.finished += 1
+        self._done(record)
         # RFC 2544 23 e: the DUT restabilises before the next trial, if there is one.
         self._wait_s = wait_s
         self.on_event(TrialFinished(record))

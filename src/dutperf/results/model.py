@@ -77,6 +77,19 @@ class HookRun(Stored):
         return self.exit_code == 0
 
 
+class DeviceCpu(Stored):
+    """The CPU time that others took from a lab's device in one trial."""
+
+    taken_ns: int = Field(
+        description="how long other processes, or the host of a virtual machine, had "
+        "its CPU while it wanted to run"
+    )
+    queue_frames: int = Field(description="that wait for it without being lost")
+    bridged_ns: int = Field(
+        description="in which so many arrive, at the trial's rate, all directions"
+    )
+
+
 class TrialRecord(Stored):
     """One finished trial; appended to the journal before the next one starts."""
 
@@ -100,6 +113,10 @@ class TrialRecord(Stored):
         "verdict says nothing; of stateful tests: phase1 opens connections for the "
         "trial that follows, validation tells which were left after it; none of these "
         "is one of the cell's trials itself",
+    )
+    device_cpu: DeviceCpu | None = Field(
+        default=None,
+        description="null: nobody knows where the device works, or an old file",
     )
     delays_recorded: bool = Field(
         default=True,

@@ -1,0 +1,89 @@
+"""What is asked of the device of the lab that is up, and what it is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dutperf.errors import SetupError
+from dutperf.lab import (
+    input_queue,
+    machine,
+    refdut,
+    topology,
+    tracking,
+    translator,
+)
+from dutperf.lab.device_cpu import DeviceCpuWatch
+from dutperf.lab.devices import LABS
+from dutperf.lab.devices.known_answer import KNOWN_ANSWER
+from dutperf.lab.known_answer import KnownAnswer, control_socket
+from dutperf.lab.lifecycle import is_whole
+from dutperf.lab.state import LabState, StateFile
+
+
+def watch_device() -> DeviceCpuWatch | None:
+    """Watches the CPU of the device of the lab that is up, where it has one."""
+    state = StateFile().read()
+    if state is None or state.dut_cpu is None:
+        return None
+    device = LABS[state.device]
+    working = [process.pid for process in state.processes]
+    if device.answers:
+        return DeviceCpuWatch(state.dut_cpu, working, refdut.RING_FRAMES)
+    thread = input_queue.server_of(state.dut_cpu)
+    frames = [input_queue.length() or input_queue.FRAMES]
+    if device.translator:
+        frames.append(translator.queue_frames(device.translator))
+    threads = [] if thread is None else [thread.pid]
+    return DeviceCpuWatch(state.dut_cpu, [*threads, *working], min(frames))
+
+
+def limit_connections(connections: int | None, udp_timeout_s: int | None) -> str:
+    """Gives the gateway that is up another table or timeout; what it has then.
+
+    The machine's own limit comes back when the lab goes.
+
+    Raises:
+        SetupError: no lab with the kernel's connection tracking is up.
+    """
+    with StateFile().locked():
+        state = StateFile().read()
+        if state is None or not LABS[state.device].tracking or not is_whole(state):
+            gateways = [name for name, device in LABS.items() if device.tracking]
+            raise SetupError(
+                "no lab is up whose kernel keeps connections",
+                f"dutperf lab up NAME, with one of: {', '.join(gateways)}",
+            )
+        if connections is not None:
+            settings = tracking.with_limit(state.settings, connections)
+            StateFile().write(state.model_copy(update={"settings": settings}))
+            machine.change_settings(settings)
+        if udp_timeout_s is not None:
+            topology.write_settings(topology.DUT, tracking.timeouts(udp_timeout_s))
+    shown = topology.read_settings(topology.DUT, tracking.SHOWN)
+    return "\n".join(f"{Path(path).name} {value}" for path, value in shown.items())
+
+
+def known_answer_device() -> KnownAnswer:
+    """The device of the known-answer lab that is up: for orders and its account.
+
+    Raises:
+        SetupError: that lab is not up.
+    """
+    state = StateFile().read()
+    if state is None or not LABS[state.device].answers or not is_whole(state):
+        raise SetupError(
+            f"the known-answer device is not running: {_instead(state)}",
+            f"dutperf lab down; dutperf lab up {KNOWN_ANSWER.name}",
+        )
+    return KnownAnswer(control_socket(StateFile().dut_directory))
+
+
+def _instead(state: LabState | None) -> str:
+    """Why no device answers."""
+    if state is None:
+        return "no lab is up"
+    if not LABS[state.device].answers:
+        return f"the lab that is up is {state.device}"
+    log = refdut.log_of(StateFile().dut_directory)
+    return f"it has ended; its last words are in {log}"
