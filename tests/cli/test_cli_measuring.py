@@ -14,7 +14,13 @@ import pytest
 from dutperf.cli import app, measuring
 from dutperf.config import Testbed
 from dutperf.engine.fake import FakeEngine, perfect, step
-from dutperf.engine.protocol import Reason, TrialRequest, TrialResult, Verdict
+from dutperf.engine.protocol import (
+    Reason,
+    ReasonCode,
+    TrialRequest,
+    TrialResult,
+    Verdict,
+)
 from dutperf.errors import EngineError
 from dutperf.procedures.session import EngineStarter, Notify
 from dutperf.results import ResultsFile
@@ -71,13 +77,28 @@ def test_a_measurement_ends_with_a_table_and_the_reports_path(
     assert Path("run/report.html").exists()
 
 
-def test_deviations_are_listed(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    throughput(run, FakeEngine(perfect()), "--trial-duration", "1")
+def test_deviations_are_counted_and_on_request_listed(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = "deviation from RFC 2544 24 (SHOULD): trial duration of at least 60 s: 1 s"
+    throughput(run, FakeEngine(step(250_000)), "--trial-duration", "1")
     out = capsys.readouterr().out
-    assert (
-        "deviation from RFC 2544 24 (SHOULD): trial duration of at least 60 s: 1 s"
-        in out
-    )
+    assert "short trials (1 s): not RFC results, 2 deviations in the report" in out
+    assert told not in out
+    more = ("--trial-duration", "1", "--verbose", "--output", "other")
+    throughput(run, FakeEngine(step(250_000)), *more)
+    assert told in capsys.readouterr().out
+
+
+def test_a_run_ends_with_few_sentences_and_the_reports_path(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    throughput(run, FakeEngine(step(250_000)), "--quick", "--ip", "4")
+    lines = capsys.readouterr().out.splitlines()
+    below = lines[max(n for n, line in enumerate(lines) if line.startswith("└")) + 1 :]
+    assert 2 <= len(below) <= 6
+    assert below[-1] == "run/report.html"
+    assert below[0].startswith("throughput-ip4-64-both: ")
 
 
 def test_json_is_one_object_without_trials_and_nothing_else(
@@ -132,15 +153,46 @@ def test_a_line_has_one_reason_and_counts_the_others(
     assert "invalid ([0]; and 2 more)" in capsys.readouterr().err
 
 
-def test_an_invalid_measurement_exits_with_1_and_shows_a_bound(
+def test_a_lower_bound_is_a_result(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = throughput(run, FakeEngine(perfect(), tester_limit_fps=300_000))
     out = capsys.readouterr().out
-    assert code == 1
+    assert code == 0
     assert ">= " in out
-    assert "at least" in out
-    assert "the tester could not offer" in out
+    assert "measured" in out
+    assert (
+        "throughput-ip4-64-both: a lower bound: the tester could not offer more" in out
+    )
+    code = throughput(
+        run,
+        FakeEngine(perfect(), tester_limit_fps=300_000),
+        *("--json", "--output", "json"),
+    )
+    [cell] = json.loads(capsys.readouterr().out)["cells"]
+    assert (code, cell["bound"], cell["bound_cause"]) == (0, "lower", "tester")
+
+
+def test_who_asks_for_exact_values_gets_1_for_a_lower_bound(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slow = FakeEngine(perfect(), tester_limit_fps=300_000)
+    assert throughput(run, slow, "--exact") == 1
+    told = "--exact: only a lower bound: throughput-ip4-64-both"
+    assert told in capsys.readouterr().err
+    exact = FakeEngine(step(250_000))
+    assert throughput(run, exact, "--exact", "--output", "exact") == 0
+    assert "--exact" not in capsys.readouterr().err
+
+
+def test_an_invalid_measurement_exits_with_1_and_says_why(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    troubles: dict[int, ReasonCode] = dict.fromkeys(range(1, 500), "receiver_overflow")
+    code = throughput(run, FakeEngine(perfect(), troubles=troubles))
+    out = capsys.readouterr().out
+    assert code == 1
+    assert "throughput-ip4-64-both: invalid: trials stayed invalid when" in out
 
 
 def test_frame_loss_shows_its_curve(

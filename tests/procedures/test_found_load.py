@@ -237,12 +237,18 @@ def test_an_invalid_throughput_is_no_load(tmp_path: Path) -> None:
     )
 
 
-def test_a_lower_bound_is_no_throughput(tmp_path: Path) -> None:
-    """What the tester could not offer was not found out."""
-    asked = at("throughput")
-    results = run(tmp_path, tester_limit_fps=200_000)(asked)
-    assert results.cells[0].median
-    assert "its cell is invalid" in nothing_sent(results)
+def test_a_lower_bound_is_a_load_that_is_told_as_such(tmp_path: Path) -> None:
+    results = run(tmp_path, tester_limit_fps=200_000)(at("throughput"))
+    source, load = results.cells[0], measured(results).load
+    assert (source.verdict, source.bound_cause) == ("pass", "tester")
+    assert load is not None
+    assert load.rate_fps == source.median
+    assert load.words == (
+        "the throughput found: one repeat, as much as the tester could offer"
+    )
+    assert short_loads(results) == [
+        f"at {load.rate_fps:,} fps, as much as the tester could offer"
+    ]
 
 
 def test_tags_that_do_not_fit_are_known_only_then(tmp_path: Path) -> None:

@@ -97,6 +97,18 @@ def other_load(cell: Cell, actual: str) -> Shortfall:
     return Shortfall(rfc, "load at the throughput rate", actual, level)
 
 
+def lower_bound(cell: Cell, actual: str) -> Shortfall:
+    """That the limit of the device was not reached, but ``actual``."""
+    rfc, rule = {
+        "connection-rate": ("RFC 9693 4.5", "the device's maximum rate"),
+        "table-capacity": ("RFC 9693 4.9", "the device's capacity"),
+    }.get(
+        cell.procedure,
+        ("RFC 2544 26.1", "the fastest rate at which the device loses no frame"),
+    )
+    return Shortfall(rfc, rule, actual, "text")
+
+
 def _repeats(cell: Cell) -> list[Shortfall]:
     if cell.auto:
         return []

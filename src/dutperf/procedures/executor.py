@@ -31,7 +31,7 @@ from dutperf.procedures.jobs import Job, OnOutcome, PlacesError, by_place
 from dutperf.procedures.latency import measure_latency
 from dutperf.procedures.limits import MaxRate, check_links, max_rate
 from dutperf.procedures.loads import found_load, unmeasured
-from dutperf.procedures.media import beside_media
+from dutperf.procedures.media import at_line_rate, beside_media
 from dutperf.procedures.numa import far_cores
 from dutperf.procedures.pdv import measure_pdv
 from dutperf.procedures.phase1_rate import too_fast, with_phase1_rate
@@ -332,7 +332,10 @@ class _Visit:
             self._notify(f"not as when the run began: {change}")
 
     def _limits(self, ports: Sequence[PortRecord]) -> list[MaxRate]:
-        limits = [max_rate(job.cell, ports) for job in self.jobs]
+        limits = [
+            at_line_rate(max_rate(job.cell, ports), job.cell, ports)
+            for job in self.jobs
+        ]
         for job, limit in zip(self.jobs, limits, strict=True):
             check_range(job.cell, limit)
         return limits

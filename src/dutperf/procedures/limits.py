@@ -11,6 +11,7 @@ from dutperf.config.sizes import check_sizes, mean_frame_size
 from dutperf.config.testbed import SideConfig
 from dutperf.engine.protocol import PortsResult, Side
 from dutperf.errors import InputError
+from dutperf.results import BoundCause
 from dutperf.results.environment import WITHOUT_MEDIUM
 
 LimitKind = Literal["media", "set", "tester", "load", "found"]
@@ -42,7 +43,8 @@ class MaxRate:
     ``kind``: by the media (RFC 2544 20), set by the user, all that the tester can
     offer (maximum offered load, RFC 2285 3.5.3), or the only load that is wanted:
     given, or found before; ``detail`` says how, ``shortfall`` why what was found is
-    not the throughput of RFC 2544.
+    not the throughput of RFC 2544. ``line_rate``: whether physical media carry no more;
+    None: those of kind media do not.
 
     ``above``: of what the tester cannot offer, what 100 % should be. ``most``: of a
     curve around what was found, the highest load there may be.
@@ -52,6 +54,7 @@ class MaxRate:
     kind: LimitKind
     detail: str = ""
     shortfall: str = ""
+    line_rate: bool | None = None
     above: MaxRate | None = None
     most: MaxRate | None = None
 
@@ -61,12 +64,23 @@ class MaxRate:
         return MaxRate(rate_fps, "tester", shortfall=self.shortfall, above=above)
 
     @property
+    def bound_cause(self) -> BoundCause:
+        """Why a device that passes at it may do more; None: nothing does more."""
+        at_line = self.kind == "media" if self.line_rate is None else self.line_rate
+        causes: dict[LimitKind, BoundCause] = {
+            "media": "nominal",
+            "set": "set",
+            "tester": "tester",
+        }
+        return None if at_line else causes.get(self.kind)
+
+    @property
     def words(self) -> str:
         """For messages: what the rate is."""
         return {
             "media": "the maximum rate of the media",
             "set": "the maximum rate that was set",
-            "tester": "the maximum rate that the tester can offer",
+            "tester": self.detail or "the maximum rate that the tester can offer",
             "load": "the load that was given",
             "found": self.detail,
         }[self.kind]

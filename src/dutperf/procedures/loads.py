@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 
 from dutperf import stats
 from dutperf.config.campaign import Cell
@@ -22,7 +23,8 @@ from dutperf.errors import InputError
 from dutperf.procedures.describe import cell_deviations, cell_parameters
 from dutperf.procedures.judgement import PLAIN_THROUGHPUT
 from dutperf.procedures.limits import MaxRate
-from dutperf.results.model import CellResult, Deviation, Load
+from dutperf.results.bounds import valued
+from dutperf.results.model import BoundCause, CellResult, Deviation, Load
 from dutperf.results.units import Unit
 
 
@@ -55,7 +57,11 @@ def found_load(
     return load
 
 
-_MOST = "as much as the search was allowed to ask for"
+_MOST: dict[BoundCause, str] = {
+    "tester": "as much as the tester could offer",
+    "set": "as much as the search was allowed to ask for",
+    "nominal": "as much as the virtual link names",
+}
 
 
 def load_deviations(cell: Cell, load: MaxRate) -> list[Deviation]:
@@ -84,15 +90,16 @@ def load_record(cell: Cell, load: MaxRate) -> Load:
 
 
 def _load(asked: FoundRate, source: CellResult) -> MaxRate:
-    values = [r.value for r in source.repeats if r.value is not None]
-    found_fps = source.median or 0.0
+    values, at_least = valued(source.repeats)
+    statistic: stats.Statistic = stats.median
     kind = "median"
     if asked.percentile is not None:
-        found_fps = stats.percentile(values, asked.percentile)
+        statistic = partial(stats.percentile, numerator=asked.percentile)
         kind = f"{_ordinal(asked.percentile)} percentile"
+    found_fps, is_bound = stats.estimate(statistic, values, at_least)
     count = f"{len(values)} repeats" if len(values) > 1 else "one repeat"
     of = count if len(values) == 1 and kind == "median" else f"{kind} of {count}"
-    capped = _capped(source)
+    capped = _capped(source) if is_bound else ""
     plain = source.quantity.startswith(PLAIN_THROUGHPUT)
     name = "throughput" if plain else source.quantity
     told = f", {capped}" if capped else ""
@@ -106,10 +113,9 @@ def _load(asked: FoundRate, source: CellResult) -> MaxRate:
 
 
 def _capped(source: CellResult) -> str:
-    """The device may do more than was asked of it; no more than the media carry."""
-    capped = any(reason.code == "max_rate" for reason in source.reasons)
-    of_media = source.parameters.get("max_load_is") == "media"
-    return _MOST if capped and not of_media else ""
+    """The device may do more than was asked of it."""
+    causes = [repeat.bound_cause for repeat in source.repeats if repeat.bound_cause]
+    return _MOST[causes[0]] if causes else ""
 
 
 def _share(percent: Decimal, found_fps: float) -> str:

@@ -10,6 +10,7 @@ from dutperf.report.measures import StreamMeasures, by_stream
 from dutperf.report.media import wire_mbps
 from dutperf.report.tester import TesterRecord, tester_record
 from dutperf.report.text import (
+    AT_LEAST,
     MISSING,
     NBSP,
     delay_ns,
@@ -25,11 +26,15 @@ from dutperf.results import (
     GoalResult,
     LoadPoint,
     Media,
+    Spread,
+    SpreadFigure,
     TimeoutLoss,
     TrialRecord,
+    limit_words,
+    overall,
+    result_word,
     settled_words,
 )
-from dutperf.stats import percentile
 
 PROCEDURES = {
     "throughput": "Throughput",
@@ -66,9 +71,9 @@ class Badge:
     label: str
 
 
-MEASURED = Badge("pass", "✓", "measured")
-FAILED = Badge("fail", "✕", "failed")
-INVALID = Badge("invalid", "!", "invalid")
+MEASURED = Badge("pass", "✓", result_word("pass"))
+FAILED = Badge("fail", "✕", result_word("fail"))
+INVALID = Badge("invalid", "!", result_word("invalid"))
 OPEN = Badge("open", "…", "not finished")
 _BADGES = {"pass": MEASURED, "fail": FAILED, "invalid": INVALID}
 
@@ -288,24 +293,35 @@ class CellView:
     @property
     def spread(self) -> list[str]:
         """p1, p99, least and most of the valid repeats (RFC 8219 12)."""
-        if not self.values:
-            return [MISSING] * 4
-        ends = [percentile(self.values, 1), percentile(self.values, 99)]
-        return [self.text(v) for v in (*ends, min(self.values), max(self.values))]
+        return [
+            self._of_spread(name)
+            for name in ("percentile_1", "percentile_99", "minimum", "maximum")
+        ]
 
     @property
     def interval(self) -> tuple[str, str]:
         """The ends of the confidence interval of the median."""
-        spread = self.result.spread if self.result and self.measured else None
-        if spread is None:
-            return MISSING, MISSING
-        return self.text(spread.interval_lower), self.text(spread.interval_upper)
+        return self._of_spread("interval_lower"), self._of_spread("interval_upper")
 
     @property
     def dispersion(self) -> str:
         """(p99 - p1) / median, as the papers on siitperf tell it."""
-        spread = self.result.spread if self.result and self.measured else None
-        return percent(spread.dispersion_percent if spread else None)
+        return percent(self._spread.dispersion_percent if self._spread else None)
+
+    @property
+    def _spread(self) -> Spread | None:
+        """As stored; of older files that of the repeats."""
+        if self.result is None or not self.measured:
+            return None
+        valid = [r for r in self.result.repeats if r.verdict != "invalid"]
+        return self.result.spread or overall(valid).spread
+
+    def _of_spread(self, name: SpreadFigure) -> str:
+        if self._spread is None:
+            return MISSING
+        value, bounds = getattr(self._spread, name), self._spread.lower_bounds
+        sign = AT_LEAST if name in bounds else ""
+        return MISSING if value is None else f"{sign}{self.text(value)}"
 
     @property
     def conformance(self) -> str:
@@ -387,13 +403,23 @@ class CellView:
         ]
 
     @property
-    def capped(self) -> bool:
-        """Whether the highest load that was allowed passed: the device may do more."""
-        if self.result is None:
-            return False
-        first = self.goals[:1]
-        reasons = first[0].reasons if first else self.result.reasons
-        return any(reason.code == "max_rate" for reason in reasons)
+    def at_least(self) -> str:
+        """Before all figures of the result if it is a lower bound."""
+        known = self.result if self.median is not None else None
+        return AT_LEAST if known and known.bound else ""
+
+    @property
+    def limit(self) -> str:
+        """What a lower bound ended at; empty where it is none."""
+        if self.result is None or not self.at_least:
+            return ""
+        return limit_words(self.result.bound_cause)
+
+    @property
+    def figure(self) -> str:
+        """The median as this cell's unit wants it, and whether it is a lower bound."""
+        value = self.median
+        return MISSING if value is None else f"{self.at_least}{self.text(value)}"
 
     @property
     def search(self) -> str:

@@ -45,7 +45,7 @@ from dutperf.report.trials import (
     totals_by_stream,
     verdict,
 )
-from dutperf.results import Deviation
+from dutperf.results import Deviation, Words, closing
 from dutperf.results.storage import write_atomically
 
 REPORT = "report.html"
@@ -129,6 +129,7 @@ def render(source: Source) -> str:
     return template.render(
         source=source,
         cells=cells,
+        closing=_closing(source, cells),
         throughput=[c for c in cells if c.procedure == "throughput"],
         frame_loss=[c for c in cells if c.procedure == "frame-loss"],
         delays=[c for c in cells if c.procedure in DELAYS],
@@ -157,6 +158,13 @@ def render(source: Source) -> str:
         plotly=_plotly(),
         version=__version__,
     )
+
+
+def _closing(source: Source, cells: list[CellView]) -> list[str]:
+    """What the end of the run said, but for the figures: each cell has a card."""
+    titles = {cell.id: cell.title for cell in cells}
+    words = Words(where="below", titles=titles, figures=False)
+    return [text.sentence(said) for said in closing(source.cells, words=words)]
 
 
 def cells_of(source: Source) -> list[CellView]:
