@@ -86,6 +86,15 @@ def test_every_example_says_how_to_use_it(path: Path) -> None:
     assert path.read_text().startswith("# ")
 
 
+def test_the_filters_campaign_compares_numbers_of_filters() -> None:
+    campaign = load_campaign(EXAMPLES / "filters.yaml")
+    testbeds = [lab.plan(keys.name, keys.rules) for keys in campaign.labs]
+    cells = expand(campaign, *testbeds)
+    assert {(cell.place, cell.ip) for cell in cells} == {
+        (f"linux-firewall-{rules}", ip) for rules in (1, 25, 100) for ip in (4, 6)
+    }
+
+
 def test_the_matrix_campaign_compares_two_labs() -> None:
     campaign = load_campaign(EXAMPLES / "matrix.yaml")
     assert campaign.lab == ["linux-router", "tayga-siit"]

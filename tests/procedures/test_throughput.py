@@ -10,7 +10,7 @@ from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.searching import outcome
 from dutperf.procedures.throughput import measure_throughput
 from dutperf.procedures.traffic import trial_request
-from dutperf.results import CellResult
+from dutperf.results import BoundCause, CellResult
 
 MAX = MaxRate(1_000_000, "media")
 

@@ -52,7 +52,9 @@ def too_fast(cell: Cell, done: Sequence[CellResult]) -> Iterator[str]:
     if not isinstance(rate_fps, int):
         return
     for source in done:
-        if source.median and _is_of(source, cell) and rate_fps > source.median:
+        if not source.median or source.bound or not _is_of(source, cell):
+            continue
+        if rate_fps > source.median:
             yield (
                 f"{cell.id}: phase 1 at {rate_fps:,} fps is faster than the maximum "
                 f"connection establishment rate, {source.median:,.0f} "

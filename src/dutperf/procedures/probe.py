@@ -53,10 +53,11 @@ def with_probed(
 def _probed(runner: TrialRunner, cell: Cell, limit: MaxRate) -> MaxRate:
     """``limit``, or what the slower direction can offer where that is less."""
     offered: list[float] = []
-    for _ in range(TRIALS):
+    for repeat in range(1, TRIALS + 1):
         result = runner.run(
             _plain(cell),
             limit.rate_fps,
+            repeat=repeat,
             duration_s=TRIAL_S,
             shape=_to_nobody,
             continues=True,
