@@ -142,7 +142,7 @@ def test_options_that_contradict_each_other(
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a run of four trials leaves that ended before its results."""
+    """What a run of five trials leaves that ended before its results."""
     folder = tmp_path_factory.mktemp("stored")
     with pytest.MonkeyPatch.context() as here:
         here.chdir(folder)
@@ -150,7 +150,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Path("campaign.yaml").write_text(CAMPAIGN)
         assert simulated_program.main() == 0
     (folder / "r/results.json").unlink()
-    assert len(load_journal(folder / "r").records) == 4
+    assert len(load_journal(folder / "r").records) == 5
     return folder
 
 
@@ -174,8 +174,8 @@ def rewritten(path: Path, old: str, new: str) -> None:
 @pytest.mark.parametrize(
     ("left", "told"),
     [
-        (-1, "going on after the last whole record, trial 3"),
-        (-500, "going on after the last whole record, trial 3"),
+        (-1, "going on after the last whole record, trial 4"),
+        (-500, "going on after the last whole record, trial 4"),
         (30, "the run begins at its start"),
         (0, "the run begins at its start"),
     ],
@@ -188,7 +188,7 @@ def test_a_journal_that_ends_in_mid_line_is_gone_on_with(
     journal.write_bytes(content[: left if left >= 0 else len(content) + left])
     assert told in " ".join(resume(dutperf, code=0).split())
     numbers = [record.number for record in load_journal(ended).records]
-    assert numbers == [1, 2, 3, 4]
+    assert numbers == [1, 2, 3, 4, 5]
 
 
 def test_a_report_of_it_says_so_too(dutperf: Dutperf, ended: Path) -> None:
@@ -254,7 +254,7 @@ def test_a_journal_that_was_measured_otherwise_is_refused(
     for path in (Path("campaign.yaml"), ended / "campaign.yaml"):
         rewritten(path, "50", "40")
     errors = resume(dutperf, code=2)
-    assert "trial 2 of the journal is not the one that this run would" in errors
+    assert "trial 5 of the journal is not the one that this run would" in errors
     assert "load_fps: was 500, is 400" in errors
 
 
@@ -264,7 +264,7 @@ def test_a_directory_that_holds_a_run_is_not_overwritten(
     errors = dutperf("run", "campaign.yaml", "--output", "r", code=2)
     assert "r holds the files of another run" in errors
     assert "--resume r" in errors
-    assert len(load_journal(ended).records) == 4
+    assert len(load_journal(ended).records) == 5
 
 
 @pytest.mark.parametrize("what", ["nowhere", "campaign.yaml", "empty"])

@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 from dutperf.cli import app
-from dutperf.cli.connection_tables import connection_lines, connection_tables
-from dutperf.results import CellResult
+from dutperf.cli.connection_tables import (
+    capacity_tables,
+    connection_lines,
+    connection_tables,
+)
+from dutperf.results import CellResult, RepeatResult, overall, spread_of
 from dutperf.results.connections import (
     Capacity,
     CapacityStep,
@@ -113,6 +117,7 @@ def result(**keys: object) -> CellResult:
         "unit": "connections/s",
         "repeats": [{"value": 9000, "verdict": "pass", "trials": 9}],
         "verdict": "pass",
+        "spread": spread_of([9000]),
     }
     return CellResult.model_validate(plain | keys)
 
@@ -145,9 +150,21 @@ def test_the_table_is_that_of_rfc_9693() -> None:
         "connections/s": "9,000",
         "1st": "9,000",
         "99th": "9,000",
-        "verdict": "pass",
+        "verdict": "measured",
     }
     assert "hash size" not in rows(result())
+
+
+def test_a_lower_bound_is_one_in_all_its_figures() -> None:
+    found = overall(
+        [RepeatResult(value=9000, verdict="pass", bound="lower", trials=9)] * 2
+    )
+    shown = rows(result(bound="lower", spread=found.spread))
+    assert [shown[name] for name in ("connections/s", "1st", "99th")] == [
+        ">= 9,000",
+        ">= 9,000",
+        ">= 9,000",
+    ]
 
 
 def test_a_capacity_has_its_steps_and_a_tear_down_its_latency() -> None:
@@ -170,7 +187,7 @@ def test_a_capacity_has_its_steps_and_a_tear_down_its_latency() -> None:
     )
     cell = result(procedure="table-capacity", capacity=[capacity])
     assert rows(cell)["error"] == "10"
-    _, steps = connection_tables([cell])
+    [steps] = capacity_tables([cell])
     assert "too slow" in [str(c) for column in steps.columns for c in column.cells]
     assert list(connection_lines([cell])) == ["cell: not even 8,000 are held"]
     deleted = TeardownRate(

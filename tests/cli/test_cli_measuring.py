@@ -14,7 +14,13 @@ import pytest
 from dutperf.cli import app, measuring
 from dutperf.config import Testbed
 from dutperf.engine.fake import FakeEngine, perfect, step
-from dutperf.engine.protocol import Reason, TrialRequest, TrialResult, Verdict
+from dutperf.engine.protocol import (
+    Reason,
+    ReasonCode,
+    TrialRequest,
+    TrialResult,
+    Verdict,
+)
 from dutperf.errors import EngineError
 from dutperf.procedures.session import EngineStarter, Notify
 from dutperf.results import ResultsFile
@@ -71,13 +77,28 @@ def test_a_measurement_ends_with_a_table_and_the_reports_path(
     assert Path("run/report.html").exists()
 
 
-def test_deviations_are_listed(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    throughput(run, FakeEngine(perfect()), "--trial-duration", "1")
+def test_deviations_are_counted_and_on_request_listed(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = "deviation from RFC 2544 24 (SHOULD): trial duration of at least 60 s: 1 s"
+    throughput(run, FakeEngine(step(250_000)), "--trial-duration", "1")
     out = capsys.readouterr().out
-    assert (
-        "deviation from RFC 2544 24 (SHOULD): trial duration of at least 60 s: 1 s"
-        in out
-    )
+    assert "short trials (1 s): not RFC results, 2 deviations in the report" in out
+    assert told not in out
+    more = ("--trial-duration", "1", "--verbose", "--output", "other")
+    throughput(run, FakeEngine(step(250_000)), *more)
+    assert told in capsys.readouterr().out
+
+
+def test_a_run_ends_with_few_sentences_and_the_reports_path(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    throughput(run, FakeEngine(step(250_000)), "--quick", "--ip", "4")
+    lines = capsys.readouterr().out.splitlines()
+    below = lines[max(n for n, line in enumerate(lines) if line.startswith("└")) + 1 :]
+    assert 2 <= len(below) <= 6
+    assert below[-1] == "run/report.html"
+    assert below[0].startswith("throughput-ip4-64-both: ")
 
 
 def test_json_is_one_object_without_trials_and_nothing_else(
@@ -91,19 +112,20 @@ def test_json_is_one_object_without_trials_and_nothing_else(
     assert "trials" not in data
     assert (results.procedure, results.complete) == ("throughput", True)
     assert results.cells[0].verdict == "pass"
-    assert "trial 1: 1,000,000 fps for 1 s: fail" in captured.err
+    assert "trial 2: 1,000,000 fps for 1 s: fail" in captured.err
 
 
 def test_progress_is_one_line_a_trial_with_the_interval_left(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    throughput(run, FakeEngine(step(1)), "--resolution", "400000", *CLASSIC)
+    throughput(run, FakeEngine(step(1000)), "--resolution", "400000", *CLASSIC)
     lines = capsys.readouterr().err.splitlines()
     assert "[1/1] throughput-ip4-64-both-classic" in lines
     told = [line for line in lines if line.startswith("  trial ")]
-    assert told[0].startswith("  trial 1: 1,000,000 fps: fail (")
-    assert told[1].startswith("  trial 2: 500,000 fps in 0..1,000,000: fail (")
-    assert told[1].endswith(", ended early")
+    assert told[0] == "  trial 1, first frames: 1,000 fps for 0.1 s: pass"
+    assert told[1].startswith("  trial 2: 1,000,000 fps: fail (")
+    assert told[2].startswith("  trial 3: 500,000 fps in 0..1,000,000: fail (")
+    assert told[2].endswith(", ended early")
 
 
 def test_each_repeat_starts_with_the_whole_interval(
@@ -111,9 +133,9 @@ def test_each_repeat_starts_with_the_whole_interval(
 ) -> None:
     throughput(run, FakeEngine(perfect()), "--repeats", "2", *CLASSIC)
     told = [s for s in capsys.readouterr().err.splitlines() if "trial" in s]
-    assert told == [
-        "  trial 1: 1,000,000 fps: pass",
+    assert told[1:] == [
         "  trial 2: 1,000,000 fps: pass",
+        "  trial 3: 1,000,000 fps: pass",
     ]
 
 
@@ -131,15 +153,46 @@ def test_a_line_has_one_reason_and_counts_the_others(
     assert "invalid ([0]; and 2 more)" in capsys.readouterr().err
 
 
-def test_an_invalid_measurement_exits_with_1_and_shows_a_bound(
+def test_a_lower_bound_is_a_result(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = throughput(run, FakeEngine(perfect(), tester_limit_fps=300_000))
     out = capsys.readouterr().out
-    assert code == 1
+    assert code == 0
     assert ">= " in out
-    assert "at least" in out
-    assert "the tester could not offer" in out
+    assert "measured" in out
+    assert (
+        "throughput-ip4-64-both: a lower bound: the tester could not offer more" in out
+    )
+    code = throughput(
+        run,
+        FakeEngine(perfect(), tester_limit_fps=300_000),
+        *("--json", "--output", "json"),
+    )
+    [cell] = json.loads(capsys.readouterr().out)["cells"]
+    assert (code, cell["bound"], cell["bound_cause"]) == (0, "lower", "tester")
+
+
+def test_who_asks_for_exact_values_gets_1_for_a_lower_bound(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slow = FakeEngine(perfect(), tester_limit_fps=300_000)
+    assert throughput(run, slow, "--exact") == 1
+    told = "--exact: only a lower bound: throughput-ip4-64-both"
+    assert told in capsys.readouterr().err
+    exact = FakeEngine(step(250_000))
+    assert throughput(run, exact, "--exact", "--output", "exact") == 0
+    assert "--exact" not in capsys.readouterr().err
+
+
+def test_an_invalid_measurement_exits_with_1_and_says_why(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    troubles: dict[int, ReasonCode] = dict.fromkeys(range(1, 500), "receiver_overflow")
+    code = throughput(run, FakeEngine(perfect(), troubles=troubles))
+    out = capsys.readouterr().out
+    assert code == 1
+    assert "throughput-ip4-64-both: invalid: trials stayed invalid when" in out
 
 
 def test_frame_loss_shows_its_curve(
@@ -188,10 +241,10 @@ def test_a_report_can_be_made_again(
 def test_a_dead_engine_exits_with_3_and_shows_what_was_measured(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    death = EngineError("the engine ended (signal 9) during trial 2", "see the log")
+    death = EngineError("the engine ended (signal 9) during trial 3", "see the log")
     code = throughput(
         run,
-        FakeEngine(perfect(), troubles={2: death}),
+        FakeEngine(perfect(), troubles={3: death}),
         *("--frame-size", "64", "--frame-size", "128", *CLASSIC),
     )
     captured = capsys.readouterr()
@@ -296,13 +349,13 @@ def test_every_option_reaches_the_trial(run: Run) -> None:
         *("--trial-duration", "1", "--settle-wait", "2.5", "--residual-wait", "0.5"),
         *("--lag-limit", "3", "--burst-limit", "4", "--repeats", "2"),
     )
-    trial = engine.trials[0]
+    trial = engine.trials[1]
     assert (trial.duration_ns, trial.settle_ns) == (1_000_000_000, 2_500_000_000)
     assert (trial.residual_wait_ns, trial.lag_limit_ns) == (500_000_000, 3_000_000)
     assert (trial.burst_limit, trial.seed) == (4, 42)
     assert [d.name for d in trial.directions] == ["reverse"]
     assert trial.directions[0].streams[0].frame_sizes == [1518]
-    assert len(engine.trials) == 2
+    assert len(engine.trials) == 3
 
 
 @pytest.mark.parametrize("as_json", [True, False])

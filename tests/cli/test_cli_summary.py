@@ -8,9 +8,9 @@ from typing import Literal
 import pytest
 from rich.console import Console
 
-from dutperf.cli.summary import show_summary
+from dutperf.cli.measuring import Show
+from dutperf.cli.summary import show_all, show_summary
 from dutperf.engine.protocol import Reason
-from dutperf.procedures.throughput import AT_LEAST
 from dutperf.results import (
     CellResult,
     Conformance,
@@ -39,7 +39,7 @@ def throughput(*values: float, cell_id: str = "throughput-ip4-64-both") -> CellR
     )
 
 
-def shown(*cells: CellResult) -> str:
+def shown(*cells: CellResult, show: Show = show_all, width: int = 160) -> str:
     results = ResultsFile(
         procedure="campaign",
         name="demo",
@@ -47,8 +47,8 @@ def shown(*cells: CellResult) -> str:
         complete=True,
         cells=list(cells),
     )
-    console = Console(file=io.StringIO(), width=160)
-    show_summary(console, results, None)
+    console = Console(file=io.StringIO(), width=width)
+    show(console, results, None)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -143,6 +143,26 @@ def test_what_is_no_rfc_2544_throughput_is_named() -> None:
     assert "Throughput" not in out
 
 
+def test_a_narrow_terminal_has_room_for_what_matters() -> None:
+    """80 columns: ids and figures stand in one piece, nothing is cut off."""
+    values = [1_234_567.0 + n for n in range(20)]
+    bound = {"bound": "lower", "bound_cause": "tester"}
+    cells = [
+        throughput(*values, cell_id=f"throughput-ip{v}-84-both").model_copy(
+            update={
+                **bound,
+                "spread": spread_of(values, at_least=[True] * len(values)),
+            }
+        )
+        for v in (4, 6)
+    ]
+    lines = shown(*cells, show=show_summary, width=80).splitlines()
+    [row] = [s for s in lines if s.startswith("│ throughput-ip4-84-both")]
+    assert ">= 1,234,576" in row
+    assert max(len(s) for s in lines if s[:1] in "┃│") <= 80
+    assert "…" not in "".join(lines)
+
+
 def test_one_repeat_has_neither() -> None:
     out = shown(throughput(100_000))
     assert "interval" not in out
@@ -152,7 +172,8 @@ def test_one_repeat_has_neither() -> None:
 def test_too_few_repeats_have_no_interval() -> None:
     out = shown(throughput(100_000, 110_000))
     assert "9.5" in out
-    assert "│                 - │" in out
+    [row] = [line for line in out.splitlines() if "9.5" in line]
+    assert row.split("│")[5].strip() == "-"
 
 
 # --- beside the theoretical maximum
@@ -194,16 +215,39 @@ def test_one_frame_size_is_told_in_a_line_and_a_virtual_link_as_such() -> None:
     assert "Throughput and theoretical maximum" not in out
 
 
-def test_what_is_not_proven_further_is_a_lower_bound() -> None:
+@pytest.mark.parametrize("verdict", ["pass", "invalid"])
+def test_a_lower_bound_is_one_wherever_the_figure_is(verdict: str) -> None:
     cells = [
         cell.model_copy(
-            update={"verdict": "invalid", "quantity": cell.quantity + AT_LEAST}
+            update={"verdict": verdict, "bound": "lower", "bound_cause": "tester"}
         )
         for cell in (at_size(64, 1_488_095), at_size(1518, 81_274))
     ]
     out = shown(*cells)
     assert ">= 6.72 %" in out
+    assert out.count("100,000") == out.count(">= 100,000")
+    assert out.count("200,000") == out.count(">= 200,000") == 2
     assert out.count("IPv4, both directions ") == 1
+    [line] = [s for s in shown(cells[0]).splitlines() if "theoretical maximum" in s]
+    assert ">= 6.72 %" in line
+
+
+def test_figures_of_repeats_are_bounds_each_for_itself() -> None:
+    values = range(100_001, 100_021)
+    at_least = [value > 100_014 for value in values]
+    found = throughput(*values).model_copy(
+        update={"spread": spread_of(values, at_least=at_least)}
+    )
+    [row] = [s for s in shown(found).splitlines() if "20" in s and "│" in s]
+    shown_figures = [part.strip() for part in row.strip("│").split("│")]
+    assert shown_figures[2:6] == ["100,010", "200,021", "100,006 to >= 100,015", "-"]
+
+
+def test_results_are_measured_failed_or_invalid() -> None:
+    for verdict, word in (("pass", "measured"), ("fail", "failed")):
+        out = shown(throughput(1).model_copy(update={"verdict": verdict}))
+        assert f" {word} " in out
+        assert f" {verdict} " not in out
 
 
 def test_an_unknown_speed_is_said() -> None:

@@ -98,7 +98,7 @@ def test_the_traffic_is_in_the_results_in_words(engine: FakeEngine) -> None:
 def test_fixed_ports_are_a_deviation(
     engine: FakeEngine, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    throughput("--ip", "4", "--source-ports", "fixed")
+    throughput("--ip", "4", "--source-ports", "fixed", "--verbose")
     assert engine.trials
     told = "deviation from RFC 4814 4.5 (SHOULD): random source ports 1024-65535: fixed"
     assert told in capsys.readouterr().out

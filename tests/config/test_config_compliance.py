@@ -12,10 +12,12 @@ from dutperf.config import Compliance, Testbed, compliance, deviations, expand
 LATENCY: dict[str, Any] = {"procedure": "latency", "rate_fps": 1000}
 
 
-def said(changes: dict[str, Any], *, valid: bool = True) -> Compliance:
+def said(
+    changes: dict[str, Any], *, valid: bool = True, bound: bool = False
+) -> Compliance:
     spec = {"procedure": "throughput", "ip": [4], **changes}
     (cell,) = expand(make_campaign(spec), make_testbed())
-    return compliance(cell, deviations(cell), valid=valid)
+    return compliance(cell, deviations(cell), valid=valid, bound=bound)
 
 
 @pytest.mark.parametrize(
@@ -137,3 +139,20 @@ def test_a_mix_of_both_versions_through_a_router_is_rfc_5180s() -> None:
 
 
 MIX: dict[str, Any] = {"mix": "90/10", "background_ip": 6}
+
+
+@pytest.mark.parametrize("changes", [{}, {"trial_duration_s": 1}])
+def test_a_lower_bound_is_called_so_and_neither_invalid_nor_compliant(
+    changes: dict[str, Any],
+) -> None:
+    found = said(changes, bound=True)
+    assert (found.status, found.statement) == (
+        "none",
+        "a lower bound of what RFC 2544 26.1 asks for",
+    )
+
+
+def test_a_lower_bound_of_another_measure_is_that_of_another_measure() -> None:
+    found = said({"loss_tolerance_percent": 0.01}, bound=True)
+    assert found.status == "other_measure"
+    assert "26.1, of which this is a lower bound: up to 0.01 %" in found.statement

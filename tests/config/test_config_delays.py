@@ -23,6 +23,7 @@ from dutperf.config import (
 )
 from dutperf.errors import InputError
 
+LOSS: dict[str, Any] = {"procedure": "frame-loss"}
 LATENCY: dict[str, Any] = {"procedure": "latency", "rate_fps": 1000, "ip": [4]}
 THROUGHPUT: dict[str, Any] = {"procedure": "throughput", "ip": [4]}
 
@@ -107,7 +108,7 @@ def test_a_sweep_rises_however_it_was_written() -> None:
     [
         ({"procedure": "latency"}, "rate_fps: is missing: latency is measured at"),
         ({"procedure": "pdv"}, "rate_fps: is missing"),
-        ({"rate_fps": 1}, "rate_fps: belongs to ipdv and latency and pdv"),
+        ({"rate_fps": 1}, "rate_fps: belongs to frame-loss and ipdv"),
         ({"tags": 5}, "tags: belongs to latency, not to throughput"),
         ({"legacy": True}, "legacy: belongs to latency"),
         ({**LATENCY, "frame_timeout_ms": 1}, "frame_timeout_ms: belongs to frame-loss"),
@@ -116,6 +117,12 @@ def test_a_sweep_rises_however_it_was_written() -> None:
             "loss_tolerance_percent: belongs to throughput, not to frame-loss",
         ),
         ({**LATENCY, "load_percent": [5]}, "load_percent belongs to frame-loss"),
+        ({**LOSS, "load_percent": [101]}, "101 is above 100: give rate_fps: through"),
+        ({**LOSS, "rate_fps": 1000}, "rate_fps: must be throughput, or left out"),
+        (
+            {**LOSS, "rate_fps": "throughput", "load_step_percent": 5},
+            "load_step_percent is of the maximum rate",
+        ),
         ({**LATENCY, "legacy": True, "tags": 2}, "tags: must be 1, or left out"),
         (
             {**LATENCY, "trial_duration_s": 60},

@@ -30,8 +30,9 @@ def test_the_known_answer_is_in_the_journal_beside_what_was_measured(
     finally:
         lab.down(all_=True)
     records = load_journal(output).records
-    assert {record.load_fps for record in records} == {2000, 1000}
-    for record in records:
+    own = [record for record in records if record.role == "trial"]
+    assert {record.load_fps for record in own} == {2000, 1000}
+    for record in own:
         (run,) = record.hooks
         sent, received = (
             sum(getattr(s, key) for s in record.result.directions[0].streams)

@@ -45,7 +45,8 @@ def frame_loss(output: Path, *arguments: str) -> list[StreamResult]:
     assert done.returncode in (0, 1), done.stderr
     json.loads(done.stdout)
     records = list(load_journal(output).records)
-    valid = [r.result for r in records if r.result.verdict.kind != "invalid"]
+    own = [r.result for r in records if r.role == "trial"]
+    valid = [result for result in own if result.verdict.kind != "invalid"]
     assert valid, [r.result.verdict for r in records]
     return [s for d in valid[0].directions for s in d.streams]
 

@@ -44,8 +44,14 @@ class ClearedEngine(FakeEngine):
         nat: SimulatedNat,
         troubles: dict[int, ReasonCode] | None = None,
         dut: Dut | None = None,
+        tester_limit_fps: float | None = None,
     ) -> None:
-        super().__init__(dut or perfect(), nat=nat, troubles=troubles or {})
+        super().__init__(
+            dut or perfect(),
+            nat=nat,
+            troubles=troubles or {},
+            tester_limit_fps=tester_limit_fps,
+        )
         self.nat = nat
 
     def measure(

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 from dutperf.config import Campaign, Cell, Place, ProcedureSpec, Testbed, expand
 from dutperf.engine.fake import FakeEngine
@@ -129,6 +130,23 @@ class FakeWatch:
         self._left -= 1
         taken_ns = self._taken_ns if self._left >= 0 else 0
         return lambda: taken_ns
+
+
+class Repeats:
+    """Which repeat a recording is in; for devices that are others in each of them."""
+
+    def __init__(self) -> None:
+        self.now = 1
+
+    def follow(self, recording: Recording) -> None:
+        """Watch it from now on."""
+        original = recording.runner.run
+
+        def run(*given: Any, **keys: Any) -> TrialRecord:  # noqa: ANN401 - passed on
+            self.now = keys["repeat"]
+            return original(*given, **keys)
+
+        recording.runner.run = run  # type: ignore[method-assign]
 
 
 class Recording:

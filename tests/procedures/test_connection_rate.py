@@ -132,6 +132,25 @@ def test_an_invalid_phase_is_measured_again() -> None:
     assert recording.records[1].attempt == 2
 
 
+def test_what_the_tester_cannot_offer_is_a_lower_bound() -> None:
+    engine = ClearedEngine(SimulatedNat(), tester_limit_fps=30_000)
+    result, _ = measured(engine)
+    assert (result.verdict, result.bound_cause) == ("pass", "tester")
+    assert [reason.code for reason in result.reasons] == ["sender_behind"]
+    assert result.deviations[-1].rfc == "RFC 9693 4.5"
+
+
+@pytest.mark.parametrize(
+    ("limit", "cause"), [(MAX, "set"), (MaxRate(10**9, "media"), "tester")]
+)
+def test_the_highest_rate_there_is_passes(limit: MaxRate, cause: str) -> None:
+    """A thousand connections cannot be opened faster than in the shortest trial."""
+    result, _ = measured(ClearedEngine(SimulatedNat()), limit)
+    assert (result.verdict, result.bound, result.bound_cause) == (
+        ("pass", "lower", cause)
+    )
+
+
 def test_tests_that_outlast_the_devices_timeout_are_not_made() -> None:
     nat = SimulatedNat(connection_rate_fps=50, timeout_ns=2 * 10**9)
     result, recording = measured(ClearedEngine(nat), dut_timeout_s=2)

@@ -89,7 +89,7 @@ def test_one_engine_serves_both_procedures(path: Path) -> None:
     run = Run(path, FakeEngine(perfect()))
     results = run(campaign(spec(), spec(procedure="frame-loss")))
     assert [cell.procedure for cell in results.cells] == ["throughput", "frame-loss"]
-    assert [t.trial_id for t in run.engine.trials] == [1, 2, 3]
+    assert [t.trial_id for t in run.engine.trials] == [1, 2, 3, 4, 5]
 
 
 def test_addresses_outside_the_benchmarking_networks_are_a_notice(path: Path) -> None:
@@ -143,7 +143,7 @@ def test_an_unknown_link_speed_ends_the_run_before_the_first_frame(path: Path) -
 def test_interruption_aborts_the_trial_and_keeps_what_was_measured(
     path: Path,
 ) -> None:
-    run = Run(path, FakeEngine(perfect(), troubles={2: KeyboardInterrupt()}))
+    run = Run(path, FakeEngine(perfect(), troubles={3: KeyboardInterrupt()}))
     with pytest.raises(KeyboardInterrupt):
         run()
     stored = load_results(path)
@@ -151,7 +151,7 @@ def test_interruption_aborts_the_trial_and_keeps_what_was_measured(
     assert run.opener.ended
     assert not stored.complete
     assert [cell.id for cell in stored.cells] == ["throughput-ip4-128-both"]
-    assert len(stored.trials) == 1
+    assert len(stored.trials) == 2
     assert run.reports == 1
 
 

@@ -37,7 +37,8 @@ def measured(results: ResultsFile) -> CellResult:
 
 
 def loads_of(results: ResultsFile, cell: str) -> set[int]:
-    return {trial.load_fps for trial in results.trials if trial.cell == cell}
+    own = [trial for trial in results.trials if trial.role == "trial"]
+    return {trial.load_fps for trial in own if trial.cell == cell}
 
 
 @pytest.mark.parametrize("procedure", ["latency", "pdv", "ipdv"])
@@ -137,6 +138,71 @@ def test_the_links_need_not_tell_their_speed(tmp_path: Path) -> None:
     assert measured(results).media is None
 
 
+# --- a loss curve around it
+
+
+def around(**keys: object) -> Campaign:
+    return campaign(
+        spec(search="classic", resolution="1"),
+        spec(procedure="frame-loss", rate_fps="throughput", **keys),
+    )
+
+
+def curve(results: ResultsFile) -> list[tuple[float, int]]:
+    return [(p.load_percent, p.load_fps) for p in measured(results).points]
+
+
+def test_a_loss_curve_lies_around_the_throughput(tmp_path: Path) -> None:
+    results = run(tmp_path)(around())
+    found = measured(results)
+    assert curve(results) == [
+        *((200, 600_000), (150, 450_000), (125, 375_000), (110, 330_000)),
+        *((100, 300_000), (90, 270_000), (75, 225_000), (50, 150_000)),
+    ]
+    losses = [point.loss_percent for point in found.points]
+    assert losses == pytest.approx([50, 100 / 3, 20, 100 / 11, 0, 0, 0, 0])
+    assert found.quantity == (
+        "frame loss at 200 % of the throughput found: one repeat, 300,000 fps per "
+        "direction (RFC 2544 26.3)"
+    )
+    assert found.load is not None
+    assert (found.load.rate_fps, found.load.asked) == (LIMIT_FPS, "throughput")
+    told = [d.actual for d in found.deviations if d.requirement.startswith("100 % is")]
+    (actual,) = told
+    assert actual == (
+        "100 % is the throughput found: one repeat, 300,000 fps per direction; the "
+        "most that may be offered is the maximum rate that was set, 1,000,000 fps"
+    )
+
+
+def test_loads_that_cannot_be_offered_are_one_that_can(tmp_path: Path) -> None:
+    results = run(tmp_path)(around(max_rate_fps=400_000, load_percent=[200, 150, 50]))
+    assert curve(results) == [(133.3, 400_000), (50, 150_000)]
+
+
+def test_what_the_tester_turns_out_to_offer_is_as_high_as_they_go(
+    tmp_path: Path,
+) -> None:
+    asked = around(load_percent=[200, 110, 50])
+    results = run(tmp_path, tester_limit_fps=400_000)(asked)
+    assert results.cells[0].median == pytest.approx(300_000, rel=0.01)
+    assert [fps for _, fps in curve(results)] == [380_000, 330_000, 150_000]
+    assert measured(results).verdict == "pass"
+
+
+def test_without_a_throughput_100_percent_is_the_maximum_rate(tmp_path: Path) -> None:
+    asked = around(load_percent=[200, 150, 100, 50])
+    results = run(tmp_path, lambda _rate_fps, frames: frames // 2)(asked)
+    found = measured(results)
+    assert curve(results) == [(100, 1_000_000), (50, 500_000)]
+    assert "50" not in found.quantity
+    assert "the maximum rate that was set, 1,000,000 fps" in found.quantity
+    [reason] = found.reasons
+    assert reason.code == "no_throughput"
+    assert "the throughput of throughput-ip4-64-both-classic is 0" in reason.message
+    assert found.load is None
+
+
 # --- no throughput
 
 
@@ -153,7 +219,7 @@ def nothing_sent(results: ResultsFile, code: str = "no_throughput") -> str:
 
 def test_no_throughput_no_latency(tmp_path: Path) -> None:
     asked = at("throughput")
-    results = run(tmp_path, lambda _rate_fps, _frames: 0)(asked)
+    results = run(tmp_path, lambda _rate_fps, frames: frames // 2)(asked)
     assert nothing_sent(results) == (
         "nothing was sent: the throughput of throughput-ip4-64-both-classic is 0: no "
         "rate that was tried passed"
@@ -171,12 +237,18 @@ def test_an_invalid_throughput_is_no_load(tmp_path: Path) -> None:
     )
 
 
-def test_a_lower_bound_is_no_throughput(tmp_path: Path) -> None:
-    """What the tester could not offer was not found out."""
-    asked = at("throughput")
-    results = run(tmp_path, tester_limit_fps=200_000)(asked)
-    assert results.cells[0].median
-    assert "its cell is invalid" in nothing_sent(results)
+def test_a_lower_bound_is_a_load_that_is_told_as_such(tmp_path: Path) -> None:
+    results = run(tmp_path, tester_limit_fps=200_000)(at("throughput"))
+    source, load = results.cells[0], measured(results).load
+    assert (source.verdict, source.bound_cause) == ("pass", "tester")
+    assert load is not None
+    assert load.rate_fps == source.median
+    assert load.words == (
+        "the throughput found: one repeat, as much as the tester could offer"
+    )
+    assert short_loads(results) == [
+        f"at {load.rate_fps:,} fps, as much as the tester could offer"
+    ]
 
 
 def test_tags_that_do_not_fit_are_known_only_then(tmp_path: Path) -> None:

@@ -129,12 +129,12 @@ def test_a_server_that_goes_in_mid_campaign_makes_trials_invalid(
     tmp_path: Path,
 ) -> None:
     class Ending(FakeEngine):
-        """While its third trial runs, the server ends."""
+        """While its fourth trial runs, the server ends."""
 
         def measure(
             self, trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
         ) -> TrialResult:
-            if len(self.trials) == 2:
+            if len(self.trials) == 3:
                 mortal.stop()
             return super().measure(trial, on_progress)
 
@@ -147,7 +147,7 @@ def test_a_server_that_goes_in_mid_campaign_makes_trials_invalid(
         *("pass", "pass"),
         "invalid",
     ]
-    third = load_journal(path).records[2]
+    third = load_journal(path).records[3]
     (reason,) = third.result.verdict.reasons
     assert (third.result.verdict.kind, reason.code) == ("invalid", "hook_failed")
     assert "Connection refused" in reason.message

@@ -8,8 +8,9 @@ import pytest
 from planning import TRANSLATOR, Run, campaign, cell, spec
 
 from dutperf.config import expand
-from dutperf.engine.fake import FakeEngine, step
-from dutperf.procedures.media import media_of
+from dutperf.engine.fake import FakeEngine, perfect, step
+from dutperf.procedures.limits import LimitKind, MaxRate
+from dutperf.procedures.media import at_line_rate, media_of
 from dutperf.results import CellResult, PortRecord
 
 
@@ -93,3 +94,38 @@ def test_a_virtual_links_speed_is_nominal() -> None:
 def test_an_unknown_speed_gives_no_maximum() -> None:
     assert media_of(cell(), [port("left", None), port("right", 1000)]) is None
     assert media_of(cell(), []) is None
+
+
+# --- what ends at the media, and what only at a virtual link's name
+
+
+@pytest.mark.parametrize(
+    ("kind", "rate_fps", "left", "right", "cause"),
+    [
+        ("media", 14_880_952, "ixgbe", "ixgbe", None),
+        ("media", 14_880_952, "veth", "veth", "nominal"),
+        ("media", 14_880_952, "veth", "ixgbe", None),
+        ("set", 1_000_000, "ixgbe", "ixgbe", "set"),
+        ("set", 14_880_952, "ixgbe", "ixgbe", None),
+        ("set", 14_880_952, "veth", "veth", "set"),
+        ("tester", 400_000, "veth", "veth", "tester"),
+    ],
+)
+def test_a_device_as_fast_as_physical_media_has_no_lower_bound(
+    kind: LimitKind, rate_fps: int, left: str, right: str, cause: str | None
+) -> None:
+    ports = [port("left", 10_000, left), port("right", 10_000, right)]
+    limit = at_line_rate(MaxRate(rate_fps, kind), cell(), ports)
+    assert limit.bound_cause == cause
+
+
+def test_links_that_do_not_tell_their_speed_are_no_limit() -> None:
+    ports = [port("left", None), port("right", None)]
+    assert at_line_rate(MaxRate(5, "set"), cell(), ports).bound_cause == "set"
+
+
+def test_the_rate_of_the_links_is_a_result(tmp_path: Path) -> None:
+    """The links of a FakeEngine have no driver: they are physical."""
+    run = Run(tmp_path / "run", FakeEngine(perfect(), link_speed_mbps=10))
+    [result] = run(campaign(spec(max_rate_fps=None))).cells
+    assert (result.bound, result.media and result.media.nominal) == (None, False)

@@ -214,7 +214,7 @@ def test_a_search_that_would_go_another_way_is_refused(path: Path) -> None:
     run = Run(path, FakeEngine(step(300_000), link_speed_mbps=1000))
     with pytest.raises(InputError) as caught:
         run.resume(what)
-    assert "trial 1 of the journal is not the one" in caught.value.message
+    assert "trial 2 of the journal is not the one" in caught.value.message
     assert "load_fps: was 14880952, is 1488095" in caught.value.message
     assert (path / "results.json").read_bytes() == results
     assert not run.engine.trials
@@ -290,9 +290,9 @@ def test_more_trials_than_the_campaign_needs_are_refused(path: Path) -> None:
     Run(path, engine())(what)
     (path / "results.json").unlink()
     journal = path / "journal.jsonl"
-    header, first = journal.read_text().splitlines(keepends=True)
-    second = first.replace('"number":1', '"number":2', 1)
-    journal.write_text(header + first + second)
-    with pytest.raises(InputError, match="needs only the first 1"):
+    whole = journal.read_text()
+    again = whole.splitlines(keepends=True)[-1].replace('"number":3', '"number":4', 1)
+    journal.write_text(whole + again)
+    with pytest.raises(InputError, match="needs only the first 3"):
         Run(path, engine()).resume(what)
     assert journal.exists()

@@ -7,14 +7,14 @@ from itertools import groupby
 from pathlib import Path
 
 import pytest
-from planning import Recording, Run, campaign, cell, spec, spoilt
+from planning import Recording, Repeats, Run, campaign, cell, spec, spoilt
 
 from dutperf.engine.fake import Dut, FakeEngine, every, noisy, perfect, step
 from dutperf.engine.protocol import ReasonCode
 from dutperf.errors import InputError
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.throughput import measure_throughput
-from dutperf.results import CellResult, ResultsFile
+from dutperf.results import CellResult, ResultsFile, settled_words
 
 MAX = MaxRate(1_000_000, "media")
 LIMIT_FPS = 400_000
@@ -211,9 +211,39 @@ def test_a_given_number_has_its_own_interval_and_no_target() -> None:
 
 
 def test_what_is_invalid_is_not_repeated_until_the_cap() -> None:
+    troubles = spoilt("receiver_overflow", *range(1, 500))
+    result, _ = measured(FakeEngine(perfect(), troubles=troubles), repeats="auto")
+    assert (result.verdict, len(result.repeats)) == ("invalid", 8)
+
+
+def test_nor_is_a_lower_bound_and_it_is_not_called_settled() -> None:
     engine = FakeEngine(perfect(), tester_limit_fps=300_000)
     result, _ = measured(engine, repeats="auto")
-    assert (result.verdict, len(result.repeats)) == ("invalid", 8)
+    assert (result.verdict, result.bound, len(result.repeats)) == ("pass", "lower", 8)
+    assert result.settled is not None
+    assert not result.settled.reached
+    assert "the median is a lower bound" in settled_words(result)
+
+
+def test_bounds_among_the_repeats_widen_the_interval_to_the_unknown() -> None:
+    """Two of eight end at the tester: nobody knows how wide the interval is.
+
+    After sixteen both of its ends are exact.
+    """
+    repeats = Repeats()
+
+    def forward(rate_fps: float, frames: int) -> int:
+        return frames if repeats.now in (2, 5) or rate_fps <= LIMIT_FPS else 0
+
+    recording = Recording(FakeEngine(forward, tester_limit_fps=500_000))
+    repeats.follow(recording)
+    asked = cell(repeats="auto", search="classic")
+    result = measure_throughput(recording.runner, asked, MAX)
+    assert (result.bound, result.verdict, len(result.repeats)) == (None, "pass", 16)
+    assert result.settled is not None
+    assert result.settled.reached
+    assert result.spread is not None
+    assert result.spread.lower_bounds == ["percentile_99", "maximum"]
 
 
 def test_a_device_that_forwards_nothing_is_settled_at_zero() -> None:
@@ -295,10 +325,12 @@ def test_a_maximum_that_passed_is_an_irregular_result_and_is_named() -> None:
 def test_a_slow_tester_proves_lower_bounds_only() -> None:
     engine = FakeEngine(perfect(), tester_limit_fps=300_000)
     result, _ = measured(engine, search="mlrsearch")
-    assert (result.verdict, codes(result)) == ("invalid", ["sender_behind"])
+    assert (result.verdict, codes(result)) == ("pass", ["sender_behind"])
     assert result.median is not None
     assert 250_000 <= result.median <= 300_000
-    assert result.quantity.endswith("at least: not proven further")
+    (goal,) = result.goals
+    assert (result.bound, goal.bound, goal.bound_cause) == ("lower", "lower", "tester")
+    assert not goal.regular
 
 
 def test_trials_that_stay_invalid_say_why() -> None:

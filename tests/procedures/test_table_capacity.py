@@ -146,6 +146,7 @@ def test_a_table_that_holds_all_there_are_is_said_to_hold_at_least_so_many() -> 
     result, _ = measured(SimulatedNat(), connections=1000)
     assert (result.verdict, result.median) == ("pass", 1000)
     assert result.reasons[0].code == "max_rate"
+    assert (result.bound, result.bound_cause) == ("lower", "set")
     assert result.eviction is None
 
 

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 import pytest
-from planning import TESTBED, Recording, cell, spoilt
+from planning import TESTBED, Recording, Repeats, cell, spoilt
 
 from dutperf.engine.fake import FakeEngine, noisy, perfect, step
 from dutperf.engine.protocol import Reason, ReasonCode, Verdict
 from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.searching import outcome
-from dutperf.procedures.throughput import AT_LEAST, measure_throughput
+from dutperf.procedures.throughput import measure_throughput
 from dutperf.procedures.traffic import trial_request
 from dutperf.results import CellResult
 
@@ -52,12 +52,74 @@ def test_a_dut_that_forwards_nothing_fails_with_zero() -> None:
 
 def test_a_slow_tester_proves_a_lower_bound_only() -> None:
     result, _ = measured(FakeEngine(perfect(), tester_limit_fps=300_000))
-    assert result.verdict == "invalid"
-    assert result.quantity.endswith(AT_LEAST)
+    assert (result.verdict, result.bound, result.bound_cause) == (
+        "pass",
+        "lower",
+        "tester",
+    )
+    assert result.quantity == "throughput per direction (RFC 2544 26.1)"
     assert result.median is not None
     assert 250_000 <= result.median <= 300_000
     assert codes(result) == ["sender_behind"]
-    assert "at least" in result.reasons[0].message
+    assert result.deviations[-1].actual == (
+        "a lower bound: the tester could not offer more"
+    )
+    assert result.spread is not None
+    assert "median" in result.spread.lower_bounds
+
+
+def test_a_tester_that_can_offer_nothing_tells_nothing() -> None:
+    behind = spoilt("sender_behind", *range(1, 500))
+    engine = FakeEngine(perfect(), troubles=behind, tester_limit_fps=1)
+    result, _ = measured(engine)
+    assert (result.verdict, result.median, result.bound) == ("invalid", None, None)
+
+
+@pytest.mark.parametrize(
+    ("limit", "cause"),
+    [
+        (MAX, None),
+        (MaxRate(1_000_000, "media", line_rate=False), "nominal"),
+        (MaxRate(1_000_000, "set"), "set"),
+        (MaxRate(1_000_000, "set", line_rate=True), None),
+        (MaxRate(1_000_000, "tester"), "tester"),
+    ],
+)
+def test_the_highest_rate_passes_only_physical_media_end_there(
+    limit: MaxRate, cause: str | None
+) -> None:
+    recording = Recording(FakeEngine(perfect()))
+    result = measure_throughput(recording.runner, cell(repeats=2), limit)
+    assert (result.verdict, result.bound_cause) == ("pass", cause)
+    assert result.bound == ("lower" if cause else None)
+    assert {r.bound_cause for r in result.repeats} == {cause}
+    assert codes(result) == ["max_rate"]
+
+
+@pytest.mark.parametrize(
+    ("behind_in", "bound"), [(2, None), (3, "lower"), (5, "lower")]
+)
+def test_of_some_repeats_that_are_bounds_the_median_may_be_exact(
+    behind_in: int, bound: str | None
+) -> None:
+    """The first repeats find 250,000, the last ones what the tester can offer."""
+    repeats = Repeats()
+
+    def forward(rate_fps: float, frames: int) -> int:
+        fast = repeats.now > 5 - behind_in
+        return frames if fast or rate_fps <= 250_000 else 0
+
+    recording = Recording(FakeEngine(forward, tester_limit_fps=300_000))
+    repeats.follow(recording)
+    asked = cell(repeats=5, resolution="1", search="classic")
+    result = measure_throughput(recording.runner, asked, MAX)
+    assert [r.bound for r in result.repeats].count("lower") == behind_in
+    assert (result.verdict, result.bound) == ("pass", bound)
+    assert result.spread is not None
+    assert "percentile_99" in result.spread.lower_bounds
+    assert result.spread.dispersion_percent is None
+    if not bound:
+        assert result.median == 250_000
 
 
 def test_a_slow_tester_does_not_spoil_a_slower_dut() -> None:
@@ -91,7 +153,7 @@ def test_what_no_rate_changes_ends_the_cell_after_three_attempts(
     result, recording = measured(engine, repeats=5)
     assert len(recording.records) == 5
     assert (result.verdict, result.median) == ("invalid", 500_000)
-    assert result.quantity.endswith(AT_LEAST)
+    assert (result.bound, result.bound_cause) == ("lower", None)
     assert codes(result) == ["unstable", code]
 
 

@@ -13,10 +13,11 @@ from report_sample import (
     trial,
 )
 
-from dutperf.engine.protocol import Reason, VerdictKind
+from dutperf.engine.protocol import VerdictKind
 from dutperf.report.cells import FAILED, INVALID, MEASURED, finished_cell, open_cell
 from dutperf.report.headline import headline
-from dutperf.report.text import NBSP
+from dutperf.report.text import MISSING, NBSP
+from dutperf.results import CellResult, overall
 
 NAME = "throughput-ip4-64-both"
 
@@ -39,12 +40,48 @@ def test_a_throughput_is_told_per_direction_in_sum_and_on_the_wire() -> None:
     ]
 
 
-def test_a_throughput_at_the_highest_load_that_was_allowed_may_be_more() -> None:
-    result = throughput_cell(NAME, 4, 64, [100_000.0])
-    limited = Reason(code="max_rate", message="limited by the maximum rate")
-    cell = finished_cell(result.model_copy(update={"reasons": [limited]}), ())
-    assert plain(headline(cell).value) == "≥ 100,000"
-    assert "may do more" in headline(cell).lines[-1]
+def bounded(*values: float, verdict: VerdictKind = "pass") -> CellResult:
+    """Every repeat ended at the tester's limit."""
+    result = throughput_cell(NAME, 4, 64, values, verdict)
+    repeats = [
+        repeat.model_copy(update={"bound": "lower", "bound_cause": "tester"})
+        for repeat in result.repeats
+    ]
+    found = overall(repeats)._asdict()
+    return result.model_copy(update={"repeats": repeats, **found})
+
+
+def test_all_figures_of_a_lower_bound_say_so() -> None:
+    cell = finished_cell(bounded(100_000.0), ())
+    shown = headline(cell)
+    assert plain(shown.value) == "≥ 100,000"
+    assert shown.caption == "per direction (the tester's limit)"
+    assert [plain(line) for line in shown.lines] == [
+        "≥ 200,000 fps, sum of both directions",
+        "≥ 67.2 Mbit/s on the wire per direction, ≥ 134.4 in sum",
+    ]
+
+
+def test_of_repeats_only_what_rests_on_a_bound_is_one() -> None:
+    result = throughput_cell(NAME, 4, 64, [100_000.0, 101_000.0, 102_000.0])
+    repeats = list(result.repeats)
+    repeats[2] = repeats[2].model_copy(update={"bound": "lower"})
+    found = overall(repeats)._asdict()
+    cell = finished_cell(result.model_copy(update={"repeats": repeats, **found}), ())
+    assert cell.figure == "101,000"
+    assert [plain(text) for text in cell.spread] == [
+        "100,000",
+        "≥ 102,000",
+        "100,000",
+        "≥ 102,000",
+    ]
+    assert cell.dispersion == MISSING
+
+
+def test_an_invalid_result_says_what_did_pass() -> None:
+    shown = headline(finished_cell(bounded(100_000.0, verdict="invalid"), ()))
+    assert shown.value == "No result"
+    assert [plain(line) for line in shown.lines] == ["≥ 100,000 fps did pass"]
 
 
 def test_one_direction_has_no_sum() -> None:

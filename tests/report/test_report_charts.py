@@ -24,12 +24,13 @@ from dutperf.report.cells import CellView, finished_cell
 from dutperf.report.chart import Chart
 from dutperf.report.charts import (
     _top_fps,
-    frame_loss_chart,
     frame_rate_chart,
     search_chart,
 )
+from dutperf.report.losscharts import frame_loss_chart, loss_around_chart
 from dutperf.report.media import maximum_rate_fps, medium_speed_mbps
 from dutperf.results import ResultsFile, TrialRecord
+from dutperf.results.model import Load
 
 NAME = "throughput-ip4-64-both"
 
@@ -213,6 +214,37 @@ def test_there_is_no_loss_chart_without_a_valid_point() -> None:
     cell = finished_cell(loss_cell("frame-loss", 4, 64, {100: None, 90: None}), ())
     assert frame_loss_chart([cell]) is None
     assert frame_loss_chart([]) is None
+
+
+def around(throughput_fps: int) -> CellView:
+    """A curve whose 100 % is the throughput."""
+    curve = loss_cell("frame-loss", 4, 64, {150: 20.0, 100: 0.0})
+    load = Load(rate_fps=throughput_fps, asked="throughput", words="the throughput")
+    return finished_cell(curve.model_copy(update={"load": load}), ())
+
+
+def test_a_curve_around_the_throughput_is_in_fps_and_shows_where_that_is() -> None:
+    plain = finished_cell(loss_cell("frame-loss", 4, 64, {100: 9.0}), ())
+    cell = around(123_456)
+    chart = loss_around_chart([plain, cell])
+    assert chart is not None
+    (line,) = loss_lines(chart)
+    assert line["x"] == [point.load_fps for point in cell.curve]
+    assert line["y"] == [0.0, 20.0]
+    assert "123,456" in line["name"]
+    assert [shape["x0"] for shape in chart.layout["shapes"]] == [123_456]
+    assert chart.layout["yaxis"]["range"][1] > 20
+    assert len(loss_lines(frame_loss_chart([plain, cell]))) == 1
+    assert loss_around_chart([plain]) is None
+
+
+def test_a_curve_without_any_loss_has_an_axis_too() -> None:
+    cell = around(1000)
+    lossless = [p.model_copy(update={"loss_percent": 0.0}) for p in cell.result.points]  # type: ignore[union-attr]
+    result = cell.result.model_copy(update={"points": lossless})  # type: ignore[union-attr]
+    chart = loss_around_chart([finished_cell(result, ())])
+    assert chart is not None
+    assert chart.layout["yaxis"]["range"][1] > 0
 
 
 def test_the_frame_rate_chart_has_the_medium_and_the_measured_line() -> None:

@@ -18,8 +18,9 @@ from timed_sample import delay_cell, delay_results, measure, timed_trial
 from dutperf.engine.protocol import Reason, VerdictKind
 from dutperf.report import write_report
 from dutperf.report.cells import INVALID, MEASURED, finished_cell, open_cell
-from dutperf.report.charts import frame_loss_chart, frame_rate_chart, search_chart
+from dutperf.report.charts import frame_rate_chart, search_chart
 from dutperf.report.headline import headline
+from dutperf.report.losscharts import frame_loss_chart
 from dutperf.report.repeatcharts import repeats_chart
 from dutperf.report.text import NBSP, delay_ns
 from dutperf.report.timeoutcharts import cell_timeout_chart

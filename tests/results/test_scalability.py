@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dutperf.engine.protocol import DirectionName, Reason
+from dutperf.engine.protocol import DirectionName
 from dutperf.results import (
     CellResult,
     Figure,
@@ -123,13 +123,12 @@ def test_a_throughput_is_compared_with_that_of_one_flow() -> None:
 
 def test_a_lower_bound_is_not_compared() -> None:
     """What passed at the highest load that was allowed may be more."""
-    reasons = [Reason(code="max_rate", message="limited")]
     one, four, many = throughput(1, 200), throughput(4, 200), throughput(16, 100)
-    capped = four.model_copy(update={"reasons": reasons})
+    capped = four.model_copy(update={"bound": "lower", "bound_cause": "set"})
     [found] = scalability([one, capped, many])
     assert [point.at_least for point in found.points] == [False, True, False]
     assert changes(found) == {1: None, 4: None, 16: 50}
-    [found] = scalability([one.model_copy(update={"reasons": reasons}), four, many])
+    [found] = scalability([one.model_copy(update={"bound": "lower"}), four, many])
     assert changes(found) == {1: None, 4: None, 16: None}
 
 

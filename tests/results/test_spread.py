@@ -38,7 +38,7 @@ def test_five_repeats_are_too_few_for_an_interval() -> None:
 
 def test_who_stopped_at_a_look_keeps_its_interval() -> None:
     values = [*range(8)]
-    found = spread_of(values, interval_at_look(values))
+    found = spread_of(values, interval_at_look)
     assert found is not None
     assert found.interval_percent == pytest.approx(99.22, abs=0.01)
 
@@ -59,3 +59,20 @@ def test_of_a_median_of_zero_there_is_no_share() -> None:
 
 def test_a_negative_median_does_not_turn_the_dispersion_around() -> None:
     assert spread(-110, -100, -90).dispersion_percent == pytest.approx(20)
+
+
+def test_figures_that_rest_on_a_bound_are_lower_bounds() -> None:
+    at_least = [False] * 18 + [True] * 2
+    found = spread_of(range(101, 121), at_least=at_least)
+    assert found is not None
+    assert found.lower_bounds == ["percentile_99", "maximum"]
+    assert (found.median, found.percentile_99) == (110.5, 120)
+    assert found.dispersion_percent is None
+
+
+def test_bounds_that_do_not_matter_are_not_told() -> None:
+    """The lowest of three is one that may be anything from there on."""
+    found = spread_of([1, 2, 2], at_least=[True, False, False])
+    assert found is not None
+    assert found.lower_bounds == ["percentile_1", "percentile_99", "minimum", "maximum"]
+    assert found.median == 2

@@ -12,11 +12,13 @@ from stored_samples import VERSION_1
 from dutperf.errors import InputError
 from dutperf.results import (
     RESULTS_SCHEMA_VERSION,
+    CellResult,
     load_environment,
     load_journal,
     load_results,
+    spread_of,
 )
-from dutperf.results.upgrade import upgraded_record
+from dutperf.results.upgrade import upgraded_record, with_bounds
 
 
 def records() -> list[dict[str, Any]]:
@@ -93,3 +95,101 @@ def test_a_damaged_record_of_version_1_is_still_an_input_error(
     (tmp_path / "journal.jsonl").write_text("\n".join(lines) + "\n")
     with pytest.raises(InputError, match=r"journal\.jsonl:2"):
         load_journal(tmp_path)
+
+
+# --- cells of which it was not stored what is a lower bound
+
+
+def cell(
+    *repeats: tuple[float | None, str, list[str]], **keys: object
+) -> dict[str, Any]:
+    """As it was stored: value, verdict and codes of each repeat."""
+    values = [value for value, _, _ in repeats if value is not None]
+    return {
+        "id": "throughput-ip4-64-both",
+        "procedure": "throughput",
+        "quantity": "throughput per direction (RFC 2544 26.1)",
+        "parameters": {"max_load_is": "media"},
+        "median": sorted(values)[len(values) // 2] if values else None,
+        "unit": "fps",
+        "repeats": [
+            {
+                "value": value,
+                "verdict": verdict,
+                "reasons": [{"code": code, "message": "at least 1"} for code in codes],
+                "trials": 1,
+            }
+            for value, verdict, codes in repeats
+        ],
+        "verdict": repeats[0][1],
+        "spread": spread_of(values).model_dump(exclude={"lower_bounds"})  # type: ignore[union-attr]
+        if values
+        else None,
+        **keys,
+    }
+
+
+def read(data: dict[str, Any]) -> CellResult:
+    return with_bounds(CellResult.model_validate(data))
+
+
+MEDIA = {"rate_fps": 9, "link_speed_mbps": 10_000}
+
+
+@pytest.mark.parametrize(
+    ("told", "bound", "cause"),
+    [
+        (cell((5, "invalid", ["sender_behind"])), "lower", "tester"),
+        (cell((5, "invalid", ["unstable", "sender_behind"])), "lower", None),
+        (cell((None, "invalid", ["sender_behind"])), None, None),
+        (cell((5, "pass", [])), None, None),
+        (cell((0, "fail", ["nothing_passed"])), None, None),
+        (
+            cell((5, "pass", ["max_rate"]), parameters={"max_load_is": "set"}),
+            "lower",
+            "set",
+        ),
+        (
+            cell((5, "pass", ["max_rate"]), media={**MEDIA, "nominal": True}),
+            "lower",
+            "nominal",
+        ),
+        (
+            cell((5, "pass", ["max_rate"]), media={**MEDIA, "nominal": False}),
+            None,
+            None,
+        ),
+        (cell((5, "pass", ["max_rate"])), "lower", None),
+        (
+            cell((5, "pass", ["max_rate"]), procedure="table-capacity"),
+            "lower",
+            "set",
+        ),
+    ],
+)
+def test_codes_say_what_was_a_lower_bound(
+    told: dict[str, Any], bound: str | None, cause: str | None
+) -> None:
+    found = read(told)
+    assert (found.bound, found.bound_cause) == (bound, cause)
+    assert found.verdict == told["verdict"]
+    assert found.median == told["median"]
+
+
+def test_the_figures_that_rest_on_it_are_told() -> None:
+    found = read(
+        cell(
+            *[(5.0, "pass", [])] * 2,
+            (7, "invalid", ["sender_behind"]),
+            verdict="invalid",
+        )
+    )
+    assert found.bound is None
+    assert found.spread is not None
+    assert found.spread.lower_bounds == ["percentile_99", "maximum"]
+    assert found.spread.dispersion_percent is None
+
+
+def test_what_todays_dutperf_stored_is_left_alone() -> None:
+    told = cell((5, "pass", ["max_rate"])) | {"bound": None}
+    assert read(told).bound is None

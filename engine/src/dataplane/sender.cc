@@ -85,7 +85,7 @@ uint64_t Sender::hand_over(uint64_t now) noexcept {
     return now;
   }
   const uint64_t done = timing::read_tsc();
-  note_port_full(refused || queue_.nearly_full(), now, done);
+  note_port_full(refused || queue_.had_no_room(), now, done);
   report_.call_ns.record(clock_.tsc().to_ns(done - pending_stamp_tsc_), taken);
   report_.lag_ns.record(clock_.tsc().to_ns(lag_tsc), taken);
   schedule_.advance(taken);

@@ -6,7 +6,9 @@
 #include <rte_prefetch.h>
 
 #include <cstdint>
+#include <utility>
 
+#include "dpdk/kernel_sockets.h"
 #include "dpdk/xdp_rings.h"
 
 namespace dutperf::dpdk {
@@ -46,17 +48,19 @@ struct TxQueue {
   uint16_t port = 0;
   uint16_t queue = 0;
   WhenFull when_full = WhenFull::kWait;
-  XdpRings rings;  // of an AF_XDP socket
+  XdpRings rings;             // of an AF_XDP socket
+  bool waits_inside = false;  // AF_PACKET's driver
 
   // Hands up to `count` frames to the port, which then owns them; returns how many it took.
   uint32_t send(Mbuf** mbufs, uint32_t count) const {
     return rte_eth_tx_burst(port, queue, mbufs, static_cast<uint16_t>(count));
   }
 
-  // Whether nearly all places for frames in flight are taken, where that is known: AF_XDP's driver
-  // does not refuse a frame then, it waits inside of `send`. Completions come in batches.
-  bool nearly_full() const {
-    return rings.capacity != 0 && rings.in_flight() > rings.capacity - rings.capacity / 16;
+  // Whether the last `send` found the port without room, though it took frames: the drivers of
+  // kernel interfaces refuse none, they wait inside. AF_XDP's completions come in batches.
+  bool had_no_room() const {
+    if (rings.capacity != 0) return rings.in_flight() > rings.capacity - rings.capacity / 16;
+    return waits_inside && std::exchange(waits_for_room, 0) > 0;
   }
 };
 

@@ -91,7 +91,9 @@ class Port {
   // false when the port did not take it.
   bool send_copy(const uint8_t* frame, size_t size);
 
-  TxQueue tx() const { return {id_, 0, options_.when_full, xdp_rings_}; }
+  TxQueue tx() const {
+    return {id_, 0, options_.when_full, xdp_rings_, options_.driver == Driver::kAfPacket};
+  }
   // Frames that may be on their way to the device or in its queue; none: not known.
   std::optional<uint32_t> in_flight_frames() const;
   RxQueue rx() const { return {id_, 0}; }

@@ -24,7 +24,9 @@ from dutperf.cli.measuring import measure
 from dutperf.cli.options import (
     DEFAULT_SEED,
     AsJson,
+    Display,
     DryRun,
+    Exact,
     LabName,
     Output,
     Quick,
@@ -33,6 +35,7 @@ from dutperf.cli.options import (
     Seed,
     Standard,
     TestbedFile,
+    Verbose,
     preset_of,
     with_frame_options,
     with_procedure_options,
@@ -62,128 +65,128 @@ app.command("selftest")(selftest)
 @with_procedure_options("throughput")
 def throughput(
     spec: ProcedureSpec,
+    display: Display,
     testbed: TestbedFile = None,
     lab: LabName = None,
     rules: Rules = None,
     seed: Seed = DEFAULT_SEED,
     output: Output = None,
-    as_json: AsJson = False,
 ) -> None:
     """Fastest rate at which no frame is lost (RFC 2544 26.1)."""
     campaign = campaign_for(spec, testbed, lab, rules, seed)
-    measure(campaign, kind="throughput", output=output, as_json=as_json)
+    measure(campaign, kind="throughput", output=output, display=display)
 
 
 @app.command("frame-loss")
 @with_procedure_options("frame-loss")
 def frame_loss(
     spec: ProcedureSpec,
+    display: Display,
     testbed: TestbedFile = None,
     lab: LabName = None,
     rules: Rules = None,
     seed: Seed = DEFAULT_SEED,
     output: Output = None,
-    as_json: AsJson = False,
 ) -> None:
     """Frame loss over the whole range of loads (RFC 2544 26.3)."""
     campaign = campaign_for(spec, testbed, lab, rules, seed)
-    measure(campaign, kind="frame-loss", output=output, as_json=as_json)
+    measure(campaign, kind="frame-loss", output=output, display=display)
 
 
 @app.command("connection-rate")
 @with_procedure_options("connection-rate")
 def connection_rate(
     spec: ProcedureSpec,
+    display: Display,
     testbed: TestbedFile = None,
     lab: LabName = None,
     rules: Rules = None,
     seed: Seed = DEFAULT_SEED,
     output: Output = None,
-    as_json: AsJson = False,
 ) -> None:
     """How fast a stateful gateway opens connections (RFC 9693 4.5, 4.6)."""
     campaign = campaign_for(spec, testbed, lab, rules, seed)
-    measure(campaign, kind="connection-rate", output=output, as_json=as_json)
+    measure(campaign, kind="connection-rate", output=output, display=display)
 
 
 @app.command("table-capacity")
 @with_procedure_options("table-capacity")
 def table_capacity(
     spec: ProcedureSpec,
+    display: Display,
     testbed: TestbedFile = None,
     lab: LabName = None,
     rules: Rules = None,
     seed: Seed = DEFAULT_SEED,
     output: Output = None,
-    as_json: AsJson = False,
 ) -> None:
     """How many connections a stateful gateway holds (RFC 9693 4.9)."""
     campaign = campaign_for(spec, testbed, lab, rules, seed)
-    measure(campaign, kind="table-capacity", output=output, as_json=as_json)
+    measure(campaign, kind="table-capacity", output=output, display=display)
 
 
 @app.command("teardown-rate")
 @with_procedure_options("teardown-rate")
 def teardown_rate(
     spec: ProcedureSpec,
+    display: Display,
     testbed: TestbedFile = None,
     lab: LabName = None,
     rules: Rules = None,
     seed: Seed = DEFAULT_SEED,
     output: Output = None,
-    as_json: AsJson = False,
 ) -> None:
     """How fast a stateful gateway deletes connections (RFC 9693 4.8)."""
     campaign = campaign_for(spec, testbed, lab, rules, seed)
-    measure(campaign, kind="teardown-rate", output=output, as_json=as_json)
+    measure(campaign, kind="teardown-rate", output=output, display=display)
 
 
 @app.command("latency")
 @with_procedure_options("latency")
 def latency(
     spec: ProcedureSpec,
+    display: Display,
     testbed: TestbedFile = None,
     lab: LabName = None,
     rules: Rules = None,
     seed: Seed = DEFAULT_SEED,
     output: Output = None,
-    as_json: AsJson = False,
 ) -> None:
     """Typical and worst-case delay of tagged frames at a fixed load (RFC 8219 7.2)."""
     campaign = campaign_for(spec, testbed, lab, rules, seed)
-    measure(campaign, kind="latency", output=output, as_json=as_json)
+    measure(campaign, kind="latency", output=output, display=display)
 
 
 @app.command("pdv")
 @with_procedure_options("pdv")
 def pdv(
     spec: ProcedureSpec,
+    display: Display,
     testbed: TestbedFile = None,
     lab: LabName = None,
     rules: Rules = None,
     seed: Seed = DEFAULT_SEED,
     output: Output = None,
-    as_json: AsJson = False,
 ) -> None:
     """How far all frames' delays spread at a fixed load (RFC 8219 7.3.1)."""
     campaign = campaign_for(spec, testbed, lab, rules, seed)
-    measure(campaign, kind="pdv", output=output, as_json=as_json)
+    measure(campaign, kind="pdv", output=output, display=display)
 
 
 @app.command("ipdv")
 @with_procedure_options("ipdv")
 def ipdv(
     spec: ProcedureSpec,
+    display: Display,
     testbed: TestbedFile = None,
     lab: LabName = None,
     rules: Rules = None,
     seed: Seed = DEFAULT_SEED,
     output: Output = None,
-    as_json: AsJson = False,
 ) -> None:
     """How delays change from frame to frame at a fixed load (RFC 8219 7.3.2)."""
     campaign = campaign_for(spec, testbed, lab, rules, seed)
-    measure(campaign, kind="ipdv", output=output, as_json=as_json)
+    measure(campaign, kind="ipdv", output=output, display=display)
 
 
 @app.command("run")
@@ -195,6 +198,8 @@ def run_command(
     standard: Standard = False,
     quick: Quick = False,
     as_json: AsJson = False,
+    verbose: Verbose = False,
+    exact: Exact = False,
 ) -> None:
     """Run all procedures of a campaign file."""
     if dry_run and (output or resume):
@@ -218,7 +223,8 @@ def run_command(
         if dry_run:
             show_plan(asked, as_json=as_json)
             return
-        measure(asked, kind="campaign", output=output, as_json=as_json, resume=resume)
+        display = Display(as_json, verbose, exact)
+        measure(asked, kind="campaign", output=output, display=display, resume=resume)
 
 
 @app.command("frames")

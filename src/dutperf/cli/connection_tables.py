@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 
 from dutperf import stats
-from dutperf.results import CellResult
+from dutperf.cli import figures
+from dutperf.results import CellResult, result_word
 from dutperf.results.model import ProcedureName
 from dutperf.results.units import duration
 
@@ -23,14 +24,18 @@ _ADDRESSES = ("source_addresses", "destination_addresses")
 
 
 def connection_tables(cells: Sequence[CellResult]) -> list[Table]:
-    """One table of each procedure about connections, and the steps of each search."""
-    tables = [
+    """One table of each procedure about connections."""
+    return [
         _table(procedure, found[first : first + _CELLS_A_TABLE])
         for procedure in _TITLES
         if (found := [cell for cell in cells if cell.procedure == procedure])
         for first in range(0, len(found), _CELLS_A_TABLE)
     ]
-    return [*tables, *(_steps(cell) for cell in cells if cell.capacity)]
+
+
+def capacity_tables(cells: Sequence[CellResult]) -> list[Table]:
+    """The steps of each search for a capacity."""
+    return [_steps(cell) for cell in cells if cell.capacity]
 
 
 def connection_lines(cells: Sequence[CellResult]) -> Iterator[str]:
@@ -84,12 +89,6 @@ def _several_addresses(cell: CellResult) -> bool:
 def _row(
     cell: CellResult, addresses: Sequence[str], limits: Sequence[str]
 ) -> list[str]:
-    values = [r.value for r in cell.repeats if r.value is not None]
-    unproven = cell.verdict == "invalid" or any(
-        reason.code == "max_rate" for reason in cell.reasons
-    )
-    bound = ">= " if unproven and cell.procedure != "teardown-rate" else ""
-    ends = [f"{stats.percentile(values, p):,.0f}" if values else "-" for p in (1, 99)]
     error = "error" if cell.procedure == "table-capacity" else "resolution"
     return [
         _integer(cell.parameters.get("connections")),
@@ -99,9 +98,10 @@ def _row(
         *_limits(cell, limits),
         str(len(cell.repeats)),
         _given(cell.parameters.get(error)),
-        "-" if cell.median is None else f"{bound}{cell.median:,.0f}",
-        *ends,
-        cell.verdict,
+        figures.rate(cell.median, cell.bound),
+        figures.of_spread(cell, "percentile_1"),
+        figures.of_spread(cell, "percentile_99"),
+        result_word(cell.verdict),
     ]
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from rich.table import Table
 
-from dutperf.results import CellResult, DelayRecord, Figure, Measure
+from dutperf.cli import figures
+from dutperf.results import CellResult, DelayRecord, Figure, Measure, result_word
 from dutperf.results.units import duration
 
 _NO_FIGURE = {"lost": "> lost", "undefined": "-", "invalid": "invalid"}
@@ -14,7 +15,9 @@ _NO_FIGURE = {"lost": "> lost", "undefined": "-", "invalid": "invalid"}
 
 def delay_table(cell: CellResult) -> Table:
     """One row for each quantity and stream; with several repeats also their spread."""
-    table = Table(title=f"{cell.id}: {cell.verdict}", caption=cell.quantity)
+    table = Table(
+        title=f"{cell.id}: {result_word(cell.verdict)}", caption=cell.quantity
+    )
     table.add_column("quantity")
     table.add_column("direction")
     if _has_background(cell):
@@ -42,7 +45,9 @@ def delay_table(cell: CellResult) -> Table:
 
 def timeout_table(cell: CellResult) -> Table:
     """What would be lost by each frame timeout, in the trials at the rate found."""
-    rate = "no rate" if cell.median is None else f"{cell.median:,.0f} fps per direction"
+    rate = "no rate"
+    if cell.median is not None:
+        rate = f"{figures.rate(cell.median, cell.bound)} fps per direction"
     table = Table(title=f"{cell.id}: loss by frame timeout", caption=f"at {rate}")
     for name in ("frame timeout", "loss %", "N"):
         table.add_column(name, justify="right")

@@ -22,7 +22,8 @@ def show_plan(campaign: Campaign, *, as_json: bool) -> None:
     """
     places = places_of(campaign)
     cells = expand(campaign, *(place.testbed for place in places))
-    found = estimate(cells)
+    virtual = {p.testbed.name for p in places if p.lab or p.testbed.has_no_medium}
+    found = estimate(cells, virtual)
     for text in all_notices(campaign, places, cells):
         show_notice(text)
     console = PatientConsole()

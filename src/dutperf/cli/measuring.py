@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import typer
 from rich.console import Console
 
-from dutperf.cli.failures import PatientConsole, defect
+from dutperf.cli.failures import PatientConsole, defect, show_notice
 from dutperf.cli.main import INTERRUPTED
+from dutperf.cli.options import Display
 from dutperf.cli.places import dut_alive, open_place, places_of, watch_dut
-from dutperf.cli.summary import show_json, show_summary
+from dutperf.cli.summary import show_all, show_json, show_summary
 from dutperf.cli.terminal import Terminal
 from dutperf.config import Campaign
 from dutperf.errors import DutperfError
@@ -20,7 +21,7 @@ from dutperf.procedures.events import OnEvent
 from dutperf.procedures.executor import Surroundings
 from dutperf.procedures.session import prepare_engine
 from dutperf.report import write_report
-from dutperf.results import ResultsFile
+from dutperf.results import CellResult, ResultsFile
 
 INVALID = 1
 
@@ -33,7 +34,7 @@ def measure(
     *,
     kind: Kind,
     output: Path | None,
-    as_json: bool,
+    display: Display,
     resume: Path | None = None,
 ) -> None:
     """Measure, show progress on standard error and the results on standard output.
@@ -44,10 +45,27 @@ def measure(
     """
     results = watched(
         lambda on_event: _run(campaign, on_event, kind, output, resume),
-        show_json if as_json else show_summary,
+        _shown(display),
     )
-    if results and any(c.verdict == "invalid" for c in results.cells):
+    if results and _falls_short(results.cells, display):
         raise typer.Exit(INVALID)
+
+
+def _shown(display: Display) -> Show:
+    if display.as_json:
+        return show_json
+    return show_all if display.verbose else show_summary
+
+
+def _falls_short(cells: Sequence[CellResult], display: Display) -> bool:
+    """Whether a result is invalid; or, if that was asked for, only a lower bound."""
+    if any(cell.verdict == "invalid" for cell in cells):
+        return True
+    open_end = [c.id for c in cells if c.bound or any(g.bound for g in c.goals)]
+    if open_end and display.exact:
+        show_notice(f"--exact: only a lower bound: {', '.join(open_end)}")
+        return True
+    return False
 
 
 def watched(run: Callable[[OnEvent], object], show: Show) -> ResultsFile | None:

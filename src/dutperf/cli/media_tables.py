@@ -7,7 +7,7 @@ from itertools import groupby
 
 from rich.table import Table
 
-from dutperf.procedures.throughput import AT_LEAST
+from dutperf.cli import figures
 from dutperf.results import CellResult, Media
 
 
@@ -26,12 +26,11 @@ def media_table(throughput: Sequence[CellResult]) -> list[Table]:
         table.add_column(name, justify="right")
     for stream, series in groupby(rows, lambda row: _stream(row[0])):
         for place, (cell, media) in enumerate(series):
-            rate = "-" if cell.median is None else f"{_bound(cell)}{cell.median:,.0f}"
             table.add_row(
                 "" if place else stream,
                 str(cell.parameters.get("frame_sizes")),
                 f"{media.rate_fps:,}",
-                rate,
+                figures.rate(cell.median, cell.bound),
                 _share(cell, media),
             )
     return [table]
@@ -93,7 +92,7 @@ def _stream(cell: CellResult) -> str:
         ways or f"{told.get('direction')} only",
         told.get("traffic"),
     )
-    judged = cell.quantity.removesuffix(AT_LEAST).partition(",")[2].strip()
+    judged = cell.quantity.partition(",")[2].strip()
     return ", ".join(str(part) for part in (*parts, judged) if part)
 
 
@@ -105,10 +104,4 @@ def _speed(media: Media) -> str:
 def _share(cell: CellResult, media: Media) -> str:
     if cell.median is None:
         return "-"
-    return f"{_bound(cell)}{cell.median * 100 / media.rate_fps:.3g} %"
-
-
-def _bound(cell: CellResult) -> str:
-    """What is not proven further, or was not asked for, may be more."""
-    capped = any(reason.code == "max_rate" for reason in cell.reasons)
-    return ">= " if capped or cell.verdict == "invalid" else ""
+    return f"{figures.at_least(cell.bound)}{cell.median * 100 / media.rate_fps:.3g} %"

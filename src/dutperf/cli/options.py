@@ -175,6 +175,21 @@ AsJson = Annotated[
     bool,
     typer.Option("--json", help="print one JSON object on standard output"),
 ]
+Verbose = Annotated[
+    bool,
+    typer.Option(
+        "--verbose",
+        help="show all that the report says in words: deviations, conformance, notes",
+    ),
+]
+Exact = Annotated[
+    bool,
+    typer.Option(
+        "--exact",
+        help="exit with 1 as well if a result is only a lower bound: for those who "
+        "compare exact values",
+    ),
+]
 DryRun = Annotated[
     bool,
     typer.Option(
@@ -239,6 +254,15 @@ Quick = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class Display:
+    """How results are shown, and what the exit code says of them."""
+
+    as_json: bool = False
+    verbose: bool = False
+    exact: bool = False
+
+
 def preset_of(standard: bool, quick: bool) -> Preset | None:
     """The preset that was asked for.
 
@@ -259,13 +283,13 @@ def with_procedure_options(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add the options of ``procedure`` to a command; it gets those that were given.
 
-    The command's parameter ``spec`` becomes the checked ``ProcedureSpec``. What a
-    preset says gives way to options.
+    The command's parameter ``spec`` becomes the checked ``ProcedureSpec``, ``display``
+    how results are shown. What a preset says gives way to options.
     """
     keys = [key for key in FLAGS if procedure in ONLY_FOR.get(key, {procedure})]
     if procedure in NEEDS_CONNECTIONS:
         keys = [k for k in keys if not k.startswith(_STATELESS) and k != _STATEFUL]
-    return _with_options(procedure, keys, presets=True)
+    return _with_options(procedure, keys, measures=True)
 
 
 def with_frame_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -275,18 +299,23 @@ def with_frame_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _with_options(
-    procedure: Procedure, keys: list[str], *, presets: bool = False
+    procedure: Procedure, keys: list[str], *, measures: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         def wrapped(**values: Any) -> None:  # noqa: ANN401 - as typer parsed them
             given = {key: values.pop(_parameter_name(key)) for key in keys}
-            asked = {name: values.pop(name) for name in _PRESETS if presets}
-            preset = preset_of(**asked) if presets else None
-            command(spec=procedure_spec(procedure, given, preset), **values)
+            if not measures:
+                command(spec=procedure_spec(procedure, given), **values)
+                return
+            preset = preset_of(**{name: values.pop(name) for name in _PRESETS})
+            display = Display(**{name: values.pop(name) for name in _DISPLAY})
+            spec = procedure_spec(procedure, given, preset)
+            command(spec=spec, display=display, **values)
 
         own = inspect.signature(command, eval_str=True)
-        parameters = [p for p in own.parameters.values() if p.name != "spec"]
-        parameters += _PRESETS.values() if presets else ()
+        made_here = {"spec", "display"}
+        parameters = [p for p in own.parameters.values() if p.name not in made_here]
+        parameters += [*_DISPLAY.values(), *_PRESETS.values()] if measures else ()
         parameters += [_parameter(key, procedure) for key in keys]
         wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
         wrapped.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -296,12 +325,18 @@ def _with_options(
     return decorate
 
 
-_PRESETS = {
-    name: inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=option
-    )
-    for name, option in (("standard", Standard), ("quick", Quick))
-}
+def _flags(**options: object) -> dict[str, inspect.Parameter]:
+    """Options that are given or not."""
+    return {
+        name: inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=option
+        )
+        for name, option in options.items()
+    }
+
+
+_DISPLAY = _flags(as_json=AsJson, verbose=Verbose, exact=Exact)
+_PRESETS = _flags(standard=Standard, quick=Quick)
 
 
 def procedure_spec(

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
+from dutperf.cli import figures
 from dutperf.cli.delay_tables import loss
-from dutperf.results import Scalability, ScalabilityPoint
+from dutperf.results import Bound, Scalability, ScalabilityPoint
 from dutperf.results.units import duration
 
 
@@ -32,10 +33,10 @@ def _table(values: list[Scalability]) -> Table:
     for name in ("flows", "fps per direction", *names):
         table.add_column(name, justify="right")
     for row in zip(*(each.points for each in values), strict=True):
-        rate_fps, bound = row[0].rate_fps, ">= " if row[0].at_least else ""
+        bound: Bound = "lower" if row[0].at_least else None
         table.add_row(
             f"{row[0].flows:,}",
-            "-" if rate_fps is None else f"{bound}{rate_fps:,.0f}",
+            figures.rate(row[0].rate_fps, bound),
             *(
                 _cell(each, point, is_rate=is_rate)
                 for each, point in zip(values, row, strict=True)

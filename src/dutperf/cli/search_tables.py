@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from rich.table import Table
 
+from dutperf.cli import figures
 from dutperf.results import CellResult, GoalResult, settled_words
 
 
@@ -19,7 +20,8 @@ def goal_table(cell: CellResult) -> Table:
     for goal in cell.goals:
         table.add_row(
             f"{goal.name}, {goal.duration_sum_s:g} s, width {goal.width:.3g}",
-            *map(_rate, (goal.lower_fps, goal.upper_fps, goal.conditional_fps)),
+            figures.rate(goal.lower_fps, goal.bound),
+            *map(figures.rate, (goal.upper_fps, goal.conditional_fps)),
             _regular(goal),
         )
     return table
@@ -30,10 +32,6 @@ def settled_lines(cells: Iterable[CellResult]) -> Iterator[str]:
     for cell in cells:
         if words := settled_words(cell):
             yield f"{cell.id}: {words}"
-
-
-def _rate(rate_fps: int | None) -> str:
-    return "-" if rate_fps is None else f"{rate_fps:,}"
 
 
 def _regular(goal: GoalResult) -> str:

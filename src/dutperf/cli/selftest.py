@@ -27,7 +27,7 @@ from dutperf.procedures.events import OnEvent
 from dutperf.procedures.executor import Surroundings
 from dutperf.procedures.session import prepare_engine
 from dutperf.report import write_report
-from dutperf.results import CellResult, ResultsFile
+from dutperf.results import CellResult, ResultsFile, spread_of, valued
 
 _MOST_FPS = 1_000_000_000
 """No tester offers that; the search begins with what it did offer."""
@@ -223,7 +223,8 @@ def _figures(cell: CellResult) -> list[str]:
     count = connections if isinstance(connections, int) else 0
     bytes_each = 12 if cell.parameters.get("ip_right") == 4 else 36
     memory = f"{count * bytes_each / 2**20:,.1f}"
-    spread = cell.spread
+    # What ends at the tester's limit is no lower bound here, but what is looked for.
+    spread = spread_of(valued(cell.repeats)[0])
     if cell.median is None or spread is None:
         return [f"{count:,}", memory, "-", "-", "-", "-"]
     return [

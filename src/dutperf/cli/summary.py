@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from dutperf.cli.connection_tables import connection_lines, connection_tables
+from dutperf.cli.connection_tables import (
+    capacity_tables,
+    connection_lines,
+    connection_tables,
+)
 from dutperf.cli.delay_tables import (
     delay_notes,
     delay_table,
@@ -16,12 +21,18 @@ from dutperf.cli.delay_tables import (
 )
 from dutperf.cli.media_tables import media_lines, media_table
 from dutperf.cli.phase_tables import phase_tables
+from dutperf.cli.rate_tables import WIDE, is_plain, throughput_table
 from dutperf.cli.scalability_tables import scalability_tables
 from dutperf.cli.search_tables import goal_table, settled_lines
-from dutperf.results import CellResult, NotMeasured, ResultsFile, Spread
+from dutperf.results import (
+    CellResult,
+    NotMeasured,
+    ResultsFile,
+    Words,
+    closing,
+    result_word,
+)
 from dutperf.results.units import duration
-
-_PLAIN = "throughput per direction (RFC 2544 26.1)"
 
 
 def show_json(
@@ -32,10 +43,15 @@ def show_json(
 
 
 def show_summary(console: Console, results: ResultsFile, report: Path | None) -> None:
-    """Print tables, what they do not prove, deviations, and the report's path."""
-    for table in [*_tables(results.cells), *scalability_tables(results.scalability)]:
-        console.print(table)
+    """Print the tables, a few sentences, and the report's path."""
+    _show_tables(console, _tables(results.cells, console.width), results)
+    _close(console, results, report)
+
+
+def show_all(console: Console, results: ResultsFile, report: Path | None) -> None:
+    """The same, and between tables and sentences all that the report has in words."""
     cells = results.cells
+    _show_tables(console, [*_tables(cells), *_further_tables(cells)], results)
     for line in [
         *_named(cells),
         *connection_lines(cells),
@@ -54,17 +70,33 @@ def show_summary(console: Console, results: ResultsFile, report: Path | None) ->
         _say(console, line)
     for line in [*_conformance(results.cells), *_deviations(results.cells)]:
         _say(console, line)
-    if not results.complete:
-        _say(console, "incomplete: the run ended before its last cell")
+    _close(console, results, report)
+
+
+def _close(console: Console, results: ResultsFile, report: Path | None) -> None:
+    for line in closing(
+        results.cells,
+        not_measured=results.not_measured,
+        complete=results.complete,
+        words=Words(where="in the report" if report else "in results.json"),
+    ):
+        _say(console, line)
     if report:
         _say(console, str(report))
 
 
-def _tables(cells: list[CellResult]) -> list[Table]:
+def _show_tables(
+    console: Console, tables: Sequence[Table], results: ResultsFile
+) -> None:
+    for table in [*tables, *scalability_tables(results.scalability)]:
+        console.print(table)
+
+
+def _tables(cells: list[CellResult], width: int = WIDE) -> list[Table]:
     throughput = [c for c in cells if c.procedure == "throughput"]
-    tables = [_throughput_table(throughput)] if throughput else []
+    tables = [throughput_table(throughput, width)] if throughput else []
     tables += media_table(throughput)
-    tables += connection_tables(cells) + phase_tables(cells)
+    tables += connection_tables(cells)
     for cell in cells:
         if cell.procedure == "frame-loss":
             tables.append(_loss_table(cell))
@@ -77,29 +109,9 @@ def _tables(cells: list[CellResult]) -> list[Table]:
     return tables
 
 
-def _throughput_table(cells: list[CellResult]) -> Table:
-    plain = all(cell.quantity.startswith(_PLAIN) for cell in cells)
-    table = Table(title="Throughput" if plain else "Rates")
-    table.add_column("cell", overflow="fold")
-    repeated = any(len(cell.repeats) > 1 for cell in cells)
-    spread = ("median's interval", "dispersion %") if repeated else ()
-    counts = ("verdict", "N", "trials")
-    for name in ("frame size", "fps per direction", "sum", *spread, *counts):
-        table.add_column(name, justify="right", no_wrap=True)
-    for cell in cells:
-        # What is not proven further is a lower bound, and must not look like more.
-        bound = ">= " if cell.verdict == "invalid" else ""
-        table.add_row(
-            cell.id,
-            _sizes(cell),
-            _rate(cell.median, bound),
-            _rate(_total_fps(cell), bound),
-            *(_spread(cell.spread) if repeated else ()),
-            cell.verdict,
-            str(len(cell.repeats)),
-            str(sum(r.trials for r in cell.repeats)),
-        )
-    return table
+def _further_tables(cells: list[CellResult]) -> list[Table]:
+    """How it was measured, and on the way to what."""
+    return [*phase_tables(cells), *capacity_tables(cells)]
 
 
 def _named(cells: list[CellResult]) -> list[str]:
@@ -107,28 +119,14 @@ def _named(cells: list[CellResult]) -> list[str]:
     return [
         f"{cell.id}: {cell.quantity}"
         for cell in cells
-        if cell.procedure == "throughput" and not cell.quantity.startswith(_PLAIN)
+        if cell.procedure == "throughput" and not is_plain(cell)
     ]
 
 
-def _total_fps(cell: CellResult) -> float | None:
-    """Of all directions together; older files do not have it."""
-    directions = 2 if cell.parameters.get("direction") == "both" else 1
-    return cell.sum_fps or (cell.median and cell.median * directions)
-
-
-def _spread(spread: Spread | None) -> tuple[str, str]:
-    """How far apart the repeats are; five of them and less have no interval."""
-    if spread is None:
-        return "-", "-"
-    low, high = spread.interval_lower, spread.interval_upper
-    interval = "-" if low is None or high is None else f"{low:,.0f}-{high:,.0f}"
-    dispersion = spread.dispersion_percent
-    return interval, "-" if dispersion is None else f"{dispersion:.2g}"
-
-
 def _loss_table(cell: CellResult) -> Table:
-    table = Table(title=f"{cell.id}: {cell.verdict}", caption=cell.quantity)
+    table = Table(
+        title=f"{cell.id}: {result_word(cell.verdict)}", caption=cell.quantity
+    )
     timeouts = cell.points[0].timeouts if cell.points else []
     sweep = [f"loss % within {duration(t.timeout_ns)}" for t in timeouts]
     for name in ("load %", "fps per direction", "loss %", *sweep, "N", "trials"):
@@ -143,16 +141,6 @@ def _loss_table(cell: CellResult) -> Table:
             str(sum(r.trials for r in point.repeats)),
         )
     return table
-
-
-def _sizes(cell: CellResult) -> str:
-    """Of an IMIX only the name."""
-    sizes = cell.parameters.get("frame_sizes", cell.parameters.get("frame_size"))
-    return str(sizes).partition(":")[0]
-
-
-def _rate(rate_fps: float | None, bound: str) -> str:
-    return "-" if rate_fps is None else f"{bound}{rate_fps:,.0f}"
 
 
 def _not_measured(cells: list[NotMeasured]) -> list[str]:

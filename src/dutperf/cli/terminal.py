@@ -33,6 +33,8 @@ from dutperf.results.model import TrialRole
 
 _ROLES: dict[TrialRole, str] = {
     "trial": "",
+    "first_frames": ", first frames",
+    "probe": ", probe",
     "phase1": ", phase 1",
     "validation": ", validation",
 }
@@ -137,11 +139,13 @@ class Terminal:
         style = _STYLES[verdict.kind]
         where = f"{self._duration(record)}{self._interval}{again}"
         why = f" ({reasons})" if reasons else ""
+        told = f"[{style}]{verdict.kind}[/]{escape(why)}"
+        told += f"{early}{escape(_by_stream(record.result))}"
+        if record.role == "probe":
+            told = _offered(record.result)
         self._console.print(
             f"  trial {record.number}{_ROLES[record.role]}: {record.load_fps:,} fps"
-            f"{where}: "
-            f"[{style}]{verdict.kind}[/]{escape(why)}"
-            f"{early}{escape(_by_stream(record.result))}",
+            f"{where}: {told}",
             highlight=False,
             soft_wrap=True,
         )
@@ -153,6 +157,12 @@ class Terminal:
 
     def _print(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _offered(result: TrialResult) -> str:
+    """Of a probe, whose frames are lost on purpose."""
+    offered_fps = min(d.offered_rate_fps for d in result.directions)
+    return f"the ports offered {offered_fps:,.0f} fps"
 
 
 def _by_stream(result: TrialResult) -> str:

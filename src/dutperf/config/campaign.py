@@ -38,7 +38,7 @@ from dutperf.config.versions import IpVersions
 
 Direction = Literal["both", "forward", "reverse"]
 Seconds = Annotated[float, Field(ge=0, le=86400)]
-Percent = Annotated[float, Field(gt=0, le=100)]
+Percent = Annotated[float, Field(gt=0, le=1000)]
 
 
 class TrialTimes(Strict):
@@ -117,7 +117,9 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
     )
     load_percent: Annotated[list[Percent], Field(max_length=1000)] = Field(
         default=[],
-        description="frame-loss: loads in percent; empty: as load_step_percent says",
+        description="frame-loss: loads in percent of the maximum rate; empty: as "
+        "load_step_percent says; with rate_fps: throughput in percent of that, which "
+        "may be above 100, empty: 200 to 50",
     )
     load_step_percent: Annotated[float, Field(ge=0.1, le=10)] | None = Field(
         default=None,
@@ -193,6 +195,11 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
                 raise ValueError("load_step_percent belongs to frame-loss")
             if self.load_percent:
                 raise ValueError("give load_percent or load_step_percent, not both")
+            if self.rate_fps is not None:
+                raise ValueError(
+                    "load_step_percent is of the maximum rate: with rate_fps give "
+                    "load_percent"
+                )
         return self
 
     @model_validator(mode="after")
@@ -201,6 +208,12 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
             raise ValueError(
                 "load_percent belongs to frame-loss; a throughput search finds its "
                 "loads itself, and the other procedures have a rate_fps"
+            )
+        highest = max(self.load_percent, default=0)
+        if highest > 100 and not self.found_rate:
+            raise ValueError(
+                f"load_percent: {highest:g} is above 100: give rate_fps: throughput "
+                "for loads in percent of the throughput"
             )
         return self
 

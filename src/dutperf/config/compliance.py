@@ -59,7 +59,7 @@ _BUILT_ON: dict[str, tuple[str, ...]] = {
 
 
 def compliance(
-    cell: Cell, shortfalls: Sequence[Shortfall], *, valid: bool
+    cell: Cell, shortfalls: Sequence[Shortfall], *, valid: bool, bound: bool = False
 ) -> Compliance:
     """What may be said of a result of ``cell``.
 
@@ -67,6 +67,7 @@ def compliance(
         cell: what was measured.
         shortfalls: ``deviations(cell)``, and what else turned out.
         valid: whether the tester vouches for the result.
+        bound: whether that is only a lower bound.
     """
     rfc = _rfc(cell)
     section = _SECTIONS[rfc][cell.procedure]
@@ -84,7 +85,8 @@ def compliance(
     broken = [s for s in counted if s.level == "MUST"]
     if defined:
         told = _listed([s.actual for s in defined])
-        said = f"another measure than that of {name}: {told}"
+        of_it = ", of which this is a lower bound" if bound else ""
+        said = f"another measure than that of {name}{of_it}: {told}"
         return Compliance(rfc, section, "other_measure", said)
     if not valid:
         said = f"not compliant with {name}: the tester cannot vouch for the result"
@@ -92,6 +94,9 @@ def compliance(
     if broken:
         told = _listed([f"{s.requirement} ({s.rfc}, MUST): {s.actual}" for s in broken])
         return Compliance(rfc, section, "none", f"not compliant with {name}: {told}")
+    if bound:
+        said = f"a lower bound of what {name} asks for"
+        return Compliance(rfc, section, "none", said)
     if counted:
         sections = _listed(list(dict.fromkeys(s.rfc for s in counted)))
         said = (

@@ -83,6 +83,8 @@ def _load(cell: Cell) -> list[Shortfall]:
     """RFC 8219 12: the throughput is the median of its repeats."""
     if cell.rate_fps is None or (cell.found_rate and cell.found_rate.plain):
         return []
+    if cell.procedure == "frame-loss":
+        return []
     given = cell.rate_fps
     actual = f"at {given:,} fps, as given" if isinstance(given, int) else f"at {given}"
     return [other_load(cell, actual)]
@@ -93,6 +95,18 @@ def other_load(cell: Cell, actual: str) -> Shortfall:
     rfc = "RFC 2544 26.2" if cell.legacy else _DELAYS[cell.procedure]
     level: Level = "SHOULD" if rfc == "RFC 8219 7.2" else "text"
     return Shortfall(rfc, "load at the throughput rate", actual, level)
+
+
+def lower_bound(cell: Cell, actual: str) -> Shortfall:
+    """That the limit of the device was not reached, but ``actual``."""
+    rfc, rule = {
+        "connection-rate": ("RFC 9693 4.5", "the device's maximum rate"),
+        "table-capacity": ("RFC 9693 4.9", "the device's capacity"),
+    }.get(
+        cell.procedure,
+        ("RFC 2544 26.1", "the fastest rate at which the device loses no frame"),
+    )
+    return Shortfall(rfc, rule, actual, "text")
 
 
 def _repeats(cell: Cell) -> list[Shortfall]:

@@ -57,7 +57,7 @@ ONLY_FOR: dict[str, frozenset[Procedure]] = {
     "stateful.expiry": frozenset({"teardown-rate"}),
     "load_percent": frozenset({"frame-loss"}),
     "load_step_percent": frozenset({"frame-loss"}),
-    "rate_fps": FIXED_LOAD | {"teardown-rate"},
+    "rate_fps": FIXED_LOAD | {"teardown-rate", "frame-loss"},
     "tags": frozenset({"latency"}),
     "first_tag_s": frozenset({"latency"}),
     "legacy": frozenset({"latency"}),
@@ -133,7 +133,8 @@ class DelaySettings(Strict):
         description="latency, pdv, ipdv: the load in frames per second of each "
         "direction, or throughput: the one that the campaign finds before (RFC 8219 "
         "7.2), throughput p25: a lower quantile of its repeats, 90% of throughput; "
-        "teardown-rate: new connections per second, a number",
+        "frame-loss: throughput, which is 100 % then; teardown-rate: new connections "
+        "per second, a number",
     )
     tags: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
         default=None,
@@ -209,6 +210,12 @@ class DelaySettings(Strict):
                 f"rate_fps: is missing: {procedure} is measured at a load that is "
                 "given, in frames per second of each direction, or throughput: at the "
                 "one that the campaign finds before (RFC 8219 7.2)"
+            )
+        if procedure == "frame-loss" and isinstance(self.rate_fps, int):
+            yield (
+                "rate_fps: must be throughput, or left out: the loads of frame-loss "
+                "are percentages (load_percent, --load), of the throughput or of the "
+                "maximum rate"
             )
         if procedure == "teardown-rate" and not isinstance(self.rate_fps, int):
             yield (

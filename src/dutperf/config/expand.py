@@ -18,7 +18,11 @@ from dutperf.config.flows import directions, flows, own_hosts
 from dutperf.config.frame_size import ALL_SIZES
 from dutperf.config.hooks_needed import check_hooks
 from dutperf.config.labs import LabKeys
-from dutperf.config.load_steps import STANDARD_STEP_PERCENT, falling_loads
+from dutperf.config.load_steps import (
+    AROUND_THROUGHPUT,
+    STANDARD_STEP_PERCENT,
+    falling_loads,
+)
 from dutperf.config.loads import check_load, with_source
 from dutperf.config.phase2 import check_stateful
 from dutperf.config.place import check_places
@@ -268,4 +272,6 @@ def _loads(spec: ProcedureSpec) -> list[float]:
         return []
     if spec.load_percent:
         return sorted(spec.load_percent, reverse=True)
+    if spec.found_rate:
+        return list(AROUND_THROUGHPUT)
     return falling_loads(spec.load_step_percent or STANDARD_STEP_PERCENT)

@@ -1,7 +1,8 @@
 """Loads of a frame loss curve (RFC 2544 26.3): 100 % of the maximum rate and down.
 
 The RFC's series goes down in equal steps of 10 % or finer and ends after two loads in a
-row without loss. A list of other loads is measured as it is.
+row without loss. A list of other loads is measured as it is, and so are loads around
+the throughput.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from decimal import Decimal
 from itertools import pairwise
 
 STANDARD_STEP_PERCENT = 10.0
+AROUND_THROUGHPUT = (200.0, 150.0, 125.0, 110.0, 100.0, 90.0, 75.0, 50.0)
+"""In percent of it: denser where the device begins to lose frames."""
 _SAME = 1e-9
 
 

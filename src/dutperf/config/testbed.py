@@ -270,6 +270,12 @@ class Testbed(Strict):
         """Both sides by name."""
         return {"left": self.left, "right": self.right}
 
+    @property
+    def has_no_medium(self) -> bool:
+        """Whether a port is known to be virtual; an interface may be of either kind."""
+        ports = (side.port for side in self.sides.values())
+        return any(isinstance(port, MemifPort | RingPort) for port in ports)
+
     def ip_versions(self) -> list[IpVersion]:
         """The IP versions that both sides have addresses of."""
         return [v for v in _VERSIONS if self.left.ip(v) and self.right.ip(v)]

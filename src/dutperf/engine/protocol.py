@@ -653,6 +653,7 @@ ReasonCode = Literal[
     "frames_late",
     "duplicates",
     "sender_behind",
+    "held_back",
     "sender_lag",
     "receiver_lag",
     "receiver_overflow",
@@ -672,6 +673,7 @@ ReasonCode = Literal[
     "device_cpu_taken",
     # Said by the plan about a whole measurement, never by the engine about a trial:
     "max_rate",
+    "nothing_forwarded",
     "nothing_passed",
     "unstable",
     "no_throughput",

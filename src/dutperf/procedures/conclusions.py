@@ -6,13 +6,22 @@ from collections.abc import Sequence
 
 from dutperf import search, stats
 from dutperf.config.campaign import Cell
+from dutperf.config.conformance import lower_bound
 from dutperf.config.searching import GoalSpec
 from dutperf.engine.protocol import Reason, VerdictKind
 from dutperf.procedures.judgement import goal_words, judged_by
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.searching import least_rate_of, repeats_of
 from dutperf.procedures.verdicts import is_final
-from dutperf.results.model import GoalResult, RepeatResult, Settlement
+from dutperf.results.bounds import Overall, valued
+from dutperf.results.model import (
+    Bound,
+    BoundCause,
+    Deviation,
+    GoalResult,
+    RepeatResult,
+    Settlement,
+)
 from dutperf.search.model import Conclusion
 
 
@@ -37,7 +46,45 @@ def repeat_result(
     if found.conclusion == "nothing_passed" and cell.search != "mlrsearch":
         value = 0
     verdict, reasons = _told(found.conclusion, value, cell, limit, troubles)
-    return RepeatResult(value=value, verdict=verdict, reasons=reasons, trials=trials)
+    bound, cause = bound_of(found.conclusion, value, limit)
+    return RepeatResult(
+        value=value,
+        verdict=verdict,
+        bound=bound,
+        bound_cause=cause,
+        reasons=reasons,
+        trials=trials,
+    )
+
+
+def bound_of(
+    conclusion: Conclusion, value: float | None, limit: MaxRate
+) -> tuple[Bound, BoundCause]:
+    """Whether what a search found is a lower bound only, and why."""
+    if value is None:
+        return None, None
+    match conclusion:
+        case "found" | "nothing_passed":
+            return None, None
+        case "max_rate_passed":
+            cause = limit.bound_cause
+            return ("lower" if cause else None), cause
+        case "tester_limited":
+            return "lower", "tester"
+        case "unstable":
+            return "lower", None
+
+
+def bound_deviations(cell: Cell, found: Overall) -> list[Deviation]:
+    """That the limit which is not the device's was all that was found, if it was."""
+    if found.bound_cause is None:
+        return []
+    actual = {
+        "tester": "a lower bound: the tester could not offer more",
+        "set": "a lower bound: no more was allowed to be asked for",
+        "nominal": "a lower bound: no more than a virtual link's nominal rate is tried",
+    }[found.bound_cause]
+    return [Deviation.model_validate(lower_bound(cell, actual)._asdict())]
 
 
 def goal_results(
@@ -54,15 +101,16 @@ def goal_results(
     return told if len(told) == 1 else [_named(goal) for goal in told]
 
 
-def settlement(cell: Cell, values: Sequence[float]) -> Settlement | None:
+def settlement(cell: Cell, repeats: Sequence[RepeatResult]) -> Settlement | None:
     """How ``auto`` ended; None where the number of repeats was given."""
     if cell.interval_width is None:
         return None
+    values, at_least = valued(repeats)
     return Settlement(
         width=cell.interval_width,
         max_repeats=cell.repeats,
         looks=sum(look <= len(values) for look in stats.LOOKS),
-        reached=repeats_of(cell).settled(values),
+        reached=repeats_of(cell).settled(values, at_least),
     )
 
 
@@ -75,6 +123,7 @@ def _goal_result(
 ) -> GoalResult:
     goal, lower_fps = found.goal, found.lower_fps
     verdict, reasons = _told(found.conclusion, lower_fps, cell, limit, troubles, spec)
+    bound, cause = bound_of(found.conclusion, lower_fps, limit)
     return GoalResult(
         name=goal_words(spec.loss_percent, spec.exceed_percent) or "no loss",
         loss_ratio=goal.loss_ratio,
@@ -87,6 +136,8 @@ def _goal_result(
         upper_fps=found.upper_fps,
         conditional_fps=found.conditional_fps,
         regular=found.regular,
+        bound=bound,
+        bound_cause=cause,
         verdict=verdict,
         reasons=reasons,
     )
@@ -109,9 +160,6 @@ def _told(
     troubles: Sequence[Reason],
     goal: GoalSpec | None = None,
 ) -> tuple[VerdictKind, list[Reason]]:
-    at_least = ""
-    if value_fps is not None:
-        at_least = f"; the throughput is at least {value_fps:,} fps"
     match conclusion:
         case "found":
             return "pass", []
@@ -119,12 +167,14 @@ def _told(
             return "pass", [_limited(limit, judged_by(cell, goal))]
         case "nothing_passed":
             return "fail", [_nothing_passed(cell)]
+        case "tester_limited" if value_fps is None:
+            return "invalid", [NOTHING_OFFERED]
         case "tester_limited":
-            return "invalid", [_tester_limited(at_least)]
+            return "pass", [TESTER_LIMITED]
         case "unstable" if is_final(troubles):
             return "invalid", list(troubles)
         case "unstable":
-            return "invalid", [_unstable(at_least), *troubles]
+            return "invalid", [UNSTABLE, *troubles]
 
 
 def _limited(limit: MaxRate, judged: str) -> Reason:
@@ -149,18 +199,22 @@ def _nothing_passed(cell: Cell) -> Reason:
     )
 
 
-def _tester_limited(at_least: str) -> Reason:
-    return Reason(
-        code="sender_behind",
-        message=f"the tester could not offer the rates above{at_least}",
-        hint="give the testbed more cores or a faster port driver, "
-        "or set --max-rate to what the tester can offer",
-    )
-
-
-def _unstable(at_least: str) -> Reason:
-    return Reason(
-        code="unstable",
-        message=f"trials stayed invalid when they were repeated{at_least}",
-        hint="see the trials' reasons; keep other work off the tester's CPUs",
-    )
+_HINT = (
+    "give the testbed more cores or a faster port driver, or set --max-rate to what "
+    "the tester can offer"
+)
+TESTER_LIMITED = Reason(
+    code="sender_behind",
+    message="the tester could not offer more than what passed",
+    hint=_HINT,
+)
+NOTHING_OFFERED = Reason(
+    code="sender_behind",
+    message="the tester could offer no rate at which the device might pass",
+    hint=_HINT,
+)
+UNSTABLE = Reason(
+    code="unstable",
+    message="trials stayed invalid when they were repeated",
+    hint="see the trials' reasons; keep other work off the tester's CPUs",
+)

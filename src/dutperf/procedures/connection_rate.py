@@ -5,10 +5,16 @@ Like throughput, but each frame opens a connection; see ``establishing``.
 
 from __future__ import annotations
 
-from dutperf import stats
 from dutperf.config import Cell
 from dutperf.config.stateful import Stateful
 from dutperf.engine.protocol import Reason, VerdictKind
+from dutperf.procedures.conclusions import (
+    NOTHING_OFFERED,
+    TESTER_LIMITED,
+    UNSTABLE,
+    bound_deviations,
+    bound_of,
+)
 from dutperf.procedures.describe import cell_deviations, cell_parameters
 from dutperf.procedures.establishing import (
     Establishing,
@@ -22,9 +28,9 @@ from dutperf.procedures.runner import TrialRunner
 from dutperf.procedures.searching import NoUseError
 from dutperf.procedures.survey import SLOW_PER_S, survey
 from dutperf.procedures.verdicts import ATTEMPTS, distinct, is_final, no_rate_helps
+from dutperf.results import bounds
 from dutperf.results.connections import Eviction
 from dutperf.results.model import CellResult, RepeatResult
-from dutperf.results.spread import spread_of
 from dutperf.search import Outcome, Resolution, SearchResult, Step, binary_search
 
 
@@ -45,20 +51,22 @@ def measure_connection_rate(
         if no_rate_helps(repeats[-1].reasons):
             break
     eviction = _eviction(tests, stateful, repeats[-1])
-    values = [r.value for r in repeats if r.value is not None]
+    of_all = bounds.overall(repeats)
     verdicts = [r.verdict for r in repeats]
     return CellResult(
         id=cell.id,
         procedure="connection-rate",
         quantity=quantity(stateful),
         parameters=cell_parameters(cell, limit),
-        median=stats.median(values) if values else None,
+        median=of_all.median,
+        bound=of_all.bound,
+        bound_cause=of_all.bound_cause,
         unit="connections/s",
         repeats=repeats,
         verdict=overall(verdicts),
         reasons=distinct(reason for r in repeats for reason in r.reasons),
-        deviations=cell_deviations(cell),
-        spread=spread_of(values, stats.median_interval(values)),
+        deviations=[*cell_deviations(cell), *bound_deviations(cell, of_all)],
+        spread=of_all.spread,
         eviction=eviction,
     )
 
@@ -106,15 +114,20 @@ def _search(
         found = SearchResult(tests.passed, None, "unstable", [])
     verdict, reasons = _conclusion(found, tests, cell, limit)
     value = 0 if verdict == "fail" else found.rate_fps
+    bound, cause = bound_of(found.conclusion, value, limit)
     return RepeatResult(
-        value=value, verdict=verdict, reasons=reasons, trials=tests.trials
+        value=value,
+        verdict=verdict,
+        bound=bound,
+        bound_cause=cause,
+        reasons=reasons,
+        trials=tests.trials,
     )
 
 
 def _conclusion(
     found: SearchResult, tests: Establishing, cell: Cell, limit: MaxRate
 ) -> tuple[VerdictKind, list[Reason]]:
-    at_least = "" if found.rate_fps is None else f"; it is at least {found.rate_fps:,}"
     if tests.expired:
         return "invalid", [expired(stateful_of(cell))]
     match found.conclusion:
@@ -125,19 +138,14 @@ def _conclusion(
             return "pass", [Reason(code="max_rate", message=text)]
         case "nothing_passed":
             return "fail", [_NOTHING]
+        case "tester_limited" if found.rate_fps is None:
+            return "invalid", [NOTHING_OFFERED]
         case "tester_limited":
-            text = f"the tester could not offer the rates above{at_least}"
-            return "invalid", [
-                Reason(code="sender_behind", message=text, hint=_MORE_CORES)
-            ]
+            return "pass", [TESTER_LIMITED]
         case "unstable" if is_final(tests.troubles):
             return "invalid", tests.troubles
         case "unstable":
-            text = f"tests stayed invalid when they were repeated{at_least}"
-            return "invalid", [
-                Reason(code="unstable", message=text, hint=_SEE),
-                *tests.troubles,
-            ]
+            return "invalid", [UNSTABLE, *tests.troubles]
 
 
 _NOTHING = Reason(
@@ -146,11 +154,6 @@ _NOTHING = Reason(
     hint="is the table large enough, are there enough public ports, and does a hook "
     "empty the table before each test (hooks: bulk_delete)?",
 )
-_MORE_CORES = (
-    "give the testbed more cores or a faster port driver, or set --max-rate to what "
-    "the tester can offer"
-)
-_SEE = "see the trials' reasons; keep other work off the tester's CPUs"
 
 
 def overall(verdicts: list[VerdictKind]) -> VerdictKind:

@@ -172,7 +172,12 @@ def with_conformance(cell: Cell, result: CellResult) -> CellResult:
         for d in result.deviations
         if d.level
     ]
-    said = compliance(cell, known, valid=result.verdict != "invalid")
+    said = compliance(
+        cell,
+        known,
+        valid=result.verdict != "invalid",
+        bound=result.bound is not None,
+    )
     return result.model_copy(
         update={"conformance": Conformance.model_validate(said._asdict())}
     )

@@ -34,7 +34,10 @@ def stateful_of(cell: Cell) -> Stateful:
 def fastest(limit: MaxRate, connections: int) -> MaxRate:
     """``limit``, or the rate at which so many take the shortest trial there is."""
     most = connections * 10**9 // SHORTEST_NS
-    return limit if limit.rate_fps <= most else replace(limit, rate_fps=most)
+    if limit.rate_fps <= most:
+        return limit
+    detail = f"the rate at which {connections:,} connections take the shortest trial"
+    return replace(limit, rate_fps=most, kind="tester", detail=detail, line_rate=False)
 
 
 @dataclass

@@ -7,12 +7,15 @@ be repeated. A slower device takes a few trials more, a noisier one many.
 
 How often ``repeats: auto`` repeats depends on nothing but the noise: it is told as a
 range, from its first look to its last one.
+
+What begins a cell is in it: the first frames, and a second to find what virtual ports
+can offer.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from dutperf.config import Cell, media_rate_fps
@@ -20,7 +23,9 @@ from dutperf.config.load_steps import ends_when_lossless
 from dutperf.config.sizes import mean_frame_size
 from dutperf.config.stateful import Stateful
 from dutperf.procedures.establishing import stateful_of
-from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.first_frames import first_frames_s, is_tried_first
+from dutperf.procedures.limits import MaxRate, is_probed
+from dutperf.procedures.probe import TRIAL_S, TRIALS
 from dutperf.procedures.searching import check_range, strategy_of, waits_s
 from dutperf.procedures.survey import numbers_beyond
 from dutperf.procedures.table_capacity import search_of
@@ -53,13 +58,34 @@ class Estimate:
     most: Estimate | None = None
 
 
-def estimate(cells: Sequence[Cell]) -> list[Estimate]:
+def estimate(cells: Sequence[Cell], virtual: Collection[str] = ()) -> list[Estimate]:
     """One estimate for each of ``cells``, in their order.
+
+    Args:
+        cells: what is to be measured.
+        virtual: names of the places whose ports are known to be virtual.
 
     Raises:
         InputError: see ``searching.check_range``.
     """
-    return [_estimate(cell) for cell in cells]
+    return [_begun(_estimate(cell), virtual=cell.place in virtual) for cell in cells]
+
+
+def _begun(found: Estimate, *, virtual: bool) -> Estimate:
+    """With what comes before the procedure's own trials."""
+    cell, trials, duration_s = found.cell, 0, 0.0
+    if is_tried_first(cell):
+        trials += 1
+        duration_s += first_frames_s(_limit_fps(cell)) + waits_s(cell)
+    if virtual and is_probed(cell):
+        trials += TRIALS
+        duration_s += TRIALS * TRIAL_S
+    return replace(
+        found,
+        trials=found.trials + trials,
+        duration_s=found.duration_s + duration_s,
+        most=_begun(found.most, virtual=virtual) if found.most else None,
+    )
 
 
 def _estimate(cell: Cell) -> Estimate:

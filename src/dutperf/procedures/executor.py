@@ -24,17 +24,19 @@ from dutperf.procedures.connection_rate import measure_connection_rate
 from dutperf.procedures.describe import with_conformance
 from dutperf.procedures.device_cpu import DeviceWatch, beside_repeated
 from dutperf.procedures.events import CellStarted, Notice, OnEvent, PlaceStarted
+from dutperf.procedures.first_frames import is_tried_first, try_first_frames
 from dutperf.procedures.frame_loss import measure_frame_loss
 from dutperf.procedures.ipdv import measure_ipdv
 from dutperf.procedures.jobs import Job, OnOutcome, PlacesError, by_place
 from dutperf.procedures.latency import measure_latency
 from dutperf.procedures.limits import MaxRate, check_links, max_rate
-from dutperf.procedures.loads import found_load
-from dutperf.procedures.media import beside_media
+from dutperf.procedures.loads import found_load, unmeasured
+from dutperf.procedures.media import at_line_rate, beside_media
 from dutperf.procedures.numa import far_cores
 from dutperf.procedures.pdv import measure_pdv
 from dutperf.procedures.phase1_rate import too_fast, with_phase1_rate
 from dutperf.procedures.phased import trials_of
+from dutperf.procedures.probe import with_probed
 from dutperf.procedures.runner import (
     DUT_GONE,
     DUT_GONE_HINT,
@@ -83,7 +85,11 @@ OF_CONNECTIONS: dict[
 
 
 def measure_cell(
-    runner: TrialRunner, cell: Cell, limit: MaxRate, done: Sequence[CellResult] = ()
+    runner: TrialRunner,
+    cell: Cell,
+    limit: MaxRate,
+    done: Sequence[CellResult] = (),
+    ports: Sequence[PortRecord] = (),
 ) -> CellResult:
     """Measure ``cell``, or tell why it cannot be.
 
@@ -92,6 +98,7 @@ def measure_cell(
         cell: what to measure.
         limit: the highest load.
         done: results of earlier cells, whose rates it may be measured at.
+        ports: the tester's; what virtual ones can offer is found first.
     """
     alone = OF_CONNECTIONS.get(cell.procedure)
     if alone:
@@ -104,6 +111,11 @@ def measure_cell(
     load = found_load(ready, limit, done)
     if isinstance(load, CellResult):
         return load
+    if is_tried_first(ready):
+        troubles = try_first_frames(runner, ready, load.rate_fps)
+        if troubles:
+            return unmeasured(ready, load, *troubles)
+    load = with_probed(runner, ready, load, ports)
     return PROCEDURES[cell.procedure](trials_of(ready, runner), ready, load)
 
 
@@ -320,7 +332,10 @@ class _Visit:
             self._notify(f"not as when the run began: {change}")
 
     def _limits(self, ports: Sequence[PortRecord]) -> list[MaxRate]:
-        limits = [max_rate(job.cell, ports) for job in self.jobs]
+        limits = [
+            at_line_rate(max_rate(job.cell, ports), job.cell, ports)
+            for job in self.jobs
+        ]
         for job, limit in zip(self.jobs, limits, strict=True):
             check_range(job.cell, limit)
         return limits
@@ -347,7 +362,7 @@ class _Visit:
         done: list[CellResult] = []
         for number, (job, limit) in enumerate(zip(self.jobs, limits, strict=True), 1):
             runner.on_event(CellStarted(job.cell, self._before + number, self._count))
-            result = measure_cell(runner, job.cell, limit, done)
+            result = measure_cell(runner, job.cell, limit, done, ports)
             result = with_conformance(job.cell, beside_media(result, job.cell, ports))
             result = beside_limits(result, self._directory.records)
             result = beside_repeated(result, self._directory.records)

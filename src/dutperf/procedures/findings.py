@@ -83,8 +83,8 @@ def delay_findings(
 
 
 def _valid(repeats: Iterable[RepeatResult]) -> list[float | None]:
-    """What was proven of an invalid repeat is not its value."""
-    return [None if r.verdict == "invalid" else r.value for r in repeats]
+    """What was proven of an invalid repeat, or as a lower bound, is not its value."""
+    return [None if r.verdict == "invalid" or r.bound else r.value for r in repeats]
 
 
 class _Words:

@@ -4,21 +4,28 @@ From the maximum rate downwards in steps of 10 % of it or finer, until two succe
 loads are lossless. What a software tester calls the media's maximum it often cannot
 offer; then 100 % is what it can offer (maximum offered load, RFC 2285 3.5.3), and the
 result says so.
+
+Or around the throughput that was found: then that is 100 %, and the loads lie on both
+sides of it, up to what the tester can offer, where the device begins to lose frames.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
+from typing import NamedTuple
 
 from dutperf import stats
 from dutperf.config.campaign import Cell
 from dutperf.config.load_steps import ends_when_lossless
-from dutperf.engine.protocol import TrialResult
+from dutperf.engine.protocol import Reason, TrialResult
 from dutperf.procedures.describe import cell_deviations, cell_parameters
 from dutperf.procedures.findings import loss_findings
 from dutperf.procedures.judgement import judged_by, loss_percent, timeout_losses
 from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.loads import load_record
+from dutperf.procedures.probe import MARGIN
 from dutperf.procedures.runner import Trials
 from dutperf.procedures.searching import outcome
 from dutperf.procedures.verdicts import ATTEMPTS, distinct, is_final, no_rate_helps
@@ -27,8 +34,6 @@ from dutperf.results.spread import spread_of
 
 MAX_LOWERINGS = 5
 """How often the tester's own limit is lowered at most."""
-TESTER_MARGIN = 0.95
-"""All of what a struggling sender managed is too much for a steady one."""
 
 
 def measure_frame_loss(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
@@ -37,49 +42,72 @@ def measure_frame_loss(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult
     Raises:
         EngineError, SetupError: see ``TrialRunner.run``.
     """
-    highest, *lower = cell.load_percent
     may_end_early = ends_when_lossless(cell.load_percent)
-    reached, first = _reach_maximum(runner, cell, limit, highest)
-    points = [_point(runner, cell, reached, highest, first)]
-    for load_percent in lower:
+    reached, first = _reach_maximum(runner, cell, limit)
+    highest, *lower = _loads(cell, reached)
+    points = [_point(runner, cell, highest, first)]
+    for load in lower:
         if may_end_early and _two_lossless(points):
             break
         if no_rate_helps(points[-1].repeats[-1].reasons):
             break
-        points.append(_point(runner, cell, reached, load_percent))
-    return _cell_result(cell, limit, reached, points)
+        points.append(_point(runner, cell, load))
+    return _cell_result(cell, reached, points)
+
+
+class _Load(NamedTuple):
+    percent: float
+    rate_fps: int
+
+
+def _loads(cell: Cell, limit: MaxRate) -> list[_Load]:
+    """From the highest down; those that cannot be offered are one that can."""
+    most_fps = (limit.most or limit).rate_fps
+    loads = [_Load(p, _load_fps(limit, p)) for p in cell.load_percent]
+    fit = [load for load in loads if load.rate_fps < most_fps]
+    if len(fit) == len(loads):
+        return loads
+    percent = most_fps * 100 / limit.rate_fps
+    return [_Load(float(f"{percent:.4g}"), most_fps), *fit]
 
 
 def _reach_maximum(
-    runner: Trials, cell: Cell, limit: MaxRate, load_percent: float
+    runner: Trials, cell: Cell, limit: MaxRate
 ) -> tuple[MaxRate, TrialResult]:
     """Lower the maximum until the tester can offer the highest load.
+
+    Frames that come back cost it more than those of a probe.
 
     Returns:
         The maximum, and the result of the first trial at it.
     """
     for lowering in range(MAX_LOWERINGS + 1):
-        result = runner.run(cell, _load_fps(limit, load_percent)).result
+        result = runner.run(cell, _loads(cell, limit)[0].rate_fps).result
         offered_fps = outcome(result).offered_fps
         if not offered_fps or lowering == MAX_LOWERINGS:
             break
-        limit = MaxRate(max(1, int(offered_fps * TESTER_MARGIN)), "tester")
+        limit = _lowered(limit, max(1, int(offered_fps * MARGIN)))
     return limit, result
+
+
+def _lowered(limit: MaxRate, rate_fps: int) -> MaxRate:
+    """What was found stays 100 %; only how far the loads go up changes."""
+    if limit.most is None:
+        return limit.lowered(rate_fps)
+    return replace(limit, most=limit.most.lowered(rate_fps))
 
 
 def _point(
     runner: Trials,
     cell: Cell,
-    limit: MaxRate,
-    load_percent: float,
+    load: _Load,
     first: TrialResult | None = None,
 ) -> LoadPoint:
     """One load, ``cell.repeats`` times; ``first`` was measured already."""
-    load_fps = _load_fps(limit, load_percent)
     repeats: list[RepeatResult] = []
     counted: list[TrialResult | None] = []
     for repeat in range(1, cell.repeats + 1):
-        told, valid = _repeat(runner, cell, load_fps, repeat, first)
+        told, valid = _repeat(runner, cell, load.rate_fps, repeat, first)
         repeats.append(told)
         counted.append(valid)
         first = None
@@ -87,8 +115,8 @@ def _point(
             break
     values = [r.value for r in repeats if r.value is not None]
     return LoadPoint(
-        load_percent=load_percent,
-        load_fps=load_fps,
+        load_percent=load.percent,
+        load_fps=load.rate_fps,
         loss_percent=stats.median(values) if values else None,
         repeats=repeats,
         timeouts=timeout_losses(cell, counted),
@@ -129,16 +157,17 @@ def _two_lossless(points: Sequence[LoadPoint]) -> bool:
     )
 
 
-def _cell_result(
-    cell: Cell, limit: MaxRate, reached: MaxRate, points: list[LoadPoint]
-) -> CellResult:
+def _cell_result(cell: Cell, reached: MaxRate, points: list[LoadPoint]) -> CellResult:
     repeats = [r for point in points for r in point.repeats]
     highest = points[0]
     invalid = any(r.verdict == "invalid" for r in repeats)
     named = judged_by(cell)
     deviations = cell_deviations(cell)
     if reached.kind == "tester":
-        deviations.append(_tester_limit(limit, reached))
+        deviations.append(_tester_limit(reached))
+    if reached.most:
+        deviations.append(_around(reached, reached.most))
+    missing = [] if reached.most or not cell.found_rate else [_not_around(reached)]
     if len(points) > 1 and not ends_when_lossless(cell.load_percent):
         deviations += _open_end(points)
     return CellResult(
@@ -152,9 +181,10 @@ def _cell_result(
         unit="percent",
         repeats=highest.repeats,
         verdict="invalid" if invalid else "pass",
-        reasons=distinct(reason for r in repeats for reason in r.reasons),
+        reasons=[*missing, *distinct(reason for r in repeats for reason in r.reasons)],
         deviations=deviations,
         points=points,
+        load=load_record(cell, reached) if reached.most else None,
         spread=highest.spread,
         findings=loss_findings(points),
     )
@@ -175,11 +205,34 @@ def _open_end(points: Sequence[LoadPoint]) -> list[Deviation]:
     ]
 
 
-def _tester_limit(limit: MaxRate, reached: MaxRate) -> Deviation:
+def _tester_limit(reached: MaxRate) -> Deviation:
+    above = reached.above
+    wanted = "the maximum rate of the media"
+    if above:
+        wanted = f"{above.words}, {above.rate_fps:,} fps per direction"
     return Deviation(
         rfc="RFC 2544 26.3",
-        requirement=f"100 % is {limit.words}, {limit.rate_fps:,} fps per direction",
-        actual=f"100 % is {reached.rate_fps:,} fps, {TESTER_MARGIN:.0%} of what the "
+        requirement=f"100 % is {wanted}",
+        actual=f"100 % is {reached.rate_fps:,} fps, {MARGIN:.0%} of what the "
         "tester could offer (maximum offered load, RFC 2285 3.5.3)",
         level="SHOULD",
+    )
+
+
+def _around(found: MaxRate, most: MaxRate) -> Deviation:
+    return Deviation(
+        rfc="RFC 2544 26.3",
+        requirement="100 % is the maximum rate of the media",
+        actual=f"100 % is {found.words}, {found.rate_fps:,} fps per direction; the "
+        f"most that may be offered is {most.words}, {most.rate_fps:,} fps",
+        level="SHOULD",
+    )
+
+
+def _not_around(reached: MaxRate) -> Reason:
+    """The loads were to lie around a throughput that nobody knows."""
+    return Reason(
+        code="no_throughput",
+        message=f"100 % is {reached.words}, {reached.rate_fps:,} fps, because "
+        f"{reached.shortfall}",
     )

@@ -11,8 +11,13 @@ from dutperf.config.sizes import check_sizes, mean_frame_size
 from dutperf.config.testbed import SideConfig
 from dutperf.engine.protocol import PortsResult, Side
 from dutperf.errors import InputError
+from dutperf.results import BoundCause
+from dutperf.results.environment import WITHOUT_MEDIUM
 
 LimitKind = Literal["media", "set", "tester", "load", "found"]
+
+BEYOND_ALL_MBPS = 100_000
+"""No tester fills such a link with its smallest frames; where a port names no speed."""
 
 
 class Link(Protocol):
@@ -38,13 +43,36 @@ class MaxRate:
     ``kind``: by the media (RFC 2544 20), set by the user, all that the tester can
     offer (maximum offered load, RFC 2285 3.5.3), or the only load that is wanted:
     given, or found before; ``detail`` says how, ``shortfall`` why what was found is
-    not the throughput of RFC 2544.
+    not the throughput of RFC 2544. ``line_rate``: whether physical media carry no more;
+    None: those of kind media do not.
+
+    ``above``: of what the tester cannot offer, what 100 % should be. ``most``: of a
+    curve around what was found, the highest load there may be.
     """
 
     rate_fps: int
     kind: LimitKind
     detail: str = ""
     shortfall: str = ""
+    line_rate: bool | None = None
+    above: MaxRate | None = None
+    most: MaxRate | None = None
+
+    def lowered(self, rate_fps: int) -> MaxRate:
+        """What the tester can offer of it."""
+        above = self.above or (None if self.kind == "tester" else self)
+        return MaxRate(rate_fps, "tester", shortfall=self.shortfall, above=above)
+
+    @property
+    def bound_cause(self) -> BoundCause:
+        """Why a device that passes at it may do more; None: nothing does more."""
+        at_line = self.kind == "media" if self.line_rate is None else self.line_rate
+        causes: dict[LimitKind, BoundCause] = {
+            "media": "nominal",
+            "set": "set",
+            "tester": "tester",
+        }
+        return None if at_line else causes.get(self.kind)
 
     @property
     def words(self) -> str:
@@ -52,7 +80,7 @@ class MaxRate:
         return {
             "media": "the maximum rate of the media",
             "set": "the maximum rate that was set",
-            "tester": "the maximum rate that the tester can offer",
+            "tester": self.detail or "the maximum rate that the tester can offer",
             "load": "the load that was given",
             "found": self.detail,
         }[self.kind]
@@ -86,6 +114,11 @@ def _with_mtu(side: SideConfig, mtu: int) -> SideConfig:
     return side.model_copy(update={"port": side.port.model_copy(update={"mtu": least})})
 
 
+def is_probed(cell: Cell) -> bool:
+    """Whether what virtual ports can offer is found before it is measured."""
+    return cell.procedure in ("throughput", "frame-loss") and not cell.stateful
+
+
 def max_rate(cell: Cell, ports: Sequence[Link]) -> MaxRate:
     """What was set for the cell (or its testbed); else what both ports' media carry.
 
@@ -96,20 +129,28 @@ def max_rate(cell: Cell, ports: Sequence[Link]) -> MaxRate:
         InputError: nothing was set and a port does not tell its speed; or the cell's
             fixed load is more than the media carry.
     """
-    if cell.found_rate:
+    if cell.found_rate and cell.procedure != "frame-loss":
         return MaxRate(0, "found", "the load that is yet to be found")
     if isinstance(cell.rate_fps, int):
         return _fixed_load(cell, cell.rate_fps, ports)
     if cell.max_rate_fps is not None:
         return MaxRate(cell.max_rate_fps, "set")
     for port in ports:
-        if not port.link_speed_mbps:
+        without_medium = port.driver in WITHOUT_MEDIUM
+        if not port.link_speed_mbps and not (without_medium and is_probed(cell)):
             raise InputError(
                 f"the {port.name} port ({port.device or port.driver}) does not tell "
                 "its link speed, so the maximum rate is not known",
                 "give --max-rate, or the key max_rate_fps, in frames per second",
             )
-    return MaxRate(min(_media_fps(cell, ports)), "media")
+    known = _media_fps(cell, ports)
+    return MaxRate(min(known), "media") if known else _beyond_all(cell)
+
+
+def _beyond_all(cell: Cell) -> MaxRate:
+    """Where the search for what the tester can offer begins."""
+    size = min(mean_frame_size(cell, "left"), mean_frame_size(cell, "right"))
+    return MaxRate(media_rate_fps(BEYOND_ALL_MBPS, size), "tester")
 
 
 def _fixed_load(cell: Cell, rate_fps: int, ports: Sequence[Link]) -> MaxRate:

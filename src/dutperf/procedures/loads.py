@@ -1,5 +1,7 @@
 """The load of latency, PDV and IPDV: as given, or the throughput found before.
 
+A frame loss curve lies around that throughput, or goes down from the maximum rate.
+
 What was found is a function of the earlier cell's result, so a run that is resumed
 comes to the same load.
 """
@@ -7,7 +9,9 @@ comes to the same load.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 
 from dutperf import stats
 from dutperf.config.campaign import Cell
@@ -19,7 +23,8 @@ from dutperf.errors import InputError
 from dutperf.procedures.describe import cell_deviations, cell_parameters
 from dutperf.procedures.judgement import PLAIN_THROUGHPUT
 from dutperf.procedures.limits import MaxRate
-from dutperf.results.model import CellResult, Deviation, Load
+from dutperf.results.bounds import valued
+from dutperf.results.model import BoundCause, CellResult, Deviation, Load
 from dutperf.results.units import Unit
 
 
@@ -28,6 +33,8 @@ def found_load(
 ) -> MaxRate | CellResult:
     """The load of ``cell``, if it is one that was to be found; else ``limit``.
 
+    Of a frame loss curve what 100 % is, and ``limit`` the most there may be.
+
     Or, when it cannot be measured, its result: invalid, without a trial.
     """
     asked = cell.found_rate
@@ -35,10 +42,14 @@ def found_load(
         return limit
     source = next(r for r in done if r.id == cell.throughput_cell)
     if source.verdict != "pass" or not source.median:
+        if cell.procedure == "frame-loss":
+            return replace(limit, shortfall=_unknown(source))
         return unmeasured(cell, limit, _no_throughput(source))
     load = _load(asked, source)
     if load.rate_fps < 1:
         return unmeasured(cell, limit, _too_low(load))
+    if cell.procedure == "frame-loss":
+        return replace(load, most=limit)
     try:
         check_load(cell.model_copy(update={"rate_fps": load.rate_fps}))
     except InputError as error:
@@ -46,7 +57,11 @@ def found_load(
     return load
 
 
-_MOST = "as much as the search was allowed to ask for"
+_MOST: dict[BoundCause, str] = {
+    "tester": "as much as the tester could offer",
+    "set": "as much as the search was allowed to ask for",
+    "nominal": "as much as the virtual link names",
+}
 
 
 def load_deviations(cell: Cell, load: MaxRate) -> list[Deviation]:
@@ -75,15 +90,16 @@ def load_record(cell: Cell, load: MaxRate) -> Load:
 
 
 def _load(asked: FoundRate, source: CellResult) -> MaxRate:
-    values = [r.value for r in source.repeats if r.value is not None]
-    found_fps = source.median or 0.0
+    values, at_least = valued(source.repeats)
+    statistic: stats.Statistic = stats.median
     kind = "median"
     if asked.percentile is not None:
-        found_fps = stats.percentile(values, asked.percentile)
+        statistic = partial(stats.percentile, numerator=asked.percentile)
         kind = f"{_ordinal(asked.percentile)} percentile"
+    found_fps, is_bound = stats.estimate(statistic, values, at_least)
     count = f"{len(values)} repeats" if len(values) > 1 else "one repeat"
     of = count if len(values) == 1 and kind == "median" else f"{kind} of {count}"
-    capped = _capped(source)
+    capped = _capped(source) if is_bound else ""
     plain = source.quantity.startswith(PLAIN_THROUGHPUT)
     name = "throughput" if plain else source.quantity
     told = f", {capped}" if capped else ""
@@ -97,10 +113,9 @@ def _load(asked: FoundRate, source: CellResult) -> MaxRate:
 
 
 def _capped(source: CellResult) -> str:
-    """The device may do more than was asked of it; no more than the media carry."""
-    capped = any(reason.code == "max_rate" for reason in source.reasons)
-    of_media = source.parameters.get("max_load_is") == "media"
-    return _MOST if capped and not of_media else ""
+    """The device may do more than was asked of it."""
+    causes = [repeat.bound_cause for repeat in source.repeats if repeat.bound_cause]
+    return _MOST[causes[0]] if causes else ""
 
 
 def _share(percent: Decimal, found_fps: float) -> str:
@@ -116,8 +131,8 @@ def _ordinal(number: int) -> str:
 _UNITS: dict[str, Unit] = {"throughput": "fps", "frame-loss": "percent"}
 
 
-def unmeasured(cell: Cell, limit: MaxRate, reason: Reason) -> CellResult:
-    """The result of a cell of which nothing was sent."""
+def unmeasured(cell: Cell, limit: MaxRate, *reasons: Reason) -> CellResult:
+    """The result of a cell of which nothing was sent, or nothing came back."""
     asked = {} if cell.rate_fps is None else {"rate_fps": str(cell.rate_fps)}
     at = f" at {cell.rate_fps}" if asked else ""
     return CellResult(
@@ -129,20 +144,24 @@ def unmeasured(cell: Cell, limit: MaxRate, reason: Reason) -> CellResult:
         unit=_UNITS.get(cell.procedure, "ns"),
         repeats=[],
         verdict="invalid",
-        reasons=[reason],
+        reasons=list(reasons),
         deviations=cell_deviations(cell),
     )
 
 
-def _no_throughput(source: CellResult) -> Reason:
+def _unknown(source: CellResult) -> str:
     what = {
         "fail": "is 0: no rate that was tried passed",
         "invalid": "is not known: its cell is invalid",
         "pass": "is not known: its cell has no result",
     }[source.verdict]
+    return f"the throughput of {source.id} {what}"
+
+
+def _no_throughput(source: CellResult) -> Reason:
     return Reason(
         code="no_throughput",
-        message=f"nothing was sent: the throughput of {source.id} {what}",
+        message=f"nothing was sent: {_unknown(source)}",
         hint=f"see why in {source.id}; or give a rate in frames per second",
     )
 

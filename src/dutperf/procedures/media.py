@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dutperf.config import Cell, media_rate_fps
 from dutperf.config.flows import directions
 from dutperf.config.sizes import mean_frame_size
+from dutperf.procedures.limits import MaxRate
 from dutperf.results import CellResult, Deviation, Media, PortRecord
 
 
@@ -28,6 +30,16 @@ def beside_media(
         media = media.model_copy(update={"share_percent": share})
     total_fps = result.median * len(directions(cell))
     return result.model_copy(update={"media": media, "sum_fps": total_fps})
+
+
+def at_line_rate(limit: MaxRate, cell: Cell, ports: Sequence[PortRecord]) -> MaxRate:
+    """``limit`` with whether it is all that the media carry, which are no virtual ones.
+
+    A device that passes at it then is as fast as its media; else it may do more.
+    """
+    physical = [m.rate_fps for m in _media(cell, ports) if not m.nominal]
+    line_rate = bool(physical) and limit.rate_fps >= min(physical)
+    return replace(limit, line_rate=line_rate)
 
 
 def _with_lower_maximum(result: CellResult, media: Media) -> CellResult:
@@ -56,7 +68,15 @@ def media_of(cell: Cell, ports: Sequence[PortRecord]) -> Media | None:
     By the mean size of the frames on each side of the device, which differ where it
     translates (RFC 8219 appendix A).
     """
-    found = [
+    found = _media(cell, ports)
+    if len(found) < len(ports):
+        return None
+    return min(found, key=lambda media: media.rate_fps, default=None)
+
+
+def _media(cell: Cell, ports: Sequence[PortRecord]) -> list[Media]:
+    """Of the links that tell their speed."""
+    return [
         Media(
             rate_fps=media_rate_fps(port.link_speed_mbps, mean_frame_size(cell, side)),
             link_speed_mbps=port.link_speed_mbps,
@@ -66,6 +86,3 @@ def media_of(cell: Cell, ports: Sequence[PortRecord]) -> Media | None:
         for port in ports
         if port.name == side and port.link_speed_mbps
     ]
-    if len(found) < len(ports):
-        return None
-    return min(found, key=lambda media: media.rate_fps, default=None)

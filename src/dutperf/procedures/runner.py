@@ -190,6 +190,16 @@ class TrialRunner:
             return self._stored[self.finished].role == "validation"
         return self.finished > len(self._stored)
 
+    def goes_on_without(self, role: TrialRole, cell: Cell) -> bool:
+        """Whether the journal has trials of ``cell`` next, but none of ``role``.
+
+        So it is of a dutperf that did not make such trials yet.
+        """
+        if not self.replaying:
+            return False
+        stored = self._stored[self.finished]
+        return stored.cell == cell.id and stored.role != role
+
     def run(
         self,
         cell: Cell,

@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dutperf import stats
 from dutperf.config import Cell
 from dutperf.config.stateful import Stateful
 from dutperf.engine.protocol import Reason, VerdictKind
 from dutperf.procedures.collapse import came_back, collapsed
+from dutperf.procedures.conclusions import bound_deviations
 from dutperf.procedures.connection_rate import overall
 from dutperf.procedures.describe import cell_deviations, cell_parameters
 from dutperf.procedures.establishing import (
@@ -30,10 +30,10 @@ from dutperf.procedures.runner import TrialRunner
 from dutperf.procedures.searching import NoUseError
 from dutperf.procedures.survey import SLOW_PER_S, numbers_beyond, survey
 from dutperf.procedures.verdicts import ATTEMPTS, distinct, is_final, no_rate_helps
+from dutperf.results import bounds
 from dutperf.results.connections import Capacity, Eviction
 from dutperf.results.connections import CapacityStep as StepRecord
 from dutperf.results.model import CellResult, RepeatResult
-from dutperf.results.spread import spread_of
 from dutperf.search import Outcome, Resolution
 from dutperf.search.capacity import (
     CapacityResult,
@@ -59,19 +59,21 @@ def measure_table_capacity(
         if no_rate_helps(searches[-1].reasons):
             break
     repeats = [search.repeat for search in searches]
-    values = [r.value for r in repeats if r.value is not None]
+    of_all = bounds.overall(repeats)
     return CellResult(
         id=cell.id,
         procedure="table-capacity",
         quantity="capacity of the connection tracking table (RFC 9693 4.9)",
         parameters=cell_parameters(cell, limit),
-        median=stats.median(values) if values else None,
+        median=of_all.median,
+        bound=of_all.bound,
+        bound_cause=of_all.bound_cause,
         unit="connections",
         repeats=repeats,
         verdict=overall([r.verdict for r in repeats]),
         reasons=distinct(reason for r in repeats for reason in r.reasons),
-        deviations=cell_deviations(cell),
-        spread=spread_of(values, stats.median_interval(values)),
+        deviations=[*cell_deviations(cell), *bound_deviations(cell, of_all)],
+        spread=of_all.spread,
         capacity=[search.record for search in searches],
         eviction=_eviction(searches[-1]),
     )
@@ -125,10 +127,13 @@ class _Search:
     @property
     def repeat(self) -> RepeatResult:
         """As it is stored."""
-        value = self.found.connections
+        value, ending = self.found.connections, self.found.ending
+        open_end = value is not None and ending not in ("found", "nothing_held")
         return RepeatResult(
             value=0 if value is None and self.verdict == "fail" else value,
             verdict=self.verdict,
+            bound="lower" if open_end else None,
+            bound_cause="set" if ending == "most_held" else None,
             reasons=self.reasons,
             trials=self.tests.trials,
         )

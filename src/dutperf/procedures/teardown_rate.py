@@ -57,7 +57,7 @@ def measure_teardown_rate(
         verdict=overall([r.verdict for r in repeats]),
         reasons=distinct(reason for r in repeats for reason in r.reasons),
         deviations=cell_deviations(cell),
-        spread=spread_of(values, stats.median_interval(values)),
+        spread=spread_of(values),
         teardown=[part for part in parts if isinstance(part, TeardownRate)],
         expiry=[part for part in parts if isinstance(part, Expiry)],
     )

@@ -2,7 +2,7 @@
 
 How it is searched is the cell's choice (``searching``). The DUT is blamed for lost
 frames only: a trial that the tester spoilt is repeated, and when the tester cannot do
-better, the result is what was proven, marked "at least". With a frame timeout or a
+better, the result is what was proven: a lower bound. With a frame timeout or a
 tolerated loss the result is another one, and is called so.
 """
 
@@ -13,7 +13,12 @@ from collections.abc import Sequence
 from dutperf import stats
 from dutperf.config.campaign import Cell
 from dutperf.engine.protocol import TrialResult, VerdictKind
-from dutperf.procedures.conclusions import goal_results, repeat_result, settlement
+from dutperf.procedures.conclusions import (
+    bound_deviations,
+    goal_results,
+    repeat_result,
+    settlement,
+)
 from dutperf.procedures.describe import cell_deviations, cell_parameters
 from dutperf.procedures.findings import rate_findings
 from dutperf.procedures.judgement import throughput_quantity, timeout_losses
@@ -26,12 +31,10 @@ from dutperf.procedures.searching import (
     strategy_of,
 )
 from dutperf.procedures.verdicts import distinct, no_rate_helps
+from dutperf.results.bounds import overall, valued
 from dutperf.results.model import CellResult, GoalResult, RepeatResult
-from dutperf.results.spread import spread_of
 from dutperf.search import SearchResult
 from dutperf.search.strategies import Found, Strategy
-
-AT_LEAST = ", at least: not proven further"
 
 
 def measure_throughput(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
@@ -58,24 +61,25 @@ def measure_throughput(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult
         )
         passed.append(trials.at(found.result.rate_fps))
         goals += goal_results(found.goals, cell, limit, trials.troubles)
-    values = _values(repeats)
+    of_all = overall(repeats, repeats_of(cell).interval)
     reasons = [r for each in goals or repeats for r in each.reasons]
     of_repeats = _overall([r.verdict for r in repeats])
-    bound = AT_LEAST if of_repeats == "invalid" and values else ""
     return CellResult(
         id=cell.id,
         procedure="throughput",
-        quantity=throughput_quantity(cell) + bound,
+        quantity=throughput_quantity(cell),
         parameters=cell_parameters(cell, limit),
-        median=stats.median(values) if values else None,
+        median=of_all.median,
+        bound=of_all.bound,
+        bound_cause=of_all.bound_cause,
         unit="fps",
         repeats=repeats,
         verdict=_overall([goal.verdict for goal in goals]) if goals else of_repeats,
         reasons=distinct(reasons),
-        deviations=cell_deviations(cell),
+        deviations=[*cell_deviations(cell), *bound_deviations(cell, of_all)],
         timeouts=timeout_losses(cell, passed),
-        spread=spread_of(values, repeats_of(cell).interval(values)),
-        settled=settlement(cell, values),
+        spread=of_all.spread,
+        settled=settlement(cell, repeats),
         goals=goals,
         findings=rate_findings(cell, repeats),
     )
@@ -96,11 +100,7 @@ def _enough(cell: Cell, repeats: Sequence[RepeatResult]) -> bool:
         return len(repeats) >= stats.LOOKS[0]
     if not cell.auto:
         return len(repeats) >= cell.repeats
-    return repeats_of(cell).enough(_values(repeats))
-
-
-def _values(repeats: Sequence[RepeatResult]) -> list[float]:
-    return [r.value for r in repeats if r.value is not None]
+    return repeats_of(cell).enough(*valued(repeats))
 
 
 def _overall(verdicts: Sequence[VerdictKind]) -> VerdictKind:

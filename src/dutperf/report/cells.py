@@ -10,6 +10,7 @@ from dutperf.report.measures import StreamMeasures, by_stream
 from dutperf.report.media import wire_mbps
 from dutperf.report.tester import TesterRecord, tester_record
 from dutperf.report.text import (
+    AT_LEAST,
     MISSING,
     NBSP,
     delay_ns,
@@ -25,11 +26,15 @@ from dutperf.results import (
     GoalResult,
     LoadPoint,
     Media,
+    Spread,
+    SpreadFigure,
     TimeoutLoss,
     TrialRecord,
+    limit_words,
+    overall,
+    result_word,
     settled_words,
 )
-from dutperf.stats import percentile
 
 PROCEDURES = {
     "throughput": "Throughput",
@@ -66,16 +71,19 @@ class Badge:
     label: str
 
 
-MEASURED = Badge("pass", "✓", "measured")
-FAILED = Badge("fail", "✕", "failed")
-INVALID = Badge("invalid", "!", "invalid")
+MEASURED = Badge("pass", "✓", result_word("pass"))
+FAILED = Badge("fail", "✕", result_word("fail"))
+INVALID = Badge("invalid", "!", result_word("invalid"))
 OPEN = Badge("open", "…", "not finished")
 _BADGES = {"pass": MEASURED, "fail": FAILED, "invalid": INVALID}
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One load of a frame loss curve; ``loss_percent`` is null if it is not valid."""
+    """One load of a frame loss curve; ``loss_percent`` is null if it is not valid.
+
+    ``of``: what 100 % is, in words.
+    """
 
     load_percent: float
     load_fps: int
@@ -84,6 +92,7 @@ class CurvePoint:
     valid: int
     trials: int
     timeouts: tuple[TimeoutLoss, ...] = ()
+    of: str = "load"
 
 
 @dataclass(frozen=True)
@@ -284,24 +293,35 @@ class CellView:
     @property
     def spread(self) -> list[str]:
         """p1, p99, least and most of the valid repeats (RFC 8219 12)."""
-        if not self.values:
-            return [MISSING] * 4
-        ends = [percentile(self.values, 1), percentile(self.values, 99)]
-        return [self.text(v) for v in (*ends, min(self.values), max(self.values))]
+        return [
+            self._of_spread(name)
+            for name in ("percentile_1", "percentile_99", "minimum", "maximum")
+        ]
 
     @property
     def interval(self) -> tuple[str, str]:
         """The ends of the confidence interval of the median."""
-        spread = self.result.spread if self.result and self.measured else None
-        if spread is None:
-            return MISSING, MISSING
-        return self.text(spread.interval_lower), self.text(spread.interval_upper)
+        return self._of_spread("interval_lower"), self._of_spread("interval_upper")
 
     @property
     def dispersion(self) -> str:
         """(p99 - p1) / median, as the papers on siitperf tell it."""
-        spread = self.result.spread if self.result and self.measured else None
-        return percent(spread.dispersion_percent if spread else None)
+        return percent(self._spread.dispersion_percent if self._spread else None)
+
+    @property
+    def _spread(self) -> Spread | None:
+        """As stored; of older files that of the repeats."""
+        if self.result is None or not self.measured:
+            return None
+        valid = [r for r in self.result.repeats if r.verdict != "invalid"]
+        return self.result.spread or overall(valid).spread
+
+    def _of_spread(self, name: SpreadFigure) -> str:
+        if self._spread is None:
+            return MISSING
+        value, bounds = getattr(self._spread, name), self._spread.lower_bounds
+        sign = AT_LEAST if name in bounds else ""
+        return MISSING if value is None else f"{sign}{self.text(value)}"
 
     @property
     def conformance(self) -> str:
@@ -333,17 +353,26 @@ class CellView:
     @property
     def full_load_fps(self) -> float | None:
         """What 100 % load means: of a curve's points, else the highest load tried."""
+        if self.throughput_fps is not None:
+            return self.throughput_fps
         if self.result and self.result.points:
             point = max(self.result.points, key=lambda point: point.load_percent)
             return point.load_fps * 100 / point.load_percent
         return max((trial.load_fps for trial in self.trials), default=None)
 
     @property
+    def throughput_fps(self) -> int | None:
+        """What a loss curve lies around, if it is not one from the maximum down."""
+        found = self.result.load if self.result else None
+        return found.rate_fps if found and self.procedure == "frame-loss" else None
+
+    @property
     def curve(self) -> list[CurvePoint]:
         """The points of a frame loss curve, by rising load."""
         points = self.result.points if self.result else []
         ordered = sorted(points, key=lambda point: point.load_percent)
-        return [_curve_point(point) for point in ordered]
+        of = "load" if self.throughput_fps is None else "of the throughput"
+        return [_curve_point(point, of) for point in ordered]
 
     @property
     def timeout_rows(self) -> list[tuple[str, tuple[TimeoutLoss, ...]]]:
@@ -374,13 +403,23 @@ class CellView:
         ]
 
     @property
-    def capped(self) -> bool:
-        """Whether the highest load that was allowed passed: the device may do more."""
-        if self.result is None:
-            return False
-        first = self.goals[:1]
-        reasons = first[0].reasons if first else self.result.reasons
-        return any(reason.code == "max_rate" for reason in reasons)
+    def at_least(self) -> str:
+        """Before all figures of the result if it is a lower bound."""
+        known = self.result if self.median is not None else None
+        return AT_LEAST if known and known.bound else ""
+
+    @property
+    def limit(self) -> str:
+        """What a lower bound ended at; empty where it is none."""
+        if self.result is None or not self.at_least:
+            return ""
+        return limit_words(self.result.bound_cause)
+
+    @property
+    def figure(self) -> str:
+        """The median as this cell's unit wants it, and whether it is a lower bound."""
+        value = self.median
+        return MISSING if value is None else f"{self.at_least}{self.text(value)}"
 
     @property
     def search(self) -> str:
@@ -518,7 +557,7 @@ def _judged(
     return ", ".join(found)
 
 
-def _curve_point(point: LoadPoint) -> CurvePoint:
+def _curve_point(point: LoadPoint, of: str) -> CurvePoint:
     valid = sum(repeat.verdict != "invalid" for repeat in point.repeats)
     return CurvePoint(
         load_percent=point.load_percent,
@@ -528,6 +567,7 @@ def _curve_point(point: LoadPoint) -> CurvePoint:
         valid=valid,
         trials=sum(repeat.trials for repeat in point.repeats),
         timeouts=tuple(point.timeouts),
+        of=of,
     )
 
 

@@ -14,6 +14,8 @@ Figure = dict[str, Any]
 Trace = dict[str, Any]
 
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
+BOUND_SYMBOL = "triangle-up-open"
+"""Of a lower bound: open-ended, upwards."""
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _COLOURS = 6
 

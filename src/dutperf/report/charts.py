@@ -9,7 +9,14 @@ from itertools import groupby, pairwise
 
 from dutperf.engine.protocol import VerdictKind
 from dutperf.report.cells import CellView
-from dutperf.report.chart import Chart, Figure, Trace, layout, line_trace
+from dutperf.report.chart import (
+    BOUND_SYMBOL,
+    Chart,
+    Figure,
+    Trace,
+    layout,
+    line_trace,
+)
 from dutperf.report.rates import maxima, rate_rows
 from dutperf.report.tester import lag_of
 from dutperf.report.text import duration_ns, whole
@@ -150,7 +157,7 @@ def _result_line(cell: CellView, trials: int) -> Trace:
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": f"{cell.name.lower()}: {whole(cell.rate_fps)} fps",
+        "name": f"{cell.name.lower()}: {cell.figure} fps",
         "x": [0.5, trials + 0.5],
         "y": [cell.rate_fps, cell.rate_fps],
         "line": {"width": 1.5, "dash": "dash", "color": "var(--ink)"},
@@ -240,12 +247,9 @@ def frame_rate_chart(
     sizes = sorted({size for rates in lines.values() for size in rates})
     media = maxima(rate_rows(cells, link_speed_mbps))
     data = [_medium_line(name, each) for name, each in media.items()]
-    for index, (name, rates) in enumerate(sorted(lines.items())):
-        ordered = sorted(rates)
-        values: list[float | None] = [rates[size] for size in ordered]
-        data.append(line_trace(index, name, [float(s) for s in ordered], values))
+    data += [_measured_line(*each) for each in enumerate(sorted(lines.items()))]
     for trace in data:
-        trace["hovertemplate"] = "%{x:,d} bytes: %{y:,d} fps<extra></extra>"
+        trace.setdefault("hovertemplate", "%{x:,d} bytes: %{y:,d} fps<extra></extra>")
     shown = [value for trace in data for value in trace["y"]]
     figure = layout(
         "frame size with FCS, bytes",
@@ -256,14 +260,36 @@ def frame_rate_chart(
     return Chart("frame-rate", "Frame rate over frame size", data, figure)
 
 
-def _rates_by_stream(cells: Sequence[CellView]) -> dict[str, dict[int, float]]:
-    lines: dict[str, dict[int, float]] = {}
+def _measured_line(index: int, line: tuple[str, dict[int, CellView]]) -> Trace:
+    """Lower bounds point upwards."""
+    name, cells = line
+    ordered = sorted(cells)
+    trace = line_trace(
+        index,
+        name,
+        [float(size) for size in ordered],
+        [cells[size].rate_fps for size in ordered],
+    )
+    signs = [cells[size].at_least for size in ordered]
+    if not any(signs):
+        return trace
+    usual = trace["marker"].get("symbol", "circle")
+    symbols = [BOUND_SYMBOL if sign else usual for sign in signs]
+    return trace | {
+        "marker": trace["marker"] | {"symbol": symbols},
+        "customdata": signs,
+        "hovertemplate": "%{x:,d} bytes: %{customdata}%{y:,d} fps<extra></extra>",
+    }
+
+
+def _rates_by_stream(cells: Sequence[CellView]) -> dict[str, dict[int, CellView]]:
+    lines: dict[str, dict[int, CellView]] = {}
     for cell in cells:
         if cell.rate_fps is not None and cell.frame_size and not cell.flows:
             profile = f", {cell.profile}" if cell.profile else ""
             judged = f", {cell.judged}" if cell.judged else ""
             name = f"measured, {cell.versions}, {cell.ways}{profile}{judged}{cell.at}"
-            lines.setdefault(name, {})[cell.frame_size] = cell.rate_fps
+            lines.setdefault(name, {})[cell.frame_size] = cell
     return lines
 
 
@@ -293,34 +319,3 @@ def _apart(sizes: Sequence[int]) -> list[int]:
         if not shown or size - shown[-1] > (sizes[-1] - sizes[0]) / 16:
             shown.append(size)
     return shown
-
-
-def frame_loss_chart(cells: Sequence[CellView]) -> Chart | None:
-    """RFC 2544 26.3: both axes from 0 to 100 percent, one line per cell.
-
-    None if there is no curve with a valid point.
-    """
-    with_points = [cell for cell in cells if cell.curve]
-    data = [_loss_line(index, cell) for index, cell in enumerate(with_points)]
-    if all(value is None for trace in data for value in trace["y"]):
-        return None
-    figure = layout(
-        "offered load, % of maximum",
-        "frame loss, %",
-        {"range": [0, 100], "dtick": 10},
-        {"range": [0, 100], "dtick": 10},
-    )
-    return Chart("frame-loss", "Frame loss over offered load", data, figure)
-
-
-def _loss_line(index: int, cell: CellView) -> Trace:
-    loads = [point.load_percent for point in cell.curve]
-    losses = [point.loss_percent for point in cell.curve]
-    state = "" if cell.measured else f" ({cell.badge.label})"
-    return line_trace(index, f"{cell.line}{state}", loads, losses) | {
-        "connectgaps": False,
-        "cliponaxis": False,
-        "customdata": [[point.load_fps] for point in cell.curve],
-        "hovertemplate": "load %{x:.4g} % (%{customdata[0]:,d} fps per direction)"
-        "<br>loss %{y:.4g} %<extra></extra>",
-    }

@@ -7,8 +7,16 @@ from dataclasses import dataclass
 
 from dutperf.report.cells import DELAYS, FAILED, INVALID, CellView, CurvePoint
 from dutperf.report.measures import MeasureView
-from dutperf.report.text import NBSP, decimal, percent, plural, sentence, whole
-from dutperf.results import GoalResult
+from dutperf.report.text import (
+    AT_LEAST,
+    NBSP,
+    decimal,
+    percent,
+    plural,
+    sentence,
+    whole,
+)
+from dutperf.results import GoalResult, highest_clean
 
 _FEW = 2
 
@@ -37,7 +45,7 @@ def headline(cell: CellView) -> Headline:
 
 
 def _connections(cell: CellView) -> Headline:
-    value = f"{'≥' + NBSP if cell.capped else ''}{whole(cell.median)}"
+    value = cell.figure
     if cell.procedure == "table-capacity":
         return _capacity(cell, value)
     if cell.procedure == "teardown-rate":
@@ -45,15 +53,17 @@ def _connections(cell: CellView) -> Headline:
             value, "connections/s", f"{whole(cell.connections)} connections deleted"
         )
     validated = " validated" if cell.validated else ", not validated"
-    lines = (
-        ["It opened all at the highest rate that was allowed"] if cell.capped else []
-    )
     return Headline(
         value,
         "connections/s",
-        f"{whole(cell.connections)} connections{validated}",
-        (*lines, *_remarks(cell)),
+        f"{whole(cell.connections)} connections{validated}{_limit(cell)}",
+        tuple(_remarks(cell)),
     )
+
+
+def _limit(cell: CellView) -> str:
+    """What a lower bound ends at."""
+    return f" ({cell.limit})" if cell.limit else ""
 
 
 def _capacity(cell: CellView, value: str) -> Headline:
@@ -61,48 +71,60 @@ def _capacity(cell: CellView, value: str) -> Headline:
     eviction = cell.result.eviction if cell.result else None
     lines = [sentence(search.words) for search in searches[-1:]]
     lines += [sentence(eviction.words)] if eviction else []
-    return Headline(value, "connections", "held", (*lines, *_remarks(cell)))
+    held = f"held{_limit(cell)}"
+    return Headline(value, "connections", held, (*lines, *_remarks(cell)))
 
 
 def _without_number(cell: CellView) -> Headline:
     tried = f"{plural(len(cell.trials), 'trial')} stored"
     if cell.badge is INVALID:
-        return Headline("No result", "", "the tester cannot vouch for a figure")
+        vouch = "the tester cannot vouch for a figure"
+        return Headline("No result", "", vouch, tuple(_proven(cell)))
     if cell.badge is FAILED:
         return Headline("No result", "", "no load that was tried passed")
     return Headline("Not finished", "", f"the run ended here, {tried}")
 
 
+def _proven(cell: CellView) -> list[str]:
+    """What passed before it went wrong; that is no result yet."""
+    result = cell.result
+    if result is None or not result.bound or result.median is None:
+        return []
+    return [f"{AT_LEAST}{whole(result.median)}{NBSP}{result.unit} did pass"]
+
+
 def _throughput(cell: CellView) -> Headline:
-    wire = cell.wire_mbps
+    wire, sign = cell.wire_mbps, cell.at_least
     lines = []
     if cell.bidirectional:
-        lines.append(f"{whole(cell.sum_fps)}{NBSP}fps, sum of both directions")
+        total = f"{sign}{whole(cell.sum_fps)}"
+        lines.append(f"{total}{NBSP}fps, sum of both directions")
     if wire is not None:
-        both = f", {decimal(2 * wire)} in sum" if cell.bidirectional else ""
-        lines.append(f"{decimal(wire)}{NBSP}Mbit/s on the wire per direction{both}")
+        both = f", {sign}{decimal(2 * wire)} in sum" if cell.bidirectional else ""
+        lines.append(
+            f"{sign}{decimal(wire)}{NBSP}Mbit/s on the wire per direction{both}"
+        )
     if cell.media and cell.media.share_percent is not None:
         nominal = ", nominal" if cell.media.nominal else ""
         lines.append(
-            f"{percent(cell.media.share_percent)} of the theoretical maximum, "
+            f"{sign}{percent(cell.media.share_percent)} of the theoretical maximum, "
             f"{whole(cell.media.rate_fps)}{NBSP}fps per direction "
             f"({whole(cell.media.link_speed_mbps)}{NBSP}Mbit/s{nominal})"
         )
-    if cell.capped:
-        lines.append("It passed the highest load that was allowed and may do more")
     lines += [_goal(goal) for goal in cell.goals[1:]]
     if cell.settled:
         lines.append(sentence(cell.settled))
     if cell.doubt:
-        middle = f"median, for what it is worth: {whole(cell.rate_fps)}{NBSP}fps"
+        middle = f"median, for what it is worth: {cell.figure}{NBSP}fps"
         return Headline(sentence(cell.doubt), "", middle, tuple(_remarks(cell)))
-    value = f"{'≥' + NBSP if cell.capped else ''}{whole(cell.rate_fps)}"
-    return Headline(value, "fps", "per direction", (*lines, *_remarks(cell)))
+    each = f"per direction{_limit(cell)}"
+    return Headline(cell.figure, "fps", each, (*lines, *_remarks(cell)))
 
 
 def _goal(goal: GoalResult) -> str:
     irregular = "" if goal.regular else ", irregular"
-    return f"{sentence(goal.name)}: {whole(goal.lower_fps)}{NBSP}fps{irregular}"
+    sign = AT_LEAST if goal.bound else ""
+    return f"{sentence(goal.name)}: {sign}{whole(goal.lower_fps)}{NBSP}fps{irregular}"
 
 
 def _frame_loss(cell: CellView) -> Headline:
@@ -160,7 +182,7 @@ def _rank(view: MeasureView) -> float:
 
 def _clean_part(curve: list[CurvePoint]) -> tuple[str, ...]:
     """Nothing is said where the lowest load is not valid: it might be clean."""
-    clean = _highest_clean_load(curve)
+    clean = highest_clean(curve)
     if clean:
         return (f"no loss up to {_load(clean)}",)
     if curve and all(point.loss_percent for point in curve):
@@ -170,15 +192,7 @@ def _clean_part(curve: list[CurvePoint]) -> tuple[str, ...]:
     return ()
 
 
-def _highest_clean_load(curve: list[CurvePoint]) -> CurvePoint | None:
-    """The highest point that is free of loss, as are all below it."""
-    clean = None
-    for point in curve:
-        if point.loss_percent != 0:
-            break
-        clean = point
-    return clean
-
-
 def _load(point: CurvePoint) -> str:
-    return f"{percent(point.load_percent)} load ({whole(point.load_fps)}{NBSP}fps)"
+    return (
+        f"{percent(point.load_percent)} {point.of} ({whole(point.load_fps)}{NBSP}fps)"
+    )

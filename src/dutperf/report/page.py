@@ -20,10 +20,11 @@ from dutperf.report.cells import (
     open_cell,
 )
 from dutperf.report.chart import TEMPLATE, Chart, Figure
-from dutperf.report.charts import frame_loss_chart, frame_rate_chart, search_chart
+from dutperf.report.charts import frame_rate_chart, search_chart
 from dutperf.report.connections import connection_views
 from dutperf.report.headline import headline
 from dutperf.report.hooks import hook_views
+from dutperf.report.losscharts import frame_loss_chart, loss_around_chart
 from dutperf.report.machine import environment_rows
 from dutperf.report.measures import quantities
 from dutperf.report.media import medium_speed_mbps
@@ -42,8 +43,9 @@ from dutperf.report.trials import (
     reasons,
     totals,
     totals_by_stream,
+    verdict,
 )
-from dutperf.results import Deviation
+from dutperf.results import Deviation, Words, closing
 from dutperf.results.storage import write_atomically
 
 REPORT = "report.html"
@@ -113,11 +115,12 @@ def render(source: Source) -> str:
     timeouts = _by_cell(cells, cell_timeout_chart)
     table_of_rates = rate_rows(cells, speed)
     rates = frame_rate_chart(cells, speed)
-    losses = frame_loss_chart(cells)
+    losses, losses_around = frame_loss_chart(cells), loss_around_chart(cells)
     growth = scalability_of(source.scalability, cells)
     stateful = connection_views(cells)
     timings = timings_of(cells)
-    charts = [*searches.values(), *(chart for chart in (rates, losses) if chart)]
+    curves = (rates, losses, losses_around)
+    charts = [*searches.values(), *(chart for chart in curves if chart)]
     charts += [*repeats.values(), *rate_repeats.values(), *timeouts.values()]
     charts += [each.chart for each in growth if each.chart]
     charts += [chart for view in stateful for chart in view.charts]
@@ -126,6 +129,7 @@ def render(source: Source) -> str:
     return template.render(
         source=source,
         cells=cells,
+        closing=_closing(source, cells),
         throughput=[c for c in cells if c.procedure == "throughput"],
         frame_loss=[c for c in cells if c.procedure == "frame-loss"],
         delays=[c for c in cells if c.procedure in DELAYS],
@@ -136,6 +140,7 @@ def render(source: Source) -> str:
         searches=searches,
         rates=rates,
         losses=losses,
+        losses_around=losses_around,
         growth=growth,
         stateful=stateful,
         timings=timings,
@@ -153,6 +158,13 @@ def render(source: Source) -> str:
         plotly=_plotly(),
         version=__version__,
     )
+
+
+def _closing(source: Source, cells: list[CellView]) -> list[str]:
+    """What the end of the run said, but for the figures: each cell has a card."""
+    titles = {cell.id: cell.title for cell in cells}
+    words = Words(where="below", titles=titles, figures=False)
+    return [text.sentence(said) for said in closing(source.cells, words=words)]
 
 
 def cells_of(source: Source) -> list[CellView]:
@@ -252,6 +264,7 @@ def _environment() -> jinja2.Environment:
         role=lambda trial: ROLES[trial.role],
         totals=totals,
         totals_by_stream=totals_by_stream,
+        verdict=verdict,
         whole=text.whole,
     )
     return environment

@@ -11,9 +11,6 @@ from dutperf.report.media import maximum_rate_fps
 from dutperf.report.text import NBSP, whole
 from dutperf.results import Media
 
-AT_LEAST = f"\N{GREATER-THAN OR EQUAL TO}{NBSP}"
-"""Before a figure that is a lower bound."""
-
 
 @dataclass(frozen=True)
 class RateRow:
@@ -32,7 +29,7 @@ class RateRow:
     @property
     def bound(self) -> str:
         """Before figures of what may be more."""
-        return AT_LEAST if self.cell.capped else ""
+        return self.cell.at_least
 
     @property
     def stream(self) -> str:

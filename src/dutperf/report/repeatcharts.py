@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dutperf.report.cells import CellView
-from dutperf.report.chart import Chart, Figure, Trace, layout
+from dutperf.report.chart import BOUND_SYMBOL, Chart, Figure, Trace, layout
 from dutperf.report.marks import look_of
 from dutperf.report.measures import MeasureView
 from dutperf.report.scales import SignedScale, delay_range, log_axis
-from dutperf.report.text import delay_ns, whole
+from dutperf.report.text import AT_LEAST, delay_ns, whole
 from dutperf.results import CellResult, Finding, ValueGroup
 
 _FEW = 3
@@ -69,7 +69,7 @@ def rate_repeats_chart(cell: CellView, number: int) -> Chart | None:
     if result is None or median_fps is None or len(cell.values) < _FEW:
         return None
     found = [
-        (n, repeat.value)
+        (n, repeat.value, AT_LEAST if repeat.bound else "")
         for n, repeat in enumerate(result.repeats, 1)
         if repeat.verdict != "invalid" and repeat.value is not None
     ]
@@ -78,23 +78,24 @@ def rate_repeats_chart(cell: CellView, number: int) -> Chart | None:
         "repeat",
         "fps per direction",
         {"range": [0.5, last], "dtick": max(1, -(-len(result.repeats) // _TICKS))},
-        {"range": _room(result, [value for _, value in found]), "tickformat": ",d"},
+        {"range": _room(result, [value for _, value, _ in found]), "tickformat": ",d"},
     )
     figure["height"], figure["showlegend"] = 240, False
     figure["shapes"] = _median_marks(result, median_fps, last)
     strays = {n for f in result.findings for g in _strays(f) for n in g.repeats}
-    colours = ["var(--fail)" if n in strays else "var(--series-1)" for n, _ in found]
+    colours = ["var(--fail)" if n in strays else "var(--series-1)" for n, *_ in found]
+    symbols = [BOUND_SYMBOL if sign else "circle" for *_, sign in found]
     dots: Trace = {
         "type": "scatter",
         "mode": "markers",
-        "x": [n for n, _ in found],
-        "y": [value for _, value in found],
-        "marker": {"size": 9, "color": colours},
-        "hovertext": [f"repeat {n}: {whole(value)} fps" for n, value in found],
+        "x": [n for n, *_ in found],
+        "y": [value for _, value, _ in found],
+        "marker": {"size": 9, "color": colours, "symbol": symbols},
+        "hovertext": [f"repeat {n}: {s}{whole(value)} fps" for n, value, s in found],
         "hoverinfo": "text",
         "cliponaxis": False,
     }
-    words = f"Repeats of {cell.title}, in their order; median {whole(median_fps)} fps"
+    words = f"Repeats of {cell.title}, in their order; median {cell.figure} fps"
     return Chart(f"rate-repeats-{number}", words, [dots], figure)
 
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from dutperf.report.cells import CellView
 from dutperf.report.chart import Chart, Trace, layout, line_trace
-from dutperf.report.rates import AT_LEAST
-from dutperf.report.text import NBSP, delay_ns, percent, whole
+from dutperf.report.text import AT_LEAST, NBSP, delay_ns, percent, whole
 from dutperf.results import Scalability, ScalabilityPoint
 
 

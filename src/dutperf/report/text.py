@@ -8,6 +8,8 @@ from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context
 
 MISSING = "\N{EN DASH}"
 NBSP = "\N{NO-BREAK SPACE}"
+AT_LEAST = f"\N{GREATER-THAN OR EQUAL TO}{NBSP}"
+"""Before a figure that is a lower bound."""
 _NEARLY_ALL_PERCENT = 99.9
 _NEXT_UNIT_FROM = 1_000
 

@@ -13,6 +13,8 @@ from dutperf.results.model import TrialRole
 
 ROLES: dict[TrialRole, str] = {
     "trial": "",
+    "first_frames": "first frames: does the device forward?",
+    "probe": "probe: what the ports can offer",
     "phase1": "phase 1",
     "validation": "validation",
 }
@@ -144,8 +146,15 @@ def loss(trial: TrialRecord) -> str:
     return f"{plural(frames.lost, 'frame')} ({share})"
 
 
+def verdict(trial: TrialRecord) -> str:
+    """The trial's, in a word; empty where it says nothing: of a probe."""
+    return "" if trial.role == "probe" else trial.result.verdict.kind
+
+
 def reasons(trial: TrialRecord) -> str:
-    """Why the verdict is what it is."""
+    """Why the verdict is what it is; of a probe, why there is none."""
+    if trial.role == "probe":
+        return "nobody has the MAC address of these frames: all are lost"
     told = [reason.message for reason in trial.result.verdict.reasons]
     if trial.result.ended_early:
         sending_ns = max(d.sending_ns for d in trial.result.directions)

@@ -1,5 +1,7 @@
 """Stored results: the directory of a run, its files, and how to read them again."""
 
+from dutperf.results.bounds import limit_words, overall, valued
+from dutperf.results.closing import Words, closing
 from dutperf.results.directory import (
     ResultsDirectory,
     load_campaign,
@@ -11,6 +13,8 @@ from dutperf.results.environment import Environment, PortRecord, collect_environ
 from dutperf.results.journal import JournalContents, JournalHeader, load_journal
 from dutperf.results.model import (
     RESULTS_SCHEMA_VERSION,
+    Bound,
+    BoundCause,
     CellResult,
     Conformance,
     DelayRecord,
@@ -30,16 +34,21 @@ from dutperf.results.model import (
     ScalabilityPoint,
     Settlement,
     Spread,
+    SpreadFigure,
     TimeoutLoss,
     TrialRecord,
     ValueGroup,
 )
+from dutperf.results.points import highest_clean
 from dutperf.results.scalability import scalability
 from dutperf.results.settled import settled_words
 from dutperf.results.spread import spread_of
+from dutperf.results.verdicts import result_word
 
 __all__ = [
     "RESULTS_SCHEMA_VERSION",
+    "Bound",
+    "BoundCause",
     "CellResult",
     "Conformance",
     "DelayRecord",
@@ -64,16 +73,24 @@ __all__ = [
     "ScalabilityPoint",
     "Settlement",
     "Spread",
+    "SpreadFigure",
     "TimeoutLoss",
     "TrialRecord",
     "ValueGroup",
+    "Words",
+    "closing",
     "collect_environment",
+    "highest_clean",
+    "limit_words",
     "load_campaign",
     "load_environment",
     "load_environments",
     "load_journal",
     "load_results",
+    "overall",
+    "result_word",
     "scalability",
     "settled_words",
     "spread_of",
+    "valued",
 ]

@@ -38,6 +38,7 @@ from dutperf.results.journal import (
 from dutperf.results.loading import load_versioned, read_text, stored_file
 from dutperf.results.model import RESULTS_SCHEMA_VERSION, ResultsFile, TrialRecord
 from dutperf.results.storage import storing, write_atomically
+from dutperf.results.upgrade import with_bounds
 
 CAMPAIGN = "campaign.yaml"
 ENVIRONMENT = "environment.json"
@@ -233,7 +234,9 @@ def load_results(path: Path) -> ResultsFile:
     Raises:
         InputError: missing, damaged, or written by a newer dutperf.
     """
-    return load_versioned(ResultsFile, path, RESULTS)
+    results = load_versioned(ResultsFile, path, RESULTS)
+    cells = [with_bounds(cell) for cell in results.cells]
+    return results.model_copy(update={"cells": cells})
 
 
 def load_environment(path: Path) -> Environment:

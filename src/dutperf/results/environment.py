@@ -21,7 +21,8 @@ from dutperf.results.model import SchemaVersion
 from dutperf.results.stored import Stored
 
 _VIRTUAL = frozenset({"bridge", "dummy", "ipvlan", "macvlan", "tun", "veth", "vxlan"})
-_WITHOUT_MEDIUM = frozenset({"memif", "null", "ring"})
+WITHOUT_MEDIUM = frozenset({"memif", "null", "ring"})
+"""Drivers whose frames take no time, whatever speed they name."""
 
 
 class PortRecord(Stored):
@@ -44,7 +45,7 @@ class PortRecord(Stored):
     @property
     def nominal(self) -> bool:
         """Whether frames take no time on the link, whatever speed it names."""
-        return self.kernel_driver in _VIRTUAL or self.driver in _WITHOUT_MEDIUM
+        return self.kernel_driver in _VIRTUAL or self.driver in WITHOUT_MEDIUM
 
 
 class Environment(Stored):

@@ -6,7 +6,7 @@ schema version rises with every change that an old reader would misread.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -40,7 +40,7 @@ ProcedureName = Literal[
     "teardown-rate",
 ]
 StreamName = Literal["foreground", "background"]
-TrialRole = Literal["trial", "phase1", "validation"]
+TrialRole = Literal["trial", "first_frames", "probe", "phase1", "validation"]
 
 
 HookMoment = Literal[
@@ -108,9 +108,11 @@ class TrialRecord(Stored):
     )
     role: TrialRole = Field(
         default="trial",
-        description="of stateful tests: phase1 opens connections for the trial that "
-        "follows, validation tells which were left after it; neither is one of the "
-        "cell's trials itself",
+        description="first_frames tell whether the device forwards at all; a probe "
+        "what the tester's ports can offer: to a MAC address that nobody has, so its "
+        "verdict says nothing; of stateful tests: phase1 opens connections for the "
+        "trial that follows, validation tells which were left after it; none of these "
+        "is one of the cell's trials itself",
     )
     device_cpu: DeviceCpu | None = Field(
         default=None,
@@ -148,13 +150,41 @@ class Conformance(Stored):
     statement: str = Field(description="in words, with the reasons")
 
 
+Bound = Annotated[
+    Literal["lower"] | None,
+    Field(description="lower: that much, or more; null: the figure is exact"),
+]
+BoundCause = Annotated[
+    Literal["tester", "set", "nominal"] | None,
+    Field(
+        description="what kept the tester from asking for more. tester: it could not "
+        "offer more; set: the maximum that was set; nominal: the rate that a virtual "
+        "link names (what physical media carry is no bound but the result); null: it "
+        "is no bound, or trials that stayed invalid, or it is of an older file"
+    ),
+]
+
+
 class RepeatResult(Stored):
     """One repeat: ``value`` is null when it could not be measured."""
 
     value: float | None
     verdict: VerdictKind
+    bound: Bound = None
+    bound_cause: BoundCause = None
     reasons: list[Reason] = Field(default=[])
     trials: int = Field(description="number of trials it took")
+
+
+SpreadFigure = Literal[
+    "median",
+    "percentile_1",
+    "percentile_99",
+    "minimum",
+    "maximum",
+    "interval_lower",
+    "interval_upper",
+]
 
 
 class Spread(Stored):
@@ -171,7 +201,8 @@ class Spread(Stored):
     minimum: float | None
     maximum: float | None
     dispersion_percent: float | None = Field(
-        description="(99th - 1st percentile) / median; null: infinite, or a median of 0"
+        description="(99th - 1st percentile) / median; null: infinite, or a median of "
+        "0, or one of the three is a lower bound"
     )
     interval_lower: float | None = Field(
         description="of the median, no distribution assumed; null: too few repeats"
@@ -180,6 +211,11 @@ class Spread(Stored):
     interval_percent: float | None = Field(
         description="how often such an interval holds the median, if repeats are "
         "independent of each other"
+    )
+    lower_bounds: list[SpreadFigure] = Field(
+        default=[],
+        description="which of the figures may be higher, because repeats may be: those "
+        "that are not the same with all such repeats infinite",
     )
 
 
@@ -227,7 +263,8 @@ class GoalResult(Stored):
     """One goal of MLRsearch (RFC 9971 4.6 to 4.8); rates per direction.
 
     Only a regular result has both bounds within the goal's width; otherwise the reasons
-    say why, and bounds must be shown as irregular.
+    say why, and bounds must be shown as irregular. ``bound``: that of ``lower_fps``, if
+    there is no upper one.
     """
 
     name: str = Field(description="what is tolerated, in words")
@@ -243,6 +280,8 @@ class GoalResult(Stored):
         description="conditional throughput: what was forwarded at the lower bound"
     )
     regular: bool
+    bound: Bound = None
+    bound_cause: BoundCause = None
     verdict: VerdictKind
     reasons: list[Reason] = Field(default=[])
 
@@ -377,6 +416,8 @@ class Load(Stored):
 class CellResult(Stored):
     """The result of one cell: ``median`` over ``repeats``, in ``unit``.
 
+    ``bound`` is that of the median, and of all that is made of it (sum, shares).
+
     throughput: frames per second, per direction. connection-rate: new connections per
     second; teardown-rate: deleted ones. table-capacity: connections. frame-loss:
     percent lost at the highest load; the whole curve is in ``points``. latency: TL,
@@ -392,6 +433,8 @@ class CellResult(Stored):
     quantity: str = Field(description="what the median is, in words")
     parameters: dict[str, str | int | float | bool | None]
     median: float | None
+    bound: Bound = None
+    bound_cause: BoundCause = None
     unit: Literal["fps", "percent", "ns", "connections/s", "connections"]
     repeats: list[RepeatResult]
     verdict: VerdictKind = Field(description="pass: measured; invalid: not proven")
@@ -455,10 +498,7 @@ class ScalabilityPoint(Stored):
     cell: str
     rate_fps: float | None = Field(description="the applied frame rate, per direction")
     value: float | None = Field(description="Xn; null: invalid, or infinite")
-    at_least: bool = Field(
-        default=False,
-        description="throughput: it passed at the highest load that was allowed",
-    )
+    at_least: bool = Field(default=False, description="throughput: it is a lower bound")
     degradation_percent: float | None = Field(
         description="(Xn - X1) / X1 * 100 where lower is better, (X1 - Xn) / X1 * 100 "
         "where higher is: above 0 is worse than one flow; null: n is 1, or Xn or "

@@ -32,7 +32,7 @@ class _Value:
     @property
     def at_least(self) -> bool:
         """Whether the device may do more than was asked of it."""
-        return any(reason.code == "max_rate" for reason in self.cell.reasons)
+        return self.cell.bound is not None
 
     @property
     def exactly(self) -> float | None:

@@ -19,6 +19,11 @@ def settled_words(cell: CellResult) -> str:
             f"settled after {repeats} repeats ({looks}): the interval of the median is "
             f"no wider than {target}"
         )
+    if cell.bound:
+        return (
+            f"not settled after {repeats} repeats ({looks}): the median is a lower "
+            "bound, and more repeats would not change that"
+        )
     return (
         f"not settled after {repeats} repeats ({looks}): the interval of the median is "
         f"wider than {target}, or not known"

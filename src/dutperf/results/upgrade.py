@@ -1,19 +1,29 @@
 """Files of older schema versions as of today's: what they lack was not recorded.
 
-Only adds what is missing, and looks at nothing else: whether the file is sound is
-found out afterwards, by the models.
+Raw data only get what is missing, and nothing else is looked at: whether a file is
+sound is found out afterwards, by the models.
 
 Version 1 (0.1): no delays, no frame timeout, no loss by time, no causes of loss.
+Version 2, at first: what was a lower bound is told by the codes of reasons.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
-from dutperf.results.model import RESULTS_SCHEMA_VERSION
+from dutperf import stats
+from dutperf.results.bounds import overall
+from dutperf.results.model import (
+    RESULTS_SCHEMA_VERSION,
+    BoundCause,
+    CellResult,
+    GoalResult,
+    RepeatResult,
+)
 
 Json = dict[str, Any]
+R = TypeVar("R", RepeatResult, GoalResult)
 
 _NOTHING: Json = {"count": 0, "min": None, "max": None, "buckets": []}
 
@@ -40,6 +50,53 @@ def upgraded_record(record: Any, version: int) -> Any:  # noqa: ANN401 - raw JSO
         newer["request"] = {"record": {"series_interval_ns": duration_ns}, **request}
         newer["result"] = _result(result, duration_ns)
     return newer
+
+
+def with_bounds(cell: CellResult) -> CellResult:
+    """A cell as it was stored, with what is a lower bound in it, if that is not said.
+
+    Verdicts stay what they were: what ended at the tester's limit was invalid.
+    """
+    if "bound" in cell.model_fields_set or cell.procedure not in _SEARCHED:
+        return cell
+    repeats = [_with_bound(repeat, repeat.value, cell) for repeat in cell.repeats]
+    goals = [_with_bound(goal, goal.lower_fps, cell) for goal in cell.goals]
+    look = stats.interval_at_look if cell.settled else stats.median_interval
+    found = overall(repeats, look)
+    return cell.model_copy(
+        update={
+            "repeats": repeats,
+            "goals": goals,
+            "bound": found.bound,
+            "bound_cause": found.bound_cause,
+            "spread": found.spread if cell.spread else None,
+        }
+    )
+
+
+def _with_bound(told: R, value: float | None, cell: CellResult) -> R:
+    codes = [reason.code for reason in told.reasons]
+    cause: BoundCause = None
+    if told.verdict == "invalid":
+        cause = "tester" if set(codes) == {"sender_behind"} else None
+    elif "max_rate" not in codes or _at_line_rate(cell):
+        return told
+    elif cell.procedure == "table-capacity" or cell.parameters.get(_KIND) == "set":
+        cause = "set"
+    elif cell.media and cell.media.nominal:
+        cause = "nominal"
+    if value is None:
+        return told
+    return told.model_copy(update={"bound": "lower", "bound_cause": cause})
+
+
+_SEARCHED = ("throughput", "connection-rate", "table-capacity")
+_KIND = "max_load_is"
+
+
+def _at_line_rate(cell: CellResult) -> bool:
+    media = cell.media if cell.parameters.get(_KIND) == "media" else None
+    return media is not None and not media.nominal
 
 
 def _result(result: Json, duration_ns: int) -> Json:

@@ -3,10 +3,15 @@
 Settled is a median of which the distribution-free confidence interval is narrower than
 asked for. Only the looks of ``stats`` are moments at which that may be decided, because
 they share the 5 % (``stats.confidence``). A pure function of the results so far.
+
+Results may be lower bounds (``stats.censored``). An interval of which the upper end is
+one has no known width. If so many are that all of the interval may be infinite, the
+median is a bound, and more results would only say so again.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,18 +30,31 @@ class Repeats:
     most: int
     width: Resolution | None = None
 
-    def enough(self, values: Sequence[float]) -> bool:
-        """Whether these results are all that are needed."""
-        return len(values) >= self.most or self.settled(values)
+    def enough(self, values: Sequence[float], at_least: Sequence[bool] = ()) -> bool:
+        """Whether these results are all that are needed.
 
-    def settled(self, values: Sequence[float]) -> bool:
+        ``at_least``: which of them are lower bounds; empty: none.
+        """
+        if len(values) >= self.most or self.settled(values, at_least):
+            return True
+        return self.width is not None and self._only_bounds(values, at_least)
+
+    def settled(self, values: Sequence[float], at_least: Sequence[bool] = ()) -> bool:
         """Whether ``width`` was asked for and is reached."""
         interval = self.interval(values)
         if interval is None or self.width is None:
             return False
+        highest = self.interval(stats.highest(values, at_least))
+        if highest is None or highest.upper != interval.upper:
+            return False
         share = Fraction(stats.median(values)) if self.width.relative else 1
         width = Fraction(interval.upper) - Fraction(interval.lower)
         return width <= self.width.value * share
+
+    def _only_bounds(self, values: Sequence[float], at_least: Sequence[bool]) -> bool:
+        """Whether bounds are all that the interval is made of."""
+        highest = self.interval(stats.highest(values, at_least))
+        return highest is not None and math.isinf(highest.lower)
 
     def interval(self, values: Sequence[float]) -> stats.Interval | None:
         """That of the median, with 95 % at least; None: too few results to tell."""

@@ -1,5 +1,6 @@
 """Order statistics as RFC 8219 12 asks for: median, 1st and 99th percentile."""
 
+from dutperf.stats.censored import Estimate, Statistic, estimate, highest
 from dutperf.stats.confidence import (
     LOOKS,
     Interval,
@@ -16,7 +17,11 @@ from dutperf.stats.order import (
 
 __all__ = [
     "LOOKS",
+    "Estimate",
     "Interval",
+    "Statistic",
+    "estimate",
+    "highest",
     "histogram_median",
     "histogram_percentile",
     "interval_at_look",

@@ -1,0 +1,121 @@
+"""A hundred frames before all others of a cell: does the device forward at all?
+
+A search would find "1 of 1 frames lost" at its lowest rate, and not why. A few frames
+at a low rate tell at once, and what arrives instead of them tells where to look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dutperf.config.campaign import Cell
+from dutperf.engine.protocol import (
+    DirectionResult,
+    PortReport,
+    Reason,
+    TrialResult,
+)
+from dutperf.procedures.runner import TrialRunner
+from dutperf.procedures.verdicts import ATTEMPTS, no_rate_helps
+
+FRAMES = 100
+RATE_FPS = 1000
+LONGEST_S = 1.0
+_TRIES = 2
+"""A device may drop what it gets until its own neighbours have answered it."""
+_INSTEAD = ("misdirected", "foreign", "corrupt", "stale", "fragments")
+
+
+def is_tried_first(cell: Cell) -> bool:
+    """Whether its first frames are these: phase 1 tells it of a stateful one."""
+    return cell.stateful is None
+
+
+def try_first_frames(runner: TrialRunner, cell: Cell, most_fps: int) -> list[Reason]:
+    """Send them; why ``cell`` cannot be measured, or nothing if it can.
+
+    Args:
+        runner: runs the trial; an invalid one is repeated.
+        cell: whose frames they are.
+        most_fps: its highest load.
+
+    Raises:
+        EngineError, SetupError: see ``TrialRunner.run``.
+    """
+    if runner.goes_on_without("first_frames", cell):
+        return []
+    silent: list[DirectionResult] = []
+    for _ in range(_TRIES):
+        result = _sent(runner, cell, min(RATE_FPS, most_fps))
+        silent = [d for d in result.directions if not _received(d)]
+        reasons = result.verdict.reasons
+        if no_rate_helps(reasons) or (silent and result.verdict.kind == "invalid"):
+            return reasons
+        if not silent:
+            return []
+    return [_nothing_forwarded(result, silent)]
+
+
+def first_frames_s(most_fps: int) -> float:
+    """How long they are sent."""
+    return min(LONGEST_S, FRAMES / min(RATE_FPS, most_fps))
+
+
+def _sent(runner: TrialRunner, cell: Cell, rate_fps: int) -> TrialResult:
+    """The last of so many attempts; frames that came back tell enough of most."""
+    plain = cell.model_copy(update={"tags": None, "first_tag_s": None})
+    for _ in range(ATTEMPTS):
+        result = runner.run(
+            plain,
+            rate_fps,
+            duration_s=first_frames_s(rate_fps),
+            role="first_frames",
+        ).result
+        if result.verdict.kind != "invalid":
+            break
+        if all(map(_received, result.directions)) and not no_rate_helps(
+            result.verdict.reasons
+        ):
+            break
+    return result
+
+
+def _received(direction: DirectionResult) -> int:
+    return sum(stream.received for stream in direction.streams)
+
+
+def _nothing_forwarded(result: TrialResult, silent: list[DirectionResult]) -> Reason:
+    told = ", ".join(
+        f"{d.name}: none of {sum(s.sent for s in d.streams):,} frames arrived"
+        for d in silent
+    )
+    instead = "; ".join(map(_arrived, result.ports))
+    hops = ", ".join(f"{n.ip} on the {n.port}" for n in result.neighbours if n.mac)
+    resolved = f"; next hops that answered: {hops}" if hops else ""
+    return Reason(
+        code="nothing_forwarded",
+        message=f"the device forwards nothing: {told}; instead, {instead}{resolved}",
+        hint=" ".join(["check", *_places_to_look(result)]),
+    )
+
+
+def _arrived(port: PortReport) -> str:
+    counts = [(getattr(port, kind), kind) for kind in _INSTEAD]
+    told = ", ".join(f"{count:,} {kind}" for count, kind in counts if count)
+    return f"{told or 'nothing'} on the {port.name} port"
+
+
+def _places_to_look(result: TrialResult) -> Iterator[str]:
+    def any_of(kind: str) -> bool:
+        return any(getattr(port, kind) for port in result.ports)
+
+    if any_of("misdirected"):
+        yield "whether the ports are swapped, as frames came back where they were sent;"
+    if any_of("fragments"):
+        yield "the device's MTU, as it cuts frames into pieces;"
+    if any_of("corrupt"):
+        yield "checksums and sizes, as frames arrived damaged (--ignore-checksums);"
+    yield (
+        "that the device forwards between these networks (ip_forward, routes back to "
+        "the tester, filters), and the testbed's addresses and gateways"
+    )

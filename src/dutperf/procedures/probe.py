@@ -1,0 +1,88 @@
+"""What the tester can offer on ports that have no medium: found before a search.
+
+The speed of a virtual link is a name: a veth says 10 Gbit/s and carries a thirtieth of
+it. Frames to a MAC address that nobody has cost the tester what others do, and no
+device forwards them. None comes back, so the trial's verdict says nothing; its offered
+rate does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dutperf.config.campaign import Cell
+from dutperf.engine.protocol import TrialRequest
+from dutperf.procedures.limits import MaxRate, is_probed
+from dutperf.procedures.runner import TrialRunner
+from dutperf.procedures.searching import offered_fps
+from dutperf.procedures.verdicts import no_rate_helps
+from dutperf.results.environment import PortRecord
+
+NOBODY = "02:6e:6f:62:6f:64"
+"""Unicast, locally administered."""
+TRIALS = 3
+"""The best one counts: a sender that was stopped meanwhile offered too little."""
+TRIAL_S = 0.4
+"""One that is hopelessly behind gives up before."""
+MARGIN = 0.95
+"""All of what a struggling sender managed is too much for a steady one."""
+_KEPT_UP = 0.98
+_RESIDUAL_NS = 10_000_000
+_LAG_LIMIT_NS = 10_000_000
+
+
+def with_probed(
+    runner: TrialRunner, cell: Cell, load: MaxRate, ports: Sequence[PortRecord]
+) -> MaxRate:
+    """``load``, with a maximum rate that is no more than the ports can offer.
+
+    Once a cell: another one has other frames, and a machine changes its mind.
+
+    Raises:
+        EngineError, SetupError: see ``TrialRunner.run``.
+    """
+    virtual = any(port.nominal for port in ports)
+    if not virtual or not is_probed(cell) or runner.goes_on_without("probe", cell):
+        return load
+    if load.most:
+        return replace(load, most=_probed(runner, cell, load.most))
+    return _probed(runner, cell, load)
+
+
+def _probed(runner: TrialRunner, cell: Cell, limit: MaxRate) -> MaxRate:
+    """``limit``, or what the slower direction can offer where that is less."""
+    offered: list[float] = []
+    for _ in range(TRIALS):
+        result = runner.run(
+            _plain(cell),
+            limit.rate_fps,
+            duration_s=TRIAL_S,
+            shape=_to_nobody,
+            continues=True,
+            role="probe",
+        ).result
+        if no_rate_helps(result.verdict.reasons):
+            return limit
+        offered.append(offered_fps(result))
+        if offered[-1] >= _KEPT_UP * limit.rate_fps:
+            return limit
+    return limit.lowered(max(1, int(max(offered) * MARGIN)))
+
+
+def _plain(cell: Cell) -> Cell:
+    """Without what needs frames that come back."""
+    return cell.model_copy(update={"frame_timeout_ms": None, "timeout_sweep_ms": []})
+
+
+def _to_nobody(request: TrialRequest) -> TrialRequest:
+    data = request.model_dump()
+    for direction in data["directions"]:
+        for stream in direction["streams"]:
+            stream["dst_mac"] = NOBODY
+    data |= {
+        "settle_ns": 0,
+        "residual_wait_ns": _RESIDUAL_NS,
+        "lag_limit_ns": _LAG_LIMIT_NS,
+    }
+    return TrialRequest.model_validate(data)

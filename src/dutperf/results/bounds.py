@@ -1,0 +1,52 @@
+"""Results that are lower bounds: what repeats make of them, and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from dutperf import stats
+from dutperf.results.model import Bound, BoundCause, RepeatResult, Spread
+from dutperf.results.spread import IntervalOf, spread_of
+
+_LIMITS: dict[BoundCause, str] = {
+    "tester": "the tester's limit",
+    "set": "the maximum that was set",
+    "nominal": "the nominal rate of a virtual link",
+    None: "not proven further",
+}
+
+
+class Overall(NamedTuple):
+    """What all repeats of a cell say together."""
+
+    median: float | None
+    bound: Bound
+    bound_cause: BoundCause
+    spread: Spread | None
+
+
+def overall(
+    repeats: Sequence[RepeatResult], interval_of: IntervalOf = stats.median_interval
+) -> Overall:
+    """Median and spread of the repeats with a value; which of that is a lower bound.
+
+    ``interval_of``: see ``spread_of``.
+    """
+    values, at_least = valued(repeats)
+    spread = spread_of(values, interval_of, at_least=at_least)
+    if spread is None or "median" not in spread.lower_bounds:
+        return Overall(spread.median if spread else None, None, None, spread)
+    causes = [repeat.bound_cause for repeat in repeats if repeat.bound_cause]
+    return Overall(spread.median, "lower", next(iter(causes), None), spread)
+
+
+def valued(repeats: Sequence[RepeatResult]) -> tuple[list[float], list[bool]]:
+    """The values of the repeats that have one, and which of them are lower bounds."""
+    known = [(r.value, r.bound is not None) for r in repeats if r.value is not None]
+    return [value for value, _ in known], [bound for _, bound in known]
+
+
+def limit_words(cause: BoundCause) -> str:
+    """What a lower bound ends at, to stand behind it."""
+    return _LIMITS[cause]

@@ -1,0 +1,159 @@
+"""A hundred frames before all others of a cell, and what they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from planning import Run, campaign, spec, spoilt
+
+from dutperf.engine.fake import Dut, FakeEngine, perfect, step
+from dutperf.engine.protocol import TrialRequest, TrialResult
+from dutperf.results import ResultsFile, TrialRecord, load_results
+
+CELLS = [
+    {"procedure": "throughput"},
+    {"procedure": "frame-loss"},
+    {"procedure": "pdv", "rate_fps": 20_000, "repeats": 1},
+    {"procedure": "latency", "rate_fps": 20_000, "trial_duration_s": 120},
+]
+
+
+def nothing() -> Dut:
+    return lambda _rate_fps, _frames: 0
+
+
+def first(results: ResultsFile) -> list[TrialRecord]:
+    return [trial for trial in results.trials if trial.role == "first_frames"]
+
+
+@pytest.mark.parametrize("keys", CELLS)
+def test_a_device_that_forwards_nothing_is_told_at_once(
+    tmp_path: Path, keys: dict[str, object]
+) -> None:
+    results = Run(tmp_path / "run", FakeEngine(nothing()))(campaign(spec(**keys)))
+    [cell] = results.cells
+    assert (cell.verdict, cell.median, cell.repeats) == ("invalid", None, [])
+    [reason] = cell.reasons
+    assert reason.code == "nothing_forwarded"
+    assert "forward: none of 100 frames arrived, reverse: none of 100" in reason.message
+    assert "nothing on the left port; nothing on the right port" in reason.message
+    assert "routes" in reason.hint
+    assert cell.conformance is not None
+    assert cell.conformance.status == "none"
+    # Once more, for a device that first had to learn who is there.
+    assert [t.role for t in results.trials] == ["first_frames", "first_frames"]
+
+
+class OneWay(FakeEngine):
+    """Frames from right to left come back where they were sent, some in pieces."""
+
+    def measure(self, trial: TrialRequest, *_progress: object) -> TrialResult:
+        result = super().measure(trial)
+        forward, reverse = result.directions
+        sent = [s.model_copy(update={"received": 0}) for s in reverse.streams]
+        left, right = result.ports
+        counts = {"misdirected": 97, "fragments": 2}
+        return result.model_copy(
+            update={
+                "directions": [forward, reverse.model_copy(update={"streams": sent})],
+                "ports": [left, right.model_copy(update=counts)],
+            }
+        )
+
+
+def test_what_arrived_instead_is_told_with_where_to_look(tmp_path: Path) -> None:
+    results = Run(tmp_path / "run", OneWay(perfect()))(campaign(spec()))
+    [reason] = results.cells[0].reasons
+    assert "reverse: none of 100" in reason.message
+    assert "forward: none" not in reason.message
+    assert "97 misdirected, 2 fragments on the right port" in reason.message
+    assert "ports are swapped" in reason.hint
+    assert "MTU" in reason.hint
+
+
+def test_a_device_that_answers_late_for_the_first_time_is_measured(
+    tmp_path: Path,
+) -> None:
+    asked = 0
+
+    def learning(_rate_fps: float, frames: int) -> int:
+        nonlocal asked
+        asked += 1
+        return 0 if asked <= 2 else frames  # both directions ask
+
+    results = Run(tmp_path / "run", FakeEngine(learning))(campaign(spec()))
+    assert results.cells[0].verdict == "pass"
+    assert len(first(results)) == 2
+
+
+def test_a_few_lost_frames_are_no_reason_to_end(tmp_path: Path) -> None:
+    engine = FakeEngine(lambda _rate_fps, frames: max(frames - 99, 1))
+    results = Run(tmp_path / "run", engine)(campaign(spec(procedure="frame-loss")))
+    assert results.cells[0].verdict == "pass"
+    assert len(first(results)) == 1
+
+
+def test_an_invalid_trial_is_repeated_unless_frames_came_back(tmp_path: Path) -> None:
+    troubles = spoilt("receiver_overflow", 1, 2)
+    path = tmp_path / "silent"
+    silent = Run(path, FakeEngine(nothing(), troubles=troubles))(campaign(spec()))
+    assert [trial.attempt for trial in first(silent)][:3] == [1, 2, 3]
+    assert silent.cells[0].reasons[0].code == "nothing_forwarded"
+    heard = Run(tmp_path / "heard", FakeEngine(step(300_000), troubles=troubles))
+    assert len(first(heard(campaign(spec())))) == 1
+
+
+def test_what_no_rate_changes_ends_the_cell_with_its_own_reason(tmp_path: Path) -> None:
+    engine = FakeEngine(perfect(), troubles=spoilt("link_down", *range(1, 9)))
+    results = Run(tmp_path / "run", engine)(campaign(spec()))
+    assert [reason.code for reason in results.cells[0].reasons] == ["link_down"]
+    assert len(results.trials) == 3
+
+
+def test_each_cell_has_its_own_at_a_rate_that_is_allowed(tmp_path: Path) -> None:
+    asked = campaign(spec(ip=[4, 6], frame_size=[128], max_rate_fps=200))
+    results = Run(tmp_path / "run", FakeEngine(perfect()))(asked)
+    assert [(t.cell, t.load_fps) for t in first(results)] == [
+        ("throughput-ip4-128-both", 200),
+        ("throughput-ip6-128-both", 200),
+    ]
+    sent = [t.result.directions[0].streams[0].sent for t in first(results)]
+    assert sent == [100, 100]
+    # They are none of the search's trials.
+    assert [cell.repeats[0].trials for cell in results.cells] == [1, 1]
+
+
+def of_older_dutperf(path: Path, kept: int) -> None:
+    """Leaves ``kept`` trials in the journal, and none of those that come first."""
+    journal = path / "journal.jsonl"
+    header, *lines = journal.read_text().splitlines(keepends=True)
+    records = [TrialRecord.model_validate_json(line) for line in lines]
+    own = [r for r in records if r.role == "trial"][:kept]
+    told = [
+        record.model_copy(
+            update={
+                "number": number,
+                "request": record.request.model_copy(update={"trial_id": number}),
+            }
+        )
+        for number, record in enumerate(own, 1)
+    ]
+    journal.write_text(header + "".join(r.model_dump_json() + "\n" for r in told))
+    (path / "results.json").unlink()
+
+
+@pytest.mark.parametrize("kept", [1, 4])
+def test_the_run_of_a_dutperf_that_had_none_is_resumed(
+    tmp_path: Path, kept: int
+) -> None:
+    asked = campaign(spec(ip=[4, 6], frame_size=[128], resolution="5%"))
+    path = tmp_path / "run"
+    whole = Run(path, FakeEngine(step(300_000)))(asked)
+    of_older_dutperf(path, kept)
+    again = Run(path, FakeEngine(step(300_000)))
+    results = again.resume(asked)
+    assert [cell.median for cell in results.cells] == [c.median for c in whole.cells]
+    # The cell that had begun goes on; the next one begins as all do now.
+    assert [trial.cell for trial in first(results)] == ["throughput-ip6-128-both"]
+    assert load_results(path) == results
