@@ -160,7 +160,8 @@ BoundCause = Annotated[
         description="what kept the tester from asking for more. tester: it could not "
         "offer more; held_back: something behind a port stopped it; set: the maximum "
         "that was set; nominal: the rate that a virtual link names (what physical "
-        "media carry is no bound but the result); null: it is no bound, or trials that stayed invalid, or it is of an older file"
+        "media carry is no bound but the result); null: it is no bound, or trials that "
+        "stayed invalid, or it is of an older file"
     ),
 ]
 
