@@ -1,4 +1,4 @@
-# make demo    measure a real Linux router in a lab of network namespaces (root)
+# make demo    measure a real Linux router, alone and with filters, in a lab (root)
 # make test    everything that CI runs (root)
 # make setup   what both share: Debian packages, .venv, the engine
 #
