@@ -46,11 +46,11 @@ QUEUE = 50
 OFFERED = Trial(fps=2 * SERVED_FPS, ms=600, extra={"residual_wait_ns": 300 * MS})
 """The known-answer device's ring of 4,096 frames is full after some 80 ms."""
 STRICT = {"lag_limit_ns": 10 * MS}
-RULES = 3000
+RULES = 5000
 """So slow a router forwards less than half of what the tester offers."""
 ROUTED = Trial(
     fps=150_000,
-    ms=600,
+    ms=1000,
     directions=["forward"],
     hops=GATEWAYS,
     extra={"residual_wait_ns": 500 * MS},
