@@ -9,9 +9,9 @@ from gateways import NAT44, ClearedEngine
 from planning import TESTBED, FakeWatch, Recording, Run, campaign, cell, spec, spoilt
 
 from dutperf.engine.fake import FakeEngine, SimulatedNat, perfect, step
-from dutperf.engine.protocol import TrialResult
+from dutperf.engine.protocol import Reason, TrialResult
 from dutperf.procedures.connection_rate import measure_connection_rate
-from dutperf.procedures.device_cpu import DeviceWatch
+from dutperf.procedures.device_cpu import DeviceWatch, explains, found_in
 from dutperf.procedures.executor import measure_cell
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.runner import TrialRunner
@@ -85,6 +85,18 @@ def test_without_anybody_who_knows_nothing_changes() -> None:
 )
 def test_what_it_does_not_explain_counts_at_once(taken_ns: int, limit: int) -> None:
     assert verdicts(FakeWatch(taken_ns), limit=limit) == ["fail"] * 4
+
+
+def test_damaged_frames_are_the_devices_own() -> None:
+    recording = Recording(FakeEngine(step(SLOW)))
+    record = recording.runner.run(cell(), RATE)
+    found = found_in(record.request, SECOND, 100)
+    assert explains(found, record.request, record.result)
+    damaged = Reason(code="corrupt_frames", message="1 of them damaged")
+    reasons = [*record.result.verdict.reasons, damaged]
+    verdict = record.result.verdict.model_copy(update={"reasons": reasons})
+    result = record.result.model_copy(update={"verdict": verdict})
+    assert not explains(found, record.request, result)
 
 
 def test_a_trial_that_passed_counts_and_the_time_is_stored() -> None:

@@ -10,7 +10,7 @@ from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.searching import outcome
 from dutperf.procedures.throughput import measure_throughput
 from dutperf.procedures.traffic import trial_request
-from dutperf.results import CellResult
+from dutperf.results import BoundCause, CellResult
 
 MAX = MaxRate(1_000_000, "media")
 
@@ -50,20 +50,29 @@ def test_a_dut_that_forwards_nothing_fails_with_zero() -> None:
     )
 
 
-def test_a_slow_tester_proves_a_lower_bound_only() -> None:
-    result, _ = measured(FakeEngine(perfect(), tester_limit_fps=300_000))
+@pytest.mark.parametrize(
+    ("held_back", "cause", "code", "deviation"),
+    [
+        (False, "tester", "sender_behind", "the tester could not offer more"),
+        (True, "held_back", "held_back", "something behind a port stopped the tester"),
+    ],
+)
+def test_a_slow_tester_proves_a_lower_bound_only(
+    held_back: bool, cause: BoundCause, code: ReasonCode, deviation: str
+) -> None:
+    result, _ = measured(
+        FakeEngine(perfect(), tester_limit_fps=300_000, held_back=held_back)
+    )
     assert (result.verdict, result.bound, result.bound_cause) == (
         "pass",
         "lower",
-        "tester",
+        cause,
     )
     assert result.quantity == "throughput per direction (RFC 2544 26.1)"
     assert result.median is not None
     assert 250_000 <= result.median <= 300_000
-    assert codes(result) == ["sender_behind"]
-    assert result.deviations[-1].actual == (
-        "a lower bound: the tester could not offer more"
-    )
+    assert codes(result) == [code]
+    assert result.deviations[-1].actual == f"a lower bound: {deviation}"
     assert result.spread is not None
     assert "median" in result.spread.lower_bounds
 
@@ -161,6 +170,7 @@ def test_what_no_rate_changes_ends_the_cell_after_three_attempts(
     ("codes_told", "offered_fps"),
     [
         (["sender_behind"], 300),
+        (["held_back"], 300),
         (["sender_behind", "receiver_overflow"], 300),
         (["sender_behind", "link_down"], None),
         (["sender_lag"], None),

@@ -193,3 +193,15 @@ def test_the_figures_that_rest_on_it_are_told() -> None:
 def test_what_todays_dutperf_stored_is_left_alone() -> None:
     told = cell((5, "pass", ["max_rate"])) | {"bound": None}
     assert read(told).bound is None
+
+
+def test_a_file_without_bounds_is_read_with_them(tmp_path: Path) -> None:
+    stored = {
+        **json.loads((VERSION_1 / "results.json").read_text()),
+        "schema_version": RESULTS_SCHEMA_VERSION,
+        "cells": [cell((5, "invalid", ["sender_behind"]))],
+        "trials": [],
+    }
+    (tmp_path / "results.json").write_text(json.dumps(stored))
+    [found] = load_results(tmp_path).cells
+    assert (found.verdict, found.bound, found.median) == ("invalid", "lower", 5)

@@ -105,6 +105,7 @@ class FakeEngine:
         dut: the simulated device, the same for both directions.
         delays: how long its frames take.
         tester_limit_fps: the fastest rate the tester can offer; None: any.
+        held_back: it is not the tester's own limit: something behind a port stops it.
         troubles: call number of ``measure`` (from 1) -> what happens instead of a
             measurement: a reason makes the trial invalid, an exception is raised.
         link_speed_mbps: what the ports say; None: nothing.
@@ -120,6 +121,7 @@ class FakeEngine:
         *,
         delays: Delays = fixed(_DELAY_NS),  # noqa: B008 - it has no state
         tester_limit_fps: float | None = None,
+        held_back: bool = False,
         troubles: Mapping[int, ReasonCode | BaseException] | None = None,
         link_speed_mbps: int | None = 10_000,
         refused: Collection[Driver] = (),
@@ -132,6 +134,7 @@ class FakeEngine:
         self._dut = dut
         self._delays = delays
         self._tester_limit_fps = tester_limit_fps
+        self._held_back = held_back
         self._troubles = dict(troubles or {})
         self._link_speed_mbps = link_speed_mbps
         self._refused = refused
@@ -350,7 +353,8 @@ class FakeEngine:
         if trouble:
             return _invalid(trouble, "simulated")
         if any(self._too_fast(d.rate_fps) for d in trial.directions):
-            return _invalid("sender_behind", "the simulated tester is not that fast")
+            code: ReasonCode = "held_back" if self._held_back else "sender_behind"
+            return _invalid(code, "the simulated tester is not that fast")
         asked = zip(trial.directions, directions, strict=True)
         failures = [_failure(trial, request, result) for request, result in asked]
         reasons = [reason for found in failures for reason in found]

@@ -32,6 +32,7 @@ def repeat_result(
     *,
     trials: int,
     troubles: Sequence[Reason],
+    held_back: bool,
 ) -> RepeatResult:
     """One repeat; a device that loses frames at any rate has a throughput of 0.
 
@@ -41,12 +42,15 @@ def repeat_result(
         limit: the highest rate that was allowed.
         trials: how many it took.
         troubles: why the last one was invalid, if it was.
+        held_back: whether something behind a port stopped the tester in one of them.
     """
     value = found.rate_fps
     if found.conclusion == "nothing_passed" and cell.search != "mlrsearch":
         value = 0
-    verdict, reasons = _told(found.conclusion, value, cell, limit, troubles)
-    bound, cause = bound_of(found.conclusion, value, limit)
+    verdict, reasons = _told(
+        found.conclusion, value, cell, limit, troubles, held_back=held_back
+    )
+    bound, cause = bound_of(found.conclusion, value, limit, held_back=held_back)
     return RepeatResult(
         value=value,
         verdict=verdict,
@@ -58,7 +62,11 @@ def repeat_result(
 
 
 def bound_of(
-    conclusion: Conclusion, value: float | None, limit: MaxRate
+    conclusion: Conclusion,
+    value: float | None,
+    limit: MaxRate,
+    *,
+    held_back: bool = False,
 ) -> tuple[Bound, BoundCause]:
     """Whether what a search found is a lower bound only, and why."""
     if value is None:
@@ -70,7 +78,7 @@ def bound_of(
             cause = limit.bound_cause
             return ("lower" if cause else None), cause
         case "tester_limited":
-            return "lower", "tester"
+            return "lower", "held_back" if held_back else "tester"
         case "unstable":
             return "lower", None
 
@@ -81,6 +89,7 @@ def bound_deviations(cell: Cell, found: Overall) -> list[Deviation]:
         return []
     actual = {
         "tester": "a lower bound: the tester could not offer more",
+        "held_back": "a lower bound: something behind a port stopped the tester",
         "set": "a lower bound: no more was allowed to be asked for",
         "nominal": "a lower bound: no more than a virtual link's nominal rate is tried",
     }[found.bound_cause]
@@ -92,10 +101,12 @@ def goal_results(
     cell: Cell,
     limit: MaxRate,
     troubles: Sequence[Reason],
+    *,
+    held_back: bool,
 ) -> list[GoalResult]:
-    """Each goal of MLRsearch, in their order; ``troubles`` as above."""
+    """Each goal of MLRsearch, in their order; the rest as above."""
     told = [
-        _goal_result(spec, each, cell, limit, troubles)
+        _goal_result(spec, each, cell, limit, troubles, held_back=held_back)
         for spec, each in zip(cell.goals, found, strict=False)
     ]
     return told if len(told) == 1 else [_named(goal) for goal in told]
@@ -120,10 +131,14 @@ def _goal_result(
     cell: Cell,
     limit: MaxRate,
     troubles: Sequence[Reason],
+    *,
+    held_back: bool,
 ) -> GoalResult:
     goal, lower_fps = found.goal, found.lower_fps
-    verdict, reasons = _told(found.conclusion, lower_fps, cell, limit, troubles, spec)
-    bound, cause = bound_of(found.conclusion, lower_fps, limit)
+    verdict, reasons = _told(
+        found.conclusion, lower_fps, cell, limit, troubles, spec, held_back=held_back
+    )
+    bound, cause = bound_of(found.conclusion, lower_fps, limit, held_back=held_back)
     return GoalResult(
         name=goal_words(spec.loss_percent, spec.exceed_percent) or "no loss",
         loss_ratio=goal.loss_ratio,
@@ -159,6 +174,8 @@ def _told(
     limit: MaxRate,
     troubles: Sequence[Reason],
     goal: GoalSpec | None = None,
+    *,
+    held_back: bool,
 ) -> tuple[VerdictKind, list[Reason]]:
     match conclusion:
         case "found":
@@ -167,10 +184,8 @@ def _told(
             return "pass", [_limited(limit, judged_by(cell, goal))]
         case "nothing_passed":
             return "fail", [_nothing_passed(cell)]
-        case "tester_limited" if value_fps is None:
-            return "invalid", [NOTHING_OFFERED]
         case "tester_limited":
-            return "pass", [TESTER_LIMITED]
+            return tester_limited(value_fps, held_back=held_back)
         case "unstable" if is_final(troubles):
             return "invalid", list(troubles)
         case "unstable":
@@ -199,16 +214,33 @@ def _nothing_passed(cell: Cell) -> Reason:
     )
 
 
+def tester_limited(
+    value: float | None, *, held_back: bool
+) -> tuple[VerdictKind, list[Reason]]:
+    """What is said of a search that ended where the tester could offer no more."""
+    reason = _HELD_BACK if held_back else _TESTER_LIMITED
+    if value is not None:
+        return "pass", [reason]
+    return "invalid", [reason if held_back else _NOTHING_OFFERED]
+
+
 _HINT = (
     "give the testbed more cores or a faster port driver, or set --max-rate to what "
     "the tester can offer"
 )
-TESTER_LIMITED = Reason(
+_HELD_BACK = Reason(
+    code="held_back",
+    message="something behind a port stopped the tester: flow control, or a queue "
+    "longer than the tester's buffers",
+    hint="switch Ethernet flow control off on both ends, or shorten the device's "
+    "input queue",
+)
+_TESTER_LIMITED = Reason(
     code="sender_behind",
     message="the tester could not offer more than what passed",
     hint=_HINT,
 )
-NOTHING_OFFERED = Reason(
+_NOTHING_OFFERED = Reason(
     code="sender_behind",
     message="the tester could offer no rate at which the device might pass",
     hint=_HINT,

@@ -9,11 +9,10 @@ from dutperf.config import Cell
 from dutperf.config.stateful import Stateful
 from dutperf.engine.protocol import Reason, VerdictKind
 from dutperf.procedures.conclusions import (
-    NOTHING_OFFERED,
-    TESTER_LIMITED,
     UNSTABLE,
     bound_deviations,
     bound_of,
+    tester_limited,
 )
 from dutperf.procedures.describe import cell_deviations, cell_parameters
 from dutperf.procedures.establishing import (
@@ -114,7 +113,7 @@ def _search(
         found = SearchResult(tests.passed, None, "unstable", [])
     verdict, reasons = _conclusion(found, tests, cell, limit)
     value = 0 if verdict == "fail" else found.rate_fps
-    bound, cause = bound_of(found.conclusion, value, limit)
+    bound, cause = bound_of(found.conclusion, value, limit, held_back=tests.held_back)
     return RepeatResult(
         value=value,
         verdict=verdict,
@@ -138,10 +137,8 @@ def _conclusion(
             return "pass", [Reason(code="max_rate", message=text)]
         case "nothing_passed":
             return "fail", [_NOTHING]
-        case "tester_limited" if found.rate_fps is None:
-            return "invalid", [NOTHING_OFFERED]
         case "tester_limited":
-            return "pass", [TESTER_LIMITED]
+            return tester_limited(found.rate_fps, held_back=tests.held_back)
         case "unstable" if is_final(tests.troubles):
             return "invalid", tests.troubles
         case "unstable":

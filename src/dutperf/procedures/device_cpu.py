@@ -21,6 +21,8 @@ from dutperf.engine.protocol import (
 from dutperf.results.model import CellResult, DeviceCpu, TrialRecord
 
 _CODE: ReasonCode = "device_cpu_taken"
+_EXPLAINED = {"frames_lost", "frames_late"}
+"""Damaged or duplicate frames are the device's own, whoever has its CPU."""
 _HINT = (
     "keep other work off the device's CPU, or take a machine, or a host, that has more "
     "of them to spare"
@@ -51,6 +53,8 @@ def found_in(request: TrialRequest, taken_ns: int, queue_frames: int) -> DeviceC
 def explains(found: DeviceCpu, request: TrialRequest, result: TrialResult) -> bool:
     """Whether all that the trial lost may have been lost for want of the CPU."""
     if result.verdict.kind != "fail" or found.taken_ns <= found.bridged_ns:
+        return False
+    if any(reason.code not in _EXPLAINED for reason in result.verdict.reasons):
         return False
     streams = [stream for each in result.directions for stream in each.streams]
     lost = sum(stream.lost + stream.late for stream in streams)

@@ -20,7 +20,7 @@ from dutperf.procedures.missing import unexpected_reasons
 from dutperf.procedures.phases import SHORTEST_NS, phase1, validation
 from dutperf.procedures.runner import Afterwards, TrialRunner
 from dutperf.procedures.searching import NoUseError, outcome
-from dutperf.procedures.verdicts import ATTEMPTS, no_rate_helps
+from dutperf.procedures.verdicts import ATTEMPTS, no_rate_helps, was_held_back
 from dutperf.results.model import TrialRecord
 from dutperf.search import Outcome
 
@@ -80,6 +80,7 @@ class Establishing:
         self.passed: int | None = None
         self.last: Opened | None = None
         self.troubles: list[Reason] = []
+        self.held_back = False
         self.expired = False
 
     @property
@@ -155,6 +156,7 @@ class Establishing:
     def _told(self, rate_per_s: int, result: TrialResult) -> Outcome:
         kind = result.verdict.kind
         self.troubles = result.verdict.reasons if kind == "invalid" else []
+        self.held_back |= was_held_back(self.troubles)
         if kind == "pass":
             self.passed = max(rate_per_s, self.passed or 0)
         return outcome(result)

@@ -13,7 +13,12 @@ from dutperf.config.campaign import Cell
 from dutperf.engine.protocol import Reason, StreamResult, TrialResult
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.runner import Trials
-from dutperf.procedures.verdicts import ATTEMPTS, is_final, no_rate_helps
+from dutperf.procedures.verdicts import (
+    ATTEMPTS,
+    could_not_offer,
+    is_final,
+    no_rate_helps,
+)
 from dutperf.results.model import FrameCount
 
 
@@ -44,8 +49,7 @@ def run_repeats(runner: Trials, cell: Cell, load: MaxRate) -> list[Repeat]:
 
 def _the_same_each_time(reasons: list[Reason]) -> bool:
     """A load that the tester could not offer three times it will not offer later."""
-    behind = any(reason.code == "sender_behind" for reason in reasons)
-    return behind or no_rate_helps(reasons)
+    return could_not_offer(reasons) or no_rate_helps(reasons)
 
 
 def _repeat(runner: Trials, cell: Cell, rate_fps: int, number: int) -> Repeat:

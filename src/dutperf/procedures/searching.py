@@ -15,7 +15,13 @@ from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.judgement import loss_percent
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.runner import Trials
-from dutperf.procedures.verdicts import ATTEMPTS, is_hopeless, no_rate_helps
+from dutperf.procedures.verdicts import (
+    ATTEMPTS,
+    could_not_offer,
+    is_hopeless,
+    no_rate_helps,
+    was_held_back,
+)
 from dutperf.search import Goal, Outcome, Resolution, Step, Verification
 from dutperf.search.mlr import least_rate_fps
 from dutperf.search.repeats import Repeats
@@ -91,7 +97,7 @@ def outcome(result: TrialResult) -> Outcome:
     verdict = result.verdict
     if verdict.kind != "invalid":
         return Outcome(verdict.kind, loss_ratio=loss_percent(result) / 100)
-    behind = any(r.code == "sender_behind" for r in verdict.reasons)
+    behind = could_not_offer(verdict.reasons)
     # On a dead link the sender falls behind too; that is not the tester's limit.
     if behind and not no_rate_helps(verdict.reasons):
         return Outcome("invalid", offered_fps=offered_fps(result))
@@ -118,6 +124,7 @@ class SearchTrials:
         self._valid: dict[int, TrialResult] = {}
         self.passed_fps: int | None = None
         self.troubles: list[Reason] = []
+        self.held_back = False
 
     @property
     def count(self) -> int:
@@ -145,6 +152,7 @@ class SearchTrials:
         result = record.result
         kind = result.verdict.kind
         self.troubles = result.verdict.reasons if kind == "invalid" else []
+        self.held_back |= was_held_back(self.troubles)
         if kind != "invalid" and duration_s >= self._cell.trial_duration_s:
             self._keep(rate_fps, result)
         if is_hopeless(record):

@@ -57,10 +57,13 @@ def measure_throughput(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult
                 limit,
                 trials=trials.count,
                 troubles=trials.troubles,
+                held_back=trials.held_back,
             )
         )
         passed.append(trials.at(found.result.rate_fps))
-        goals += goal_results(found.goals, cell, limit, trials.troubles)
+        goals += goal_results(
+            found.goals, cell, limit, trials.troubles, held_back=trials.held_back
+        )
     of_all = overall(repeats, repeats_of(cell).interval)
     reasons = [r for each in goals or repeats for r in each.reasons]
     of_repeats = _overall([r.verdict for r in repeats])

@@ -24,6 +24,16 @@ _FOR_GOOD = {"unexpected_address", "connections_expired"}
 """Another trial would say the same."""
 
 
+def could_not_offer(reasons: Iterable[Reason]) -> bool:
+    """Whether the tester could not offer the load: too slow, or held back."""
+    return any(reason.code in {"sender_behind", "held_back"} for reason in reasons)
+
+
+def was_held_back(reasons: Iterable[Reason]) -> bool:
+    """Whether something behind a port stopped the tester."""
+    return any(reason.code == "held_back" for reason in reasons)
+
+
 def distinct(reasons: Iterable[Reason]) -> list[Reason]:
     """Each reason once, in the order of their first appearance."""
     return list(dict.fromkeys(reasons))

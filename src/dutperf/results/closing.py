@@ -68,6 +68,7 @@ _DOUBTS: dict[FindingKind, str] = {
 }
 _BOUNDS: dict[BoundCause, str] = {
     "tester": "the tester could not offer more",
+    "held_back": "something behind a port stopped the tester",
     "set": "they passed at the maximum that was set",
     "nominal": "they passed at the nominal rate of a virtual link",
     None: "more was not proven",
@@ -218,7 +219,7 @@ def _bounds(cells: Sequence[CellResult]) -> Iterator[str]:
 
 def _remarks(cells: Sequence[CellResult]) -> Iterator[str]:
     """Of results that count nevertheless; lower bounds and line rates are told."""
-    told = {"max_rate", "sender_behind"}
+    told = {"max_rate", "sender_behind", "held_back"}
     pairs = [(c, r) for c in cells for r in c.reasons if r.code not in told]
     for alike in _grouped(pairs, lambda pair: pair[1].code):
         concerned = list({id(cell): cell for cell, _ in alike}.values())
