@@ -304,7 +304,9 @@ class LoadPoint(Stored):
     ``loss_percent`` holds late frames where there is a frame timeout.
     """
 
-    load_percent: float = Field(description="of the maximum load, 0-100")
+    load_percent: float = Field(
+        description="of the maximum load; of the throughput where the cell has a load"
+    )
     load_fps: int
     loss_percent: float | None = Field(description="median over the repeats")
     repeats: list[RepeatResult]
@@ -454,7 +456,9 @@ class CellResult(Stored):
         default=None, description="null: a port did not tell its speed, or an old file"
     )
     load: Load | None = Field(
-        default=None, description="latency, pdv, ipdv: null if it was not recorded"
+        default=None,
+        description="latency, pdv, ipdv: null if it was not recorded; frame-loss: the "
+        "throughput that 100 % is, null if it is the maximum load",
     )
     measures: list[Measure] = Field(default=[])
     frames: list[FrameCount] = Field(default=[])
