@@ -165,6 +165,7 @@ measure::DirectionFacts facts_of(const DirectionResult& result, bool gave_up,
                                  const dataplane::TrialSpec& spec) {
   measure::DirectionFacts facts;
   facts.name = direction_name(result.from);
+  facts.receiving_port = index_of(other(result.from));
   for (const StreamResult& stream : result.streams) {
     facts.intended += stream.intended;
     facts.sent += stream.sent;

@@ -38,6 +38,7 @@ struct DirectionFacts {
   uint64_t overdue = 0;         // received, but slower than the frame timeout
   uint64_t negative_delay = 0;  // received before they were sent
   uint64_t held_frames = 0;     // may have waited half the frame timeout inside the tester
+  size_t receiving_port = 0;    // place in TrialFacts::ports
   uint64_t sending_ns = 0;
   uint64_t max_lag_ns = 0;
   uint64_t late_departures = 0;        // left kLateShare of the lag limit late or more

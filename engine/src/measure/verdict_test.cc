@@ -19,6 +19,7 @@ TrialFacts good() {
   for (const char* name : {"forward", "reverse"}) {
     DirectionFacts direction;
     direction.name = name;
+    direction.receiving_port = facts.directions.empty() ? 1 : 0;
     direction.intended = direction.sent = direction.received = 60'000;
     direction.sending_ns = kDurationNs - 1'000'000;
     direction.max_lag_ns = 20'000;
@@ -122,6 +123,23 @@ TEST(Judge, TellsASenderThatWasHeldBackFromOneThatIsTooSlow) {
   EXPECT_EQ(codes(judge(facts)), Codes{"sender_behind"});
   forward.port_full_ns = 1'000'000'000;
   EXPECT_EQ(codes(judge(facts)), Codes{"held_back"});
+}
+
+TEST(Judge, DoesNotLetTheTestersDropsHideMoreLossThanTheyExplain) {
+  TrialFacts facts = good();
+  DirectionFacts& forward = facts.directions[0];
+  forward.received -= 100;
+  facts.ports[1].rx_missed = 100;
+  EXPECT_EQ(codes(judge(facts)), (Codes{"receiver_overflow", "frames_lost"}));
+  forward.received -= 1;
+  EXPECT_EQ(codes(judge(facts)), Codes{"frames_lost"});
+  facts.loss_tolerance_ppb = 20'000;  // 1.2 of 60,000
+  EXPECT_EQ(codes(judge(facts)), (Codes{"receiver_overflow", "frames_lost"}));
+  // What was dropped on the way back explains nothing of the way there.
+  facts.loss_tolerance_ppb = 0;
+  facts.ports[1].rx_missed = 0;
+  facts.ports[0].rx_missed = 1000;
+  EXPECT_EQ(codes(judge(facts)), Codes{"frames_lost"});
 }
 
 TEST(Judge, LetsAFullPortPassThatCostNoTime) {
@@ -280,7 +298,7 @@ TEST(Judge, NamesDirectionsPortsFramesAndMilliseconds) {
   facts.directions[1].received -= 17;
   facts.directions[1].late_departures = 100;
   facts.directions[1].max_lag_ns = 12'345'678;
-  facts.ports[0].rx_missed = 3;
+  facts.ports[0].rx_missed = 30;
   const Verdict verdict = judge(facts);
   ASSERT_EQ(codes(verdict), (Codes{"sender_lag", "receiver_overflow", "frames_lost"}));
   EXPECT_NE(verdict.reasons[0].message.find("reverse"), std::string::npos);

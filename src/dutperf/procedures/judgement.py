@@ -52,11 +52,22 @@ def goal_words(loss_percent: float, exceed_percent: float) -> str:
 def loss_percent(result: TrialResult) -> float:
     """(input - output) * 100 / input over all directions (RFC 2544 26.3).
 
-    Late frames are no output where there is a frame timeout.
+    Late frames are no output where there is a frame timeout. What the tester's own
+    ports dropped on receive had left the device.
     """
     streams = [s for d in result.directions for s in d.streams]
-    lost = sum(s.lost + s.late for s in streams)
+    missing = sum(s.lost + s.late for s in streams)
+    lost = max(missing - own_drops(result), 0)
     return lost * 100 / sum(s.sent for s in streams)
+
+
+def own_drops(result: TrialResult) -> int:
+    """Frames for which the tester's ports had no room or no buffer."""
+    return sum(
+        getattr(port.after, key) - getattr(port.before, key)
+        for port in result.ports
+        for key in ("rx_missed", "rx_nombuf")
+    )
 
 
 def timeout_losses(
