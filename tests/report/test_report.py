@@ -58,7 +58,7 @@ def test_no_name_or_description_can_become_markup(tmp_path: Path) -> None:
     assert page.tags.count("script") == plain.tags.count("script")
     assert "b" not in page.tags
     assert f"{NASTY}: {NASTY}" in page.text
-    assert f"#{cells[0].id}" in page.loads
+    assert any(load.endswith(cells[0].id) for load in page.loads)
 
 
 def test_a_reason_in_a_charts_label_cannot_become_markup(tmp_path: Path) -> None:
@@ -238,3 +238,14 @@ def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     file.write_text(json.dumps({**data, "schema_version": 99}))
     with pytest.raises(InputError, match="99"):
         write_report(tmp_path / "r")
+
+
+def test_many_cells_that_went_well_are_one_line_of_the_header(tmp_path: Path) -> None:
+    results = all_sizes()
+    spoilt = results.cells[0].model_copy(update={"verdict": "invalid"})
+    cells = [spoilt, *results.cells[1:]]
+    page = page_of(tmp_path / "r", results.model_copy(update={"cells": cells}))
+    header = " ".join(page.text.partition("At a glance")[0].split())
+    assert f"measured {len(cells) - 1} of {len(cells)} cells" in header
+    assert f"#{spoilt.id}" in page.loads
+    assert f"#{cells[1].id}" not in page.loads
