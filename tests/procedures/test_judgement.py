@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from planning import Recording, cell
+from planning import TESTBED, Recording, cell
 
 from dutperf.engine.fake import Dut, FakeEngine, every, jump, lossy, perfect, step
 from dutperf.procedures.executor import PROCEDURES
+from dutperf.procedures.judgement import loss_percent
 from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.traffic import trial_request
 from dutperf.results import CellResult, TimeoutLoss
 
 MS = 1_000_000
@@ -140,3 +142,36 @@ def test_the_sweep_is_among_the_parameters() -> None:
 
 
 SWEEP: dict[str, object] = {"timeout_sweep_ms": [1]}
+
+
+@pytest.mark.parametrize(
+    ("direction", "dropped", "percent"),
+    [
+        ("forward", {"right": 0}, 50),
+        ("forward", {"right": 100}, 40),
+        ("forward", {"right": 900}, 0),  # foreign frames among them
+        ("forward", {"left": 900}, 50),  # of the other direction
+        ("reverse", {"left": 100}, 40),
+        ("both", {"right": 900}, 25),  # one direction's drops explain no more than it
+    ],
+)
+def test_a_loss_is_less_what_the_receiving_port_dropped(
+    direction: str, dropped: dict[str, int], percent: float
+) -> None:
+    engine = FakeEngine(lambda _rate_fps, sent: sent // 2)
+    asked = cell(direction=direction, trial_duration_s=1)
+    result = engine.measure(trial_request(TESTBED, asked, 1000, 1))
+    ports = [
+        port.model_copy(
+            update={
+                "after": port.after.model_copy(
+                    update={
+                        "rx_missed": port.before.rx_missed + dropped.get(port.name, 0)
+                    }
+                )
+            }
+        )
+        for port in result.ports
+    ]
+    told = loss_percent(result.model_copy(update={"ports": ports}))
+    assert told == pytest.approx(percent)

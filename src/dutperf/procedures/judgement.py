@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dutperf import stats
 from dutperf.config.campaign import Cell
 from dutperf.config.searching import GoalSpec
-from dutperf.engine.protocol import TrialResult
+from dutperf.engine.protocol import DirectionResult, TrialResult
 from dutperf.results.model import TimeoutLoss
 
 PLAIN_THROUGHPUT = "throughput per direction (RFC 2544 26.1)"
@@ -55,18 +55,22 @@ def loss_percent(result: TrialResult) -> float:
     Late frames are no output where there is a frame timeout. What the tester's own
     ports dropped on receive had left the device.
     """
-    streams = [s for d in result.directions for s in d.streams]
-    missing = sum(s.lost + s.late for s in streams)
-    lost = max(missing - own_drops(result), 0)
-    return lost * 100 / sum(s.sent for s in streams)
+    lost = sum(max(_missing(d) - own_drops(result, d), 0) for d in result.directions)
+    return lost * 100 / sum(s.sent for d in result.directions for s in d.streams)
 
 
-def own_drops(result: TrialResult) -> int:
-    """Frames for which the tester's ports had no room or no buffer."""
+def _missing(direction: DirectionResult) -> int:
+    return sum(stream.lost + stream.late for stream in direction.streams)
+
+
+def own_drops(result: TrialResult, direction: DirectionResult) -> int:
+    """Frames for which the port that receives ``direction`` had no room or buffer."""
+    receiver = "right" if direction.name == "forward" else "left"
     return sum(
         getattr(port.after, key) - getattr(port.before, key)
         for port in result.ports
         for key in ("rx_missed", "rx_nombuf")
+        if port.name == receiver
     )
 
 
