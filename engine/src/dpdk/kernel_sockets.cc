@@ -57,12 +57,12 @@ void KernelSockets::adopt() {
     sockets_.push_back({fd, domain});
   }
   known_.clear();
-  drops();  // what was dropped before the port was in use does not count
+  kernel::InterfaceCounters earlier;
+  count(earlier);  // what was dropped before the port was in use does not count
   packet_drops_ = 0;
 }
 
-uint64_t KernelSockets::drops() const {
-  uint64_t xdp_drops = 0;
+void KernelSockets::count(kernel::InterfaceCounters& counters) const {
   for (const Socket& socket : sockets_) {
     if (socket.domain == AF_PACKET) {
       tpacket_stats stats{};
@@ -73,13 +73,14 @@ uint64_t KernelSockets::drops() const {
     } else {
       xdp_statistics stats{};
       socklen_t size = sizeof(stats);
-      // The driver's imissed holds rx_dropped already; a full ring is counted apart.
       if (getsockopt(socket.fd, SOL_XDP, XDP_STATISTICS, &stats, &size) == 0) {
-        xdp_drops += stats.rx_ring_full;
+        counters.xdp_dropped += stats.rx_dropped;
+        counters.xdp_ring_full += stats.rx_ring_full;
+        counters.xdp_fill_ring_empty += stats.rx_fill_ring_empty_descs;
       }
     }
   }
-  return packet_drops_ + xdp_drops;
+  counters.socket_full += packet_drops_;
 }
 
 }  // namespace dutperf::dpdk

@@ -14,6 +14,8 @@
 #include <set>
 #include <vector>
 
+#include "kernel/counters.h"
+
 namespace dutperf::dpdk {
 
 // How often this thread has waited for room to send.
@@ -26,8 +28,8 @@ class KernelSockets {
   KernelSockets();
   void adopt();
 
-  // Frames dropped on receive since adoption.
-  uint64_t drops() const;
+  // What they dropped on receive since adoption, added to `counters`.
+  void count(kernel::InterfaceCounters& counters) const;
 
  private:
   struct Socket {

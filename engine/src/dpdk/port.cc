@@ -17,9 +17,12 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "dpdk/error.h"
 #include "dpdk/pool.h"
+#include "kernel/driver_counters.h"
+#include "kernel/netlink.h"
 
 namespace dutperf::dpdk {
 namespace {
@@ -50,6 +53,14 @@ const char* busy_polling(const PortOptions& options) {
   return is_virtual(options.device) ? ",busy_budget=0" : "";
 }
 
+// A packet socket that bypasses the interface's queue discipline gets a frame back that was
+// refused, and sends it again: right for a NIC whose ring is full for a moment, as a discipline
+// might drop there. Behind a virtual interface it is the device that refuses, because its queue is
+// full; with a discipline the frame is then gone, and the device has lost it.
+const char* bypassing_discipline(const PortOptions& options) {
+  return is_virtual(options.device) ? ",qdisc_bypass=0" : ",qdisc_bypass=1";
+}
+
 // Bytes for one received frame: what AF_PACKET and AF_XDP insist on, or a larger MTU's.
 uint32_t frame_room(const PortOptions& options) {
   return std::max(kReceiveFrameBytes, uint32_t{options.mtu} + 64);
@@ -59,7 +70,7 @@ std::string vdev_arguments(const PortOptions& options) {
   switch (options.driver) {
     case Driver::kAfPacket:
       return "iface=" + options.device + ",framecnt=" + std::to_string(options.in_flight_frames) +
-             ",qdisc_bypass=1";
+             bypassing_discipline(options);
     case Driver::kAfXdp: return "iface=" + options.device + busy_polling(options);
     case Driver::kMemif:
       return std::string("role=") + (options.memif_server ? "server" : "client") +
@@ -312,8 +323,23 @@ FlowControl Port::flow_control() const {
 PortCounters Port::counters() const {
   rte_eth_stats stats{};
   rte_eth_stats_get(id_, &stats);
-  return {stats.ipackets, stats.opackets,  stats.imissed + kernel_sockets_.drops(),
-          stats.ierrors,  stats.rx_nombuf, stats.oerrors};
+  PortCounters result{stats.ipackets, stats.opackets,  stats.imissed,
+                      stats.ierrors,  stats.rx_nombuf, stats.oerrors};
+  if (!is_interface(options_)) return result;
+  kernel::InterfaceCounters counters;
+  kernel_sockets_.count(counters);
+  // The AF_XDP driver's imissed holds `xdp_dropped` already, not what found the ring full.
+  result.rx_missed += counters.socket_full + counters.xdp_ring_full;
+  if (kernel::read_interface(if_nametoindex(options_.device.c_str()), counters)) {
+    counters.driver = kernel::read_driver(options_.device);
+    result.kernel = std::move(counters);
+  }
+  return result;
+}
+
+std::optional<kernel::Attachment> Port::attachment() const {
+  if (!is_interface(options_)) return std::nullopt;
+  return kernel::Attachment{is_virtual(options_.device), options_.driver == Driver::kAfPacket};
 }
 
 }  // namespace dutperf::dpdk

@@ -4,6 +4,7 @@
 
 #include <rte_mempool.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,6 +13,8 @@
 #include "dpdk/kernel_sockets.h"
 #include "dpdk/mbuf.h"
 #include "dpdk/xdp_rings.h"
+#include "kernel/attribution.h"
+#include "kernel/counters.h"
 #include "net/address.h"
 
 struct rte_ring;
@@ -43,6 +46,8 @@ struct PortCounters {
   uint64_t rx_errors = 0;
   uint64_t rx_nombuf = 0;
   uint64_t tx_errors = 0;
+  // Of a kernel interface, if the kernel tells: all that may have been lost below the port.
+  std::optional<kernel::InterfaceCounters> kernel;
 };
 
 enum class FlowControl : uint8_t { kOn, kOff, kUnknown };
@@ -86,6 +91,8 @@ class Port {
   LinkState link() const;
   FlowControl flow_control() const;
   PortCounters counters() const;
+  // How a kernel interface's frames come to the port; none: it is none.
+  std::optional<kernel::Attachment> attachment() const;
 
   // Control path only, while no worker uses the port: copies a frame into a buffer and sends it;
   // false when the port did not take it.
@@ -96,7 +103,8 @@ class Port {
   }
   // Frames that may be on their way to the device or in its queue; none: not known.
   std::optional<uint32_t> in_flight_frames() const;
-  RxQueue rx() const { return {id_, 0}; }
+  // The shortest ring of all drivers that are in the way: AF_XDP's, which is not for us to choose.
+  RxQueue rx() const { return {id_, 0, std::min<uint32_t>(options_.rx_descriptors, 2048)}; }
 
  private:
   void create(const RingPair* rings);
