@@ -54,6 +54,26 @@ void check_test_frame(const uint8_t* frame, size_t size, const net::Classified& 
   const bool whole = net::checksums_hold(frame, classified);
   require(whole == whole_by_the_book(Bytes(frame, frame + size), version, classified.ip_bytes),
           "checksums hold as the slow twin says");
+  if (whole) return;
+  const size_t udp = net::testing::udp_offset(version);
+  const Bytes bytes(frame, frame + size);
+  const bool length = number(bytes, udp + 4) != kIp + classified.ip_bytes - udp;
+  const bool absent = version == 6 && number(bytes, udp + 6) == 0;
+  require(net::damage_of(frame, classified, classified.ip_bytes) ==
+              (length   ? net::Damage::kLength
+               : absent ? net::Damage::kChecksumZero
+                        : net::Damage::kChecksumWrong),
+          "the damage is the first that the book names");
+}
+
+void check_truncated(const uint8_t* frame, size_t size, const net::Classified& classified) {
+  require(kIp + classified.ip_bytes > size, "what is truncated ends too early");
+  const auto* tag = reinterpret_cast<const uint8_t*>(classified.tag);
+  if (tag == nullptr) return;
+  require(tag + net::kTagIdentityBytes <= frame + size, "its identity lies in the frame");
+  require(tag + sizeof(net::WireTag) == frame + kIp + classified.ip_bytes,
+          "a tag ends where the IP packet should end");
+  require(classified.tag->magic == net::kTagMagic, "a tag is one of ours");
 }
 
 void check_answer(const uint8_t* frame, size_t size, net::FrameKind kind) {
@@ -91,6 +111,8 @@ void check(const uint8_t* frame, size_t size) {
   const net::Classified classified = net::classify(frame, size);
   if (classified.kind == net::FrameKind::kTest) {
     check_test_frame(frame, size, classified);
+  } else if (classified.kind == net::FrameKind::kTruncated) {
+    check_truncated(frame, size, classified);
   } else {
     require(classified.tag == nullptr && classified.ip_bytes == 0, "only test frames have a tag");
   }

@@ -59,7 +59,7 @@ void check_trial(const control::TrialRequest& request) {
         write_frames(stream, size, spec.frames_of(side, i));
       }
     }
-    const measure::TagSpread tags = spec.tags_of(side, 0);
+    const dataplane::TagSpread tags = spec.tags_of(side, 0);
     require(tags.count <= tags.span, "there are as many frames as tags");
   }
 }

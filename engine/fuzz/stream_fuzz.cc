@@ -21,7 +21,12 @@ constexpr uint64_t kFrames = 2000;
 constexpr uint64_t kWindowWords = 8;
 constexpr uint64_t kDistance = 5;
 constexpr int64_t kLongestNs = (1LL << 44) - 2;  // longer delays vary like this one
-constexpr measure::TagSpread kTags{500, kFrames - 500, 300};
+// In order, with gaps of one to seven frames.
+std::vector<uint64_t> tagged_frames() {
+  std::vector<uint64_t> result;
+  for (uint64_t frame = 500; frame < kFrames; frame += 1 + frame % 7) result.push_back(frame);
+  return result;
+}
 
 measure::RecordSpec spec_of(uint8_t options) {
   measure::RecordSpec spec;
@@ -59,7 +64,7 @@ class SlowRecorder {
     compare_delays(recorder.delays());
     if (recorder.tags() != nullptr) compare_tags(*recorder.tags());
     if (recorder.variation() != nullptr) compare_variation(*recorder.variation());
-    require(recorder.corrupt() == impossible_, "impossible numbers count as corrupt");
+    require(recorder.damaged().total() == impossible_, "impossible numbers count as damaged");
     const std::vector<uint64_t> by_time = recorder.received_by_time().counts();
     uint64_t received = 0;
     for (const uint64_t count : by_time) received += count;
@@ -96,7 +101,7 @@ class SlowRecorder {
       }
     }
     require(delays.negative() == negative, "negative");
-    require(delays.histogram().count() + negative == delays_.size(), "one delay a frame");
+    require(delays.around_origin().count() + negative == delays_.size(), "one delay a frame");
     for (size_t i = 0; i < slower.size(); ++i) {
       require(delays.slower_than(spec_.timeouts_ns[i]) == slower[i], "slower");
     }
@@ -116,8 +121,10 @@ class SlowRecorder {
   }
 
   void compare_tags(const measure::TagDelays& tags) const {
-    for (size_t i = 0; i < tags.delays_ns().size(); ++i) {
-      const auto frame = delays_.find(kTags.sequence_of(i));
+    const std::vector<uint64_t> tagged = tagged_frames();
+    require(tags.delays_ns().size() == tagged.size(), "each tag has a delay");
+    for (size_t i = 0; i < tagged.size(); ++i) {
+      const auto frame = delays_.find(tagged[i]);
       const bool timed = frame != delays_.end() && frame->second >= 0;
       const uint64_t delay =
           timed ? static_cast<uint64_t>(frame->second) : measure::TagDelays::kLost;
@@ -142,7 +149,8 @@ bool is_ours(const net::WireTag& tag) {
 void check(uint8_t options, const std::vector<TraceEntry>& trace) {
   static measure::StreamRecorder recorder;  // kept from trial to trial, as the receiver does
   const measure::RecordSpec spec = spec_of(options);
-  recorder.reset(spec, kFrames, (options & kWithTags) != 0 ? kTags : measure::TagSpread{});
+  recorder.reset(spec, kFrames,
+                 (options & kWithTags) != 0 ? tagged_frames() : std::vector<uint64_t>{});
   SlowRecorder slow(spec);
   std::vector<measure::Arrival> burst;
   uint64_t now_ns = 0;

@@ -8,7 +8,7 @@ namespace {
 constexpr std::array<const char*, 6> kCauseNames = {"rule", "queue",     "routing",
                                                     "nat",  "no_buffer", "refused"};
 
-Json by_damage(const std::array<uint64_t, 3>& counts) {
+Json by_damage(const DamageLeft& counts) {
   Json json = Json::object();
   for (size_t i = 0; i < counts.size(); ++i) json[kDamageNames[i]] = counts[i];
   return json;

@@ -36,6 +36,8 @@ class Durations {
   uint64_t sum_ns_ = 0;
 };
 
+using DamageLeft = std::array<uint64_t, kDamageNames.size()>;  // by Damage
+
 // Originals unless it says copies.
 struct ClassCounts {
   uint64_t seen = 0;
@@ -50,8 +52,8 @@ struct ClassCounts {
   uint64_t displaced_less = 0;      // too few came in time
   // Intact ones that left behind one of their stream with a higher number, whatever the reason.
   uint64_t out_of_order = 0;
-  std::array<uint64_t, 3> corrupted_left{};  // by Damage
-  std::array<uint64_t, 3> corrupted_copies_left{};
+  DamageLeft corrupted_left{};
+  DamageLeft corrupted_copies_left{};
   uint64_t failed_no_buffer = 0;
   uint64_t failed_refused = 0;  // by the port, for a second
 

@@ -12,9 +12,17 @@ namespace dutperf::refdut {
 //
 // payload: one bit after the UDP header flips; never one of the tag's identity (trial, stream,
 // number), so that the frame stays attributable. `draw` chooses the bit. checksum: that of UDP is
-// wrong, but not 0. truncation: the IP packet's last byte is missing.
-// REQUIRES: `classified` came from classify(frame, size) with kind kTest.
+// wrong, but not 0. truncation: the IP packet's last byte is missing. checksum_zero: there is none.
+// length: UDP's is one more than there is. number: it is one that no stream reaches, and the
+// checksum fits. REQUIRES: `classified` came from classify(frame, size) with kind kTest.
+//
+// REQUIRES: does_damage(damage, classified).
 size_t inflict(Damage damage, uint64_t draw, uint8_t* frame, size_t size,
                const net::Classified& classified);
+
+// IPv4 may do without a UDP checksum (RFC 768): a frame without one is whole.
+inline bool does_damage(Damage damage, const net::Classified& classified) {
+  return damage != Damage::kChecksumZero || classified.ip_version == 6;
+}
 
 }  // namespace dutperf::refdut

@@ -63,12 +63,42 @@ TEST_P(DamageTo, TheChecksumIsWrongAndNotAbsent) {
   EXPECT_FALSE(net::checksums_hold(frame.data(), classified));
 }
 
-TEST_P(DamageTo, TheLengthMakesItNoTestFrame) {
+TEST_P(DamageTo, TheChecksumTakesItAwayAndThatIsDamageInIpv6) {
+  Bytes frame = test_frame(GetParam().version, GetParam().size);
+  const auto classified = net::classify(frame.data(), frame.size());
+  EXPECT_EQ(does_damage(Damage::kChecksumZero, classified), GetParam().version == 6);
+  inflict(Damage::kChecksumZero, 0, frame.data(), frame.size(), classified);
+  EXPECT_EQ(net::checksums_hold(frame.data(), classified), GetParam().version == 4);
+  if (GetParam().version == 4) return;
+  EXPECT_EQ(net::damage_of(frame.data(), classified, classified.ip_bytes),
+            net::Damage::kChecksumZero);
+}
+
+TEST_P(DamageTo, TheNumberLeavesTheFrameWhole) {
+  Bytes frame = test_frame(GetParam().version, GetParam().size);
+  const auto classified = net::classify(frame.data(), frame.size());
+  inflict(Damage::kNumber, 0, frame.data(), frame.size(), classified);
+  EXPECT_TRUE(net::checksums_hold(frame.data(), classified));
+  EXPECT_EQ(classified.tag->sequence(), 0xa1b2c3d4e5U | 1ULL << 47);
+}
+
+TEST_P(DamageTo, TheUdpLengthIsFoundAsSuch) {
+  Bytes frame = test_frame(GetParam().version, GetParam().size);
+  const auto classified = net::classify(frame.data(), frame.size());
+  inflict(Damage::kLength, 0, frame.data(), frame.size(), classified);
+  EXPECT_FALSE(net::checksums_hold(frame.data(), classified));
+  EXPECT_EQ(net::damage_of(frame.data(), classified, classified.ip_bytes), net::Damage::kLength);
+}
+
+TEST_P(DamageTo, TheEndLeavesTheIdentityThere) {
   Bytes frame = test_frame(GetParam().version, GetParam().size);
   const auto classified = net::classify(frame.data(), frame.size());
   const size_t size = inflict(Damage::kTruncation, 0, frame.data(), frame.size(), classified);
   EXPECT_EQ(size, frame.size() - 1);
-  EXPECT_EQ(net::classify(frame.data(), size).kind, net::FrameKind::kForeign);
+  const auto cut = net::classify(frame.data(), size);
+  EXPECT_EQ(cut.kind, net::FrameKind::kTruncated);
+  ASSERT_NE(cut.tag, nullptr);
+  EXPECT_EQ(cut.tag->sequence(), 0xa1b2c3d4e5U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Frames, DamageTo,

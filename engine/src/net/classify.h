@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "net/damage.h"
 #include "net/frame.h"
 #include "net/headers.h"
 
@@ -12,12 +13,14 @@ namespace dutperf::net {
 
 enum class FrameKind : uint8_t {
   kTest,       // carries a tag of ours, of any trial
+  kTruncated,  // UDP, and ends before its IP packet does
   kNeighbour,  // ARP, or an ICMPv6 message of neighbour discovery
   kFragment,   // a piece of an IP packet
   kForeign,    // anything else
 };
 
-// View into a received frame. Valid while the frame is; `tag` is null unless kind is kTest.
+// View into a received frame. Valid while the frame is. `tag` is null unless kind is kTest, or
+// kTruncated and the tag is there up to its sequence number; the stamp may be missing then.
 struct Classified {
   FrameKind kind = FrameKind::kForeign;
   uint8_t ip_version = 0;
@@ -27,9 +30,13 @@ struct Classified {
 
 namespace detail {
 
+// Of a frame that ends before its IP packet of `ip_bytes` does.
+Classified cut_short(const uint8_t* frame, size_t size, int version, size_t ip_bytes);
+
 inline Classified with_tag(const uint8_t* frame, size_t size, int version, size_t ip_bytes) {
   const size_t least = ip_header_bytes(version) + sizeof(UdpHeader) + sizeof(WireTag);
-  if (ip_bytes < least || sizeof(EthernetHeader) + ip_bytes > size) return {};
+  if (ip_bytes < least) return {};
+  if (sizeof(EthernetHeader) + ip_bytes > size) return cut_short(frame, size, version, ip_bytes);
   const auto* tag =
       reinterpret_cast<const WireTag*>(frame + sizeof(EthernetHeader) + ip_bytes - sizeof(WireTag));
   if (tag->magic != kTagMagic) return {};
@@ -75,5 +82,9 @@ inline Classified classify(const uint8_t* frame, size_t size) {
 // An IPv4 datagram without UDP checksum (0) is whole; an IPv6 one is not (RFC 8200 8.1).
 // REQUIRES: `classified` came from classify(frame, ...) with kind kTest.
 bool checksums_hold(const uint8_t* frame, const Classified& classified);
+
+// How a frame is damaged of which the length is not `expected_ip_bytes`, or the checksums do not
+// hold. REQUIRES: as above.
+Damage damage_of(const uint8_t* frame, const Classified& classified, size_t expected_ip_bytes);
 
 }  // namespace dutperf::net

@@ -70,11 +70,26 @@ TEST_P(Classify, KnowsOwnFramesOfEverySizeAndFindsTheirTag) {
   }
 }
 
-TEST_P(Classify, TakesNoTruncatedFrameForATestFrame) {
+// Six bytes of the tag are its stamp, which need not be there.
+TEST_P(Classify, KnowsATruncatedFrameAndWhoseItIsAsLongAsItTells) {
   const Bytes whole = test_frame(GetParam(), 200);
+  const size_t headers = GetParam() == 4 ? 34 : 54;
   for (size_t size = 0; size < whole.size(); ++size) {
-    ASSERT_EQ(Exact(whole, size).kind(), FrameKind::kForeign) << size;
+    const Exact frame(whole, size);
+    const Classified result = frame.classified();
+    ASSERT_EQ(result.kind, size < headers ? FrameKind::kForeign : FrameKind::kTruncated) << size;
+    ASSERT_EQ(result.tag != nullptr, size >= whole.size() - 6) << size;
+    if (result.tag == nullptr) continue;
+    ASSERT_EQ(result.tag->trial, kTag.trial);
+    ASSERT_EQ(result.tag->stream, kTag.stream);
+    ASSERT_EQ(result.tag->sequence(), kSequence);
   }
+}
+
+TEST_P(Classify, TakesNoForeignTruncatedFrameForItsOwn) {
+  Bytes frame = test_frame(GetParam(), 200);
+  frame[frame.size() - sizeof(WireTag)] ^= 0x10;
+  EXPECT_EQ(Exact(frame, frame.size() - 1).kind(), FrameKind::kForeign);
 }
 
 TEST_P(Classify, LooksThroughPadding) {
@@ -114,10 +129,12 @@ TEST_P(Classify, LeavesVlanTaggedFramesAlone) {
 TEST_P(Classify, DistrustsLengthsThatDoNotFitTheFrame) {
   const Bytes frame = test_frame(GetParam(), 128);
   const size_t length = GetParam() == 4 ? 16 : 18;
-  for (const uint32_t wrong : {0U, 1U, 45U, 0xffffU}) {
+  const auto kind_with = [&](uint32_t wrong) {
     const Bytes bytes = {static_cast<uint8_t>(wrong >> 8), static_cast<uint8_t>(wrong)};
-    EXPECT_EQ(Exact(changed(frame, length, bytes)).kind(), FrameKind::kForeign) << wrong;
-  }
+    return Exact(changed(frame, length, bytes)).kind();
+  };
+  for (const uint32_t wrong : {0U, 1U, 45U}) EXPECT_EQ(kind_with(wrong), FrameKind::kForeign);
+  EXPECT_EQ(kind_with(0xffff), FrameKind::kTruncated);
 }
 
 TEST_P(Classify, NoticesEveryFlippedBitOfTheDatagramAndItsAddresses) {
@@ -149,6 +166,25 @@ TEST_P(Classify, TakesAMissingUdpChecksumForWholeInIpv4Only) {
   const Bytes frame = changed(test_frame(GetParam(), 128), udp_offset(GetParam()) + 6, {0, 0});
   EXPECT_EQ(Exact(frame).kind(), FrameKind::kTest);
   EXPECT_EQ(Exact(frame).whole(), GetParam() == 4);
+}
+
+TEST_P(Classify, TellsHowAFrameIsDamaged) {
+  const Bytes whole = test_frame(GetParam(), 128);
+  const size_t udp = udp_offset(GetParam());
+  const auto damage = [&](const Bytes& bytes, size_t expected_ip_bytes) {
+    const Exact frame(bytes);
+    return damage_of(frame.data(), frame.classified(), expected_ip_bytes);
+  };
+  const size_t ip_bytes = whole.size() - 14;
+  EXPECT_EQ(damage(whole, ip_bytes + 1), Damage::kLength);
+  EXPECT_EQ(damage(changed(whole, udp + 4, {0, 9}), ip_bytes), Damage::kLength);
+  EXPECT_EQ(damage(changed(whole, udp + 4, {0, 9, 0, 0}), ip_bytes), Damage::kLength);
+  EXPECT_EQ(damage(changed(whole, udp + 6, {0x12, 0x34}), ip_bytes), Damage::kChecksumWrong);
+  EXPECT_EQ(damage(changed(whole, udp + 9, {0xff}), ip_bytes), Damage::kChecksumWrong);
+  // IPv4 may do without; so there it is the header's that is wrong.
+  const Bytes without = changed(whole, udp + 6, {0, 0});
+  EXPECT_EQ(damage(GetParam() == 4 ? changed(without, 24, {0, 1}) : without, ip_bytes),
+            GetParam() == 4 ? Damage::kChecksumWrong : Damage::kChecksumZero);
 }
 
 TEST_P(Classify, AcceptsAChecksumOfFfff) {

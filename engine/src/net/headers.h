@@ -109,5 +109,7 @@ static_assert(sizeof(WireTag) == 18);
 static_assert(offsetof(WireTag, sequence_stamp_high) == 6);
 
 inline constexpr uint16_t kTagMagic = 0xd07f;
+// The tag up to its sequence number, of 48 bits: whose frame it is.
+inline constexpr size_t kTagIdentityBytes = offsetof(WireTag, sequence_stamp_high) + 6;
 
 }  // namespace dutperf::net
