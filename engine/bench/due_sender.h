@@ -49,7 +49,8 @@ class DueSender {
   DueSender(const dataplane::TrialSpec& spec, dataplane::SideResources& side,
             const timing::TscClock& clock)
       : clock_(clock, 1, 1, 0),
-        sender_(spec, dataplane::Side::kLeft, side.tx, side.pools(1), side.replies, clock_),
+        sender_(spec, dataplane::Side::kLeft, side.tx, side.pools(1), side.replies, clock_,
+                stalls_),
         all_due_(spec.from[0].rate_fps == kAllDueFps) {
     sender_.prepare();
     const uint64_t now = timing::read_tsc();
@@ -64,6 +65,7 @@ class DueSender {
 
  private:
   dataplane::TrialClock clock_;
+  measure::StallLog stalls_;
   dataplane::Sender sender_;
   bool all_due_;
   uint64_t start_tsc_ = 0;

@@ -110,7 +110,8 @@ Action parse_corrupt(const Json& json, const std::string& where) {
     if (json == kDamageNames[i]) return {Action::Kind::kCorrupt, static_cast<Damage>(i)};
   }
   refuse(where, "is not a kind of damage",
-         "payload: a bit of it; checksum: UDP's; truncation: the last byte is missing");
+         "payload: a bit of it; checksum: UDP's is wrong; checksum_zero: IPv6 without one; length: "
+         "UDP's is wrong; number: one never sent; truncation: the last byte is missing");
 }
 
 Action parse_action(const Json& json, const std::string& where) {

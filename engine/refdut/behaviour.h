@@ -44,8 +44,9 @@ struct Choice {
   uint64_t threshold = 0;  // a 64-bit draw below it chooses
 };
 
-enum class Damage : uint8_t { kPayload, kChecksum, kTruncation };
-inline constexpr std::array<const char*, 3> kDamageNames = {"payload", "checksum", "truncation"};
+enum class Damage : uint8_t { kPayload, kChecksum, kTruncation, kChecksumZero, kLength, kNumber };
+inline constexpr std::array<const char*, 6> kDamageNames = {
+    "payload", "checksum", "truncation", "checksum_zero", "length", "number"};
 
 struct Action {
   enum class Kind : uint8_t { kDrop, kDuplicate, kReorder, kCorrupt, kDelay };

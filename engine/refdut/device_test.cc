@@ -198,8 +198,10 @@ TEST_F(TheDevice, DamagesWhatItsRulesSay) {
   const Json counts = account();
   const Json& left = counts["corrupted_left"];
   const Json& copies = counts["corrupted_copies_left"];
-  EXPECT_EQ(left, Json::parse(R"({"payload": 0, "checksum": 8, "truncation": 4})"));
-  EXPECT_EQ(copies, Json::parse(R"({"payload": 0, "checksum": 4, "truncation": 1})"));
+  EXPECT_EQ(left, Json::parse(R"({"payload": 0, "checksum": 8, "truncation": 4,
+                                  "checksum_zero": 0, "length": 0, "number": 0})"));
+  EXPECT_EQ(copies, Json::parse(R"({"payload": 0, "checksum": 4, "truncation": 1,
+                                    "checksum_zero": 0, "length": 0, "number": 0})"));
   EXPECT_EQ(damaged, 12U);
   EXPECT_EQ(short_ones, 5U);
 }

@@ -163,7 +163,7 @@ class Path {
             uint64_t now_ns) {
     waiting.delay_ns = fate.delay_ns;
     waiting.copies = fate.copies;
-    if (fate.corrupted) {
+    if (fate.corrupted && does_damage(fate.damage, classified)) {
       waiting.corrupted = true;
       waiting.damage = fate.damage;
       io_.set_size(waiting.frame, inflict(fate.damage, fate.damage_draw, io_.bytes(waiting.frame),

@@ -26,6 +26,7 @@ constexpr int kLossCheckMs = 100;
 // A frame that has been on its way for longer seems lost. See docs/adr/0011.
 constexpr uint64_t kPatienceNs = 500'000'000;
 constexpr uint64_t kOffsetPatienceNs = 500'000'000;
+constexpr uint64_t kForeverNs = 1ULL << 48;  // longer than any trial
 
 uint32_t max_frame_bytes(const dpdk::PortOptions& options) {
   return std::max<uint32_t>(2048, options.mtu + 64U);
@@ -43,9 +44,24 @@ uint64_t available_memory_bytes() {
 }
 
 dpdk::PortCounters difference(const dpdk::PortCounters& before, const dpdk::PortCounters& after) {
-  return {after.rx_frames - before.rx_frames, after.tx_frames - before.tx_frames,
-          after.rx_missed - before.rx_missed, after.rx_errors - before.rx_errors,
-          after.rx_nombuf - before.rx_nombuf, after.tx_errors - before.tx_errors};
+  const bool told = before.kernel && after.kernel;
+  return {after.rx_frames - before.rx_frames,
+          after.tx_frames - before.tx_frames,
+          after.rx_missed - before.rx_missed,
+          after.rx_errors - before.rx_errors,
+          after.rx_nombuf - before.rx_nombuf,
+          after.tx_errors - before.tx_errors,
+          told ? std::optional(kernel::rise(*before.kernel, *after.kernel)) : std::nullopt};
+}
+
+// Says in the report what the kernel counted at the port's interface, and on whose account.
+void attribute(const dpdk::Port& port, const dpdk::PortCounters& during, PortReport& report) {
+  if (!during.kernel) return;
+  const kernel::Attribution found =
+      kernel::attribute(*during.kernel, port.attachment().value(), report.foreign);
+  report.interface_drops = found.receive;
+  report.send_drops = found.send;
+  report.damaged_on_wire = found.damaged;
 }
 
 void check_invariant_clock() {
@@ -127,6 +143,45 @@ void add_accuracy(const dataplane::SendReport& sent, const dataplane::ReceiveRep
   result.delay_bound_ns = sent.call_ns.max() + received.gap_ns.max();
 }
 
+// Those that ended, and the one that the sender ended in.
+void add_stalls(const dataplane::TrialRun& run, Side from, DirectionResult& result) {
+  const measure::StallLog& log = run.stalls_of(from);
+  for (size_t i = 0; i < log.ended(); ++i) result.stalls.push_back(log.stall(i));
+  result.stalled = run.sent_from(from).stalled;
+  result.shadows = run.shadows_at(other(from));
+}
+
+// How many of a direction's first frames were due before `ns`.
+uint64_t due_before(uint64_t ns, uint64_t rate_fps) {
+  const auto scaled = (unsigned __int128){ns} * rate_fps;
+  return static_cast<uint64_t>((scaled + timing::kNsPerSecond - 1) / timing::kNsPerSecond);
+}
+
+// Of a stream's lost frames those that were due while a shadow lay on the direction that may lose
+// frames, and no more than it can have cost: what is left of that is for the next stream. With a
+// window nobody knows any more which ones were lost: as many as there can be.
+uint64_t lost_in_shadow(const dataplane::DirectionSpec& direction, size_t stream,
+                        std::vector<measure::Shadow>& shadows,
+                        const measure::SequenceTracker& tracker, const StreamResult& result) {
+  const bool exact = tracker.window_frames() == 0;
+  uint64_t lost = 0;
+  for (measure::Shadow& shadow : shadows) {
+    if (!shadow.may_lose) continue;
+    // A frame more at each end, as due times are rounded.
+    const uint64_t first = due_before(shadow.begin_ns, direction.rate_fps);
+    const uint64_t last =
+        due_before(std::min<uint64_t>(shadow.end_ns, kForeverNs), direction.rate_fps);
+    const uint64_t begin = direction.frames_of(stream, first - std::min<uint64_t>(first, 1));
+    const uint64_t end = std::min(direction.frames_of(stream, last + 1), result.sent);
+    if (begin >= end) continue;
+    const uint64_t missing = exact ? tracker.missing_among(begin, end) : end - begin;
+    const uint64_t excused = std::min(shadow.frames, missing);
+    if (shadow.frames != UINT64_MAX) shadow.frames -= excused;
+    lost += excused;
+  }
+  return std::min(lost, result.sent - result.received);
+}
+
 DirectionResult direction_result(const TrialRequest& request, Side from,
                                  const dataplane::TrialRun& run,
                                  dataplane::StreamRecorders& recorders,
@@ -142,10 +197,11 @@ DirectionResult direction_result(const TrialRequest& request, Side from,
   result.tx_full = report.tx_full;
   result.port_full_ns = clock.to_ns(report.port_full_tsc);
   result.ring_full = report.ring_full;
-  result.ring_full_catching_up = report.ring_full_catching_up;
   result.lag_ns = &report.lag_ns;
   result.burst_frames = &report.burst_frames;
   add_accuracy(report, run.received_at(other(from)), clock, result);
+  add_stalls(run, from, result);
+  std::vector<measure::Shadow> shadows = result.shadows;
   for (size_t i = 0; i < direction.streams.size(); ++i) {
     const dataplane::StreamSpec& stream = direction.streams[i];
     StreamResult entry;
@@ -155,6 +211,7 @@ DirectionResult direction_result(const TrialRequest& request, Side from,
     entry.sent = direction.frames_of(i, report.sent);
     recorders[i].finish(entry.sent);
     add_recorded(spec, recorders[i], request.fine_delays, entry);
+    entry.lost_in_shadow = lost_in_shadow(direction, i, shadows, recorders[i].tracker(), entry);
     entry.sent_by_time = sent_by_time(direction, i, report);
     result.streams.push_back(std::move(entry));
   }
@@ -172,11 +229,13 @@ measure::DirectionFacts facts_of(const DirectionResult& result, bool gave_up,
     facts.received += stream.received;
     facts.duplicate += stream.duplicate;
     facts.overdue += stream.late;
+    facts.lost_in_shadow += stream.lost_in_shadow;
+    facts.overdue_in_shadow += stream.late_in_shadow;
     facts.negative_delay += stream.negative_delays;
+    facts.damaged += stream.damaged;
   }
   facts.sending_ns = result.sending_ns;
   facts.max_lag_ns = result.lag_ns->count() > 0 ? result.lag_ns->max() : 0;
-  facts.late_departures = result.lag_ns->count_from(spec.lag_limit_ns / measure::kLateShare);
   if (spec.frame_timeout_ns) {
     const uint64_t long_ns = *spec.frame_timeout_ns / measure::kHeldShare;
     facts.held_frames =
@@ -184,9 +243,25 @@ measure::DirectionFacts facts_of(const DirectionResult& result, bool gave_up,
   }
   facts.port_full_ns = result.port_full_ns;
   facts.ring_full = result.ring_full;
-  facts.ring_full_catching_up = result.ring_full_catching_up;
+  for (const measure::Shadow& shadow : result.shadows) facts.burst_shadow |= shadow.of_sender;
+  if (result.stalled) facts.away_at_end_ns = result.stalled->away_ns;
   facts.gave_up = gave_up;
   return facts;
+}
+
+// Any sender's stall may cost frames of either direction, a receiver's those of its own.
+void add_longest_stall(const TrialResult& result, measure::TrialFacts& facts) {
+  uint64_t longest_ns = 0;
+  for (const DirectionResult& direction : result.directions) {
+    for (const measure::Stall& stall : direction.stalls) {
+      longest_ns = std::max(longest_ns, stall.max_lag_ns);
+    }
+  }
+  for (size_t i = 0; i < facts.directions.size(); ++i) {
+    const measure::Histogram& gap_ns = *result.directions[i].receive_gap_ns;
+    facts.directions[i].longest_stall_ns =
+        facts.directions[i].burst_shadow ? longest_ns : gap_ns.max();
+  }
 }
 
 // Whether more frames seem lost than the whole trial may lose; `running_ns`: since the start.
@@ -210,7 +285,8 @@ PortReport port_report(Side side, const dataplane::ReceiveReport& received,
   report.stale = received.stale;
   report.misdirected = received.misdirected;
   report.fragments = received.fragments;
-  for (const measure::StreamRecorder& recorder : recorders) report.corrupt += recorder.corrupt();
+  for (const measure::StreamRecorder& recorder : recorders) report.damaged += recorder.damaged();
+  report.damaged[net::Damage::kTruncated] += received.cut_short;
   return report;
 }
 
@@ -219,7 +295,7 @@ uint64_t write_frames(const dataplane::DirectionSpec& direction, uint64_t count,
   const dataplane::FrameOrder order(direction);
   const std::vector<vary::FrameWriter> writers = dataplane::FrameOrder::writers(direction);
   dataplane::FrameOrder::Position position;
-  timing::Schedule schedule(0, timing::kNsPerSecond, direction.rate_fps);  // ticks are ns here
+  timing::Schedule schedule = direction.schedule(0, timing::kNsPerSecond);  // ticks are ns here
   const uint64_t frames = std::min(count, direction.frames);
   for (uint64_t i = 0; i < frames; ++i) {
     const dataplane::FrameOrder::Next next = order.next(position);
@@ -340,7 +416,6 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   timed([&] { table_.prepare(request.spec); });
   measure::TrialFacts facts;
   facts.duration_ns = spec.duration_ns;
-  facts.lag_limit_ns = spec.lag_limit_ns;
   facts.frame_timeout_ns = spec.frame_timeout_ns.value_or(0);
   facts.loss_tolerance_ppb = spec.loss_tolerance_ppb;
   timed([&] { result.neighbours = ports.neighbours->resolve(monitor); });
@@ -369,6 +444,7 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
     facts.directions.push_back(
         facts_of(result.directions.back(), run.sent_from(from).gave_up, spec));
   }
+  add_longest_stall(result, facts);
   const auto cut_short = [](const measure::DirectionFacts& d) { return d.sent < d.intended; };
   result.ended_early = facts.ended_early =
       run.stopped() && std::any_of(facts.directions.begin(), facts.directions.end(), cut_short);
@@ -378,13 +454,17 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
     report.before = before.counters[i];
     report.after = after.counters[i];
     const dpdk::PortCounters during = difference(report.before, report.after);
+    attribute(*ports.ports[i], during, report);
     facts.ports.push_back({name_of(side), before.link[i].up, after.link[i].up,
                            before.link[i].changes != after.link[i].changes,
                            ports.ports[i]->flow_control() == dpdk::FlowControl::kOn,
                            during.rx_missed, during.rx_errors, during.rx_nombuf, during.tx_errors,
-                           report.corrupt});
+                           run.received_at(side).cut_short, report.interface_drops,
+                           report.send_drops, report.damaged_on_wire});
     result.ports.push_back(report);
   }
+  result.input_queues = kernel::rise(before.input_queues, after.input_queues);
+  result.input_queue_drops = facts.input_queue_drops = own_input_queue_drops(result);
   result.table = table_.finish(spec, run);
   result.verdict = measure::judge(facts);
   result.total_ns = clock_.to_ns(timing::read_tsc() - entered);
@@ -456,8 +536,25 @@ Engine::OpenPorts& Engine::open() const {
   return *open_;
 }
 
+// Of the input queues that the trial's frames passed, if it was the tester's kernel that passed
+// them.
+uint64_t Engine::own_input_queue_drops(const TrialResult& result) const {
+  bool any_interface = false;
+  bool any_virtual = false;
+  uint64_t accounted = 0;
+  for (const Side side : kBothSides) {
+    const auto attachment = open_->ports[index_of(side)]->attachment();
+    any_interface = any_interface || attachment.has_value();
+    any_virtual = any_virtual || (attachment && attachment->is_virtual);
+    accounted += result.ports[index_of(side)].interface_drops;
+  }
+  if (!any_interface) return 0;
+  return kernel::own_input_queue_drops(result.input_queues, any_virtual, accounted);
+}
+
 Engine::Snapshot Engine::snapshot() const {
   Snapshot result{};
+  result.input_queues = kernel::input_queues();
   for (size_t i = 0; i < dataplane::kSides; ++i) {
     result.counters[i] = open_->ports[i]->counters();
     result.link[i] = open_->ports[i]->link();

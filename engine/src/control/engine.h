@@ -43,10 +43,12 @@ class Engine {
   struct Snapshot {
     dpdk::PortCounters counters[dataplane::kSides];
     dpdk::LinkState link[dataplane::kSides];
+    std::vector<kernel::InputQueue> input_queues;
   };
 
   OpenPorts& open() const;
   Snapshot snapshot() const;
+  uint64_t own_input_queue_drops(const TrialResult& result) const;
   void check_fits(const TrialRequest& request) const;
   void fill_in_macs(TrialRequest& request) const;
   uint64_t until(uint64_t tsc) const;

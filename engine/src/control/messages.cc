@@ -147,10 +147,43 @@ bool same_stream_ids(const dataplane::TrialSpec& spec) {
   return ids.size() < streams;
 }
 
+Json to_json(const std::map<std::string, uint64_t>& counters) {
+  Json list = Json::array();
+  for (const auto& [name, count] : counters) list.push_back({{"name", name}, {"count", count}});
+  return list;
+}
+
+Json to_json(const kernel::InterfaceCounters& counters) {
+  return {{"rx_missed", counters.rx_missed},
+          {"rx_fifo", counters.rx_fifo},
+          {"rx_over", counters.rx_over},
+          {"rx_nohandler", counters.rx_nohandler},
+          {"rx_dropped", counters.rx_dropped},
+          {"rx_crc", counters.rx_crc},
+          {"rx_frame", counters.rx_frame},
+          {"rx_length", counters.rx_length},
+          {"tx_errors", counters.tx_errors},
+          {"tx_dropped", counters.tx_dropped},
+          {"queue_dropped", counters.queue_dropped},
+          {"driver", to_json(counters.driver)},
+          {"socket_full", counters.socket_full},
+          {"xdp_dropped", counters.xdp_dropped},
+          {"xdp_ring_full", counters.xdp_ring_full},
+          {"xdp_fill_ring_empty", counters.xdp_fill_ring_empty}};
+}
+
+Json to_json(const kernel::InputQueue& queue) {
+  return {{"cpu", queue.cpu}, {"dropped", queue.dropped}, {"time_squeeze", queue.time_squeeze}};
+}
+
 Json to_json(const dpdk::PortCounters& counters) {
-  return {{"rx_frames", counters.rx_frames}, {"tx_frames", counters.tx_frames},
-          {"rx_missed", counters.rx_missed}, {"rx_errors", counters.rx_errors},
-          {"rx_nombuf", counters.rx_nombuf}, {"tx_errors", counters.tx_errors}};
+  return {{"rx_frames", counters.rx_frames},
+          {"tx_frames", counters.tx_frames},
+          {"rx_missed", counters.rx_missed},
+          {"rx_errors", counters.rx_errors},
+          {"rx_nombuf", counters.rx_nombuf},
+          {"tx_errors", counters.tx_errors},
+          {"kernel", counters.kernel ? to_json(*counters.kernel) : Json()}};
 }
 
 const char* flow_control_name(dpdk::FlowControl flow_control) {
@@ -182,6 +215,23 @@ Json to_json(const measure::Verdict& verdict) {
 Json to_json(const DirectionResult& direction);
 Json to_json(const PortReport& port);
 
+Json to_json(const measure::Stall& stall) {
+  return {{"begin_ns", stall.begin_ns},
+          {"caught_up_ns", stall.caught_up_ns},
+          {"max_lag_ns", stall.max_lag_ns},
+          {"away_ns", stall.away_ns},
+          {"frames", stall.frames}};
+}
+
+Json to_json(const measure::Shadow& shadow) {
+  const bool ends = shadow.end_ns != UINT64_MAX;
+  return {{"begin_ns", shadow.begin_ns},
+          {"end_ns", ends ? Json(shadow.end_ns) : Json()},
+          {"of", shadow.of_sender ? "sender" : "receiver"},
+          {"may_lose", shadow.may_lose},
+          {"frames", shadow.frames != UINT64_MAX ? Json(shadow.frames) : Json()}};
+}
+
 template <typename T>
 Json list_of(const std::vector<T>& values) {
   Json list = Json::array();
@@ -197,22 +247,31 @@ Json to_json(const DirectionResult& direction) {
           {"tx_full", direction.tx_full},
           {"port_full_ns", direction.port_full_ns},
           {"ring_full", direction.ring_full},
-          {"ring_full_catching_up", direction.ring_full_catching_up},
           {"lag_ns", to_json(*direction.lag_ns)},
           {"burst_frames", to_json(*direction.burst_frames)},
           {"send_call_ns", to_json(*direction.send_call_ns)},
           {"receive_gap_ns", to_json(*direction.receive_gap_ns)},
           {"delay_floor_ns", direction.delay_floor_ns},
           {"delay_bound_ns", direction.delay_bound_ns},
+          {"stalls", list_of(direction.stalls)},
+          {"shadows", list_of(direction.shadows)},
           {"streams", list_of(direction.streams)}};
 }
 
 Json to_json(const PortReport& port) {
-  return {{"name", name_of(port.side)},      {"before", to_json(port.before)},
-          {"after", to_json(port.after)},    {"neighbour_requests", port.neighbour_requests},
-          {"foreign", port.foreign},         {"stale", port.stale},
-          {"misdirected", port.misdirected}, {"corrupt", port.corrupt},
-          {"fragments", port.fragments}};
+  return {{"name", name_of(port.side)},
+          {"before", to_json(port.before)},
+          {"after", to_json(port.after)},
+          {"neighbour_requests", port.neighbour_requests},
+          {"foreign", port.foreign},
+          {"stale", port.stale},
+          {"misdirected", port.misdirected},
+          {"corrupt", port.damaged.total()},
+          {"damaged", to_json(port.damaged)},
+          {"fragments", port.fragments},
+          {"interface_drops", port.interface_drops},
+          {"send_drops", port.send_drops},
+          {"damaged_on_wire", port.damaged_on_wire}};
 }
 
 }  // namespace
@@ -282,6 +341,8 @@ TrialRequest parse_trial(const Json& params, const std::string& where) {
   for (size_t i = 0; i < directions.size(); ++i) {
     parse_direction(directions[i], element(reader.path("directions"), i), seed, request);
   }
+  spec.from[dataplane::index_of(Side::kRight)].between =
+      spec.from[dataplane::index_of(Side::kLeft)].active();
   if (same_stream_ids(spec)) reader.refuse("directions", "must have streams with different ids");
   parse_learn(reader, spec);
   check_survival(reader, spec);
@@ -329,6 +390,8 @@ Json to_json(const TrialResult& result) {
           {"ended_early", result.ended_early},
           {"directions", list_of(result.directions)},
           {"ports", list_of(result.ports)},
+          {"input_queues", list_of(result.input_queues)},
+          {"input_queue_drops", result.input_queue_drops},
           {"neighbours", list_of(result.neighbours)},
           {"table", result.table ? to_json(*result.table) : Json()},
           {"generator", vary::kGeneratorName},

@@ -12,6 +12,7 @@
 #include "dataplane/trial_spec.h"
 #include "dpdk/port.h"
 #include "measure/histogram.h"
+#include "measure/shadow_watch.h"
 #include "measure/verdict.h"
 #include "net/address.h"
 
@@ -89,13 +90,15 @@ struct DirectionResult {
   uint64_t tx_full = 0;
   uint64_t port_full_ns = 0;
   uint64_t ring_full = 0;
-  uint64_t ring_full_catching_up = 0;
   const measure::Histogram* lag_ns = nullptr;
   const measure::Histogram* burst_frames = nullptr;
   const measure::Histogram* send_call_ns = nullptr;
   const measure::Histogram* receive_gap_ns = nullptr;
   uint64_t delay_floor_ns = 0;
   uint64_t delay_bound_ns = 0;
+  std::vector<measure::Stall> stalls;     // of the sender
+  std::optional<measure::Stall> stalled;  // the one that it ended in, also in the list
+  std::vector<measure::Shadow> shadows;   // in which the frames stood
   std::vector<StreamResult> streams;
 };
 
@@ -107,8 +110,11 @@ struct PortReport {
   uint64_t foreign = 0;
   uint64_t stale = 0;
   uint64_t misdirected = 0;
-  uint64_t corrupt = 0;
+  net::DamageCounts damaged;  // those truncated beyond recognition among them
   uint64_t fragments = 0;
+  uint64_t interface_drops = 0;
+  uint64_t send_drops = 0;
+  uint64_t damaged_on_wire = 0;
 };
 
 struct TrialResult {
@@ -117,6 +123,8 @@ struct TrialResult {
   bool ended_early = false;
   std::vector<DirectionResult> directions;
   std::vector<PortReport> ports;
+  std::vector<kernel::InputQueue> input_queues;  // those where something rose
+  uint64_t input_queue_drops = 0;                // of these, the tester's own
   std::vector<ResolvedNeighbour> neighbours;
   std::optional<TableResult> table;
   uint64_t total_ns = 0;

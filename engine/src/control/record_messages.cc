@@ -46,12 +46,13 @@ const Json& empty_object() {
   return empty;
 }
 
-// The histogram's own resolution, or a coarser one.
-measure::Histogram resolved(const measure::Histogram& histogram, bool fine) {
-  return fine ? histogram : histogram.coarser(kCoarseBits);
+// The recorder's own resolution, or a coarser one.
+measure::AroundOrigin resolved(const measure::AroundOrigin& values, bool fine) {
+  if (fine) return values;
+  return {values.origin, values.below.coarser(kCoarseBits), values.above.coarser(kCoarseBits)};
 }
 
-Json tags_json(const std::vector<uint64_t>& delays_ns) {
+Json tags_json(const std::vector<uint64_t>& delays_ns, const std::vector<uint64_t>& shaded) {
   Json list = Json::array();
   uint64_t lost = 0;
   for (const uint64_t delay_ns : delays_ns) {
@@ -59,7 +60,7 @@ Json tags_json(const std::vector<uint64_t>& delays_ns) {
     lost += is_lost ? 1 : 0;
     list.push_back(is_lost ? Json() : Json(delay_ns));
   }
-  return {{"lost", lost}, {"delays_ns", std::move(list)}};
+  return {{"lost", lost}, {"delays_ns", std::move(list)}, {"shaded", shaded}};
 }
 
 }  // namespace
@@ -125,24 +126,29 @@ void check_survival(const ObjectReader& trial, const dataplane::TrialSpec& spec)
 
 Distribution distribution_of(const measure::Histogram& histogram) {
   static const measure::Histogram nothing(1);
-  return distribution_of(nothing, histogram);
+  return distribution_of(measure::AroundOrigin{0, nothing, histogram});
 }
 
-Distribution distribution_of(const measure::Histogram& below, const measure::Histogram& rest) {
-  const auto value = [](uint64_t magnitude) {
-    return static_cast<int64_t>(std::min<uint64_t>(magnitude, INT64_MAX));
+Distribution distribution_of(const measure::AroundOrigin& values) {
+  const auto number = [](uint64_t value) {
+    return static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX));
   };
+  const int64_t origin = number(values.origin);
+  const auto below = [&](uint64_t distance) { return origin - number(distance); };
+  const auto above = [&](uint64_t distance) { return number(values.origin + distance); };
   Distribution result;
-  result.count = below.count() + rest.count();
+  result.count = values.count();
   if (result.count == 0) return result;
-  result.min = below.count() > 0 ? -value(below.max()) : value(rest.min());
-  result.max = rest.count() > 0 ? value(rest.max()) : -value(below.min());
-  const auto negative = below.buckets();
-  for (auto bucket = negative.rbegin(); bucket != negative.rend(); ++bucket) {
-    result.buckets.push_back({-value(bucket->highest), -value(bucket->lowest), bucket->count});
+  const measure::Histogram& lower = values.below;
+  const measure::Histogram& upper = values.above;
+  result.min = lower.count() > 0 ? below(lower.max()) : above(upper.min());
+  result.max = upper.count() > 0 ? above(upper.max()) : below(lower.min());
+  const auto falling = lower.buckets();
+  for (auto bucket = falling.rbegin(); bucket != falling.rend(); ++bucket) {
+    result.buckets.push_back({below(bucket->highest), below(bucket->lowest), bucket->count});
   }
-  for (const auto& bucket : rest.buckets()) {
-    result.buckets.push_back({value(bucket.lowest), value(bucket.highest), bucket.count});
+  for (const auto& bucket : upper.buckets()) {
+    result.buckets.push_back({above(bucket.lowest), above(bucket.highest), bucket.count});
   }
   return result;
 }
@@ -157,18 +163,25 @@ void add_recorded(const dataplane::TrialSpec& spec, const measure::StreamRecorde
   result.window_frames = tracker.window_frames();
   result.unplaced = tracker.unplaced();
   result.loss_runs = distribution_of(tracker.loss_runs());
-  result.corrupt = recorder.corrupt();
+  result.damaged = recorder.damaged();
   result.negative_delays = delays.negative();
-  if (spec.frame_timeout_ns) result.late = delays.slower_than(*spec.frame_timeout_ns);
+  if (spec.frame_timeout_ns) {
+    result.late = delays.slower_than(*spec.frame_timeout_ns);
+    result.late_in_shadow = delays.slower_shaded(*spec.frame_timeout_ns);
+  }
   for (const uint64_t timeout_ns : spec.slower_ns) {
     result.slower.push_back({timeout_ns, delays.slower_than(timeout_ns)});
   }
-  result.delay_ns = distribution_of(resolved(delays.histogram(), fine));
+  result.delay_ns = distribution_of(resolved(delays.around_origin(), fine));
+  result.shaded_delay_ns = distribution_of(resolved(delays.shaded_around_origin(), fine));
   if (const measure::DelayVariation* variation = recorder.variation()) {
-    result.ipdv_ns =
-        distribution_of(resolved(variation->shorter(), fine), resolved(variation->longer(), fine));
+    result.ipdv_ns = distribution_of(resolved(variation->around_zero(), fine));
+    result.shaded_ipdv_ns = distribution_of(resolved(variation->shaded_around_zero(), fine));
   }
-  if (const measure::TagDelays* tags = recorder.tags()) result.tags_ns = tags->delays_ns();
+  if (const measure::TagDelays* tags = recorder.tags()) {
+    result.tags_ns = tags->delays_ns();
+    result.shaded_tags = tags->shaded();
+  }
   result.series_interval_ns = recorder.received_by_time().interval_ns();
   result.received_by_time = recorder.received_by_time().counts();
   if (spec.survival_blocks > 0) {
@@ -191,6 +204,14 @@ Json to_json(const Distribution& distribution) {
 
 Json to_json(const measure::Histogram& histogram) { return to_json(distribution_of(histogram)); }
 
+Json to_json(const net::DamageCounts& damaged) {
+  Json json = Json::object();
+  for (size_t i = 0; i < net::kDamageNames.size(); ++i) {
+    json[net::kDamageNames[i]] = damaged[static_cast<net::Damage>(i)];
+  }
+  return json;
+}
+
 Json to_json(const StreamResult& stream) {
   Json slower = Json::array();
   for (const StreamResult::Slower& entry : stream.slower) {
@@ -205,14 +226,19 @@ Json to_json(const StreamResult& stream) {
           {"duplicate", stream.duplicate},
           {"reordered", stream.reordered},
           {"late", stream.late},
+          {"lost_in_shadow", stream.lost_in_shadow},
+          {"late_in_shadow", stream.late_in_shadow},
           {"slower", std::move(slower)},
-          {"corrupt", stream.corrupt},
+          {"corrupt", stream.damaged.total()},
+          {"damaged", to_json(stream.damaged)},
           {"negative_delays", stream.negative_delays},
           {"window_frames", stream.window_frames > 0 ? Json(stream.window_frames) : Json()},
           {"unplaced", stream.unplaced},
           {"delay_ns", to_json(stream.delay_ns)},
+          {"shaded_delay_ns", to_json(stream.shaded_delay_ns)},
           {"ipdv_ns", stream.ipdv_ns ? to_json(*stream.ipdv_ns) : Json()},
-          {"tags", stream.tags_ns ? tags_json(*stream.tags_ns) : Json()},
+          {"shaded_ipdv_ns", stream.shaded_ipdv_ns ? to_json(*stream.shaded_ipdv_ns) : Json()},
+          {"tags", stream.tags_ns ? tags_json(*stream.tags_ns, stream.shaded_tags) : Json()},
           {"series",
            {{"interval_ns", stream.series_interval_ns},
             {"sent", stream.sent_by_time},

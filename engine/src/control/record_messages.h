@@ -40,8 +40,7 @@ struct Distribution {
 };
 
 Distribution distribution_of(const measure::Histogram& histogram);
-// Values below zero by their magnitude, and the rest.
-Distribution distribution_of(const measure::Histogram& below, const measure::Histogram& rest);
+Distribution distribution_of(const measure::AroundOrigin& values);
 
 struct StreamResult {
   uint8_t id = 0;
@@ -52,18 +51,23 @@ struct StreamResult {
   uint64_t duplicate = 0;
   uint64_t reordered = 0;
   uint64_t late = 0;
+  uint64_t lost_in_shadow = 0;  // of the tester's stalls
+  uint64_t late_in_shadow = 0;
   struct Slower {
     uint64_t timeout_ns;
     uint64_t frames;
   };
   std::vector<Slower> slower;
-  uint64_t corrupt = 0;
+  net::DamageCounts damaged;
   uint64_t negative_delays = 0;
   uint64_t window_frames = 0;  // 0: all
   uint64_t unplaced = 0;
   Distribution delay_ns;
+  Distribution shaded_delay_ns;  // of these: in a shadow
   std::optional<Distribution> ipdv_ns;
+  std::optional<Distribution> shaded_ipdv_ns;
   std::optional<std::vector<uint64_t>> tags_ns;  // measure::TagDelays::kLost: lost
+  std::vector<uint64_t> shaded_tags;
   uint64_t series_interval_ns = 1;
   std::vector<uint64_t> sent_by_time;
   std::vector<uint64_t> received_by_time;
@@ -77,6 +81,7 @@ void add_recorded(const dataplane::TrialSpec& spec, const measure::StreamRecorde
 
 Json to_json(const Distribution& distribution);
 Json to_json(const measure::Histogram& histogram);
+Json to_json(const net::DamageCounts& damaged);
 Json to_json(const StreamResult& stream);
 
 }  // namespace dutperf::control

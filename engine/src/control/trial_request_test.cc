@@ -44,6 +44,8 @@ void expect_golden(const TrialRequest& request) {
   EXPECT_EQ(spec.from[0].frames_of(0, 60'000), 60'000U);
   EXPECT_EQ(spec.from[0].streams[0].layout, forward);
   EXPECT_EQ(spec.from[0].streams[0].tag, (net::TagIdentity{41, 0, 0}));
+  EXPECT_FALSE(spec.from[0].between);
+  EXPECT_TRUE(spec.from[1].between) << "the sides' frames are not due at the same times";
 
   net::FrameLayout reverse;
   reverse.frame_size = 1518;

@@ -69,8 +69,30 @@ StreamResult stream(uint8_t id, bool background, uint64_t intended, uint64_t sen
 
 constexpr unsigned kCoarse = 5;
 
-Distribution coarse(Values values) { return distribution_of(histogram(kCoarse, values)); }
-Distribution fine(Values values) { return distribution_of(histogram(measure::kDelayBits, values)); }
+Distribution delays(unsigned bits, uint64_t origin, Values values) {
+  measure::AroundOrigin around{origin, Histogram(bits), Histogram(bits)};
+  for (const auto& [value, times] : values) {
+    if (value < origin) {
+      around.below.record(origin - value, times);
+    } else {
+      around.above.record(value - origin, times);
+    }
+  }
+  return distribution_of(around);
+}
+
+// The smallest came early.
+Distribution coarse(Values values) { return delays(kCoarse, std::min(values).first, values); }
+Distribution fine(Values values) {
+  return delays(measure::kDelayBits, std::min(values).first, values);
+}
+
+Distribution variation(Values shorter, Values longer) {
+  constexpr unsigned kBits = measure::DelayVariation::kBits;
+  return distribution_of(
+      measure::AroundOrigin{0, histogram(kBits, shorter), histogram(kBits, longer)});
+}
+
 Distribution runs(Values values) {
   return distribution_of(histogram(measure::SequenceTracker::kRunBits, values));
 }
@@ -119,6 +141,33 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAPassSays) {
   result.ports[1].neighbour_requests = 1;
   result.ports[1].stale = 4;
   result.ports[1].fragments = 1;
+  kernel::InterfaceCounters kernel;
+  kernel.rx_missed = 1;
+  kernel.rx_fifo = 2;
+  kernel.rx_over = 3;
+  kernel.rx_nohandler = 4;
+  kernel.rx_dropped = 5;
+  kernel.rx_crc = 6;
+  kernel.rx_frame = 7;
+  kernel.rx_length = 8;
+  kernel.tx_errors = 9;
+  kernel.tx_dropped = 10;
+  kernel.queue_dropped = 11;
+  kernel.driver = {{"rx_missed_errors", 1}, {"rx_queue_0_drops", 12}};
+  kernel.socket_full = 13;
+  kernel.xdp_dropped = 14;
+  kernel.xdp_ring_full = 15;
+  kernel.xdp_fill_ring_empty = 16;
+  result.ports[0].before.kernel = kernel;
+  kernel.rx_dropped = 305;
+  kernel.rx_crc = 7;
+  kernel.tx_errors = 11;
+  result.ports[0].after.kernel = kernel;
+  result.ports[0].interface_drops = 300;
+  result.ports[0].send_drops = 2;
+  result.ports[0].damaged_on_wire = 1;
+  result.input_queues = {{0, 302, 17}, {1, 0, 2}};
+  result.input_queue_drops = 2;
   result.neighbours = {{Side::kLeft, ip("198.18.0.1"), mac("02:00:00:00:00:0a"), 183402},
                        {Side::kRight, ip("198.19.0.1"), mac("02:00:00:00:00:0b"), 201877}};
   result.total_ns = 64'003'120'991;
@@ -132,9 +181,7 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAFailSays) {
   StreamResult foreground = stream(255, false, 14'881, 14'881, 14'000, 5, 17);
   foreground.slower = {{1, 13'999}, {1ULL << 47, 0}};
   foreground.delay_ns = fine({{1, 1}, {30'000, 13'999}});
-  foreground.ipdv_ns =
-      distribution_of(histogram(measure::DelayVariation::kBits, {{29'999, 1}}),
-                      histogram(measure::DelayVariation::kBits, {{0, 13'996}, {29'999, 1}}));
+  foreground.ipdv_ns = variation({{29'999, 1}}, {{0, 13'996}, {29'999, 1}});
   foreground.tags_ns = {measure::TagDelays::kLost};
   foreground.series_interval_ns = 1'000'000;
   foreground.sent_by_time = {14'881};
@@ -148,7 +195,6 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAFailSays) {
   result.directions[0].delay_floor_ns = result.directions[0].delay_bound_ns = 1210;
   measure::TrialFacts facts;
   facts.duration_ns = 1'000'000;
-  facts.lag_limit_ns = UINT64_MAX / 2;
   facts.directions = {{"reverse", 14'881, 14'881, 14'000, 5}};
   facts.directions[0].sending_ns = 999'937;
   result.verdict = measure::judge(facts);
@@ -189,7 +235,6 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfTwoStreamsSays) {
   for (DirectionResult& each : result.directions) each.delay_floor_ns = each.delay_bound_ns = 1210;
   measure::TrialFacts facts;
   facts.duration_ns = 1'000'000'000;
-  facts.lag_limit_ns = 10'000'000;
   facts.directions = {{"forward", 1000, 1000, 997}, {"reverse", 999, 999, 999}};
   facts.directions[0].sending_ns = 999'000'100;
   facts.directions[1].sending_ns = 999'000'200;
@@ -227,7 +272,6 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAStoppedTrialSays) {
   for (DirectionResult& each : result.directions) each.delay_floor_ns = each.delay_bound_ns = 1210;
   measure::TrialFacts facts;
   facts.duration_ns = 1'000'000'000;
-  facts.lag_limit_ns = 10'000'000;
   facts.ended_early = true;
   facts.directions = {{"forward", 1000, 700, 670}, {"reverse", 999, 699, 699}};
   result.verdict = measure::judge(facts);
@@ -246,31 +290,31 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfDelaysSays) {
   foreground.late = 5;
   foreground.slower = {{100'000, 5}, {1'000'000, 5}, {10'000'000, 0}};
   foreground.delay_ns = fine({{20'500, 1}, {21'000, 1'999'992}, {1'002'000, 5}});
-  foreground.ipdv_ns = distribution_of(
-      histogram(measure::DelayVariation::kBits, {{981'000, 1}, {500, 1}}),
-      histogram(measure::DelayVariation::kBits, {{0, 1'999'992}, {500, 1}, {981'000, 1}}));
+  foreground.ipdv_ns =
+      variation({{981'000, 1}, {500, 1}}, {{0, 1'999'992}, {500, 1}, {981'000, 1}});
   foreground.tags_ns = {21'000, measure::TagDelays::kLost, 20'500, 1'002'000};
   foreground.sent_by_time = foreground.received_by_time = std::vector<uint64_t>(10, 200'000);
   foreground.received_by_time[6] -= 2;
   foreground.loss_runs = runs({{2, 1}});
   StreamResult background = stream(1, true, 2'000'000, 2'000'000, 2'000'000);
   background.late = 1;
-  background.corrupt = 3;
+  background.damaged[net::Damage::kChecksumZero] = 2;
+  background.damaged[net::Damage::kLength] = 1;
   background.slower = {{100'000, 1}, {1'000'000, 1}, {10'000'000, 0}};
   background.delay_ns = fine({{30'000, 1'999'999}, {1'500'000, 1}});
-  background.ipdv_ns =
-      distribution_of(histogram(measure::DelayVariation::kBits, {{1'470'000, 1}}),
-                      histogram(measure::DelayVariation::kBits, {{0, 1'999'997}, {1'470'000, 1}}));
+  background.ipdv_ns = variation({{1'470'000, 1}}, {{0, 1'999'997}, {1'470'000, 1}});
   background.sent_by_time = background.received_by_time = std::vector<uint64_t>(10, 200'000);
   StreamResult back = stream(2, false, 10'000'000, 10'000'000, 9'950'000, 0, 7);
   back.late = 60'000;
   back.slower = {{100'000, 60'000}, {1'000'000, 60'000}, {10'000'000, 0}};
   back.window_frames = 8'388'608;
   back.unplaced = 1;
-  back.delay_ns = fine({{15'000, 9'890'000}, {2'000'000, 60'000}});
-  back.ipdv_ns =
-      distribution_of(histogram(measure::DelayVariation::kBits, {{1'985'000, 1}}),
-                      histogram(measure::DelayVariation::kBits, {{0, 9'949'987}, {1'985'000, 1}}));
+  back.delay_ns = delays(measure::kDelayBits, 20'000, {{15'000, 9'890'000}, {2'000'000, 60'000}});
+  back.ipdv_ns = variation({{1'985'000, 1}}, {{0, 9'949'987}, {1'985'000, 1}});
+  back.lost_in_shadow = 45;
+  back.late_in_shadow = 50;
+  back.shaded_delay_ns = delays(measure::kDelayBits, 20'000, {{2'000'000, 50}});
+  back.shaded_ipdv_ns = variation({{1'985'000, 1}}, {});
   back.tags_ns = {15'000, 15'000, 2'000'000, 15'000};
   back.sent_by_time = std::vector<uint64_t>(10, 1'000'000);
   back.received_by_time = std::vector<uint64_t>(10, 995'000);
@@ -289,21 +333,24 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfDelaysSays) {
   result.directions[1].tx_full = 4;
   result.directions[1].port_full_ns = 1500;
   result.directions[1].ring_full = 3;
-  result.directions[1].ring_full_catching_up = 1;
+  result.directions[1].stalls = {{500'000'000, 509'500'000, 9'000'000, 8'900'000, 95'000}};
+  result.directions[1].shadows = {{500'000'000, 512'753'664, true, true, 95'000},
+                                  {990'000'000, UINT64_MAX, false, false, UINT64_MAX}};
   result.directions[1].delay_floor_ns = result.directions[1].delay_bound_ns = 1210;
   measure::TrialFacts facts;
   facts.duration_ns = 1'000'000'000;
-  facts.lag_limit_ns = 10'000'000;
   facts.frame_timeout_ns = 1'000'000;
   facts.loss_tolerance_ppb = 10'000;
   facts.directions = {{"forward", 4'000'000, 4'000'000, 3'999'998, 0, 6},
                       {"reverse", 10'000'000, 10'000'000, 9'950'000, 0, 60'000}};
+  facts.directions[1].lost_in_shadow = 45;
+  facts.directions[1].overdue_in_shadow = 50;
   result.verdict = measure::judge(facts);
   result.ports = {report(Side::kLeft, {}, {9'950'008, 4'000'000, 0, 0, 0, 0}),
                   report(Side::kRight, {}, {4'000'001, 10'000'000, 0, 0, 0, 0})};
   result.ports[0].foreign = 7;
   result.ports[0].fragments = 7;
-  result.ports[1].corrupt = 3;
+  result.ports[1].damaged = background.damaged;
   result.total_ns = 5'002'000'000;
   result.overhead_ns = 1'999'700;
   EXPECT_EQ(golden_result("trial.run-delays"), to_json(result));
@@ -378,7 +425,7 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAnInvalidTrialSays) {
   facts.ports[0].rx_nombuf = 1;
   result.verdict = measure::judge(facts);
   result.ports = {report(Side::kLeft, {}, {0, 0, 12, 0, 1, 0}), report(Side::kRight, {}, {})};
-  result.ports[1].corrupt = 6;
+  result.ports[1].damaged[net::Damage::kTruncated] = 6;
   result.neighbours = {{Side::kRight, ip("2001:2::1"), mac("02:00:00:00:00:0b"), 90210}};
   result.total_ns = 3'101'900'400;
   result.overhead_ns = 12'345;

@@ -7,14 +7,16 @@ namespace dutperf::dataplane {
 
 Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
                    StreamRecorders& recorders, const net::OwnAddresses& own,
-                   dpdk::ReplyRing& replies, const timing::TscClock& clock)
+                   dpdk::ReplyRing& replies, const timing::TscClock& clock,
+                   const SenderStalls& stalls)
     : trial_id_(spec.trial_id),
       verify_checksums_(spec.verify_checksums),
       queue_(queue),
       recorders_(recorders),
       own_(own),
       replies_(replies),
-      clock_(clock) {
+      clock_(clock),
+      shadows_(stalls, spec.from[index_of(other(side))].rate_fps, queue.room_frames) {
   constexpr auto kNotIp = static_cast<uint32_t>(sizeof(net::EthernetHeader) + net::kFcsBytes);
   stream_of_id_.fill(kNotExpected);
   const std::vector<StreamSpec>& streams = spec.from[index_of(other(side))].streams;
@@ -50,6 +52,7 @@ uint32_t Receiver::receive_burst() noexcept {
     const net::Classified classified = net::classify(frame, dpdk::size_of(mbufs[i]));
     switch (classified.kind) {
       case net::FrameKind::kTest: account(frame, classified, burst); break;
+      case net::FrameKind::kTruncated: account_truncated(classified); break;
       case net::FrameKind::kForeign: ++report_.foreign; break;
       case net::FrameKind::kFragment: ++report_.fragments; break;
       case net::FrameKind::kNeighbour:
@@ -72,12 +75,18 @@ uint32_t Receiver::receive_burst() noexcept {
 void Receiver::record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) noexcept {
   const uint64_t received_ns = clock_.to_ns(received_tsc - start_tsc_);
   const uint32_t frames = burst.count[0] + burst.count[1];
-  if (frames > 0) {
-    report_.gap_ns.record(clock_.to_ns(received_tsc - drained_tsc_), frames);
-    report_.shortest_poll_tsc = std::min(report_.shortest_poll_tsc, received_tsc - polled_tsc);
-  }
+  if (frames == 0) return;
+  const uint64_t gap_ns = clock_.to_ns(received_tsc - drained_tsc_);
+  report_.gap_ns.record(gap_ns, frames);
+  report_.shortest_poll_tsc = std::min(report_.shortest_poll_tsc, received_tsc - polled_tsc);
+  // Both streams go the same way: one of them tells.
+  const size_t any = burst.count[0] > 0 ? 0 : 1;
+  const measure::Arrival* const arrivals = burst.arrivals[any];
+  const bool shaded = shadows_.covers(received_ns - std::min(received_ns, gap_ns), received_ns,
+                                      arrivals[0].sent_ns, arrivals[burst.count[any] - 1].sent_ns);
   for (size_t i = 0; i < kMaxStreams; ++i) {
-    if (burst.count[i] > 0) recorders_[i].record(burst.arrivals[i], burst.count[i], received_ns);
+    if (burst.count[i] == 0) continue;
+    recorders_[i].record(burst.arrivals[i], burst.count[i], received_ns, shaded);
   }
 }
 
@@ -92,11 +101,24 @@ void Receiver::account(const uint8_t* frame, const net::Classified& classified,
     ++report_.misdirected;
   } else if (classified.ip_bytes != expected_ip_bytes(stream, sequence) ||
              (verify_checksums_ && !net::checksums_hold(frame, classified))) {
-    recorders_[stream].record_corrupt();
+    recorders_[stream].record_damaged(
+        net::damage_of(frame, classified, expected_ip_bytes(stream, sequence)));
   } else {
     const uint32_t place = burst.count[stream]++;
     burst.arrivals[stream][place] = {sequence, tag.stamp_ns()};
     burst.frames[stream][place] = frame;
+  }
+}
+
+void Receiver::account_truncated(const net::Classified& classified) noexcept {
+  if (classified.tag == nullptr) {
+    ++report_.cut_short;
+  } else if (classified.tag->trial != trial_id_) {
+    ++report_.stale;
+  } else if (const uint8_t stream = stream_of_id_[classified.tag->stream]; stream != kNotExpected) {
+    recorders_[stream].record_damaged(net::Damage::kTruncated);
+  } else {
+    ++report_.misdirected;
   }
 }
 

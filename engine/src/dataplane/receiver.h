@@ -2,7 +2,8 @@
 //
 // Classify -> account -> learn -> record, a burst at a time. Frames that are not this trial's are
 // counted where they belong: neighbour requests are answered, another trial's frames are stale, the
-// other port's are misdirected, everything else is foreign.
+// other port's are misdirected, everything else is foreign. How a frame is damaged is looked at
+// only once it is known to be.
 //
 // A receiver is driven by one worker. `published_received` may be read by others at any time; the
 // rest only after the worker has ended.
@@ -20,6 +21,7 @@
 #include "dpdk/mbuf.h"
 #include "dpdk/reply_ring.h"
 #include "measure/histogram.h"
+#include "measure/shadow_watch.h"
 #include "measure/stream_recorder.h"
 #include "net/classify.h"
 #include "net/neighbour.h"
@@ -27,6 +29,7 @@
 namespace dutperf::dataplane {
 
 using StreamRecorders = std::array<measure::StreamRecorder, kMaxStreams>;
+using SenderStalls = std::array<const measure::StallLog*, kSides>;
 
 inline constexpr unsigned kGapBits = 5;  // an error bound: 3 % is plenty
 
@@ -36,6 +39,7 @@ struct ReceiveReport {
   uint64_t fragments = 0;
   uint64_t stale = 0;
   uint64_t misdirected = 0;
+  uint64_t cut_short = 0;  // UDP, truncated before the place that tells whose it is
   // How long each burst's frames may have waited in the port: from the begin of the last poll that
   // left nothing behind to the end of the one that returned them.
   measure::Histogram gap_ns{kGapBits};
@@ -45,9 +49,10 @@ struct ReceiveReport {
 class Receiver {
  public:
   // Receives at `side` what the other side sends. `recorders` (one for each stream, already reset),
-  // `own`, `replies` and `clock` outlive the receiver.
+  // `own`, `replies`, `clock` and the senders' `stalls` outlive the receiver.
   Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue, StreamRecorders& recorders,
-           const net::OwnAddresses& own, dpdk::ReplyRing& replies, const timing::TscClock& clock);
+           const net::OwnAddresses& own, dpdk::ReplyRing& replies, const timing::TscClock& clock,
+           const SenderStalls& stalls);
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
@@ -62,6 +67,11 @@ class Receiver {
     return published_received_.load(std::memory_order_relaxed);
   }
   const ReceiveReport& report() const { return report_; }
+  // After the trial: in which of the tester's shadows the frames stood.
+  const std::vector<measure::Shadow>& finish_shadows() {
+    shadows_.finish();
+    return shadows_.shadows();
+  }
   state::Learner::Counts learned() const {
     return learning_ ? learning_->counts() : state::Learner::Counts{};
   }
@@ -80,6 +90,7 @@ class Receiver {
   // Returns how many frames there were.
   uint32_t receive_burst() noexcept;
   void account(const uint8_t* frame, const net::Classified& classified, Burst& burst) noexcept;
+  void account_truncated(const net::Classified& classified) noexcept;
   void record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) noexcept;
   bool answer(dpdk::Mbuf* mbuf) noexcept;
 
@@ -103,6 +114,7 @@ class Receiver {
   std::optional<Learning> learning_;
   uint64_t start_tsc_ = 0;
   uint64_t drained_tsc_ = 0;  // begin of the last poll that left nothing behind
+  measure::ShadowWatch shadows_;
   ReceiveReport report_;
   alignas(64) std::atomic<uint64_t> published_received_{0};
 };

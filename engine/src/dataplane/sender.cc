@@ -2,21 +2,24 @@
 
 #include <algorithm>
 
+#include "measure/shadow_watch.h"
+
 namespace dutperf::dataplane {
 
 Sender::Sender(const TrialSpec& spec, Side side, dpdk::TxQueue queue,
                const std::vector<dpdk::FramePool*>& pools, dpdk::ReplyRing& replies,
-               TrialClock& clock)
+               TrialClock& clock, measure::StallLog& stalls)
     : frames_(spec.from[index_of(side)].frames),
       rate_fps_(std::max<uint64_t>(spec.from[index_of(side)].rate_fps, 1)),
       burst_limit_(std::min(spec.burst_limit, kMaxBurst)),
       hopeless_tsc_(clock.tsc().to_tsc(kHopelessLagLimits * spec.lag_limit_ns)),
-      stall_tsc_(clock.tsc().to_tsc(kStallNs)),
+      stall_tsc_(clock.tsc().to_tsc(measure::stall_ns_at(rate_fps_))),
       queue_(queue),
       source_(spec.from[index_of(side)], pools),
       replies_(replies),
       clock_(clock),
-      schedule_(0, clock.tsc().hz(), rate_fps_) {
+      stalls_(stalls),
+      schedule_(spec.from[index_of(side)].schedule(0, clock.tsc().hz())) {
   report_.built_by_time.reset(spec.record.series_interval_ns, spec.record.series_intervals);
 }
 
@@ -24,7 +27,7 @@ Sender::~Sender() { dpdk::free_frames(pending_.data() + pending_first_, pending_
 
 void Sender::start(uint64_t start_tsc) {
   start_tsc_ = start_tsc;
-  schedule_ = timing::Schedule(start_tsc, clock_.tsc().hz(), rate_fps_);
+  schedule_.shift(start_tsc);
 }
 
 void Sender::step() noexcept {
@@ -71,14 +74,13 @@ void Sender::build_due(uint64_t now) noexcept {
 uint64_t Sender::hand_over(uint64_t now) noexcept {
   // The oldest frame's lag stands for its burst: never less than the truth.
   const uint64_t lag_tsc = now - schedule_.next_due_tsc();
-  if (lag_tsc > stall_tsc_) [[unlikely]] {
-    catching_up_until_tsc_ = std::max(catching_up_until_tsc_, now + lag_tsc);
-  }
+  if (stalled_ || lag_tsc > stall_tsc_) [[unlikely]]
+    note_stall(now, lag_tsc);
   uint32_t taken = queue_.send(pending_.data() + pending_first_, pending_count_);
   const bool refused = taken < pending_count_;
   if (refused) {
     ++report_.tx_full;
-    if (queue_.when_full == dpdk::WhenFull::kLose) taken += lose_pending(taken, now);
+    if (queue_.when_full == dpdk::WhenFull::kLose) taken += lose_pending(taken);
   }
   if (taken == 0) {
     note_port_full(true, now, now);
@@ -99,11 +101,29 @@ uint64_t Sender::hand_over(uint64_t now) noexcept {
   return done;
 }
 
-uint32_t Sender::lose_pending(uint32_t first, uint64_t now) noexcept {
+void Sender::note_stall(uint64_t now, uint64_t lag_tsc) noexcept {
+  const timing::TscClock& tsc = clock_.tsc();
+  if (!stalled_) {
+    stalled_ = true;
+    stall_ = {};
+    stall_.begin_ns = tsc.to_ns(schedule_.next_due_tsc() - start_tsc_);
+    sent_before_stall_ = report_.sent;
+    stalls_.begin(stall_.begin_ns);
+  }
+  const uint64_t away_tsc = report_.sent == 0 ? lag_tsc : std::min(lag_tsc, now - report_.last_tsc);
+  stall_.away_ns = std::max(stall_.away_ns, tsc.to_ns(away_tsc));
+  stall_.max_lag_ns = std::max(stall_.max_lag_ns, tsc.to_ns(lag_tsc));
+  stall_.caught_up_ns = tsc.to_ns(now - start_tsc_);
+  stall_.frames = report_.sent - sent_before_stall_;
+  if (lag_tsc > stall_tsc_ / 2) return;
+  stalled_ = false;
+  stalls_.end(stall_);
+}
+
+uint32_t Sender::lose_pending(uint32_t first) noexcept {
   const uint32_t count = pending_count_ - first;
   dpdk::free_frames(pending_.data() + pending_first_ + first, count);
   report_.ring_full += count;
-  if (now < catching_up_until_tsc_) report_.ring_full_catching_up += count;
   return count;
 }
 
@@ -123,6 +143,12 @@ void Sender::give_up_if_hopeless(uint64_t now) noexcept {
 void Sender::end_if_done(uint64_t now) noexcept {
   if (sending()) return;
   note_port_full(false, now, now);
+  if (stalled_) {
+    stall_.frames = report_.sent - sent_before_stall_;
+    stall_.caught_up_ns = clock_.tsc().to_ns(now - start_tsc_);
+    report_.stalled = stall_;
+    stalls_.end(stall_);
+  }
   clock_.sender_done();
 }
 

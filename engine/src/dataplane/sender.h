@@ -7,7 +7,8 @@
 // (departure - due) and the time from the stamp to the end of the send call. Frames that the port
 // does not take stay pending for the next step, so a full queue never blocks the other roles of
 // this worker; or they are lost at the device's door, where the port says so (`when_full`). For how
-// long the port was full is counted: a sender that fell behind for that reason was held back.
+// long the port was full is counted: a sender that fell behind for that reason was held back. When
+// it was late, and how it caught up, is logged for the receivers (measure/shadow_watch.h).
 //
 // A sender is driven by one worker. `published_sent` and `report().built_by_time` may be read by
 // others at any time; the rest only after the worker has ended.
@@ -16,6 +17,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "dataplane/frame_source.h"
 #include "dataplane/trial_clock.h"
@@ -23,6 +25,7 @@
 #include "dpdk/mbuf.h"
 #include "dpdk/reply_ring.h"
 #include "measure/histogram.h"
+#include "measure/stall_log.h"
 #include "measure/time_series.h"
 #include "timing/schedule.h"
 
@@ -36,11 +39,11 @@ struct SendReport {
   uint64_t sent = 0;
   uint64_t first_tsc = 0;  // departures
   uint64_t last_tsc = 0;
-  uint64_t tx_full = 0;                // send calls that took less than all
-  uint64_t port_full_tsc = 0;          // how long the port had no room, in all
-  uint64_t ring_full = 0;              // of `sent`: the device's ring had no room for them
-  uint64_t ring_full_catching_up = 0;  // of these: in the burst after a stall of the sender
+  uint64_t tx_full = 0;        // send calls that took less than all
+  uint64_t port_full_tsc = 0;  // how long the port had no room, in all
+  uint64_t ring_full = 0;      // of `sent`: the device's ring had no room for them
   bool gave_up = false;
+  std::optional<measure::Stall> stalled;  // at the end: one that never ended otherwise
   measure::Histogram lag_ns{kLagBits};
   measure::Histogram burst_frames{kBurstBits};
   measure::Histogram call_ns{kCallBits};  // stamp to the end of the send call, by frame
@@ -50,9 +53,10 @@ struct SendReport {
 
 class Sender {
  public:
-  // `pools`, one for each lane of the direction, and `replies` outlive the sender.
+  // `pools`, one for each lane of the direction, `replies` and `stalls` outlive the sender.
   Sender(const TrialSpec& spec, Side side, dpdk::TxQueue queue,
-         const std::vector<dpdk::FramePool*>& pools, dpdk::ReplyRing& replies, TrialClock& clock);
+         const std::vector<dpdk::FramePool*>& pools, dpdk::ReplyRing& replies, TrialClock& clock,
+         measure::StallLog& stalls);
   ~Sender();
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
@@ -74,7 +78,9 @@ class Sender {
   // Returns when the send call was over.
   uint64_t hand_over(uint64_t now) noexcept;
   // Pending frames from `first` on are lost; returns how many.
-  uint32_t lose_pending(uint32_t first, uint64_t now) noexcept;
+  uint32_t lose_pending(uint32_t first) noexcept;
+  // The sender is late by `lag_tsc`, or was until now.
+  void note_stall(uint64_t now, uint64_t lag_tsc) noexcept;
   void note_port_full(bool full, uint64_t now, uint64_t done) noexcept;
   void give_up_if_hopeless(uint64_t now) noexcept;
   void end_if_done(uint64_t now) noexcept;
@@ -83,19 +89,17 @@ class Sender {
   static constexpr uint32_t kBurstsPerStep = 4;
   // A sender this many lag limits behind is hopeless: the trial is invalid whatever follows.
   static constexpr uint64_t kHopelessLagLimits = 10;
-  // A sender that is so late was away: it is catching up, and then for as long as it was late: the
-  // device drains the burst.
-  static constexpr uint64_t kStallNs = 100'000;
 
   uint64_t frames_;  // to be sent; fewer when the trial is stopped
   const uint64_t rate_fps_;
   const uint32_t burst_limit_;
   const uint64_t hopeless_tsc_;
-  const uint64_t stall_tsc_;
+  const uint64_t stall_tsc_;  // a sender that is so late is in a stall
   const dpdk::TxQueue queue_;
   FrameSource source_;
   dpdk::ReplyRing& replies_;
   TrialClock& clock_;
+  measure::StallLog& stalls_;
 
   uint64_t start_tsc_ = 0;
   timing::Schedule schedule_;
@@ -105,7 +109,9 @@ class Sender {
   uint32_t pending_first_ = 0;
   uint32_t pending_count_ = 0;
   uint64_t port_full_since_tsc_ = 0;  // 0: it is not
-  uint64_t catching_up_until_tsc_ = 0;
+  bool stalled_ = false;
+  measure::Stall stall_;
+  uint64_t sent_before_stall_ = 0;
   SendReport report_;
   alignas(64) std::atomic<uint64_t> published_sent_{0};
 };

@@ -58,13 +58,16 @@ TrialRun::TrialRun(const TrialSpec& spec, const std::array<SideResources*, kSide
     SideResources& resources = *sides[index_of(side)];
     const Side sender = other(side);
     for (size_t i = 0; i < kMaxStreams; ++i) {
-      resources.recorders[i].reset(spec.record, spec.frames_of(sender, i), spec.tags_of(sender, i));
+      resources.recorders[i].reset(spec.record, spec.frames_of(sender, i),
+                                   spec.tags_of(sender, i).sequences());
     }
     const size_t lanes = FrameOrder::lanes(spec.from[index_of(side)]);
-    senders_[index_of(side)] = std::make_unique<Sender>(
-        spec, side, resources.tx, resources.pools(lanes), resources.replies, clock_);
+    senders_[index_of(side)] =
+        std::make_unique<Sender>(spec, side, resources.tx, resources.pools(lanes),
+                                 resources.replies, clock_, stalls_[index_of(side)]);
     receivers_[index_of(side)] = std::make_unique<Receiver>(
-        spec, side, resources.rx, resources.recorders, resources.own, resources.replies, clock);
+        spec, side, resources.rx, resources.recorders, resources.own, resources.replies, clock,
+        SenderStalls{&stalls_[0], &stalls_[1]});
   }
   for (const std::vector<Role>& roles : assign_roles(lcores.size())) {
     Worker worker{this, {}, {}};

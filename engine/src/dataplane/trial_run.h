@@ -80,6 +80,11 @@ class TrialRun {
 
   // After join().
   const SendReport& sent_from(Side side) const { return senders_[index_of(side)]->report(); }
+  const measure::StallLog& stalls_of(Side side) const { return stalls_[index_of(side)]; }
+  // In which of the tester's shadows the frames stood that arrive at `side`.
+  const std::vector<measure::Shadow>& shadows_at(Side side) const {
+    return receivers_[index_of(side)]->finish_shadows();
+  }
   const ReceiveReport& received_at(Side side) const { return receivers_[index_of(side)]->report(); }
   // Frames of learned four-tuples that were built although their entry was empty.
   uint64_t unlearned() const { return senders_[0]->unlearned() + senders_[1]->unlearned(); }
@@ -100,6 +105,7 @@ class TrialRun {
   const std::array<SideResources*, kSides> sides_;
   TrialClock clock_;
   const std::vector<unsigned> lcores_;
+  std::array<measure::StallLog, kSides> stalls_;
   std::array<std::unique_ptr<Sender>, kSides> senders_;
   std::array<std::unique_ptr<Receiver>, kSides> receivers_;
   std::vector<Worker> workers_;

@@ -1,15 +1,19 @@
 // One trial as the workers see it: complete and immutable before the first of them starts.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "dataplane/mix.h"
+#include "dataplane/tag_spread.h"
 #include "measure/stream_recorder.h"
 #include "net/frame.h"
 #include "state/tuple_table.h"
+#include "timing/schedule.h"
+#include "vary/draw.h"
 #include "vary/tuples.h"
 #include "vary/variation.h"
 
@@ -44,8 +48,17 @@ struct DirectionSpec {
   uint64_t frames = 0;              // of all streams together
   std::vector<StreamSpec> streams;  // foreground first
   Mix mix{1, 1};
+  // Half an interval later than the schedule begins: two directions whose frames are due at the
+  // same times would wait for each other, the one always first, the other always second (ADR 8).
+  bool between = false;
 
   bool active() const { return !streams.empty(); }
+
+  // When the frames are due, of a trial that starts at `start_tsc`.
+  timing::Schedule schedule(uint64_t start_tsc, uint64_t tsc_hz) const {
+    const uint64_t rate = std::max<uint64_t>(rate_fps, 1);
+    return timing::Schedule(start_tsc, tsc_hz, 2 * rate, between ? 1 : 0, 2);
+  }
 
   // How many of the direction's first `total` frames belong to streams[index].
   uint64_t frames_of(size_t index, uint64_t total) const {
@@ -95,12 +108,14 @@ struct TrialSpec {
   }
 
   // Where the tags of a sender's stream lie; without any for the background.
-  measure::TagSpread tags_of(Side sender, size_t stream) const {
+  TagSpread tags_of(Side sender, size_t stream) const {
     if (!tags || stream > 0 || !from[index_of(sender)].active()) return {};
+    const StreamSpec& tagged = from[index_of(sender)].streams[0];
     const uint64_t frames = frames_of(sender, stream);
     const auto first =
         static_cast<uint64_t>((unsigned __int128){frames} * tags->first_ns / duration_ns);
-    return {first, frames - first, tags->count};
+    return {first, frames - first, tags->count,
+            vary::key_of(tagged.variations.seed, tagged.id, TagSpread::kGroup)};
   }
 };
 

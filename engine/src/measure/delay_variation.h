@@ -35,12 +35,16 @@ class DelayVariation {
     newest_ = 0;
     shorter_.reset();
     longer_.reset();
+    shorter_shaded_.reset();
+    longer_shaded_.reset();
   }
 
   static constexpr uint32_t kMaxBurst = 64;
 
-  // REQUIRES: each frame once, with a sequence below `frames`; `count` at most kMaxBurst.
-  void record(const Arrival* arrivals, const uint64_t* delays_ns, uint32_t count) {
+  // REQUIRES: each frame once, with a sequence below `frames`; `count` at most kMaxBurst. `shaded`
+  // ones stood in the shadow of one of the tester's stalls (shadow_watch.h), and so did their
+  // pairs.
+  void record(const Arrival* arrivals, const uint64_t* delays_ns, uint32_t count, bool shaded) {
     Pairs shorter;
     Pairs longer;
     uint64_t newest = newest_;
@@ -67,11 +71,17 @@ class DelayVariation {
     newest_ = newest;
     shorter_.record_all(shorter.differences, shorter.count);
     longer_.record_all(longer.differences, longer.count);
+    if (!shaded) [[likely]]
+      return;
+    shorter_shaded_.record_all(shorter.differences, shorter.count);
+    longer_shaded_.record_all(longer.differences, longer.count);
   }
 
   // D(i) < D(i-1): by how much; and the rest.
   const Histogram& shorter() const { return shorter_; }
   const Histogram& longer() const { return longer_; }
+  AroundOrigin around_zero() const { return {0, shorter_, longer_}; }
+  AroundOrigin shaded_around_zero() const { return {0, shorter_shaded_, longer_shaded_}; }
 
  private:
   static constexpr unsigned kDelayWidth = 44;
@@ -98,6 +108,8 @@ class DelayVariation {
   uint64_t newest_ = 0;
   Histogram shorter_{kBits};
   Histogram longer_{kBits};
+  Histogram shorter_shaded_{kBits};
+  Histogram longer_shaded_{kBits};
 };
 
 }  // namespace dutperf::measure

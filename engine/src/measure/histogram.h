@@ -12,6 +12,20 @@
 
 namespace dutperf::measure {
 
+// Calls `of(value, times)` for each run of equal ones among `count` values: frames of one burst
+// often have the same.
+template <typename Of>
+void for_each_run(const uint64_t* values, uint32_t count, Of of) {
+  for (uint32_t i = 0; i < count;) {
+    const uint32_t first = i;
+    const uint64_t value = values[first];
+    do {
+      ++i;
+    } while (i < count && values[i] == value);
+    of(value, uint64_t{i - first});
+  }
+}
+
 class Histogram {
  public:
   struct Bucket {
@@ -34,14 +48,7 @@ class Histogram {
 
   // Each of `count` values; faster than one by one, above all when equal ones follow each other.
   void record_all(const uint64_t* values, uint32_t count) {
-    for (uint32_t i = 0; i < count;) {
-      const uint32_t first = i;
-      const uint64_t value = values[first];
-      do {
-        ++i;
-      } while (i < count && values[i] == value);
-      record(value, i - first);
-    }
+    for_each_run(values, count, [this](uint64_t value, uint64_t times) { record(value, times); });
   }
 
   // REQUIRES: same `bits`.
@@ -115,6 +122,15 @@ class Histogram {
   uint64_t count_ = 0;
   uint64_t min_ = UINT64_MAX;
   uint64_t max_ = 0;
+};
+
+// Values by how far they are below an origin, and how far at or above it.
+struct AroundOrigin {
+  uint64_t origin;
+  Histogram below;
+  Histogram above;
+
+  uint64_t count() const { return below.count() + above.count(); }
 };
 
 }  // namespace dutperf::measure

@@ -55,6 +55,17 @@ void SequenceTracker::account_runs(uint64_t bits, uint64_t frames) {
   }
 }
 
+uint64_t SequenceTracker::missing_among(uint64_t begin, uint64_t end) const {
+  uint64_t missing = 0;
+  while (begin < end) {
+    const uint64_t next = std::min(end, (begin / 64 + 1) * 64);
+    const uint64_t mask = (UINT64_MAX >> (64 - (next - begin))) << (begin % 64);
+    missing += static_cast<uint64_t>(std::popcount(~seen_[begin / 64] & mask));
+    begin = next;
+  }
+  return missing;
+}
+
 void SequenceTracker::finish(uint64_t sent) {
   const uint64_t words = bytes_for(std::min(sent, frames_)) / 8;
   for (; accounted_words_ < words; ++accounted_words_) {

@@ -74,6 +74,8 @@ class SequenceTracker {
   uint64_t window_frames() const { return windowed() ? window_words_ * 64 : 0; }
   // Bit k: frame 64 * word + k arrived. REQUIRES: no window, word below bytes_for(frames) / 8.
   uint64_t seen_word(uint64_t word) const { return seen_[word]; }
+  // How many of the frames begin .. end-1 did not arrive. REQUIRES: no window, end <= frames.
+  uint64_t missing_among(uint64_t begin, uint64_t end) const;
   // How many frames were lost in a row; complete after finish().
   const Histogram& loss_runs() const { return loss_runs_; }
 

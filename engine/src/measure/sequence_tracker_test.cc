@@ -98,7 +98,7 @@ std::map<uint64_t, uint64_t> runs_of(const SequenceTracker& tracker) {
 void expect_same(SequenceTracker& tracker, SlowTracker& slow, const Numbers& numbers,
                  std::mt19937_64& random) {
   for (size_t next = 0; next < numbers.size();) {
-    const size_t count = std::min<size_t>(1 + random() % 64, numbers.size() - next);
+    const size_t count = std::min<size_t>(1 + random() % 100, numbers.size() - next);
     const Numbers burst(numbers.begin() + static_cast<ptrdiff_t>(next),
                         numbers.begin() + static_cast<ptrdiff_t>(next + count));
     next += count;
@@ -167,6 +167,16 @@ TEST(SequenceTracker, ForgetsEarlierTrialsOfAnyLength) {
     SlowTracker slow(frames);
     expect_same(tracker, slow, numbers_of(frames, random), random);
   }
+}
+
+TEST(SequenceTracker, ForgetsATrialThatWasNotFinished) {
+  SequenceTracker tracker = tracker_of(100'000, 128);
+  record(tracker, {0, 5000, 1, 100'000});  // a run under way, one unplaced, one impossible
+  tracker.reset(10);
+  EXPECT_EQ(tracker.unplaced() + tracker.impossible(), 0U);
+  record(tracker, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+  tracker.finish(10);
+  EXPECT_EQ(runs_of(tracker), (std::map<uint64_t, uint64_t>{{1, 1}}));
 }
 
 TEST(SequenceTracker, DoesNotCallAGapReordering) {
@@ -249,6 +259,27 @@ TEST(SequenceTrackerWindow, CountsLossesItSlidOverAtOnce) {
   EXPECT_EQ(tracker.received(), 2U);
   EXPECT_EQ(tracker.loss_runs().count(), 1U);
   EXPECT_EQ(tracker.loss_runs().max(), 999'998U);
+}
+
+TEST(SequenceTracker, CountsTheMissingOfAnyPart) {
+  std::mt19937_64 random(3);
+  constexpr uint64_t kFrames = 400;
+  SequenceTracker tracker;
+  tracker.reset(kFrames);
+  std::vector<bool> arrived(kFrames);
+  for (uint64_t i = 0; i < kFrames; ++i) {
+    if (random() % 4 == 0) continue;
+    Arrival arrival{i, 0};
+    tracker.record(&arrival, 1);
+    arrived[i] = true;
+  }
+  for (uint64_t begin = 0; begin <= kFrames; begin += 1 + random() % 7) {
+    uint64_t missing = 0;
+    for (uint64_t end = begin; end <= kFrames; ++end) {
+      EXPECT_EQ(tracker.missing_among(begin, end), missing) << begin << " " << end;
+      if (end < kFrames) missing += arrived[end] ? 0 : 1;
+    }
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "measure/arrival.h"
@@ -14,6 +15,7 @@
 #include "measure/sequence_tracker.h"
 #include "measure/tag_delays.h"
 #include "measure/time_series.h"
+#include "net/damage.h"
 
 namespace dutperf::measure {
 
@@ -30,6 +32,7 @@ struct RecordSpec {
 class StreamRecorder {
  public:
   static constexpr uint32_t kMaxArrivals = 64;
+  static_assert(kMaxArrivals <= Delays::kMaxBurst);
 
   // Bytes that recording takes, per stream; the histograms' few hundred KiB are left out.
   static uint64_t bytes_for(const RecordSpec& spec, uint64_t frames) {
@@ -37,31 +40,32 @@ class StreamRecorder {
     return bits + (spec.ipdv ? 8 * DelayVariation::ring_for(frames) : 0);
   }
 
-  // Prepares for a trial; keeps memory of earlier ones.
-  void reset(const RecordSpec& spec, uint64_t frames, const TagSpread& tags) {
+  // Prepares for a trial; keeps memory of earlier ones. `tags` are the tagged frames, rising.
+  void reset(const RecordSpec& spec, uint64_t frames, std::vector<uint64_t> tags) {
     tracker_.reset(frames, spec.tracking_bytes, spec.reordering_distance);
     delays_.reset(spec.timeouts_ns);
-    tags_.reset(tags);
+    tagged_ = !tags.empty();
+    tags_.reset(std::move(tags));
     received_by_time_.reset(spec.series_interval_ns, spec.series_intervals);
-    tagged_ = tags.count > 0;
     ipdv_ = spec.ipdv;
     if (ipdv_) variation_.reset(frames);
-    corrupt_ = 0;
+    damaged_ = {};
   }
 
   // `arrivals`, kMaxArrivals at most, came with one receive call that ended at `received_ns`.
-  // Reorders them.
-  void record(Arrival* arrivals, uint32_t count, uint64_t received_ns) noexcept {
+  // Reorders them. `shaded`: they stood in the shadow of one of the tester's stalls.
+  void record(Arrival* arrivals, uint32_t count, uint64_t received_ns,
+              bool shaded = false) noexcept {
     const uint32_t first = tracker_.record(arrivals, count);
     received_by_time_.add_all(arrivals, first);
     uint64_t delays_ns[kMaxArrivals];
     const uint32_t timed = time(arrivals, first, received_ns, delays_ns);
-    delays_.record(delays_ns, timed);
-    if (ipdv_) variation_.record(arrivals, delays_ns, timed);
-    if (tagged_) tags_.record(arrivals, delays_ns, timed);
+    delays_.record(delays_ns, timed, shaded);
+    if (ipdv_) variation_.record(arrivals, delays_ns, timed, shaded);
+    if (tagged_) tags_.record(arrivals, delays_ns, timed, shaded);
   }
 
-  void record_corrupt() { ++corrupt_; }
+  void record_damaged(net::Damage damage) { ++damaged_[damage]; }
 
   // After the trial, given that the stream's frames 0 .. sent-1 left.
   void finish(uint64_t sent) {
@@ -74,8 +78,12 @@ class StreamRecorder {
   const DelayVariation* variation() const { return ipdv_ ? &variation_ : nullptr; }
   const TagDelays* tags() const { return tagged_ ? &tags_ : nullptr; }
   const TimeSeries& received_by_time() const { return received_by_time_; }
-  // Wrong length or checksum, or a number that was never sent.
-  uint64_t corrupt() const { return corrupt_ + tracker_.impossible(); }
+  // None of them is received.
+  net::DamageCounts damaged() const {
+    net::DamageCounts result = damaged_;
+    result[net::Damage::kNeverSent] = tracker_.impossible();
+    return result;
+  }
 
  private:
   // The delays of all that did not arrive before they left; those are moved to the front.
@@ -107,7 +115,7 @@ class StreamRecorder {
   TimeSeries received_by_time_;
   bool tagged_ = false;
   bool ipdv_ = false;
-  uint64_t corrupt_ = 0;
+  net::DamageCounts damaged_;
 };
 
 }  // namespace dutperf::measure

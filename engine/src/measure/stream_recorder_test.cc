@@ -97,8 +97,16 @@ class RecordedStream : public ::testing::TestWithParam<uint64_t> {
 
   static StreamRecorder prepared(uint64_t frames) {
     StreamRecorder recorder;
-    recorder.reset(everything(frames), frames, {frames / 2, frames - frames / 2, 100});
+    recorder.reset(everything(frames), frames, tagged_of(frames));
     return recorder;
+  }
+
+  // A hundred of the second half, with gaps of all lengths; one follows the other.
+  static std::vector<uint64_t> tagged_of(uint64_t frames) {
+    std::mt19937_64 random(GetParam());
+    std::set<uint64_t> tagged = {frames / 2, frames / 2 + 1, frames - 1};
+    while (tagged.size() < 100) tagged.insert(frames / 2 + random() % (frames / 2));
+    return {tagged.begin(), tagged.end()};
   }
 
   static constexpr uint64_t kFrames = 20'000;
@@ -108,21 +116,18 @@ class RecordedStream : public ::testing::TestWithParam<uint64_t> {
 };
 
 TEST_P(RecordedStream, HasEachDelayOnce) {
-  const Histogram& delays = recorder_.delays().histogram();
+  const AroundOrigin delays = recorder_.delays().around_origin();
   EXPECT_EQ(delays.count(), slow_.delay_ns.size());
-  Histogram expected(kDelayBits);
+  int64_t least = INT64_MAX;
+  int64_t most = 0;
   for (const auto& [sequence, delay] : slow_.delay_ns) {
-    expected.record(static_cast<uint64_t>(delay));
+    least = std::min(least, delay);
+    most = std::max(most, delay);
   }
-  EXPECT_EQ(delays.min(), expected.min());
-  EXPECT_EQ(delays.max(), expected.max());
-  const auto buckets = delays.buckets();
-  const auto expected_buckets = expected.buckets();
-  ASSERT_EQ(buckets.size(), expected_buckets.size());
-  for (size_t i = 0; i < buckets.size(); ++i) {
-    EXPECT_EQ(buckets[i].lowest, expected_buckets[i].lowest);
-    EXPECT_EQ(buckets[i].count, expected_buckets[i].count);
-  }
+  const uint64_t lowest = delays.below.count() > 0 ? delays.origin - delays.below.max()
+                                                   : delays.origin + delays.above.min();
+  EXPECT_EQ(lowest, static_cast<uint64_t>(least));
+  EXPECT_EQ(delays.origin + delays.above.max(), static_cast<uint64_t>(most));
 }
 
 TEST_P(RecordedStream, CountsWhatIsSlowerThanEachTimeoutExactly) {
@@ -151,15 +156,12 @@ TEST_P(RecordedStream, HasTheVariationOfEachPairInSendOrder) {
 TEST_P(RecordedStream, KeepsTheExactDelayOfEachTaggedFrame) {
   const std::vector<uint64_t>& tags = recorder_.tags()->delays_ns();
   ASSERT_EQ(tags.size(), 100U);
-  std::set<uint64_t> tagged;
-  for (uint64_t tag = 0; tag < tags.size(); ++tag) {
-    const uint64_t sequence = kFrames / 2 + tag * (kFrames / 2) / 100;
-    tagged.insert(sequence);
-    const auto delay = slow_.delay_ns.find(sequence);
+  const std::vector<uint64_t> tagged = tagged_of(kFrames);
+  for (size_t tag = 0; tag < tags.size(); ++tag) {
+    const auto delay = slow_.delay_ns.find(tagged[tag]);
     EXPECT_EQ(tags[tag], delay == slow_.delay_ns.end() ? TagDelays::kLost
                                                        : static_cast<uint64_t>(delay->second));
   }
-  EXPECT_EQ(tagged.size(), 100U);
 }
 
 TEST_P(RecordedStream, CountsArrivalsByTheTimeOfSending) {
@@ -187,12 +189,12 @@ INSTANTIATE_TEST_SUITE_P(Seeds, RecordedStream, ::testing::Values(1, 2, 3, 4, 5)
 
 TEST(StreamRecorder, CountsAFrameThatArrivesBeforeItLeftAndGivesItNoDelay) {
   StreamRecorder recorder;
-  recorder.reset(everything(10), 10, {0, 10, 10});
+  recorder.reset(everything(10), 10, {0, 1, 2});
   Arrival burst[] = {{0, 5000}, {1, 5001}, {2, 4000}};
   recorder.record(burst, 3, 5000);
   EXPECT_EQ(recorder.tracker().received(), 3U);
   EXPECT_EQ(recorder.delays().negative(), 1U);
-  EXPECT_EQ(recorder.delays().histogram().count(), 2U);
+  EXPECT_EQ(recorder.delays().around_origin().count(), 2U);
   EXPECT_EQ(recorder.tags()->delays_ns()[0], 0U);
   EXPECT_EQ(recorder.tags()->delays_ns()[1], TagDelays::kLost);
   EXPECT_EQ(recorder.tags()->delays_ns()[2], 1000U);
@@ -210,37 +212,43 @@ TEST(StreamRecorder, PutsStampsFromBeyondTheTrialIntoTheLastInterval) {
   EXPECT_EQ(recorder.received_by_time().counts(), (std::vector<uint64_t>{2, 1, 2}));
 }
 
-TEST(StreamRecorder, CountsCorruptAndImpossibleFramesTogether) {
+TEST(StreamRecorder, CountsDamageByItsKind) {
   StreamRecorder recorder;
   recorder.reset({}, 10, {});
-  recorder.record_corrupt();
+  recorder.record_damaged(net::Damage::kLength);
+  recorder.record_damaged(net::Damage::kChecksumZero);
+  recorder.record_damaged(net::Damage::kChecksumZero);
   Arrival burst[] = {{10, 0}};
   recorder.record(burst, 1, 100);
-  EXPECT_EQ(recorder.corrupt(), 2U);
+  net::DamageCounts expected;
+  expected[net::Damage::kLength] = expected[net::Damage::kNeverSent] = 1;
+  expected[net::Damage::kChecksumZero] = 2;
+  EXPECT_EQ(recorder.damaged(), expected);
+  EXPECT_EQ(recorder.damaged().total(), 4U);
   EXPECT_EQ(recorder.tracker().received(), 0U);
 }
 
 TEST(StreamRecorder, ForgetsTheTrialBefore) {
   StreamRecorder recorder;
-  recorder.reset(everything(20'000), 20'000, {0, 20'000, 50});
+  recorder.reset(everything(20'000), 20'000, {0, 7, 19'999});
   feed(recorder, events_of(20'000, 9));
-  recorder.record_corrupt();
+  recorder.record_damaged(net::Damage::kTruncated);
   RecordSpec spec;
   spec.timeouts_ns = everything(100).timeouts_ns;
   recorder.reset(spec, 100, {});
-  EXPECT_EQ(recorder.delays().histogram().count(), 0U);
+  EXPECT_EQ(recorder.delays().around_origin().count(), 0U);
   EXPECT_EQ(recorder.delays().slower_than(spec.timeouts_ns[0]), 0U);
   EXPECT_EQ(recorder.variation(), nullptr);
   EXPECT_EQ(recorder.tags(), nullptr);
   EXPECT_EQ(recorder.received_by_time().counts(), std::vector<uint64_t>{0});
-  EXPECT_EQ(recorder.corrupt(), 0U);
+  EXPECT_EQ(recorder.damaged().total(), 0U);
   EXPECT_EQ(recorder.tracker().loss_runs().count(), 0U);
 }
 
 TEST(StreamRecorder, KnowsNothingOfTagsThatWereNotSent) {
   for (const uint64_t sent : {0U, 4U, 5U, 6U, 7U, 10U}) {
     StreamRecorder recorder;
-    recorder.reset({}, 10, {4, 6, 3});  // frames 4, 6 and 8
+    recorder.reset({}, 10, {4, 6, 8});
     recorder.finish(sent);
     const size_t tags = (sent > 4 ? 1 : 0) + (sent > 6 ? 1 : 0) + (sent > 8 ? 1 : 0);
     EXPECT_EQ(recorder.tags()->delays_ns(), std::vector<uint64_t>(tags, TagDelays::kLost)) << sent;
@@ -270,7 +278,7 @@ TEST(DelayVariation, FindsPairsAsFarApartAsItsRingIsLong) {
     variation.reset(4 * kRing);
     const auto record = [&](uint64_t sequence, uint64_t delay_ns) {
       const Arrival arrival{sequence, 0};
-      variation.record(&arrival, &delay_ns, 1);
+      variation.record(&arrival, &delay_ns, 1, false);
     };
     for (uint64_t i = 0; i <= 10 + late; ++i) {
       if (i != 10) record(i, 100);
@@ -283,23 +291,45 @@ TEST(DelayVariation, FindsPairsAsFarApartAsItsRingIsLong) {
   }
 }
 
-TEST(TagSpread, SpreadsTagsEvenlyAndFindsThem) {
-  std::mt19937_64 random(8219);
-  for (int round = 0; round < 200; ++round) {
-    TagSpread spread;
-    spread.first = random() % 1000;
-    spread.span = 1 + random() % 5000;
-    spread.count = 1 + random() % spread.span;
-    std::map<uint64_t, uint64_t> tag_of;
-    for (uint64_t tag = 0; tag < spread.count; ++tag) tag_of[spread.sequence_of(tag)] = tag;
-    ASSERT_EQ(tag_of.size(), spread.count) << "each tag is a frame of its own";
-    EXPECT_EQ(tag_of.begin()->first, spread.first);
-    EXPECT_LT(tag_of.rbegin()->first, spread.first + spread.span);
-    for (uint64_t sequence = 0; sequence < spread.first + spread.span + 10; ++sequence) {
-      const auto next = tag_of.lower_bound(sequence);
-      ASSERT_EQ(spread.tag_from(sequence), next == tag_of.end() ? spread.count : next->second);
-    }
+// What is light is the whole less the shaded: both are what a recorder of them alone has.
+TEST(StreamRecorder, KeepsWhatStoodInAShadowBesideTheWhole) {
+  const Events events = events_of(4000, 11);
+  RecordSpec spec;
+  spec.timeouts_ns = {100'000};
+  spec.ipdv = true;
+  std::vector<uint64_t> every(4000);
+  std::iota(every.begin(), every.end(), 0);
+  StreamRecorder recorder;
+  recorder.reset(spec, 4000, every);
+  Histogram shaded_ns(kDelayBits);
+  uint64_t late = 0;
+  std::set<uint64_t> shaded_tags;
+  std::set<uint64_t> seen;
+  for (const Frame& frame : events.frames) {
+    const bool shaded = frame.sent_ns / 500'000 % 2 == 1;
+    Arrival arrival{frame.sequence, frame.sent_ns};
+    recorder.record(&arrival, 1, frame.received_ns, shaded);
+    if (!seen.insert(frame.sequence).second || !shaded) continue;
+    shaded_ns.record(frame.received_ns - frame.sent_ns);
+    late += frame.received_ns - frame.sent_ns > 100'000 ? 1 : 0;
+    shaded_tags.insert(frame.sequence);
   }
+  recorder.finish(4000);
+  ASSERT_GT(late, 0U);
+  EXPECT_EQ(recorder.delays().slower_shaded(100'000), late);
+  EXPECT_GT(recorder.delays().slower_than(100'000), late);
+  const AroundOrigin shaded = recorder.delays().shaded_around_origin();
+  EXPECT_EQ(shaded.origin, recorder.delays().around_origin().origin);
+  EXPECT_EQ(shaded.below.count() + shaded.above.count(), shaded_ns.count());
+  EXPECT_EQ(shaded.origin + shaded.above.min(), shaded_ns.min());
+  EXPECT_EQ(shaded.origin + shaded.above.max(), shaded_ns.max());
+  EXPECT_EQ(recorder.tags()->shaded(),
+            std::vector<uint64_t>(shaded_tags.begin(), shaded_tags.end()));
+  const AroundOrigin of_shadow = recorder.variation()->shaded_around_zero();
+  const AroundOrigin of_all = recorder.variation()->around_zero();
+  const uint64_t pairs = of_shadow.below.count() + of_shadow.above.count();
+  EXPECT_GT(pairs, 0U);
+  EXPECT_LT(pairs, of_all.below.count() + of_all.above.count());
 }
 
 }  // namespace

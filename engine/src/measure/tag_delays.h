@@ -1,72 +1,78 @@
-// The exact delays of tagged frames (RFC 8219 7.2): of the frames from `first` on, `count`, spread
-// evenly. Which ones they are follows from their number, so no mark on the wire is needed: tag j is
-// frame first + floor(j * span / count).
+// The exact delays of tagged frames (RFC 8219 7.2), which are known by their number.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "measure/arrival.h"
 
 namespace dutperf::measure {
 
-struct TagSpread {
-  uint64_t first = 0;
-  uint64_t span = 0;   // frames from `first` to the end of the stream
-  uint64_t count = 0;  // at most `span`; 0: no tags
-
-  uint64_t sequence_of(uint64_t tag) const {
-    return first + static_cast<uint64_t>((unsigned __int128){tag} * span / count);
-  }
-  // The first tag whose frame is `sequence` or a later one; `count` when there is none.
-  uint64_t tag_from(uint64_t sequence) const {
-    if (sequence <= first) return 0;
-    const auto scaled = (unsigned __int128){sequence - first} * count;
-    const uint64_t tag = static_cast<uint64_t>((scaled + span - 1) / span);
-    return tag < count ? tag : count;
-  }
-};
-
 class TagDelays {
  public:
   static constexpr uint64_t kLost = UINT64_MAX;
 
-  void reset(const TagSpread& spread) {
-    spread_ = spread;
-    delays_ns_.assign(spread.count, kLost);
-    gap_first_ = 0;
-    gap_frames_ = spread.count == 0 ? UINT64_MAX : spread.first;
+  // `sequences` of the tagged frames rise.
+  void reset(std::vector<uint64_t> sequences) {
+    sequences_ = std::move(sequences);
+    delays_ns_.assign(sequences_.size(), kLost);
+    shaded_.clear();
+    shaded_.reserve(sequences_.size());
+    next_ = 0;
+    open_gap(0);
   }
 
-  void record(const Arrival* arrivals, const uint64_t* delays_ns, uint32_t count) {
+  // `shaded` ones stood in the shadow of one of the tester's stalls (shadow_watch.h).
+  void record(const Arrival* arrivals, const uint64_t* delays_ns, uint32_t count, bool shaded) {
     for (uint32_t i = 0; i < count; ++i) {
       // Nearly all frames lie between the tag that came last and the next one.
       const uint64_t sequence = arrivals[i].sequence;
       if (sequence - gap_first_ >= gap_frames_) [[unlikely]]
-        record_slow(sequence, delays_ns[i]);
+        record_slow(sequence, delays_ns[i], shaded);
     }
   }
 
   // After the trial: forgets the tags that were not sent, all from frame `sent` on.
   void finish(uint64_t sent) {
-    if (spread_.count > 0) delays_ns_.resize(spread_.tag_from(sent));
+    delays_ns_.resize(tag_from(sent));
+    std::sort(shaded_.begin(), shaded_.end());
   }
 
   // One for each tag, in the order of sending; kLost when it did not arrive.
   const std::vector<uint64_t>& delays_ns() const { return delays_ns_; }
+  // Their places in that list, rising.
+  const std::vector<uint64_t>& shaded() const { return shaded_; }
 
  private:
-  void record_slow(uint64_t sequence, uint64_t delay_ns) {
-    const uint64_t tag = spread_.tag_from(sequence);
-    if (tag < spread_.count && spread_.sequence_of(tag) == sequence) delays_ns_[tag] = delay_ns;
-    const uint64_t next_tag = spread_.tag_from(sequence + 1);
-    const uint64_t next = next_tag < spread_.count ? spread_.sequence_of(next_tag) : UINT64_MAX;
-    gap_first_ = sequence + 1;
-    gap_frames_ = next - gap_first_;
+  // The first tag whose frame is `sequence` or a later one; their number when there is none.
+  size_t tag_from(uint64_t sequence) const {
+    const auto found = std::lower_bound(sequences_.begin(), sequences_.end(), sequence);
+    return static_cast<size_t>(found - sequences_.begin());
   }
 
-  TagSpread spread_;
+  void record_slow(uint64_t sequence, uint64_t delay_ns, bool shaded) {
+    const bool expected = next_ < sequences_.size() && sequences_[next_] == sequence;
+    if (!expected) next_ = tag_from(sequence);
+    if (next_ < sequences_.size() && sequences_[next_] == sequence) {
+      // Frames come here once each, so there is room for all.
+      if (shaded) shaded_.push_back(next_);
+      delays_ns_[next_++] = delay_ns;
+    }
+    open_gap(sequence + 1);
+  }
+
+  // From `first` to before the next tag.
+  void open_gap(uint64_t first) {
+    gap_first_ = first;
+    gap_frames_ = (next_ < sequences_.size() ? sequences_[next_] : UINT64_MAX) - first;
+  }
+
+  std::vector<uint64_t> sequences_;
   std::vector<uint64_t> delays_ns_;
+  std::vector<uint64_t> shaded_;
+  size_t next_ = 0;  // the tag that ends the gap
   uint64_t gap_first_ = 0;
   uint64_t gap_frames_ = UINT64_MAX;
 };

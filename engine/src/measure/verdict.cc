@@ -1,6 +1,7 @@
 #include "measure/verdict.h"
 
 #include <algorithm>
+#include <array>
 
 namespace dutperf::measure {
 namespace {
@@ -31,10 +32,8 @@ std::string ms(uint64_t ns) {
   return padded.substr(0, padded.size() - 3) + "." + padded.substr(padded.size() - 3) + " ms";
 }
 
-// A sender may take duration * 1.00001 (10 ppm: no clock of the trade is worse), and its last frame
-// may lag by the limit.
 bool fell_behind(const TrialFacts& facts, const DirectionFacts& direction) {
-  const uint64_t allowed = facts.duration_ns + facts.duration_ns / 100'000 + facts.lag_limit_ns;
+  const uint64_t allowed = facts.duration_ns + tolerated_ns(facts.duration_ns);
   return direction.gave_up || direction.sending_ns > allowed;
 }
 
@@ -50,8 +49,20 @@ bool held_back(const TrialFacts& facts, const DirectionFacts& direction) {
   return direction.port_full_ns >= behind_ns(facts, direction) / 2;
 }
 
+// It did not run when it should have ended: that tells nothing of what it can offer.
+bool was_away(const TrialFacts& facts, const DirectionFacts& direction) {
+  return direction.away_at_end_ns > 0 &&
+         direction.away_at_end_ns >= behind_ns(facts, direction) / 2;
+}
+
 uint64_t lost_frames(const DirectionFacts& direction) {
   return direction.sent - std::min(direction.sent, direction.received);
+}
+
+// Of the lost frames those that no stall of the tester can have cost.
+uint64_t lost_in_light(const DirectionFacts& direction) {
+  const uint64_t lost = lost_frames(direction);
+  return lost - std::min(lost, direction.lost_in_shadow);
 }
 
 // Lost and overdue frames are within the disclosed tolerance; zero without one.
@@ -60,24 +71,46 @@ bool tolerable(const TrialFacts& facts, const DirectionFacts& direction) {
   return within_tolerance(missing, direction.intended, facts.loss_tolerance_ppb);
 }
 
-// Frames of whatever kind that the tester itself dropped on receive.
+bool tolerable_in_light(const TrialFacts& facts, const DirectionFacts& direction) {
+  const uint64_t late =
+      direction.overdue - std::min(direction.overdue, direction.overdue_in_shadow);
+  return within_tolerance(lost_in_light(direction) + late, direction.intended,
+                          facts.loss_tolerance_ppb);
+}
+
+// Frames of whatever kind that the tester itself dropped on receive. Damaged ones are not among
+// them: they may be the DUT's.
 uint64_t own_drops(const PortFacts& port) {
-  return port.rx_missed + port.rx_nombuf + port.rx_errors;
+  return port.rx_missed + port.rx_nombuf + port.interface_drops;
+}
+
+uint64_t damaged_on_wire(const PortFacts& port) { return port.rx_errors + port.damaged_on_wire; }
+
+const PortFacts* receiving_port(const TrialFacts& facts, const DirectionFacts& direction) {
+  return direction.receiving_port < facts.ports.size() ? &facts.ports[direction.receiving_port]
+                                                       : nullptr;
+}
+
+// Frames of whatever kind that the tester may have lost of this direction's, on whichever side.
+uint64_t own_drops(const TrialFacts& facts, const DirectionFacts& direction) {
+  uint64_t drops = facts.input_queue_drops;
+  for (const PortFacts& port : facts.ports) {
+    drops += &port == receiving_port(facts, direction) ? own_drops(port) : port.send_drops;
+  }
+  return drops;
 }
 
 // More frames are missing than the tester itself can have dropped: so the DUT lost some, and too
 // many of them.
 bool surely_lost(const TrialFacts& facts, const DirectionFacts& direction) {
-  const uint64_t lost = lost_frames(direction);
-  const bool known = direction.receiving_port < facts.ports.size();
-  const uint64_t own = known ? own_drops(facts.ports[direction.receiving_port]) : 0;
-  const uint64_t at_least = lost - std::min(lost, own);
+  const uint64_t lost = lost_in_light(direction);
+  // A damaged frame did arrive.
+  const uint64_t absent = lost - std::min(lost, direction.damaged.total());
+  const uint64_t at_least = lost - std::min(absent, own_drops(facts, direction));
   return !within_tolerance(at_least, direction.intended, facts.loss_tolerance_ppb);
 }
 
 void judge_sender(const TrialFacts& facts, const DirectionFacts& direction, Judge& judge) {
-  const uint64_t lost = lost_frames(direction);
-  const uint64_t of_burst = std::min(lost, direction.ring_full_catching_up);
   if (direction.sent == 0) {
     judge.invalid("nothing_sent", direction.name + ": the port accepted no frame at all",
                   "check that the link is up and the port's driver can transmit");
@@ -90,30 +123,31 @@ void judge_sender(const TrialFacts& facts, const DirectionFacts& direction, Judg
                       " frames in " + ms(direction.sending_ns) + ", no room for " +
                       ms(direction.port_full_ns) + " of it",
                   "switch flow control off on both ends, or shorten the device's input queue");
+  } else if (fell_behind(facts, direction) && was_away(facts, direction)) {
+    // What it sent before tells of the DUT; so a loss there stands.
+    if (!tolerable_in_light(facts, direction)) return;
+    judge.invalid("sender_lag",
+                  direction.name + ": the tester itself did not run for " +
+                      ms(direction.away_at_end_ns) +
+                      " when the last frames were due, so they left " +
+                      ms(behind_ns(facts, direction)) + " late",
+                  "isolate the tester's cores; the trial is worth repeating");
   } else if (fell_behind(facts, direction)) {
     judge.invalid("sender_behind",
                   direction.name + ": the tester could not keep up with the intended load, " +
                       std::to_string(direction.sent) + " of " + std::to_string(direction.intended) +
                       " frames in " + ms(direction.sending_ns),
                   "lower the rate, or give the tester more cores or a faster port driver");
-  } else if (lost > 0 && !tolerable(facts, direction) && lost <= direction.late_departures &&
-             direction.max_lag_ns > facts.lag_limit_ns) {
-    // The burst that made up for the lag is the tester's, and may be what the DUT lost. A lossless
-    // trial stands: it was harder on the DUT than asked for. So does one that lost more frames than
-    // all such bursts together held.
-    judge.invalid("sender_lag",
-                  direction.name + ": a frame left " + ms(direction.max_lag_ns) + " late (limit " +
-                      ms(facts.lag_limit_ns) +
-                      "), so the loss may come from the burst that followed",
-                  "isolate the tester's cores, or raise the lag limit and say so");
-  } else if (of_burst > 0 && !tolerable(facts, direction) &&
-             within_tolerance(lost - of_burst + direction.overdue, direction.intended,
-                              facts.loss_tolerance_ppb)) {
-    judge.invalid("sender_lag",
-                  direction.name + ": " + std::to_string(of_burst) +
-                      " frames found the device's ring full right after a stall of the sender, and "
-                      "no others were lost",
-                  "isolate the tester's cores");
+  } else if (!tolerable(facts, direction) && tolerable_in_light(facts, direction)) {
+    // A lossless trial stands: it was harder on the DUT than asked for.
+    const std::string missing = std::to_string(lost_frames(direction) + direction.overdue);
+    judge.invalid(
+        direction.burst_shadow ? "sender_burst" : "receiver_lag",
+        direction.name + ": the " + missing + " lost or late frames left in the shadow of " +
+            (direction.burst_shadow ? "a stall of the tester's sender"
+                                    : "a stall of the tester's receiver") +
+            " (the longest took " + ms(direction.longest_stall_ns) + "), which may have cost them",
+        "isolate the tester's cores; the trial is worth repeating");
   }
 }
 
@@ -135,16 +169,66 @@ void judge_receiver(const TrialFacts& facts, const DirectionFacts& direction, Ju
                 "isolate the tester's cores, or choose a longer frame timeout");
 }
 
+// How the lost frames that arrived were damaged. Of truncated ones without a tag no more are taken
+// for this direction's than are lost otherwise.
+net::DamageCounts damage_among_lost(const TrialFacts& facts, const DirectionFacts& direction) {
+  net::DamageCounts damaged = direction.damaged;
+  if (direction.receiving_port < facts.ports.size()) {
+    const uint64_t lost = lost_frames(direction);
+    damaged[net::Damage::kTruncated] += std::min(facts.ports[direction.receiving_port].cut_short,
+                                                 lost - std::min(lost, damaged.total()));
+  }
+  return damaged;
+}
+
+std::string in_words(const net::DamageCounts& damaged) {
+  constexpr std::array<const char*, net::kDamageNames.size()> kWords = {
+      "without a UDP checksum", "with a wrong checksum", "of wrong length", "truncated",
+      "with a number never sent"};
+  std::string text;
+  for (size_t i = 0; i < kWords.size(); ++i) {
+    const uint64_t count = damaged[static_cast<net::Damage>(i)];
+    if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + kWords[i];
+  }
+  return text;
+}
+
+// What the DUT is not charged with, though it may be only a part.
+std::string of_tester(const TrialFacts& facts, const DirectionFacts& direction) {
+  const uint64_t own = own_drops(facts, direction);
+  return own == 0 ? ""
+                  : ", of which the tester itself may have dropped " +
+                        std::to_string(std::min(own, lost_frames(direction)));
+}
+
+std::string of_wire(const TrialFacts& facts, const DirectionFacts& direction) {
+  const PortFacts* const port = receiving_port(facts, direction);
+  if (port == nullptr || damaged_on_wire(*port) == 0) return "";
+  return "; " + std::to_string(damaged_on_wire(*port)) + " came to port " + port->name +
+         " damaged (checksum or length on the wire): by the device, the cable or the port";
+}
+
 void judge_loss(const TrialFacts& facts, const DirectionFacts& direction, Judge& judge) {
   const bool fails = !tolerable(facts, direction);
-  if (fails && direction.received < direction.sent) {
+  const uint64_t lost = lost_frames(direction);
+  const net::DamageCounts damaged = damage_among_lost(facts, direction);
+  if (fails && lost > 0) {
+    const std::string of_damage = damaged.total() == 0
+                                      ? ""
+                                      : ", " + std::to_string(std::min(lost, damaged.total())) +
+                                            " of them damaged: " + in_words(damaged);
     const std::string of_ring =
         direction.ring_full == 0
             ? ""
             : ", " + std::to_string(direction.ring_full) + " of them at the device's full ring";
-    judge.fail("frames_lost", direction.name + ": " +
-                                  std::to_string(direction.sent - direction.received) + " of " +
-                                  std::to_string(direction.sent) + " frames lost" + of_ring);
+    const std::string of_shadow =
+        direction.lost_in_shadow == 0
+            ? ""
+            : ", " + std::to_string(lost_in_light(direction)) + " of them in no shadow of a stall";
+    judge.fail("frames_lost", direction.name + ": " + std::to_string(lost) + " of " +
+                                  std::to_string(direction.sent) + " frames lost" + of_ring +
+                                  of_damage + of_shadow + of_tester(facts, direction) +
+                                  of_wire(facts, direction));
   }
   if (fails && direction.overdue > 0) {
     judge.fail("frames_late", direction.name + ": " + std::to_string(direction.overdue) + " of " +
@@ -155,10 +239,21 @@ void judge_loss(const TrialFacts& facts, const DirectionFacts& direction, Judge&
     judge.fail("duplicates", direction.name + ": " + std::to_string(direction.duplicate) +
                                  " frames arrived more than once");
   }
+  // Each lost frame can have arrived damaged once; what is more is of frames that arrived whole.
+  if (damaged.total() > lost) {
+    judge.fail("duplicates",
+               direction.name + ": " + std::to_string(damaged.total() - lost) +
+                   " more frames arrived damaged than were lost: " + in_words(damaged));
+  }
 }
 
-// `lost_anyway`: the DUT lost frames in some direction whatever the tester dropped.
-void judge_port(const PortFacts& port, bool lost_anyway, Judge& judge) {
+// What was lost of a trial, and on whose account.
+struct Losses {
+  bool any = false;   // in some direction, more than is tolerated
+  bool sure = false;  // the DUT lost so many, whatever the tester dropped
+};
+
+void judge_port(const PortFacts& port, const Losses& losses, Judge& judge) {
   const std::string where = "port " + port.name;
   if (!port.link_up_before && !port.link_up_after && !port.link_flapped) {
     judge.invalid("link_down", where + ": the link is down",
@@ -171,13 +266,21 @@ void judge_port(const PortFacts& port, bool lost_anyway, Judge& judge) {
     judge.invalid("flow_control", where + ": Ethernet flow control is on",
                   "switch it off on tester and device: it hides loss by stretching time");
   }
-  if (own_drops(port) > 0 && !lost_anyway) {
+  // Where others share the interface the kernel may have dropped theirs: that alone spoils nothing.
+  const bool of_ours = port.rx_missed + port.rx_nombuf > 0 || losses.any;
+  if (own_drops(port) > 0 && of_ours && !losses.sure) {
     judge.invalid("receiver_overflow",
                   where + ": the tester itself dropped frames on receive (missed " +
                       std::to_string(port.rx_missed) + ", no buffer " +
-                      std::to_string(port.rx_nombuf) + ", errors " +
-                      std::to_string(port.rx_errors) + ")",
+                      std::to_string(port.rx_nombuf) + ", below the port " +
+                      std::to_string(port.interface_drops) + ")",
                   "give the receiving side a core of its own or longer receive queues");
+  }
+  if (port.send_drops > 0 && losses.any && !losses.sure) {
+    judge.invalid("transmit_errors",
+                  where + ": " + std::to_string(port.send_drops) +
+                      " frames were dropped below the port, before the wire",
+                  "lower the rate, or see what ip -s link and tc -s qdisc show of the interface");
   }
   if (port.tx_errors > 0) {
     judge.invalid("transmit_errors",
@@ -185,10 +288,14 @@ void judge_port(const PortFacts& port, bool lost_anyway, Judge& judge) {
                       " frames counted as sent did not leave the port",
                   "lower the rate, or check the port's driver and MTU");
   }
-  if (port.corrupt > 0) {
-    judge.fail("corrupt_frames", where + ": " + std::to_string(port.corrupt) +
-                                     " test frames arrived with a wrong length or checksum");
-  }
+}
+
+void judge_input_queues(const TrialFacts& facts, const Losses& losses, Judge& judge) {
+  if (facts.input_queue_drops == 0 || !losses.any || losses.sure) return;
+  judge.invalid("receiver_overflow",
+                "input queues of this machine's CPUs had no room for " +
+                    std::to_string(facts.input_queue_drops) + " frames, maybe the test's",
+                "raise net.core.netdev_max_backlog, or spread the interface's queues over CPUs");
 }
 
 }  // namespace
@@ -212,10 +319,13 @@ Verdict judge(const TrialFacts& facts) {
     if (complete) judge_receiver(facts, direction, judge);
     judge_clock(direction, judge);
   }
-  const bool lost_anyway =
-      std::any_of(facts.directions.begin(), facts.directions.end(),
-                  [&](const DirectionFacts& direction) { return surely_lost(facts, direction); });
-  for (const PortFacts& port : facts.ports) judge_port(port, lost_anyway, judge);
+  Losses losses;
+  for (const DirectionFacts& direction : facts.directions) {
+    losses.any = losses.any || !tolerable(facts, direction);
+    losses.sure = losses.sure || surely_lost(facts, direction);
+  }
+  for (const PortFacts& port : facts.ports) judge_port(port, losses, judge);
+  judge_input_queues(facts, losses, judge);
   for (const DirectionFacts& direction : facts.directions) {
     if (complete) judge_loss(facts, direction, judge);
   }

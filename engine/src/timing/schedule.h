@@ -32,6 +32,9 @@ class Schedule {
     return static_cast<uint32_t>(more < limit ? std::min<uint64_t>(more + 1, limit) : limit);
   }
 
+  // All are due so much later.
+  void shift(uint64_t ticks) { due_ += fixed(ticks); }
+
   // The next `frames` frames have left.
   void advance(uint32_t frames) { due_ += interval_ * frames; }
 

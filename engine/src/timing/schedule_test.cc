@@ -33,6 +33,17 @@ TEST_P(ScheduleAt, DoesNotDriftInAMillionFrames) {
   }
 }
 
+TEST_P(ScheduleAt, IsShiftedAsIfItHadBegunLater) {
+  Schedule shifted(0, GetParam().tsc_hz, GetParam().rate_fps, 1, 2);
+  shifted.shift(77'000'111);
+  Schedule later(77'000'111, GetParam().tsc_hz, GetParam().rate_fps, 1, 2);
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_EQ(shifted.next_due_tsc(), later.next_due_tsc());
+    shifted.advance(1);
+    later.advance(1);
+  }
+}
+
 TEST_P(ScheduleAt, IsExactFarOut) {
   constexpr uint64_t kStart = 1'234'567;
   for (const uint64_t first : {(1ULL << 32) - 1, 1ULL << 32, 4'320'000'000ULL, (1ULL << 40) - 1}) {

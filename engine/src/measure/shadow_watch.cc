@@ -1,0 +1,128 @@
+#include "measure/shadow_watch.h"
+
+namespace dutperf::measure {
+namespace {
+
+constexpr uint64_t kNsPerSecond = 1'000'000'000;
+
+}  // namespace
+
+uint64_t DelayLevel::usual_ns() const {
+  const size_t known = std::min(count_, kSlots);
+  if (known < kFewSlots) return 0;
+  std::array<uint64_t, kSlots> sorted = slots_ns_;
+  auto* const quartile = sorted.begin() + known * 3 / 4;
+  std::nth_element(sorted.begin(), quartile, sorted.begin() + known);
+  return *quartile + *quartile / 16 + 500;
+}
+
+void ShadowWatch::look(bool away, uint64_t drained_ns, uint64_t received_ns, uint64_t first_sent_ns,
+                       uint64_t last_sent_ns) noexcept {
+  note_stalls();
+  if (away) {
+    // The frames that waited, from the first on, and those after them that found no room.
+    const uint64_t away_ns = received_ns - drained_ns;
+    Open cause;
+    cause.usual_ns = level_.usual_ns();
+    cause.calm_from_ns = received_ns;
+    cause.latest_ns = received_ns + kPatience * away_ns;
+    const auto waited =
+        static_cast<uint64_t>((unsigned __int128){away_ns} * rate_fps_ / kNsPerSecond);
+    // Half of the ring is for the DUT's own bursts.
+    const bool may_lose = waited >= room_frames_ / 2;
+    open(cause, std::min(first_sent_ns, drained_ns), false, may_lose);
+    if (may_lose) add_frames(waited + 1);
+  }
+  for (size_t i = 0; i < open_count_;) {
+    Open& cause = open_[i];
+    learn_end(cause);
+    uint64_t end_ns = UINT64_MAX;
+    if (last_sent_ns > cause.latest_ns) end_ns = cause.latest_ns;
+    if (level_.complete_begin_ns() >= cause.calm_from_ns &&
+        level_.complete_ns() <= cause.usual_ns) {
+      end_ns = std::min(end_ns, level_.complete_begin_ns() + DelayLevel::kSlotNs);
+    }
+    if (end_ns == UINT64_MAX) {
+      ++i;
+      continue;
+    }
+    current_.end_ns = std::max(current_.end_ns, end_ns);
+    cause = open_[--open_count_];
+    if (open_count_ == 0) close();
+  }
+}
+
+void ShadowWatch::note_stalls() noexcept {
+  for (size_t side = 0; side < senders_.size(); ++side) {
+    const StallLog* const sender = senders_[side];
+    if (sender == nullptr) continue;
+    for (const size_t begun = sender->begun(); noted_of_[side] < begun; ++noted_of_[side]) {
+      Open cause;
+      cause.sender = sender;
+      cause.place = noted_of_[side];
+      cause.usual_ns = level_.usual_ns();
+      ++noted_;
+      open(cause, sender->begin_ns(cause.place), true, true);
+    }
+  }
+}
+
+void ShadowWatch::open(const Open& cause, uint64_t begin_ns, bool of_sender,
+                       bool may_lose) noexcept {
+  if (open_count_ == 0) current_ = {begin_ns, 0, false, false, 0};
+  current_.begin_ns = std::min(current_.begin_ns, begin_ns);
+  current_.of_sender |= of_sender;
+  current_.may_lose |= may_lose;
+  if (open_count_ < kMaxOpen) {
+    open_[open_count_++] = cause;
+    return;
+  }
+  // Too many at once: the newest one takes the last one's place, which ends no sooner.
+  const uint64_t latest_ns = open_.back().latest_ns;
+  open_.back() = cause;
+  if (latest_ns != UINT64_MAX) current_.end_ns = std::max(current_.end_ns, latest_ns);
+  add_frames(UINT64_MAX);
+}
+
+void ShadowWatch::learn_end(Open& cause) noexcept {
+  if (cause.sender == nullptr || cause.place >= cause.sender->ended()) return;
+  const Stall& stall = cause.sender->stall(cause.place);
+  cause.sender = nullptr;
+  cause.calm_from_ns = stall.caught_up_ns;
+  cause.latest_ns = stall.caught_up_ns + kPatience * stall.max_lag_ns;
+  add_frames(stall.frames);
+}
+
+void ShadowWatch::add_frames(uint64_t frames) noexcept {
+  current_.frames = frames > UINT64_MAX - current_.frames ? UINT64_MAX : current_.frames + frames;
+}
+
+void ShadowWatch::close() noexcept {
+  if (!shadows_.empty() && current_.begin_ns <= shadows_.back().end_ns) {
+    Shadow& last = shadows_.back();
+    last.end_ns = std::max(last.end_ns, current_.end_ns);
+    last.of_sender |= current_.of_sender;
+    last.may_lose |= current_.may_lose;
+    last.frames = std::max(last.frames, current_.frames) == UINT64_MAX
+                      ? UINT64_MAX
+                      : last.frames + current_.frames;
+  } else if (shadows_.size() < kMaxShadows) {
+    shadows_.push_back(current_);
+  } else {
+    // No place left to tell it from the one before.
+    shadows_.back() = {shadows_.back().begin_ns, current_.end_ns, true, true, UINT64_MAX};
+  }
+}
+
+void ShadowWatch::finish() {
+  note_stalls();  // of which nothing arrived any more
+  for (size_t i = 0; i < open_count_; ++i) {
+    learn_end(open_[i]);
+    if (open_[i].sender != nullptr) add_frames(UINT64_MAX);  // it never ended
+    current_.end_ns = std::max(current_.end_ns, open_[i].latest_ns);
+  }
+  if (open_count_ > 0) close();
+  open_count_ = 0;
+}
+
+}  // namespace dutperf::measure
