@@ -83,7 +83,7 @@ def figure(of: Figure) -> str:
     """A duration, or in a word why there is none."""
     if of.value is None:
         return _NO_FIGURE.get(of.absent or "", "-")
-    return duration(of.value)
+    return f"{'<= ' if of.at_most else ''}{duration(of.value)}"
 
 
 def loss(percent: float | None) -> str:

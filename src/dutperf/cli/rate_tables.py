@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,9 +10,12 @@ from rich.table import Table
 
 from dutperf.cli import figures
 from dutperf.results import CellResult, result_word
+from dutperf.results.damage import RECEIVED
+from dutperf.results.model import DamageFigure
 
 WIDE = 110
 """Columns from which on a terminal has room for all of a table."""
+_RATE = "fps per\ndirection"
 _PLAIN = "throughput per direction (RFC 2544 26.1)"
 
 
@@ -30,7 +33,19 @@ def throughput_table(cells: list[CellResult], width: int) -> Table:
         table.add_column(column.name, justify="right", no_wrap=True)
     for cell in cells:
         table.add_row(cell.id, *(column.text(cell) for column in shown))
+        if cell.damage:
+            table.add_row(f"  {RECEIVED}", *_received(cell.damage, shown))
     return table
+
+
+def _received(damage: DamageFigure, shown: Sequence[_Column]) -> list[str]:
+    """The second figure of a throughput that damaged frames limit, under the first."""
+    told = {
+        _RATE: figures.rate(damage.value, damage.bound),
+        "verdict": result_word(damage.verdict),
+        "trials": str(damage.trials),
+    }
+    return [told.get(column.name, "") for column in shown]
 
 
 def is_plain(cell: CellResult) -> bool:
@@ -65,7 +80,7 @@ class _Column:
 
 _COLUMNS = (
     _Column("frame\nsize", _sizes, spared="repeated"),
-    _Column("fps per\ndirection", lambda cell: figures.rate(cell.median, cell.bound)),
+    _Column(_RATE, lambda cell: figures.rate(cell.median, cell.bound)),
     _Column(
         "sum",
         lambda cell: figures.rate(_total_fps(cell), cell.bound),

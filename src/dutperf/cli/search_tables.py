@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from rich.table import Table
 
 from dutperf.cli import figures
-from dutperf.results import CellResult, GoalResult, settled_words
+from dutperf.results import CellResult, GoalResult, settled_words, withdrawn_words
 
 
 def goal_table(cell: CellResult) -> Table:
@@ -28,10 +28,10 @@ def goal_table(cell: CellResult) -> Table:
 
 
 def settled_lines(cells: Iterable[CellResult]) -> Iterator[str]:
-    """How each cell ended that was repeated until its median was settled."""
+    """How the repeats of each cell ended, where that is not just their number."""
     for cell in cells:
-        if words := settled_words(cell):
-            yield f"{cell.id}: {words}"
+        told = (settled_words(cell), withdrawn_words(cell.withdrawn))
+        yield from (f"{cell.id}: {words}" for words in told if words)
 
 
 def _regular(goal: GoalResult) -> str:

@@ -26,12 +26,14 @@ from dutperf.cli.scalability_tables import scalability_tables
 from dutperf.cli.search_tables import goal_table, settled_lines
 from dutperf.results import (
     CellResult,
+    LoadPoint,
     NotMeasured,
     ResultsFile,
     Words,
     closing,
     result_word,
 )
+from dutperf.results.damage import damage_sentence
 from dutperf.results.units import duration
 
 
@@ -54,6 +56,11 @@ def show_all(console: Console, results: ResultsFile, report: Path | None) -> Non
     _show_tables(console, [*_tables(cells), *_further_tables(cells)], results)
     for line in [
         *_named(cells),
+        *(
+            f"{cell.id}: {damage_sentence(cell, '>= ')}"
+            for cell in cells
+            if cell.damage
+        ),
         *connection_lines(cells),
         *media_lines(cells),
         *settled_lines(cells),
@@ -128,19 +135,35 @@ def _loss_table(cell: CellResult) -> Table:
         title=f"{cell.id}: {result_word(cell.verdict)}", caption=cell.quantity
     )
     timeouts = cell.points[0].timeouts if cell.points else []
-    sweep = [f"loss % within {duration(t.timeout_ns)}" for t in timeouts]
-    for name in ("load %", "fps per direction", "loss %", *sweep, "N", "trials"):
+    directions = _directions(cell)
+    losses = [
+        "loss %",
+        *(f"{name} %" for name in directions),
+        *(f"loss % within {duration(t.timeout_ns)}" for t in timeouts),
+    ]
+    for name in ("load %", "fps per direction", *losses, "N", "trials"):
         table.add_column(name, justify="right")
     for point in cell.points:
         table.add_row(
             f"{point.load_percent:g}",
             f"{point.load_fps:,}",
             loss(point.loss_percent),
+            *(_loss_of(point, name) for name in directions),
             *(loss(timeout.loss_percent) for timeout in point.timeouts),
             str(len(point.repeats)),
             str(sum(r.trials for r in point.repeats)),
         )
     return table
+
+
+def _directions(cell: CellResult) -> list[str]:
+    """Those that have a loss of their own beside the sum."""
+    return list(dict.fromkeys(d.direction for p in cell.points for d in p.directions))
+
+
+def _loss_of(point: LoadPoint, direction: str) -> str:
+    found = [d.loss_percent for d in point.directions if d.direction == direction]
+    return loss(found[0] if found else None)
 
 
 def _not_measured(cells: list[NotMeasured]) -> list[str]:

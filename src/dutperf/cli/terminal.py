@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.status import Status
 
-from dutperf.engine.protocol import StreamResult, TrialProgress, TrialResult
+from dutperf.engine.protocol import Damage, StreamResult, TrialProgress, TrialResult
+from dutperf.procedures.damage import judged_whole
 from dutperf.procedures.events import (
     CellStarted,
     Event,
@@ -29,6 +30,7 @@ from dutperf.procedures.events import (
     TrialStarted,
 )
 from dutperf.results import ResultsFile, TrialRecord
+from dutperf.results.damage import RECEIVED, kinds_words
 from dutperf.results.model import TrialRole
 
 _ROLES: dict[TrialRole, str] = {
@@ -37,6 +39,7 @@ _ROLES: dict[TrialRole, str] = {
     "probe": ", probe",
     "phase1": ", phase 1",
     "validation": ", validation",
+    "damage": f", {RECEIVED}",
 }
 _STYLES = {"pass": "green", "fail": "yellow", "invalid": "red"}
 
@@ -133,14 +136,17 @@ class Terminal:
 
     def _finished(self, record: TrialRecord) -> None:
         verdict = record.result.verdict
+        kind = verdict.kind
+        if record.role == "damage":
+            kind = judged_whole(record) or "invalid"
         again = f" (attempt {record.attempt})" if record.attempt > 1 else ""
         reasons = _in_short([reason.message for reason in verdict.reasons])
         early = ", ended early" if record.result.ended_early else ""
-        style = _STYLES[verdict.kind]
+        style = _STYLES[kind]
         where = f"{self._duration(record)}{self._interval}{again}"
         why = f" ({reasons})" if reasons else ""
-        told = f"[{style}]{verdict.kind}[/]{escape(why)}"
-        told += f"{early}{escape(_by_stream(record.result))}"
+        told = f"[{style}]{kind}[/]{escape(why)}"
+        told += f"{early}{escape(_by_stream(record.result))}{_damaged(record.result)}"
         if record.role == "probe":
             told = _offered(record.result)
         self._console.print(
@@ -172,6 +178,15 @@ def _by_stream(result: TrialResult) -> str:
     if len(names) < 2:
         return ""
     return "".join(_told([s for s in streams if s.name == name]) for name in names)
+
+
+def _damaged(result: TrialResult) -> str:
+    """What arrived damaged, where the verdict does not tell."""
+    if result.verdict.kind == "fail":
+        return ""
+    streams = [s for d in result.directions for s in d.streams]
+    words = kinds_words(sum((s.damaged or Damage() for s in streams), Damage()))
+    return f"; damaged: {words}" if words else ""
 
 
 def _told(streams: list[StreamResult]) -> str:

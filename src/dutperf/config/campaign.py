@@ -128,7 +128,7 @@ class ProcedureSpec(TrialTimes, DelaySettings, SearchSettings):
         "default: 10",
     )
     lag_limit_ms: Annotated[float, Field(gt=0, le=10000)] = Field(
-        default=10, description="how far behind its schedule the sender may be"
+        default=10, description="a sender ten times as far behind its schedule gives up"
     )
     burst_limit: Annotated[int, Field(ge=1, le=64)] = Field(
         default=32, description="most frames sent at once when behind the schedule"

@@ -137,8 +137,16 @@ def search_defaults(data: Mapping[str, Any]) -> dict[str, Any]:
     if data.get("search") == "mlrsearch" or data.get("hopeless_loss_percent"):
         found["early_stop"] = False
     if data.get("repeats") == AUTO:
-        found |= {"interval_width": "1%", "max_repeats": LOOKS[-1]}
+        width = _default_width(str(data.get("resolution")))
+        found |= {"interval_width": width, "max_repeats": LOOKS[-1]}
     return found
+
+
+def _default_width(resolution: str) -> str:
+    """One percent, but never narrower than the resolution."""
+    if re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,9})?%", resolution):
+        return resolution if Fraction(resolution[:-1]) > 1 else "1%"
+    return "1%"
 
 
 class SearchSettings(Strict):
@@ -146,10 +154,11 @@ class SearchSettings(Strict):
 
     search: Search = Field(
         default="narrowed",
-        description="throughput: narrowed starts where earlier searches say that the "
-        "result should be; classic each time between nothing and the maximum; verified "
-        "repeats a trial that lost frames before it counts (ETSI GS NFV-TST 009); "
-        "mlrsearch has several goals (RFC 9971)",
+        description="throughput: classic starts each repeat between nothing and the "
+        "maximum; narrowed does so until repeats agree exactly, and while they do the "
+        "others measure only the two rates that matter; verified repeats a trial that "
+        "lost frames before it counts (ETSI GS NFV-TST 009); mlrsearch has several "
+        "goals (RFC 9971)",
     )
     verify_trials: Annotated[int, Field(ge=2, le=10)] | None = Field(
         default=None,
@@ -195,6 +204,8 @@ class SearchSettings(Strict):
         if repeats != AUTO:
             yield from self._only_auto("interval_width")
             yield from self._only_auto("max_repeats")
+        elif self.interval_width is not None:
+            yield from _too_narrow(self.interval_width, resolution)
         if procedure != "throughput":
             yield from self._foreign(procedure, repeats)
             return
@@ -262,6 +273,17 @@ class SearchSettings(Strict):
             if (goal.loss_percent, goal.exceed_percent, duration_s) in seen:
                 yield f"goals: must not list {goal.loss_percent:.12g}% twice"
             seen.add((goal.loss_percent, goal.exceed_percent, duration_s))
+
+
+def _too_narrow(width: str, resolution: str) -> Iterator[str]:
+    """An interval that no search could reach, however often it is repeated."""
+    number, unit = width.removesuffix("%"), width[-1:] == "%"
+    known, known_unit = resolution.removesuffix("%"), resolution[-1:] == "%"
+    if unit == known_unit and Fraction(number) < Fraction(known):
+        yield (
+            f"interval_width: must not be narrower than the resolution, {resolution}: "
+            f"no search knows its result to {width}"
+        )
 
 
 _OF_AUTO = ("interval_width", "max_repeats")

@@ -10,7 +10,9 @@ port statistics agree with each other as the real engine's do.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import get_args
 
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
@@ -19,6 +21,7 @@ from dutperf.engine.protocol import (
     ERROR_STATE,
     GENERATOR,
     PROTOCOL_VERSION,
+    Damage,
     DirectionName,
     DirectionRequest,
     DirectionResult,
@@ -47,6 +50,7 @@ from dutperf.engine.protocol import (
 from dutperf.engine.simulated import (
     COARSE_BITS,
     Counts,
+    Damages,
     Delays,
     Dut,
     Fate,
@@ -64,6 +68,7 @@ from dutperf.engine.simulated import (
     sometimes,
     step,
     stream_result,
+    without_checksum,
 )
 from dutperf.engine.simulated_nat import (
     SimulatedNat,
@@ -87,6 +92,7 @@ __all__ = [
     "perfect",
     "sometimes",
     "step",
+    "without_checksum",
 ]
 
 _SIDES: tuple[Side, Side] = ("left", "right")
@@ -111,6 +117,7 @@ class FakeEngine:
         link_speed_mbps: what the ports say; None: nothing.
         refused: drivers that ``open_ports`` refuses, as on a kernel without them.
         silent: next hops that nobody answers for.
+        damages: how many of a direction's forwarded frames it damages.
         nat: the connections of the device, when it has any. Where connections are
             opened or answered no trial ends early.
     """
@@ -126,6 +133,7 @@ class FakeEngine:
         link_speed_mbps: int | None = 10_000,
         refused: Collection[Driver] = (),
         silent: Collection[str] = (),
+        damages: Damages = without_checksum(sys.maxsize),  # noqa: B008 - the same
         nat: SimulatedNat | None = None,
     ) -> None:
         self.trials: list[TrialRequest] = []
@@ -139,6 +147,7 @@ class FakeEngine:
         self._link_speed_mbps = link_speed_mbps
         self._refused = refused
         self._silent = silent
+        self._damages = damages
         self._nat = nat or SimulatedNat()
         self._table: SimulatedTable | None = None
         self._ports: list[PortSpec] = []
@@ -223,7 +232,10 @@ class FakeEngine:
             verdict=self._verdict(trial, trouble, directions, end_ns),
             ended_early=end_ns < trial.duration_ns,
             directions=directions,
-            ports=[_port_report(s, before[s], self._counters[s]) for s in _SIDES],
+            ports=[
+                _port_report(s, before[s], self._counters[s], directions)
+                for s in _SIDES
+            ],
             neighbours=[],
             table=self._table_result(trial, started_ns),
             generator=GENERATOR,
@@ -280,8 +292,10 @@ class FakeEngine:
             sent = int(rate_fps * sending_ns / 1e9)
         # Frames to a MAC address of the tester's choice are not the device's.
         reach_it = self._nat.is_alive and not direction.streams[0].dst_mac
-        received = self._dut(rate_fps, sent) if reach_it else 0
-        return Fate(rate_fps, sent, received, sending_ns)
+        forwarded = self._dut(rate_fps, sent) if reach_it else 0
+        damaged = self._damages(forwarded)
+        received = forwarded - damaged.total
+        return Fate(rate_fps, sent, received, sending_ns, damaged)
 
     def _end_ns(self, trial: TrialRequest, fates: list[Fate], pattern: Pattern) -> int:
         """When sending ends; where a sender gives up, the trial is not stopped."""
@@ -387,6 +401,7 @@ def _direction(
             direction.frames_of(i, trial.frames(direction)),
             direction.frames_of(i, fate.sent),
             direction.frames_of(i, fate.received),
+            damaged=fate.damaged.each(partial(direction.frames_of, i)),
         )
         for i in range(len(direction.streams))
     ]
@@ -429,8 +444,14 @@ def _failure(
     if not exceeds_tolerance(trial, request, lost + late):
         return []
     found: dict[ReasonCode, int] = {"frames_lost": lost, "frames_late": late}
+    damaged = sum(stream.corrupt for stream in direction.streams)
+    more = {"frames_lost": f", {damaged} of them damaged" if damaged else ""}
     return [
-        Reason(code=code, message=f"{direction.name}: {n} of {sent} {_FAILURES[code]}")
+        Reason(
+            code=code,
+            message=f"{direction.name}: {n} of {sent} {_FAILURES[code]}"
+            + more.get(code, ""),
+        )
         for code, n in found.items()
         if n
     ]
@@ -463,7 +484,15 @@ def _counters(rx_frames: int = 0, tx_frames: int = 0) -> PortCounters:
     )
 
 
-def _port_report(side: Side, before: PortCounters, after: PortCounters) -> PortReport:
+def _port_report(
+    side: Side,
+    before: PortCounters,
+    after: PortCounters,
+    directions: list[DirectionResult],
+) -> PortReport:
+    arriving = "reverse" if side == "left" else "forward"
+    streams = [s for d in directions if d.name == arriving for s in d.streams]
+    damaged = sum((s.damaged or Damage() for s in streams), Damage())
     return PortReport(
         name=side,
         before=before,
@@ -472,7 +501,8 @@ def _port_report(side: Side, before: PortCounters, after: PortCounters) -> PortR
         foreign=0,
         stale=0,
         misdirected=0,
-        corrupt=0,
+        corrupt=damaged.total,
+        damaged=damaged,
         fragments=0,
     )
 

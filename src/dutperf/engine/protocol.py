@@ -16,6 +16,7 @@ from __future__ import annotations
 import ipaddress
 import itertools
 import math
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 from pydantic import Field, Strict, field_validator, model_validator
@@ -152,15 +153,62 @@ class PortsOpenParams(Message):
         return self
 
 
+class DriverCounter(Message):
+    """A counter that the driver gave its name."""
+
+    name: str
+    count: Count
+
+
+class KernelCounters(Message):
+    """What the kernel counts at the interface behind a port, and at its sockets."""
+
+    rx_missed: Count = Field(description="the NIC had no room")
+    rx_fifo: Count = Field(description="the same, as some drivers call it")
+    rx_over: Count = Field(description="the same, as others do")
+    rx_nohandler: Count = Field(description="nobody took it")
+    rx_dropped: Count = Field(
+        description="by the driver, at an input queue, or of a protocol nobody speaks"
+    )
+    rx_crc: Count = Field(description="came in damaged: wrong checksum")
+    rx_frame: Count = Field(description="came in damaged: no whole number of bytes")
+    rx_length: Count = Field(description="came in damaged: wrong length")
+    tx_errors: Count
+    tx_dropped: Count
+    queue_dropped: Count = Field(
+        description="by the queue discipline on the way out, modulo 2^32"
+    )
+    driver: list[DriverCounter] = Field(
+        description="the driver's own counters of drops on receive (ethtool -S)"
+    )
+    socket_full: Count = Field(description="the packet socket's ring was full")
+    xdp_dropped: Count = Field(description="the AF_XDP socket had no buffer")
+    xdp_ring_full: Count = Field(description="the AF_XDP socket's ring was full")
+    xdp_fill_ring_empty: Count = Field(
+        description="in copy mode in xdp_dropped already; in zero copy no frames"
+    )
+
+
+class InputQueueDrops(Message):
+    """Of one CPU's input queue, during the trial (/proc/net/softnet_stat)."""
+
+    cpu: Count
+    dropped: Count = Field(description="frames that it had no room for")
+    time_squeeze: Count = Field(description="times that work was left for later")
+
+
 class PortCounters(Message):
-    """The port's own counters since it was opened. Drops here are the tester's loss."""
+    """The port's own counters since it was opened."""
 
     rx_frames: Count
     tx_frames: Count
     rx_missed: Count = Field(description="dropped: receive queue full (imissed)")
-    rx_errors: Count
+    rx_errors: Count = Field(description="came in damaged, as the port counts it")
     rx_nombuf: Count = Field(description="dropped: no receive buffer")
     tx_errors: Count
+    kernel: KernelCounters | None = Field(
+        default=None, description="null: no kernel interface, or an old file"
+    )
 
 
 class PortStatus(Message):
@@ -466,8 +514,9 @@ MAX_SERIES = 2**16
 class TagPlan(Message):
     """``count`` frames whose exact delays are kept (RFC 8219 7.2).
 
-    They are frames of each direction's foreground stream, spread evenly over what is
-    left of the duration after ``first_ns``.
+    They are frames of each direction's foreground stream, one in each of ``count``
+    equal parts of what is left of the duration after ``first_ns``, at a place drawn
+    from the seed (see ``tagging``); a single one is the first of them.
     """
 
     first_ns: Wait = 60_000_000_000
@@ -484,7 +533,8 @@ class Record(Message):
     ipdv: bool = False
     fine_delays: bool = Field(
         default=False,
-        description="buckets of delays in the result: 0.1 % wide, otherwise 3.2 %",
+        description="buckets of delays in the result: as wide as 0.1 % of the distance "
+        "from the smallest of the first delays, otherwise 3.2 %; of variations, from 0",
     )
     series_interval_ns: Annotated[int, Field(ge=1_000_000, le=2**47)] = 100_000_000
     reordering_distance: Annotated[int, Field(ge=0, lt=2**40)] = Field(
@@ -655,6 +705,7 @@ ReasonCode = Literal[
     "sender_behind",
     "held_back",
     "sender_lag",
+    "sender_burst",
     "receiver_lag",
     "receiver_overflow",
     "transmit_errors",
@@ -663,7 +714,6 @@ ReasonCode = Literal[
     "clock_unstable",
     "flow_control",
     "neighbour_missing",
-    "corrupt_frames",
     "nothing_sent",
     "aborted",
     "stopped_in_error",
@@ -686,6 +736,8 @@ ReasonCode = Literal[
     "unexpected_address",
     "connections_expired",
     "no_connection_rate",
+    # Said by older engines of frames that arrived damaged; now they are frames_lost:
+    "corrupt_frames",
 ]
 
 
@@ -713,6 +765,9 @@ class Histogram(Message):
     buckets: list[Annotated[tuple[int, int, int], Strict(strict=False)]]
 
 
+NOTHING = Histogram(count=0, min=None, max=None, buckets=[])
+
+
 class SlowerThan(Message):
     """How many received frames took longer than a timeout."""
 
@@ -725,6 +780,9 @@ class TagResult(Message):
 
     lost: Count
     delays_ns: list[Nanoseconds | None]
+    shaded: list[Count] = Field(
+        default=[], description="places in the list: in the shadow of a tester's stall"
+    )
 
 
 class Series(Message):
@@ -738,6 +796,68 @@ class Series(Message):
     def lost(self) -> list[int]:
         """Frames of each interval that never arrived."""
         return [s - r for s, r in zip(self.sent, self.received, strict=True)]
+
+
+class Stall(Message):
+    """The sender was late, and made up for it with a burst; since the trial's start."""
+
+    begin_ns: Nanoseconds = Field(description="the oldest frame that left late was due")
+    caught_up_ns: Nanoseconds
+    max_lag_ns: Nanoseconds
+    away_ns: Nanoseconds = Field(description="longest pause of the sender itself")
+    frames: Count = Field(description="that left late")
+
+
+class Shadow(Message):
+    """When the DUT may have suffered from a stall of the tester; by time of sending."""
+
+    begin_ns: Nanoseconds
+    end_ns: Nanoseconds | None = Field(description="null: the end of the trial")
+    of: Literal["sender", "receiver"]
+    may_lose: bool = Field(
+        description="a burst, or a receiver's ring that may have overflowed unseen"
+    )
+    frames: Count | None = Field(
+        description="that it can have cost of each direction; null: nobody knows"
+    )
+
+
+class Damage(Message):
+    """Frames that arrived damaged, by the first thing that was found wrong."""
+
+    checksum_zero: Count = Field(
+        default=0,
+        description="IPv6 without a UDP checksum, which hosts drop (RFC 8200 8.1)",
+    )
+    checksum_wrong: Count = Field(
+        default=0, description="of UDP, or of the IPv4 header"
+    )
+    length: Count = Field(default=0, description="of the IP packet, or UDP's own")
+    truncated: Count = Field(
+        default=0, description="the frame ends before its IP packet does"
+    )
+    never_sent: Count = Field(
+        default=0, description="whole, with a number that the stream has not"
+    )
+
+    def __add__(self, other: Damage) -> Damage:
+        """Both together, kind by kind."""
+        its = other.by_kind
+        return Damage(**{kind: n + its[kind] for kind, n in self.by_kind.items()})
+
+    def each(self, count_of: Callable[[int], int]) -> Damage:
+        """Each count replaced by what ``count_of`` makes of it."""
+        return Damage(**{kind: count_of(n) for kind, n in self.by_kind.items()})
+
+    @property
+    def by_kind(self) -> dict[str, int]:
+        """Kind -> how many."""
+        return {kind: getattr(self, kind) for kind in type(self).model_fields}
+
+    @property
+    def total(self) -> int:
+        """Of all kinds."""
+        return sum(self.by_kind.values())
 
 
 class StreamResult(Message):
@@ -755,8 +875,17 @@ class StreamResult(Message):
         "record.reordering_distance"
     )
     late: Count = Field(description="received, but slower than frame_timeout_ns")
+    lost_in_shadow: Count = Field(
+        default=0, description="of those lost: sent in the shadow of a tester's stall"
+    )
+    late_in_shadow: Count = Field(default=0, description="the same of those late")
     slower: list[SlowerThan] = Field(description="for record.frame_timeouts_ns")
-    corrupt: Count = Field(description="wrong length or checksum, by the tag's stream")
+    corrupt: Count = Field(
+        description="arrived damaged, by the tag's stream: not received, but lost"
+    )
+    damaged: Damage | None = Field(
+        default=None, description="these by kind; null: of an older file"
+    )
     negative_delays: Count = Field(description="arrived before they left: no delay")
     window_frames: Count | None = Field(
         description="null: each frame has its bit; else how far back those reach"
@@ -765,8 +894,14 @@ class StreamResult(Message):
     delay_ns: Histogram = Field(
         description="send call's begin to receive call's end, received frames"
     )
+    shaded_delay_ns: Histogram = Field(
+        default=NOTHING, description="of these: sent in the shadow of a tester's stall"
+    )
     ipdv_ns: Histogram | None = Field(
         description="D(i) - D(i-1) of frames sent in a row (RFC 8219 7.3.2)"
+    )
+    shaded_ipdv_ns: Histogram | None = Field(
+        default=None, description="of these: in the shadow of a tester's stall"
     )
     tags: TagResult | None
     series: Series
@@ -788,9 +923,6 @@ class DirectionResult(Message):
     ring_full: Count = Field(
         default=0, description="of those sent: lost, as the device's ring was full"
     )
-    ring_full_catching_up: Count = Field(
-        default=0, description="of these: in the burst after a stall of the sender"
-    )
     lag_ns: Histogram = Field(description="departure - due time, every frame")
     burst_frames: Histogram = Field(description="frames handed to the port at once")
     send_call_ns: Histogram = Field(
@@ -805,6 +937,10 @@ class DirectionResult(Message):
     delay_bound_ns: Nanoseconds = Field(
         description="longest send call and gap: no delay is overstated by more"
     )
+    stalls: list[Stall] = Field(default=[], description="of the sender")
+    shadows: list[Shadow] = Field(
+        default=[], description="in which this direction's frames stood, rising"
+    )
     streams: list[StreamResult]
 
 
@@ -818,8 +954,27 @@ class PortReport(Message):
     foreign: Count = Field(description="not this tester's frames")
     stale: Count = Field(description="frames of an earlier trial")
     misdirected: Count = Field(description="frames that belong to the other port")
-    corrupt: Count = Field(description="wrong length, checksum or sequence number")
+    corrupt: Count = Field(
+        description="test frames that arrived damaged; also truncated ones of which "
+        "nobody can tell whose they are"
+    )
+    damaged: Damage | None = Field(
+        default=None, description="these by kind; null: of an older file"
+    )
     fragments: Count = Field(description="pieces of IP packets")
+    interface_drops: Count = Field(
+        default=0,
+        description="received, and dropped below the port by the tester's own NIC, "
+        "driver or kernel",
+    )
+    send_drops: Count = Field(
+        default=0, description="the port took them, and they never left the tester"
+    )
+    damaged_on_wire: Count = Field(
+        default=0,
+        description="came in damaged, beside rx_errors: by the device, the cable or "
+        "the NIC",
+    )
 
 
 class TrialResult(Message):
@@ -832,6 +987,16 @@ class TrialResult(Message):
     )
     directions: list[DirectionResult]
     ports: list[PortReport]
+    input_queues: list[InputQueueDrops] = Field(
+        default=[],
+        description="of the whole machine's CPUs, those where something rose; a "
+        "virtual port's device has its queues among them",
+    )
+    input_queue_drops: Count = Field(
+        default=0,
+        description="of these, what may be the tester's own loss: of no port's "
+        "interface_drops, and only where no device is on this machine",
+    )
     neighbours: list[ResolvedNeighbour]
     table: TableResult | None = None
     generator: str = Field(description="of the random values; see the seed")

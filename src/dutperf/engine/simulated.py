@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from dutperf.engine.protocol import (
+    Damage,
     DirectionRequest,
     Histogram,
     Record,
@@ -32,6 +33,7 @@ from dutperf.engine.protocol import (
     TagResult,
     TrialRequest,
 )
+from dutperf.engine.tagging import tagged_frames
 from dutperf.engine.tuples import MAX_LOST_RANGES
 
 Dut = Callable[[float, int], int]
@@ -48,6 +50,9 @@ PATIENCE_NS = 500_000_000
 
 _DRAWS = 997
 """After so many frames random delays repeat: a prime, so in step with nothing."""
+
+
+WHOLE = Damage()
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,8 @@ class Pattern:
         return (end - 1 - place) // period - (first - 1 - place) // period
 
 
+Damages = Callable[[int], Damage]
+"""How many of so many forwarded frames are damaged on the way."""
 Delays = Callable[[int], Pattern]
 """Number of the trial, from 1 -> how long the frames of each stream take."""
 
@@ -147,6 +154,11 @@ def lossy(ppm: float, *, seed: int = 1) -> Dut:
     return forward_some
 
 
+def without_checksum(one_in: int) -> Damages:
+    """One of ``one_in`` frames leaves with UDP checksum 0."""
+    return lambda frames: Damage(checksum_zero=frames // one_in)
+
+
 def fixed(delay_ns: int) -> Delays:
     """Every frame takes as long."""
     return lambda _trial: Pattern((delay_ns,))
@@ -191,20 +203,33 @@ def jump(more_ns: int, *, delay_ns: int = 20_000) -> Delays:
 
 @dataclass(frozen=True)
 class Fate:
-    """What becomes of the frames that a direction sends, evenly, in ``sending_ns``."""
+    """What becomes of the frames that a direction sends, evenly, in ``sending_ns``.
+
+    Damaged ones are not among those received.
+    """
 
     rate_fps: float
     sent: int
     received: int
     sending_ns: int
+    damaged: Damage = WHOLE
 
     def until(self, end_ns: int) -> Fate:
         """The same, of the frames that are due before ``end_ns``."""
         lost = self.sent - self.received
         sent = min(self.sent, -(-end_ns * self.sent // self.sending_ns))
-        # The middle one of three stands at half of the time, the only one as well.
-        lost_of_sent = (2 * lost * sent + self.sent) // max(1, 2 * self.sent)
-        return replace(self, sent=sent, received=sent - lost_of_sent, sending_ns=end_ns)
+
+        def of_sent(count: int) -> int:
+            """The middle one of three stands at half of the time, the only one too."""
+            return (2 * count * sent + self.sent) // max(1, 2 * self.sent)
+
+        return replace(
+            self,
+            sent=sent,
+            received=sent - of_sent(lost),
+            sending_ns=end_ns,
+            damaged=self.damaged.each(of_sent),
+        )
 
 
 def end_of_hopeless(
@@ -269,6 +294,7 @@ class Counts:
     sent: int
     received: int
     arrived: bytes | bytearray | None = None
+    damaged: Damage = WHOLE
 
     def which(self, arrived: bytearray) -> Counts:
         """The same with those arrived, of the first frames; the rest are lost."""
@@ -324,15 +350,16 @@ def stream_result(
             SlowerThan(timeout_ns=timeout_ns, frames=_slower(delays, timeout_ns))
             for timeout_ns in record.frame_timeouts_ns
         ],
-        corrupt=0,
+        corrupt=counts.damaged.total,
+        damaged=counts.damaged,
         negative_delays=0,
         window_frames=None,
         unplaced=0,
-        delay_ns=histogram(delays.items(), bits),
+        delay_ns=histogram(delays.items(), bits, around_least=True),
         ipdv_ns=histogram(pattern.changes(received, intended).items(), bits)
         if record.ipdv
         else None,
-        tags=_tags(trial, counts, pattern, tags) if tags else None,
+        tags=_tags(trial, stream.id, counts, pattern, tags) if tags else None,
         series=_series(trial.duration_ns, record, counts),
         loss_runs=histogram(Counter(n for _, n in ranges).items(), COARSE_BITS),
         survival=_survival(record.survival_blocks, counts, ranges)
@@ -341,21 +368,23 @@ def stream_result(
     )
 
 
-def tagged_frames(tags: TagPlan, frames: int, duration_ns: int) -> list[int]:
-    """Numbers of the tagged ones among ``frames`` of a stream."""
-    first = frames * tags.first_ns // duration_ns
-    return [first + j * (frames - first) // tags.count for j in range(tags.count)]
+def histogram(
+    counts: Iterable[tuple[int, int]], bits: int, *, around_least: bool = False
+) -> Histogram:
+    """A histogram of ``(value, times)`` as the engine makes it; the ends are exact.
 
-
-def histogram(counts: Iterable[tuple[int, int]], bits: int) -> Histogram:
-    """A histogram of ``(value, times)`` as the engine makes it; the ends are exact."""
+    ``around_least``: wide by the distance from the smallest, as delays are whose
+    smallest is among the first.
+    """
     present = {value: times for value, times in counts if times}
     if not present:
         return Histogram(count=0, min=None, max=None, buckets=[])
     least, most = min(present), max(present)
+    origin = least if around_least else 0
     buckets: Counter[tuple[int, int]] = Counter()
     for value, times in present.items():
-        buckets[bucket(value, bits)] += times
+        lowest, highest = bucket(value - origin, bits)
+        buckets[origin + lowest, origin + highest] += times
     return Histogram(
         count=sum(present.values()),
         min=least,
@@ -382,11 +411,17 @@ def _slower(delays: Counter[int], timeout_ns: int) -> int:
 
 
 def _tags(
-    trial: TrialRequest, counts: Counts, pattern: Pattern, tags: TagPlan
+    trial: TrialRequest, stream: int, counts: Counts, pattern: Pattern, tags: TagPlan
 ) -> TagResult:
     delays_ns = [
         pattern.delay_ns(frame, counts.intended) if counts.has(frame) else None
-        for frame in tagged_frames(tags, counts.intended, trial.duration_ns)
+        for frame in tagged_frames(
+            tags,
+            frames=counts.intended,
+            duration_ns=trial.duration_ns,
+            seed=trial.seed,
+            stream=stream,
+        )
         if frame < counts.sent
     ]
     return TagResult(lost=delays_ns.count(None), delays_ns=delays_ns)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from dutperf.engine.protocol import Side
 from dutperf.lab.state import PROC
 
 _STEAL = 8  # of the fields of a CPU in /proc/stat, its name included
@@ -34,12 +35,14 @@ class DeviceCpuWatch:
         cpu: its number.
         processes: their numbers; threads of the kernel are processes, too.
         queue_frames: how many frames wait for them without being lost.
+        drops: what the device's interfaces have dropped so far.
     """
 
     cpu: int
     processes: Sequence[int]
     queue_frames: int
     proc: Path = PROC
+    drops: Callable[[], dict[Side, dict[str, int]]] = dict
 
     def started(self) -> Callable[[], int]:
         """Begins to watch; what it returns tells the nanoseconds taken since."""

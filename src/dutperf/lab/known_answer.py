@@ -21,7 +21,9 @@ from dutperf.lab.asking import ask
 Behaviour = Mapping[str, Any]
 """What the device is told (docs/known-answer.md); it checks that itself."""
 Cause = Literal["rule", "queue", "routing", "nat", "no_buffer", "refused"]
-Damage = Literal["payload", "checksum", "truncation"]
+Damage = Literal[
+    "payload", "checksum", "truncation", "checksum_zero", "length", "number"
+]
 
 
 def control_socket(directory: Path) -> Path:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from dutperf.errors import SetupError
 from dutperf.lab import (
+    device_drops,
     input_queue,
     machine,
     refdut,
@@ -35,7 +36,9 @@ def watch_device() -> DeviceCpuWatch | None:
     if device.translator:
         frames.append(translator.queue_frames(device.translator))
     threads = [] if thread is None else [thread.pid]
-    return DeviceCpuWatch(state.dut_cpu, [*threads, *working], min(frames))
+    return DeviceCpuWatch(
+        state.dut_cpu, [*threads, *working], min(frames), drops=device_drops.read
+    )
 
 
 def limit_connections(connections: int | None, udp_timeout_s: int | None) -> str:

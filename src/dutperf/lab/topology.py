@@ -26,6 +26,7 @@ from pyroute2 import netns
 from pyroute2.iproute.linux import IPRoute
 from pyroute2.netlink.exceptions import NetlinkError
 
+from dutperf.config.in_flight import IN_FLIGHT_FRAMES
 from dutperf.config.testbed import SideConfig
 from dutperf.engine.protocol import Side
 from dutperf.errors import SetupError
@@ -43,6 +44,7 @@ LINKS = tuple(f"{namespace}/{side}" for namespace in NAMESPACES for side in SIDE
 NETNS_DIRECTORY = Path("/run/netns")
 ADDRESS_WITHOUT_DAD = 0x02  # IFA_F_NODAD, linux/if_addr.h
 NO_GENERATED_ADDRESSES = "1"  # IN6_ADDR_GEN_MODE_NONE, linux/if_link.h
+_FIRST_QDISC = 0x10000  # "1:"
 QUIET_S = 0.2
 QUIET_TIMEOUT_S = 3.0
 
@@ -111,6 +113,7 @@ def build(device: LabDevice, cpus: CpuPlan) -> None:
             write_settings(DUT, _dut_settings(device, cpus))
             _add_addresses(dut, device)
             drop_behind_sockets()
+            _queue_before_wires(tester)
             _set_up(tester, dut)
             run_ip(DUT, [*_unicast_only(device), *_routes(device)])
             if device.ruleset:
@@ -239,6 +242,23 @@ def _add_wires(tester: Rtnetlink) -> None:
     for side in SIDES:
         peer = {"ifname": side, "net_ns_fd": DUT, **queues}
         tester.link("add", ifname=side, kind="veth", peer=peer, **queues)
+
+
+def _queue_before_wires(tester: Rtnetlink) -> None:
+    """Gives the tester's ends a queue discipline, which never has a frame to hold.
+
+    A veth without one hands the refusal of the DUT's full input queue back to a packet
+    socket, which keeps the frame and sends it again: the DUT would never lose it. A
+    queue discipline takes the frame over, and the refusal is the end of it.
+    """
+    for side in SIDES:
+        tester.tc(
+            "add",
+            "pfifo",
+            index=_index(tester, side),
+            handle=_FIRST_QDISC,
+            limit=IN_FLIGHT_FRAMES,
+        )
 
 
 def _tester_settings() -> dict[str, str]:

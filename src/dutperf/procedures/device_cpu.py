@@ -13,12 +13,14 @@ from typing import Protocol
 from dutperf.engine.protocol import (
     Reason,
     ReasonCode,
+    Side,
     TrialRequest,
     TrialResult,
     Verdict,
     VerdictKind,
 )
-from dutperf.results.model import CellResult, DeviceCpu, TrialRecord
+from dutperf.procedures.judgement import damage_fails, missing_but_damaged
+from dutperf.results.model import CellResult, DeviceCpu, DeviceDrops, TrialRecord
 
 _CODE: ReasonCode = "device_cpu_taken"
 _EXPLAINED = {"frames_lost", "frames_late"}
@@ -37,6 +39,16 @@ class DeviceWatch(Protocol):
         """How many frames wait for it without being lost."""
         ...
 
+    @property
+    def cpu(self) -> int:
+        """Where it works."""
+        ...
+
+    @property
+    def drops(self) -> Callable[[], dict[Side, dict[str, int]]]:
+        """Tells what its interfaces have dropped so far."""
+        ...
+
     def started(self) -> Callable[[], int]:
         """Begins to watch; what it returns tells the nanoseconds taken since."""
         ...
@@ -50,14 +62,39 @@ def found_in(request: TrialRequest, taken_ns: int, queue_frames: int) -> DeviceC
     )
 
 
+def dropped(
+    watch: DeviceWatch, before: dict[Side, dict[str, int]], result: TrialResult
+) -> DeviceDrops:
+    """What the device dropped since ``before``, and in its input queue."""
+    interfaces: dict[Side, dict[str, int]] = {}
+    for side, now in watch.drops().items():
+        then = before.get(side, {})
+        rises = {name: count - then.get(name, 0) for name, count in now.items()}
+        rose = {name: rise for name, rise in rises.items() if rise > 0}
+        if rose:
+            interfaces[side] = rose
+    queues = [q for q in result.input_queues if q.cpu == watch.cpu]
+    return DeviceDrops(
+        input_queue=sum(queue.dropped for queue in queues), interfaces=interfaces
+    )
+
+
 def explains(found: DeviceCpu, request: TrialRequest, result: TrialResult) -> bool:
     """Whether all that the trial lost may have been lost for want of the CPU."""
-    if result.verdict.kind != "fail" or found.taken_ns <= found.bridged_ns:
+    if result.verdict.kind != "fail" or damage_fails(request, result):
         return False
     if any(reason.code not in _EXPLAINED for reason in result.verdict.reasons):
         return False
-    streams = [stream for each in result.directions for stream in each.streams]
-    lost = sum(stream.lost + stream.late for stream in streams)
+    return explains_absent(found, request, result)
+
+
+def explains_absent(
+    found: DeviceCpu, request: TrialRequest, result: TrialResult
+) -> bool:
+    """Whether all may have been lost for it that is lost but for damaged frames."""
+    if found.taken_ns <= found.bridged_ns:
+        return False
+    lost = sum(map(missing_but_damaged, result.directions))
     return 0 < lost <= found.taken_ns * _rate_fps(request) // 10**9
 
 

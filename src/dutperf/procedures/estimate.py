@@ -133,9 +133,10 @@ def _of_throughput(cell: Cell) -> Estimate:
     bench = tester.bench(SlopeDevice(capacity_fps, ASSUMED_NOISE), cell.id)
     search = strategy_of(cell, limit_fps)
     after: list[Estimate] = []
-    for repeats in range(1, cell.repeats + 1):
-        search(bench)
-        after.append(Estimate(cell, repeats, bench.trials, bench.elapsed_s))
+    while len(after) < cell.repeats:
+        found = search(bench)
+        after.append(Estimate(cell, len(after) + 1, bench.trials, bench.elapsed_s))
+        del after[len(after) - found.withdrawn :]
     if not cell.auto or cell.repeats == LOOKS[0]:
         return after[-1]
     return replace(after[LOOKS[0] - 1], most=after[-1])

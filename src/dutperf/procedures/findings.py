@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from dutperf import stats
 from dutperf.config.campaign import Cell
@@ -15,7 +15,7 @@ from dutperf.results.model import (
     RepeatResult,
     ValueGroup,
 )
-from dutperf.results.units import Unit, in_unit
+from dutperf.results.units import Unit, duration, in_unit
 from dutperf.search import Resolution
 from dutperf.stats import stability
 
@@ -65,7 +65,12 @@ def loss_findings(points: Iterable[LoadPoint]) -> list[Finding]:
 def delay_findings(
     measures: Iterable[Measure], delays: DelayRecord | None
 ) -> list[Finding]:
-    """Of every delay of every stream; repeats in which it is infinite have none."""
+    """Of every delay of every stream; repeats in which it is infinite have none.
+
+    Groups and drifts must be wider than the tester's share. That the repeats have no
+    common value is told whatever the share: the worse the tester, the more is said.
+    """
+    measures = list(measures)
     bound_ns = float(delays.usual_bound_ns or 0) if delays else 0.0
     findings = []
     for measure in measures:
@@ -73,13 +78,39 @@ def delay_findings(
         known = [value for value in values if value is not None]
         if not known:
             continue
-        width_ns = max(bound_ns, DELAY_RESOLUTION * abs(stats.median(known)))
+        share_ns = DELAY_RESOLUTION * abs(stats.median(known))
+        width_ns = max(bound_ns, share_ns, measure.rounding_ns or 0.0)
         stream = "" if measure.stream == "foreground" else f" {measure.stream}"
         what = f"{measure.name}, {measure.direction}{stream}"
         words = _Words(what, "ns", len(known), width_ns)
-        found = stability.examine(values, width_ns, DELAY_LIMITS)
+        found = stability.examine(
+            values,
+            width_ns,
+            DELAY_LIMITS,
+            apart=DELAY_RESOLUTION * abs(stats.median(known)),
+        )
         findings += [words.finding(each) for each in found]
-    return findings
+    return [*findings, *_of_tester(measures, delays)]
+
+
+def _of_tester(
+    measures: Sequence[Measure], delays: DelayRecord | None
+) -> Iterator[Finding]:
+    """What is an upper bound, and what the tester's share is: in one sentence."""
+    bounded = [m for m in measures if m.result.at_most]
+    if not bounded or delays is None:
+        return
+    names = " and ".join(dict.fromkeys(m.name for m in bounded))
+    share_ns = delays.usual_bound_ns or delays.bound_ns
+    yield Finding(
+        kind="tester",
+        of=names,
+        message=f"{names}: upper bounds, as no small part may be the tester's own: up "
+        f"to {duration(share_ns)} of 998 in 1000 delays, {duration(delays.bound_ns)} "
+        "of any",
+        unit="ns",
+        numbers={"usual_bound": float(share_ns), "bound": float(delays.bound_ns)},
+    )
 
 
 def _valid(repeats: Iterable[RepeatResult]) -> list[float | None]:

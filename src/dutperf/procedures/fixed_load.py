@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from dutperf.config.campaign import Cell
 from dutperf.engine.protocol import Reason, StreamResult, TrialResult
+from dutperf.procedures.in_light import Rejudge
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.runner import Trials
 from dutperf.procedures.verdicts import (
@@ -31,8 +32,10 @@ class Repeat:
     reasons: list[Reason]
 
 
-def run_repeats(runner: Trials, cell: Cell, load: MaxRate) -> list[Repeat]:
-    """Measure ``cell.repeats`` times at ``load``.
+def run_repeats(
+    runner: Trials, cell: Cell, load: MaxRate, rejudge: Rejudge
+) -> list[Repeat]:
+    """Measure ``cell.repeats`` times at ``load``; ``rejudge`` has the last word.
 
     Ends early when a repeat stays invalid for a reason that holds for all of them.
 
@@ -41,7 +44,7 @@ def run_repeats(runner: Trials, cell: Cell, load: MaxRate) -> list[Repeat]:
     """
     repeats: list[Repeat] = []
     for number in range(1, cell.repeats + 1):
-        repeats.append(_repeat(runner, cell, load.rate_fps, number))
+        repeats.append(_repeat(runner, cell, load.rate_fps, number, rejudge))
         if _the_same_each_time(repeats[-1].reasons):
             break
     return repeats
@@ -52,9 +55,11 @@ def _the_same_each_time(reasons: list[Reason]) -> bool:
     return could_not_offer(reasons) or no_rate_helps(reasons)
 
 
-def _repeat(runner: Trials, cell: Cell, rate_fps: int, number: int) -> Repeat:
+def _repeat(
+    runner: Trials, cell: Cell, rate_fps: int, number: int, rejudge: Rejudge
+) -> Repeat:
     for attempt in range(1, ATTEMPTS + 1):
-        result = runner.run(cell, rate_fps, repeat=number).result
+        result = runner.run(cell, rate_fps, repeat=number, rejudge=rejudge).result
         if result.verdict.kind != "invalid":
             return Repeat(result, attempt, [])
         if is_final(result.verdict.reasons):

@@ -22,7 +22,12 @@ from dutperf.config.load_steps import ends_when_lossless
 from dutperf.engine.protocol import Reason, TrialResult
 from dutperf.procedures.describe import cell_deviations, cell_parameters
 from dutperf.procedures.findings import loss_findings
-from dutperf.procedures.judgement import judged_by, loss_percent, timeout_losses
+from dutperf.procedures.judgement import (
+    direction_losses,
+    judged_by,
+    loss_percent,
+    timeout_losses,
+)
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.loads import load_record
 from dutperf.procedures.probe import MARGIN
@@ -31,6 +36,8 @@ from dutperf.procedures.searching import outcome
 from dutperf.procedures.verdicts import ATTEMPTS, distinct, is_final, no_rate_helps
 from dutperf.results.model import CellResult, Deviation, LoadPoint, RepeatResult
 from dutperf.results.spread import spread_of
+from dutperf.search import Outcome
+from dutperf.search.limit import sender_limit_fps
 
 MAX_LOWERINGS = 5
 """How often the tester's own limit is lowered at most."""
@@ -82,12 +89,26 @@ def _reach_maximum(
         The maximum, and the result of the first trial at it.
     """
     for lowering in range(MAX_LOWERINGS + 1):
-        result = runner.run(cell, _loads(cell, limit)[0].rate_fps).result
-        offered_fps = outcome(result).offered_fps
+        result, offered_fps = _try_load(runner, cell, _loads(cell, limit)[0].rate_fps)
         if not offered_fps or lowering == MAX_LOWERINGS:
             break
         limit = _lowered(limit, max(1, int(offered_fps * MARGIN)))
     return limit, result
+
+
+def _try_load(
+    runner: Trials, cell: Cell, rate_fps: int
+) -> tuple[TrialResult, float | None]:
+    """The last trial at a load, and the tester's limit if trials there agree on one."""
+    told: list[Outcome] = []
+    limit_fps: float | None = None
+    while limit_fps is None:
+        result = runner.run(cell, rate_fps).result
+        told.append(outcome(result))
+        if told[-1].offered_fps is None:
+            break
+        limit_fps = sender_limit_fps(told, 0, ATTEMPTS)
+    return result, limit_fps
 
 
 def _lowered(limit: MaxRate, rate_fps: int) -> MaxRate:
@@ -119,6 +140,7 @@ def _point(
         load_fps=load.rate_fps,
         loss_percent=stats.median(values) if values else None,
         repeats=repeats,
+        directions=direction_losses(counted),
         timeouts=timeout_losses(cell, counted),
         spread=spread_of(values),
     )

@@ -12,12 +12,13 @@ from dutperf import stats
 from dutperf.config.campaign import Cell
 from dutperf.engine.protocol import Histogram, StreamResult
 from dutperf.procedures.fixed_load import run_repeats
+from dutperf.procedures.in_light import rejudged_by
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.measures import Quantity, Reading, delay_result
 from dutperf.procedures.runner import Trials
 from dutperf.results.model import CellResult
 
-RESOLUTION = "smallest and largest exact, the median rounded up by 0.1 % at most"
+RESOLUTION = "smallest and largest exact, the median rounded up by {rounding} at most"
 
 
 def measure_ipdv(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
@@ -26,19 +27,24 @@ def measure_ipdv(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
     Raises:
         EngineError, SetupError: see ``TrialRunner.run``.
     """
-    return delay_result(
-        cell, limit, run_repeats(runner, cell, limit), (MOST, MEDIAN, LEAST), RESOLUTION
-    )
+    quantities = (MOST, MEDIAN, LEAST)
+    repeats = run_repeats(runner, cell, limit, rejudged_by(quantities))
+    return delay_result(cell, limit, repeats, quantities, RESOLUTION)
 
 
 def _of_pairs(
-    figure: Callable[[Histogram], float | None],
+    bounds: Callable[[Histogram], tuple[float, float]],
 ) -> Callable[[StreamResult], Reading | None]:
+    """What to read of a histogram: where it lies for certain."""
+
     def read(stream: StreamResult) -> Reading | None:
         pairs = stream.ipdv_ns
         if pairs is None:
             return None
-        return Reading(figure(pairs) if pairs.count else None, pairs.count)
+        if not pairs.count:
+            return Reading(None, 0)
+        low, high = bounds(pairs)
+        return Reading(high, pairs.count, rounding=high - low)
 
     return read
 
@@ -46,15 +52,15 @@ def _of_pairs(
 MOST = Quantity(
     "IPDV max",
     "largest inter-packet delay variation (RFC 8219 7.3.2)",
-    _of_pairs(lambda pairs: pairs.max),
+    _of_pairs(lambda pairs: (pairs.buckets[-1][1],) * 2),
 )
 MEDIAN = Quantity(
     "IPDV median",
     "median inter-packet delay variation (RFC 8219 7.3.2)",
-    _of_pairs(lambda pairs: stats.histogram_median(pairs.buckets)),
+    _of_pairs(lambda pairs: stats.median_bounds(pairs.buckets)),
 )
 LEAST = Quantity(
     "IPDV min",
     "smallest inter-packet delay variation (RFC 8219 7.3.2)",
-    _of_pairs(lambda pairs: pairs.min),
+    _of_pairs(lambda pairs: (pairs.buckets[0][0],) * 2),
 )

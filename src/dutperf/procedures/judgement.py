@@ -6,13 +6,19 @@ and a tolerated loss are other measures, and are never called by its name (paper
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dutperf import stats
 from dutperf.config.campaign import Cell
 from dutperf.config.searching import GoalSpec
-from dutperf.engine.protocol import DirectionResult, TrialResult
-from dutperf.results.model import TimeoutLoss
+from dutperf.engine.protocol import (
+    DirectionName,
+    DirectionResult,
+    PortReport,
+    TrialRequest,
+    TrialResult,
+)
+from dutperf.results.model import DirectionLoss, TimeoutLoss
 
 PLAIN_THROUGHPUT = "throughput per direction (RFC 2544 26.1)"
 """What alone may be called so: no frame is lost, however late it is."""
@@ -49,14 +55,47 @@ def goal_words(loss_percent: float, exceed_percent: float) -> str:
     return f"losing {lost} in all but {exceed_percent:.12g} % of the time"
 
 
-def loss_percent(result: TrialResult) -> float:
+def loss_percent(result: TrialResult, *, damaged_is_lost: bool = True) -> float:
     """(input - output) * 100 / input over all directions (RFC 2544 26.3).
 
-    Late frames are no output where there is a frame timeout. What the tester's own
-    ports dropped on receive had left the device.
+    Late frames are no output where there is a frame timeout, nor are damaged ones. What
+    the tester's own ports dropped on receive had left the device.
     """
-    lost = sum(max(_missing(d) - own_drops(result, d), 0) for d in result.directions)
-    return lost * 100 / sum(s.sent for d in result.directions for s in d.streams)
+    missing = _missing if damaged_is_lost else missing_but_damaged
+    return _loss_percent(result, result.directions, missing)
+
+
+def _loss_percent(
+    result: TrialResult,
+    directions: Sequence[DirectionResult],
+    missing: Callable[[DirectionResult], int],
+) -> float:
+    lost = sum(max(missing(d) - own_drops(result, d), 0) for d in directions)
+    return lost * 100 / sum(s.sent for d in directions for s in d.streams)
+
+
+def direction_losses(results: Sequence[TrialResult | None]) -> list[DirectionLoss]:
+    """The loss of each direction in the same trials; empty: there is only one."""
+    valid = [result for result in results if result is not None]
+    names = [d.name for d in valid[0].directions] if valid else []
+    return [_direction_loss(name, results) for name in names] if names[1:] else []
+
+
+def _direction_loss(
+    name: DirectionName, results: Sequence[TrialResult | None]
+) -> DirectionLoss:
+    repeats = [_loss_of(result, name) if result else None for result in results]
+    known = [value for value in repeats if value is not None]
+    return DirectionLoss(
+        direction=name, loss_percent=stats.median(known), repeats=repeats
+    )
+
+
+def missing_but_damaged(direction: DirectionResult) -> int:
+    """Lost and late frames, if those that arrived damaged had been received."""
+    return _missing(direction) - sum(
+        min(stream.corrupt, stream.lost) for stream in direction.streams
+    )
 
 
 def _missing(direction: DirectionResult) -> int:
@@ -64,14 +103,36 @@ def _missing(direction: DirectionResult) -> int:
 
 
 def own_drops(result: TrialResult, direction: DirectionResult) -> int:
-    """Frames for which the port that receives ``direction`` had no room or buffer."""
+    """Frames that the tester may have dropped of ``direction``, before it counted them.
+
+    By the port that receives it for want of room or buffer, below that port, below
+    the one that sends it, or in the machine's input queues.
+    """
     receiver = "right" if direction.name == "forward" else "left"
-    return sum(
-        getattr(port.after, key) - getattr(port.before, key)
+    return result.input_queue_drops + sum(
+        _dropped_on_receive(port) if port.name == receiver else port.send_drops
         for port in result.ports
-        for key in ("rx_missed", "rx_nombuf")
-        if port.name == receiver
     )
+
+
+def _dropped_on_receive(port: PortReport) -> int:
+    missed = port.after.rx_missed - port.before.rx_missed
+    without_buffer = port.after.rx_nombuf - port.before.rx_nombuf
+    return missed + without_buffer + port.interface_drops
+
+
+def damage_fails(request: TrialRequest, result: TrialResult) -> bool:
+    """Whether so many frames are damaged that the trial fails for these alone."""
+    return any(
+        sum(min(stream.corrupt, stream.lost) for stream in direction.streams) * 10**9
+        > request.loss_tolerance_ppb * sum(s.intended for s in direction.streams)
+        for direction in result.directions
+    )
+
+
+def _loss_of(result: TrialResult, name: DirectionName) -> float:
+    directions = [d for d in result.directions if d.name == name]
+    return _loss_percent(result, directions, _missing)
 
 
 def timeout_losses(

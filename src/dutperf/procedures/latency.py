@@ -15,6 +15,7 @@ from dutperf import stats
 from dutperf.config.campaign import Cell
 from dutperf.engine.protocol import StreamResult
 from dutperf.procedures.fixed_load import run_repeats
+from dutperf.procedures.in_light import rare_share_ns, rejudged_by, usual_share_ns
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.measures import Quantity, Reading, delay_result
 from dutperf.procedures.runner import Trials
@@ -28,7 +29,7 @@ def measure_latency(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
         EngineError, SetupError: see ``TrialRunner.run``.
     """
     quantities = (SINGLE,) if cell.legacy else (TYPICAL, WORST_CASE)
-    repeats = run_repeats(runner, cell, limit)
+    repeats = run_repeats(runner, cell, limit, rejudged_by(quantities))
     return delay_result(cell, limit, repeats, quantities, "exact, in nanoseconds")
 
 
@@ -50,13 +51,27 @@ def _reading(
     if tags is None:
         return None
     delays = [math.inf if delay is None else delay for delay in tags.delays_ns]
+    if not delays:
+        return Reading(None, 0)
     return Reading(figure(delays), len(delays), tags.lost)
 
 
-TYPICAL = Quantity("TL", "typical latency, median of tags (RFC 8219 7.2)", typical)
+TYPICAL = Quantity(
+    "TL",
+    "typical latency, median of tags (RFC 8219 7.2)",
+    typical,
+    share_of_ns=usual_share_ns,
+)
 WORST_CASE = Quantity(
-    "WCL", "worst-case latency, 99.9th percentile of tags (RFC 8219 7.2)", worst_case
+    "WCL",
+    "worst-case latency, 99.9th percentile of tags (RFC 8219 7.2)",
+    worst_case,
+    share_of_ns=rare_share_ns,
 )
 SINGLE = Quantity(
-    "latency", "latency of one tagged frame (RFC 2544 26.2)", typical, summary="mean"
+    "latency",
+    "latency of one tagged frame (RFC 2544 26.2)",
+    typical,
+    summary="mean",
+    share_of_ns=usual_share_ns,
 )

@@ -27,6 +27,7 @@ from dutperf.procedures.fixed_load import (
     remarks,
     valid_results,
 )
+from dutperf.procedures.in_light import moved, rare_share_ns
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.loads import load_deviations, load_record, load_words
 from dutperf.procedures.verdicts import distinct
@@ -38,6 +39,7 @@ from dutperf.results.model import (
     RepeatResult,
 )
 from dutperf.results.spread import spread_of
+from dutperf.results.units import in_unit
 
 DEFINITION = (
     "one-way delay of a frame: from right before the tester's call that sent it to "
@@ -50,25 +52,29 @@ class Reading(NamedTuple):
     """What one trial says: infinite if too much was lost, null if there is nothing.
 
     ``samples``: how many frames, tags or pairs it is taken from; ``lost``: how many of
-    these were lost, and rank as infinite.
+    these were lost, and rank as infinite; ``rounding``: how much too large the value is
+    at most, as it is read from buckets.
     """
 
     value: float | None
     samples: int
     lost: int = 0
+    rounding: float = 0.0
 
 
 @dataclass(frozen=True)
 class Quantity:
     """Something to read from each trial; ``read`` gives null for a stream without it.
 
-    ``summary`` is what the result is of the repeats.
+    ``summary`` is what the result is of the repeats; ``share_of_ns`` what the tester
+    itself may have put into such a figure, by its direction.
     """
 
     name: str
     words: str
     read: Callable[[StreamResult], Reading | None]
     summary: Literal["median", "mean"] = "median"
+    share_of_ns: Callable[[DirectionResult], float] | None = None
 
 
 def delay_result(
@@ -78,13 +84,18 @@ def delay_result(
     quantities: Sequence[Quantity],
     resolution: str,
 ) -> CellResult:
-    """The result of a cell; the first of ``quantities`` is what it is called by."""
+    """The result of a cell; the first of ``quantities`` is what it is called by.
+
+    ``resolution`` is in words, in which ``{rounding}`` stands for the largest of all.
+    """
     results = valid_results(repeats)
     measures = [m for q in quantities for m in _measures(q, repeats)]
     main = [
         m for m in measures if (m.name, m.stream) == (quantities[0].name, "foreground")
     ]
-    delays = _delay_record(results, resolution)
+    rounding_ns = max((m.rounding_ns or 0.0 for m in measures), default=0.0)
+    told = resolution.format(rounding=in_unit(rounding_ns, "ns"))
+    delays = _delay_record(results, told)
     stayed = [reason for repeat in repeats for reason in repeat.reasons]
     return CellResult(
         id=cell.id,
@@ -119,9 +130,18 @@ def _measures(quantity: Quantity, repeats: list[Repeat]) -> Iterator[Measure]:
             quantity.read(r.result.directions[d].streams[s]) if r.result else None
             for r in repeats
         ]
+        at_most = [
+            bool(r.result and _at_most(quantity, r.result.directions[d], s))
+            for r in repeats
+        ]
         direction = results[0].directions[d]
-        figures = [_figure(reading) for reading in readings]
+        figures = [_figure(*each) for each in zip(readings, at_most, strict=True)]
         ranked = [r.value for r in readings if r and r.value is not None]
+        least = [
+            0.0 if most else r.value
+            for r, most in zip(readings, at_most, strict=True)
+            if r and r.value is not None
+        ]
         yield Measure(
             name=quantity.name,
             quantity=quantity.words,
@@ -131,10 +151,11 @@ def _measures(quantity: Quantity, repeats: list[Repeat]) -> Iterator[Measure]:
             repeats=figures,
             samples=[reading.samples if reading else 0 for reading in readings],
             lost=[reading.lost if reading else 0 for reading in readings],
+            rounding_ns=max((r.rounding for r in readings if r), default=0.0),
             count=len(ranked),
-            result=_summary(ranked, _SUMMARIES[quantity.summary]),
-            percentile_1=_summary(ranked, lambda v: stats.percentile(v, 1)),
-            percentile_99=_summary(ranked, lambda v: stats.percentile(v, 99)),
+            result=_summary(ranked, least, _SUMMARIES[quantity.summary]),
+            percentile_1=_summary(ranked, least, lambda v: stats.percentile(v, 1)),
+            percentile_99=_summary(ranked, least, lambda v: stats.percentile(v, 99)),
             spread=spread_of(ranked),
         )
 
@@ -145,24 +166,45 @@ _SUMMARIES: dict[str, Callable[[list[float]], float]] = {
 }
 
 
-def _figure(reading: Reading | None) -> Figure:
+NO_SMALL_PART = 0.25
+"""Of a delay: if the tester's share may be as much, the delay is an upper bound."""
+
+
+def _at_most(quantity: Quantity, direction: DirectionResult, stream: int) -> bool:
+    """Whether what the device has of the figure may be a good deal less."""
+    reading = quantity.read(direction.streams[stream])
+    if reading is None or reading.value is None or math.isinf(reading.value):
+        return False
+    if moved(quantity, direction, direction.streams[stream]):
+        return True
+    if quantity.share_of_ns is None or reading.value == 0:
+        return False
+    return quantity.share_of_ns(direction) > NO_SMALL_PART * reading.value
+
+
+def _figure(reading: Reading | None, at_most: bool) -> Figure:
     if reading is None:
         return Figure(value=None, absent="invalid")
     if reading.value is None:
         return Figure(value=None, absent="undefined")
-    return _number(reading.value)
+    return _number(reading.value, at_most)
 
 
-def _summary(ranked: list[float], summarise: Callable[[list[float]], float]) -> Figure:
+def _summary(
+    ranked: list[float],
+    least: list[float],
+    summarise: Callable[[list[float]], float],
+) -> Figure:
+    """Of the figures; an upper bound if it rests on one (``least``: those are 0)."""
     if not ranked:
         return Figure(value=None, absent="undefined")
-    return _number(summarise(ranked))
+    return _number(summarise(ranked), summarise(ranked) != summarise(least))
 
 
-def _number(value: float) -> Figure:
+def _number(value: float, at_most: bool) -> Figure:
     if math.isinf(value):
         return Figure(value=None, absent="lost")
-    return Figure(value=value)
+    return Figure(value=value, at_most=at_most)
 
 
 def _worst(figures: list[Figure]) -> float | None:
@@ -191,15 +233,5 @@ def _delay_record(results: list[TrialResult], resolution: str) -> DelayRecord | 
         resolution=resolution,
         floor_ns=min(d.delay_floor_ns for d in directions),
         bound_ns=max(d.delay_bound_ns for d in directions),
-        usual_bound_ns=max(_usual_bound_ns(d) for d in directions),
-    )
-
-
-def _usual_bound_ns(direction: DirectionResult) -> int:
-    """Each of the two is longer for one frame in 1000 at most."""
-    parts = (direction.send_call_ns, direction.receive_gap_ns)
-    return sum(
-        stats.histogram_percentile(part.buckets, 999, 1000)
-        for part in parts
-        if part.count
+        usual_bound_ns=max(round(rare_share_ns(d)) for d in directions),
     )

@@ -12,12 +12,13 @@ from dutperf import stats
 from dutperf.config.campaign import Cell
 from dutperf.engine.protocol import Histogram, StreamResult
 from dutperf.procedures.fixed_load import run_repeats
+from dutperf.procedures.in_light import rare_share_ns, rejudged_by
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.measures import Quantity, Reading, delay_result
 from dutperf.procedures.runner import Trials
 from dutperf.results.model import CellResult
 
-RESOLUTION = "smallest and largest exact, others rounded up by 0.1 % at most"
+RESOLUTION = "smallest and largest exact, others rounded up by {rounding} at most"
 
 
 def measure_pdv(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
@@ -26,37 +27,50 @@ def measure_pdv(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
     Raises:
         EngineError, SetupError: see ``TrialRunner.run``.
     """
-    return delay_result(
-        cell, limit, run_repeats(runner, cell, limit), (PDV, LEAST, HIGH), RESOLUTION
-    )
+    quantities = (PDV, LEAST, HIGH)
+    repeats = run_repeats(runner, cell, limit, rejudged_by(quantities))
+    return delay_result(cell, limit, repeats, quantities, RESOLUTION)
 
 
 def _of_delays(
-    figure: Callable[[Histogram, int], float],
+    bounds: Callable[[Histogram, int], tuple[int, int]],
 ) -> Callable[[StreamResult], Reading]:
+    """What to read of a histogram and its smallest delay: where it lies for certain."""
+
     def read(stream: StreamResult) -> Reading:
         delays = stream.delay_ns
         if delays.min is None:
             return Reading(None, 0)
-        return Reading(figure(delays, delays.min), delays.count)
+        low, high = bounds(delays, delays.min)
+        return Reading(high, delays.count, rounding=high - low)
 
     return read
 
 
-def _high(delays: Histogram, _least_ns: int) -> int:
-    return stats.histogram_percentile(delays.buckets, 999, 1000)
+def _high(delays: Histogram, _least_ns: int) -> tuple[int, int]:
+    return stats.percentile_bounds(delays.buckets, 999, 1000)
+
+
+def _spread(delays: Histogram, least_ns: int) -> tuple[int, int]:
+    low, high = _high(delays, least_ns)
+    return low - least_ns, high - least_ns
 
 
 PDV = Quantity(
     "PDV",
     "packet delay variation, D99.9 - Dmin of the frames that arrived (RFC 8219 7.3.1)",
-    _of_delays(lambda delays, least_ns: _high(delays, least_ns) - least_ns),
+    _of_delays(_spread),
+    share_of_ns=rare_share_ns,
 )
 LEAST = Quantity(
     "Dmin",
     "smallest delay (RFC 8219 7.3.1)",
-    _of_delays(lambda _delays, least_ns: least_ns),
+    _of_delays(lambda _delays, least_ns: (least_ns, least_ns)),
+    share_of_ns=lambda direction: direction.delay_floor_ns,
 )
 HIGH = Quantity(
-    "D99.9", "99.9th percentile of the delays (RFC 8219 7.3.1)", _of_delays(_high)
+    "D99.9",
+    "99.9th percentile of the delays (RFC 8219 7.3.1)",
+    _of_delays(_high),
+    share_of_ns=rare_share_ns,
 )

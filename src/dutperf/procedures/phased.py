@@ -16,6 +16,7 @@ from dutperf.config.stateful import Stateful
 from dutperf.engine.protocol import Reason, Verdict
 from dutperf.procedures.counting import Counting
 from dutperf.procedures.events import OnEvent
+from dutperf.procedures.in_light import Rejudge
 from dutperf.procedures.missing import (
     expired_reasons,
     forgotten_reasons,
@@ -24,7 +25,7 @@ from dutperf.procedures.missing import (
 )
 from dutperf.procedures.phases import phase1, phase2, validation
 from dutperf.procedures.runner import TrialRunner, Trials
-from dutperf.results.model import TrialRecord
+from dutperf.results.model import TrialRecord, TrialRole
 
 
 def trials_of(cell: Cell, runner: TrialRunner) -> Trials:
@@ -67,6 +68,8 @@ class PhasedTrials:
         repeat: int = 1,
         duration_s: float | None = None,
         stop_when_lost: bool = False,
+        rejudge: Rejudge | None = None,
+        role: TrialRole = "trial",
     ) -> TrialRecord:
         """Both phases; the record of phase 2, or of what kept it from being run.
 
@@ -92,6 +95,8 @@ class PhasedTrials:
                 phase2, cell=cell, stateful=self._stateful, timing=self._timing
             ),
             continues=True,
+            rejudge=rejudge,
+            role=role,
         )
         reasons = self._missing(cell, record)
         return _invalid(record, reasons) if reasons else record

@@ -45,6 +45,7 @@ from dutperf.procedures.hooks import (
     run_before_trial,
     run_hooks,
 )
+from dutperf.procedures.in_light import Rejudge
 from dutperf.procedures.traffic import trial_request
 from dutperf.procedures.verdicts import ATTEMPTS
 from dutperf.results.changes import differences, listed
@@ -84,6 +85,8 @@ class Trials(Protocol):
         repeat: int = 1,
         duration_s: float | None = None,
         stop_when_lost: bool = False,
+        rejudge: Rejudge | None = None,
+        role: TrialRole = "trial",
     ) -> TrialRecord:
         """Run one, store it; or take a stored one."""
         ...
@@ -213,6 +216,7 @@ class TrialRunner:
         afterwards: Afterwards | None = None,
         may_collapse: bool = False,
         role: TrialRole = "trial",
+        rejudge: Rejudge | None = None,
     ) -> TrialRecord:
         """Let the DUT restabilise, run one trial, store it; or take a stored one.
 
@@ -232,6 +236,8 @@ class TrialRunner:
             may_collapse: a device that does not work any more is brought back, by
                 its hooks; the record tells whether it was.
             role: what it is for in a test of several trials.
+            rejudge: has the last word on whether the trial tells anything, and is told
+                whether it may be run again.
 
         Raises:
             EngineError: the engine refused the trial or died.
@@ -278,13 +284,15 @@ class TrialRunner:
         self.on_event(
             TrialStarted(number, cell.id, repeat, attempt, rate_fps, planned_s(request))
         )
+        dropped_before = self._device.drops() if self._device else {}
         taken_ns = self._device.started() if self._device else None
         result = self._measurer.measure(
             request, lambda progress: self.on_event(TrialMoved(progress))
         )
-        found = None
+        found = dropped = None
         if self._device and taken_ns:
             found = device_cpu.found_in(request, taken_ns(), self._device.queue_frames)
+            dropped = device_cpu.dropped(self._device, dropped_before, result)
         if afterwards:
             hooks += afterwards(result)
         hooks += self.run_hooks(self.hooks.after_trial, "after_trial")
@@ -301,6 +309,8 @@ class TrialRunner:
         if found and role != "probe" and device_cpu.explains(found, request, result):
             again = self._invalid < ATTEMPTS - 1
             result = device_cpu.judged(result, found, again=again)
+        if rejudge:
+            result = rejudge(result, again=self._invalid < ATTEMPTS - 1)
         record = TrialRecord(
             number=number,
             cell=cell.id,
@@ -313,6 +323,7 @@ class TrialRunner:
             hooks=hooks,
             role=role,
             device_cpu=found,
+            device_drops=dropped,
         )
         self._store(record, cell.restabilise_wait_s, may_collapse=may_collapse)
         return record

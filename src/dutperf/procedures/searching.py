@@ -6,6 +6,9 @@ a run that is resumed asks for the same trials again.
 
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
 from dutperf.config.campaign import Cell
 from dutperf.config.phase2 import timing_of
 from dutperf.config.searching import GoalSpec
@@ -22,6 +25,7 @@ from dutperf.procedures.verdicts import (
     no_rate_helps,
     was_held_back,
 )
+from dutperf.results.model import TrialRecord
 from dutperf.search import Goal, Outcome, Resolution, Step, Verification
 from dutperf.search.mlr import least_rate_fps
 from dutperf.search.repeats import Repeats
@@ -36,26 +40,28 @@ def strategy_of(cell: Cell, max_rate_fps: int) -> Strategy:
         max_rate_fps=max_rate_fps,
         duration_s=cell.trial_duration_s,
         resolution=Resolution.parse(cell.resolution),
-        waits_s=waits_s(cell),
         attempts=ATTEMPTS,
     )
     match cell.search:
         case "classic":
             return classic(task)
         case "narrowed":
-            return narrowed(task, repeats=cell.repeats)
+            return narrowed(task)
         case "verified":
-            return narrowed(
-                task, repeats=cell.repeats, verification=_verification(cell)
-            )
+            return narrowed(task, verification=_verification(cell))
         case "mlrsearch":
             return mlrsearch(task, goals_of(cell))
 
 
-def repeats_of(cell: Cell) -> Repeats:
-    """How often the cell's search is repeated."""
+def repeats_of(cell: Cell, highest_fps: float = math.inf) -> Repeats:
+    """How often the cell's search is repeated, and what its results tell together."""
     width = cell.interval_width
-    return Repeats(cell.repeats, None if width is None else Resolution.parse(width))
+    return Repeats(
+        cell.repeats,
+        None if width is None else Resolution.parse(width),
+        Resolution.parse(cell.resolution),
+        highest_fps,
+    )
 
 
 def goals_of(cell: Cell) -> list[Goal]:
@@ -97,6 +103,12 @@ def outcome(result: TrialResult) -> Outcome:
     verdict = result.verdict
     if verdict.kind != "invalid":
         return Outcome(verdict.kind, loss_ratio=loss_percent(result) / 100)
+    return invalid_outcome(result)
+
+
+def invalid_outcome(result: TrialResult) -> Outcome:
+    """The same of a trial that told nothing about the device."""
+    verdict = result.verdict
     behind = could_not_offer(verdict.reasons)
     # On a dead link the sender falls behind too; that is not the tester's limit.
     if behind and not no_rate_helps(verdict.reasons):
@@ -113,6 +125,14 @@ class NoUseError(Exception):
     """A trial stayed invalid for a reason that no other rate changes."""
 
 
+class AskedTrial(NamedTuple):
+    """A trial as a search asked for it."""
+
+    rate_fps: int
+    duration_s: float
+    record: TrialRecord
+
+
 class SearchTrials:
     """The trials of one repeat: what a search calls, and what became of them."""
 
@@ -122,6 +142,7 @@ class SearchTrials:
         self._repeat = repeat
         self._before = runner.finished
         self._valid: dict[int, TrialResult] = {}
+        self.asked: list[AskedTrial] = []
         self.passed_fps: int | None = None
         self.troubles: list[Reason] = []
         self.held_back = False
@@ -134,6 +155,16 @@ class SearchTrials:
     def at(self, rate_fps: int | None) -> TrialResult | None:
         """The last valid one of full length at that rate."""
         return None if rate_fps is None else self._valid.get(rate_fps)
+
+    def valid_in_full(self, rate_fps: int | None) -> list[AskedTrial]:
+        """All of them at that rate."""
+        return [
+            asked
+            for asked in self.asked
+            if asked.rate_fps == rate_fps
+            and asked.duration_s >= self._cell.trial_duration_s
+            and asked.record.result.verdict.kind != "invalid"
+        ]
 
     def measure(self, rate_fps: int, duration_s: float) -> Outcome:
         """Run one.
@@ -149,6 +180,7 @@ class SearchTrials:
             duration_s=duration_s,
             stop_when_lost=self._cell.early_stop,
         )
+        self.asked.append(AskedTrial(rate_fps, duration_s, record))
         result = record.result
         kind = result.verdict.kind
         self.troubles = result.verdict.reasons if kind == "invalid" else []

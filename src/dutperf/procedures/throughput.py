@@ -3,7 +3,8 @@
 How it is searched is the cell's choice (``searching``). The DUT is blamed for lost
 frames only: a trial that the tester spoilt is repeated, and when the tester cannot do
 better, the result is what was proven: a lower bound. With a frame timeout or a
-tolerated loss the result is another one, and is called so.
+tolerated loss the result is another one, and is called so. Where damaged frames alone
+limit it, a second figure tells how fast the device is but for them (``damage``).
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from dutperf.procedures.conclusions import (
     repeat_result,
     settlement,
 )
+from dutperf.procedures.damage import limited_by_damage, search_without_damage
 from dutperf.procedures.describe import cell_deviations, cell_parameters
+from dutperf.procedures.events import Notice
 from dutperf.procedures.findings import rate_findings
 from dutperf.procedures.judgement import throughput_quantity, timeout_losses
 from dutperf.procedures.limits import MaxRate
@@ -32,7 +35,14 @@ from dutperf.procedures.searching import (
 )
 from dutperf.procedures.verdicts import distinct, no_rate_helps
 from dutperf.results.bounds import overall, valued
-from dutperf.results.model import CellResult, GoalResult, RepeatResult
+from dutperf.results.model import (
+    CellResult,
+    DamageFigure,
+    GoalResult,
+    RepeatResult,
+    Withdrawal,
+)
+from dutperf.results.settled import withdrawn_words
 from dutperf.search import SearchResult
 from dutperf.search.strategies import Found, Strategy
 
@@ -47,8 +57,12 @@ def measure_throughput(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult
     repeats: list[RepeatResult] = []
     passed: list[TrialResult | None] = []
     goals: list[GoalResult] = []
+    damage: DamageFigure | None = None
+    withdrawn: Withdrawal | None = None
+    number = 0
     while not _enough(cell, repeats):
-        trials = SearchTrials(runner, cell, len(repeats) + 1)
+        number += 1
+        trials = SearchTrials(runner, cell, number)
         found = _search(search, trials)
         repeats.append(
             repeat_result(
@@ -60,11 +74,18 @@ def measure_throughput(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult
                 held_back=trials.held_back,
             )
         )
+        if damage is None and _is_damaging(cell, found, trials):
+            damage = search_without_damage(runner, cell, limit, trials, number)
         passed.append(trials.at(found.result.rate_fps))
         goals += goal_results(
             found.goals, cell, limit, trials.troubles, held_back=trials.held_back
         )
-    of_all = overall(repeats, repeats_of(cell).interval)
+        if found.withdrawn:
+            kept = len(repeats) - found.withdrawn
+            withdrawn = _withdrawal(number, repeats[kept:])
+            del repeats[kept:], passed[kept:]
+            runner.on_event(Notice(f"{cell.id}: {withdrawn_words(withdrawn)}"))
+    of_all = overall(repeats, repeats_of(cell, limit.rate_fps).interval)
     reasons = [r for each in goals or repeats for r in each.reasons]
     of_repeats = _overall([r.verdict for r in repeats])
     return CellResult(
@@ -81,8 +102,10 @@ def measure_throughput(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult
         reasons=distinct(reasons),
         deviations=[*cell_deviations(cell), *bound_deviations(cell, of_all)],
         timeouts=timeout_losses(cell, passed),
+        damage=damage,
         spread=of_all.spread,
         settled=settlement(cell, repeats),
+        withdrawn=withdrawn,
         goals=goals,
         findings=rate_findings(cell, repeats),
     )
@@ -93,6 +116,18 @@ def _search(search: Strategy, trials: SearchTrials) -> Found:
         return search(trials.measure, trials.on_step)
     except NoUseError:
         return Found(SearchResult(trials.passed_fps, None, "unstable", []))
+
+
+def _is_damaging(cell: Cell, found: Found, trials: SearchTrials) -> bool:
+    """A repeat that contradicts others has two trials: too few to search with."""
+    return not found.withdrawn and limited_by_damage(cell, found, trials)
+
+
+def _withdrawal(last: int, repeats: Sequence[RepeatResult]) -> Withdrawal:
+    return Withdrawal(
+        repeats=list(range(last - len(repeats) + 1, last + 1)),
+        trials=sum(repeat.trials for repeat in repeats),
+    )
 
 
 def _enough(cell: Cell, repeats: Sequence[RepeatResult]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dutperf.report.measures import StreamMeasures, by_stream
 from dutperf.report.media import wire_mbps
@@ -34,7 +34,9 @@ from dutperf.results import (
     overall,
     result_word,
     settled_words,
+    withdrawn_words,
 )
+from dutperf.results.damage import received_figure
 
 PROCEDURES = {
     "throughput": "Throughput",
@@ -92,6 +94,7 @@ class CurvePoint:
     valid: int
     trials: int
     timeouts: tuple[TimeoutLoss, ...] = ()
+    directions: Mapping[str, float | None] = field(default_factory=dict)
     of: str = "load"
 
 
@@ -375,6 +378,11 @@ class CellView:
         return [_curve_point(point, of) for point in ordered]
 
     @property
+    def curve_directions(self) -> list[str]:
+        """Directions with a loss of their own beside the sum."""
+        return list(dict.fromkeys(name for p in self.curve for name in p.directions))
+
+    @property
     def timeout_rows(self) -> list[tuple[str, tuple[TimeoutLoss, ...]]]:
         """Loss over frame timeout of each load, the highest first."""
         return [
@@ -432,9 +440,19 @@ class CellView:
         return self.result.goals if self.result else []
 
     @property
+    def received_figure(self) -> str:
+        """What a throughput would be with damaged frames counted as received."""
+        return received_figure(self.result, AT_LEAST) if self.result else ""
+
+    @property
     def settled(self) -> str:
         """How it ended where repeats went on until the median was settled."""
         return settled_words(self.result) if self.result else ""
+
+    @property
+    def withdrawn(self) -> str:
+        """Which repeats do not count, and why."""
+        return withdrawn_words(self.result.withdrawn) if self.result else ""
 
     @property
     def explored(self) -> bool:
@@ -502,7 +520,7 @@ def _view(
         badge=badge,
         result=result,
         trials=trials,
-        tester=tester_record(trials, procedure),
+        tester=tester_record(trials),
         paths=tuple(search_paths(trials, bounded=not (result and result.goals))),
     )
 
@@ -567,6 +585,7 @@ def _curve_point(point: LoadPoint, of: str) -> CurvePoint:
         valid=valid,
         trials=sum(repeat.trials for repeat in point.repeats),
         timeouts=tuple(point.timeouts),
+        directions={d.direction: d.loss_percent for d in point.directions},
         of=of,
     )
 

@@ -17,6 +17,7 @@ from dutperf.report.text import (
     whole,
 )
 from dutperf.results import GoalResult, highest_clean
+from dutperf.results.damage import RECEIVED
 
 _FEW = 2
 
@@ -81,7 +82,8 @@ def _without_number(cell: CellView) -> Headline:
         vouch = "the tester cannot vouch for a figure"
         return Headline("No result", "", vouch, tuple(_proven(cell)))
     if cell.badge is FAILED:
-        return Headline("No result", "", "no load that was tried passed")
+        none = "no load that was tried passed"
+        return Headline("No result", "", none, tuple(_received(cell)))
     return Headline("Not finished", "", f"the run ended here, {tried}")
 
 
@@ -95,7 +97,7 @@ def _proven(cell: CellView) -> list[str]:
 
 def _throughput(cell: CellView) -> Headline:
     wire, sign = cell.wire_mbps, cell.at_least
-    lines = []
+    lines = _received(cell)
     if cell.bidirectional:
         total = f"{sign}{whole(cell.sum_fps)}"
         lines.append(f"{total}{NBSP}fps, sum of both directions")
@@ -119,6 +121,12 @@ def _throughput(cell: CellView) -> Headline:
         return Headline(sentence(cell.doubt), "", middle, tuple(_remarks(cell)))
     each = f"per direction{_limit(cell)}"
     return Headline(cell.figure, "fps", each, (*lines, *_remarks(cell)))
+
+
+def _received(cell: CellView) -> list[str]:
+    """Another measure, where damaged frames are all that limits this one."""
+    figure = cell.received_figure
+    return [f"{figure}, {RECEIVED}"] if figure else []
 
 
 def _goal(goal: GoalResult) -> str:

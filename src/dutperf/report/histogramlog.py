@@ -2,9 +2,10 @@
 
 One file for each trial (log format 1.3, histograms V2 compressed, base64), in it a
 tagged line for each direction and stream, ``forward-foreground``. Values are
-nanoseconds with three significant digits: fine delays are stored in the same buckets,
-so nothing is lost; of coarse ones a value is the upper end of its bucket. A frame that
-never arrived has no delay and is in no histogram; comments say how many these are.
+nanoseconds with three significant digits, of the upper ends of their buckets: how
+delays spread that differ by less than a thousandth, only the result itself tells. A
+frame that never arrived has no delay and is in no histogram; comments say how many
+these are.
 
 The package's own log writer knows no tags, so the lines are written here.
 """

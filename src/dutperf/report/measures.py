@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dutperf.report.text import MISSING, delay_ns, whole
+from dutperf.report.text import AT_MOST, MISSING, delay_ns, whole
 from dutperf.results import CellResult, Figure, Measure
 
 _WORDS = {"lost": "\N{INFINITY} (lost)", "undefined": MISSING, "invalid": "invalid"}
@@ -70,7 +70,7 @@ class StreamMeasures:
 def figure_text(figure: Figure) -> str:
     """A delay, or in a word why there is none."""
     if figure.value is not None:
-        return delay_ns(figure.value)
+        return f"{AT_MOST if figure.at_most else ''}{delay_ns(figure.value)}"
     return _WORDS[figure.absent or "undefined"]
 
 

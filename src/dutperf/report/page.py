@@ -38,6 +38,7 @@ from dutperf.report.timeoutcharts import cell_timeout_chart
 from dutperf.report.timing import timings_of
 from dutperf.report.trials import (
     ROLES,
+    damaged,
     loss,
     offered,
     reasons,
@@ -252,6 +253,7 @@ def _environment() -> jinja2.Environment:
     environment.filters.update(
         decimal=text.decimal,
         delay=text.delay_ns,
+        damaged=damaged,
         duration=text.duration_ns,
         headline=headline,
         loss=loss,

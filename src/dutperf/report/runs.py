@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from dutperf.engine.protocol import Histogram, Series, StreamResult, TrialResult
 from dutperf.report.delays import streams_of
 from dutperf.report.text import duration_ns, percent, plural, whole
+from dutperf.results.damage import kinds_words
 
 MAX_INTERVALS = 400
 
@@ -43,7 +44,7 @@ class FrameRow:
     late: int
     duplicate: int
     reordered: int
-    corrupt: int
+    damaged: str
     unplaced: int
 
     @property
@@ -97,7 +98,7 @@ def frame_rows(result: TrialResult) -> list[FrameRow]:
             late=stream.late,
             duplicate=stream.duplicate,
             reordered=stream.reordered,
-            corrupt=stream.corrupt,
+            damaged=kinds_words(stream.damaged) or whole(stream.corrupt),
             unplaced=stream.unplaced,
         )
         for direction, stream in streams_of(result)

@@ -11,7 +11,9 @@ from dutperf.report.text import duration_ns, plural
 from dutperf.results import TrialRecord
 from dutperf.stats import histogram_percentile
 
-_DROPS = ("rx_missed", "rx_nombuf", "rx_errors", "tx_errors")
+_PORT_DROPS = ("rx_missed", "rx_nombuf", "tx_errors")
+_KERNEL_DROPS = ("interface_drops", "send_drops")
+"""Below the port: frames of others may be among them."""
 _STRANGE = ("foreign", "stale", "misdirected", "corrupt")
 
 
@@ -30,10 +32,13 @@ class TesterRecord:
 
     trials: int
     lag: Lag | None
-    lag_limit_ns: int | None
+    stalls: int
+    longest_stall_ns: int | None
     tx_full: int
     drops: dict[str, int]
     strange: dict[str, int]
+    damaged: int
+    device_drops: dict[str, int]
     invalid: int
     invalid_reasons: dict[ReasonCode, int]
 
@@ -43,16 +48,16 @@ class TesterRecord:
         return sum(self.drops.values())
 
 
-def tester_record(trials: Sequence[TrialRecord], procedure: str | None) -> TesterRecord:
+def tester_record(trials: Sequence[TrialRecord]) -> TesterRecord:
     """Sum up the trials of one cell.
 
-    A throughput rests on its passing trials; every valid point of a frame loss curve is
-    a result, also one with loss.
+    A result rests on all valid ones: a search on those that failed, too.
     """
-    kinds = {"pass"} if procedure == "throughput" else {"pass", "fail"}
-    used = [trial for trial in trials if trial.result.verdict.kind in kinds]
+    used = [trial for trial in trials if trial.result.verdict.kind != "invalid"]
     invalid = [trial for trial in trials if trial.result.verdict.kind == "invalid"]
+    lossy = [trial for trial in used if trial.result.verdict.kind == "fail"]
     directions = [d for trial in used for d in trial.result.directions]
+    stalls = [stall for direction in directions for stall in direction.stalls]
     ports = [port for trial in used for port in trial.result.ports]
     # Both directions may give the same reason; it is one trial all the same.
     reasons = [
@@ -63,13 +68,42 @@ def tester_record(trials: Sequence[TrialRecord], procedure: str | None) -> Teste
     return TesterRecord(
         trials=len(used),
         lag=lag_of(direction.lag_ns for direction in directions),
-        lag_limit_ns=min((t.request.lag_limit_ns for t in used), default=None),
+        stalls=len(stalls),
+        longest_stall_ns=max((stall.max_lag_ns for stall in stalls), default=None),
         tx_full=sum(direction.tx_full for direction in directions),
-        drops={name: sum(_rise(p, name) for p in ports) for name in _DROPS},
+        drops={name: sum(_rise(p, name) for p in ports) for name in _PORT_DROPS}
+        | _kernel_drops(lossy),
         strange={name: sum(getattr(p, name) for p in ports) for name in _STRANGE},
+        damaged=sum(_rise(p, "rx_errors") + p.damaged_on_wire for p in ports),
+        device_drops=_device_drops(
+            t for t in trials if t.result.verdict.kind != "invalid"
+        ),
         invalid=len(invalid),
         invalid_reasons=dict(Counter(reasons)),
     )
+
+
+def _kernel_drops(lossy: Sequence[TrialRecord]) -> dict[str, int]:
+    """Below the ports, in trials that lost frames: else they were no test frames."""
+    drops = {
+        name: sum(getattr(p, name) for t in lossy for p in t.result.ports)
+        for name in _KERNEL_DROPS
+    }
+    queues = sum(trial.result.input_queue_drops for trial in lossy)
+    return drops | {"input_queue_drops": queues}
+
+
+def _device_drops(trials: Iterable[TrialRecord]) -> dict[str, int]:
+    """Where a lab's device dropped frames, in words, and how many; those it knows."""
+    found: Counter[str] = Counter()
+    for drops in (trial.device_drops for trial in trials):
+        if drops is None:
+            continue
+        found["input queue"] += drops.input_queue
+        for side, counters in drops.interfaces.items():
+            for name, count in counters.items():
+                found[f"{side} {name}"] += count
+    return {where: count for where, count in found.items() if count}
 
 
 def lag_of(histograms: Iterable[Histogram]) -> Lag | None:

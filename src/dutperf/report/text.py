@@ -10,6 +10,8 @@ MISSING = "\N{EN DASH}"
 NBSP = "\N{NO-BREAK SPACE}"
 AT_LEAST = f"\N{GREATER-THAN OR EQUAL TO}{NBSP}"
 """Before a figure that is a lower bound."""
+AT_MOST = "\N{LESS-THAN OR EQUAL TO}\N{NARROW NO-BREAK SPACE}"
+"""Before a delay that is an upper bound."""
 _NEARLY_ALL_PERCENT = 99.9
 _NEXT_UNIT_FROM = 1_000
 

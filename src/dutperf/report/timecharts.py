@@ -13,16 +13,19 @@ from dutperf.engine.protocol import (
     TagPlan,
     TrialRequest,
 )
+from dutperf.engine.tagging import tagged_frames
 from dutperf.report.chart import Chart, Figure, Trace, heading
 from dutperf.report.marks import look_of
 from dutperf.report.runs import Interval, RunClass, intervals_of, run_classes
 from dutperf.report.scales import delay_range, log_axis
-from dutperf.report.text import duration_ns, whole
+from dutperf.report.text import duration_ns, plural, whole
 from dutperf.results import TrialRecord
 
 _TAG_COLUMNS = 130
 _RATE_STEPS = 500
 """Rates are told apart as finely as a screen can."""
+_SHADOW_STEPS = 400
+"""Shadows are at least that share of the width: one of milliseconds must be seen."""
 _HEIGHTS = {"rate": 70, "lost": 110, "tags": 150}
 _GAP = 26
 _FOOT = 56
@@ -143,14 +146,50 @@ def _time_chart(
     figure["annotations"] = [
         heading(titles[row], room.domain(row)[1], "above") for row in room.rows
     ]
+    figure["shapes"] = [_shadow(shadow, room) for shadow in _visible(direction, room)]
     lost = sum(stream.lost for stream in direction.streams)
     return Chart(
         f"time-{trial.number}-{direction.name}",
         f"Trial {trial.number}, {direction.name}, over the time of sending: "
-        f"{whole(lost)} frames lost",
+        f"{whole(lost)} frames lost{_shaded(direction)}",
         data,
         figure,
     )
+
+
+def _shaded(direction: DirectionResult) -> str:
+    """How many shadows there are, for those who cannot see them."""
+    count = len(direction.shadows)
+    return f", {plural(count, 'shadow')} of the tester's stalls" if count else ""
+
+
+def _visible(direction: DirectionResult, room: _Room) -> list[tuple[float, float]]:
+    """Shadows of the tester's stalls in seconds; what looks like one is one."""
+    apart_s = room.seconds / _SHADOW_STEPS
+    found: list[tuple[float, float]] = []
+    for shadow in direction.shadows:
+        end_s = room.seconds if shadow.end_ns is None else shadow.end_ns / 1e9
+        begin_s = shadow.begin_ns / 1e9
+        if found and begin_s - found[-1][1] < apart_s:
+            begin_s = found.pop()[0]
+        found.append((begin_s, min(max(end_s, begin_s + apart_s), room.seconds)))
+    return found
+
+
+def _shadow(seconds: tuple[float, float], room: _Room) -> Figure:
+    bottom = room.domain(room.rows[-1])[0]
+    return {
+        "type": "rect",
+        "layer": "below",
+        "x0": round(seconds[0], 6),
+        "x1": round(seconds[1], 6),
+        "yref": "paper",
+        "y0": bottom,
+        "y1": 1,
+        "line": {"width": 0},
+        "fillcolor": "var(--muted)",
+        "opacity": 0.25,
+    }
 
 
 def _rates(
@@ -222,18 +261,17 @@ def tag_times_s(
 ) -> list[float]:
     """When each tagged frame was due (see ``TagPlan``), in seconds.
 
-    Tag j is frame s0 + floor(j * (n - s0) / count) of the n foreground frames, which
-    are spread evenly over the duration; s0 is the first one due after ``first_ns``.
+    The foreground's frames are spread evenly over the duration.
     """
     frames = direction.frames_of(0, request.frames(direction))
-    first = frames * plan.first_ns // request.duration_ns
-    return [
-        (first + tag * (frames - first) // plan.count)
-        * request.duration_ns
-        / frames
-        / 1e9
-        for tag in range(plan.count)
-    ]
+    tagged = tagged_frames(
+        plan,
+        frames=frames,
+        duration_ns=request.duration_ns,
+        seed=request.seed,
+        stream=direction.streams[0].id,
+    )
+    return [frame * request.duration_ns / frames / 1e9 for frame in tagged]
 
 
 def _tags(

@@ -115,10 +115,20 @@ class TrialTiming:
         return self.record.request.record.tags is not None
 
     @property
+    def has_shadows(self) -> bool:
+        """Whether the tester had stalls that the DUT may have suffered from."""
+        return any(direction.shadows for direction in self.record.result.directions)
+
+    @property
     def bucket_width(self) -> str:
-        """How finely delays of all frames are told."""
-        is_fine = self.record.request.record.fine_delays
-        return percent(0.1 if is_fine else 3.2)
+        """How finely delays of all frames are told: the widest, as a share of them."""
+        shares = (
+            (high - low) / high
+            for _, stream in streams_of(self.record.result)
+            for low, high, _ in stream.delay_ns.buckets
+            if high
+        )
+        return percent(100 * max(shares, default=0.0))
 
     @property
     def losses(self) -> list[tuple[str, str]]:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from dutperf.engine.protocol import DirectionResult, StreamResult
+from dutperf.engine.protocol import Damage, DirectionResult, StreamResult
 from dutperf.report.text import duration_ns, percent, plural, whole
 from dutperf.results import TrialRecord
+from dutperf.results.damage import RECEIVED, kinds_words
 from dutperf.results.model import TrialRole
 
 ROLES: dict[TrialRole, str] = {
@@ -17,6 +18,7 @@ ROLES: dict[TrialRole, str] = {
     "probe": "probe: what the ports can offer",
     "phase1": "phase 1",
     "validation": "validation",
+    "damage": RECEIVED,
 }
 """What a trial was for, where it is not one of the cell's own."""
 
@@ -113,6 +115,14 @@ def totals_by_stream(trial: TrialRecord) -> list[tuple[str, Totals]]:
     return [(name, _totals(s for s in streams if s.name == name)) for name in names]
 
 
+def damaged(trial: TrialRecord) -> str:
+    """How many frames arrived damaged, and how; empty: none."""
+    streams = list(_streams(trial.result.directions))
+    count = sum(stream.corrupt for stream in streams)
+    kinds = kinds_words(sum((s.damaged or Damage() for s in streams), Damage()))
+    return kinds or (whole(count) if count else "")
+
+
 def _totals(streams: Iterable[StreamResult]) -> Totals:
     streams = list(streams)
     return Totals(
@@ -134,7 +144,11 @@ def offered(trial: TrialRecord) -> str:
 
 
 def loss(trial: TrialRecord) -> str:
-    """``none`` or the number of lost frames and their share."""
+    """``none`` or the number of lost frames and their share.
+
+    Of a trial that failed also whether they left in the light: not while the DUT may
+    have suffered from a stall of the tester.
+    """
     frames = totals(trial)
     if frames.lost == 0:
         return "none"
@@ -143,7 +157,19 @@ def loss(trial: TrialRecord) -> str:
         for name, of_stream in totals_by_stream(trial)
     )
     share = percent(frames.loss_percent) + (f"; {parts}" if parts else "")
-    return f"{plural(frames.lost, 'frame')} ({share})"
+    return f"{plural(frames.lost, 'frame')} ({share}){_in_light(trial)}"
+
+
+def _in_light(trial: TrialRecord) -> str:
+    """Nothing of trials whose journal does not tell of shadows."""
+    directions = trial.result.directions
+    told = all("shadows" in direction.model_fields_set for direction in directions)
+    if not told or trial.result.verdict.kind != "fail":
+        return ""
+    shaded = sum(s.lost_in_shadow for d in directions for s in d.streams)
+    if shaded == 0:
+        return ", all in the light"
+    return f", {whole(totals(trial).lost - shaded)} of them in the light"
 
 
 def verdict(trial: TrialRecord) -> str:

@@ -19,6 +19,7 @@ from dutperf.results.model import (
     Conformance,
     DelayRecord,
     Deviation,
+    DirectionLoss,
     Figure,
     Finding,
     FrameCount,
@@ -38,10 +39,11 @@ from dutperf.results.model import (
     TimeoutLoss,
     TrialRecord,
     ValueGroup,
+    Withdrawal,
 )
 from dutperf.results.points import highest_clean
 from dutperf.results.scalability import scalability
-from dutperf.results.settled import settled_words
+from dutperf.results.settled import settled_words, withdrawn_words
 from dutperf.results.spread import spread_of
 from dutperf.results.verdicts import result_word
 
@@ -53,6 +55,7 @@ __all__ = [
     "Conformance",
     "DelayRecord",
     "Deviation",
+    "DirectionLoss",
     "Environment",
     "Figure",
     "Finding",
@@ -77,6 +80,7 @@ __all__ = [
     "TimeoutLoss",
     "TrialRecord",
     "ValueGroup",
+    "Withdrawal",
     "Words",
     "closing",
     "collect_environment",
@@ -93,4 +97,5 @@ __all__ = [
     "settled_words",
     "spread_of",
     "valued",
+    "withdrawn_words",
 ]

@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import Any
 
 from dutperf.engine.protocol import Reason
+from dutperf.results.damage import damage_sentence
 from dutperf.results.model import (
     Bound,
     BoundCause,
@@ -65,7 +66,10 @@ _DOUBTS: dict[FindingKind, str] = {
     "drift": "figures rise or fall from repeat to repeat: no settled figure",
     "unstable": "repeats are too far apart to have one value",
     "outliers": "a few repeats are far from all others",
+    "tester": "no small part of a delay may be the tester's own: upper bounds",
 }
+_HARMLESS: set[FindingKind] = {"outliers", "tester"}
+"""A figure stands beside them."""
 _BOUNDS: dict[BoundCause, str] = {
     "tester": "the tester could not offer more",
     "held_back": "something behind a port stopped the tester",
@@ -127,6 +131,7 @@ def closing(
     found = [
         *_ranked(_Rank.PROBLEM, problems),
         *_ranked(_Rank.DOUBT, _doubts(measured)),
+        *_ranked(_Rank.DOUBT, _damaged(cells, words)),
         *_ranked(_Rank.BOUND, _bounds(measured)),
         *_ranked(_Rank.DEVIATIONS, _deviations(cells, words)),
         *_ranked(_Rank.FOUND, _found(measured, words) if words.figures else []),
@@ -201,6 +206,17 @@ def _doubts(cells: Sequence[CellResult]) -> Iterator[str]:
             yield f"{_ids(concerned)}: {words}"
 
 
+def _damaged(cells: Sequence[CellResult], words: Words) -> Iterator[str]:
+    """The slowest in full, the others by name."""
+    limited = [cell for cell in cells if cell.damage]
+    if limited:
+        first = min(limited, key=lambda cell: cell.median or 0.0)
+        yield f"{first.id}: {damage_sentence(first, words.at_least)}"
+    others = [cell for cell in limited if cell is not first]
+    if others:
+        yield f"{_ids(others)}: damaged frames alone limited them, too"
+
+
 def _bounds(cells: Sequence[CellResult]) -> Iterator[str]:
     bounded = [cell for cell in cells if cell.bound]
     for alike in _grouped(bounded, attrgetter("bound_cause")):
@@ -260,7 +276,7 @@ def _deviations(cells: Sequence[CellResult], words: Words) -> Iterator[str]:
 
 def _found(cells: Sequence[CellResult], words: Words) -> Iterator[str]:
     """A sentence for each procedure; of cells without one figure nothing is said."""
-    certain = [c for c in cells if not any(f.kind != "outliers" for f in c.findings)]
+    certain = [c for c in cells if not any(f.kind not in _HARMLESS for f in c.findings)]
     for alike in _grouped(certain, attrgetter("procedure")):
         if len(alike) <= _FEW:
             yield _told([(cell.id, _value(cell, words)) for cell in alike])
@@ -347,11 +363,13 @@ def _name(measure: Measure) -> str:
 
 
 def _worst(measures: Sequence[Measure]) -> str:
-    values = [measure.result.value for measure in measures]
-    known = [value for value in values if value is not None]
+    known = [m.result for m in measures if m.result.value is not None]
     if any(measure.result.absent == "lost" for measure in measures):
         return "infinite: too much was lost"
-    return duration(max(known)) if known else "not known"
+    if not known:
+        return "not known"
+    largest = max(known, key=lambda figure: figure.value or 0)
+    return f"{'at most ' if largest.at_most else ''}{duration(largest.value or 0)}"
 
 
 # --- how sure it is

@@ -12,8 +12,10 @@ from pydantic import Field
 
 from dutperf import __version__
 from dutperf.engine.protocol import (
+    Damage,
     DirectionName,
     Reason,
+    Side,
     TrialRequest,
     TrialResult,
     VerdictKind,
@@ -40,7 +42,7 @@ ProcedureName = Literal[
     "teardown-rate",
 ]
 StreamName = Literal["foreground", "background"]
-TrialRole = Literal["trial", "first_frames", "probe", "phase1", "validation"]
+TrialRole = Literal["trial", "first_frames", "probe", "phase1", "validation", "damage"]
 
 
 HookMoment = Literal[
@@ -90,6 +92,18 @@ class DeviceCpu(Stored):
     )
 
 
+class DeviceDrops(Stored):
+    """What a lab's device dropped in one trial, where its kernel counts it.
+
+    They decide nothing: what was lost is lost wherever it was.
+    """
+
+    input_queue: int = Field(description="its CPU's input queue had no room")
+    interfaces: dict[Side, dict[str, int]] = Field(
+        description="its interfaces' counters, those that rose"
+    )
+
+
 class TrialRecord(Stored):
     """One finished trial; appended to the journal before the next one starts."""
 
@@ -111,12 +125,16 @@ class TrialRecord(Stored):
         description="first_frames tell whether the device forwards at all; a probe "
         "what the tester's ports can offer: to a MAC address that nobody has, so its "
         "verdict says nothing; of stateful tests: phase1 opens connections for the "
-        "trial that follows, validation tells which were left after it; none of these "
-        "is one of the cell's trials itself",
+        "trial that follows, validation tells which were left after it; damage: of the "
+        "second search, for which damaged frames count as received; none of these is "
+        "one of the cell's trials itself",
     )
     device_cpu: DeviceCpu | None = Field(
         default=None,
         description="null: nobody knows where the device works, or an old file",
+    )
+    device_drops: DeviceDrops | None = Field(
+        default=None, description="null: no lab, or an old file"
     )
     delays_recorded: bool = Field(
         default=True,
@@ -228,7 +246,7 @@ class ValueGroup(Stored):
     highest: float
 
 
-FindingKind = Literal["modes", "shift", "drift", "unstable", "outliers"]
+FindingKind = Literal["modes", "shift", "drift", "unstable", "outliers", "tester"]
 
 
 class Finding(Stored):
@@ -236,7 +254,8 @@ class Finding(Stored):
 
     modes: groups with nothing between them. shift: the same, one after the other.
     drift: the value rises or falls from repeat to repeat. unstable: the repeats are too
-    far apart. outliers: the first group, and a few repeats far from it.
+    far apart. outliers: the first group, and a few repeats far from it. tester: no
+    small part of the figure may be the tester's own, so it is an upper bound.
     """
 
     kind: FindingKind
@@ -258,6 +277,17 @@ class Settlement(Stored):
         description="how often the interval was looked at; the looks share the 5 %"
     )
     reached: bool = Field(description="false: it was wider still, at the last look")
+
+
+class Withdrawal(Stored):
+    """Repeats that do not count (docs/repeats.md).
+
+    They only measured the two rates at which all before had ended, and the last of them
+    found that the device has no such sharp limit. All repeats of the cell are classic.
+    """
+
+    repeats: list[int] = Field(description="their numbers in the journal")
+    trials: int = Field(description="that they took, in sum")
 
 
 class GoalResult(Stored):
@@ -298,6 +328,14 @@ class TimeoutLoss(Stored):
     repeats: list[float | None] = Field(description="percent; null: invalid")
 
 
+class DirectionLoss(Stored):
+    """What one direction lost, of its own frames, in the trials of one load."""
+
+    direction: DirectionName
+    loss_percent: float | None = Field(description="median over the repeats")
+    repeats: list[float | None] = Field(description="percent; null: invalid")
+
+
 class LoadPoint(Stored):
     """One point of a frame loss curve (RFC 2544 26.3).
 
@@ -308,10 +346,52 @@ class LoadPoint(Stored):
         description="of the maximum load; of the throughput where the cell has a load"
     )
     load_fps: int
-    loss_percent: float | None = Field(description="median over the repeats")
+    loss_percent: float | None = Field(
+        description="of both directions together; median over the repeats"
+    )
     repeats: list[RepeatResult]
+    directions: list[DirectionLoss] = Field(
+        default=[], description="of bidirectional traffic; empty: one, or older files"
+    )
     timeouts: list[TimeoutLoss] = Field(default=[])
     spread: Spread | None = Field(default=None, description="null: of older files")
+
+
+class DamagedFrames(Stored):
+    """Frames of one direction that arrived damaged, over several trials."""
+
+    direction: DirectionName
+    sent: int
+    damaged: Damage = Field(default=Damage(), description="by kind")
+
+
+class DamageFigure(Stored):
+    """What a throughput search finds if damaged frames count as received.
+
+    It is another measure, made where damage alone kept the lowest rate that failed from
+    passing. ``value`` is of one search, null if it could not be measured.
+    """
+
+    quantity: str = Field(
+        default="rate per direction, damaged frames counted as received",
+        description="what the value is, in words; never a throughput of RFC 2544",
+    )
+    value: float | None = Field(description="fps, per direction")
+    verdict: VerdictKind
+    bound: Bound = None
+    bound_cause: BoundCause = None
+    reasons: list[Reason] = Field(default=[])
+    exhausted: bool = Field(
+        default=False,
+        description="it ended because it had measured as many trials as the search "
+        "before it: the value is a lower bound",
+    )
+    trials: int = Field(description="that it measured, in addition to those reused")
+    reused: int = Field(description="trials of the search before it")
+    frames: list[DamagedFrames] = Field(
+        description="directions with damaged frames, over its trials up to the value; "
+        "if there are none, over those of the search before it"
+    )
 
 
 Absent = Literal["lost", "undefined", "invalid"]
@@ -326,6 +406,10 @@ class Figure(Stored):
 
     value: float | None
     absent: Absent | None = None
+    at_most: bool = Field(
+        default=False,
+        description="an upper bound: no small part of it may be the tester's own",
+    )
 
 
 class Measure(Stored):
@@ -351,6 +435,11 @@ class Measure(Stored):
     )
     lost: list[int] = Field(
         description="how many of each repeat's samples were lost: ranked as infinite"
+    )
+    rounding_ns: float | None = Field(
+        default=None,
+        description="how much too large a repeat's figure is at most, as it is read "
+        "from the buckets of a histogram; null: of older files",
     )
     count: int = Field(description="N, the repeats that the summary is taken from")
     result: Figure
@@ -448,6 +537,11 @@ class CellResult(Stored):
     timeouts: list[TimeoutLoss] = Field(
         default=[], description="throughput: in the trials at the rate that passed"
     )
+    damage: DamageFigure | None = Field(
+        default=None,
+        description="throughput that damaged frames alone limited: how fast it is but "
+        "for them",
+    )
     sum_fps: float | None = Field(
         default=None,
         description="throughput: of all directions together; ``median`` is of each",
@@ -473,6 +567,11 @@ class CellResult(Stored):
     )
     settled: Settlement | None = Field(
         default=None, description="throughput with repeats auto"
+    )
+    withdrawn: Withdrawal | None = Field(
+        default=None,
+        description="throughput: repeats that do not count and are not in ``repeats``; "
+        "null: all do",
     )
     goals: list[GoalResult] = Field(
         default=[],

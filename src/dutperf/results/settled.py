@@ -1,8 +1,8 @@
-"""How repeats ended that went on until the median was settled, in words."""
+"""How repeats ended, and which of them do not count, in words."""
 
 from __future__ import annotations
 
-from dutperf.results.model import CellResult
+from dutperf.results.model import CellResult, Withdrawal
 
 
 def settled_words(cell: CellResult) -> str:
@@ -27,4 +27,17 @@ def settled_words(cell: CellResult) -> str:
     return (
         f"not settled after {repeats} repeats ({looks}): the interval of the median is "
         f"wider than {target}, or not known"
+    )
+
+
+def withdrawn_words(withdrawn: Withdrawal | None) -> str:
+    """Which repeats do not count, and why; empty where all do."""
+    if withdrawn is None:
+        return ""
+    first, last = withdrawn.repeats[0], withdrawn.repeats[-1]
+    which = f"repeat {first} does" if first == last else f"repeats {first} to {last} do"
+    return (
+        f"{which} not count: measured only at the two rates where all before had "
+        "ended, and the limit turned out not to be that sharp; all that count are "
+        "classic"
     )

@@ -4,7 +4,8 @@ Raw data only get what is missing, and nothing else is looked at: whether a file
 sound is found out afterwards, by the models.
 
 Version 1 (0.1): no delays, no frame timeout, no loss by time, no causes of loss.
-Version 2, at first: what was a lower bound is told by the codes of reasons.
+Version 2, at first: what was a lower bound is told by the codes of reasons; frames that
+a sender catching up lost at the device's full ring had a count of their own.
 """
 
 from __future__ import annotations
@@ -31,8 +32,6 @@ _NOTHING: Json = {"count": 0, "min": None, "max": None, "buckets": []}
 def upgraded(data: Json) -> Json:
     """A whole file; its ``schema_version`` is a number, and not a newer one."""
     version = data["schema_version"]
-    if version == RESULTS_SCHEMA_VERSION:
-        return data
     newer = data | {"schema_version": RESULTS_SCHEMA_VERSION}
     if isinstance(data.get("trials"), list):
         newer["trials"] = [upgraded_record(r, version) for r in data["trials"]]
@@ -41,7 +40,10 @@ def upgraded(data: Json) -> Json:
 
 def upgraded_record(record: Any, version: int) -> Any:  # noqa: ANN401 - raw JSON
     """A trial record of a file of that version."""
-    if version == RESULTS_SCHEMA_VERSION or not isinstance(record, dict):
+    if not isinstance(record, dict):
+        return record
+    if version == RESULTS_SCHEMA_VERSION:
+        _forget(record.get("result"), "ring_full_catching_up")
         return record
     newer = {"delays_recorded": False, **record}
     request, result = record.get("request"), record.get("result")
@@ -138,6 +140,14 @@ def _stream(stream: Json, duration_ns: int) -> Json:
         "loss_runs": _NOTHING,
     }
     return {**missing, **stream}
+
+
+def _forget(result: Any, key: str) -> None:  # noqa: ANN401 - raw JSON
+    """Take ``key`` out of each direction of a trial's result, if it is there."""
+    directions = result.get("directions") if isinstance(result, dict) else None
+    for direction in directions if isinstance(directions, list) else []:
+        if isinstance(direction, dict):
+            direction.pop(key, None)
 
 
 def _each(data: Json, key: str, add: Callable[[Json], Json]) -> Any:  # noqa: ANN401

@@ -1,6 +1,6 @@
 """Searches: pure, no I/O; they know rates and outcomes, not frames or devices."""
 
-from dutperf.search.binary import OnStep, binary_search, ignore_step
+from dutperf.search.binary import OnStep, binary_search, confirm, ignore_step
 from dutperf.search.mlr import Goal, GoalResult, MlrResult, MlrTrial, mlr_search
 from dutperf.search.model import (
     Bracket,
@@ -28,6 +28,7 @@ __all__ = [
     "Step",
     "Verification",
     "binary_search",
+    "confirm",
     "ignore_step",
     "mlr_search",
 ]

@@ -6,17 +6,13 @@ bisection is how everybody does it. What this one adds:
 1. The maximum is tried first, so a perfect DUT gets exactly 100 % in one trial.
 2. ``invalid`` is not ``fail``. A trial that tells nothing is repeated, a bounded
    number of times; what stays invalid bounds the search, and the result says so.
-3. When the sender cannot keep up, the rate that it managed is the new upper bound,
-   and the search goes on a little below it. Just below, the next trial would fall
-   behind as well on a machine where that limit wanders, so the margin doubles each
-   time, until it is a plain bisection. A sender that managed less than in a trial
-   that passed had a stall: that is an invalid trial as in 2.
+3. When the sender cannot keep up, and not just once (``limit``), the rate that it
+   managed is the new upper bound, and the search goes on a little below it. Just
+   below, the next trial would fall behind as well on a machine where that limit
+   wanders, so the margin doubles each time, until it is a plain bisection.
 4. The result is a rate that passed, never one between two that were measured.
 5. On request a trial with loss is repeated before it counts (ETSI GS NFV-TST 009,
    binary search with loss verification): one rare loss then decides nothing.
-6. A search may start between two expected rates. That is where it looks first, never
-   what it believes: an end that its result rests on is measured, and when it was
-   wrong, the search goes on beyond it in growing strides.
 
 Every trial narrows the bounds or is one of a bounded number of repetitions, and no
 rate is measured again once it is decided: the search ends.
@@ -25,8 +21,10 @@ rate is measured again once it is decided: the search ends.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Literal
 
+from dutperf.search.limit import sender_limit_fps
 from dutperf.search.model import (
     Bracket,
     Conclusion,
@@ -61,7 +59,6 @@ def binary_search(
     duration_s: float,
     resolution: Resolution,
     verification: Verification = _UNVERIFIED,
-    expected: Bracket | None = None,
     attempts: int = 3,
     max_trials: int = 200,
     on_step: OnStep = ignore_step,
@@ -77,117 +74,121 @@ def binary_search(
     """
     if min(max_rate_fps, attempts, max_trials) < 1:
         raise ValueError("max_rate_fps, attempts and max_trials must be at least 1")
-    bounds = _Bounds(max_rate_fps, expected or Bracket(0, max_rate_fps))
-    steps: list[Step] = []
-    at_rate: list[Outcome] = []
+    bounds = _Bounds(max_rate_fps, attempts, verification)
+    run = _Run(bounds, measure, duration_s, on_step)
     while (rate_fps := bounds.next_rate(resolution)) is not None:
-        if len(steps) == max_trials:
-            return bounds.result("unstable", steps)
-        outcome = measure(rate_fps, duration_s)
-        at_rate.append(outcome)
-        again = bounds.undecided(at_rate, attempts, verification)
-        if not again:
-            bounds.take(rate_fps, outcome)
-        lower, upper = bounds.lower, bounds.upper
-        steps.append(Step(rate_fps, len(at_rate), outcome, lower, upper))
-        on_step(steps[-1])
-        if not again:
-            at_rate = []
-    return bounds.result(bounds.conclusion(), steps)
+        if not run.decide(rate_fps, max_trials - len(run.steps)):
+            return bounds.result("unstable", run.steps)
+    return bounds.result(bounds.conclusion(), run.steps)
+
+
+def confirm(
+    measure: Measure,
+    ends: Bracket,
+    *,
+    duration_s: float,
+    verification: Verification = _UNVERIFIED,
+    attempts: int = 3,
+    on_step: OnStep = ignore_step,
+) -> SearchResult:
+    """What a search ends with if its last two rates are its only ones.
+
+    The result is ``ends``, found, if the lower one passes and the upper one fails;
+    anything else says that they are not, or no longer, where a search would end.
+    """
+    bounds = _Bounds(ends.upper_fps, attempts, verification)
+    run = _Run(bounds, measure, duration_s, on_step)
+    for rate_fps in (ends.lower_fps, ends.upper_fps):
+        if bounds.kind == "untested":
+            run.decide(rate_fps, attempts + verification.trials)
+    return bounds.result(bounds.conclusion(), run.steps)
+
+
+@dataclass
+class _Run:
+    """The trials of one search."""
+
+    _bounds: _Bounds
+    _measure: Measure
+    _duration_s: float
+    _on_step: OnStep
+    steps: list[Step] = field(default_factory=list)
+
+    def decide(self, rate_fps: int, most: int) -> bool:
+        """Trials at one rate until they narrow the bounds; False: ``most`` did not."""
+        at_rate: list[Outcome] = []
+        decided = False
+        while len(at_rate) < most and not decided:
+            at_rate.append(self._measure(rate_fps, self._duration_s))
+            decided = not self._bounds.undecided(at_rate)
+            if decided:
+                self._bounds.take(rate_fps, at_rate)
+            bounds = (self._bounds.lower, self._bounds.upper)
+            self.steps.append(Step(rate_fps, len(at_rate), at_rate[-1], *bounds))
+            self._on_step(self.steps[-1])
+        return decided
 
 
 class _Bounds:
-    """``lower`` passed (0: nothing did); why ``upper`` is out of reach: ``kind``.
+    """``lower`` passed (0: nothing did); why ``upper`` is out of reach: ``kind``."""
 
-    Between ``low`` and ``high`` the result is expected; ``edge`` is a new end of that,
-    to be measured next.
-    """
-
-    def __init__(self, max_rate_fps: int, expected: Bracket) -> None:
+    def __init__(
+        self, max_rate_fps: int, attempts: int, verification: Verification
+    ) -> None:
         self.lower = 0
         self.upper = max_rate_fps
         self.kind: Literal["untested", "passed", "fail", "tester", "invalid"]
         self.kind = "untested"
-        self.margin_percent = 0
-        self.high = min(expected.upper_fps, max_rate_fps)
-        self.low = min(expected.lower_fps, self.high - 1)
-        self.stride = self.high - self.low
-        self.edge: int | None = None
+        self._attempts = attempts
+        self._verification = verification
+        self._margin_percent = 0
 
     def next_rate(self, resolution: Resolution) -> int | None:
-        """The rate to measure next, between the bounds; None at the end."""
-        if self.kind == "untested" and self.high >= self.upper:
+        """The rate to measure next; None at the end."""
+        if self.kind == "untested":
             return self.upper
-        if self.edge is not None:
-            return self.edge
-        low, high = max(self.lower, self.low), min(self.upper, self.high)
-        if high - low > 1 and not resolution.reached(low, high):
-            return self._between(low, high)
-        if low > self.lower:
-            return low
-        return high if high < self.upper else None
-
-    def _between(self, low: int, high: int) -> int:
-        middle = low + (high - low) // 2
-        if self.kind != "tester" or high < self.upper:
+        lower, upper = self.lower, self.upper
+        if upper - lower <= 1 or resolution.reached(lower, upper):
+            return None
+        middle = lower + (upper - lower) // 2
+        if self.kind != "tester":
             return middle
-        return max(middle, self.upper * (100 - self.margin_percent) // 100)
+        return max(middle, upper * (100 - self._margin_percent) // 100)
 
-    def undecided(
-        self, at_rate: list[Outcome], attempts: int, verification: Verification
-    ) -> bool:
+    def undecided(self, at_rate: list[Outcome]) -> bool:
         """Whether the trials at one rate so far ask for another one there."""
         last = at_rate[-1]
-        if self.tells_nothing(last):
-            return sum(map(self.tells_nothing, at_rate)) < attempts
+        if last.verdict == "invalid":
+            told = [o for o in at_rate if o.verdict == "invalid"]
+            return len(told) < self._attempts and self._limit_fps(at_rate) is None
+        verification = self._verification
         if last.verdict != "fail" or (last.loss_ratio or 0) > verification.hopeless:
             return False
         return sum(o.verdict == "fail" for o in at_rate) < verification.trials
 
-    def tells_nothing(self, outcome: Outcome) -> bool:
-        """Whether ``outcome`` is neither about the DUT nor the tester's limit.
+    def _limit_fps(self, at_rate: list[Outcome]) -> float | None:
+        return sender_limit_fps(at_rate, self.lower, self._attempts)
 
-        A sender that managed less than what passed before had a stall; that is not
-        its limit.
-        """
-        if outcome.verdict != "invalid":
-            return False
-        return outcome.offered_fps is None or outcome.offered_fps < self.lower + 1
-
-    def take(self, rate_fps: int, outcome: Outcome) -> None:
-        """Narrow the bounds by the outcome at ``rate_fps``."""
-        if outcome.verdict == "pass":
+    def take(self, rate_fps: int, at_rate: list[Outcome]) -> None:
+        """Narrow the bounds by the trials at ``rate_fps``, which decide it."""
+        verdict = at_rate[-1].verdict
+        if verdict == "pass":
             self.lower = rate_fps
             if rate_fps == self.upper:
                 self.kind = "passed"
-        elif outcome.verdict == "fail":
+        elif verdict == "fail":
             self.upper, self.kind = rate_fps, "fail"
-        elif outcome.offered_fps is None:
+        elif (limit_fps := self._limit_fps(at_rate)) is None:
             self.upper, self.kind = rate_fps, "invalid"
         else:
-            self._take_tester_limit(rate_fps, outcome.offered_fps)
-        self._expect_anew()
-
-    def _expect_anew(self) -> None:
-        """Look further out where the outcome was not as expected."""
-        self.edge = None
-        if self.upper <= self.low:
-            self.high = self.upper
-            self.low = max(self.lower, self.upper - self.stride)
-            self.edge = self.low if self.low > self.lower else None
-        elif self.lower >= self.high and self.lower < self.upper:
-            self.low = self.lower
-            self.high = min(self.upper, self.lower + self.stride)
-            self.edge = self.high if self.high < self.upper else None
-        else:
-            return
-        self.stride *= 2
+            self._take_tester_limit(rate_fps, limit_fps)
 
     def _take_tester_limit(self, rate_fps: int, offered_fps: float) -> None:
         limit_fps = int(min(rate_fps, offered_fps))
         self.upper = limit_fps if limit_fps > self.lower else rate_fps
         self.kind = "tester"
-        self.margin_percent = min(100, 2 * self.margin_percent or _FIRST_MARGIN_PERCENT)
+        doubled = 2 * self._margin_percent or _FIRST_MARGIN_PERCENT
+        self._margin_percent = min(100, doubled)
 
     def conclusion(self) -> Conclusion:
         if self.kind == "fail" and self.lower == 0:

@@ -3,9 +3,9 @@
 Which load to try next, and how a load is classified for a goal, is up to the package
 ``MLRsearch`` by the RFC's authors (``docs/adr/0009-search.md``). Around it, as in
 ``binary``: an invalid trial is repeated, a bounded number of times, and never judged;
-when the sender cannot keep up, the search starts again below what it managed. Rates
-are whole frames per second; the width handed to the package is a little narrower, so
-that rounded bounds are still within the goal's width.
+when the sender cannot keep up, and not just once (``limit``), the search starts again
+below what it managed. Rates are whole frames per second; the width handed to the
+package is a little narrower, so that rounded bounds are still within the goal's width.
 
 The search is a pure function of the outcomes: the same ones ask for the same trials.
 """
@@ -16,15 +16,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from MLRsearch import (
-    Config,
-    MeasurementResult,
-    MultipleLossRatioSearch,
-    SearchGoal,
-)
-
+from dutperf.search.limit import sender_limit_fps
 from dutperf.search.model import Conclusion, Measure, Outcome, Resolution
+
+# The package takes a second to import: only who searches with it waits for that.
+if TYPE_CHECKING:
+    from MLRsearch import MeasurementResult, MultipleLossRatioSearch, SearchGoal
 
 _MARGIN = 0.05
 _OF = 10**15  # the package takes counts; a double's digits fit
@@ -56,6 +55,8 @@ class Goal:
         Raises:
             ValueError: a value out of range.
         """
+        from MLRsearch import SearchGoal  # noqa: PLC0415 - see above
+
         return SearchGoal(
             loss_ratio=self.loss_ratio,
             exceed_ratio=self.exceed_ratio,
@@ -174,6 +175,8 @@ def _ignore_text(_text: str) -> None:
 def _prepare(
     goals: Sequence[Goal], lowest_fps: int, highest_fps: int
 ) -> MultipleLossRatioSearch:
+    from MLRsearch import Config, MultipleLossRatioSearch  # noqa: PLC0415 - see above
+
     config = Config()
     # Each bound must stay on its side of the other one's old value.
     config.min_load = min(config.min_load, lowest_fps)
@@ -249,6 +252,8 @@ class _Trials:
         self, intended_duration: float, intended_load: float
     ) -> MeasurementResult:
         """One trial of the package's, repeated while it is invalid."""
+        from MLRsearch import MeasurementResult  # noqa: PLC0415 - see above
+
         rate_fps = int(intended_load)
         outcome = self._valid(rate_fps, intended_duration)
         if outcome.loss_ratio is None:
@@ -262,16 +267,18 @@ class _Trials:
         )
 
     def _valid(self, rate_fps: int, duration_s: float) -> Outcome:
-        for attempt in range(1, self._attempts + 1):
-            if len(self.done) == self._max_trials:
-                break
+        invalid: list[Outcome] = []
+        while len(invalid) < self._attempts and len(self.done) < self._max_trials:
             outcome = self._measure(rate_fps, duration_s)
+            attempt = len(invalid) + 1
             self.done.append(MlrTrial(rate_fps, duration_s, attempt, outcome))
             self._on_trial(self.done[-1])
             if outcome.verdict != "invalid":
                 return outcome
-            if (outcome.offered_fps or 0) > self.sent_fps:
-                raise _LimitedError(min(rate_fps, outcome.offered_fps or 0))
+            invalid.append(outcome)
+            limit_fps = sender_limit_fps(invalid, self.sent_fps, self._attempts)
+            if limit_fps is not None and limit_fps > self.sent_fps:
+                raise _LimitedError(min(rate_fps, limit_fps))
         raise _UnstableError
 
 

@@ -101,13 +101,18 @@ class Resolution:
 
     def reached(self, lower_fps: int, upper_fps: int) -> bool:
         """Whether the bounds are close enough; exact, without rounding."""
-        allowed = self.value * upper_fps if self.relative else self.value
-        return upper_fps - lower_fps <= allowed
+        numerator, denominator = self.value.as_integer_ratio()
+        allowed = numerator * (upper_fps if self.relative else 1)
+        return (upper_fps - lower_fps) * denominator <= allowed
+
+    def width_fps(self, at_fps: float) -> Fraction:
+        """How far apart that is, at a rate of ``at_fps``."""
+        return self.value * Fraction(at_fps) if self.relative else self.value
 
 
 @dataclass(frozen=True)
 class Bracket:
-    """Two rates, ``lower_fps < upper_fps``, between which a result is expected."""
+    """Two rates, ``lower_fps < upper_fps``: one that passed and one that failed."""
 
     lower_fps: int
     upper_fps: int

@@ -1,114 +1,71 @@
-"""Narrowing: where a repeat of a search should look, from what was found before.
+"""Narrowing: fewer trials a repeat, as long as all evidence says that there is a step.
 
-The classic procedure starts every repeat between nothing and the media rate, and most
-of its full-length trials confirm what the repeat before had shown. Here a few searches
-with short trials show the region, and each repeat starts in it. What keeps the results
-those of the classic procedure:
+The classic procedure starts every repeat between nothing and the maximum, and most of
+its full-length trials confirm what the repeat before had shown. A device that forwards
+everything up to some rate and loses frames above it, each time, ends all repeats at the
+same two rates; then those two are all that is worth measuring.
 
-* Short trials are never evidence. They only say where to look first; when full-length
-  trials disagree, they are forgotten but for how far their results were apart.
-* The expected region is not believed either: ``binary_search`` measures an end that the
-  result rests on, with a full-length trial, and goes beyond it when it was wrong.
-* The region spans all results so far, and three quarters of their range more at either
-  end. Narrower ones are faster and hold each repeat near those before: the medians
-  would stay, but repeats that depend on each other pretend to more certainty than they
-  have (``dutperf bench search`` shows how often the interval of the median holds it).
-  On a device without noise the range is nothing, and two trials are a repeat.
+Whether a device is like that cannot be seen from where narrowed repeats end. A frame
+lost once in a while fails a trial at *any* rate; a repeat that starts where others
+passed keeps their luck, and reads too high. So:
 
-The other half of the time is saved where trials run: one that is hopeless may be ended
-at its first loss (above the tolerance), because that decides it. Each rate is still
-judged by one trial of full length. A short trial in front of the full one would not do:
-on a device with a soft limit both must pass then, which bends the result down.
+* The first ``CLASSIC_FIRST`` repeats are classic. If they do not end at the very same
+  two rates, all are.
+* From then on a repeat measures those two rates, with full-length trials (``confirm``).
+* The first that finds anything else contradicts a step: the narrowed repeats are
+  withdrawn, itself included, and all others are classic.
+
+What is left is either all classic, repeats that know nothing of each other, or repeats
+that all found the same. Withdrawing does not bend the result: on a device that forgets,
+what was withdrawn says nothing of the classic repeats. What may go unseen is a soft
+limit where less than half of all classic repeats end at those two rates (otherwise they
+are the median's) and yet the first four do: at most one campaign in sixteen, before the
+narrowed repeats get their chance to contradict.
 """
 
 from __future__ import annotations
 
-from dutperf.search.binary import binary_search
-from dutperf.search.model import Bracket, Measure, Resolution, SearchResult
+from dataclasses import dataclass, field
 
-EXPLORATIONS = 4
-EXPLORATION_S = 1.0
-_AROUND_PERCENT = 5  # where the explorations after the first one look
-_BEYOND_PERCENT = 75  # of the range of the results
+from dutperf.search.model import Bracket, SearchResult
+
+CLASSIC_FIRST = 4
 
 
+@dataclass
 class Narrowing:
-    """What the searches found so far; ``expected`` is where the next one starts."""
+    """What the repeats found so far; ``ends`` is what the next one should confirm."""
 
-    def __init__(self, max_rate_fps: int) -> None:
-        self._max_rate_fps = max_rate_fps
-        self._short: list[Bracket] = []
-        self._full: list[Bracket] = []
+    ends: Bracket | None = None
+    _classic: list[SearchResult] = field(default_factory=list)
+    _confirmed: int = 0
 
-    def add_short(self, result: SearchResult) -> None:
-        """Take account of a search with short trials."""
-        self._short.append(_bracket(result, self._max_rate_fps))
+    def add_classic(self, result: SearchResult) -> None:
+        """Take account of a repeat from nothing to the maximum."""
+        self._classic.append(result)
+        if len(self._classic) == CLASSIC_FIRST:
+            self.ends = _common(self._classic)
 
-    def add(self, result: SearchResult) -> None:
-        """Take account of a repeat with full-length trials."""
-        self._full.append(_bracket(result, self._max_rate_fps))
+    def add_confirmed(self, result: SearchResult) -> int:
+        """Take account of a repeat that measured ``ends``.
 
-    @property
-    def expected(self) -> Bracket | None:
-        """Where the next result should be; None while nothing is known."""
-        known = self._full or self._short
-        if not known:
-            return None
-        if _overlap(self._full, self._short):
-            known = self._full + self._short
-        range_fps = max(map(_range_fps, (self._full, self._short)))
-        beyond_fps = range_fps * _BEYOND_PERCENT // 100
-        lower_fps = min(one.lower_fps for one in known) - beyond_fps
-        upper_fps = max(one.upper_fps for one in known) + beyond_fps
-        return Bracket(max(0, lower_fps), min(upper_fps, self._max_rate_fps))
+        Returns:
+            How many repeats, this one included, are withdrawn.
+        """
+        self._confirmed += 1
+        if self.ends is not None and self.ends == _bracket(result):
+            return 0
+        self.ends = None
+        return self._confirmed
 
 
-def explore(
-    measure: Measure,
-    *,
-    max_rate_fps: int,
-    resolution: Resolution,
-    searches: int = EXPLORATIONS,
-    duration_s: float = EXPLORATION_S,
-    attempts: int = 3,
-) -> Narrowing:
-    """A narrowing that knows what a few searches with short trials found."""
-    narrowing = Narrowing(max_rate_fps)
-    around: Bracket | None = None
-    for _ in range(searches):
-        result = binary_search(
-            measure,
-            max_rate_fps=max_rate_fps,
-            duration_s=duration_s,
-            resolution=resolution,
-            expected=around,
-            attempts=attempts,
-        )
-        narrowing.add_short(result)
-        around = around or _around(_bracket(result, max_rate_fps))
-    return narrowing
+def _common(results: list[SearchResult]) -> Bracket | None:
+    first, *others = [_bracket(result) for result in results]
+    return first if all(other == first for other in others) else None
 
 
-def _bracket(result: SearchResult, max_rate_fps: int) -> Bracket:
-    upper_fps = result.upper_fps or max_rate_fps
-    return Bracket(min(result.rate_fps or 0, upper_fps - 1), upper_fps)
-
-
-def _around(first: Bracket) -> Bracket:
-    """Wide enough that the explorations hardly depend on the first one."""
-    lower_fps = first.lower_fps * (100 - _AROUND_PERCENT) // 100
-    return Bracket(lower_fps, first.upper_fps * (100 + _AROUND_PERCENT) // 100)
-
-
-def _range_fps(found: list[Bracket]) -> int:
-    lowers = [one.lower_fps for one in found]
-    return max(lowers, default=0) - min(lowers, default=0)
-
-
-def _overlap(full: list[Bracket], short: list[Bracket]) -> bool:
-    """Whether the ranges of both have a rate in common."""
-    if not full or not short:
-        return False
-    highest_begin = max(min(one.lower_fps for one in each) for each in (full, short))
-    lowest_end = min(max(one.lower_fps for one in each) for each in (full, short))
-    return highest_begin <= lowest_end
+def _bracket(result: SearchResult) -> Bracket | None:
+    """The two rates that ended a search; None: the device did not end it."""
+    if result.conclusion != "found" or not result.rate_fps or not result.upper_fps:
+        return None
+    return Bracket(result.rate_fps, result.upper_fps)

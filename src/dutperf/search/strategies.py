@@ -1,12 +1,12 @@
 """The ways to search a throughput, behind one interface.
 
-    search = narrowed(task, repeats=20)
+    search = narrowed(task)
     search(measure)    # the first repeat
     search(measure)    # the second one knows what the first one found
 
 classic     from nothing to the maximum, each time: what RFC 2544 testers do
-narrowed    where earlier searches say that the result should be (``narrowing``)
-verified    the same, with trials that lost frames repeated (``binary``)
+narrowed    the same, until all evidence says that two trials are enough (``narrowing``)
+verified    likewise, with trials that lost frames repeated (``binary``)
 mlrsearch   RFC 9971, several goals at once (``mlr``)
 
 What runs on devices and what the laboratory compares is this code.
@@ -15,45 +15,37 @@ What runs on devices and what the laboratory compares is this code.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from dutperf.search.binary import OnStep, binary_search, ignore_step
+from dutperf.search.binary import OnStep, binary_search, confirm, ignore_step
 from dutperf.search.mlr import Goal, GoalResult, mlr_search
-from dutperf.search.model import (
-    Bracket,
-    Measure,
-    Resolution,
-    SearchResult,
-    Verification,
-)
-from dutperf.search.narrowing import EXPLORATION_S, EXPLORATIONS, Narrowing, explore
+from dutperf.search.model import Measure, Resolution, SearchResult, Verification
+from dutperf.search.narrowing import Narrowing
 
-FEWEST_WITH_INTERVAL = 6
-"""Repeats from which on the median has a 95 % confidence interval."""
 _ONCE = Verification()
 
 
 @dataclass(frozen=True)
 class Task:
-    """What all searches of a cell have in common.
-
-    ``waits_s`` is what a trial takes beside its ``duration_s``.
-    """
+    """What all searches of a cell have in common."""
 
     max_rate_fps: int
     duration_s: float
     resolution: Resolution
-    waits_s: float = 0.0
     attempts: int = 3
 
 
 @dataclass(frozen=True)
 class Found:
-    """What one repeat found; of MLRsearch ``result`` is that of the first goal."""
+    """What one repeat found; of MLRsearch ``result`` is that of the first goal.
+
+    ``withdrawn``: so many repeats, this one and those just before it, do not count.
+    """
 
     result: SearchResult
     goals: tuple[GoalResult, ...] = ()
+    withdrawn: int = 0
 
 
 class Strategy(Protocol):
@@ -68,22 +60,17 @@ def classic(task: Task) -> Strategy:
     """Every repeat starts between nothing and the maximum."""
 
     def search(measure: Measure, on_step: OnStep = ignore_step) -> Found:
-        return Found(_binary(task, measure, on_step))
+        return Found(_binary(task, measure, on_step, _ONCE))
 
     return search
 
 
-def narrowed(
-    task: Task, *, repeats: int, verification: Verification = _ONCE
-) -> Strategy:
-    """Every repeat starts where the result is expected.
+def narrowed(task: Task, *, verification: Verification = _ONCE) -> Strategy:
+    """Repeats become short while all of them find the same.
 
-    Args:
-        task: what to search.
-        repeats: how many there will be, as far as is known.
-        verification: how often a trial with loss is repeated before it counts.
+    ``verification``: how often a trial with loss is repeated before it counts.
     """
-    return _Narrowed(task, verification, _explorations(task, repeats))
+    return _Narrowed(task, verification)
 
 
 def mlrsearch(task: Task, goals: Sequence[Goal]) -> Strategy:
@@ -104,62 +91,31 @@ def mlrsearch(task: Task, goals: Sequence[Goal]) -> Strategy:
     return search
 
 
-def _explorations(task: Task, repeats: int) -> int:
-    """How many searches with short trials pay (``docs/adr/0009-search.md``).
-
-    An interval of the median is worth the paper only if repeats hardly depend on each
-    other, and for that the region must be known well. Without one the first exploration
-    is all that saves time, provided that full trials are really longer.
-    """
-    if repeats >= FEWEST_WITH_INTERVAL:
-        return EXPLORATIONS
-    short_s = task.waits_s + _short_s(task)
-    return 1 if task.waits_s + task.duration_s > 2 * short_s else 0
-
-
 @dataclass
 class _Narrowed:
     _task: Task
     _verification: Verification
-    _explorations: int
-    _narrowing: Narrowing | None = None
+    _narrowing: Narrowing = field(default_factory=Narrowing)
 
     def __call__(self, measure: Measure, on_step: OnStep = ignore_step) -> Found:
-        if self._narrowing is None:
-            self._narrowing = self._explore(measure)
-        result = _binary(
-            self._task,
+        ends = self._narrowing.ends
+        if ends is None:
+            result = _binary(self._task, measure, on_step, self._verification)
+            self._narrowing.add_classic(result)
+            return Found(result)
+        result = confirm(
             measure,
-            on_step,
+            ends,
+            duration_s=self._task.duration_s,
             verification=self._verification,
-            expected=self._narrowing.expected,
-        )
-        self._narrowing.add(result)
-        return Found(result)
-
-    def _explore(self, measure: Measure) -> Narrowing:
-        return explore(
-            measure,
-            max_rate_fps=self._task.max_rate_fps,
-            resolution=self._task.resolution,
-            searches=self._explorations,
-            duration_s=_short_s(self._task),
             attempts=self._task.attempts,
+            on_step=on_step,
         )
-
-
-def _short_s(task: Task) -> float:
-    """Never as long as trials that count, so that nobody takes one for the other."""
-    return min(EXPLORATION_S, task.duration_s / 2)
+        return Found(result, withdrawn=self._narrowing.add_confirmed(result))
 
 
 def _binary(
-    task: Task,
-    measure: Measure,
-    on_step: OnStep,
-    *,
-    verification: Verification = _ONCE,
-    expected: Bracket | None = None,
+    task: Task, measure: Measure, on_step: OnStep, verification: Verification
 ) -> SearchResult:
     return binary_search(
         measure,
@@ -167,7 +123,6 @@ def _binary(
         duration_s=task.duration_s,
         resolution=task.resolution,
         verification=verification,
-        expected=expected,
         attempts=task.attempts,
         on_step=on_step,
     )

@@ -12,7 +12,9 @@ from dutperf.stats.order import (
     histogram_percentile,
     mean,
     median,
+    median_bounds,
     percentile,
+    percentile_bounds,
 )
 
 __all__ = [
@@ -27,6 +29,8 @@ __all__ = [
     "interval_at_look",
     "mean",
     "median",
+    "median_bounds",
     "median_interval",
     "percentile",
+    "percentile_bounds",
 ]

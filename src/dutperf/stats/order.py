@@ -66,6 +66,22 @@ def histogram_percentile(
     Raises:
         ValueError: the histogram is empty, or the fraction is not in (0, 1].
     """
+    return percentile_bounds(buckets, numerator, denominator)[1]
+
+
+def percentile_bounds(
+    buckets: Sequence[tuple[int, int, int]], numerator: int, denominator: int = 100
+) -> tuple[int, int]:
+    """Both ends of that bucket: the true percentile lies between them.
+
+    Args:
+        buckets: as of ``histogram_percentile``.
+        numerator: of the fraction wanted.
+        denominator: of the fraction wanted.
+
+    Raises:
+        ValueError: the histogram is empty, or the fraction is not in (0, 1].
+    """
     samples = sum(count for _, _, count in buckets)
     return _at_rank(buckets, _rank(samples, numerator, denominator))
 
@@ -79,20 +95,33 @@ def histogram_median(buckets: Sequence[tuple[int, int, int]]) -> float:
     Raises:
         ValueError: the histogram is empty.
     """
+    return median_bounds(buckets)[1]
+
+
+def median_bounds(buckets: Sequence[tuple[int, int, int]]) -> tuple[float, float]:
+    """The true median lies between these; the second is ``histogram_median``.
+
+    Args:
+        buckets: as of ``histogram_percentile``.
+
+    Raises:
+        ValueError: the histogram is empty.
+    """
     samples = sum(count for _, _, count in buckets)
     if samples == 0:
         raise ValueError("order statistics need at least one sample")
-    lower, upper = (samples + 1) // 2, samples // 2 + 1
-    return (_at_rank(buckets, lower) + _at_rank(buckets, upper)) / 2
+    first = _at_rank(buckets, (samples + 1) // 2)
+    second = _at_rank(buckets, samples // 2 + 1)
+    return (first[0] + second[0]) / 2, (first[1] + second[1]) / 2
 
 
-def _at_rank(buckets: Sequence[tuple[int, int, int]], rank: int) -> int:
-    """Upper end of the bucket that holds the sample at a 1-based position."""
+def _at_rank(buckets: Sequence[tuple[int, int, int]], rank: int) -> tuple[int, int]:
+    """Ends of the bucket that holds the sample at a 1-based position."""
     seen = 0
-    for _, highest, count in buckets:
+    for lowest, highest, count in buckets:
         seen += count
         if seen >= rank:
-            return highest
+            return lowest, highest
     raise AssertionError("a rank never exceeds the number of samples")
 
 

@@ -90,6 +90,8 @@ def examine(
     values: Sequence[float | None],
     resolution: float,
     limits: Limits = Limits(),
+    *,
+    apart: float | None = None,
 ) -> list[Finding]:
     """What speaks against one value for all ``values``; mostly nothing.
 
@@ -97,6 +99,8 @@ def examine(
         values: of the repeats in their order; None, or infinite: it has none.
         resolution: how closely a value is known, in its unit.
         limits: from where on there is no common value.
+        apart: closer than twice that values are common whatever the limits; None: the
+            resolution.
     """
     samples = [
         _Sample(value, repeat)
@@ -112,7 +116,7 @@ def examine(
     return [
         *([found] if found else []),
         *_drift(left, resolution),
-        *_unstable(left, resolution, limits),
+        *_unstable(left, resolution if apart is None else apart, limits),
     ]
 
 

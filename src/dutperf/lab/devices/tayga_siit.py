@@ -18,8 +18,8 @@ and never meets TAYGA. IPv4 frames without DF that are larger than 1,260 bytes o
 arrive in IPv6 as two fragments (RFC 7915 4): send them with DF.
 
 TAYGA 0.9.2 corrects UDP checksums and may end at zero, which IPv6 forbids (RFC 8200
-8.1; it should be FFFF). That is one in 65,535 frames from IPv4 to IPv6, and a tester
-that verifies checksums counts it as lost.
+8.1; it should be FFFF). That is one in 65,535 frames from IPv4 to IPv6: damaged, and so
+lost (docs/damaged-frames.md).
 """
 
 from __future__ import annotations
