@@ -13,7 +13,7 @@ import pytest
 
 from dutperf.cli import app, measuring
 from dutperf.config import Testbed
-from dutperf.engine.fake import FakeEngine, perfect, step
+from dutperf.engine.fake import FakeEngine, perfect, step, without_checksum
 from dutperf.engine.protocol import (
     Reason,
     ReasonCode,
@@ -77,6 +77,31 @@ def test_a_measurement_ends_with_a_table_and_the_reports_path(
     assert Path("run/report.html").exists()
 
 
+def test_a_throughput_that_damaged_frames_limit_has_two_figures(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the table, in words, in JSON, and in the report with each trial's kinds."""
+    damaging = ["--trial-duration", "10", "--resolution", "1", *CLASSIC]
+    engine = FakeEngine(step(30_000), damages=without_checksum(65_535))
+    assert throughput(run, engine, *damaging) == 0
+    captured = capsys.readouterr()
+    second = "damaged frames counted as received"
+    assert f"0 damaged: 6,553 fps; {second}: 30,000 fps; forward, 1 in" in captured.out
+    assert "(RFC 8200 8.1)" in captured.out
+    lines = captured.out.splitlines()
+    place = next(n for n, line in enumerate(lines) if "│" in line and "6,553" in line)
+    assert "30,000" in lines[place + 1]
+    assert f", {second}: 3" in captured.err
+    page = Path("run/report.html").read_text()
+    assert page.count(second) > 2
+    assert "without a UDP checksum" in page
+    engine = FakeEngine(step(30_000), damages=without_checksum(65_535))
+    throughput(run, engine, *damaging, "--json", "--output", "other")
+    damage = ResultsFile.model_validate_json(capsys.readouterr().out).cells[0].damage
+    assert damage is not None
+    assert damage.value == 30_000
+
+
 def test_deviations_are_counted_and_on_request_listed(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -112,7 +137,7 @@ def test_json_is_one_object_without_trials_and_nothing_else(
     assert "trials" not in data
     assert (results.procedure, results.complete) == ("throughput", True)
     assert results.cells[0].verdict == "pass"
-    assert "trial 2: 1,000,000 fps for 1 s: fail" in captured.err
+    assert "trial 2: 1,000,000 fps: fail" in captured.err
 
 
 def test_progress_is_one_line_a_trial_with_the_interval_left(

@@ -57,7 +57,6 @@ def labs(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
         monkeypatch.setattr(lab, "running", list)
         monkeypatch.setattr(lab, "dut_alive", lambda _name: True)
         monkeypatch.setattr(measuring, "prepare_engine", prepare)
-        monkeypatch.setattr("time.sleep", lambda _seconds: None)
         return log
 
     return use

@@ -35,10 +35,13 @@ procedures:
     repeats: 2
     restabilise_wait_s: 0
   - procedure: frame-loss
+    frame_size: [64]
     max_rate_fps: 1000000
+    load_percent: [100, 50, 25]
     repeats: 2
     restabilise_wait_s: 0
   - procedure: latency
+    frame_size: [64]
     rate_fps: 1000
     repeats: 5
     restabilise_wait_s: 0

@@ -10,18 +10,22 @@ from rich.console import Console
 
 from dutperf.cli.measuring import Show
 from dutperf.cli.summary import show_all, show_summary
-from dutperf.engine.protocol import Reason
+from dutperf.engine.protocol import Damage, Reason
 from dutperf.results import (
     CellResult,
     Conformance,
     Deviation,
+    DirectionLoss,
     GoalResult,
+    LoadPoint,
     Media,
     RepeatResult,
     ResultsFile,
     Settlement,
+    Withdrawal,
     spread_of,
 )
+from dutperf.results.model import DamagedFrames, DamageFigure
 from dutperf.stats import median
 
 
@@ -53,10 +57,76 @@ def shown(*cells: CellResult, show: Show = show_all, width: int = 160) -> str:
     return console.file.getvalue()
 
 
+def test_repeats_that_do_not_count_are_named() -> None:
+    cell = throughput(*range(100_001, 100_021))
+    withdrawn = Withdrawal(repeats=[5, 6, 7], trials=5)
+    out = shown(cell.model_copy(update={"withdrawn": withdrawn}))
+    assert "throughput-ip4-64-both: repeats 5 to 7 do not count: " in out
+    withdrawn = Withdrawal(repeats=[5], trials=2)
+    out = shown(cell.model_copy(update={"withdrawn": withdrawn}))
+    assert "repeat 5 does not count: " in out
+    assert "count: " not in shown(cell)
+
+
+def test_a_curve_tells_each_directions_loss_beside_that_of_both() -> None:
+    repeat = RepeatResult(value=30, verdict="pass", trials=1)
+    of_each = [
+        DirectionLoss(direction="forward", loss_percent=50, repeats=[50]),
+        DirectionLoss(direction="reverse", loss_percent=10, repeats=[10]),
+    ]
+    points = [
+        LoadPoint(load_percent=load, load_fps=load, loss_percent=30, repeats=[repeat])
+        for load in (100, 90)
+    ]
+    points[0] = points[0].model_copy(update={"directions": of_each})
+    cell = CellResult(
+        id="frame-loss-ip4-64-both",
+        procedure="frame-loss",
+        quantity="frame loss rate at the highest load",
+        parameters={},
+        median=30,
+        unit="percent",
+        repeats=[repeat],
+        verdict="pass",
+        points=points,
+    )
+    out = shown(cell)
+    assert "forward %" in out
+    assert "reverse %" in out
+    lines = [line for line in out.splitlines() if line.startswith("│")]
+    first = [part.strip() for part in lines[0].strip("│").split("│")]
+    assert first == ["100", "100", "30", "50", "10", "1", "1"]
+
+
 def test_repeats_are_told_with_the_interval_of_their_median_and_dispersion() -> None:
     out = shown(throughput(*range(100_001, 100_021)))
     assert "100,006-100,015" in out
     assert "0.019" in out
+
+
+def test_of_several_cells_that_damage_limits_the_slowest_is_told_in_full() -> None:
+    damage = DamageFigure(
+        value=30_000,
+        verdict="pass",
+        bound="lower",
+        bound_cause="set",
+        trials=4,
+        reused=3,
+        frames=[
+            DamagedFrames(direction="reverse", sent=200, damaged=Damage(truncated=3))
+        ],
+    )
+    cells = [
+        throughput(value, cell_id=name).model_copy(update={"damage": damage})
+        for name, value in (("a", 2000), ("b", 1000), ("c", 3000))
+    ]
+    out = shown(*cells, show=show_summary)
+    assert (
+        "b: 0 damaged: 1,000 fps; damaged frames counted as received: >= 30,000 fps; "
+        "reverse, 1 in 66: 3 of 200 frames damaged (3 truncated); the device sends "
+        "frames that end before their IP packet does" in out
+    )
+    assert "a and c: damaged frames alone limited them, too" in out
 
 
 COMPLIANT = Conformance(

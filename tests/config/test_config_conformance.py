@@ -69,10 +69,22 @@ def test_a_cell_by_the_book_has_no_deviations(changes: dict[str, Any]) -> None:
             "90 % instead of 100 %",
         ),
         (
+            {**LOSS, "load_percent": [99.5, 90]},
+            "RFC 2544 26.3",
+            "first trial at 100 % load",
+            "99.5 % instead of 100 %",
+        ),
+        (
             {**LOSS, "load_percent": [100, 95, 70]},
             "RFC 2544 26.3",
             "loads in steps of at most 10 %",
             "steps of up to 25 % instead of at most 10 %",
+        ),
+        (
+            {**LOSS, "load_percent": [100, 89.9]},
+            "RFC 2544 26.3",
+            "loads in steps of at most 10 %",
+            "steps of up to 10.1 % instead of at most 10 %",
         ),
         (
             {**LOSS, "load_percent": [100]},
@@ -128,7 +140,10 @@ def test_each_point_has_the_level_that_the_rfc_gives_it(
     assert (found.level, found.rfc) == (level, rfc)
 
 
-def test_networks_need_routes_that_the_rfc_wants_announced() -> None:
+@pytest.mark.parametrize(
+    "networks", [256, {"left": 256, "right": 1}, {"left": 1, "right": 256}]
+)
+def test_networks_need_routes_that_the_rfc_wants_announced(networks: object) -> None:
     hosts = {"address": "198.18.0.2", "gateway": "198.18.0.1"}
     others = {"address": "198.19.0.2", "gateway": "198.19.0.1"}
     testbed = make_testbed(
@@ -136,7 +151,7 @@ def test_networks_need_routes_that_the_rfc_wants_announced() -> None:
         right={"port": {"interface": "tr"}, "ipv4": others},
     )
     campaign = make_campaign(
-        {"procedure": "throughput", "ip": [4], "traffic": {"networks": 256}}
+        {"procedure": "throughput", "ip": [4], "traffic": {"networks": networks}}
     )
     ((found,),) = [deviations(cell) for cell in expand(campaign, testbed)]
     assert (found.rfc, found.level) == ("RFC 2544 13", "MUST")

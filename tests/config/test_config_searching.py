@@ -52,6 +52,18 @@ def test_by_default_a_search_is_narrowed_and_ends_hopeless_trials() -> None:
             {**THROUGHPUT, "repeats": "auto", "max_repeats": 16, "interval_width": 100},
             {"interval_width": "100", "repeats": 16},
         ),
+        (
+            {**THROUGHPUT, "repeats": "auto", "resolution": "2.5%"},
+            {"interval_width": "2.5%"},
+        ),
+        (
+            {**THROUGHPUT, "repeats": "auto", "resolution": "0.5%"},
+            {"interval_width": "1%"},
+        ),
+        (
+            {**THROUGHPUT, "repeats": "auto", "resolution": 5000},
+            {"interval_width": "1%"},
+        ),
     ],
 )
 def test_defaults_follow_from_other_keys(
@@ -114,6 +126,24 @@ def test_what_is_no_goal_is_refused(text: str) -> None:
         (
             {**THROUGHPUT, "interval_width": "1%"},
             "interval_width: belongs to repeats auto",
+        ),
+        (
+            {
+                **THROUGHPUT,
+                "repeats": "auto",
+                "resolution": "0.2%",
+                "interval_width": "0.1%",
+            },
+            "interval_width: must not be narrower than the resolution, 0.2%",
+        ),
+        (
+            {
+                **THROUGHPUT,
+                "repeats": "auto",
+                "resolution": 100,
+                "interval_width": 99,
+            },
+            "interval_width: must not be narrower than the resolution, 100",
         ),
         (
             {**THROUGHPUT, "repeats": 8, "max_repeats": 8},

@@ -28,7 +28,8 @@ from dutperf.engine.protocol import (
     TagPlan,
     TrialRequest,
 )
-from dutperf.engine.simulated import bucket, tagged_frames
+from dutperf.engine.simulated import bucket
+from dutperf.engine.tagging import tagged_frames
 
 MS = 1_000_000
 DELAYS: dict[str, Delays] = {
@@ -79,8 +80,9 @@ def streams(engine: FakeEngine, request: TrialRequest) -> list[StreamResult]:
     return engine.measure(request).directions[0].streams
 
 
-def slow_histogram(values: list[int], bits: int) -> Histogram:
-    ends = Counter(bucket(value, bits) for value in values)
+def slow_histogram(values: list[int], bits: int, origin: int = 0) -> Histogram:
+    around = (bucket(value - origin, bits) for value in values)
+    ends = Counter((origin + low, origin + high) for low, high in around)
     least, most = min(values), max(values)
     return Histogram(
         count=len(values),
@@ -102,7 +104,7 @@ def test_all_that_is_recorded_agrees_with_every_frame(
     for result in streams(FakeEngine(step(limit_fps), delays=DELAYS[name]), request):
         delays = [pattern.delay_ns(i, result.sent) for i in range(result.received)]
         changes = [b - a for a, b in pairwise(delays)]
-        expected = slow_histogram(delays, 10)
+        expected = slow_histogram(delays, 10, min(delays))
         expected.buckets.sort()
         assert result.delay_ns == expected
         assert result.ipdv_ns is not None
@@ -120,8 +122,11 @@ def test_all_that_is_recorded_agrees_with_every_frame(
 
 def test_tags_are_frames_of_the_foreground_and_lost_with_them() -> None:
     first, second = streams(FakeEngine(step(1900), delays=every(3, MS)), trial())
-    numbers = tagged_frames(TagPlan(first_ns=500 * MS, count=50), 1759, 1000 * MS)
-    assert (numbers[0], first.sent, second.tags) == (879, 1759, None)
+    plan = TagPlan(first_ns=500 * MS, count=50)
+    numbers = tagged_frames(
+        plan, frames=1759, duration_ns=1000 * MS, seed=1, stream=first.id
+    )
+    assert (first.sent, second.tags) == (1759, None)
     assert len(set(numbers)) == 50
     assert first.tags is not None
     assert first.tags.delays_ns == [
@@ -254,12 +259,16 @@ def test_frames_that_only_seemed_lost_fail_nobody() -> None:
 
 
 def test_tags_of_frames_that_were_not_sent_are_not_lost() -> None:
-    record = Record(tags=TagPlan(first_ns=500 * MS, count=95))
+    plan = TagPlan(first_ns=500 * MS, count=95)
+    record = Record(tags=plan)
+    tagged = tagged_frames(
+        plan, frames=10_000, duration_ns=10_000 * MS, seed=1, stream=0
+    )
     result = FakeEngine(step(500)).measure(hopeless(record=record))
     (first, _) = (d.streams[0] for d in result.directions)
     assert first.tags is not None
     assert (first.sent, first.received) == (600, 300)
-    assert first.tags.delays_ns == [None], "of frames 500, 600, 700, ..."
+    assert first.tags.delays_ns == [None] * sum(frame < 600 for frame in tagged)
     assert first.tags.lost == 1
 
 

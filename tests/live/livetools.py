@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -25,6 +25,7 @@ import pytest
 from dutperf import lab
 from dutperf.config.testbed import Testbed
 from dutperf.engine.client import Engine
+from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.engine.process import find_engine, start_engine
 from dutperf.engine.protocol import (
     AddressRange,
@@ -50,6 +51,7 @@ from dutperf.lab.known_answer import (
 )
 
 MS = 1_000_000
+Measure = Callable[..., TrialResult]
 PATIENT_NS = 5_000 * MS
 """A lag limit that no hiccup of the machine reaches."""
 BOTH: tuple[DirectionName, DirectionName] = ("forward", "reverse")
@@ -113,7 +115,28 @@ def running_engine(
         namespace=namespace,
         log_path=directory / "engine.log",
     ) as engine:
+        engine.measure = _patient(engine.measure)  # type: ignore[method-assign]
         yield engine
+
+
+STALLS = {"sender_lag", "sender_behind", "sender_burst", "receiver_lag"}
+"""Of a tester that others keep from running now and then, as on any shared machine."""
+
+
+def _patient(measure: Measure) -> Measure:
+    """Runs trials with the limits of ``Trial`` again when only a stall spoilt them."""
+
+    def patiently(
+        trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
+    ) -> TrialResult:
+        for _ in range(8):
+            result = measure(trial, on_progress)
+            spoilt = result.verdict.kind == "invalid" and codes(result) & STALLS
+            if trial.lag_limit_ns < PATIENT_NS or not spoilt:
+                break
+        return result
+
+    return patiently
 
 
 def ring_ports(mtu: int = 1500) -> list[PortSpec]:
@@ -171,10 +194,17 @@ def kept_lab() -> Iterator[Testbed]:
 
 
 @contextlib.contextmanager
-def lab_engine(directory: Path, driver: Driver) -> Iterator[Engine]:
-    """An engine in the lab that is up, its ports open, its neighbours known."""
+def lab_engine(
+    directory: Path, driver: Driver, right: dict[str, Any] | None = None
+) -> Iterator[Engine]:
+    """An engine in the lab that is up, its ports open, its neighbours known.
+
+    ``right``: other keys of the right port.
+    """
     with running_engine(directory, namespace="tester") as engine:
-        engine.open_ports(lab_ports(driver))
+        ports = lab_ports(driver)
+        ports[1] = ports[1].model_copy(update=right or {})
+        engine.open_ports(ports)
         found = engine.set_neighbours(lab_neighbours()).neighbours
         assert all(neighbour.mac for neighbour in found)
         yield engine
@@ -505,9 +535,7 @@ class Running:
 
     def engines(self) -> list[int]:
         """The engine processes that it started."""
-        pid = self.process.pid
-        found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return [int(child) for child in found if "dutperf-engine" in _program(child)]
+        return engines_of(self.process.pid)
 
     def end(self) -> tuple[int, str]:
         """Waits for the end; exit code and all of standard error."""
@@ -515,6 +543,12 @@ class Running:
         self._stderr += rest
         assert "Traceback" not in self._stderr, self._stderr
         return self.process.returncode, self._stderr
+
+
+def engines_of(pid: int) -> list[int]:
+    """The engine processes that the main thread of a process started."""
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in found if "dutperf-engine" in _program(child)]
 
 
 def _program(pid: str) -> str:

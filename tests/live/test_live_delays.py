@@ -8,6 +8,7 @@ told it may have left.
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -28,7 +29,13 @@ from livetools import (
 
 from dutperf import stats
 from dutperf.engine.client import Engine
-from dutperf.engine.protocol import DirectionResult, StreamResult, TrialResult
+from dutperf.engine.protocol import (
+    DirectionResult,
+    StreamResult,
+    TagPlan,
+    TrialResult,
+)
+from dutperf.engine.tagging import tagged_frames
 from dutperf.lab.known_answer import Behaviour, DirectionAccount
 
 pytestmark = needs_engine
@@ -189,6 +196,18 @@ def test_a_disclosed_tolerance_covers_lost_and_late_frames_together(
         assert result.verdict.kind == kind
 
 
+def test_a_spread_on_a_long_way_is_told_by_a_thousandth_of_itself(bench: Bench) -> None:
+    """Of more frames than are kept as they are."""
+    asked = dataclasses.replace(trial(), ms=1_000)
+    result, _ = bench.measure(forward({"do": {"delay_ns": 100 * MS}}), asked)
+    delay = stream_of(result).delay_ns
+    assert delay.count > 16_384
+    assert delay.min is not None
+    assert delay.min >= 100 * MS
+    low, high = stats.percentile_bounds(delay.buckets, 999, 1000)
+    assert high - low <= (high - delay.min) / 1000
+
+
 def test_tags_show_a_jump_of_the_delay_where_it_was(bench: Bench) -> None:
     asked = trial(tags={"first_ns": 0, "count": 100})
     result, _ = bench.measure(BEHAVIOURS["jump"], asked)
@@ -205,8 +224,8 @@ def test_lost_tags_are_kept_as_lost(bench: Bench) -> None:
     result, account = bench.measure(forward({"every": 3, "do": "drop"}), asked)
     tags = stream_of(result).tags
     assert tags is not None
-    first = FRAMES * 100 * MS // (200 * MS)
-    numbers = [first + j * (FRAMES - first) // 20 for j in range(20)]
+    plan = TagPlan(first_ns=100 * MS, count=20)
+    numbers = tagged_frames(plan, frames=FRAMES, duration_ns=200 * MS, seed=1, stream=0)
     lost = {
         n for run in account.losses for n in range(run.first, run.first + run.count)
     }

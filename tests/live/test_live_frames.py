@@ -107,7 +107,7 @@ def test_the_payload_counts_up_and_ends_in_the_tag(
         assert payload == bytes(i % 256 for i in range(len(payload)))
         sequence, stream = number % COUNT, number // COUNT
         assert tag_of(frame) == Tag(
-            MAGIC, 515, stream, 0, sequence, sequence * 1_000_000
+            MAGIC, 515, stream, 0, sequence, sequence * 1_000_000 + stream * 500_000
         )
 
 

@@ -8,8 +8,12 @@ be hidden by a queue that the tester's buffers cannot fill.
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +28,7 @@ from livetools import (
     Trial,
     codes,
     crossed_neighbours,
+    engines_of,
     kept_lab,
     lab_engine,
     needs_engine,
@@ -34,6 +39,8 @@ from livetools import (
 from dutperf.engine.protocol import (
     DirectionResult,
     Driver,
+    PortReport,
+    TrialProgress,
     TrialResult,
     WhenFull,
 )
@@ -92,7 +99,7 @@ def test_a_full_ring_is_the_devices_loss(device: RefDut, tmp_path: Path) -> None
     direction, account = forward(result), device.account().forward.foreground
     (stream,) = direction.streams
     assert stream.sent == stream.intended
-    assert direction.ring_full > direction.ring_full_catching_up
+    assert stream.lost > stream.lost_in_shadow
     assert stream.lost == direction.ring_full  # the device itself loses nothing
     assert account.seen == stream.sent - direction.ring_full
     assert "frames_lost" in codes(result)
@@ -133,11 +140,25 @@ def slow_router() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def queue_of(frames: int) -> Iterator[None]:
+    """The machine's input queues hold so many."""
+    before = input_queue.BACKLOG.read_text()
+    input_queue.BACKLOG.write_text(str(frames))
+    try:
+        yield
+    finally:
+        input_queue.BACKLOG.write_text(before)
+
+
 @pytest.mark.usefixtures("slow_router")
+@pytest.mark.parametrize("driver", DRIVERS)
 def test_a_slow_router_loses_frames_and_does_not_stop_the_tester(
-    tmp_path: Path,
+    tmp_path: Path, driver: Driver
 ) -> None:
-    with lab_engine(tmp_path, "af_xdp") as engine:
+    # A packet socket's ring must hold all that is sent while one frame waits.
+    queue = 500 if driver == "af_packet" else input_queue.FRAMES
+    with queue_of(queue), lab_engine(tmp_path, driver) as engine:
         result = engine.measure(ROUTED.request())
     (stream,) = forward(result).streams
     assert stream.sent == stream.intended
@@ -150,13 +171,54 @@ def test_a_slow_router_loses_frames_and_does_not_stop_the_tester(
 def test_a_queue_longer_than_the_testers_buffers_holds_it_back(
     tmp_path: Path, driver: Driver
 ) -> None:
-    before = input_queue.BACKLOG.read_text()
-    input_queue.BACKLOG.write_text("100000")
-    try:
-        with lab_engine(tmp_path, driver) as engine:
-            trial = replace(ROUTED, ms=3000, extra=ROUTED.extra | STRICT)
-            result = engine.measure(trial.request())
-    finally:
-        input_queue.BACKLOG.write_text(before)
+    with queue_of(100_000), lab_engine(tmp_path, driver) as engine:
+        trial = replace(ROUTED, ms=3000, extra=ROUTED.extra | STRICT)
+        result = engine.measure(trial.request())
     assert "held_back" in codes(result)
     assert "sender_behind" not in codes(result)
+
+
+SMALL: dict[Driver, dict[str, int]] = {
+    "af_packet": {"in_flight_frames": 64},
+    "af_xdp": {"rx_descriptors": 64},
+}
+"""What makes a port's receive ring so short."""
+SOCKET_COUNTERS = ("socket_full", "xdp_dropped", "xdp_ring_full")
+
+
+def of_sockets(port: PortReport) -> int:
+    """What the port's sockets had no room for in the trial."""
+    before, after = port.before.kernel, port.after.kernel
+    assert before is not None
+    assert after is not None
+    return sum(getattr(after, n) - getattr(before, n) for n in SOCKET_COUNTERS)
+
+
+@pytest.mark.usefixtures("slow_router")
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_what_the_testers_own_ring_drops_is_told_from_what_the_router_loses(
+    tmp_path: Path, driver: Driver
+) -> None:
+    """The tester stands still while the router's full queue runs into its ring."""
+
+    def stand_still(_progress: TrialProgress) -> None:
+        (engine,) = engines_of(os.getpid())
+        os.kill(engine, signal.SIGSTOP)
+        time.sleep(0.2)
+        os.kill(engine, signal.SIGCONT)
+
+    with lab_engine(tmp_path, driver, SMALL[driver]) as engine:
+        trial = replace(ROUTED, ms=1500)
+        result = engine.measure(trial.request(), stand_still)
+    left, right = result.ports
+    dropped = of_sockets(right)
+    assert dropped > 0
+    assert right.after.rx_missed - right.before.rx_missed == dropped
+    assert of_sockets(left) == 0
+    (stream,) = forward(result).streams
+    assert stream.lost > dropped
+    told = f"of which the tester itself may have dropped {dropped}"
+    assert any(told in reason.message for reason in result.verdict.reasons)
+    # The input queues that overflowed are the router's.
+    assert sum(queue.dropped for queue in result.input_queues) > 0
+    assert result.input_queue_drops == 0

@@ -28,7 +28,15 @@ from livetools import (
 )
 
 from dutperf.engine.client import Engine
-from dutperf.engine.protocol import Mix, StreamResult, TrialRequest, TrialResult
+from dutperf.engine.protocol import (
+    Damage,
+    Mix,
+    StreamResult,
+    TagPlan,
+    TrialRequest,
+    TrialResult,
+)
+from dutperf.engine.tagging import tagged_frames
 from dutperf.lab.known_answer import Behaviour, ClassAccount, Durations, TrialAccount
 
 pytestmark = needs_engine
@@ -88,10 +96,8 @@ def assert_agree(result: TrialResult, account: TrialAccount) -> None:
         assert [c.failures for c in direction.classes] == [0, 0]
     arrived = (account.reverse, account.forward)  # on the left, on the right
     damaged = [[_damaged(c) for c in d.classes] for d in arrived]
-    assert odd_frames(result) == [
-        (sum(d["truncation"] for d in side), 0, 0, sum(map(_wrong_checksums, side)))
-        for side in damaged
-    ]
+    assert [port.damaged for port in result.ports] == [_kinds(side) for side in damaged]
+    assert odd_frames(result) == [(0, 0, 0, _kinds(side).total) for side in damaged]
 
 
 def _damaged(counted: ClassAccount) -> dict[str, int]:
@@ -100,8 +106,15 @@ def _damaged(counted: ClassAccount) -> dict[str, int]:
     return {kind: n + copies[kind] for kind, n in counted.corrupted_left.items()}
 
 
-def _wrong_checksums(damaged: dict[str, int]) -> int:
-    return damaged["payload"] + damaged["checksum"]
+def _kinds(classes: list[dict[str, int]]) -> Damage:
+    """What a tester calls it, over foreground and background."""
+    return Damage(
+        checksum_zero=sum(c["checksum_zero"] for c in classes),
+        checksum_wrong=sum(c["payload"] + c["checksum"] for c in classes),
+        length=sum(c["length"] for c in classes),
+        truncated=sum(c["truncation"] for c in classes),
+        never_sent=sum(c["number"] for c in classes),
+    )
 
 
 PATIENT_20 = {"distance": 20, "at_most_ns": 250 * MS}
@@ -132,6 +145,9 @@ GRID: dict[str, Behaviour] = {
     "bits flip": both({"every": 10, "do": {"corrupt": "payload"}}),
     "wrong checksums": both({"probability": 0.1, "do": {"corrupt": "checksum"}}),
     "truncated": both({"every": 13, "do": {"corrupt": "truncation"}}),
+    "wrong lengths": both({"every": 11, "do": {"corrupt": "length"}}),
+    "wrong numbers": both({"every": 8, "do": {"corrupt": "number"}}),
+    "no checksums": both({"every": 9, "do": {"corrupt": "checksum_zero"}}),
     "corrupt copies": forward(
         {"every": 4, "do": {"corrupt": "checksum"}}, {"every": 6, "do": "duplicate"}
     ),
@@ -166,6 +182,40 @@ def test_the_engine_finds_what_the_device_did(
     result, account = bench.measure(GRID[name], trial)
     assert {d: c.sent for d, c in counts(result).items()} == dict.fromkeys(BOTH, FRAMES)
     assert_agree(result, account)
+
+
+KINDS = {
+    "checksum_zero": 7,
+    "checksum": 11,
+    "length": 13,
+    "truncation": 17,
+    "number": 19,
+}
+
+
+def test_damaged_frames_are_lost_and_told_by_kind(bench: Bench) -> None:
+    """Over IPv6, where a frame without a UDP checksum is damaged."""
+    rules = [{"every": k, "do": {"corrupt": kind}} for kind, k in KINDS.items()]
+    trial = Trial(ip=6, fps=TRIAL.fps, ms=TRIAL.ms, extra=TRIAL.extra)
+    result, account = bench.measure(forward(*rules), trial)
+    assert_agree(result, account)
+    (stream,) = result.directions[0].streams
+    damaged = stream.damaged
+    assert damaged is not None
+    assert min(damaged.by_kind.values()) > 0
+    assert stream.lost == stream.corrupt == damaged.total
+    (reason,) = result.verdict.reasons
+    assert reason.code == "frames_lost"
+    assert f"{damaged.total} of them damaged: {damaged.checksum_zero} without" in (
+        reason.message
+    )
+    rare = forward({"every": 3000, "do": {"corrupt": "checksum_zero"}})
+    tolerant = trial.request(9).model_copy(update={"loss_tolerance_ppb": 400_000})
+    result, _ = bench.run(rare, tolerant)
+    assert result.verdict.kind == "pass", "1 of 3001 may be lost, and is"
+    assert result.ports[1].damaged == Damage(checksum_zero=1)
+    ipv4, _ = bench.measure(rare)
+    assert ipv4.verdict.kind == "pass", "IPv4 may do without"
 
 
 def test_what_is_counted_is_what_was_told(bench: Bench) -> None:
@@ -311,9 +361,9 @@ HALF_THE_LOAD = {"rate_fps": 5000, "queue_frames": 50}
 
 
 def test_a_lost_trial_ends_early_with_every_frame_accounted_for(bench: Bench) -> None:
-    tags = {"tags": {"first_ns": 0, "count": 50}}
+    tags = TagPlan(first_ns=0, count=50)
     result, account = bench.measure(
-        forward(service=HALF_THE_LOAD), may_stop(record=tags)
+        forward(service=HALF_THE_LOAD), may_stop(record={"tags": tags.model_dump()})
     )
     assert_agree(result, account)
     assert (result.ended_early, result.verdict.kind) == (True, "fail")
@@ -324,7 +374,10 @@ def test_a_lost_trial_ends_early_with_every_frame_accounted_for(bench: Bench) ->
         assert sum(stream.series.sent) == stream.sent
         assert sum(stream.series.received) == stream.received
         assert stream.tags is not None
-        assert len(stream.tags.delays_ns) == -(-stream.sent // 1000), "every 1000th"
+        tagged = tagged_frames(
+            tags, frames=PLANNED, duration_ns=5_000 * MS, seed=1, stream=stream.id
+        )
+        assert len(stream.tags.delays_ns) == sum(n < stream.sent for n in tagged)
     lossy, lossless = streams(result)
     assert lossy.lost > lossy.sent // 3
     assert lossless.lost == 0, "and it ended, too"

@@ -30,7 +30,7 @@ STORED = {
     "engine.log",
 }
 SEARCH = ("--max-rate", "20000", "--resolution", "25%")
-NOISE = {"unstable", "sender_behind", "sender_lag"}
+NOISE = {"unstable", "sender_behind", "sender_lag", "sender_burst", "receiver_lag"}
 
 
 @pytest.fixture

@@ -180,6 +180,8 @@ class Expected:
     """In its stream; from 0."""
     place: int
     """In its direction; from 0."""
+    between: bool
+    """Due half an interval later, between those of the other direction."""
 
     @property
     def size(self) -> int:
@@ -188,7 +190,8 @@ class Expected:
 
     @property
     def due_ns(self) -> int:
-        return -(-self.place * 10**9 // self.direction.rate_fps)
+        halves = 2 * self.place + self.between
+        return -(-halves * 10**9 // (2 * self.direction.rate_fps))
 
     def fixed(self) -> dict[FieldName, int]:
         """The fields as the request has them, before anything varies."""
@@ -250,7 +253,9 @@ def _of_direction(
 ) -> Iterator[Expected]:
     m, n = (direction.mix.foreground, direction.mix.of) if direction.mix else (1, 1)
     numbers = [0, 0]
+    between = direction.name == "reverse" and len(trial.directions) == 2
     for place in range(min(count, trial.frames(direction))):
         index = 0 if place * m % n < m else 1
-        yield Expected(direction, direction.streams[index], numbers[index], place)
+        stream = direction.streams[index]
+        yield Expected(direction, stream, numbers[index], place, between)
         numbers[index] += 1

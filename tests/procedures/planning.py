@@ -11,7 +11,7 @@ from typing import Any
 
 from dutperf.config import Campaign, Cell, Place, ProcedureSpec, Testbed, expand
 from dutperf.engine.fake import FakeEngine
-from dutperf.engine.protocol import ReasonCode
+from dutperf.engine.protocol import ReasonCode, Side
 from dutperf.procedures.campaign import run_campaign
 from dutperf.procedures.device_cpu import DeviceWatch
 from dutperf.procedures.events import Event, Notice
@@ -78,10 +78,7 @@ TRANSLATOR = Testbed.model_validate(
 
 
 def spec(**keys: object) -> ProcedureSpec:
-    """A procedure of IPv4 with a known maximum rate unless told otherwise.
-
-    A throughput has trials so short that no exploration pays.
-    """
+    """A procedure of IPv4 with a known maximum rate unless told otherwise."""
     given: dict[str, object] = {
         "procedure": "throughput",
         "ip": [4],
@@ -123,6 +120,9 @@ class FakeWatch:
 
     def __init__(self, taken_ns: int, trials: int = 10**9) -> None:
         self.queue_frames = 100
+        self.cpu = 1
+        self.dropped: dict[Side, dict[str, int]] = {}
+        self.drops = lambda: self.dropped
         self._taken_ns = taken_ns
         self._left = trials
 

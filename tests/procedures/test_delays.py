@@ -15,9 +15,13 @@ from dutperf.engine.fake import (
     sometimes,
     step,
 )
+from dutperf.engine.protocol import Histogram
 from dutperf.procedures.executor import PROCEDURES
 from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.measures import Reading
+from dutperf.procedures.pdv import PDV
 from dutperf.results import CellResult, Figure, Measure
+from dutperf.results.units import in_unit
 from dutperf.stats import median, percentile
 
 MS = 1_000_000
@@ -173,16 +177,41 @@ def test_pdv_is_told_of_each_stream() -> None:
     assert [m.samples[0] for m in named(result, "PDV", "background")] == [1000, 1000]
 
 
-def test_pdv_of_jitter_is_within_a_thousandth_of_the_exact_one() -> None:
-    delays = jitter(1_000_000, 9_000_000)
+@pytest.mark.parametrize(
+    ("least_ns", "most_ns"), [(1 * MS, 9 * MS), (100 * MS, 100 * MS + 2_000)]
+)
+def test_pdv_of_jitter_is_within_a_thousandth_of_itself(
+    least_ns: int, most_ns: int
+) -> None:
+    """However long the way is on which it arises."""
+    delays = jitter(least_ns, most_ns)
     result, recording = measured(FakeEngine(perfect(), delays=delays), "pdv", repeats=1)
     pattern = delays(1)
     exact = sorted(pattern.delay_ns(i, 4000) for i in range(4000))
-    found = named(result, "PDV")[0].result.value
-    assert found is not None
-    at_least = exact[3995] - exact[0]
-    assert at_least <= found <= at_least + exact[3995] / 1000
+    pdv = named(result, "PDV")[0]
+    assert pdv.result.value is not None
+    assert pdv.rounding_ns is not None
+    too_large_ns = pdv.result.value - (exact[3995] - exact[0])
+    assert 0 <= too_large_ns <= pdv.rounding_ns <= pdv.result.value / 1000
     assert recording.records[0].request.record.fine_delays
+    assert result.delays is not None
+    told = f"rounded up by {in_unit(pdv.rounding_ns, 'ns')} at most"
+    assert told in result.delays.resolution
+
+
+def test_a_delay_that_is_known_coarsely_says_so() -> None:
+    """Of frames that got faster than all of the first: by the ends of their bucket."""
+    coarse = Histogram(
+        count=1000,
+        min=20_000,
+        max=30_000_000,
+        buckets=[(20_000, 49_295, 999), (30_000_000, 30_000_000, 1)],
+    )
+    engine = FakeEngine(perfect())
+    (trial,) = measured(engine, "pdv", repeats=1)[1].records
+    stream = trial.result.directions[0].streams[0]
+    reading = PDV.read(stream.model_copy(update={"delay_ns": coarse}))
+    assert reading == Reading(29_295, 1000, rounding=29_295)
 
 
 def test_ipdv_has_a_sign() -> None:

@@ -9,9 +9,9 @@ from gateways import NAT44, ClearedEngine
 from planning import TESTBED, FakeWatch, Recording, Run, campaign, cell, spec, spoilt
 
 from dutperf.engine.fake import FakeEngine, SimulatedNat, perfect, step
-from dutperf.engine.protocol import Reason, TrialResult
+from dutperf.engine.protocol import InputQueueDrops, Reason, Side, TrialResult
 from dutperf.procedures.connection_rate import measure_connection_rate
-from dutperf.procedures.device_cpu import DeviceWatch, explains, found_in
+from dutperf.procedures.device_cpu import DeviceWatch, dropped, explains, found_in
 from dutperf.procedures.executor import measure_cell
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.runner import TrialRunner
@@ -192,3 +192,35 @@ def test_the_result_tells_how_many_were_repeated(tmp_path: Path) -> None:
     quiet = Run(tmp_path / "quiet", FakeEngine(step(70_000)))
     (other,) = quiet(asked).cells
     assert not [reason for reason in other.reasons if reason.code == CODE]
+
+
+def test_what_the_device_dropped_stands_in_the_record_and_decides_nothing() -> None:
+    watch = FakeWatch(0)
+    recording = Recording(FakeEngine(step(SLOW)), device=watch)
+    record = recording.runner.run(cell(), RATE)
+    assert record.result.verdict.kind == "fail"
+    assert record.device_drops is not None
+    assert record.device_drops.input_queue == 0
+    assert record.device_drops.interfaces == {}
+
+    queues = [
+        InputQueueDrops(cpu=0, dropped=9, time_squeeze=1),
+        InputQueueDrops(cpu=watch.cpu, dropped=40, time_squeeze=0),
+    ]
+    result = record.result.model_copy(update={"input_queues": queues})
+    before: dict[Side, dict[str, int]] = {
+        "left": {"rx_dropped": 5, "tx_dropped": 7},
+        "right": {"rx_dropped": 3},
+    }
+    watch.dropped = before | {"left": {"rx_dropped": 5, "tx_dropped": 10}}
+    found = dropped(watch, before, result)
+    assert found.input_queue == 40
+    assert found.interfaces == {"left": {"tx_dropped": 3}}
+    # A device that is gone tells nothing more.
+    watch.dropped = {"left": {}, "right": {}}
+    assert dropped(watch, before, result).interfaces == {}
+
+
+def test_without_a_watch_nobody_knows_what_the_device_dropped() -> None:
+    recording = Recording(FakeEngine(step(SLOW)))
+    assert recording.runner.run(cell(), RATE).device_drops is None

@@ -66,6 +66,37 @@ def test_loss_is_the_median_over_the_repeats() -> None:
     assert [record.repeat for record in recording.records] == [1, 2, 3]
 
 
+def test_each_direction_has_its_own_loss_beside_the_sum() -> None:
+    shares = iter([0.5, 0.9, 0.75, 0.9, 0.5, 1.0])
+    engine = FakeEngine(lambda _rate, frames: int(frames * next(shares)))
+    result, _ = measured(engine, repeats=3, load_percent=[100])
+    (point,) = result.points
+    assert {d.direction: d.loss_percent for d in point.directions} == {
+        "forward": pytest.approx(50),
+        "reverse": pytest.approx(10),
+    }
+    assert point.directions[0].repeats == pytest.approx([50, 25, 50])
+    assert point.directions[1].repeats == pytest.approx([10, 10, 0])
+    assert [r.value for r in point.repeats] == pytest.approx([30, 17.5, 25])
+
+
+def test_an_invalid_repeat_has_no_loss_in_any_direction() -> None:
+    engine = FakeEngine(step(500_000), troubles=spoilt("receiver_overflow", 1, 2, 3))
+    result, _ = measured(engine, repeats=2, load_percent=[100])
+    assert [d.repeats for d in result.points[0].directions] == [
+        [None, pytest.approx(50)],
+        [None, pytest.approx(50)],
+    ]
+    engine = FakeEngine(step(500_000), troubles=spoilt("receiver_overflow", 1, 2, 3))
+    result, _ = measured(engine, load_percent=[100])
+    assert result.points[0].directions == []
+
+
+def test_one_direction_is_the_sum() -> None:
+    result, _ = measured(FakeEngine(step(800_000)), direction="forward")
+    assert all(point.directions == [] for point in result.points)
+
+
 def test_an_invalid_trial_is_run_three_times_at_most() -> None:
     troubles = spoilt("receiver_overflow", 2, 3, 4)
     engine = FakeEngine(step(1), troubles=troubles)
@@ -99,7 +130,7 @@ def test_an_invalid_load_between_lossless_ones_does_not_end_the_curve() -> None:
 
 def test_what_the_tester_cannot_offer_becomes_100_percent_and_a_deviation() -> None:
     result, recording = measured(FakeEngine(perfect(), tester_limit_fps=400_000))
-    assert recording.loads_fps == [1_000_000, 380_000, 342_000]
+    assert recording.loads_fps == [1_000_000, 1_000_000, 380_000, 342_000]
     assert curve(result) == {100: 0, 90: 0}
     assert result.verdict == "pass"
     assert result.parameters["max_load_fps"] == 380_000
@@ -108,6 +139,14 @@ def test_what_the_tester_cannot_offer_becomes_100_percent_and_a_deviation() -> N
     told = [d for d in result.deviations if d.rfc == "RFC 2544 26.3"]
     assert "1,000,000 fps" in told[0].requirement
     assert "maximum offered load" in told[0].actual
+
+
+def test_one_stall_at_the_highest_load_is_not_the_testers_limit() -> None:
+    engine = FakeEngine(perfect(), troubles=spoilt("sender_behind", 1))
+    result, recording = measured(engine)
+    assert recording.loads_fps == [1_000_000, 1_000_000, 900_000]
+    assert curve(result) == {100: 0, 90: 0}
+    assert result.parameters["max_load_is"] == "media"
 
 
 def test_a_tester_whose_limit_falls_for_ever_is_invalid_in_the_end() -> None:
@@ -119,4 +158,4 @@ def test_a_tester_whose_limit_falls_for_ever_is_invalid_in_the_end() -> None:
         Sinking(perfect(), tester_limit_fps=400_000), load_percent=[100]
     )
     assert result.verdict == "invalid"
-    assert len(recording.records) <= MAX_LOWERINGS + 3
+    assert len(recording.records) <= 2 * MAX_LOWERINGS + 4

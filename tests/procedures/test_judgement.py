@@ -6,6 +6,7 @@ import pytest
 from planning import TESTBED, Recording, cell
 
 from dutperf.engine.fake import Dut, FakeEngine, every, jump, lossy, perfect, step
+from dutperf.engine.protocol import Side
 from dutperf.procedures.executor import PROCEDURES
 from dutperf.procedures.judgement import loss_percent
 from dutperf.procedures.limits import MaxRate
@@ -175,3 +176,20 @@ def test_a_loss_is_less_what_the_receiving_port_dropped(
     ]
     told = loss_percent(result.model_copy(update={"ports": ports}))
     assert told == pytest.approx(percent)
+
+
+def test_a_loss_is_less_what_was_dropped_below_the_ports() -> None:
+    engine = FakeEngine(lambda _rate_fps, sent: sent // 2)
+    asked = cell(direction="forward", trial_duration_s=1)
+    result = engine.measure(trial_request(TESTBED, asked, 1000, 1))
+    drops = {"left": {"send_drops": 100}, "right": {"interface_drops": 50}}
+    ports = [p.model_copy(update=drops[p.name]) for p in result.ports]
+    told = result.model_copy(update={"ports": ports, "input_queue_drops": 25})
+    assert loss_percent(told) == pytest.approx(50 - 17.5)
+    # What the other side received, or the receiving side sent, was not of this way.
+    swapped = [p.model_copy(update={"name": other(p.name)}) for p in ports]
+    assert loss_percent(result.model_copy(update={"ports": swapped})) == 50
+
+
+def other(side: Side) -> Side:
+    return "left" if side == "right" else "right"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
-from itertools import groupby
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from planning import Recording, Repeats, Run, campaign, cell, spec, spoilt
 from dutperf.engine.fake import Dut, FakeEngine, every, noisy, perfect, step
 from dutperf.engine.protocol import ReasonCode
 from dutperf.errors import InputError
+from dutperf.procedures.events import Notice
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.throughput import measure_throughput
 from dutperf.results import CellResult, ResultsFile, settled_words
@@ -54,36 +56,53 @@ def test_every_search_finds_the_limit_within_the_resolution(search: str) -> None
     assert result.parameters["search"] == search
 
 
-def test_a_short_search_first_then_few_whole_trials_a_repeat() -> None:
-    _, recording = measured(FakeEngine(step(LIMIT_FPS)), repeats=3)
-    durations_s = [r.request.duration_ns / 1e9 for r in recording.records]
-    runs = [(s, len(list(trials))) for s, trials in groupby(durations_s)]
-    assert [s for s, _ in runs] == [1, 60]
-    assert runs[1][1] == 3 * 2
-    assert [r.repeat for r in recording.records if r.repeat > 1] == [2, 2, 3, 3]
+def test_whole_trials_only_and_two_a_repeat_once_four_agree() -> None:
+    result, recording = measured(FakeEngine(step(LIMIT_FPS)), repeats=6)
+    assert {r.request.duration_ns for r in recording.records} == {60 * 10**9}
+    trials = Counter(r.repeat for r in recording.records)
+    assert [trials[n] for n in range(1, 7)] == [trials[1]] * 4 + [2, 2]
+    assert [r.trials for r in result.repeats] == [trials[n] for n in range(1, 7)]
+    assert result.withdrawn is None
 
 
-def test_short_trials_are_no_evidence() -> None:
-    """A device that is better for a second than for a minute."""
+def changing(after: int) -> FakeEngine:
+    """A device that does a fifth less after so many trials."""
+    trials = 0
 
     def forward(rate_fps: float, frames: int) -> int:
-        short = frames < 2 * rate_fps
-        return step(LIMIT_FPS if short else LIMIT_FPS / 2)(rate_fps, frames)
+        nonlocal trials
+        trials += 1
+        now_fps = LIMIT_FPS if trials <= after else 0.8 * LIMIT_FPS
+        return step(now_fps)(rate_fps, frames)
 
-    result, recording = measured(FakeEngine(forward), repeats=2)
-    assert result.median is not None
-    assert 0.99 * LIMIT_FPS / 2 <= result.median <= LIMIT_FPS / 2
-    whole = [r for r in recording.records if r.request.duration_ns == 60 * 10**9]
-    assert result.median in [
-        r.load_fps for r in whole if r.result.verdict.kind == "pass"
-    ]
+    return FakeEngine(forward)
 
 
-def test_a_cell_that_ends_while_it_explores_has_proven_nothing() -> None:
-    engine = FakeEngine(step(600_000), troubles=spoilt("link_down", *range(4, 500)))
-    result, recording = measured(engine)
-    assert len(recording.records) == 6
-    assert (result.verdict, result.median) == ("invalid", None)
+def test_narrowed_repeats_that_are_contradicted_do_not_count() -> None:
+    one_way = {"direction": "forward"}
+    _, steady = measured(FakeEngine(step(LIMIT_FPS)), repeats=6, **one_way)
+    engine = changing(len(steady.records))
+    result, recording = measured(engine, repeats=8, **one_way)
+    assert result.withdrawn is not None
+    assert result.withdrawn.repeats == [5, 6, 7]
+    trials = Counter(r.repeat for r in recording.records)
+    assert result.withdrawn.trials == trials[5] + trials[6] + trials[7] == 5
+    assert sorted(trials) == list(range(1, 12))
+    values = [repeat.value or 0 for repeat in result.repeats]
+    assert len(values) == 8
+    assert len(set(values[:4])) == len(set(values[4:])) == 1
+    assert values[4] <= 0.8 * LIMIT_FPS
+    assert [r.trials for r in result.repeats[4:]] == [trials[n] for n in range(8, 12)]
+    told = [e.text for e in recording.events if isinstance(e, Notice)]
+    assert [text for text in told if "repeats 5 to 7 do not count" in text]
+
+
+def test_the_interval_is_never_narrower_than_the_resolution() -> None:
+    result, _ = measured(FakeEngine(step(LIMIT_FPS)), repeats=6)
+    spread, value = result.spread, result.median or 0
+    assert spread is not None
+    assert spread.interval_lower == value
+    assert (spread.interval_upper or 0) - value == math.ceil(value / 100)
 
 
 def test_a_faster_device_than_before_is_found() -> None:

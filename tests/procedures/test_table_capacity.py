@@ -129,6 +129,51 @@ def test_a_device_that_does_not_come_back_leaves_what_it_held() -> None:
     assert "restart" in result.reasons[0].hint
 
 
+class Worn(SimulatedNat):
+    """Works again after a collapse, but holds hardly anything."""
+
+    def restart(self) -> None:
+        super().restart()
+        self._table_size = 10
+
+
+def test_a_device_that_holds_less_than_before_has_not_come_back() -> None:
+    result, recording = measured(Worn(collapses_at=SIZE))
+    assert (result.verdict, result.median) == ("invalid", 400)
+    assert result.capacity[0].ending == "collapsed"
+    assert result.capacity[0].words == (
+        "400 are held at 50,000/s, 800 are not; the device did not come back"
+    )
+    last = recording.records[-1].request
+    assert last.learn is not None
+    assert last.learn.entries == 400  # as many as before, at the same rate
+    assert recording.records[-1].load_fps == MAX.rate_fps
+
+
+def test_what_it_holds_is_asked_again_when_the_answer_is_invalid() -> None:
+    nat = SimulatedNat(collapses_at=SIZE)
+    _, calm = measured(nat)
+    revived = next(
+        number
+        for number, record in enumerate(calm.records, 1)
+        if any(run.moment == "restart" for run in record.hooks)
+    )
+    nat = SimulatedNat(collapses_at=SIZE)
+    again = FakeEngine(
+        perfect(), nat=nat, troubles=spoilt("receiver_overflow", revived + 1)
+    )
+    result, _ = measured(nat, engine=again)
+    assert (result.verdict, result.median) == ("pass", SIZE)
+
+
+def test_a_device_that_collapses_at_once_was_never_seen_to_hold_anything() -> None:
+    result, recording = measured(SimulatedNat(collapses_at=90))
+    assert (result.verdict, result.median) == ("fail", 0)
+    assert result.capacity[0].ending == "nothing_held"
+    assert recording.records[0].hooks[-1].moment == "is_alive"
+    assert result.eviction is None
+
+
 def test_a_collapse_is_noticed_without_being_asked_for() -> None:
     result, _ = measured(SimulatedNat(collapses_at=SIZE), "bulk_delete", "restart")
     assert (result.verdict, result.median) == ("pass", SIZE)
@@ -166,6 +211,31 @@ def test_a_hook_that_fails_ends_the_search_with_what_was_proven() -> None:
     assert (result.verdict, result.median) == ("invalid", 400)
     assert len(result.repeats) == 1
     assert len(recording.records) == 11
+
+
+def test_a_search_whose_first_test_told_nothing_has_no_value() -> None:
+    nat = SimulatedNat(table_size=SIZE)
+    broken = ClearedEngine(nat, spoilt("link_down", *range(1, 100)))
+    result, _ = measured(nat, engine=broken)
+    assert (result.verdict, result.median, result.bound) == ("invalid", None, None)
+    assert result.repeats[0].value is None
+    assert result.capacity[0].ending == "unstable"
+    assert result.capacity[0].words.startswith("nothing are held")
+
+
+def test_what_was_proven_of_a_search_that_was_given_up_is_a_lower_bound() -> None:
+    nat = SimulatedNat(table_size=SIZE)
+    broken = ClearedEngine(nat, spoilt("link_down", *range(12, 200)))
+    result, _ = measured(nat, engine=broken)
+    (found,) = result.capacity
+    assert (found.connections, found.beyond) == (400, 800)
+    assert (result.repeats[0].bound, result.bound) == ("lower", "lower")
+
+
+def test_who_survives_is_asked_at_half_of_the_rate() -> None:
+    result, recording = measured(SimulatedNat(table_size=SIZE))
+    surveyed = recording.records[result.repeats[0].trials :]
+    assert {r.load_fps for r in surveyed if r.request.learn} == {MAX.rate_fps // 2}
 
 
 def test_connections_that_would_expire_are_not_opened() -> None:

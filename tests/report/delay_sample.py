@@ -1,4 +1,4 @@
-"""Made-up delays of realistic shapes, in buckets as the engine makes them.
+"""Made-up delays of realistic shapes, in log-linear buckets.
 
 A device that usually answers at once and sometimes a polling interval later (two
 modes), whose CPU is taken away for up to 8 ms now and then, and that loses a burst of

@@ -18,6 +18,7 @@ from dutperf.report.cells import FAILED, INVALID, MEASURED, finished_cell, open_
 from dutperf.report.headline import headline
 from dutperf.report.text import MISSING, NBSP
 from dutperf.results import CellResult, overall
+from dutperf.results.model import DamageFigure
 
 NAME = "throughput-ip4-64-both"
 
@@ -38,6 +39,17 @@ def test_a_throughput_is_told_per_direction_in_sum_and_on_the_wire() -> None:
         "200,000 fps, sum of both directions",
         "67.2 Mbit/s on the wire per direction, 134.4 in sum",
     ]
+
+
+def test_what_damaged_frames_hide_is_the_first_line_and_not_the_figure() -> None:
+    damage = DamageFigure(value=30_000, verdict="pass", trials=4, reused=3, frames=[])
+    result = throughput_cell(NAME, 4, 64, [9_000.0])
+    result = result.model_copy(update={"damage": damage})
+    shown = headline(finished_cell(result, ()))
+    assert shown.value == "9,000"
+    assert plain(shown.lines[0]) == "30,000 fps, damaged frames counted as received"
+    failed = result.model_copy(update={"verdict": "fail", "median": 0})
+    assert headline(finished_cell(failed, ())).lines == shown.lines[:1]
 
 
 def bounded(*values: float, verdict: VerdictKind = "pass") -> CellResult:

@@ -24,7 +24,7 @@ from dutperf.report.losscharts import frame_loss_chart
 from dutperf.report.repeatcharts import repeats_chart
 from dutperf.report.text import NBSP, delay_ns
 from dutperf.report.timeoutcharts import cell_timeout_chart
-from dutperf.results import CellResult, ResultsFile, TimeoutLoss
+from dutperf.results import CellResult, DirectionLoss, ResultsFile, TimeoutLoss
 from dutperf.results.model import Load
 
 JUDGED = "frames within 10 ms, losing up to 0.01 %"
@@ -231,6 +231,20 @@ def test_a_loss_curves_sweep_has_a_line_for_each_load(tmp_path: Path) -> None:
     results = delay_results().model_copy(update={"cells": [cell], "trials": []})
     text = plain(page_of(tmp_path / "r", results).section("losses"))
     assert "100 % 12 % 9 % 90 % 12 % 1 %" in text
+
+
+def test_a_curve_tells_each_directions_loss_beside_that_of_both(tmp_path: Path) -> None:
+    cell = loss_cell("frame-loss", 4, 64, {100: 9.0, 90: 1.0})
+    directions = [
+        DirectionLoss(direction="forward", loss_percent=12.5, repeats=[12.5]),
+        DirectionLoss(direction="reverse", loss_percent=5.5, repeats=[5.5]),
+    ]
+    first = cell.points[0].model_copy(update={"directions": directions})
+    cell = cell.model_copy(update={"points": [first, *cell.points[1:]]})
+    results = delay_results().model_copy(update={"cells": [cell], "trials": []})
+    text = plain(page_of(tmp_path / "r", results).section("losses"))
+    assert "Forward of its frames Reverse of its frames" in text
+    assert "9 % 12.5 % 5.5 % 1 of 1 1" in text
 
 
 def test_a_load_that_was_found_says_where_it_is_from(tmp_path: Path) -> None:

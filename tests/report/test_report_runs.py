@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from timed_sample import BURST, INTERVALS, timed_trial
 
 from dutperf.engine.protocol import Series
+from dutperf.engine.tagging import tagged_frames
 from dutperf.report.chart import Chart
 from dutperf.report.runs import (
     MAX_INTERVALS,
@@ -140,8 +141,13 @@ def test_tags_stand_at_the_time_their_frames_were_due(
     assert plan
     direction = trial.request.directions[0]
     total = trial.request.frames(direction)
-    first = total * plan.first_ns // trial.request.duration_ns
-    tagged = [first + j * (total - first) // plan.count for j in range(plan.count)]
+    tagged = tagged_frames(
+        plan,
+        frames=total,
+        duration_ns=trial.request.duration_ns,
+        seed=trial.request.seed,
+        stream=direction.streams[0].id,
+    )
     due = [frame * trial.request.duration_ns / total / 1e9 for frame in tagged]
     found = tag_times_s(trial.request, direction, plan)
     assert found == pytest.approx(due)

@@ -155,9 +155,9 @@ def test_trials_of_one_length_are_on_a_scale_from_zero() -> None:
 @pytest.mark.parametrize(
     ("search", "setting", "words"),
     [
-        ("narrowed", "both directions", "starts where earlier searches say"),
+        ("narrowed", "both directions", "exactly the same two rates"),
         ("classic", "both directions, classic search", "A binary search"),
-        ("verified", "both directions", "is run again before it counts. Each"),
+        ("verified", "both directions", "is run again before it counts. When"),
         ("mlrsearch", "both directions, MLRsearch", "counts for every goal"),
     ],
 )

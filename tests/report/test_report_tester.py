@@ -13,13 +13,14 @@ from report_sample import (
     trial,
 )
 
-from dutperf.engine.protocol import Histogram, VerdictKind
+from dutperf.engine.protocol import Histogram, Stall, VerdictKind
 from dutperf.report import tester, text
 from dutperf.report.machine import environment_rows
 from dutperf.report.media import maximum_rate_fps, medium_speed_mbps, wire_mbps
 from dutperf.report.tester import lag_of, verdict_on
 from dutperf.report.trials import loss, offered, reasons, search_paths, totals
 from dutperf.results import TrialRecord
+from dutperf.results.model import DeviceDrops
 
 NAME = "throughput-ip4-64-both"
 
@@ -31,28 +32,98 @@ def dropping(number: int, missed: int, verdict: VerdictKind = "pass") -> TrialRe
     return record.model_copy(update={"result": result})
 
 
-def test_a_throughput_rests_on_its_passing_trials_a_curve_on_all_valid_ones() -> None:
+def test_a_result_rests_on_all_valid_trials_a_search_on_those_that_failed_too() -> None:
     kinds: tuple[VerdictKind, ...] = ("pass", "fail", "invalid", "pass")
     trials = [trial(n, NAME, 1_000, kind) for n, kind in enumerate(kinds, 1)]
-    assert tester.tester_record(trials, "throughput").trials == 2
-    assert tester.tester_record(trials, "frame-loss").trials == 3
+    assert tester.tester_record(trials).trials == 3
+
+
+def test_stalls_are_counted_and_the_longest_told() -> None:
+    def stalled(number: int, *lags_ms: int) -> TrialRecord:
+        record = trial(number, NAME, 1_000, "fail")
+        (first, *others) = record.result.directions
+        stalls = [
+            Stall(
+                begin_ns=0,
+                caught_up_ns=lag * 1_000_000,
+                max_lag_ns=lag * 1_000_000,
+                away_ns=0,
+                frames=1,
+            )
+            for lag in lags_ms
+        ]
+        directions = [first.model_copy(update={"stalls": stalls}), *others]
+        result = record.result.model_copy(update={"directions": directions})
+        return record.model_copy(update={"result": result})
+
+    found = tester.tester_record([stalled(1, 2, 9), stalled(2, 3)])
+    assert (found.stalls, found.longest_stall_ns) == (3, 9_000_000)
+    assert tester.tester_record([stalled(1)]).longest_stall_ns is None
 
 
 def test_own_drops_are_the_rise_of_the_counters() -> None:
     """The ports start at 7 missed frames, which belong to no trial."""
-    record = tester.tester_record([dropping(1, 0), dropping(2, 5)], "throughput")
+    record = tester.tester_record([dropping(1, 0), dropping(2, 5)])
     assert record.drops == {
         "rx_missed": 5,
         "rx_nombuf": 0,
-        "rx_errors": 0,
         "tx_errors": 0,
+        "interface_drops": 0,
+        "send_drops": 0,
+        "input_queue_drops": 0,
     }
     assert record.dropped == 5
 
 
+def below(
+    number: int, verdict: VerdictKind, *, damaged: int = 0, **drops: int
+) -> TrialRecord:
+    """A trial whose right port has such drops below it."""
+    record = trial(number, NAME, 1_000, verdict)
+    right = port_report("right").model_copy(
+        update={**drops, "damaged_on_wire": damaged}
+    )
+    ports = [port_report("left"), right]
+    result = record.result.model_copy(update={"ports": ports, "input_queue_drops": 1})
+    return record.model_copy(update={"result": result})
+
+
+def test_drops_below_a_port_count_where_frames_were_lost() -> None:
+    """In a lossless trial they were frames of others."""
+    trials = [
+        below(1, "pass", interface_drops=10, send_drops=20),
+        below(2, "fail", interface_drops=3, send_drops=4, damaged=5),
+    ]
+    record = tester.tester_record(trials)
+    assert record.drops["interface_drops"] == 3
+    assert record.drops["send_drops"] == 4
+    assert record.drops["input_queue_drops"] == 1
+    assert record.dropped == 8
+    assert record.damaged == 5
+
+
+def test_damaged_frames_are_nobodys_drops() -> None:
+    record = tester.tester_record([below(1, "fail", damaged=5)])
+    assert record.damaged == 5
+    assert record.dropped == 1
+
+
+def test_the_devices_drops_are_told_by_place_over_all_valid_trials() -> None:
+    drops = DeviceDrops(input_queue=7, interfaces={"right": {"tx_dropped": 2}})
+    told = {"device_drops": drops}
+    trials = [
+        trial(1, NAME, 1_000, "pass"),
+        trial(2, NAME, 1_000, "fail").model_copy(update=told),
+        trial(3, NAME, 1_000, "fail").model_copy(update=told),
+        trial(4, NAME, 1_000, "invalid").model_copy(update=told),
+    ]
+    record = tester.tester_record(trials)
+    assert record.device_drops == {"input queue": 14, "right tx_dropped": 4}
+
+
 def test_drops_in_trials_that_do_not_count_are_not_held_against_a_result() -> None:
     trials = [dropping(1, 0), dropping(2, 5, "invalid")]
-    assert tester.tester_record(trials, "throughput").dropped == 0
+    assert tester.tester_record(trials).dropped == 0
 
 
 def test_a_reason_counts_once_for_each_invalid_trial() -> None:
@@ -60,16 +131,14 @@ def test_a_reason_counts_once_for_each_invalid_trial() -> None:
     twice = record.result.verdict.model_copy(update={"reasons": [BEHIND, BEHIND]})
     result = record.result.model_copy(update={"verdict": twice})
     both_ways = record.model_copy(update={"result": result})
-    found = tester.tester_record(
-        [both_ways, trial(2, NAME, 1_000, "invalid")], "throughput"
-    )
+    found = tester.tester_record([both_ways, trial(2, NAME, 1_000, "invalid")])
     assert found.invalid == 2
     assert found.invalid_reasons == {"sender_behind": 2}
 
 
 def test_the_verdict_on_the_tester_names_drops_and_the_largest_lag() -> None:
-    clean = tester.tester_record([dropping(1, 0)], "throughput")
-    spoilt = tester.tester_record([dropping(1, 3)], "throughput")
+    clean = tester.tester_record([dropping(1, 0)])
+    spoilt = tester.tester_record([dropping(1, 3)])
     assert "In the 1 trial" in verdict_on([clean])
     assert "dropped no frame" in verdict_on([clean])
     assert "dropped 3 frames" in verdict_on([clean, spoilt])
@@ -78,7 +147,7 @@ def test_the_verdict_on_the_tester_names_drops_and_the_largest_lag() -> None:
 
 
 def test_nothing_is_claimed_of_the_tester_without_valid_trials() -> None:
-    record = tester.tester_record([trial(1, NAME, 1_000, "invalid")], "throughput")
+    record = tester.tester_record([trial(1, NAME, 1_000, "invalid")])
     assert "nothing is known" in verdict_on([record])
     assert "nothing is known" in verdict_on([])
 
@@ -160,6 +229,26 @@ def test_frames_of_a_trial_are_summed_over_directions() -> None:
     assert (frames.sent, frames.received, frames.lost) == (2_000, 1_990, 10)
     assert loss(record) == "10 frames (0.5\N{NO-BREAK SPACE}%)"
     assert loss(trial(1, NAME, 1_000, "pass")) == "none"
+
+
+def test_a_failed_trial_says_whether_it_lost_frames_in_the_light() -> None:
+    def lost(in_shadow: int, verdict: VerdictKind = "fail") -> str:
+        record = trial(1, NAME, 1_000, verdict, lost=10)
+        (first, *others) = record.result.directions
+        (stream,) = first.streams
+        shaded = stream.model_copy(update={"lost_in_shadow": in_shadow})
+        told = {"streams": [shaded], "shadows": []}
+        directions = [
+            first.model_copy(update=told),
+            *(other.model_copy(update={"shadows": []}) for other in others),
+        ]
+        result = record.result.model_copy(update={"directions": directions})
+        return loss(record.model_copy(update={"result": result}))
+
+    plain = "10 frames (0.5\N{NO-BREAK SPACE}%)"
+    assert lost(0) == f"{plain}, all in the light"
+    assert lost(4) == f"{plain}, 6 of them in the light"
+    assert lost(4, "invalid") == plain
 
 
 def test_offered_rates_that_read_the_same_are_said_once() -> None:

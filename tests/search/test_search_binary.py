@@ -220,14 +220,41 @@ def test_all_trials_invalid_is_unstable_not_a_throughput_of_zero() -> None:
 # --- the tester's own limit -----------------------------------------------------------
 
 
-def test_a_rate_that_the_tester_cannot_send_is_not_repeated() -> None:
-    result = search(behind(350_000), 1_488_095)
-    assert all(step.attempt == 1 for step in result.steps)
-    assert len(set(rates(result))) == len(rates(result))
+def test_a_rate_that_the_tester_cannot_send_is_tried_twice() -> None:
+    steps = search(behind(350_000), 1_488_095).steps
+    invalid = [step for step in steps if step.outcome.verdict == "invalid"]
+    assert [step.attempt for step in invalid] == [1, 2] * (len(invalid) // 2)
+    assert all(step.attempt == 1 for step in steps if step not in invalid)
 
 
 def test_the_search_goes_on_a_little_below_what_the_tester_managed() -> None:
-    assert rates(search(behind(350_000), 1_488_095))[1] == 332_500
+    result = search(behind(350_000), 1_488_095)
+    assert rates(result)[:3] == [1_488_095, 1_488_095, 332_500]
+
+
+@pytest.mark.parametrize("stall_fps", [0.0, 1.0, 300.0, 999.0, 2000.0])
+def test_one_stall_is_not_the_testers_limit(stall_fps: float) -> None:
+    """Whatever the sender managed in that trial."""
+    stall = Outcome("invalid", offered_fps=stall_fps)
+    result = search(scripted([stall, PASS]), 1000)
+    assert (result.rate_fps, result.conclusion) == (1000, "max_rate_passed")
+    result = search(scripted([FAIL, PASS, stall, PASS]), 1000, Resolution.parse("25%"))
+    assert rates(result) == [1000, 500, 750, 750]
+    assert (result.rate_fps, result.upper_fps) == (750, 1000)
+
+
+def test_stalls_that_do_not_agree_leave_the_highest_as_the_limit() -> None:
+    stalls = [Outcome("invalid", offered_fps=fps) for fps in (300, 900, 600)]
+    steps = search(scripted([*stalls, PASS]), 1000, Resolution.parse("10%")).steps
+    assert [step.upper_fps for step in steps] == [1000, 1000, 900, 900]
+    assert steps[-1].rate_fps == 855
+
+
+def test_a_limit_that_one_of_three_trials_tells_bounds_nothing() -> None:
+    outcomes = [Outcome("invalid", offered_fps=300), INVALID, INVALID, PASS]
+    result = search(scripted(outcomes), 1000, Resolution.parse("50%"))
+    assert (result.rate_fps, result.upper_fps) == (500, 1000)
+    assert result.conclusion == "unstable"
 
 
 @pytest.mark.parametrize("text", ["10%", "1%", "0.01%", "1"])
@@ -251,8 +278,9 @@ def test_a_device_below_the_testers_limit_is_found() -> None:
 
 def test_while_the_tester_stays_behind_the_margin_doubles_up_to_bisection() -> None:
     stuck = Outcome("invalid", offered_fps=1e9)  # says that it was fast enough
-    result = search(lambda _rate: stuck, 10_000, max_trials=7)
-    assert rates(result) == [10_000, 9_500, 8_550, 6_840, 4_104, 2_052, 1_026]
+    result = search(lambda _rate: stuck, 10_000, max_trials=14)
+    tried = [10_000, 9_500, 8_550, 6_840, 4_104, 2_052, 1_026]
+    assert rates(result) == [rate_fps for rate_fps in tried for _ in range(2)]
 
 
 def test_a_stall_far_below_what_passed_is_repeated_like_any_invalid_trial() -> None:

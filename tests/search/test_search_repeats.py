@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from fractions import Fraction
 
@@ -65,3 +66,51 @@ def test_nothing_is_settled_that_higher_values_in_place_of_bounds_unsettle() -> 
             ]
             assert AUTO.settled(real)
     assert settled > 50
+
+
+# --- no interval is narrower than the resolution
+
+TENTH = Resolution.parse("0.1%")
+
+
+def test_results_that_are_the_same_are_known_to_the_resolution() -> None:
+    for repeats in (Repeats(20, None, TENTH), Repeats(64, AUTO.width, TENTH)):
+        interval = repeats.interval(SAME[:8])
+        assert interval is not None
+        assert (interval.lower, interval.upper) == (100_000, 100_100)
+
+
+def test_a_wider_interval_is_left_as_it_is() -> None:
+    values = [100_000.0] * 4 + [100_150.0] * 4
+    interval = Repeats(20, None, TENTH).interval(values)
+    assert interval is not None
+    assert (interval.lower, interval.upper) == (100_000, 100_150)
+
+
+def test_nothing_above_the_highest_rate_is_claimed() -> None:
+    interval = Repeats(20, None, TENTH, 100_040).interval(SAME[:8])
+    assert interval is not None
+    assert (interval.lower, interval.upper) == (100_000, 100_040)
+
+
+def test_an_absolute_resolution_counts_too() -> None:
+    interval = Repeats(20, None, Resolution.parse("7")).interval(SAME[:8])
+    assert interval is not None
+    assert (interval.lower, interval.upper) == (100_000, 100_007)
+
+
+@pytest.mark.parametrize(("width", "settled"), [("0.1%", True), ("0.09%", False)])
+def test_what_is_asked_for_must_not_be_closer_than_the_resolution(
+    width: str, settled: bool
+) -> None:
+    repeats = Repeats(64, Resolution.parse(width), TENTH)
+    assert repeats.settled(SAME[:8]) is settled
+
+
+def test_bounds_stay_unknown_whatever_the_resolution() -> None:
+    repeats = Repeats(64, Resolution.parse("1%"), TENTH)
+    interval = repeats.interval([math.inf] * 8)
+    assert interval is not None
+    assert (interval.lower, interval.upper) == (math.inf, math.inf)
+    assert repeats.enough(SAME[:8], [True] * 8)
+    assert not repeats.settled(SAME[:8], [True] * 8)

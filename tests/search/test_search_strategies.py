@@ -1,4 +1,4 @@
-"""The strategies as the laboratory sees them: how far they explore, when they end."""
+"""The strategies: when repeats become short, and when there are enough."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from dutperf import stats
-from dutperf.search import Outcome, Resolution, Verification
+from dutperf.search import Measure, Outcome, Resolution, Verification
 from dutperf.search.laboratory import Bench, SimulatedTester, StepDevice
 from dutperf.search.repeats import Repeats
-from dutperf.search.strategies import Task, classic, narrowed
+from dutperf.search.strategies import Strategy, Task, classic, narrowed
 
 LIMIT_FPS = 400_000
 RESOLUTION = Resolution.parse("1%")
@@ -30,44 +30,8 @@ class Watched:
         return self.bench(rate_fps, duration_s)
 
 
-def task(duration_s: float = 60, waits_s: float = 9) -> Task:
-    return Task(1_000_000, duration_s, RESOLUTION, waits_s)
-
-
-@pytest.mark.parametrize(
-    ("repeats", "duration_s", "waits_s", "searches"),
-    [
-        (1, 60, 9, 1),
-        (5, 60, 9, 1),
-        (6, 60, 9, 4),
-        (20, 60, 9, 4),
-        (1, 10, 9, 0),
-        (1, 12, 9, 1),
-        (1, 10, 0.5, 1),
-        (1, 1, 0.5, 0),
-        (20, 1, 0.5, 4),
-    ],
-)
-def test_it_explores_as_far_as_that_pays(
-    repeats: int, duration_s: float, waits_s: float, searches: int
-) -> None:
-    watched = Watched()
-    search = narrowed(task(duration_s, waits_s), repeats=repeats)
-    search(watched)
-    first = len(watched.durations_s)
-    alone = Watched()
-    narrowed(task(), repeats=1)(alone)
-    short = [s for s in watched.durations_s if s < duration_s]
-    one = len([s for s in alone.durations_s if s < 60])
-    assert (len(short) > 0, len(short) > one) == (searches > 0, searches > 1)
-    search(watched)
-    assert len(watched.durations_s) - first == 2
-
-
-def test_trials_that_explore_are_shorter_than_those_that_count() -> None:
-    watched = Watched()
-    narrowed(task(0.2, 0), repeats=20)(watched)
-    assert set(watched.durations_s) == {0.1, 0.2}
+def task() -> Task:
+    return Task(1_000_000, 60, RESOLUTION)
 
 
 def test_the_classic_search_learns_nothing() -> None:
@@ -83,13 +47,97 @@ def test_the_classic_search_learns_nothing() -> None:
 def test_all_strategies_find_the_same_of_a_steady_device() -> None:
     for search in (
         classic(task()),
-        narrowed(task(), repeats=20),
-        narrowed(task(), repeats=20, verification=Verification(2)),
+        narrowed(task()),
+        narrowed(task(), verification=Verification(2)),
     ):
-        for _ in range(3):
+        for _ in range(6):
             rate_fps = search(Watched()).result.rate_fps
             assert rate_fps is not None
             assert 0.99 * LIMIT_FPS <= rate_fps <= LIMIT_FPS
+
+
+# --- narrowed
+
+
+def repeats_of(search: Strategy, measure: Measure, count: int) -> list[list[int]]:
+    """The rates of each repeat, up to the first one that withdraws any."""
+    rates: list[list[int]] = []
+    for _ in range(count):
+        found = search(measure)
+        rates.append([step.rate_fps for step in found.result.steps])
+        if found.withdrawn:
+            break
+    return rates
+
+
+def changing(after: int, capacity_fps: int) -> Measure:
+    """A step at ``LIMIT_FPS``, and at ``capacity_fps`` after so many trials."""
+    trials = 0
+
+    def measure(rate_fps: int, _duration_s: float) -> Outcome:
+        nonlocal trials
+        trials += 1
+        now_fps = LIMIT_FPS if trials <= after else capacity_fps
+        return Outcome("pass" if rate_fps <= now_fps else "fail")
+
+    return measure
+
+
+def test_repeats_that_agree_four_times_are_two_trials_from_then_on() -> None:
+    rates = repeats_of(narrowed(task()), Watched(), 8)
+    assert [len(repeat) for repeat in rates[:4]] == [len(rates[0])] * 4
+    assert len(rates[0]) > 2
+    lower, upper = sorted(rates[0], key=lambda fps: abs(fps - LIMIT_FPS))[:2]
+    assert {lower, upper} == set(rates[4])
+    assert rates[4:] == [rates[4]] * 4
+
+
+@pytest.mark.parametrize("capacity_fps", [300_000, 500_000])
+@pytest.mark.parametrize("narrow", [0, 1, 3])
+def test_what_contradicts_a_step_withdraws_all_that_were_narrowed(
+    narrow: int, capacity_fps: int
+) -> None:
+    classic_trials = 4 * len(repeats_of(classic(task()), Watched(), 1)[0])
+    search = narrowed(task())
+    measure = changing(classic_trials + 2 * narrow, capacity_fps)
+    found = [search(measure) for _ in range(4 + narrow + 20)]
+    withdrawn = [0] * (4 + narrow) + [narrow + 1] + [0] * 19
+    assert [one.withdrawn for one in found] == withdrawn
+    after = found[4 + narrow + 1 :]
+    assert all(len(one.result.steps) > 2 for one in after)
+    assert all(one.result.steps[0].rate_fps == 1_000_000 for one in after)
+
+
+def test_one_of_the_first_four_that_differs_keeps_all_classic() -> None:
+    trials = len(repeats_of(classic(task()), Watched(), 1)[0])
+    for other in range(4):
+        search = narrowed(task())
+        for number in range(12):
+            capacity_fps = LIMIT_FPS + 20_000 * (number == other)
+            found = search(changing(0, capacity_fps))
+            assert not found.withdrawn
+            assert len(found.result.steps) >= trials
+
+
+@pytest.mark.parametrize("capacity_fps", [0, 2_000_000])
+def test_without_two_rates_there_is_nothing_to_narrow(capacity_fps: int) -> None:
+    measure = changing(0, capacity_fps)
+    rates = repeats_of(narrowed(task()), measure, 8)
+    assert rates == [rates[0]] * 8
+    assert rates[0][0] == 1_000_000
+
+
+def test_a_tester_that_loses_its_strength_withdraws_them_too() -> None:
+    def weak(rate_fps: int, _duration_s: float) -> Outcome:
+        if rate_fps > 200_000:
+            return Outcome("invalid", offered_fps=200_000)
+        return Outcome("pass")
+
+    search = narrowed(task())
+    for _ in range(4):
+        search(Watched())
+    assert search(weak).withdrawn == 1
+    assert search(weak).result.conclusion == "tester_limited"
 
 
 # --- how often

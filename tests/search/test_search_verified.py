@@ -1,8 +1,7 @@
-"""Binary search with loss verification, and between expected rates."""
+"""Binary search with loss verification, and what confirms where it ended."""
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Callable, Iterable
 
@@ -17,6 +16,7 @@ from dutperf.search import (
     SearchResult,
     Verification,
     binary_search,
+    confirm,
 )
 
 seeded = settings(derandomize=True, deadline=None, database=None, max_examples=300)
@@ -30,7 +30,6 @@ def search(
     resolution: str = "1",
     *,
     verification: Verification | None = None,
-    expected: Bracket | None = None,
     attempts: int = 3,
 ) -> SearchResult:
     return binary_search(
@@ -39,7 +38,6 @@ def search(
         duration_s=1,
         resolution=Resolution.parse(resolution),
         verification=verification or Verification(),
-        expected=expected,
         attempts=attempts,
     )
 
@@ -118,56 +116,72 @@ def test_what_is_no_verification_is_refused(trials: int, hopeless: float) -> Non
         Verification(trials, hopeless)
 
 
-# --- between expected rates -----------------------------------------------------------
+# --- the two rates where a search ended -----------------------------------------------
 
 
-def test_where_the_result_was_expected_two_trials_prove_it() -> None:
-    expected = Bracket(300, 301)
-    result = search(step_device(300), 1024, expected=expected)
-    assert rates(result) == [300, 301]
-    assert (result.rate_fps, result.upper_fps) == (300, 301)
-    assert result.conclusion == "found"
+def ask(
+    measure: Callable[[int], Outcome],
+    *,
+    verification: Verification | None = None,
+    attempts: int = 3,
+) -> SearchResult:
+    return confirm(
+        lambda rate_fps, _duration_s: measure(rate_fps),
+        ENDS,
+        duration_s=1,
+        verification=verification or Verification(),
+        attempts=attempts,
+    )
 
 
-def test_below_what_was_expected_the_strides_grow_and_then_it_bisects() -> None:
-    result = search(step_device(300), 1024, expected=Bracket(340, 341))
-    assert rates(result) == [340, 339, 337, 333, 325, 309, 277, 293, 301, 297, 299, 300]
+ENDS = Bracket(300, 310)
 
 
-def test_above_what_was_expected_too() -> None:
-    result = search(step_device(300), 1024, expected=Bracket(290, 292))
-    assert rates(result) == [291, 292, 294, 298, 306, 302, 300, 301]
+def told(result: SearchResult) -> tuple[int | None, int | None, str]:
+    return result.rate_fps, result.upper_fps, result.conclusion
 
 
-def test_an_expected_maximum_is_tried_first() -> None:
-    result = search(step_device(2000), 1024, expected=Bracket(1000, 5000))
-    assert rates(result) == [1024]
-    assert result.conclusion == "max_rate_passed"
+def test_where_searches_end_two_trials_say_so_again() -> None:
+    result = ask(step_device(305))
+    assert rates(result) == [300, 310]
+    assert told(result) == (300, 310, "found")
 
 
-def test_a_device_that_died_is_found_dead_below_any_expectation() -> None:
-    result = search(step_device(0), 1_000_000, expected=Bracket(900_000, 900_001))
-    assert result.conclusion == "nothing_passed"
-    assert len(result.steps) < 45
+def test_a_lower_end_that_fails_is_all_that_is_asked() -> None:
+    result = ask(step_device(299))
+    assert rates(result) == [300]
+    assert told(result) == (None, 300, "nothing_passed")
 
 
-brackets = st.tuples(st.integers(0, 10**6), st.integers(1, 10**6)).map(
-    lambda pair: Bracket(pair[0], pair[0] + pair[1])
+def test_an_upper_end_that_passes_is_no_end() -> None:
+    result = ask(step_device(310))
+    assert rates(result) == [300, 310]
+    assert told(result) == (310, None, "max_rate_passed")
+
+
+def test_both_ends_are_verified_and_asked_again_while_they_are_invalid() -> None:
+    outcomes = [INVALID, FAIL, INVALID, PASS, FAIL, INVALID, INVALID, FAIL]
+    result = ask(scripted(outcomes), verification=TWICE)
+    assert rates(result) == [300] * 4 + [310] * 4
+    assert [step.attempt for step in result.steps] == [1, 2, 3, 4] * 2
+    assert told(result) == (300, 310, "found")
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "conclusion"),
+    [
+        ([INVALID] * 3, "unstable"),
+        ([PASS, *[INVALID] * 3], "unstable"),
+        ([Outcome("invalid", offered_fps=200)] * 2, "tester_limited"),
+        ([PASS, *[Outcome("invalid", offered_fps=305)] * 2], "tester_limited"),
+    ],
 )
-
-
-@seeded
-@given(st.integers(1, 10**6), st.integers(0, 10**6), brackets)
-def test_the_expectation_never_changes_what_is_found(
-    max_rate_fps: int, capacity_fps: int, expected: Bracket
+def test_a_tester_in_trouble_confirms_nothing(
+    outcomes: list[Outcome], conclusion: str
 ) -> None:
-    device = step_device(capacity_fps)
-    plain = search(device, max_rate_fps)
-    result = search(device, max_rate_fps, expected=expected)
-    assert result.rate_fps == plain.rate_fps
-    assert result.upper_fps == plain.upper_fps
-    assert result.conclusion == plain.conclusion
-    assert len(result.steps) <= 3 + 2 * math.ceil(math.log2(max_rate_fps))
+    result = ask(scripted(outcomes))
+    assert result.conclusion == conclusion
+    assert len(result.steps) == len(outcomes)
 
 
 def noise(seed: int) -> Callable[[int], Outcome]:
@@ -185,14 +199,12 @@ def noise(seed: int) -> Callable[[int], Outcome]:
 @given(
     st.integers(),
     st.integers(1, 10**6),
-    brackets,
     st.integers(1, 4),
     st.builds(Verification, st.integers(1, 3), st.floats(0, 1)),
 )
 def test_any_outcomes_end_the_search_with_proven_bounds(
     seed: int,
     max_rate_fps: int,
-    expected: Bracket,
     attempts: int,
     verification: Verification,
 ) -> None:
@@ -200,7 +212,6 @@ def test_any_outcomes_end_the_search_with_proven_bounds(
         noise(seed),
         max_rate_fps,
         "1%",
-        expected=expected,
         attempts=attempts,
         verification=verification,
     )
@@ -222,8 +233,7 @@ def test_any_outcomes_end_the_search_with_proven_bounds(
 
 
 def test_the_recorded_outcomes_ask_for_the_same_trials_again() -> None:
-    expected = Bracket(500, 700)
-    first = search(noise(3), 1024, "1%", expected=expected, verification=TWICE)
+    first = search(noise(3), 1024, "1%", verification=TWICE)
     left = iter(first.steps)
 
     def replay(rate_fps: int) -> Outcome:
@@ -231,7 +241,7 @@ def test_the_recorded_outcomes_ask_for_the_same_trials_again() -> None:
         assert step.rate_fps == rate_fps
         return step.outcome
 
-    again = search(replay, 1024, "1%", expected=expected, verification=TWICE)
+    again = search(replay, 1024, "1%", verification=TWICE)
     assert again == first
 
 

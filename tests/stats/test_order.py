@@ -15,7 +15,9 @@ from dutperf.stats import (
     histogram_percentile,
     mean,
     median,
+    median_bounds,
     percentile,
+    percentile_bounds,
 )
 
 DERANDOMIZED = settings(derandomize=True, database=None, deadline=None)
@@ -73,6 +75,8 @@ def test_histogram_percentile_is_that_of_the_bucket_ends(
     buckets = [(b * width, b * width + width - 1, counts[b]) for b in sorted(counts)]
     expected = slow_histogram_percentile(buckets, *fraction)
     assert histogram_percentile(buckets, *fraction) == expected
+    low, high = percentile_bounds(buckets, *fraction)
+    assert low <= slow_percentile(values, *fraction) <= high == expected
 
 
 @DERANDOMIZED
@@ -93,6 +97,8 @@ def test_histogram_median_is_that_of_the_bucket_ends(
     buckets = [(b * width, b * width + width - 1, counts[b]) for b in sorted(counts)]
     every_end = [high for _, high, count in buckets for _ in range(count)]
     assert histogram_median(buckets) == slow_median(every_end)
+    low, high = median_bounds(buckets)
+    assert low <= slow_median(values) <= high == slow_median(every_end)
 
 
 @DERANDOMIZED

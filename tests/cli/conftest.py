@@ -1,0 +1,17 @@
+"""For all tests of commands: a simulated device needs no rest between trials."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from dutperf.cli import measuring, selftest
+from dutperf.procedures.executor import Surroundings
+
+
+@pytest.fixture(autouse=True)
+def _no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    patient = partial(Surroundings, sleep=lambda _seconds: None)
+    for module in (measuring, selftest):
+        monkeypatch.setattr(module, "Surroundings", patient)

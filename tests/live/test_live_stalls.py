@@ -1,0 +1,200 @@
+"""A tester that is stopped now and then: no loss is charged to the wrong one.
+
+The engine is stopped (SIGSTOP) in the middle of trials against the known-answer device.
+What it sends to make up for that is a burst which the device's queue cannot hold; the
+same queue loses nothing of an even load. A device that really loses frames fails all
+the same.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from livetools import (
+    MS,
+    RefDut,
+    Trial,
+    codes,
+    crossed_neighbours,
+    needs_engine,
+    ref_dut,
+    running_engine,
+)
+
+from dutperf.engine.client import Engine
+from dutperf.engine.process import find_engine
+from dutperf.engine.protocol import TrialResult, VerdictKind
+
+pytestmark = needs_engine
+
+TRIALS = int(os.environ.get("DUTPERF_STALL_TRIALS", "5"))
+"""Of each kind; more of them for a table of its own (docs/developing.md)."""
+LOAD = Trial(
+    fps=100_000,
+    ms=300,
+    extra={"residual_wait_ns": 100 * MS, "lag_limit_ns": 10 * MS, "settle_ns": MS},
+)
+SERVED = {"rate_fps": 200_000, "queue_frames": 150}
+"""1.5 ms of the load: a stall of 2 ms is too long for it, and drained soon."""
+EVENLY = [{"every": 500, "do": "drop"}]
+STALLS_MS = [0, 2, 9, 30]
+DEVICES: dict[str, dict[str, Any]] = {
+    "sound": {"forward": {"service": SERVED}, "reverse": {"service": SERVED}},
+    "losing": {"forward": {"service": SERVED, "rules": EVENLY}},
+}
+LATEST_NS = 50 * MS + 50_000 + 5_000
+"""0.1 % of 50 ms, and a step of the send loop."""
+RIGHT: dict[str, set[VerdictKind]] = {
+    "sound": {"pass", "invalid"},
+    "losing": {"fail", "invalid"},
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A device, and for how long the tester is stopped in each trial."""
+
+    device: str
+    stall_ms: int
+
+
+@pytest.fixture(scope="module")
+def device() -> Iterator[RefDut]:
+    with (
+        tempfile.TemporaryDirectory(prefix="dutperf") as short,
+        ref_dut(Path(short)) as device,
+    ):
+        yield device
+
+
+def engine_pid() -> int:
+    """Of the only engine that this process has started."""
+    program = find_engine().resolve()
+    children = Path("/proc/self/task").glob("*/children")
+    pids = {int(pid) for task in children for pid in task.read_text().split()}
+    (found,) = (pid for pid in pids if Path(f"/proc/{pid}/exe").resolve() == program)
+    return found
+
+
+def stop_for(stall_ms: int, after_s: float) -> threading.Thread:
+    """Stops the engine once, ``after_s`` from now."""
+    pid = engine_pid()
+
+    def stop() -> None:
+        time.sleep(after_s)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            time.sleep(stall_ms / 1000)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    return thread
+
+
+def stalled_trial(engine: Engine, case: Case, number: int) -> TrialResult:
+    """One that is stopped in its first half, a little later each time."""
+    thread = (
+        stop_for(case.stall_ms, 0.06 + 0.02 * (number % 5)) if case.stall_ms else None
+    )
+    try:
+        return engine.measure(LOAD.request(1 + number % 60_000))
+    finally:
+        if thread:
+            thread.join()
+
+
+@pytest.mark.parametrize("name", DEVICES)
+@pytest.mark.parametrize("stall_ms", STALLS_MS)
+def test_no_trial_is_judged_wrongly(
+    device: RefDut, tmp_path: Path, name: str, stall_ms: int
+) -> None:
+    case = Case(name, stall_ms)
+    verdicts: Counter[str] = Counter()
+    met = 0  # stops that fell into the sending
+    device.client.configure(DEVICES[name])
+    with running_engine(tmp_path) as engine:
+        engine.open_ports(device.ports())
+        engine.set_neighbours(crossed_neighbours())
+        for number in range(TRIALS):
+            result = stalled_trial(engine, case, number)
+            kind = result.verdict.kind
+            right = RIGHT[name] | ({"fail"} if device_paused(device, result) else set())
+            assert kind in right, result.verdict.reasons
+            verdicts[
+                kind if kind != "invalid" else ", ".join(sorted(codes(result)))
+            ] += 1
+            met += longest_ns(result) > stall_ms * MS / 2
+    sys.stdout.write(f"{name}, {stall_ms} ms: {dict(verdicts)}\n")  # the table
+    assert met > TRIALS / 2
+    if name == "losing":
+        assert verdicts["fail"] > TRIALS / 2
+
+
+def device_paused(device: RefDut, result: TrialResult) -> bool:
+    """Whether others had its CPU for a good part of what its queue bridges."""
+    directions = device.account(result.trial_id).directions.values()
+    return max((d.poll_gap_ns.max or 0 for d in directions), default=0) > 0.5 * MS
+
+
+def longest_ns(result: TrialResult) -> int:
+    return max(
+        (stall.max_lag_ns for d in result.directions for stall in d.stalls), default=0
+    )
+
+
+def test_a_burst_that_the_queue_cannot_hold_is_the_testers(
+    device: RefDut, tmp_path: Path
+) -> None:
+    device.client.configure(DEVICES["sound"])
+    with running_engine(tmp_path) as engine:
+        engine.open_ports(device.ports())
+        engine.set_neighbours(crossed_neighbours())
+        for number in range(10):
+            result = stalled_trial(engine, Case("sound", 30), number)
+            if longest_ns(result) > 15 * MS and not device_paused(device, result):
+                break
+        else:
+            pytest.skip("others had the device's CPU in each of ten trials")
+    lost = sum(s.lost for d in result.directions for s in d.streams)
+    shaded = sum(s.lost_in_shadow for d in result.directions for s in d.streams)
+    assert lost > 0
+    assert lost == shaded
+    assert result.verdict.kind == "invalid"
+    assert "sender_burst" in codes(result)
+    (shadow, *_) = result.directions[0].shadows
+    assert shadow.end_ns is not None
+    assert shadow.end_ns - shadow.begin_ns < 200 * MS
+
+
+def test_a_load_that_was_sent_too_slowly_is_not_offered(
+    device: RefDut, tmp_path: Path
+) -> None:
+    """10,000 frames a second for 50 ms, stopped at the end: that once passed."""
+    device.client.configure({"forward": {}, "reverse": {}})
+    slow = Trial(fps=10_000, ms=50, extra=LOAD.extra)
+    with running_engine(tmp_path) as engine:
+        engine.open_ports(device.ports())
+        engine.set_neighbours(crossed_neighbours())
+        for number in range(20):
+            thread = stop_for(30, 0.04)
+            result = engine.measure(slow.request(1 + number))
+            thread.join()
+            sent_late = any(d.sending_ns > LATEST_NS for d in result.directions)
+            assert (result.verdict.kind == "pass") != sent_late
+            if sent_late:
+                assert codes(result) <= {"sender_lag", "sender_behind"}
+                return
+    pytest.fail("no stop met the end of a trial")
