@@ -17,27 +17,34 @@ TIDY := $(filter-out %_test.cc,$(wildcard engine/src/net/*.cc engine/src/timing/
 FUZZ_SECONDS ?= 60
 FUZZ_BUILD := build-fuzz
 
+# Independent steps run at once, on as many CPUs; so do the compilers and the tests that share
+# nothing.
+JOBS ?= $(shell nproc)
+MAKEFLAGS += --jobs=$(JOBS)
+
 # What each step tells besides: since when, and of what.
 export STARTED := $(shell date +%s)
 export GOAL := $(or $(firstword $(MAKECMDGOALS)),demo)
 STEP := @scripts/step
+NINJA := ninja --quiet -j $(JOBS)
 
-.PHONY: demo test setup test-setup engine check fuzz fuzzers format clean
+.PHONY: demo test setup test-setup engine engine-tests check fuzz fuzzers format clean
 
 demo: setup
 	$(STEP) -v -n "see the reasons above, and README.md for what the exit code means" \
 	  "measuring examples/demo.yaml" $(BIN)/dutperf run examples/demo.yaml
 	$(STEP) "done; next: open the report in a browser, its path is above; more to measure: README.md"
 
-setup: packages-run $(VENV)/.run engine
+setup: $(VENV)/.run engine
 
+# One installation at a time: the second waits for the first.
 .PHONY: packages-run packages-test
 packages-run:
 	$(STEP) -v "Debian packages to run: those that are missing" \
 	  scripts/install-packages scripts/packages-run.txt
-packages-test:
+packages-test: packages-run
 	$(STEP) -v "Debian packages for the tests: those that are missing" \
-	  scripts/install-packages scripts/packages-run.txt scripts/packages-test.txt
+	  scripts/install-packages scripts/packages-test.txt
 
 $(VENV)/.run: requirements/run.txt pyproject.toml | packages-run
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -55,38 +62,60 @@ $(VENV)/.test: requirements/test.txt $(VENV)/.run
 engine: | packages-run
 	@[ -f $(BUILD)/build.ninja ] || scripts/step "configuring the engine" \
 	  cmake -S . -B $(BUILD) -G Ninja -DDUTPERF_TESTS=OFF
-	$(STEP) "the engine: building what has changed" ninja -C $(BUILD) --quiet
+	$(STEP) "the engine: building what has changed" $(NINJA) -C $(BUILD)
 
-test-setup: packages-test setup $(VENV)/.test
+# Not after "engine": the tests' build has flags of its own, everything would be compiled twice.
+.PHONY: configured
+configured: | packages-test
 	$(STEP) "configuring the engine with its tests" cmake -S . -B $(BUILD) -G Ninja -DDUTPERF_TESTS=ON
-	$(STEP) "the engine's tests: building what has changed" ninja -C $(BUILD) --quiet
+engine-tests: configured
+	$(STEP) "the engine and its tests: building what has changed" $(NINJA) -C $(BUILD)
 
-check: test-setup
+test-setup: $(VENV)/.test engine-tests
+
+CHECKS := check-cpp-format check-tidy check-arrows check-ruff check-python-format check-types \
+  check-imports
+.PHONY: $(CHECKS)
+check: test-setup $(CHECKS)
+check-cpp-format: | packages-test
 	$(STEP) -n "make format" "C++: format" clang-format --dry-run -Werror $(CPP)
-	$(STEP) "C++: clang-tidy" clang-tidy --quiet -p $(BUILD) $(TIDY)
+check-tidy: configured
+	$(STEP) "C++: clang-tidy" sh -c 'printf "%s\n" "$$@" | \
+	  xargs -n 1 -P $(JOBS) clang-tidy --quiet -p $(BUILD)' - $(TIDY)
+check-arrows: $(VENV)/.test
 	$(STEP) "C++: import arrows" $(BIN)/python scripts/check_arrows.py
+check-ruff: $(VENV)/.test
 	$(STEP) "Python: ruff" $(BIN)/ruff check
+check-python-format: $(VENV)/.test
 	$(STEP) -n "make format" "Python: format" $(BIN)/ruff format --check
+check-types: $(VENV)/.test
 	$(STEP) "Python: types" $(BIN)/mypy
+check-imports: $(VENV)/.test
 	$(STEP) "Python: import arrows" $(BIN)/lint-imports
 
-test: check fuzzers
-	$(STEP) "C++: tests" ctest --test-dir $(BUILD) --output-on-failure
-	$(STEP) "C++: fuzz targets, a few inputs each" engine/fuzz/run short
-	$(STEP) -v "Python: tests, those on the lab among them: most of the time" $(BIN)/pytest
+# The Python tests come when nothing else runs: among them is the lab.
+test: check cpp-tests fuzz-short
+	$(STEP) -v "Python: tests, those on the lab among them: most of the time" \
+	  scripts/test-python $(BIN)/pytest $(JOBS)
 	$(STEP) "all passed; next: commit, or look at what is measured with make demo"
+
+.PHONY: cpp-tests fuzz-short
+cpp-tests: engine-tests
+	$(STEP) "C++: tests" ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+fuzz-short: fuzzers
+	$(STEP) "C++: fuzz targets, a few inputs each" engine/fuzz/run short
 
 fuzzers: | packages-test
 	@[ -f $(FUZZ_BUILD)/build.ninja ] || scripts/step "configuring the fuzz targets" \
 	  cmake -S . -B $(FUZZ_BUILD) -G Ninja -DCMAKE_CXX_COMPILER=clang++-14 -DDUTPERF_FUZZ=ON \
 	    -DDUTPERF_TESTS=OFF
-	$(STEP) "the fuzz targets: building what has changed" ninja -C $(FUZZ_BUILD) --quiet fuzzers
+	$(STEP) "the fuzz targets: building what has changed" $(NINJA) -C $(FUZZ_BUILD) fuzzers
 
 # Each target for FUZZ_SECONDS; see engine/fuzz/README.md
 fuzz: fuzzers
 	engine/fuzz/run $(FUZZ_SECONDS)
 
-format: test-setup
+format: $(VENV)/.test | packages-test
 	@clang-format -i $(CPP)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
