@@ -21,6 +21,7 @@ from livetools import (
     counts,
     kept_lab,
     lab_engine,
+    measured_once,
     needs_engine,
     open_rings,
     running_engine,
@@ -149,7 +150,7 @@ def test_the_device_gets_exactly_the_previewed_frames(
     with lab_engine(tmp_path, driver) as engine:
         expected = preview(engine, trial, tmp_path / "frames.pcap")
         with Wire("dut", "left") as left, Wire("dut", "right") as right:
-            result = engine.measure(trial.request(515))
+            result = measured_once(engine, trial.request(515))
             seen = [tagged(wire) for wire in (left, right)]
     assert {c.received for c in counts(result).values()} == {COUNT}
     for captured, previewed in zip(
@@ -173,7 +174,7 @@ def test_what_the_device_forwards_has_one_hop_less_and_good_checksums(
         lab_engine(tmp_path, "af_packet") as engine,
         Wire("tester", "right") as right,
     ):
-        engine.measure(trial.request(515))
+        measured_once(engine, trial.request(515))
         frames = tagged(right)
     assert [tag_of(frame).sequence for frame in frames] == list(range(COUNT))
     for frame in frames:

@@ -24,6 +24,7 @@ from livetools import (
     codes,
     counts,
     crossed_neighbours,
+    measured_once,
     needs_engine,
     odd_frames,
     raw_engine,
@@ -147,7 +148,7 @@ def test_every_trial_of_a_series_has_an_account_of_its_own(
     with ref_dut(place, dropping(100, "forward")) as device:
         engine.open_ports(device.ports())
         engine.set_neighbours(crossed_neighbours())
-        series = [engine.measure(TRIAL.request(n)) for n in range(1, 11)]
+        series = [measured_once(engine, TRIAL.request(n)) for n in range(1, 11)]
         report = device.client.report()
     assert all(odd_frames(result) == NO_ODD_FRAMES for result in series)
     assert [t.trial_id for t in report.trials] == list(range(3, 11)), "the last eight"
@@ -161,7 +162,7 @@ def test_a_trial_id_that_is_used_again_begins_a_new_account(
     with ref_dut(place, dropping(100, "forward")) as device:
         engine.open_ports(device.ports())
         engine.set_neighbours(crossed_neighbours())
-        results = [engine.measure(TRIAL.request(7)) for _ in range(3)]
+        results = [measured_once(engine, TRIAL.request(7)) for _ in range(3)]
         report = device.client.report()
     assert [by_account(t) for t in report.trials] == [counts(r) for r in results]
 
@@ -177,7 +178,7 @@ def test_a_device_that_dies_in_mid_trial_spoils_the_trial_only(
             device.kill()
 
         doomed = Trial(ms=2000, extra={"lag_limit_ns": 10 * MS})
-        result = engine.measure(doomed.request(), kill)
+        result = measured_once(engine, doomed.request(), kill)
     assert result.verdict.kind in {"invalid", "fail"}
     assert codes(result) & {"link_changed", "link_down", "sender_behind", "frames_lost"}
     result, account = through_device(engine, place, {})

@@ -17,6 +17,7 @@ from livetools import (
     Trial,
     codes,
     counts,
+    measured_once,
     needs_engine,
     odd_frames,
     open_rings,
@@ -106,8 +107,7 @@ def test_a_burst_is_never_longer_than_the_limit(engine: Engine) -> None:
         assert direction.burst_frames.max <= 2
 
 
-HASTY = {"settle_ns": 0, "residual_wait_ns": MS, "lag_limit_ns": 1000 * MS}
-"""Run once each, whatever the machine does: what they leave behind is counted."""
+HASTY = {"settle_ns": 0, "residual_wait_ns": MS}
 
 
 def test_many_trials_leave_no_trace_in_the_next(engine: Engine) -> None:
@@ -117,7 +117,7 @@ def test_many_trials_leave_no_trace_in_the_next(engine: Engine) -> None:
     ]
     before = engine.port_status().ports
     for number, trial in enumerate(requests, 1):
-        result = engine.measure(trial.request(number))
+        result = measured_once(engine, trial.request(number))
         # So short a residual wait may miss a frame; the next trial must not get it.
         assert {c.sent for c in counts(result).values()} == {100}
         assert odd_frames(result) == NO_ODD_FRAMES
@@ -154,7 +154,7 @@ def test_total_time_covers_waits_and_sending(engine: Engine) -> None:
 
 def test_progress_tells_rising_counts(engine: Engine) -> None:
     seen: list[TrialProgress] = []
-    result = engine.measure(Trial(ms=1300).request(3), seen.append)
+    result = measured_once(engine, Trial(ms=1300).request(3), seen.append)
     assert {p.trial_id for p in seen} == {3}
     assert len(seen) >= 2
     assert [p.sent for p in seen] == sorted(p.sent for p in seen)

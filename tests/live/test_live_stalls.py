@@ -27,13 +27,13 @@ from livetools import (
     Trial,
     codes,
     crossed_neighbours,
+    engines_of,
     needs_engine,
     ref_dut,
     running_engine,
 )
 
 from dutperf.engine.client import Engine
-from dutperf.engine.process import find_engine
 from dutperf.engine.protocol import TrialResult, VerdictKind
 
 pytestmark = needs_engine
@@ -78,18 +78,9 @@ def device() -> Iterator[RefDut]:
         yield device
 
 
-def engine_pid() -> int:
-    """Of the only engine that this process has started."""
-    program = find_engine().resolve()
-    children = Path("/proc/self/task").glob("*/children")
-    pids = {int(pid) for task in children for pid in task.read_text().split()}
-    (found,) = (pid for pid in pids if Path(f"/proc/{pid}/exe").resolve() == program)
-    return found
-
-
 def stop_for(stall_ms: int, after_s: float) -> threading.Thread:
     """Stops the engine once, ``after_s`` from now."""
-    pid = engine_pid()
+    (pid,) = engines_of(os.getpid())
 
     def stop() -> None:
         time.sleep(after_s)

@@ -31,6 +31,7 @@ from livetools import (
     lab_neighbours,
     lab_ports,
     main_cpu,
+    measured_once,
     needs_engine,
     odd_frames,
     open_rings,
@@ -288,7 +289,7 @@ def test_frames_wait_unchanged_for_a_device_that_stands_still(place: Path) -> No
         with contextlib.ExitStack() as stack:
             stack.callback(os.kill, device.process.pid, signal.SIGCONT)
             trial = mixed((9, 10), fps=50_000, ms=1300, residual_wait_ns=700 * MS)
-            result = engine.measure(trial, stop_or_go_on)
+            result = measured_once(engine, trial, stop_or_go_on)
         account = device.account(result.trial_id)
     assert tx_full(result) > 0
     assert_intact(result)
@@ -330,7 +331,7 @@ def test_what_is_sent_is_what_was_previewed_on_any_number_of_workers(
         engine.set_neighbours(lab_neighbours())
         expected = preview(engine, trial, tmp_path / "frames.pcap", count)
         with Wire("dut", "left") as left, Wire("dut", "right") as right:
-            engine.measure(trial)
+            measured_once(engine, trial)
             seen = [tagged(wire) for wire in (left, right)]
     for captured, previewed in zip(
         seen, (expected[:count], expected[count:]), strict=True
