@@ -218,6 +218,27 @@ DirectionResult direction_result(const TrialRequest& request, Side from,
   return result;
 }
 
+// A burst that both directions suffered from costs no frame of each: when the directions' losses in
+// shadows are more than all bursts together can have cost, each is excused its share of that.
+void share_bursts(std::vector<DirectionResult>& directions) {
+  std::vector<std::vector<measure::Shadow>> shadows;
+  uint64_t burst_frames = 0;
+  uint64_t lost = 0;
+  for (const DirectionResult& direction : directions) {
+    shadows.push_back(direction.shadows);
+    for (const measure::Stall& stall : direction.stalls) burst_frames += stall.frames;
+    for (const StreamResult& stream : direction.streams) lost += stream.lost_in_shadow;
+  }
+  const uint64_t most = measure::frames_in_all(shadows, burst_frames);
+  if (lost <= most) return;
+  for (DirectionResult& direction : directions) {
+    for (StreamResult& stream : direction.streams) {
+      stream.lost_in_shadow =
+          static_cast<uint64_t>((unsigned __int128){stream.lost_in_shadow} * most / lost);
+    }
+  }
+}
+
 measure::DirectionFacts facts_of(const DirectionResult& result, bool gave_up,
                                  const dataplane::TrialSpec& spec) {
   measure::DirectionFacts facts;
@@ -441,8 +462,10 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   for (const Side from : request.order) {
     result.directions.push_back(direction_result(
         request, from, run, ports.sides[index_of(other(from))]->recorders, clock_));
-    facts.directions.push_back(
-        facts_of(result.directions.back(), run.sent_from(from).gave_up, spec));
+  }
+  share_bursts(result.directions);
+  for (const DirectionResult& direction : result.directions) {
+    facts.directions.push_back(facts_of(direction, run.sent_from(direction.from).gave_up, spec));
   }
   add_longest_stall(result, facts);
   const auto cut_short = [](const measure::DirectionFacts& d) { return d.sent < d.intended; };

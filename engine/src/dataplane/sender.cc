@@ -18,8 +18,8 @@ Sender::Sender(const TrialSpec& spec, Side side, dpdk::TxQueue queue,
       source_(spec.from[index_of(side)], pools),
       replies_(replies),
       clock_(clock),
-      stalls_(stalls),
-      schedule_(spec.from[index_of(side)].schedule(0, clock.tsc().hz())) {
+      schedule_(spec.from[index_of(side)].schedule(0, clock.tsc().hz())),
+      stall_(stalls, rate_fps_, measure::stall_ns_at(rate_fps_)) {
   report_.built_by_time.reset(spec.record.series_interval_ns, spec.record.series_intervals);
 }
 
@@ -74,7 +74,7 @@ void Sender::build_due(uint64_t now) noexcept {
 uint64_t Sender::hand_over(uint64_t now) noexcept {
   // The oldest frame's lag stands for its burst: never less than the truth.
   const uint64_t lag_tsc = now - schedule_.next_due_tsc();
-  if (stalled_ || lag_tsc > stall_tsc_) [[unlikely]]
+  if (stall_.open() || lag_tsc > stall_tsc_) [[unlikely]]
     note_stall(now, lag_tsc);
   uint32_t taken = queue_.send(pending_.data() + pending_first_, pending_count_);
   const bool refused = taken < pending_count_;
@@ -103,21 +103,8 @@ uint64_t Sender::hand_over(uint64_t now) noexcept {
 
 void Sender::note_stall(uint64_t now, uint64_t lag_tsc) noexcept {
   const timing::TscClock& tsc = clock_.tsc();
-  if (!stalled_) {
-    stalled_ = true;
-    stall_ = {};
-    stall_.begin_ns = tsc.to_ns(schedule_.next_due_tsc() - start_tsc_);
-    sent_before_stall_ = report_.sent;
-    stalls_.begin(stall_.begin_ns);
-  }
-  const uint64_t away_tsc = report_.sent == 0 ? lag_tsc : std::min(lag_tsc, now - report_.last_tsc);
-  stall_.away_ns = std::max(stall_.away_ns, tsc.to_ns(away_tsc));
-  stall_.max_lag_ns = std::max(stall_.max_lag_ns, tsc.to_ns(lag_tsc));
-  stall_.caught_up_ns = tsc.to_ns(now - start_tsc_);
-  stall_.frames = report_.sent - sent_before_stall_;
-  if (lag_tsc > stall_tsc_ / 2) return;
-  stalled_ = false;
-  stalls_.end(stall_);
+  const uint64_t idle_tsc = report_.sent == 0 ? lag_tsc : now - report_.last_tsc;
+  stall_.note(tsc.to_ns(now - start_tsc_), tsc.to_ns(lag_tsc), tsc.to_ns(idle_tsc));
 }
 
 uint32_t Sender::lose_pending(uint32_t first) noexcept {
@@ -143,12 +130,7 @@ void Sender::give_up_if_hopeless(uint64_t now) noexcept {
 void Sender::end_if_done(uint64_t now) noexcept {
   if (sending()) return;
   note_port_full(false, now, now);
-  if (stalled_) {
-    stall_.frames = report_.sent - sent_before_stall_;
-    stall_.caught_up_ns = clock_.tsc().to_ns(now - start_tsc_);
-    report_.stalled = stall_;
-    stalls_.end(stall_);
-  }
+  report_.stalled = stall_.finish(clock_.tsc().to_ns(now - start_tsc_));
   clock_.sender_done();
 }
 

@@ -25,7 +25,7 @@
 #include "dpdk/mbuf.h"
 #include "dpdk/reply_ring.h"
 #include "measure/histogram.h"
-#include "measure/stall_log.h"
+#include "measure/stall_meter.h"
 #include "measure/time_series.h"
 #include "timing/schedule.h"
 
@@ -99,7 +99,6 @@ class Sender {
   FrameSource source_;
   dpdk::ReplyRing& replies_;
   TrialClock& clock_;
-  measure::StallLog& stalls_;
 
   uint64_t start_tsc_ = 0;
   timing::Schedule schedule_;
@@ -109,9 +108,7 @@ class Sender {
   uint32_t pending_first_ = 0;
   uint32_t pending_count_ = 0;
   uint64_t port_full_since_tsc_ = 0;  // 0: it is not
-  bool stalled_ = false;
-  measure::Stall stall_;
-  uint64_t sent_before_stall_ = 0;
+  measure::StallMeter stall_;
   SendReport report_;
   alignas(64) std::atomic<uint64_t> published_sent_{0};
 };

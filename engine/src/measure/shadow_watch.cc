@@ -7,6 +7,20 @@ constexpr uint64_t kNsPerSecond = 1'000'000'000;
 
 }  // namespace
 
+uint64_t frames_in_all(const std::vector<std::vector<Shadow>>& shadows, uint64_t burst_frames) {
+  uint64_t counted = 0;
+  uint64_t frames = 0;
+  for (const std::vector<Shadow>& of_direction : shadows) {
+    counted += of_direction.empty() ? 0 : 1;
+    for (const Shadow& shadow : of_direction) {
+      if (shadow.frames == UINT64_MAX) return UINT64_MAX;
+      frames += shadow.frames;
+    }
+  }
+  const uint64_t again = counted < 2 ? 0 : (counted - 1) * burst_frames;
+  return std::max(frames - std::min(frames, again), std::min(frames, burst_frames));
+}
+
 uint64_t DelayLevel::usual_ns() const {
   const size_t known = std::min(count_, kSlots);
   if (known < kFewSlots) return 0;
@@ -31,7 +45,7 @@ void ShadowWatch::look(bool away, uint64_t drained_ns, uint64_t received_ns, uin
     // Half of the ring is for the DUT's own bursts.
     const bool may_lose = waited >= room_frames_ / 2;
     open(cause, std::min(first_sent_ns, drained_ns), false, may_lose);
-    if (may_lose) add_frames(waited + 1);
+    if (may_lose) current_.frames += waited + 1;
   }
   for (size_t i = 0; i < open_count_;) {
     Open& cause = open_[i];
@@ -81,7 +95,6 @@ void ShadowWatch::open(const Open& cause, uint64_t begin_ns, bool of_sender,
   const uint64_t latest_ns = open_.back().latest_ns;
   open_.back() = cause;
   if (latest_ns != UINT64_MAX) current_.end_ns = std::max(current_.end_ns, latest_ns);
-  add_frames(UINT64_MAX);
 }
 
 void ShadowWatch::learn_end(Open& cause) noexcept {
@@ -90,39 +103,52 @@ void ShadowWatch::learn_end(Open& cause) noexcept {
   cause.sender = nullptr;
   cause.calm_from_ns = stall.caught_up_ns;
   cause.latest_ns = stall.caught_up_ns + kPatience * stall.max_lag_ns;
-  add_frames(stall.frames);
-}
-
-void ShadowWatch::add_frames(uint64_t frames) noexcept {
-  current_.frames = frames > UINT64_MAX - current_.frames ? UINT64_MAX : current_.frames + frames;
 }
 
 void ShadowWatch::close() noexcept {
-  if (!shadows_.empty() && current_.begin_ns <= shadows_.back().end_ns) {
+  const bool touches = !shadows_.empty() && current_.begin_ns <= shadows_.back().end_ns;
+  // Without a place left it is not told from the one before.
+  if (touches || shadows_.size() == kMaxShadows) {
     Shadow& last = shadows_.back();
     last.end_ns = std::max(last.end_ns, current_.end_ns);
     last.of_sender |= current_.of_sender;
     last.may_lose |= current_.may_lose;
-    last.frames = std::max(last.frames, current_.frames) == UINT64_MAX
-                      ? UINT64_MAX
-                      : last.frames + current_.frames;
-  } else if (shadows_.size() < kMaxShadows) {
-    shadows_.push_back(current_);
+    last.frames += current_.frames;
+    noted_until_.back() = noted_of_;
   } else {
-    // No place left to tell it from the one before.
-    shadows_.back() = {shadows_.back().begin_ns, current_.end_ns, true, true, UINT64_MAX};
+    shadows_.push_back(current_);
+    noted_until_.push_back(noted_of_);
   }
 }
 
+uint64_t ShadowWatch::frames_of(size_t side, size_t first, size_t last) const {
+  uint64_t frames = 0;
+  for (size_t place = first; place < last; ++place) {
+    if (place >= senders_[side]->ended()) return UINT64_MAX;
+    frames += senders_[side]->stall(place).frames;
+  }
+  return frames;
+}
+
 void ShadowWatch::finish() {
+  if (finished_) return;
+  finished_ = true;
   note_stalls();  // of which nothing arrived any more
   for (size_t i = 0; i < open_count_; ++i) {
     learn_end(open_[i]);
-    if (open_[i].sender != nullptr) add_frames(UINT64_MAX);  // it never ended
     current_.end_ns = std::max(current_.end_ns, open_[i].latest_ns);
   }
   if (open_count_ > 0) close();
   open_count_ = 0;
+  std::array<size_t, 2> first{};
+  for (size_t i = 0; i < shadows_.size(); ++i) {
+    for (size_t side = 0; side < senders_.size(); ++side) {
+      const uint64_t frames = frames_of(side, first[side], noted_until_[i][side]);
+      uint64_t& sum = shadows_[i].frames;
+      sum = frames > UINT64_MAX - sum ? UINT64_MAX : sum + frames;
+      first[side] = noted_until_[i][side];
+    }
+  }
 }
 
 }  // namespace dutperf::measure

@@ -5,9 +5,10 @@
 // or a CPU. The shadow begins with the stall. It ends when delays are back where they were before,
 // or when the sender has been on schedule for kPatience times as long as it was late: a DUT of 2 %
 // more capacity than the load has drained the burst by then, and one that never drains it must not
-// be excused for ever; nor can a burst cost more frames than left late (a queue that serves in
-// order drops no more than arrived at once instead of evenly). A receiver that was away casts a
-// shadow on the frames that it let wait, and on those that may have found its ring full.
+// be excused for ever; nor can a burst cost more frames than left at once instead of evenly (what a
+// queue that serves in order drops of them beyond what it drops of an even stream). A receiver that
+// was away casts a shadow on the frames that it let wait, and on those that may have found its ring
+// full.
 //
 // Times are of sending, since the start of the trial. One receiver drives it, a receive call at a
 // time; read after the trial.
@@ -79,6 +80,10 @@ struct Shadow {
   bool operator==(const Shadow&) const = default;
 };
 
+// What the shadows on all directions can have cost together: a sender's burst of the
+// `burst_frames`, which is in the shadows of each direction, costs no frame twice.
+uint64_t frames_in_all(const std::vector<std::vector<Shadow>>& shadows, uint64_t burst_frames);
+
 class ShadowWatch {
  public:
   static constexpr size_t kMaxShadows = 1024;
@@ -92,6 +97,7 @@ class ShadowWatch {
         away_ns_(stall_ns_at(rate_fps)),
         room_frames_(room_frames) {
     shadows_.reserve(kMaxShadows);
+    noted_until_.reserve(kMaxShadows);
   }
 
   // A receive call ended at `received_ns` with frames that may have waited since `drained_ns`; the
@@ -131,8 +137,8 @@ class ShadowWatch {
   void note_stalls() noexcept;
   void open(const Open& cause, uint64_t begin_ns, bool of_sender, bool may_lose) noexcept;
   void learn_end(Open& cause) noexcept;
-  void add_frames(uint64_t frames) noexcept;
   void close() noexcept;
+  uint64_t frames_of(size_t side, size_t first, size_t last) const;
 
   const std::array<const StallLog*, 2> senders_;
   const uint64_t rate_fps_;
@@ -143,8 +149,10 @@ class ShadowWatch {
   size_t noted_ = 0;
   std::array<Open, kMaxOpen> open_{};
   size_t open_count_ = 0;
-  Shadow current_;
+  bool finished_ = false;
+  Shadow current_;  // its frames and those below: the receiver's part, until finish()
   std::vector<Shadow> shadows_;
+  std::vector<std::array<size_t, 2>> noted_until_;  // of each sender's stalls, by shadow
 };
 
 }  // namespace dutperf::measure

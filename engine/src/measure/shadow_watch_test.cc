@@ -183,9 +183,11 @@ TEST_F(Shadows, AreKeptWhenThereAreTooManyToTell) {
   }
   EXPECT_EQ(forward_.begun(), StallLog::kMaxStalls);
   EXPECT_EQ(forward_.ended(), StallLog::kMaxStalls - 1);
+  forward_.finish();
   direction_.watch.finish();
   EXPECT_EQ(direction_.watch.shadows().size(), ShadowWatch::kMaxShadows);
-  EXPECT_EQ(direction_.watch.shadows().back().end_ns, kNever);
+  EXPECT_EQ(direction_.watch.shadows().back().frames, 11 * 100U) << "what it tells of all of them";
+  EXPECT_GE(direction_.watch.shadows().back().end_ns, direction_.now_ns);
 }
 
 TEST_F(Shadows, OfMoreStallsAtOnceThanCanBeFollowedEndNoSooner) {
@@ -195,6 +197,42 @@ TEST_F(Shadows, OfMoreStallsAtOnceThanCanBeFollowedEndNoSooner) {
   direction_.watch.finish();
   ASSERT_EQ(direction_.watch.shadows().size(), 1U);
   EXPECT_GE(direction_.watch.shadows()[0].end_ns, 253 * kMs);
+  EXPECT_EQ(direction_.watch.shadows()[0].frames, 40 * 300U) << "no more is excused for that";
+}
+
+// Shadows that are asked for twice are the same.
+TEST_F(Shadows, AreFinishedOnce) {
+  direction_.run(100 * kMs, 20 * kUs);
+  stall(forward_, 100 * kMs, 3 * kMs);
+  direction_.run(400 * kMs, 20 * kUs);
+  direction_.watch.finish();
+  const std::vector<Shadow> once = direction_.watch.shadows();
+  direction_.watch.finish();
+  EXPECT_EQ(direction_.watch.shadows(), once);
+}
+
+TEST(FramesInAll, CountABurstOnceThoughItIsInTheShadowsOfBothDirections) {
+  const Shadow burst{0, 10, true, true, 300};
+  const Shadow both{20, 30, true, true, 200 + 50};  // a burst of 200, and a receiver's ring
+  EXPECT_EQ(frames_in_all({{burst}, {burst}}, 300), 300U);
+  EXPECT_EQ(frames_in_all({{burst, both}, {burst, {20, 30, true, true, 200}}}, 500), 550U);
+  EXPECT_EQ(frames_in_all({{burst}}, 300), 300U);
+  EXPECT_EQ(frames_in_all({{burst}, {}}, 300), 300U) << "one direction";
+  EXPECT_EQ(frames_in_all({{}, {}}, 0), 0U);
+  EXPECT_EQ(frames_in_all({{burst}, {{0, 10, true, true, kNever}}}, 300), kNever);
+}
+
+TEST(StallLog, EndsTheLastOfAFullLogWithTheTrial) {
+  StallLog log;
+  for (uint64_t i = 0; i < StallLog::kMaxStalls + 2; ++i) {
+    log.begin(i);
+    log.end({0, 10 + i, 2, 1, 5});
+  }
+  EXPECT_EQ(log.ended(), StallLog::kMaxStalls - 1);
+  log.finish();
+  ASSERT_EQ(log.ended(), StallLog::kMaxStalls);
+  EXPECT_EQ(log.stall(StallLog::kMaxStalls - 1),
+            (Stall{StallLog::kMaxStalls - 1, StallLog::kMaxStalls + 11, 2, 1, 15}));
 }
 
 TEST(StallLog, KeepsWhatEndedAndOneThatHasNot) {

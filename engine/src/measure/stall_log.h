@@ -2,9 +2,11 @@
 // it sent to do so.
 //
 // One thread writes, others read at any time. What ends is published after it is complete. A stall
-// beyond the last place of the log is not told from the one before it, which then never ends.
+// beyond the last place of the log is not told from the one before it, which then ends with the
+// trial.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -17,7 +19,7 @@ struct Stall {
   uint64_t caught_up_ns = 0;  // back on schedule
   uint64_t max_lag_ns = 0;
   uint64_t away_ns = 0;  // of that, the longest time in which the sender did not run
-  uint64_t frames = 0;   // that left late
+  uint64_t frames = 0;   // that left at once instead of evenly (stall_meter.h)
 
   bool operator==(const Stall&) const = default;
 };
@@ -37,14 +39,16 @@ class StallLog {
   // The begin is the one given to begin().
   void end(const Stall& stall) {
     const size_t place = ended();
-    if (place == begun() || place + 1 == kMaxStalls) return;
+    if (place == begun()) return;
     Stall& entry = stalls_[place];  // its begin is being read
     entry.caught_up_ns = stall.caught_up_ns;
-    entry.max_lag_ns = stall.max_lag_ns;
-    entry.away_ns = stall.away_ns;
-    entry.frames = stall.frames;
-    ended_.store(place + 1, std::memory_order_release);
+    entry.max_lag_ns = std::max(entry.max_lag_ns, stall.max_lag_ns);
+    entry.away_ns = std::max(entry.away_ns, stall.away_ns);
+    entry.frames += stall.frames;
+    if (place + 1 < kMaxStalls) ended_.store(place + 1, std::memory_order_release);
   }
+  // The last one of the trial has ended: that of a full log, too.
+  void finish() { ended_.store(begun(), std::memory_order_release); }
 
   // How many stalls there are, the last one of which may not have ended.
   size_t begun() const { return begun_.load(std::memory_order_acquire); }

@@ -805,7 +805,9 @@ class Stall(Message):
     caught_up_ns: Nanoseconds
     max_lag_ns: Nanoseconds
     away_ns: Nanoseconds = Field(description="longest pause of the sender itself")
-    frames: Count = Field(description="that left late")
+    frames: Count = Field(
+        description="that left at once instead of evenly: by how much the lag fell"
+    )
 
 
 class Shadow(Message):
