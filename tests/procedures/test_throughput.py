@@ -152,6 +152,24 @@ def test_a_tester_that_stays_in_trouble_says_why() -> None:
     assert codes(result) == ["unstable", "receiver_overflow"]
 
 
+@pytest.mark.parametrize("code", ["sender_burst", "sender_lag", "receiver_lag"])
+def test_a_tester_that_is_disturbed_above_what_passed_has_a_lower_bound(
+    code: ReasonCode,
+) -> None:
+    engine = FakeEngine(step(600_000), troubles=spoilt(code, *range(3, 500)))
+    result, _ = measured(engine)
+    assert (result.verdict, result.median) == ("pass", 500_000)
+    assert (result.bound, result.bound_cause) == ("lower", "disturbed")
+    assert codes(result) == ["unstable"]
+    assert any("disturbed" in point.actual for point in result.deviations)
+
+
+def test_a_tester_that_is_disturbed_in_every_trial_has_no_result() -> None:
+    engine = FakeEngine(perfect(), troubles=spoilt("sender_burst", *range(1, 500)))
+    result, _ = measured(engine)
+    assert (result.verdict, result.median, result.bound) == ("invalid", None, None)
+
+
 @pytest.mark.parametrize(
     "code", ["link_down", "flow_control", "neighbour_missing", "nothing_sent"]
 )

@@ -12,7 +12,7 @@ from dutperf.engine.protocol import Reason, VerdictKind
 from dutperf.procedures.judgement import goal_words, judged_by
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.searching import least_rate_of, repeats_of
-from dutperf.procedures.verdicts import is_final
+from dutperf.procedures.verdicts import is_final, was_disturbed
 from dutperf.results.bounds import Overall, valued
 from dutperf.results.model import (
     Bound,
@@ -50,7 +50,9 @@ def repeat_result(
     verdict, reasons = _told(
         found.conclusion, value, cell, limit, troubles, held_back=held_back
     )
-    bound, cause = bound_of(found.conclusion, value, limit, held_back=held_back)
+    bound, cause = bound_of(
+        found.conclusion, value, limit, troubles, held_back=held_back
+    )
     return RepeatResult(
         value=value,
         verdict=verdict,
@@ -65,6 +67,7 @@ def bound_of(
     conclusion: Conclusion,
     value: float | None,
     limit: MaxRate,
+    troubles: Sequence[Reason] = (),
     *,
     held_back: bool = False,
 ) -> tuple[Bound, BoundCause]:
@@ -80,7 +83,7 @@ def bound_of(
         case "tester_limited":
             return "lower", "held_back" if held_back else "tester"
         case "unstable":
-            return "lower", None
+            return "lower", "disturbed" if was_disturbed(troubles) else None
 
 
 def bound_deviations(cell: Cell, found: Overall) -> list[Deviation]:
@@ -89,6 +92,7 @@ def bound_deviations(cell: Cell, found: Overall) -> list[Deviation]:
         return []
     actual = {
         "tester": "a lower bound: the tester could not offer more",
+        "disturbed": "a lower bound: the tester was disturbed whenever more was tried",
         "held_back": "a lower bound: something behind a port stopped the tester",
         "set": "a lower bound: no more was allowed to be asked for",
         "nominal": "a lower bound: no more than a virtual link's nominal rate is tried",
@@ -138,7 +142,9 @@ def _goal_result(
     verdict, reasons = _told(
         found.conclusion, lower_fps, cell, limit, troubles, spec, held_back=held_back
     )
-    bound, cause = bound_of(found.conclusion, lower_fps, limit, held_back=held_back)
+    bound, cause = bound_of(
+        found.conclusion, lower_fps, limit, troubles, held_back=held_back
+    )
     return GoalResult(
         name=goal_words(spec.loss_percent, spec.exceed_percent) or "no loss",
         loss_ratio=goal.loss_ratio,
@@ -186,6 +192,8 @@ def _told(
             return "fail", [_nothing_passed(cell)]
         case "tester_limited":
             return tester_limited(value_fps, held_back=held_back)
+        case "unstable" if value_fps and was_disturbed(troubles):
+            return "pass", [_DISTURBED]
         case "unstable" if is_final(troubles):
             return "invalid", list(troubles)
         case "unstable":
@@ -239,6 +247,11 @@ _TESTER_LIMITED = Reason(
     code="sender_behind",
     message="the tester could not offer more than what passed",
     hint=_HINT,
+)
+_DISTURBED = Reason(
+    code="unstable",
+    message="the tester was disturbed each time that more than what passed was tried",
+    hint="keep other work off the tester's CPUs, or isolate them",
 )
 _NOTHING_OFFERED = Reason(
     code="sender_behind",

@@ -59,6 +59,7 @@ def found_load(
 
 _MOST: dict[BoundCause, str] = {
     "tester": "as much as the tester could offer",
+    "disturbed": "as much as the tester could offer undisturbed",
     "held_back": "as much as what stopped the tester let through",
     "set": "as much as the search was allowed to ask for",
     "nominal": "as much as the virtual link names",

@@ -20,6 +20,7 @@ _NOT_THE_RATE = {
     "unexpected_address",
     "connections_expired",
 }
+_STALLS = {"sender_lag", "sender_burst", "sender_behind", "receiver_lag"}
 _FOR_GOOD = {"unexpected_address", "connections_expired"}
 """Another trial would say the same."""
 
@@ -27,6 +28,12 @@ _FOR_GOOD = {"unexpected_address", "connections_expired"}
 def could_not_offer(reasons: Iterable[Reason]) -> bool:
     """Whether the tester could not offer the load: too slow, or held back."""
     return any(reason.code in {"sender_behind", "held_back"} for reason in reasons)
+
+
+def was_disturbed(reasons: Iterable[Reason]) -> bool:
+    """Whether nothing but the tester's own stalls made a trial invalid."""
+    codes = {reason.code for reason in reasons}
+    return bool(codes) and codes <= _STALLS
 
 
 def was_held_back(reasons: Iterable[Reason]) -> bool:

@@ -72,6 +72,7 @@ _HARMLESS: set[FindingKind] = {"outliers", "tester"}
 """A figure stands beside them."""
 _BOUNDS: dict[BoundCause, str] = {
     "tester": "the tester could not offer more",
+    "disturbed": "the tester was disturbed each time that more was tried",
     "held_back": "something behind a port stopped the tester",
     "set": "they passed at the maximum that was set",
     "nominal": "they passed at the nominal rate of a virtual link",
@@ -235,7 +236,7 @@ def _bounds(cells: Sequence[CellResult]) -> Iterator[str]:
 
 def _remarks(cells: Sequence[CellResult]) -> Iterator[str]:
     """Of results that count nevertheless; lower bounds and line rates are told."""
-    told = {"max_rate", "sender_behind", "held_back"}
+    told = {"max_rate", "sender_behind", "held_back", "unstable"}
     pairs = [(c, r) for c in cells for r in c.reasons if r.code not in told]
     for alike in _grouped(pairs, lambda pair: pair[1].code):
         concerned = list({id(cell): cell for cell, _ in alike}.values())

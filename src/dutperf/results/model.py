@@ -173,13 +173,14 @@ Bound = Annotated[
     Field(description="lower: that much, or more; null: the figure is exact"),
 ]
 BoundCause = Annotated[
-    Literal["tester", "held_back", "set", "nominal"] | None,
+    Literal["tester", "disturbed", "held_back", "set", "nominal"] | None,
     Field(
         description="what kept the tester from asking for more. tester: it could not "
-        "offer more; held_back: something behind a port stopped it; set: the maximum "
-        "that was set; nominal: the rate that a virtual link names (what physical "
-        "media carry is no bound but the result); null: it is no bound, or trials that "
-        "stayed invalid, or it is of an older file"
+        "offer more; disturbed: other work kept it from its CPUs in each attempt; "
+        "held_back: something behind a port stopped it; set: the maximum that was set; "
+        "nominal: the rate that a virtual link names (what physical media carry is no "
+        "bound but the result); null: it is no bound, or trials that stayed invalid, "
+        "or it is of an older file"
     ),
 ]
 
