@@ -68,7 +68,7 @@ struct TxQueue {
 struct RxQueue {
   uint16_t port = 0;
   uint16_t queue = 0;
-  uint32_t room_frames = 2048;  // that wait here before some are lost, at least
+  uint32_t room_frames = 2048;  // that wait here before some may be lost unseen, at least
 
   uint32_t receive(Mbuf** mbufs, uint32_t limit) const {
     return rte_eth_rx_burst(port, queue, mbufs, static_cast<uint16_t>(limit));

@@ -104,7 +104,11 @@ class Port {
   // Frames that may be on their way to the device or in its queue; none: not known.
   std::optional<uint32_t> in_flight_frames() const;
   // The shortest ring of all drivers that are in the way: AF_XDP's, which is not for us to choose.
-  RxQueue rx() const { return {id_, 0, std::min<uint32_t>(options_.rx_descriptors, 2048)}; }
+  RxQueue rx() const {
+    // Of the others a counter tells when it had no room.
+    const bool unseen = options_.driver == Driver::kMemif || options_.driver == Driver::kRing;
+    return {id_, 0, unseen ? std::min<uint32_t>(options_.rx_descriptors, 2048) : UINT32_MAX};
+  }
 
  private:
   void create(const RingPair* rings);

@@ -45,7 +45,13 @@ void ShadowWatch::look(bool away, uint64_t drained_ns, uint64_t received_ns, uin
     // Half of the ring is for the DUT's own bursts.
     const bool may_lose = waited >= room_frames_ / 2;
     open(cause, std::min(first_sent_ns, drained_ns), false, may_lose);
-    if (may_lose) current_.frames += waited + 1;
+    if (may_lose) {
+      // While the ring is not drained the same frames wait, and some more.
+      if (drained_ns != waiting_since_ns_) waited_frames_ = 0;
+      waiting_since_ns_ = drained_ns;
+      current_.frames += waited + 1 - std::min(waited + 1, waited_frames_);
+      waited_frames_ = std::max(waited_frames_, waited + 1);
+    }
   }
   for (size_t i = 0; i < open_count_;) {
     Open& cause = open_[i];

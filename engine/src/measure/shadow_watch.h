@@ -90,7 +90,8 @@ class ShadowWatch {
   static constexpr uint64_t kPatience = 50;
 
   // Frames come at `rate_fps`. A receiver that left them waiting for a stall's time was away; its
-  // ring has room for `room_frames`, at least. `senders` (any may be null) outlive the watch.
+  // ring has room for `room_frames`, at least, before it loses some that no counter tells of.
+  // `senders` (any may be null) outlive the watch.
   ShadowWatch(std::array<const StallLog*, 2> senders, uint64_t rate_fps, uint64_t room_frames)
       : senders_(senders),
         rate_fps_(rate_fps),
@@ -145,6 +146,8 @@ class ShadowWatch {
   const uint64_t away_ns_;
   const uint64_t room_frames_;
   DelayLevel level_;
+  uint64_t waiting_since_ns_ = UINT64_MAX;
+  uint64_t waited_frames_ = 0;  // since then, that are counted
   std::array<size_t, 2> noted_of_{};
   size_t noted_ = 0;
   std::array<Open, kMaxOpen> open_{};

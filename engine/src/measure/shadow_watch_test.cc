@@ -175,6 +175,19 @@ TEST_F(Shadows, OfAReceiverLieOnTheFramesThatWaitedForIt) {
   EXPECT_EQ(direction_.watch.shadows()[1].frames, 1201U);
 }
 
+// A receiver in overload drains nothing for long: each call meets what waits already, and a few
+// more.
+TEST_F(Shadows, OfAReceiverCountWhatWaitsOnce) {
+  direction_.run(100 * kMs, 20 * kUs);
+  for (uint64_t ms = 10; ms <= 50; ++ms) {
+    direction_.now_ns = (100 + ms) * kMs;
+    EXPECT_TRUE(direction_.receive(0, ms * kMs));
+  }
+  direction_.watch.finish();
+  ASSERT_EQ(direction_.watch.shadows().size(), 1U);
+  EXPECT_EQ(direction_.watch.shadows()[0].frames, 5001U);
+}
+
 TEST_F(Shadows, AreKeptWhenThereAreTooManyToTell) {
   direction_.run(100 * kMs, 20 * kUs);
   for (uint64_t i = 0; i < StallLog::kMaxStalls + 10; ++i) {

@@ -21,6 +21,7 @@ _NOT_THE_RATE = {
     "connections_expired",
 }
 _STALLS = {"sender_lag", "sender_burst", "sender_behind", "receiver_lag"}
+_OF_DEVICE = {"frames_lost", "frames_late", "duplicates"}
 _FOR_GOOD = {"unexpected_address", "connections_expired"}
 """Another trial would say the same."""
 
@@ -32,7 +33,7 @@ def could_not_offer(reasons: Iterable[Reason]) -> bool:
 
 def was_disturbed(reasons: Iterable[Reason]) -> bool:
     """Whether nothing but the tester's own stalls made a trial invalid."""
-    codes = {reason.code for reason in reasons}
+    codes = {reason.code for reason in reasons} - _OF_DEVICE
     return bool(codes) and codes <= _STALLS
 
 
