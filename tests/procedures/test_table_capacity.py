@@ -201,6 +201,10 @@ def test_trials_that_stay_invalid_leave_the_bounds_that_were_proven() -> None:
     result, _ = measured(nat, engine=spoilt_late)
     assert (result.verdict, result.median) == ("invalid", 400)
     assert result.capacity[0].ending == "unstable"
+    assert result.capacity[0].beyond is None
+    assert result.capacity[0].words == (
+        "400 are held at 50,000/s; tests of other numbers told nothing"
+    )
     assert "unstable" in [reason.code for reason in result.reasons]
 
 
@@ -220,7 +224,9 @@ def test_a_search_whose_first_test_told_nothing_has_no_value() -> None:
     assert (result.verdict, result.median, result.bound) == ("invalid", None, None)
     assert result.repeats[0].value is None
     assert result.capacity[0].ending == "unstable"
-    assert result.capacity[0].words.startswith("nothing are held")
+    assert result.capacity[0].words == (
+        "nothing is known to be held; tests of other numbers told nothing"
+    )
 
 
 def test_what_was_proven_of_a_search_that_was_given_up_is_a_lower_bound() -> None:

@@ -7,8 +7,10 @@ from fractions import Fraction
 import pytest
 
 from dutperf.search.capacity import (
+    CapacityResult,
     CapacityStep,
     CollapsedError,
+    Establish,
     capacity_search,
 )
 from dutperf.search.model import Outcome, Resolution
@@ -36,10 +38,15 @@ class Gateway:
 
 
 def search(
-    gateway: Gateway, *, first: int = 1000, most: int = 10**9, error: int = 1
+    gateway: Gateway,
+    *,
+    first: int = 1000,
+    most: int = 10**9,
+    error: int = 1,
+    establish: Establish | None = None,
 ) -> tuple[int | None, int | None, str]:
     found = capacity_search(
-        gateway.establish,
+        establish or gateway.establish,
         first=first,
         most=most,
         error=error,
@@ -63,6 +70,17 @@ def test_the_bounds_come_as_close_as_the_error_and_hold_the_size(error: int) -> 
     assert low <= 77_777 < high <= low + error
 
 
+def test_unless_told_otherwise_the_size_is_exact() -> None:
+    found = capacity_search(
+        Gateway(77_777).establish,
+        first=1000,
+        most=10**6,
+        max_rate_per_s=10,
+        rate_resolution=RESOLUTION,
+    )
+    assert (found.connections, found.beyond) == (77_777, 77_778)
+
+
 def test_a_gateway_that_only_slows_down_is_not_taken_for_full() -> None:
     slow = Gateway(50_000, slower_per_million=20)  # half the rate at 50,000
     assert search(slow) == (50_000, 50_001, "found")
@@ -83,6 +101,125 @@ def test_a_full_table_costs_one_test_below_the_least_rate_and_not_all_the_way() 
     # From 20,000 halving down to below a tenth, and no further.
     assert len(at_2000) <= 5
     assert min(at_2000) >= 20_000 * 0.95 / 10 / 2
+
+
+def test_each_number_tells_its_rate_and_what_it_had_to_reach() -> None:
+    found = capacity_search(
+        Gateway(3000, 1000).establish,
+        first=1000,
+        most=10**6,
+        max_rate_per_s=1000,
+        rate_resolution=RESOLUTION,
+        error=500,
+    )
+    assert found.steps == [
+        CapacityStep("first", 1000, 1000, 1, "held", 1),
+        CapacityStep("doubling", 2000, 1000, 100, "held", 1),
+        CapacityStep("doubling", 4000, None, 100, "too_slow", 5),
+        CapacityStep("bisection", 3000, 1000, 500, "held", 1),
+        CapacityStep("bisection", 3500, None, 500, "too_slow", 2),
+    ]
+    assert (found.connections, found.beyond, found.rate_per_s) == (3000, 3500, 1000)
+
+
+def of_a_thousand(at_2000: Establish, resolution: str = "1") -> CapacityResult:
+    """1000 connections at 1000 a second; from 2000 on what ``at_2000`` says."""
+
+    def establish(connections: int, rate_per_s: int) -> Outcome:
+        return PASS if connections < 2000 else at_2000(connections, rate_per_s)
+
+    return capacity_search(
+        establish,
+        first=1000,
+        most=2000,
+        max_rate_per_s=1000,
+        rate_resolution=Resolution.parse(resolution),
+        error=1000,
+    )
+
+
+@pytest.mark.parametrize(("rate_per_s", "ending"), [(100, "most_held"), (99, "found")])
+def test_a_tenth_of_the_rate_before_is_still_held(rate_per_s: int, ending: str) -> None:
+    assert of_a_thousand(Gateway(2000, rate_per_s).establish).ending == ending
+
+
+def test_a_rate_that_passed_below_the_least_one_is_too_slow() -> None:
+    found = of_a_thousand(Gateway(2000, 98).establish, "10")
+    assert (found.connections, found.beyond, found.ending) == (1000, 2000, "found")
+    last = found.steps[-1]
+    assert (last.held, last.rate_per_s, last.least_per_s) == ("too_slow", 93, 100)
+
+
+def test_what_the_tester_cannot_establish_is_not_the_tables_size() -> None:
+    def limited(_connections: int, rate_per_s: int) -> Outcome:
+        return PASS if rate_per_s <= 98 else Outcome("invalid", offered_fps=98)
+
+    found = of_a_thousand(limited, "10")
+    assert (found.connections, found.beyond, found.ending) == (1000, None, "unstable")
+    assert found.steps[-1].rate_per_s == 93
+
+
+def test_one_connection_a_second_is_a_rate() -> None:
+    found = capacity_search(
+        Gateway(5, 1).establish,
+        first=5,
+        most=5,
+        max_rate_per_s=1,
+        rate_resolution=RESOLUTION,
+        attempts=1,
+    )
+    assert (found.connections, found.rate_per_s, found.ending) == (5, 1, "most_held")
+
+
+@pytest.mark.parametrize(
+    ("gone_from", "low", "beyond"),
+    [(1000, None, 1000), (1500, 1000, 2000), (2500, 2000, 3000)],
+)
+def test_a_device_that_stays_away_ends_it_at_once(
+    gone_from: int, low: int | None, beyond: int
+) -> None:
+    gateway = Gateway(3700)
+
+    def establish(connections: int, rate_per_s: int) -> Outcome:
+        if gone_from <= connections < 4000:
+            raise CollapsedError(for_good=True)
+        return gateway.establish(connections, rate_per_s)
+
+    assert search(gateway, establish=establish) == (low, beyond, "collapsed")
+
+
+def test_a_bisection_that_turns_invalid_keeps_both_bounds() -> None:
+    gateway = Gateway(3700)
+
+    def establish(connections: int, rate_per_s: int) -> Outcome:
+        if 3000 < connections < 4000:
+            return Outcome("invalid")
+        return gateway.establish(connections, rate_per_s)
+
+    assert search(gateway, establish=establish) == (3000, 4000, "unstable")
+
+
+@pytest.mark.parametrize("attempts", [None, 1, 5])
+def test_an_invalid_test_is_repeated_so_often(attempts: int | None) -> None:
+    """Three times unless told otherwise."""
+    tests = []
+
+    def establish(connections: int, _rate_per_s: int) -> Outcome:
+        tests.append(connections)
+        return Outcome("invalid")
+
+    given = {} if attempts is None else {"attempts": attempts}
+    found = capacity_search(
+        establish,
+        first=10,
+        most=100,
+        max_rate_per_s=1,
+        rate_resolution=RESOLUTION,
+        **given,
+    )
+    assert len(tests) == (attempts or 3)
+    assert (found.connections, found.beyond, found.ending) == (None, None, "unstable")
+    assert [step.held for step in found.steps] == ["unstable"]
 
 
 def test_a_collapse_bounds_the_search_and_keeps_what_was_held() -> None:
@@ -112,6 +249,7 @@ def test_a_collapse_bounds_the_search_and_keeps_what_was_held() -> None:
 
 
 def test_tests_that_stay_invalid_end_it_with_what_was_proven() -> None:
+    """Where they did, nothing is known, not even that it is too much."""
     gateway = Gateway(10**9)
 
     def establish(connections: int, rate_per_s: int) -> Outcome:
@@ -126,7 +264,7 @@ def test_tests_that_stay_invalid_end_it_with_what_was_proven() -> None:
         max_rate_per_s=100_000,
         rate_resolution=RESOLUTION,
     )
-    assert (found.connections, found.beyond, found.ending) == (2000, 4000, "unstable")
+    assert (found.connections, found.beyond, found.ending) == (2000, None, "unstable")
 
 
 def test_the_same_outcomes_ask_for_the_same_tests() -> None:
@@ -137,15 +275,25 @@ def test_the_same_outcomes_ask_for_the_same_tests() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{"first": 0}, {"first": 11, "most": 10}, {"error": 0}]
+    "changes",
+    [
+        {"first": 0},
+        {"first": 11},
+        {"error": 0},
+        {"attempts": 0},
+        {"max_rate_per_s": 0},
+    ],
 )
 def test_limits_that_make_no_sense_are_refused(changes: dict[str, int]) -> None:
+    given = {"first": 1, "most": 10, "max_rate_per_s": 10, **changes}
     with pytest.raises(ValueError, match="positive"):
-        search(Gateway(10), **changes)
+        capacity_search(Gateway(10).establish, rate_resolution=RESOLUTION, **given)
 
 
-@pytest.mark.parametrize("beta", [Fraction(0), Fraction(1)])
-def test_shares_are_between_0_and_1(beta: Fraction) -> None:
+@pytest.mark.parametrize("name", ["beta", "gamma"])
+@pytest.mark.parametrize("share", [Fraction(0), Fraction(1)])
+def test_shares_are_between_0_and_1(name: str, share: Fraction) -> None:
+    shares = {"beta": Fraction(1, 10), "gamma": Fraction(1, 2), name: share}
     with pytest.raises(ValueError, match="beta"):
         capacity_search(
             Gateway(10).establish,
@@ -153,5 +301,5 @@ def test_shares_are_between_0_and_1(beta: Fraction) -> None:
             most=10,
             max_rate_per_s=10,
             rate_resolution=RESOLUTION,
-            beta=beta,
+            **shares,
         )

@@ -256,15 +256,17 @@ def step_words(step: CapacityStep) -> str:
 
 
 def _words(found: CapacityResult, stateful: Stateful) -> str:
-    held = "nothing" if found.connections is None else f"{found.connections:,}"
+    held = "nothing is known to be held"
+    if found.connections is not None:
+        held = f"{found.connections:,} are held"
     rate = "" if found.rate_per_s is None else f" at {found.rate_per_s:,}/s"
     beyond = "" if found.beyond is None else f", {found.beyond:,} are not"
     return {
-        "found": f"{held} are held{rate}{beyond} (error {stateful.error:,})",
+        "found": f"{held}{rate}{beyond} (error {stateful.error:,})",
         "nothing_held": f"not even {stateful.first or 1:,} are held",
-        "most_held": f"{held} are held{rate}, as many as may be tried",
-        "unstable": f"{held} are held{rate}{beyond}; tests in between told nothing",
-        "collapsed": f"{held} are held{rate}{beyond}; the device did not come back",
+        "most_held": f"{held}{rate}, as many as may be tried",
+        "unstable": f"{held}{rate}{beyond}; tests of other numbers told nothing",
+        "collapsed": f"{held}{rate}{beyond}; the device did not come back",
     }[found.ending]
 
 

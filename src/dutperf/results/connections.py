@@ -27,7 +27,7 @@ class Capacity(Stored):
     """How one search for the capacity of the table ended."""
 
     connections: int | None = Field(description="held; null: not even the first")
-    beyond: int | None = Field(description="not held; null: as many as may be tried")
+    beyond: int | None = Field(description="not held; null: no such number is known")
     rate_per_s: int | None = Field(description="at ``connections``")
     error: int = Field(description="how close both numbers were to come")
     ending: Literal["found", "nothing_held", "most_held", "unstable", "collapsed"]

@@ -125,9 +125,9 @@ def capacity_search(
     search = _Search(establish, rate_resolution, attempts, on_step)
     start = search.try_number("first", first, max_rate_per_s, least_per_s=1)
     if start.held != "held":
-        return CapacityResult(
-            None, first, None, search.ended_by(start) or "nothing_held", search.steps
-        )
+        beyond = None if start.held == "unstable" else first
+        ended = search.ended_by(start) or "nothing_held"
+        return CapacityResult(None, beyond, None, ended, search.steps)
     low, high = start, None
     while high is None:
         if low.connections == most:
@@ -135,7 +135,8 @@ def capacity_search(
         number = min(2 * low.connections, most)
         step = search.after(low, "doubling", number, beta)
         if ended := search.ended_by(step):
-            return search.result(low, number, ended)
+            beyond = number if ended == "collapsed" else None
+            return search.result(low, beyond, ended)
         low, high = (step, None) if step.held == "held" else (low, number)
     while high - low.connections > error:
         number = (low.connections + high) // 2
@@ -177,7 +178,7 @@ class _Search:
     ) -> CapacityStep:
         """Whether ``number`` reaches ``share`` of the rate of ``low``."""
         rate_per_s = low.rate_per_s or 1
-        least = max(1, math.ceil(share * rate_per_s))
+        least = math.ceil(share * rate_per_s)
         return self.try_number(phase, number, rate_per_s, least_per_s=least)
 
     def try_number(
