@@ -300,6 +300,18 @@ def test_stalls_at_every_attempt_bound_the_search_at_the_rate_tried() -> None:
     assert result.conclusion == "tester_limited"
 
 
+@pytest.mark.parametrize("offered_fps", [32, 32.9])
+def test_a_limit_at_the_rate_that_passed_does_not_close_the_search(
+    offered_fps: float,
+) -> None:
+    """Less than a frame more than what passed is a stall: 33 to 48 stay open."""
+    stall = Outcome("invalid", offered_fps=offered_fps)
+    outcomes = [FAIL, PASS, stall, stall, stall, PASS]
+    result = search(scripted(outcomes), 64, Resolution.parse("8"))
+    assert (result.rate_fps, result.upper_fps) == (45, 48)
+    assert result.conclusion == "tester_limited"
+
+
 def test_a_tester_that_sends_nothing_judges_nothing() -> None:
     result = search(lambda _rate: Outcome("invalid", offered_fps=0.0), 1000)
     assert result.rate_fps is None
@@ -325,6 +337,24 @@ def test_a_search_that_never_decided_anything_has_no_upper_bound() -> None:
     result = search(lambda _rate: INVALID, 1024, max_trials=2)
     assert (result.rate_fps, result.upper_fps) == (None, None)
     assert result.conclusion == "unstable"
+
+
+def test_unless_told_otherwise_a_rate_has_three_trials_and_a_search_200() -> None:
+    first = binary_search(
+        lambda _rate_fps, _duration_s: INVALID,
+        max_rate_fps=1000,
+        duration_s=1,
+        resolution=Resolution.parse("50%"),
+    )
+    at_maximum = [step for step in first.steps if step.rate_fps == 1000]
+    assert [step.attempt for step in at_maximum] == [1, 2, 3]
+    endless = binary_search(
+        lambda _rate_fps, _duration_s: INVALID,
+        max_rate_fps=10**100,
+        duration_s=1,
+        resolution=ONE_FPS,
+    )
+    assert len(endless.steps) == 200
 
 
 def test_a_search_that_ends_with_its_last_trial_is_not_unstable() -> None:

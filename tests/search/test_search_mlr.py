@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
@@ -187,6 +189,27 @@ def test_the_rfc_2544_goal_rests_on_full_trials() -> None:
     assert sum(t.duration_s for t in result.trials) < 200
 
 
+def test_no_trial_is_run_that_no_goal_asks_for(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """No warm-up, and no log of the package's."""
+    with caplog.at_level(logging.DEBUG):
+        durations_s = [t.duration_s for t in search(step_device(2_000_000)).trials]
+    assert durations_s == [1, pytest.approx(math.sqrt(60)), 60]
+    assert caplog.records == []
+
+
+def test_the_smallest_loss_is_a_loss() -> None:
+    def measure(rate_fps: int, _duration_s: float) -> Outcome:
+        lossy = rate_fps > 400_000
+        return Outcome("fail" if lossy else "pass", loss_ratio=1e-17 * lossy)
+
+    (goal,) = search(measure).goals
+    assert goal.regular
+    assert goal.lower_fps is not None
+    assert goal.lower_fps <= 400_000 < (goal.upper_fps or 0)
+
+
 def test_two_goals_share_their_trials() -> None:
     device = step_device(400_000)
     alone = [len(search(device, [goal]).trials) for goal in (NDR, PDR)]
@@ -261,6 +284,28 @@ def test_what_was_proven_before_max_trials_is_kept_as_irregular() -> None:
     assert goal.upper_fps > 400_000
 
 
+def test_two_bounds_that_are_not_close_yet_are_no_regular_result() -> None:
+    pdr = search(step_device(700_000), [RFC_2544, PDR], max_trials=20).goals[1]
+    assert pdr.lower_fps is not None
+    assert pdr.upper_fps is not None
+    assert pdr.upper_fps - pdr.lower_fps > PDR.width * pdr.upper_fps
+    assert (pdr.conclusion, pdr.regular) == ("unstable", False)
+
+
+def test_unless_told_otherwise_a_trial_is_run_thrice_and_a_search_ends_at_2000() -> (
+    None
+):
+    device = step_device(2_000_000)
+    endless = Goal(final_duration_s=1, duration_sum_s=10_000)
+    invalid = mlr_search(
+        lambda _r, _d: Outcome("invalid"), goals=[RFC_2544], max_rate_fps=10_000
+    )
+    assert len(invalid.trials) == 3
+    result = mlr_search(device, goals=[endless], max_rate_fps=10_000)
+    assert len(result.trials) == 2000
+    assert result.goals[0].conclusion == "unstable"
+
+
 @pytest.mark.parametrize("limit_fps", [350_000, 2_500])
 def test_behind_a_slow_tester_the_device_does_at_least_what_was_sent(
     limit_fps: int,
@@ -278,10 +323,30 @@ def test_behind_a_slow_tester_the_device_does_at_least_what_was_sent(
 
 
 def test_a_tester_that_is_always_behind_judges_nothing() -> None:
-    result = search(lambda rate, _d: Outcome("invalid", offered_fps=rate))
+    """Each time the search begins lower: 5 %, 10 %, 20 %, ... below the last one."""
+    result = search(
+        lambda rate, _d: Outcome("invalid", offered_fps=rate), max_rate_fps=1_000_000
+    )
     assert result.goals[0].conclusion == "tester_limited"
     assert result.goals[0].lower_fps is None
-    assert len(result.trials) < 20
+    tried = [1_000_000, 950_000, 855_000, 684_000, 410_400, 82_080]
+    twice = [rate_fps for rate_fps in tried for _ in range(2)]
+    assert [t.rate_fps for t in result.trials] == pytest.approx(twice, abs=6)
+
+
+def test_a_tester_that_can_send_no_more_than_the_lowest_rate_judges_nothing() -> None:
+    result = search(lambda _r, _d: Outcome("invalid", offered_fps=2105.5))
+    assert result.goals[0].conclusion == "tester_limited"
+    assert len(result.trials) == 2
+
+
+def test_a_stall_after_the_maximum_was_sent_is_no_limit() -> None:
+    outcomes = [Outcome("pass", loss_ratio=0)]
+    outcomes += [Outcome("invalid", offered_fps=1_488_095)] * 3
+    left = iter(outcomes)
+    result = search(lambda _r, _d: next(left))
+    assert result.goals[0].conclusion == "unstable"
+    assert [t.attempt for t in result.trials] == [1, 1, 2, 3]
 
 
 def test_a_device_below_the_testers_limit_is_found() -> None:
@@ -303,6 +368,12 @@ def test_a_device_below_the_testers_limit_is_found() -> None:
 def test_goals_must_be_there_and_differ(goals: list[Goal]) -> None:
     with pytest.raises(ValueError, match="needs goals"):
         search(step_device(1), goals)
+
+
+def test_just_enough_room_for_the_width_is_enough() -> None:
+    (goal,) = search(step_device(900), max_rate_fps=1000, min_rate_fps=800).goals
+    assert goal.regular
+    assert (goal.lower_fps or 0) <= 900 < (goal.upper_fps or 0)
 
 
 @pytest.mark.parametrize(("low", "high"), [(799, 10**6), (2000, 2000), (None, 100)])

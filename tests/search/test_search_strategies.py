@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from dutperf import stats
-from dutperf.search import Measure, Outcome, Resolution, Verification
+from dutperf.search import (
+    Goal,
+    Measure,
+    Outcome,
+    Resolution,
+    SearchResult,
+    Step,
+    Verification,
+)
 from dutperf.search.laboratory import Bench, SimulatedTester, StepDevice
 from dutperf.search.repeats import Repeats
-from dutperf.search.strategies import Strategy, Task, classic, narrowed
+from dutperf.search.strategies import Strategy, Task, classic, mlrsearch, narrowed
 
 LIMIT_FPS = 400_000
 RESOLUTION = Resolution.parse("1%")
@@ -127,17 +135,77 @@ def test_without_two_rates_there_is_nothing_to_narrow(capacity_fps: int) -> None
     assert rates[0][0] == 1_000_000
 
 
-def test_a_tester_that_loses_its_strength_withdraws_them_too() -> None:
-    def weak(rate_fps: int, _duration_s: float) -> Outcome:
-        if rate_fps > 200_000:
-            return Outcome("invalid", offered_fps=200_000)
-        return Outcome("pass")
+def weak(rate_fps: int, _duration_s: float) -> Outcome:
+    """A tester that sends half of what the device can take."""
+    if rate_fps > 200_000:
+        return Outcome("invalid", offered_fps=200_000)
+    return Outcome("pass")
 
+
+def test_where_the_tester_ended_the_search_there_is_nothing_to_narrow() -> None:
+    rates = repeats_of(narrowed(task()), weak, 8)
+    assert rates == [rates[0]] * 8
+    assert rates[0][0] == 1_000_000
+
+
+def test_a_tester_that_loses_its_strength_withdraws_them_too() -> None:
     search = narrowed(task())
     for _ in range(4):
         search(Watched())
     assert search(weak).withdrawn == 1
     assert search(weak).result.conclusion == "tester_limited"
+
+
+def test_verification_holds_from_the_first_repeat_on() -> None:
+    """A frame is lost in each other trial at any rate: the second one counts."""
+    trials = 0
+
+    def measure(_rate_fps: int, _duration_s: float) -> Outcome:
+        nonlocal trials
+        trials += 1
+        return Outcome("fail" if trials % 2 else "pass")
+
+    found = narrowed(task(), verification=Verification(2))(measure)
+    assert (found.result.rate_fps, trials) == (1_000_000, 2)
+
+
+@pytest.mark.parametrize("attempts", [None, 1, 5])
+def test_an_invalid_trial_is_run_so_often(attempts: int | None) -> None:
+    """Three times unless told otherwise."""
+    first = Task(1_000_000, 60, RESOLUTION)
+    asked = first if attempts is None else replace(first, attempts=attempts)
+    for search in (classic(asked), narrowed(asked), mlrsearch(asked, [Goal()])):
+        rates: list[int] = []
+
+        def measure(
+            rate_fps: int, _duration_s: float, told: list[int] = rates
+        ) -> Outcome:
+            told.append(rate_fps)
+            return Outcome("invalid")
+
+        assert search(measure).result.conclusion == "unstable"
+        assert rates.count(1_000_000) == (attempts or 3)
+
+
+def test_who_watches_is_told_of_every_trial_of_every_repeat() -> None:
+    search, watched, steps = narrowed(task()), Watched(), list[Step]()
+    results = [search(watched, steps.append).result for _ in range(6)]
+    assert steps == [step for result in results for step in result.steps]
+    assert len(steps) == len(watched.durations_s)
+
+
+# --- mlrsearch
+
+
+def test_of_several_goals_the_first_one_is_the_result() -> None:
+    goals = [Goal(), Goal(0.01)]
+    found = mlrsearch(task(), goals)(Watched())
+    assert [one.goal for one in found.goals] == goals
+    first, second = found.goals
+    assert (second.lower_fps or 0) > (first.upper_fps or 0)
+    assert found.result == SearchResult(first.lower_fps, first.upper_fps, "found", [])
+    assert first.lower_fps is not None
+    assert 0.99 * LIMIT_FPS <= first.lower_fps <= LIMIT_FPS
 
 
 # --- how often

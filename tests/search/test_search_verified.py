@@ -96,6 +96,17 @@ def test_loss_beyond_hope_decides_at_once() -> None:
     assert {s.rate_fps for s in steps if s.outcome.verdict == "fail"} > repeated
 
 
+@pytest.mark.parametrize("loss_ratio", [0.0, 0.01, None])
+def test_loss_up_to_there_or_of_an_unknown_share_is_verified(
+    loss_ratio: float | None,
+) -> None:
+    verification = Verification(trials=2, hopeless=0.01)
+    lossy = Outcome("fail", loss_ratio=loss_ratio)
+    result = search(scripted([lossy, PASS]), 8, verification=verification)
+    assert rates(result) == [8, 8]
+    assert result.conclusion == "max_rate_passed"
+
+
 def test_invalid_trials_and_lossy_ones_are_counted_apart() -> None:
     outcomes = [INVALID, INVALID, FAIL, INVALID, INVALID]
     result = search(scripted([*outcomes, PASS]), 8, verification=TWICE, attempts=5)
@@ -245,7 +256,11 @@ def test_the_recorded_outcomes_ask_for_the_same_trials_again() -> None:
     assert again == first
 
 
-@pytest.mark.parametrize("ends", [(-1, 1), (1, 1), (2, 1)])
+@pytest.mark.parametrize("ends", [(-1, 1), (0, 1), (1, 1), (2, 1)])
 def test_what_is_no_bracket_is_refused(ends: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="bracket"):
         Bracket(*ends)
+
+
+def test_the_lowest_rate_there_is_may_be_one_of_two() -> None:
+    assert Bracket(1, 2).lower_fps == 1

@@ -87,8 +87,8 @@ def confirm(
     ends: Bracket,
     *,
     duration_s: float,
-    verification: Verification = _UNVERIFIED,
-    attempts: int = 3,
+    verification: Verification,
+    attempts: int,
     on_step: OnStep = ignore_step,
 ) -> SearchResult:
     """What a search ends with if its last two rates are its only ones.
@@ -187,8 +187,7 @@ class _Bounds:
         limit_fps = int(min(rate_fps, offered_fps))
         self.upper = limit_fps if limit_fps > self.lower else rate_fps
         self.kind = "tester"
-        doubled = 2 * self._margin_percent or _FIRST_MARGIN_PERCENT
-        self._margin_percent = min(100, doubled)
+        self._margin_percent = 2 * self._margin_percent or _FIRST_MARGIN_PERCENT
 
     def conclusion(self) -> Conclusion:
         if self.kind == "fail" and self.lower == 0:

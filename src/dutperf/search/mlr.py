@@ -153,7 +153,7 @@ def mlr_search(
             ended = "unstable"
         except _LimitedError as limit:
             highest_fps = int(limit.offered_fps * (1 - margin))
-            margin, limited = min(1, 2 * margin), True
+            margin, limited = 2 * margin, True
             if highest_fps > lowest_fps:
                 continue
             ended = "tester_limited"
@@ -196,20 +196,14 @@ def _goal_result(
 ) -> GoalResult:
     target = search.scaling.goal_to_final_target[list(search.config.goals)[index]]
     bounds = search.database.get_relevant_bounds(target=target)
-    lower_fps = None if bounds.clo is None else int(float(bounds.clo))
     upper_fps = None if bounds.chi is None else int(float(bounds.chi))
-    loss_ratio = (
-        1.0
-        if bounds.clo is None
-        else bounds.clo.target_to_stat[target].pessimistic_loss_ratio
-    )
-    return GoalResult(
-        goal,
-        lower_fps,
-        upper_fps,
-        None if lower_fps is None else int(lower_fps * (1 - loss_ratio)),
-        _conclusion(goal, lower_fps, upper_fps, ended),
-    )
+    lower_fps = conditional_fps = None
+    if bounds.clo is not None:
+        lower_fps = int(float(bounds.clo))
+        loss_ratio = bounds.clo.target_to_stat[target].pessimistic_loss_ratio
+        conditional_fps = int(lower_fps * (1 - loss_ratio))
+    conclusion = _conclusion(goal, lower_fps, upper_fps, ended)
+    return GoalResult(goal, lower_fps, upper_fps, conditional_fps, conclusion)
 
 
 def _conclusion(

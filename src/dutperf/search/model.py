@@ -118,7 +118,7 @@ class Bracket:
     upper_fps: int
 
     def __post_init__(self) -> None:
-        if not 0 <= self.lower_fps < self.upper_fps:
+        if not 0 < self.lower_fps < self.upper_fps:
             raise ValueError(f"no bracket: {self.lower_fps}..{self.upper_fps}")
 
 
