@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dutperf.results import Bound, CellResult, SpreadFigure
+from dutperf.results.units import about
 
 NONE = "-"
 
@@ -41,4 +42,4 @@ def interval(cell: CellResult) -> str:
 def dispersion(cell: CellResult) -> str:
     """Percent of the median; none if one of its figures is a lower bound."""
     percent = cell.spread.dispersion_percent if cell.spread else None
-    return NONE if percent is None else f"{percent:.2g}"
+    return NONE if percent is None else about(percent)

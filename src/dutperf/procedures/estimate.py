@@ -40,7 +40,8 @@ ASSUMED_SHARE_PERCENT = 50
 ASSUMED_NOISE = 0.005
 ASSUMPTION = (
     f"expected of a device that does {ASSUMED_SHARE_PERCENT} % of the maximum rate, "
-    f"give or take {ASSUMED_NOISE:.1%}, without trials that have to be repeated"
+    f"give or take {ASSUMED_NOISE:.1%}, and damages no frames, without trials that "
+    "have to be repeated"
 )
 
 

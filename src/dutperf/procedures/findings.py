@@ -15,7 +15,7 @@ from dutperf.results.model import (
     RepeatResult,
     ValueGroup,
 )
-from dutperf.results.units import Unit, duration, in_unit
+from dutperf.results.units import Unit, about, duration, in_unit
 from dutperf.search import Resolution
 from dutperf.stats import stability
 
@@ -202,9 +202,9 @@ class _Words:
     def _gap(self, found: stability.Finding) -> str:
         gap, widest = found.numbers["gap"], found.numbers["widest"]
         if widest > self._resolution:
-            than = f"{gap / widest:.2g} times as wide as the widest group"
+            than = f"{about(gap / widest)} times as wide as the widest group"
         elif self._resolution:
-            than = f"{gap / self._resolution:.2g} times the resolution"
+            than = f"{about(gap / self._resolution)} times the resolution"
         else:
             than = "and no width of any group"
         return f"nothing in the {self._text(gap)} between them, {than}"
@@ -218,7 +218,7 @@ class _Words:
 
 
 def _share(share: float) -> str:
-    return f"{100 * share:.2g} %"
+    return f"{about(100 * share)} %"
 
 
 def _repeats(numbers: Sequence[int]) -> str:

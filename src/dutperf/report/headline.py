@@ -168,7 +168,7 @@ def _delay(cell: CellView) -> Headline:
 def _remarks(cell: CellView) -> list[str]:
     """What speaks against one figure; the panel of the cell has it in full."""
     return [sentence(f.message) for f in cell.findings[:_FEW]] + (
-        [f"{len(cell.findings) - _FEW} more findings below"]
+        [f"{plural(len(cell.findings) - _FEW, 'more finding')} below"]
         if len(cell.findings) > _FEW
         else []
     )

@@ -14,6 +14,11 @@ def in_unit(value: float, unit: Unit) -> str:
     return f"{value:.6g} %" if unit == "percent" else duration(value)
 
 
+def about(value: float) -> str:
+    """Two digits are enough; never as a power of ten."""
+    return f"{value:,.0f}" if value >= 99.5 else f"{value:.2g}"
+
+
 def duration(value_ns: float) -> str:
     """In the unit that leaves one to three digits before the point."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
