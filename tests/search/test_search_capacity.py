@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -208,7 +209,7 @@ def test_an_invalid_test_is_repeated_so_often(attempts: int | None) -> None:
         tests.append(connections)
         return Outcome("invalid")
 
-    given = {} if attempts is None else {"attempts": attempts}
+    given: dict[str, Any] = {} if attempts is None else {"attempts": attempts}
     found = capacity_search(
         establish,
         first=10,
@@ -285,7 +286,7 @@ def test_the_same_outcomes_ask_for_the_same_tests() -> None:
     ],
 )
 def test_limits_that_make_no_sense_are_refused(changes: dict[str, int]) -> None:
-    given = {"first": 1, "most": 10, "max_rate_per_s": 10, **changes}
+    given: dict[str, Any] = {"first": 1, "most": 10, "max_rate_per_s": 10, **changes}
     with pytest.raises(ValueError, match="positive"):
         capacity_search(Gateway(10).establish, rate_resolution=RESOLUTION, **given)
 
@@ -293,7 +294,7 @@ def test_limits_that_make_no_sense_are_refused(changes: dict[str, int]) -> None:
 @pytest.mark.parametrize("name", ["beta", "gamma"])
 @pytest.mark.parametrize("share", [Fraction(0), Fraction(1)])
 def test_shares_are_between_0_and_1(name: str, share: Fraction) -> None:
-    shares = {"beta": Fraction(1, 10), "gamma": Fraction(1, 2), name: share}
+    shares: dict[str, Any] = {"beta": Fraction(1, 10), "gamma": Fraction(1, 2), name: share}
     with pytest.raises(ValueError, match="beta"):
         capacity_search(
             Gateway(10).establish,

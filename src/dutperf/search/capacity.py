@@ -126,8 +126,8 @@ def capacity_search(
     start = search.try_number("first", first, max_rate_per_s, least_per_s=1)
     if start.held != "held":
         beyond = None if start.held == "unstable" else first
-        ended = search.ended_by(start) or "nothing_held"
-        return CapacityResult(None, beyond, None, ended, search.steps)
+        ending = search.ended_by(start) or "nothing_held"
+        return CapacityResult(None, beyond, None, ending, search.steps)
     low, high = start, None
     while high is None:
         if low.connections == most:
