@@ -294,7 +294,8 @@ def test_limits_that_make_no_sense_are_refused(changes: dict[str, int]) -> None:
 @pytest.mark.parametrize("name", ["beta", "gamma"])
 @pytest.mark.parametrize("share", [Fraction(0), Fraction(1)])
 def test_shares_are_between_0_and_1(name: str, share: Fraction) -> None:
-    shares: dict[str, Any] = {"beta": Fraction(1, 10), "gamma": Fraction(1, 2), name: share}
+    shares: dict[str, Any] = {"beta": Fraction(1, 10), "gamma": Fraction(1, 2)}
+    shares[name] = share
     with pytest.raises(ValueError, match="beta"):
         capacity_search(
             Gateway(10).establish,
