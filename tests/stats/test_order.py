@@ -170,3 +170,10 @@ def test_no_samples_have_no_percentile() -> None:
 def test_an_empty_histogram_has_no_percentile() -> None:
     with pytest.raises(ValueError, match="at least one sample"):
         histogram_percentile([], 50)
+
+
+def test_a_percentile_is_of_a_hundred_unless_told_otherwise() -> None:
+    buckets = [(value, value, 1) for value in range(1, 1001)]
+    assert percentile(range(1, 1001), 90) == 900
+    assert histogram_percentile(buckets, 90) == 900
+    assert percentile_bounds(buckets, 90) == (900, 900)

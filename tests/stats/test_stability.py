@@ -6,6 +6,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from itertools import combinations, permutations
 
 import pytest
@@ -66,6 +67,7 @@ def test_a_device_that_changed_once_has_shifted() -> None:
         tuple(range(1, 8)),
         tuple(range(8, 21)),
     ]
+    assert found.numbers == {"gap": 28_000, "widest": 3_000}
 
 
 def test_a_slow_fall_is_a_drift_with_its_rate() -> None:
@@ -86,9 +88,14 @@ def test_a_drift_below_the_resolution_is_not_known() -> None:
 def test_an_outlier_is_named_and_the_others_with_it() -> None:
     values = around(400_000, 500, 20, "outlier")
     values[16] = 185_800
-    main, stray = one(values).groups
+    found = one(values)
+    main, stray = found.groups
     assert stray == Group((17,), 185_800, 185_800)
     assert len(main.repeats) == 19
+    assert found.numbers == {
+        "gap": main.lowest - 185_800,
+        "widest": main.highest - main.lowest,
+    }
 
 
 def test_what_is_left_of_outliers_is_looked_at_again() -> None:
@@ -135,6 +142,117 @@ def test_no_dispersion_above_ten_percent_stays_without_an_explanation(
     apart = ordered[-1] - ordered[0]
     if apart > max(0.1 * middle * 1.000001, 2 * resolution):
         assert examine(values, resolution)
+
+
+# --- where groups begin ---------------------------------------------------------------
+
+
+def two_groups(low: int, high: int, ratio: float) -> list[float]:
+    """So many in 1000 to 1010, so many above a gap of ``ratio`` times that."""
+    from_fps = 1010 + 10 * ratio
+    return shuffled(
+        [
+            *[1000 + 10 * n / (low - 1) for n in range(low)],
+            *[from_fps + 10 * n / (high - 1) for n in range(high)],
+        ],
+        seed=2,
+    )
+
+
+def kinds(values: Sequence[float | None]) -> list[str]:
+    lenient = Limits(middle=1, all_of_them=1)  # only groups are asked for
+    return [found.kind for found in examine(values, 1, lenient)]
+
+
+@pytest.mark.parametrize(
+    ("count", "ratio"), [(10, 3.0), (20, 1.5), (30, 1.0), (40, 1.0)]
+)
+def test_a_gap_of_30_groups_widths_by_the_repeats_separates_modes(
+    count: int, ratio: float
+) -> None:
+    """And never less than one width."""
+    half = count // 2
+    assert kinds(two_groups(half, half, ratio)) == ["modes"]
+    assert kinds(two_groups(half, half, ratio - 0.02)) == []
+
+
+@pytest.mark.parametrize(("count", "ratio"), [(10, 3.0), (12, 2.5), (20, 2.0)])
+def test_outliers_are_farther_off_than_modes_must_be(count: int, ratio: float) -> None:
+    """At least two widths."""
+    assert kinds(two_groups(count - 2, 2, ratio)) == ["outliers"]
+    assert kinds(two_groups(count - 2, 2, ratio - 0.02)) == []
+
+
+@pytest.mark.parametrize(("count", "fewest"), [(8, 3), (20, 3), (40, 6), (64, 10)])
+def test_a_mode_has_fifteen_percent_and_three_of_the_repeats(
+    count: int, fewest: int
+) -> None:
+    assert kinds(two_groups(count - fewest, fewest, 9)) == ["modes"]
+    assert kinds(two_groups(count - fewest + 1, fewest - 1, 9)) == ["outliers"]
+
+
+# --- where drifts begin ---------------------------------------------------------------
+
+
+def test_eight_repeats_are_enough_for_a_drift_and_seven_are_not() -> None:
+    assert kinds([400_000.0 - 2_000 * n for n in range(8)]) == ["drift"]
+    assert kinds([400_000.0 - 2_000 * n for n in range(7)]) == []
+
+
+def test_a_drift_tells_its_rate_and_the_medians_of_both_ends() -> None:
+    """The rate is Theil and Sen's: one repeat that is off does not change it."""
+    values = [400_000.0 - 500 * n for n in range(12)]
+    values[5] += 700
+    found = one(values, 1)
+    assert found.groups == ()
+    assert found.numbers == {
+        "p": kendall_p(values),
+        "each": -500,
+        "first": 399_250,
+        "last": 395_250,
+    }
+
+
+def test_what_is_no_more_apart_than_twice_the_resolution_does_not_drift() -> None:
+    values = [400_000.0 - 500 * n for n in range(12)]
+    assert examine(values, 2_001) == []
+    assert examine(values, 2_000) == []
+    assert one(values, 1_999).kind == "drift"
+
+
+# --- where no value begins ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("middle", [100, -100])
+def test_five_percent_apart_is_one_value_and_more_is_none(middle: int) -> None:
+    assert examine([middle - 2.5, middle, middle + 2.5], 0) == []
+    assert one([middle - 2.5, middle, middle + 2.6], 0).kind == "unstable"
+
+
+def test_only_a_tenth_at_either_end_is_left_out_and_not_for_long() -> None:
+    """Two of 20 at either end may be farther off, but all within a tenth."""
+    middle = [99.0 + 2 * n / 15 for n in range(16)]
+    within = [95.5, 97.5, *middle, 102.5, 105.5]
+    assert examine(shuffled(within), 0) == []
+    found = one(shuffled([95, 97.5, *middle, 102.5, 105.5]), 0)
+    assert found == Finding(
+        "unstable",
+        (),
+        {
+            "apart": pytest.approx(0.105),
+            "limit": 0.10,
+            "lowest": 95,
+            "highest": 105.5,
+            "count": 20,
+            "left_out": 0,
+        },
+    )
+
+
+def test_what_is_known_no_better_may_look_that_much_apart() -> None:
+    assert examine([100.0, 110, 120], 10) == []
+    assert one([100.0, 110, 120], 9).kind == "unstable"
+    assert examine([100.0, 110, 120], 1, apart=10) == []
 
 
 # --- what is not there ----------------------------------------------------------------
@@ -193,6 +311,50 @@ def test_p_is_counted_over_all_orders(values: tuple[int, ...]) -> None:
 
 def kendall_s(values: Sequence[float]) -> int:
     return sum((a < b) - (a > b) for a, b in combinations(values, 2))
+
+
+def orders_by_falls(count: int) -> list[int]:
+    """In how many orders of different values so many pairs fall: one value more may
+    stand before 0, 1, 2, ... of those before it."""
+    orders = [1]
+    for more in range(1, count):
+        longer = [0] * (len(orders) + more)
+        for falls, number in enumerate(orders):
+            for further in range(more + 1):
+                longer[falls + further] += number
+        orders = longer
+    return orders
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_up_to_64_values_are_counted(seed: int) -> None:
+    values = shuffled([float(n) for n in range(64)], seed)
+    orders = orders_by_falls(64)
+    falls = sum(a > b for a, b in combinations(values, 2))
+    as_clear = sum(orders[: min(falls, len(orders) - 1 - falls) + 1])
+    exact = float(2 * Fraction(as_clear, sum(orders)))
+    assert kendall_p(values) == pytest.approx(exact, rel=1e-12)
+
+
+@pytest.mark.parametrize("ties", [1, 3])
+def test_the_normal_distribution_is_close_even_for_a_few(
+    ties: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it is used there are more than 64, and it is closer."""
+    values = [float(n // ties) for n in range(15)]
+    for seed in range(20):
+        order = shuffled(values, seed)
+        monkeypatch.setattr(stability, "EXACT_UP_TO", 64)
+        exact = kendall_p(order)
+        monkeypatch.setattr(stability, "EXACT_UP_TO", 0)
+        if exact > 0.02:
+            assert kendall_p(order) == pytest.approx(exact, rel=0.05)
+
+
+def test_what_rises_as_often_as_it_falls_is_chance() -> None:
+    there_and_back = [*range(50), *reversed(range(50))]
+    assert kendall_s(there_and_back) == 0
+    assert kendall_p(there_and_back) == 1
 
 
 @pytest.mark.parametrize("slope", [0.2, 0.4, 0.6])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from dutperf.stats.survival import oldest_kind, survivors
+from dutperf.stats.survival import Survivors, oldest_kind, survivors
 
 Table = Callable[[int, int], set[int]]
 """(connections asked for, size) -> those that are in the table in the end."""
@@ -62,8 +62,53 @@ def test_each_policy_is_known_by_what_it_leaves(
 
 
 def test_a_table_that_holds_all_has_no_policy() -> None:
-    assert survivors(1000, []).policy == "all"
-    assert survivors(1000, [(0, 1000)]).policy == "none"
+    assert survivors(1000, []) == Survivors(1000, 1000, "all", None, 0)
+    assert survivors(1000, [(0, 1000)]) == Survivors(1000, 0, "none", None, 0)
+
+
+def test_what_is_kept_is_told_with_the_border_between_old_and_new() -> None:
+    first = survivors(1000, lost_of(1000, refuses(1000, 400)))
+    assert first == Survivors(1000, 400, "keeps_first", 400, 0)
+    last = survivors(1000, lost_of(1000, drops_oldest(1000, 400)))
+    assert last == Survivors(1000, 400, "keeps_last", 600, 0)
+
+
+@pytest.mark.parametrize(("strays", "policy"), [(100, "keeps_first"), (101, "mixed")])
+def test_one_in_fifty_may_be_on_the_wrong_side(strays: int, policy: str) -> None:
+    """Of the living or the dead, whichever are fewer."""
+    lost = [*((40 * n, 1) for n in range(strays)), (5000 + strays, 5000 - strays)]
+    found = survivors(10_000, lost)
+    assert (found.total, found.survived) == (10_000, 5000)
+    assert (found.policy, found.strays) == (policy, strays)
+
+
+def every(step: int, begin: int, count: int) -> list[tuple[int, int]]:
+    return [(begin + step * n, 1) for n in range(count)]
+
+
+def test_eight_stretches_are_a_picture_of_chance_and_seven_are_none() -> None:
+    assert survivors(80, every(10, 5, 8)).policy == "random"
+    assert survivors(70, every(10, 5, 7)).policy == "unclear"
+
+
+@pytest.mark.parametrize(
+    ("lost", "policy"),
+    [
+        (every(10, 1000, 100), "random"),
+        ([*every(10, 1000, 100), (1995, 1)], "mixed"),
+        (every(10, 0, 100), "random"),
+    ],
+)
+def test_a_tenth_fewer_of_the_later_ones_is_still_chance(
+    lost: list[tuple[int, int]], policy: str
+) -> None:
+    assert survivors(2000, lost).policy == policy
+
+
+def test_the_first_half_begins_with_the_first_connection() -> None:
+    """A fifth of it is gone and a quarter of the second one: no more than chance."""
+    lost = [*every(5, 0, 4), *every(5, 21, 3), (36, 2)]
+    assert survivors(40, lost).policy == "random"
 
 
 @pytest.mark.parametrize("policy", [refuses, drops_oldest])

@@ -4,7 +4,7 @@ A median can be computed of anything. Here repeats are looked at in their order,
 what speaks against one number for all of them is found, with the evidence:
 
 * Repeats in groups with nothing between them: sorted, they are cut at the widest gaps,
-  and the gaps must be wider than every group. Groups of some size are modes, or a shift
+  and the gaps must be as wide as every group. Groups of some size are modes, or a shift
   when the device changed from one to the other once; a few repeats far from all others
   are outliers.
 * Drift: Mann and Kendall's test against time, with its exact distribution, ties
@@ -127,7 +127,7 @@ def _groups(samples: Sequence[_Sample], resolution: float) -> Finding | None:
     """Modes, a shift, or outliers."""
     count = len(samples)
     parts, gap, widest = _best_cut(sorted(samples), resolution)
-    separation = gap / widest if widest else 0.0
+    separation = gap / widest
     if separation < max(1.0, 30 / count):
         return None
     least = max(_LEAST_MODE, math.ceil(MODE_SHARE * count))

@@ -124,7 +124,6 @@ def _best_border(
     the ends of the ranges can be best.
     """
     gone = sum(count for _, count in lost)
-    best_border, best_strays = 0, total
     lost_before = 0
     borders = [(0, 0)]
     for first, count in lost:
@@ -132,12 +131,12 @@ def _best_border(
         lost_before += count
         borders.append((first + count, lost_before))
     borders.append((total, lost_before))
+    cuts = []
     for border, before in borders:
         alive_before, alive_after = border - before, total - border - (gone - before)
         wrong = before + alive_after if alive_first else alive_before + gone - before
-        if wrong < best_strays:
-            best_border, best_strays = border, wrong
-    return best_border, best_strays
+        cuts.append((border, wrong))
+    return min(cuts, key=lambda cut: cut[1])
 
 
 def _scattered(total: int, lost: Sequence[tuple[int, int]]) -> Policy:
