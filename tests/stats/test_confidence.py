@@ -53,6 +53,23 @@ def test_what_is_no_confidence_is_refused(confidence: Fraction) -> None:
         median_interval(range(10), confidence)
 
 
+@pytest.mark.parametrize(("samples", "upper"), [(2, 1), (3, 2), (4, 2)])
+def test_without_confidence_it_is_the_narrowest_there_is(
+    samples: int, upper: int
+) -> None:
+    """Two different samples: one alone encloses nothing."""
+    interval = median_interval(range(samples), Fraction(0))
+    assert interval is not None
+    assert (interval.lower, interval.upper) == (samples - 1 - upper, upper)
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_each_look_has_its_share_of_the_five_percent(look: int) -> None:
+    interval = interval_at_look(range(look))
+    assert interval is not None
+    assert 1 - interval.coverage <= Fraction(5, 100) / len(LOOKS)
+
+
 def test_there_is_no_look_between_looks() -> None:
     for samples in range(1, 70):
         assert (interval_at_look(range(samples)) is None) == (samples not in LOOKS)

@@ -191,6 +191,13 @@ def test_a_mode_has_fifteen_percent_and_three_of_the_repeats(
     assert kinds(two_groups(count - fewest + 1, fewest - 1, 9)) == ["outliers"]
 
 
+def test_eight_repeats_may_be_in_three_groups() -> None:
+    values = [100.0, 200, 300, 101, 201, 301, 100, 200]
+    (found,) = examine(values, 0.1, Limits(middle=9, all_of_them=9))
+    assert found.kind == "modes"
+    assert [group.lowest for group in found.groups] == [100, 200]
+
+
 # --- where drifts begin ---------------------------------------------------------------
 
 
