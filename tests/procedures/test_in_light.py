@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import random
 from collections.abc import Collection
 
+import pytest
 from planning import Recording, cell
 
 from dutperf.engine.fake import FakeEngine, fixed, perfect
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.engine.protocol import (
+    NOTHING,
     DirectionResult,
     Histogram,
+    Reason,
     Shadow,
     StreamResult,
     TagResult,
     TrialRequest,
     TrialResult,
+    Verdict,
 )
 from dutperf.procedures import in_light
 from dutperf.procedures.executor import PROCEDURES
 from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.measures import Quantity, Reading
 from dutperf.results import CellResult
 
 US = 1_000
@@ -71,13 +78,16 @@ def _delayed(stream: StreamResult) -> StreamResult:
         delays_ns=[*stream.tags.delays_ns[STALLED:], *[5 * MS] * STALLED],
         shaded=list(range(len(stream.tags.delays_ns))[-STALLED:]),
     )
-    return stream.model_copy(
-        update={
-            "delay_ns": histogram((low, high, count - STALLED), late),
-            "shaded_delay_ns": histogram(late),
-            "tags": tags,
-        }
-    )
+    told = {
+        "delay_ns": histogram((low, high, count - STALLED), late),
+        "shaded_delay_ns": histogram(late),
+        "tags": tags,
+    }
+    if stream.ipdv_ns is not None:
+        ((low, high, count),) = stream.ipdv_ns.buckets
+        told["ipdv_ns"] = histogram((low, high, count - STALLED), late)
+        told["shaded_ipdv_ns"] = histogram(late)
+    return stream.model_copy(update=told)
 
 
 def measured(
@@ -95,12 +105,14 @@ def kinds(recording: Recording) -> list[str]:
 
 
 def test_a_trial_whose_worst_delays_are_a_stalls_is_run_again() -> None:
-    for procedure in ("latency", "pdv"):
+    told = {"latency": "5 ms", "pdv": "4.9 ms", "ipdv": "5 ms"}
+    for procedure, worst in told.items():
         result, recording = measured(procedure, Stalling({2}))
         assert kinds(recording) == ["pass", "invalid", "pass", "pass"]
         (reason, *_) = recording.records[1].result.verdict.reasons
         assert reason.code == "sender_burst"
-        assert {"latency": "5 ms", "pdv": "4.9 ms"}[procedure] in reason.message
+        assert worst in reason.message
+        assert "isolate the tester's cores" in (reason.hint or "")
         assert result.verdict == "pass"
         assert not any(m.result.at_most for m in result.measures)
 
@@ -174,6 +186,104 @@ def test_what_is_in_the_light_is_the_whole_less_the_shaded() -> None:
             histogram(*[(*c, n) for c, n in part.items() if n]),
         )
         assert told == histogram(*[(*c, n) for c, n in left.items() if n])
+
+
+def test_where_all_stood_in_the_shadow_nothing_is_in_the_light() -> None:
+    whole = histogram((10, 15, 3), (32, 40, 2))
+    assert in_light.less(whole, whole) == NOTHING
+
+
+def test_a_stream_of_which_no_shadow_is_told_is_all_in_the_light() -> None:
+    recording = Recording(FakeEngine(perfect(), delays=fixed(100 * US)))
+    wanted = cell(procedure="ipdv", trial_duration_s=4, rate_fps=1000)
+    result = recording.runner.run(wanted, 1000).result
+    (stream,) = result.directions[0].streams
+    stream = stream.model_copy(update={"shaded_ipdv_ns": None})
+    assert stream.ipdv_ns is not None
+    assert in_light.stream_in_light(stream).ipdv_ns == stream.ipdv_ns
+
+
+# --- by how much a figure may differ
+
+
+def shadowed(share_ns: int = 0) -> DirectionResult:
+    """A direction in which a stall threw a shadow, with so much of the tester's own."""
+    recording = Recording(FakeEngine(perfect()))
+    direction = recording.runner.run(cell(), 1000).result.directions[0]
+    own = histogram((share_ns, share_ns, 1))
+    told = {"shadows": [STALL], "send_call_ns": own, "receive_gap_ns": NOTHING}
+    return direction.model_copy(update=told)
+
+
+def moved_words(
+    whole: Reading | None, light: Reading | None, share_ns: int = 0
+) -> str | None:
+    readings = iter([whole, light])
+    quantity = Quantity("X", "x", lambda _stream: next(readings))
+    direction = shadowed(share_ns)
+    return in_light.moved_words(quantity, direction, direction.streams[0])
+
+
+@pytest.mark.parametrize(
+    ("whole_ns", "light_ns", "share_ns", "differ"),
+    [
+        (10_100, 10_000, 0, False),
+        (10_101, 10_000, 0, True),
+        (9_899, 10_000, 0, True),
+        (10_101, 10_000, 101, False),
+        (10_102, 10_000, 101, True),
+        (math.inf, math.inf, 0, False),
+        (math.inf, 10_000, 0, True),
+        (10_000, math.inf, 0, True),
+        (10_000, None, 10**9, True),
+    ],
+)
+def test_one_percent_or_the_testers_share_is_no_difference(
+    whole_ns: float, light_ns: float | None, share_ns: int, differ: bool
+) -> None:
+    told = moved_words(Reading(whole_ns, 9), Reading(light_ns, 9), share_ns)
+    assert (told is not None) == differ
+
+
+def test_what_was_moved_is_told_with_both_figures() -> None:
+    told = moved_words(Reading(math.inf, 9), Reading(2_000, 9))
+    assert told == (
+        "forward: X is infinite with the frames in the shadow of the tester's own "
+        "stalls, and 2 us without"
+    )
+    nothing = moved_words(Reading(2_000, 9), Reading(None, 0))
+    assert nothing is not None
+    assert nothing.endswith("and nothing without")
+
+
+def test_a_stream_without_the_figure_was_not_moved() -> None:
+    assert moved_words(None, None) is None
+    assert moved_words(Reading(None, 0), Reading(None, 0)) is None
+
+
+def test_what_is_invalid_already_keeps_its_reasons() -> None:
+    direction = shadowed()
+    recording = Recording(FakeEngine(perfect()))
+    result = recording.runner.run(cell(), 1000).result
+    verdict = Verdict(
+        kind="invalid", reasons=[Reason(code="link_down", message="link down")]
+    )
+    told = {"directions": [direction], "verdict": verdict}
+    invalid = result.model_copy(update=told)
+    readings = (Reading(value, 9) for value in itertools.count(1_000, 1_000))
+    quantity = Quantity("X", "x", lambda _stream: next(readings))
+    judge = in_light.rejudged_by([quantity])
+    assert judge(invalid, again=True) == invalid
+    passed = result.model_copy(update={"directions": [direction]})
+    assert judge(passed, again=True).verdict.kind == "invalid"
+    assert judge(passed, again=False) == passed
+
+
+def test_the_testers_rare_share_is_that_of_all_but_one_in_a_thousand() -> None:
+    """Of each of its two parts."""
+    part = histogram((1, 1, 9985), (5, 5, 5), (9, 9, 10))
+    told = {"send_call_ns": part, "receive_gap_ns": part}
+    assert in_light.rare_share_ns(shadowed().model_copy(update=told)) == 10
 
 
 def test_ends_that_were_clipped_are_found_in_their_bucket() -> None:

@@ -8,7 +8,7 @@ from planning import TESTBED, Recording, cell
 from dutperf.engine.fake import Dut, FakeEngine, every, jump, lossy, perfect, step
 from dutperf.engine.protocol import Side
 from dutperf.procedures.executor import PROCEDURES
-from dutperf.procedures.judgement import loss_percent
+from dutperf.procedures.judgement import damage_fails, loss_percent
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.traffic import trial_request
 from dutperf.results import CellResult, TimeoutLoss
@@ -193,3 +193,25 @@ def test_a_loss_is_less_what_was_dropped_below_the_ports() -> None:
 
 def other(side: Side) -> Side:
     return "left" if side == "right" else "right"
+
+
+@pytest.mark.parametrize(
+    ("corrupt", "lost", "fails"),
+    [(12, 12, False), (13, 13, True), (12, 500, False), (500, 12, False)],
+)
+def test_damage_fails_a_trial_where_it_is_more_than_a_direction_may_lose(
+    corrupt: int, lost: int, fails: bool
+) -> None:
+    """Of 120,000 frames 0.01 % are 12; what else was lost is no damage."""
+    asked = cell(loss_tolerance_percent=0.01, trial_duration_s=60)
+    request = trial_request(TESTBED, asked, 2000, 1)
+    result = FakeEngine(perfect()).measure(request)
+    for spoilt in range(2):
+        directions = list(result.directions)
+        streams = [
+            stream.model_copy(update={"corrupt": corrupt, "lost": lost})
+            for stream in directions[spoilt].streams
+        ]
+        directions[spoilt] = directions[spoilt].model_copy(update={"streams": streams})
+        told = result.model_copy(update={"directions": directions})
+        assert damage_fails(request, told) == fails
