@@ -8,7 +8,7 @@ from planning import TESTBED, Recording, cell
 from dutperf.engine.fake import Dut, FakeEngine, every, jump, lossy, perfect, step
 from dutperf.engine.protocol import Side
 from dutperf.procedures.executor import PROCEDURES
-from dutperf.procedures.judgement import damage_fails, loss_percent
+from dutperf.procedures.judgement import damage_fails, goal_words, loss_percent
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.traffic import trial_request
 from dutperf.results import CellResult, TimeoutLoss
@@ -189,6 +189,42 @@ def test_a_loss_is_less_what_was_dropped_below_the_ports() -> None:
     # What the other side received, or the receiving side sent, was not of this way.
     swapped = [p.model_copy(update={"name": other(p.name)}) for p in ports]
     assert loss_percent(result.model_copy(update={"ports": swapped})) == 50
+
+
+def test_what_a_port_dropped_before_the_trial_is_not_of_it() -> None:
+    engine = FakeEngine(lambda _rate_fps, sent: sent // 2)
+    asked = cell(direction="forward", trial_duration_s=1)
+    result = engine.measure(trial_request(TESTBED, asked, 1000, 1))
+    before, after = (
+        {"rx_missed": 30, "rx_nombuf": 7},
+        {"rx_missed": 90, "rx_nombuf": 47},
+    )
+    ports = [
+        port.model_copy(
+            update={
+                "before": port.before.model_copy(update=before),
+                "after": port.after.model_copy(update=after),
+            }
+        )
+        for port in result.ports
+    ]
+    told = result.model_copy(update={"ports": ports})
+    assert loss_percent(told) == pytest.approx(50 - 10)
+
+
+@pytest.mark.parametrize(
+    ("loss", "exceed", "words"),
+    [
+        (0, 0, ""),
+        (0.5, 0, "losing up to 0.5 %"),
+        (0, 25, "losing nothing in all but 25 % of the time"),
+        (0.5, 25, "losing up to 0.5 % in all but 25 % of the time"),
+    ],
+)
+def test_a_goal_is_told_by_what_it_lets_be_lost(
+    loss: float, exceed: float, words: str
+) -> None:
+    assert goal_words(loss, exceed) == words
 
 
 def other(side: Side) -> Side:
