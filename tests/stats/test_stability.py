@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations, permutations
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -246,7 +247,7 @@ def test_only_a_tenth_at_either_end_is_left_out_and_not_for_long() -> None:
         "unstable",
         (),
         {
-            "apart": pytest.approx(0.105),
+            "apart": cast("float", pytest.approx(0.105)),
             "limit": 0.10,
             "lowest": 95,
             "highest": 105.5,
