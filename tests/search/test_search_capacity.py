@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import pytest
@@ -209,15 +210,15 @@ def test_an_invalid_test_is_repeated_so_often(attempts: int | None) -> None:
         tests.append(connections)
         return Outcome("invalid")
 
-    given: dict[str, Any] = {} if attempts is None else {"attempts": attempts}
-    found = capacity_search(
+    search_once = partial(
+        capacity_search,
         establish,
         first=10,
         most=100,
         max_rate_per_s=1,
         rate_resolution=RESOLUTION,
-        **given,
     )
+    found = search_once() if attempts is None else search_once(attempts=attempts)
     assert len(tests) == (attempts or 3)
     assert (found.connections, found.beyond, found.ending) == (None, None, "unstable")
     assert [step.held for step in found.steps] == ["unstable"]
@@ -294,8 +295,7 @@ def test_limits_that_make_no_sense_are_refused(changes: dict[str, int]) -> None:
 @pytest.mark.parametrize("name", ["beta", "gamma"])
 @pytest.mark.parametrize("share", [Fraction(0), Fraction(1)])
 def test_shares_are_between_0_and_1(name: str, share: Fraction) -> None:
-    shares: dict[str, Any] = {"beta": Fraction(1, 10), "gamma": Fraction(1, 2)}
-    shares[name] = share
+    shares: dict[str, Any] = {name: share}
     with pytest.raises(ValueError, match="beta"):
         capacity_search(
             Gateway(10).establish,
