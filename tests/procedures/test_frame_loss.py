@@ -6,7 +6,7 @@ from planning import Recording, cell, spoilt
 from dutperf.engine.fake import Dut, FakeEngine, perfect, step
 from dutperf.procedures.frame_loss import MAX_LOWERINGS, measure_frame_loss
 from dutperf.procedures.limits import MaxRate
-from dutperf.results import CellResult
+from dutperf.results import CellResult, Deviation
 
 MAX = MaxRate(1_000_000, "media")
 
@@ -136,9 +136,39 @@ def test_what_the_tester_cannot_offer_becomes_100_percent_and_a_deviation() -> N
     assert result.parameters["max_load_fps"] == 380_000
     assert result.parameters["max_load_is"] == "tester"
     assert "380,000 fps" in result.quantity
-    told = [d for d in result.deviations if d.rfc == "RFC 2544 26.3"]
-    assert "1,000,000 fps" in told[0].requirement
-    assert "maximum offered load" in told[0].actual
+    assert result.deviations[-1] == Deviation(
+        rfc="RFC 2544 26.3",
+        requirement=f"100 % is {MAX.words}, 1,000,000 fps per direction",
+        actual="100 % is 380,000 fps, 95% of what the tester could offer (maximum "
+        "offered load, RFC 2285 3.5.3)",
+        level="SHOULD",
+    )
+
+
+def test_what_the_tester_can_offer_stands_for_the_media_where_nothing_is_above() -> (
+    None
+):
+    loss_cell = cell(procedure="frame-loss", trial_duration_s=60)
+    limit = MaxRate(400_000, "tester")
+    result = measure_frame_loss(
+        Recording(FakeEngine(perfect())).runner, loss_cell, limit
+    )
+    told = result.deviations[-1]
+    assert told.requirement == "100 % is the maximum rate of the media"
+    assert told.actual.startswith("100 % is 400,000 fps")
+
+
+def test_a_list_of_loads_that_ends_in_loss_is_told_with_its_lowest_two() -> None:
+    result, _ = measured(FakeEngine(step(850_000)), load_percent=[100, 90, 80])
+    assert curve(result)[80] == 0
+    assert result.deviations[-1] == Deviation(
+        rfc="RFC 2544 26.3",
+        requirement="down to two successive loads without loss",
+        actual="the lowest loads, 90 %, 80 %, are not both without loss",
+        level="SHOULD",
+    )
+    lossless, _ = measured(FakeEngine(step(950_000)), load_percent=[100, 90, 80])
+    assert "without loss" not in str(lossless.deviations)
 
 
 def test_one_stall_at_the_highest_load_is_not_the_testers_limit() -> None:
