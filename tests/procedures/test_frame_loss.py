@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from planning import Recording, cell, spoilt
 
@@ -7,6 +9,7 @@ from dutperf.engine.fake import Dut, FakeEngine, perfect, step
 from dutperf.procedures.frame_loss import MAX_LOWERINGS, measure_frame_loss
 from dutperf.procedures.limits import MaxRate
 from dutperf.results import CellResult, Deviation
+from dutperf.results.spread import spread_of
 
 MAX = MaxRate(1_000_000, "media")
 
@@ -158,6 +161,61 @@ def test_what_the_tester_can_offer_stands_for_the_media_where_nothing_is_above()
     assert told.actual.startswith("100 % is 400,000 fps")
 
 
+def test_no_load_is_less_than_a_frame_a_second() -> None:
+    loss_cell = cell(
+        procedure="frame-loss", trial_duration_s=60, load_percent=[100, 50, 10]
+    )
+    recording = Recording(FakeEngine(step(0)))
+    measure_frame_loss(recording.runner, loss_cell, MaxRate(5, "media"))
+    assert recording.loads_fps == [5, 2, 1]
+    slow = Recording(FakeEngine(step(0), tester_limit_fps=1))
+    measure_frame_loss(slow.runner, loss_cell, MaxRate(5, "media"))
+    assert slow.loads_fps[-1] == 1
+
+
+def test_what_another_trial_would_only_say_again_is_not_repeated() -> None:
+    troubles = spoilt("unexpected_address", *range(1, 100))
+    result, recording = measured(FakeEngine(perfect(), troubles=troubles))
+    assert result.verdict == "invalid"
+    assert len(recording.records) == 1
+
+
+def test_each_trial_is_of_its_repeat() -> None:
+    troubles = spoilt("receiver_overflow", 2)
+    keys = {"load_percent": [100], "repeats": 3}
+    _, recording = measured(FakeEngine(perfect(), troubles=troubles), **keys)
+    assert [record.repeat for record in recording.records] == [1, 2, 2, 3]
+
+
+def test_repeats_that_have_no_common_loss_are_told() -> None:
+    shares = itertools.cycle([0.5, 0.9])
+
+    def changing() -> Dut:
+        return lambda _rate, frames: int(frames * next(shares))
+
+    keys = {"load_percent": [100], "repeats": 8, "direction": "forward"}
+    result, _ = measured(FakeEngine(changing()), **keys)
+    assert [finding.kind for finding in result.findings] == ["modes"]
+    assert result.spread is not None
+    assert result.spread == result.points[0].spread == spread_of([50.0, 10.0] * 4)
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ({}, False),  # down to 10 %, as the RFC has it
+        ({"load_percent": [100]}, False),  # that it is a single load is told
+        ({"load_percent": [100, 90]}, True),
+    ],
+)
+def test_that_a_curve_ends_in_loss_is_told_of_a_list_of_loads(
+    keys: dict[str, object], told: bool
+) -> None:
+    result, _ = measured(FakeEngine(step(0)), **keys)
+    asked = [deviation.requirement for deviation in result.deviations]
+    assert ("down to two successive loads without loss" in asked) == told
+
+
 def test_a_list_of_loads_that_ends_in_loss_is_told_with_its_lowest_two() -> None:
     result, _ = measured(FakeEngine(step(850_000)), load_percent=[100, 90, 80])
     assert curve(result)[80] == 0
@@ -188,4 +246,5 @@ def test_a_tester_whose_limit_falls_for_ever_is_invalid_in_the_end() -> None:
         Sinking(perfect(), tester_limit_fps=400_000), load_percent=[100]
     )
     assert result.verdict == "invalid"
-    assert len(recording.records) <= 2 * MAX_LOWERINGS + 4
+    # Two trials at each maximum; at the last one the second counts as an attempt.
+    assert len(recording.records) == 2 * (MAX_LOWERINGS + 1) + 2
