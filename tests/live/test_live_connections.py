@@ -166,11 +166,12 @@ def test_the_connection_rate_is_that_of_the_device(
     tmp_path: Path, overload: str, options: tuple[str, ...]
 ) -> None:
     """One that forgets what is too much forwards it all: only validation tells."""
-    setup = {"rate_per_s": 10_000, "queue_frames": 100, "overload": overload}
+    # Its queue of 15 ms bridges a moment in which others have its own CPU.
+    setup = {"rate_per_s": 20_000, "queue_frames": 300, "overload": overload}
     table = {"entries": 100_000}
     with gateway(tmp_path, {"table": table, "setup": setup}):
         command = ("connection-rate", "--lab", "known-answer-nat44", *options)
-        numbers = ("--connections", "15000", "--resolution", "0.5%")
-        found = measured(tmp_path, *command, *numbers, "--max-rate", "20000")
+        numbers = ("--connections", "30000", "--resolution", "0.5%")
+        found = measured(tmp_path, *command, *numbers, "--max-rate", "40000")
     assert found.verdict == "pass"
-    assert found.median == pytest.approx(10_000, rel=0.02)
+    assert found.median == pytest.approx(20_000, rel=0.02)

@@ -8,6 +8,14 @@ from planning import Recording, cell, spoilt
 
 from dutperf.config import Testbed
 from dutperf.engine.fake import FakeEngine, SimulatedNat, perfect
+from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.engine.protocol import (
+    Reason,
+    Shadow,
+    TrialRequest,
+    TrialResult,
+    Verdict,
+)
 from dutperf.errors import InputError
 from dutperf.procedures.connection_rate import measure_connection_rate
 from dutperf.procedures.limits import MaxRate
@@ -130,6 +138,81 @@ def test_an_invalid_phase_is_measured_again() -> None:
     result, recording = measured(spoilt_first)
     assert result.verdict == "pass"
     assert recording.records[1].attempt == 2
+
+
+class Stalling(ClearedEngine):
+    """Of its first test: a stall in phase 1, and connections that do not work."""
+
+    def __init__(self, forgotten: list[tuple[int, int]], *shadows: Shadow) -> None:
+        super().__init__(SimulatedNat())
+        self._forgotten = forgotten
+        self._shadows = list(shadows)
+        self._trials = 0
+
+    def measure(
+        self, trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
+    ) -> TrialResult:
+        result = super().measure(trial, on_progress)
+        (direction,) = result.directions
+        self._trials += 1
+        if self._trials == 1:
+            direction = direction.model_copy(update={"shadows": self._shadows})
+        if self._trials != 2:
+            return result.model_copy(update={"directions": [direction]})
+        (stream,) = direction.streams
+        assert stream.survival
+        lost = {"lost_ranges": self._forgotten}
+        told = {"survival": stream.survival.model_copy(update=lost)}
+        direction = direction.model_copy(
+            update={"streams": [stream.model_copy(update=told)]}
+        )
+        verdict = Verdict(
+            kind="fail", reasons=[Reason(code="frames_lost", message="some")]
+        )
+        return result.model_copy(update={"directions": [direction], "verdict": verdict})
+
+
+def shadow(first: int, last: int, frames: int | None, **keys: object) -> Shadow:
+    """Over those connections of a phase 1 at ``MAX``."""
+    span = {"begin_ns": first * 10_000, "end_ns": last * 10_000}
+    kind = {"of": "sender", "may_lose": True, "frames": frames}
+    return Shadow.model_validate(span | kind | keys)
+
+
+@pytest.mark.parametrize(
+    ("forgotten", "shadows"),
+    [
+        ([(338, 24)], [shadow(300, 400, 50)]),
+        ([(338, 24)], [shadow(338, 361, 24)]),
+        ([(10, 1), (399, 1)], [shadow(0, 20, 1), shadow(390, 400, None)]),
+        ([(990, 10)], [shadow(900, 0, 10, end_ns=None)]),
+    ],
+)
+def test_connections_that_only_a_stall_of_the_tester_cost_are_opened_again(
+    forgotten: list[tuple[int, int]], shadows: list[Shadow]
+) -> None:
+    """A device forgot what came at once after the tester's stall, and nothing else."""
+    result, recording = measured(Stalling(forgotten, *shadows), alpha=1)
+    assert (result.verdict, result.median) == ("pass", MAX.rate_fps)
+    assert [r.load_fps for r in recording.records] == [MAX.rate_fps] * 4
+
+
+@pytest.mark.parametrize(
+    ("forgotten", "shadows"),
+    [
+        ([(338, 24)], []),
+        ([(338, 24)], [shadow(300, 400, 23)]),  # more than left at once
+        ([(338, 24)], [shadow(345, 400, 50)]),  # some of them before it
+        ([(338, 24)], [shadow(300, 355, 50)]),  # ... after it
+        ([(338, 24), (800, 1)], [shadow(300, 400, 50)]),  # one elsewhere
+        ([(338, 24)], [shadow(300, 400, 50, may_lose=False)]),
+    ],
+)
+def test_connections_that_a_stall_does_not_explain_are_the_devices(
+    forgotten: list[tuple[int, int]], shadows: list[Shadow]
+) -> None:
+    _, recording = measured(Stalling(forgotten, *shadows), alpha=1)
+    assert recording.records[2].load_fps < MAX.rate_fps
 
 
 def test_what_the_tester_cannot_offer_is_a_lower_bound() -> None:

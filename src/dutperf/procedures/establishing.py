@@ -4,16 +4,22 @@ Phase 1 passes when all N frames arrive (RFC 9693 4.5). That they arrived does n
 that the device remembers them; validated, each must also let a frame back, sent at
 ``alpha`` times the rate (4.6). The device's table is emptied before each test, by the
 testbed's hooks.
+
+A device that forgets what was too much for it forgets the burst after a stall of the
+tester, too. So a validation which misses nothing but connections that were opened in
+the shadow of such a stall, and no more than it can have cost, tells nothing of the rate
+(``docs/adr/0001``): the test is made again.
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from functools import partial
 
 from dutperf.config import Cell
 from dutperf.config.stateful import Stateful
-from dutperf.engine.protocol import Reason, TrialResult
+from dutperf.engine.protocol import Reason, Shadow, TrialResult
 from dutperf.procedures.counting import Counting
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.missing import unexpected_reasons
@@ -101,6 +107,9 @@ class Establishing:
         opened = self.opened(stateful, rate_per_s)
         if opened.first.result.verdict.kind == "pass" and stateful.alpha is not None:
             opened = self.used(opened, stateful, rate_per_s)
+        if reason := forgotten_in_shadow(opened):
+            self.troubles = [reason]
+            return Outcome("invalid")
         return self._told(rate_per_s, opened.last.result)
 
     def opened(
@@ -160,6 +169,39 @@ class Establishing:
         if kind == "pass":
             self.passed = max(rate_per_s, self.passed or 0)
         return outcome(result)
+
+
+def forgotten_in_shadow(opened: Opened) -> Reason | None:
+    """Why the validation of a test whose phase 1 had a stall tells nothing, if so."""
+    if opened.back is None or opened.back.result.verdict.kind != "fail":
+        return None
+    (first,) = opened.first.result.directions
+    survival = opened.back.result.directions[0].streams[0].survival
+    if survival is None or survival.more_ranges:
+        return None
+    lost = [range(begin, begin + count) for begin, count in survival.lost_ranges]
+    bursts = [shadow for shadow in first.shadows if shadow.may_lose]
+    missing = sum(map(len, lost))
+    most = sum(missing if b.frames is None else b.frames for b in bursts)
+    spans = [_opened_in(shadow, first.intended_rate_fps) for shadow in bursts]
+    if not 0 < missing <= most or not all(
+        any(one[0] in span and one[-1] in span for span in spans) for one in lost
+    ):
+        return None
+    return Reason(
+        code="sender_burst",
+        message=f"{missing:,} connections do not work that were opened in the shadow "
+        "of a stall of the tester's sender, which may have cost them",
+        hint="isolate the tester's cores; the test is worth repeating",
+    )
+
+
+def _opened_in(shadow: Shadow, rate_per_s: int) -> range:
+    """The connections whose frame of phase 1 was due then, and one at each end."""
+    begin = shadow.begin_ns * rate_per_s // 10**9
+    if shadow.end_ns is None:
+        return range(max(0, begin - 1), sys.maxsize)
+    return range(max(0, begin - 1), shadow.end_ns * rate_per_s // 10**9 + 2)
 
 
 def expired(stateful: Stateful) -> Reason:
