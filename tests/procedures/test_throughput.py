@@ -5,6 +5,7 @@ from planning import TESTBED, Recording, Repeats, cell, spoilt
 
 from dutperf.engine.fake import FakeEngine, noisy, perfect, step
 from dutperf.engine.protocol import Reason, ReasonCode, Verdict
+from dutperf.procedures import conclusions
 from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.searching import outcome
@@ -48,6 +49,24 @@ def test_a_dut_that_forwards_nothing_fails_with_zero() -> None:
         0,
         ["nothing_passed"],
     )
+    told = result.reasons[0]
+    assert told.message == "frames were lost at every rate that was tried"
+    assert "does the device forward at all?" in (told.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("held_back", "code", "message"),
+    [
+        (False, "sender_behind", "the tester could offer no rate at which the device"),
+        (True, "held_back", "something behind a port stopped the tester"),
+    ],
+)
+def test_without_any_rate_that_was_offered_nothing_is_known(
+    held_back: bool, code: str, message: str
+) -> None:
+    verdict, (reason,) = conclusions.tester_limited(None, held_back=held_back)
+    assert (verdict, reason.code) == ("invalid", code)
+    assert reason.message.startswith(message)
 
 
 @pytest.mark.parametrize(
