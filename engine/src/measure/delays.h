@@ -100,15 +100,17 @@ class Delays {
   }
 
   [[gnu::noinline]] void record_shaded(uint64_t origin, const uint64_t* delays_ns, uint32_t count) {
-    for (uint32_t i = 0; i < count; ++i) {
-      if (origin == kNone) {
-        shaded_exact_ns_[shaded_kept_++] = delays_ns[i];
-      } else if (delays_ns[i] >= origin) {
-        shaded_above_.record(delays_ns[i] - origin);
-      } else {
-        shaded_below_.record(origin - delays_ns[i]);
-      }
+    if (origin == kNone) {
+      for (uint32_t i = 0; i < count; ++i) shaded_exact_ns_[shaded_kept_++] = delays_ns[i];
+      return;
     }
+    for_each_run(delays_ns, count, [this, origin](uint64_t delay_ns, uint64_t times) {
+      if (delay_ns >= origin) {
+        shaded_above_.record(delay_ns - origin, times);
+      } else {
+        shaded_below_.record(origin - delay_ns, times);
+      }
+    });
   }
 
   size_t place_of(uint64_t timeout_ns) const {

@@ -36,19 +36,15 @@ void ShadowWatch::look(bool away, uint64_t drained_ns, uint64_t received_ns, uin
   if (away) {
     // The frames that waited, from the first on, and those after them that found no room.
     const uint64_t away_ns = received_ns - drained_ns;
-    Open cause;
-    cause.usual_ns = level_.usual_ns();
-    cause.calm_from_ns = received_ns;
-    cause.latest_ns = received_ns + kPatience * away_ns;
     const auto waited =
         static_cast<uint64_t>((unsigned __int128){away_ns} * rate_fps_ / kNsPerSecond);
     // Half of the ring is for the DUT's own bursts.
     const bool may_lose = waited >= room_frames_ / 2;
-    open(cause, std::min(first_sent_ns, drained_ns), false, may_lose);
+    Open& cause = waiting(drained_ns, std::min(first_sent_ns, drained_ns));
+    cause.calm_from_ns = received_ns;
+    cause.latest_ns = received_ns + kPatience * away_ns;
+    current_.may_lose |= may_lose;
     if (may_lose) {
-      // While the ring is not drained the same frames wait, and some more.
-      if (drained_ns != waiting_since_ns_) waited_frames_ = 0;
-      waiting_since_ns_ = drained_ns;
       current_.frames += waited + 1 - std::min(waited + 1, waited_frames_);
       waited_frames_ = std::max(waited_frames_, waited + 1);
     }
@@ -70,6 +66,21 @@ void ShadowWatch::look(bool away, uint64_t drained_ns, uint64_t received_ns, uin
     cause = open_[--open_count_];
     if (open_count_ == 0) close();
   }
+}
+
+// The cause for a receiver that has drained nothing since `drained_ns`: while it is in overload,
+// each call meets the frames that wait already, and some more.
+ShadowWatch::Open& ShadowWatch::waiting(uint64_t drained_ns, uint64_t begin_ns) noexcept {
+  for (size_t i = 0; i < open_count_; ++i) {
+    if (open_[i].drained_ns == drained_ns) return open_[i];
+  }
+  if (drained_ns != waiting_since_ns_) waited_frames_ = 0;
+  waiting_since_ns_ = drained_ns;
+  Open cause;
+  cause.drained_ns = drained_ns;
+  cause.usual_ns = level_.usual_ns();
+  open(cause, begin_ns, false, false);
+  return open_[open_count_ - 1];
 }
 
 void ShadowWatch::note_stalls() noexcept {

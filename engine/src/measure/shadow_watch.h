@@ -122,6 +122,7 @@ class ShadowWatch {
   struct Open {
     const StallLog* sender = nullptr;  // none: the receiver, or its end is known
     size_t place = 0;
+    uint64_t drained_ns = UINT64_MAX;  // by the receiver, that was away since; else none
     uint64_t usual_ns = 0;
     uint64_t calm_from_ns = UINT64_MAX;  // nothing ends it before
     uint64_t latest_ns = UINT64_MAX;     // it ends then
@@ -136,6 +137,7 @@ class ShadowWatch {
   void look(bool away, uint64_t drained_ns, uint64_t received_ns, uint64_t first_sent_ns,
             uint64_t last_sent_ns) noexcept;
   void note_stalls() noexcept;
+  Open& waiting(uint64_t drained_ns, uint64_t begin_ns) noexcept;
   void open(const Open& cause, uint64_t begin_ns, bool of_sender, bool may_lose) noexcept;
   void learn_end(Open& cause) noexcept;
   void close() noexcept;
