@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import combinations, permutations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dutperf.stats import stability
@@ -130,6 +130,7 @@ def test_repeats_without_a_value_keep_their_numbers() -> None:
     assert stray.repeats == (17,)
 
 
+@settings(derandomize=True, deadline=None, database=None)
 @given(
     st.lists(st.floats(1, 1e9), min_size=2, max_size=40),
     st.floats(0, 1e6),
