@@ -130,7 +130,7 @@ def test_no_trial_is_judged_wrongly(
             met += longest_ns(result) > stall_ms * MS / 2
     sys.stdout.write(f"{name}, {stall_ms} ms: {dict(verdicts)}\n")  # the table
     # On a busy machine a stop may come too late, after the last frame.
-    assert met >= TRIALS // 5 or stall_ms == 0
+    assert met >= max(1, TRIALS // 5) or stall_ms == 0
     if name == "losing":
         assert verdicts["fail"] > TRIALS / 2
 

@@ -11,6 +11,7 @@ from dutperf.engine.fake import FakeEngine, SimulatedNat, perfect
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.engine.protocol import (
     Reason,
+    ReasonCode,
     Shadow,
     TrialRequest,
     TrialResult,
@@ -143,8 +144,14 @@ def test_an_invalid_phase_is_measured_again() -> None:
 class Stalling(ClearedEngine):
     """Of its first test: a stall in phase 1, and connections that do not work."""
 
-    def __init__(self, forgotten: list[tuple[int, int]], *shadows: Shadow) -> None:
+    def __init__(
+        self,
+        forgotten: list[tuple[int, int]],
+        *shadows: Shadow,
+        codes: tuple[ReasonCode, ...] = ("frames_lost",),
+    ) -> None:
         super().__init__(SimulatedNat())
+        self._reasons = [Reason(code=code, message="some") for code in codes]
         self._forgotten = forgotten
         self._shadows = list(shadows)
         self._trials = 0
@@ -166,9 +173,7 @@ class Stalling(ClearedEngine):
         direction = direction.model_copy(
             update={"streams": [stream.model_copy(update=told)]}
         )
-        verdict = Verdict(
-            kind="fail", reasons=[Reason(code="frames_lost", message="some")]
-        )
+        verdict = Verdict(kind="fail", reasons=self._reasons)
         return result.model_copy(update={"directions": [direction], "verdict": verdict})
 
 
@@ -212,6 +217,13 @@ def test_connections_that_a_stall_does_not_explain_are_the_devices(
     forgotten: list[tuple[int, int]], shadows: list[Shadow]
 ) -> None:
     _, recording = measured(Stalling(forgotten, *shadows), alpha=1)
+    assert recording.records[2].load_fps < MAX.rate_fps
+
+
+def test_a_stall_excuses_no_duplicates() -> None:
+    burst = shadow(300, 400, 50)
+    engine = Stalling([(338, 24)], burst, codes=("frames_lost", "duplicates"))
+    _, recording = measured(engine, alpha=1)
     assert recording.records[2].load_fps < MAX.rate_fps
 
 

@@ -175,11 +175,17 @@ def forgotten_in_shadow(opened: Opened) -> Reason | None:
     """Why the validation of a test whose phase 1 had a stall tells nothing, if so."""
     if opened.back is None or opened.back.result.verdict.kind != "fail":
         return None
+    if {reason.code for reason in opened.back.result.verdict.reasons} != {
+        "frames_lost"
+    }:
+        return None  # a stall makes no duplicates
     (first,) = opened.first.result.directions
     survival = opened.back.result.directions[0].streams[0].survival
     if survival is None or survival.more_ranges:
         return None
-    lost = [range(begin, begin + count) for begin, count in survival.lost_ranges]
+    lost = [
+        range(begin, begin + count) for begin, count in survival.lost_ranges if count
+    ]
     bursts = [shadow for shadow in first.shadows if shadow.may_lose]
     missing = sum(map(len, lost))
     most = sum(missing if b.frames is None else b.frames for b in bursts)
