@@ -6,8 +6,10 @@ import pytest
 from planning import Recording, cell, spoilt
 
 from dutperf.engine.fake import Dut, FakeEngine, perfect, step
+from dutperf.engine.protocol import ReasonCode
 from dutperf.procedures.frame_loss import MAX_LOWERINGS, measure_frame_loss
 from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.verdicts import ATTEMPTS, DISTURBED_ATTEMPTS
 from dutperf.results import CellResult, Deviation
 from dutperf.results.spread import spread_of
 
@@ -248,3 +250,80 @@ def test_a_tester_whose_limit_falls_for_ever_is_invalid_in_the_end() -> None:
     assert result.verdict == "invalid"
     # Two trials at each maximum; at the last one the second counts as an attempt.
     assert len(recording.records) == 2 * (MAX_LOWERINGS + 1) + 2
+
+
+@pytest.mark.parametrize(
+    ("code", "attempts"),
+    [
+        ("sender_behind", ATTEMPTS),  # these agree on what the tester can offer
+        ("sender_burst", DISTURBED_ATTEMPTS),
+    ],
+)
+def test_a_load_that_only_stalls_of_the_tester_spoil_is_a_gap(
+    code: ReasonCode, attempts: int
+) -> None:
+    troubles = spoilt(code, *range(3, 3 + attempts))
+    loads = [100, 90, 80, 70]
+    engine = FakeEngine(step(850_000), troubles=troubles)
+    result, recording = measured(engine, load_percent=loads)
+    assert len(recording.records) == len(loads) + attempts - 1
+    assert curve(result) == pytest.approx({100: 15, 90: 5 / 0.9, 80: None, 70: 0})
+    assert result.verdict == "pass"
+    assert result.median == pytest.approx(15)
+    assert [reason.code for reason in result.reasons] == [code]
+    assert result.deviations[-1] == Deviation(
+        rfc="RFC 2544 26.3",
+        requirement="the loss at every load",
+        actual=f"not told at 80 % (800,000 fps), {attempts} trials: none of them "
+        "was valid",
+        level="SHOULD",
+    )
+
+
+def test_one_trial_more_than_the_stalls_fills_the_gap() -> None:
+    troubles = spoilt("sender_burst", *range(2, 1 + DISTURBED_ATTEMPTS))
+    engine = FakeEngine(step(850_000), troubles=troubles)
+    result, _ = measured(engine, load_percent=[100, 90, 80])
+    assert curve(result) == pytest.approx({100: 15, 90: 5 / 0.9, 80: 0})
+    assert result.points[1].repeats[0].trials == DISTURBED_ATTEMPTS
+    assert "every load" not in str(result.deviations)
+
+
+def test_a_gap_at_the_highest_load_leaves_the_headline_to_the_next() -> None:
+    troubles = spoilt("sender_burst", *range(1, 1 + DISTURBED_ATTEMPTS))
+    engine = FakeEngine(step(800_000), troubles=troubles)
+    result, _ = measured(engine)
+    assert curve(result) == pytest.approx({100: None, 90: 100 / 9, 80: 0, 70: 0})
+    assert result.verdict == "pass"
+    assert result.median == pytest.approx(100 / 9)
+    assert result.quantity.startswith("frame loss at 90 % of")
+    assert len(result.repeats) == 1
+    assert result.repeats[0].value == pytest.approx(100 / 9)
+
+
+def test_a_curve_of_gaps_is_no_curve() -> None:
+    troubles = spoilt("receiver_lag", *range(2, 2 + DISTURBED_ATTEMPTS))
+    engine = FakeEngine(step(800_000), troubles=troubles)
+    result, _ = measured(engine, load_percent=[100, 90])
+    assert curve(result)[90] is None
+    assert result.verdict == "invalid"
+
+
+def test_a_repeat_that_stalls_spoilt_is_told_beside_the_others() -> None:
+    troubles = spoilt("sender_lag", *range(2, 2 + DISTURBED_ATTEMPTS))
+    engine = FakeEngine(step(800_000), troubles=troubles)
+    result, _ = measured(engine, load_percent=[100], repeats=3)
+    assert result.verdict == "pass"
+    assert result.median == pytest.approx(20)
+    assert result.deviations[-1].actual == (
+        "not told at 100 % (1,000,000 fps) in 1 of 3 repeats, 6 trials: "
+        "none of them was valid"
+    )
+
+
+def test_what_else_spoils_a_load_beside_stalls_spoils_the_curve() -> None:
+    troubles = spoilt("sender_lag", 4, 5) | spoilt("receiver_overflow", 6)
+    engine = FakeEngine(step(800_000), troubles=troubles)
+    result, _ = measured(engine, load_percent=[100, 90, 80, 70])
+    assert result.points[3].repeats[0].trials == 3
+    assert result.verdict == "invalid"

@@ -14,13 +14,17 @@ from dutperf.engine.protocol import Reason, StreamResult, TrialResult
 from dutperf.procedures.in_light import Rejudge
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.runner import Trials
+from dutperf.procedures.searching import outcome
 from dutperf.procedures.verdicts import (
     ATTEMPTS,
+    DISTURBED_ATTEMPTS,
     could_not_offer,
     is_final,
     no_rate_helps,
+    was_disturbed,
 )
 from dutperf.results.model import FrameCount
+from dutperf.search.limit import sender_limit_fps
 
 
 @dataclass(frozen=True)
@@ -51,20 +55,36 @@ def run_repeats(
 
 
 def _the_same_each_time(reasons: list[Reason]) -> bool:
-    """A load that the tester could not offer three times it will not offer later."""
+    """What the tester could not offer time after time it will not offer later."""
     return could_not_offer(reasons) or no_rate_helps(reasons)
 
 
 def _repeat(
     runner: Trials, cell: Cell, rate_fps: int, number: int, rejudge: Rejudge
 ) -> Repeat:
-    for attempt in range(1, ATTEMPTS + 1):
+    invalid: list[TrialResult] = []
+    while not invalid or may_try_again(invalid):
         result = runner.run(cell, rate_fps, repeat=number, rejudge=rejudge).result
         if result.verdict.kind != "invalid":
-            return Repeat(result, attempt, [])
-        if is_final(result.verdict.reasons):
-            break
-    return Repeat(None, attempt, result.verdict.reasons)
+            return Repeat(result, len(invalid) + 1, [])
+        invalid.append(result)
+    return Repeat(None, len(invalid), invalid[-1].verdict.reasons)
+
+
+def may_try_again(invalid: Sequence[TrialResult]) -> bool:
+    """Whether a load is tried once more after trials that were all ``invalid``.
+
+    What the tester cannot offer, as trials that agree say, it will not offer then.
+    """
+    reasons = invalid[-1].verdict.reasons
+    if is_final(reasons):
+        return False
+    if len(invalid) < ATTEMPTS:
+        return True
+    if len(invalid) >= DISTURBED_ATTEMPTS or not was_disturbed(reasons):
+        return False
+    told = [outcome(result) for result in invalid]
+    return sender_limit_fps(told, 0, DISTURBED_ATTEMPTS) is None
 
 
 def valid_results(repeats: Iterable[Repeat]) -> list[TrialResult]:

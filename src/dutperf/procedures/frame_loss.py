@@ -22,6 +22,7 @@ from dutperf.config.load_steps import ends_when_lossless
 from dutperf.engine.protocol import Reason, TrialResult
 from dutperf.procedures.describe import cell_deviations, cell_parameters
 from dutperf.procedures.findings import loss_findings
+from dutperf.procedures.fixed_load import may_try_again
 from dutperf.procedures.judgement import (
     direction_losses,
     judged_by,
@@ -33,7 +34,12 @@ from dutperf.procedures.loads import load_record
 from dutperf.procedures.probe import MARGIN
 from dutperf.procedures.runner import Trials
 from dutperf.procedures.searching import outcome
-from dutperf.procedures.verdicts import ATTEMPTS, distinct, is_final, no_rate_helps
+from dutperf.procedures.verdicts import (
+    ATTEMPTS,
+    distinct,
+    no_rate_helps,
+    was_disturbed,
+)
 from dutperf.results.model import CellResult, Deviation, LoadPoint, RepeatResult
 from dutperf.results.spread import spread_of
 from dutperf.search import Outcome
@@ -155,9 +161,7 @@ def _repeat(
 ) -> tuple[RepeatResult, TrialResult | None]:
     """The repeat, and its trial that counts, if there is one."""
     results = [first or runner.run(cell, load_fps, repeat=repeat).result]
-    while results[-1].verdict.kind == "invalid" and len(results) < ATTEMPTS:
-        if is_final(results[-1].verdict.reasons):
-            break
+    while results[-1].verdict.kind == "invalid" and may_try_again(results):
         results.append(runner.run(cell, load_fps, repeat=repeat).result)
     last, trials = results[-1], len(results)
     if last.verdict.kind == "invalid":
@@ -181,8 +185,9 @@ def _two_lossless(points: Sequence[LoadPoint]) -> bool:
 
 def _cell_result(cell: Cell, reached: MaxRate, points: list[LoadPoint]) -> CellResult:
     repeats = [r for point in points for r in point.repeats]
-    highest = points[0]
-    invalid = any(r.verdict == "invalid" for r in repeats)
+    told = [point for point in points if point.loss_percent is not None]
+    highest = told[0] if told else points[0]
+    gaps = [gap for gap in map(_gap, points) if gap]
     named = judged_by(cell)
     deviations = cell_deviations(cell)
     if reached.kind == "tester":
@@ -192,6 +197,8 @@ def _cell_result(cell: Cell, reached: MaxRate, points: list[LoadPoint]) -> CellR
     missing = [] if reached.most or not cell.found_rate else [_not_around(reached)]
     if len(points) > 1 and not ends_when_lossless(cell.load_percent):
         deviations += _open_end(points)
+    if gaps:
+        deviations.append(_gaps(gaps))
     return CellResult(
         id=cell.id,
         procedure="frame-loss",
@@ -202,13 +209,42 @@ def _cell_result(cell: Cell, reached: MaxRate, points: list[LoadPoint]) -> CellR
         median=highest.loss_percent,
         unit="percent",
         repeats=highest.repeats,
-        verdict="invalid" if invalid else "pass",
+        verdict="pass" if _stands(points) else "invalid",
         reasons=[*missing, *distinct(reason for r in repeats for reason in r.reasons)],
         deviations=deviations,
         points=points,
         load=load_record(cell, reached) if reached.most else None,
         spread=highest.spread,
         findings=loss_findings(points),
+    )
+
+
+def _stands(points: Sequence[LoadPoint]) -> bool:
+    """Whether most loads were told, and but for the tester's stalls all were."""
+    spoilt = [r for point in points for r in point.repeats if r.verdict == "invalid"]
+    told = sum(point.loss_percent is not None for point in points)
+    return 2 * told > len(points) and all(was_disturbed(r.reasons) for r in spoilt)
+
+
+def _gap(point: LoadPoint) -> str | None:
+    """The load, where not all of its repeats were told."""
+    spoilt = [r for r in point.repeats if r.verdict == "invalid"]
+    if not spoilt:
+        return None
+    trials = sum(r.trials for r in spoilt)
+    repeats = len(point.repeats)
+    share = f" in {len(spoilt)} of {repeats} repeats" if repeats > 1 else ""
+    tried = "1 trial" if trials == 1 else f"{trials} trials"
+    load = f"{point.load_percent:g} % ({point.load_fps:,} fps)"
+    return f"{load}{share}, {tried}"
+
+
+def _gaps(gaps: Sequence[str]) -> Deviation:
+    return Deviation(
+        rfc="RFC 2544 26.3",
+        requirement="the loss at every load",
+        actual=f"not told at {'; '.join(gaps)}: none of them was valid",
+        level="SHOULD",
     )
 
 

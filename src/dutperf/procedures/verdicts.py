@@ -9,6 +9,12 @@ from dutperf.results.model import TrialRecord
 
 ATTEMPTS = 3
 """How often an invalid trial is run at most."""
+DISTURBED_ATTEMPTS = 6
+"""The same at a load that is given, while only the tester's own stalls spoil it.
+
+No search can go round such a load, and on a machine that others use too three trials
+in a row meet a stall often enough.
+"""
 
 _NOT_THE_RATE = {
     "link_down",
