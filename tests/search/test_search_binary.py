@@ -31,6 +31,7 @@ def search(
     *,
     attempts: int = 3,
     max_trials: int = 200,
+    begin_fps: int | None = None,
 ) -> SearchResult:
     return binary_search(
         lambda rate_fps, _duration_s: measure(rate_fps),
@@ -39,6 +40,7 @@ def search(
         resolution=resolution,
         attempts=attempts,
         max_trials=max_trials,
+        begin_fps=begin_fps,
     )
 
 
@@ -298,6 +300,28 @@ def test_stalls_at_every_attempt_bound_the_search_at_the_rate_tried() -> None:
     assert rates(result) == [64, 32, 48, 48, 48, 45]
     assert (result.rate_fps, result.upper_fps) == (45, 48)
     assert result.conclusion == "tester_limited"
+
+
+@pytest.mark.parametrize(
+    ("capacity", "first"),
+    [
+        (200, [600, 300, 150]),
+        (600, [600, 1000, 800, 700, 650]),
+        (1000, [600, 1000]),
+    ],
+)
+def test_a_search_may_begin_elsewhere_and_finds_the_same(
+    capacity: int, first: list[int]
+) -> None:
+    result = search(step_device(capacity), 1000, begin_fps=600)
+    assert rates(result)[: len(first)] == first
+    plain = search(step_device(capacity), 1000)
+    assert (result.rate_fps, result.conclusion) == (plain.rate_fps, plain.conclusion)
+    check_steps(result, 1000, 3)
+
+
+def test_a_search_that_begins_at_the_maximum_tries_it_once() -> None:
+    assert rates(search(step_device(1000), 1000, begin_fps=1000)) == [1000]
 
 
 @pytest.mark.parametrize("offered_fps", [32, 32.9])

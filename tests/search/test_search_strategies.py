@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -50,6 +51,35 @@ def test_the_classic_search_learns_nothing() -> None:
     search(watched)
     assert len(watched.durations_s) == 2 * first
     assert set(watched.durations_s) == {60}
+
+
+@pytest.mark.parametrize("strategy", [classic, narrowed])
+@pytest.mark.parametrize(
+    ("capacity_fps", "first"), [(400_000, 540_000), (10**9, 540_000)]
+)
+def test_what_the_tester_could_not_offer_is_not_tried_first_again(
+    strategy: Callable[[Task], Strategy], capacity_fps: int, first: int
+) -> None:
+    """... and the maximum is tried again where all that could be judged passed."""
+    tried: list[int] = []
+
+    def measure(rate_fps: int, _duration_s: float) -> Outcome:
+        tried.append(rate_fps)
+        if rate_fps > 540_000:
+            return Outcome("invalid", offered_fps=570_000)
+        return Outcome("pass" if rate_fps <= capacity_fps else "fail", loss_ratio=0)
+
+    search = strategy(task())
+    repeats = []
+    for _ in range(3):
+        begun = len(tried)
+        repeats.append((search(measure).result, tried[begun:]))
+    (once, all_rates), *others = repeats
+    assert all_rates[:3] == [1_000_000, 1_000_000, 541_500]
+    for again, rates in others:
+        assert (again.rate_fps, again.conclusion) == (once.rate_fps, once.conclusion)
+        assert rates[0] == max(rate for rate in all_rates if rate <= first)
+        assert (1_000_000 in rates) == (capacity_fps > first)
 
 
 def test_all_strategies_find_the_same_of_a_steady_device() -> None:
@@ -131,7 +161,7 @@ def test_one_of_the_first_four_that_differs_keeps_all_classic() -> None:
 def test_without_two_rates_there_is_nothing_to_narrow(capacity_fps: int) -> None:
     measure = changing(0, capacity_fps)
     rates = repeats_of(narrowed(task()), measure, 8)
-    assert rates == [rates[0]] * 8
+    assert rates[1:] == [[198_750, 1_000_000, 1_000_000]] * 7
     assert rates[0][0] == 1_000_000
 
 

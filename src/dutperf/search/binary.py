@@ -61,20 +61,22 @@ def binary_search(
     verification: Verification = _UNVERIFIED,
     attempts: int = 3,
     max_trials: int = 200,
+    begin_fps: int | None = None,
     on_step: OnStep = ignore_step,
 ) -> SearchResult:
     """The highest rate up to ``max_rate_fps`` that passes, within ``resolution``.
 
     ``attempts`` bounds the trials at one rate while they are invalid, ``max_trials``
-    all trials together; ``on_step`` is told of each. Whatever ``measure`` raises ends
-    the search.
+    all trials together; ``begin_fps`` is tried before the maximum, which is tried then
+    only if it passed; ``on_step`` is told of each trial. Whatever ``measure`` raises
+    ends the search.
 
     Raises:
         ValueError: a limit below 1.
     """
     if min(max_rate_fps, attempts, max_trials) < 1:
         raise ValueError("max_rate_fps, attempts and max_trials must be at least 1")
-    bounds = _Bounds(max_rate_fps, attempts, verification)
+    bounds = _Bounds(max_rate_fps, attempts, verification, begin_fps)
     run = _Run(bounds, measure, duration_s, on_step)
     while (rate_fps := bounds.next_rate(resolution)) is not None:
         if not run.decide(rate_fps, max_trials - len(run.steps)):
@@ -133,7 +135,11 @@ class _Bounds:
     """``lower`` passed (0: nothing did); why ``upper`` is out of reach: ``kind``."""
 
     def __init__(
-        self, max_rate_fps: int, attempts: int, verification: Verification
+        self,
+        max_rate_fps: int,
+        attempts: int,
+        verification: Verification,
+        begin_fps: int | None = None,
     ) -> None:
         self.lower = 0
         self.upper = max_rate_fps
@@ -142,11 +148,13 @@ class _Bounds:
         self._attempts = attempts
         self._verification = verification
         self._margin_percent = 0
+        self._begin_fps = begin_fps
 
     def next_rate(self, resolution: Resolution) -> int | None:
         """The rate to measure next; None at the end."""
         if self.kind == "untested":
-            return self.upper
+            begin_fps, self._begin_fps = self._begin_fps, None
+            return begin_fps or self.upper
         lower, upper = self.lower, self.upper
         if upper - lower <= 1 or resolution.reached(lower, upper):
             return None

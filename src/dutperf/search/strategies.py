@@ -58,9 +58,10 @@ class Strategy(Protocol):
 
 def classic(task: Task) -> Strategy:
     """Every repeat starts between nothing and the maximum."""
+    bisect = _Bisections(task, _ONCE)
 
     def search(measure: Measure, on_step: OnStep = ignore_step) -> Found:
-        return Found(_binary(task, measure, on_step, _ONCE))
+        return Found(bisect(measure, on_step))
 
     return search
 
@@ -97,10 +98,13 @@ class _Narrowed:
     _verification: Verification
     _narrowing: Narrowing = field(default_factory=Narrowing)
 
+    def __post_init__(self) -> None:
+        self._bisect = _Bisections(self._task, self._verification)
+
     def __call__(self, measure: Measure, on_step: OnStep = ignore_step) -> Found:
         ends = self._narrowing.ends
         if ends is None:
-            result = _binary(self._task, measure, on_step, self._verification)
+            result = self._bisect(measure, on_step)
             self._narrowing.add_classic(result)
             return Found(result)
         result = confirm(
@@ -114,15 +118,30 @@ class _Narrowed:
         return Found(result, withdrawn=self._narrowing.add_confirmed(result))
 
 
-def _binary(
-    task: Task, measure: Measure, on_step: OnStep, verification: Verification
-) -> SearchResult:
-    return binary_search(
-        measure,
-        max_rate_fps=task.max_rate_fps,
-        duration_s=task.duration_s,
-        resolution=task.resolution,
-        verification=verification,
-        attempts=task.attempts,
-        on_step=on_step,
-    )
+@dataclass
+class _Bisections:
+    """Searches from nothing to the maximum, each without regard to what others found.
+
+    But for one thing: where the tester could not offer the maximum, the next search
+    begins at the highest rate that could be judged, and goes to the maximum if that
+    passes. What the device did above it is not known, so no luck is kept.
+    """
+
+    _task: Task
+    _verification: Verification
+    _begin_fps: int | None = None
+
+    def __call__(self, measure: Measure, on_step: OnStep) -> SearchResult:
+        found = binary_search(
+            measure,
+            max_rate_fps=self._task.max_rate_fps,
+            duration_s=self._task.duration_s,
+            resolution=self._task.resolution,
+            verification=self._verification,
+            attempts=self._task.attempts,
+            begin_fps=self._begin_fps,
+            on_step=on_step,
+        )
+        judged = [s.rate_fps for s in found.steps if s.outcome.verdict != "invalid"]
+        self._begin_fps = max(judged, default=None)
+        return found
