@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -162,6 +162,7 @@ class Recording:
         sleep: Callable[[float], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
         device: DeviceWatch | None = None,
+        stored: Sequence[TrialRecord] = (),
     ) -> None:
         self.engine = engine
         self.records: list[TrialRecord] = []
@@ -177,6 +178,7 @@ class Recording:
             hooks=hooks,
             device=device,
             clock=clock,
+            stored=stored,
         )
 
     @property

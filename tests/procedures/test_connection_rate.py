@@ -235,6 +235,26 @@ def test_what_the_tester_cannot_offer_is_a_lower_bound() -> None:
     assert result.deviations[-1].rfc == "RFC 9693 4.5"
 
 
+@pytest.mark.parametrize("code", ["sender_burst", "receiver_lag"])
+def test_stalls_above_what_was_opened_leave_a_lower_bound(code: ReasonCode) -> None:
+    """Two tests tell something; the next ones never."""
+    nat = SimulatedNat(connection_rate_fps=MAX.rate_fps // 2 + 100)
+    result, recording = measured(ClearedEngine(nat, spoilt(code, *range(3, 200))))
+    kinds = [record.result.verdict.kind for record in recording.records]
+    assert kinds[:2] == ["fail", "pass"]
+    passed = recording.records[1].load_fps
+    assert (result.verdict, result.median) == ("pass", passed)
+    assert (result.bound, result.bound_cause) == ("lower", "disturbed")
+    assert "disturbed" in result.deviations[-1].actual
+
+
+def test_what_else_spoils_every_test_is_no_bound() -> None:
+    nat = SimulatedNat(connection_rate_fps=MAX.rate_fps // 2 + 100)
+    troubles = spoilt("receiver_overflow", *range(3, 200))
+    result, _ = measured(ClearedEngine(nat, troubles))
+    assert (result.verdict, result.bound_cause) == ("invalid", None)
+
+
 @pytest.mark.parametrize(
     ("limit", "cause"), [(MAX, "set"), (MaxRate(10**9, "media"), "tester")]
 )

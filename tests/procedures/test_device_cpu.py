@@ -53,7 +53,7 @@ def test_a_trial_that_it_explains_is_repeated_and_the_third_one_counts() -> None
         assert (found.taken_ns, found.queue_frames) == (SECOND, 100)
         assert found.bridged_ns == BRIDGED_NS
     reason = recording.records[0].result.verdict.reasons[0]
-    assert "CPU for 1e+03 ms, longer than its queue of 100 frames" in reason.message
+    assert "CPU for 1,000 ms, longer than its queue of 100 frames" in reason.message
 
 
 def test_it_is_repeated_anew_for_what_is_asked_for_next() -> None:

@@ -9,7 +9,7 @@ from dutperf.engine.fake import Dut, FakeEngine, perfect, step
 from dutperf.engine.protocol import ReasonCode
 from dutperf.procedures.frame_loss import MAX_LOWERINGS, measure_frame_loss
 from dutperf.procedures.limits import MaxRate
-from dutperf.procedures.verdicts import ATTEMPTS, DISTURBED_ATTEMPTS
+from dutperf.procedures.verdicts import ATTEMPTS, PATIENT_ATTEMPTS
 from dutperf.results import CellResult, Deviation
 from dutperf.results.spread import spread_of
 
@@ -256,7 +256,7 @@ def test_a_tester_whose_limit_falls_for_ever_is_invalid_in_the_end() -> None:
     ("code", "attempts"),
     [
         ("sender_behind", ATTEMPTS),  # these agree on what the tester can offer
-        ("sender_burst", DISTURBED_ATTEMPTS),
+        ("sender_burst", PATIENT_ATTEMPTS),
     ],
 )
 def test_a_load_that_only_stalls_of_the_tester_spoil_is_a_gap(
@@ -281,16 +281,16 @@ def test_a_load_that_only_stalls_of_the_tester_spoil_is_a_gap(
 
 
 def test_one_trial_more_than_the_stalls_fills_the_gap() -> None:
-    troubles = spoilt("sender_burst", *range(2, 1 + DISTURBED_ATTEMPTS))
+    troubles = spoilt("sender_burst", *range(2, 1 + PATIENT_ATTEMPTS))
     engine = FakeEngine(step(850_000), troubles=troubles)
     result, _ = measured(engine, load_percent=[100, 90, 80])
     assert curve(result) == pytest.approx({100: 15, 90: 5 / 0.9, 80: 0})
-    assert result.points[1].repeats[0].trials == DISTURBED_ATTEMPTS
+    assert result.points[1].repeats[0].trials == PATIENT_ATTEMPTS
     assert "every load" not in str(result.deviations)
 
 
 def test_a_gap_at_the_highest_load_leaves_the_headline_to_the_next() -> None:
-    troubles = spoilt("sender_burst", *range(1, 1 + DISTURBED_ATTEMPTS))
+    troubles = spoilt("sender_burst", *range(1, 1 + PATIENT_ATTEMPTS))
     engine = FakeEngine(step(800_000), troubles=troubles)
     result, _ = measured(engine)
     assert curve(result) == pytest.approx({100: None, 90: 100 / 9, 80: 0, 70: 0})
@@ -302,7 +302,7 @@ def test_a_gap_at_the_highest_load_leaves_the_headline_to_the_next() -> None:
 
 
 def test_a_curve_of_gaps_is_no_curve() -> None:
-    troubles = spoilt("receiver_lag", *range(2, 2 + DISTURBED_ATTEMPTS))
+    troubles = spoilt("receiver_lag", *range(2, 2 + PATIENT_ATTEMPTS))
     engine = FakeEngine(step(800_000), troubles=troubles)
     result, _ = measured(engine, load_percent=[100, 90])
     assert curve(result)[90] is None
@@ -310,7 +310,7 @@ def test_a_curve_of_gaps_is_no_curve() -> None:
 
 
 def test_a_repeat_that_stalls_spoilt_is_told_beside_the_others() -> None:
-    troubles = spoilt("sender_lag", *range(2, 2 + DISTURBED_ATTEMPTS))
+    troubles = spoilt("sender_lag", *range(2, 2 + PATIENT_ATTEMPTS))
     engine = FakeEngine(step(800_000), troubles=troubles)
     result, _ = measured(engine, load_percent=[100], repeats=3)
     assert result.verdict == "pass"

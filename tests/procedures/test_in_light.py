@@ -29,6 +29,7 @@ from dutperf.procedures.executor import PROCEDURES
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.measures import Quantity, Reading
 from dutperf.results import CellResult
+from dutperf.results.tester_share import rare_share_ns
 
 US = 1_000
 MS = 1_000_000
@@ -283,7 +284,7 @@ def test_the_testers_rare_share_is_that_of_all_but_one_in_a_thousand() -> None:
     """Of each of its two parts."""
     part = histogram((1, 1, 9985), (5, 5, 5), (9, 9, 10))
     told = {"send_call_ns": part, "receive_gap_ns": part}
-    assert in_light.rare_share_ns(shadowed().model_copy(update=told)) == 10
+    assert rare_share_ns(shadowed().model_copy(update=told)) == 10
 
 
 def test_ends_that_were_clipped_are_found_in_their_bucket() -> None:

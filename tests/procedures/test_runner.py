@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from planning import TESTBED, Recording, cell
+from planning import TESTBED, Recording, cell, spoilt
 
 from dutperf.engine.fake import FakeEngine, every, perfect, step
-from dutperf.engine.protocol import TrialRequest, TrialResult
+from dutperf.engine.protocol import ReasonCode, TrialRequest, TrialResult
 from dutperf.errors import SetupError
 from dutperf.procedures import runner as runner_module
 from dutperf.procedures.events import TrialFinished, TrialMoved, TrialStarted
@@ -40,6 +40,22 @@ def test_the_dut_restabilises_between_trials_and_not_before_the_first() -> None:
     for _ in range(3):
         recording.runner.run(cell(restabilise_wait_s=4), 1000)
     assert recording.waits == [0, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("code", "waits"),
+    [
+        ("sender_burst", [0, 5, 6, 7, 9, 9]),
+        ("receiver_overflow", [0, 5, 5, 5, 5, 5]),
+    ],
+)
+def test_what_comes_and_goes_is_waited_for_longer_and_longer(
+    code: ReasonCode, waits: list[float]
+) -> None:
+    recording = Recording(FakeEngine(perfect(), troubles=spoilt(code, *range(1, 9))))
+    for _ in waits:
+        recording.runner.run(cell(restabilise_wait_s=5), 1000)
+    assert recording.waits == waits
 
 
 def test_a_record_holds_what_was_asked_and_what_came_out() -> None:

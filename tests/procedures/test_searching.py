@@ -11,7 +11,14 @@ import pytest
 from planning import Recording, Repeats, Run, campaign, cell, spec, spoilt
 
 from dutperf.engine.fake import Dut, FakeEngine, every, noisy, perfect, step
-from dutperf.engine.protocol import ReasonCode
+from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.engine.protocol import (
+    Reason,
+    ReasonCode,
+    TrialRequest,
+    TrialResult,
+    Verdict,
+)
 from dutperf.errors import InputError
 from dutperf.procedures.events import Notice
 from dutperf.procedures.limits import MaxRate
@@ -273,6 +280,27 @@ def test_a_device_that_forwards_nothing_is_settled_at_zero() -> None:
 
 
 # --- MLRsearch
+
+
+class Doubling(FakeEngine):
+    """All frames arrive, and some of them twice."""
+
+    def measure(
+        self, trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
+    ) -> TrialResult:
+        result = super().measure(trial, on_progress)
+        twice = Reason(code="duplicates", message="some arrived more than once")
+        verdict = Verdict(kind="fail", reasons=[twice])
+        return result.model_copy(update={"verdict": verdict})
+
+
+@pytest.mark.parametrize("search", ["classic", "narrowed", "verified", "mlrsearch"])
+def test_no_search_passes_a_device_that_duplicates_frames(search: str) -> None:
+    """Whatever loss a goal tolerates: nothing is lost here."""
+    goals: dict[str, object] = {"goals": ["5%:50%"]} if search == "mlrsearch" else {}
+    result, _ = measured(Doubling(perfect()), search=search, **goals)
+    assert result.verdict == "fail"
+    assert not result.median
 
 
 def test_mlrsearch_has_a_result_for_each_goal() -> None:

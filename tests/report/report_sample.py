@@ -12,6 +12,7 @@ from typing import Literal
 
 from delay_sample import NOTHING, evenly, histogram, series, two_modes
 
+from dutperf.config.media import wire_mbps
 from dutperf.engine.protocol import (
     GENERATOR,
     DirectionName,
@@ -44,11 +45,12 @@ from dutperf.results import (
     TrialRecord,
     spread_of,
 )
-from dutperf.results.model import ProcedureName
+from dutperf.results.model import ProcedureName, WireRate
 
 CREATED = "2026-03-04T09:30:00+00:00"
 DEVICE = "Linux 6.1 router, two veth ports, one core <b>&</b> no tuning"
 MAXIMUM_FPS = 500_000
+_WAYS: tuple[DirectionName, ...] = ("forward", "reverse")
 LAG_BUCKETS = [(0, 511, 880_000), (512, 1023, 110_000), (1024, 8191, 9_950)]
 BEHIND = Reason(
     code="sender_behind",
@@ -88,7 +90,7 @@ def trial(
     attempt: int = 1,
     lost: int = 0,
 ) -> TrialRecord:
-    ways: tuple[DirectionName, ...] = ("forward", "reverse")
+    ways: tuple[DirectionName, ...] = _WAYS
     sides: tuple[Side, ...] = ("left", "right")
     reasons = {"pass": [], "fail": [LOST], "invalid": [BEHIND]}[verdict]
     return TrialRecord(
@@ -275,12 +277,15 @@ def throughput_cell(
         )
         for v in values
     ]
+    median = sorted(valid)[len(valid) // 2] if valid else None
+    mbps = wire_mbps(median, frame_size) if median else None
     return CellResult(
         id=name,
         procedure="throughput",
         quantity="throughput",
         parameters=_parameters(ip, frame_size, len(values)),
-        median=sorted(valid)[len(valid) // 2] if valid else None,
+        median=median,
+        wire=[WireRate(direction=d, mbps=mbps) for d in _WAYS] if mbps else [],
         unit="fps",
         repeats=repeats,
         verdict=verdict,

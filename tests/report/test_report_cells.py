@@ -18,7 +18,7 @@ from dutperf.report.cells import FAILED, INVALID, MEASURED, finished_cell, open_
 from dutperf.report.headline import headline
 from dutperf.report.text import MISSING, NBSP
 from dutperf.results import CellResult, overall
-from dutperf.results.model import DamageFigure
+from dutperf.results.model import DamageFigure, WireRate
 
 NAME = "throughput-ip4-64-both"
 
@@ -39,6 +39,18 @@ def test_a_throughput_is_told_per_direction_in_sum_and_on_the_wire() -> None:
         "200,000 fps, sum of both directions",
         "67.2 Mbit/s on the wire per direction, 134.4 in sum",
     ]
+
+
+def test_behind_a_translator_each_direction_takes_its_own_share_of_the_wire() -> None:
+    result = throughput_cell(NAME, 6, 84, [250_000.0])
+    wire = [
+        WireRate(direction="forward", mbps=208.0),
+        WireRate(direction="reverse", mbps=168.0),
+    ]
+    cell = finished_cell(result.model_copy(update={"wire": wire}), ())
+    assert cell.wire_text == "208.0 / 168.0"
+    told = "208.0 Mbit/s forward and 168.0 Mbit/s reverse on the wire, 376.0 in sum"
+    assert told in [plain(line) for line in headline(cell).lines]
 
 
 def test_what_damaged_frames_hide_is_the_first_line_and_not_the_figure() -> None:
@@ -99,7 +111,8 @@ def test_an_invalid_result_says_what_did_pass() -> None:
 def test_one_direction_has_no_sum() -> None:
     result = throughput_cell(NAME, 4, 64, [100_000.0])
     parameters = {**result.parameters, "direction": "forward"}
-    cell = finished_cell(result.model_copy(update={"parameters": parameters}), ())
+    forward = {"parameters": parameters, "wire": result.wire[:1]}
+    cell = finished_cell(result.model_copy(update=forward), ())
     assert cell.sum_fps == cell.rate_fps == 100_000
     assert [plain(line) for line in headline(cell).lines] == [
         "67.2 Mbit/s on the wire per direction"
@@ -115,7 +128,8 @@ def test_a_result_that_is_not_measured_has_no_figure_anywhere(
     assert shown.value == "No result"
     assert not any(letter.isdigit() for letter in shown.caption)
     assert shown.lines == ()
-    assert cell.median is cell.rate_fps is cell.sum_fps is cell.wire_mbps is None
+    assert cell.median is cell.rate_fps is cell.sum_fps is None
+    assert (cell.wire, cell.wire_text) == ({}, "\N{EN DASH}")
     assert cell.spread == ["\N{EN DASH}"] * 4
 
 

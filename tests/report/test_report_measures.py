@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,17 @@ from report_sample import (
     all_sizes,
     loss_cell,
     sample_environment,
+    sample_results,
     store,
     throughput_cell,
 )
-from timed_sample import delay_cell, delay_results, measure, timed_trial
+from timed_sample import (
+    delay_cell,
+    delay_results,
+    measure,
+    timed_results,
+    timed_trial,
+)
 
 from dutperf.engine.protocol import Reason, VerdictKind
 from dutperf.report import write_report
@@ -104,6 +112,18 @@ def test_a_delay_that_is_not_measured_has_no_figure(verdict: VerdictKind) -> Non
     assert view.measures == []
     nothing = cell.model_copy(update={"measures": [], "median": None})
     assert finished_cell(nothing, ()).badge is INVALID
+
+
+@pytest.mark.parametrize("verdict", ["invalid", "fail"])
+@pytest.mark.parametrize("results", [delay_results, timed_results, sample_results])
+def test_the_page_stands_whatever_a_cells_verdict_is(
+    tmp_path: Path, results: Callable[[], ResultsFile], verdict: VerdictKind
+) -> None:
+    """Some repeats of an invalid cell were measured all the same."""
+    found = results()
+    cells = [c.model_copy(update={"verdict": verdict}) for c in found.cells]
+    page = page_of(tmp_path / "r", found.model_copy(update={"cells": cells}))
+    assert "No result" in plain(page.section("glance"))
 
 
 def test_an_average_is_not_called_a_median(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from dutperf.report import write_report
 from dutperf.report.cells import CellView, finished_cell
 from dutperf.report.charts import search_chart
 from dutperf.report.headline import headline
+from dutperf.report.timing import TrialTiming, _result_trial
 from dutperf.report.trials import search_paths
 from dutperf.results import (
     CellResult,
@@ -103,6 +104,20 @@ def test_short_trials_are_apart_from_those_that_count() -> None:
     assert (explored.bounded, counted.bounded) == (False, True)
     assert (counted.lower_fps, counted.upper_fps) == (302_000, 304_000)
     assert [step.position for step in counted.steps] == [4, 5, 6]
+
+
+def test_no_result_rests_on_a_short_trial() -> None:
+    """A short one passed at a higher load than those that count."""
+    loads: list[Load] = [
+        (400_000, "pass", 1),
+        (302_000, "pass", 60),
+        (304_000, "fail", 60),
+    ]
+    found = view(cell("mlrsearch"), loads)
+    assert [trial.load_fps for trial in found.counting_trials] == [302_000, 304_000]
+    assert found.tester.trials == 2
+    timings = [TrialTiming(trial) for trial in found.trials]
+    assert _result_trial(found, timings).record.load_fps == 302_000
 
 
 def test_a_loss_that_is_verified_counts_at_its_last_trial() -> None:

@@ -16,7 +16,7 @@ from report_sample import (
 from dutperf.engine.protocol import Histogram, Stall, VerdictKind
 from dutperf.report import tester, text
 from dutperf.report.machine import environment_rows
-from dutperf.report.media import maximum_rate_fps, medium_speed_mbps, wire_mbps
+from dutperf.report.media import medium_speed_mbps
 from dutperf.report.tester import lag_of, verdict_on
 from dutperf.report.trials import loss, offered, reasons, search_paths, totals
 from dutperf.results import TrialRecord
@@ -275,18 +275,6 @@ def test_a_trial_that_ended_early_says_so() -> None:
     result = record.result.model_copy(update={"ended_early": True, "directions": ways})
     stopped = record.model_copy(update={"result": result})
     assert reasons(stopped) == "ended early, after 600\N{NO-BREAK SPACE}ms"
-
-
-@pytest.mark.parametrize(
-    ("speed", "size", "fps"),
-    [(10_000, 64, 14_880_952), (1_000, 64, 1_488_095), (1_000, 1518, 81_274)],
-)
-def test_the_theoretical_maximum_is_that_of_the_standard(
-    speed: int, size: int, fps: int
-) -> None:
-    """RFC 2544 appendix B, RFC 5180 appendix A.1."""
-    assert maximum_rate_fps(speed, size) == fps
-    assert wire_mbps(fps, size) == pytest.approx(speed, rel=1e-4)
 
 
 @pytest.mark.parametrize(

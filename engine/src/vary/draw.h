@@ -9,7 +9,7 @@
 
 namespace dutperf::vary {
 
-inline constexpr const char* kGeneratorName = "splitmix64-counter-2";
+inline constexpr const char* kGeneratorName = "splitmix64-counter-3";
 
 inline constexpr uint64_t kDrawStep = 0x9e3779b97f4a7c15;
 inline constexpr uint64_t kMix1 = 0xbf58476d1ce4e5b9;

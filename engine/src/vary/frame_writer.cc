@@ -156,19 +156,26 @@ uint32_t FrameWriter::window_at(uint32_t tile_index, int ip_version) {
   return static_cast<uint32_t>(windows_.size() - 1);
 }
 
-// Random fields of one window share draws, two to a draw; the key depends on the window alone, so a
-// field's values do not depend on what else varies.
+// The random fields that begin in one window share draws, two to a draw, in the order in which they
+// stand in the frame. So a field's values depend neither on the order in which fields are listed
+// nor on what varies in other windows. A field's window is that of its first bit.
 void FrameWriter::plan_draws(uint64_t seed, uint8_t stream) {
   for (uint32_t i = 0; i < windows_.size(); ++i) {
-    uint32_t halves = 0;
+    std::vector<Varying*> fields;
     for (Varying& varying : varying_) {
-      if (varying.mode != Mode::kRandom || varying.targets.front().window != i) continue;
-      if (halves % 2 == 0) {
-        draw_keys_.push_back(key_of(seed, stream, windows_[i].offset * kMaxVarying + halves / 2));
+      // A field without targets is done: an earlier window's own pass writes it.
+      const bool is_here = !varying.targets.empty() && varying.targets.front().window == i;
+      if (varying.mode == Mode::kRandom && is_here) fields.push_back(&varying);
+    }
+    std::sort(fields.begin(), fields.end(), [](const Varying* left, const Varying* right) {
+      return left->targets.front().shift > right->targets.front().shift;
+    });
+    for (uint32_t place = 0; place < fields.size(); ++place) {
+      if (place % 2 == 0) {
+        draw_keys_.push_back(key_of(seed, stream, windows_[i].offset * kMaxVarying + place / 2));
       }
-      varying.draw_group = static_cast<uint32_t>(draw_keys_.size() - 1);
-      varying.draw_shift = halves % 2 == 0 ? 32 : 0;
-      ++halves;
+      fields[place]->draw_group = static_cast<uint32_t>(draw_keys_.size() - 1);
+      fields[place]->draw_shift = place % 2 == 0 ? 32 : 0;
     }
     make_random(i);
   }
@@ -189,7 +196,8 @@ void FrameWriter::make_random(uint32_t window) {
     if (varying.mode != Mode::kRandom || varying.targets.size() > 1 || count == 2) return;
     if (varying.size == 1ULL << 32) return;  // too large a factor
     const auto shift = static_cast<uint32_t>(varying.targets[0].shift);
-    *parts[count++] = {varying.size, varying.width, shift};
+    *parts[varying.draw_shift == 32 ? 0 : 1] = {varying.size, varying.width, shift};
+    ++count;
     made.fixed += uint64_t{varying.min} << shift;
     made.key = draw_keys_[varying.draw_group];
   }

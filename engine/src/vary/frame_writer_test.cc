@@ -244,6 +244,29 @@ TEST(RandomFields, DependOnSeedStreamAndNumberAlone) {
   }
 }
 
+TEST(RandomFields, DoNotDependOnTheOrderInWhichTheyAreListed) {
+  for (const std::vector<Variation>& some : {kAllRandom, {kSrcPort, kDstPort, kDstHost}}) {
+    Stream stream(sample_layout(4, 64), {some, Order::kRandom, 9});
+    Stream turned(sample_layout(4, 64), {{some.rbegin(), some.rend()}, Order::kRandom, 9});
+    for (uint64_t sequence = 0; sequence < 100; ++sequence) {
+      std::vector<uint64_t> values = turned.values_in(turned.write_one(sequence));
+      std::reverse(values.begin(), values.end());
+      ASSERT_EQ(stream.values_in(stream.write_one(sequence)), values);
+    }
+  }
+}
+
+TEST(RandomFields, DoNotDependOnWhatVariesInOtherWindows) {
+  Stream stream(sample_layout(4, 64), {kAllRandom, Order::kRandom, 9});
+  Stream fewer(sample_layout(4, 64), {{kDstPort, kSrcPort, kDstHost}, Order::kRandom, 9});
+  for (uint64_t sequence = 0; sequence < 100; ++sequence) {
+    const Bytes all = stream.write_one(sequence);
+    const Bytes some = fewer.write_one(sequence);
+    ASSERT_EQ(value_in(all, kSrcPort, 4), value_in(some, kSrcPort, 4));
+    ASSERT_EQ(value_in(all, kDstPort, 4), value_in(some, kDstPort, 4));
+  }
+}
+
 TEST(RandomFields, AreOthersWithAnotherSeedAndInAnotherStream) {
   const auto values = [](uint64_t seed, uint8_t id) {
     Stream stream(sample_layout(4, 64), {kAllRandom, Order::kRandom, seed}, {1, id, 0});

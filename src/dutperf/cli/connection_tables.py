@@ -10,7 +10,7 @@ from dutperf import stats
 from dutperf.cli import figures
 from dutperf.results import CellResult, result_word
 from dutperf.results.model import ProcedureName
-from dutperf.results.units import duration
+from dutperf.results.units import about, duration
 
 _TITLES: dict[ProcedureName, str] = {
     "connection-rate": "Maximum connection establishment rate (RFC 9693 6)",
@@ -112,7 +112,7 @@ def _limits(cell: CellResult, names: Sequence[str]) -> list[str]:
         buckets, sessions = sizes[0], cell.parameters.get("connections")
         ratio = "-"
         if isinstance(buckets, int) and isinstance(sessions, int) and buckets:
-            ratio = f"{sessions / buckets:.3g}"
+            ratio = about(sessions / buckets, 3)
         shown.append(ratio)
     return shown
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dutperf.results import Bound, CellResult, SpreadFigure
-from dutperf.results.units import about
+from dutperf.results.units import about, whole
 
 NONE = "-"
 
@@ -15,7 +15,7 @@ def at_least(bound: Bound) -> str:
 
 def rate(value: float | None, bound: Bound = None) -> str:
     """A rate, or a number of connections."""
-    return NONE if value is None else f"{at_least(bound)}{value:,.0f}"
+    return NONE if value is None else f"{at_least(bound)}{whole(value)}"
 
 
 def of_spread(cell: CellResult, name: SpreadFigure) -> str:

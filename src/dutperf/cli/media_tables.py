@@ -9,6 +9,7 @@ from rich.table import Table
 
 from dutperf.cli import figures
 from dutperf.results import CellResult, Media
+from dutperf.results.units import about
 
 
 def media_table(throughput: Sequence[CellResult]) -> list[Table]:
@@ -104,4 +105,5 @@ def _speed(media: Media) -> str:
 def _share(cell: CellResult, media: Media) -> str:
     if cell.median is None:
         return "-"
-    return f"{figures.at_least(cell.bound)}{cell.median * 100 / media.rate_fps:.3g} %"
+    share = about(cell.median * 100 / media.rate_fps, 3)
+    return f"{figures.at_least(cell.bound)}{share} %"

@@ -228,7 +228,11 @@ Rules = Annotated[
 Seed = Annotated[
     int,
     typer.Option(
-        "--seed", metavar="N", help=Campaign.model_fields["seed"].description, min=0
+        "--seed",
+        metavar="N",
+        help=Campaign.model_fields["seed"].description,
+        min=0,
+        max=2**63 - 1,
     ),
 ]
 DEFAULT_SEED: int = Campaign.model_fields["seed"].default

@@ -9,7 +9,7 @@ from rich.table import Table
 from dutperf.cli import figures
 from dutperf.cli.delay_tables import loss
 from dutperf.results import Bound, Scalability, ScalabilityPoint
-from dutperf.results.units import duration
+from dutperf.results.units import about, duration
 
 
 def scalability_tables(series: Sequence[Scalability]) -> list[Table]:
@@ -48,7 +48,8 @@ def _table(values: list[Scalability]) -> Table:
 def _cell(of: Scalability, point: ScalabilityPoint, *, is_rate: bool) -> str:
     """The value, which a rate has in a column of its own, and its degradation."""
     change = point.degradation_percent
-    changed = "" if change is None else f"{change:+.3g} %"
+    sign = "+" if change and change > 0 else ""
+    changed = "" if change is None else f"{sign}{about(change, 3)} %"
     if is_rate:
         return changed or "-"
     return " ".join(part for part in (_value(of, point.value), changed) if part)

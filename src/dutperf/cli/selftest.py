@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.table import Table
 
+from dutperf.cli import figures
 from dutperf.cli.measuring import INVALID, watched
 from dutperf.cli.options import DEFAULT_SEED, AsJson, Output
 from dutperf.cli.summary import show_json
@@ -230,8 +231,8 @@ def _figures(cell: CellResult) -> list[str]:
     return [
         f"{count:,}",
         memory,
-        f"{cell.median:,.0f}",
-        f"{spread.percentile_1:,.0f}",
-        f"{spread.percentile_99:,.0f}",
+        figures.rate(cell.median),
+        figures.rate(spread.percentile_1),
+        figures.rate(spread.percentile_99),
         f"{spread.dispersion_percent:.1f} %, {spread.count}",
     ]

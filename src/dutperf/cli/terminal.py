@@ -32,6 +32,7 @@ from dutperf.procedures.events import (
 from dutperf.results import ResultsFile, TrialRecord
 from dutperf.results.damage import RECEIVED, kinds_words
 from dutperf.results.model import TrialRole
+from dutperf.results.units import about
 
 _ROLES: dict[TrialRole, str] = {
     "trial": "",
@@ -159,7 +160,7 @@ class Terminal:
     def _duration(self, record: TrialRecord) -> str:
         """Where it is not that of the cell, as when a search explores."""
         duration_s = record.request.duration_ns / 1e9
-        return "" if duration_s == self._usual_s else f" for {duration_s:.3g} s"
+        return "" if duration_s == self._usual_s else f" for {about(duration_s, 3)} s"
 
     def _print(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)

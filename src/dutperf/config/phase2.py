@@ -125,9 +125,10 @@ def check_timing(cell: Cell, stateful: Stateful, timing: Timing) -> None:
             f"stateful.dut_timeout_s: the device forgets a connection after "
             f"{known_s:g} s, but one must live {timing.needed_s:g} s: "
             f"{_parts(cell, timing)}",
-            f"raise the device's UDP timeout to at least {timing.dut_timeout_s:.3g} s "
-            "and say so (--dut-timeout), open fewer connections, raise phase1_rate, or "
-            "take shorter trials",
+            "raise the device's UDP timeout to at least "
+            f"{math.ceil(10 * timing.dut_timeout_s) / 10:,} s and say so "
+            "(--dut-timeout), open fewer connections, raise phase1_rate, or take "
+            "shorter trials",
         )
 
 

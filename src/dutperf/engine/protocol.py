@@ -77,7 +77,7 @@ PROTOCOL_VERSION = 2
 TAG_BYTES = 18
 """The wire tag: magic 2, trial 2, stream 1, flags 1, sequence 6, stamp 6."""
 
-GENERATOR = "splitmix64-counter-2"
+GENERATOR = "splitmix64-counter-3"
 """How the engine draws random values; stored with each result, beside the seed."""
 MAX_COMBINATIONS = 2**48
 MAX_FRAMES = 2**40

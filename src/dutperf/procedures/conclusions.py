@@ -192,12 +192,8 @@ def _told(
             return "fail", [_nothing_passed(cell)]
         case "tester_limited":
             return tester_limited(value_fps, held_back=held_back)
-        case "unstable" if value_fps and was_disturbed(troubles):
-            return "pass", [_DISTURBED]
-        case "unstable" if is_final(troubles):
-            return "invalid", list(troubles)
         case "unstable":
-            return "invalid", [UNSTABLE, *troubles]
+            return spoilt(value_fps, troubles)
 
 
 def _limited(limit: MaxRate, judged: str) -> Reason:
@@ -232,6 +228,17 @@ def tester_limited(
     return "invalid", [reason if held_back else _NOTHING_OFFERED]
 
 
+def spoilt(
+    value: float | None, troubles: Sequence[Reason]
+) -> tuple[VerdictKind, list[Reason]]:
+    """What is said of a search that ended at trials which stayed invalid."""
+    if value and was_disturbed(troubles):
+        return "pass", [_DISTURBED]
+    if is_final(troubles):
+        return "invalid", list(troubles)
+    return "invalid", [_UNSTABLE, *troubles]
+
+
 _HINT = (
     "give the testbed more cores or a faster port driver, or set --max-rate to what "
     "the tester can offer"
@@ -258,7 +265,7 @@ _NOTHING_OFFERED = Reason(
     message="the tester could offer no rate at which the device might pass",
     hint=_HINT,
 )
-UNSTABLE = Reason(
+_UNSTABLE = Reason(
     code="unstable",
     message="trials stayed invalid when they were repeated",
     hint="see the trials' reasons; keep other work off the tester's CPUs",

@@ -9,9 +9,9 @@ from dutperf.config import Cell
 from dutperf.config.stateful import Stateful
 from dutperf.engine.protocol import Reason, VerdictKind
 from dutperf.procedures.conclusions import (
-    UNSTABLE,
     bound_deviations,
     bound_of,
+    spoilt,
     tester_limited,
 )
 from dutperf.procedures.describe import cell_deviations, cell_parameters
@@ -26,7 +26,7 @@ from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.runner import TrialRunner
 from dutperf.procedures.searching import NoUseError
 from dutperf.procedures.survey import SLOW_PER_S, survey
-from dutperf.procedures.verdicts import ATTEMPTS, distinct, is_final, no_rate_helps
+from dutperf.procedures.verdicts import ATTEMPTS, distinct, no_rate_helps
 from dutperf.results import bounds
 from dutperf.results.connections import Eviction
 from dutperf.results.model import CellResult, RepeatResult
@@ -113,7 +113,9 @@ def _search(
         found = SearchResult(tests.passed, None, "unstable", [])
     verdict, reasons = _conclusion(found, tests, cell, limit)
     value = 0 if verdict == "fail" else found.rate_fps
-    bound, cause = bound_of(found.conclusion, value, limit, held_back=tests.held_back)
+    bound, cause = bound_of(
+        found.conclusion, value, limit, tests.troubles, held_back=tests.held_back
+    )
     return RepeatResult(
         value=value,
         verdict=verdict,
@@ -139,10 +141,8 @@ def _conclusion(
             return "fail", [_NOTHING]
         case "tester_limited":
             return tester_limited(found.rate_fps, held_back=tests.held_back)
-        case "unstable" if is_final(tests.troubles):
-            return "invalid", tests.troubles
         case "unstable":
-            return "invalid", [UNSTABLE, *tests.troubles]
+            return spoilt(found.rate_fps, tests.troubles)
 
 
 _NOTHING = Reason(

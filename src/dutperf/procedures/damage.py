@@ -39,7 +39,12 @@ from dutperf.procedures.searching import (
     invalid_outcome,
     strategy_of,
 )
-from dutperf.procedures.verdicts import ATTEMPTS, is_hopeless, was_held_back
+from dutperf.procedures.verdicts import (
+    ATTEMPTS,
+    fails_beside_loss,
+    is_hopeless,
+    was_held_back,
+)
 from dutperf.results.model import (
     DamagedFrames,
     DamageFigure,
@@ -220,6 +225,8 @@ class _Trials:
         self.seen.append(record)
         if verdict == "pass" and duration_s >= self._cell.trial_duration_s:
             self.passed_fps = max(rate_fps, self.passed_fps or 0)
+        if verdict == "fail" and fails_beside_loss(record.result.verdict):
+            return Outcome(verdict, loss_ratio=1.0)
         lost = loss_percent(record.result, damaged_is_lost=False)
         return Outcome(verdict, loss_ratio=lost / 100)
 

@@ -19,6 +19,7 @@ from dutperf.procedures.counting import agrees, number_in
 from dutperf.procedures.runner import TrialRunner
 from dutperf.results.connections import CountAt, Expiry, TeardownRate
 from dutperf.results.model import HookMoment, HookRun
+from dutperf.results.units import about
 
 _EMPTY_DELETIONS = 5
 _NOISE_RATIO = 20
@@ -181,19 +182,23 @@ def _too_short(
 ) -> Reason:
     net_s = full_s - command_s
     enough = _NOISE_RATIO * noise_s / net_s if net_s > 0 else math.inf
-    about = f", about {2 * enough * connections:,.0f}" if enough < _MOST_TIMES else ""
+    more = f", about {2 * enough * connections:,.0f}" if enough < _MOST_TIMES else ""
+    full, command, noise = (about(s * 1000, 3) for s in (full_s, command_s, noise_s))
     return Reason(
         code="too_short",
-        message=f"deleting took {full_s * 1000:.3g} ms, the command alone "
-        f"{command_s * 1000:.3g} ms, give or take {noise_s * 1000:.3g} ms: too close "
-        "to tell",
-        hint=f"open more connections (--connections){about}",
+        message=f"deleting took {full} ms, the command alone {command} ms, give or "
+        f"take {noise} ms: too close to tell",
+        hint=f"open more connections (--connections){more}",
     )
 
 
 def _did_not_expire(counts: Sequence[CountAt], stateful: Stateful) -> Reason:
     last = counts[-1] if counts else None
-    told = f": {last.connections:,} are left after {last.after_s:.3g} s" if last else ""
+    told = (
+        f": {last.connections:,} are left after {about(last.after_s, 3)} s"
+        if last
+        else ""
+    )
     return Reason(
         code="too_short",
         message=f"connections were not seen to expire one by one{told}",

@@ -21,6 +21,7 @@ from dutperf.engine.protocol import (
 )
 from dutperf.procedures.judgement import damage_fails, missing_but_damaged
 from dutperf.results.model import CellResult, DeviceCpu, DeviceDrops, TrialRecord
+from dutperf.results.units import about
 
 _CODE: ReasonCode = "device_cpu_taken"
 _EXPLAINED = {"frames_lost", "frames_late"}
@@ -149,4 +150,4 @@ def _rate_fps(request: TrialRequest) -> int:
 
 
 def _ms(duration_ns: int) -> str:
-    return f"{duration_ns / 1e6:.3g} ms"
+    return f"{about(duration_ns / 1e6, 3)} ms"

@@ -14,17 +14,18 @@ the shadow of such a stall, and no more than it can have cost, tells nothing of 
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import partial
 
 from dutperf.config import Cell
 from dutperf.config.stateful import Stateful
-from dutperf.engine.protocol import Reason, Shadow, TrialResult
+from dutperf.engine.protocol import Reason, Shadow, TrialResult, VerdictKind
 from dutperf.procedures.counting import Counting
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.missing import unexpected_reasons
 from dutperf.procedures.phases import SHORTEST_NS, phase1, validation
-from dutperf.procedures.runner import Afterwards, TrialRunner
+from dutperf.procedures.runner import PASSED, Afterwards, TrialRunner
 from dutperf.procedures.searching import NoUseError, outcome
 from dutperf.procedures.verdicts import ATTEMPTS, no_rate_helps, was_held_back
 from dutperf.results.model import TrialRecord
@@ -104,13 +105,37 @@ class Establishing:
         if self._outlives(stateful, rate_per_s):
             self.expired = True
             raise NoUseError
-        opened = self.opened(stateful, rate_per_s)
-        if opened.first.result.verdict.kind == "pass" and stateful.alpha is not None:
-            opened = self.used(opened, stateful, rate_per_s)
+        if stateful.alpha is None:
+            opened = self.opened(stateful, rate_per_s)
+        else:
+            opened = self.both(stateful, rate_per_s)
         if reason := forgotten_in_shadow(opened):
             self.troubles = [reason]
             return Outcome("invalid")
         return self._told(rate_per_s, opened.last.result)
+
+    def both(
+        self,
+        stateful: Stateful,
+        rate_per_s: int,
+        *,
+        goes_on: Collection[VerdictKind] = PASSED,
+    ) -> Opened:
+        """Phase 1 and, after one of these verdicts, the validation of what it opened.
+
+        A run that ended between the two has lost what was opened: it is opened anew.
+        """
+        found: list[Opened] = []
+
+        def phase1() -> TrialRecord:
+            found.append(self.opened(stateful, rate_per_s))
+            return found[-1].first
+
+        verdict = self._runner.opened(phase1, goes_on).result.verdict.kind
+        opened = found[-1]
+        if verdict not in goes_on:
+            return opened
+        return self._used(opened, stateful, rate_per_s)
 
     def opened(
         self,
@@ -133,8 +158,8 @@ class Establishing:
             self._counting.compare(record, stateful)
         return self.last
 
-    def used(self, opened: Opened, stateful: Stateful, rate_per_s: int) -> Opened:
-        """... and the validation after it: one frame back for each connection."""
+    def _used(self, opened: Opened, stateful: Stateful, rate_per_s: int) -> Opened:
+        """One frame back for each connection."""
         back = self._cell.model_copy(update={"direction": stateful.responder_direction})
         record = self._runner.run(
             back,

@@ -17,11 +17,11 @@ from dutperf.procedures.runner import Trials
 from dutperf.procedures.searching import outcome
 from dutperf.procedures.verdicts import (
     ATTEMPTS,
-    DISTURBED_ATTEMPTS,
+    PATIENT_ATTEMPTS,
+    comes_and_goes,
     could_not_offer,
     is_final,
     no_rate_helps,
-    was_disturbed,
 )
 from dutperf.results.model import FrameCount
 from dutperf.search.limit import sender_limit_fps
@@ -64,7 +64,9 @@ def _repeat(
 ) -> Repeat:
     invalid: list[TrialResult] = []
     while not invalid or may_try_again(invalid):
-        result = runner.run(cell, rate_fps, repeat=number, rejudge=rejudge).result
+        result = runner.run(
+            cell, rate_fps, repeat=number, rejudge=rejudge, attempts=PATIENT_ATTEMPTS
+        ).result
         if result.verdict.kind != "invalid":
             return Repeat(result, len(invalid) + 1, [])
         invalid.append(result)
@@ -81,10 +83,10 @@ def may_try_again(invalid: Sequence[TrialResult]) -> bool:
         return False
     if len(invalid) < ATTEMPTS:
         return True
-    if len(invalid) >= DISTURBED_ATTEMPTS or not was_disturbed(reasons):
+    if len(invalid) >= PATIENT_ATTEMPTS or not comes_and_goes(reasons):
         return False
     told = [outcome(result) for result in invalid]
-    return sender_limit_fps(told, 0, DISTURBED_ATTEMPTS) is None
+    return sender_limit_fps(told, 0, PATIENT_ATTEMPTS) is None
 
 
 def valid_results(repeats: Iterable[Repeat]) -> list[TrialResult]:

@@ -36,9 +36,10 @@ from dutperf.procedures.runner import Trials
 from dutperf.procedures.searching import outcome
 from dutperf.procedures.verdicts import (
     ATTEMPTS,
+    PATIENT_ATTEMPTS,
+    comes_and_goes,
     distinct,
     no_rate_helps,
-    was_disturbed,
 )
 from dutperf.results.model import CellResult, Deviation, LoadPoint, RepeatResult
 from dutperf.results.spread import spread_of
@@ -160,9 +161,15 @@ def _repeat(
     first: TrialResult | None,
 ) -> tuple[RepeatResult, TrialResult | None]:
     """The repeat, and its trial that counts, if there is one."""
-    results = [first or runner.run(cell, load_fps, repeat=repeat).result]
+
+    def run() -> TrialResult:
+        return runner.run(
+            cell, load_fps, repeat=repeat, attempts=PATIENT_ATTEMPTS
+        ).result
+
+    results = [first or run()]
     while results[-1].verdict.kind == "invalid" and may_try_again(results):
-        results.append(runner.run(cell, load_fps, repeat=repeat).result)
+        results.append(run())
     last, trials = results[-1], len(results)
     if last.verdict.kind == "invalid":
         reasons = last.verdict.reasons
@@ -220,10 +227,10 @@ def _cell_result(cell: Cell, reached: MaxRate, points: list[LoadPoint]) -> CellR
 
 
 def _stands(points: Sequence[LoadPoint]) -> bool:
-    """Whether most loads were told, and but for the tester's stalls all were."""
+    """Whether most loads were told, and but for what comes and goes all were."""
     spoilt = [r for point in points for r in point.repeats if r.verdict == "invalid"]
     told = sum(point.loss_percent is not None for point in points)
-    return 2 * told > len(points) and all(was_disturbed(r.reasons) for r in spoilt)
+    return 2 * told > len(points) and all(comes_and_goes(r.reasons) for r in spoilt)
 
 
 def _gap(point: LoadPoint) -> str | None:

@@ -13,7 +13,6 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from dutperf import stats
 from dutperf.engine.protocol import (
     NOTHING,
     DirectionResult,
@@ -24,6 +23,7 @@ from dutperf.engine.protocol import (
     TrialResult,
     Verdict,
 )
+from dutperf.results.tester_share import usual_share_ns
 from dutperf.results.units import duration
 
 if TYPE_CHECKING:
@@ -66,22 +66,6 @@ def _tags_in_light(tags: TagResult) -> TagResult:
     shaded = set(tags.shaded)
     delays = [d for place, d in enumerate(tags.delays_ns) if place not in shaded]
     return TagResult(lost=delays.count(None), delays_ns=delays)
-
-
-def usual_share_ns(direction: DirectionResult) -> float:
-    """What the tester has of half of the direction's delays, at most."""
-    parts = (direction.send_call_ns, direction.receive_gap_ns)
-    return sum(stats.histogram_median(part.buckets) for part in parts if part.count)
-
-
-def rare_share_ns(direction: DirectionResult) -> float:
-    """What the tester has of all but 2 in 1000 of the direction's delays, at most."""
-    parts = (direction.send_call_ns, direction.receive_gap_ns)
-    return sum(
-        stats.histogram_percentile(part.buckets, 999, 1000)
-        for part in parts
-        if part.count
-    )
 
 
 def moved(

@@ -15,11 +15,12 @@ from dutperf import stats
 from dutperf.config.campaign import Cell
 from dutperf.engine.protocol import StreamResult
 from dutperf.procedures.fixed_load import run_repeats
-from dutperf.procedures.in_light import rare_share_ns, rejudged_by, usual_share_ns
+from dutperf.procedures.in_light import rejudged_by
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.measures import Quantity, Reading, delay_result
 from dutperf.procedures.runner import Trials
 from dutperf.results.model import CellResult
+from dutperf.results.tester_share import rare_share_ns, usual_share_ns
 
 
 def measure_latency(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:

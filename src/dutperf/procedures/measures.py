@@ -27,7 +27,7 @@ from dutperf.procedures.fixed_load import (
     remarks,
     valid_results,
 )
-from dutperf.procedures.in_light import moved, rare_share_ns
+from dutperf.procedures.in_light import moved
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.loads import load_deviations, load_record, load_words
 from dutperf.procedures.verdicts import distinct
@@ -39,6 +39,7 @@ from dutperf.results.model import (
     RepeatResult,
 )
 from dutperf.results.spread import spread_of
+from dutperf.results.tester_share import rare_share_ns
 from dutperf.results.units import in_unit
 
 DEFINITION = (

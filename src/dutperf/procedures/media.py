@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 from dutperf.config import Cell, media_rate_fps
 from dutperf.config.flows import directions
+from dutperf.config.media import wire_mbps
 from dutperf.config.sizes import mean_frame_size
+from dutperf.engine.protocol import DirectionName
 from dutperf.procedures.limits import MaxRate
 from dutperf.results import CellResult, Deviation, Media, PortRecord
+from dutperf.results.model import WireRate
 
 
 def beside_media(
@@ -28,8 +32,15 @@ def beside_media(
     if media and result.verdict == "pass":
         share = result.median * 100 / media.rate_fps
         media = media.model_copy(update={"share_percent": share})
-    total_fps = result.median * len(directions(cell))
-    return result.model_copy(update={"media": media, "sum_fps": total_fps})
+    ways = directions(cell)
+    wire = [
+        WireRate(direction=way, mbps=wire_mbps(result.median, _mean_sent(cell, way)))
+        for way in ways
+    ]
+    total_fps = result.median * len(ways)
+    return result.model_copy(
+        update={"media": media, "sum_fps": total_fps, "wire": wire}
+    )
 
 
 def at_line_rate(limit: MaxRate, cell: Cell, ports: Sequence[PortRecord]) -> MaxRate:
@@ -40,6 +51,11 @@ def at_line_rate(limit: MaxRate, cell: Cell, ports: Sequence[PortRecord]) -> Max
     physical = [m.rate_fps for m in _media(cell, ports) if not m.nominal]
     line_rate = bool(physical) and limit.rate_fps >= min(physical)
     return replace(limit, line_rate=line_rate)
+
+
+def _mean_sent(cell: Cell, direction: DirectionName) -> Fraction:
+    """Mean size of the frames that one side sends; they may come out in another."""
+    return mean_frame_size(cell, "left" if direction == "forward" else "right")
 
 
 def _with_lower_maximum(result: CellResult, media: Media) -> CellResult:

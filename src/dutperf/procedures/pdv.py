@@ -12,11 +12,12 @@ from dutperf import stats
 from dutperf.config.campaign import Cell
 from dutperf.engine.protocol import Histogram, StreamResult
 from dutperf.procedures.fixed_load import run_repeats
-from dutperf.procedures.in_light import rare_share_ns, rejudged_by
+from dutperf.procedures.in_light import rejudged_by
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.measures import Quantity, Reading, delay_result
 from dutperf.procedures.runner import Trials
 from dutperf.results.model import CellResult
+from dutperf.results.tester_share import rare_share_ns
 
 RESOLUTION = "smallest and largest exact, others rounded up by {rounding} at most"
 

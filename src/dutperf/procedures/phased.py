@@ -25,6 +25,7 @@ from dutperf.procedures.missing import (
 )
 from dutperf.procedures.phases import phase1, phase2, validation
 from dutperf.procedures.runner import TrialRunner, Trials
+from dutperf.procedures.verdicts import ATTEMPTS
 from dutperf.results.model import TrialRecord, TrialRole
 
 
@@ -70,6 +71,7 @@ class PhasedTrials:
         stop_when_lost: bool = False,
         rejudge: Rejudge | None = None,
         role: TrialRole = "trial",
+        attempts: int = ATTEMPTS,
     ) -> TrialRecord:
         """Both phases; the record of phase 2, or of what kept it from being run.
 
@@ -77,6 +79,35 @@ class PhasedTrials:
             EngineError, SetupError, InputError, JournalEndsError: see ``TrialRunner``.
         """
         self.finished += 1
+        once = partial(
+            self._once,
+            cell,
+            rate_fps,
+            repeat=repeat,
+            duration_s=duration_s,
+            stop_when_lost=stop_when_lost,
+            rejudge=rejudge,
+            role=role,
+            attempts=attempts,
+        )
+        record = once()
+        while record is None:
+            record = once()
+        return record
+
+    def _once(
+        self,
+        cell: Cell,
+        rate_fps: int,
+        *,
+        repeat: int,
+        duration_s: float | None,
+        stop_when_lost: bool,
+        rejudge: Rejudge | None,
+        role: TrialRole,
+        attempts: int,
+    ) -> TrialRecord | None:
+        """None: the run ended between the trial and the check that it needs."""
         opening = self._runner.opened(lambda: self._phase1(cell, repeat))
         reasons = phase1_reasons(opening, self._stateful, self._timing)
         if reasons:
@@ -97,9 +128,12 @@ class PhasedTrials:
             continues=True,
             rejudge=rejudge,
             role=role,
+            attempts=attempts,
         )
-        reasons = self._missing(cell, record)
-        return _invalid(record, reasons) if reasons else record
+        missing = self._missing(cell, record)
+        if missing is None:
+            return None
+        return _invalid(record, missing) if missing else record
 
     def _phase1(self, cell: Cell, repeat: int) -> TrialRecord:
         return self._runner.run(
@@ -111,8 +145,8 @@ class PhasedTrials:
             role="phase1",
         )
 
-    def _missing(self, cell: Cell, record: TrialRecord) -> list[Reason]:
-        """Whether the device forgot connections that the trial needed."""
+    def _missing(self, cell: Cell, record: TrialRecord) -> list[Reason] | None:
+        """Whether the device forgot what the trial needed; None: that is not known."""
         if record.result.verdict.kind == "invalid":
             return []
         forgotten = forgotten_reasons(record, self._stateful, self._timing)
@@ -120,8 +154,9 @@ class PhasedTrials:
             return forgotten
         if not lost_answers(record, self._stateful) or self._were_alive(record):
             return []
-        if not self._runner.may_check():
-            return []
+        check_is = self._runner.check_of(record)
+        if check_is != "possible":
+            return None if check_is == "gone" else []
         # At R, in the order of phase 1, all connections are tried at the same age.
         check = self._runner.run(
             _only(cell, self._stateful.responder_direction),

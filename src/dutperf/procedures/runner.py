@@ -14,16 +14,16 @@ for again: this, too, follows from the journal alone.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from dutperf.config.campaign import Cell
 from dutperf.config.hooks import Hooks
 from dutperf.config.testbed import Testbed
 from dutperf.engine.client import planned_s
 from dutperf.engine.measurer import Measurer
-from dutperf.engine.protocol import TrialRequest, TrialResult
+from dutperf.engine.protocol import TrialRequest, TrialResult, VerdictKind
 from dutperf.errors import InputError, SetupError
 from dutperf.procedures import device_cpu
 from dutperf.procedures.collapse import has_collapsed
@@ -47,7 +47,7 @@ from dutperf.procedures.hooks import (
 )
 from dutperf.procedures.in_light import Rejudge
 from dutperf.procedures.traffic import trial_request
-from dutperf.procedures.verdicts import ATTEMPTS
+from dutperf.procedures.verdicts import ATTEMPTS, comes_and_goes
 from dutperf.results.changes import differences, listed
 from dutperf.results.model import HookRun, TrialRecord, TrialRole
 
@@ -87,9 +87,16 @@ class Trials(Protocol):
         stop_when_lost: bool = False,
         rejudge: Rejudge | None = None,
         role: TrialRole = "trial",
+        attempts: int = ATTEMPTS,
     ) -> TrialRecord:
         """Run one, store it; or take a stored one."""
         ...
+
+
+Check = Literal["possible", "gone", "left_out"]
+PASSED: frozenset[VerdictKind] = frozenset({"pass"})
+_LONGEST_PATIENCE_S = 4.0
+_IMPATIENT_ATTEMPTS = 2
 
 
 class JournalEndsError(Exception):
@@ -170,28 +177,39 @@ class TrialRunner:
         """Whether the next trial is in the journal already."""
         return self.finished < len(self._stored)
 
-    def opened(self, phase1: Callable[[], TrialRecord]) -> TrialRecord:
+    def opened(
+        self,
+        phase1: Callable[[], TrialRecord],
+        goes_on: Collection[VerdictKind] = PASSED,
+    ) -> TrialRecord:
         """What ``phase1`` gives, with connections that are still there.
 
-        Those of a run that ended right after it are gone: they are opened once more.
+        Those of a run that ended right after it are gone: they are opened once more,
+        if its verdict is one of those after which the test ``goes_on`` with them.
         """
         replayed = self.replaying
         record = phase1()
-        while replayed and record.result.verdict.kind == "pass":
+        while replayed and record.result.verdict.kind in goes_on:
             if self.replaying and not _opens(self._stored[self.finished]):
                 break
             replayed = self.replaying
             record = phase1()
         return record
 
-    def may_check(self) -> bool:
-        """Whether connections of the trial before can be checked, or were.
+    def check_of(self, record: TrialRecord) -> Check:
+        """Whether connections of ``record``, the trial before, can be checked.
 
-        After a run that ended right after that trial they are gone.
+        After a run that ended right after it they are ``gone``, and it is measured once
+        more. An older dutperf went on, and ``left_out`` the check.
         """
-        if self.replaying:
-            return self._stored[self.finished].role == "validation"
-        return self.finished > len(self._stored)
+        if not self.replaying:
+            measured = self.finished > len(self._stored)
+            return "possible" if measured else "gone"
+        following = self._stored[self.finished : self.finished + 2]
+        if following[0].role == "validation":
+            return "possible"
+        again = _opens(following[0]) and _is_same(following[-1:], record)
+        return "gone" if again else "left_out"
 
     def goes_on_without(self, role: TrialRole, cell: Cell) -> bool:
         """Whether the journal has trials of ``cell`` next, but none of ``role``.
@@ -217,6 +235,7 @@ class TrialRunner:
         may_collapse: bool = False,
         role: TrialRole = "trial",
         rejudge: Rejudge | None = None,
+        attempts: int = ATTEMPTS,
     ) -> TrialRecord:
         """Let the DUT restabilise, run one trial, store it; or take a stored one.
 
@@ -238,6 +257,7 @@ class TrialRunner:
             role: what it is for in a test of several trials.
             rejudge: has the last word on whether the trial tells anything, and is told
                 whether it may be run again.
+            attempts: how often it is run at most while it is invalid.
 
         Raises:
             EngineError: the engine refused the trial or died.
@@ -278,7 +298,7 @@ class TrialRunner:
             raise JournalEndsError
         hooks = [*self._hooks]
         if not continues:
-            self.sleep(self._wait_s)
+            self.sleep(self._wait_s + _patience_s(before, attempt))
             hooks += run_before_trial(self.hooks, self.run_hooks)
         started_at = datetime.now(UTC).isoformat("T", "milliseconds")
         self.on_event(
@@ -306,10 +326,11 @@ class TrialRunner:
         judging = [h for h in hooks if not (may_collapse and h.moment in _OF_COLLAPSE)]
         result = judged(result, judging)
         # A probe is not the device's: its frames are lost on purpose.
+        again = self._invalid < attempts - 1
         if found and role != "probe" and device_cpu.explains(found, request, result):
-            again = self._invalid < ATTEMPTS - 1
             result = device_cpu.judged(result, found, again=again)
         if rejudge:
+            # Where it would say no in the end, its figures are bounds: enough is enough.
             result = rejudge(result, again=self._invalid < ATTEMPTS - 1)
         record = TrialRecord(
             number=number,
@@ -375,12 +396,34 @@ def _opens(record: TrialRecord) -> bool:
     return learn is not None and not learn.keep
 
 
+def _is_same(records: Sequence[TrialRecord], asked: TrialRecord) -> bool:
+    """Whether each of them is the trial that ``asked`` is, measured once more."""
+    keys = ("cell", "repeat", "load_fps", "role")
+    return all(
+        all(getattr(record, key) == getattr(asked, key) for key in keys)
+        and record.request.duration_ns == asked.request.duration_ns
+        for record in records
+    )
+
+
 def _attempt(last: TrialRecord | None, cell: Cell, repeat: int, rate_fps: int) -> int:
     """2 and up when the same trial was invalid just before."""
     if last is None or last.result.verdict.kind != "invalid":
         return 1
     same = (last.cell, last.repeat, last.load_fps) == (cell.id, repeat, rate_fps)
     return last.attempt + 1 if same else 1
+
+
+def _patience_s(last: TrialRecord | None, attempt: int) -> float:
+    """How much longer than usual to wait before a third attempt, and those after it.
+
+    What others do to the CPUs of a shared machine comes in spells of seconds.
+    """
+    if last is None or attempt <= _IMPATIENT_ATTEMPTS:
+        return 0.0
+    if not comes_and_goes(last.result.verdict.reasons):
+        return 0.0
+    return min(2.0 ** (attempt - _IMPATIENT_ATTEMPTS - 1), _LONGEST_PATIENCE_S)
 
 
 def _may_stop(last: TrialRecord | None, attempt: int) -> bool:

@@ -21,6 +21,7 @@ from dutperf.procedures.runner import Trials
 from dutperf.procedures.verdicts import (
     ATTEMPTS,
     could_not_offer,
+    fails_beside_loss,
     is_hopeless,
     no_rate_helps,
     was_held_back,
@@ -101,9 +102,11 @@ def waits_s(cell: Cell) -> float:
 def outcome(result: TrialResult) -> Outcome:
     """What a search has to know of a trial."""
     verdict = result.verdict
-    if verdict.kind != "invalid":
-        return Outcome(verdict.kind, loss_ratio=loss_percent(result) / 100)
-    return invalid_outcome(result)
+    if verdict.kind == "invalid":
+        return invalid_outcome(result)
+    # No goal tolerates what fails otherwise: it counts as if all were lost.
+    ratio = 1.0 if fails_beside_loss(verdict) else loss_percent(result) / 100
+    return Outcome(verdict.kind, loss_ratio=ratio)
 
 
 def invalid_outcome(result: TrialResult) -> Outcome:

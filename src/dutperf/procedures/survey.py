@@ -82,13 +82,10 @@ def _picture(
     """Both phases, again while they are invalid."""
     for _ in range(ATTEMPTS):
         try:
-            opened = tests.opened(stateful, rate_per_s)
-            if opened.first.result.verdict.kind == "invalid":
-                continue
-            opened = tests.used(opened, stateful, rate_per_s)
+            opened = tests.both(stateful, rate_per_s, goes_on=("pass", "fail"))
         except NoUseError:
             return None
-        if opened.last.result.verdict.kind != "invalid":
+        if opened.back and opened.last.result.verdict.kind != "invalid":
             return picture_of(opened, stateful)
     return None
 

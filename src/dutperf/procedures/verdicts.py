@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dutperf.engine.protocol import Reason
+from dutperf.engine.protocol import Reason, Verdict
 from dutperf.results.model import TrialRecord
 
 ATTEMPTS = 3
 """How often an invalid trial is run at most."""
-DISTURBED_ATTEMPTS = 6
-"""The same at a load that is given, while only the tester's own stalls spoil it.
+PATIENT_ATTEMPTS = 6
+"""The same at a load that is given, while what spoils its trials comes and goes.
 
 No search can go round such a load, and on a machine that others use too three trials
-in a row meet a stall often enough.
+in a row are spoilt often enough.
 """
 
 _NOT_THE_RATE = {
@@ -27,7 +27,9 @@ _NOT_THE_RATE = {
     "connections_expired",
 }
 _STALLS = {"sender_lag", "sender_burst", "sender_behind", "receiver_lag"}
-_OF_DEVICE = {"frames_lost", "frames_late", "duplicates"}
+_PASSING = {*_STALLS, "device_cpu_taken"}
+_LOSSES = {"frames_lost", "frames_late"}
+_OF_DEVICE = {*_LOSSES, "duplicates"}
 _FOR_GOOD = {"unexpected_address", "connections_expired"}
 """Another trial would say the same."""
 
@@ -41,6 +43,18 @@ def was_disturbed(reasons: Iterable[Reason]) -> bool:
     """Whether nothing but the tester's own stalls made a trial invalid."""
     codes = {reason.code for reason in reasons} - _OF_DEVICE
     return bool(codes) and codes <= _STALLS
+
+
+def comes_and_goes(reasons: Iterable[Reason]) -> bool:
+    """Whether others on the machine spoilt a trial: a later one may tell something."""
+    codes = {reason.code for reason in reasons}
+    return bool(codes & _PASSING) and not codes & _NOT_THE_RATE
+
+
+def fails_beside_loss(verdict: Verdict) -> bool:
+    """Whether a trial failed by more than lost and late frames: by duplicates."""
+    codes = {reason.code for reason in verdict.reasons}
+    return verdict.kind == "fail" and not codes <= _LOSSES
 
 
 def was_held_back(reasons: Iterable[Reason]) -> bool:

@@ -6,20 +6,21 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dutperf.engine.protocol import DirectionName
 from dutperf.report.measures import StreamMeasures, by_stream
-from dutperf.report.media import wire_mbps
 from dutperf.report.tester import TesterRecord, tester_record
 from dutperf.report.text import (
     AT_LEAST,
     MISSING,
     NBSP,
+    decimal,
     delay_ns,
     percent,
     plural,
     sentence,
     whole,
 )
-from dutperf.report.trials import SearchPath, search_paths
+from dutperf.report.trials import SearchPath, full_length, search_paths
 from dutperf.results import (
     CellResult,
     Finding,
@@ -37,6 +38,7 @@ from dutperf.results import (
     withdrawn_words,
 )
 from dutperf.results.damage import received_figure
+from dutperf.results.units import about
 
 PROCEDURES = {
     "throughput": "Throughput",
@@ -239,7 +241,7 @@ class CellView:
         if shown is None:
             return None
         buckets, sessions = shown.hash_size, self.connections
-        ratio = f"{sessions / buckets:.3g}" if sessions and buckets else MISSING
+        ratio = about(sessions / buckets, 3) if sessions and buckets else MISSING
         return whole(buckets), ratio, whole(shown.table_size)
 
     def parameter(self, key: str) -> str:
@@ -265,11 +267,17 @@ class CellView:
         return self.rate_fps * (2 if self.bidirectional else 1)
 
     @property
-    def wire_mbps(self) -> float | None:
-        """Throughput in bits on the wire, per direction."""
-        if self.rate_fps is None or self.frame_size is None:
-            return None
-        return wire_mbps(self.rate_fps, self.frame_size)
+    def wire(self) -> dict[DirectionName, float]:
+        """Throughput in Mbit/s on the wire, of each direction; empty: not measured."""
+        if self.rate_fps is None or self.result is None:
+            return {}
+        return {each.direction: each.mbps for each in self.result.wire}
+
+    @property
+    def wire_text(self) -> str:
+        """The same; behind a translator directions differ."""
+        found = dict.fromkeys(self.at_least + decimal(m) for m in self.wire.values())
+        return " / ".join(found) or MISSING
 
     @property
     def values(self) -> list[float]:
@@ -344,6 +352,11 @@ class CellView:
             return ""
         kinds = [finding.kind for finding in self.findings]
         return next((_DOUBTS[kind] for kind in kinds if kind in _DOUBTS), "")
+
+    @property
+    def counting_trials(self) -> list[TrialRecord]:
+        """Those that its result may rest on: no short ones of a search."""
+        return _counting(self.procedure, self.trials)
 
     @property
     def duration_s(self) -> str:
@@ -520,7 +533,7 @@ def _view(
         badge=badge,
         result=result,
         trials=trials,
-        tester=tester_record(trials),
+        tester=tester_record(_counting(procedure, trials)),
         paths=tuple(search_paths(trials, bounded=not (result and result.goals))),
     )
 
@@ -573,6 +586,11 @@ def _judged(
         found.append(f"losses verified by {parameters['verify_trials']} trials")
     found += [g.name for g in goals[:1] if g.loss_ratio or g.exceed_ratio]
     return ", ".join(found)
+
+
+def _counting(procedure: str, trials: Sequence[TrialRecord]) -> list[TrialRecord]:
+    """Those that the result may rest on."""
+    return list(trials) if procedure in CONNECTIONS else full_length(trials)
 
 
 def _curve_point(point: LoadPoint, of: str) -> CurvePoint:

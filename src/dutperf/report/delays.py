@@ -20,6 +20,7 @@ from dutperf.engine.protocol import (
     TrialResult,
 )
 from dutperf.report.text import delay_ns
+from dutperf.results.tester_share import rare_share_ns
 from dutperf.stats import (
     histogram_median,
     histogram_percentile,
@@ -139,19 +140,11 @@ def error_rows(result: TrialResult) -> list[ErrorRow]:
             direction=direction.name,
             floor_ns=direction.delay_floor_ns,
             bound_ns=direction.delay_bound_ns,
-            usual_bound_ns=_usual_bound_ns(direction),
+            usual_bound_ns=round(rare_share_ns(direction)) or None,
             negative=sum(stream.negative_delays for stream in direction.streams),
         )
         for direction in result.directions
     ]
-
-
-def _usual_bound_ns(direction: DirectionResult) -> int | None:
-    """What bounds the error of 998 in 1000 frames: one long stall must not tell all."""
-    parts = (direction.send_call_ns, direction.receive_gap_ns)
-    if not all(part.count for part in parts):
-        return None
-    return sum(histogram_percentile(part.buckets, 999, 1000) for part in parts)
 
 
 def marks_of(direction: DirectionResult, timeout_ns: int | None) -> list[Mark]:

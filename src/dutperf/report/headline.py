@@ -62,6 +62,21 @@ def _connections(cell: CellView) -> Headline:
     )
 
 
+def _wire(cell: CellView) -> str:
+    """What it takes of the medium; behind a translator directions differ."""
+    sign, each = cell.at_least, cell.wire
+    equal = len(set(each.values())) == 1
+    parts = [
+        f"{sign}{decimal(mbps)}{NBSP}Mbit/s{'' if equal else f' {name}'}"
+        for name, mbps in each.items()
+    ]
+    told = f"{parts[0]} on the wire per direction"
+    if not equal:
+        told = f"{' and '.join(parts)} on the wire"
+    both = f", {sign}{decimal(sum(each.values()))} in sum" if len(each) > 1 else ""
+    return told + both
+
+
 def _limit(cell: CellView) -> str:
     """What a lower bound ends at."""
     return f" ({cell.limit})" if cell.limit else ""
@@ -96,16 +111,13 @@ def _proven(cell: CellView) -> list[str]:
 
 
 def _throughput(cell: CellView) -> Headline:
-    wire, sign = cell.wire_mbps, cell.at_least
+    sign = cell.at_least
     lines = _received(cell)
     if cell.bidirectional:
         total = f"{sign}{whole(cell.sum_fps)}"
         lines.append(f"{total}{NBSP}fps, sum of both directions")
-    if wire is not None:
-        both = f", {sign}{decimal(2 * wire)} in sum" if cell.bidirectional else ""
-        lines.append(
-            f"{sign}{decimal(wire)}{NBSP}Mbit/s on the wire per direction{both}"
-        )
+    if cell.wire:
+        lines.append(_wire(cell))
     if cell.media and cell.media.share_percent is not None:
         nominal = ", nominal" if cell.media.nominal else ""
         lines.append(

@@ -28,7 +28,8 @@ class PhaseRow:
 
         That is the last one at the highest load that passed.
         """
-        passed = [t for t in self.cell.trials if t.result.verdict.kind == "pass"]
+        trials = self.cell.counting_trials
+        passed = [t for t in trials if t.result.verdict.kind == "pass"]
         if not passed or not self.cell.measured:
             return []
         trial = max(passed, key=lambda t: (t.load_fps, t.number))

@@ -155,4 +155,4 @@ def _line(index: int, name: str, of: Scalability) -> Trace:
         name,
         [float(point.flows) for point in shown],
         [point.degradation_percent or 0.0 for point in shown],
-    ) | {"hovertemplate": "%{x:,d} flows: %{y:+.3g} %<extra></extra>"}
+    ) | {"hovertemplate": "%{x:,d} flows: %{y:+,.3r} %<extra></extra>"}

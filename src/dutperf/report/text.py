@@ -6,6 +6,8 @@ import math
 from datetime import datetime
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context
 
+from dutperf.results import units
+
 MISSING = "\N{EN DASH}"
 NBSP = "\N{NO-BREAK SPACE}"
 AT_LEAST = f"\N{GREATER-THAN OR EQUAL TO}{NBSP}"
@@ -17,8 +19,8 @@ _NEXT_UNIT_FROM = 1_000
 
 
 def whole(value: float | None) -> str:
-    """A count or a rate: thousands separated, no decimals."""
-    return MISSING if value is None else f"{value:,.0f}"
+    """A count or a rate: thousands separated, no decimals unless it is small."""
+    return MISSING if value is None else units.whole(value)
 
 
 def decimal(value: float | None, places: int = 1) -> str:

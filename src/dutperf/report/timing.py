@@ -59,7 +59,8 @@ class TrialTiming:
     def label(self) -> str:
         """How the reader tells it from the others: number, load, verdict and loss."""
         record, frames = self.record, totals(self.record)
-        gone = f", {percent(frames.loss_percent)} lost" if frames.lost else ""
+        share = percent(frames.loss_percent)
+        gone = f", {share} {frames.word}" if frames.gone else ""
         again = f", attempt {record.attempt}" if record.attempt > 1 else ""
         return (
             f"{record.number}: {whole(record.load_fps)} fps, "
@@ -222,7 +223,12 @@ def _result_trial(cell: CellView, trials: Sequence[TrialTiming]) -> TrialTiming:
     highest load that is valid; if there is none, the last one.
     """
     kinds = {"pass"} if cell.procedure == "throughput" else {"pass", "fail"}
-    good = [t for t in trials if t.record.result.verdict.kind in kinds]
+    counting = {record.number for record in cell.counting_trials}
+    good = [
+        t
+        for t in trials
+        if t.record.number in counting and t.record.result.verdict.kind in kinds
+    ]
     if not good:
         return trials[-1]
     return max(good, key=lambda trial: trial.record.load_fps)

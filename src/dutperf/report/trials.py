@@ -55,12 +55,23 @@ class Totals:
     sent: int
     received: int
     lost: int
+    late: int
     duplicate: int
 
     @property
+    def gone(self) -> int:
+        """What results count as lost: late frames, too, where there is a timeout."""
+        return self.lost + self.late
+
+    @property
     def loss_percent(self) -> float | None:
-        """RFC 2544 26.3: lost in percent of what was sent."""
-        return self.lost * 100 / self.sent if self.sent else None
+        """RFC 2544 26.3: lost in percent of what was sent, late ones among them."""
+        return self.gone * 100 / self.sent if self.sent else None
+
+    @property
+    def word(self) -> str:
+        """What these frames are."""
+        return "lost or late" if self.late else "lost"
 
 
 def search_paths(
@@ -73,16 +84,25 @@ def search_paths(
     """
     paths: list[SearchPath] = []
     position = 0
-    whole_ns = max((trial.request.duration_ns for trial in trials), default=0)
+    counting = {trial.number for trial in (full_length(trials) if bounded else trials)}
 
-    def is_whole(trial: TrialRecord) -> bool:
-        return not bounded or trial.request.duration_ns == whole_ns
+    def kind(trial: TrialRecord) -> tuple[int, bool]:
+        return trial.repeat, trial.number in counting
 
-    for (repeat, full), group in groupby(trials, lambda t: (t.repeat, is_whole(t))):
+    for (repeat, full), group in groupby(trials, kind):
         path = _search_path(repeat, list(group), position, bounded=bounded and full)
         position += len(path.steps)
         paths.append(path)
     return paths
+
+
+def full_length(trials: Sequence[TrialRecord]) -> list[TrialRecord]:
+    """Those of the longest duration: short ones explore, and no result rests on them.
+
+    Not of trials whose duration follows from a number of connections.
+    """
+    longest_ns = max((trial.request.duration_ns for trial in trials), default=0)
+    return [trial for trial in trials if trial.request.duration_ns == longest_ns]
 
 
 def _search_path(
@@ -129,6 +149,7 @@ def _totals(streams: Iterable[StreamResult]) -> Totals:
         sent=sum(stream.sent for stream in streams),
         received=sum(stream.received for stream in streams),
         lost=sum(stream.lost for stream in streams),
+        late=sum(stream.late for stream in streams),
         duplicate=sum(stream.duplicate for stream in streams),
     )
 
@@ -144,20 +165,21 @@ def offered(trial: TrialRecord) -> str:
 
 
 def loss(trial: TrialRecord) -> str:
-    """``none`` or the number of lost frames and their share.
+    """``none`` or the number of lost and late frames and their share.
 
     Of a trial that failed also whether they left in the light: not while the DUT may
     have suffered from a stall of the tester.
     """
     frames = totals(trial)
-    if frames.lost == 0:
+    if frames.gone == 0:
         return "none"
     parts = ", ".join(
         f"{name} {percent(of_stream.loss_percent)}"
         for name, of_stream in totals_by_stream(trial)
     )
     share = percent(frames.loss_percent) + (f"; {parts}" if parts else "")
-    return f"{plural(frames.lost, 'frame')} ({share}){_in_light(trial)}"
+    late = f", {whole(frames.late)} of them late" if frames.late else ""
+    return f"{plural(frames.gone, 'frame')} ({share}){late}{_in_light(trial)}"
 
 
 def _in_light(trial: TrialRecord) -> str:

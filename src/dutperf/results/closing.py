@@ -28,7 +28,7 @@ from dutperf.results.model import (
 from dutperf.results.named import named, shortened
 from dutperf.results.points import highest_clean
 from dutperf.results.settled import settled_words
-from dutperf.results.units import duration, in_unit
+from dutperf.results.units import about, duration, in_unit
 
 MOST = 5
 """Sentences at the end of a run."""
@@ -324,7 +324,7 @@ def _value(cell: CellResult, words: Words) -> str:
     share = ""
     if media and media.share_percent is not None and not media.nominal:
         sign = _sign(cell.bound, words)
-        share = f", {sign}{media.share_percent:.3g} % of what the media carry"
+        share = f", {sign}{about(media.share_percent, 3)} % of what the media carry"
     return f"{_figure(cell, words)}{each}{share}"
 
 
@@ -347,7 +347,7 @@ def _curve(cell: CellResult) -> str:
     least = (
         "loss at every load" if clean is None else f"none up to {clean.load_fps:,} fps"
     )
-    lost = "?" if top.loss_percent is None else f"{top.loss_percent:.3g}"
+    lost = "?" if top.loss_percent is None else about(top.loss_percent, 3)
     return f"{lost} % lost at {top.load_fps:,} fps, {least}"
 
 

@@ -493,6 +493,13 @@ class Media(Stored):
     )
 
 
+class WireRate(Stored):
+    """What a throughput takes of the medium that its sender is on (RFC 5180 A.1)."""
+
+    direction: DirectionName
+    mbps: float = Field(description="10^6 bits per second, preambles and gaps included")
+
+
 class Load(Stored):
     """The load at which something was measured, and where it is from."""
 
@@ -546,6 +553,9 @@ class CellResult(Stored):
     sum_fps: float | None = Field(
         default=None,
         description="throughput: of all directions together; ``median`` is of each",
+    )
+    wire: list[WireRate] = Field(
+        default=[], description="throughput: of each direction; empty: of older files"
     )
     media: Media | None = Field(
         default=None, description="null: a port did not tell its speed, or an old file"

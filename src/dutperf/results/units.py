@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+from decimal import Context
 from typing import Literal
 
+_SMALL = 9.5
 Unit = Literal["fps", "percent", "ns", "connections/s", "connections"]
 
 
 def in_unit(value: float, unit: Unit) -> str:
     """A rate in whole frames a second, a share in percent, or a duration."""
     if unit in ("fps", "connections/s", "connections"):
-        return f"{value:,.0f} {unit}"
+        return f"{whole(value)} {unit}"
     return f"{value:.6g} %" if unit == "percent" else duration(value)
 
 
-def about(value: float) -> str:
-    """Two digits are enough; never as a power of ten."""
-    return f"{value:,.0f}" if value >= 99.5 else f"{value:.2g}"
+def whole(value: float) -> str:
+    """A count or a rate without decimals; of less than ten two digits, if it has some.
+
+    Half a connection a second is not none.
+    """
+    small = abs(value) < _SMALL and value != int(value)
+    return about(value) if small else f"{value:,.0f}"
+
+
+def about(value: float, digits: int = 2) -> str:
+    """So many digits are enough; never as a power of ten."""
+    if abs(value) >= 10**digits - 0.5:
+        return f"{value:,.0f}"
+    return f"{Context(prec=digits).create_decimal(repr(value)).normalize():f}"
 
 
 def duration(value_ns: float) -> str:
