@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from config_samples import bench_data, make_campaign, make_testbed
 
-from dutperf.config import Compliance, Testbed, compliance, deviations, expand
+from dutperf.config import Cell, Compliance, Testbed, compliance, deviations, expand
 
 LATENCY: dict[str, Any] = {"procedure": "latency", "rate_fps": 1000}
 
@@ -47,11 +47,17 @@ HOOKS = {"bulk_delete": {"command": ["true"]}}
 PHASED: dict[str, Any] = {"stateful": CONNECTIONS | {"phase1_rate": 1000}}
 
 
-def said_of_gateway(changes: dict[str, Any]) -> Compliance:
+def gateway_cell(changes: dict[str, Any], **testbed: Any) -> Cell:  # noqa: ANN401
     left = bench_data()["left"]
     left["ipv4"]["virtual"] = "198.19.1.1"
-    spec = {"ip": [4], **changes}
-    (cell,) = expand(make_campaign(spec), make_testbed(left=left, hooks=HOOKS))
+    spec = {"ip": [4], "repeats": 2, **changes}
+    keys = {"left": left, "hooks": HOOKS, **testbed}
+    (cell,) = expand(make_campaign(spec), make_testbed(**keys))
+    return cell
+
+
+def said_of_gateway(changes: dict[str, Any], **testbed: Any) -> Compliance:  # noqa: ANN401
+    cell = gateway_cell(changes, **testbed)
     return compliance(cell, deviations(cell), valid=True)
 
 
@@ -81,11 +87,68 @@ def test_connections_are_a_matter_of_rfc_9693(
     assert (found.rfc, found.section) == ("RFC 9693", section)
 
 
+@pytest.mark.parametrize(
+    ("changes", "testbed", "point"),
+    [
+        ({"repeats": 1}, {}, ("RFC 9693 6", "MUST")),
+        ({"stateful": {"order": "increasing"}}, {}, ("RFC 9693 4.4", "MUST")),
+        ({}, {"hooks": {}}, ("RFC 9693 4.4", "text")),
+        ({}, {"translates": False}, ("RFC 9693 3", "definition")),
+        ({"stateful": {"phase1_rate": 1000}}, {}, ("RFC 9693 4.2", "MUST")),
+        (
+            {"stateful": {"phase1_rate": 1000, "responder_order": "first"}},
+            {},
+            ("RFC 9693 4.10", "SHOULD"),
+        ),
+    ],
+)
+def test_what_rfc_9693_asks_of_a_test_on_connections_is_listed(
+    changes: dict[str, Any], testbed: dict[str, Any], point: tuple[str, str]
+) -> None:
+    stateful = {**CONNECTIONS, **changes.get("stateful", {})}
+    phased = "phase1_rate" in stateful
+    procedure = "throughput" if phased else "connection-rate"
+    asked = {"procedure": procedure, **changes, "stateful": stateful}
+    told = deviations(gateway_cell(asked, **testbed))
+    assert point in [(shortfall.rfc, shortfall.level) for shortfall in told]
+
+
+def test_by_the_book_nothing_is_listed() -> None:
+    asked = {"procedure": "connection-rate", "stateful": CONNECTIONS}
+    assert deviations(gateway_cell(asked)) == []
+    assert said_of_gateway(asked).status == "unconditional"
+
+
+@pytest.mark.parametrize(
+    ("changes", "testbed", "told"),
+    [
+        ({"repeats": 1}, {}, "a look, not a result of RFC 9693 4.5: a single repeat"),
+        ({}, {"translates": False}, "another measure than that of RFC 9693 4.5: the "),
+    ],
+)
+def test_what_is_no_result_of_rfc_9693_says_so(
+    changes: dict[str, Any], testbed: dict[str, Any], told: str
+) -> None:
+    asked = {"procedure": "connection-rate", "stateful": CONNECTIONS, **changes}
+    assert said_of_gateway(asked, **testbed).statement.startswith(told)
+
+
+def test_connections_that_expire_are_a_measure_of_our_own() -> None:
+    stateful = CONNECTIONS | {"expiry": True, "dut_timeout_s": 30}
+    asked = {"procedure": "teardown-rate", "rate_fps": 1000, "stateful": stateful}
+    hooks = {"table_count": {"command": ["true"]}, **HOOKS}
+    found = said_of_gateway(asked, hooks=hooks)
+    assert found.status == "other_measure"
+    assert "a measure of dutperf's own" in found.statement
+
+
 def test_phase_2_has_to_keep_what_the_procedure_without_connections_has_to() -> None:
     short = {"procedure": "throughput", "trial_duration_s": 1, **PHASED}
     found = said_of_gateway(short)
-    assert found.status == "conditional"
-    assert "(RFC 2544 24)" in found.statement
+    assert (found.status, found.statement) == (
+        "none",
+        "a look, not a result of RFC 9693 4.7: trials of 1 s",
+    )
 
 
 def test_all_defaults_are_unconditional() -> None:
@@ -97,7 +160,6 @@ def test_all_defaults_are_unconditional() -> None:
 @pytest.mark.parametrize(
     ("changes", "sections"),
     [
-        ({"trial_duration_s": 1}, "RFC 2544 24"),
         ({"settle_wait_s": 0, "direction": "forward"}, "RFC 2544 23; RFC 8219 5.3"),
         ({"frame_size": [99]}, "RFC 2544 9.1"),
     ],
@@ -169,7 +231,7 @@ def test_a_translator_is_measured_by_rfc_8219_and_more_than_once() -> None:
         {"name": "nat64", "left": virtual(8), "right": virtual(9)}
     )
     spec: dict[str, Any] = {"procedure": "throughput", "ip": ["6-4"]}
-    for repeats, status in ((1, "conditional"), (2, "unconditional")):
+    for repeats, status in ((1, "none"), (2, "unconditional")):
         campaign = make_campaign({**spec, "repeats": repeats})
         (cell,) = expand(campaign, testbed)
         found = compliance(cell, deviations(cell), valid=True)
@@ -187,14 +249,20 @@ def test_a_mix_of_both_versions_through_a_router_is_rfc_5180s() -> None:
 MIX: dict[str, Any] = {"mix": "90/10", "background_ip": 6}
 
 
-@pytest.mark.parametrize("changes", [{}, {"trial_duration_s": 1}])
-def test_a_lower_bound_is_called_so_and_neither_invalid_nor_compliant(
-    changes: dict[str, Any],
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({}, "a lower bound"),
+        ({"trial_duration_s": 1}, "trials of 1 s, a lower bound"),
+    ],
+)
+def test_a_lower_bound_is_a_look_and_neither_invalid_nor_compliant(
+    changes: dict[str, Any], why: str
 ) -> None:
     found = said(changes, bound=True)
     assert (found.status, found.statement) == (
         "none",
-        "a lower bound of what RFC 2544 26.1 asks for",
+        f"a look, not a result of RFC 2544 26.1: {why}",
     )
 
 

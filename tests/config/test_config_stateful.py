@@ -106,6 +106,25 @@ def test_what_does_not_fit_is_refused(
     assert told in str(caught.value)
 
 
+@pytest.mark.parametrize("stateful", [{"alpha": 0.8}, {"phase1_rate": 1000}])
+def test_the_responder_must_know_whom_to_answer_before_the_first_frame(
+    stateful: dict[str, Any],
+) -> None:
+    """Behind a translator of versions, the initiator has another address there."""
+    data = gateway().model_dump(exclude_none=True)
+    del data["left"]["ipv4"]["virtual"]
+    procedure = "throughput" if "phase1_rate" in stateful else "connection-rate"
+    keys = {
+        "procedure": procedure,
+        "ip": ["6-4"],
+        "stateful": {"connections": 100, **stateful},
+    }
+    if procedure == "throughput":
+        keys["direction"] = "forward"
+    with pytest.raises(InputError, match="which IPv4 address stands for it"):
+        expand(make_campaign(keys), make_testbed(**data))
+
+
 def test_hosts_that_the_testbed_has_no_place_for_are_refused() -> None:
     with pytest.raises(InputError, match=r"from 198\.18\.1\.2 on there are 65277"):
         one_cell({"addresses": 65_300}, connections=100)

@@ -15,7 +15,9 @@ from livetools import DRIVERS, LAB, SHORT, dutperf, kept_lab, needs_engine
 from ruamel.yaml import YAML
 
 from dutperf.config.testbed import Testbed
+from dutperf.engine.ownership import owned
 from dutperf.engine.protocol import Driver, IpVersion
+from dutperf.procedures.session import port_names
 from dutperf.results import load_campaign, load_environment, load_journal, load_results
 
 pytestmark = [*needs_engine, pytest.mark.lab]
@@ -51,6 +53,17 @@ def measured(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     assert done.returncode == (1 if invalid else 0), done.stderr
     assert all(r["code"] in NOISE for c in invalid for r in c["reasons"])
     return results
+
+
+def test_a_lab_that_another_dutperf_measures_is_refused(
+    lab_up: Testbed, output: Path
+) -> None:
+    """Neither of two would get its frames, and both would blame the device."""
+    with owned(port_names(lab_up)):
+        done = dutperf("throughput", "--lab", LAB, "--output", str(output), *SHORT)
+    assert done.returncode == 3, done.stderr
+    assert "is in use by process" in done.stderr
+    assert not output.exists()
 
 
 @pytest.mark.parametrize("ip", [4, 6])

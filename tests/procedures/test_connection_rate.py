@@ -28,10 +28,15 @@ MAX = MaxRate(100_000, "set")
 
 
 def measured(
-    engine: FakeEngine, limit: MaxRate = MAX, repeats: int = 1, **stateful: object
+    engine: FakeEngine,
+    limit: MaxRate = MAX,
+    repeats: int = 1,
+    testbed: Testbed = NAT44,
+    **stateful: object,
 ) -> tuple[CellResult, Recording]:
-    recording = Recording(engine, testbed=NAT44)
+    recording = Recording(engine, testbed=testbed)
     asked = cell(
+        testbed,
         procedure="connection-rate",
         resolution="10",
         repeats=repeats,
@@ -334,6 +339,26 @@ def test_hooks_clear_the_table_once_for_both_phases() -> None:
 def test_what_does_not_fit_is_refused(keys: dict[str, object], told: str) -> None:
     with pytest.raises((InputError, ValueError), match=told):
         cell(**keys)
+
+
+def test_a_device_that_does_not_translate_is_no_gateway() -> None:
+    """The responder sees the initiator's own address: all else would pass."""
+    nat = SimulatedNat(public_ip="10.0.0.2")
+    result, recording = measured(ClearedEngine(nat))
+    assert result.verdict == "invalid"
+    assert [reason.code for reason in result.reasons] == ["not_translated"]
+    assert "10.0.0.2" in result.reasons[0].message
+    assert len(recording.records) == 1
+
+
+def test_a_stateful_firewall_is_measured_where_the_testbed_says_so() -> None:
+    nat = SimulatedNat(public_ip="10.0.0.2")
+    firewall = NAT44.model_copy(update={"translates": False})
+    result, _ = measured(ClearedEngine(nat), testbed=firewall)
+    assert result.verdict == "pass"
+    assert [d.level for d in result.deviations if d.rfc == "RFC 9693 3"] == [
+        "definition"
+    ]
 
 
 def test_other_public_addresses_than_expected_are_told_at_once() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -13,7 +14,13 @@ from dutperf.engine.fake import FakeEngine, step
 from dutperf.engine.protocol import ReasonCode
 from dutperf.errors import InputError, SetupError
 from dutperf.procedures.events import ReportWritten, TrialReplayed
-from dutperf.results import ResultsDirectory, ResultsFile, load_journal, load_results
+from dutperf.results import (
+    ResultsDirectory,
+    ResultsFile,
+    load_environment,
+    load_journal,
+    load_results,
+)
 
 MIXED = campaign(
     spec(resolution="5%", repeats=2, frame_size=[128]),
@@ -228,9 +235,37 @@ def test_an_environment_that_changed_is_told_and_the_first_is_kept(
     file.write_text(file.read_text().replace('"fake"', '"older"'))
     run = Run(path, engine(1))
     run.resume(MIXED)
-    changed = "not as when the run began: engine_version: was older, is fake"
-    assert changed in run.notices
-    assert '"older"' in file.read_text()
+    change = "engine_version: was older, is fake"
+    assert f"not as when the run began: {change}" in run.notices
+    assert load_environment(path).engine_version == "older"
+    # ... and it is kept with the trials that it concerns, in the results, too.
+    for (part,) in (load_environment(path).parts, load_results(path).parts):
+        assert (part.first_trial, part.changes) == (2, [change])
+
+
+def test_a_part_without_a_trial_is_no_part(path: Path) -> None:
+    interrupted(path, 3)
+    for done, end in ((2, 1), (2, 2), (3, None)):
+        run = Run(path, engine(done, end=end))
+        with contextlib.suppress(KeyboardInterrupt):
+            run.resume(MIXED)
+    assert [part.first_trial for part in load_results(path).parts] == [3, 4]
+
+
+def test_a_run_does_not_go_on_with_another_kind_of_port(path: Path) -> None:
+    interrupted(path, 2)
+    file = path / "environment.json"
+    environment = load_environment(path)
+    ports = [
+        port.model_copy(update={"driver": "af_packet"}) for port in environment.ports
+    ]
+    changed = environment.model_copy(update={"ports": ports})
+    file.write_text(changed.model_dump_json())
+    run = Run(path, engine(1))
+    with pytest.raises(InputError, match=r"left\.driver: was af_packet") as caught:
+        run.resume(MIXED)
+    assert "--output" in caught.value.hint
+    assert run.engine.trials == []
 
 
 @pytest.mark.parametrize("left", [None, "", "{"])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,6 +37,27 @@ def test_auto_falls_back_to_af_packet_for_both_and_says_why() -> None:
     assert [port.driver for port in ports.ports] == ["af_packet", "af_packet"]
     assert "af_packet" in notices[0]
     assert "af_xdp does not work on left" in notices[0]
+
+
+def test_each_port_has_a_name_of_its_own_on_the_machine(tmp_path: Path) -> None:
+    for namespace in ("one", "other"):
+        (tmp_path / namespace).write_text("")
+    named = [
+        session.port_names(TESTBED.model_copy(update={"namespace": name}), tmp_path)
+        for name in ("one", "other", None)
+    ]
+    keys = [key for names in named for key in names]
+    assert len(set(keys)) == 6
+    assert list(named[0].values()) == [
+        "interface left in namespace one",
+        "interface right in namespace one",
+    ]
+    mixed = with_ports({"pci": "0000:01:00.0"}, {"memif": "/run/m.sock", "id": 3})
+    assert list(session.port_names(mixed).values()) == [
+        "PCI port 0000:01:00.0",
+        "memif /run/m.sock, interface 3, client",
+    ]
+    assert session.port_names(with_ports({"ring": True}, {"ring": True})) == {}
 
 
 def test_a_chosen_driver_is_never_replaced() -> None:

@@ -71,7 +71,7 @@ def test_the_search_is_stored_step_by_step() -> None:
     assert found.connections <= SIZE < found.beyond <= found.connections + 50
     assert found.rate_per_s == MAX.rate_fps
     assert [s.connections for s in found.steps][:4] == [100, 200, 400, 800]
-    assert {s.held for s in found.steps} == {"held", "too_slow"}
+    assert {s.held for s in found.steps} == {"held", "full"}
     assert f"{found.connections:,} are held at 50,000/s" in found.words
     assert result.repeats[0].trials < len(recording.records)  # without the survivors
 

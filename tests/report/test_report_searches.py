@@ -106,6 +106,26 @@ def test_short_trials_are_apart_from_those_that_count() -> None:
     assert [step.position for step in counted.steps] == [4, 5, 6]
 
 
+def test_trials_of_connections_are_as_long_as_their_number_takes() -> None:
+    """All of them count, and the axis holds all of them."""
+    loads: list[Load] = [
+        (50_000, "fail", 0.8),
+        (25_000, "fail", 1.6),
+        (12_500, "pass", 3.2),
+        (19_960, "pass", 2.0),
+        (20_040, "fail", 1.99),
+    ]
+    of = {"id": "connection-rate-ip4", "procedure": "connection-rate", "median": 19_960}
+    found = view(cell("classic").model_copy(update=of), loads)
+    assert len(found.counting_trials) == len(loads)
+    assert all(step.counts for path in found.paths for step in path.steps)
+    chart = search_chart(found, 1)
+    lowest, highest = chart.layout["yaxis"]["range"]
+    drawn = [y for trace in chart.data if "marker" in trace for y in trace["y"]]
+    assert sorted(drawn) == sorted(load for load, _, _ in loads)
+    assert lowest <= min(drawn) < max(drawn) <= highest
+
+
 def test_no_result_rests_on_a_short_trial() -> None:
     """A short one passed at a higher load than those that count."""
     loads: list[Load] = [

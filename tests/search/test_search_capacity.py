@@ -145,6 +145,37 @@ def test_a_tenth_of_the_rate_before_is_still_held(rate_per_s: int, ending: str) 
     assert of_a_thousand(Gateway(2000, rate_per_s).establish).ending == ending
 
 
+@pytest.mark.parametrize(
+    ("shares", "held"),
+    [
+        ([0.5, 0.5], "full"),
+        ([0.5, 0.4], "too_slow"),
+        ([None, None], "too_slow"),
+    ],
+)
+def test_what_is_missing_alike_at_any_rate_has_no_room(
+    shares: list[float | None], held: str
+) -> None:
+    left = iter(shares)
+
+    def establish(number: int, _rate_per_s: int) -> Outcome:
+        if number <= 1000:
+            return PASS
+        return Outcome("fail", loss_ratio=next(left))
+
+    result = capacity_search(
+        establish,
+        first=1000,
+        most=2000,
+        max_rate_per_s=1000,
+        rate_resolution=Resolution.parse("5%"),
+        error=1000,
+        beta=Fraction(1, 2),
+        gamma=Fraction(1, 2),
+    )
+    assert [step.held for step in result.steps] == ["held", held]
+
+
 def test_a_rate_that_passed_below_the_least_one_is_too_slow() -> None:
     found = of_a_thousand(Gateway(2000, 98).establish, "10")
     assert (found.connections, found.beyond, found.ending) == (1000, 2000, "found")

@@ -3,6 +3,7 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 
 #include "control/pcap.h"
@@ -341,6 +342,15 @@ std::vector<std::string> unresolved(const std::vector<ResolvedNeighbour>& neighb
   return result;
 }
 
+// By the clock on the wall: when the first frame was due.
+std::optional<uint64_t> begin_of(const dataplane::TrialRun& run, const timing::TscClock& clock) {
+  if (run.start_tsc() == 0) return std::nullopt;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto now_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+  const uint64_t since_ns = clock.to_ns(timing::read_tsc() - run.start_tsc());
+  return static_cast<uint64_t>(now_ns) - since_ns;
+}
+
 }  // namespace
 
 Engine::OpenPorts::OpenPorts(const PortsOpenParams& params) {
@@ -455,6 +465,7 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   run.launch();
   watch(run, spec, monitor);
   run.join();
+  result.begin_unix_ns = begin_of(run, clock_);
   const Snapshot after = snapshot();
   accounted_ns += run.running_ns();
   facts.aborted = run.aborted() && facts.unresolved_neighbours.empty();

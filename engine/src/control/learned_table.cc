@@ -1,6 +1,8 @@
 #include "control/learned_table.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <new>
 #include <string>
 
@@ -32,6 +34,23 @@ std::string mebibytes(uint64_t bytes) { return std::to_string((bytes + (1 << 20)
                           " bytes for each of IPv" + std::to_string(learn.ip_version) + "), " +
                           std::to_string(available >> 20) + " MiB are available",
                       "open fewer connections, or use a machine with more memory");
+}
+
+// Whom the responder saw send the first frame that it learned. A table may hold hundreds of
+// millions of entries: where so many of the first ones are empty, the others are not looked at.
+std::optional<net::IpAddress> first_source(const state::TupleTable& tuples) {
+  constexpr uint64_t kLookedAt = 65'536;
+  const uint64_t end = std::min(tuples.entries(), kLookedAt);
+  state::Entries row;
+  for (uint64_t index = 0; index < end; ++index) {
+    tuples.read(&index, 1, row);
+    if (row.ports[0] == 0 && row.addresses[0][0] == 0) continue;
+    std::array<uint8_t, 16> bytes{};
+    std::memcpy(bytes.data(), &row.addresses[0][0], 8);
+    std::memcpy(bytes.data() + 8, &row.addresses[1][0], 8);
+    return net::IpAddress::from_bytes(tuples.ip_version(), bytes.data());
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -76,6 +95,7 @@ std::optional<TableResult> LearnedTable::finish(const TrialSpec& spec,
   result.changed = learned.changed;
   result.unexpected = learned.unexpected;
   result.unexpected_example = learned.unexpected_example;
+  result.source_example = first_source(table.tuples);
   result.unlearned_sent = run.unlearned();
   result.since_learning_ns =
       clock_.to_ns(run.start_tsc() - std::min(run.start_tsc(), table.start_tsc));

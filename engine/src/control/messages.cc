@@ -395,6 +395,7 @@ Json to_json(const TrialResult& result) {
           {"neighbours", list_of(result.neighbours)},
           {"table", result.table ? to_json(*result.table) : Json()},
           {"generator", vary::kGeneratorName},
+          {"begin_unix_ns", result.begin_unix_ns ? Json(*result.begin_unix_ns) : Json()},
           {"total_ns", result.total_ns},
           {"overhead_ns", result.overhead_ns}};
 }

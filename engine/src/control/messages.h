@@ -127,6 +127,7 @@ struct TrialResult {
   uint64_t input_queue_drops = 0;                // of these, the tester's own
   std::vector<ResolvedNeighbour> neighbours;
   std::optional<TableResult> table;
+  std::optional<uint64_t> begin_unix_ns;  // when the first frame was due; none: none was
   uint64_t total_ns = 0;
   uint64_t overhead_ns = 0;
 };

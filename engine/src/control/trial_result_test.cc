@@ -170,6 +170,7 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAPassSays) {
   result.input_queue_drops = 2;
   result.neighbours = {{Side::kLeft, ip("198.18.0.1"), mac("02:00:00:00:00:0a"), 183402},
                        {Side::kRight, ip("198.19.0.1"), mac("02:00:00:00:00:0b"), 201877}};
+  result.begin_unix_ns = 1'772'616'600'123'456'789;
   result.total_ns = 64'003'120'991;
   result.overhead_ns = 2'718'281;
   EXPECT_EQ(golden_result("trial.run"), to_json(result));
@@ -397,6 +398,7 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAStatefulTrialSays) {
   table.changed = 7;
   table.unexpected = 2;
   table.unexpected_example = ip("198.19.0.200");
+  table.source_example = ip("198.19.0.1");
   table.unlearned_sent = 1;
   table.since_learning_ns = 2'000'100'000;
   result.table = table;

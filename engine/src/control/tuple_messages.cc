@@ -128,7 +128,9 @@ Json to_json(const measure::Survival& survival) {
 }
 
 Json to_json(const TableResult& table) {
-  const std::optional<net::IpAddress>& example = table.unexpected_example;
+  const auto text = [](const std::optional<net::IpAddress>& address) {
+    return address ? Json(address->text()) : Json();
+  };
   return {{"ip_version", table.ip_version},
           {"entries", table.entries},
           {"filled", table.filled},
@@ -139,7 +141,8 @@ Json to_json(const TableResult& table) {
           {"learned", table.learned},
           {"changed", table.changed},
           {"unexpected", table.unexpected},
-          {"unexpected_example", example ? Json(example->text()) : Json()},
+          {"unexpected_example", text(table.unexpected_example)},
+          {"source_example", text(table.source_example)},
           {"unlearned_sent", table.unlearned_sent},
           {"since_learning_ns", table.since_learning_ns}};
 }

@@ -30,6 +30,7 @@ struct TableResult {
   uint64_t changed = 0;
   uint64_t unexpected = 0;
   std::optional<net::IpAddress> unexpected_example;
+  std::optional<net::IpAddress> source_example;  // of the first entry that is not empty
   uint64_t unlearned_sent = 0;
   uint64_t since_learning_ns = 0;
 };

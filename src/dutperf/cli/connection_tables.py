@@ -10,7 +10,7 @@ from dutperf import stats
 from dutperf.cli import figures
 from dutperf.results import CellResult, result_word
 from dutperf.results.model import ProcedureName
-from dutperf.results.units import about, duration
+from dutperf.results.units import about, duration, whole
 
 _TITLES: dict[ProcedureName, str] = {
     "connection-rate": "Maximum connection establishment rate (RFC 9693 6)",
@@ -48,9 +48,15 @@ def connection_lines(cells: Sequence[CellResult]) -> Iterator[str]:
             yield f"{cell.id}: {cell.eviction.words}"
         if cell.teardown:
             took = stats.median([each.command_s for each in cell.teardown])
+            told = [e.rfc_rate_per_s for e in cell.teardown if e.rfc_rate_per_s]
+            with_it = ""
+            if told:
+                rate = whole(stats.median(told))
+                with_it = f"; with it, as in RFC 9693 4.8, {rate}/s"
             yield (
                 f"{cell.id}: the command itself took {duration(took * 1e9)}, the "
                 "median of deleting nothing, which is taken off"
+                f"{with_it}"
             )
 
 

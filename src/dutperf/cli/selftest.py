@@ -162,6 +162,7 @@ def _testbed(cpus: list[int]) -> Testbed:
             "name": "selftest",
             "description": "no device: the tester's ports, crossed",
             "cores": cpus,
+            "translates": False,
             "left": {"port": {"ring": True}, **_LEFT},
             "right": {"port": {"ring": True}, **_RIGHT},
         }

@@ -50,7 +50,7 @@ class Shortfall(NamedTuple):
 
 def deviations(cell: Cell) -> list[Shortfall]:
     """All points in which ``cell`` does less than RFC 2544 and RFC 8219 ask for."""
-    opened = _stateful(cell.stateful) if cell.stateful else []
+    opened = _stateful(cell, cell.stateful) if cell.stateful else []
     if cell.procedure in NEEDS_CONNECTIONS:
         return opened
     found = [*opened, *_times(cell), *_direction(cell), *_sizes(cell), *_frames(cell)]
@@ -59,16 +59,59 @@ def deviations(cell: Cell) -> list[Shortfall]:
     return [*found, *_load(cell), *_repeats(cell), *_tags(cell), *_judgement(cell)]
 
 
-def _stateful(stateful: Stateful) -> list[Shortfall]:
+def hasty(cell: Cell) -> list[str]:
+    """What was cut short of that which makes a result; empty: nothing.
+
+    Trials of less than the RFC's duration, or a single repeat where it asks for more.
+    """
     found = []
+    if cell.procedure not in NEEDS_CONNECTIONS:
+        _, _, is_s, least_s = _duration(cell)
+        found += [f"trials of {is_s:.12g} s"] if is_s < least_s else []
+    asks_for_more = cell.stateful or cell.procedure in _DELAYS or translates(cell.ip)
+    if cell.repeats == 1 and asks_for_more and not cell.goals:
+        found.append("a single repeat")
+    return found
+
+
+def _stateful(cell: Cell, stateful: Stateful) -> list[Shortfall]:
+    found = _gateway(stateful)
     if stateful.order != "random":
         rule = "four-tuples in pseudorandom order"
         actual = f"{stateful.order} order"
-        found.append(Shortfall("RFC 9693 4.4", rule, actual, "text"))
+        found.append(Shortfall("RFC 9693 4.4", rule, actual, "MUST"))
+    if cell.repeats == 1:
+        rule = "measurements executed multiple times"
+        found.append(Shortfall("RFC 9693 6", rule, "a single one", "MUST"))
+    if not cell.phase2:
+        return found
+    rate = stateful.phase1_rate
+    if isinstance(rate, int) and cell.connection_cell is None:
+        rule = "connections opened safely below the maximum rate, measured before"
+        actual = f"at {rate:,}/s, as given"
+        found.append(Shortfall("RFC 9693 4.2", rule, actual, "MUST"))
     if stateful.responder_order != "random":
         rule = "the responder's four-tuples in pseudorandom order"
         actual = f"{stateful.responder_order} order"
-        found.append(Shortfall("RFC 9693 4.7", rule, actual, "text"))
+        found.append(Shortfall("RFC 9693 4.10", rule, actual, "SHOULD"))
+    return found
+
+
+def _gateway(stateful: Stateful) -> list[Shortfall]:
+    """What the testbed says of the device, and what is asked of it."""
+    found: list[Shortfall] = []
+    if not stateful.translates:
+        rule = "a gateway that translates addresses or ports"
+        actual = "the device does not translate, as its testbed says"
+        found.append(Shortfall("RFC 9693 3", rule, actual, "definition"))
+    if stateful.expiry:
+        rule = "all connections deleted by one command"
+        actual = "they expire one by one, a measure of dutperf's own"
+        found.append(Shortfall("RFC 9693 4.8", rule, actual, "definition"))
+    if not stateful.is_emptied:
+        rule = "an empty connection tracking table before each test"
+        actual = "the table was not emptied: the testbed has no hook for it"
+        found.append(Shortfall("RFC 9693 4.4", rule, actual, "text"))
     return found
 
 

@@ -16,7 +16,7 @@ from dutperf.config.delays import NEEDS_CONNECTIONS, ONLY_FOR, DelaySettings
 from dutperf.config.entry import Entry
 from dutperf.config.flows import directions, flows, own_hosts
 from dutperf.config.frame_size import ALL_SIZES
-from dutperf.config.hooks_needed import check_hooks
+from dutperf.config.hooks_needed import check_hooks, empties_table
 from dutperf.config.labs import LabKeys
 from dutperf.config.load_steps import (
     AROUND_THROUGHPUT,
@@ -33,6 +33,7 @@ from dutperf.config.stateful import Stateful
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import IpVersions, default_versions
+from dutperf.engine.protocol import DirectionName
 from dutperf.errors import InputError
 
 
@@ -115,7 +116,7 @@ def _cells(entry: Entry) -> Iterator[Cell]:
             lag_limit_ms=spec.lag_limit_ms,
             burst_limit=spec.burst_limit,
             traffic=traffic,
-            stateful=stateful,
+            stateful=_on(testbed, stateful),
             seed=entry.campaign.seed,
         )
         with entry.blamed(traffic):
@@ -133,6 +134,17 @@ def _matrix(
                 for direction in _directions(spec):
                     for stateful in _connections(spec, traffic):
                         yield ip, sizes, traffic, direction, stateful
+
+
+def _on(testbed: Testbed, stateful: Stateful | None) -> Stateful | None:
+    """With what the testbed says of its device."""
+    if stateful is None:
+        return None
+    told = {
+        "translates": testbed.translates,
+        "is_emptied": empties_table(testbed),
+    }
+    return stateful.model_copy(update=told)
 
 
 def _connections(spec: ProcedureSpec, traffic: Traffic) -> Sequence[Stateful | None]:
@@ -257,7 +269,7 @@ def _max_rate(spec: ProcedureSpec, testbed: Testbed) -> int | None:
 
 def _check(testbed: Testbed, cell: Cell) -> None:
     """Find out now what would otherwise stop the cell when its turn has come."""
-    for direction in directions(cell):
+    for direction in _ways(cell):
         flows(testbed, cell, direction)
     for side in testbed.sides:
         list(own_hosts(testbed, cell, side))
@@ -265,6 +277,15 @@ def _check(testbed: Testbed, cell: Cell) -> None:
     check_load(cell)
     check_hooks(testbed, cell)
     check_stateful(testbed, cell)
+
+
+def _ways(cell: Cell) -> list[DirectionName]:
+    """Where frames go; a connection that is used, or validated, lets some back."""
+    found = directions(cell)
+    stateful = cell.stateful
+    if stateful and (cell.phase2 or stateful.alpha is not None):
+        found = [*found, stateful.responder_direction]
+    return list(dict.fromkeys(found))
 
 
 def _loads(spec: ProcedureSpec) -> list[float]:

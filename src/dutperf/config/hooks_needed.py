@@ -32,10 +32,14 @@ def check_hooks(testbed: Testbed, cell: Cell) -> None:
         )
 
 
+def empties_table(testbed: Testbed) -> bool:
+    """Whether a hook may do so before each test (RFC 9693 4.4)."""
+    return bool(testbed.hooks.bulk_delete or testbed.hooks.before_trial)
+
+
 def hook_notices(testbed: Testbed, cell: Cell) -> Iterator[str]:
     """That nobody empties the table, without which no test begins (RFC 9693 4.4)."""
-    hooks = testbed.hooks
-    if cell.stateful and not hooks.bulk_delete and not hooks.before_trial:
+    if cell.stateful and not empties_table(testbed):
         yield (
             f"testbed {testbed.name} has no hook that empties the device's table "
             "before each test (bulk_delete): connections of the one before are known"

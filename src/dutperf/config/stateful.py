@@ -233,9 +233,11 @@ class Stateful(ConnectionKeys):
     """Connections through a stateful gateway, opened by one side (RFC 9693 4)."""
 
     connections: Connections
-    # Of traffic.addresses, where they are told: not keys of their own.
+    # Of traffic.addresses and the testbed, where they are told: not keys of their own.
     source_addresses: int = Field(default=1, exclude=True)
     destination_addresses: int = Field(default=1, exclude=True)
+    translates: bool = Field(default=True, exclude=True)
+    is_emptied: bool = Field(default=True, exclude=True)
 
     def with_connections(self, number: int) -> Stateful:
         """The first ``number`` of the same four-tuples, in the same order."""

@@ -232,6 +232,11 @@ class Testbed(Strict):
     )
     left: SideConfig = Field(description="the side that the forward direction enters")
     right: SideConfig = Field(description="the side that the forward direction leaves")
+    translates: bool = Field(
+        default=True,
+        description="of stateful tests: the DUT is a NAT gateway. Of a stateful "
+        "firewall say false; its results are not those of RFC 9693",
+    )
     hooks: Hooks = Field(
         default=Hooks(), description="commands that clear or read the DUT's state"
     )

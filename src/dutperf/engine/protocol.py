@@ -730,10 +730,12 @@ ReasonCode = Literal[
     "connections_expire",
     "device_collapsed",
     "too_short",
+    "short_tests",
     "table_disagrees",
     # Said by the plan about a trial on connections (RFC 9693 4.7):
     "phase1_failed",
     "unexpected_address",
+    "not_translated",
     "connections_expired",
     "no_connection_rate",
     # Said by older engines of frames that arrived damaged; now they are frames_lost:
@@ -1002,6 +1004,11 @@ class TrialResult(Message):
     neighbours: list[ResolvedNeighbour]
     table: TableResult | None = None
     generator: str = Field(description="of the random values; see the seed")
+    begin_unix_ns: Count | None = Field(
+        default=None,
+        description="when the first frame was due, since 1970 by the wall clock; null: "
+        "none was, or of an older engine",
+    )
     total_ns: Nanoseconds
     overhead_ns: Nanoseconds = Field(
         description="the engine's own share: total less learning, waits and sending"

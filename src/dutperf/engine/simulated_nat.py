@@ -87,6 +87,7 @@ class SimulatedTable:
             changed=self.changed,
             unexpected=unexpected,
             unexpected_example=public_ip if unexpected else None,
+            source_example=public_ip if any(self.entries) else None,
             unlearned_sent=self.unlearned_sent,
             since_learning_ns=started_ns - self.started_ns,
         )
@@ -106,6 +107,7 @@ class SimulatedNat:
         public_ip: its address towards the responder.
         delete_rate_fps: connections a second that ``clear`` deletes; None: at once.
         command_ns: what ``clear`` takes whatever it deletes.
+        waiting: how many frames that would open a connection may wait for their turn.
     """
 
     def __init__(
@@ -120,6 +122,7 @@ class SimulatedNat:
         public_ip: str = "198.19.0.1",
         delete_rate_fps: float | None = None,
         command_ns: int = 0,
+        waiting: int = 0,
         seed: int = 1,
     ) -> None:
         self.now_ns = 0
@@ -133,6 +136,7 @@ class SimulatedNat:
         self._collapses_at = collapses_at
         self._delete_rate_fps = delete_rate_fps
         self._command_ns = command_ns
+        self._waiting = waiting
         self._draw = random.Random(seed)  # noqa: S311 - simulated, not a secret
         self._new_mapping = itertools.count().__next__
         self._used_ns: dict[int, int] = {}
@@ -284,7 +288,7 @@ class SimulatedNat:
         if self._rate_fps is None:
             return True
         each_ns = 1e9 / self._rate_fps
-        if self._free_ns > now_ns + _RECENT * each_ns:
+        if self._free_ns > now_ns + (_RECENT + self._waiting) * each_ns:
             return False
         self._free_ns = max(self._free_ns, now_ns) + each_ns
         return True

@@ -142,6 +142,11 @@ class TableResult(Message):
         description="of learn.expected or ip_version not the source address"
     )
     unexpected_example: Ip | None
+    source_example: Ip | None = Field(
+        default=None,
+        description="whom the responder saw send the first frame that it learned; "
+        "null: nobody, or of an older engine",
+    )
     unlearned_sent: Count = Field(
         description="learned frames sent of empty entries: with the stream's addresses"
     )

@@ -177,6 +177,7 @@ class _Run:
             cells=cells,
             scalability=scalability(cells),
             not_measured=list(self.not_measured),
+            parts=self.directory.parts,
             trials=list(self.directory.records),
         )
         self.on_event(ResultsChanged(results))

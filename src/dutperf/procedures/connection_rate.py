@@ -25,6 +25,7 @@ from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.runner import TrialRunner
 from dutperf.procedures.searching import NoUseError
+from dutperf.procedures.short_tests import Loss, as_deviation, too_short
 from dutperf.procedures.survey import SLOW_PER_S, survey
 from dutperf.procedures.verdicts import ATTEMPTS, distinct, no_rate_helps
 from dutperf.results import bounds
@@ -44,14 +45,20 @@ def measure_connection_rate(
     stateful = stateful_of(cell)
     limit = fastest(limit, stateful.connections)
     repeats: list[RepeatResult] = []
+    losses: list[Loss] = []
     for repeat in range(1, cell.repeats + 1):
         tests = Establishing(runner, cell, repeat)
         repeats.append(_search(runner, tests, cell, limit))
+        losses += tests.losses
         if no_rate_helps(repeats[-1].reasons):
             break
     eviction = _eviction(tests, stateful, repeats[-1])
     of_all = bounds.overall(repeats)
     verdicts = [r.verdict for r in repeats]
+    short = None
+    if of_all.median and not of_all.bound:
+        resolution = Resolution.parse(cell.resolution)
+        short = too_short(losses, stateful.connections, of_all.median, resolution)
     return CellResult(
         id=cell.id,
         procedure="connection-rate",
@@ -63,8 +70,15 @@ def measure_connection_rate(
         unit="connections/s",
         repeats=repeats,
         verdict=overall(verdicts),
-        reasons=distinct(reason for r in repeats for reason in r.reasons),
-        deviations=[*cell_deviations(cell), *bound_deviations(cell, of_all)],
+        reasons=[
+            *distinct(reason for r in repeats for reason in r.reasons),
+            *([short] if short else []),
+        ],
+        deviations=[
+            *cell_deviations(cell),
+            *([as_deviation(short)] if short else []),
+            *bound_deviations(cell, of_all),
+        ],
         spread=of_all.spread,
         eviction=eviction,
     )

@@ -106,6 +106,7 @@ def deleted(runs: Sequence[HookRun], stateful: Stateful) -> Found:
             empty_s=empty_s,
             command_s=command_s,
             rate_per_s=None if too_short else stateful.connections / net_s,
+            rfc_rate_per_s=stateful.connections / full_s if full_s > 0 else None,
         ),
         reasons,
     )

@@ -27,6 +27,7 @@ from dutperf.procedures.missing import unexpected_reasons
 from dutperf.procedures.phases import SHORTEST_NS, phase1, validation
 from dutperf.procedures.runner import PASSED, Afterwards, TrialRunner
 from dutperf.procedures.searching import NoUseError, outcome
+from dutperf.procedures.short_tests import Loss
 from dutperf.procedures.verdicts import ATTEMPTS, no_rate_helps, was_held_back
 from dutperf.results.model import TrialRecord
 from dutperf.search import Outcome
@@ -89,6 +90,8 @@ class Establishing:
         self.troubles: list[Reason] = []
         self.held_back = False
         self.expired = False
+        self.losses: list[Loss] = []
+        """Of the tests whose phase 1 failed."""
 
     @property
     def trials(self) -> int:
@@ -156,6 +159,9 @@ class Establishing:
         self._check(record, stateful)
         if afterwards is None:
             self._counting.compare(record, stateful)
+        lost = record.result.directions[0].streams[0].lost
+        if record.result.verdict.kind == "fail" and lost:
+            self.losses.append(Loss(rate_per_s, lost))
         return self.last
 
     def _used(self, opened: Opened, stateful: Stateful, rate_per_s: int) -> Opened:

@@ -64,8 +64,8 @@ from dutperf.results import (
     ResultsDirectory,
     collect_environment,
 )
-from dutperf.results.changes import differences
-from dutperf.results.model import ProcedureName
+from dutperf.results.changes import differences, listed
+from dutperf.results.model import ProcedureName, RunPart
 
 PROCEDURES: dict[ProcedureName, Callable[[Trials, Cell, MaxRate], CellResult]] = {
     "throughput": measure_throughput,
@@ -132,6 +132,14 @@ _STEADY = {
     "dut",
 }
 """Parts of the environment that should be the same in all of a run."""
+
+
+def _ports(environment: Environment) -> dict[str, dict[str, object]]:
+    """What of its ports decides how frames are sent and received."""
+    return {
+        port.name: port.model_dump(include={"driver", "kernel_driver", "mtu"})
+        for port in environment.ports
+    }
 
 
 def _as_it_stands(place: Place) -> AbstractContextManager[Testbed]:
@@ -320,16 +328,39 @@ class _Visit:
         return environment.ports
 
     def _keep(self, environment: Environment) -> None:
-        """The environment of the first trial stays; what changed later is told."""
+        """The environment of the first trial stays; what changed later is kept beside.
+
+        Raises:
+            InputError: the ports are not of the kind that the run began with.
+        """
         began_in = self._directory.environment(self._name)
         if self._stored and began_in is None:
             self._notify("no environment is stored any more of where the run began")
         if not self._stored or began_in is None:
             self._directory.write_environment(environment)
             return
+        then, now = (_ports(e) for e in (began_in, environment))
+        if changed := differences(then, now):
+            raise InputError(
+                "the ports are not those that the run began with:\n"
+                f"{listed(changed, 3)}",
+                "bring them back, or give --output with a new directory to start anew",
+            )
         then, now = (e.model_dump(include=_STEADY) for e in (began_in, environment))
-        for change in differences(then, now):
+        changes = differences(then, now)
+        for change in changes:
             self._notify(f"not as when the run began: {change}")
+        part = RunPart(
+            first_trial=len(self._directory.records) + 1,
+            started_at=environment.started_at,
+            place=self._name,
+            changes=changes,
+        )
+        # A part that ended before its first trial has measured nothing.
+        parts = [p for p in began_in.parts if p.first_trial < part.first_trial]
+        self._directory.write_environment(
+            began_in.model_copy(update={"parts": [*parts, part]})
+        )
 
     def _limits(self, ports: Sequence[PortRecord]) -> list[MaxRate]:
         limits = [

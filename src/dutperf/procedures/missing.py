@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterator
 
 from dutperf.config.phase2 import USABLE_PORTS, Timing
 from dutperf.config.stateful import Stateful
-from dutperf.engine.protocol import Reason, StreamResult, TrialResult
+from dutperf.engine.protocol import Reason, StreamRequest, StreamResult, TrialResult
 from dutperf.results.model import TrialRecord
 from dutperf.stats.survival import survivors
 
@@ -48,7 +49,12 @@ def phase1_reasons(
 def unexpected_reasons(record: TrialRecord, stateful: Stateful) -> list[Reason]:
     """Frames from other addresses than the device was said to have; empty: none."""
     table = record.result.table
-    if table is None or not table.unexpected:
+    if table is None:
+        return []
+    seen = table.source_example
+    if stateful.translates and seen and _is_initiators(seen, record, stateful):
+        return [_not_translated(seen)]
+    if not table.unexpected:
         return []
     return [
         Reason(
@@ -59,6 +65,44 @@ def unexpected_reasons(record: TrialRecord, stateful: Stateful) -> list[Reason]:
             hint="correct stateful.public_addresses, or the device's pool of addresses",
         )
     ]
+
+
+def _not_translated(address: str) -> Reason:
+    return Reason(
+        code="not_translated",
+        message="this device does not translate: the responder saw frames of the "
+        f"initiator's own address, {address}",
+        hint="a router or a stateful firewall is no NAT gateway (RFC 9693): are its "
+        "rules in place? To measure a firewall all the same, write translates: false "
+        "into the testbed",
+    )
+
+
+def _is_initiators(address: str, record: TrialRecord, stateful: Stateful) -> bool:
+    """Whether the initiator sends from it, as the trial was asked for."""
+    streams = [
+        direction.streams[0]
+        for direction in record.request.directions
+        if direction.name == stateful.direction
+    ]
+    return any(_sends_from(stream, address) for stream in streams)
+
+
+def _sends_from(stream: StreamRequest, address: str) -> bool:
+    """By what stands where nothing varies, and the range of what does."""
+    own, seen = map(ipaddress.ip_address, (stream.src_ip, address))
+    if own.version != seen.version:
+        return False
+    differing = int(own) ^ int(seen)
+    for varied in stream.vary:
+        if varied.field != "src_ip":
+            continue
+        shift = own.max_prefixlen - varied.offset - varied.width
+        bits = (1 << varied.width) - 1
+        if not varied.min <= int(seen) >> shift & bits <= varied.max:
+            return False
+        differing &= ~(bits << shift)
+    return differing == 0
 
 
 def forgotten_reasons(

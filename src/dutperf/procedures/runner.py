@@ -330,7 +330,7 @@ class TrialRunner:
         if found and role != "probe" and device_cpu.explains(found, request, result):
             result = device_cpu.judged(result, found, again=again)
         if rejudge:
-            # Where it would say no in the end, its figures are bounds: enough is enough.
+            # Where it says no to the last, its figures are bounds: enough is enough.
             result = rejudge(result, again=self._invalid < ATTEMPTS - 1)
         record = TrialRecord(
             number=number,

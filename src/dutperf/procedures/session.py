@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -20,6 +20,7 @@ from dutperf.config.testbed import (
     Testbed,
 )
 from dutperf.engine.measurer import Measurer
+from dutperf.engine.ownership import owned
 from dutperf.engine.process import (
     check_machine,
     choose_hugepages,
@@ -46,6 +47,7 @@ from dutperf.errors import EngineError, SetupError
 
 Notify = Callable[[str], None]
 
+_OWN_NAMESPACE = Path("/proc/self/ns/net")
 _DEFAULT_MACS: dict[Side, str] = {
     "left": "02:00:00:00:00:01",
     "right": "02:00:00:00:00:02",
@@ -87,15 +89,43 @@ def prepare_engine(testbed: Testbed, notify: Notify) -> EngineStarter:
     )
     if notice:
         notify(notice)
-    return lambda log_path: start_engine(
-        worker_cpus=testbed.cores,
-        main_cpu=main_cpu,
-        memory_mb=testbed.memory_mb,
-        hugepages=hugepages,
-        namespace=testbed.namespace,
-        log_path=log_path,
-        pci=pci,
-    )
+
+    @contextmanager
+    def start(log_path: Path) -> Iterator[TesterEngine]:
+        engine = start_engine(
+            worker_cpus=testbed.cores,
+            main_cpu=main_cpu,
+            memory_mb=testbed.memory_mb,
+            hugepages=hugepages,
+            namespace=testbed.namespace,
+            log_path=log_path,
+            pci=pci,
+        )
+        with owned(port_names(testbed)), engine as started:
+            yield started
+
+    return start
+
+
+def port_names(
+    testbed: Testbed, namespaces: Path = Path("/run/netns")
+) -> dict[str, str]:
+    """What tells its ports from all others of the machine, and how they are called."""
+    name = testbed.namespace
+    where = namespaces / name if name else _OWN_NAMESPACE
+    within = f" in namespace {name}" if name else ""
+    found: dict[str, str] = {}
+    for side in testbed.sides.values():
+        match side.port:
+            case InterfacePort(interface=interface):
+                key = f"interface {interface} {where.stat().st_ino}"
+                found[key] = f"interface {interface}{within}"
+            case PciPort(pci=pci):
+                found[f"PCI {pci}"] = f"PCI port {pci}"
+            case MemifPort(memif=socket, id=number, role=role):
+                memif = f"memif {socket}, interface {number}, {role}"
+                found[memif] = memif
+    return found
 
 
 def main_core(testbed: Testbed) -> int:

@@ -249,6 +249,7 @@ def step_words(step: CapacityStep) -> str:
     held = {
         "held": f"held{rate}",
         "too_slow": f"not held at {step.least_per_s:,}/s or more",
+        "full": "the table is full: as many are missing at any rate",
         "collapsed": "the device collapsed",
         "unstable": "tests stayed invalid",
     }[step.held]
@@ -273,7 +274,9 @@ def _words(found: CapacityResult, stateful: Stateful) -> str:
 def _given_up(steps: list[CapacityStep]) -> CapacityResult:
     """What was proven when no other test would tell anything."""
     held = [step for step in steps if step.held == "held"]
-    beyond = [s.connections for s in steps if s.held in ("too_slow", "collapsed")]
+    beyond = [
+        s.connections for s in steps if s.held in ("too_slow", "full", "collapsed")
+    ]
     last = held[-1] if held else None
     return CapacityResult(
         last.connections if last else None,

@@ -24,13 +24,14 @@ _NOT_THE_RATE = {
     "hook_failed",
     "phase1_failed",
     "unexpected_address",
+    "not_translated",
     "connections_expired",
 }
 _STALLS = {"sender_lag", "sender_burst", "sender_behind", "receiver_lag"}
 _PASSING = {*_STALLS, "device_cpu_taken"}
 _LOSSES = {"frames_lost", "frames_late"}
 _OF_DEVICE = {*_LOSSES, "duplicates"}
-_FOR_GOOD = {"unexpected_address", "connections_expired"}
+_FOR_GOOD = {"unexpected_address", "not_translated", "connections_expired"}
 """Another trial would say the same."""
 
 

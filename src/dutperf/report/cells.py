@@ -534,7 +534,13 @@ def _view(
         result=result,
         trials=trials,
         tester=tester_record(_counting(procedure, trials)),
-        paths=tuple(search_paths(trials, bounded=not (result and result.goals))),
+        paths=tuple(
+            search_paths(
+                trials,
+                bounded=not (result and result.goals),
+                counting=_counting(procedure, trials),
+            )
+        ),
     )
 
 

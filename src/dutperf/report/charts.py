@@ -47,7 +47,7 @@ def search_chart(cell: CellView, number: int) -> Chart:
     for kind in _MARKS:
         chosen = [step for step in steps if step.trial.result.verdict.kind == kind]
         if chosen:
-            data.append(_marks(kind, chosen, (bottom_fps, top_fps), _whole_ns(steps)))
+            data.append(_marks(kind, chosen, (bottom_fps, top_fps)))
     figure = layout(
         "trial",
         "intended rate, fps per direction",
@@ -68,9 +68,8 @@ def _room(steps: Sequence[SearchStep], result_fps: float | None) -> tuple[float,
 
     Short trials beyond the ends stand at the edge.
     """
-    whole_ns = _whole_ns(steps)
     loads = [step.trial.load_fps for step in steps]
-    whole = [s.trial.load_fps for s in steps if s.trial.request.duration_ns == whole_ns]
+    whole = [step.trial.load_fps for step in steps if step.counts]
     if len(whole) < len(loads) and min(whole) > _NEAR_RATIO * max(whole):
         shown = [*whole, result_fps or whole[0]]
         around = max(0.15 * (max(shown) - min(shown)), 0.002 * max(shown))
@@ -165,23 +164,15 @@ def _result_line(cell: CellView, trials: int) -> Trace:
     }
 
 
-def _whole_ns(steps: Sequence[SearchStep]) -> int:
-    return max((step.trial.request.duration_ns for step in steps), default=0)
-
-
 def _marks(
     kind: VerdictKind,
     steps: Sequence[SearchStep],
     ends_fps: tuple[float, float],
-    whole_ns: int,
 ) -> Trace:
     """Trials that are shorter than others have small marks."""
     edge_fps = 0.03 * ends_fps[1] if not ends_fps[0] else 0
     name, symbol = _MARKS[kind]
-    sizes = [
-        _MARK_PX if step.trial.request.duration_ns == whole_ns else _SMALL_PX
-        for step in steps
-    ]
+    sizes = [_MARK_PX if step.counts else _SMALL_PX for step in steps]
     colour = f"var(--{kind})"
     return {
         "type": "scatter",

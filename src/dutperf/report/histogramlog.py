@@ -13,7 +13,7 @@ The package's own log writer knows no tags, so the lines are written here.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from hdrh.histogram import HdrHistogram
@@ -66,12 +66,24 @@ def _has_delays(trial: TrialRecord) -> bool:
     return trial.delays_recorded and arrived
 
 
+def _begin_of(trial: TrialRecord) -> datetime:
+    """When its first frame was due; of older journals when its neighbours were asked.
+
+    The learning frames and waits of RFC 2544 23 come in between.
+    """
+    begin_ns = trial.result.begin_unix_ns
+    if begin_ns is None:
+        return datetime.fromisoformat(trial.started_at)
+    return datetime.fromtimestamp(begin_ns // 1_000_000 / 1000, UTC)
+
+
 def _lines(trial: TrialRecord) -> Iterator[str]:
-    start_s = datetime.fromisoformat(trial.started_at).timestamp()
+    start = _begin_of(trial)
+    start_s = start.timestamp()
     yield f"#[{_one_line(trial)}]"
     yield "#[delays in nanoseconds; Interval_Max in milliseconds]"
     yield "#[Histogram log format version 1.3]"
-    yield f"#[StartTime: {start_s:.3f} (seconds since epoch), {trial.started_at}]"
+    yield f"#[StartTime: {start_s:.3f} (seconds since epoch), {start.isoformat()}]"
     yield f"#[BaseTime: {start_s:.3f} (seconds since epoch)]"
     for direction, stream in streams_of(trial.result):
         gone = f"{stream.lost} of {stream.sent} frames were lost and have no delay"

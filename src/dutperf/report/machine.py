@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dutperf.report.text import MISSING, moment, plural, whole
 from dutperf.results import Environment, PortRecord
+from dutperf.results.model import RunPart
 
 
 def environment_rows(environment: Environment | None) -> list[tuple[str, str]]:
@@ -14,6 +15,7 @@ def environment_rows(environment: Environment | None) -> list[tuple[str, str]]:
         *_machine(environment),
         *[(f"Port {port.name}", _port(port)) for port in environment.ports],
         *_programs(environment),
+        *map(_part, environment.parts),
     ]
 
 
@@ -60,6 +62,13 @@ def _port(port: PortRecord) -> str:
         f"flow control {port.flow_control}",
     ]
     return ", ".join(part for part in parts if part)
+
+
+def _part(part: RunPart) -> tuple[str, str]:
+    """When, and what was not as before."""
+    changed = "; ".join(part.changes) or "nothing had changed"
+    began = f"{moment(part.started_at)}: {changed}"
+    return f"Resumed at trial {part.first_trial}", began
 
 
 def _programs(environment: Environment) -> list[tuple[str, str]]:

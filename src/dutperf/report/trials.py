@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -25,12 +25,16 @@ ROLES: dict[TrialRole, str] = {
 
 @dataclass(frozen=True)
 class SearchStep:
-    """One trial of a search and the bounds before it; rates per direction."""
+    """One trial of a search and the bounds before it; rates per direction.
+
+    ``counts``: it is no short one, that only shows where to look.
+    """
 
     position: int
     trial: TrialRecord
     lower_fps: int
     upper_fps: int
+    counts: bool = True
 
 
 @dataclass(frozen=True)
@@ -75,22 +79,29 @@ class Totals:
 
 
 def search_paths(
-    trials: Sequence[TrialRecord], *, bounded: bool = True
+    trials: Sequence[TrialRecord],
+    *,
+    bounded: bool = True,
+    counting: Sequence[TrialRecord] | None = None,
 ) -> list[SearchPath]:
     """The bounds of each repeat, told from its verdicts; explorations are apart.
 
     A pass raises the lower bound, a fail lowers the upper one, unless the same rate is
     tried once more; an invalid trial says nothing about the DUT and moves neither.
+    ``counting``: those that are no explorations; None: the longest.
     """
     paths: list[SearchPath] = []
     position = 0
-    counting = {trial.number for trial in (full_length(trials) if bounded else trials)}
+    known = full_length(trials) if counting is None else counting
+    counts = {trial.number for trial in known}
 
     def kind(trial: TrialRecord) -> tuple[int, bool]:
-        return trial.repeat, trial.number in counting
+        return trial.repeat, trial.number in counts or not bounded
 
     for (repeat, full), group in groupby(trials, kind):
-        path = _search_path(repeat, list(group), position, bounded=bounded and full)
+        path = _search_path(
+            repeat, list(group), position, counts, bounded=bounded and full
+        )
         position += len(path.steps)
         paths.append(path)
     return paths
@@ -106,13 +117,19 @@ def full_length(trials: Sequence[TrialRecord]) -> list[TrialRecord]:
 
 
 def _search_path(
-    repeat: int, trials: list[TrialRecord], before: int, *, bounded: bool
+    repeat: int,
+    trials: list[TrialRecord],
+    before: int,
+    counts: Collection[int],
+    *,
+    bounded: bool,
 ) -> SearchPath:
     lower, upper = 0, max(trial.load_fps for trial in trials)
     steps = []
     following = [trial.load_fps for trial in trials[1:]]
     for index, trial in enumerate(trials):
-        steps.append(SearchStep(before + index + 1, trial, lower, upper))
+        position = before + index + 1
+        steps.append(SearchStep(position, trial, lower, upper, trial.number in counts))
         again = following[index : index + 1] == [trial.load_fps]
         if trial.result.verdict.kind == "pass":
             lower = max(lower, trial.load_fps)

@@ -19,7 +19,9 @@ class CapacityStep(Stored):
         description="validated maximum connection establishment rate; null: none found"
     )
     least_per_s: int = Field(description="the rate that it had to reach")
-    held: Literal["held", "too_slow", "collapsed", "unstable"]
+    held: Literal["held", "too_slow", "full", "collapsed", "unstable"] = Field(
+        description="full: not held, and as many were missing at any rate"
+    )
     tests: int = Field(description="phase 1 and validation together are one")
 
 
@@ -78,6 +80,11 @@ class TeardownRate(Stored):
     empty_s: list[float] = Field(description="the same on the empty table, each time")
     command_s: float = Field(description="median of these: what the command itself is")
     rate_per_s: float | None = Field(description="null: too short to be told from that")
+    rfc_rate_per_s: float | None = Field(
+        default=None,
+        description="N / (B - A) of RFC 9693 4.8, the command itself included; null: "
+        "of older files",
+    )
 
 
 class CountAt(Stored):

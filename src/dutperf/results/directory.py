@@ -14,6 +14,7 @@ and ``campaign.yaml`` tells whether the same is asked for again.
 
 from __future__ import annotations
 
+import contextlib
 import io
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -36,7 +37,12 @@ from dutperf.results.journal import (
     load_journal,
 )
 from dutperf.results.loading import load_versioned, read_text, stored_file
-from dutperf.results.model import RESULTS_SCHEMA_VERSION, ResultsFile, TrialRecord
+from dutperf.results.model import (
+    RESULTS_SCHEMA_VERSION,
+    ResultsFile,
+    RunPart,
+    TrialRecord,
+)
 from dutperf.results.storage import storing, write_atomically
 from dutperf.results.upgrade import with_bounds
 
@@ -182,6 +188,15 @@ class ResultsDirectory:
             return load_environment(self.path / _of(ENVIRONMENT, place))
         except InputError:  # lost, or damaged: no reason to give the run up
             return None
+
+    @property
+    def parts(self) -> list[RunPart]:
+        """Of all places: what was measured after the run was resumed."""
+        with contextlib.suppress(InputError):  # damaged: no reason to give the run up
+            found = load_environments(self.path).values()
+            parts = [part for environment in found for part in environment.parts]
+            return sorted(parts, key=lambda part: part.first_trial)
+        return []
 
     def engine_log(self, place: str | None) -> Path:
         """Where the engine of the only place writes, or that of one of several."""

@@ -17,7 +17,7 @@ from pydantic import Field
 from dutperf import __version__
 from dutperf.engine.protocol import HelloResult, PortsResult, PortStatus, Side
 from dutperf.results.links import KernelDriver, LinkDrivers, interface_driver
-from dutperf.results.model import SchemaVersion
+from dutperf.results.model import RunPart, SchemaVersion
 from dutperf.results.stored import Stored
 
 _VIRTUAL = frozenset({"bridge", "dummy", "ipvlan", "macvlan", "tun", "veth", "vxlan"})
@@ -82,6 +82,9 @@ class Environment(Stored):
     )
     seed: int
     started_at: str = Field(description="ISO 8601, UTC")
+    parts: list[RunPart] = Field(
+        default=[], description="of a run that was resumed: those after the first"
+    )
 
 
 def collect_environment(

@@ -643,6 +643,15 @@ class NotMeasured(Stored):
     hint: str = ""
 
 
+class RunPart(Stored):
+    """A further part of a resumed run, and what was not as in its first one."""
+
+    first_trial: int = Field(description="number of the first trial that it measured")
+    started_at: str = Field(description="ISO 8601, UTC")
+    place: str | None = Field(default=None, description="null: the run has one")
+    changes: list[str] = Field(description="for example 'kernel: was 6.1, is 6.6'")
+
+
 class ResultsFile(Stored):
     """``results.json``; the command line's ``--json`` prints it without ``trials``."""
 
@@ -658,5 +667,8 @@ class ResultsFile(Stored):
     )
     not_measured: list[NotMeasured] = Field(
         default=[], description="at places that could not be measured to the end"
+    )
+    parts: list[RunPart] = Field(
+        default=[], description="of a run that was resumed: those after the first"
     )
     trials: list[TrialRecord] = Field(default=[])

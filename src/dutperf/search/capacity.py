@@ -15,7 +15,7 @@ the result.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -29,9 +29,12 @@ Establish = Callable[[int, int], Outcome]
 Raises CollapsedError when the device does not work any more.
 """
 Phase = Literal["first", "doubling", "bisection"]
-Held = Literal["held", "too_slow", "collapsed", "unstable"]
+Held = Literal["held", "too_slow", "full", "collapsed", "unstable"]
+"""``full``: not held, and as many were missing at any rate: the table has no room."""
 Ending = Literal["found", "nothing_held", "most_held", "unstable", "collapsed"]
 
+_SAME_SHARE = 0.01
+_OTHER_RATE = 1.5
 _NOMINAL_S = 1.0  # how long a test takes is up to whoever establishes
 
 
@@ -185,11 +188,14 @@ class _Search:
         self, phase: Phase, number: int, max_rate_per_s: int, *, least_per_s: int
     ) -> CapacityStep:
         tests = 0
+        missing: dict[int, float] = {}
 
         def measure(rate_per_s: int, _duration_s: float) -> Outcome:
             nonlocal tests
             tests += 1
             outcome = self._establish(number, rate_per_s)
+            if outcome.verdict == "fail" and outcome.loss_ratio:
+                missing[rate_per_s] = outcome.loss_ratio
             if outcome.verdict == "fail" and rate_per_s <= least_per_s:
                 raise _TooSlowError
             return outcome
@@ -210,6 +216,8 @@ class _Search:
         else:
             rate_per_s = found.rate_fps
             held = _held(found, least_per_s)
+        if held == "too_slow" and _is_full(missing):
+            held = "full"
         step = CapacityStep(phase, number, rate_per_s, least_per_s, held, tests)
         self.steps.append(step)
         self._on_step(step)
@@ -221,6 +229,14 @@ class _Search:
         return CapacityResult(
             low.connections, beyond, low.rate_per_s, ending, self.steps
         )
+
+
+def _is_full(missing: Mapping[int, float]) -> bool:
+    """Whether the same share was missing at rates that differ."""
+    if not missing or max(missing) < _OTHER_RATE * min(missing):
+        return False
+    shares = missing.values()
+    return max(shares) - min(shares) <= _SAME_SHARE * max(shares)
 
 
 def _held(found: SearchResult, least_per_s: int) -> Held:

@@ -1,0 +1,88 @@
+"""A port has one tester at a time: a second one would ruin both results.
+
+Each port has a lock file. The kernel holds the lock for the process that took it and
+drops it with the process, however that ends, so nothing is ever stale; what the file
+says is for messages only.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from dutperf.errors import SetupError
+
+DIRECTORY = Path("/run/dutperf/ports")
+
+
+@contextmanager
+def owned(ports: Mapping[str, str], directory: Path = DIRECTORY) -> Iterator[None]:
+    """Own these ports.
+
+    Args:
+        ports: what tells each from all others on the machine -> how people call it.
+        directory: where the lock files are.
+
+    Raises:
+        SetupError: another process owns one, or the lock files cannot be made.
+    """
+    with ExitStack() as locks:
+        # In one order, so that of two processes one gets all that both want.
+        for key in sorted(ports):
+            locks.enter_context(_owned(directory / quote(key, safe=""), ports[key]))
+        yield
+
+
+@contextmanager
+def _owned(path: Path, name: str) -> Iterator[None]:
+    descriptor = _opened(path)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SetupError(
+                f"{name} is in use by {_owner(descriptor)}",
+                "wait until it has ended: two testers on a port ruin both results",
+            ) from None
+        _write(descriptor, _self())
+        yield
+        _write(descriptor, {})
+    finally:
+        os.close(descriptor)
+
+
+def _opened(path: Path) -> int:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise SetupError(
+            f"{path}: {error.strerror}", "dutperf needs root, and room in /run"
+        ) from error
+
+
+def _self() -> dict[str, object]:
+    command = " ".join(["dutperf", *sys.argv[1:]])
+    return {"pid": os.getpid(), "command": command, "since": time.time()}
+
+
+def _write(descriptor: int, owner: dict[str, object]) -> None:
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, json.dumps(owner).encode(), 0)
+
+
+def _owner(descriptor: int) -> str:
+    """As far as the file tells: its owner may be writing it just now."""
+    try:
+        told = json.loads(os.pread(descriptor, 4096, 0))
+        age_s = max(0, round(time.time() - told["since"]))
+        return f"process {told['pid']} ({told['command']}), for {age_s} s"
+    except (ValueError, KeyError, TypeError):
+        return "another process"

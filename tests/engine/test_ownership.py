@@ -1,0 +1,83 @@
+"""Who has a port, and that nobody else gets it meanwhile."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dutperf.engine.ownership import owned
+from dutperf.errors import SetupError
+
+LEFT = {"7-t/left": "interface t-left"}
+BOTH = LEFT | {"7-t/right": "interface t-right"}
+HOLDER = """
+import sys
+from pathlib import Path
+from dutperf.engine.ownership import owned
+with owned({"7-t/left": "interface t-left"}, Path(sys.argv[1])):
+    print("owned", flush=True)
+    sys.stdin.read()
+"""
+
+
+def holder(directory: Path) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(directory)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout
+    assert process.stdout.readline() == "owned\n"
+    return process
+
+
+def test_a_port_in_use_is_refused_with_its_owner_and_age(tmp_path: Path) -> None:
+    process = holder(tmp_path)
+    told = rf"interface t-left is in use by process {process.pid} \(.*\), for \d+ s"
+    with pytest.raises(SetupError, match=told), owned(BOTH, tmp_path):
+        pytest.fail("it has an owner")
+    process.communicate()
+    with owned(BOTH, tmp_path):
+        pass
+
+
+def test_a_killed_owner_leaves_nothing_stale(tmp_path: Path) -> None:
+    process = holder(tmp_path)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    process.communicate()
+    with owned(LEFT, tmp_path):
+        pass
+
+
+def test_what_was_owned_is_free_again_and_other_ports_always_were(
+    tmp_path: Path,
+) -> None:
+    refused = pytest.raises(SetupError, match="t-left")
+    other = {"7-t/right": "the other"}
+    with owned(LEFT, tmp_path), owned(other, tmp_path), refused, owned(LEFT, tmp_path):
+        pytest.fail("one owner at a time, in one process, too")
+    with owned(BOTH, tmp_path):
+        pass
+
+
+def test_a_file_that_says_nothing_still_locks(tmp_path: Path) -> None:
+    with owned(LEFT, tmp_path):
+        (file,) = tmp_path.iterdir()
+        file.write_text("")
+        with pytest.raises(SetupError, match="another process"), owned(LEFT, tmp_path):
+            pytest.fail("it is locked")
+
+
+def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    where = tmp_path / "file" / "ports"
+    with pytest.raises(SetupError, match=re.escape(str(where))), owned(LEFT, where):
+        pytest.fail("there is no such directory")
