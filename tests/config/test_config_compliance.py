@@ -8,6 +8,7 @@ import pytest
 from config_samples import bench_data, make_campaign, make_testbed
 
 from dutperf.config import Cell, Compliance, Testbed, compliance, deviations, expand
+from dutperf.config.testbed import DeviceFacts
 
 LATENCY: dict[str, Any] = {"procedure": "latency", "rate_fps": 1000}
 
@@ -43,6 +44,7 @@ def test_each_procedure_is_that_of_an_rfc(
 
 
 CONNECTIONS: dict[str, Any] = {"connections": 100}
+FACTS = dict.fromkeys(DeviceFacts.model_fields, "known")
 HOOKS = {"bulk_delete": {"command": ["true"]}}
 PHASED: dict[str, Any] = {"stateful": CONNECTIONS | {"phase1_rate": 1000}}
 
@@ -51,7 +53,7 @@ def gateway_cell(changes: dict[str, Any], **testbed: Any) -> Cell:  # noqa: ANN4
     left = bench_data()["left"]
     left["ipv4"]["virtual"] = "198.19.1.1"
     spec = {"ip": [4], "repeats": 2, **changes}
-    keys = {"left": left, "hooks": HOOKS, **testbed}
+    keys = {"left": left, "hooks": HOOKS, "device": FACTS, **testbed}
     (cell,) = expand(make_campaign(spec), make_testbed(**keys))
     return cell
 
@@ -93,6 +95,7 @@ def test_connections_are_a_matter_of_rfc_9693(
         ({"repeats": 1}, {}, ("RFC 9693 6", "MUST")),
         ({"stateful": {"order": "increasing"}}, {}, ("RFC 9693 4.4", "MUST")),
         ({}, {"hooks": {}}, ("RFC 9693 4.4", "text")),
+        ({}, {"device": {**FACTS, "cpu": None}}, ("RFC 9693 6", "SHOULD")),
         ({}, {"translates": False}, ("RFC 9693 3", "definition")),
         ({"stateful": {"phase1_rate": 1000}}, {}, ("RFC 9693 4.2", "MUST")),
         (

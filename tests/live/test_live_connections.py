@@ -70,6 +70,14 @@ def test_the_capacity_is_exact_and_the_eviction_policy_has_its_name(
     assert (found.eviction.policy, found.eviction.oldest) == (policy, oldest)
 
 
+def test_a_plain_router_is_no_gateway(tmp_path: Path) -> None:
+    """All its frames arrive: only whom the responder sees tells."""
+    command = ("connection-rate", "--lab", "linux-router", "--ip", "4")
+    found = measured(tmp_path, *command, "--connections", "1000", "--repeats", "1")
+    assert (found.verdict, found.median) == ("invalid", None)
+    assert [reason.code for reason in found.reasons] == ["not_translated"]
+
+
 def test_the_tear_down_rate_is_that_of_the_device(tmp_path: Path) -> None:
     nat = {"table": {"entries": 100_000}, "removal_per_s": 30_000}
     with gateway(tmp_path, nat):

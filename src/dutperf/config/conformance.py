@@ -108,6 +108,10 @@ def _gateway(stateful: Stateful) -> list[Shortfall]:
         rule = "all connections deleted by one command"
         actual = "they expire one by one, a measure of dutperf's own"
         found.append(Shortfall("RFC 9693 4.8", rule, actual, "definition"))
+    if stateful.untold:
+        rule = "the device's parameters reported (device: in the testbed)"
+        actual = f"not told: {', '.join(stateful.untold)}"
+        found.append(Shortfall("RFC 9693 6", rule, actual, "SHOULD"))
     if not stateful.is_emptied:
         rule = "an empty connection tracking table before each test"
         actual = "the table was not emptied: the testbed has no hook for it"

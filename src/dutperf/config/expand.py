@@ -143,6 +143,7 @@ def _on(testbed: Testbed, stateful: Stateful | None) -> Stateful | None:
     told = {
         "translates": testbed.translates,
         "is_emptied": empties_table(testbed),
+        "untold": testbed.device.missing,
     }
     return stateful.model_copy(update=told)
 

@@ -238,6 +238,7 @@ class Stateful(ConnectionKeys):
     destination_addresses: int = Field(default=1, exclude=True)
     translates: bool = Field(default=True, exclude=True)
     is_emptied: bool = Field(default=True, exclude=True)
+    untold: tuple[str, ...] = Field(default=(), exclude=True)
 
     def with_connections(self, number: int) -> Stateful:
         """The first ``number`` of the same four-tuples, in the same order."""

@@ -202,6 +202,34 @@ def _check_ports(left: Port, right: Port) -> None:
         raise ValueError("left.port and right.port are the same port")
 
 
+class DeviceFacts(Strict):
+    """What RFC 9693 6 asks to be told of a DUT that is a general-purpose computer."""
+
+    computer: str | None = Field(default=None, description="its type")
+    cpu: str | None = Field(default=None, description="type of the CPU")
+    cores: str | None = Field(default=None, description="how many cores are active")
+    memory: str | None = Field(default=None, description="type, size and speed")
+    nic: str | None = Field(default=None, description="type of the NIC, with its speed")
+    link: str | None = Field(
+        default=None, description="direct cables, or the type of the switch"
+    )
+    os: str | None = Field(default=None, description="type and version")
+    kernel: str | None = Field(default=None, description="its version")
+    nat: str | None = Field(
+        default=None, description="version; of one without, last commit and its date"
+    )
+
+    @property
+    def told(self) -> dict[str, str]:
+        """Those that are known."""
+        return {key: value for key, value in self if value is not None}
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The others."""
+        return tuple(key for key, value in self if value is None)
+
+
 class Testbed(Strict):
     """One tester and one device under test."""
 
@@ -232,6 +260,9 @@ class Testbed(Strict):
     )
     left: SideConfig = Field(description="the side that the forward direction enters")
     right: SideConfig = Field(description="the side that the forward direction leaves")
+    device: DeviceFacts = Field(
+        default=DeviceFacts(), description="the DUT's parameters (RFC 9693 6)"
+    )
     translates: bool = Field(
         default=True,
         description="of stateful tests: the DUT is a NAT gateway. Of a stateful "

@@ -10,11 +10,13 @@ import os
 import platform
 from collections.abc import Iterator
 
+from dutperf.config.testbed import DeviceFacts
 from dutperf.lab import input_queue, nftables, topology, tracking
 from dutperf.lab.cpus import CpuPlan, cpus_of_mask
 from dutperf.lab.devices import LABS, LabDevice
 from dutperf.lab.devices.linux_firewall import FILTERS
 from dutperf.lab.state import LabState
+from dutperf.results.environment import computer
 
 
 def planned(device: LabDevice, cpus: CpuPlan) -> str:
@@ -29,6 +31,25 @@ def present(state: LabState) -> str:
     """The device of the lab that is up, as it is now."""
     device = LABS[state.device]
     return ", ".join([device.description, *_filtered(device), _kernel(), *_now(state)])
+
+
+def facts(device: LabDevice, cpus: CpuPlan) -> DeviceFacts:
+    """Its parameters (RFC 9693 6): it shares the tester's computer."""
+    this = computer()
+    kind = "virtual machine" if this.virtual else "the tester's own computer"
+    links = "shared memory" if device.answers else "veth pairs of the kernel"
+    shared = "1, the tester's" if cpus.dut is None else f"1, CPU {cpus.dut}"
+    return DeviceFacts(
+        computer=kind,
+        cpu=this.cpu_model,
+        cores=shared,
+        memory=f"{this.memory_mb} MiB",
+        nic=f"none: {links}",
+        link="direct",
+        os=this.os,
+        kernel=this.kernel,
+        nat=device.description,
+    )
 
 
 def filters_now() -> list[int]:

@@ -375,6 +375,7 @@ def _testbed(device: LabDevice, cpus: CpuPlan, rules: int | None) -> Testbed:
     return Testbed(
         name=LabKeys(name=device.name, rules=rules).place,
         description=description.planned(device, cpus),
+        device=description.facts(device, cpus),
         namespace=topology.TESTER,
         cores=[cpus.worker],
         main_core=cpus.main,

@@ -321,6 +321,7 @@ class _Visit:
             main_core(testbed),
             self.jobs[0].cell.seed,
             dut=testbed.description,
+            device=testbed.device.told,
             namespace=testbed.namespace,
             place=self._name,
         )

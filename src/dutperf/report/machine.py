@@ -14,6 +14,7 @@ def environment_rows(environment: Environment | None) -> list[tuple[str, str]]:
     return [
         *_machine(environment),
         *[(f"Port {port.name}", _port(port)) for port in environment.ports],
+        *_device(environment),
         *_programs(environment),
         *map(_part, environment.parts),
     ]
@@ -69,6 +70,12 @@ def _part(part: RunPart) -> tuple[str, str]:
     changed = "; ".join(part.changes) or "nothing had changed"
     began = f"{moment(part.started_at)}: {changed}"
     return f"Resumed at trial {part.first_trial}", began
+
+
+def _device(environment: Environment) -> list[tuple[str, str]]:
+    """What RFC 9693 6 wants beside a result, in one row."""
+    told = [f"{name}: {value}" for name, value in environment.device.items()]
+    return [("Device under test", "; ".join(told))] if told else []
 
 
 def _programs(environment: Environment) -> list[tuple[str, str]]:

@@ -8,9 +8,10 @@ results are meant to be shown around.
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -77,6 +78,9 @@ class Environment(Stored):
     hypervisor: bool | None = Field(description="true: a virtual machine")
     ports: list[PortRecord]
     dut: str = Field(default="", description="the device under test, as described")
+    device: dict[str, str] = Field(
+        default={}, description="its parameters by RFC 9693 6, as the testbed has them"
+    )
     place: str | None = Field(
         default=None, description="which of the run's places; null: it has one"
     )
@@ -95,6 +99,7 @@ def collect_environment(
     seed: int,
     *,
     dut: str = "",
+    device: Mapping[str, str] | None = None,
     namespace: str | None = None,
     place: str | None = None,
     root: Path = Path("/"),
@@ -109,6 +114,7 @@ def collect_environment(
         main_core: CPU of its sleeping main thread.
         seed: of the campaign.
         dut: description of the device under test.
+        device: what is known of its parameters (RFC 9693 6).
         namespace: network namespace that the ports are in.
         place: which place this is, where there are several.
         root: where proc, sys and etc are; another one in tests.
@@ -118,15 +124,15 @@ def collect_environment(
     used = sorted({*cores, main_cpu})
     cpu = root / "sys/devices/system/cpu"
     memory = _table(root / "proc/meminfo")
-    processors = _table(root / "proc/cpuinfo")
+    this = computer(root)
     return Environment(
         engine_version=hello.engine_version,
         dpdk_version=hello.dpdk_version,
         protocol_version=hello.protocol_version,
         python_version=platform.python_version(),
-        os=_os_name(root),
-        kernel=platform.release(),
-        cpu_model=processors.get("model name", platform.machine() or "unknown"),
+        os=this.os,
+        kernel=this.kernel,
+        cpu_model=this.cpu_model,
         cpus_total=len(list(cpu.glob("cpu[0-9]*"))),
         cores_used=list(cores),
         main_core=main_cpu,
@@ -136,15 +142,39 @@ def collect_environment(
         tsc_hz=hello.tsc_hz,
         clock_offset_ns=hello.clock_offset_ns,
         numa_nodes=len(list((root / "sys/devices/system/node").glob("node[0-9]*"))),
-        memory_mb=_kilobytes(memory.get("MemTotal")) // 1024,
+        memory_mb=this.memory_mb,
         hugepages=_hugepages(memory),
         hugepages_used=hello.hugepages,
-        hypervisor=_hypervisor(processors),
+        hypervisor=this.virtual,
         ports=[_port(port, namespace, link_drivers) for port in ports.ports],
         dut=dut,
+        device=dict(device or {}),
         place=place,
         seed=seed,
         started_at=datetime.now(UTC).isoformat("T", "seconds"),
+    )
+
+
+class Computer(NamedTuple):
+    """What every machine says of itself; ``virtual`` is None if this one does not."""
+
+    os: str
+    kernel: str
+    cpu_model: str
+    memory_mb: int
+    virtual: bool | None
+
+
+def computer(root: Path = Path("/")) -> Computer:
+    """This one; see ``collect_environment``."""
+    processors = _table(root / "proc/cpuinfo")
+    memory = _table(root / "proc/meminfo")
+    return Computer(
+        os=_os_name(root),
+        kernel=platform.release(),
+        cpu_model=processors.get("model name", platform.machine() or "unknown"),
+        memory_mb=_kilobytes(memory.get("MemTotal")) // 1024,
+        virtual=_hypervisor(processors),
     )
 
 
