@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dutperf.engine import ownership
 from dutperf.engine.ownership import owned
 from dutperf.errors import SetupError
 
@@ -66,6 +67,27 @@ def test_what_was_owned_is_free_again_and_other_ports_always_were(
         pytest.fail("one owner at a time, in one process, too")
     with owned(BOTH, tmp_path):
         pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_its_owner_removes_meanwhile_is_not_taken_for_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next one would make another file, and both would own the port."""
+    opened = ownership._opened
+    removed = []
+
+    def opened_and_removed(path: Path) -> int:
+        descriptor = opened(path)
+        if not removed:
+            removed.append(path)
+            path.unlink()
+        return descriptor
+
+    monkeypatch.setattr(ownership, "_opened", opened_and_removed)
+    with owned(LEFT, tmp_path):
+        assert removed
+        assert removed[0].exists()
 
 
 def test_a_file_that_says_nothing_still_locks(tmp_path: Path) -> None:

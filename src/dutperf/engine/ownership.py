@@ -42,20 +42,39 @@ def owned(ports: Mapping[str, str], directory: Path = DIRECTORY) -> Iterator[Non
 
 @contextmanager
 def _owned(path: Path, name: str) -> Iterator[None]:
-    descriptor = _opened(path)
+    descriptor = _locked(path, name)
     try:
+        os.pwrite(descriptor, json.dumps(_self()).encode(), 0)
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _locked(path: Path, name: str) -> int:
+    """The file, once it is locked and still the one that others would find."""
+    while True:
+        descriptor = _opened(path)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is(path, descriptor):
+                os.ftruncate(descriptor, 0)
+                return descriptor
         except BlockingIOError:
+            owner = _owner(descriptor)
+            os.close(descriptor)
             raise SetupError(
-                f"{name} is in use by {_owner(descriptor)}",
+                f"{name} is in use by {owner}",
                 "wait until it has ended: two testers on a port ruin both results",
             ) from None
-        _write(descriptor, _self())
-        yield
-        _write(descriptor, {})
-    finally:
-        os.close(descriptor)
+        os.close(descriptor)  # its owner has just removed it
+
+
+def _is(path: Path, descriptor: int) -> bool:
+    try:
+        return path.stat().st_ino == os.fstat(descriptor).st_ino
+    except FileNotFoundError:
+        return False
 
 
 def _opened(path: Path) -> int:
@@ -71,11 +90,6 @@ def _opened(path: Path) -> int:
 def _self() -> dict[str, object]:
     command = " ".join(["dutperf", *sys.argv[1:]])
     return {"pid": os.getpid(), "command": command, "since": time.time()}
-
-
-def _write(descriptor: int, owner: dict[str, object]) -> None:
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, json.dumps(owner).encode(), 0)
 
 
 def _owner(descriptor: int) -> str:
