@@ -75,7 +75,7 @@ def test_a_file_that_its_owner_removes_meanwhile_is_not_taken_for_the_lock(
 ) -> None:
     """The next one would make another file, and both would own the port."""
     opened = ownership._opened
-    removed = []
+    removed: list[Path] = []
 
     def opened_and_removed(path: Path) -> int:
         descriptor = opened(path)
