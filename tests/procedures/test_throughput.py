@@ -183,6 +183,28 @@ def test_a_tester_that_is_disturbed_above_what_passed_has_a_lower_bound(
     assert any("disturbed" in point.actual for point in result.deviations)
 
 
+@pytest.mark.parametrize(
+    ("codes", "cause"),
+    [
+        (["sender_burst"] * 3, "disturbed"),
+        (["device_cpu_taken"] * 3, "disturbed"),
+        (["receiver_overflow"] * 3, None),
+    ],
+)
+def test_what_bounds_a_search_is_told_though_its_last_trial_passed(
+    codes: list[ReasonCode], cause: str | None
+) -> None:
+    """Three trials at 750,000 fps tell nothing; all below pass."""
+    troubles: dict[int, ReasonCode] = dict(enumerate(codes, 3))
+    result, recording = measured(FakeEngine(step(760_000), troubles=troubles))
+    assert recording.records[-1].result.verdict.kind == "pass"
+    assert recording.loads_fps[2:5] == [750_000] * 3
+    assert result.bound_cause == cause
+    assert result.verdict == ("pass" if cause else "invalid")
+    told = {reason.code for reason in result.reasons}
+    assert told == ({"unstable"} if cause else {"unstable", "receiver_overflow"})
+
+
 def test_a_tester_that_is_disturbed_in_every_trial_has_no_result() -> None:
     engine = FakeEngine(perfect(), troubles=spoilt("sender_burst", *range(1, 500)))
     result, _ = measured(engine)

@@ -92,7 +92,7 @@ def bound_deviations(cell: Cell, found: Overall) -> list[Deviation]:
         return []
     actual = {
         "tester": "a lower bound: the tester could not offer more",
-        "disturbed": "a lower bound: the tester was disturbed whenever more was tried",
+        "disturbed": "a lower bound: others disturbed the test whenever more was tried",
         "held_back": "a lower bound: something behind a port stopped the tester",
         "set": "a lower bound: no more was allowed to be asked for",
         "nominal": "a lower bound: no more than a virtual link's nominal rate is tried",
@@ -257,8 +257,8 @@ _TESTER_LIMITED = Reason(
 )
 _DISTURBED = Reason(
     code="unstable",
-    message="the tester was disturbed each time that more than what passed was tried",
-    hint="keep other work off the tester's CPUs, or isolate them",
+    message="others had the CPUs each time that more than what passed was tried",
+    hint="keep other work off the CPUs of tester and device, or isolate them",
 )
 _NOTHING_OFFERED = Reason(
     code="sender_behind",

@@ -195,8 +195,9 @@ class Establishing:
 
     def _told(self, rate_per_s: int, result: TrialResult) -> Outcome:
         kind = result.verdict.kind
-        self.troubles = result.verdict.reasons if kind == "invalid" else []
-        self.held_back |= was_held_back(self.troubles)
+        if kind == "invalid":
+            self.troubles = result.verdict.reasons
+            self.held_back |= was_held_back(self.troubles)
         if kind == "pass":
             self.passed = max(rate_per_s, self.passed or 0)
         return outcome(result)

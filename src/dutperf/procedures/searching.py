@@ -147,13 +147,18 @@ class SearchTrials:
         self._valid: dict[int, TrialResult] = {}
         self.asked: list[AskedTrial] = []
         self.passed_fps: int | None = None
-        self.troubles: list[Reason] = []
         self.held_back = False
+        self._troubles: dict[int, list[Reason]] = {}
 
     @property
     def count(self) -> int:
         """How many there were."""
         return self._runner.finished - self._before
+
+    def troubles_at(self, rate_fps: int | None) -> list[Reason]:
+        """Why the last trial there was invalid; if none was, the last one anywhere."""
+        last = list(self._troubles.values())[-1:]
+        return self._troubles.get(rate_fps or 0, last[0] if last else [])
 
     def at(self, rate_fps: int | None) -> TrialResult | None:
         """The last valid one of full length at that rate."""
@@ -186,8 +191,10 @@ class SearchTrials:
         self.asked.append(AskedTrial(rate_fps, duration_s, record))
         result = record.result
         kind = result.verdict.kind
-        self.troubles = result.verdict.reasons if kind == "invalid" else []
-        self.held_back |= was_held_back(self.troubles)
+        if kind == "invalid":
+            self._troubles.pop(rate_fps, None)  # the last one stands last
+            self._troubles[rate_fps] = result.verdict.reasons
+            self.held_back |= was_held_back(result.verdict.reasons)
         if kind != "invalid" and duration_s >= self._cell.trial_duration_s:
             self._keep(rate_fps, result)
         if is_hopeless(record):

@@ -64,13 +64,14 @@ def measure_throughput(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult
         number += 1
         trials = SearchTrials(runner, cell, number)
         found = _search(search, trials)
+        troubles = trials.troubles_at(found.result.upper_fps)
         repeats.append(
             repeat_result(
                 found.result,
                 cell,
                 limit,
                 trials=trials.count,
-                troubles=trials.troubles,
+                troubles=troubles,
                 held_back=trials.held_back,
             )
         )
@@ -78,7 +79,7 @@ def measure_throughput(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult
             damage = search_without_damage(runner, cell, limit, trials, number)
         passed.append(trials.at(found.result.rate_fps))
         goals += goal_results(
-            found.goals, cell, limit, trials.troubles, held_back=trials.held_back
+            found.goals, cell, limit, troubles, held_back=trials.held_back
         )
         if found.withdrawn:
             kept = len(repeats) - found.withdrawn

@@ -41,9 +41,12 @@ def could_not_offer(reasons: Iterable[Reason]) -> bool:
 
 
 def was_disturbed(reasons: Iterable[Reason]) -> bool:
-    """Whether nothing but the tester's own stalls made a trial invalid."""
+    """Whether a trial is invalid for nothing but what others on the machine did.
+
+    A stall overfills the tester's own buffers, too; alone that is no disturbance.
+    """
     codes = {reason.code for reason in reasons} - _OF_DEVICE
-    return bool(codes) and codes <= _STALLS
+    return bool(codes & _PASSING) and codes <= {*_PASSING, "receiver_overflow"}
 
 
 def comes_and_goes(reasons: Iterable[Reason]) -> bool:

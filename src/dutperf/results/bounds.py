@@ -11,7 +11,7 @@ from dutperf.results.spread import IntervalOf, spread_of
 
 _LIMITS: dict[BoundCause, str] = {
     "tester": "the tester's limit",
-    "disturbed": "the tester was disturbed",
+    "disturbed": "the test was disturbed",
     "held_back": "held back behind a port",
     "set": "the maximum that was set",
     "nominal": "the nominal rate of a virtual link",

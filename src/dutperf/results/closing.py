@@ -72,7 +72,7 @@ _HARMLESS: set[FindingKind] = {"outliers", "tester"}
 """A figure stands beside them."""
 _BOUNDS: dict[BoundCause, str] = {
     "tester": "the tester could not offer more",
-    "disturbed": "the tester was disturbed each time that more was tried",
+    "disturbed": "the test was disturbed each time that more was tried",
     "held_back": "something behind a port stopped the tester",
     "set": "they passed at the maximum that was set",
     "nominal": "they passed at the nominal rate of a virtual link",
