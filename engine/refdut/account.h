@@ -48,8 +48,8 @@ struct ClassCounts {
   uint64_t dropped_by_nat = 0;
   uint64_t dropped_by_routing = 0;  // TTL at its end, not for the router, no neighbour known
   uint64_t delayed = 0;             // a rule made them wait
-  uint64_t displaced = 0;           // left behind all the frames that they were told to
-  uint64_t displaced_less = 0;      // too few came in time
+  uint64_t displaced = 0;           // left behind as many frames as they were told to
+  uint64_t displaced_less = 0;      // fewer: too few came in time, or some were lost or displaced
   // Intact ones that left behind one of their stream with a higher number, whatever the reason.
   uint64_t out_of_order = 0;
   DamageLeft corrupted_left{};

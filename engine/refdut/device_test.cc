@@ -110,6 +110,50 @@ TEST_F(TheDevice, DisplacesByTheDistance) {
   EXPECT_EQ(account()["out_of_order"], 2);
 }
 
+// Frames that never leave, or leave later, do not go before a displaced one.
+TEST_F(TheDevice, CountsADisplacementOnlyOverFramesThatLeft) {
+  configure(R"({"forward": {"rules": [{"every": 4, "do": {"reorder": {"distance": 2}}},
+                                      {"every": 5, "do": "drop"}]}})");
+  send(10);
+  // 4 is dropped, so 3 left behind 5 only; 7 left behind 8, as 9 is dropped, too.
+  EXPECT_EQ(numbers(), (std::vector<uint64_t>{0, 1, 2, 5, 3, 6, 8, 7}));
+  EXPECT_EQ(account()["displaced"], 0);
+  EXPECT_EQ(account()["displaced_less"], 2);
+}
+
+TEST_F(TheDevice, CountsNoDisplacementByFramesThatAreDisplacedThemselves) {
+  configure(R"({"forward": {"rules": [{"every": 2, "do": {"reorder": {"distance": 2}}}]}})");
+  send(8);
+  wait(1'000'000'000);
+  // 1 waits for 2 and 3, but 3 waits itself.
+  EXPECT_EQ(numbers(), (std::vector<uint64_t>{0, 2, 1, 4, 3, 6, 5, 7}));
+  EXPECT_EQ(account()["displaced"], 0);
+  EXPECT_EQ(account()["displaced_less"], 4);
+}
+
+TEST_F(TheDevice, CountsNoDisplacementBehindFramesThatWait) {
+  configure(R"({"forward": {"rules": [{"every": 4, "do": {"reorder": {"distance": 2}}},
+                                      {"every": 5, "do": {"delay_ns": 5000000}}]}})");
+  send(7);
+  wait(10'000'000);
+  EXPECT_EQ(numbers(), (std::vector<uint64_t>{0, 1, 2, 5, 3, 6, 4}));
+  EXPECT_EQ(account()["displaced"], 0);
+  EXPECT_EQ(account()["displaced_less"], 1);
+}
+
+// What an earlier trial lost has no part in it.
+TEST_F(TheDevice, CountsDisplacementsAfterLossesOfOtherFrames) {
+  configure(R"({"forward": {"service": {"rate_fps": 1000, "queue_frames": 1},
+                            "rules": [{"every": 40, "do": {"reorder": {"distance": 1}}}]}})");
+  send(30);
+  wait(1'000'000'000);
+  configure(R"({"forward": {"rules": [{"every": 4, "do": {"reorder": {"distance": 2}}}]}})");
+  const uint64_t lost = account()["dropped_by_queue"];
+  EXPECT_GT(lost, 0U);
+  send(10, 1000, 2);
+  EXPECT_EQ(account()["displaced"], 2);
+}
+
 TEST_F(TheDevice, LetsADisplacedFrameGoWhenTooFewCome) {
   configure(R"({"forward": {"rules": [{"every": 4, "do": {"reorder":
                                        {"distance": 2, "at_most_ns": 50000}}}]}})");

@@ -7,6 +7,10 @@ namespace dutperf::refdut {
 namespace {
 
 constexpr size_t kPrefixBytes = 12;
+// An endpoint outlives its connections, so there may be many more of them than entries. With room
+// for so many the tables do not grow while frames arrive: that takes up to 0.2 s, and the port's
+// ring overflows meanwhile.
+constexpr uint64_t kEndpointsAtHand = 1 << 22;
 
 // The last `bytes` bytes of an address, as a number, and the other way round.
 uint64_t last_bytes(const std::array<uint8_t, 16>& address, size_t end, size_t bytes) {
@@ -23,7 +27,8 @@ void set_last_bytes(std::array<uint8_t, 16>& address, size_t end, size_t bytes, 
 
 Gateway::Gateway(const NatSettings& settings, uint64_t seed)
     : settings_(settings), table_(settings.table, seed), setup_(settings.setup, {}) {
-  const uint64_t most = std::min(settings.public_endpoints(), settings.table.entries);
+  const uint64_t at_hand = std::max(kEndpointsAtHand, settings.table.entries);
+  const uint64_t most = std::min(settings.public_endpoints(), at_hand);
   numbers_.reserve(most);
   inside_of_.reserve(most);
 }
@@ -49,8 +54,11 @@ Gateway::Decision Gateway::from_inside(const UdpFlow& flow, uint64_t now_ns) {
   }
   if (!know(connection, now_ns)) return {Decision::Kind::kDrop, {}, {}};
   if (number == numbers_.end()) {
+    const auto room = [this] { return std::pair(numbers_.bucket_count(), inside_of_.capacity()); };
+    const auto before = room();
     number = numbers_.emplace(flow.source, inside_of_.size()).first;
     inside_of_.push_back(flow.source);
+    endpoints_grown_ += room() != before;
   }
   const UdpFlow other{settings_.outside_version(), public_endpoint(number->second),
                       connection.remote, 0};
@@ -130,6 +138,7 @@ Json Gateway::report(uint64_t now_ns) {
           {"too_fast", too_fast_},
           {"forgotten", forgotten_},
           {"no_public_endpoint", no_public_endpoint_},
+          {"endpoints_grown", endpoints_grown_},
           {"public_endpoints_in_use", inside_of_.size()}};
 }
 

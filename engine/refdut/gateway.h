@@ -73,6 +73,7 @@ class Gateway {
   uint64_t too_fast_ = 0;
   uint64_t forgotten_ = 0;
   uint64_t no_public_endpoint_ = 0;
+  uint64_t endpoints_grown_ = 0;
 };
 
 }  // namespace dutperf::refdut

@@ -144,6 +144,15 @@ TEST_F(TheGateway, TranslatesIpv6ToIpv6AndBackOverAllItsAddresses) {
   EXPECT_EQ(nat()["no_public_endpoint"], 1);
 }
 
+// Many more endpoints than connections, without a pause in which its tables grow.
+TEST_F(TheGateway, HasRoomForEndpointsThatOutliveTheirConnections) {
+  configure(R"({"kind": "nat44", "public": {"first_address": "198.19.0.1"},
+                "table": {"entries": 10, "eviction": "least_recently_used"}})");
+  for (uint16_t port = 1; port <= 60'000; ++port) passes(0, inside(port));
+  EXPECT_EQ(nat()["public_endpoints_in_use"], 60'000);
+  EXPECT_EQ(nat()["endpoints_grown"], 0);
+}
+
 TEST_F(TheGateway, TranslatesIpv4ToIpv6AndBack) {
   configure(R"({"kind": "nat46", "inside": "right", "prefix": "2001:2:0:6464::/96",
                 "public": {"first_address": "2001:2::1"}, "table": {"entries": 10}})");

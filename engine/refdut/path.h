@@ -126,11 +126,13 @@ class Path {
     uint64_t due_ns = 0;
     uint64_t sequence = 0;
     uint64_t delay_ns = 0;
+    uint64_t ahead = 0;     // of a displaced one: the frames in order that go before it
+    uint32_t distance = 0;  // how many more it is told to let go; 0: it is in order
     uint32_t copies = 0;
     uint8_t stream = 0;
     Damage damage = Damage::kPayload;
-    Displacement displacement = Displacement::kNone;
     bool background = false;
+    bool in_order = false;  // and served
     bool copy = false;
     bool corrupted = false;
     bool kept = false;
@@ -174,6 +176,8 @@ class Path {
     } else if (keep(waiting, now_ns)) {
       const Action& action = rules_.all()[fate.displaced_by].action;
       const uint64_t number = rules_.counts()[fate.displaced_by].reached;
+      waiting.distance = action.distance;
+      waiting.ahead = served_in_order_ - lost_in_order_;
       parkings_[fate.displaced_by].put(waiting, number + action.distance,
                                        now_ns + action.at_most_ns);
       ++parked_;
@@ -187,6 +191,8 @@ class Path {
       return;
     }
     waiting.due_ns = server_.thaw(*served + waiting.delay_ns);
+    waiting.in_order = waiting.distance == 0;
+    served_in_order_ += waiting.in_order;
     const uint32_t copies = waiting.copies;
     Waiting copy = waiting;
     copy.copy = true;
@@ -226,6 +232,7 @@ class Path {
 
   void lose(const Waiting& waiting, uint64_t now_ns, LossCause cause) {
     if (waiting.frame != Frame{}) io_.free(waiting.frame);
+    lost_in_order_ += waiting.in_order && !waiting.copy;
     TrialAccount* trial = book_.find(waiting.run);
     if (trial == nullptr || waiting.copy) {
       ++other_failures_;
@@ -236,10 +243,9 @@ class Path {
   }
 
   // The first of rule `i`'s parked frames goes on, behind what has just been let through.
-  void unpark(size_t i, Displacement displacement, uint64_t now_ns) {
+  void unpark(size_t i, uint64_t now_ns) {
     Waiting waiting = parkings_[i].take();
     --parked_;
-    waiting.displacement = displacement;
     enter(waiting, now_ns);
   }
 
@@ -247,7 +253,7 @@ class Path {
     for (size_t i = 0; i < parkings_.size(); ++i) {
       while (!parkings_[i].empty() &&
              parkings_[i].front().until_number <= rules_.counts()[i].reached) {
-        unpark(i, Displacement::kFull, now_ns);
+        unpark(i, now_ns);
       }
     }
   }
@@ -255,23 +261,34 @@ class Path {
   void release_tired(uint64_t now_ns) {
     for (size_t i = 0; i < parkings_.size(); ++i) {
       while (!parkings_[i].empty() && parkings_[i].front().until_ns <= now_ns) {
-        unpark(i, Displacement::kLess, now_ns);
+        unpark(i, now_ns);
       }
     }
   }
 
   void release_parked(uint64_t now_ns) {
     for (size_t i = 0; i < parkings_.size(); ++i) {
-      while (!parkings_[i].empty()) unpark(i, Displacement::kLess, now_ns);
+      while (!parkings_[i].empty()) unpark(i, now_ns);
     }
   }
 
+  // Whether it left behind as many as it was told to. Those that were lost, made to wait, or
+  // displaced themselves did not leave before it; what was ahead and still waits is not told from
+  // those, so no frame is said to be displaced by more than it was.
+  Displacement displacement_of(const Waiting& waiting) const {
+    if (waiting.distance == 0) return Displacement::kNone;
+    return left_in_order_ >= waiting.ahead + waiting.distance ? Displacement::kFull
+                                                              : Displacement::kLess;
+  }
+
   void account_departure(const Waiting& waiting, uint64_t now_ns) {
+    const Displacement displacement = displacement_of(waiting);
+    left_in_order_ += waiting.in_order && !waiting.copy;
     TrialAccount* trial = book_.find(waiting.run);
     if (trial == nullptr) return;
     trial->directions[direction_].leave({waiting.stream, waiting.background, waiting.copy,
-                                         waiting.delay_ns > 0, waiting.displacement,
-                                         waiting.corrupted, waiting.damage, waiting.sequence,
+                                         waiting.delay_ns > 0, displacement, waiting.corrupted,
+                                         waiting.damage, waiting.sequence,
                                          now_ns - waiting.arrival_ns, now_ns - waiting.due_ns});
   }
 
@@ -293,6 +310,9 @@ class Path {
   uint32_t outbox_size_ = 0;
   uint64_t configured_ns_ = 0;
   uint64_t run_ = 0;
+  uint64_t served_in_order_ = 0;  // frames that no rule displaced, of all trials
+  uint64_t left_in_order_ = 0;
+  uint64_t lost_in_order_ = 0;  // after they had been served
   uint64_t other_frames_ = 0;
   uint64_t other_failures_ = 0;
 };

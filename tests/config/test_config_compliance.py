@@ -94,7 +94,12 @@ def test_connections_are_a_matter_of_rfc_9693(
     [
         ({"repeats": 1}, {}, ("RFC 9693 6", "MUST")),
         ({"stateful": {"order": "increasing"}}, {}, ("RFC 9693 4.4", "MUST")),
-        ({}, {"hooks": {}}, ("RFC 9693 4.4", "text")),
+        ({"stateful": {"source_ports": "1-9999"}}, {}, ("RFC 9693 4.1", "SHOULD")),
+        (
+            {"stateful": {"destination_ports": "1-10001"}},
+            {},
+            ("RFC 9693 4.1", "SHOULD"),
+        ),
         ({}, {"device": {**FACTS, "cpu": None}}, ("RFC 9693 6", "SHOULD")),
         ({}, {"translates": False}, ("RFC 9693 3", "definition")),
         ({"stateful": {"phase1_rate": 1000}}, {}, ("RFC 9693 4.2", "MUST")),

@@ -62,7 +62,22 @@ def test_addresses_leave_fewer_destination_ports_to_be_needed(
     number: int, last: int
 ) -> None:
     found = connections(UNEVEN, connections=number, source_ports="10000-10999")
-    assert found.destinations == (80, last)
+    emptied = found.model_copy(update={"is_emptied": True})
+    assert emptied.destinations == (80, last)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "ports", "last"),
+    [(UNEVEN, "10000-10999", 4079), ({"addresses": 2000}, "1024-65535", 80 + 1089)],
+)
+def test_one_enumeration_is_for_all_tests_if_no_hook_empties_the_table(
+    hosts: dict[str, Any], ports: str, last: int
+) -> None:
+    for number in (1, 30_000, 100_000):
+        found = connections(hosts, connections=number, source_ports=ports)
+        assert found.destinations == (80, last)
+        assert found.combinations <= 2**48
+        assert list(found.troubles()) == []
 
 
 def test_fewer_connections_are_of_the_same_combinations() -> None:

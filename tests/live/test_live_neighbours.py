@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -136,3 +137,44 @@ def test_the_device_is_answered_also_while_frames_are_sent(
     assert all(port.neighbour_requests > 0 for port in result.ports)
     # The device queues what it cannot deliver yet: hardly anything is lost.
     assert all(c.lost < 100 for c in counts(result).values())
+
+
+STRANGER = "02:00:00:00:00:99"
+CLAIM = """
+import sys
+from scapy.layers.inet6 import ICMPv6ND_NA, ICMPv6NDOptDstLLAddr, IPv6
+from scapy.layers.l2 import ARP, Ether
+from scapy.sendrecv import sendp
+version, ip, mac, interface = sys.argv[1:]
+four = Ether(src=mac, dst="ff:ff:ff:ff:ff:ff") / ARP(
+    op=2, hwsrc=mac, psrc=ip, hwdst="ff:ff:ff:ff:ff:ff", pdst=ip)
+six = (Ether(src=mac, dst="33:33:00:00:00:01") / IPv6(src=ip, dst="ff02::1", hlim=255)
+    / ICMPv6ND_NA(tgt=ip, R=1, S=0, O=1) / ICMPv6NDOptDstLLAddr(lladdr=mac))
+sendp(six if version == "6" else four, iface=interface, verbose=False)
+"""
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize("whose", ["the device's", "the tester's"])
+@pytest.mark.parametrize("ip", [4, 6])
+def test_a_trial_in_which_somebody_else_has_an_address_is_not_judged(
+    tmp_path: Path, ip: IpVersion, whose: str
+) -> None:
+    gateway = GATEWAYS[ip][0]
+    claimed = gateway if whose == "the device's" else ENDS[ip][0]
+    done: list[str] = []
+
+    def claim(_progress: TrialProgress) -> None:
+        if not done:
+            shown = inside("dut", "ip", "-o", "addr", "show", "to", gateway)
+            words = (str(ip), claimed, STRANGER, shown.split()[1])
+            done.append(inside("dut", sys.executable, "-c", CLAIM, *words))
+
+    with kept_lab(), lab_engine(tmp_path, "af_xdp") as engine:
+        trial = Trial(ip=ip, fps=1000, ms=6000, hops=GATEWAYS)
+        spoilt = engine.measure(trial.request(), claim)
+        again = engine.measure(trial.request())
+    assert done
+    assert "neighbour_changed" in codes(spoilt)
+    assert [port.neighbour_conflicts > 0 for port in spoilt.ports] == [True, False]
+    assert "neighbour_changed" not in codes(again)

@@ -17,6 +17,7 @@ from dutperf.procedures.device_cpu import DeviceWatch
 from dutperf.procedures.events import Event, Notice
 from dutperf.procedures.executor import Surroundings
 from dutperf.procedures.hooks import RunHooks, run_hooks
+from dutperf.procedures.openings import Openings
 from dutperf.procedures.runner import TrialRunner
 from dutperf.procedures.session import (
     EngineOpener,
@@ -163,6 +164,7 @@ class Recording:
         clock: Callable[[], float] = time.monotonic,
         device: DeviceWatch | None = None,
         stored: Sequence[TrialRecord] = (),
+        openings: Openings | None = None,
     ) -> None:
         self.engine = engine
         self.records: list[TrialRecord] = []
@@ -179,6 +181,7 @@ class Recording:
             device=device,
             clock=clock,
             stored=stored,
+            openings=openings,
         )
 
     @property
@@ -231,6 +234,7 @@ class Run:
         testbed: Testbed = TESTBED,
         open_place: PlaceOpener = standing,
         device: DeviceWatch | None = None,
+        openings: Openings | None = None,
     ) -> None:
         self.path = path
         self.places = [Place(testbed=testbed)]
@@ -245,6 +249,7 @@ class Run:
             dut_alive=lambda _place: dut_alive,
             watch_dut=lambda _place: device,
             sleep=sleep,
+            openings=lambda _testbed: openings,
         )
 
     def __call__(self, what: Campaign = TWO_CELLS) -> ResultsFile:

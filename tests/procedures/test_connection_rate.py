@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
-from gateways import NAT44, ClearedEngine
+from gateways import NAT44, ClearedEngine, SimulatedHooks, nat44
 from planning import Recording, cell, spoilt
 
 from dutperf.config import Testbed
+from dutperf.config.hooks import Hook
 from dutperf.engine.fake import FakeEngine, SimulatedNat, perfect
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.engine.protocol import (
@@ -21,7 +24,8 @@ from dutperf.errors import InputError
 from dutperf.procedures.connection_rate import measure_connection_rate
 from dutperf.procedures.limits import MaxRate
 from dutperf.procedures.session import neighbours
-from dutperf.results import CellResult
+from dutperf.results import CellResult, HookRun
+from dutperf.results.model import HookMoment
 
 N = 1000
 MAX = MaxRate(100_000, "set")
@@ -269,6 +273,33 @@ def test_the_highest_rate_there_is_passes(limit: MaxRate, cause: str) -> None:
     assert (result.verdict, result.bound, result.bound_cause) == (
         ("pass", "lower", cause)
     )
+
+
+def test_the_time_that_hooks_take_counts_against_the_devices_timeout() -> None:
+    nat = SimulatedNat(connection_rate_fps=900, timeout_ns=4 * 10**9)
+
+    class SlowCount(SimulatedHooks):
+        def __call__(self, hooks: Sequence[Hook], moment: HookMoment) -> list[HookRun]:
+            if moment == "table_count":
+                nat.wait(3 * 10**9)
+            return super().__call__(hooks, moment)
+
+    def found(timeout_s: float) -> CellResult:
+        testbed = nat44("bulk_delete", "table_count")
+        recording = Recording(
+            FakeEngine(perfect(), nat=nat), testbed=testbed, hooks=SlowCount(nat)
+        )
+        keys = {"connections": N, "alpha": 0.8, "dut_timeout_s": timeout_s}
+        asked = cell(
+            testbed, procedure="connection-rate", resolution="2%", stateful=keys
+        )
+        return measure_connection_rate(recording.runner, asked, MaxRate(2000, "set"))
+
+    result = found(4)
+    assert result.verdict == "invalid"
+    assert result.reasons[0].code == "connections_expire"
+    nat.timeout_ns = 8 * 10**9
+    assert abs((found(8).median or 0) - 900) <= 18
 
 
 def test_tests_that_outlast_the_devices_timeout_are_not_made() -> None:

@@ -16,6 +16,7 @@ from dutperf.config import Testbed
 from dutperf.engine.fake import FakeEngine, SimulatedNat, step
 from dutperf.procedures.executor import measure_cell
 from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.openings import Openings
 from dutperf.results import CellResult, TrialRecord
 
 MAX = MaxRate(20_000, "set")
@@ -33,6 +34,8 @@ class Case:
     nat: Callable[[], SimulatedNat] | None = None
     hooks: tuple[str, ...] = ()
     dut: Callable[[float, int], int] = lambda _rate_fps, frames: frames
+    remembers: bool = False
+    """What earlier tests opened, where no hook empties the table."""
 
     def run(self, stored: Sequence[TrialRecord] = ()) -> tuple[CellResult, Recording]:
         """Measure it, answered by what is ``stored`` as far as that goes."""
@@ -52,6 +55,14 @@ class Case:
         if not self.nat:
             return Recording(FakeEngine(self.dut), stored=stored)
         nat = self.nat()
+        if self.remembers:
+            return Recording(
+                FakeEngine(self.dut, nat=nat),
+                testbed=NAT44,
+                sleep=lambda seconds: nat.wait(int(seconds * 1e9)),
+                stored=stored,
+                openings=Openings(now=lambda: nat.now_ns / 1e9),
+            )
         if not self.hooks:
             engine = ClearedEngine(nat, dut=self.dut)
             return Recording(engine, testbed=NAT44, stored=stored)
@@ -100,6 +111,20 @@ CASES = {
         RATE | {"stateful": opening(500, alpha=0.8)},
         lambda: SimulatedNat(connection_rate_fps=6000),
     ),
+    "connection-rate, no hook": Case(
+        RATE | {"stateful": opening(500, table_size=10**6)},
+        lambda: SimulatedNat(connection_rate_fps=6000),
+        remembers=True,
+    ),
+    "table-capacity, no hook": Case(
+        {
+            "procedure": "table-capacity",
+            "resolution": "500",
+            "stateful": opening(1000, first=100, error=100, alpha=1, dut_timeout_s=9),
+        },
+        lambda: SimulatedNat(table_size=400, timeout_ns=9 * 10**9),
+        remembers=True,
+    ),
     "connection-rate, nothing survives": Case(
         RATE | {"repeats": 1, "stateful": opening(500, alpha=1)},
         lambda: SimulatedNat(table_size=100, eviction="oldest"),
@@ -133,6 +158,18 @@ CASES = {
         },
         SimulatedNat,
         dut=slow_in_phase2,
+    ),
+    "throughput, phase 2, no hook": Case(
+        {
+            "procedure": "throughput",
+            "search": "classic",
+            "resolution": "5%",
+            "stateful": opening(500, phase1_rate=R, table_size=10**6),
+            **QUICK,
+        },
+        SimulatedNat,
+        dut=slow_in_phase2,
+        remembers=True,
     ),
     "frame-loss, phase 2": Case(
         {

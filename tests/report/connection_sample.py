@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from report_sample import all_sizes, throughput_cell
+from report_sample import all_sizes, throughput_cell, trial
 
 from dutperf.results import CellResult, ResultsFile
 from dutperf.results.connections import (
@@ -119,6 +119,24 @@ def cells() -> list[CellResult]:
             expiry=[expiry],
         ),
     ]
+
+
+RATES_PER_S = (50_000, 25_000, 12_500, 18_750, 19_960, 20_040)
+
+
+def rate_results() -> ResultsFile:
+    """The search of a connection rate: each test as long as its rate makes it."""
+    found = cells()[0]
+    trials = []
+    for number, rate_per_s in enumerate(RATES_PER_S, 1):
+        passes = rate_per_s < 20_000
+        made = trial(number, found.id, rate_per_s, "pass" if passes else "fail", lost=9)
+        took = {"duration_ns": 8000 * 10**9 // rate_per_s}
+        trials.append(
+            made.model_copy(update={"request": made.request.model_copy(update=took)})
+        )
+    cell = found.model_copy(update={"median": 19_960.0})
+    return all_sizes().model_copy(update={"cells": [cell], "trials": trials})
 
 
 def stateful_results() -> ResultsFile:

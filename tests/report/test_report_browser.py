@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from connection_sample import stateful_results
+from connection_sample import RATES_PER_S, rate_results, stateful_results
 from playwright.sync_api import Browser, Page, Route, sync_playwright
 from report_sample import all_sizes, sample_environment, sample_results, store
 from timed_sample import timed_results
@@ -131,6 +131,22 @@ def test_the_survivors_of_a_full_table_are_drawn(
     assert visit.points("capacity-2") == 2
     assert visit.page.locator("#survival-2 .scatterlayer .js-line").count() == 1
     assert visit.troubles == []
+
+
+AXIS = "one => [one._fullLayout.yaxis.range, one._fullData.map(each => each.y)]"
+
+
+def test_the_axis_of_a_search_comes_from_all_of_its_trials(
+    browser: Browser, tmp_path: Path
+) -> None:
+    store(tmp_path / "r", rate_results(), sample_environment())
+    visit = Visit(browser, write_report(tmp_path / "r"), 1280, "light")
+    (low, high), lines = visit.page.locator("#search-1").evaluate(AXIS)
+    drawn = {y for line in lines for y in line if y is not None}
+    assert drawn >= set(RATES_PER_S)
+    assert low < min(RATES_PER_S)
+    assert high > max(RATES_PER_S)
+    assert visit.points("search-1") == len(RATES_PER_S)
 
 
 def excess(page: Page, selector: str) -> list[int]:

@@ -55,7 +55,7 @@ def test_the_times_of_the_phases_and_both_directions_stand_in_a_table(
     tmp_path: Path,
 ) -> None:
     shown = page(tmp_path).section("phases")
-    for number in ("8,000", "4,000", "500", "3,000", "71.5", "10000-17999"):
+    for number in ("8,000", "4,000", "500", "3,000", "71.5"):
         assert number in shown
     (row,) = phase_rows([finished_cell(cell(), (trials()[1],))])
     assert [name for name, _ in row.rates] == ["forward", "reverse"]

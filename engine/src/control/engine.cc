@@ -303,6 +303,7 @@ PortReport port_report(Side side, const dataplane::ReceiveReport& received,
   PortReport report{};
   report.side = side;
   report.neighbour_requests = received.neighbour_requests;
+  report.neighbour_conflicts = received.neighbour_conflicts;
   report.foreign = received.foreign;
   report.stale = received.stale;
   report.misdirected = received.misdirected;
@@ -458,6 +459,10 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   if (go_on) timed([&] { go_on = ports.neighbours->serve(until(spec.not_before_tsc), monitor); });
 
   fill_in_macs(request);
+  for (const Side side : kBothSides) ports.sides[index_of(side)]->next_hops.clear();
+  for (const ResolvedNeighbour& hop : result.neighbours) {
+    if (hop.mac) ports.sides[index_of(hop.side)]->next_hops.push_back({hop.ip, *hop.mac});
+  }
   const Snapshot before = snapshot();
   dataplane::TrialRun run(spec, {ports.sides[0].get(), ports.sides[1].get()}, clock_,
                           eal_.worker_lcores());
@@ -494,7 +499,7 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
                            ports.ports[i]->flow_control() == dpdk::FlowControl::kOn,
                            during.rx_missed, during.rx_errors, during.rx_nombuf, during.tx_errors,
                            run.received_at(side).cut_short, report.interface_drops,
-                           report.send_drops, report.damaged_on_wire});
+                           report.send_drops, report.damaged_on_wire, report.neighbour_conflicts});
     result.ports.push_back(report);
   }
   result.input_queues = kernel::rise(before.input_queues, after.input_queues);

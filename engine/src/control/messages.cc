@@ -263,6 +263,7 @@ Json to_json(const PortReport& port) {
           {"before", to_json(port.before)},
           {"after", to_json(port.after)},
           {"neighbour_requests", port.neighbour_requests},
+          {"neighbour_conflicts", port.neighbour_conflicts},
           {"foreign", port.foreign},
           {"stale", port.stale},
           {"misdirected", port.misdirected},

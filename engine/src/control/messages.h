@@ -107,6 +107,7 @@ struct PortReport {
   dpdk::PortCounters before;
   dpdk::PortCounters after;
   uint64_t neighbour_requests = 0;
+  uint64_t neighbour_conflicts = 0;
   uint64_t foreign = 0;
   uint64_t stale = 0;
   uint64_t misdirected = 0;

@@ -156,7 +156,7 @@ TEST(TrialRun, IsReadWithATableToLearn) {
   using vary::IndexOrder;
   using vary::IndexSource;
   EXPECT_EQ(spec.from[0].streams.at(0).tuples,
-            (vary::Tuples{IndexSource::kGenerated, IndexOrder::kOnce, 4000}));
+            (vary::Tuples{IndexSource::kGenerated, IndexOrder::kOnce, 4000, nullptr, 4000}));
   EXPECT_EQ(spec.not_before_ns, 0U);
   EXPECT_EQ(spec.survival_blocks, 0U);
 }
@@ -171,7 +171,7 @@ TEST(TrialRun, IsReadWithLearnedTuples) {
   using vary::IndexOrder;
   using vary::IndexSource;
   EXPECT_EQ(spec.from[0].streams.at(0).tuples,
-            (vary::Tuples{IndexSource::kGenerated, IndexOrder::kRandom, 4000}));
+            (vary::Tuples{IndexSource::kGenerated, IndexOrder::kRandom, 4000, nullptr, 4000}));
   EXPECT_EQ(spec.from[1].streams.at(0).tuples,
             (vary::Tuples{IndexSource::kLearned, IndexOrder::kRandom, 3999}));
   EXPECT_TRUE(spec.from[1].streams.at(0).is_learned());

@@ -137,8 +137,10 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAPassSays) {
   result.ports = {report(Side::kLeft, {12, 13, 0, 0, 0, 0}, {48'733, 60'015, 0, 0, 0, 0}),
                   report(Side::kRight, {10, 10, 0, 0, 0, 0}, {60'011, 48'731, 0, 0, 0, 0})};
   result.ports[0].neighbour_requests = 1;
+  result.ports[0].neighbour_conflicts = 2;
   result.ports[0].foreign = 2;
   result.ports[1].neighbour_requests = 1;
+  result.ports[1].neighbour_conflicts = 2;
   result.ports[1].stale = 4;
   result.ports[1].fragments = 1;
   kernel::InterfaceCounters kernel;

@@ -38,12 +38,13 @@ void check_learned(const ObjectReader& stream, const vary::Variations& variation
 }
 
 void check_generated(const ObjectReader& stream, const vary::Variations& variations,
-                     uint64_t count) {
+                     const vary::Tuples& tuples) {
   if (!variations.enumerates()) {
     stream.refuse("tuples", "are generated, but vary enumerates nothing");
   }
-  if (count > variations.combinations()) {
-    stream.refuse("tuples.count", "is more than the " + std::to_string(variations.combinations()) +
+  if (tuples.first + tuples.count > variations.combinations()) {
+    stream.refuse("tuples.count", "and first are more than the " +
+                                      std::to_string(variations.combinations()) +
                                       " combinations that vary enumerates");
   }
 }
@@ -94,11 +95,13 @@ void parse_tuples(ObjectReader& stream, StreamSpec& spec) {
   tuples.source = reader.name("source", kSources);
   tuples.count = reader.number("count", 1, vary::IndexDraw::kMaxCount);
   tuples.order = reader.name_or("order", "random", kOrders);
+  tuples.first = reader.number_or("first", 0, 0, vary::Permutation::kMaxSize - 1);
   reader.finish();
   if (tuples.source == IndexSource::kLearned) {
+    if (tuples.first > 0) stream.refuse("tuples.first", "must be 0: tuples are learned");
     check_learned(stream, spec.variations);
   } else {
-    check_generated(stream, spec.variations, tuples.count);
+    check_generated(stream, spec.variations, tuples);
   }
   spec.tuples = tuples;
 }

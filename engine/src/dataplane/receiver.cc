@@ -7,13 +7,14 @@ namespace dutperf::dataplane {
 
 Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
                    StreamRecorders& recorders, const net::OwnAddresses& own,
-                   dpdk::ReplyRing& replies, const timing::TscClock& clock,
-                   const SenderStalls& stalls)
+                   const std::vector<net::NeighbourAnswer>& next_hops, dpdk::ReplyRing& replies,
+                   const timing::TscClock& clock, const SenderStalls& stalls)
     : trial_id_(spec.trial_id),
       verify_checksums_(spec.verify_checksums),
       queue_(queue),
       recorders_(recorders),
       own_(own),
+      next_hops_(next_hops),
       replies_(replies),
       clock_(clock),
       shadows_(stalls, spec.from[index_of(other(side))].rate_fps, queue.room_frames) {
@@ -124,6 +125,8 @@ void Receiver::account_truncated(const net::Classified& classified) noexcept {
 
 // Turns a request into its reply in place; true when the reply ring took the buffer.
 bool Receiver::answer(dpdk::Mbuf* mbuf) noexcept {
+  const auto claim = net::parse_claim(dpdk::frame_of(mbuf), dpdk::size_of(mbuf));
+  if (claim && net::contradicts(*claim, own_, next_hops_)) ++report_.neighbour_conflicts;
   uint8_t reply[net::kNeighbourFrameBytes];
   const size_t size = net::write_reply(dpdk::frame_of(mbuf), dpdk::size_of(mbuf), own_, reply);
   if (size == 0) return false;

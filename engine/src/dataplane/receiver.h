@@ -35,6 +35,7 @@ inline constexpr unsigned kGapBits = 5;  // an error bound: 3 % is plenty
 
 struct ReceiveReport {
   uint64_t neighbour_requests = 0;
+  uint64_t neighbour_conflicts = 0;
   uint64_t foreign = 0;
   uint64_t fragments = 0;
   uint64_t stale = 0;
@@ -49,10 +50,10 @@ struct ReceiveReport {
 class Receiver {
  public:
   // Receives at `side` what the other side sends. `recorders` (one for each stream, already reset),
-  // `own`, `replies`, `clock` and the senders' `stalls` outlive the receiver.
+  // `own`, `next_hops`, `replies`, `clock` and the senders' `stalls` outlive the receiver.
   Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue, StreamRecorders& recorders,
-           const net::OwnAddresses& own, dpdk::ReplyRing& replies, const timing::TscClock& clock,
-           const SenderStalls& stalls);
+           const net::OwnAddresses& own, const std::vector<net::NeighbourAnswer>& next_hops,
+           dpdk::ReplyRing& replies, const timing::TscClock& clock, const SenderStalls& stalls);
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
@@ -109,6 +110,7 @@ class Receiver {
   const dpdk::RxQueue queue_;
   StreamRecorders& recorders_;
   const net::OwnAddresses& own_;
+  const std::vector<net::NeighbourAnswer>& next_hops_;
   dpdk::ReplyRing& replies_;
   const timing::TscClock clock_;
   std::optional<Learning> learning_;

@@ -42,7 +42,8 @@ class SideResources {
   dpdk::RxQueue rx;
   dpdk::ReplyRing replies;
   net::OwnAddresses own;
-  StreamRecorders recorders;  // of what arrives here
+  std::vector<net::NeighbourAnswer> next_hops;  // as they answered before the trial
+  StreamRecorders recorders;                    // of what arrives here
 
  private:
   const dpdk::Port& port_;

@@ -262,6 +262,13 @@ void judge_port(const PortFacts& port, const Losses& losses, Judge& judge) {
     judge.invalid("link_changed", where + ": the link changed during the trial",
                   "check the cable, or whether the device under test restarted");
   }
+  if (port.neighbour_conflicts > 0) {
+    judge.invalid("neighbour_changed",
+                  where +
+                      ": somebody else answered for a next hop during the trial, or for an "
+                      "address of the tester's",
+                  "is another tester or device in this network, or did the device's MAC change?");
+  }
   if (port.flow_control_on) {
     judge.invalid("flow_control", where + ": Ethernet flow control is on",
                   "switch it off on tester and device: it hides loss by stretching time");

@@ -66,6 +66,7 @@ struct PortFacts {
   uint64_t interface_drops = 0;  // received, and dropped below the port by the tester's own machine
   uint64_t send_drops = 0;       // the port took them, and they never left the tester
   uint64_t damaged_on_wire = 0;  // of the wire, the device or the port; beside `rx_errors`
+  uint64_t neighbour_conflicts = 0;  // a next hop's MAC is another one, or an own one's is
 };
 
 struct TrialFacts {

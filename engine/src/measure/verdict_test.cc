@@ -91,6 +91,8 @@ const Trouble kTroubles[] = {
     {"link_changed", VerdictKind::kInvalid,
      [](TrialFacts& f) { f.ports[0].link_up_before = false; }},
     {"link_changed", VerdictKind::kInvalid, [](TrialFacts& f) { f.ports[1].link_flapped = true; }},
+    {"neighbour_changed", VerdictKind::kInvalid,
+     [](TrialFacts& f) { f.ports[1].neighbour_conflicts = 1; }},
     {"flow_control", VerdictKind::kInvalid,
      [](TrialFacts& f) { f.ports[1].flow_control_on = true; }},
     {"receiver_overflow", VerdictKind::kInvalid, [](TrialFacts& f) { f.ports[0].rx_missed = 1; }},

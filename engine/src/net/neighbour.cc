@@ -183,4 +183,24 @@ std::optional<NeighbourAnswer> parse_answer(const uint8_t* frame, size_t size) {
   return std::nullopt;
 }
 
+std::optional<NeighbourAnswer> parse_claim(const uint8_t* frame, size_t size) {
+  if (const ArpPacket* arp = as_arp(frame, size, kArpRequest)) {
+    NeighbourAnswer claim{IpAddress::from_bytes(4, arp->sender_ip), {}};
+    std::memcpy(claim.mac.bytes.data(), arp->sender_mac, 6);
+    return claim;
+  }
+  if (as_neighbour(frame, size, kNeighbourSolicitation) != nullptr) {
+    return NeighbourAnswer{IpAddress::from_bytes(6, ip_of(frame)->src), source_mac(frame)};
+  }
+  return parse_answer(frame, size);
+}
+
+bool contradicts(const NeighbourAnswer& claim, const OwnAddresses& own,
+                 std::span<const NeighbourAnswer> neighbours) {
+  if (own.contains(claim.ip)) return claim.mac != own.mac;
+  return std::any_of(neighbours.begin(), neighbours.end(), [&](const NeighbourAnswer& known) {
+    return known.ip == claim.ip && known.mac != claim.mac;
+  });
+}
+
 }  // namespace dutperf::net

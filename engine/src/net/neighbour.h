@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "net/address.h"
@@ -39,5 +40,13 @@ size_t write_request(const IpAddress& own_ip, const Mac& own_mac, const IpAddres
 
 // The answer in an ARP reply or neighbour advertisement, if `frame` is one.
 std::optional<NeighbourAnswer> parse_answer(const uint8_t* frame, size_t size);
+
+// What a frame's sender says of itself: an answer, or who asks.
+std::optional<NeighbourAnswer> parse_claim(const uint8_t* frame, size_t size);
+
+// Whether a claim cannot be true beside what is known: a neighbour has another MAC now, or somebody
+// else has an address of ours.
+bool contradicts(const NeighbourAnswer& claim, const OwnAddresses& own,
+                 std::span<const NeighbourAnswer> neighbours);
 
 }  // namespace dutperf::net

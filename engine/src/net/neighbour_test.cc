@@ -257,6 +257,35 @@ TEST(ParseAnswer, FindsNothingInTruncatedAnswers) {
   }
 }
 
+TEST(ParseClaim, TellsWhoAsksAndWhoAnswers) {
+  const std::pair<Bytes, IpAddress> asked[] = {{kArpRequest4, kIp4}, {kSolicitation, kIp6}};
+  for (const auto& [question, ip] : asked) {
+    const auto claim = parse_claim(question.data(), question.size());
+    ASSERT_TRUE(claim);
+    EXPECT_EQ(claim->ip, ip);
+    EXPECT_EQ(claim->mac, kMac);
+    uint8_t reply[kNeighbourFrameBytes];
+    const size_t size = write_reply(question.data(), question.size(), kDut, reply);
+    const auto answer = parse_claim(reply, size);
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->mac, kDutMac);
+    EXPECT_FALSE(parse_claim(question.data(), 20));
+  }
+}
+
+TEST(Contradicts, WhatIsKnownOfNeighboursAndOfOneself) {
+  const Mac other = *Mac::parse("02:00:00:00:00:99");
+  const NeighbourAnswer known[] = {{kDutIp4, kDutMac}, {kDutIp6, kDutMac}};
+  EXPECT_FALSE(contradicts({kDutIp4, kDutMac}, kOwn, known));
+  EXPECT_TRUE(contradicts({kDutIp4, other}, kOwn, known));
+  EXPECT_TRUE(contradicts({kDutIp6, other}, kOwn, known));
+  EXPECT_FALSE(contradicts({kIp4, kMac}, kOwn, known));
+  EXPECT_TRUE(contradicts({kIp4, other}, kOwn, known));
+  // Of strangers nothing is known, nor of one who asks whether an address is free.
+  EXPECT_FALSE(contradicts({*IpAddress::parse("198.18.0.77"), other}, kOwn, known));
+  EXPECT_FALSE(contradicts({*IpAddress::parse("0.0.0.0"), other}, kOwn, known));
+}
+
 TEST(Neighbours, SurviveGarbage) {
   std::mt19937_64 random(826);
   uint64_t replies = 0;

@@ -246,7 +246,10 @@ void FrameWriter::plan_tuples(const Tuples& tuples, uint64_t seed, uint8_t strea
   if (tuples.order != IndexOrder::kOnce || tuples.source == IndexSource::kLearned) {
     index_draw_.emplace(tuples.order, tuples.count, tuples.source, seed, stream);
   }
-  if (tuples.source != IndexSource::kLearned) return;
+  if (tuples.source != IndexSource::kLearned) {
+    first_tuple_ = tuples.first;
+    return;
+  }
   table_ = tuples.table;
   ports_vary_ = true;
   addresses_vary_ = true;
@@ -277,19 +280,29 @@ void FrameWriter::swap_learned(const Lanes& sequences, Burst& burst) const noexc
   burst.unlearned_ = swap(burst.entries_, learned_, burst.windows_, count);
 }
 
-void FrameWriter::enumerate(const Lanes& sequences, Burst& burst) const noexcept {
+// Which of the enumeration's four-tuples the frames carry.
+const Lanes& FrameWriter::tuple_numbers(const Lanes& sequences, Burst& burst) const noexcept {
+  const uint32_t count = burst.count_;
+  if (index_draw_) index_draw_->at_all(sequences, burst.indices_, count);
+  const Lanes& drawn = index_draw_ ? burst.indices_ : sequences;
+  if (first_tuple_ == 0) return drawn;
+  lanes::add(first_tuple_, drawn, burst.indices_, count);
+  return burst.indices_;
+}
+
+void FrameWriter::enumerate(const Lanes& numbers, Burst& burst) const noexcept {
   const uint32_t count = burst.count_;
   Lanes* const places = burst.places_;
   switch (order_) {
-    case Order::kIncreasing: std::copy_n(sequences.lane, count, places[0].lane); return;
+    case Order::kIncreasing: std::copy_n(numbers.lane, count, places[0].lane); return;
     case Order::kDecreasing:
-      lanes::subtract_from(combinations_ - 1, sequences, places[0], count);
+      lanes::subtract_from(combinations_ - 1, numbers, places[0], count);
       return;
     case Order::kRandom:
       if (in_pairs_) {
-        permutation_->pairs_at(sequences, places[1], places[0], count);
+        permutation_->pairs_at(numbers, places[1], places[0], count);
       } else {
-        permutation_->at_all(sequences, places[0], count);
+        permutation_->at_all(numbers, places[0], count);
       }
       return;
   }
@@ -331,11 +344,8 @@ void FrameWriter::fill_windows(const Lanes& sequences, Burst& burst) const noexc
   }
   if (table_ != nullptr) {
     swap_learned(sequences, burst);
-  } else if (index_draw_) {
-    index_draw_->at_all(sequences, burst.indices_, burst.count_);
-    enumerate(burst.indices_, burst);
   } else if (enumerates_) {
-    enumerate(sequences, burst);
+    enumerate(tuple_numbers(sequences, burst), burst);
   }
   for (const Varying& varying : varying_) {
     if (varying.targets.empty()) continue;

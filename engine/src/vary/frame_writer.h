@@ -34,8 +34,9 @@ class FrameWriter {
  public:
   // REQUIRES: variations lie inside their fields and do not overlap; min <= max < 2^width; an
   // enumeration has at most Permutation::kMaxSize combinations. Generated tuples: something is
-  // enumerated, and count is not more than its combinations. Learned ones: no address and no port
-  // varies, the table is of the layout's IP version, and count is not more than its entries.
+  // enumerated, and first + count is not more than its combinations. Learned ones: no address and
+  // no port varies, the table is of the layout's IP version, and count is not more than its
+  // entries.
   FrameWriter(const net::FrameLayout& layout, const net::TagIdentity& tag,
               const Variations& variations, const std::optional<Tuples>& tuples = {});
 
@@ -100,7 +101,8 @@ class FrameWriter {
   void plan_tuples(const Tuples& tuples, uint64_t seed, uint8_t stream, int ip_version);
   void swap_learned(const Lanes& sequences, Burst& burst) const noexcept;
   void fill_windows(const Lanes& sequences, Burst& burst) const noexcept;
-  void enumerate(const Lanes& sequences, Burst& burst) const noexcept;
+  const Lanes& tuple_numbers(const Lanes& sequences, Burst& burst) const noexcept;
+  void enumerate(const Lanes& numbers, Burst& burst) const noexcept;
   Values values_of(const Varying& varying, const Lanes& sequences, Burst& burst) const noexcept;
   void sum_addresses(Burst& burst) const noexcept;
   template <bool kIpv4AddressesVary>
@@ -116,6 +118,7 @@ class FrameWriter {
   uint64_t combinations_;
   std::optional<Permutation> permutation_;
   std::optional<IndexDraw> index_draw_;
+  uint64_t first_tuple_ = 0;                  // of generated four-tuples
   const state::TupleTable* table_ = nullptr;  // learned four-tuples
   lanes::Learned learned_;
   bool in_pairs_ = false;  // the permutation is one of pairs, each side a field's or several

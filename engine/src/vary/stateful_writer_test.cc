@@ -211,5 +211,37 @@ TEST_P(BothVersions, CarryTheEnumerationsTuplesInAnyOrder) {
   }
 }
 
+// Further on in the same enumeration: none of what the tests before had.
+TEST_P(BothVersions, GoOnInTheEnumerationWhereOthersEnded) {
+  const net::FrameLayout layout = sample_layout(GetParam(), 100);
+  for (const Order enumeration : {Order::kIncreasing, Order::kDecreasing, Order::kRandom}) {
+    // As one number, and as pairs of long sides.
+    for (const uint32_t last_port : {10'099U, 49'999U}) {
+      const Variations variations{{{Field::kSrcPort, 0, 16, 10'000, last_port, Mode::kEnumerate},
+                                   {Field::kDstPort, 0, 16, 80, 10'079, Mode::kEnumerate},
+                                   {Field::kSrcMac, 40, 8, 0, 255, Mode::kRandom}},
+                                  enumeration,
+                                  11};
+      const uint64_t combinations = variations.combinations();
+      Stream once(layout, variations);
+      for (const uint64_t first : {uint64_t{1}, uint64_t{123'457}, combinations - 301}) {
+        for (const IndexOrder order : kOrders) {
+          constexpr uint64_t kCount = 301;
+          const IndexDraw draw(order, kCount, IndexSource::kGenerated, variations.seed,
+                               kTag.stream);
+          Stream drawn(layout, variations, kTag,
+                       Tuples{IndexSource::kGenerated, order, kCount, nullptr, first});
+          drawn.write_many(0, kCount, [&](uint64_t frame, const Bytes& bytes) {
+            std::vector<uint64_t> values = once.values_in(once.write_one(first + draw.at(frame)));
+            values[2] = drawn.values_in(bytes)[2];
+            ASSERT_EQ(values[2], once.values_in(once.write_one(frame))[2]);
+            ASSERT_EQ(bytes, slow_frame(layout, kTag, variations.list, values, frame, 0));
+          });
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace dutperf::vary

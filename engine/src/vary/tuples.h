@@ -9,13 +9,14 @@
 namespace dutperf::vary {
 
 // Frame k carries four-tuple number i(k), an index draw over `count`: of the enumeration of what
-// varies, or of a table's entries, in which it stands as it arrived and is sent with its ends
-// swapped.
+// varies, there counted from `first` on, or of a table's entries, in which it stands as it arrived
+// and is sent with its ends swapped.
 struct Tuples {
   IndexSource source = IndexSource::kGenerated;
   IndexOrder order = IndexOrder::kOnce;
   uint64_t count = 1;
   const state::TupleTable* table = nullptr;  // of learned ones; outlives the trial
+  uint64_t first = 0;                        // of generated ones
 
   bool operator==(const Tuples&) const = default;
 };

@@ -9,6 +9,7 @@ from rich.table import Table
 from dutperf import stats
 from dutperf.cli import figures
 from dutperf.results import CellResult, result_word
+from dutperf.results.connections import ports_in
 from dutperf.results.model import ProcedureName
 from dutperf.results.units import about, duration, whole
 
@@ -98,8 +99,8 @@ def _row(
     error = "error" if cell.procedure == "table-capacity" else "resolution"
     return [
         _integer(cell.parameters.get("connections")),
-        str(cell.parameters.get("source_ports", "-")),
-        str(cell.parameters.get("destination_ports", "-")),
+        _integer(ports_in(cell.parameters.get("source_ports"))),
+        _integer(ports_in(cell.parameters.get("destination_ports"))),
         *(_integer(cell.parameters.get(name)) for name in addresses),
         *_limits(cell, limits),
         str(len(cell.repeats)),

@@ -19,6 +19,7 @@ from dutperf.errors import DutperfError
 from dutperf.procedures.campaign import Kind, run_campaign
 from dutperf.procedures.events import OnEvent
 from dutperf.procedures.executor import Surroundings
+from dutperf.procedures.openings import openings_of
 from dutperf.procedures.session import prepare_engine
 from dutperf.report import write_report
 from dutperf.results import CellResult, ResultsFile
@@ -105,6 +106,7 @@ def _run(
         open_place=open_place,
         dut_alive=dut_alive,
         watch_dut=watch_dut,
+        openings=openings_of,
     )
     return run_campaign(
         campaign,

@@ -126,6 +126,7 @@ FLAGS: dict[str, Flag] = {
     "stateful.order": Flag("--order", Literal["random", "increasing", "decreasing"]),
     "stateful.timeout_ms": Flag("--phase-timeout", int, "MS"),
     "stateful.dut_timeout_s": Flag("--dut-timeout", float, "S"),
+    "stateful.table_size": Flag("--table-size", int, "N"),
     "stateful.phase2_after_ms": Flag("--phase2-after", int, "MS"),
     "stateful.responder_order": Flag("--responder-order", ResponderOrder),
     "stateful.public_addresses": Flag("--public-addresses", str, "FIRST-LAST"),

@@ -38,9 +38,24 @@ def empties_table(testbed: Testbed) -> bool:
 
 
 def hook_notices(testbed: Testbed, cell: Cell) -> Iterator[str]:
-    """That nobody empties the table, without which no test begins (RFC 9693 4.4)."""
-    if cell.stateful and not empties_table(testbed):
+    """What is done where nobody empties the table before a test (RFC 9693 4.4)."""
+    stateful = cell.stateful
+    if stateful is None or empties_table(testbed):
+        return
+    none = (
+        f"testbed {testbed.name} has no hook that empties the device's table before "
+        "each test (bulk_delete): "
+    )
+    size, timeout_s = stateful.table_size, stateful.dut_timeout_s
+    waits = size is None or cell.procedure == "table-capacity"
+    if waits and timeout_s is None:
         yield (
-            f"testbed {testbed.name} has no hook that empties the device's table "
-            "before each test (bulk_delete): connections of the one before are known"
+            f"{none}only one test can be made; give the device's --dut-timeout, which "
+            "is waited for, or, but for table-capacity, its --table-size: then each "
+            "test opens other connections"
         )
+    elif waits:
+        yield f"{none}the run waits before each, {stateful.forgotten_after_s:g} s"
+    else:
+        then = "" if timeout_s is None else ", then the run waits for its timeout"
+        yield f"{none}each opens others, as long as {size:,} have room{then}"

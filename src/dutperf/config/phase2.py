@@ -13,13 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dutperf.config.campaign import Cell
-from dutperf.config.stateful import Stateful
+from dutperf.config.stateful import MARGIN, Stateful
 from dutperf.config.testbed import Testbed
 from dutperf.config.versions import version_of
 from dutperf.errors import InputError
 
-MARGIN = 0.1
-"""Of the device's timeout, above what is needed."""
 USABLE_PORTS = 64_512
 """From 1024 on."""
 _LONGEST_MS = 100_000_000

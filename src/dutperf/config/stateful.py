@@ -11,6 +11,7 @@ Phase 1 opens them. Phase 2 is a trial of any procedure on what was opened (RFC 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -20,10 +21,16 @@ from pydantic import AfterValidator, Field, field_validator
 from dutperf.config.fields import OneOrMore, Strict, repeated
 from dutperf.config.found_rate import ConnectionRate, FoundRate, parse_found_rate
 from dutperf.config.hosts import Addresses
-from dutperf.engine.protocol import MAX_COMBINATIONS, DirectionName, Side
-from dutperf.engine.tuples import ExpectedAddresses
+from dutperf.engine.protocol import DirectionName, Side
+from dutperf.engine.tuples import MAX_COMBINATIONS, ExpectedAddresses
 
+SOURCE_PORTS = "10000-49999"
+"""RFC 9693 4.1: the larger range, a few ten thousand."""
 FIRST_DESTINATION_PORT = 80
+USUAL_DESTINATION_PORTS = 4000
+"""RFC 9693 4.1: the smaller range, up to thousands; more only where needed."""
+MARGIN = 0.1
+"""Of the device's timeout: it is no clock."""
 
 
 def _check_range(text: str) -> str:
@@ -79,7 +86,7 @@ class ConnectionKeys(Strict):
         default="left", description="the side that opens connections: the private one"
     )
     source_ports: PortRange = Field(
-        default="10000-49999",
+        default=SOURCE_PORTS,
         description="the initiator's ports; RFC 9693 4.1: a few ten thousand",
     )
     destination_ports: PortRange | None = Field(
@@ -102,6 +109,12 @@ class ConnectionKeys(Strict):
         default=None,
         description="after which time without frames the device forgets a connection; "
         "slower tests are not made",
+    )
+    table_size: Connections | None = Field(
+        default=None,
+        description="how many connections the device's table holds: if no hook empties "
+        "it, each test opens others as long as there is room; default: the run waits "
+        "for the device's timeout before each test",
     )
     first: Connections | None = Field(
         default=None,
@@ -261,8 +274,20 @@ class Stateful(ConnectionKeys):
         """Lowest and highest destination port."""
         if self.destination_ports is not None:
             return bounds(self.destination_ports)
-        needed = -(-self.connections // (self._sources * self.destination_addresses))
+        each = self._sources * self.destination_addresses
+        needed = -(-self.connections // each)
+        if not self.is_emptied:
+            # Each test has others. As many ports for any number of them: one
+            # enumeration, so that no test opens what one of another cell did.
+            most = min(USUAL_DESTINATION_PORTS, MAX_COMBINATIONS // each)
+            needed = max(needed, most)
         return FIRST_DESTINATION_PORT, FIRST_DESTINATION_PORT + needed - 1
+
+    @property
+    def port_numbers(self) -> tuple[int, int]:
+        """How many source and destination ports there are."""
+        least, most = self.destinations
+        return _size(self.source_ports), most - least + 1
 
     @property
     def combinations(self) -> int:
@@ -283,6 +308,13 @@ class Stateful(ConnectionKeys):
     @property
     def _sources(self) -> int:
         return _size(self.source_ports) * self.source_addresses
+
+    @property
+    def forgotten_after_s(self) -> float:
+        """How long after its last frame the device may know one; inf: for ever."""
+        if self.dut_timeout_s is None:
+            return math.inf
+        return self.dut_timeout_s * (1 + MARGIN)
 
     def lifetime_s(self, rate_per_s: int) -> float:
         """How long a connection must live in a test at that rate (RFC 9693 4.3)."""

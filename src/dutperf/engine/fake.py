@@ -334,7 +334,7 @@ class FakeEngine:
         """What arrives of the foreground streams whose tuples are connections."""
         learn, started_ns = trial.learn, self._nat.now_ns
         if learn and not learn.keep:
-            self._table = SimulatedTable(learn, started_ns)
+            self._table = SimulatedTable(learn, started_ns, _first_tuple(trial))
         if self._table:
             self._table.begin_trial()
         names: dict[bool, DirectionName] = {}
@@ -461,6 +461,13 @@ _FAILURES = {
     "frames_lost": "frames lost",
     "frames_late": "frames later than the frame timeout",
 }
+
+
+def _first_tuple(trial: TrialRequest) -> int:
+    """Of phase 1."""
+    (direction,) = trial.directions
+    tuples = direction.streams[0].tuples
+    return tuples.first if tuples else 0
 
 
 def _fits(learn: Learn, table: Learn) -> bool:

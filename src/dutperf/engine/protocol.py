@@ -55,6 +55,7 @@ from dutperf.engine.message import (
     WhenFull as WhenFull,
 )
 from dutperf.engine.tuples import (
+    MAX_COMBINATIONS,
     MAX_SURVIVAL_BLOCKS,
 )
 from dutperf.engine.tuples import (
@@ -79,7 +80,6 @@ TAG_BYTES = 18
 
 GENERATOR = "splitmix64-counter-3"
 """How the engine draws random values; stored with each result, beside the seed."""
-MAX_COMBINATIONS = 2**48
 MAX_FRAMES = 2**40
 """Of one direction in one trial."""
 
@@ -400,12 +400,15 @@ class StreamRequest(Message):
                 raise ValueError(
                     f"tuples are learned: {', '.join(sorted(fields))} must not vary"
                 )
+            if self.tuples.first:
+                raise ValueError("tuples are learned: tuples.first must be 0")
         elif not self.enumerates:
             raise ValueError("tuples are generated, but vary enumerates nothing")
-        elif self.tuples.count > self.combinations:
+        elif self.tuples.first + self.tuples.count > self.combinations:
             raise ValueError(
-                f"tuples.count {self.tuples.count} is more than the "
-                f"{self.combinations} combinations that vary enumerates"
+                f"tuples.first and count, {self.tuples.first} + {self.tuples.count}, "
+                f"are more than the {self.combinations} combinations that vary "
+                "enumerates"
             )
         return self
 
@@ -711,6 +714,7 @@ ReasonCode = Literal[
     "transmit_errors",
     "link_down",
     "link_changed",
+    "neighbour_changed",
     "clock_unstable",
     "flow_control",
     "neighbour_missing",
@@ -728,6 +732,7 @@ ReasonCode = Literal[
     "unstable",
     "no_throughput",
     "connections_expire",
+    "connections_remain",
     "device_collapsed",
     "too_short",
     "short_tests",
@@ -955,6 +960,11 @@ class PortReport(Message):
     before: PortCounters
     after: PortCounters
     neighbour_requests: Count = Field(description="ARP/ND requests answered")
+    neighbour_conflicts: Count = Field(
+        default=0,
+        description="ARP/ND messages by which a next hop has another MAC address than "
+        "before the trial, or an address of the tester's is somebody else's",
+    )
     foreign: Count = Field(description="not this tester's frames")
     stale: Count = Field(description="frames of an earlier trial")
     misdirected: Count = Field(description="frames that belong to the other port")

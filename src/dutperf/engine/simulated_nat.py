@@ -49,10 +49,14 @@ class Traffic:
 
 
 class SimulatedTable:
-    """The tester's: under each number the tuple that arrived, and whose it was."""
+    """The tester's: under each number the tuple that arrived, and whose it was.
 
-    def __init__(self, learn: Learn, started_ns: int) -> None:
+    Number 0 is that of connection ``first``.
+    """
+
+    def __init__(self, learn: Learn, started_ns: int, first: int = 0) -> None:
         self.learn = learn
+        self._first = first
         self.started_ns = started_ns
         self.entries: list[tuple[int, int] | None] = [None] * learn.entries
         self.learned = self.changed = self.unlearned_sent = 0
@@ -63,11 +67,15 @@ class SimulatedTable:
 
     def store(self, connection: int, mapping: int) -> None:
         """A frame of this connection arrived with this mapping."""
-        place = connection % len(self.entries)
+        place = self.place_of(connection)
         found = self.entries[place]
         self.changed += found is not None and found != (connection, mapping)
         self.entries[place] = (connection, mapping)
         self.learned += 1
+
+    def place_of(self, connection: int) -> int:
+        """Where it is stored."""
+        return (connection - self._first) % len(self.entries)
 
     def result(self, now: TrialRequest, started_ns: int, public_ip: str) -> TableResult:
         """What the engine says of it after the trial ``now``."""
@@ -242,7 +250,7 @@ class SimulatedNat:
         )
 
     def _is_current(self, table: SimulatedTable, connection: int) -> bool:
-        entry = table.entries[connection % len(table.entries)]
+        entry = table.entries[table.place_of(connection)]
         return entry == (connection, self._mapping[connection])
 
     def _use_all(self, traffic: Traffic, connections: Sequence[int]) -> None:
@@ -353,6 +361,11 @@ def traffic_of(
 
 def tuple_numbers(stream: StreamRequest, frames: int, seed: int) -> Sequence[int]:
     """Which tuple each frame carries; draws are not those of the engine."""
+    first = stream.tuples.first if stream.tuples else 0
+    return [first + number for number in _drawn(stream, frames, seed)]
+
+
+def _drawn(stream: StreamRequest, frames: int, seed: int) -> Sequence[int]:
     tuples = stream.tuples
     if tuples is None or tuples.order == "once":
         return range(frames) if tuples or stream.enumerates else [0] * frames

@@ -29,6 +29,7 @@ from dutperf.engine.message import (
     Nanoseconds,
 )
 
+MAX_COMBINATIONS = 2**48
 MAX_TUPLES = 2**40
 MAX_SURVIVAL_BLOCKS = 2**16
 MAX_LOST_RANGES = 4096
@@ -41,6 +42,7 @@ TupleCount = Annotated[int, Field(ge=1, le=MAX_TUPLES)]
 class Tuples(Message):
     """Which tuple each frame of a stream carries, of the numbers from 0 to count - 1.
 
+    Of generated ones ``first`` is added: number 0 is that of the whole enumeration.
     ``once`` and ``shuffled`` take each once, in order or in a random one; there may be
     fewer frames. ``increasing`` and ``decreasing`` go round, ``random`` draws anew for
     each frame, ``first`` stays with number 0.
@@ -49,6 +51,7 @@ class Tuples(Message):
     source: TupleSource
     count: TupleCount
     order: TupleOrder = "random"
+    first: Annotated[int, Field(ge=0, lt=MAX_COMBINATIONS)] = 0
 
     @property
     def takes_each_once(self) -> bool:

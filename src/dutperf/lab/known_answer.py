@@ -51,7 +51,8 @@ class ClassAccount(_Stored):
     Attributes:
         left: the corrupted ones included.
         displaced: left behind as many later frames as they were told to.
-        displaced_less: fewer came in time.
+        displaced_less: behind fewer: too few came in time, or some of these were lost,
+            delayed or displaced themselves.
         out_of_order: intact ones that left behind one of their stream with a higher
             number, whatever the reason.
         failed_no_buffer: lost for want of buffers; nobody told the device to.
@@ -159,6 +160,8 @@ class NatAccount(_Stored):
         too_fast: frames dropped because connections were asked for too fast.
         forgotten: the same, but forwarded.
         no_public_endpoint: frames dropped for want of a public address and port.
+        endpoints_grown: how often it made room for more than four million endpoints;
+            its ring may have overflowed meanwhile.
     """
 
     connections: int
@@ -171,6 +174,7 @@ class NatAccount(_Stored):
     too_fast: int
     forgotten: int
     no_public_endpoint: int
+    endpoints_grown: int
     public_endpoints_in_use: int
 
 

@@ -83,6 +83,8 @@ def _connections(stateful: Stateful) -> Parameters:
         found["alpha"] = stateful.alpha
     if stateful.dut_timeout_s is not None:
         found["dut_timeout_s"] = stateful.dut_timeout_s
+    if stateful.table_size is not None:
+        found["table_size"] = stateful.table_size
     if stateful.first is not None:
         found |= {
             "first": stateful.first,

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NoReturn
 
 from dutperf.config import Cell
 from dutperf.config.stateful import Stateful
@@ -92,6 +93,8 @@ class Establishing:
         self.expired = False
         self.losses: list[Loss] = []
         """Of the tests whose phase 1 failed."""
+        self._pause_s = 0.0
+        """The longest between the phases: what hooks took, beside the waits."""
 
     @property
     def trials(self) -> int:
@@ -106,8 +109,7 @@ class Establishing:
             EngineError, SetupError: see ``TrialRunner.run``.
         """
         if self._outlives(stateful, rate_per_s):
-            self.expired = True
-            raise NoUseError
+            self._expired()
         if stateful.alpha is None:
             opened = self.opened(stateful, rate_per_s)
         else:
@@ -177,12 +179,27 @@ class Establishing:
         )
         self.last = Opened(opened.first, record)
         self._check(record, stateful)
+        table = record.result.table
+        if table:
+            phase1 = opened.first.request
+            pause_ns = table.since_learning_ns - phase1.duration_ns
+            pause_ns -= phase1.residual_wait_ns
+            self._pause_s = max(self._pause_s, pause_ns / 1e9)
+        if record.result.verdict.kind == "fail" and self._outlives(
+            stateful, rate_per_s
+        ):
+            self._expired()
         return self.last
+
+    def _expired(self) -> NoReturn:
+        self.expired = True
+        raise NoUseError
 
     def _outlives(self, stateful: Stateful, rate_per_s: int) -> bool:
         """Whether a test would last longer than the device keeps connections."""
         timeout_s = stateful.dut_timeout_s
-        return timeout_s is not None and stateful.lifetime_s(rate_per_s) >= timeout_s
+        lives_s = stateful.lifetime_s(rate_per_s) + self._pause_s
+        return timeout_s is not None and lives_s >= timeout_s
 
     def _check(self, record: TrialRecord, stateful: Stateful) -> None:
         if elsewhere := unexpected_reasons(record, stateful):

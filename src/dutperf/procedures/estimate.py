@@ -112,7 +112,22 @@ def _of_router(cell: Cell) -> Estimate:
 def _with_phase1(cell: Cell, found: Estimate) -> Estimate:
     """Two trials for one; the waits have the time of phase 1 in them."""
     most = _with_phase1(cell, found.most) if found.most else None
-    return replace(found, cell=cell, trials=2 * found.trials, most=most)
+    waits = found.trials * _until_forgotten_s(stateful_of(cell))
+    return replace(
+        found,
+        cell=cell,
+        trials=2 * found.trials,
+        duration_s=found.duration_s + waits,
+        most=most,
+    )
+
+
+def _until_forgotten_s(stateful: Stateful, *, always: bool = False) -> float:
+    """Before a test, where no hook empties the table, and it has no room for two."""
+    if stateful.is_emptied or stateful.dut_timeout_s is None:
+        return 0.0
+    has_room = 2 * stateful.connections <= (stateful.table_size or 0)
+    return 0.0 if has_room and not always else stateful.forgotten_after_s
 
 
 def _with_assumed_rate(cell: Cell, stateful: Stateful) -> Cell:
@@ -150,7 +165,8 @@ def _of_connections(cell: Cell, stateful: Stateful) -> Estimate:
     share = float(resolution.value) / (1 if resolution.relative else limit)
     tests = cell.repeats * (2 + math.ceil(math.log2(1 / min(0.5, share))))
     rate = max(1, limit * ASSUMED_SHARE_PERCENT // 100)
-    duration_s = tests * (stateful.lifetime_s(rate) + waits_s(cell))
+    each_s = stateful.lifetime_s(rate) + waits_s(cell) + _until_forgotten_s(stateful)
+    duration_s = tests * each_s
     phases = 1 if stateful.alpha is None else 2
     return Estimate(cell, cell.repeats, tests * phases, duration_s)
 
@@ -179,7 +195,8 @@ def _of_capacity(cell: Cell) -> Estimate:
     def establish(connections: int, rate_per_s: int) -> Outcome:
         passes = connections <= size and rate_per_s <= can_per_s
         some = stateful.with_connections(connections)
-        tests.append(some.lifetime_s(rate_per_s) + waits_s(cell))
+        forgotten_s = _until_forgotten_s(stateful, always=True)
+        tests.append(some.lifetime_s(rate_per_s) + waits_s(cell) + forgotten_s)
         return Outcome("pass" if passes else "fail")
 
     found = search_of(cell, establish, _limit_fps(cell), ignore_step)

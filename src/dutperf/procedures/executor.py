@@ -33,6 +33,11 @@ from dutperf.procedures.limits import MaxRate, check_links, max_rate
 from dutperf.procedures.loads import found_load, unmeasured
 from dutperf.procedures.media import at_line_rate, beside_media
 from dutperf.procedures.numa import far_cores
+from dutperf.procedures.openings import (
+    ConnectionsRemainError,
+    Openings,
+    beside_earlier,
+)
 from dutperf.procedures.pdv import measure_pdv
 from dutperf.procedures.phase1_rate import too_fast, with_phase1_rate
 from dutperf.procedures.phased import trials_of
@@ -155,6 +160,7 @@ class Surroundings:
     open_place: a lab is up inside the context; gives the place's testbed.
     dut_alive: whether the (lab's) device under test is still there.
     watch_dut: tells who else has the device's CPU; None: nobody knows where it works.
+    openings: which connections the device may still know; None: nobody remembers.
     """
 
     open_engine: EngineOpener
@@ -163,6 +169,7 @@ class Surroundings:
     dut_alive: Callable[[Place], bool] = lambda _place: True
     watch_dut: Callable[[Place], DeviceWatch | None] = lambda _place: None
     sleep: Callable[[float], None] = time.sleep
+    openings: Callable[[Testbed], Openings | None] = lambda _testbed: None
 
 
 @dataclass(frozen=True)
@@ -381,6 +388,7 @@ class _Visit:
             sleep=self._around.sleep,
             dut_alive=lambda: self._around.dut_alive(self.place),
             device=self._around.watch_dut(self.place) if engine else None,
+            openings=self._around.openings(testbed) if engine else None,
             stored=self._stored,
             elsewhere=len(self._directory.records) - len(self._stored),
         )
@@ -394,7 +402,11 @@ class _Visit:
         done: list[CellResult] = []
         for number, (job, limit) in enumerate(zip(self.jobs, limits, strict=True), 1):
             runner.on_event(CellStarted(job.cell, self._before + number, self._count))
-            result = measure_cell(runner, job.cell, limit, done, ports)
+            try:
+                result = measure_cell(runner, job.cell, limit, done, ports)
+            except ConnectionsRemainError as error:
+                result = unmeasured(job.cell, limit, error.reason)
+            result = beside_earlier(result, self._directory.records)
             result = with_conformance(job.cell, beside_media(result, job.cell, ports))
             result = beside_limits(result, self._directory.records)
             result = beside_repeated(result, self._directory.records)

@@ -130,7 +130,13 @@ def _ordinal(number: int) -> str:
     return f"{number}{endings.get(ones, 'th')}"
 
 
-_UNITS: dict[str, Unit] = {"throughput": "fps", "frame-loss": "percent"}
+_UNITS: dict[str, Unit] = {
+    "throughput": "fps",
+    "frame-loss": "percent",
+    "connection-rate": "connections/s",
+    "teardown-rate": "connections/s",
+    "table-capacity": "connections",
+}
 
 
 def unmeasured(cell: Cell, limit: MaxRate, *reasons: Reason) -> CellResult:

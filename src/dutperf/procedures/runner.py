@@ -29,6 +29,7 @@ from dutperf.procedures import device_cpu
 from dutperf.procedures.collapse import has_collapsed
 from dutperf.procedures.device_cpu import DeviceWatch
 from dutperf.procedures.events import (
+    Notice,
     OnEvent,
     TrialFinished,
     TrialMoved,
@@ -46,10 +47,11 @@ from dutperf.procedures.hooks import (
     run_hooks,
 )
 from dutperf.procedures.in_light import Rejudge
+from dutperf.procedures.openings import Openings, begun_like
 from dutperf.procedures.traffic import trial_request
 from dutperf.procedures.verdicts import ATTEMPTS, comes_and_goes
 from dutperf.results.changes import differences, listed
-from dutperf.results.model import HookRun, TrialRecord, TrialRole
+from dutperf.results.model import Earlier, HookRun, TrialRecord, TrialRole
 
 _TRIAL_IDS = 65535
 _OF_COLLAPSE = ("is_alive", "restart")
@@ -96,6 +98,7 @@ class Trials(Protocol):
 Check = Literal["possible", "gone", "left_out"]
 PASSED: frozenset[VerdictKind] = frozenset({"pass"})
 _LONGEST_PATIENCE_S = 4.0
+_WORTH_TELLING_S = 1.0
 _IMPATIENT_ATTEMPTS = 2
 
 
@@ -119,6 +122,8 @@ class TrialRunner:
         elsewhere: how many trials of other places it holds.
         hooks: runs the testbed's hooks.
         device: tells who else had the device's CPU in a trial; None: nobody knows.
+        openings: what was opened on these ports, if no hook empties the table; None:
+            nothing remembers it.
         clock: says how many seconds have passed.
     """
 
@@ -135,6 +140,7 @@ class TrialRunner:
         elsewhere: int = 0,
         hooks: RunHooks = run_hooks,
         device: DeviceWatch | None = None,
+        openings: Openings | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.on_event = on_event
@@ -147,6 +153,7 @@ class TrialRunner:
         self._journal = journal
         self._dut_alive = dut_alive
         self._device = device
+        self._openings = openings
         self._stored = tuple(stored)
         self._elsewhere = elsewhere
         self._hooks: list[HookRun] = []
@@ -265,6 +272,7 @@ class TrialRunner:
                 journal cannot be written.
             InputError: the stored trial is not the one that is asked for.
             JournalEndsError: it is not stored, and nothing measures.
+            ConnectionsRemainError: see ``Openings``.
         """
         number = self._next_number()
         trial_id = (number - 1) % _TRIAL_IDS + 1
@@ -279,6 +287,7 @@ class TrialRunner:
             stop_when_lost=stop_when_lost and _may_stop(before, attempt),
         )
         request = shape(request) if shape else request
+        request, earlier = self._placed(request, cell)
         asked_for = (cell.id, repeat, rate_fps, request.duration_ns)
         if not continues and asked_for != self._asked_for:
             self._asked_for, self._invalid = asked_for, 0
@@ -306,9 +315,13 @@ class TrialRunner:
         )
         dropped_before = self._device.drops() if self._device else {}
         taken_ns = self._device.started() if self._device else None
+        if self._openings:
+            self._openings.used(request, planned_s(request))
         result = self._measurer.measure(
             request, lambda progress: self.on_event(TrialMoved(progress))
         )
+        if self._openings:
+            self._openings.used(request, 0)
         found = dropped = None
         if self._device and taken_ns:
             found = device_cpu.found_in(request, taken_ns(), self._device.queue_frames)
@@ -320,6 +333,8 @@ class TrialRunner:
             alive = ask_is_alive(self.hooks, self.run_hooks)
             if may_collapse and has_collapsed(judged(result, hooks), alive):
                 alive += revive(self.hooks, self.run_hooks)
+                if self._openings and self.hooks.restart:
+                    self._openings.forget()
             hooks += alive
         self._hooks = []
         # What may collapse has not spoilt the trial by it.
@@ -345,9 +360,36 @@ class TrialRunner:
             role=role,
             device_cpu=found,
             device_drops=dropped,
+            earlier=earlier,
         )
         self._store(record, cell.restabilise_wait_s, may_collapse=may_collapse)
         return record
+
+    def _placed(
+        self, request: TrialRequest, cell: Cell
+    ) -> tuple[TrialRequest, Earlier | None]:
+        """With four-tuples that the device does not know, if nobody empties its table.
+
+        What was sent once is told by the journal.
+        """
+        if cell.stateful is None or cell.stateful.is_emptied:
+            return request, None
+        if self.replaying:
+            return begun_like(request, self._stored[self.finished].request), None
+        if self._openings is None or self._measurer is None:
+            return request, None
+        return self._openings.placed(request, cell, self._wait_until_forgotten)
+
+    def _wait_until_forgotten(self, wait_s: float, connections: int) -> None:
+        if wait_s >= _WORTH_TELLING_S:
+            self.on_event(
+                Notice(
+                    f"waiting {wait_s:.0f} s until the device has forgotten enough of "
+                    f"{connections:,} connections of earlier tests: no hook empties "
+                    "its table"
+                )
+            )
+        self.sleep(wait_s)
 
     def _next_number(self) -> int:
         """Trials are numbered through all places, in the order of the journal."""

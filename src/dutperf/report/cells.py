@@ -37,6 +37,7 @@ from dutperf.results import (
     settled_words,
     withdrawn_words,
 )
+from dutperf.results.connections import ports_in
 from dutperf.results.damage import received_figure
 from dutperf.results.units import about
 
@@ -243,6 +244,21 @@ class CellView:
         buckets, sessions = shown.hash_size, self.connections
         ratio = about(sessions / buckets, 3) if sessions and buckets else MISSING
         return whole(buckets), ratio, whole(shown.table_size)
+
+    @property
+    def port_counts(self) -> tuple[str, str]:
+        """How many source and destination ports its connections have (RFC 9693 6)."""
+        told = self.result.parameters if self.result else {}
+        source, destination = (
+            ports_in(told.get(key)) for key in ("source_ports", "destination_ports")
+        )
+        return whole(source), whole(destination)
+
+    @property
+    def earlier(self) -> int:
+        """Of how many connections of earlier tests the device may have known."""
+        told = self.result.earlier if self.result else None
+        return told.connections if told else 0
 
     def parameter(self, key: str) -> str:
         """One of its settings as text."""

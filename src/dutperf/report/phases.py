@@ -17,12 +17,6 @@ class PhaseRow:
     cell: CellView
 
     @property
-    def ports(self) -> tuple[str, str]:
-        """Of the initiator, and those that it sends to."""
-        of = self.cell.parameter
-        return of("source_ports"), of("destination_ports")
-
-    @property
     def rates(self) -> list[tuple[str, str]]:
         """Name and frames per second of each direction in the trial that counts.
 

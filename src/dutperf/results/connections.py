@@ -111,3 +111,10 @@ class TableLimits(Stored):
         default=None, description="nf_conntrack_max, state limit or the like"
     )
     hash_size: int | None = Field(default=None, description="buckets of its hash table")
+
+
+def ports_in(told: object) -> int | None:
+    """How many ports a range like 10000-49999 has; None if it is none."""
+    least, dash, most = str(told).partition("-")
+    known = dash and least.isdigit() and most.isdigit()
+    return int(most) - int(least) + 1 if known else None

@@ -104,6 +104,13 @@ class DeviceDrops(Stored):
     )
 
 
+class Earlier(Stored):
+    """What a device may have known when a test began whose table no hook empties."""
+
+    connections: int = Field(description="of earlier tests, not timed out yet")
+    waited_s: float = Field(description="until it had forgotten enough of them")
+
+
 class TrialRecord(Stored):
     """One finished trial; appended to the journal before the next one starts."""
 
@@ -135,6 +142,11 @@ class TrialRecord(Stored):
     )
     device_drops: DeviceDrops | None = Field(
         default=None, description="null: no lab, or an old file"
+    )
+    earlier: Earlier | None = Field(
+        default=None,
+        description="of phase 1 if no hook empties the table: it opened other "
+        "connections than these; null: a hook does, or an old file",
     )
     delays_recorded: bool = Field(
         default=True,
@@ -570,6 +582,11 @@ class CellResult(Stored):
     delays: DelayRecord | None = None
     findings: list[Finding] = Field(
         default=[], description="what speaks against one figure for all repeats"
+    )
+    earlier: Earlier | None = Field(
+        default=None,
+        description="of the test that began with most, and all waits together; null: "
+        "as in the trials",
     )
     spread: Spread | None = Field(
         default=None,
