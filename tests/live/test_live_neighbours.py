@@ -26,6 +26,8 @@ from livetools import (
     ring_ports,
     running_engine,
 )
+from scapy.layers.inet6 import ICMPv6ND_NA, ICMPv6NDOptDstLLAddr, IPv6
+from scapy.layers.l2 import ARP, Ether
 
 from dutperf.engine.client import Engine
 from dutperf.engine.protocol import (
@@ -140,18 +142,25 @@ def test_the_device_is_answered_also_while_frames_are_sent(
 
 
 STRANGER = "02:00:00:00:00:99"
-CLAIM = """
-import sys
-from scapy.layers.inet6 import ICMPv6ND_NA, ICMPv6NDOptDstLLAddr, IPv6
-from scapy.layers.l2 import ARP, Ether
-from scapy.sendrecv import sendp
-version, ip, mac, interface = sys.argv[1:]
-four = Ether(src=mac, dst="ff:ff:ff:ff:ff:ff") / ARP(
-    op=2, hwsrc=mac, psrc=ip, hwdst="ff:ff:ff:ff:ff:ff", pdst=ip)
-six = (Ether(src=mac, dst="33:33:00:00:00:01") / IPv6(src=ip, dst="ff02::1", hlim=255)
-    / ICMPv6ND_NA(tgt=ip, R=1, S=0, O=1) / ICMPv6NDOptDstLLAddr(lladdr=mac))
-sendp(six if version == "6" else four, iface=interface, verbose=False)
-"""
+SAY = (
+    "import socket, sys\n"
+    "said = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)\n"
+    "said.bind((sys.argv[1], 0))\n"
+    "said.send(bytes.fromhex(sys.argv[2]))\n"
+)
+
+
+def claim_of(ip: IpVersion, address: str) -> str:
+    """A stranger's unasked ARP reply or neighbour advertisement, in hex."""
+    everybody = "ff:ff:ff:ff:ff:ff" if ip == 4 else "33:33:00:00:00:01"
+    frame = Ether(src=STRANGER, dst=everybody)
+    if ip == 4:
+        frame /= ARP(op=2, hwsrc=STRANGER, psrc=address, hwdst=everybody, pdst=address)
+    else:
+        frame /= IPv6(src=address, dst="ff02::1", hlim=255)
+        frame /= ICMPv6ND_NA(tgt=address, R=1, S=0, O=1)
+        frame /= ICMPv6NDOptDstLLAddr(lladdr=STRANGER)
+    return bytes(frame).hex()
 
 
 @pytest.mark.lab
@@ -167,11 +176,11 @@ def test_a_trial_in_which_somebody_else_has_an_address_is_not_judged(
     def claim(_progress: TrialProgress) -> None:
         if not done:
             shown = inside("dut", "ip", "-o", "addr", "show", "to", gateway)
-            words = (str(ip), claimed, STRANGER, shown.split()[1])
-            done.append(inside("dut", sys.executable, "-c", CLAIM, *words))
+            words = (shown.split()[1], claim_of(ip, claimed))
+            done.append(inside("dut", sys.executable, "-c", SAY, *words))
 
     with kept_lab(), lab_engine(tmp_path, "af_xdp") as engine:
-        trial = Trial(ip=ip, fps=1000, ms=6000, hops=GATEWAYS)
+        trial = Trial(ip=ip, fps=1000, ms=1200, hops=GATEWAYS)
         spoilt = engine.measure(trial.request(), claim)
         again = engine.measure(trial.request())
     assert done
