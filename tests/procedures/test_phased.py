@@ -297,6 +297,12 @@ def test_a_phase_2_that_the_tester_spoilt_is_run_again_after_a_new_phase_1() -> 
     assert [r.attempt for r in of_role(recording, "trial")[:3]] == [1, 2, 3]
 
 
+def test_what_comes_and_goes_in_phase_2_is_waited_for_before_phase_1() -> None:
+    engine = ClearedEngine(SimulatedNat(), spoilt("sender_burst", 2, 4))
+    _, recording = measured(engine, asked())
+    assert recording.waits[:3] == [0, 0.3, 1.3]
+
+
 def test_trials_that_are_lost_may_end_early_but_not_phase_1() -> None:
     result, recording = measured(gateway(), asked(early_stop=True))
     assert result.median == pytest.approx(SERVICE_FPS, rel=0.02)

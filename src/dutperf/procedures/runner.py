@@ -307,7 +307,7 @@ class TrialRunner:
             raise JournalEndsError
         hooks = [*self._hooks]
         if not continues:
-            self.sleep(self._wait_s + _patience_s(before, attempt))
+            self.sleep(self._wait_s + self._patience_s(before, attempt, role, cell))
             hooks += run_before_trial(self.hooks, self.run_hooks)
         started_at = datetime.now(UTC).isoformat("T", "milliseconds")
         self.on_event(
@@ -364,6 +364,16 @@ class TrialRunner:
         )
         self._store(record, cell.restabilise_wait_s, may_collapse=may_collapse)
         return record
+
+    def _patience_s(
+        self, before: TrialRecord | None, attempt: int, role: TrialRole, cell: Cell
+    ) -> float:
+        """Of a phase 1 the trial that follows it is the one that is tried again."""
+        if role == "phase1":
+            before = self._last.get("trial")
+            of_cell = before is not None and before.cell == cell.id
+            attempt = before.attempt + 1 if before and of_cell else 1
+        return _patience_s(before, attempt)
 
     def _placed(
         self, request: TrialRequest, cell: Cell
