@@ -23,7 +23,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "engine/src"
 LISTED = Path(__file__).with_name("mutants_cpp.toml")
-PATIENCE_S = 120
+PATIENCE_S = 30
 
 
 @dataclass(frozen=True)

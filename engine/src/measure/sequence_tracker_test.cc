@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <numeric>
 #include <random>
 #include <set>
 
@@ -216,6 +217,51 @@ TEST(SequenceTracker, TellsOneLongLossFromManyShortOnes) {
   EXPECT_EQ(runs_of(tracker), (std::map<uint64_t, uint64_t>{{1, 2}, {200, 1}}));
 }
 
+Numbers row(uint64_t first, uint64_t count) {
+  Numbers numbers(count);
+  std::iota(numbers.begin(), numbers.end(), first);
+  return numbers;
+}
+
+// Rows are the usual case: of every length, from every place in a word, and beyond the end.
+TEST(SequenceTracker, AgreesWithASetOverRowsOfEveryLengthAndPlace) {
+  for (const uint64_t max_bytes : {UINT64_MAX, uint64_t{128}}) {
+    for (uint64_t first = 0; first < 64; ++first) {
+      for (uint64_t count = 1; count <= 130; ++count) {
+        const uint64_t frames = max_bytes == UINT64_MAX ? 400 : 2000;
+        SequenceTracker tracker = tracker_of(frames, max_bytes);
+        SlowTracker slow(frames);
+        for (const uint64_t begin : {first, first + count, first + 2 * count + 3, frames - count,
+                                     frames - count / 2, first}) {
+          const Numbers numbers = row(begin, count);
+          uint32_t expected = 0;
+          for (const uint64_t number : numbers) expected += slow.record(number) ? 1 : 0;
+          std::vector<Arrival> arrivals = arrivals_with(numbers);
+          const auto size = static_cast<uint32_t>(count);
+          // What the window has left behind is nobody's duplicate any more.
+          if (begin == first && max_bytes != UINT64_MAX && slow.duplicate > 0) continue;
+          ASSERT_EQ(tracker.record(arrivals.data(), size), expected);
+        }
+        tracker.finish(frames);
+        ASSERT_EQ(tracker.received(), slow.seen.size());
+        ASSERT_EQ(tracker.impossible(), slow.impossible);
+        ASSERT_EQ(runs_of(tracker), slow.loss_runs(frames)) << first << ' ' << count;
+      }
+    }
+  }
+}
+
+// A run of lost frames that ends with a word, then a word without loss, then another run.
+TEST(SequenceTracker, TellsRunsApartThatAWholeWordIsBetween) {
+  SequenceTracker tracker = tracker_of(320);
+  for (const uint64_t begin : {uint64_t{0}, uint64_t{64}}) {
+    std::vector<Arrival> arrivals = arrivals_with(row(begin, begin == 0 ? 60 : 64));
+    tracker.record(arrivals.data(), static_cast<uint32_t>(arrivals.size()));
+  }
+  tracker.finish(200);
+  EXPECT_EQ(runs_of(tracker), (std::map<uint64_t, uint64_t>{{4, 1}, {72, 1}}));
+}
+
 TEST(SequenceTracker, TakesOneBitAFrame) {
   EXPECT_EQ(SequenceTracker::bytes_for(0), 0U);
   EXPECT_EQ(SequenceTracker::bytes_for(1), 8U);
@@ -230,6 +276,7 @@ TEST(SequenceTrackerWindow, IsUsedOnlyWhenTheFramesNeedMoreMemory) {
   EXPECT_EQ(tracker_of(1024, 128).window_frames(), 0U);
   EXPECT_EQ(tracker_of(1025, 128).window_frames(), 1024U);
   EXPECT_EQ(tracker_of(1025, 129).window_frames(), 1024U);
+  EXPECT_EQ(tracker_of(100'000, 255).window_frames(), 1024U) << "not more memory than allowed";
   EXPECT_EQ(tracker_of(1025, 1).window_frames(), 64U);
 }
 

@@ -91,6 +91,11 @@ const Trouble kTroubles[] = {
     {"link_changed", VerdictKind::kInvalid,
      [](TrialFacts& f) { f.ports[0].link_up_before = false; }},
     {"link_changed", VerdictKind::kInvalid, [](TrialFacts& f) { f.ports[1].link_flapped = true; }},
+    {"link_changed", VerdictKind::kInvalid,  // down before and after, and up in between
+     [](TrialFacts& f) {
+       f.ports[0].link_up_before = f.ports[0].link_up_after = false;
+       f.ports[0].link_flapped = true;
+     }},
     {"neighbour_changed", VerdictKind::kInvalid,
      [](TrialFacts& f) { f.ports[1].neighbour_conflicts = 1; }},
     {"flow_control", VerdictKind::kInvalid,
@@ -309,6 +314,8 @@ TEST(Judge, ToleratesLostAndLateFramesTogetherUpToTheDisclosedShare) {
   facts.loss_tolerance_ppb = 100'000;  // 0.01 %: 6 of 60,000
   facts.directions[0].received -= 4;
   facts.directions[0].overdue = 2;
+  EXPECT_EQ(judge(facts).kind, VerdictKind::kPass);
+  facts.directions[0].held_frames = 2;  // whoever was late, it is tolerated
   EXPECT_EQ(judge(facts).kind, VerdictKind::kPass);
   facts.directions[0].overdue = 3;
   EXPECT_EQ(codes(judge(facts)), (Codes{"frames_lost", "frames_late"}));
