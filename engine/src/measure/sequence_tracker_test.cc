@@ -200,6 +200,14 @@ TEST(SequenceTracker, RefusesNumbersThatWereNotSent) {
   EXPECT_EQ(tracker.impossible(), 4U);
 }
 
+TEST(SequenceTracker, RefusesTheEndOfARowThatWasNotSent) {
+  SequenceTracker tracker = tracker_of(65);
+  std::vector<Arrival> arrivals = arrivals_with({63, 64, 65});
+  EXPECT_EQ(tracker.record(arrivals.data(), 3), 2U);
+  EXPECT_EQ(tracker.received(), 2U);
+  EXPECT_EQ(tracker.impossible(), 1U);
+}
+
 TEST(SequenceTracker, CountsFramesThatNeverLeftAsNoLoss) {
   SequenceTracker tracker = tracker_of(1000);
   record(tracker, {0, 1, 2});
