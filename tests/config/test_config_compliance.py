@@ -54,7 +54,7 @@ def gateway_cell(changes: dict[str, Any], **testbed: Any) -> Cell:  # noqa: ANN4
     left["ipv4"]["virtual"] = "198.19.1.1"
     spec = {"ip": [4], "repeats": 2, **changes}
     keys = {"left": left, "hooks": HOOKS, "device": FACTS, **testbed}
-    (cell,) = expand(make_campaign(spec), make_testbed(**keys))
+    cell, *_ = expand(make_campaign(spec), make_testbed(**keys))
     return cell
 
 
@@ -119,6 +119,17 @@ def test_what_rfc_9693_asks_of_a_test_on_connections_is_listed(
     asked = {"procedure": procedure, **changes, "stateful": stateful}
     told = deviations(gateway_cell(asked, **testbed))
     assert point in [(shortfall.rfc, shortfall.level) for shortfall in told]
+
+
+@pytest.mark.parametrize(("numbers", "told"), [([4000], 1), ([4000, 8000], 0)])
+def test_tear_down_rates_are_to_be_of_various_numbers(
+    numbers: list[int], told: int
+) -> None:
+    stateful = CONNECTIONS | {"connections": numbers}
+    asked = {"procedure": "teardown-rate", "rate_fps": 1000, "stateful": stateful}
+    found = deviations(gateway_cell(asked))
+    of_number = [s for s in found if s.rfc == "RFC 9693 4.8"]
+    assert [s.level for s in of_number] == ["SHOULD"] * told
 
 
 def test_by_the_book_nothing_is_listed() -> None:

@@ -85,6 +85,9 @@ def _stateful(cell: Cell, stateful: Stateful) -> list[Shortfall]:
     if cell.repeats == 1:
         rule = "measurements executed multiple times"
         found.append(Shortfall("RFC 9693 6", rule, "a single one", "MUST"))
+    if cell.procedure == "teardown-rate" and stateful.numbers == 1:
+        rule = "tear-down rates of various numbers of connections"
+        found.append(Shortfall("RFC 9693 4.8", rule, "of one number", "SHOULD"))
     if not cell.phase2:
         return found
     rate = stateful.phase1_rate

@@ -207,6 +207,7 @@ class StatefulKeys(ConnectionKeys):
         given = self.model_dump() | {
             "source_addresses": hosts.count(self.initiator),
             "destination_addresses": hosts.count(self.responder),
+            "numbers": len(self.connections),
         }
         if procedure == "table-capacity" and self.alpha is None:
             given["alpha"] = _ALPHA
@@ -249,6 +250,7 @@ class Stateful(ConnectionKeys):
     # Of traffic.addresses and the testbed, where they are told: not keys of their own.
     source_addresses: int = Field(default=1, exclude=True)
     destination_addresses: int = Field(default=1, exclude=True)
+    numbers: int = Field(default=1, exclude=True)
     translates: bool = Field(default=True, exclude=True)
     is_emptied: bool = Field(default=True, exclude=True)
     untold: tuple[str, ...] = Field(default=(), exclude=True)
