@@ -258,6 +258,26 @@ def test_phase_2_uses_what_its_own_phase_1_opened(tmp_path: Path) -> None:
     assert nat.table_count() == opened + N
 
 
+def test_a_clock_that_was_set_back_is_not_waited_for(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.json"
+    waits: list[float] = []
+    asked = cell(
+        NAT44,
+        procedure="connection-rate",
+        stateful={"connections": 10, "dut_timeout_s": 20},
+    )
+
+    def wait(wait_s: float, _connections: int) -> None:
+        waits.append(wait_s)
+
+    yesterday = Openings(kept, now=lambda: 1_000_000.0)
+    request, _ = yesterday.placed(request_of(asked, 1000), asked, wait)
+    yesterday.used(request, 5)
+    today = Openings(kept, now=lambda: 900_000.0)
+    today.placed(request, asked, wait)
+    assert waits == [pytest.approx(22)]
+
+
 def test_what_is_kept_cannot_be_read(tmp_path: Path) -> None:
     kept = tmp_path / "kept.json"
     kept.write_text('{"schema_version": 1')

@@ -147,7 +147,10 @@ class Openings:
         """What to open, when, and how many connections may be known by then."""
         lives_s = stateful.forgotten_after_s
         now = self._now()
-        self._known = [each for each in self._known if each.until + lives_s > now]
+        # No trial runs now: what is said to last longer ended early, or the clock was
+        # set back.
+        past = [e.model_copy(update={"until": min(e.until, now)}) for e in self._known]
+        self._known = [each for each in past if each.until + lives_s > now]
         ends = sorted({each.until + lives_s for each in self._known} - {math.inf})
         for at in (now, *ends):
             left = [each for each in self._known if each.until + lives_s > at]
