@@ -388,10 +388,16 @@ class _Visit:
             sleep=self._around.sleep,
             dut_alive=lambda: self._around.dut_alive(self.place),
             device=self._around.watch_dut(self.place) if engine else None,
-            openings=self._around.openings(testbed) if engine else None,
+            openings=self._openings(testbed) if engine else None,
             stored=self._stored,
             elsewhere=len(self._directory.records) - len(self._stored),
         )
+
+    def _openings(self, testbed: Testbed) -> Openings | None:
+        """Of cells that open connections alone."""
+        if not any(job.cell.stateful for job in self.jobs):
+            return None
+        return self._around.openings(testbed)
 
     def _results(
         self,
