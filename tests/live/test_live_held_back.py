@@ -173,10 +173,10 @@ def test_a_queue_longer_than_the_testers_buffers_holds_it_back(
 ) -> None:
     with queue_of(100_000), lab_engine(tmp_path, driver) as engine:
         trial = replace(ROUTED, ms=3000, extra=ROUTED.extra | STRICT)
-        told = [codes(engine.measure(trial.request(n))) for n in (1, 2, 3)]
-    # Others may take the tester's CPU for most of its 10 ms in one of them.
-    assert sum("held_back" in one for one in told) >= 2, told
-    assert sum("sender_behind" in one for one in told) <= 1, told
+        told = [codes(engine.measure(trial.request(n))) for n in range(1, 8)]
+    # Others may take the tester's CPU for most of its 10 ms in some of them.
+    assert sum("held_back" in one for one in told) >= 4, told
+    assert sum("sender_behind" in one for one in told) <= 3, told
 
 
 SMALL: dict[Driver, dict[str, int]] = {
