@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from dutperf.cli import measuring, selftest
-from dutperf.procedures.executor import Surroundings
+from dutperf.run.local_executor import Surroundings
 
 
 @pytest.fixture(autouse=True)

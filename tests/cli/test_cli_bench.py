@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from dutperf.cli import path_bench
+from dutperf.bench.path_profile import PerfProfiler
+from dutperf.cli import path_bench_command
 from dutperf.cli.app import app
 from dutperf.config import Testbed, load_testbed
 from dutperf.engine import process
-from dutperf.engine.fake import Dut, FakeEngine, perfect, step
 from dutperf.errors import InputError, SetupError
-from dutperf.procedures.profile import PerfProfiler
-from dutperf.procedures.session import EngineStarter, Notify
+from dutperf.run.engine_session import EngineStarter, Notify
+from dutperf.simulation.fake_engine import Dut, FakeEngine, perfect, step
 
 TESTBED = """\
 name: simulated
@@ -215,13 +215,15 @@ def lab_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:  # noqa: ANN
             engine = FakeEngine(dut, tester_limit_fps=tester_limit_fps)
             return lambda _log_path: contextlib.nullcontext(engine)
 
-        monkeypatch.setattr(path_bench, "prepare_engine", prepare)
+        monkeypatch.setattr(path_bench_command, "prepare_engine", prepare)
 
     monkeypatch.setattr("dutperf.lab.session", session)
     monkeypatch.setattr("dutperf.lab.running", list)
     monkeypatch.setattr("dutperf.lab.dut_alive", lambda _name: True)
-    monkeypatch.setattr(path_bench, "QuietWait", lambda *_: lambda _seconds: None)
-    monkeypatch.setattr(path_bench, "PerfProfiler", NoPerf)
+    monkeypatch.setattr(
+        path_bench_command, "QuietWait", lambda *_: lambda _seconds: None
+    )
+    monkeypatch.setattr(path_bench_command, "PerfProfiler", NoPerf)
     return use
 
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from dutperf.cli import bench_search
 from dutperf.cli.app import app
-from dutperf.search.comparison import DEVICES, METHODS, Row
+from dutperf.simulation.search_comparison import DEVICES, METHODS, Row
 
 
 def test_json_has_a_row_for_each_search_on_each_device() -> None:

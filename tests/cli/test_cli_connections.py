@@ -14,7 +14,7 @@ from dutperf.cli.connection_tables import (
     connection_tables,
 )
 from dutperf.results import CellResult, RepeatResult, overall, spread_of
-from dutperf.results.connections import (
+from dutperf.results.connection_results import (
     Capacity,
     CapacityStep,
     TableLimits,

@@ -11,10 +11,17 @@ import pytest
 
 from dutperf.cli import app, measuring
 from dutperf.config import Testbed
-from dutperf.engine.fake import FakeEngine, every, fixed, jitter, perfect, step
-from dutperf.procedures.session import EngineStarter, Notify
 from dutperf.results import ResultsFile
 from dutperf.results.units import duration
+from dutperf.run.engine_session import EngineStarter, Notify
+from dutperf.simulation.fake_engine import (
+    FakeEngine,
+    every,
+    fixed,
+    jitter,
+    perfect,
+    step,
+)
 
 MS = 1_000_000
 TESTBED = """\

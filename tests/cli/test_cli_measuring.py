@@ -13,17 +13,17 @@ import pytest
 
 from dutperf.cli import app, measuring
 from dutperf.config import Testbed
-from dutperf.engine.fake import FakeEngine, perfect, step, without_checksum
-from dutperf.engine.protocol import (
+from dutperf.errors import EngineError
+from dutperf.protocol import (
     Reason,
     ReasonCode,
     TrialRequest,
     TrialResult,
     Verdict,
 )
-from dutperf.errors import EngineError
-from dutperf.procedures.session import EngineStarter, Notify
 from dutperf.results import ResultsFile
+from dutperf.run.engine_session import EngineStarter, Notify
+from dutperf.simulation.fake_engine import FakeEngine, perfect, step, without_checksum
 
 TESTBED = """\
 name: simulated

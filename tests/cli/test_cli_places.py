@@ -14,11 +14,11 @@ from dutperf import lab
 from dutperf.cli import app, measuring
 from dutperf.config import Testbed
 from dutperf.config.hooks import Hooks
-from dutperf.engine.fake import FakeEngine, step
 from dutperf.errors import SetupError
 from dutperf.lab import LabStatus
-from dutperf.procedures.session import EngineStarter, Notify
 from dutperf.results import ResultsFile, load_environments, load_results
+from dutperf.run.engine_session import EngineStarter, Notify
+from dutperf.simulation.fake_engine import FakeEngine, step
 
 MATRIX = Path(__file__).parents[2] / "examples" / "matrix.yaml"
 DEVICES = {"linux-router": 200_000, "tayga-siit": 50_000}

@@ -9,9 +9,9 @@ import pytest
 
 from dutperf.cli import app, measuring
 from dutperf.config import Testbed, load_campaign
-from dutperf.engine.fake import FakeEngine, step
-from dutperf.procedures.session import EngineStarter, Notify
 from dutperf.results import load_results
+from dutperf.run.engine_session import EngineStarter, Notify
+from dutperf.simulation.fake_engine import FakeEngine, step
 
 TESTBED = """\
 name: simulated

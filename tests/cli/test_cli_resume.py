@@ -14,7 +14,7 @@ import pytest
 import dutperf
 from dutperf.results import ResultsFile, load_journal, load_results
 
-PROGRAM = Path(__file__).with_name("simulated_program.py")
+PROGRAM = Path(__file__).parents[1] / "tools" / "simulated_program.py"
 KILLS = 5
 PATIENCE_S = 60
 CAMPAIGN = """\

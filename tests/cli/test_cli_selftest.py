@@ -13,8 +13,8 @@ from dutperf.cli import selftest
 from dutperf.cli.app import app
 from dutperf.cli.app import run as run_program
 from dutperf.config import Testbed
-from dutperf.engine.fake import FakeEngine, perfect
-from dutperf.procedures.session import EngineStarter, Notify
+from dutperf.run.engine_session import EngineStarter, Notify
+from dutperf.simulation.fake_engine import FakeEngine, perfect
 
 LIMIT_FPS = 300_000
 SHORT = ["--trial-duration", "0.05", "--repeats", "1", "--phase1-rate", "100000"]

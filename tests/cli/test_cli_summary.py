@@ -10,7 +10,7 @@ from rich.console import Console
 
 from dutperf.cli.measuring import Show
 from dutperf.cli.summary import show_all, show_summary
-from dutperf.engine.protocol import Damage, Reason
+from dutperf.protocol import Damage, Reason
 from dutperf.results import (
     CellResult,
     Conformance,

@@ -12,9 +12,9 @@ import pytest
 
 from dutperf.cli import app, frames, measuring
 from dutperf.config import Testbed
-from dutperf.engine.fake import FakeEngine, perfect
-from dutperf.engine.protocol import StreamRequest
-from dutperf.procedures.session import EngineStarter, Notify
+from dutperf.protocol import StreamRequest
+from dutperf.run.engine_session import EngineStarter, Notify
+from dutperf.simulation.fake_engine import FakeEngine, perfect
 
 TESTBED = """\
 name: simulated

@@ -1,157 +1,291 @@
-"""Deviations name the section, the requirement and the exact figure."""
+"""What may be said of a result in the words of RFC 2544 5."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from config_samples import make_campaign, make_cell, make_testbed
+from config_samples import bench_data, make_campaign, make_testbed
 
-from dutperf.config import deviations, expand
+from dutperf.config import Cell, Compliance, Testbed, compliance, deviations, expand
+from dutperf.config.testbed import DeviceFacts
 
-LOSS: dict[str, Any] = {"procedure": "frame-loss", "load_percent": [100, 90, 80]}
+LATENCY: dict[str, Any] = {"procedure": "latency", "rate_fps": 1000}
 
 
-@pytest.mark.parametrize("changes", [{}, LOSS])
-def test_a_cell_by_the_book_has_no_deviations(changes: dict[str, Any]) -> None:
-    assert deviations(make_cell(**changes)) == []
+def said(
+    changes: dict[str, Any], *, valid: bool = True, bound: bool = False
+) -> Compliance:
+    spec = {"procedure": "throughput", "ip": [4], **changes}
+    (cell,) = expand(make_campaign(spec), make_testbed())
+    return compliance(cell, deviations(cell), valid=valid, bound=bound)
 
 
 @pytest.mark.parametrize(
-    ("changes", "rfc", "requirement", "actual"),
+    ("changes", "rfc", "section"),
     [
+        ({}, "RFC 2544", "26.1"),
+        ({"ip": [6]}, "RFC 5180", "7.1"),
+        ({"procedure": "frame-loss"}, "RFC 2544", "26.3"),
+        ({"procedure": "frame-loss", "ip": [6]}, "RFC 5180", "7.3"),
+        (LATENCY, "RFC 8219", "7.2"),
+        ({**LATENCY, "legacy": True}, "RFC 2544", "26.2"),
+        ({**LATENCY, "legacy": True, "ip": [6]}, "RFC 5180", "7.2"),
+        ({**LATENCY, "procedure": "pdv"}, "RFC 8219", "7.3.1"),
+        ({**LATENCY, "procedure": "ipdv"}, "RFC 8219", "7.3.2"),
+    ],
+)
+def test_each_procedure_is_that_of_an_rfc(
+    changes: dict[str, Any], rfc: str, section: str
+) -> None:
+    found = said(changes)
+    assert (found.rfc, found.section) == (rfc, section)
+    assert f"{rfc} {section}" in found.statement
+
+
+CONNECTIONS: dict[str, Any] = {"connections": 100}
+FACTS = dict.fromkeys(DeviceFacts.model_fields, "known")
+HOOKS = {"bulk_delete": {"command": ["true"]}}
+PHASED: dict[str, Any] = {"stateful": CONNECTIONS | {"phase1_rate": 1000}}
+
+
+def gateway_cell(changes: dict[str, Any], **testbed: Any) -> Cell:  # noqa: ANN401
+    left = bench_data()["left"]
+    left["ipv4"]["virtual"] = "198.19.1.1"
+    spec = {"ip": [4], "repeats": 2, **changes}
+    keys = {"left": left, "hooks": HOOKS, "device": FACTS, **testbed}
+    cell, *_ = expand(make_campaign(spec), make_testbed(**keys))
+    return cell
+
+
+def said_of_gateway(changes: dict[str, Any], **testbed: Any) -> Compliance:  # noqa: ANN401
+    cell = gateway_cell(changes, **testbed)
+    return compliance(cell, deviations(cell), valid=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "section"),
+    [
+        ({"procedure": "connection-rate", "stateful": CONNECTIONS}, "4.5"),
         (
-            {"trial_duration_s": 1},
-            "RFC 2544 24",
-            "trial duration of at least 60 s",
-            "1 s instead of at least 60 s",
+            {"procedure": "connection-rate", "stateful": CONNECTIONS | {"alpha": 0.8}},
+            "4.6",
         ),
         (
-            {"trial_duration_s": 59.999},
-            "RFC 2544 24",
-            "trial duration of at least 60 s",
-            "59.999 s instead of at least 60 s",
+            {"procedure": "table-capacity", "stateful": CONNECTIONS | {"first": 1}},
+            "4.9",
         ),
         (
-            {"settle_wait_s": 0.1},
-            "RFC 2544 23",
-            "wait after learning frames of at least 2 s",
-            "0.1 s instead of at least 2 s",
+            {"procedure": "teardown-rate", "stateful": CONNECTIONS, "rate_fps": 1000},
+            "4.8",
         ),
+        ({"procedure": "throughput", **PHASED}, "4.7"),
+    ],
+)
+def test_connections_are_a_matter_of_rfc_9693(
+    changes: dict[str, Any], section: str
+) -> None:
+    found = said_of_gateway(changes)
+    assert (found.rfc, found.section) == ("RFC 9693", section)
+
+
+@pytest.mark.parametrize(
+    ("changes", "testbed", "point"),
+    [
+        ({"repeats": 1}, {}, ("RFC 9693 6", "MUST")),
+        ({"stateful": {"order": "increasing"}}, {}, ("RFC 9693 4.4", "MUST")),
+        ({"stateful": {"source_ports": "1-9999"}}, {}, ("RFC 9693 4.1", "SHOULD")),
         (
-            {"residual_wait_s": 0.2},
-            "RFC 2544 23",
-            "wait for late frames of at least 2 s",
-            "0.2 s instead of at least 2 s",
+            {"stateful": {"destination_ports": "1-10001"}},
+            {},
+            ("RFC 9693 4.1", "SHOULD"),
         ),
+        ({}, {"device": {**FACTS, "cpu": None}}, ("RFC 9693 6", "SHOULD")),
+        ({}, {"translates": False}, ("RFC 9693 3", "definition")),
+        ({"stateful": {"phase1_rate": 1000}}, {}, ("RFC 9693 4.2", "MUST")),
         (
-            {"restabilise_wait_s": 0},
-            "RFC 2544 23",
-            "wait between trials of at least 5 s",
-            "0 s instead of at least 5 s",
-        ),
-        (
-            {"traffic": {"ignore_checksums": True}},
-            "RFC 1242 3.17",
-            "checksums of received frames",
-            "not verified",
-        ),
-        (
-            {"direction": "forward"},
-            "RFC 8219 5.3, RFC 2544 14",
-            "bidirectional traffic",
-            "forward direction only",
-        ),
-        (
-            {**LOSS, "load_percent": [90, 80]},
-            "RFC 2544 26.3",
-            "first trial at 100 % load",
-            "90 % instead of 100 %",
-        ),
-        (
-            {**LOSS, "load_percent": [99.5, 90]},
-            "RFC 2544 26.3",
-            "first trial at 100 % load",
-            "99.5 % instead of 100 %",
-        ),
-        (
-            {**LOSS, "load_percent": [100, 95, 70]},
-            "RFC 2544 26.3",
-            "loads in steps of at most 10 %",
-            "steps of up to 25 % instead of at most 10 %",
-        ),
-        (
-            {**LOSS, "load_percent": [100, 89.9]},
-            "RFC 2544 26.3",
-            "loads in steps of at most 10 %",
-            "steps of up to 10.1 % instead of at most 10 %",
-        ),
-        (
-            {**LOSS, "load_percent": [100]},
-            "RFC 2544 26.3",
-            "loads in steps of at most 10 %",
-            "a single load",
+            {"stateful": {"phase1_rate": 1000, "responder_order": "first"}},
+            {},
+            ("RFC 9693 4.10", "SHOULD"),
         ),
     ],
 )
-def test_each_shortfall_is_named_with_its_figure(
-    changes: dict[str, Any], rfc: str, requirement: str, actual: str
+def test_what_rfc_9693_asks_of_a_test_on_connections_is_listed(
+    changes: dict[str, Any], testbed: dict[str, Any], point: tuple[str, str]
 ) -> None:
-    (found,) = deviations(make_cell(**changes))
-    assert found[:3] == (rfc, requirement, actual)
+    stateful = {**CONNECTIONS, **changes.get("stateful", {})}
+    phased = "phase1_rate" in stateful
+    procedure = "throughput" if phased else "connection-rate"
+    asked = {"procedure": procedure, **changes, "stateful": stateful}
+    told = deviations(gateway_cell(asked, **testbed))
+    assert point in [(shortfall.rfc, shortfall.level) for shortfall in told]
 
 
-def test_steps_that_are_ten_percent_but_for_rounding_are_no_deviation() -> None:
-    loads = [100.0, 90.1, 80.1, 70.1 - 1e-13]
-    assert deviations(make_cell(**{**LOSS, "load_percent": loads})) == []
+@pytest.mark.parametrize(("numbers", "told"), [([4000], 1), ([4000, 8000], 0)])
+def test_tear_down_rates_are_to_be_of_various_numbers(
+    numbers: list[int], told: int
+) -> None:
+    stateful = CONNECTIONS | {"connections": numbers}
+    asked = {"procedure": "teardown-rate", "rate_fps": 1000, "stateful": stateful}
+    found = deviations(gateway_cell(asked))
+    of_number = [s for s in found if s.rfc == "RFC 9693 4.8"]
+    assert [s.level for s in of_number] == ["SHOULD"] * told
 
 
-def test_all_shortfalls_are_listed() -> None:
-    changes = {**LOSS, "load_percent": [80, 40], "trial_duration_s": 1}
-    found = deviations(make_cell(**changes, direction="reverse"))
-    assert [s.rfc.split()[-1] for s in found] == ["24", "14", "26.3", "26.3"]
+def test_by_the_book_nothing_is_listed() -> None:
+    asked = {"procedure": "connection-rate", "stateful": CONNECTIONS}
+    assert deviations(gateway_cell(asked)) == []
+    assert said_of_gateway(asked).status == "unconditional"
 
 
 @pytest.mark.parametrize(
-    ("changes", "level", "rfc"),
+    ("changes", "testbed", "told"),
     [
-        ({"trial_duration_s": 1}, "SHOULD", "RFC 2544 24"),
-        ({"restabilise_wait_s": 1}, "text", "RFC 2544 23"),
-        ({"direction": "reverse"}, "SHOULD", "RFC 8219 5.3, RFC 2544 14"),
-        ({"frame_sizes": [100]}, "SHOULD", "RFC 2544 9.1, RFC 5180 5.1.1"),
-        ({"traffic": {"imix": "aaafg"}}, "text", "RFC 2544 9, RFC 1242 3.4"),
-        ({"traffic": {"df": True}}, "SHOULD", "RFC 2544 8, C.2.6.4"),
-        ({"traffic": {"ttl": 64}}, "SHOULD", "RFC 2544 8, C.2.6.4"),
-        ({"traffic": {"dscp": 46}}, "SHOULD", "RFC 2544 8, C.2.6.4"),
-        ({"traffic": {"ignore_checksums": True}}, "MUST", "RFC 1242 3.17"),
-        ({"frame_timeout_ms": 10}, "definition", "RFC 2544 26.1"),
-        ({"loss_tolerance_percent": 0.1}, "definition", "RFC 2544 26.1"),
-        ({"search": "verified", "verify_trials": 2}, "definition", "RFC 2544 26.1"),
-        ({"search": "mlrsearch", "goals": ["0.5%"]}, "definition", "RFC 2544 26.1"),
-        ({**LOSS, "load_percent": [90, 80]}, "SHOULD", "RFC 2544 26.3"),
-        ({**LOSS, "load_percent": [100, 70]}, "MUST", "RFC 2544 26.3"),
-        ({**LOSS, "load_percent": [100]}, "MUST", "RFC 2544 26.3"),
+        ({"repeats": 1}, {}, "a look, not a result of RFC 9693 4.5: a single repeat"),
+        ({}, {"translates": False}, "another measure than that of RFC 9693 4.5: the "),
     ],
 )
-def test_each_point_has_the_level_that_the_rfc_gives_it(
-    changes: dict[str, Any], level: str, rfc: str
+def test_what_is_no_result_of_rfc_9693_says_so(
+    changes: dict[str, Any], testbed: dict[str, Any], told: str
 ) -> None:
-    (found,) = deviations(make_cell(**changes))
-    assert (found.level, found.rfc) == (level, rfc)
+    asked = {"procedure": "connection-rate", "stateful": CONNECTIONS, **changes}
+    assert said_of_gateway(asked, **testbed).statement.startswith(told)
+
+
+def test_connections_that_expire_are_a_measure_of_our_own() -> None:
+    stateful = CONNECTIONS | {"expiry": True, "dut_timeout_s": 30}
+    asked = {"procedure": "teardown-rate", "rate_fps": 1000, "stateful": stateful}
+    hooks = {"table_count": {"command": ["true"]}, **HOOKS}
+    found = said_of_gateway(asked, hooks=hooks)
+    assert found.status == "other_measure"
+    assert "a measure of dutperf's own" in found.statement
+
+
+def test_phase_2_has_to_keep_what_the_procedure_without_connections_has_to() -> None:
+    short = {"procedure": "throughput", "trial_duration_s": 1, **PHASED}
+    found = said_of_gateway(short)
+    assert (found.status, found.statement) == (
+        "none",
+        "a look, not a result of RFC 9693 4.7: trials of 1 s",
+    )
+
+
+def test_all_defaults_are_unconditional() -> None:
+    found = said({})
+    assert found.status == "unconditional"
+    assert found.statement == "unconditionally compliant with RFC 2544 26.1"
 
 
 @pytest.mark.parametrize(
-    "networks", [256, {"left": 256, "right": 1}, {"left": 1, "right": 256}]
+    ("changes", "sections"),
+    [
+        ({"settle_wait_s": 0, "direction": "forward"}, "RFC 2544 23; RFC 8219 5.3"),
+        ({"frame_size": [99]}, "RFC 2544 9.1"),
+    ],
 )
-def test_networks_need_routes_that_the_rfc_wants_announced(networks: object) -> None:
-    hosts = {"address": "198.18.0.2", "gateway": "198.18.0.1"}
-    others = {"address": "198.19.0.2", "gateway": "198.19.0.1"}
-    testbed = make_testbed(
-        left={"port": {"interface": "tl"}, "ipv4": hosts},
-        right={"port": {"interface": "tr"}, "ipv4": others},
+def test_what_is_only_recommended_makes_it_conditional(
+    changes: dict[str, Any], sections: str
+) -> None:
+    found = said(changes)
+    assert found.status == "conditional"
+    assert f"every MUST is met, not every recommendation ({sections}" in found.statement
+
+
+def test_a_must_that_is_not_met_is_told_with_its_figures() -> None:
+    found = said({**LATENCY, "repeats": 3})
+    assert found.status == "none"
+    assert found.statement == (
+        "not compliant with RFC 8219 7.2: at least 20 repeats (RFC 8219 7.2, MUST): "
+        "3 instead of at least 20"
     )
-    campaign = make_campaign(
-        {"procedure": "throughput", "ip": [4], "traffic": {"networks": networks}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"loss_tolerance_percent": 0.01}, "up to 0.01 % of a direction's frames"),
+        ({"frame_timeout_ms": 10}, "frames slower than 10 ms count as lost"),
+        ({"search": "mlrsearch", "goals": ["0.5%"]}, "a goal lets 0.5 % be lost"),
+    ],
+)
+def test_another_measure_is_never_that_of_the_rfc(
+    changes: dict[str, Any], why: str
+) -> None:
+    found = said(changes | {"trial_duration_s": 1})
+    assert found.status == "other_measure"
+    assert found.statement.startswith("another measure than that of RFC 2544 26.1: ")
+    assert why in found.statement
+
+
+def test_the_first_of_several_goals_is_the_result() -> None:
+    lossless_first = {"search": "mlrsearch", "goals": ["0", "0.5%"]}
+    assert said(lossless_first).status == "unconditional"
+    assert said(lossless_first | {"goals": ["0.5%", "0"]}).status == "other_measure"
+
+
+def test_an_invalid_result_is_compliant_with_nothing() -> None:
+    assert said({}, valid=False).status == "none"
+
+
+def test_random_ports_are_a_matter_of_rfc_4814() -> None:
+    fixed = said({"traffic": {"ports": {"source": "fixed"}}})
+    assert fixed.status == "unconditional"
+
+
+def test_a_translator_is_measured_by_rfc_8219_and_more_than_once() -> None:
+    def virtual(net: int) -> dict[str, Any]:
+        own = {"address": f"198.1{net}.128.2", "gateway": f"198.1{net}.128.1"}
+        half = "8" if net == 9 else "0"
+        return {
+            "port": {"interface": f"t{net}"},
+            "ipv4": {**own, "virtual": f"198.1{net}.0.2"},
+            "ipv6": {
+                "address": f"2001:2:0:{half}000::2",
+                "gateway": f"2001:2:0:{half}000::1",
+                "virtual": f"2001:2:0:{half}001::2",
+            },
+        }
+
+    testbed = Testbed.model_validate(
+        {"name": "nat64", "left": virtual(8), "right": virtual(9)}
     )
-    ((found,),) = [deviations(cell) for cell in expand(campaign, testbed)]
-    assert (found.rfc, found.level) == ("RFC 2544 13", "MUST")
+    spec: dict[str, Any] = {"procedure": "throughput", "ip": ["6-4"]}
+    for repeats, status in ((1, "none"), (2, "unconditional")):
+        campaign = make_campaign({**spec, "repeats": repeats})
+        (cell,) = expand(campaign, testbed)
+        found = compliance(cell, deviations(cell), valid=True)
+        assert (found.rfc, found.section, found.status) == ("RFC 8219", "7.1", status)
+
+
+def test_a_mix_of_both_versions_through_a_router_is_rfc_5180s() -> None:
+    cell = expand(
+        make_campaign({"procedure": "throughput", "ip": [4], "traffic": MIX}),
+        make_testbed(),
+    )[0]
+    assert compliance(cell, deviations(cell), valid=True).rfc == "RFC 5180"
+
+
+MIX: dict[str, Any] = {"mix": "90/10", "background_ip": 6}
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({}, "a lower bound"),
+        ({"trial_duration_s": 1}, "trials of 1 s, a lower bound"),
+    ],
+)
+def test_a_lower_bound_is_a_look_and_neither_invalid_nor_compliant(
+    changes: dict[str, Any], why: str
+) -> None:
+    found = said(changes, bound=True)
+    assert (found.status, found.statement) == (
+        "none",
+        f"a look, not a result of RFC 2544 26.1: {why}",
+    )
+
+
+def test_a_lower_bound_of_another_measure_is_that_of_another_measure() -> None:
+    found = said({"loss_tolerance_percent": 0.01}, bound=True)
+    assert found.status == "other_measure"
+    assert "26.1, of which this is a lower bound: up to 0.01 %" in found.statement

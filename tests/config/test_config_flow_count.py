@@ -22,8 +22,8 @@ from dutperf.config import (
 )
 from dutperf.config.flow_count import MOST_FLOWS
 from dutperf.config.flows import flows
-from dutperf.engine.protocol import DirectionName
 from dutperf.errors import InputError
+from dutperf.protocol import DirectionName
 
 THROUGHPUT: dict[str, Any] = {"procedure": "throughput", "ip": [4]}
 BY_ADDRESSES = {"flows_by": "addresses"}

@@ -11,8 +11,8 @@ from dutperf.config import Cell, Testbed, expand, notices
 from dutperf.config.address_set import BitField
 from dutperf.config.flows import Flow, flows, own_hosts
 from dutperf.config.sizes import mean_frame_size, sizes_in, sizes_text
-from dutperf.engine.protocol import DirectionName
 from dutperf.errors import InputError
+from dutperf.protocol import DirectionName
 
 
 def translating(**right: object) -> Testbed:

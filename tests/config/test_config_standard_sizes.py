@@ -9,8 +9,8 @@ from config_samples import bench_data, make_campaign
 
 from dutperf.config import ProcedureSpec, Testbed, expand, from_data, size_notices
 from dutperf.config.standard_sizes import standard_sizes
-from dutperf.engine.protocol import IpVersion
 from dutperf.errors import InputError
+from dutperf.protocol import IpVersion
 
 ALL: dict[str, Any] = {"procedure": "throughput", "frame_size": "all"}
 UP_TO_1518 = [128, 256, 512, 1024, 1280, 1518]

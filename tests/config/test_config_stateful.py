@@ -9,7 +9,7 @@ from config_samples import bench_data, make_campaign, make_testbed
 
 from dutperf.config import Campaign, Cell, Testbed, expand, notices, resolved
 from dutperf.config.flows import flows, own_hosts
-from dutperf.config.stateful import Stateful
+from dutperf.config.stateful_keys import Stateful
 from dutperf.errors import InputError
 
 

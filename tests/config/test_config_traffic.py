@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 
 from dutperf.config import expand, from_data, json_schemas, resolved
 from dutperf.config.traffic import Traffic
-from dutperf.engine.protocol import FieldVariation
 from dutperf.errors import InputError
+from dutperf.protocol import FieldVariation
 
 SHORT_AND_LONG = [
     (

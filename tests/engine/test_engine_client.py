@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from dutperf.engine.client import Engine
-from dutperf.engine.fake import FakeEngine, perfect
-from dutperf.engine.protocol import (
+from dutperf.errors import EngineError
+from dutperf.protocol import (
     DirectionRequest,
     NeighboursParams,
     PortSpec,
@@ -22,7 +22,7 @@ from dutperf.engine.protocol import (
     TrialProgress,
     TrialRequest,
 )
-from dutperf.errors import EngineError
+from dutperf.simulation.fake_engine import FakeEngine, perfect
 
 TRIAL = TrialRequest(
     trial_id=7,

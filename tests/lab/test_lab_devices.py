@@ -10,13 +10,13 @@ import pytest
 from dutperf import lab
 from dutperf.config.address_set import AddressSet
 from dutperf.config.placement import hosts
-from dutperf.config.stateful import StatefulKeys
+from dutperf.config.stateful_keys import StatefulKeys
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import IpVersions, default_versions
-from dutperf.engine.protocol import Side
 from dutperf.lab.devices.tayga_siit import MAX_HOSTS, tayga_siit
 from dutperf.lab.translator import configuration
+from dutperf.protocol import Side
 
 BENCHMARKING = [
     ipaddress.ip_network(text)

@@ -13,12 +13,12 @@ from labtools import cross, needs_lab
 
 from dutperf import lab
 from dutperf.config.labs import MOST_RULES
-from dutperf.engine.protocol import IpVersion
 from dutperf.errors import InputError, SetupError
 from dutperf.lab import nftables, topology
 from dutperf.lab.devices.linux_firewall import CHAIN, FILTERS, denied, filters
 from dutperf.lab.devices.linux_router import LINUX_ROUTER
 from dutperf.lab.devices.ruleset import Table
+from dutperf.protocol import IpVersion
 
 NAME = "linux-firewall"
 VERSIONS: dict[str, IpVersion] = {"ip": 4, "ip6": 6}

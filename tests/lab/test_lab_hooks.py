@@ -10,8 +10,8 @@ from labtools import cross, leftovers, needs_lab
 
 from dutperf import lab
 from dutperf.config import Testbed
-from dutperf.procedures.hooks import run_before_trial, run_hooks
 from dutperf.results import HookRun
+from dutperf.run.hook_runs import run_before_trial, run_hooks
 
 pytestmark = needs_lab
 

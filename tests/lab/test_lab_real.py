@@ -30,11 +30,11 @@ from scapy.layers.l2 import Ether
 
 from dutperf import lab
 from dutperf.config.testbed import Testbed
-from dutperf.engine.protocol import IpVersion, Side
 from dutperf.errors import SetupError
 from dutperf.lab import input_queue, topology
 from dutperf.lab.cpus import plan_cpus, rps_mask
 from dutperf.lab.machine import NEIGHBOURS
+from dutperf.protocol import IpVersion, Side
 
 pytestmark = needs_lab
 

@@ -29,10 +29,10 @@ from scapy.layers.inet6 import IPv6
 
 from dutperf import lab
 from dutperf.config.testbed import Testbed
-from dutperf.engine.protocol import Side
 from dutperf.errors import SetupError
 from dutperf.lab.cpus import plan_cpus
 from dutperf.lab.state import Process, StateFile, is_running
+from dutperf.protocol import Side
 
 pytestmark = [
     *needs_lab,

@@ -29,14 +29,14 @@ from livetools import (
 
 from dutperf import stats
 from dutperf.engine.client import Engine
-from dutperf.engine.protocol import (
+from dutperf.lab.known_answer import Behaviour, DirectionAccount
+from dutperf.protocol import (
     DirectionResult,
     StreamResult,
     TagPlan,
     TrialResult,
 )
-from dutperf.engine.tagging import tagged_frames
-from dutperf.lab.known_answer import Behaviour, DirectionAccount
+from dutperf.protocol.tagging import tagged_frames
 
 pytestmark = needs_engine
 

@@ -44,14 +44,14 @@ from scapy.utils import rdpcap
 
 from dutperf.config import Campaign, ProcedureSpec, Testbed, expand
 from dutperf.engine.client import Engine
-from dutperf.engine.protocol import (
+from dutperf.protocol import (
     Driver,
     IpVersion,
     PreviewParams,
     StreamRequest,
     TrialRequest,
 )
-from dutperf.procedures.traffic import trial_request
+from dutperf.run.trial_request import trial_request
 
 pytestmark = needs_engine
 

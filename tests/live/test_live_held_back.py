@@ -36,7 +36,8 @@ from livetools import (
     running_engine,
 )
 
-from dutperf.engine.protocol import (
+from dutperf.lab import input_queue, topology
+from dutperf.protocol import (
     DirectionResult,
     Driver,
     PortReport,
@@ -44,7 +45,6 @@ from dutperf.engine.protocol import (
     TrialResult,
     WhenFull,
 )
-from dutperf.lab import input_queue, topology
 
 pytestmark = needs_engine
 

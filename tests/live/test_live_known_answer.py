@@ -28,7 +28,8 @@ from livetools import (
 )
 
 from dutperf.engine.client import Engine
-from dutperf.engine.protocol import (
+from dutperf.lab.known_answer import Behaviour, ClassAccount, Durations, TrialAccount
+from dutperf.protocol import (
     Damage,
     Mix,
     StreamResult,
@@ -36,8 +37,7 @@ from dutperf.engine.protocol import (
     TrialRequest,
     TrialResult,
 )
-from dutperf.engine.tagging import tagged_frames
-from dutperf.lab.known_answer import Behaviour, ClassAccount, Durations, TrialAccount
+from dutperf.protocol.tagging import tagged_frames
 
 pytestmark = needs_engine
 

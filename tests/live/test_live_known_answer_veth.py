@@ -27,7 +27,7 @@ from livetools import (
     running_engine,
 )
 
-from dutperf.engine.protocol import Driver
+from dutperf.protocol import Driver
 
 pytestmark = [*needs_engine, pytest.mark.lab]
 

@@ -24,7 +24,7 @@ from livetools import (
 
 from dutperf import lab
 from dutperf.engine.client import Engine
-from dutperf.engine.protocol import (
+from dutperf.protocol import (
     AddressRange,
     DirectionRequest,
     FieldVariation,

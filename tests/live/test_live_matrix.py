@@ -27,7 +27,7 @@ from trafficmatrix import (
 )
 
 from dutperf.engine.client import Engine
-from dutperf.engine.protocol import PreviewParams, TrialRequest
+from dutperf.protocol import PreviewParams, TrialRequest
 
 pytestmark = needs_engine
 

@@ -33,13 +33,13 @@ from livetools import (
 )
 
 from dutperf.engine.client import Engine
-from dutperf.engine.protocol import (
+from dutperf.lab.known_answer import Behaviour, TrialAccount
+from dutperf.protocol import (
     DirectionName,
     IpVersion,
     TrialProgress,
     TrialResult,
 )
-from dutperf.lab.known_answer import Behaviour, TrialAccount
 
 pytestmark = needs_engine
 

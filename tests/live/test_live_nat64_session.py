@@ -23,7 +23,7 @@ from livetools import MS, PATIENT_NS, lab_ports, needs_engine, running_engine
 from readers import needs_tshark, tshark
 
 from dutperf import lab
-from dutperf.engine.protocol import NeighboursParams, TrialRequest
+from dutperf.protocol import NeighboursParams, TrialRequest
 
 pytestmark = [
     *needs_engine,

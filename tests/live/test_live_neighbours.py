@@ -30,7 +30,7 @@ from scapy.layers.inet6 import ICMPv6ND_NA, ICMPv6NDOptDstLLAddr, IPv6
 from scapy.layers.l2 import ARP, Ether
 
 from dutperf.engine.client import Engine
-from dutperf.engine.protocol import (
+from dutperf.protocol import (
     AddressRange,
     Driver,
     IpVersion,

@@ -31,14 +31,14 @@ from livetools import (
 
 from dutperf.engine.client import Engine
 from dutperf.engine.process import find_engine
-from dutperf.engine.protocol import (
+from dutperf.errors import EngineError
+from dutperf.protocol import (
     ERROR_ENVIRONMENT,
     ERROR_INVALID_PARAMS,
     Driver,
     PortSpec,
     TrialProgress,
 )
-from dutperf.errors import EngineError
 
 pytestmark = needs_engine
 

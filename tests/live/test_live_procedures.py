@@ -8,10 +8,10 @@ import pytest
 from livetools import needs_engine
 
 from dutperf.config import Campaign, Place, ProcedureSpec, Testbed
-from dutperf.procedures.campaign import run_campaign
-from dutperf.procedures.executor import Surroundings
-from dutperf.procedures.session import prepare_engine
 from dutperf.results import CellResult, load_journal, load_results
+from dutperf.run.campaign_run import run_campaign
+from dutperf.run.engine_session import prepare_engine
+from dutperf.run.local_executor import Surroundings
 
 pytestmark = needs_engine
 

@@ -16,9 +16,9 @@ from ruamel.yaml import YAML
 
 from dutperf.config.testbed import Testbed
 from dutperf.engine.ownership import owned
-from dutperf.engine.protocol import Driver, IpVersion
-from dutperf.procedures.session import port_names
+from dutperf.protocol import Driver, IpVersion
 from dutperf.results import load_campaign, load_environment, load_journal, load_results
+from dutperf.run.engine_session import port_names
 
 pytestmark = [*needs_engine, pytest.mark.lab]
 

@@ -21,7 +21,7 @@ from livetools import (
     raw_engine,
 )
 
-from dutperf.engine.protocol import (
+from dutperf.protocol import (
     ERROR_ENVIRONMENT,
     ERROR_INVALID_PARAMS,
     ERROR_INVALID_REQUEST,

@@ -34,7 +34,7 @@ from livetools import (
 )
 
 from dutperf.engine.client import Engine
-from dutperf.engine.protocol import TrialResult, VerdictKind
+from dutperf.protocol import TrialResult, VerdictKind
 
 pytestmark = needs_engine
 

@@ -26,7 +26,8 @@ from livetools import (
 )
 
 from dutperf.engine.client import Engine
-from dutperf.engine.protocol import (
+from dutperf.errors import EngineError
+from dutperf.protocol import (
     ERROR_ENVIRONMENT,
     ERROR_STATE,
     IpVersion,
@@ -35,7 +36,6 @@ from dutperf.engine.protocol import (
     TrialRequest,
     TrialResult,
 )
-from dutperf.errors import EngineError
 
 pytestmark = needs_engine
 

@@ -45,7 +45,7 @@ from scapy.utils import rdpcap
 
 from dutperf.engine.client import Engine
 from dutperf.engine.process import start_engine
-from dutperf.engine.protocol import (
+from dutperf.protocol import (
     DirectionName,
     DirectionRequest,
     Driver,

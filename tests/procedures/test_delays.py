@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 from planning import Recording, cell, spoilt
 
-from dutperf.engine.fake import (
+from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.measures import Reading
+from dutperf.procedures.pdv import PDV
+from dutperf.protocol import Histogram
+from dutperf.results import CellResult, Figure, Measure
+from dutperf.results.units import in_unit
+from dutperf.run.local_executor import PROCEDURES
+from dutperf.simulation.fake_engine import (
     FakeEngine,
     every,
     fixed,
@@ -15,13 +22,6 @@ from dutperf.engine.fake import (
     sometimes,
     step,
 )
-from dutperf.engine.protocol import Histogram
-from dutperf.procedures.executor import PROCEDURES
-from dutperf.procedures.limits import MaxRate
-from dutperf.procedures.measures import Reading
-from dutperf.procedures.pdv import PDV
-from dutperf.results import CellResult, Figure, Measure
-from dutperf.results.units import in_unit
 from dutperf.stats import median, percentile
 
 MS = 1_000_000

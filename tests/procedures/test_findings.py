@@ -6,9 +6,8 @@ import random
 
 from planning import Recording, cell
 
-from dutperf.engine.fake import FakeEngine
 from dutperf.procedures.findings import delay_findings, loss_findings, rate_findings
-from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.throughput import measure_throughput
 from dutperf.results import (
     DelayRecord,
@@ -18,6 +17,7 @@ from dutperf.results import (
     Measure,
     RepeatResult,
 )
+from dutperf.simulation.fake_engine import FakeEngine
 
 LOW = [381_000 + 250 * n for n in range(13)]
 HIGH = [412_000 + 500 * n for n in range(7)]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from planning import Run, campaign, spec, spoilt
 
-from dutperf.engine.fake import Dut, FakeEngine, perfect, step
-from dutperf.engine.protocol import TrialRequest, TrialResult
+from dutperf.protocol import TrialRequest, TrialResult
 from dutperf.results import ResultsFile, TrialRecord, load_results
+from dutperf.simulation.fake_engine import Dut, FakeEngine, perfect, step
 
 CELLS = [
     {"procedure": "throughput"},

@@ -5,13 +5,13 @@ import itertools
 import pytest
 from planning import Recording, cell, spoilt
 
-from dutperf.engine.fake import Dut, FakeEngine, perfect, step
-from dutperf.engine.protocol import ReasonCode
 from dutperf.procedures.frame_loss import MAX_LOWERINGS, measure_frame_loss
-from dutperf.procedures.limits import MaxRate
-from dutperf.procedures.verdicts import ATTEMPTS, PATIENT_ATTEMPTS
+from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.trial_verdicts import ATTEMPTS, PATIENT_ATTEMPTS
+from dutperf.protocol import ReasonCode
 from dutperf.results import CellResult, Deviation
 from dutperf.results.spread import spread_of
+from dutperf.simulation.fake_engine import Dut, FakeEngine, perfect, step
 
 MAX = MaxRate(1_000_000, "media")
 

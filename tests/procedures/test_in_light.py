@@ -10,9 +10,12 @@ from collections.abc import Collection
 import pytest
 from planning import Recording, cell
 
-from dutperf.engine.fake import FakeEngine, fixed, perfect
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
-from dutperf.engine.protocol import (
+from dutperf.procedures import in_light
+from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.measures import Quantity, Reading
+from dutperf.procedures.trials import Ask
+from dutperf.protocol import (
     NOTHING,
     DirectionResult,
     Histogram,
@@ -24,12 +27,10 @@ from dutperf.engine.protocol import (
     TrialResult,
     Verdict,
 )
-from dutperf.procedures import in_light
-from dutperf.procedures.executor import PROCEDURES
-from dutperf.procedures.limits import MaxRate
-from dutperf.procedures.measures import Quantity, Reading
 from dutperf.results import CellResult
 from dutperf.results.tester_share import rare_share_ns
+from dutperf.run.local_executor import PROCEDURES
+from dutperf.simulation.fake_engine import FakeEngine, fixed, perfect
 
 US = 1_000
 MS = 1_000_000
@@ -197,7 +198,7 @@ def test_where_all_stood_in_the_shadow_nothing_is_in_the_light() -> None:
 def test_a_stream_of_which_no_shadow_is_told_is_all_in_the_light() -> None:
     recording = Recording(FakeEngine(perfect(), delays=fixed(100 * US)))
     wanted = cell(procedure="ipdv", trial_duration_s=4, rate_fps=1000)
-    result = recording.runner.run(wanted, 1000).result
+    result = recording.runner.run(Ask(wanted, 1000)).result
     (stream,) = result.directions[0].streams
     stream = stream.model_copy(update={"shaded_ipdv_ns": None})
     assert stream.ipdv_ns is not None
@@ -210,7 +211,7 @@ def test_a_stream_of_which_no_shadow_is_told_is_all_in_the_light() -> None:
 def shadowed(share_ns: int = 0) -> DirectionResult:
     """A direction in which a stall threw a shadow, with so much of the tester's own."""
     recording = Recording(FakeEngine(perfect()))
-    direction = recording.runner.run(cell(), 1000).result.directions[0]
+    direction = recording.runner.run(Ask(cell(), 1000)).result.directions[0]
     own = histogram((share_ns, share_ns, 1))
     told = {"shadows": [STALL], "send_call_ns": own, "receive_gap_ns": NOTHING}
     return direction.model_copy(update=told)
@@ -265,7 +266,7 @@ def test_a_stream_without_the_figure_was_not_moved() -> None:
 def test_what_is_invalid_already_keeps_its_reasons() -> None:
     direction = shadowed()
     recording = Recording(FakeEngine(perfect()))
-    result = recording.runner.run(cell(), 1000).result
+    result = recording.runner.run(Ask(cell(), 1000)).result
     verdict = Verdict(
         kind="invalid", reasons=[Reason(code="link_down", message="link down")]
     )

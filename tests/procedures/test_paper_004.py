@@ -8,10 +8,10 @@ import pytest
 from planning import TESTBED, FakeOpener
 
 from dutperf.config import Place, load_campaign
-from dutperf.engine.fake import FakeEngine, every, lossy, perfect, sometimes
-from dutperf.procedures.campaign import run_campaign
-from dutperf.procedures.executor import Surroundings
 from dutperf.results import CellResult
+from dutperf.run.campaign_run import run_campaign
+from dutperf.run.local_executor import Surroundings
+from dutperf.simulation.fake_engine import FakeEngine, every, lossy, perfect, sometimes
 
 PAPER = Path(__file__).parents[2] / "examples" / "papers" / "004"
 SECOND = 1_000_000_000

@@ -8,17 +8,17 @@ import pytest
 from planning import TESTBED, Run, campaign, spec, spoilt
 
 from dutperf.config import Testbed
-from dutperf.engine.fake import Dut, FakeEngine, perfect, step
-from dutperf.engine.protocol import (
+from dutperf.errors import InputError
+from dutperf.procedures.probe import NOBODY
+from dutperf.protocol import (
     PortSpec,
     PortsResult,
     PortStatus,
     TrialRequest,
     TrialResult,
 )
-from dutperf.errors import InputError
-from dutperf.procedures.probe import NOBODY
 from dutperf.results import ResultsFile, TrialRecord
+from dutperf.simulation.fake_engine import Dut, FakeEngine, perfect, step
 
 OFFER_FPS = 400_000
 

@@ -10,20 +10,20 @@ from pathlib import Path
 import pytest
 from planning import Recording, Repeats, Run, campaign, cell, spec, spoilt
 
-from dutperf.engine.fake import Dut, FakeEngine, every, noisy, perfect, step
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
-from dutperf.engine.protocol import (
+from dutperf.errors import InputError
+from dutperf.procedures.events import Notice
+from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.throughput import measure_throughput
+from dutperf.protocol import (
     Reason,
     ReasonCode,
     TrialRequest,
     TrialResult,
     Verdict,
 )
-from dutperf.errors import InputError
-from dutperf.procedures.events import Notice
-from dutperf.procedures.limits import MaxRate
-from dutperf.procedures.throughput import measure_throughput
 from dutperf.results import CellResult, ResultsFile, settled_words
+from dutperf.simulation.fake_engine import Dut, FakeEngine, every, noisy, perfect, step
 
 MAX = MaxRate(1_000_000, "media")
 LIMIT_FPS = 400_000

@@ -3,15 +3,15 @@ from __future__ import annotations
 import pytest
 from planning import TESTBED, Recording, Repeats, cell, spoilt
 
-from dutperf.engine.fake import FakeEngine, noisy, perfect, step
-from dutperf.engine.protocol import Reason, ReasonCode, Verdict
 from dutperf.procedures import conclusions
 from dutperf.procedures.events import IntervalNarrowed
-from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import outcome
 from dutperf.procedures.throughput import measure_throughput
-from dutperf.procedures.traffic import trial_request
+from dutperf.protocol import Reason, ReasonCode, Verdict
 from dutperf.results import BoundCause, CellResult
+from dutperf.run.trial_request import trial_request
+from dutperf.simulation.fake_engine import FakeEngine, noisy, perfect, step
 
 MAX = MaxRate(1_000_000, "media")
 

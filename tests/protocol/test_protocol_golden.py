@@ -20,8 +20,8 @@ from protocol_files import (
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from dutperf.engine.protocol import METHODS, Damage, Message
 from dutperf.engine.rpc import Notification, Response
+from dutperf.protocol import METHODS, Damage, Message
 
 REQUESTS = names("params")
 ANSWERS = [*names("result"), *names("error")]

@@ -10,20 +10,20 @@ import pytest
 from jsonschema import Draft202012Validator
 from protocol_files import SCHEMA, body, golden, names, schema_name
 
-from dutperf.engine.protocol import METHODS, PROTOCOL_VERSION
-from dutperf.engine.schema import schema_files, schemas, write_schemas
+from dutperf.protocol import METHODS, PROTOCOL_VERSION
+from dutperf.protocol.schema_files import schema_files, schemas, write_schemas
 
 MESSAGES = [*names("params"), *names("result"), *names("progress"), *names("error")]
 
 
 def test_the_committed_schemas_are_those_of_the_models() -> None:
     committed = {path.name: path.read_text("utf-8") for path in SCHEMA.iterdir()}
-    assert committed == schema_files(), "run: python -m dutperf.engine.schema"
+    assert committed == schema_files(), "run: python -m dutperf.protocol.schema_files"
 
 
 def test_the_program_writes_them_all(tmp_path: Path) -> None:
     directory = tmp_path / "new" / "schema"
-    program = [sys.executable, "-m", "dutperf.engine.schema", str(directory)]
+    program = [sys.executable, "-m", "dutperf.protocol.schema_files", str(directory)]
     subprocess.run(program, check=True)
     written = {path.name: path.read_text("utf-8") for path in directory.iterdir()}
     assert written == schema_files()

@@ -18,8 +18,8 @@ from report_sample import (
     trial,
 )
 
-from dutperf.engine.protocol import Reason
 from dutperf.errors import InputError
+from dutperf.protocol import Reason
 from dutperf.report import write_report
 from dutperf.report.text import MISSING
 from dutperf.results import ResultsFile

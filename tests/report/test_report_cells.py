@@ -13,7 +13,7 @@ from report_sample import (
     trial,
 )
 
-from dutperf.engine.protocol import VerdictKind
+from dutperf.protocol import VerdictKind
 from dutperf.report.cells import FAILED, INVALID, MEASURED, finished_cell, open_cell
 from dutperf.report.headline import headline
 from dutperf.report.text import MISSING, NBSP

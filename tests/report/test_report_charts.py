@@ -19,8 +19,8 @@ from report_sample import (
     trial,
 )
 
-from dutperf.config.media import media_rate_fps
-from dutperf.engine.protocol import VerdictKind
+from dutperf.line_rate import line_rate_fps
+from dutperf.protocol import VerdictKind
 from dutperf.report.cells import CellView, finished_cell
 from dutperf.report.chart import Chart
 from dutperf.report.charts import (
@@ -29,7 +29,7 @@ from dutperf.report.charts import (
     search_chart,
 )
 from dutperf.report.losscharts import frame_loss_chart, loss_around_chart
-from dutperf.report.media import medium_speed_mbps
+from dutperf.report.wire import medium_speed_mbps
 from dutperf.results import ResultsFile, TrialRecord
 from dutperf.results.model import Load
 
@@ -257,7 +257,7 @@ def test_the_frame_rate_chart_has_the_medium_and_the_measured_line() -> None:
     sizes = [cell.parameters["frame_size"] for cell in results.cells]
     assert measured["x"] == sizes
     assert measured["y"] == [cell.median for cell in results.cells]
-    assert medium["y"] == [media_rate_fps(10_000, int(size)) for size in measured["x"]]
+    assert medium["y"] == [line_rate_fps(10_000, int(size)) for size in measured["x"]]
 
 
 def test_no_theoretical_line_is_drawn_for_virtual_links() -> None:

@@ -10,7 +10,7 @@ from report_sample import sample_environment, store
 
 from dutperf.report import write_report
 from dutperf.report.cells import finished_cell
-from dutperf.report.connections import connection_views
+from dutperf.report.connection_views import connection_views
 
 
 def page(tmp_path: Path) -> Page:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from timed_sample import BURST_RUNS, timed_trial
 
-from dutperf.engine.protocol import Histogram, TagResult
+from dutperf.protocol import Histogram, TagResult
 from dutperf.report.delaycharts import delay_charts
 from dutperf.report.delays import marks_of, spread_of, spread_of_tags
 from dutperf.report.marks import end_with_room

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from report_sample import sample_environment, sample_results, store
 from timed_sample import timed_results
 
-from dutperf.engine.protocol import Histogram
 from dutperf.errors import InputError
+from dutperf.protocol import Histogram
 from dutperf.report import export_histograms
 from dutperf.report.histogramlog import HIGHEST_NS, hdr_histogram
 from dutperf.stats import histogram_percentile

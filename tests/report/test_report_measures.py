@@ -23,7 +23,7 @@ from timed_sample import (
     timed_trial,
 )
 
-from dutperf.engine.protocol import Reason, VerdictKind
+from dutperf.protocol import Reason, VerdictKind
 from dutperf.report import write_report
 from dutperf.report.cells import INVALID, MEASURED, finished_cell, open_cell
 from dutperf.report.charts import frame_rate_chart, search_chart

@@ -9,7 +9,7 @@ from report_sample import all_sizes, sample_environment, store, throughput_cell,
 
 from dutperf.report import write_report
 from dutperf.report.cells import finished_cell
-from dutperf.report.phases import phase_rows
+from dutperf.report.opened import phase_rows
 from dutperf.report.source import read_source
 from dutperf.results import CellResult, TrialRecord
 

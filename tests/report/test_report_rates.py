@@ -7,7 +7,7 @@ from pathlib import Path
 from report_page import Page
 from report_sample import all_sizes, sample_environment, store
 
-from dutperf.config import media_rate_fps
+from dutperf.line_rate import line_rate_fps
 from dutperf.report import write_report
 from dutperf.report.cells import CellView, finished_cell
 from dutperf.report.charts import frame_rate_chart
@@ -19,7 +19,7 @@ def on_media(cell: CellResult, speed_mbps: int, *, nominal: bool) -> CellResult:
     size, median = cell.parameters["frame_size"], cell.median
     assert isinstance(size, int)
     assert median
-    rate_fps = media_rate_fps(speed_mbps, size)
+    rate_fps = line_rate_fps(speed_mbps, size)
     media = Media(
         rate_fps=rate_fps,
         link_speed_mbps=speed_mbps,

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from timed_sample import BURST, INTERVALS, timed_trial
 
-from dutperf.engine.protocol import Series
-from dutperf.engine.tagging import tagged_frames
+from dutperf.protocol import Series
+from dutperf.protocol.tagging import tagged_frames
 from dutperf.report.chart import Chart
 from dutperf.report.runs import (
     MAX_INTERVALS,

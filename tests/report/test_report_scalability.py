@@ -9,7 +9,7 @@ from report_sample import all_sizes, sample_environment, store, throughput_cell
 
 from dutperf.report import write_report
 from dutperf.report.cells import finished_cell
-from dutperf.report.scalability import Growth, scalability_of
+from dutperf.report.scalability_view import Growth, scalability_of
 from dutperf.results import CellResult, ResultsFile, scalability
 
 RATES = {64: {1: 200_000, 4: 190_000, 64: 210_000}, 1518: {1: 80_000, 4: 80_000}}

@@ -9,7 +9,7 @@ import pytest
 from report_page import Page
 from report_sample import sample_environment, store, throughput_cell, trial
 
-from dutperf.engine.protocol import Reason, VerdictKind
+from dutperf.protocol import Reason, VerdictKind
 from dutperf.report import write_report
 from dutperf.report.cells import CellView, finished_cell
 from dutperf.report.charts import search_chart

@@ -13,12 +13,12 @@ from report_sample import (
     trial,
 )
 
-from dutperf.engine.protocol import Histogram, Stall, VerdictKind
+from dutperf.protocol import Histogram, Stall, VerdictKind
 from dutperf.report import tester, text
 from dutperf.report.machine import environment_rows
-from dutperf.report.media import medium_speed_mbps
 from dutperf.report.tester import lag_of, verdict_on
 from dutperf.report.trials import loss, offered, reasons, search_paths, totals
+from dutperf.report.wire import medium_speed_mbps
 from dutperf.results import TrialRecord
 from dutperf.results.model import DeviceDrops
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dutperf.engine.protocol import Reason, ReasonCode
+from dutperf.protocol import Reason, ReasonCode
 from dutperf.results import (
     CellResult,
     Conformance,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dutperf.engine.protocol import DirectionName
+from dutperf.protocol import DirectionName
 from dutperf.results import (
     CellResult,
     Figure,

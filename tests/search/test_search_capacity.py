@@ -15,7 +15,7 @@ from dutperf.search.capacity import (
     Establish,
     capacity_search,
 )
-from dutperf.search.model import Outcome, Resolution
+from dutperf.search.search_types import Outcome, Resolution
 
 RESOLUTION = Resolution.parse("5%")
 PASS, FAIL = Outcome("pass"), Outcome("fail")

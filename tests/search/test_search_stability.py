@@ -10,8 +10,13 @@ from functools import cache
 
 import pytest
 
-from dutperf.search.comparison import CAPACITY_FPS, DEVICES, METHODS, RESOLUTION
-from dutperf.search.laboratory import SimulatedTester, WarmupDevice
+from dutperf.simulation.search_comparison import (
+    CAPACITY_FPS,
+    DEVICES,
+    METHODS,
+    RESOLUTION,
+)
+from dutperf.simulation.search_laboratory import SimulatedTester, WarmupDevice
 from dutperf.stats import median_interval
 from dutperf.stats.stability import examine
 

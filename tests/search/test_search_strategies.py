@@ -17,9 +17,9 @@ from dutperf.search import (
     Step,
     Verification,
 )
-from dutperf.search.laboratory import Bench, SimulatedTester, StepDevice
 from dutperf.search.repeats import Repeats
 from dutperf.search.strategies import Strategy, Task, classic, mlrsearch, narrowed
+from dutperf.simulation.search_laboratory import Bench, SimulatedTester, StepDevice
 
 LIMIT_FPS = 400_000
 RESOLUTION = Resolution.parse("1%")

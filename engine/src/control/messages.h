@@ -1,4 +1,4 @@
-// The protocol's messages as C++ values; the Python side is src/dutperf/engine/protocol.py, and
+// The protocol's messages as C++ values; the Python side is src/dutperf/protocol, and
 // both are tested against protocol/golden. Parsing throws ProtocolError.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a stateful trial sends and learns (see dutperf/engine/tuples.py): parsing of the request's
+// What a stateful trial sends and learns (see dutperf/protocol/tuple_messages.py): parsing of the request's
 // wishes, writing of what became of them. Throws ProtocolError.
 #pragma once
 

@@ -287,7 +287,7 @@ def _every_command(
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command; returns the exit code, see ``cli.main``."""
+    """Run one command; returns the exit code, see ``cli.exit_codes``."""
     console = PatientConsole(stderr=True)
     try:
         app(arguments)

@@ -20,7 +20,7 @@ from rich.table import Table
 
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.options import Rules
-from dutperf.cli.path_bench import bench_lab
+from dutperf.cli.path_bench_command import bench_lab
 from dutperf.engine.process import check_root, find_program
 from dutperf.errors import InputError, SetupError
 

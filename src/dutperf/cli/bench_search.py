@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from dutperf.cli.failures import PatientConsole
-from dutperf.search.comparison import (
+from dutperf.simulation.search_comparison import (
     LEAST_HELD_PERCENT,
     MOST_TIME_PERCENT,
     NOT_RFC_2544,

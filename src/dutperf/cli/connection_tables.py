@@ -9,7 +9,7 @@ from rich.table import Table
 from dutperf import stats
 from dutperf.cli import figures
 from dutperf.results import CellResult, result_word
-from dutperf.results.connections import ports_in
+from dutperf.results.connection_results import ports_in
 from dutperf.results.model import ProcedureName
 from dutperf.results.units import about, duration, whole
 

@@ -10,8 +10,8 @@ from dutperf.cli.failures import PatientConsole, show_notice
 from dutperf.cli.places import places_of
 from dutperf.config import Campaign, Cell, expand
 from dutperf.config.phase2 import timing_of
-from dutperf.procedures.campaign import all_notices
-from dutperf.procedures.estimate import ASSUMPTION, Estimate, estimate
+from dutperf.run.campaign_run import all_notices
+from dutperf.run.estimate import ASSUMPTION, Estimate, estimate
 
 
 def show_plan(campaign: Campaign, *, as_json: bool) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.places import open_place, places_of
 from dutperf.config import Campaign
-from dutperf.procedures.preview import preview_frames
-from dutperf.procedures.session import prepare_engine
+from dutperf.run.engine_session import prepare_engine
+from dutperf.run.preview import preview_frames
 
 
 def write_frames(campaign: Campaign, *, rate_fps: int, count: int, pcap: Path) -> None:

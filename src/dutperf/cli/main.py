@@ -1,7 +1,6 @@
 """The entry of the ``dutperf`` program: from any end of a command to an exit code.
 
-0 measured, 1 measured but invalid, 2 bad input, 3 environment (or a defect in
-dutperf), 130 interrupted. No traceback is ever shown.
+Which is which: ``exit_codes``. No traceback is ever shown.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import sys
 from types import FrameType
 from typing import NoReturn
 
-INTERRUPTED = 130
+from dutperf.cli.exit_codes import INTERRUPTED
 
 
 def main() -> NoReturn:

@@ -8,23 +8,21 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from dutperf.cli.exit_codes import INTERRUPTED, INVALID
 from dutperf.cli.failures import PatientConsole, defect, show_notice
-from dutperf.cli.main import INTERRUPTED
 from dutperf.cli.options import Display
 from dutperf.cli.places import dut_alive, open_place, places_of, watch_dut
 from dutperf.cli.summary import show_all, show_json, show_summary
 from dutperf.cli.terminal import Terminal
 from dutperf.config import Campaign
 from dutperf.errors import DutperfError
-from dutperf.procedures.campaign import Kind, run_campaign
 from dutperf.procedures.events import OnEvent
-from dutperf.procedures.executor import Surroundings
-from dutperf.procedures.openings import openings_of
-from dutperf.procedures.session import prepare_engine
 from dutperf.report import write_report
 from dutperf.results import CellResult, ResultsFile
-
-INVALID = 1
+from dutperf.run.campaign_run import Kind, run_campaign
+from dutperf.run.engine_session import prepare_engine
+from dutperf.run.local_executor import Surroundings
+from dutperf.run.openings import openings_of
 
 Show = Callable[[Console, ResultsFile, Path | None], None]
 """Prints results, and where the report is, if there is one."""

@@ -28,8 +28,8 @@ from dutperf.config.delays import (
     procedure_defaults,
 )
 from dutperf.config.labs import MOST_RULES, LabKeys
-from dutperf.config.searching import Search
-from dutperf.config.stateful import ResponderOrder
+from dutperf.config.search_keys import Search
+from dutperf.config.stateful_keys import ResponderOrder
 from dutperf.config.validate import models_in
 from dutperf.errors import InputError
 

@@ -19,7 +19,7 @@ from dutperf.config import (
 from dutperf.config.document import Problem
 from dutperf.config.labs import LabKeys
 from dutperf.errors import InputError, SetupError
-from dutperf.procedures.device_cpu import DeviceWatch
+from dutperf.procedures.taken_cpu import DeviceWatch
 
 
 def campaign_for(

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from dutperf.cli import figures
 from dutperf.results import CellResult, result_word
-from dutperf.results.damage import RECEIVED
+from dutperf.results.damage_words import RECEIVED
 from dutperf.results.model import DamageFigure
 
 WIDE = 110

@@ -18,17 +18,18 @@ from rich.console import Console
 from rich.table import Table
 
 from dutperf.cli import figures
-from dutperf.cli.measuring import INVALID, watched
+from dutperf.cli.exit_codes import INVALID
+from dutperf.cli.measuring import watched
 from dutperf.cli.options import DEFAULT_SEED, AsJson, Output
 from dutperf.cli.summary import show_json
 from dutperf.config import Campaign, Place, ProcedureSpec, Testbed
 from dutperf.errors import InputError
-from dutperf.procedures.campaign import run_campaign
 from dutperf.procedures.events import OnEvent
-from dutperf.procedures.executor import Surroundings
-from dutperf.procedures.session import prepare_engine
 from dutperf.report import write_report
 from dutperf.results import CellResult, ResultsFile, spread_of, valued
+from dutperf.run.campaign_run import run_campaign
+from dutperf.run.engine_session import prepare_engine
+from dutperf.run.local_executor import Surroundings
 
 _MOST_FPS = 1_000_000_000
 """No tester offers that; the search begins with what it did offer."""

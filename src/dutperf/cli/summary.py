@@ -33,7 +33,7 @@ from dutperf.results import (
     closing,
     result_word,
 )
-from dutperf.results.damage import damage_sentence
+from dutperf.results.damage_words import damage_sentence
 from dutperf.results.units import duration
 
 

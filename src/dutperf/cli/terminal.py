@@ -13,8 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.status import Status
 
-from dutperf.engine.protocol import Damage, StreamResult, TrialProgress, TrialResult
-from dutperf.procedures.damage import judged_whole
+from dutperf.procedures.damage_search import judged_whole
 from dutperf.procedures.events import (
     CellStarted,
     Event,
@@ -29,8 +28,9 @@ from dutperf.procedures.events import (
     TrialReplayed,
     TrialStarted,
 )
+from dutperf.protocol import Damage, StreamResult, TrialProgress, TrialResult
 from dutperf.results import ResultsFile, TrialRecord
-from dutperf.results.damage import RECEIVED, kinds_words
+from dutperf.results.damage_words import RECEIVED, kinds_words
 from dutperf.results.model import TrialRole
 from dutperf.results.units import about
 

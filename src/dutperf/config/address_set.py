@@ -9,7 +9,7 @@ import ipaddress
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from dutperf.engine.protocol import FieldVariation, IpVersion
+from dutperf.protocol import FieldVariation, IpVersion
 
 Mode = Literal["increasing", "decreasing", "random"]
 

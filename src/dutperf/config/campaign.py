@@ -25,13 +25,13 @@ from dutperf.config.flow_count import FlowCount
 from dutperf.config.frame_size import ALL_SIZES, SizeOrAll
 from dutperf.config.labs import LabKeys, LabOrName, lab_keys
 from dutperf.config.presets import Preset, preset_keys
-from dutperf.config.searching import (
+from dutperf.config.search_keys import (
     RepeatCount,
     SearchSettings,
     Width,
     search_defaults,
 )
-from dutperf.config.stateful import Stateful, StatefulKeys
+from dutperf.config.stateful_keys import Stateful, StatefulKeys
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import IpVersions

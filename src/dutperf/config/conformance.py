@@ -1,350 +1,129 @@
-"""Where a cell does less than the standards ask for; goes into the report.
+"""Which RFC a result conforms to, how far, and if not, why: RFC 2544 5.
 
-RFC 9971 wants every shorter wait described; RFC 2544 24 lets a search use shorter
-trials. So nothing here is refused, and nothing is left unsaid. Each point has the level
-that the RFC's own words give it; ``config.compliance`` makes one statement of them.
+Unconditionally: every MUST and SHOULD is met. Conditionally: every MUST is. A result
+that is defined otherwise (a tolerated loss, a frame timeout) is another measure, and
+neither. What is measured in haste, or only bounded, is a look: nobody should quote it
+as the RFC's result, whatever its recommendations allow. What an RFC says in its plain
+text counts as a SHOULD here, because nobody who leaves it out would call that
+unconditional.
 
-The frame format is RFC 2544's (C.2.6.4) but for what RFC 4814 4.5 put in the place of
-its two fixed ports, and for the tag, without which no frame could be told from another
-(RFC 2544 10).
+Only what one cell can know is judged. How the device was set up, whether enough sizes,
+modifiers and both kinds of address are tested, is in the hands of who runs campaigns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from dutperf.config.campaign import Cell
-from dutperf.config.delays import NEEDS_CONNECTIONS
-from dutperf.config.flows import directions
-from dutperf.config.searching import GoalSpec
+from dutperf.config.delays import PHASE2
+from dutperf.config.deviations import Shortfall, hasty, of_further_goals
 from dutperf.config.sizes import cell_versions
-from dutperf.config.standard_sizes import listed_sizes
-from dutperf.config.stateful import Stateful
 from dutperf.config.versions import translates
 
-_FORMAT = "RFC 2544 8, C.2.6.4"
-_TTL = 10
-_LARGEST_STEP_PERCENT = 10
-_REPEATS = 20
-_TAGS = 500
-_FIRST_TAG_S = 60
-_TEN_THOUSAND = 10_000
+Status = Literal["unconditional", "conditional", "none", "other_measure"]
 
 
-Level = Literal["definition", "MUST", "SHOULD", "text"]
-
-
-class Shortfall(NamedTuple):
-    """One point: the RFC's section, what it asks for, what the cell does.
-
-    ``level`` is how the RFC says it: as a MUST (REQUIRED, SHALL), as a SHOULD
-    (RECOMMENDED), in its plain text, or as part of what the quantity is by definition.
-    """
+class Compliance(NamedTuple):
+    """``rfc`` and ``section`` of the procedure, and what may be said of the result."""
 
     rfc: str
-    requirement: str
-    actual: str
-    level: Level
+    section: str
+    status: Status
+    statement: str
 
 
-def deviations(cell: Cell) -> list[Shortfall]:
-    """All points in which ``cell`` does less than RFC 2544 and RFC 8219 ask for."""
-    opened = _stateful(cell, cell.stateful) if cell.stateful else []
-    if cell.procedure in NEEDS_CONNECTIONS:
-        return opened
-    found = [*opened, *_times(cell), *_direction(cell), *_sizes(cell), *_frames(cell)]
-    if cell.procedure == "frame-loss":
-        found += _loads(cell.load_percent)
-    return [*found, *_load(cell), *_repeats(cell), *_tags(cell), *_judgement(cell)]
-
-
-def hasty(cell: Cell) -> list[str]:
-    """What was cut short of that which makes a result; empty: nothing.
-
-    Trials of less than the RFC's duration, or a single repeat where it asks for more.
-    """
-    found = []
-    if cell.procedure not in NEEDS_CONNECTIONS:
-        _, _, is_s, least_s = _duration(cell)
-        found += [f"trials of {is_s:.12g} s"] if is_s < least_s else []
-    asks_for_more = cell.stateful or cell.procedure in _DELAYS or translates(cell.ip)
-    if cell.repeats == 1 and asks_for_more and not cell.goals:
-        found.append("a single repeat")
-    return found
-
-
-def _stateful(cell: Cell, stateful: Stateful) -> list[Shortfall]:
-    found = _gateway(stateful)
-    if stateful.order != "random":
-        rule = "four-tuples in pseudorandom order"
-        actual = f"{stateful.order} order"
-        found.append(Shortfall("RFC 9693 4.4", rule, actual, "MUST"))
-    found += _ranges(stateful)
-    if cell.repeats == 1:
-        rule = "measurements executed multiple times"
-        found.append(Shortfall("RFC 9693 6", rule, "a single one", "MUST"))
-    if cell.procedure == "teardown-rate" and stateful.numbers == 1:
-        rule = "tear-down rates of various numbers of connections"
-        found.append(Shortfall("RFC 9693 4.8", rule, "of one number", "SHOULD"))
-    if not cell.phase2:
-        return found
-    rate = stateful.phase1_rate
-    if isinstance(rate, int) and cell.connection_cell is None:
-        rule = "connections opened safely below the maximum rate, measured before"
-        actual = f"at {rate:,}/s, as given"
-        found.append(Shortfall("RFC 9693 4.2", rule, actual, "MUST"))
-    if stateful.responder_order != "random":
-        rule = "the responder's four-tuples in pseudorandom order"
-        actual = f"{stateful.responder_order} order"
-        found.append(Shortfall("RFC 9693 4.10", rule, actual, "SHOULD"))
-    return found
-
-
-def _ranges(stateful: Stateful) -> list[Shortfall]:
-    source, destination = stateful.port_numbers
-    if source >= _TEN_THOUSAND >= destination and destination < source:
-        return []
-    rule = "a few ten thousand source ports, and fewer destination ports"
-    actual = f"{source:,} source and {destination:,} destination ports"
-    return [Shortfall("RFC 9693 4.1", rule, actual, "SHOULD")]
-
-
-def _gateway(stateful: Stateful) -> list[Shortfall]:
-    """What the testbed says of the device, and what is asked of it."""
-    found: list[Shortfall] = []
-    if not stateful.translates:
-        rule = "a gateway that translates addresses or ports"
-        actual = "the device does not translate, as its testbed says"
-        found.append(Shortfall("RFC 9693 3", rule, actual, "definition"))
-    if stateful.expiry:
-        rule = "all connections deleted by one command"
-        actual = "they expire one by one, a measure of dutperf's own"
-        found.append(Shortfall("RFC 9693 4.8", rule, actual, "definition"))
-    if stateful.untold:
-        rule = "the device's parameters reported (device: in the testbed)"
-        actual = f"not told: {', '.join(stateful.untold)}"
-        found.append(Shortfall("RFC 9693 6", rule, actual, "SHOULD"))
-    return found
-
-
-_DELAYS = {
-    "latency": "RFC 8219 7.2",
-    "pdv": "RFC 8219 7.3.1",
-    "ipdv": "RFC 8219 7.3.2",
+_SECTIONS: dict[str, dict[str, str]] = {
+    "RFC 2544": {"throughput": "26.1", "frame-loss": "26.3", "latency": "26.2"},
+    "RFC 5180": {"throughput": "7.1", "frame-loss": "7.3", "latency": "7.2"},
+    "RFC 8219": {
+        "throughput": "7.1",
+        "frame-loss": "7.4",
+        "latency": "7.2",
+        "pdv": "7.3.1",
+        "ipdv": "7.3.2",
+    },
+    "RFC 9693": {
+        "connection-rate": "4.5",
+        "table-capacity": "4.9",
+        "teardown-rate": "4.8",
+        **dict.fromkeys(PHASE2, "4.7"),
+    },
 }
+_BUILT_ON: dict[str, tuple[str, ...]] = {
+    "RFC 2544": ("RFC 1242", "RFC 2544"),
+    "RFC 5180": ("RFC 1242", "RFC 2544", "RFC 5180"),
+    "RFC 8219": ("RFC 1242", "RFC 2544", "RFC 5180", "RFC 8219"),
+    "RFC 9693": ("RFC 9693",),
+}
+"""Requirements of these count; that of RFC 4814 for random ports is its own."""
 
 
-def _load(cell: Cell) -> list[Shortfall]:
-    """RFC 8219 12: the throughput is the median of its repeats."""
-    if cell.rate_fps is None or (cell.found_rate and cell.found_rate.plain):
-        return []
-    if cell.procedure == "frame-loss":
-        return []
-    given = cell.rate_fps
-    actual = f"at {given:,} fps, as given" if isinstance(given, int) else f"at {given}"
-    return [other_load(cell, actual)]
+def compliance(
+    cell: Cell, shortfalls: Sequence[Shortfall], *, valid: bool, bound: bool = False
+) -> Compliance:
+    """What may be said of a result of ``cell``.
 
-
-def other_load(cell: Cell, actual: str) -> Shortfall:
-    """That a delay was not measured at the throughput, but ``actual``."""
-    rfc = "RFC 2544 26.2" if cell.legacy else _DELAYS[cell.procedure]
-    level: Level = "SHOULD" if rfc == "RFC 8219 7.2" else "text"
-    return Shortfall(rfc, "load at the throughput rate", actual, level)
-
-
-def lower_bound(cell: Cell, actual: str) -> Shortfall:
-    """That the limit of the device was not reached, but ``actual``."""
-    rfc, rule = {
-        "connection-rate": ("RFC 9693 4.5", "the device's maximum rate"),
-        "table-capacity": ("RFC 9693 4.9", "the device's capacity"),
-    }.get(
-        cell.procedure,
-        ("RFC 2544 26.1", "the fastest rate at which the device loses no frame"),
-    )
-    return Shortfall(rfc, rule, actual, "text")
-
-
-def _repeats(cell: Cell) -> list[Shortfall]:
-    if cell.auto:
-        return []
-    rfc = "RFC 2544 26.2" if cell.legacy else _DELAYS.get(cell.procedure)
-    if rfc is None:
-        return _iterations(cell)
-    if cell.repeats >= _REPEATS:
-        return []
-    actual = f"{cell.repeats} instead of at least {_REPEATS}"
-    return [Shortfall(rfc, f"at least {_REPEATS} repeats", actual, "MUST")]
-
-
-def _iterations(cell: Cell) -> list[Shortfall]:
-    """RFC 2544 leaves open how often; of a translator RFC 8219 does not."""
-    if cell.repeats > 1 or not translates(cell.ip) or cell.goals:
-        return []
-    return [Shortfall("RFC 8219 12", "multiple iterations", "a single one", "SHOULD")]
-
-
-def _tags(cell: Cell) -> list[Shortfall]:
-    found: list[Shortfall] = []
-    rfc = "RFC 2544 26.2" if cell.legacy else "RFC 8219 7.2"
-    if cell.tags is not None and cell.tags < _TAGS and not cell.legacy:
-        actual = f"{cell.tags} instead of at least {_TAGS}"
-        found.append(
-            Shortfall(rfc, f"at least {_TAGS} tagged frames", actual, "SHOULD")
-        )
-    if cell.first_tag_s is not None and cell.first_tag_s < _FIRST_TAG_S:
-        rule = f"first tagged frame after {_FIRST_TAG_S} s"
-        actual = f"after {cell.first_tag_s:.12g} s"
-        found.append(Shortfall(rfc, rule, actual, "SHOULD"))
-    return found
-
-
-def _judgement(cell: Cell) -> list[Shortfall]:
-    found: list[Shortfall] = []
-    rfc = "RFC 2544 26.1" if cell.procedure == "throughput" else "RFC 2544 26.3"
-    if cell.frame_timeout_ms is not None:
-        rule = "frames count as received however late they are"
-        actual = f"frames slower than {cell.frame_timeout_ms:.12g} ms count as lost"
-        found.append(Shortfall(rfc, rule, actual, "definition"))
-    if cell.loss_tolerance_percent:
-        share = f"{cell.loss_tolerance_percent:.12g} %"
-        lost = f"up to {share} of a direction's frames may be lost"
-        found.append(Shortfall(rfc, "no frame is lost", lost, "definition"))
-    return [*found, *_search(cell)]
-
-
-def _search(cell: Cell) -> list[Shortfall]:
-    found = [*_goals(cell.goals[:1]), *of_further_goals(cell)]
-    if cell.verify_trials is not None:
-        rule = "the rate is lowered when fewer frames come out"
-        needed = f"{cell.verify_trials} trials at it lost frames"
-        actual = f"a rate is lowered only when {needed}"
-        found.append(Shortfall("RFC 2544 26.1", rule, actual, "definition"))
-    return found
-
-
-def of_further_goals(cell: Cell) -> list[Shortfall]:
-    """Points of goals beside the first one, whose result the cell's is not."""
-    first = _goals(cell.goals[:1])
-    return [point for point in _goals(cell.goals[1:]) if point not in first]
-
-
-def _goals(goals: Sequence[GoalSpec]) -> list[Shortfall]:
-    found = []
-    for goal in goals:
-        lost, exceed = f"{goal.loss_percent:.12g}", f"{goal.exceed_percent:.12g}"
-        actual = f"a goal lets {lost} % be lost"
-        if goal.exceed_percent:
-            actual += f", and more in {exceed} % of the time"
-        if goal.loss_percent or goal.exceed_percent:
-            rule = "no frame is lost"
-            found.append(Shortfall("RFC 2544 26.1", rule, actual, "definition"))
-    return found
-
-
-def _times(cell: Cell) -> list[Shortfall]:
-    wanted: list[tuple[str, str, float, int, Level]] = [
-        (*_duration(cell), "SHOULD"),
-        ("RFC 2544 23", "wait after learning frames", cell.settle_wait_s, 2, "text"),
-        ("RFC 2544 23", "wait for late frames", cell.residual_wait_s, 2, "text"),
-        ("RFC 2544 23", "wait between trials", cell.restabilise_wait_s, 5, "text"),
+    Args:
+        cell: what was measured.
+        shortfalls: ``deviations(cell)``, and what else turned out.
+        valid: whether the tester vouches for the result.
+        bound: whether that is only a lower bound.
+    """
+    rfc = _rfc(cell)
+    section = _SECTIONS[rfc][cell.procedure]
+    if cell.procedure == "connection-rate" and cell.stateful and cell.stateful.alpha:
+        section = "4.6"
+    built_on = _BUILT_ON[rfc]
+    if cell.phase2:
+        built_on += _BUILT_ON["RFC 8219"]
+    name = f"{rfc} {section}"
+    others = of_further_goals(cell)
+    counted = [
+        s for s in shortfalls if s not in others and any(r in s.rfc for r in built_on)
     ]
-    return [
-        Shortfall(
-            rfc,
-            f"{what} of at least {least} s",
-            f"{is_s:.12g} s instead of at least {least} s",
-            level,
+    defined = [s for s in counted if s.level == "definition"]
+    broken = [s for s in counted if s.level == "MUST"]
+    if defined:
+        told = _listed([s.actual for s in defined])
+        of_it = ", of which this is a lower bound" if bound else ""
+        said = f"another measure than that of {name}{of_it}: {told}"
+        return Compliance(rfc, section, "other_measure", said)
+    if not valid:
+        said = f"not compliant with {name}: the tester cannot vouch for the result"
+        return Compliance(rfc, section, "none", said)
+    if looks := [*hasty(cell), *(["a lower bound"] if bound else [])]:
+        said = f"a look, not a result of {name}: {', '.join(looks)}"
+        return Compliance(rfc, section, "none", said)
+    if broken:
+        told = _listed([f"{s.requirement} ({s.rfc}, MUST): {s.actual}" for s in broken])
+        return Compliance(rfc, section, "none", f"not compliant with {name}: {told}")
+    if counted:
+        sections = _listed(list(dict.fromkeys(s.rfc for s in counted)))
+        said = (
+            f"conditionally compliant with {name}: every MUST is met, not every "
+            f"recommendation ({sections})"
         )
-        for rfc, what, is_s, least, level in wanted
-        if is_s < least
-    ]
+        return Compliance(rfc, section, "conditional", said)
+    said = f"unconditionally compliant with {name}"
+    return Compliance(rfc, section, "unconditional", said)
 
 
-def _duration(cell: Cell) -> tuple[str, str, float, int]:
-    least = ("RFC 2544 24", 60)
-    if cell.procedure == "latency":
-        least = ("RFC 2544 26.2" if cell.legacy else "RFC 8219 7.2", 120)
-    return least[0], "trial duration", cell.trial_duration_s, least[1]
+def _rfc(cell: Cell) -> str:
+    """Whose procedure it is: of a translator, of IPv6 frames, or the one of 1999."""
+    if cell.stateful:
+        return "RFC 9693"
+    if cell.procedure not in _SECTIONS["RFC 2544"]:
+        return "RFC 8219"
+    if cell.procedure == "latency" and not cell.legacy:
+        return "RFC 8219"
+    if translates(cell.ip) and not cell.legacy:
+        return "RFC 8219"
+    if 6 in cell_versions(cell) and not translates(cell.ip):
+        return "RFC 5180"
+    return "RFC 2544"
 
 
-def _direction(cell: Cell) -> list[Shortfall]:
-    if cell.direction == "both":
-        return []
-    return [
-        Shortfall(
-            "RFC 8219 5.3, RFC 2544 14",
-            "bidirectional traffic",
-            f"{cell.direction} direction only",
-            "SHOULD",
-        )
-    ]
-
-
-def _sizes(cell: Cell) -> list[Shortfall]:
-    if cell.imix:
-        rule, actual = "frames of one size", f"{cell.traffic.imix} (RFC 6985)"
-        return [Shortfall("RFC 2544 9, RFC 1242 3.4", rule, actual, "text")]
-    listed, rfc = listed_sizes(cell_versions(cell))
-    if cell.frame_sizes[0] in listed:
-        return []
-    rule = f"one of the frame sizes {', '.join(map(str, listed))}"
-    actual = f"{cell.frame_sizes[0]} bytes"
-    return [Shortfall(f"RFC 2544 9.1, {rfc}", rule, actual, "SHOULD")]
-
-
-def _frames(cell: Cell) -> list[Shortfall]:
-    traffic = cell.traffic
-    found = _ports(cell)
-    if traffic.df and 4 in cell_versions(cell):
-        found.append(Shortfall(_FORMAT, "IPv4 flags 0", "DF set", "SHOULD"))
-    if traffic.ignore_checksums:
-        rule = "checksums of received frames"
-        found.append(Shortfall("RFC 1242 3.17", rule, "not verified", "MUST"))
-    if traffic.ttl != _TTL:
-        actual = f"{traffic.ttl} instead of {_TTL}"
-        found.append(Shortfall(_FORMAT, "time to live 10", actual, "SHOULD"))
-    if traffic.dscp:
-        found.append(
-            Shortfall(_FORMAT, "type of service 0", f"DSCP {traffic.dscp}", "SHOULD")
-        )
-    if max(traffic.networks.left, traffic.networks.right) > 1:
-        rule = "a routing update with all networks before each trial"
-        found.append(Shortfall("RFC 2544 13", rule, "routes are static", "MUST"))
-    return found
-
-
-def _ports(cell: Cell) -> list[Shortfall]:
-    """Random ones would make more flows than RFC 8219 10.2.1 wants."""
-    if cell.traffic.flows is not None:
-        return []
-    ports = cell.traffic.ports
-    found: dict[Shortfall, None] = {}
-    for direction in directions(cell):
-        reverse = direction == "reverse" and ports.reverse is not None
-        where = " in the reverse direction" if reverse else ""
-        for name, port in zip(
-            ("source", "destination"), ports.of(direction), strict=True
-        ):
-            if not port.by_the_book:
-                wanted = f"random {name} ports {port.LEAST}-{port.MOST}"
-                told = Shortfall("RFC 4814 4.5", wanted, f"{port}{where}", "SHOULD")
-                found[told] = None
-    return list(found)
-
-
-def _loads(falling: list[float]) -> list[Shortfall]:
-    found: list[Shortfall] = []
-    if falling[0] < 100:
-        what = f"{falling[0]:.12g} % instead of 100 %"
-        rule = "first trial at 100 % load"
-        found.append(Shortfall("RFC 2544 26.3", rule, what, "SHOULD"))
-    steps = [above - below for above, below in pairwise(falling)]
-    rule = f"loads in steps of at most {_LARGEST_STEP_PERCENT} %"
-    if not steps:
-        found.append(Shortfall("RFC 2544 26.3", rule, "a single load", "MUST"))
-    elif max(steps) > _LARGEST_STEP_PERCENT + 1e-9:
-        what = f"steps of up to {max(steps):.9g} % instead of at most 10 %"
-        found.append(Shortfall("RFC 2544 26.3", rule, what, "MUST"))
-    return found
+def _listed(texts: Sequence[str]) -> str:
+    return "; ".join(texts)

@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, field_validator
 
 from dutperf.config.fields import Strict
-from dutperf.config.found_rate import FixedRate, FoundRate, parse_found_rate
-from dutperf.config.stateful import StatefulKeys
-from dutperf.engine.protocol import MAX_TIMEOUTS
+from dutperf.config.rate_reference import FixedRate, FoundRate, parse_found_rate
+from dutperf.config.stateful_keys import StatefulKeys
+from dutperf.protocol import MAX_TIMEOUTS
 
 Procedure = Literal[
     "throughput",

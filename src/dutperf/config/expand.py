@@ -23,18 +23,18 @@ from dutperf.config.load_steps import (
     STANDARD_STEP_PERCENT,
     falling_loads,
 )
-from dutperf.config.loads import check_load, with_source
 from dutperf.config.phase2 import check_stateful
 from dutperf.config.place import check_places
-from dutperf.config.searching import AUTO, SearchSettings
+from dutperf.config.rate_sources import check_load, with_source
+from dutperf.config.search_keys import AUTO, SearchSettings
 from dutperf.config.sizes import check_sizes, smallest_size
 from dutperf.config.standard_sizes import frame_versions, standard_sizes
-from dutperf.config.stateful import Stateful
+from dutperf.config.stateful_keys import Stateful
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import IpVersions, default_versions
-from dutperf.engine.protocol import DirectionName
 from dutperf.errors import InputError
+from dutperf.protocol import DirectionName
 
 
 def expand(campaign: Campaign, *testbeds: Testbed) -> list[Cell]:

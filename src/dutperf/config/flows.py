@@ -17,8 +17,8 @@ from dutperf.config.campaign import Cell
 from dutperf.config.placement import destinations, hosts
 from dutperf.config.testbed import RealAddress, Testbed
 from dutperf.config.versions import IpVersions, version_of
-from dutperf.engine.protocol import DirectionName, IpVersion, Side
 from dutperf.errors import InputError
+from dutperf.protocol import DirectionName, IpVersion, Side
 
 StreamName = Literal["foreground", "background"]
 

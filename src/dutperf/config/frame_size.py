@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Discriminator, Tag, WithJsonSchema
 
-from dutperf.engine.protocol import FrameSize
+from dutperf.protocol import FrameSize
 
 ALL_SIZES = "all"
 

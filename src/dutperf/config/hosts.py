@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from dutperf.config.fields import Short, Strict
-from dutperf.engine.protocol import Side
+from dutperf.protocol import Side
 
 HostMode = Literal["fixed", "increasing", "decreasing", "random"]
 HostCount = Annotated[int, Field(ge=2, le=65536)]

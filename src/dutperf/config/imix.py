@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from dutperf.config.fields import Short, Strict
-from dutperf.engine.protocol import FrameSize
+from dutperf.protocol import FrameSize
 
 NAMED_SIZES = {
     "a": 64,

@@ -8,7 +8,7 @@ overflows: the tester stands still instead, and the device never loses a frame
 
 from __future__ import annotations
 
-from dutperf.engine.protocol import PortSpec
+from dutperf.protocol import PortSpec
 
 IN_FLIGHT_FRAMES: int = PortSpec.model_fields["in_flight_frames"].default
 """Of one port, with AF_XDP as with AF_PACKET: the plan leaves the engine's default."""

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Field, Tag
 
 from dutperf.config.fields import Strict
+from dutperf.naming import lab_name
 
 DEFAULT_RULES = 100
 MOST_RULES = 10_000
@@ -28,7 +29,7 @@ class LabKeys(Strict):
     @property
     def place(self) -> str:
         """The name of the lab as a place, by which it is told from others."""
-        return self.name if self.rules is None else f"{self.name}-{self.rules}"
+        return lab_name(self.name, self.rules)
 
 
 def _lab_kind(value: Any) -> str:  # noqa: ANN401 - raw YAML

@@ -12,7 +12,7 @@ from dutperf.config.hooks_needed import hook_notices
 from dutperf.config.phase2 import stateful_notices
 from dutperf.config.sizes import sizes_in
 from dutperf.config.testbed import RingPort, Testbed
-from dutperf.engine.protocol import IpVersion
+from dutperf.protocol import IpVersion
 
 _BENCHMARK_NETWORKS = {
     4: (ipaddress.ip_network("198.18.0.0/15"), "RFC 2544 C.2.2"),

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dutperf.config.campaign import Cell
-from dutperf.config.stateful import MARGIN, Stateful
+from dutperf.config.stateful_keys import MARGIN, Stateful
 from dutperf.config.testbed import Testbed
 from dutperf.config.versions import version_of
 from dutperf.errors import InputError

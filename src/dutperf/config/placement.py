@@ -14,8 +14,8 @@ from dutperf.config.address_set import AddressSet, BitField, Mode, number, overl
 from dutperf.config.hosts import HostField
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
-from dutperf.engine.protocol import IpVersion, Side
 from dutperf.errors import InputError
+from dutperf.protocol import IpVersion, Side
 
 MAX_NEIGHBOURS = 65536
 """Addresses of one side for which the tester answers ARP and ND."""

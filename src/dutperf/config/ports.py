@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from dutperf.config.fields import Short, Strict
-from dutperf.engine.protocol import DirectionName, FieldVariation
+from dutperf.protocol import DirectionName, FieldVariation
 
 PortMode = Literal["fixed", "increasing", "decreasing", "random"]
 PortNumber = Annotated[int, Field(ge=0, le=65535)]

@@ -14,8 +14,8 @@ from fractions import Fraction
 from dutperf.config.campaign import Cell
 from dutperf.config.flows import StreamName, side_versions, stream_version
 from dutperf.config.testbed import Testbed
-from dutperf.engine.protocol import IpVersion, Side, minimum_frame_size
 from dutperf.errors import InputError
+from dutperf.protocol import IpVersion, Side, minimum_frame_size
 
 HEADER_DIFFERENCE_BYTES = 20
 _HEADER_AND_FCS_BYTES = 18  # Ethernet header 14, FCS 4: frame size less MTU

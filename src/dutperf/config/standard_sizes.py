@@ -16,7 +16,7 @@ from dutperf.config.frame_size import ALL_SIZES
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import IpVersions, default_versions, version_of
-from dutperf.engine.protocol import IpVersion
+from dutperf.protocol import IpVersion
 
 _HEADER_AND_FCS_BYTES = 18  # Ethernet header 14, FCS 4: frame size less MTU
 _JUMBO = (2048, 4096, 8192, 9216)

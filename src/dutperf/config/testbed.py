@@ -22,7 +22,7 @@ from dutperf.config.fields import (
     Strict,
 )
 from dutperf.config.hooks import Hooks
-from dutperf.engine.protocol import IpVersion, Mac, Side, WhenFull
+from dutperf.protocol import IpVersion, Mac, Side, WhenFull
 
 _VERSIONS: tuple[IpVersion, ...] = (4, 6)
 

@@ -22,7 +22,7 @@ from dutperf.config.flow_count import (
 from dutperf.config.hosts import Addresses, HostAddresses
 from dutperf.config.imix import ImixSizes
 from dutperf.config.ports import Ports
-from dutperf.engine.protocol import IpVersion, Side
+from dutperf.protocol import IpVersion, Side
 
 NAMED_MIXES = {
     "100/0": Fraction(1),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from dutperf.config.stateful import ConnectionKeys
+from dutperf.config.stateful_keys import ConnectionKeys
 from dutperf.config.testbed import Testbed
-from dutperf.engine.protocol import IpVersion, Side
+from dutperf.protocol import IpVersion, Side
 
 IpVersions = Literal[4, 6, "6-4", "4-6"]
 """4 and 6: the same on both sides; 6-4: IPv6 on the left, IPv4 on the right."""

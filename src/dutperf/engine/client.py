@@ -16,7 +16,15 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
-from dutperf.engine.protocol import (
+from dutperf.engine.rpc import (
+    Connection,
+    ConnectionEndedError,
+    DeadlineError,
+    Notification,
+    Response,
+)
+from dutperf.errors import EngineError
+from dutperf.protocol import (
     PROTOCOL_VERSION,
     HelloResult,
     Message,
@@ -31,14 +39,6 @@ from dutperf.engine.protocol import (
     TrialRequest,
     TrialResult,
 )
-from dutperf.engine.rpc import (
-    Connection,
-    ConnectionEndedError,
-    DeadlineError,
-    Notification,
-    Response,
-)
-from dutperf.errors import EngineError
 
 Answer = TypeVar("Answer", bound=Message)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from dutperf.engine.protocol import TrialProgress, TrialRequest, TrialResult
+from dutperf.protocol import TrialProgress, TrialRequest, TrialResult
 
 ProgressCallback = Callable[[TrialProgress], None]
 

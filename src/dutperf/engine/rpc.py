@@ -14,20 +14,12 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from dutperf.engine.protocol import ErrorData, Message
 from dutperf.errors import EngineError
+from dutperf.protocol import ErrorObject, Message
 
 _READ_BYTES = 1 << 16
 _LONGEST_LINE_BYTES = 1 << 26
 _REBUILD_HINT = "engine and plan must come from one build: run 'make setup' again"
-
-
-class ErrorObject(Message):
-    """``error`` of a response."""
-
-    code: int
-    message: str
-    data: ErrorData = ErrorData()
 
 
 class Response(Message):

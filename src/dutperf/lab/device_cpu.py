@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from dutperf.engine.protocol import Side
 from dutperf.lab.state import PROC
+from dutperf.protocol import Side
 
 _STEAL = 8  # of the fields of a CPU in /proc/stat, its name included
 

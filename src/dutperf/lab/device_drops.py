@@ -5,8 +5,8 @@ Its CPU's input queue is one of the machine's, so the engine has counted that al
 
 from __future__ import annotations
 
-from dutperf.engine.protocol import Side
 from dutperf.lab import topology
+from dutperf.protocol import Side
 
 COUNTERS = (
     "rx_dropped",

@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from dutperf.engine.protocol import DirectionName
 from dutperf.errors import InputError, SetupError
 from dutperf.lab.asking import ask
+from dutperf.protocol import DirectionName
 
 Behaviour = Mapping[str, Any]
 """What the device is told (docs/known-answer.md); it checks that itself."""

@@ -28,12 +28,12 @@ from pyroute2.netlink.exceptions import NetlinkError
 
 from dutperf.config.in_flight import IN_FLIGHT_FRAMES
 from dutperf.config.testbed import SideConfig
-from dutperf.engine.protocol import Side
 from dutperf.errors import SetupError
 from dutperf.lab import nftables, tracking
 from dutperf.lab.commands import feed, in_namespace
 from dutperf.lab.cpus import CpuPlan, rps_mask
 from dutperf.lab.devices.device import DUT_NAMESPACE, LabDevice
+from dutperf.protocol import Side
 
 TESTER = "tester"
 DUT = DUT_NAMESPACE

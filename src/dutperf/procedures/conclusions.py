@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from dutperf import search, stats
 from dutperf.config.campaign import Cell
-from dutperf.config.conformance import lower_bound
-from dutperf.config.searching import GoalSpec
-from dutperf.engine.protocol import Reason, VerdictKind
-from dutperf.procedures.judgement import goal_words, judged_by
-from dutperf.procedures.limits import MaxRate
+from dutperf.config.deviations import lower_bound
+from dutperf.config.search_keys import GoalSpec
+from dutperf.procedures.loss_criterion import goal_words, judged_by
+from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import least_rate_of, repeats_of
-from dutperf.procedures.verdicts import is_final, was_disturbed
+from dutperf.procedures.trial_verdicts import is_final, was_disturbed
+from dutperf.protocol import Reason, VerdictKind
 from dutperf.results.bounds import Overall, valued
 from dutperf.results.model import (
     Bound,
@@ -22,7 +22,7 @@ from dutperf.results.model import (
     RepeatResult,
     Settlement,
 )
-from dutperf.search.model import Conclusion
+from dutperf.search.search_types import Conclusion
 
 
 def repeat_result(

@@ -12,14 +12,14 @@ from dutperf.config.delays import (
 )
 from dutperf.config.phase2 import timing_of
 from dutperf.config.ports import Ports
-from dutperf.config.searching import AUTO, SearchSettings
+from dutperf.config.search_keys import AUTO, SearchSettings
 from dutperf.config.sizes import sizes_text
-from dutperf.config.stateful import Stateful
+from dutperf.config.stateful_keys import Stateful
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import version_of
-from dutperf.engine.protocol import GENERATOR, DirectionName
-from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import least_rate_of
+from dutperf.protocol import GENERATOR, DirectionName
 from dutperf.results.model import CellResult, Conformance, Deviation
 
 Parameters = dict[str, str | int | float | bool | None]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dutperf.config.campaign import Cell
-from dutperf.engine.protocol import TrialProgress
+from dutperf.protocol import TrialProgress
 from dutperf.results.model import ResultsFile, TrialRecord
 
 

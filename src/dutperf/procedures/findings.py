@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from dutperf import stats
 from dutperf.config.campaign import Cell
-from dutperf.procedures.judgement import judged_by
+from dutperf.procedures.loss_criterion import judged_by
 from dutperf.results.model import (
     DelayRecord,
     Finding,

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dutperf.config.campaign import Cell
-from dutperf.engine.protocol import (
+from dutperf.procedures.trial_verdicts import ATTEMPTS, no_rate_helps
+from dutperf.procedures.trials import Ask, DeviceTrials
+from dutperf.protocol import (
     DirectionResult,
     PortReport,
     Reason,
     TrialResult,
 )
-from dutperf.procedures.runner import TrialRunner
-from dutperf.procedures.verdicts import ATTEMPTS, no_rate_helps
 
 FRAMES = 100
 RATE_FPS = 1000
@@ -31,7 +31,7 @@ def is_tried_first(cell: Cell) -> bool:
     return cell.stateful is None
 
 
-def try_first_frames(runner: TrialRunner, cell: Cell, most_fps: int) -> list[Reason]:
+def try_first_frames(runner: DeviceTrials, cell: Cell, most_fps: int) -> list[Reason]:
     """Send them; why ``cell`` cannot be measured, or nothing if it can.
 
     Args:
@@ -40,7 +40,7 @@ def try_first_frames(runner: TrialRunner, cell: Cell, most_fps: int) -> list[Rea
         most_fps: its highest load.
 
     Raises:
-        EngineError, SetupError: see ``TrialRunner.run``.
+        EngineError, SetupError: see ``Trials.run``.
     """
     if runner.goes_on_without("first_frames", cell):
         return []
@@ -61,15 +61,17 @@ def first_frames_s(most_fps: int) -> float:
     return min(LONGEST_S, FRAMES / min(RATE_FPS, most_fps))
 
 
-def _sent(runner: TrialRunner, cell: Cell, rate_fps: int) -> TrialResult:
+def _sent(runner: DeviceTrials, cell: Cell, rate_fps: int) -> TrialResult:
     """The last of so many attempts; frames that came back tell enough of most."""
     plain = cell.model_copy(update={"tags": None, "first_tag_s": None})
     for _ in range(ATTEMPTS):
         result = runner.run(
-            plain,
-            rate_fps,
-            duration_s=first_frames_s(rate_fps),
-            role="first_frames",
+            Ask(
+                plain,
+                rate_fps,
+                duration_s=first_frames_s(rate_fps),
+                role="first_frames",
+            )
         ).result
         if result.verdict.kind != "invalid":
             break

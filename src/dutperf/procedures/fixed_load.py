@@ -10,12 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dutperf.config.campaign import Cell
-from dutperf.engine.protocol import Reason, StreamResult, TrialResult
 from dutperf.procedures.in_light import Rejudge
-from dutperf.procedures.limits import MaxRate
-from dutperf.procedures.runner import Trials
+from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import outcome
-from dutperf.procedures.verdicts import (
+from dutperf.procedures.trial_verdicts import (
     ATTEMPTS,
     PATIENT_ATTEMPTS,
     comes_and_goes,
@@ -23,8 +21,10 @@ from dutperf.procedures.verdicts import (
     is_final,
     no_rate_helps,
 )
+from dutperf.procedures.trials import Ask, Trials
+from dutperf.protocol import Reason, StreamResult, TrialResult
 from dutperf.results.model import FrameCount
-from dutperf.search.limit import sender_limit_fps
+from dutperf.search.sender_limit import sender_limit_fps
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def run_repeats(
     Ends early when a repeat stays invalid for a reason that holds for all of them.
 
     Raises:
-        EngineError, SetupError: see ``TrialRunner.run``.
+        EngineError, SetupError: see ``Trials.run``.
     """
     repeats: list[Repeat] = []
     for number in range(1, cell.repeats + 1):
@@ -65,7 +65,13 @@ def _repeat(
     invalid: list[TrialResult] = []
     while not invalid or may_try_again(invalid):
         result = runner.run(
-            cell, rate_fps, repeat=number, rejudge=rejudge, attempts=PATIENT_ATTEMPTS
+            Ask(
+                cell,
+                rate_fps,
+                repeat=number,
+                rejudge=rejudge,
+                attempts=PATIENT_ATTEMPTS,
+            )
         ).result
         if result.verdict.kind != "invalid":
             return Repeat(result, len(invalid) + 1, [])

@@ -19,32 +19,32 @@ from typing import NamedTuple
 from dutperf import stats
 from dutperf.config.campaign import Cell
 from dutperf.config.load_steps import ends_when_lossless
-from dutperf.engine.protocol import Reason, TrialResult
 from dutperf.procedures.describe import cell_deviations, cell_parameters
 from dutperf.procedures.findings import loss_findings
 from dutperf.procedures.fixed_load import may_try_again
-from dutperf.procedures.judgement import (
+from dutperf.procedures.loss_criterion import (
     direction_losses,
     judged_by,
     loss_percent,
     timeout_losses,
 )
-from dutperf.procedures.limits import MaxRate
-from dutperf.procedures.loads import load_record
+from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.probe import MARGIN
-from dutperf.procedures.runner import Trials
+from dutperf.procedures.reference_load import load_record
 from dutperf.procedures.searching import outcome
-from dutperf.procedures.verdicts import (
+from dutperf.procedures.trial_verdicts import (
     ATTEMPTS,
     PATIENT_ATTEMPTS,
     comes_and_goes,
     distinct,
     no_rate_helps,
 )
+from dutperf.procedures.trials import Ask, Trials
+from dutperf.protocol import Reason, TrialResult
 from dutperf.results.model import CellResult, Deviation, LoadPoint, RepeatResult
 from dutperf.results.spread import spread_of
 from dutperf.search import Outcome
-from dutperf.search.limit import sender_limit_fps
+from dutperf.search.sender_limit import sender_limit_fps
 
 MAX_LOWERINGS = 5
 """How often the tester's own limit is lowered at most."""
@@ -54,7 +54,7 @@ def measure_frame_loss(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult
     """Measure the loss at each load; the result is the loss at the highest.
 
     Raises:
-        EngineError, SetupError: see ``TrialRunner.run``.
+        EngineError, SetupError: see ``Trials.run``.
     """
     may_end_early = ends_when_lossless(cell.load_percent)
     reached, first = _reach_maximum(runner, cell, limit)
@@ -110,7 +110,7 @@ def _try_load(
     told: list[Outcome] = []
     limit_fps: float | None = None
     while limit_fps is None:
-        result = runner.run(cell, rate_fps).result
+        result = runner.run(Ask(cell, rate_fps)).result
         told.append(outcome(result))
         if told[-1].offered_fps is None:
             break
@@ -164,7 +164,7 @@ def _repeat(
 
     def run() -> TrialResult:
         return runner.run(
-            cell, load_fps, repeat=repeat, attempts=PATIENT_ATTEMPTS
+            Ask(cell, load_fps, repeat=repeat, attempts=PATIENT_ATTEMPTS)
         ).result
 
     results = [first or run()]

@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from dutperf.engine.protocol import (
+from dutperf.protocol import (
     NOTHING,
     DirectionResult,
     Histogram,

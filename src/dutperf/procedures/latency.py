@@ -13,12 +13,12 @@ from collections.abc import Callable
 
 from dutperf import stats
 from dutperf.config.campaign import Cell
-from dutperf.engine.protocol import StreamResult
 from dutperf.procedures.fixed_load import run_repeats
 from dutperf.procedures.in_light import rejudged_by
-from dutperf.procedures.limits import MaxRate
+from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.measures import Quantity, Reading, delay_result
-from dutperf.procedures.runner import Trials
+from dutperf.procedures.trials import Trials
+from dutperf.protocol import StreamResult
 from dutperf.results.model import CellResult
 from dutperf.results.tester_share import rare_share_ns, usual_share_ns
 
@@ -27,7 +27,7 @@ def measure_latency(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
     """Measure TL and WCL of each direction, ``cell.repeats`` times.
 
     Raises:
-        EngineError, SetupError: see ``TrialRunner.run``.
+        EngineError, SetupError: see ``Trials.run``.
     """
     quantities = (SINGLE,) if cell.legacy else (TYPICAL, WORST_CASE)
     repeats = run_repeats(runner, cell, limit, rejudged_by(quantities))

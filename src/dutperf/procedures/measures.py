@@ -13,12 +13,6 @@ from typing import Literal, NamedTuple
 
 from dutperf import stats
 from dutperf.config.campaign import Cell
-from dutperf.engine.protocol import (
-    DirectionResult,
-    StreamResult,
-    TrialResult,
-    VerdictKind,
-)
 from dutperf.procedures.describe import cell_parameters
 from dutperf.procedures.findings import delay_findings
 from dutperf.procedures.fixed_load import (
@@ -28,9 +22,15 @@ from dutperf.procedures.fixed_load import (
     valid_results,
 )
 from dutperf.procedures.in_light import moved
-from dutperf.procedures.limits import MaxRate
-from dutperf.procedures.loads import load_deviations, load_record, load_words
-from dutperf.procedures.verdicts import distinct
+from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.reference_load import load_deviations, load_record, load_words
+from dutperf.procedures.trial_verdicts import distinct
+from dutperf.protocol import (
+    DirectionResult,
+    StreamResult,
+    TrialResult,
+    VerdictKind,
+)
 from dutperf.results.model import (
     CellResult,
     DelayRecord,

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dutperf.config.campaign import Cell
-from dutperf.engine.protocol import TrialRequest
-from dutperf.procedures.limits import MaxRate, is_probed
-from dutperf.procedures.runner import TrialRunner
+from dutperf.procedures.max_rate import MaxRate, is_probed
 from dutperf.procedures.searching import offered_fps
-from dutperf.procedures.verdicts import no_rate_helps
+from dutperf.procedures.trial_verdicts import no_rate_helps
+from dutperf.procedures.trials import Ask, DeviceTrials
+from dutperf.protocol import TrialRequest
 from dutperf.results.environment import PortRecord
 
 NOBODY = "02:6e:6f:62:6f:64"
@@ -33,14 +33,14 @@ _LAG_LIMIT_NS = 10_000_000
 
 
 def with_probed(
-    runner: TrialRunner, cell: Cell, load: MaxRate, ports: Sequence[PortRecord]
+    runner: DeviceTrials, cell: Cell, load: MaxRate, ports: Sequence[PortRecord]
 ) -> MaxRate:
     """``load``, with a maximum rate that is no more than the ports can offer.
 
     Once a cell: another one has other frames, and a machine changes its mind.
 
     Raises:
-        EngineError, SetupError: see ``TrialRunner.run``.
+        EngineError, SetupError: see ``Trials.run``.
     """
     virtual = any(port.nominal for port in ports)
     if not virtual or not is_probed(cell) or runner.goes_on_without("probe", cell):
@@ -50,18 +50,20 @@ def with_probed(
     return _probed(runner, cell, load)
 
 
-def _probed(runner: TrialRunner, cell: Cell, limit: MaxRate) -> MaxRate:
+def _probed(runner: DeviceTrials, cell: Cell, limit: MaxRate) -> MaxRate:
     """``limit``, or what the slower direction can offer where that is less."""
     offered: list[float] = []
     for repeat in range(1, TRIALS + 1):
         result = runner.run(
-            _plain(cell),
-            limit.rate_fps,
-            repeat=repeat,
-            duration_s=TRIAL_S,
-            shape=_to_nobody,
-            continues=True,
-            role="probe",
+            Ask(
+                _plain(cell),
+                limit.rate_fps,
+                repeat=repeat,
+                duration_s=TRIAL_S,
+                shape=_to_nobody,
+                continues=True,
+                role="probe",
+            )
         ).result
         if no_rate_helps(result.verdict.reasons):
             return limit

@@ -11,14 +11,12 @@ from typing import NamedTuple
 
 from dutperf.config.campaign import Cell
 from dutperf.config.phase2 import timing_of
-from dutperf.config.searching import GoalSpec
-from dutperf.engine.protocol import Reason, TrialResult
+from dutperf.config.search_keys import GoalSpec
 from dutperf.errors import InputError
 from dutperf.procedures.events import IntervalNarrowed
-from dutperf.procedures.judgement import loss_percent
-from dutperf.procedures.limits import MaxRate
-from dutperf.procedures.runner import Trials
-from dutperf.procedures.verdicts import (
+from dutperf.procedures.loss_criterion import loss_percent
+from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.trial_verdicts import (
     ATTEMPTS,
     could_not_offer,
     fails_beside_loss,
@@ -26,6 +24,8 @@ from dutperf.procedures.verdicts import (
     no_rate_helps,
     was_held_back,
 )
+from dutperf.procedures.trials import Ask, Trials
+from dutperf.protocol import Reason, TrialResult
 from dutperf.results.model import TrialRecord
 from dutperf.search import Goal, Outcome, Resolution, Step, Verification
 from dutperf.search.mlr import least_rate_fps
@@ -179,14 +179,16 @@ class SearchTrials:
 
         Raises:
             NoUseError: more of them would be as invalid.
-            EngineError, SetupError: see ``TrialRunner.run``.
+            EngineError, SetupError: see ``Trials.run``.
         """
         record = self._runner.run(
-            self._cell,
-            rate_fps,
-            repeat=self._repeat,
-            duration_s=duration_s,
-            stop_when_lost=self._cell.early_stop,
+            Ask(
+                self._cell,
+                rate_fps,
+                repeat=self._repeat,
+                duration_s=duration_s,
+                stop_when_lost=self._cell.early_stop,
+            )
         )
         self.asked.append(AskedTrial(rate_fps, duration_s, record))
         result = record.result

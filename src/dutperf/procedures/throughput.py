@@ -13,27 +13,27 @@ from collections.abc import Sequence
 
 from dutperf import stats
 from dutperf.config.campaign import Cell
-from dutperf.engine.protocol import TrialResult, VerdictKind
 from dutperf.procedures.conclusions import (
     bound_deviations,
     goal_results,
     repeat_result,
     settlement,
 )
-from dutperf.procedures.damage import limited_by_damage, search_without_damage
+from dutperf.procedures.damage_search import limited_by_damage, search_without_damage
 from dutperf.procedures.describe import cell_deviations, cell_parameters
 from dutperf.procedures.events import Notice
 from dutperf.procedures.findings import rate_findings
-from dutperf.procedures.judgement import throughput_quantity, timeout_losses
-from dutperf.procedures.limits import MaxRate
-from dutperf.procedures.runner import Trials
+from dutperf.procedures.loss_criterion import throughput_quantity, timeout_losses
+from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import (
     NoUseError,
     SearchTrials,
     repeats_of,
     strategy_of,
 )
-from dutperf.procedures.verdicts import distinct, no_rate_helps
+from dutperf.procedures.trial_verdicts import distinct, no_rate_helps
+from dutperf.procedures.trials import Trials
+from dutperf.protocol import TrialResult, VerdictKind
 from dutperf.results.bounds import overall, valued
 from dutperf.results.model import (
     CellResult,
@@ -51,7 +51,7 @@ def measure_throughput(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult
     """Search as often as the cell says; the result is the median (RFC 8219 12).
 
     Raises:
-        EngineError, SetupError: see ``TrialRunner.run``.
+        EngineError, SetupError: see ``Trials.run``.
     """
     search = strategy_of(cell, limit.rate_fps)
     repeats: list[RepeatResult] = []

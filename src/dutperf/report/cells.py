@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dutperf.engine.protocol import DirectionName
-from dutperf.report.measures import StreamMeasures, by_stream
+from dutperf.protocol import DirectionName
+from dutperf.report.stream_measures import StreamMeasures, by_stream
 from dutperf.report.tester import TesterRecord, tester_record
 from dutperf.report.text import (
     AT_LEAST,
@@ -37,8 +37,8 @@ from dutperf.results import (
     settled_words,
     withdrawn_words,
 )
-from dutperf.results.connections import ports_in
-from dutperf.results.damage import received_figure
+from dutperf.results.connection_results import ports_in
+from dutperf.results.damage_words import received_figure
 from dutperf.results.units import about
 
 PROCEDURES = {

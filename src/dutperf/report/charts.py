@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise
 
-from dutperf.engine.protocol import VerdictKind
+from dutperf.protocol import VerdictKind
 from dutperf.report.cells import CellView
 from dutperf.report.chart import (
     BOUND_SYMBOL,

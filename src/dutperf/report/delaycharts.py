@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from dutperf.engine.protocol import DirectionResult, Histogram, StreamResult
+from dutperf.protocol import DirectionResult, Histogram, StreamResult
 from dutperf.report.chart import Chart, Figure, Trace, heading
 from dutperf.report.delays import Mark, marks_of, spread_of
 from dutperf.report.marks import (

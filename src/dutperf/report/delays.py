@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dutperf.engine.protocol import (
+from dutperf.protocol import (
     DirectionResult,
     Histogram,
     StreamResult,

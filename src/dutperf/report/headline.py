@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from dutperf.report.cells import DELAYS, FAILED, INVALID, CellView, CurvePoint
-from dutperf.report.measures import MeasureView
+from dutperf.report.stream_measures import MeasureView
 from dutperf.report.text import (
     AT_LEAST,
     NBSP,
@@ -17,7 +17,7 @@ from dutperf.report.text import (
     whole,
 )
 from dutperf.results import GoalResult, highest_clean
-from dutperf.results.damage import RECEIVED
+from dutperf.results.damage_words import RECEIVED
 
 _FEW = 2
 

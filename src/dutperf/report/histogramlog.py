@@ -18,8 +18,8 @@ from pathlib import Path
 
 from hdrh.histogram import HdrHistogram
 
-from dutperf.engine.protocol import DirectionResult, Histogram, StreamResult
 from dutperf.errors import InputError
+from dutperf.protocol import DirectionResult, Histogram, StreamResult
 from dutperf.report.delays import streams_of
 from dutperf.report.source import read_source
 from dutperf.results import TrialRecord

@@ -21,18 +21,17 @@ from dutperf.report.cells import (
 )
 from dutperf.report.chart import TEMPLATE, Chart, Figure
 from dutperf.report.charts import frame_rate_chart, search_chart
-from dutperf.report.connections import connection_views
+from dutperf.report.connection_views import connection_views
 from dutperf.report.headline import headline
-from dutperf.report.hooks import hook_views
+from dutperf.report.hook_outputs import hook_views
 from dutperf.report.losscharts import frame_loss_chart, loss_around_chart
 from dutperf.report.machine import environment_rows
-from dutperf.report.measures import quantities
-from dutperf.report.media import medium_speed_mbps
-from dutperf.report.phases import phase_rows
+from dutperf.report.opened import phase_rows
 from dutperf.report.rates import maxima, rate_rows
 from dutperf.report.repeatcharts import rate_repeats_chart, repeats_chart
-from dutperf.report.scalability import scalability_of
+from dutperf.report.scalability_view import scalability_of
 from dutperf.report.source import Source, read_source
+from dutperf.report.stream_measures import quantities
 from dutperf.report.tester import verdict_on
 from dutperf.report.timeoutcharts import cell_timeout_chart
 from dutperf.report.timing import timings_of
@@ -46,6 +45,7 @@ from dutperf.report.trials import (
     totals_by_stream,
     verdict,
 )
+from dutperf.report.wire import medium_speed_mbps
 from dutperf.results import Deviation, Words, closing
 from dutperf.results.storage import write_atomically
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from dutperf.config.media import media_rate_fps
+from dutperf.line_rate import line_rate_fps
 from dutperf.report.cells import CellView
 from dutperf.report.text import NBSP, whole
 from dutperf.results import Media
@@ -81,7 +81,7 @@ def _media(frame_size: int, link_speed_mbps: int | None) -> Media | None:
     if link_speed_mbps is None:
         return None
     return Media(
-        rate_fps=media_rate_fps(link_speed_mbps, frame_size),
+        rate_fps=line_rate_fps(link_speed_mbps, frame_size),
         link_speed_mbps=link_speed_mbps,
         nominal=False,
     )

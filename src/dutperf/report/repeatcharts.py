@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dutperf.report.cells import CellView
 from dutperf.report.chart import BOUND_SYMBOL, Chart, Figure, Trace, layout
 from dutperf.report.marks import look_of
-from dutperf.report.measures import MeasureView
 from dutperf.report.scales import SignedScale, delay_range, log_axis
+from dutperf.report.stream_measures import MeasureView
 from dutperf.report.text import AT_LEAST, delay_ns, whole
 from dutperf.results import CellResult, Finding, ValueGroup
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dutperf.engine.protocol import Histogram, Series, StreamResult, TrialResult
+from dutperf.protocol import Histogram, Series, StreamResult, TrialResult
 from dutperf.report.delays import streams_of
 from dutperf.report.text import duration_ns, percent, plural, whole
-from dutperf.results.damage import kinds_words
+from dutperf.results.damage_words import kinds_words
 
 MAX_INTERVALS = 400
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dutperf.config.labs import LabKeys
 from dutperf.errors import InputError
+from dutperf.naming import lab_name
 from dutperf.results import (
     CellResult,
     Environment,
@@ -164,7 +164,7 @@ def _named(campaign: dict[str, Any]) -> Iterator[tuple[str, str]]:
     given = campaign.get("lab") or campaign.get("testbed") or []
     for place in given if isinstance(given, list) else [given]:
         if isinstance(place, dict) and "lab" in campaign:
-            yield LabKeys.model_validate(place).place, ""
+            yield lab_name(str(place.get("name")), place.get("rules")), ""
         elif isinstance(place, dict):
             yield str(place.get("name") or ""), str(place.get("description") or "")
         else:

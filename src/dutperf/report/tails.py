@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
-from dutperf.engine.protocol import Histogram
+from dutperf.protocol import Histogram
 
 MAX_POINTS = 400
 _TAIL_POINTS = 40

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dutperf.engine.protocol import Histogram, PortReport, ReasonCode
+from dutperf.protocol import Histogram, PortReport, ReasonCode
 from dutperf.report.text import duration_ns, plural
 from dutperf.results import TrialRecord
 from dutperf.stats import histogram_percentile

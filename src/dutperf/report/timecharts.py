@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dutperf.engine.protocol import (
+from dutperf.protocol import (
     DirectionRequest,
     DirectionResult,
     StreamResult,
     TagPlan,
     TrialRequest,
 )
-from dutperf.engine.tagging import tagged_frames
+from dutperf.protocol.tagging import tagged_frames
 from dutperf.report.chart import Chart, Figure, Trace, heading
 from dutperf.report.marks import look_of
 from dutperf.report.runs import Interval, RunClass, intervals_of, run_classes

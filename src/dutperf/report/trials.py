@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from dutperf.engine.protocol import Damage, DirectionResult, StreamResult
+from dutperf.protocol import Damage, DirectionResult, StreamResult
 from dutperf.report.text import duration_ns, percent, plural, whole
 from dutperf.results import TrialRecord
-from dutperf.results.damage import RECEIVED, kinds_words
+from dutperf.results.damage_words import RECEIVED, kinds_words
 from dutperf.results.model import TrialRole
 
 ROLES: dict[TrialRole, str] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dutperf.engine.protocol import DirectionResult, Histogram
+from dutperf.protocol import DirectionResult, Histogram
 from dutperf.report.chart import Chart, Figure, heading
 from dutperf.report.delays import Mark, spread_of
 from dutperf.report.marks import (

@@ -45,7 +45,7 @@ from dutperf.results.points import highest_clean
 from dutperf.results.scalability import scalability
 from dutperf.results.settled import settled_words, withdrawn_words
 from dutperf.results.spread import spread_of
-from dutperf.results.verdicts import result_word
+from dutperf.results.verdict_words import result_word
 
 __all__ = [
     "RESULTS_SCHEMA_VERSION",

@@ -14,8 +14,8 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any
 
-from dutperf.engine.protocol import Reason
-from dutperf.results.damage import damage_sentence
+from dutperf.protocol import Reason
+from dutperf.results.damage_words import damage_sentence
 from dutperf.results.model import (
     Bound,
     BoundCause,

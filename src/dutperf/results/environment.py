@@ -16,7 +16,7 @@ from typing import NamedTuple
 from pydantic import Field
 
 from dutperf import __version__
-from dutperf.engine.protocol import HelloResult, PortsResult, PortStatus, Side
+from dutperf.protocol import HelloResult, PortsResult, PortStatus, Side
 from dutperf.results.links import KernelDriver, LinkDrivers, interface_driver
 from dutperf.results.model import RunPart, SchemaVersion
 from dutperf.results.stored import Stored

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from dutperf import __version__
-from dutperf.engine.protocol import (
+from dutperf.protocol import (
     Damage,
     DirectionName,
     Reason,
@@ -20,7 +20,7 @@ from dutperf.engine.protocol import (
     TrialResult,
     VerdictKind,
 )
-from dutperf.results.connections import (
+from dutperf.results.connection_results import (
     Capacity,
     Eviction,
     Expiry,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dutperf.engine.protocol import DirectionResult, Histogram
+from dutperf.protocol import DirectionResult, Histogram
 from dutperf.stats import histogram_median, histogram_percentile
 
 

@@ -2,7 +2,7 @@
 
 from dutperf.search.binary import OnStep, binary_search, confirm, ignore_step
 from dutperf.search.mlr import Goal, GoalResult, MlrResult, MlrTrial, mlr_search
-from dutperf.search.model import (
+from dutperf.search.search_types import (
     Bracket,
     Conclusion,
     Measure,

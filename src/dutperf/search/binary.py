@@ -24,8 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dutperf.search.limit import sender_limit_fps
-from dutperf.search.model import (
+from dutperf.search.search_types import (
     Bracket,
     Conclusion,
     Measure,
@@ -35,6 +34,7 @@ from dutperf.search.model import (
     Step,
     Verification,
 )
+from dutperf.search.sender_limit import sender_limit_fps
 
 OnStep = Callable[[Step], None]
 

@@ -21,7 +21,7 @@ from fractions import Fraction
 from typing import Literal
 
 from dutperf.search.binary import binary_search
-from dutperf.search.model import Outcome, Resolution, SearchResult
+from dutperf.search.search_types import Outcome, Resolution, SearchResult
 
 Establish = Callable[[int, int], Outcome]
 """Establishes and validates: (connections, rate per second) -> outcome.

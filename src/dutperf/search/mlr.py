@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dutperf.search.limit import sender_limit_fps
-from dutperf.search.model import Conclusion, Measure, Outcome, Resolution
+from dutperf.search.search_types import Conclusion, Measure, Outcome, Resolution
+from dutperf.search.sender_limit import sender_limit_fps
 
 # The package takes a second to import: only who searches with it waits for that.
 if TYPE_CHECKING:

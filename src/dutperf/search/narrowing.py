@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dutperf.search.model import Bracket, SearchResult
+from dutperf.search.search_types import Bracket, SearchResult
 
 CLASSIC_FIRST = 4
 

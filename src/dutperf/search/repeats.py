@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dutperf import stats
-from dutperf.search.model import Resolution
+from dutperf.search.search_types import Resolution
 
 
 @dataclass(frozen=True)

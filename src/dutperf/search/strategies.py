@@ -20,8 +20,8 @@ from typing import Protocol
 
 from dutperf.search.binary import OnStep, binary_search, confirm, ignore_step
 from dutperf.search.mlr import Goal, GoalResult, mlr_search
-from dutperf.search.model import Measure, Resolution, SearchResult, Verification
 from dutperf.search.narrowing import Narrowing
+from dutperf.search.search_types import Measure, Resolution, SearchResult, Verification
 
 _ONCE = Verification()
 

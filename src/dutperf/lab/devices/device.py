@@ -8,8 +8,8 @@ from typing import Any
 
 from dutperf.config.hooks import Hook, Hooks
 from dutperf.config.testbed import InterfacePort, Ipv4Side, Ipv6Side, SideConfig
-from dutperf.engine.protocol import Side
 from dutperf.lab.state import StateFile
+from dutperf.protocol import Side
 
 DUT_NAMESPACE = "dut"
 UDP_TIMEOUTS = ("nf_conntrack_udp_timeout", "nf_conntrack_udp_timeout_stream")

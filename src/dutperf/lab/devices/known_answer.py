@@ -26,11 +26,11 @@ from typing import Any
 
 from dutperf.config.hooks import Hook, Hooks
 from dutperf.config.testbed import Ipv4Side, Ipv6Side, MemifPort, SideConfig
-from dutperf.engine.protocol import Side
 from dutperf.lab import asking
 from dutperf.lab.devices.device import LabDevice
 from dutperf.lab.known_answer import control_socket
 from dutperf.lab.state import StateFile
+from dutperf.protocol import Side
 
 
 def _side(side: Side, ipv4: Ipv4Side, ipv6: Ipv6Side) -> SideConfig:

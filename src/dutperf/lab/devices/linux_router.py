@@ -26,8 +26,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dutperf.config.testbed import Ipv4Side, Ipv6Side
-from dutperf.engine.protocol import Side
 from dutperf.lab.devices.device import LabDevice, kernel_hooks, lab_side
+from dutperf.protocol import Side
 
 ROUTER_SYSCTLS = {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1"}
 

@@ -1,0 +1,355 @@
+"""Keys of stateful tests (RFC 9693): which connections are opened, by whom, how long.
+
+A connection is a four-tuple: the initiator's and the responder's address, a source and
+a destination port. All combinations of the two ranges of ports and of the addresses of
+``traffic.addresses`` are enumerated, the first ``connections`` of them in the given
+order: any number up to their product works.
+
+Phase 1 opens them. Phase 2 is a trial of any procedure on what was opened (RFC 9693
+4.7); ``config.phase2`` says when it starts.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, field_validator
+
+from dutperf.config.fields import OneOrMore, Strict, repeated
+from dutperf.config.hosts import Addresses
+from dutperf.config.rate_reference import ConnectionRate, FoundRate, parse_found_rate
+from dutperf.protocol import DirectionName, Side
+from dutperf.protocol.tuple_messages import MAX_COMBINATIONS, ExpectedAddresses
+
+SOURCE_PORTS = "10000-49999"
+"""RFC 9693 4.1: the larger range, a few ten thousand."""
+FIRST_DESTINATION_PORT = 80
+USUAL_DESTINATION_PORTS = 4000
+"""RFC 9693 4.1: the smaller range, up to thousands; more only where needed."""
+MARGIN = 0.1
+"""Of the device's timeout: it is no clock."""
+
+
+def _check_range(text: str) -> str:
+    found = re.fullmatch(r"([0-9]{1,5})-([0-9]{1,5})", text)
+    if not found:
+        raise ValueError(f"must be two ports like 10000-49999, not {text[:40]!r}")
+    least, most = map(int, found.groups())
+    if least > most or most > 65535:
+        raise ValueError(f"must rise, up to 65535, not {text}")
+    return text
+
+
+def _check_addresses(text: str) -> str:
+    first, _, last = text.partition("-")
+    try:
+        ExpectedAddresses(first=first, last=last or first)
+    except ValueError:
+        raise ValueError(
+            "must be an address, or the first and the last one like "
+            f"192.0.2.1-192.0.2.9, not {text[:80]!r}"
+        ) from None
+    return text
+
+
+PortRange = Annotated[str, AfterValidator(_check_range)]
+AddressRange = Annotated[str, AfterValidator(_check_addresses)]
+Order = Literal["random", "increasing", "decreasing"]
+ResponderOrder = Literal["random", "increasing", "decreasing", "first"]
+
+
+def bounds(text: str) -> tuple[int, int]:
+    """Lowest and highest port of a range."""
+    least, _, most = text.partition("-")
+    return int(least), int(most)
+
+
+def _size(text: str) -> int:
+    least, most = bounds(text)
+    return most - least + 1
+
+
+Connections = Annotated[int, Field(ge=1, le=2**32)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+_ALPHA = 0.8
+"""Of a capacity search, which always validates; RFC 9693 4.6: a safety factor."""
+
+
+class ConnectionKeys(Strict):
+    """All keys but how many connections there are."""
+
+    initiator: Side = Field(
+        default="left", description="the side that opens connections: the private one"
+    )
+    source_ports: PortRange = Field(
+        default=SOURCE_PORTS,
+        description="the initiator's ports; RFC 9693 4.1: a few ten thousand",
+    )
+    destination_ports: PortRange | None = Field(
+        default=None,
+        description="the responder's ports; default: from 80 on, as many as needed",
+    )
+    order: Order = Field(
+        default="random", description="of the four-tuples; RFC 9693 4.4: random"
+    )
+    timeout_ms: Annotated[int, Field(ge=1, le=60_000)] = Field(
+        default=500, description="wait for late frames of each phase (T)"
+    )
+    alpha: Annotated[float, Field(gt=0, le=1)] | None = Field(
+        default=None,
+        description="validate each connection by a frame back, at this share of the "
+        "rate (RFC 9693 4.6); default: connections are not validated; table-capacity: "
+        f"{_ALPHA:g}",
+    )
+    dut_timeout_s: Annotated[float, Field(gt=0)] | None = Field(
+        default=None,
+        description="after which time without frames the device forgets a connection; "
+        "slower tests are not made",
+    )
+    table_size: Connections | None = Field(
+        default=None,
+        description="how many connections the device's table holds: if no hook empties "
+        "it, each test opens others as long as there is room; default: the run waits "
+        "for the device's timeout before each test",
+    )
+    first: Connections | None = Field(
+        default=None,
+        description="table-capacity: a number of connections that is surely held (C0)",
+    )
+    error: Annotated[int, Field(ge=1)] = Field(
+        default=1,
+        description="table-capacity: how far a number that is held may be from one "
+        "that is not (E)",
+    )
+    beta: Share = Field(
+        default=0.1,
+        description="table-capacity: while the number is doubled, one whose rate is "
+        "below this share of the rate before is not held (RFC 9693 4.9)",
+    )
+    gamma: Share = Field(
+        default=0.5, description="table-capacity: the same while it is bisected"
+    )
+    expiry: bool = Field(
+        default=False,
+        description="teardown-rate: connections expire one by one, and hooks.table_"
+        "count watches them, instead of being deleted at once",
+    )
+    phase1_rate: ConnectionRate | None = Field(
+        default=None,
+        description="frames per second of phase 1 (R), safely below the maximum "
+        "connection establishment rate; or connection-rate: the one that the campaign "
+        "finds before, 50% of connection-rate (RFC 9693 4.7)",
+    )
+    phase2_after_ms: Annotated[int, Field(ge=1, le=100_000_000)] | None = Field(
+        default=None,
+        description="from the start of phase 1 to that of phase 2 (D); default: phase "
+        "1 and twice the wait for late frames",
+    )
+    responder_order: ResponderOrder = Field(
+        default="random",
+        description="in which order the responder takes the connections; first: the "
+        "first one only",
+    )
+    public_addresses: AddressRange | None = Field(
+        default=None,
+        description="the device's own on the responder's side, one or FIRST-LAST: "
+        "other ones are told; default: not checked",
+    )
+
+    @property
+    def direction(self) -> DirectionName:
+        """The initiator's."""
+        return "forward" if self.initiator == "left" else "reverse"
+
+    @property
+    def responder(self) -> Side:
+        """The side that answers."""
+        return "right" if self.initiator == "left" else "left"
+
+    @property
+    def responder_direction(self) -> DirectionName:
+        """The other one."""
+        return "reverse" if self.initiator == "left" else "forward"
+
+    @property
+    def found_rate(self) -> FoundRate | None:
+        """R, if it is known only when the connection rate was found."""
+        rate = self.phase1_rate
+        named = isinstance(rate, str)
+        return parse_found_rate(str(rate), "connection-rate") if named else None
+
+
+class StatefulKeys(ConnectionKeys):
+    """The connections of a procedure through a stateful gateway (RFC 9693 4)."""
+
+    connections: OneOrMore[Connections] = Field(
+        description="how many: frames of phase 1, each with a four-tuple of its own; "
+        "several: a cell of each (RFC 9693 5); table-capacity: as many as may be tried"
+    )
+
+    @field_validator("connections")
+    @classmethod
+    def _each_once(cls, values: list[int]) -> list[int]:
+        twice = repeated(values)
+        if twice is not None:
+            raise ValueError(f"must not list {values[twice]} twice")
+        return values
+
+    def each(self, procedure: str, hosts: Addresses) -> list[Stateful]:
+        """The keys of each cell of one traffic profile, which has ``hosts``.
+
+        A capacity search validates whatever they say.
+        """
+        given = self.model_dump() | {
+            "source_addresses": hosts.count(self.initiator),
+            "destination_addresses": hosts.count(self.responder),
+            "numbers": len(self.connections),
+        }
+        if procedure == "table-capacity" and self.alpha is None:
+            given["alpha"] = _ALPHA
+        return [
+            Stateful.model_validate(given | {"connections": n})
+            for n in self.connections
+        ]
+
+    def troubles(self, procedure: str, hosts: Addresses) -> Iterator[str]:
+        """What of these keys does not fit together, or not procedure and hosts."""
+        for each in self.each(procedure, hosts):
+            yield from each.troubles()
+        for side in (self.initiator, self.responder):
+            field = hosts.of(side)
+            if field and field.mode != "random":
+                yield (
+                    f"traffic.addresses.{side}.mode: must be left out of a stateful "
+                    "test: each address is combined with each port, in the order of "
+                    "stateful.order"
+                )
+        most = max(self.connections)
+        if procedure == "table-capacity" and self.first is None:
+            yield (
+                "stateful.first: is missing: table-capacity begins with a number of "
+                "connections that is surely held (--first)"
+            )
+        if self.expiry and self.dut_timeout_s is None:
+            yield (
+                "stateful.dut_timeout_s: is missing: connections expire after the "
+                "device's timeout, which must be known (--dut-timeout)"
+            )
+        if self.first is not None and self.first > min(self.connections):
+            yield f"stateful.first: {self.first} is more than may be tried, {most}"
+
+
+class Stateful(ConnectionKeys):
+    """Connections through a stateful gateway, opened by one side (RFC 9693 4)."""
+
+    connections: Connections
+    # Of traffic.addresses and the testbed, where they are told: not keys of their own.
+    source_addresses: int = Field(default=1, exclude=True)
+    destination_addresses: int = Field(default=1, exclude=True)
+    numbers: int = Field(default=1, exclude=True)
+    translates: bool = Field(default=True, exclude=True)
+    is_emptied: bool = Field(default=True, exclude=True)
+    untold: tuple[str, ...] = Field(default=(), exclude=True)
+
+    def with_connections(self, number: int) -> Stateful:
+        """The first ``number`` of the same four-tuples, in the same order."""
+        least, most = self.destinations
+        ports = f"{least}-{most}"
+        return self.model_copy(
+            update={"connections": number, "destination_ports": ports}
+        )
+
+    @property
+    def expected(self) -> ExpectedAddresses | None:
+        """``public_addresses``."""
+        if self.public_addresses is None:
+            return None
+        first, _, last = self.public_addresses.partition("-")
+        return ExpectedAddresses(first=first, last=last or first)
+
+    @property
+    def destinations(self) -> tuple[int, int]:
+        """Lowest and highest destination port."""
+        if self.destination_ports is not None:
+            return bounds(self.destination_ports)
+        each = self._sources * self.destination_addresses
+        needed = -(-self.connections // each)
+        if not self.is_emptied:
+            # Each test has others. As many ports for any number of them: one
+            # enumeration, so that no test opens what one of another cell did.
+            most = min(USUAL_DESTINATION_PORTS, MAX_COMBINATIONS // each)
+            needed = max(needed, most)
+        return FIRST_DESTINATION_PORT, FIRST_DESTINATION_PORT + needed - 1
+
+    @property
+    def port_numbers(self) -> tuple[int, int]:
+        """How many source and destination ports there are."""
+        least, most = self.destinations
+        return _size(self.source_ports), most - least + 1
+
+    @property
+    def combinations(self) -> int:
+        """How many four-tuples ports and addresses give."""
+        least, most = self.destinations
+        return self._sources * (most - least + 1) * self.destination_addresses
+
+    @property
+    def mappings(self) -> int:
+        """How many pairs of address and port the initiator has at most."""
+        return min(self.connections, self._sources)
+
+    @property
+    def several_addresses(self) -> bool:
+        """Whether connections differ by their addresses, too."""
+        return self.source_addresses * self.destination_addresses > 1
+
+    @property
+    def _sources(self) -> int:
+        return _size(self.source_ports) * self.source_addresses
+
+    @property
+    def forgotten_after_s(self) -> float:
+        """How long after its last frame the device may know one; inf: for ever."""
+        if self.dut_timeout_s is None:
+            return math.inf
+        return self.dut_timeout_s * (1 + MARGIN)
+
+    def lifetime_s(self, rate_per_s: int) -> float:
+        """How long a connection must live in a test at that rate (RFC 9693 4.3)."""
+        phases_s = self.connections / rate_per_s + self.timeout_ms / 1000
+        if self.alpha is not None:
+            phases_s += self.connections / (self.alpha * rate_per_s)
+            phases_s += self.timeout_ms / 1000
+        return phases_s
+
+    def troubles(self) -> Iterator[str]:
+        """What of these keys does not fit together."""
+        hosts = ""
+        if self.several_addresses:
+            hosts = (
+                f", {self.source_addresses:,} source and "
+                f"{self.destination_addresses:,} destination addresses"
+            )
+        if self.destinations[1] > 65535:
+            yield (
+                f"stateful.connections: {self.connections} are more than source_ports "
+                f"{self.source_ports} and all destination ports from "
+                f"{FIRST_DESTINATION_PORT} on{hosts} give"
+            )
+        elif self.combinations < self.connections:
+            least, most = self.destinations
+            yield (
+                f"stateful.connections: {self.connections} are more than the "
+                f"{self.combinations} combinations of source_ports "
+                f"{self.source_ports} and destination_ports {least}-{most}{hosts}"
+            )
+        elif self.combinations > MAX_COMBINATIONS:
+            yield (
+                f"stateful: ports and addresses have {self.combinations} combinations, "
+                f"more than the 2^{MAX_COMBINATIONS.bit_length() - 1} that can be told "
+                "apart: narrow source_ports, destination_ports or traffic.addresses"
+            )

@@ -1,0 +1,175 @@
+"""The highest rate that a cell may offer, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from dutperf.config import Cell, Testbed
+from dutperf.config.sizes import check_sizes, mean_frame_size
+from dutperf.config.testbed import SideConfig
+from dutperf.errors import InputError
+from dutperf.line_rate import line_rate_fps
+from dutperf.protocol import PortsResult, Side
+from dutperf.results import BoundCause
+from dutperf.results.environment import WITHOUT_MEDIUM
+
+LimitKind = Literal["media", "set", "tester", "load", "found"]
+
+BEYOND_ALL_MBPS = 100_000
+"""No tester fills such a link with its smallest frames; where a port names no speed."""
+
+
+class Link(Protocol):
+    """What a port, open or stored, says of its link."""
+
+    @property
+    def name(self) -> Side:
+        """The tester's side."""
+        ...
+
+    @property
+    def driver(self) -> str: ...  # noqa: D102
+    @property
+    def device(self) -> str: ...  # noqa: D102
+    @property
+    def link_speed_mbps(self) -> int | None: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class MaxRate:
+    """Frames per second, per direction.
+
+    ``kind``: by the media (RFC 2544 20), set by the user, all that the tester can
+    offer (maximum offered load, RFC 2285 3.5.3), or the only load that is wanted:
+    given, or found before; ``detail`` says how, ``shortfall`` why what was found is
+    not the throughput of RFC 2544. ``line_rate``: whether physical media carry no more;
+    None: those of kind media do not.
+
+    ``above``: of what the tester cannot offer, what 100 % should be. ``most``: of a
+    curve around what was found, the highest load there may be.
+    """
+
+    rate_fps: int
+    kind: LimitKind
+    detail: str = ""
+    shortfall: str = ""
+    line_rate: bool | None = None
+    above: MaxRate | None = None
+    most: MaxRate | None = None
+
+    def lowered(self, rate_fps: int) -> MaxRate:
+        """What the tester can offer of it."""
+        above = self.above or (None if self.kind == "tester" else self)
+        return MaxRate(rate_fps, "tester", shortfall=self.shortfall, above=above)
+
+    @property
+    def bound_cause(self) -> BoundCause:
+        """Why a device that passes at it may do more; None: nothing does more."""
+        at_line = self.kind == "media" if self.line_rate is None else self.line_rate
+        causes: dict[LimitKind, BoundCause] = {
+            "media": "nominal",
+            "set": "set",
+            "tester": "tester",
+        }
+        return None if at_line else causes.get(self.kind)
+
+    @property
+    def words(self) -> str:
+        """For messages: what the rate is."""
+        return {
+            "media": "the maximum rate of the media",
+            "set": "the maximum rate that was set",
+            "tester": self.detail or "the maximum rate that the tester can offer",
+            "load": "the load that was given",
+            "found": self.detail,
+        }[self.kind]
+
+
+def check_links(testbed: Testbed, ports: PortsResult, cells: Sequence[Cell]) -> None:
+    """Check that the links carry all frames as they are, and not as ``testbed`` says.
+
+    Raises:
+        InputError: an interface's MTU is lower; names the cell and what would fit.
+    """
+    real = testbed.model_copy(
+        update={
+            port.name: _with_mtu(testbed.sides[port.name], port.mtu)
+            for port in ports.ports
+        }
+    )
+    for cell in cells:
+        try:
+            check_sizes(real, cell)
+        except InputError as error:
+            raise InputError(
+                f"{cell.id}: {error.message}",
+                "raise the MTU of the tester's interface and of the device (ip link "
+                "set ... mtu ...), or use smaller frames",
+            ) from None
+
+
+def _with_mtu(side: SideConfig, mtu: int) -> SideConfig:
+    least = min(mtu, side.port.mtu)
+    return side.model_copy(update={"port": side.port.model_copy(update={"mtu": least})})
+
+
+def is_probed(cell: Cell) -> bool:
+    """Whether what virtual ports can offer is found before it is measured."""
+    return cell.procedure in ("throughput", "frame-loss") and not cell.stateful
+
+
+def max_rate(cell: Cell, ports: Sequence[Link]) -> MaxRate:
+    """What was set for the cell (or its testbed); else what both ports' media carry.
+
+    By the mean size of the frames on each side of the device, which differ where it
+    translates (RFC 8219 appendix A).
+
+    Raises:
+        InputError: nothing was set and a port does not tell its speed; or the cell's
+            fixed load is more than the media carry.
+    """
+    if cell.found_rate and cell.procedure != "frame-loss":
+        return MaxRate(0, "found", "the load that is yet to be found")
+    if isinstance(cell.rate_fps, int):
+        return _fixed_load(cell, cell.rate_fps, ports)
+    if cell.max_rate_fps is not None:
+        return MaxRate(cell.max_rate_fps, "set")
+    for port in ports:
+        without_medium = port.driver in WITHOUT_MEDIUM
+        if not port.link_speed_mbps and not (without_medium and is_probed(cell)):
+            raise InputError(
+                f"the {port.name} port ({port.device or port.driver}) does not tell "
+                "its link speed, so the maximum rate is not known",
+                "give --max-rate, or the key max_rate_fps, in frames per second",
+            )
+    known = _media_fps(cell, ports)
+    return MaxRate(min(known), "media") if known else _beyond_all(cell)
+
+
+def _beyond_all(cell: Cell) -> MaxRate:
+    """Where the search for what the tester can offer begins."""
+    size = min(mean_frame_size(cell, "left"), mean_frame_size(cell, "right"))
+    return MaxRate(line_rate_fps(BEYOND_ALL_MBPS, size), "tester")
+
+
+def _fixed_load(cell: Cell, rate_fps: int, ports: Sequence[Link]) -> MaxRate:
+    """A maximum that was set has been checked; one that nobody knows cannot be."""
+    limit_fps = min(_media_fps(cell, ports), default=rate_fps)
+    if cell.max_rate_fps is None and rate_fps > limit_fps:
+        raise InputError(
+            f"{cell.id}: rate_fps: {rate_fps} is more than the ports' media carry, "
+            f"{limit_fps}",
+            "lower it (--rate); of a link whose speed is only nominal set --max-rate",
+        )
+    return MaxRate(rate_fps, "load")
+
+
+def _media_fps(cell: Cell, ports: Sequence[Link]) -> list[int]:
+    """What each medium carries whose speed is known."""
+    return [
+        line_rate_fps(port.link_speed_mbps, mean_frame_size(cell, port.name))
+        for port in ports
+        if port.link_speed_mbps
+    ]

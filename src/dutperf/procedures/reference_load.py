@@ -1,0 +1,190 @@
+"""The load of latency, PDV and IPDV: as given, or the throughput found before.
+
+A frame loss curve lies around that throughput, or goes down from the maximum rate.
+
+What was found is a function of the earlier cell's result, so a run that is resumed
+comes to the same load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from decimal import Decimal
+from functools import partial
+
+from dutperf import stats
+from dutperf.config.campaign import Cell
+from dutperf.config.deviations import other_load
+from dutperf.config.rate_reference import FoundRate
+from dutperf.config.rate_sources import check_load
+from dutperf.errors import InputError
+from dutperf.procedures.describe import cell_deviations, cell_parameters
+from dutperf.procedures.loss_criterion import PLAIN_THROUGHPUT
+from dutperf.procedures.max_rate import MaxRate
+from dutperf.protocol import Reason
+from dutperf.results.bounds import valued
+from dutperf.results.model import BoundCause, CellResult, Deviation, Load
+from dutperf.results.units import Unit
+
+
+def found_load(
+    cell: Cell, limit: MaxRate, done: Iterable[CellResult]
+) -> MaxRate | CellResult:
+    """The load of ``cell``, if it is one that was to be found; else ``limit``.
+
+    Of a frame loss curve what 100 % is, and ``limit`` the most there may be.
+
+    Or, when it cannot be measured, its result: invalid, without a trial.
+    """
+    asked = cell.found_rate
+    if asked is None:
+        return limit
+    source = next(r for r in done if r.id == cell.throughput_cell)
+    if source.verdict != "pass" or not source.median:
+        if cell.procedure == "frame-loss":
+            return replace(limit, shortfall=_unknown(source))
+        return unmeasured(cell, limit, _no_throughput(source))
+    load = _load(asked, source)
+    if load.rate_fps < 1:
+        return unmeasured(cell, limit, _too_low(load))
+    if cell.procedure == "frame-loss":
+        return replace(load, most=limit)
+    try:
+        check_load(cell.model_copy(update={"rate_fps": load.rate_fps}))
+    except InputError as error:
+        return unmeasured(cell, limit, _does_not_fit(load, error))
+    return load
+
+
+_MOST: dict[BoundCause, str] = {
+    "tester": "as much as the tester could offer",
+    "disturbed": "as much as the tester could offer undisturbed",
+    "held_back": "as much as what stopped the tester let through",
+    "set": "as much as the search was allowed to ask for",
+    "nominal": "as much as the virtual link names",
+}
+
+
+def load_deviations(cell: Cell, load: MaxRate) -> list[Deviation]:
+    """In what the cell falls short of the standard, and that its load does."""
+    found = cell_deviations(cell)
+    if load.shortfall and cell.found_rate and cell.found_rate.plain:
+        short = other_load(cell, f"at {load.rate_fps:,} fps, {load.shortfall}")
+        found.append(Deviation.model_validate(short._asdict()))
+    return found
+
+
+def load_words(load: MaxRate) -> str:
+    """For the name of a result: ``468,113 fps per direction``, and where it is from."""
+    found = f"{load.words}, " if load.kind == "found" else ""
+    return f"{found}{load.rate_fps:,} fps per direction"
+
+
+def load_record(cell: Cell, load: MaxRate) -> Load:
+    """The load as it is stored with the result."""
+    return Load(
+        rate_fps=load.rate_fps,
+        asked=str(cell.rate_fps),
+        cell=cell.throughput_cell,
+        words=load.words,
+    )
+
+
+def _load(asked: FoundRate, source: CellResult) -> MaxRate:
+    values, at_least = valued(source.repeats)
+    statistic: stats.Statistic = stats.median
+    kind = "median"
+    if asked.percentile is not None:
+        statistic = partial(stats.percentile, numerator=asked.percentile)
+        kind = f"{_ordinal(asked.percentile)} percentile"
+    found_fps, is_bound = stats.estimate(statistic, values, at_least)
+    count = f"{len(values)} repeats" if len(values) > 1 else "one repeat"
+    of = count if len(values) == 1 and kind == "median" else f"{kind} of {count}"
+    capped = _capped(source) if is_bound else ""
+    plain = source.quantity.startswith(PLAIN_THROUGHPUT)
+    name = "throughput" if plain else source.quantity
+    told = f", {capped}" if capped else ""
+    share = _share(asked.share_percent, found_fps)
+    return MaxRate(
+        asked.of(found_fps),
+        "found",
+        f"{share}the {name} found: {of}{told}",
+        capped if plain else f"the {name}",
+    )
+
+
+def _capped(source: CellResult) -> str:
+    """The device may do more than was asked of it."""
+    causes = [repeat.bound_cause for repeat in source.repeats if repeat.bound_cause]
+    return _MOST[causes[0]] if causes else ""
+
+
+def _share(percent: Decimal, found_fps: float) -> str:
+    return "" if percent == 100 else f"{percent:f} % of {found_fps:,.0f} fps, "
+
+
+def _ordinal(number: int) -> str:
+    tens, ones = divmod(number, 10)
+    endings = {1: "st", 2: "nd", 3: "rd"} if tens != 1 else {}
+    return f"{number}{endings.get(ones, 'th')}"
+
+
+_UNITS: dict[str, Unit] = {
+    "throughput": "fps",
+    "frame-loss": "percent",
+    "connection-rate": "connections/s",
+    "teardown-rate": "connections/s",
+    "table-capacity": "connections",
+}
+
+
+def unmeasured(cell: Cell, limit: MaxRate, *reasons: Reason) -> CellResult:
+    """The result of a cell of which nothing was sent, or nothing came back."""
+    asked = {} if cell.rate_fps is None else {"rate_fps": str(cell.rate_fps)}
+    at = f" at {cell.rate_fps}" if asked else ""
+    return CellResult(
+        id=cell.id,
+        procedure=cell.procedure,
+        quantity=f"{cell.procedure}{at}: not measured",
+        parameters=cell_parameters(cell, limit) | asked,
+        median=None,
+        unit=_UNITS.get(cell.procedure, "ns"),
+        repeats=[],
+        verdict="invalid",
+        reasons=list(reasons),
+        deviations=cell_deviations(cell),
+    )
+
+
+def _unknown(source: CellResult) -> str:
+    what = {
+        "fail": "is 0: no rate that was tried passed",
+        "invalid": "is not known: its cell is invalid",
+        "pass": "is not known: its cell has no result",
+    }[source.verdict]
+    return f"the throughput of {source.id} {what}"
+
+
+def _no_throughput(source: CellResult) -> Reason:
+    return Reason(
+        code="no_throughput",
+        message=f"nothing was sent: {_unknown(source)}",
+        hint=f"see why in {source.id}; or give a rate in frames per second",
+    )
+
+
+def _too_low(load: MaxRate) -> Reason:
+    return Reason(
+        code="no_throughput",
+        message=f"nothing was sent: {load.words}: below 1 frame per second",
+        hint="take a larger share of the throughput",
+    )
+
+
+def _does_not_fit(load: MaxRate, error: InputError) -> Reason:
+    return Reason(
+        code="no_throughput",
+        message=f"nothing was sent at {load_words(load)}: {error.message}",
+        hint=error.hint,
+    )

@@ -1,0 +1,216 @@
+"""Why connections are missing: what phase 1, phase 2 and a validation say of it."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+
+from dutperf.config.phase2 import USABLE_PORTS, Timing
+from dutperf.config.stateful_keys import Stateful
+from dutperf.protocol import Reason, StreamRequest, StreamResult, TrialResult
+from dutperf.results.model import TrialRecord
+from dutperf.stats.survival import survivors
+
+_EMPTIES = {"bulk_delete", "before_trial"}
+_PORTS_SHARE = 0.02
+"""How near to all public ports the connections that were opened are at least."""
+
+
+def phase1_reasons(
+    record: TrialRecord, stateful: Stateful, timing: Timing
+) -> list[Reason]:
+    """Why phase 2 must not start; empty: all connections were opened and learned."""
+    result, table = record.result, record.result.table
+    if elsewhere := unexpected_reasons(record, stateful):
+        return elsewhere
+    begin = f"phase 1, {stateful.connections:,} connections at {timing.rate_fps:,} fps"
+    match result.verdict.kind:
+        case "invalid":
+            return [
+                Reason(
+                    code="phase1_failed",
+                    message=f"{begin}: {reason.message}",
+                    hint=reason.hint,
+                )
+                for reason in result.verdict.reasons
+            ]
+        case "fail":
+            told = "; ".join(_losses(result))
+            why, hint = _why_lost(record, stateful)
+            message = f"{begin}, lost frames: {told}; {why}"
+            return [Reason(code="phase1_failed", message=message, hint=hint)]
+        case "pass":
+            if table and table.filled < stateful.connections:
+                message = f"{begin}: only {table.filled:,} of them were learned"
+                return [Reason(code="phase1_failed", message=message, hint=_MAPPED)]
+            return []
+
+
+def unexpected_reasons(record: TrialRecord, stateful: Stateful) -> list[Reason]:
+    """Frames from other addresses than the device was said to have; empty: none."""
+    table = record.result.table
+    if table is None:
+        return []
+    seen = table.source_example
+    if stateful.translates and seen and _is_initiators(seen, record, stateful):
+        return [_not_translated(seen)]
+    if not table.unexpected:
+        return []
+    return [
+        Reason(
+            code="unexpected_address",
+            message=f"{table.unexpected:,} frames came from other addresses than "
+            f"{stateful.public_addresses or 'those of the IP version'}, for example "
+            f"{table.unexpected_example}",
+            hint="correct stateful.public_addresses, or the device's pool of addresses",
+        )
+    ]
+
+
+def _not_translated(address: str) -> Reason:
+    return Reason(
+        code="not_translated",
+        message="this device does not translate: the responder saw frames of the "
+        f"initiator's own address, {address}",
+        hint="a router or a stateful firewall is no NAT gateway (RFC 9693): are its "
+        "rules in place? To measure a firewall all the same, write translates: false "
+        "into the testbed",
+    )
+
+
+def _is_initiators(address: str, record: TrialRecord, stateful: Stateful) -> bool:
+    """Whether the initiator sends from it, as the trial was asked for."""
+    streams = [
+        direction.streams[0]
+        for direction in record.request.directions
+        if direction.name == stateful.direction
+    ]
+    return any(_sends_from(stream, address) for stream in streams)
+
+
+def _sends_from(stream: StreamRequest, address: str) -> bool:
+    """By what stands where nothing varies, and the range of what does."""
+    own, seen = map(ipaddress.ip_address, (stream.src_ip, address))
+    if own.version != seen.version:
+        return False
+    differing = int(own) ^ int(seen)
+    for varied in stream.vary:
+        if varied.field != "src_ip":
+            continue
+        shift = own.max_prefixlen - varied.offset - varied.width
+        bits = (1 << varied.width) - 1
+        if not varied.min <= int(seen) >> shift & bits <= varied.max:
+            return False
+        differing &= ~(bits << shift)
+    return differing == 0
+
+
+def forgotten_reasons(
+    record: TrialRecord, stateful: Stateful, timing: Timing
+) -> list[Reason]:
+    """Connections of which phase 2 showed another mapping: they were opened anew."""
+    table = record.result.table
+    if elsewhere := unexpected_reasons(record, stateful):
+        return elsewhere
+    if table is None or not table.changed:
+        return []
+    told = f"{table.changed:,} times a connection was opened anew in phase 2"
+    return [_expired(told, stateful, timing)]
+
+
+def expired_reasons(
+    check: TrialRecord, stateful: Stateful, timing: Timing
+) -> list[Reason]:
+    """What a validation after phase 2 says; empty: nothing against the device."""
+    if check.result.verdict.kind != "fail":
+        return []
+    stream = _foreground(check.result)
+    told = (
+        f"of {stream.sent:,} connections {stream.lost:,} let no frame back any more "
+        "right after the trial"
+    )
+    return [_expired(told, stateful, timing)]
+
+
+def lost_answers(record: TrialRecord, stateful: Stateful) -> bool:
+    """Whether frames of the responder were lost that needed a connection."""
+    return any(
+        direction.name == stateful.responder_direction and direction.streams[0].lost
+        for direction in record.result.directions
+    )
+
+
+def _expired(told: str, stateful: Stateful, timing: Timing) -> Reason:
+    known_s = stateful.dut_timeout_s
+    said = f"; it was said to be {known_s:g} s" if known_s else ""
+    return Reason(
+        code="connections_expired",
+        message=f"connections expired: {told}; this is not a lack of speed",
+        hint=f"raise the device's UDP timeout to at least {timing.dut_timeout_s:.4g} s"
+        f"{said}; if it is that long, its table is too small for "
+        f"{stateful.connections:,} connections",
+    )
+
+
+def _losses(result: TrialResult) -> Iterator[str]:
+    for direction in result.directions:
+        several = len(direction.streams) > 1
+        for stream in direction.streams:
+            if stream.lost or not several:
+                name = f"{stream.name}: " if several else ""
+                yield f"{name}{stream.lost:,} of {stream.sent:,}"
+
+
+def _why_lost(record: TrialRecord, stateful: Stateful) -> tuple[str, str]:
+    """Cause, as far as it shows, and what to do."""
+    stream = _foreground(record.result)
+    if stream.received == 0:
+        return "none was forwarded", _NOTHING
+    emptied = any(run.moment in _EMPTIES for run in record.hooks)
+    no_hook = "" if emptied else f"; {_NOT_EMPTIED}"
+    if stream.lost == 0:
+        return "only background was lost", _SLOWER
+    opened = _opened_first(stream)
+    if opened is None:
+        return "here and there: R is too high", f"{_SLOWER}{no_hook}"
+    addresses = stateful.expected.count if stateful.expected else 1
+    ports = addresses * USABLE_PORTS
+    if stateful.mappings > ports and abs(opened - ports) <= _PORTS_SHARE * ports:
+        why = f"after {opened:,}: as many as there are public ports"
+        return (
+            why,
+            f"give the device more public addresses, or narrow the ports{no_hook}",
+        )
+    why = f"all after the first {opened:,}: the table is full, or public ports ran out"
+    return why, f"{_TABLE}{no_hook}"
+
+
+def _opened_first(stream: StreamResult) -> int | None:
+    """How many were opened before no more were; None: it was not like that."""
+    survival = stream.survival
+    if survival is None or survival.more_ranges:
+        return None
+    found = survivors(stream.sent, survival.lost_ranges)
+    return found.border if found.policy == "keeps_first" else None
+
+
+def _foreground(result: TrialResult) -> StreamResult:
+    return result.directions[0].streams[0]
+
+
+_NOTHING = (
+    "does the device forward what the initiator sends? see its addresses, routes and "
+    "rules, and which side is stateful.initiator"
+)
+_SLOWER = (
+    "lower stateful.phase1_rate (--phase1-rate), safely below what connection-rate "
+    "finds"
+)
+_TABLE = (
+    "raise the device's limit of connections, or open fewer; table-capacity finds how "
+    "many it holds"
+)
+_NOT_EMPTIED = "no hook empties the table before each trial (hooks: bulk_delete)"
+_MAPPED = (
+    "does the device forward each frame unchanged but for its addresses and ports?"
+)

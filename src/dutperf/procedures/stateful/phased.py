@@ -1,0 +1,151 @@
+"""Trials on open connections (RFC 9693 4.7): phase 1 before each of them.
+
+A procedure asks for its trials as ever. The device's table is emptied by the testbed's
+hooks, phase 1 opens the connections and fills the tester's table, and what was asked
+for is phase 2. If connections were missing in it, the device is not to blame for being
+slow: the trial is invalid and says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from dutperf.config import Cell
+from dutperf.config.phase2 import Timing, timing_of
+from dutperf.config.stateful_keys import Stateful
+from dutperf.procedures.events import OnEvent
+from dutperf.procedures.stateful.connection_diagnosis import (
+    expired_reasons,
+    forgotten_reasons,
+    lost_answers,
+    phase1_reasons,
+)
+from dutperf.procedures.stateful.counting import Counting
+from dutperf.procedures.stateful.phases import phase1, phase2, validation
+from dutperf.procedures.trials import Ask, DeviceTrials, Trials
+from dutperf.protocol import Reason, Verdict
+from dutperf.results.model import TrialRecord
+
+
+def trials_of(cell: Cell, runner: DeviceTrials) -> Trials:
+    """What runs the trials of ``cell``: ``runner`` itself, or phases by it."""
+    timing = timing_of(cell)
+    if cell.phase2 is None or timing is None:
+        return runner
+    return PhasedTrials(runner, cell.phase2, timing)
+
+
+class PhasedTrials:
+    """Each trial is phase 1 and phase 2; see ``Trials``.
+
+    Args:
+        runner: runs both, and a validation where answers were lost.
+        stateful: the connections.
+        timing: when phase 2 starts.
+    """
+
+    def __init__(
+        self, runner: DeviceTrials, stateful: Stateful, timing: Timing
+    ) -> None:
+        self.finished = 0
+        self._runner = runner
+        self._stateful = stateful
+        self._timing = timing
+        self._failures = 0
+        self._counting = Counting(runner)
+        self._alive: list[tuple[int, int]] = []
+        """Rate and duration of trials after which all connections were there."""
+
+    @property
+    def on_event(self) -> OnEvent:
+        """The runner's."""
+        return self._runner.on_event
+
+    def run(self, ask: Ask) -> TrialRecord:
+        """Both phases; the record of phase 2, or of what kept it from being run.
+
+        Raises:
+            EngineError, SetupError, InputError, JournalEndsError: see ``Trials``.
+        """
+        self.finished += 1
+        record = self._once(ask)
+        while record is None:
+            record = self._once(ask)
+        return record
+
+    def _once(self, ask: Ask) -> TrialRecord | None:
+        """None: the run ended between the trial and the check that it needs."""
+        opening = self._runner.opened(lambda: self._phase1(ask))
+        reasons = phase1_reasons(opening, self._stateful, self._timing)
+        if reasons:
+            self._failures += 1
+            failed = {"load_fps": ask.rate_fps, "attempt": self._failures}
+            return _invalid(opening.model_copy(update=failed), reasons)
+        self._failures = 0
+        self._counting.compare(opening, self._stateful)
+        shape = partial(
+            phase2, cell=ask.cell, stateful=self._stateful, timing=self._timing
+        )
+        record = self._runner.run(replace(ask, shape=shape, continues=True))
+        missing = self._missing(ask.cell, record)
+        if missing is None:
+            return None
+        return _invalid(record, missing) if missing else record
+
+    def _phase1(self, ask: Ask) -> TrialRecord:
+        return self._runner.run(
+            Ask(
+                _only(ask.cell, self._stateful.direction),
+                self._timing.rate_fps,
+                repeat=ask.repeat,
+                shape=partial(phase1, cell=ask.cell, stateful=self._stateful),
+                afterwards=self._counting.ask,
+                role="phase1",
+            )
+        )
+
+    def _missing(self, cell: Cell, record: TrialRecord) -> list[Reason] | None:
+        """Whether the device forgot what the trial needed; None: that is not known."""
+        if record.result.verdict.kind == "invalid":
+            return []
+        forgotten = forgotten_reasons(record, self._stateful, self._timing)
+        if forgotten or record.result.verdict.kind == "pass":
+            return forgotten
+        if not lost_answers(record, self._stateful) or self._were_alive(record):
+            return []
+        check_is = self._runner.check_of(record)
+        if check_is != "possible":
+            return None if check_is == "gone" else []
+        # At R, in the order of phase 1, all connections are tried at the same age.
+        check = self._runner.run(
+            Ask(
+                _only(cell, self._stateful.responder_direction),
+                self._timing.rate_fps,
+                repeat=record.repeat,
+                shape=partial(validation, stateful=self._stateful),
+                continues=True,
+                role="validation",
+            )
+        )
+        if check.result.verdict.kind == "pass":
+            self._alive.append((record.load_fps, record.request.duration_ns))
+        return expired_reasons(check, self._stateful, self._timing)
+
+    def _were_alive(self, record: TrialRecord) -> bool:
+        """After a trial as long, with as many frames that keep them alive or fewer."""
+        return any(
+            record.load_fps >= rate_fps and record.request.duration_ns <= duration_ns
+            for rate_fps, duration_ns in self._alive
+        )
+
+
+def _only(cell: Cell, direction: str) -> Cell:
+    return cell.model_copy(update={"direction": direction})
+
+
+def _invalid(record: TrialRecord, reasons: list[Reason]) -> TrialRecord:
+    """The record as the procedure gets it; the journal holds what was measured."""
+    verdict = Verdict(kind="invalid", reasons=reasons)
+    result = record.result.model_copy(update={"verdict": verdict})
+    return record.model_copy(update={"result": result})

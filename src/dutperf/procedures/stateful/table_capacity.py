@@ -1,0 +1,318 @@
+"""Capacity of the connection tracking table, from outside only (RFC 9693 4.9).
+
+The search is ``search.capacity``; each of its tests is that of ``establishing``, with a
+prefix of the same enumeration of four-tuples. A device that collapses is brought back
+by its hooks; it has come back when it holds what it held before. At the end more
+connections are opened than the table holds, to see who survives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dutperf.config import Cell
+from dutperf.config.stateful_keys import Stateful
+from dutperf.procedures.conclusions import bound_deviations
+from dutperf.procedures.describe import cell_deviations, cell_parameters
+from dutperf.procedures.events import Notice
+from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.searching import NoUseError
+from dutperf.procedures.stateful.collapse import came_back, collapsed
+from dutperf.procedures.stateful.connection_rate import overall
+from dutperf.procedures.stateful.establishing import (
+    Establishing,
+    expired,
+    fastest,
+    stateful_of,
+)
+from dutperf.procedures.stateful.eviction_probe import (
+    SLOW_PER_S,
+    numbers_beyond,
+    survey,
+)
+from dutperf.procedures.trial_verdicts import (
+    ATTEMPTS,
+    distinct,
+    is_final,
+    no_rate_helps,
+)
+from dutperf.procedures.trials import DeviceTrials
+from dutperf.protocol import Reason, VerdictKind
+from dutperf.results import bounds
+from dutperf.results.connection_results import Capacity, Eviction
+from dutperf.results.connection_results import CapacityStep as StepRecord
+from dutperf.results.model import CellResult, RepeatResult
+from dutperf.search import Outcome, Resolution
+from dutperf.search.capacity import (
+    CapacityResult,
+    CapacityStep,
+    CollapsedError,
+    Establish,
+    OnStep,
+    capacity_search,
+)
+
+
+def measure_table_capacity(
+    runner: DeviceTrials, cell: Cell, limit: MaxRate
+) -> CellResult:
+    """Search ``cell.repeats`` times; the result is the median (RFC 9693 6).
+
+    Raises:
+        EngineError, SetupError: see ``Trials.run``.
+    """
+    searches: list[_Search] = []
+    for repeat in range(1, cell.repeats + 1):
+        searches.append(_Search(runner, cell, repeat, limit))
+        if no_rate_helps(searches[-1].reasons):
+            break
+    repeats = [search.repeat for search in searches]
+    of_all = bounds.overall(repeats)
+    return CellResult(
+        id=cell.id,
+        procedure="table-capacity",
+        quantity="capacity of the connection tracking table (RFC 9693 4.9)",
+        parameters=cell_parameters(cell, limit),
+        median=of_all.median,
+        bound=of_all.bound,
+        bound_cause=of_all.bound_cause,
+        unit="connections",
+        repeats=repeats,
+        verdict=overall([r.verdict for r in repeats]),
+        reasons=distinct(reason for r in repeats for reason in r.reasons),
+        deviations=[*cell_deviations(cell), *bound_deviations(cell, of_all)],
+        spread=of_all.spread,
+        capacity=[search.record for search in searches],
+        eviction=_eviction(searches[-1]),
+    )
+
+
+def search_of(
+    cell: Cell, establish: Establish, max_rate_per_s: int, on_step: OnStep
+) -> CapacityResult:
+    """The search that the cell asks for, with whatever establishes."""
+    stateful = stateful_of(cell)
+    first = stateful.first or 1
+    return capacity_search(
+        establish,
+        first=first,
+        most=stateful.connections,
+        max_rate_per_s=min(max_rate_per_s, fastest_per_s(first)),
+        rate_resolution=Resolution.parse(cell.resolution),
+        error=stateful.error,
+        beta=Fraction(str(stateful.beta)),
+        gamma=Fraction(str(stateful.gamma)),
+        attempts=ATTEMPTS,
+        on_step=on_step,
+    )
+
+
+@dataclass(frozen=True)
+class _Safe:
+    """What the device held before."""
+
+    connections: int
+    rate_per_s: int
+
+
+class _Search:
+    """One repeat: the search, and what it says."""
+
+    def __init__(
+        self, runner: DeviceTrials, cell: Cell, repeat: int, limit: MaxRate
+    ) -> None:
+        self.stateful = stateful_of(cell)
+        self.tests = Establishing(runner, cell, repeat, may_collapse=True)
+        self._runner = runner
+        self._safe: _Safe | None = None
+        self._steps: list[CapacityStep] = []
+        try:
+            self.found = search_of(cell, self._establish, limit.rate_fps, self._on_step)
+        except NoUseError:
+            self.found = _given_up(self._steps)
+        self.verdict, self.reasons = self._conclusion()
+
+    @property
+    def repeat(self) -> RepeatResult:
+        """As it is stored."""
+        value, ending = self.found.connections, self.found.ending
+        open_end = value is not None and ending not in ("found", "nothing_held")
+        return RepeatResult(
+            value=0 if value is None and self.verdict == "fail" else value,
+            verdict=self.verdict,
+            bound="lower" if open_end else None,
+            bound_cause="set" if ending == "most_held" else None,
+            reasons=self.reasons,
+            trials=self.tests.trials,
+        )
+
+    @property
+    def record(self) -> Capacity:
+        """Its steps and how it ended."""
+        found = self.found
+        return Capacity(
+            connections=found.connections,
+            beyond=found.beyond,
+            rate_per_s=found.rate_per_s,
+            error=self.stateful.error,
+            ending=found.ending,
+            words=_words(found, self.stateful),
+            steps=[StepRecord(**vars(step)) for step in found.steps],
+        )
+
+    def _establish(self, connections: int, rate_per_s: int) -> Outcome:
+        """One test.
+
+        Raises:
+            CollapsedError: the device did not stand it.
+            NoUseError: see ``Establishing.establish``.
+        """
+        outcome = self._test(connections, rate_per_s)
+        if outcome.verdict == "pass":
+            self._safe = _Safe(connections, rate_per_s)
+        return outcome
+
+    def _test(self, connections: int, rate_per_s: int) -> Outcome:
+        outcome = self.tests.establish(
+            self.stateful.with_connections(connections), rate_per_s
+        )
+        last = self.tests.last
+        if last is None or not collapsed(last.last):
+            return outcome
+        raise CollapsedError(for_good=not (came_back(last.last) and self._works()))
+
+    def _works(self) -> bool:
+        """Whether it holds what it held before."""
+        if self._safe is None:
+            return True
+        safe = self.stateful.with_connections(self._safe.connections)
+        for _ in range(ATTEMPTS):
+            outcome = self.tests.establish(safe, self._safe.rate_per_s)
+            if outcome.verdict != "invalid":
+                return outcome.verdict == "pass"
+        return False
+
+    def _on_step(self, step: CapacityStep) -> None:
+        """Tell whoever watches."""
+        self._steps.append(step)
+        if not self._runner.replaying:
+            self._runner.on_event(Notice(step_words(step)))
+
+    def _conclusion(self) -> tuple[VerdictKind, list[Reason]]:
+        if self.tests.expired:
+            return "invalid", [expired(self.stateful)]
+        match self.found.ending:
+            case "found":
+                reasons = [_COLLAPSED] if self._collapsed_at else []
+                return "pass", reasons
+            case "most_held":
+                text = f"it holds as many as may be tried, {self.found.connections:,}"
+                return "pass", [Reason(code="max_rate", message=text, hint=_MORE)]
+            case "nothing_held":
+                text = f"not even {self.stateful.first:,} connections are held"
+                return "fail", [
+                    Reason(code="nothing_passed", message=text, hint=_FEWER)
+                ]
+            case "collapsed":
+                text = "the device collapsed and did not come back; the bounds stand"
+                return "invalid", [
+                    Reason(code="device_collapsed", message=text, hint=_RESTART)
+                ]
+            case "unstable" if is_final(self.tests.troubles):
+                return "invalid", self.tests.troubles
+            case "unstable":
+                text = "tests stayed invalid when they were repeated; the bounds stand"
+                return "invalid", [
+                    Reason(code="unstable", message=text, hint=_SEE),
+                    *self.tests.troubles,
+                ]
+
+    @property
+    def _collapsed_at(self) -> bool:
+        return any(step.held == "collapsed" for step in self.found.steps)
+
+
+_COLLAPSED = Reason(
+    code="device_collapsed",
+    message="the device collapsed with more connections than it holds, and was brought "
+    "back by its hooks",
+)
+_MORE = "raise --most; with more source or destination ports if need be"
+_FEWER = (
+    "give a --first that is surely held; are there enough public ports, and does a "
+    "hook empty the table before each test (hooks: bulk_delete)?"
+)
+_RESTART = "give the testbed hooks restart and is_alive that bring it back and ask it"
+_SEE = "see the trials' reasons; keep other work off the tester's CPUs"
+
+
+def fastest_per_s(connections: int) -> int:
+    """The rate at which so many take the shortest trial there is."""
+    return fastest(MaxRate(10**12, "set"), connections).rate_fps
+
+
+def step_words(step: CapacityStep) -> str:
+    """What was found of one number of connections."""
+    rate = "" if step.rate_per_s is None else f" at {step.rate_per_s:,}/s"
+    held = {
+        "held": f"held{rate}",
+        "too_slow": f"not held at {step.least_per_s:,}/s or more",
+        "full": "the table is full: as many are missing at any rate",
+        "collapsed": "the device collapsed",
+        "unstable": "tests stayed invalid",
+    }[step.held]
+    return f"{step.connections:,} connections: {held}"
+
+
+def _words(found: CapacityResult, stateful: Stateful) -> str:
+    held = "nothing is known to be held"
+    if found.connections is not None:
+        held = f"{found.connections:,} are held"
+    rate = "" if found.rate_per_s is None else f" at {found.rate_per_s:,}/s"
+    beyond = "" if found.beyond is None else f", {found.beyond:,} are not"
+    return {
+        "found": f"{held}{rate}{beyond} (error {stateful.error:,})",
+        "nothing_held": f"not even {stateful.first or 1:,} are held",
+        "most_held": f"{held}{rate}, as many as may be tried",
+        "unstable": f"{held}{rate}{beyond}; tests of other numbers told nothing",
+        "collapsed": f"{held}{rate}{beyond}; the device did not come back",
+    }[found.ending]
+
+
+def _given_up(steps: list[CapacityStep]) -> CapacityResult:
+    """What was proven when no other test would tell anything."""
+    held = [step for step in steps if step.held == "held"]
+    beyond = [
+        s.connections for s in steps if s.held in ("too_slow", "full", "collapsed")
+    ]
+    last = held[-1] if held else None
+    return CapacityResult(
+        last.connections if last else None,
+        min(beyond, default=None),
+        last.rate_per_s if last else None,
+        "unstable",
+        steps,
+    )
+
+
+def _eviction(search: _Search) -> Eviction | None:
+    """By the survivors of more connections than are held; None if that is not known.
+
+    At half of the rate, so that none is lost to it.
+    """
+    found, stateful = search.found, search.stateful
+    first = stateful.first or 1
+    if any(step.held == "collapsed" for step in found.steps):
+        return None
+    if found.ending == "nothing_held":
+        rate_per_s = max(SLOW_PER_S, first // _LONGEST_S)
+        return survey(search.tests, stateful, [first], rate_per_s)
+    if found.ending != "found" or found.connections is None:
+        return None
+    numbers = numbers_beyond(found.connections, stateful.connections)
+    rate_per_s = max(1, (found.rate_per_s or 1) // 2)
+    return survey(search.tests, stateful, numbers, rate_per_s)
+
+
+_LONGEST_S = 10

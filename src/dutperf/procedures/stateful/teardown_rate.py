@@ -1,0 +1,133 @@
+"""How fast a stateful gateway gets rid of connections (RFC 9693 4.8).
+
+All at once, by the hook bulk_delete, whose time on the empty table is taken off: what
+the command itself takes, to be started, to reach the device, says nothing of the
+connections. Or, with ``expiry``, one by one, watched by the hook table_count: that is
+another thing to do for a device. One that deletes each in its time is as fast as they
+were opened; one that collects late may be faster.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from dutperf import stats
+from dutperf.config import Cell
+from dutperf.config.stateful_keys import Stateful
+from dutperf.procedures.describe import cell_deviations, cell_parameters
+from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.searching import NoUseError
+from dutperf.procedures.stateful.connection_rate import overall
+from dutperf.procedures.stateful.establishing import Establishing, fastest, stateful_of
+from dutperf.procedures.stateful.tear_down import (
+    Found,
+    delete_all,
+    deleted,
+    expired,
+    watch,
+)
+from dutperf.procedures.trial_verdicts import ATTEMPTS, distinct, no_rate_helps
+from dutperf.procedures.trials import DeviceTrials
+from dutperf.protocol import Reason, TrialResult, VerdictKind
+from dutperf.results.connection_results import Expiry, TeardownRate
+from dutperf.results.model import CellResult, HookRun, RepeatResult, TrialRecord
+from dutperf.results.spread import spread_of
+
+
+def measure_teardown_rate(
+    runner: DeviceTrials, cell: Cell, limit: MaxRate
+) -> CellResult:
+    """Open and delete ``cell.repeats`` times; the result is the median (RFC 9693 6).
+
+    Raises:
+        EngineError, SetupError: see ``Trials.run``.
+    """
+    stateful = stateful_of(cell)
+    limit = fastest(limit, stateful.connections)
+    found: list[tuple[RepeatResult, Found | None]] = []
+    for repeat in range(1, cell.repeats + 1):
+        found.append(_repeat(runner, cell, repeat, limit.rate_fps))
+        if no_rate_helps(found[-1][0].reasons):
+            break
+    repeats = [result for result, _ in found]
+    values = [r.value for r in repeats if r.value is not None]
+    parts = [each.part for _, each in found if each]
+    return CellResult(
+        id=cell.id,
+        procedure="teardown-rate",
+        quantity=_quantity(stateful),
+        parameters=cell_parameters(cell, limit),
+        median=stats.median(values) if values else None,
+        unit="connections/s",
+        repeats=repeats,
+        verdict=overall([r.verdict for r in repeats]),
+        reasons=distinct(reason for r in repeats for reason in r.reasons),
+        deviations=cell_deviations(cell),
+        spread=spread_of(values),
+        teardown=[part for part in parts if isinstance(part, TeardownRate)],
+        expiry=[part for part in parts if isinstance(part, Expiry)],
+    )
+
+
+def _quantity(stateful: Stateful) -> str:
+    name = f"connection tear-down rate, {stateful.connections:,} connections"
+    if stateful.expiry:
+        return f"{name} that expire one by one (RFC 9693 4.8)"
+    return f"{name} deleted at once (RFC 9693 4.8)"
+
+
+def _repeat(
+    runner: DeviceTrials, cell: Cell, repeat: int, rate_per_s: int
+) -> tuple[RepeatResult, Found | None]:
+    tests = Establishing(runner, cell, repeat)
+    stateful = stateful_of(cell)
+    afterwards = partial(_afterwards, runner, stateful, rate_per_s)
+    reasons: list[Reason] = []
+    found: Found | None = None
+    for _ in range(ATTEMPTS):
+        try:
+            record = tests.opened(stateful, rate_per_s, afterwards).first
+        except NoUseError:
+            reasons = tests.troubles
+            break
+        reasons, found = _told(record, stateful)
+        if record.result.verdict.kind != "invalid":
+            break
+    value = found.rate_per_s if found else None
+    verdict: VerdictKind = "invalid" if reasons else "pass"
+    result = RepeatResult(
+        value=value if verdict == "pass" else None,
+        verdict=verdict,
+        reasons=reasons,
+        trials=tests.trials,
+    )
+    return result, found
+
+
+def _afterwards(
+    runner: DeviceTrials, stateful: Stateful, rate_per_s: int, result: TrialResult
+) -> list[HookRun]:
+    """Where all were opened, delete them, or watch them expire."""
+    if result.verdict.kind != "pass":
+        return []
+    return (watch if stateful.expiry else delete_all)(runner, stateful, rate_per_s)
+
+
+def _told(record: TrialRecord, stateful: Stateful) -> tuple[list[Reason], Found | None]:
+    verdict = record.result.verdict
+    if verdict.kind == "fail":
+        return [_not_opened(record)], None
+    if verdict.kind == "invalid":
+        return verdict.reasons, None
+    found = (expired if stateful.expiry else deleted)(record.hooks, stateful)
+    return found.reasons, found
+
+
+def _not_opened(record: TrialRecord) -> Reason:
+    return Reason(
+        code="frames_lost",
+        message=f"connections were lost while they were opened, at "
+        f"{record.load_fps:,}/s: there is nothing to delete",
+        hint="take a lower --rate than connection-rate finds, and fewer connections "
+        "than the table holds",
+    )

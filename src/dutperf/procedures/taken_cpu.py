@@ -1,0 +1,153 @@
+"""Trials in which others took the device's CPU for longer than its queue bridges.
+
+Such a trial says nothing of the device if it lost no more frames than arrived in that
+time. It is repeated; when that has not helped, it counts as it is, and says so. Only
+who knows where the device works can tell: a lab does, a testbed does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from dutperf.procedures.loss_criterion import damage_fails, missing_but_damaged
+from dutperf.protocol import (
+    Reason,
+    ReasonCode,
+    Side,
+    TrialRequest,
+    TrialResult,
+    Verdict,
+    VerdictKind,
+)
+from dutperf.results.model import CellResult, DeviceCpu, DeviceDrops, TrialRecord
+from dutperf.results.units import about
+
+_CODE: ReasonCode = "device_cpu_taken"
+_EXPLAINED = {"frames_lost", "frames_late"}
+"""Damaged or duplicate frames are the device's own, whoever has its CPU."""
+_HINT = (
+    "keep other work off the device's CPU, or take a machine, or a host, that has more "
+    "of them to spare"
+)
+
+
+class DeviceWatch(Protocol):
+    """Knows where the device works."""
+
+    @property
+    def queue_frames(self) -> int:
+        """How many frames wait for it without being lost."""
+        ...
+
+    @property
+    def cpu(self) -> int:
+        """Where it works."""
+        ...
+
+    @property
+    def drops(self) -> Callable[[], dict[Side, dict[str, int]]]:
+        """Tells what its interfaces have dropped so far."""
+        ...
+
+    def started(self) -> Callable[[], int]:
+        """Begins to watch; what it returns tells the nanoseconds taken since."""
+        ...
+
+
+def found_in(request: TrialRequest, taken_ns: int, queue_frames: int) -> DeviceCpu:
+    """What was taken in a trial, beside what the queue bridges at its rate."""
+    bridged_ns = queue_frames * 10**9 // _rate_fps(request)
+    return DeviceCpu(
+        taken_ns=taken_ns, queue_frames=queue_frames, bridged_ns=bridged_ns
+    )
+
+
+def dropped(
+    watch: DeviceWatch, before: dict[Side, dict[str, int]], result: TrialResult
+) -> DeviceDrops:
+    """What the device dropped since ``before``, and in its input queue."""
+    interfaces: dict[Side, dict[str, int]] = {}
+    for side, now in watch.drops().items():
+        then = before.get(side, {})
+        rises = {name: count - then.get(name, 0) for name, count in now.items()}
+        rose = {name: rise for name, rise in rises.items() if rise > 0}
+        if rose:
+            interfaces[side] = rose
+    queues = [q for q in result.input_queues if q.cpu == watch.cpu]
+    return DeviceDrops(
+        input_queue=sum(queue.dropped for queue in queues), interfaces=interfaces
+    )
+
+
+def explains(found: DeviceCpu, request: TrialRequest, result: TrialResult) -> bool:
+    """Whether all that the trial lost may have been lost for want of the CPU."""
+    if result.verdict.kind != "fail" or damage_fails(request, result):
+        return False
+    if any(reason.code not in _EXPLAINED for reason in result.verdict.reasons):
+        return False
+    return explains_absent(found, request, result)
+
+
+def explains_absent(
+    found: DeviceCpu, request: TrialRequest, result: TrialResult
+) -> bool:
+    """Whether all may have been lost for it that is lost but for damaged frames."""
+    if found.taken_ns <= found.bridged_ns:
+        return False
+    lost = sum(map(missing_but_damaged, result.directions))
+    return 0 < lost <= found.taken_ns * _rate_fps(request) // 10**9
+
+
+def judged(result: TrialResult, found: DeviceCpu, *, again: bool) -> TrialResult:
+    """``result``, explained by ``found``: invalid if it is run ``again``."""
+    then = "it is repeated" if again else "repeating it has not helped"
+    reason = Reason(
+        code=_CODE,
+        message=f"others had the device's CPU for {_ms(found.taken_ns)}, longer than "
+        f"its queue of {found.queue_frames:,} frames bridges, "
+        f"{_ms(found.bridged_ns)}: {then}",
+        hint=_HINT,
+    )
+    reasons = [reason, *result.verdict.reasons]
+    kind: VerdictKind = "invalid" if again else result.verdict.kind
+    verdict = Verdict(kind=kind, reasons=reasons)
+    return result.model_copy(update={"verdict": verdict})
+
+
+def beside_repeated(result: CellResult, records: Iterable[TrialRecord]) -> CellResult:
+    """``result`` with how many of its trials were repeated, or counted, in spite."""
+    own = [
+        record.result.verdict.kind
+        for record in records
+        if record.cell == result.id
+        and any(reason.code == _CODE for reason in record.result.verdict.reasons)
+    ]
+    told = list(_told(own.count("invalid"), own.count("fail")))
+    return result.model_copy(update={"reasons": [*result.reasons, *told]})
+
+
+def _told(repeated: int, counted: int) -> Iterable[Reason]:
+    """Of trials that were repeated, and of those that count nevertheless."""
+    why = "others had the device's CPU for longer than its queue bridges"
+    if repeated:
+        trials = _counted(repeated)
+        text = f"{trials} with lost frames repeated, because {why}"
+        yield Reason(code=_CODE, message=text, hint=_HINT)
+    if counted:
+        trials = _counted(counted)
+        text = f"{trials} with lost frames counted, although {why}, time after time"
+        yield Reason(code=_CODE, message=text, hint=_HINT)
+
+
+def _counted(trials: int) -> str:
+    return f"{trials} trial{'' if trials == 1 else 's'}"
+
+
+def _rate_fps(request: TrialRequest) -> int:
+    """Of all directions: they share the device's CPU."""
+    return sum(direction.rate_fps for direction in request.directions)
+
+
+def _ms(duration_ns: int) -> str:
+    return f"{about(duration_ns / 1e6, 3)} ms"

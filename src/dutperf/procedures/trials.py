@@ -1,0 +1,147 @@
+"""What a procedure asks for, and of whom: one trial at a time, by one door.
+
+A procedure makes an ``Ask`` and gets the trial's record; that it may come from the
+journal of a run that is resumed is nothing that it has to know. Procedures about
+connections (RFC 9693) do things with the device between trials, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from dutperf.config.campaign import Cell
+from dutperf.config.hooks import Hook, Hooks
+from dutperf.procedures.events import OnEvent
+from dutperf.procedures.in_light import Rejudge
+from dutperf.procedures.trial_verdicts import ATTEMPTS
+from dutperf.protocol import TrialRequest, TrialResult, VerdictKind
+from dutperf.results.model import HookMoment, HookRun, TrialRecord, TrialRole
+
+Shape = Callable[[TrialRequest], TrialRequest]
+Afterwards = Callable[[TrialResult], list[HookRun]]
+RunHooks = Callable[[Sequence[Hook], HookMoment], list[HookRun]]
+Check = Literal["possible", "gone", "left_out"]
+
+PASSED: frozenset[VerdictKind] = frozenset({"pass"})
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One trial as a procedure asks for it.
+
+    cell: what the trial is for.
+    rate_fps: intended load, frames per second and direction.
+    repeat: number of the repeat in the cell, from 1.
+    duration_s: other than the cell's.
+    stop_when_lost: end the trial once it is certain to fail; for callers that need no
+        more than the verdict. One that ended and told nothing is repeated, by the
+        caller, in full.
+    shape: makes another request of the cell's.
+    continues: the trial before belongs to it: the device neither rests nor is prepared
+        anew.
+    afterwards: what is to be done with the device right after the trial; its record
+        tells of it.
+    may_collapse: a device that does not work any more is brought back, by its hooks;
+        the record tells whether it was.
+    role: what it is for in a test of several trials.
+    rejudge: has the last word on whether the trial tells anything, and is told whether
+        it may be run again.
+    attempts: how often it is run at most while it is invalid.
+    """
+
+    cell: Cell
+    rate_fps: int
+    repeat: int = 1
+    duration_s: float | None = None
+    stop_when_lost: bool = False
+    shape: Shape | None = None
+    continues: bool = False
+    afterwards: Afterwards | None = None
+    may_collapse: bool = False
+    role: TrialRole = "trial"
+    rejudge: Rejudge | None = None
+    attempts: int = ATTEMPTS
+
+
+class Trials(Protocol):
+    """What runs the trials of a procedure."""
+
+    @property
+    def on_event(self) -> OnEvent:
+        """Is told what happens."""
+        ...
+
+    @property
+    def finished(self) -> int:
+        """How many there were."""
+        ...
+
+    def run(self, ask: Ask) -> TrialRecord:
+        """Let the DUT restabilise, run one trial, store it; or take a stored one.
+
+        Raises:
+            EngineError: the engine refused the trial or died.
+            SetupError: the device under test has gone or does not work, or the
+                journal cannot be written.
+            InputError: the stored trial is not the one that is asked for.
+            ConnectionsRemainError: the device knows too many connections already.
+        """
+        ...
+
+
+class DeviceTrials(Trials, Protocol):
+    """Trials, what is done with the device between them, and what the journal holds."""
+
+    @property
+    def hooks(self) -> Hooks:
+        """Those of the testbed."""
+        ...
+
+    @property
+    def run_hooks(self) -> RunHooks:
+        """Runs some of them."""
+        ...
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """How many seconds have passed."""
+        ...
+
+    @property
+    def sleep(self) -> Callable[[float], None]:
+        """Waits so many seconds."""
+        ...
+
+    @property
+    def replaying(self) -> bool:
+        """Whether the next trial is in the journal already."""
+        ...
+
+    def opened(
+        self,
+        phase1: Callable[[], TrialRecord],
+        goes_on: Collection[VerdictKind] = PASSED,
+    ) -> TrialRecord:
+        """What ``phase1`` gives, with connections that are still there.
+
+        Those of a run that ended right after it are gone: they are opened once more,
+        if its verdict is one of those after which the test ``goes_on`` with them.
+        """
+        ...
+
+    def check_of(self, record: TrialRecord) -> Check:
+        """Whether connections of ``record``, the trial before, can be checked.
+
+        After a run that ended right after it they are ``gone``, and it is measured once
+        more. An older dutperf went on, and ``left_out`` the check.
+        """
+        ...
+
+    def goes_on_without(self, role: TrialRole, cell: Cell) -> bool:
+        """Whether the journal has trials of ``cell`` next, but none of ``role``.
+
+        So it is of a dutperf that did not make such trials yet.
+        """
+        ...

@@ -1,0 +1,196 @@
+"""Opening ports (``ports``), what they count, whom they answer for (``neighbours``)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from dutperf.protocol.base import (
+    Count,
+    Driver,
+    Ip,
+    Mac,
+    Message,
+    Nanoseconds,
+    Side,
+    Wait,
+    WhenFull,
+)
+
+
+class PortSpec(Message):
+    """One port of the tester. ``device`` is an interface, a PCI address or a socket."""
+
+    name: Side
+    driver: Driver
+    device: str = ""
+    mac: Mac | None = Field(
+        default=None, description="own MAC; default: the device's, or one made up"
+    )
+    memif_role: Literal["server", "client"] = "client"
+    memif_id: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    mtu: Annotated[int, Field(ge=68, le=9702)] = 1500
+    rx_descriptors: Annotated[int, Field(ge=64, le=32768)] = 8192
+    tx_descriptors: Annotated[int, Field(ge=64, le=32768)] = 4096
+    in_flight_frames: Annotated[int, Field(ge=64, le=32768)] = Field(
+        default=16384,
+        description="kernel interfaces: frames on their way to the device or in its "
+        "queue; a power of 2",
+    )
+    when_full: WhenFull = Field(
+        default="wait",
+        description="frames for which the queue behind the port has no room: wait, "
+        "or are lost there",
+    )
+
+    @field_validator("in_flight_frames")
+    @classmethod
+    def _power_of_2(cls, frames: int) -> int:
+        if frames & (frames - 1):
+            raise ValueError("in_flight_frames must be a power of 2")
+        return frames
+
+
+class PortsOpenParams(Message):
+    """Opens both ports; queues and offloads are set once, for all trials."""
+
+    ports: Annotated[list[PortSpec], Field(min_length=2, max_length=2)]
+    link_timeout_ns: Wait = 5_000_000_000
+
+    @model_validator(mode="after")
+    def _both_sides(self) -> PortsOpenParams:
+        if self.ports[0].name == self.ports[1].name:
+            raise ValueError("ports must be one left and one right")
+        return self
+
+
+class DriverCounter(Message):
+    """A counter that the driver gave its name."""
+
+    name: str
+    count: Count
+
+
+class KernelCounters(Message):
+    """What the kernel counts at the interface behind a port, and at its sockets."""
+
+    rx_missed: Count = Field(description="the NIC had no room")
+    rx_fifo: Count = Field(description="the same, as some drivers call it")
+    rx_over: Count = Field(description="the same, as others do")
+    rx_nohandler: Count = Field(description="nobody took it")
+    rx_dropped: Count = Field(
+        description="by the driver, at an input queue, or of a protocol nobody speaks"
+    )
+    rx_crc: Count = Field(description="came in damaged: wrong checksum")
+    rx_frame: Count = Field(description="came in damaged: no whole number of bytes")
+    rx_length: Count = Field(description="came in damaged: wrong length")
+    tx_errors: Count
+    tx_dropped: Count
+    queue_dropped: Count = Field(
+        description="by the queue discipline on the way out, modulo 2^32"
+    )
+    driver: list[DriverCounter] = Field(
+        description="the driver's own counters of drops on receive (ethtool -S)"
+    )
+    socket_full: Count = Field(description="the packet socket's ring was full")
+    xdp_dropped: Count = Field(description="the AF_XDP socket had no buffer")
+    xdp_ring_full: Count = Field(description="the AF_XDP socket's ring was full")
+    xdp_fill_ring_empty: Count = Field(
+        description="in copy mode in xdp_dropped already; in zero copy no frames"
+    )
+
+
+class InputQueueDrops(Message):
+    """Of one CPU's input queue, during the trial (/proc/net/softnet_stat)."""
+
+    cpu: Count
+    dropped: Count = Field(description="frames that it had no room for")
+    time_squeeze: Count = Field(description="times that work was left for later")
+
+
+class PortCounters(Message):
+    """The port's own counters since it was opened."""
+
+    rx_frames: Count
+    tx_frames: Count
+    rx_missed: Count = Field(description="dropped: receive queue full (imissed)")
+    rx_errors: Count = Field(description="came in damaged, as the port counts it")
+    rx_nombuf: Count = Field(description="dropped: no receive buffer")
+    tx_errors: Count
+    kernel: KernelCounters | None = Field(
+        default=None, description="null: no kernel interface, or an old file"
+    )
+
+
+class PortStatus(Message):
+    """One open port."""
+
+    name: Side
+    driver: Driver
+    device: str
+    mac: Mac
+    link_up: bool
+    link_speed_mbps: Count | None = Field(description="null: the port does not say")
+    full_duplex: bool
+    flow_control: Literal["on", "off", "unknown"]
+    numa_node: int | None
+    mtu: Count
+    dpdk_name: str = Field(description="name of the DPDK driver")
+    in_flight_frames: Count | None = Field(
+        default=None,
+        description="on their way to the device or in its queue at most; null: unknown",
+    )
+    counters: PortCounters
+
+
+class PortsResult(Message):
+    """Answer of ``ports.open`` and ``ports.status``."""
+
+    ports: list[PortStatus]
+
+
+class AddressRange(Message):
+    """``count`` addresses: first, first + 2^shift, first + 2 * 2^shift, ..."""
+
+    first: Ip
+    count: Annotated[int, Field(ge=1, le=65536)] = 1
+    shift: Annotated[int, Field(ge=0, le=127)] = 0
+
+
+class PortNeighbours(Message):
+    """What a port answers ARP and ND for, and whom it has to find."""
+
+    port: Side
+    own: Annotated[list[AddressRange], Field(max_length=65536)]
+    resolve: Annotated[list[Ip], Field(max_length=65536)] = Field(
+        description="next hops; asked from the first own address"
+    )
+
+
+class NeighboursParams(Message):
+    """Replaces all earlier neighbour settings, then resolves all next hops."""
+
+    ports: Annotated[list[PortNeighbours], Field(max_length=2)]
+    timeout_ns: Wait = 3_000_000_000
+
+    @model_validator(mode="after")
+    def _distinct(self) -> NeighboursParams:
+        if len({p.port for p in self.ports}) != len(self.ports):
+            raise ValueError("each port may stand once")
+        return self
+
+
+class ResolvedNeighbour(Message):
+    """One next hop; ``mac`` is null when nobody answered within the timeout."""
+
+    port: Side
+    ip: Ip
+    mac: Mac | None
+    duration_ns: Nanoseconds
+
+
+class NeighboursResult(Message):
+    """All next hops, in the order asked for."""
+
+    neighbours: list[ResolvedNeighbour]

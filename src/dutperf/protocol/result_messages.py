@@ -1,0 +1,341 @@
+"""What a trial gives: counts, delays, stalls and their shadows, ports, a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+from pydantic import Field, Strict
+
+from dutperf.protocol.base import Count, DirectionName, Message, Nanoseconds, Side
+from dutperf.protocol.port_messages import (
+    InputQueueDrops,
+    PortCounters,
+    ResolvedNeighbour,
+)
+from dutperf.protocol.trial_messages import Timeout
+from dutperf.protocol.tuple_messages import Survival, TableResult
+
+VerdictKind = Literal["pass", "fail", "invalid"]
+ReasonCode = Literal[
+    "frames_lost",
+    "frames_late",
+    "duplicates",
+    "sender_behind",
+    "held_back",
+    "sender_lag",
+    "sender_burst",
+    "receiver_lag",
+    "receiver_overflow",
+    "transmit_errors",
+    "link_down",
+    "link_changed",
+    "neighbour_changed",
+    "clock_unstable",
+    "flow_control",
+    "neighbour_missing",
+    "nothing_sent",
+    "aborted",
+    "stopped_in_error",
+    # Said by the plan about a trial that the testbed's hooks spoilt:
+    "hook_failed",
+    # ... and about one in which others had the CPU of a lab's device:
+    "device_cpu_taken",
+    # Said by the plan about a whole measurement, never by the engine about a trial:
+    "max_rate",
+    "nothing_forwarded",
+    "nothing_passed",
+    "unstable",
+    "no_throughput",
+    "connections_expire",
+    "connections_remain",
+    "device_collapsed",
+    "too_short",
+    "short_tests",
+    "table_disagrees",
+    # Said by the plan about a trial on connections (RFC 9693 4.7):
+    "phase1_failed",
+    "unexpected_address",
+    "not_translated",
+    "connections_expired",
+    "no_connection_rate",
+    # Said by older engines of frames that arrived damaged; now they are frames_lost:
+    "corrupt_frames",
+]
+
+
+class Reason(Message):
+    """One thing that led to a verdict, and what to do about it."""
+
+    code: ReasonCode
+    message: str
+    hint: str = ""
+
+
+class Verdict(Message):
+    """pass; fail: the DUT lost frames; invalid: the tester cannot tell."""
+
+    kind: VerdictKind
+    reasons: list[Reason] = Field(default=[])
+
+
+class Histogram(Message):
+    """Non-empty buckets ``[lowest, highest, count]`` in rising order; exact ends."""
+
+    count: Count
+    min: int | None
+    max: int | None
+    buckets: list[Annotated[tuple[int, int, int], Strict(strict=False)]]
+
+
+NOTHING = Histogram(count=0, min=None, max=None, buckets=[])
+
+
+class SlowerThan(Message):
+    """How many received frames took longer than a timeout."""
+
+    timeout_ns: Timeout
+    frames: Count
+
+
+class TagResult(Message):
+    """Delays of the tagged frames in the order of sending; null: lost."""
+
+    lost: Count
+    delays_ns: list[Nanoseconds | None]
+    shaded: list[Count] = Field(
+        default=[], description="places in the list: in the shadow of a tester's stall"
+    )
+
+
+class Series(Message):
+    """Frames by the interval in which they were sent; the rest of ``sent`` was lost."""
+
+    interval_ns: Annotated[int, Field(ge=1)]
+    sent: list[Count]
+    received: list[Count]
+
+    @property
+    def lost(self) -> list[int]:
+        """Frames of each interval that never arrived."""
+        return [s - r for s, r in zip(self.sent, self.received, strict=True)]
+
+
+class Stall(Message):
+    """The sender was late, and made up for it with a burst; since the trial's start."""
+
+    begin_ns: Nanoseconds = Field(description="the oldest frame that left late was due")
+    caught_up_ns: Nanoseconds
+    max_lag_ns: Nanoseconds
+    away_ns: Nanoseconds = Field(description="longest pause of the sender itself")
+    frames: Count = Field(
+        description="that left at once instead of evenly: by how much the lag fell"
+    )
+
+
+class Shadow(Message):
+    """When the DUT may have suffered from a stall of the tester; by time of sending."""
+
+    begin_ns: Nanoseconds
+    end_ns: Nanoseconds | None = Field(description="null: the end of the trial")
+    of: Literal["sender", "receiver"]
+    may_lose: bool = Field(
+        description="a burst, or a receiver's ring that may have overflowed unseen"
+    )
+    frames: Count | None = Field(
+        description="that it can have cost of each direction; null: nobody knows"
+    )
+
+
+class Damage(Message):
+    """Frames that arrived damaged, by the first thing that was found wrong."""
+
+    checksum_zero: Count = Field(
+        default=0,
+        description="IPv6 without a UDP checksum, which hosts drop (RFC 8200 8.1)",
+    )
+    checksum_wrong: Count = Field(
+        default=0, description="of UDP, or of the IPv4 header"
+    )
+    length: Count = Field(default=0, description="of the IP packet, or UDP's own")
+    truncated: Count = Field(
+        default=0, description="the frame ends before its IP packet does"
+    )
+    never_sent: Count = Field(
+        default=0, description="whole, with a number that the stream has not"
+    )
+
+    def __add__(self, other: Damage) -> Damage:
+        """Both together, kind by kind."""
+        its = other.by_kind
+        return Damage(**{kind: n + its[kind] for kind, n in self.by_kind.items()})
+
+    def each(self, count_of: Callable[[int], int]) -> Damage:
+        """Each count replaced by what ``count_of`` makes of it."""
+        return Damage(**{kind: count_of(n) for kind, n in self.by_kind.items()})
+
+    @property
+    def by_kind(self) -> dict[str, int]:
+        """Kind -> how many."""
+        return {kind: getattr(self, kind) for kind in type(self).model_fields}
+
+    @property
+    def total(self) -> int:
+        """Of all kinds."""
+        return sum(self.by_kind.values())
+
+
+class StreamResult(Message):
+    """Exact accounting of one stream; every sent frame is received once or lost."""
+
+    id: int
+    name: Literal["foreground", "background"]
+    intended: Count
+    sent: Count
+    received: Count = Field(description="distinct frames received")
+    lost: Count = Field(description="sent - received")
+    duplicate: Count
+    reordered: Count = Field(
+        description="arrived after a frame whose number is higher by more than "
+        "record.reordering_distance"
+    )
+    late: Count = Field(description="received, but slower than frame_timeout_ns")
+    lost_in_shadow: Count = Field(
+        default=0, description="of those lost: sent in the shadow of a tester's stall"
+    )
+    late_in_shadow: Count = Field(default=0, description="the same of those late")
+    slower: list[SlowerThan] = Field(description="for record.frame_timeouts_ns")
+    corrupt: Count = Field(
+        description="arrived damaged, by the tag's stream: not received, but lost"
+    )
+    damaged: Damage | None = Field(
+        default=None, description="these by kind; null: of an older file"
+    )
+    negative_delays: Count = Field(description="arrived before they left: no delay")
+    window_frames: Count | None = Field(
+        description="null: each frame has its bit; else how far back those reach"
+    )
+    unplaced: Count = Field(description="arrived from beyond the window: not received")
+    delay_ns: Histogram = Field(
+        description="send call's begin to receive call's end, received frames"
+    )
+    shaded_delay_ns: Histogram = Field(
+        default=NOTHING, description="of these: sent in the shadow of a tester's stall"
+    )
+    ipdv_ns: Histogram | None = Field(
+        description="D(i) - D(i-1) of frames sent in a row (RFC 8219 7.3.2)"
+    )
+    shaded_ipdv_ns: Histogram | None = Field(
+        default=None, description="of these: in the shadow of a tester's stall"
+    )
+    tags: TagResult | None
+    series: Series
+    loss_runs: Histogram = Field(description="how many frames were lost in a row")
+    survival: Survival | None = None
+
+
+class DirectionResult(Message):
+    """One direction of a trial."""
+
+    name: DirectionName
+    intended_rate_fps: Count
+    offered_rate_fps: Annotated[float, Field(ge=0)]
+    sending_ns: Nanoseconds = Field(description="first to last frame's departure")
+    tx_full: Count = Field(description="times the transmit queue took fewer frames")
+    port_full_ns: Nanoseconds = Field(
+        default=0, description="how long the port had no room for frames"
+    )
+    ring_full: Count = Field(
+        default=0, description="of those sent: lost, as the device's ring was full"
+    )
+    lag_ns: Histogram = Field(description="departure - due time, every frame")
+    burst_frames: Histogram = Field(description="frames handed to the port at once")
+    send_call_ns: Histogram = Field(
+        description="stamp to the send call's end, by frame"
+    )
+    receive_gap_ns: Histogram = Field(
+        description="begin of the poll before a frame's to the end of its own, by frame"
+    )
+    delay_floor_ns: Nanoseconds = Field(
+        description="shortest send call and poll: in every delay, the tester's own"
+    )
+    delay_bound_ns: Nanoseconds = Field(
+        description="longest send call and gap: no delay is overstated by more"
+    )
+    stalls: list[Stall] = Field(default=[], description="of the sender")
+    shadows: list[Shadow] = Field(
+        default=[], description="in which this direction's frames stood, rising"
+    )
+    streams: list[StreamResult]
+
+
+class PortReport(Message):
+    """What a port saw during the trial beside the frames accounted to streams."""
+
+    name: Side
+    before: PortCounters
+    after: PortCounters
+    neighbour_requests: Count = Field(description="ARP/ND requests answered")
+    neighbour_conflicts: Count = Field(
+        default=0,
+        description="ARP/ND messages by which a next hop has another MAC address than "
+        "before the trial, or an address of the tester's is somebody else's",
+    )
+    foreign: Count = Field(description="not this tester's frames")
+    stale: Count = Field(description="frames of an earlier trial")
+    misdirected: Count = Field(description="frames that belong to the other port")
+    corrupt: Count = Field(
+        description="test frames that arrived damaged; also truncated ones of which "
+        "nobody can tell whose they are"
+    )
+    damaged: Damage | None = Field(
+        default=None, description="these by kind; null: of an older file"
+    )
+    fragments: Count = Field(description="pieces of IP packets")
+    interface_drops: Count = Field(
+        default=0,
+        description="received, and dropped below the port by the tester's own NIC, "
+        "driver or kernel",
+    )
+    send_drops: Count = Field(
+        default=0, description="the port took them, and they never left the tester"
+    )
+    damaged_on_wire: Count = Field(
+        default=0,
+        description="came in damaged, beside rx_errors: by the device, the cable or "
+        "the NIC",
+    )
+
+
+class TrialResult(Message):
+    """One complete trial result."""
+
+    trial_id: int
+    verdict: Verdict
+    ended_early: bool = Field(
+        default=False, description="by stop_when_lost: less was sent than intended"
+    )
+    directions: list[DirectionResult]
+    ports: list[PortReport]
+    input_queues: list[InputQueueDrops] = Field(
+        default=[],
+        description="of the whole machine's CPUs, those where something rose; a "
+        "virtual port's device has its queues among them",
+    )
+    input_queue_drops: Count = Field(
+        default=0,
+        description="of these, what may be the tester's own loss: of no port's "
+        "interface_drops, and only where no device is on this machine",
+    )
+    neighbours: list[ResolvedNeighbour]
+    table: TableResult | None = None
+    generator: str = Field(description="of the random values; see the seed")
+    begin_unix_ns: Count | None = Field(
+        default=None,
+        description="when the first frame was due, since 1970 by the wall clock; null: "
+        "none was, or of an older engine",
+    )
+    total_ns: Nanoseconds
+    overhead_ns: Nanoseconds = Field(
+        description="the engine's own share: total less learning, waits and sending"
+    )

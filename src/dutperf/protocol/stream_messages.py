@@ -1,0 +1,234 @@
+"""What a trial sends: streams of frames, their varying fields, each direction."""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from dutperf.protocol.base import TAG_BYTES, DirectionName, Ip, IpVersion, Mac, Message
+from dutperf.protocol.tuple_messages import MAX_COMBINATIONS, Tuples
+
+MAX_FRAMES = 2**40
+"""Of one direction in one trial."""
+GENERATOR = "splitmix64-counter-3"
+"""How the engine draws random values; stored with each result, beside the seed."""
+
+FieldName = Literal[
+    "src_mac", "dst_mac", "flow_label", "src_ip", "dst_ip", "src_port", "dst_port"
+]
+VariationMode = Literal["increasing", "decreasing", "random", "enumerate"]
+EnumerationOrder = Literal["increasing", "decreasing", "random"]
+FrameSize = Annotated[int, Field(ge=64, le=9720)]
+FrameSizes = Annotated[list[FrameSize], Field(min_length=1, max_length=64)]
+
+
+class FieldVariation(Message):
+    """``width`` bits of a field take the values min..max from frame to frame.
+
+    ``offset`` counts bits from the field's most significant one. Values are a pure
+    function of the trial's seed, the stream and the frame's number in its stream.
+    """
+
+    field: FieldName
+    offset: Annotated[int, Field(ge=0, le=127)] = 0
+    width: Annotated[int, Field(ge=1, le=32)]
+    min: Annotated[int, Field(ge=0, lt=2**32)]
+    max: Annotated[int, Field(ge=0, lt=2**32)]
+    mode: VariationMode = "random"
+
+    @model_validator(mode="after")
+    def _range_fits(self) -> FieldVariation:
+        if self.min > self.max or self.max >= 2**self.width:
+            raise ValueError("min <= max < 2^width does not hold")
+        return self
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return self.max - self.min + 1
+
+
+class StreamRequest(Message):
+    """The frames of one stream: RFC 2544 C.2.6.4 (IPv4) and its IPv6 analogue.
+
+    Frame k of the stream has the size ``frame_sizes[k mod n]``: one size, or the
+    repeating sequence of an IMIX (RFC 6985).
+    """
+
+    id: Annotated[int, Field(ge=0, le=255, description="unique in the trial")]
+    name: Literal["foreground", "background"] = "foreground"
+    ip_version: IpVersion
+    frame_sizes: FrameSizes
+    received_frame_sizes: FrameSizes = Field(
+        description="one for each of frame_sizes: the DUT may translate"
+    )
+    src_ip: Ip
+    dst_ip: Ip
+    next_hop: Ip = Field(description="whose MAC the frames carry; resolved before")
+    src_mac: Mac | None = Field(default=None, description="default: the port's")
+    dst_mac: Mac | None = Field(default=None, description="default: the next hop's")
+    src_port: Annotated[int, Field(ge=0, le=65535)] = 0xC020
+    dst_port: Annotated[int, Field(ge=0, le=65535)] = 7
+    ttl: Annotated[int, Field(ge=1, le=255)] = 10
+    dscp: Annotated[int, Field(ge=0, le=63)] = 0
+    flow_label: Annotated[int, Field(ge=0, lt=2**20, description="IPv6 only")] = 0
+    df: bool = False
+    vary: Annotated[list[FieldVariation], Field(max_length=8)] = Field(default=[])
+    enumeration_order: EnumerationOrder = Field(
+        default="random", description="of the variations with mode enumerate"
+    )
+    tuples: Tuples | None = Field(
+        default=None, description="null: what vary enumerates, each once"
+    )
+
+    @model_validator(mode="after")
+    def _versions_and_sizes(self) -> StreamRequest:
+        for key in ("src_ip", "dst_ip"):
+            if ipaddress.ip_address(getattr(self, key)).version != self.ip_version:
+                raise ValueError(f"{key} is not an IPv{self.ip_version} address")
+        least = minimum_frame_size(self.ip_version)
+        if min(self.frame_sizes) < least:
+            raise ValueError(
+                f"frame size {min(self.frame_sizes)} cannot carry the {TAG_BYTES}-byte "
+                f"tag; the smallest IPv{self.ip_version} frame is {least}"
+            )
+        if len(self.frame_sizes) != len(self.received_frame_sizes):
+            raise ValueError("received_frame_sizes needs one size for each frame size")
+        return self
+
+    @model_validator(mode="after")
+    def _variations_fit(self) -> StreamRequest:
+        taken: list[tuple[str, int, int]] = []
+        for variation in self.vary:
+            end = variation.offset + variation.width
+            bits = field_bits(variation.field, self.ip_version)
+            if end > bits:
+                raise ValueError(f"{variation.field} has {bits} bits, not {end}")
+            for field, other_start, other_end in taken:
+                overlaps = variation.offset < other_end and other_start < end
+                if field == variation.field and overlaps:
+                    raise ValueError(f"two variations of {field} overlap")
+            taken.append((variation.field, variation.offset, end))
+        if self.combinations > MAX_COMBINATIONS:
+            raise ValueError("vary enumerates more than 2^48 combinations")
+        return self
+
+    @model_validator(mode="after")
+    def _tuples_fit(self) -> StreamRequest:
+        if self.tuples is None:
+            return self
+        if self.tuples.source == "learned":
+            fields = {v.field for v in self.vary} & _TUPLE_FIELDS
+            if fields:
+                raise ValueError(
+                    f"tuples are learned: {', '.join(sorted(fields))} must not vary"
+                )
+            if self.tuples.first:
+                raise ValueError("tuples are learned: tuples.first must be 0")
+        elif not self.enumerates:
+            raise ValueError("tuples are generated, but vary enumerates nothing")
+        elif self.tuples.first + self.tuples.count > self.combinations:
+            raise ValueError(
+                f"tuples.first and count, {self.tuples.first} + {self.tuples.count}, "
+                f"are more than the {self.combinations} combinations that vary "
+                "enumerates"
+            )
+        return self
+
+    @property
+    def enumerates(self) -> bool:
+        """Whether the frames have numbers of an enumeration."""
+        return any(v.mode == "enumerate" for v in self.vary)
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether the frames' addresses and ports come from the engine's table."""
+        return self.tuples is not None and self.tuples.source == "learned"
+
+    @property
+    def combinations(self) -> int:
+        """Number of combinations of the enumerated variations."""
+        sizes = (v.size for v in self.vary if v.mode == "enumerate")
+        return math.prod(sizes)
+
+    @property
+    def longest(self) -> int | None:
+        """How many frames it may have at most, when each is another one."""
+        limits = []
+        if self.enumerates and (self.tuples is None or self.is_learned):
+            limits.append(self.combinations)
+        if self.tuples and self.tuples.takes_each_once:
+            limits.append(self.tuples.count)
+        return min(limits, default=None)
+
+
+_TUPLE_FIELDS = {"src_ip", "dst_ip", "src_port", "dst_port"}
+
+
+def field_bits(field: FieldName, ip_version: IpVersion) -> int:
+    """Width of a field; 0 for one that the IP version does not have."""
+    ip_bits, label_bits = (32, 0) if ip_version == 4 else (128, 20)
+    return {
+        "src_mac": 48,
+        "dst_mac": 48,
+        "flow_label": label_bits,
+        "src_ip": ip_bits,
+        "dst_ip": ip_bits,
+        "src_port": 16,
+        "dst_port": 16,
+    }[field]
+
+
+def minimum_frame_size(ip_version: IpVersion) -> int:
+    """Smallest frame with room for the tag: 64 (IPv4), 84 (IPv6, RFC 8219 5.1.1)."""
+    return 64 if ip_version == 4 else 84
+
+
+class Mix(Message):
+    """``foreground`` of ``of`` consecutive frames, spread evenly (RFC 8219 5.3)."""
+
+    foreground: Annotated[int, Field(ge=1, le=10**6)]
+    of: Annotated[int, Field(ge=1, le=10**6)]
+
+
+def foreground_frames(total: int, m: int, n: int) -> int:
+    """How many of the first ``total`` frames are foreground in a mix of m of n.
+
+    Frame i is foreground iff (i * m) mod n < m.
+    """
+    return (total - 1) * m // n + 1 if total else 0
+
+
+class DirectionRequest(Message):
+    """What one side sends: the foreground stream, and with a mix the background's."""
+
+    name: DirectionName
+    rate_fps: Annotated[int, Field(ge=1, le=10**12, description="all streams together")]
+    streams: Annotated[list[StreamRequest], Field(min_length=1, max_length=2)]
+    mix: Mix | None = None
+
+    @model_validator(mode="after")
+    def _mix_fits(self) -> DirectionRequest:
+        m, n = (self.mix.foreground, self.mix.of) if self.mix else (1, 1)
+        if math.gcd(m, n) != 1:
+            raise ValueError("mix must be in lowest terms")
+        if m > n or (m < n) != (len(self.streams) == 2):
+            raise ValueError(
+                "mix must leave frames to the second stream, just when there is one"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _tuples_of_the_foreground(self) -> DirectionRequest:
+        if any(stream.tuples for stream in self.streams[1:]):
+            raise ValueError("only the first stream may have tuples")
+        return self
+
+    def frames_of(self, stream: int, total: int) -> int:
+        """How many of the first ``total`` frames are of ``streams[stream]``."""
+        mix = self.mix or Mix(foreground=1, of=1)
+        foreground = foreground_frames(total, mix.foreground, mix.of)
+        return foreground if stream == 0 else total - foreground

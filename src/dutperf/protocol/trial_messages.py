@@ -1,0 +1,203 @@
+"""A trial as it is asked for (``trial.run``): complete, immutable, checked."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from dutperf.protocol.base import Count, Message, Nanoseconds, Wait
+from dutperf.protocol.stream_messages import MAX_FRAMES, DirectionRequest
+from dutperf.protocol.tuple_messages import MAX_SURVIVAL_BLOCKS, Learn
+
+Timeout = Annotated[int, Field(ge=1, le=2**47)]
+MAX_TIMEOUTS = 16
+MAX_SERIES = 2**16
+"""Intervals of a time series."""
+
+
+class TagPlan(Message):
+    """``count`` frames whose exact delays are kept (RFC 8219 7.2).
+
+    They are frames of each direction's foreground stream, one in each of ``count``
+    equal parts of what is left of the duration after ``first_ns``, at a place drawn
+    from the seed (see ``tagging``); a single one is the first of them.
+    """
+
+    first_ns: Wait = 60_000_000_000
+    count: Annotated[int, Field(ge=1, le=1_000_000)] = 50_000
+
+
+class Record(Message):
+    """What a trial records beside its counts."""
+
+    frame_timeouts_ns: Annotated[list[Timeout], Field(max_length=MAX_TIMEOUTS)] = Field(
+        default=[], description="count the frames slower than each of these; rising"
+    )
+    tags: TagPlan | None = None
+    ipdv: bool = False
+    fine_delays: bool = Field(
+        default=False,
+        description="buckets of delays in the result: as wide as 0.1 % of the distance "
+        "from the smallest of the first delays, otherwise 3.2 %; of variations, from 0",
+    )
+    series_interval_ns: Annotated[int, Field(ge=1_000_000, le=2**47)] = 100_000_000
+    reordering_distance: Annotated[int, Field(ge=0, lt=2**40)] = Field(
+        default=0,
+        description="how much higher the number of a frame that arrived before may be",
+    )
+    tracking_mb: Annotated[int, Field(ge=1, le=2**20)] = Field(
+        default=1024,
+        description="memory for one bit a frame, per stream; beyond it a window slides",
+    )
+    survival_blocks: Annotated[int, Field(ge=0, le=MAX_SURVIVAL_BLOCKS)] = Field(
+        default=0, description="blocks of frames to count the arrived ones in; 0: none"
+    )
+
+    @model_validator(mode="after")
+    def _rising(self) -> Record:
+        timeouts = self.frame_timeouts_ns
+        if any(b <= a for a, b in itertools.pairwise(timeouts)):
+            raise ValueError("frame_timeouts_ns must rise")
+        return self
+
+
+class TrialRequest(Message):
+    """One complete trial (RFC 2544 23)."""
+
+    trial_id: Annotated[int, Field(ge=1, le=65535)]
+    duration_ns: Annotated[int, Field(ge=1_000_000, le=2**47)]
+    settle_ns: Wait = Field(
+        default=2_000_000_000, description="wait after the learning frames"
+    )
+    residual_wait_ns: Wait = 2_000_000_000
+    burst_limit: Annotated[int, Field(ge=1, le=64)] = 32
+    lag_limit_ns: Wait = Field(
+        default=10_000_000, description="how far behind its schedule a sender may be"
+    )
+    verify_checksums: bool = True
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    frame_timeout_ns: Timeout | None = Field(
+        default=None, description="a slower frame is late: the DUT fails (paper 004)"
+    )
+    loss_tolerance_ppb: Annotated[int, Field(ge=0, lt=10**9)] = Field(
+        default=0,
+        description="parts per billion of a direction's intended frames, lost or late, "
+        "to pass",
+    )
+    stop_when_lost: bool = Field(
+        default=False,
+        description="end sending once more frames than are tolerated seem to be lost",
+    )
+    record: Record = Record()
+    learn: Learn | None = None
+    not_before_ns: Wait = Field(
+        default=0,
+        description="wait so long after the start of the trial that made the table",
+    )
+    directions: Annotated[list[DirectionRequest], Field(min_length=1, max_length=2)]
+
+    @model_validator(mode="after")
+    def _distinct(self) -> TrialRequest:
+        names = [d.name for d in self.directions]
+        ids = [s.id for d in self.directions for s in d.streams]
+        if len(set(names)) != len(names) or len(set(ids)) != len(ids):
+            raise ValueError("direction names and stream ids must each be different")
+        return self
+
+    def frames(self, direction: DirectionRequest) -> int:
+        """Frames of one direction: rate times duration, rounded, at least one."""
+        return max(1, (direction.rate_fps * self.duration_ns + 5 * 10**8) // 10**9)
+
+    @model_validator(mode="after")
+    def _countable(self) -> TrialRequest:
+        for direction in self.directions:
+            frames = self.frames(direction)
+            for index, stream in enumerate(direction.streams):
+                needed = direction.frames_of(index, frames)
+                if stream.longest is not None and stream.longest < needed:
+                    raise ValueError(
+                        f"{direction.name}: {stream.longest} combinations are "
+                        f"fewer than the {needed} frames that enumerate them"
+                    )
+            if frames > MAX_FRAMES:
+                raise ValueError(
+                    f"{direction.name}: rate_fps and duration_ns make {frames} frames, "
+                    f"more than 2^40"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _learnable(self) -> TrialRequest:
+        learn = self.learn
+        if learn is None:
+            return self
+        directions = {d.name: d for d in self.directions}
+        if learn.direction not in directions:
+            raise ValueError(f"learn.direction: nothing is sent {learn.direction}")
+        direction = directions[learn.direction]
+        stream = direction.streams[0]
+        if stream.is_learned or not stream.enumerates:
+            raise ValueError(
+                f"learn.direction: the frames sent {learn.direction} have no numbers; "
+                f"vary must enumerate"
+            )
+        if learn.keep:
+            return self
+        if self.not_before_ns or any(d.streams[0].is_learned for d in self.directions):
+            raise ValueError("learn.keep: a new table has nothing to send, nor a start")
+        frames = direction.frames_of(0, self.frames(direction))
+        if learn.entries > frames:
+            raise ValueError(
+                f"learn.entries: {frames} frames cannot fill {learn.entries} entries"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _survival_fits(self) -> TrialRequest:
+        if self.record.survival_blocks == 0:
+            return self
+        bits = self.record.tracking_mb * 2**23
+        for direction in self.directions:
+            frames = self.frames(direction)
+            for index in range(len(direction.streams)):
+                if direction.frames_of(index, frames) > bits:
+                    raise ValueError(
+                        f"record.survival_blocks needs a bit for each frame: raise "
+                        f"record.tracking_mb above {self.record.tracking_mb}"
+                    )
+        return self
+
+    @model_validator(mode="after")
+    def _recordable(self) -> TrialRequest:
+        intervals = -(-self.duration_ns // self.record.series_interval_ns)
+        if intervals > MAX_SERIES:
+            raise ValueError(
+                f"record.series_interval_ns makes {intervals} intervals of the "
+                f"duration, more than {MAX_SERIES}"
+            )
+        tags = self.record.tags
+        if tags is None:
+            return self
+        if tags.first_ns >= self.duration_ns:
+            raise ValueError("record.tags.first_ns is not before the end of the trial")
+        for direction in self.directions:
+            frames = direction.frames_of(0, self.frames(direction))
+            taggable = frames - frames * tags.first_ns // self.duration_ns
+            if taggable < tags.count:
+                raise ValueError(
+                    f"record.tags.count: {direction.name} has {taggable} foreground "
+                    f"frames after first_ns, fewer than {tags.count}"
+                )
+        return self
+
+
+class TrialProgress(Message):
+    """Notification ``trial.progress``, about twice a second."""
+
+    trial_id: int
+    phase: Literal["learning", "settling", "running"]
+    elapsed_ns: Nanoseconds
+    sent: Count
+    received: Count

@@ -1,0 +1,227 @@
+"""Runs a campaign, and loses nothing that was measured.
+
+An executor measures the cells. The results are written after every cell, and however
+the run ends: complete, interrupted, or with an error. A run that is resumed begins at
+the start, too, but is answered from its journal as far as that goes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from dutperf.config import (
+    Campaign,
+    Cell,
+    Place,
+    expand,
+    notices,
+    resolved,
+    size_notices,
+)
+from dutperf.errors import DutperfError, EngineError, InputError
+from dutperf.procedures.events import (
+    Notice,
+    OnEvent,
+    ReportWritten,
+    ResultsChanged,
+    RunStarted,
+)
+from dutperf.results import (
+    CellResult,
+    NotMeasured,
+    ResultsDirectory,
+    ResultsFile,
+    scalability,
+)
+from dutperf.results.model import ProcedureName
+from dutperf.run.jobs import Executor, Job, Outcome, PlacesError, jobs_of
+from dutperf.run.local_executor import LocalExecutor, Surroundings
+
+Kind = ProcedureName | Literal["campaign"]
+ExecutorMaker = Callable[[Surroundings, ResultsDirectory, OnEvent], Executor]
+
+
+def run_campaign(
+    campaign: Campaign,
+    places: Sequence[Place],
+    around: Surroundings,
+    *,
+    on_event: OnEvent,
+    kind: Kind = "campaign",
+    results_dir: Path | None = None,
+    resume: Path | None = None,
+    make_executor: ExecutorMaker = LocalExecutor,
+) -> ResultsFile:
+    """Run all cells of ``campaign`` at all of its ``places``.
+
+    Args:
+        campaign: what to measure.
+        places: where; the campaign's own testbeds or labs, resolved.
+        around: engine, report, and the rest of the world.
+        on_event: is told what happens.
+        kind: what the results are called.
+        results_dir: where to store them; None: see ``ResultsDirectory.create``.
+        resume: the directory of a run to continue, instead of ``results_dir``.
+        make_executor: makes what measures the cells.
+
+    Raises:
+        InputError: found before the first frame was sent; or nothing to resume.
+        SetupError, EngineError: machine, lab, DUT or engine are not as needed; what
+            was measured before is stored.
+        PlacesError: this is so at some of several places; what was measured at the
+            others is stored.
+        KeyboardInterrupt: so was what was measured before this.
+    """
+    testbeds = [place.testbed for place in places]
+    cells = expand(campaign, *testbeds)
+    asked = resolved(campaign, *testbeds)
+    for text in all_notices(campaign, places, cells):
+        on_event(Notice(text))
+    if resume:
+        directory = ResultsDirectory.resume(resume, campaign.name, asked)
+    else:
+        directory = ResultsDirectory.create(results_dir, campaign.name)
+    with directory:
+        jobs = jobs_of(campaign, places, cells)
+        run = _Run(jobs, around, on_event, kind, directory, resumed=resume is not None)
+        return run.begin(make_executor(around, directory, on_event), asked)
+
+
+def all_notices(
+    campaign: Campaign, places: Sequence[Place], cells: Sequence[Cell]
+) -> list[str]:
+    """What a user should know beforehand, and, of several places, which it is about."""
+    told: list[str] = []
+    for place in places:
+        here = [cell for cell in cells if cell.place == place.testbed.name]
+        found = notices(place.testbed, here) + size_notices(place.testbed, campaign)
+        prefix = f"{place.name}: " if len(places) > 1 else ""
+        told += [prefix + text for text in found]
+    return told
+
+
+@dataclass
+class _Run:
+    """One run; ``done`` and ``not_measured`` grow as outcomes are told."""
+
+    jobs: Sequence[Job]
+    around: Surroundings
+    on_event: OnEvent
+    kind: Kind
+    directory: ResultsDirectory
+    resumed: bool
+    done: list[CellResult] = field(default_factory=list)
+    not_measured: list[NotMeasured] = field(default_factory=list)
+    began_with: int = 0
+
+    def begin(self, executor: Executor, asked: dict[str, Any]) -> ResultsFile:
+        self.began_with = len(self.directory.records)
+        self.on_event(RunStarted(self.directory.path))
+        for text in self.directory.notices:
+            self.on_event(Notice(text))
+        results = self.directory.complete_results()
+        if results:
+            self.on_event(Notice("the run was complete; nothing is left to measure"))
+            self.on_event(ResultsChanged(results))
+            self._report()
+            return results
+        self.directory.write_campaign(asked)
+        return self._to_the_end(executor)
+
+    def _to_the_end(self, executor: Executor) -> ResultsFile:
+        try:
+            executor.run(self.jobs, self._on_outcome)
+        except BaseException as error:
+            # Whatever ended the run, it must not cost what was measured; and a full
+            # disk must not hide why the run ended.
+            with contextlib.suppress(DutperfError, OSError):
+                self._save_what_there_is()
+            self._forget(error)
+            if isinstance(error, EngineError | PlacesError):
+                raise self._explained(error) from error
+            raise
+        results = self._save(complete=True)
+        self._report()
+        return results
+
+    def _on_outcome(self, outcome: Outcome) -> None:
+        if isinstance(outcome, NotMeasured):
+            self.not_measured.append(outcome)
+        else:
+            self.done.append(outcome)
+            if self._is_news:
+                self._save(complete=False)
+
+    @property
+    def _is_news(self) -> bool:
+        """Whether there is more than results.json held when the run was resumed.
+
+        What an earlier part of the run stored stays until it was reached again.
+        """
+        told = len(self.done) + len(self.not_measured)
+        measured = len(self.directory.records)
+        return measured > self.began_with or (measured > 0 and told == len(self.jobs))
+
+    def _save(self, *, complete: bool) -> ResultsFile:
+        cells = self._in_order(self.done)
+        results = ResultsFile(
+            procedure=self.kind,
+            name=self.jobs[0].campaign,
+            created_at=self.directory.created_at,
+            complete=complete,
+            cells=cells,
+            scalability=scalability(cells),
+            not_measured=list(self.not_measured),
+            parts=self.directory.parts,
+            trials=list(self.directory.records),
+        )
+        self.on_event(ResultsChanged(results))
+        self.directory.write_results(results)
+        return results
+
+    def _in_order(self, done: Sequence[CellResult]) -> list[CellResult]:
+        """As in the campaign, whatever the order of their outcomes."""
+        order = {job.cell.id: number for number, job in enumerate(self.jobs)}
+        return sorted(done, key=lambda result: order[result.id])
+
+    def _save_what_there_is(self) -> None:
+        if self._is_news:
+            self._save(complete=False)
+            self._report()
+
+    def _forget(self, error: BaseException) -> None:
+        """Leave no directory that is in the way of the corrected command.
+
+        After an input error, which comes before the first trial, or when no engine
+        was started at all, there is nothing in it; it was new or empty.
+        """
+        if self.directory.records or self.resumed:
+            return
+        idle = isinstance(error, DutperfError) and not self.directory.logs
+        if isinstance(error, InputError) or idle:
+            shutil.rmtree(self.directory.path, ignore_errors=True)
+
+    def _report(self) -> None:
+        self.on_event(ReportWritten(self.around.write_report(self.directory.path)))
+
+    def _explained(self, error: EngineError | PlacesError) -> DutperfError:
+        """``error``, and what of the run is safe where."""
+        safe = self._what_is_safe()
+        if isinstance(error, EngineError):
+            return EngineError(f"{error.message}; {safe}", error.hint, error.code)
+        then = f"then go on where it ended: --resume {self.directory.path}"
+        hint = f"{error.hint}\n{then}" if self.directory.records else error.hint
+        return PlacesError(f"{error.message}\n{safe}", hint, error.exit_code)
+
+    def _what_is_safe(self) -> str:
+        trials, path = len(self.directory.records), self.directory.path
+        if not trials:
+            logs = " and ".join(map(str, self.directory.logs))
+            return f"nothing was measured{f'; the log is {logs}' if logs else ''}"
+        cells = f"{len(self.done)} of {len(self.jobs)} cells"
+        return f"the last finished trial is {trials}; results so far ({cells}): {path}"

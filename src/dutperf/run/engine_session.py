@@ -1,0 +1,268 @@
+"""From a testbed to an engine that is ready for its first trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from dutperf.config.address_set import AddressSet, BitField
+from dutperf.config.campaign import Cell
+from dutperf.config.flows import own_hosts, side_versions
+from dutperf.config.testbed import (
+    InterfacePort,
+    MemifPort,
+    PciPort,
+    RingPort,
+    SideConfig,
+    Testbed,
+)
+from dutperf.engine.measurer import Measurer
+from dutperf.engine.ownership import owned
+from dutperf.engine.process import (
+    check_machine,
+    choose_hugepages,
+    choose_main_cpu,
+    start_engine,
+)
+from dutperf.errors import EngineError, SetupError
+from dutperf.protocol import (
+    ERROR_ENVIRONMENT,
+    AddressRange,
+    Driver,
+    HelloResult,
+    IpVersion,
+    NeighboursParams,
+    NeighboursResult,
+    PortNeighbours,
+    PortSpec,
+    PortsResult,
+    PreviewParams,
+    PreviewResult,
+    ResolvedNeighbour,
+    Side,
+)
+
+Notify = Callable[[str], None]
+
+_OWN_NAMESPACE = Path("/proc/self/ns/net")
+_DEFAULT_MACS: dict[Side, str] = {
+    "left": "02:00:00:00:00:01",
+    "right": "02:00:00:00:00:02",
+}
+"""For ports whose devices have none of their own (memif, ring)."""
+
+
+class TesterEngine(Measurer, Protocol):
+    """What a run asks of an engine; ``Engine`` and ``FakeEngine`` have it."""
+
+    def hello(self) -> HelloResult:
+        """See ``Engine``; so for the others."""
+        ...
+
+    def open_ports(self, ports: list[PortSpec]) -> PortsResult: ...  # noqa: D102
+    def set_neighbours(self, params: NeighboursParams) -> NeighboursResult: ...  # noqa: D102
+    def preview(self, params: PreviewParams) -> PreviewResult: ...  # noqa: D102
+    def abort(self) -> None: ...  # noqa: D102
+
+
+EngineStarter = Callable[[Path], AbstractContextManager[TesterEngine]]
+"""Starts the engine, which writes its log to the path; ends it with the context."""
+EngineOpener = Callable[[Testbed, Notify], EngineStarter]
+"""Checks what can be checked before anything is written or started."""
+
+
+def prepare_engine(testbed: Testbed, notify: Notify) -> EngineStarter:
+    """Check that the machine can run the engine as ``testbed`` says.
+
+    Raises:
+        InputError, SetupError: it cannot; nothing was started or written.
+    """
+    main_cpu = main_core(testbed)
+    check_machine(testbed.cores, main_cpu, testbed.namespace)
+    ports = [side.port for side in testbed.sides.values()]
+    pci = [port.pci for port in ports if isinstance(port, PciPort)]
+    hugepages, notice = choose_hugepages(
+        testbed.hugepages, memory_mb=testbed.memory_mb, pci=bool(pci)
+    )
+    if notice:
+        notify(notice)
+
+    @contextmanager
+    def start(log_path: Path) -> Iterator[TesterEngine]:
+        engine = start_engine(
+            worker_cpus=testbed.cores,
+            main_cpu=main_cpu,
+            memory_mb=testbed.memory_mb,
+            hugepages=hugepages,
+            namespace=testbed.namespace,
+            log_path=log_path,
+            pci=pci,
+        )
+        with owned(port_names(testbed)), engine as started:
+            yield started
+
+    return start
+
+
+def port_names(
+    testbed: Testbed, namespaces: Path = Path("/run/netns")
+) -> dict[str, str]:
+    """What tells its ports from all others of the machine, and how they are called."""
+    name = testbed.namespace
+    where = namespaces / name if name else _OWN_NAMESPACE
+    within = f" in namespace {name}" if name else ""
+    found: dict[str, str] = {}
+    for side in testbed.sides.values():
+        match side.port:
+            case InterfacePort(interface=interface):
+                key = f"interface {interface} {where.stat().st_ino}"
+                found[key] = f"interface {interface}{within}"
+            case PciPort(pci=pci):
+                found[f"PCI {pci}"] = f"PCI port {pci}"
+            case MemifPort(memif=socket, id=number, role=role):
+                memif = f"memif {socket}, interface {number}, {role}"
+                found[memif] = memif
+    return found
+
+
+def main_core(testbed: Testbed) -> int:
+    """The CPU of the engine's main thread: as configured, or a spare one."""
+    if testbed.main_core is not None:
+        return testbed.main_core
+    return choose_main_cpu(testbed.cores)
+
+
+def open_ports(engine: TesterEngine, testbed: Testbed, notify: Notify) -> PortsResult:
+    """Open both ports; ``driver: auto`` is AF_XDP where it works, else AF_PACKET.
+
+    Raises:
+        EngineError: a port cannot be opened.
+    """
+    specs = partial(port_specs, testbed)
+    if not _has_auto(testbed):
+        return engine.open_ports(specs("af_xdp"))
+    try:
+        ports = engine.open_ports(specs("af_xdp"))
+    except EngineError as error:
+        if error.code != ERROR_ENVIRONMENT:
+            raise
+        notify(f"driver auto: using af_packet, af_xdp does not work: {error.message}")
+        return engine.open_ports(specs("af_packet"))
+    notify("driver auto: using af_xdp, it works on these interfaces")
+    return ports
+
+
+def port_specs(testbed: Testbed, auto_driver: Driver) -> list[PortSpec]:
+    """Both ports for the engine; ``auto_driver`` stands in for ``driver: auto``."""
+    return [_port_spec(name, side, auto_driver) for name, side in testbed.sides.items()]
+
+
+def resolve_neighbours(
+    engine: TesterEngine, testbed: Testbed, cells: Sequence[Cell], notify: Notify
+) -> None:
+    """Answer for the tester's addresses in ``cells``; find the next hops they need.
+
+    Tells how long each next hop took to answer.
+
+    Raises:
+        SetupError: a next hop does not answer; names side, address and interface.
+    """
+    found = engine.set_neighbours(neighbours(testbed, cells)).neighbours
+    for neighbour in found:
+        if neighbour.mac is None:
+            raise _unresolved(testbed, neighbour.port, neighbour.ip)
+    if found:
+        notify(f"next hops: {', '.join(map(_resolved, found))}")
+
+
+def neighbours(testbed: Testbed, cells: Sequence[Cell]) -> NeighboursParams:
+    """Whom each port answers for (every address it has) and whom it has to find."""
+    return NeighboursParams(
+        ports=[
+            PortNeighbours(
+                port=side,
+                own=_own(testbed, cells, side),
+                resolve=_next_hops(testbed, cells, side),
+            )
+            for side in testbed.sides
+        ]
+    )
+
+
+def _own(testbed: Testbed, cells: Sequence[Cell], side: Side) -> list[AddressRange]:
+    """The side's own addresses first: next hops are asked from these."""
+    own = testbed.sides[side]
+    reals = [own.ip(4), own.ip(6)]
+    ranges = [AddressRange(first=real.address) for real in reals if real]
+    for cell in cells:
+        for hosts in own_hosts(testbed, cell, side):
+            ranges += [_range(hosts, field) for field in hosts.fields]
+    return list(dict.fromkeys(ranges))
+
+
+def _range(hosts: AddressSet, field: BitField) -> AddressRange:
+    return AddressRange(
+        first=hosts.lowest,
+        count=field.max - field.min + 1,
+        shift=hosts.bits - field.offset - field.width,
+    )
+
+
+def _next_hops(testbed: Testbed, cells: Sequence[Cell], side: Side) -> list[str]:
+    versions = sorted({v for cell in cells for v in side_versions(cell, side)})
+    return [ip.gateway for ip in map(testbed.sides[side].ip, versions) if ip]
+
+
+def _resolved(neighbour: ResolvedNeighbour) -> str:
+    duration_ms = neighbour.duration_ns / 1e6
+    return f"{neighbour.ip} on the {neighbour.port} answered in {duration_ms:.1f} ms"
+
+
+def _has_auto(testbed: Testbed) -> bool:
+    ports = (side.port for side in testbed.sides.values())
+    return any(isinstance(p, InterfacePort) and p.driver == "auto" for p in ports)
+
+
+def _port_spec(name: Side, side: SideConfig, auto_driver: Driver) -> PortSpec:
+    port = side.port
+    match port:
+        case InterfacePort():
+            driver = auto_driver if port.driver == "auto" else port.driver
+            return PortSpec(
+                name=name, driver=driver, device=port.interface, mtu=port.mtu
+            )
+        case PciPort():
+            return PortSpec(name=name, driver="pci", device=port.pci, mtu=port.mtu)
+        case MemifPort():
+            return PortSpec(
+                name=name,
+                driver="memif",
+                device=port.memif,
+                memif_role=port.role,
+                memif_id=port.id,
+                mtu=port.mtu,
+                mac=port.mac or _DEFAULT_MACS[name],
+                when_full=port.when_full,
+            )
+        case RingPort():
+            return PortSpec(
+                name=name, driver="ring", mtu=port.mtu, mac=_DEFAULT_MACS[name]
+            )
+
+
+def _unresolved(testbed: Testbed, side: Side, ip: str) -> SetupError:
+    config = testbed.sides[side]
+    port = config.port
+    device = getattr(port, "interface", None) or getattr(port, "pci", None) or "port"
+    version: IpVersion = 6 if ":" in ip else 4
+    own = config.ip(version)
+    protocol = "neighbour discovery" if version == 6 else "ARP"
+    return SetupError(
+        f"{side}: the next hop {ip} does not answer {protocol} on {device} "
+        f"(asked from {own.address if own else 'no address'})",
+        f"check that the device under test has {ip} on the link behind {device}, that "
+        f"the link is up, and the keys {side}.ipv{version}.address and gateway",
+    )

@@ -1,0 +1,239 @@
+"""How many trials a campaign takes and how long: pure, nothing is opened or sent.
+
+What a search needs depends on the device, which is not known yet. So the search itself
+runs, on a simulated device that does half of the maximum rate, give or take half a
+percent, on links of 10 Gbit/s where no maximum was set, and without a trial that has to
+be repeated. A slower device takes a few trials more, a noisier one many.
+
+How often ``repeats: auto`` repeats depends on nothing but the noise: it is told as a
+range, from its first look to its last one.
+
+What begins a cell is in it: the first frames, and a second to find what virtual ports
+can offer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+
+from dutperf.config import Cell
+from dutperf.config.load_steps import ends_when_lossless
+from dutperf.config.sizes import mean_frame_size
+from dutperf.config.stateful_keys import Stateful
+from dutperf.line_rate import line_rate_fps
+from dutperf.procedures.first_frames import first_frames_s, is_tried_first
+from dutperf.procedures.max_rate import MaxRate, is_probed
+from dutperf.procedures.probe import TRIAL_S, TRIALS
+from dutperf.procedures.searching import check_range, strategy_of, waits_s
+from dutperf.procedures.stateful.establishing import stateful_of
+from dutperf.procedures.stateful.eviction_probe import numbers_beyond
+from dutperf.procedures.stateful.table_capacity import search_of
+from dutperf.results.model import ProcedureName
+from dutperf.search import Outcome, Resolution
+from dutperf.search.capacity import ignore_step
+from dutperf.simulation.search_laboratory import SimulatedTester, SlopeDevice
+from dutperf.stats import LOOKS
+
+ASSUMED_LINK_MBPS = 10_000
+ASSUMED_SHARE_PERCENT = 50
+ASSUMED_NOISE = 0.005
+ASSUMPTION = (
+    f"expected of a device that does {ASSUMED_SHARE_PERCENT} % of the maximum rate, "
+    f"give or take {ASSUMED_NOISE:.1%}, and damages no frames, without trials that "
+    "have to be repeated"
+)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What one cell is expected to take, all waits included.
+
+    ``most`` is above that where it depends on the device's noise: ``repeats: auto``.
+    """
+
+    cell: Cell
+    repeats: int
+    trials: int
+    duration_s: float
+    most: Estimate | None = None
+
+
+def estimate(cells: Sequence[Cell], virtual: Collection[str] = ()) -> list[Estimate]:
+    """One estimate for each of ``cells``, in their order.
+
+    Args:
+        cells: what is to be measured.
+        virtual: names of the places whose ports are known to be virtual.
+
+    Raises:
+        InputError: see ``searching.check_range``.
+    """
+    return [_begun(_estimate(cell), virtual=cell.place in virtual) for cell in cells]
+
+
+def _begun(found: Estimate, *, virtual: bool) -> Estimate:
+    """With what comes before the procedure's own trials."""
+    cell, trials, duration_s = found.cell, 0, 0.0
+    if is_tried_first(cell):
+        trials += 1
+        duration_s += first_frames_s(_limit_fps(cell)) + waits_s(cell)
+    if virtual and is_probed(cell):
+        trials += TRIALS
+        duration_s += TRIALS * TRIAL_S
+    return replace(
+        found,
+        trials=found.trials + trials,
+        duration_s=found.duration_s + duration_s,
+        most=_begun(found.most, virtual=virtual) if found.most else None,
+    )
+
+
+def _estimate(cell: Cell) -> Estimate:
+    if cell.phase2:
+        return _with_phase1(cell, _of_router(_with_assumed_rate(cell, cell.phase2)))
+    if cell.procedure == "table-capacity":
+        return _of_capacity(cell)
+    if cell.procedure == "teardown-rate":
+        return _of_teardown(cell)
+    if cell.stateful:
+        return _of_connections(cell, cell.stateful)
+    return _of_router(cell)
+
+
+def _of_router(cell: Cell) -> Estimate:
+    if cell.procedure == "throughput":
+        return _of_throughput(cell)
+    trials = cell.repeats * _TRIALS[cell.procedure](cell)
+    duration_s = trials * (cell.trial_duration_s + waits_s(cell))
+    return Estimate(cell, cell.repeats, trials, duration_s)
+
+
+def _with_phase1(cell: Cell, found: Estimate) -> Estimate:
+    """Two trials for one; the waits have the time of phase 1 in them."""
+    most = _with_phase1(cell, found.most) if found.most else None
+    waits = found.trials * _until_forgotten_s(stateful_of(cell))
+    return replace(
+        found,
+        cell=cell,
+        trials=2 * found.trials,
+        duration_s=found.duration_s + waits,
+        most=most,
+    )
+
+
+def _until_forgotten_s(stateful: Stateful, *, always: bool = False) -> float:
+    """Before a test, where no hook empties the table, and it has no room for two."""
+    if stateful.is_emptied or stateful.dut_timeout_s is None:
+        return 0.0
+    has_room = 2 * stateful.connections <= (stateful.table_size or 0)
+    return 0.0 if has_room and not always else stateful.forgotten_after_s
+
+
+def _with_assumed_rate(cell: Cell, stateful: Stateful) -> Cell:
+    """Connections are opened at a share of half the maximum rate, if of a found one."""
+    if stateful.found_rate is None:
+        return cell
+    limit_fps = _limit_fps(cell) * ASSUMED_SHARE_PERCENT / 100
+    rate_fps = max(1, stateful.found_rate.of(limit_fps))
+    ready = stateful.model_copy(update={"phase1_rate": rate_fps})
+    return cell.model_copy(update={"stateful": ready})
+
+
+def _of_throughput(cell: Cell) -> Estimate:
+    """By running the search on a simulated device."""
+    limit_fps = _limit_fps(cell)
+    check_range(cell, MaxRate(limit_fps, "set"))
+    capacity_fps = limit_fps * ASSUMED_SHARE_PERCENT / 100
+    tester = SimulatedTester(stops_at_loss=cell.early_stop, waits_s=waits_s(cell))
+    bench = tester.bench(SlopeDevice(capacity_fps, ASSUMED_NOISE), cell.id)
+    search = strategy_of(cell, limit_fps)
+    after: list[Estimate] = []
+    while len(after) < cell.repeats:
+        found = search(bench)
+        after.append(Estimate(cell, len(after) + 1, bench.trials, bench.elapsed_s))
+        del after[len(after) - found.withdrawn :]
+    if not cell.auto or cell.repeats == LOOKS[0]:
+        return after[-1]
+    return replace(after[LOOKS[0] - 1], most=after[-1])
+
+
+def _of_connections(cell: Cell, stateful: Stateful) -> Estimate:
+    """Every test opens all connections, at about half of the maximum rate."""
+    limit = _limit_fps(cell)
+    resolution = Resolution.parse(cell.resolution)
+    share = float(resolution.value) / (1 if resolution.relative else limit)
+    tests = cell.repeats * (2 + math.ceil(math.log2(1 / min(0.5, share))))
+    rate = max(1, limit * ASSUMED_SHARE_PERCENT // 100)
+    each_s = stateful.lifetime_s(rate) + waits_s(cell) + _until_forgotten_s(stateful)
+    duration_s = tests * each_s
+    phases = 1 if stateful.alpha is None else 2
+    return Estimate(cell, cell.repeats, tests * phases, duration_s)
+
+
+def _of_teardown(cell: Cell) -> Estimate:
+    """One phase 1 each; what deleting takes is what nobody knows yet."""
+    stateful = stateful_of(cell)
+    rate_per_s = cell.rate_fps if isinstance(cell.rate_fps, int) else _limit_fps(cell)
+    lives_s = stateful.lifetime_s(rate_per_s)
+    if stateful.expiry:
+        lives_s += (stateful.dut_timeout_s or 0) + stateful.connections / rate_per_s
+    each_s = lives_s + waits_s(cell)
+    return Estimate(cell, cell.repeats, cell.repeats, cell.repeats * each_s)
+
+
+def _of_capacity(cell: Cell) -> Estimate:
+    """By running the search on a simulated device, whose table is half as large.
+
+    Both phases of each test count (RFC 9693 4.9), and those that show who survives.
+    """
+    stateful = stateful_of(cell)
+    size = max(stateful.first or 1, stateful.connections // 2)
+    can_per_s = max(1, _limit_fps(cell) * ASSUMED_SHARE_PERCENT // 100)
+    tests: list[float] = []
+
+    def establish(connections: int, rate_per_s: int) -> Outcome:
+        passes = connections <= size and rate_per_s <= can_per_s
+        some = stateful.with_connections(connections)
+        forgotten_s = _until_forgotten_s(stateful, always=True)
+        tests.append(some.lifetime_s(rate_per_s) + waits_s(cell) + forgotten_s)
+        return Outcome("pass" if passes else "fail")
+
+    found = search_of(cell, establish, _limit_fps(cell), ignore_step)
+    for number in numbers_beyond(size, stateful.connections):
+        establish(number, max(1, (found.rate_per_s or 1) // 2))
+    return Estimate(
+        cell,
+        cell.repeats,
+        2 * len(tests) * cell.repeats,
+        sum(tests) * cell.repeats,
+    )
+
+
+def _limit_fps(cell: Cell) -> int:
+    if cell.max_rate_fps is not None:
+        return cell.max_rate_fps
+    sizes = (mean_frame_size(cell, "left"), mean_frame_size(cell, "right"))
+    return min(line_rate_fps(ASSUMED_LINK_MBPS, size) for size in sizes)
+
+
+def _of_frame_loss(cell: Cell) -> int:
+    """RFC 2544 26.3: its own series of loads ends at the second lossless one."""
+    if not ends_when_lossless(cell.load_percent):
+        return len(cell.load_percent)
+    lossy = [load for load in cell.load_percent if load > ASSUMED_SHARE_PERCENT]
+    return min(len(cell.load_percent), len(lossy) + 2)
+
+
+def _of_fixed_load(_cell: Cell) -> int:
+    return 1
+
+
+_TRIALS: dict[ProcedureName, Callable[[Cell], int]] = {
+    "frame-loss": _of_frame_loss,
+    "latency": _of_fixed_load,
+    "pdv": _of_fixed_load,
+    "ipdv": _of_fixed_load,
+}
+"""Trials of one repeat."""

@@ -1,0 +1,215 @@
+"""Runs the testbed's hooks. Their output goes into the journal with the trial."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import select
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+
+from dutperf.config.hooks import Hook, Hooks, SshHost
+from dutperf.errors import SetupError
+from dutperf.procedures.trials import RunHooks
+from dutperf.protocol import Reason, TrialResult, Verdict
+from dutperf.results.model import HookMoment, HookRun, TrialRecord
+
+MOST_OUTPUT_BYTES = 64 * 1024
+
+
+def run_hooks(hooks: Sequence[Hook], moment: HookMoment) -> list[HookRun]:
+    """Run ``hooks`` in order, up to the first that fails in spite of its retries."""
+    runs: list[HookRun] = []
+    for hook in hooks:
+        runs.append(_with_retries(hook, moment))
+        if not runs[-1].succeeded:
+            break
+    return runs
+
+
+def run_before_trial(hooks: Hooks, run: RunHooks = run_hooks) -> list[HookRun]:
+    """Delete the device's connections, if it is known how, then prepare it."""
+    deleted = run([hooks.bulk_delete] if hooks.bulk_delete else [], "bulk_delete")
+    if not all(each.succeeded for each in deleted):
+        return deleted
+    return [*deleted, *run(hooks.before_trial, "before_trial")]
+
+
+def ask_is_alive(hooks: Hooks, run: RunHooks = run_hooks) -> list[HookRun]:
+    """Whether the device works; nothing if nobody can tell."""
+    return run([hooks.is_alive] if hooks.is_alive else [], "is_alive")
+
+
+def revive(hooks: Hooks, run: RunHooks = run_hooks) -> list[HookRun]:
+    """Bring a device back that collapsed, and ask it again."""
+    hook = hooks.restart or hooks.bulk_delete
+    done = run([hook] if hook else [], "restart")
+    if not all(each.succeeded for each in done):
+        return done
+    return [*done, *ask_is_alive(hooks, run)]
+
+
+def check(runs: Sequence[HookRun]) -> None:
+    """Refuse to go on after a hook that failed.
+
+    Raises:
+        SetupError: tells the last lines of its output.
+    """
+    for run in runs:
+        if not run.succeeded:
+            raise SetupError(f"{_told(run)}: {_end(run.output)}", _TRY)
+
+
+def check_alive(record: TrialRecord) -> None:
+    """Refuse to go on with a device that, when asked, did not work.
+
+    Raises:
+        SetupError: tells the last lines of what the hook printed.
+    """
+    for run in record.hooks:
+        if run.moment == "is_alive" and not run.succeeded:
+            raise SetupError(
+                f"the device under test does not work any more after trial "
+                f"{record.number}: {_told(run)}: {_end(run.output)}",
+                "bring it back, then go on with dutperf run --resume",
+            )
+
+
+def judged(result: TrialResult, runs: Sequence[HookRun]) -> TrialResult:
+    """``result``, or the same as invalid if a hook failed."""
+    failed = [
+        Reason(
+            code="hook_failed", message=f"{_told(run)}: {_end(run.output)}", hint=_HINT
+        )
+        for run in runs
+        if not run.succeeded
+    ]
+    if not failed:
+        return result
+    reasons = [*failed, *result.verdict.reasons]
+    return result.model_copy(
+        update={"verdict": Verdict(kind="invalid", reasons=reasons)}
+    )
+
+
+def command_line(hook: Hook) -> list[str]:
+    """What is executed; over ssh the remote shell gets each word quoted."""
+    if hook.ssh is None:
+        return hook.command
+    return [*_ssh(hook.ssh, hook.timeout_s), shlex.join(hook.command)]
+
+
+_SSH_FAILED = 255
+"""What ssh ends with if it could not connect, or was not let in: see ssh(1)."""
+_MOST_TOLD = 300
+_TRY = "try the command by hand; see hooks in the testbed"
+_HINT = f"the journal has its output; {_TRY}"
+
+
+def _ssh(to: SshHost, timeout_s: float) -> list[str]:
+    options = {
+        "BatchMode": "yes",
+        "StrictHostKeyChecking": "yes",
+        "ConnectTimeout": str(math.ceil(timeout_s)),
+    }
+    if to.identity_file:
+        options |= {"IdentityFile": f'"{to.identity_file}"', "IdentitiesOnly": "yes"}
+    if to.known_hosts:
+        options |= {
+            "UserKnownHostsFile": f'"{to.known_hosts}"',
+            "GlobalKnownHostsFile": "/dev/null",
+        }
+    given = [
+        word for key, value in options.items() for word in ("-o", f"{key}={value}")
+    ]
+    user = ["-l", to.user] if to.user else []
+    return ["ssh", "-T", *given, "-p", str(to.port), *user, "--", to.host]
+
+
+def _with_retries(hook: Hook, moment: HookMoment) -> HookRun:
+    attempt = 1
+    while True:
+        run = _run(hook, moment, attempt)
+        if run.succeeded or attempt > hook.retries:
+            return run
+        time.sleep(hook.retry_wait_s)
+        attempt += 1
+
+
+def _run(hook: Hook, moment: HookMoment, attempt: int) -> HookRun:
+    """Output goes to a file: what a command leaves running cannot hold us up."""
+    with tempfile.TemporaryFile() as output:
+        began = time.monotonic()
+        exit_code, ended = _execute(command_line(hook), output.fileno(), hook.timeout_s)
+        duration_s = time.monotonic() - began
+        output.seek(0)
+        text = output.read(MOST_OUTPUT_BYTES).decode(errors="replace")
+    return HookRun(
+        moment=moment,
+        command=hook.command,
+        host=hook.ssh.host if hook.ssh else None,
+        attempts=attempt,
+        exit_code=exit_code,
+        ended=ended,
+        output=text,
+        duration_s=round(duration_s, 6),
+    )
+
+
+def _execute(
+    command: list[str], output: int, timeout_s: float
+) -> tuple[int | None, str]:
+    """Exit code, if it ended by itself; and how it ended."""
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return None, f"could not be started: {error.strerror}"
+    try:
+        if not _ends_within(process, timeout_s):
+            return None, f"did not end within {timeout_s:g} s"
+        code = process.wait()
+        return code, f"ended with exit code {code}"
+    finally:
+        if process.returncode is None:  # too late, or the user interrupted
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _ends_within(process: subprocess.Popen[bytes], timeout_s: float) -> bool:
+    """As soon as it does: ``Popen.wait`` with a timeout looks every 50 ms only.
+
+    What deletes a device's connections is timed.
+    """
+    descriptor = os.pidfd_open(process.pid)
+    try:
+        ready, _, _ = select.select([descriptor], [], [], timeout_s)
+        return bool(ready)
+    finally:
+        os.close(descriptor)
+
+
+def _told(run: HookRun) -> str:
+    on = f" on {run.host}" if run.host else ""
+    own = ", as ssh itself does" if run.host and run.exit_code == _SSH_FAILED else ""
+    times = f", {run.attempts} times" if run.attempts > 1 else ""
+    words = shlex.join(run.command)
+    return f"the {run.moment} hook {words!r}{on} {run.ended}{own}{times}"
+
+
+def _end(output: str) -> str:
+    told = " / ".join(output.strip().splitlines()[-3:])
+    if not told:
+        return "it printed nothing"
+    return told if len(told) <= _MOST_TOLD else f"...{told[-_MOST_TOLD:]}"

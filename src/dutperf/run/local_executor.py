@@ -1,0 +1,472 @@
+"""Measures one place after another on this machine; each has an engine of its own.
+
+Of a run that is resumed, first all that the journal tells is taken from it. A place
+whose cells are all in the journal is not opened again; what cannot be the same run is
+refused before the first frame.
+
+A place that cannot be measured, or not to its end, is told as such; the others are
+independent of it and are measured all the same. Only what would hit them, too, ends the
+run: nothing can be stored any more, the user interrupts, or dutperf has a defect.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dutperf.config import Cell, Place, Testbed
+from dutperf.errors import DutperfError, EngineError, InputError, StorageError
+from dutperf.procedures.describe import with_conformance
+from dutperf.procedures.events import CellStarted, Notice, OnEvent, PlaceStarted
+from dutperf.procedures.first_frames import is_tried_first, try_first_frames
+from dutperf.procedures.frame_loss import measure_frame_loss
+from dutperf.procedures.ipdv import measure_ipdv
+from dutperf.procedures.latency import measure_latency
+from dutperf.procedures.line_rates import at_line_rate, beside_media
+from dutperf.procedures.max_rate import MaxRate, check_links, max_rate
+from dutperf.procedures.pdv import measure_pdv
+from dutperf.procedures.probe import with_probed
+from dutperf.procedures.reference_load import found_load, unmeasured
+from dutperf.procedures.searching import check_range
+from dutperf.procedures.stateful.connection_rate import measure_connection_rate
+from dutperf.procedures.stateful.phase1_rate import too_fast, with_phase1_rate
+from dutperf.procedures.stateful.phased import trials_of
+from dutperf.procedures.stateful.table_capacity import measure_table_capacity
+from dutperf.procedures.stateful.table_limits import beside_limits
+from dutperf.procedures.stateful.teardown_rate import measure_teardown_rate
+from dutperf.procedures.taken_cpu import DeviceWatch, beside_repeated
+from dutperf.procedures.throughput import measure_throughput
+from dutperf.procedures.trials import DeviceTrials, Trials
+from dutperf.results import (
+    CellResult,
+    Environment,
+    NotMeasured,
+    PortRecord,
+    ResultsDirectory,
+    collect_environment,
+)
+from dutperf.results.changes import differences, listed
+from dutperf.results.model import ProcedureName, RunPart
+from dutperf.run.engine_session import (
+    EngineOpener,
+    TesterEngine,
+    main_core,
+    open_ports,
+    resolve_neighbours,
+)
+from dutperf.run.jobs import Job, OnOutcome, PlacesError, by_place
+from dutperf.run.numa import far_cores
+from dutperf.run.openings import (
+    ConnectionsRemainError,
+    Openings,
+    beside_earlier,
+)
+from dutperf.run.replay import JournalEndsError
+from dutperf.run.trial_runner import (
+    DUT_GONE,
+    DUT_GONE_HINT,
+    TrialRunner,
+)
+
+PROCEDURES: dict[ProcedureName, Callable[[Trials, Cell, MaxRate], CellResult]] = {
+    "throughput": measure_throughput,
+    "frame-loss": measure_frame_loss,
+    "latency": measure_latency,
+    "pdv": measure_pdv,
+    "ipdv": measure_ipdv,
+}
+OF_CONNECTIONS: dict[
+    ProcedureName, Callable[[DeviceTrials, Cell, MaxRate], CellResult]
+] = {
+    "connection-rate": measure_connection_rate,
+    "table-capacity": measure_table_capacity,
+    "teardown-rate": measure_teardown_rate,
+}
+"""Procedures whose trials are phases of a stateful test themselves."""
+
+
+def measure_cell(
+    runner: TrialRunner,
+    cell: Cell,
+    limit: MaxRate,
+    done: Sequence[CellResult] = (),
+    ports: Sequence[PortRecord] = (),
+) -> CellResult:
+    """Measure ``cell``, or tell why it cannot be.
+
+    Args:
+        runner: runs its trials.
+        cell: what to measure.
+        limit: the highest load.
+        done: results of earlier cells, whose rates it may be measured at.
+        ports: the tester's; what virtual ones can offer is found first.
+    """
+    alone = OF_CONNECTIONS.get(cell.procedure)
+    if alone:
+        return alone(runner, cell, limit)
+    ready = with_phase1_rate(cell, limit, done)
+    if isinstance(ready, CellResult):
+        return ready
+    for text in too_fast(ready, done):
+        runner.on_event(Notice(text))
+    load = found_load(ready, limit, done)
+    if isinstance(load, CellResult):
+        return load
+    if is_tried_first(ready):
+        troubles = try_first_frames(runner, ready, load.rate_fps)
+        if troubles:
+            return unmeasured(ready, load, *troubles)
+    load = with_probed(runner, ready, load, ports)
+    return PROCEDURES[cell.procedure](trials_of(ready, runner), ready, load)
+
+
+_STEADY = {
+    "dutperf_version",
+    "engine_version",
+    "dpdk_version",
+    "kernel",
+    "cpu_model",
+    "cores_used",
+    "main_core",
+    "governor",
+    "turbo",
+    "dut",
+}
+"""Parts of the environment that should be the same in all of a run."""
+
+
+def _ports(environment: Environment) -> dict[str, dict[str, object]]:
+    """What of its ports decides how frames are sent and received."""
+    return {
+        port.name: port.model_dump(include={"driver", "kernel_driver", "mtu"})
+        for port in environment.ports
+    }
+
+
+def _as_it_stands(place: Place) -> AbstractContextManager[Testbed]:
+    return contextlib.nullcontext(place.testbed)
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a run needs from outside; tests give others.
+
+    open_engine: see ``session.EngineOpener``.
+    write_report: makes report.html from the stored results, returns its path.
+    open_place: a lab is up inside the context; gives the place's testbed.
+    dut_alive: whether the (lab's) device under test is still there.
+    watch_dut: tells who else has the device's CPU; None: nobody knows where it works.
+    openings: which connections the device may still know; None: nobody remembers.
+    """
+
+    open_engine: EngineOpener
+    write_report: Callable[[Path], Path]
+    open_place: Callable[[Place], AbstractContextManager[Testbed]] = _as_it_stands
+    dut_alive: Callable[[Place], bool] = lambda _place: True
+    watch_dut: Callable[[Place], DeviceWatch | None] = lambda _place: None
+    sleep: Callable[[float], None] = time.sleep
+    openings: Callable[[Testbed], Openings | None] = lambda _testbed: None
+
+
+@dataclass(frozen=True)
+class LocalExecutor:
+    """An ``Executor``; its journal is that of the results directory."""
+
+    around: Surroundings
+    directory: ResultsDirectory
+    on_event: OnEvent
+
+    def run(self, jobs: Sequence[Job], on_outcome: OnOutcome) -> None:
+        """See ``Executor``.
+
+        Raises:
+            InputError: the journal is of another run. Nothing was sent.
+        """
+        visits = self._visits(jobs)
+        known = [visit.answer_from_journal() for visit in visits]
+        failed: dict[str, DutperfError] = {}
+        for visit, results in zip(visits, known, strict=True):
+            try:
+                visit.measure(on_outcome, results)
+            except StorageError:
+                raise
+            except DutperfError as error:
+                if len(visits) == 1:
+                    raise
+                failed[visit.place.name] = error
+                visit.give_up(on_outcome, error)
+        if failed:
+            raise _joined(failed)
+
+    def _visits(self, jobs: Sequence[Job]) -> list[_Visit]:
+        known = {job.cell.id for job in jobs}
+        for record in self.directory.records:
+            if record.cell not in known:
+                raise InputError(
+                    f"trial {record.number} of the journal is of a cell that this "
+                    f"campaign does not have: {record.cell}",
+                    _ANEW,
+                )
+        visits: list[_Visit] = []
+        for group in by_place(jobs):
+            before = sum(len(visit.jobs) for visit in visits)
+            visits.append(_Visit(self, group, before, len(jobs)))
+        return visits
+
+
+_ANEW = (
+    "dutperf has changed since the run began; give --output with a new directory to "
+    "start anew"
+)
+
+
+class _Visit:
+    """The jobs of one place: ``before`` others come before them, ``count`` in all.
+
+    Where there is no other place, nothing that is told or stored bears its name.
+    """
+
+    def __init__(
+        self,
+        executor: LocalExecutor,
+        jobs: Sequence[Job],
+        before: int,
+        count: int,
+    ) -> None:
+        self.place = jobs[0].place
+        self.jobs = jobs
+        self._around = executor.around
+        self._directory = executor.directory
+        self._on_event = executor.on_event
+        self._before, self._count = before, count
+        self._name = self.place.name if len(jobs) < count else None
+        cells = {job.cell.id for job in jobs}
+        records = executor.directory.records
+        self._stored = [record for record in records if record.cell in cells]
+        self._told: set[str] = set()
+
+    def answer_from_journal(self) -> list[CellResult] | None:
+        """All results, if the journal holds all trials; nothing is opened.
+
+        Raises:
+            InputError: it holds those of another run.
+        """
+        environment = self._directory.environment(self._name)
+        if environment is None or not self._stored:
+            return None
+        runner = self._runner(None, self.place.testbed)
+        try:
+            ports = environment.ports
+            results = list(self._results(runner, self._limits(ports), ports))
+        except JournalEndsError:
+            return None
+        self._check_used_up(runner)
+        return results
+
+    def measure(self, on_outcome: OnOutcome, known: list[CellResult] | None) -> None:
+        """Measure all jobs at the place, if they are not known.
+
+        Raises:
+            DutperfError: it cannot be done, or not to the end.
+        """
+        if self._name:
+            self._on_event(PlaceStarted(self.place.name, len(self.jobs)))
+        if known is not None:
+            self._notify("all of its trials are in the journal; it is not opened again")
+            for result in known:
+                self._tell(on_outcome, result)
+            return
+        with contextlib.ExitStack() as stack:
+            testbed = stack.enter_context(self._around.open_place(self.place))
+            start = self._around.open_engine(testbed, self._notify)
+            log = self._directory.engine_log(self._name)
+            engine = stack.enter_context(start(log))
+            with self._explaining(), _aborting(engine):
+                self._measure(engine, testbed, on_outcome)
+
+    def give_up(self, on_outcome: OnOutcome, error: DutperfError) -> None:
+        """Tell of all jobs without a result why they have none."""
+        for job in self.jobs:
+            if job.cell.id not in self._told:
+                on_outcome(
+                    NotMeasured(
+                        id=job.cell.id,
+                        place=self.place.name,
+                        message=error.message,
+                        hint=error.hint,
+                    )
+                )
+        self._notify(f"not measured to the end: {error.message}")
+
+    def _measure(
+        self, engine: TesterEngine, testbed: Testbed, on_outcome: OnOutcome
+    ) -> None:
+        ports = self._open(engine, testbed)
+        limits = self._limits(ports)
+        cells = [job.cell for job in self.jobs]
+        resolve_neighbours(engine, testbed, cells, self._notify)
+        runner = self._runner(engine, testbed)
+        runner.prepare()
+        for result in self._results(runner, limits, ports):
+            self._tell(on_outcome, result)
+        self._check_used_up(runner)
+
+    def _open(self, engine: TesterEngine, testbed: Testbed) -> list[PortRecord]:
+        """Open the ports, store the environment."""
+        ports = open_ports(engine, testbed, self._notify)
+        check_links(testbed, ports, [job.cell for job in self.jobs])
+        for text in far_cores(ports, testbed.cores):
+            self._notify(text)
+        environment = collect_environment(
+            engine.hello(),
+            ports,
+            testbed.cores,
+            main_core(testbed),
+            self.jobs[0].cell.seed,
+            dut=testbed.description,
+            device=testbed.device.told,
+            namespace=testbed.namespace,
+            place=self._name,
+        )
+        self._keep(environment)
+        return environment.ports
+
+    def _keep(self, environment: Environment) -> None:
+        """The environment of the first trial stays; what changed later is kept beside.
+
+        Raises:
+            InputError: the ports are not of the kind that the run began with.
+        """
+        began_in = self._directory.environment(self._name)
+        if self._stored and began_in is None:
+            self._notify("no environment is stored any more of where the run began")
+        if not self._stored or began_in is None:
+            self._directory.write_environment(environment)
+            return
+        then, now = (_ports(e) for e in (began_in, environment))
+        if changed := differences(then, now):
+            raise InputError(
+                "the ports are not those that the run began with:\n"
+                f"{listed(changed, 3)}",
+                "bring them back, or give --output with a new directory to start anew",
+            )
+        then, now = (e.model_dump(include=_STEADY) for e in (began_in, environment))
+        changes = differences(then, now)
+        for change in changes:
+            self._notify(f"not as when the run began: {change}")
+        part = RunPart(
+            first_trial=len(self._directory.records) + 1,
+            started_at=environment.started_at,
+            place=self._name,
+            changes=changes,
+        )
+        # A part that ended before its first trial has measured nothing.
+        parts = [p for p in began_in.parts if p.first_trial < part.first_trial]
+        self._directory.write_environment(
+            began_in.model_copy(update={"parts": [*parts, part]})
+        )
+
+    def _limits(self, ports: Sequence[PortRecord]) -> list[MaxRate]:
+        limits = [
+            at_line_rate(max_rate(job.cell, ports), job.cell, ports)
+            for job in self.jobs
+        ]
+        for job, limit in zip(self.jobs, limits, strict=True):
+            check_range(job.cell, limit)
+        return limits
+
+    def _runner(self, engine: TesterEngine | None, testbed: Testbed) -> TrialRunner:
+        return TrialRunner(
+            engine,
+            testbed,
+            journal=self._directory.append,
+            on_event=self._on_event if engine else _ignore,
+            sleep=self._around.sleep,
+            dut_alive=lambda: self._around.dut_alive(self.place),
+            device=self._around.watch_dut(self.place) if engine else None,
+            openings=self._openings(testbed) if engine else None,
+            stored=self._stored,
+            elsewhere=len(self._directory.records) - len(self._stored),
+        )
+
+    def _openings(self, testbed: Testbed) -> Openings | None:
+        """Of cells that open connections alone."""
+        if not any(job.cell.stateful for job in self.jobs):
+            return None
+        return self._around.openings(testbed)
+
+    def _results(
+        self,
+        runner: TrialRunner,
+        limits: Sequence[MaxRate],
+        ports: Sequence[PortRecord],
+    ) -> Iterator[CellResult]:
+        done: list[CellResult] = []
+        for number, (job, limit) in enumerate(zip(self.jobs, limits, strict=True), 1):
+            runner.on_event(CellStarted(job.cell, self._before + number, self._count))
+            try:
+                result = measure_cell(runner, job.cell, limit, done, ports)
+            except ConnectionsRemainError as error:
+                result = unmeasured(job.cell, limit, error.reason)
+            result = beside_earlier(result, self._directory.records)
+            result = with_conformance(job.cell, beside_media(result, job.cell, ports))
+            result = beside_limits(result, self._directory.records)
+            result = beside_repeated(result, self._directory.records)
+            done.append(result.model_copy(update={"place": job.place.name}))
+            yield done[-1]
+
+    def _tell(self, on_outcome: OnOutcome, result: CellResult) -> None:
+        self._told.add(result.id)
+        on_outcome(result)
+
+    def _check_used_up(self, runner: TrialRunner) -> None:
+        if runner.replaying:
+            of = f" of {self._name}" if self._name else ""
+            raise InputError(
+                f"the journal holds {len(self._stored)} trials{of}; this run needs "
+                f"only the first {runner.finished}",
+                _ANEW,
+            )
+
+    def _notify(self, text: str) -> None:
+        self._on_event(Notice(f"{self._name}: {text}" if self._name else text))
+
+    @contextlib.contextmanager
+    def _explaining(self) -> Iterator[None]:
+        """An engine that fails because its device has gone is not to blame."""
+        try:
+            yield
+        except EngineError as error:
+            if self._around.dut_alive(self.place):
+                raise
+            raise EngineError(
+                f"the device under test has gone: {DUT_GONE} ({error.message})",
+                DUT_GONE_HINT,
+            ) from error
+
+
+def _ignore(_event: object) -> None:
+    pass
+
+
+def _joined(failed: dict[str, DutperfError]) -> PlacesError:
+    return PlacesError(
+        "\n".join(f"{name}: {error.message}" for name, error in failed.items()),
+        "\n".join(dict.fromkeys(e.hint for e in failed.values() if e.hint)),
+        max(error.exit_code for error in failed.values()),
+    )
+
+
+@contextlib.contextmanager
+def _aborting(engine: TesterEngine) -> Iterator[None]:
+    """End the running trial in order when the user interrupts it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        with contextlib.suppress(EngineError):
+            engine.abort()
+        raise

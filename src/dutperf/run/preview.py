@@ -1,0 +1,88 @@
+"""The first frames of a trial as a file: what would be sent, without sending it."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from dutperf.config import Campaign, Cell, Testbed, expand, notices
+from dutperf.errors import InputError
+from dutperf.protocol import PreviewParams
+from dutperf.run.engine_session import (
+    EngineOpener,
+    Notify,
+    open_ports,
+    resolve_neighbours,
+)
+from dutperf.run.trial_request import trial_request
+
+_MAX_DURATION_S = 2**47 // 10**9
+_TRIAL_ID = 1
+
+
+@dataclass(frozen=True)
+class Preview:
+    """Frames of ``cell``'s first trial; ``frames`` of all directions together."""
+
+    cell: Cell
+    frames: int
+    path: Path
+
+
+def preview_frames(
+    campaign: Campaign,
+    testbed: Testbed,
+    open_engine: EngineOpener,
+    *,
+    rate_fps: int,
+    count: int,
+    path: Path,
+    notify: Notify,
+) -> Preview:
+    """Write the first ``count`` frames of each direction of the first cell to a pcap.
+
+    The ports are opened and the next hops are asked for, so the MAC addresses are
+    those of a trial.
+
+    Args:
+        campaign: its first cell counts.
+        testbed: where.
+        open_engine: see ``session.EngineOpener``.
+        rate_fps: intended load, frames per second and direction: it sets the stamps.
+        count: frames of each direction.
+        path: the pcap file; overwritten.
+        notify: is told what the user should know.
+
+    Raises:
+        InputError: found before the engine was started.
+        SetupError, EngineError: machine, device or engine are not as needed.
+    """
+    cells = expand(campaign, testbed)
+    cell = cells[0]
+    _check_place(path)
+    for text in notices(testbed, cells):
+        notify(text)
+    start = open_engine(testbed, notify)
+    duration_s = max(cell.trial_duration_s, count / rate_fps)
+    trial = trial_request(
+        testbed, cell, rate_fps, _TRIAL_ID, min(duration_s, _MAX_DURATION_S)
+    )
+    params = PreviewParams(trial=trial, count=count, path=str(path.absolute()))
+    logs = Path(tempfile.mkdtemp(prefix="dutperf-frames-"))
+    with start(logs / "engine.log") as engine:
+        open_ports(engine, testbed, notify)
+        resolve_neighbours(engine, testbed, [cell], notify)
+        frames = engine.preview(params).frames
+    shutil.rmtree(logs)  # an error leaves the log: its message names it
+    return Preview(cell, frames, path)
+
+
+def _check_place(path: Path) -> None:
+    if not path.absolute().parent.is_dir():
+        raise InputError(
+            f"--pcap {path}: there is no directory {path.parent}", "make it first"
+        )
+    if path.is_dir():
+        raise InputError(f"--pcap {path} is a directory", "name a file in it")

@@ -1,0 +1,116 @@
+"""The journal of the run that is resumed, as the answer to the first trials.
+
+A run that is resumed asks for the same trials in the same order, as searches are pure.
+Those that the journal holds already are answered from it, without a frame or a wait;
+the first one that it does not hold is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from dutperf.config.campaign import Cell
+from dutperf.errors import InputError
+from dutperf.procedures.trials import PASSED, Check
+from dutperf.protocol import VerdictKind
+from dutperf.results.changes import differences, listed
+from dutperf.results.model import TrialRecord, TrialRole
+
+
+class JournalEndsError(Exception):
+    """The next trial is not in the journal, and nothing is there to measure it."""
+
+
+class Replay:
+    """Where in the journal of one place a run is; ``finished`` counts beyond its end.
+
+    Args:
+        stored: what it holds of the place, in order.
+        elsewhere: how many trials of other places it holds.
+    """
+
+    def __init__(self, stored: Sequence[TrialRecord] = (), elsewhere: int = 0) -> None:
+        self.finished = 0
+        self._stored = tuple(stored)
+        self._elsewhere = elsewhere
+
+    @property
+    def replaying(self) -> bool:
+        """Whether the next trial is in the journal already."""
+        return self.finished < len(self._stored)
+
+    @property
+    def next(self) -> TrialRecord:
+        """The next trial, while ``replaying``."""
+        return self._stored[self.finished]
+
+    @property
+    def next_number(self) -> int:
+        """Trials are numbered through all places, in the order of the journal."""
+        if self.replaying:
+            return self.next.number
+        return self._elsewhere + self.finished + 1
+
+    def take(self, asked: dict[str, Any]) -> TrialRecord:
+        """The next one, which must be what is ``asked`` for; it is not counted yet.
+
+        Raises:
+            InputError: it is another one.
+        """
+        record = self.next
+        changes = differences(record.model_dump(include=set(asked)), asked)
+        if changes:
+            raise InputError(
+                f"trial {record.number} of the journal is not the one that this run "
+                f"would measure:\n{listed(changes, 3)}",
+                "the ports, the lab or dutperf have changed since the run began; give "
+                "--output with a new directory to start anew",
+            )
+        return record
+
+    def opened(
+        self,
+        phase1: Callable[[], TrialRecord],
+        goes_on: Collection[VerdictKind] = PASSED,
+    ) -> TrialRecord:
+        """See ``DeviceTrials``."""
+        replayed = self.replaying
+        record = phase1()
+        while replayed and record.result.verdict.kind in goes_on:
+            if self.replaying and not _opens(self.next):
+                break
+            replayed = self.replaying
+            record = phase1()
+        return record
+
+    def check_of(self, record: TrialRecord) -> Check:
+        """See ``DeviceTrials``."""
+        if not self.replaying:
+            measured = self.finished > len(self._stored)
+            return "possible" if measured else "gone"
+        following = self._stored[self.finished : self.finished + 2]
+        if following[0].role == "validation":
+            return "possible"
+        again = _opens(following[0]) and _is_same(following[-1:], record)
+        return "gone" if again else "left_out"
+
+    def goes_on_without(self, role: TrialRole, cell: Cell) -> bool:
+        """See ``DeviceTrials``."""
+        return self.replaying and self.next.cell == cell.id and self.next.role != role
+
+
+def _opens(record: TrialRecord) -> bool:
+    """Whether it is phase 1 of a stateful test."""
+    learn = record.request.learn
+    return learn is not None and not learn.keep
+
+
+def _is_same(records: Sequence[TrialRecord], asked: TrialRecord) -> bool:
+    """Whether each of them is the trial that ``asked`` is, measured once more."""
+    keys = ("cell", "repeat", "load_fps", "role")
+    return all(
+        all(getattr(record, key) == getattr(asked, key) for key in keys)
+        and record.request.duration_ns == asked.request.duration_ns
+        for record in records
+    )

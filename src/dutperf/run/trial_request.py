@@ -1,0 +1,165 @@
+"""What a trial of a cell sends: pure, the same request for the same arguments."""
+
+from __future__ import annotations
+
+from dutperf.config.campaign import Cell
+from dutperf.config.delays import FIXED_LOAD
+from dutperf.config.flows import Flow, directions, flows
+from dutperf.config.sizes import sizes_in
+from dutperf.config.testbed import Testbed
+from dutperf.config.traffic import RANDOM_LABEL, Traffic
+from dutperf.protocol import (
+    MAX_SERIES,
+    DirectionName,
+    DirectionRequest,
+    FieldName,
+    FieldVariation,
+    Mix,
+    Record,
+    Side,
+    StreamRequest,
+    TagPlan,
+    TrialRequest,
+)
+
+_STREAM_IDS: dict[tuple[DirectionName, str], int] = {
+    ("forward", "foreground"): 0,
+    ("forward", "background"): 1,
+    ("reverse", "foreground"): 2,
+    ("reverse", "background"): 3,
+}
+# RFC 4814 4.2: (RR & 0xFC):PP:PP:RR:RR:RR, PP:PP the number of the port, from 1.
+_RANDOM_MACS: dict[Side, str] = {
+    "left": "00:00:01:00:00:00",
+    "right": "00:00:02:00:00:00",
+}
+_MAC_FIELDS = ((0, 6), (24, 24))
+_LABEL_BITS = 20
+_SERIES_INTERVAL_NS = 100_000_000
+
+
+def trial_request(
+    testbed: Testbed,
+    cell: Cell,
+    rate_fps: int,
+    trial_id: int,
+    duration_s: float | None = None,
+    *,
+    stop_when_lost: bool = False,
+) -> TrialRequest:
+    """The complete request of one trial.
+
+    Args:
+        testbed: addresses and next hops.
+        cell: sizes, traffic, times and limits.
+        rate_fps: intended load, frames per second and direction.
+        trial_id: tells the trial's frames from an earlier trial's, 1 to 65535.
+        duration_s: other than the cell's.
+        stop_when_lost: end the trial once it is certain to fail.
+
+    Raises:
+        InputError: the testbed lacks an address, or a varying field does not fit one.
+    """
+    duration_s = cell.trial_duration_s if duration_s is None else duration_s
+    duration_ns = round(duration_s * 1e9)
+    return TrialRequest(
+        trial_id=trial_id,
+        duration_ns=duration_ns,
+        settle_ns=round(cell.settle_wait_s * 1e9),
+        residual_wait_ns=round(cell.residual_wait_s * 1e9),
+        burst_limit=cell.burst_limit,
+        verify_checksums=not cell.traffic.ignore_checksums,
+        lag_limit_ns=round(cell.lag_limit_ms * 1e6),
+        seed=cell.seed,
+        frame_timeout_ns=cell.frame_timeout_ns,
+        loss_tolerance_ppb=cell.loss_tolerance_ppb,
+        stop_when_lost=stop_when_lost,
+        record=_record(cell, duration_ns),
+        directions=[
+            _direction(testbed, cell, rate_fps, name) for name in directions(cell)
+        ],
+    )
+
+
+def _record(cell: Cell, duration_ns: int) -> Record:
+    tags, first_tag_s = cell.tags, cell.first_tag_s
+    return Record(
+        frame_timeouts_ns=cell.timeout_sweep_ns,
+        tags=None
+        if tags is None or first_tag_s is None
+        else TagPlan(first_ns=round(first_tag_s * 1e9), count=tags),
+        ipdv=cell.procedure == "ipdv",
+        fine_delays=cell.procedure in FIXED_LOAD,
+        series_interval_ns=_series_interval_ns(duration_ns),
+    )
+
+
+def _series_interval_ns(duration_ns: int) -> int:
+    """A tenth of a second, or what divides a very long trial often enough."""
+    return max(_SERIES_INTERVAL_NS, -(-duration_ns // MAX_SERIES))
+
+
+def _direction(
+    testbed: Testbed, cell: Cell, rate_fps: int, name: DirectionName
+) -> DirectionRequest:
+    share = cell.traffic.foreground
+    return DirectionRequest(
+        name=name,
+        rate_fps=rate_fps,
+        streams=[_stream(cell, name, flow) for flow in flows(testbed, cell, name)],
+        mix=Mix(foreground=share.numerator, of=share.denominator)
+        if cell.traffic.has_background
+        else None,
+    )
+
+
+def _stream(cell: Cell, direction: DirectionName, flow: Flow) -> StreamRequest:
+    traffic = cell.traffic
+    source_port, destination_port = traffic.ports.of(direction)
+    return StreamRequest(
+        id=_STREAM_IDS[direction, flow.name],
+        name=flow.name,
+        ip_version=flow.version,
+        frame_sizes=sizes_in(cell, flow.version),
+        received_frame_sizes=sizes_in(cell, flow.received_version),
+        src_ip=flow.source.base,
+        dst_ip=flow.destination.base,
+        next_hop=flow.next_hop,
+        src_mac=None if traffic.mac == "fixed" else _RANDOM_MACS[flow.sender],
+        src_port=source_port.bounds[0],
+        dst_port=destination_port.bounds[0],
+        ttl=traffic.ttl,
+        dscp=traffic.dscp,
+        df=traffic.df and flow.version == 4,
+        flow_label=_flow_label(traffic, flow),
+        vary=_variations(traffic, flow, direction),
+    )
+
+
+def _flow_label(traffic: Traffic, flow: Flow) -> int:
+    """IPv4 has none; a random one begins with 0."""
+    fixed = flow.version == 6 and traffic.flow_label != RANDOM_LABEL
+    return int(traffic.flow_label) if fixed else 0
+
+
+def _variations(
+    traffic: Traffic, flow: Flow, direction: DirectionName
+) -> list[FieldVariation]:
+    source_port, destination_port = traffic.ports.of(direction)
+    ports = (source_port.variation("src_port"), destination_port.variation("dst_port"))
+    found = [
+        *(bits.variation("src_ip") for bits in flow.source.fields),
+        *(bits.variation("dst_ip") for bits in flow.destination.fields),
+        *(port for port in ports if port),
+    ]
+    if traffic.mac == "random":
+        found += [_random("src_mac", offset, width) for offset, width in _MAC_FIELDS]
+    if traffic.flow_label == RANDOM_LABEL and flow.version == 6:
+        found.append(_random("flow_label", 0, _LABEL_BITS))
+    return found
+
+
+def _random(field: FieldName, offset: int, width: int) -> FieldVariation:
+    return FieldVariation(
+        field=field, offset=offset, width=width, min=0, max=(1 << width) - 1
+    )

@@ -1,0 +1,418 @@
+"""Runs one trial after another: numbers, waits, hooks, verdicts, and the journal.
+
+A trial is in the journal before anything else happens, in particular before the next
+one starts, so what was measured is never lost to what comes later.
+
+A trial that ended early without telling anything is measured in full when it is asked
+for again: this, too, follows from the journal alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from dutperf.config.campaign import Cell
+from dutperf.config.hooks import Hooks
+from dutperf.config.testbed import Testbed
+from dutperf.engine.client import planned_s
+from dutperf.engine.measurer import Measurer
+from dutperf.errors import SetupError
+from dutperf.procedures import taken_cpu
+from dutperf.procedures.events import (
+    Notice,
+    OnEvent,
+    TrialFinished,
+    TrialMoved,
+    TrialReplayed,
+    TrialStarted,
+)
+from dutperf.procedures.stateful.collapse import has_collapsed
+from dutperf.procedures.taken_cpu import DeviceWatch
+from dutperf.procedures.trial_verdicts import ATTEMPTS, comes_and_goes
+from dutperf.procedures.trials import Ask, RunHooks
+from dutperf.protocol import TrialRequest, TrialResult
+from dutperf.results.model import (
+    DeviceCpu,
+    DeviceDrops,
+    Earlier,
+    HookRun,
+    TrialRecord,
+    TrialRole,
+)
+from dutperf.run.hook_runs import (
+    ask_is_alive,
+    check,
+    check_alive,
+    judged,
+    revive,
+    run_before_trial,
+    run_hooks,
+)
+from dutperf.run.openings import Openings, begun_like
+from dutperf.run.replay import JournalEndsError, Replay
+from dutperf.run.trial_request import trial_request
+
+_TRIAL_IDS = 65535
+_OF_COLLAPSE = ("is_alive", "restart")
+_LONGEST_PATIENCE_S = 4.0
+_WORTH_TELLING_S = 1.0
+_IMPATIENT_ATTEMPTS = 2
+
+DUT_GONE = "its process ended, or the lab's network namespaces were deleted"
+DUT_GONE_HINT = (
+    "do not run 'dutperf lab down' or 'ip netns del' while measuring; the logs of "
+    "devices that are programs are in /run/dutperf"
+)
+
+
+@dataclass(frozen=True)
+class _Next:
+    """The trial that comes next, complete.
+
+    ``before``: the last one of its role; ``attempt``: 2 and up when that was the same,
+    and invalid; ``earlier``: what the device may know already.
+    """
+
+    ask: Ask
+    number: int
+    attempt: int
+    request: TrialRequest
+    before: TrialRecord | None
+    earlier: Earlier | None
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What was seen of the device's CPU; None: nobody knows where it works."""
+
+    cpu: DeviceCpu | None = None
+    drops: DeviceDrops | None = None
+
+
+class TrialRunner:
+    """Runs the trials of a campaign at one place; ``DeviceTrials`` says what it offers.
+
+    Args:
+        measurer: what measures; None: the journal alone answers.
+        testbed: addresses, next hops and hooks.
+        journal: stores a record; returns when it is on disk.
+        on_event: is told what happens.
+        sleep: waits a number of seconds.
+        dut_alive: whether the device under test is still there; asked when a trial
+            did not pass.
+        stored: what the journal of the run that is resumed holds of the place, in
+            order.
+        elsewhere: how many trials of other places it holds.
+        hooks: runs the testbed's hooks.
+        device: tells who else had the device's CPU in a trial; None: nobody knows.
+        openings: what was opened on these ports, if no hook empties the table; None:
+            nothing remembers it.
+        clock: says how many seconds have passed.
+    """
+
+    def __init__(
+        self,
+        measurer: Measurer | None,
+        testbed: Testbed,
+        *,
+        journal: Callable[[TrialRecord], None],
+        on_event: OnEvent,
+        sleep: Callable[[float], None] = time.sleep,
+        dut_alive: Callable[[], bool] = lambda: True,
+        stored: Sequence[TrialRecord] = (),
+        elsewhere: int = 0,
+        hooks: RunHooks = run_hooks,
+        device: DeviceWatch | None = None,
+        openings: Openings | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.on_event = on_event
+        self.run_hooks = hooks
+        self.sleep = sleep
+        self.clock = clock
+        self._replay = Replay(stored, elsewhere)
+        self.opened = self._replay.opened
+        self.check_of = self._replay.check_of
+        self.goes_on_without = self._replay.goes_on_without
+        self._measurer = measurer
+        self._testbed = testbed
+        self._journal = journal
+        self._dut_alive = dut_alive
+        self._device = device
+        self._openings = openings
+        self._hooks: list[HookRun] = []
+        self._last: dict[TrialRole, TrialRecord] = {}
+        self._wait_s = 0.0
+        self._asked_for: tuple[str, int, int, int] | None = None
+        self._invalid = 0
+        """How many of the trials were since then, and of those that continued them."""
+
+    def prepare(self) -> None:
+        """Run the hooks before the campaign; the next trial's record tells of them.
+
+        Raises:
+            SetupError: one failed.
+        """
+        self._hooks = self.run_hooks(self.hooks.before_campaign, "before_campaign")
+        check(self._hooks)
+
+    @property
+    def hooks(self) -> Hooks:
+        """Those of the testbed."""
+        return self._testbed.hooks
+
+    @property
+    def finished(self) -> int:
+        """How many trials there were, taken or measured."""
+        return self._replay.finished
+
+    @property
+    def replaying(self) -> bool:
+        """Whether the next trial is in the journal already."""
+        return self._replay.replaying
+
+    def run(self, ask: Ask) -> TrialRecord:
+        """See ``Trials``.
+
+        Raises:
+            EngineError, SetupError, InputError, ConnectionsRemainError: see there.
+            JournalEndsError: it is not stored, and nothing measures.
+        """
+        coming = self._next(ask)
+        asked_for = (
+            ask.cell.id,
+            ask.repeat,
+            ask.rate_fps,
+            coming.request.duration_ns,
+        )
+        if not ask.continues and asked_for != self._asked_for:
+            self._asked_for, self._invalid = asked_for, 0
+        if self.replaying:
+            return self._taken(coming)
+        if self._measurer is None:
+            raise JournalEndsError
+        return self._store(self._measured(self._measurer, coming), ask)
+
+    def _next(self, ask: Ask) -> _Next:
+        number = self._replay.next_number
+        before = self._last.get(ask.role)
+        attempt = _attempt(before, ask)
+        request = trial_request(
+            self._testbed,
+            ask.cell,
+            ask.rate_fps,
+            (number - 1) % _TRIAL_IDS + 1,
+            ask.duration_s,
+            stop_when_lost=ask.stop_when_lost and _may_stop(before, attempt),
+        )
+        request = ask.shape(request) if ask.shape else request
+        request, earlier = self._placed(request, ask.cell)
+        return _Next(ask, number, attempt, request, before, earlier)
+
+    def _taken(self, coming: _Next) -> TrialRecord:
+        ask = coming.ask
+        record = self._replay.take(
+            {
+                "cell": ask.cell.id,
+                "repeat": ask.repeat,
+                "attempt": coming.attempt,
+                "load_fps": ask.rate_fps,
+                "request": coming.request.model_dump(),
+                "role": ask.role,
+            }
+        )
+        self._done(record)
+        self._wait_s = ask.cell.restabilise_wait_s
+        self.on_event(TrialReplayed(record))
+        return record
+
+    def _measured(self, measurer: Measurer, coming: _Next) -> TrialRecord:
+        """The device made ready, the trial, and what the device is asked afterwards."""
+        ask = coming.ask
+        hooks = [*self._hooks, *self._made_ready(coming)]
+        started_at = datetime.now(UTC).isoformat("T", "milliseconds")
+        result, seen = self._run(measurer, coming)
+        if ask.afterwards:
+            hooks += ask.afterwards(result)
+        hooks += self.run_hooks(self.hooks.after_trial, "after_trial")
+        hooks += self._looked_after(result, hooks, ask)
+        self._hooks = []
+        return TrialRecord(
+            number=coming.number,
+            cell=ask.cell.id,
+            repeat=ask.repeat,
+            attempt=coming.attempt,
+            load_fps=ask.rate_fps,
+            started_at=started_at,
+            request=coming.request,
+            result=self._judged(result, hooks, seen, coming),
+            hooks=hooks,
+            role=ask.role,
+            device_cpu=seen.cpu,
+            device_drops=seen.drops,
+            earlier=coming.earlier,
+        )
+
+    def _made_ready(self, coming: _Next) -> list[HookRun]:
+        if coming.ask.continues:
+            return []
+        self.sleep(self._wait_s + self._patience_s(coming))
+        return run_before_trial(self.hooks, self.run_hooks)
+
+    def _run(self, measurer: Measurer, coming: _Next) -> tuple[TrialResult, _Seen]:
+        ask, request = coming.ask, coming.request
+        planned = planned_s(request)
+        self.on_event(
+            TrialStarted(
+                coming.number,
+                ask.cell.id,
+                ask.repeat,
+                coming.attempt,
+                ask.rate_fps,
+                planned,
+            )
+        )
+        dropped_before = self._device.drops() if self._device else {}
+        taken_ns = self._device.started() if self._device else None
+        if self._openings:
+            self._openings.used(request, planned)
+        result = measurer.measure(
+            request, lambda progress: self.on_event(TrialMoved(progress))
+        )
+        if self._openings:
+            self._openings.used(request, 0)
+        if not self._device or not taken_ns:
+            return result, _Seen()
+        queue_frames = self._device.queue_frames
+        return result, _Seen(
+            cpu=taken_cpu.found_in(request, taken_ns(), queue_frames),
+            drops=taken_cpu.dropped(self._device, dropped_before, result),
+        )
+
+    def _looked_after(
+        self, result: TrialResult, hooks: Sequence[HookRun], ask: Ask
+    ) -> list[HookRun]:
+        """Unless it passed: whether the device lives, and if not, its revival."""
+        if judged(result, hooks).verdict.kind == "pass":
+            return []
+        alive = ask_is_alive(self.hooks, self.run_hooks)
+        if ask.may_collapse and has_collapsed(judged(result, hooks), alive):
+            alive += revive(self.hooks, self.run_hooks)
+            if self._openings and self.hooks.restart:
+                self._openings.forget()
+        return alive
+
+    def _judged(
+        self,
+        result: TrialResult,
+        hooks: Sequence[HookRun],
+        seen: _Seen,
+        coming: _Next,
+    ) -> TrialResult:
+        """With what the plan knows beside the engine: hooks, CPUs, the procedure."""
+        ask = coming.ask
+        # What may collapse has not spoilt the trial by it.
+        judging = [
+            run
+            for run in hooks
+            if not (ask.may_collapse and run.moment in _OF_COLLAPSE)
+        ]
+        result = judged(result, judging)
+        # A probe is not the device's: its frames are lost on purpose.
+        if (
+            seen.cpu
+            and ask.role != "probe"
+            and taken_cpu.explains(seen.cpu, coming.request, result)
+        ):
+            again = self._invalid < ask.attempts - 1
+            result = taken_cpu.judged(result, seen.cpu, again=again)
+        if ask.rejudge:
+            # Where it says no to the last, its figures are bounds: enough is enough.
+            result = ask.rejudge(result, again=self._invalid < ATTEMPTS - 1)
+        return result
+
+    def _patience_s(self, coming: _Next) -> float:
+        """Of a phase 1 the trial that follows it is the one that is tried again."""
+        before, attempt = coming.before, coming.attempt
+        if coming.ask.role == "phase1":
+            before = self._last.get("trial")
+            of_cell = before is not None and before.cell == coming.ask.cell.id
+            attempt = before.attempt + 1 if before and of_cell else 1
+        return _patience_s(before, attempt)
+
+    def _placed(
+        self, request: TrialRequest, cell: Cell
+    ) -> tuple[TrialRequest, Earlier | None]:
+        """With four-tuples that the device does not know, if nobody empties its table.
+
+        What was sent once is told by the journal.
+        """
+        if cell.stateful is None or cell.stateful.is_emptied:
+            return request, None
+        if self.replaying:
+            return begun_like(request, self._replay.next.request), None
+        if self._openings is None or self._measurer is None:
+            return request, None
+        return self._openings.placed(request, cell, self._wait_until_forgotten)
+
+    def _wait_until_forgotten(self, wait_s: float, connections: int) -> None:
+        if wait_s >= _WORTH_TELLING_S:
+            self.on_event(
+                Notice(
+                    f"waiting {wait_s:.0f} s until the device has forgotten enough of "
+                    f"{connections:,} connections of earlier tests: no hook empties "
+                    "its table"
+                )
+            )
+        self.sleep(wait_s)
+
+    def _done(self, record: TrialRecord) -> None:
+        """What the next trials have to know of it."""
+        self._last[record.role] = record
+        self._invalid += record.result.verdict.kind == "invalid"
+        self._replay.finished += 1
+
+    def _store(self, record: TrialRecord, ask: Ask) -> TrialRecord:
+        self._journal(record)
+        self._done(record)
+        # RFC 2544 23 e: the DUT restabilises before the next trial, if there is one.
+        self._wait_s = ask.cell.restabilise_wait_s
+        self.on_event(TrialFinished(record))
+        if not ask.may_collapse:
+            check_alive(record)
+        if record.result.verdict.kind != "pass" and not self._dut_alive():
+            raise SetupError(
+                f"the device under test has gone: {DUT_GONE}, in trial {record.number}",
+                DUT_GONE_HINT,
+            )
+        return record
+
+
+def _attempt(last: TrialRecord | None, ask: Ask) -> int:
+    """2 and up when the same trial was invalid just before."""
+    if last is None or last.result.verdict.kind != "invalid":
+        return 1
+    asked = (ask.cell.id, ask.repeat, ask.rate_fps)
+    return last.attempt + 1 if (last.cell, last.repeat, last.load_fps) == asked else 1
+
+
+def _patience_s(last: TrialRecord | None, attempt: int) -> float:
+    """How much longer than usual to wait before a third attempt, and those after it.
+
+    What others do to the CPUs of a shared machine comes in spells of seconds.
+    """
+    if last is None or attempt <= _IMPATIENT_ATTEMPTS:
+        return 0.0
+    if not comes_and_goes(last.result.verdict.reasons):
+        return 0.0
+    return min(2.0 ** (attempt - _IMPATIENT_ATTEMPTS - 1), _LONGEST_PATIENCE_S)
+
+
+def _may_stop(last: TrialRecord | None, attempt: int) -> bool:
+    """Not once an earlier attempt ended early and told nothing."""
+    if attempt == 1 or last is None:
+        return True
+    return last.request.stop_when_lost and not last.result.ended_early

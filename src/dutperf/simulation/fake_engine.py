@@ -1,0 +1,531 @@
+"""An engine without packets: trials against a simulated device under test.
+
+    engine = FakeEngine(step(250_000), delays=every(10, 1_000_000_000))
+    engine.measure(trial).verdict
+
+No time passes and nothing is opened, so procedures, campaigns and the command line
+can be tried and tested anywhere. The results are complete: counters, histograms and
+port statistics agree with each other as the real engine's do.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import get_args
+
+from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.errors import EngineError
+from dutperf.protocol import (
+    ERROR_ENVIRONMENT,
+    ERROR_STATE,
+    GENERATOR,
+    PROTOCOL_VERSION,
+    Damage,
+    DirectionName,
+    DirectionRequest,
+    DirectionResult,
+    Driver,
+    HelloResult,
+    Learn,
+    NeighboursParams,
+    NeighboursResult,
+    PortCounters,
+    PortReport,
+    PortSpec,
+    PortsResult,
+    PortStatus,
+    PreviewParams,
+    PreviewResult,
+    Reason,
+    ReasonCode,
+    ResolvedNeighbour,
+    Side,
+    TableResult,
+    TrialProgress,
+    TrialRequest,
+    TrialResult,
+    Verdict,
+)
+from dutperf.simulation.simulated_devices import (
+    COARSE_BITS,
+    Counts,
+    Damages,
+    Delays,
+    Dut,
+    Fate,
+    Pattern,
+    end_of_hopeless,
+    every,
+    exceeds_tolerance,
+    fixed,
+    histogram,
+    jitter,
+    jump,
+    lossy,
+    noisy,
+    perfect,
+    sometimes,
+    step,
+    stream_result,
+    without_checksum,
+)
+from dutperf.simulation.simulated_gateway import (
+    SimulatedNat,
+    SimulatedTable,
+    Traffic,
+    traffic_of,
+)
+
+__all__ = [
+    "Delays",
+    "Dut",
+    "FakeEngine",
+    "SimulatedNat",
+    "every",
+    "fixed",
+    "jitter",
+    "jump",
+    "lossy",
+    "noisy",
+    "perfect",
+    "sometimes",
+    "step",
+    "without_checksum",
+]
+
+_SIDES: tuple[Side, Side] = ("left", "right")
+_NO_TABLE = "run phase 1 first: a trial with learn and keep false"
+_GIVE_UP_SHARE = 10
+"""A sender that is hopelessly behind gives up after this part of the trial."""
+_DELAY_NS = 20_000
+_SEND_CALL_NS = 300
+_RECEIVE_GAP_NS = 900
+
+
+class FakeEngine:
+    """Implements everything that a campaign asks of an engine.
+
+    Args:
+        dut: the simulated device, the same for both directions.
+        delays: how long its frames take.
+        tester_limit_fps: the fastest rate the tester can offer; None: any.
+        held_back: it is not the tester's own limit: something behind a port stops it.
+        troubles: call number of ``measure`` (from 1) -> what happens instead of a
+            measurement: a reason makes the trial invalid, an exception is raised.
+        link_speed_mbps: what the ports say; None: nothing.
+        refused: drivers that ``open_ports`` refuses, as on a kernel without them.
+        silent: next hops that nobody answers for.
+        damages: how many of a direction's forwarded frames it damages.
+        nat: the connections of the device, when it has any. Where connections are
+            opened or answered no trial ends early.
+    """
+
+    def __init__(
+        self,
+        dut: Dut,
+        *,
+        delays: Delays = fixed(_DELAY_NS),  # noqa: B008 - it has no state
+        tester_limit_fps: float | None = None,
+        held_back: bool = False,
+        troubles: Mapping[int, ReasonCode | BaseException] | None = None,
+        link_speed_mbps: int | None = 10_000,
+        refused: Collection[Driver] = (),
+        silent: Collection[str] = (),
+        damages: Damages = without_checksum(sys.maxsize),  # noqa: B008 - the same
+        nat: SimulatedNat | None = None,
+    ) -> None:
+        self.trials: list[TrialRequest] = []
+        self.previews: list[PreviewParams] = []
+        self.aborted = False
+        self._dut = dut
+        self._delays = delays
+        self._tester_limit_fps = tester_limit_fps
+        self._held_back = held_back
+        self._troubles = dict(troubles or {})
+        self._link_speed_mbps = link_speed_mbps
+        self._refused = refused
+        self._silent = silent
+        self._damages = damages
+        self._nat = nat or SimulatedNat()
+        self._table: SimulatedTable | None = None
+        self._ports: list[PortSpec] = []
+        self._counters = {side: _counters() for side in _SIDES}
+
+    def hello(self) -> HelloResult:
+        """Say what it is: nothing real."""
+        return HelloResult(
+            engine_version="fake",
+            dpdk_version="none",
+            protocol_version=PROTOCOL_VERSION,
+            tsc_hz=1_000_000_000,
+            worker_cpus=[0],
+            main_cpu=0,
+            hugepages=False,
+            memory_mb=0,
+            drivers=list(get_args(Driver)),
+            clock_offset_ns=0,
+        )
+
+    def open_ports(self, ports: list[PortSpec]) -> PortsResult:
+        """Accept every driver that is not in ``refused``."""
+        for port in ports:
+            if port.driver in self._refused:
+                raise EngineError(
+                    f"{port.name}: {port.driver} does not work on {port.device}",
+                    code=ERROR_ENVIRONMENT,
+                )
+        self._ports = list(ports)
+        return self.port_status()
+
+    def port_status(self) -> PortsResult:
+        """Links are up, flow control is off."""
+        return PortsResult(ports=[self._status(port) for port in self._ports])
+
+    def set_neighbours(self, params: NeighboursParams) -> NeighboursResult:
+        """Resolve everything that is not in ``silent``."""
+        found = [
+            ResolvedNeighbour(
+                port=port.port,
+                ip=ip,
+                mac=None if ip in self._silent else "02:00:00:00:01:01",
+                duration_ns=1000,
+            )
+            for port in params.ports
+            for ip in port.resolve
+        ]
+        return NeighboursResult(neighbours=found)
+
+    def measure(
+        self, trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
+    ) -> TrialResult:
+        """Simulate ``trial``, see ``Measurer.measure``."""
+        self.trials.append(trial)
+        trouble = self._troubles.get(len(self.trials))
+        if isinstance(trouble, BaseException):
+            raise trouble
+        self._check_table(trial)
+        pattern = self._delays(len(self.trials))
+        self._wait_for_start(trial)
+        started_ns = self._nat.now_ns
+        fates = [self._fate(trial, d) for d in trial.directions]
+        arrived = self._connect(trial, fates)
+        end_ns = trial.duration_ns if arrived else self._end_ns(trial, fates, pattern)
+        directions = [
+            _direction(
+                trial,
+                d,
+                fate.until(min(end_ns, fate.sending_ns)),
+                pattern,
+                arrived.get(d.name),
+            )
+            for d, fate in zip(trial.directions, fates, strict=True)
+        ]
+        self._nat.wait(end_ns + trial.residual_wait_ns)
+        on_progress(_progress(trial, directions, end_ns))
+        before = dict(self._counters)
+        for direction in directions:
+            self._count(direction)
+        return TrialResult(
+            trial_id=trial.trial_id,
+            verdict=self._verdict(trial, trouble, directions, end_ns),
+            ended_early=end_ns < trial.duration_ns,
+            directions=directions,
+            ports=[
+                _port_report(s, before[s], self._counters[s], directions)
+                for s in _SIDES
+            ],
+            neighbours=[],
+            table=self._table_result(trial, started_ns),
+            generator=GENERATOR,
+            total_ns=trial.settle_ns + end_ns + trial.residual_wait_ns,
+            overhead_ns=0,
+        )
+
+    def preview(self, params: PreviewParams) -> PreviewResult:
+        """Say that the frames were written; write none."""
+        self.previews.append(params)
+        trial = params.trial
+        frames = [min(params.count, trial.frames(d)) for d in trial.directions]
+        return PreviewResult(frames=sum(frames))
+
+    def drop_table(self) -> None:
+        """Forget what was learned."""
+        self._table = None
+
+    def abort(self) -> None:
+        """Remember that it was asked to."""
+        self.aborted = True
+
+    def _status(self, port: PortSpec) -> PortStatus:
+        return PortStatus(
+            name=port.name,
+            driver=port.driver,
+            device=port.device,
+            mac=port.mac or "02:00:00:00:00:01",
+            link_up=True,
+            link_speed_mbps=self._link_speed_mbps,
+            full_duplex=True,
+            flow_control="off",
+            numa_node=None,
+            mtu=port.mtu,
+            dpdk_name="fake",
+            counters=self._counters[port.name],
+        )
+
+    def _too_fast(self, rate_fps: int) -> bool:
+        return self._tester_limit_fps is not None and rate_fps > self._tester_limit_fps
+
+    def _wait_for_start(self, trial: TrialRequest) -> None:
+        self._nat.wait(trial.settle_ns)
+        if self._table and trial.not_before_ns:
+            begin_ns = self._table.started_ns + trial.not_before_ns
+            self._nat.wait(max(begin_ns - self._nat.now_ns, 0))
+
+    def _fate(self, trial: TrialRequest, direction: DirectionRequest) -> Fate:
+        rate_fps, sent = float(direction.rate_fps), trial.frames(direction)
+        sending_ns = trial.duration_ns
+        if self._tester_limit_fps is not None and self._too_fast(direction.rate_fps):
+            rate_fps = float(self._tester_limit_fps)
+            sending_ns //= _GIVE_UP_SHARE
+            sent = int(rate_fps * sending_ns / 1e9)
+        # Frames to a MAC address of the tester's choice are not the device's.
+        reach_it = self._nat.is_alive and not direction.streams[0].dst_mac
+        forwarded = self._dut(rate_fps, sent) if reach_it else 0
+        damaged = self._damages(forwarded)
+        received = forwarded - damaged.total
+        return Fate(rate_fps, sent, received, sending_ns, damaged)
+
+    def _end_ns(self, trial: TrialRequest, fates: list[Fate], pattern: Pattern) -> int:
+        """When sending ends; where a sender gives up, the trial is not stopped."""
+        gives_up = any(self._too_fast(d.rate_fps) for d in trial.directions)
+        if not trial.stop_when_lost or gives_up:
+            return trial.duration_ns
+        return end_of_hopeless(trial, fates, pattern) or trial.duration_ns
+
+    def _check_table(self, trial: TrialRequest) -> None:
+        """Refuse what the table of earlier trials cannot do."""
+        table, learn = self._table, trial.learn
+        learned = [d.streams[0] for d in trial.directions if d.streams[0].is_learned]
+        keeps = learn if learn and learn.keep else None
+        if not (learned or keeps or trial.not_before_ns):
+            return
+        if table is None:
+            raise _state_error("there is no table: no trial has learned one", _NO_TABLE)
+        size, version = len(table.entries), table.learn.ip_version
+        for stream in learned:
+            if stream.tuples and stream.tuples.count > size:
+                raise _state_error(
+                    f"tuples.count {stream.tuples.count} is more than the table's "
+                    f"{size} entries"
+                )
+            if stream.ip_version != version:
+                raise _state_error(f"the table is one of IPv{version} tuples")
+        if keeps and not _fits(keeps, table.learn):
+            raise _state_error(
+                f"learn: the table has {size} entries of IPv{version}, "
+                f"learned {table.learn.direction}"
+            )
+
+    def _connect(
+        self, trial: TrialRequest, fates: list[Fate]
+    ) -> dict[DirectionName, bytearray]:
+        """What arrives of the foreground streams whose tuples are connections."""
+        learn, started_ns = trial.learn, self._nat.now_ns
+        if learn and not learn.keep:
+            self._table = SimulatedTable(learn, started_ns, _first_tuple(trial))
+        if self._table:
+            self._table.begin_trial()
+        names: dict[bool, DirectionName] = {}
+        traffic: dict[bool, Traffic] = {}
+        for direction, fate in zip(trial.directions, fates, strict=True):
+            stream = direction.streams[0]
+            if stream.tuples or (learn and learn.direction == direction.name):
+                forwarded = direction.frames_of(0, fate.received)
+                frames = traffic_of(trial, direction, forwarded, started_ns)
+                names[stream.is_learned] = direction.name
+                traffic[stream.is_learned] = frames
+        found = self._nat.carry(
+            traffic.get(False), traffic.get(True), self._table, learns=bool(learn)
+        )
+        return {names[kind]: found[kind] for kind in names}
+
+    def _table_result(self, trial: TrialRequest, started_ns: int) -> TableResult | None:
+        uses = trial.learn or any(d.streams[0].is_learned for d in trial.directions)
+        if self._table is None or not uses:
+            return None
+        return self._table.result(trial, started_ns, self._nat.public_ip)
+
+    def _verdict(
+        self,
+        trial: TrialRequest,
+        trouble: ReasonCode | None,
+        directions: list[DirectionResult],
+        end_ns: int,
+    ) -> Verdict:
+        if trouble:
+            return _invalid(trouble, "simulated")
+        if any(self._too_fast(d.rate_fps) for d in trial.directions):
+            code: ReasonCode = "held_back" if self._held_back else "sender_behind"
+            return _invalid(code, "the simulated tester is not that fast")
+        asked = zip(trial.directions, directions, strict=True)
+        failures = [_failure(trial, request, result) for request, result in asked]
+        reasons = [reason for found in failures for reason in found]
+        if end_ns < trial.duration_ns and not reasons:
+            return _invalid("stopped_in_error", "all frames came back, only later")
+        return Verdict(kind="fail" if reasons else "pass", reasons=reasons)
+
+    def _count(self, direction: DirectionResult) -> None:
+        sender, receiver = _SIDES if direction.name == "forward" else _SIDES[::-1]
+        sent = sum(s.sent for s in direction.streams)
+        received = sum(s.received for s in direction.streams)
+        counters = self._counters
+        counters[sender] = _counters(
+            counters[sender].rx_frames, counters[sender].tx_frames + sent
+        )
+        counters[receiver] = _counters(
+            counters[receiver].rx_frames + received, counters[receiver].tx_frames
+        )
+
+
+def _direction(
+    trial: TrialRequest,
+    direction: DirectionRequest,
+    fate: Fate,
+    pattern: Pattern,
+    arrived: bytearray | None,
+) -> DirectionResult:
+    counts = [
+        Counts(
+            direction.frames_of(i, trial.frames(direction)),
+            direction.frames_of(i, fate.sent),
+            direction.frames_of(i, fate.received),
+            damaged=fate.damaged.each(partial(direction.frames_of, i)),
+        )
+        for i in range(len(direction.streams))
+    ]
+    if arrived is not None:
+        counts[0] = counts[0].which(arrived)
+    received = sum(count.received for count in counts)
+    return DirectionResult(
+        name=direction.name,
+        intended_rate_fps=direction.rate_fps,
+        offered_rate_fps=fate.rate_fps,
+        sending_ns=fate.sending_ns,
+        tx_full=0,
+        lag_ns=histogram([(128, fate.sent)], COARSE_BITS),
+        burst_frames=histogram([(1, fate.sent)], COARSE_BITS),
+        send_call_ns=histogram([(_SEND_CALL_NS, fate.sent)], COARSE_BITS),
+        receive_gap_ns=histogram([(_RECEIVE_GAP_NS, received)], COARSE_BITS),
+        delay_floor_ns=_SEND_CALL_NS + _RECEIVE_GAP_NS,
+        delay_bound_ns=_SEND_CALL_NS + _RECEIVE_GAP_NS,
+        streams=[
+            stream_result(
+                trial,
+                stream,
+                counts[i],
+                pattern,
+                trial.record.tags if i == 0 else None,
+            )
+            for i, stream in enumerate(direction.streams)
+        ],
+    )
+
+
+def _failure(
+    trial: TrialRequest, request: DirectionRequest, direction: DirectionResult
+) -> list[Reason]:
+    """Why the direction fails: more lost and late frames than are tolerated."""
+    sent, lost, late = (
+        sum(getattr(s, key) for s in direction.streams)
+        for key in ("sent", "lost", "late")
+    )
+    if not exceeds_tolerance(trial, request, lost + late):
+        return []
+    found: dict[ReasonCode, int] = {"frames_lost": lost, "frames_late": late}
+    damaged = sum(stream.corrupt for stream in direction.streams)
+    more = {"frames_lost": f", {damaged} of them damaged" if damaged else ""}
+    return [
+        Reason(
+            code=code,
+            message=f"{direction.name}: {n} of {sent} {_FAILURES[code]}"
+            + more.get(code, ""),
+        )
+        for code, n in found.items()
+        if n
+    ]
+
+
+_FAILURES = {
+    "frames_lost": "frames lost",
+    "frames_late": "frames later than the frame timeout",
+}
+
+
+def _first_tuple(trial: TrialRequest) -> int:
+    """Of phase 1."""
+    (direction,) = trial.directions
+    tuples = direction.streams[0].tuples
+    return tuples.first if tuples else 0
+
+
+def _fits(learn: Learn, table: Learn) -> bool:
+    """Whether what is to be learned goes into the table of an earlier trial."""
+    keys = {"direction", "ip_version", "entries"}
+    return learn.model_dump(include=keys) == table.model_dump(include=keys)
+
+
+def _state_error(message: str, hint: str = "") -> EngineError:
+    return EngineError(message, hint, ERROR_STATE)
+
+
+def _counters(rx_frames: int = 0, tx_frames: int = 0) -> PortCounters:
+    return PortCounters(
+        rx_frames=rx_frames,
+        tx_frames=tx_frames,
+        rx_missed=0,
+        rx_errors=0,
+        rx_nombuf=0,
+        tx_errors=0,
+    )
+
+
+def _port_report(
+    side: Side,
+    before: PortCounters,
+    after: PortCounters,
+    directions: list[DirectionResult],
+) -> PortReport:
+    arriving = "reverse" if side == "left" else "forward"
+    streams = [s for d in directions if d.name == arriving for s in d.streams]
+    damaged = sum((s.damaged or Damage() for s in streams), Damage())
+    return PortReport(
+        name=side,
+        before=before,
+        after=after,
+        neighbour_requests=0,
+        foreign=0,
+        stale=0,
+        misdirected=0,
+        corrupt=damaged.total,
+        damaged=damaged,
+        fragments=0,
+    )
+
+
+def _progress(
+    trial: TrialRequest, directions: list[DirectionResult], end_ns: int
+) -> TrialProgress:
+    streams = [s for d in directions for s in d.streams]
+    return TrialProgress(
+        trial_id=trial.trial_id,
+        phase="running",
+        elapsed_ns=trial.settle_ns + end_ns,
+        sent=sum(s.sent for s in streams),
+        received=sum(s.received for s in streams),
+    )
+
+
+def _invalid(code: ReasonCode, message: str) -> Verdict:
+    return Verdict(kind="invalid", reasons=[Reason(code=code, message=message)])

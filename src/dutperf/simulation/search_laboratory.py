@@ -1,0 +1,231 @@
+"""Simulated devices under test and a simulated tester: seeded, no time passes.
+
+For tests of searches and procedures, and for everybody who wants to see how a search
+behaves on a device with a known limit. A device is anything with ``forward``.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+from typing import Protocol
+
+from dutperf.search.search_types import Outcome
+
+_PROGRESS_S = 0.5
+
+
+class Device(Protocol):
+    """A device under test, seen from outside."""
+
+    def forward(self, rate_fps: float, frames: int, rng: random.Random) -> int:
+        """How many of ``frames`` frames, offered at ``rate_fps``, come out."""
+        ...
+
+
+@dataclass(frozen=True)
+class StepDevice:
+    """Forwards ``capacity_fps`` at most, without any noise."""
+
+    capacity_fps: float
+
+    def forward(self, rate_fps: float, frames: int, rng: random.Random) -> int:
+        """All frames up to the capacity, the share that fits above it."""
+        del rng
+        if rate_fps <= self.capacity_fps:
+            return frames
+        fits = int(frames * self.capacity_fps / rate_fps)
+        return max(0, min(frames - 1, fits))
+
+
+@dataclass(frozen=True)
+class SlopeDevice:
+    """A capacity that wanders: normal, deviation ``noise`` (0.05: 5 %), per trial."""
+
+    capacity_fps: float
+    noise: float
+
+    def forward(self, rate_fps: float, frames: int, rng: random.Random) -> int:
+        """As a StepDevice with this trial's capacity."""
+        capacity_fps = max(0.0, rng.gauss(1, self.noise)) * self.capacity_fps
+        return StepDevice(capacity_fps).forward(rate_fps, frames, rng)
+
+
+@dataclass(frozen=True)
+class RandomLossDevice:
+    """Loses each frame with ``probability`` (0 < p < 1), at any rate."""
+
+    device: Device
+    probability: float
+
+    def forward(self, rate_fps: float, frames: int, rng: random.Random) -> int:
+        """What ``device`` forwards, less random losses."""
+        received = self.device.forward(rate_fps, frames, rng)
+        return received - self._losses(received, rng)
+
+    def _losses(self, frames: int, rng: random.Random) -> int:
+        # Gaps between losses are geometric: the effort is per loss, not per frame.
+        per_frame = math.log1p(-self.probability)
+        losses = 0
+        position = int(math.log(1 - rng.random()) / per_frame)
+        while position < frames:
+            losses += 1
+            position += 1 + int(math.log(1 - rng.random()) / per_frame)
+        return losses
+
+
+@dataclass
+class DyingDevice:
+    """Works as ``device`` for ``trials_left`` trials, then forwards nothing."""
+
+    device: Device
+    trials_left: int
+
+    def forward(self, rate_fps: float, frames: int, rng: random.Random) -> int:
+        """What ``device`` forwards while it lives."""
+        if self.trials_left <= 0:
+            return 0
+        self.trials_left -= 1
+        return self.device.forward(rate_fps, frames, rng)
+
+
+@dataclass(frozen=True)
+class BurstDevice:
+    """Stops ``burst_s`` long now and then: ``every_s`` apart in the mean (Poisson)."""
+
+    device: Device
+    every_s: float
+    burst_s: float
+
+    def forward(self, rate_fps: float, frames: int, rng: random.Random) -> int:
+        """What ``device`` forwards, less the frames of the bursts in the trial."""
+        received = self.device.forward(rate_fps, frames, rng)
+        left_s = frames / rate_fps
+        while (left_s := left_s - rng.expovariate(1 / self.every_s)) > 0:
+            received -= math.ceil(rate_fps * min(left_s, self.burst_s))
+        return max(0, received)
+
+
+@dataclass
+class HysteresisDevice:
+    """Overloaded once, it forwards ``share`` of its capacity until it got less."""
+
+    capacity_fps: float
+    share: float
+    overloaded: bool = False
+
+    def forward(self, rate_fps: float, frames: int, rng: random.Random) -> int:
+        """As a StepDevice with the capacity that this state has."""
+        capacity_fps = self.capacity_fps * (self.share if self.overloaded else 1)
+        self.overloaded = rate_fps > capacity_fps
+        return StepDevice(capacity_fps).forward(rate_fps, frames, rng)
+
+
+@dataclass
+class WarmupDevice:
+    """Begins ``cold`` (0.2: 20 %) below its capacity; that fades in ``warm_s``."""
+
+    capacity_fps: float
+    cold: float
+    warm_s: float
+    worked_s: float = 0.0
+
+    def forward(self, rate_fps: float, frames: int, rng: random.Random) -> int:
+        """As a StepDevice with the capacity at the begin of the trial."""
+        missing = self.cold * math.exp(-self.worked_s / self.warm_s)
+        self.worked_s += frames / rate_fps
+        return StepDevice(self.capacity_fps * (1 - missing)).forward(
+            rate_fps, frames, rng
+        )
+
+
+@dataclass
+class UnstableDevice:
+    """Has another capacity (normal, deviation ``noise``) after ``hold_s`` of work."""
+
+    capacity_fps: float
+    noise: float
+    hold_s: float
+    left_s: float = 0.0
+    now: float = 1.0
+
+    def forward(self, rate_fps: float, frames: int, rng: random.Random) -> int:
+        """As a StepDevice with the capacity of the moment."""
+        if self.left_s <= 0:
+            self.now, self.left_s = max(0.0, rng.gauss(1, self.noise)), self.hold_s
+        self.left_s -= frames / rate_fps
+        return StepDevice(self.capacity_fps * self.now).forward(rate_fps, frames, rng)
+
+
+@dataclass(frozen=True)
+class DuplicatingDevice:
+    """Sends a ``share`` of the frames twice, which ``device`` must forward too.
+
+    The tester counts first copies: a duplicate never stands for a lost frame.
+    """
+
+    device: Device
+    share: float
+
+    def forward(self, rate_fps: float, frames: int, rng: random.Random) -> int:
+        """What of the originals ``device`` forwards beside the copies."""
+        copies = int(frames * self.share)
+        rate_fps *= 1 + self.share
+        lost = frames + copies - self.device.forward(rate_fps, frames + copies, rng)
+        return frames - math.ceil(lost * frames / (frames + copies))
+
+
+@dataclass(frozen=True)
+class SimulatedTester:
+    """A tester with a limit of its own that wanders by ``noise``, and bad moments.
+
+    ``flaky`` is the probability that a trial is invalid for no reason of the DUT's.
+    With ``stops_at_loss`` a trial ends when the first loss is seen. ``waits_s`` is what
+    RFC 2544 23 adds to each trial: 2 s after learning, 2 s for late frames, 5 s to
+    restabilise.
+    """
+
+    limit_fps: float = math.inf
+    noise: float = 0.0
+    flaky: float = 0.0
+    stops_at_loss: bool = False
+    waits_s: float = 9.0
+
+    def bench(self, device: Device, seed: int | str = 1) -> Bench:
+        """This tester connected to ``device``: what a search calls."""
+        rng = random.Random(seed)  # noqa: S311 - repeatable noise, not secrets
+        return Bench(self, device, rng)
+
+
+@dataclass
+class Bench:
+    """A tester at work; counts ``trials`` and the time they would have taken."""
+
+    tester: SimulatedTester
+    device: Device
+    rng: random.Random
+    trials: int = 0
+    elapsed_s: float = 0.0
+
+    def __call__(self, rate_fps: int, duration_s: float) -> Outcome:
+        """One trial: a ``Measure``."""
+        self.trials += 1
+        tester, rng = self.tester, self.rng
+        limit_fps = tester.limit_fps * (1 + tester.noise * rng.uniform(-1, 1))
+        self.elapsed_s += tester.waits_s + duration_s
+        if rate_fps > limit_fps:
+            return Outcome("invalid", offered_fps=limit_fps)
+        if rng.random() < tester.flaky:
+            return Outcome("invalid")
+        frames = max(1, round(rate_fps * duration_s))
+        lost = frames - self.device.forward(rate_fps, frames, rng)
+        if lost and tester.stops_at_loss:
+            self.elapsed_s -= duration_s - _first_loss_seen_s(duration_s, lost)
+        return Outcome("fail" if lost else "pass", loss_ratio=lost / frames)
+
+
+def _first_loss_seen_s(duration_s: float, lost: int) -> float:
+    """When the engine, twice a second, tells of losses spread over the trial."""
+    first_s = duration_s / (lost + 1)
+    return min(duration_s, math.ceil(first_s / _PROGRESS_S) * _PROGRESS_S)

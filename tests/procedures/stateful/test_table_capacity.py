@@ -1,0 +1,293 @@
+"""The capacity of simulated gateways, who survives in them, and what spoils it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from gateways import ClearedEngine, SimulatedHooks, nat44
+from planning import Recording, Run, cell, spoilt
+
+from dutperf.config import Campaign, ProcedureSpec
+from dutperf.errors import InputError
+from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.stateful.table_capacity import measure_table_capacity
+from dutperf.results import CellResult
+from dutperf.simulation.fake_engine import FakeEngine, SimulatedNat, perfect
+from dutperf.simulation.simulated_gateway import Eviction
+
+SIZE = 700
+MAX = MaxRate(50_000, "set")
+HOOKS = ("bulk_delete", "restart", "is_alive")
+
+
+def measured(
+    nat: SimulatedNat,
+    *hooks: str,
+    engine: FakeEngine | None = None,
+    repeats: int = 1,
+    **stateful: object,
+) -> tuple[CellResult, Recording]:
+    recording = Recording(
+        engine or FakeEngine(perfect(), nat=nat),
+        testbed=nat44(*(hooks or HOOKS)),
+        hooks=SimulatedHooks(nat),
+    )
+    keys = {"first": 100, "connections": 3000, "alpha": 1, **stateful}
+    asked = cell(
+        procedure="table-capacity", resolution="50", repeats=repeats, stateful=keys
+    )
+    return measure_table_capacity(recording.runner, asked, MAX), recording
+
+
+POLICIES: list[tuple[Eviction, int, str, str | None]] = [
+    ("refuse", 1, "keeps_first", None),
+    ("oldest", 1, "keeps_last", "one_by_one"),
+    ("chunk", 50, "keeps_last", "chunks"),
+    ("random", 1, "random", None),
+]
+
+
+@pytest.mark.parametrize(("eviction", "chunk", "policy", "oldest"), POLICIES)
+def test_the_capacity_is_exact_and_the_eviction_policy_has_its_name(
+    eviction: Eviction, chunk: int, policy: str, oldest: str | None
+) -> None:
+    nat = SimulatedNat(table_size=SIZE, eviction=eviction, chunk=chunk)
+    result, _ = measured(nat)
+    assert (result.verdict, result.median, result.unit) == ("pass", SIZE, "connections")
+    assert result.eviction is not None
+    assert (result.eviction.policy, result.eviction.oldest) == (policy, oldest)
+    kept = [picture.survived for picture in result.eviction.pictures]
+    assert max(kept) <= SIZE
+    assert [p.connections for p in result.eviction.pictures] == [1050, 1050 + 349]
+
+
+def test_the_search_is_stored_step_by_step() -> None:
+    result, recording = measured(SimulatedNat(table_size=SIZE), error=50)
+    (found,) = result.capacity
+    assert found.ending == "found"
+    assert found.connections is not None
+    assert found.beyond is not None
+    assert found.connections <= SIZE < found.beyond <= found.connections + 50
+    assert found.rate_per_s == MAX.rate_fps
+    assert [s.connections for s in found.steps][:4] == [100, 200, 400, 800]
+    assert {s.held for s in found.steps} == {"held", "full"}
+    assert f"{found.connections:,} are held at 50,000/s" in found.words
+    assert result.repeats[0].trials < len(recording.records)  # without the survivors
+
+
+def test_each_number_of_connections_is_a_prefix_of_the_same_ones() -> None:
+    _, recording = measured(SimulatedNat(table_size=SIZE))
+    opened = [r.request for r in recording.records if r.request.learn]
+    ranges = {str(request.directions[0].streams[0].vary) for request in opened}
+    assert len(ranges) == 1
+    assert len({request.learn.entries for request in opened if request.learn}) > 5
+
+
+def test_a_refused_connection_is_lost_whatever_came_back_for_it() -> None:
+    """Its entry was never learned: the validation sends a frame that fits nothing."""
+    result, recording = measured(SimulatedNat(table_size=SIZE))
+    assert result.eviction is not None
+    picture = result.eviction.pictures[-1]
+    assert (picture.opened, picture.survived, picture.border) == (SIZE, SIZE, SIZE)
+    assert picture.lost_ranges == [(SIZE, picture.connections - SIZE)]
+    assert sum(picture.blocks) == SIZE
+    table = recording.records[-1].result.table
+    assert table is not None
+    assert table.unlearned_sent == picture.connections - SIZE
+
+
+def test_many_small_gaps_are_told_by_blocks() -> None:
+    """More ranges of lost connections than a trial tells."""
+    nat = SimulatedNat(table_size=30_000, eviction="random")
+    result, _ = measured(
+        nat, connections=60_000, first=30_000, error=10_000, source_ports="1-60000"
+    )
+    assert result.eviction is not None
+    assert result.eviction.policy == "random"
+    assert len(result.eviction.pictures[-1].lost_ranges) <= 100
+
+
+def test_a_device_that_collapses_is_brought_back_and_the_search_goes_on() -> None:
+    result, recording = measured(SimulatedNat(collapses_at=SIZE), error=20)
+    assert result.verdict == "pass"
+    assert result.median is not None
+    assert SIZE - 20 <= result.median <= SIZE
+    assert [r.code for r in result.reasons] == ["device_collapsed"]
+    assert result.eviction is None
+    moments = [run.moment for r in recording.records for run in r.hooks]
+    held = [step.held for step in result.capacity[0].steps]
+    assert moments.count("restart") == held.count("collapsed") > 0
+
+
+def test_a_device_that_does_not_come_back_leaves_what_it_held() -> None:
+    """It can only be emptied, which is not enough."""
+    result, _ = measured(SimulatedNat(collapses_at=SIZE), "bulk_delete", "is_alive")
+    assert (result.verdict, result.median) == ("invalid", 400)
+    assert result.capacity[0].ending == "collapsed"
+    assert result.capacity[0].beyond == 800
+    assert "restart" in result.reasons[0].hint
+
+
+class Worn(SimulatedNat):
+    """Works again after a collapse, but holds hardly anything."""
+
+    def restart(self) -> None:
+        super().restart()
+        self._table_size = 10
+
+
+def test_a_device_that_holds_less_than_before_has_not_come_back() -> None:
+    result, recording = measured(Worn(collapses_at=SIZE))
+    assert (result.verdict, result.median) == ("invalid", 400)
+    assert result.capacity[0].ending == "collapsed"
+    assert result.capacity[0].words == (
+        "400 are held at 50,000/s, 800 are not; the device did not come back"
+    )
+    last = recording.records[-1].request
+    assert last.learn is not None
+    assert last.learn.entries == 400  # as many as before, at the same rate
+    assert recording.records[-1].load_fps == MAX.rate_fps
+
+
+def test_what_it_holds_is_asked_again_when_the_answer_is_invalid() -> None:
+    nat = SimulatedNat(collapses_at=SIZE)
+    _, calm = measured(nat)
+    revived = next(
+        number
+        for number, record in enumerate(calm.records, 1)
+        if any(run.moment == "restart" for run in record.hooks)
+    )
+    nat = SimulatedNat(collapses_at=SIZE)
+    again = FakeEngine(
+        perfect(), nat=nat, troubles=spoilt("receiver_overflow", revived + 1)
+    )
+    result, _ = measured(nat, engine=again)
+    assert (result.verdict, result.median) == ("pass", SIZE)
+
+
+def test_a_device_that_collapses_at_once_was_never_seen_to_hold_anything() -> None:
+    result, recording = measured(SimulatedNat(collapses_at=90))
+    assert (result.verdict, result.median) == ("fail", 0)
+    assert result.capacity[0].ending == "nothing_held"
+    assert recording.records[0].hooks[-1].moment == "is_alive"
+    assert result.eviction is None
+
+
+def test_a_collapse_is_noticed_without_being_asked_for() -> None:
+    result, _ = measured(SimulatedNat(collapses_at=SIZE), "bulk_delete", "restart")
+    assert (result.verdict, result.median) == ("pass", SIZE)
+
+
+def test_a_first_number_that_is_not_held_is_a_result_with_survivors() -> None:
+    result, _ = measured(SimulatedNat(table_size=90))
+    assert (result.verdict, result.median) == ("fail", 0)
+    assert "not even 100" in result.reasons[0].message
+    assert result.eviction is not None
+    assert result.eviction.policy == "keeps_first"
+
+
+def test_a_table_that_holds_all_there_are_is_said_to_hold_at_least_so_many() -> None:
+    result, _ = measured(SimulatedNat(), connections=1000)
+    assert (result.verdict, result.median) == ("pass", 1000)
+    assert result.reasons[0].code == "max_rate"
+    assert (result.bound, result.bound_cause) == ("lower", "set")
+    assert result.eviction is None
+
+
+def test_trials_that_stay_invalid_leave_the_bounds_that_were_proven() -> None:
+    nat = SimulatedNat(table_size=SIZE)
+    spoilt_late = ClearedEngine(nat, spoilt("receiver_overflow", *range(9, 100)))
+    result, _ = measured(nat, engine=spoilt_late)
+    assert (result.verdict, result.median) == ("invalid", 400)
+    assert result.capacity[0].ending == "unstable"
+    assert result.capacity[0].beyond is None
+    assert result.capacity[0].words == (
+        "400 are held at 50,000/s; tests of other numbers told nothing"
+    )
+    assert "unstable" in [reason.code for reason in result.reasons]
+
+
+def test_a_hook_that_fails_ends_the_search_with_what_was_proven() -> None:
+    nat = SimulatedNat(table_size=SIZE)
+    broken = ClearedEngine(nat, spoilt("link_down", *range(9, 100)))
+    result, recording = measured(nat, engine=broken, repeats=3)
+    assert (result.verdict, result.median) == ("invalid", 400)
+    assert len(result.repeats) == 1
+    assert len(recording.records) == 11
+
+
+def test_a_search_whose_first_test_told_nothing_has_no_value() -> None:
+    nat = SimulatedNat(table_size=SIZE)
+    broken = ClearedEngine(nat, spoilt("link_down", *range(1, 100)))
+    result, _ = measured(nat, engine=broken)
+    assert (result.verdict, result.median, result.bound) == ("invalid", None, None)
+    assert result.repeats[0].value is None
+    assert result.capacity[0].ending == "unstable"
+    assert result.capacity[0].words == (
+        "nothing is known to be held; tests of other numbers told nothing"
+    )
+
+
+def test_what_was_proven_of_a_search_that_was_given_up_is_a_lower_bound() -> None:
+    nat = SimulatedNat(table_size=SIZE)
+    broken = ClearedEngine(nat, spoilt("link_down", *range(12, 200)))
+    result, _ = measured(nat, engine=broken)
+    (found,) = result.capacity
+    assert (found.connections, found.beyond) == (400, 800)
+    assert (result.repeats[0].bound, result.bound) == ("lower", "lower")
+
+
+def test_who_survives_is_asked_at_half_of_the_rate() -> None:
+    result, recording = measured(SimulatedNat(table_size=SIZE))
+    surveyed = recording.records[result.repeats[0].trials :]
+    assert {r.load_fps for r in surveyed if r.request.learn} == {MAX.rate_fps // 2}
+
+
+def test_connections_that_would_expire_are_not_opened() -> None:
+    slow = SimulatedNat(connection_rate_fps=40, timeout_ns=2 * 10**9)
+    result, _ = measured(slow, dut_timeout_s=2, first=300)
+    assert result.reasons[0].code == "connections_expire"
+
+
+def test_a_resumed_run_asks_for_the_same_trials_through_a_collapse(
+    tmp_path: Path,
+) -> None:
+    keys = {
+        "procedure": "table-capacity",
+        "max_rate_fps": 50_000,
+        "stateful": {"first": 100, "connections": 3000, "error": 50},
+    }
+    what = Campaign(
+        name="capacity",
+        testbed=[nat44()],
+        procedures=[ProcedureSpec.model_validate(keys)],
+    )
+    engine = ClearedEngine(SimulatedNat(table_size=SIZE))
+    first = Run(tmp_path / "run", engine, testbed=nat44())
+    results = first(what)
+    again = Run(tmp_path / "run", engine, testbed=nat44())
+    before = len(engine.trials)
+    assert again.resume(what).cells == results.cells
+    assert len(engine.trials) == before
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ({"connections": 10}, "stateful.first: is missing"),
+        ({"connections": 10, "first": 11}, "first: 11 is more than may be tried, 10"),
+        ({"connections": 10, "first": 1, "beta": 1}, "less than 1"),
+        ({"connections": 10, "first": 1, "error": 0}, "greater than or equal to 1"),
+        ({"connections": 10, "first": 1, "expiry": True}, "belongs to teardown-rate"),
+        ({"connections": [10, 10], "first": 1}, "must not list 10 twice"),
+        (
+            {"connections": 11, "first": 1, "source_ports": "1-10"}
+            | {"destination_ports": "80-80"},
+            "11 are more than the 10 combinations",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(keys: dict[str, object], told: str) -> None:
+    with pytest.raises((InputError, ValueError), match=told):
+        cell(procedure="table-capacity", stateful=keys)

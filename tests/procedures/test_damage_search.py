@@ -1,0 +1,234 @@
+"""The second figure of a throughput that damaged frames alone limit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from planning import FakeWatch, Recording, Run, campaign, cell, spec, spoilt
+
+from dutperf.procedures.damage_search import judged_whole
+from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.throughput import measure_throughput
+from dutperf.procedures.trials import Ask
+from dutperf.protocol import Damage
+from dutperf.results import CellResult, load_results
+from dutperf.results.damage_words import damage_sentence
+from dutperf.results.model import DamageFigure
+from dutperf.simulation.fake_engine import FakeEngine, perfect, step, without_checksum
+
+MAX = MaxRate(1_000_000, "media")
+ONE_IN = 65_535
+CLEAN = 6_553
+"""The fastest rate whose 10 s have fewer frames than that."""
+LIMIT = 30_000
+
+SEARCHES: list[dict[str, object]] = [
+    {"search": "classic"},
+    {"search": "narrowed", "repeats": 7},
+    {"search": "verified", "verify_trials": 2},
+    {"search": "mlrsearch"},
+]
+
+
+def engine(limit_fps: int = LIMIT, one_in: int = ONE_IN, **keys: object) -> FakeEngine:
+    damages = without_checksum(one_in)
+    return FakeEngine(step(limit_fps), damages=damages, **keys)  # type: ignore[arg-type]
+
+
+def measured(dut: FakeEngine, **keys: object) -> tuple[CellResult, Recording]:
+    recording = Recording(dut)
+    given: dict[str, object] = {"resolution": "1%", "search": "classic", **keys}
+    return measure_throughput(recording.runner, cell(**given), MAX), recording
+
+
+def second(result: CellResult) -> DamageFigure:
+    assert result.damage is not None
+    return result.damage
+
+
+@pytest.mark.parametrize("keys", SEARCHES, ids=lambda keys: str(keys["search"]))
+def test_both_figures_are_found(keys: dict[str, object]) -> None:
+    result, recording = measured(engine(), **keys)
+    damage = second(result)
+    assert result.median is not None
+    assert damage.value is not None
+    assert 0.98 * CLEAN <= result.median <= CLEAN
+    assert 0.98 * LIMIT <= damage.value <= LIMIT
+    assert (damage.verdict, damage.bound) == ("pass", None)
+    own = [record for record in recording.records if record.role == "damage"]
+    assert damage.trials == len(own) <= result.repeats[0].trials
+    assert damage.reused > 0
+    assert all(record.repeat == 1 for record in own), "once, whatever the repeats"
+
+
+def test_trials_that_were_measured_are_not_measured_again() -> None:
+    result, recording = measured(engine(), early_stop=False)
+    rates = recording.loads_fps
+    assert len(rates) == len(set(rates))
+    assert second(result).reused + second(result).trials <= len(rates)
+
+
+def test_trials_that_ended_early_are_measured_in_full_if_only_damage_ended_them() -> (
+    None
+):
+    result, recording = measured(engine(), early_stop=True)
+    ended = {r.load_fps for r in recording.records if r.result.ended_early}
+    own = [record for record in recording.records if record.role == "damage"]
+    assert not any(record.request.stop_when_lost for record in own)
+    assert {r.load_fps for r in own} & ended
+    value = second(result).value
+    assert value is not None
+    assert 0.98 * LIMIT <= value <= LIMIT
+
+
+@pytest.mark.parametrize("one_in", [ONE_IN, 10**12])
+def test_there_is_no_second_figure_where_frames_were_really_lost(one_in: int) -> None:
+    result, recording = measured(engine(limit_fps=5_000, one_in=one_in))
+    assert result.damage is None
+    assert {record.role for record in recording.records} == {"trial"}
+
+
+def test_a_tolerance_covers_damaged_frames_as_well() -> None:
+    tolerant, _ = measured(engine(), loss_tolerance_percent=0.01)
+    assert tolerant.damage is None
+    assert tolerant.median is not None
+    assert tolerant.median > 0.98 * LIMIT
+
+
+def test_goals_of_mlrsearch_count_damaged_frames_as_lost() -> None:
+    goals = [{"loss_percent": 0.01}, {"loss_percent": 0}]
+    result, _ = measured(engine(), search="mlrsearch", goals=goals)
+    lossy, clean = (goal.lower_fps or 0 for goal in result.goals)
+    assert lossy > 0.98 * LIMIT
+    assert clean <= CLEAN
+    assert result.damage is None, "the first goal is the result, and forgives it"
+
+
+def test_a_device_that_damages_frames_at_any_rate_has_its_second_figure() -> None:
+    result, _ = measured(engine(one_in=5))
+    assert (result.verdict, result.median) == ("fail", 0)
+    value = second(result).value
+    assert value is not None
+    assert 0.98 * LIMIT <= value <= LIMIT
+
+
+def test_the_second_figure_is_a_bound_where_the_first_would_be_one() -> None:
+    limit = MaxRate(1_000_000, "set")
+    dut = FakeEngine(perfect(), damages=without_checksum(ONE_IN))
+    recording = Recording(dut)
+    damage = second(measure_throughput(recording.runner, cell(), limit))
+    assert (damage.value, damage.bound, damage.bound_cause) == (
+        1_000_000,
+        "lower",
+        "set",
+    )
+
+
+def test_it_measures_no_more_trials_than_the_search_before_it() -> None:
+    """Each of its trials is spoilt twice."""
+    first, recording = measured(engine())
+    count = first.repeats[0].trials
+    second_begins = count + 1
+    odd = [n for n in range(second_begins, 500) if (n - second_begins) % 3 != 2]
+    result, recording = measured(engine(troubles=spoilt("link_changed", *odd)))
+    damage = second(result)
+    assert (damage.trials, damage.exhausted) == (count, True)
+    assert len(recording.records) == 2 * count
+    assert (damage.verdict, damage.bound) == ("pass", "lower")
+
+
+def test_it_ends_where_no_trial_is_any_use() -> None:
+    first, _ = measured(engine())
+    begins = first.repeats[0].trials + 1
+    down = spoilt("link_down", *range(begins, 500))
+    result, _ = measured(engine(troubles=down))
+    damage = second(result)
+    assert damage.trials == 3
+    assert (damage.verdict, damage.value, damage.bound) == ("invalid", None, None)
+    assert [r.code for r in damage.reasons][-1] == "link_down"
+
+
+def test_loss_for_want_of_the_devices_cpu_is_not_taken_for_the_devices() -> None:
+    """Damage decides the first judgement; what else is missing, the second one."""
+    dut = engine(limit_fps=CLEAN * 2)
+    recording = Recording(dut, device=FakeWatch(10**9, trials=1))
+    record = recording.runner.run(Ask(cell(), 13_200))
+    assert record.result.verdict.kind == "fail"
+    assert judged_whole(record) == "invalid"
+    again = recording.runner.run(Ask(cell(), 13_200))
+    assert judged_whole(again) == "fail"
+
+
+def test_loss_in_the_shadow_of_a_stall_is_not_taken_for_the_devices() -> None:
+    recording = Recording(engine(limit_fps=CLEAN * 2))
+    record = recording.runner.run(Ask(cell(), 13_200))
+    assert judged_whole(record) == "fail"
+    directions = [
+        direction.model_copy(
+            update={
+                "streams": [
+                    stream.model_copy(update={"lost_in_shadow": stream.lost})
+                    for stream in direction.streams
+                ]
+            }
+        )
+        for direction in record.result.directions
+    ]
+    result = record.result.model_copy(update={"directions": directions})
+    assert judged_whole(record.model_copy(update={"result": result})) == "invalid"
+
+
+def test_what_else_failed_a_trial_fails_it_whatever_was_damaged() -> None:
+    recording = Recording(engine())
+    record = recording.runner.run(Ask(cell(), 20_000))
+    assert judged_whole(record) == "pass"
+    verdict = record.result.verdict
+    reason = verdict.reasons[0].model_copy(update={"code": "duplicates"})
+    worse = verdict.model_copy(update={"reasons": [*verdict.reasons, reason]})
+    result = record.result.model_copy(update={"verdict": worse})
+    assert judged_whole(record.model_copy(update={"result": result})) == "fail"
+
+
+def test_the_sentence_tells_both_figures_the_share_and_the_cause() -> None:
+    result, _ = measured(engine(), direction="forward")
+    said = damage_sentence(result, "at least ")
+    assert said.startswith(f"0 damaged: {result.median:,.0f} fps; damaged frames")
+    assert (
+        f"counted as received: {second(result).value:,.0f} fps; forward, 1 in" in said
+    )
+    assert "without a UDP checksum" in said
+    assert said.endswith("IPv6 hosts drop such frames (RFC 8200 8.1)")
+    assert not second(result).quantity.startswith("throughput")
+
+
+def test_the_share_is_told_for_each_direction_that_damages() -> None:
+    result, _ = measured(engine())
+    frames = second(result).frames
+    assert [each.direction for each in frames] == ["forward", "reverse"]
+    for each in frames:
+        assert each.damaged == Damage(checksum_zero=each.damaged.total)
+        assert each.sent // each.damaged.total >= ONE_IN
+
+
+def test_damage_above_the_second_figure_is_told_as_well() -> None:
+    """What made the trials fail is damage; then they are spoilt."""
+    first, _ = measured(engine())
+    begins = first.repeats[0].trials + 1
+    spoils = spoilt("link_changed", *range(begins, 500))
+    result, _ = measured(engine(troubles=spoils))
+    assert second(result).frames
+    assert all(each.damaged.checksum_zero for each in second(result).frames)
+
+
+def test_a_run_is_stored_and_resumed_in_the_middle_of_it(tmp_path: Path) -> None:
+    what = campaign(spec(resolution="1%", repeats=2), spec(ip=[6], resolution="5%"))
+    whole = Run(tmp_path / "whole", engine())(what)
+    roles = [trial.role for trial in whole.trials]
+    assert load_results(tmp_path / "whole") == whole
+    for last in (roles.index("damage"), roles.index("damage") + 2):
+        path = tmp_path / str(last)
+        with pytest.raises(KeyboardInterrupt):
+            Run(path, engine(troubles={last + 1: KeyboardInterrupt()}))(what)
+        resumed = Run(path, engine()).resume(what)
+        assert resumed.cells == whole.cells

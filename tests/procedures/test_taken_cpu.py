@@ -1,0 +1,227 @@
+"""Trials in which others had the device's CPU: repeated, not for ever, and told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from gateways import NAT44, ClearedEngine
+from planning import TESTBED, FakeWatch, Recording, Run, campaign, cell, spec, spoilt
+
+from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.stateful.connection_rate import measure_connection_rate
+from dutperf.procedures.taken_cpu import DeviceWatch, dropped, explains, found_in
+from dutperf.procedures.trials import Ask
+from dutperf.protocol import InputQueueDrops, Reason, Side, TrialResult
+from dutperf.run.local_executor import measure_cell
+from dutperf.run.trial_runner import TrialRunner
+from dutperf.simulation.fake_engine import FakeEngine, SimulatedNat, perfect, step
+
+CODE = "device_cpu_taken"
+SECOND = 10**9
+RATE = 1000
+ALWAYS = 100 * SECOND
+"""More than any trial here lasts: whatever is lost may be lost by it."""
+BRIDGED_NS = 100 * SECOND // (2 * RATE)
+SLOW = RATE - 1
+"""Loses a frame a second and direction."""
+
+
+def verdicts(
+    device: DeviceWatch | None, *, trials: int = 4, limit: int = SLOW
+) -> list[str]:
+    recording = Recording(FakeEngine(step(limit)), device=device)
+    for _ in range(trials):
+        recording.runner.run(Ask(cell(), RATE))
+    return [record.result.verdict.kind for record in recording.records]
+
+
+def codes(result: TrialResult) -> list[str]:
+    return [reason.code for reason in result.verdict.reasons]
+
+
+def test_a_trial_that_it_explains_is_repeated_and_the_third_one_counts() -> None:
+    recording = Recording(FakeEngine(step(SLOW)), device=FakeWatch(SECOND))
+    for _ in range(3):
+        recording.runner.run(Ask(cell(), RATE))
+    kinds = [record.result.verdict.kind for record in recording.records]
+    assert kinds == ["invalid", "invalid", "fail"]
+    assert [record.attempt for record in recording.records] == [1, 2, 3]
+    for record in recording.records:
+        assert codes(record.result)[:2] == [CODE, "frames_lost"]
+        found = record.device_cpu
+        assert found is not None
+        assert (found.taken_ns, found.queue_frames) == (SECOND, 100)
+        assert found.bridged_ns == BRIDGED_NS
+    reason = recording.records[0].result.verdict.reasons[0]
+    assert "CPU for 1,000 ms, longer than its queue of 100 frames" in reason.message
+
+
+def test_it_is_repeated_anew_for_what_is_asked_for_next() -> None:
+    """Not for more of the same: a search counts what is invalid at a rate."""
+    recording = Recording(FakeEngine(step(SLOW)), device=FakeWatch(SECOND))
+    for rate_fps in (RATE, RATE, RATE, RATE, RATE + 1, RATE):
+        recording.runner.run(Ask(cell(), rate_fps))
+    kinds = [record.result.verdict.kind for record in recording.records]
+    assert kinds == ["invalid", "invalid", "fail", "fail", "invalid", "invalid"]
+
+
+def test_a_repetition_in_which_nobody_took_it_counts() -> None:
+    assert verdicts(FakeWatch(SECOND, trials=1), trials=2) == ["invalid", "fail"]
+
+
+def test_without_anybody_who_knows_nothing_changes() -> None:
+    recording = Recording(FakeEngine(step(SLOW)))
+    record = recording.runner.run(Ask(cell(), RATE))
+    assert (record.result.verdict.kind, record.device_cpu) == ("fail", None)
+
+
+@pytest.mark.parametrize(
+    ("taken_ns", "limit"),
+    [
+        (0, SLOW),
+        (BRIDGED_NS, SLOW),  # the queue bridges it
+        (SECOND, RATE // 2),  # a tenth of the time, half of the frames
+    ],
+)
+def test_what_it_does_not_explain_counts_at_once(taken_ns: int, limit: int) -> None:
+    assert verdicts(FakeWatch(taken_ns), limit=limit) == ["fail"] * 4
+
+
+def test_damaged_frames_are_the_devices_own() -> None:
+    recording = Recording(FakeEngine(step(SLOW)))
+    record = recording.runner.run(Ask(cell(), RATE))
+    found = found_in(record.request, SECOND, 100)
+    assert explains(found, record.request, record.result)
+    damaged = Reason(code="corrupt_frames", message="1 of them damaged")
+    reasons = [*record.result.verdict.reasons, damaged]
+    verdict = record.result.verdict.model_copy(update={"reasons": reasons})
+    result = record.result.model_copy(update={"verdict": verdict})
+    assert not explains(found, record.request, result)
+
+
+def test_a_trial_that_passed_counts_and_the_time_is_stored() -> None:
+    recording = Recording(FakeEngine(perfect()), device=FakeWatch(SECOND))
+    record = recording.runner.run(Ask(cell(), RATE))
+    assert record.result.verdict.kind == "pass"
+    assert record.device_cpu is not None
+
+
+def test_attempts_that_others_spoilt_are_attempts_too() -> None:
+    engine = FakeEngine(step(SLOW), troubles=spoilt("link_changed", 1))
+    recording = Recording(engine, device=FakeWatch(SECOND))
+    for _ in range(3):
+        recording.runner.run(Ask(cell(), RATE))
+    kinds = [record.result.verdict.kind for record in recording.records]
+    assert kinds == ["invalid", "invalid", "fail"]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"search": "classic"},
+        {"search": "narrowed", "repeats": 3},
+        {"search": "verified", "verify_trials": 3},
+        {"search": "mlrsearch"},
+    ],
+    ids=lambda keys: keys["search"],
+)
+def test_every_search_comes_to_its_end(keys: dict[str, object]) -> None:
+    """Although each of its trials is explained."""
+    given = {"resolution": "1%", "trial_duration_s": 1, **keys}
+    asked = cell(**given)
+    limit = MaxRate(100_000, "set")
+    with_it = Recording(FakeEngine(step(70_000)), device=FakeWatch(ALWAYS))
+    found = measure_cell(with_it.runner, asked, limit)
+    without = Recording(FakeEngine(step(70_000)))
+    expected = measure_cell(without.runner, asked, limit)
+    assert (found.verdict, found.median) == (expected.verdict, expected.median)
+    assert len(with_it.records) > len(without.records)
+
+
+@pytest.mark.parametrize("procedure", ["frame-loss", "latency", "pdv", "ipdv"])
+def test_every_fixed_load_has_a_result(procedure: str) -> None:
+    own = {"frame-loss": {}, "latency": {"first_tag_s": 1, "tags": 100}}
+    keys = {} if procedure == "frame-loss" else {"rate_fps": RATE}
+    keys |= own.get(procedure, {})
+    asked = cell(procedure=procedure, trial_duration_s=10, repeats=2, **keys)
+    recording = Recording(FakeEngine(step(SLOW)), device=FakeWatch(ALWAYS))
+    result = measure_cell(recording.runner, asked, MaxRate(RATE, "set"))
+    assert result.verdict == "pass"
+    assert recording.records[0].result.verdict.kind == "invalid"
+
+
+@pytest.mark.parametrize("alpha", [None, 0.8])
+def test_the_rate_of_connections_is_found(alpha: float | None) -> None:
+    stateful = {"connections": 1000} | ({} if alpha is None else {"alpha": alpha})
+    asked = cell(procedure="connection-rate", resolution="10", stateful=stateful)
+    engine = ClearedEngine(SimulatedNat(connection_rate_fps=777))
+    recording = Recording(engine, testbed=NAT44, device=FakeWatch(ALWAYS))
+    limit = MaxRate(100_000, "set")
+    result = measure_connection_rate(recording.runner, asked, limit)
+    assert result.verdict == "pass"
+    assert result.median == pytest.approx(777, abs=10)
+
+
+def test_a_resumed_run_takes_the_same_trials_from_the_journal() -> None:
+    first = Recording(FakeEngine(step(SLOW)), device=FakeWatch(SECOND))
+    for _ in range(3):
+        first.runner.run(Ask(cell(), RATE))
+    more: list[str] = []
+    resumed = TrialRunner(
+        FakeEngine(step(SLOW)),
+        TESTBED,
+        journal=lambda record: more.append(record.result.verdict.kind),
+        on_event=lambda _event: None,
+        sleep=lambda _seconds: None,
+        device=FakeWatch(SECOND),
+        stored=first.records[:2],
+    )
+    again = [resumed.run(Ask(cell(), RATE)) for _ in range(3)]
+    assert again[:2] == first.records[:2]
+    assert more == ["fail"]
+
+
+def test_the_result_tells_how_many_were_repeated(tmp_path: Path) -> None:
+    asked = campaign(spec(resolution="1%", max_rate_fps=100_000))
+    run = Run(tmp_path / "run", FakeEngine(step(70_000)), device=FakeWatch(ALWAYS))
+    (result,) = run(asked).cells
+    told = [reason.message for reason in result.reasons if reason.code == CODE]
+    assert len(told) == 2
+    assert "trials with lost frames repeated" in told[0]
+    assert "counted, although" in told[1]
+    quiet = Run(tmp_path / "quiet", FakeEngine(step(70_000)))
+    (other,) = quiet(asked).cells
+    assert not [reason for reason in other.reasons if reason.code == CODE]
+
+
+def test_what_the_device_dropped_stands_in_the_record_and_decides_nothing() -> None:
+    watch = FakeWatch(0)
+    recording = Recording(FakeEngine(step(SLOW)), device=watch)
+    record = recording.runner.run(Ask(cell(), RATE))
+    assert record.result.verdict.kind == "fail"
+    assert record.device_drops is not None
+    assert record.device_drops.input_queue == 0
+    assert record.device_drops.interfaces == {}
+
+    queues = [
+        InputQueueDrops(cpu=0, dropped=9, time_squeeze=1),
+        InputQueueDrops(cpu=watch.cpu, dropped=40, time_squeeze=0),
+    ]
+    result = record.result.model_copy(update={"input_queues": queues})
+    before: dict[Side, dict[str, int]] = {
+        "left": {"rx_dropped": 5, "tx_dropped": 7},
+        "right": {"rx_dropped": 3},
+    }
+    watch.dropped = before | {"left": {"rx_dropped": 5, "tx_dropped": 10}}
+    found = dropped(watch, before, result)
+    assert found.input_queue == 40
+    assert found.interfaces == {"left": {"tx_dropped": 3}}
+    # A device that is gone tells nothing more.
+    watch.dropped = {"left": {}, "right": {}}
+    assert dropped(watch, before, result).interfaces == {}
+
+
+def test_without_a_watch_nobody_knows_what_the_device_dropped() -> None:
+    recording = Recording(FakeEngine(step(SLOW)))
+    assert recording.runner.run(Ask(cell(), RATE)).device_drops is None

@@ -1,0 +1,144 @@
+"""Made-up results of a stateful gateway, for tests of the report."""
+
+from __future__ import annotations
+
+from report_sample import all_sizes, throughput_cell, trial
+
+from dutperf.results import CellResult, ResultsFile
+from dutperf.results.connection_results import (
+    Capacity,
+    CapacityStep,
+    CountAt,
+    Eviction,
+    Expiry,
+    Survival,
+    TableLimits,
+    TeardownRate,
+)
+from dutperf.results.model import ProcedureName
+
+WORDS = "3,000 are held at 9,000/s, 3,001 are not (error 1)"
+POLICY = "the first ones; the device refuses new ones when its table is full"
+
+
+def cell(procedure: ProcedureName, value: float, **more: object) -> CellResult:
+    found = throughput_cell(f"{procedure}-ip4-64-forward", 4, 64, [value])
+    told = {
+        "connections": 8000,
+        "source_ports": "10000-17999",
+        "destination_ports": "80-80",
+        "initiator": "left",
+        "order": "random",
+        "alpha": 0.8,
+        "direction": "forward",
+        "resolution": "5%",
+        "error": 1,
+    }
+    update = {"procedure": procedure, "parameters": found.parameters | told, **more}
+    return found.model_copy(update=update)
+
+
+def step(phase: str, connections: int, rate: int | None) -> CapacityStep:
+    held = "held" if rate else "too_slow"
+    return CapacityStep.model_validate(
+        {
+            "phase": phase,
+            "connections": connections,
+            "rate_per_s": rate,
+            "least_per_s": 900,
+            "held": held,
+            "tests": 2,
+        }
+    )
+
+
+def picture() -> Survival:
+    return Survival(
+        connections=5999,
+        opened=3000,
+        survived=3000,
+        rate_per_s=4500,
+        policy="keeps_first",
+        border=3000,
+        strays=0,
+        block_connections=1000,
+        blocks=[1000, 1000, 1000, 0, 0, 0],
+        lost_ranges=[(3000, 2999)],
+        more_ranges=0,
+    )
+
+
+def cells() -> list[CellResult]:
+    steps = [step("first", 1000, 9000), step("doubling", 4000, None)]
+    capacity = Capacity(
+        connections=3000,
+        beyond=3001,
+        rate_per_s=9000,
+        error=1,
+        ending="found",
+        words=WORDS,
+        steps=steps,
+    )
+    eviction = Eviction(
+        policy="keeps_first", oldest=None, words=POLICY, pictures=[picture()]
+    )
+    deleted = TeardownRate(
+        connections=8000,
+        counted_before=8000,
+        counted_after=0,
+        delete_s=0.42,
+        empty_s=[0.02, 0.02, 0.02],
+        command_s=0.02,
+        rate_per_s=20_000,
+    )
+    expiry = Expiry(
+        connections=8000,
+        counts=[
+            CountAt(after_s=1, connections=8000),
+            CountAt(after_s=2, connections=0),
+        ],
+        begins_s=1,
+        ends_s=2,
+        rate_per_s=8000,
+    )
+    limits = TableLimits(table_size=10_000, hash_size=4000)
+    return [
+        cell("connection-rate", 9000, unit="connections/s", limits=limits),
+        cell(
+            "table-capacity",
+            3000,
+            unit="connections",
+            capacity=[capacity],
+            eviction=eviction,
+        ),
+        cell(
+            "teardown-rate",
+            20_000,
+            unit="connections/s",
+            teardown=[deleted],
+            expiry=[expiry],
+        ),
+    ]
+
+
+RATES_PER_S = (50_000, 25_000, 12_500, 18_750, 19_960, 20_040)
+
+
+def rate_results() -> ResultsFile:
+    """The search of a connection rate: each test as long as its rate makes it."""
+    found = cells()[0]
+    trials = []
+    for number, rate_per_s in enumerate(RATES_PER_S, 1):
+        passes = rate_per_s < 20_000
+        made = trial(number, found.id, rate_per_s, "pass" if passes else "fail", lost=9)
+        took = {"duration_ns": 8000 * 10**9 // rate_per_s}
+        trials.append(
+            made.model_copy(update={"request": made.request.model_copy(update=took)})
+        )
+    cell = found.model_copy(update={"median": 19_960.0})
+    return all_sizes().model_copy(update={"cells": [cell], "trials": trials})
+
+
+def stateful_results() -> ResultsFile:
+    """A run of them, without its trials."""
+    return all_sizes().model_copy(update={"cells": cells(), "trials": []})

@@ -1,0 +1,95 @@
+"""What tests of stateful procedures share: a testbed, and a gateway with its hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from planning import TESTBED
+
+from dutperf.config import Testbed
+from dutperf.config.hooks import Hook
+from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.protocol import ReasonCode, TrialRequest, TrialResult
+from dutperf.results import HookRun
+from dutperf.results.model import HookMoment
+from dutperf.simulation.fake_engine import Dut, FakeEngine, SimulatedNat, perfect
+
+NAT44 = Testbed.model_validate(
+    TESTBED.model_dump(exclude_none=True)
+    | {
+        "left": {
+            "port": {"interface": "left"},
+            "ipv4": {
+                "address": "10.0.0.2",
+                "gateway": "10.0.0.1",
+                "virtual": "198.19.0.1",
+            },
+        }
+    }
+)
+
+
+def nat44(*hooks: str) -> Testbed:
+    """``NAT44`` with these hooks, whose commands are their own names."""
+    commands = {name: {"command": [name]} for name in hooks}
+    data = NAT44.model_dump(exclude_none=True)
+    return Testbed.model_validate(data | {"hooks": commands})
+
+
+class ClearedEngine(FakeEngine):
+    """Empties the gateway before each test, as a hook does."""
+
+    def __init__(
+        self,
+        nat: SimulatedNat,
+        troubles: dict[int, ReasonCode] | None = None,
+        dut: Dut | None = None,
+        tester_limit_fps: float | None = None,
+    ) -> None:
+        super().__init__(
+            dut or perfect(),
+            nat=nat,
+            troubles=troubles or {},
+            tester_limit_fps=tester_limit_fps,
+        )
+        self.nat = nat
+
+    def measure(
+        self, trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
+    ) -> TrialResult:
+        if trial.learn and not trial.learn.keep:
+            self.nat.clear()
+        return super().measure(trial, on_progress)
+
+
+class SimulatedHooks:
+    """Runs the hooks of ``nat44`` on a simulated gateway, in its own time."""
+
+    def __init__(self, nat: SimulatedNat) -> None:
+        self.nat = nat
+        self.done: list[HookMoment] = []
+
+    def __call__(self, hooks: Sequence[Hook], moment: HookMoment) -> list[HookRun]:
+        return [self._run(hook, moment) for hook in hooks]
+
+    def _run(self, hook: Hook, moment: HookMoment) -> HookRun:
+        self.done.append(moment)
+        before_ns, (name,) = self.nat.now_ns, hook.command
+        known: dict[str, Callable[[], object]] = {
+            "bulk_delete": self.nat.clear,
+            "restart": self.nat.restart,
+            "table_count": self.nat.table_count,
+            "is_alive": lambda: self.nat.is_alive,
+        }
+        told = known[name]()
+        code = 1 if told is False else 0
+        return HookRun(
+            moment=moment,
+            command=hook.command,
+            host=None,
+            attempts=1,
+            exit_code=code,
+            ended=f"ended with exit code {code}",
+            output=f"connections: {told}",
+            duration_s=(self.nat.now_ns - before_ns) / 1e9,
+        )

@@ -1,0 +1,565 @@
+"""For tests with the real engine: marks, requests, counts, and raw connections.
+
+``from livetools import ...``; pytest puts this directory on the path. Rates are low and
+lag limits wide, so that a busy machine cannot spoil a trial: what is compared is
+counts, never times.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pytest
+
+from dutperf import lab
+from dutperf.config.testbed import Testbed
+from dutperf.engine.client import Engine
+from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.engine.process import find_engine, start_engine
+from dutperf.engine.rpc import Connection, Notification, Response
+from dutperf.errors import SetupError
+from dutperf.lab.known_answer import (
+    Behaviour,
+    ClassAccount,
+    KnownAnswer,
+    TrialAccount,
+)
+from dutperf.protocol import (
+    AddressRange,
+    DirectionName,
+    DirectionRequest,
+    Driver,
+    IpVersion,
+    NeighboursParams,
+    PortNeighbours,
+    PortSpec,
+    Side,
+    StreamRequest,
+    TrialRequest,
+    TrialResult,
+)
+
+MS = 1_000_000
+Measure = Callable[..., TrialResult]
+PATIENT_NS = 5_000 * MS
+"""A lag limit that no hiccup of the machine reaches."""
+BOTH: tuple[DirectionName, DirectionName] = ("forward", "reverse")
+ENDS: dict[IpVersion, tuple[str, str]] = {
+    4: ("198.18.0.2", "198.19.0.2"),
+    6: ("2001:2::2", "2001:2:0:8000::2"),
+}
+"""The tester's addresses, left and right; those of the lab, too."""
+GATEWAYS: dict[IpVersion, tuple[str, str]] = {
+    4: ("198.18.0.1", "198.19.0.1"),
+    6: ("2001:2::1", "2001:2:0:8000::1"),
+}
+"""The DUT's addresses in the lab, left and right."""
+MACS: dict[Side, str] = {"left": "02:00:00:00:00:01", "right": "02:00:00:00:00:02"}
+LAB = "linux-router"
+DRIVERS: tuple[Driver, Driver] = ("af_packet", "af_xdp")
+MIN_SIZE: dict[IpVersion, int] = {4: 64, 6: 84}
+
+
+def _missing() -> str:
+    """Why the engine cannot run here; empty when it can."""
+    if os.geteuid() != 0:
+        return "the engine needs root"
+    try:
+        find_engine()
+    except SetupError as error:
+        return error.message
+    return ""
+
+
+needs_engine = [
+    pytest.mark.engine,
+    pytest.mark.skipif(bool(_missing()), reason=_missing()),
+]
+
+
+def cpus(count: int) -> list[int]:
+    """``count`` CPUs for workers; they repeat when the machine has fewer."""
+    usable = sorted(os.sched_getaffinity(0))
+    return [usable[i % len(usable)] for i in range(count)]
+
+
+def main_cpu() -> int:
+    return max(os.sched_getaffinity(0))
+
+
+@contextlib.contextmanager
+def running_engine(
+    directory: Path,
+    *,
+    workers: int = 1,
+    memory_mb: int = 512,
+    namespace: str | None = None,
+) -> Iterator[Engine]:
+    """An engine of ``workers`` workers, ports not yet open."""
+    with start_engine(
+        worker_cpus=cpus(workers),
+        main_cpu=main_cpu(),
+        memory_mb=memory_mb,
+        hugepages=False,
+        namespace=namespace,
+        log_path=directory / "engine.log",
+    ) as engine:
+        engine.measure = _patient(engine.measure)  # type: ignore[method-assign]
+        yield engine
+
+
+STALLS = {"sender_lag", "sender_behind", "sender_burst", "receiver_lag"}
+"""Of a tester that others keep from running now and then, as on any shared machine."""
+
+
+def _patient(measure: Measure) -> Measure:
+    """Runs trials with the limits of ``Trial`` again when only a stall spoilt them."""
+
+    def patiently(
+        trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
+    ) -> TrialResult:
+        for _ in range(8):
+            result = measure(trial, on_progress)
+            spoilt = result.verdict.kind == "invalid" and codes(result) & STALLS
+            if trial.lag_limit_ns < PATIENT_NS or not spoilt:
+                break
+        return result
+
+    return patiently
+
+
+def measured_once(
+    engine: Engine, trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
+) -> TrialResult:
+    """Whatever the machine does: for tests that watch all that a trial leaves."""
+    return Engine.measure(engine, trial, on_progress)
+
+
+def ring_ports(mtu: int = 1500) -> list[PortSpec]:
+    return [
+        PortSpec(name=side, driver="ring", mac=mac, mtu=mtu)
+        for side, mac in MACS.items()
+    ]
+
+
+def crossed_neighbours(timeout_ms: int = 3000) -> NeighboursParams:
+    """Each port answers for its ends; each end's next hop is the other end."""
+    return _neighbours(
+        left=[right for _, right in ENDS.values()],
+        right=[left for left, _ in ENDS.values()],
+        timeout_ms=timeout_ms,
+    )
+
+
+def lab_neighbours(timeout_ms: int = 3000) -> NeighboursParams:
+    """The next hops are the lab's device."""
+    return _neighbours(
+        left=[left for left, _ in GATEWAYS.values()],
+        right=[right for _, right in GATEWAYS.values()],
+        timeout_ms=timeout_ms,
+    )
+
+
+def _neighbours(left: list[str], right: list[str], timeout_ms: int) -> NeighboursParams:
+    own = {
+        "left": [AddressRange(first=end) for end, _ in ENDS.values()],
+        "right": [AddressRange(first=end) for _, end in ENDS.values()],
+    }
+    return NeighboursParams(
+        ports=[
+            PortNeighbours(port="left", own=own["left"], resolve=left),
+            PortNeighbours(port="right", own=own["right"], resolve=right),
+        ],
+        timeout_ns=timeout_ms * MS,
+    )
+
+
+def lab_ports(driver: Driver) -> list[PortSpec]:
+    """The tester's ends of the lab's wires; interfaces are named after their side."""
+    return [PortSpec(name=side, driver=driver, device=side) for side in MACS]
+
+
+@contextlib.contextmanager
+def kept_lab() -> Iterator[Testbed]:
+    """The lab's router, up for the block."""
+    assert lab.running() == [], "a lab is up: take it down before these tests"
+    try:
+        yield lab.up(LAB)
+    finally:
+        lab.down(all_=True)
+
+
+@contextlib.contextmanager
+def lab_engine(
+    directory: Path, driver: Driver, right: dict[str, Any] | None = None
+) -> Iterator[Engine]:
+    """An engine in the lab that is up, its ports open, its neighbours known.
+
+    ``right``: other keys of the right port.
+    """
+    with running_engine(directory, namespace="tester") as engine:
+        ports = lab_ports(driver)
+        ports[1] = ports[1].model_copy(update=right or {})
+        engine.open_ports(ports)
+        found = engine.set_neighbours(lab_neighbours()).neighbours
+        assert all(neighbour.mac for neighbour in found)
+        yield engine
+
+
+def inside(namespace: str, *command: str) -> str:
+    """The output of ``command`` in ``namespace``."""
+    command = ("ip", "netns", "exec", namespace, *command)
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def open_rings(engine: Engine, mtu: int = 1500) -> None:
+    """Crossed ring ports whose neighbours are known."""
+    engine.open_ports(ring_ports(mtu))
+    engine.set_neighbours(crossed_neighbours())
+
+
+@dataclass
+class Trial:
+    """What a trial of a test sends; ``request`` makes the message."""
+
+    ip: IpVersion = 4
+    size: int = 0
+    fps: int = 10_000
+    ms: int = 50
+    directions: Sequence[DirectionName] = BOTH
+    hops: dict[IpVersion, tuple[str, str]] | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def request(self, trial_id: int = 1) -> TrialRequest:
+        defaults = {
+            "settle_ns": 5 * MS,
+            "residual_wait_ns": 50 * MS,
+            "lag_limit_ns": PATIENT_NS,
+        }
+        return TrialRequest(
+            trial_id=trial_id,
+            duration_ns=self.ms * MS,
+            directions=[self._direction(name) for name in self.directions],
+            **(defaults | self.extra),
+        )
+
+    def _direction(self, name: DirectionName) -> DirectionRequest:
+        left, right = ENDS[self.ip]
+        size = self.size or MIN_SIZE[self.ip]
+        forward = name == "forward"
+        hops = self.hops[self.ip] if self.hops else (right, left)
+        stream = StreamRequest(
+            id=0 if forward else 1,
+            ip_version=self.ip,
+            frame_sizes=[size],
+            received_frame_sizes=[size],
+            src_ip=left if forward else right,
+            dst_ip=right if forward else left,
+            next_hop=hops[0] if forward else hops[1],
+        )
+        return DirectionRequest(name=name, rate_fps=self.fps, streams=[stream])
+
+
+@dataclass(frozen=True)
+class Counts:
+    """One direction's frames; ``received`` are distinct ones."""
+
+    sent: int
+    received: int
+    lost: int = 0
+    duplicate: int = 0
+    reordered: int = 0
+
+
+def counts(result: TrialResult) -> dict[str, Counts]:
+    """Direction -> its frames."""
+    return {
+        d.name: Counts(s.sent, s.received, s.lost, s.duplicate, s.reordered)
+        for d in result.directions
+        for s in d.streams
+    }
+
+
+def codes(result: TrialResult) -> set[str]:
+    return {reason.code for reason in result.verdict.reasons}
+
+
+def odd_frames(result: TrialResult) -> list[tuple[int, int, int, int]]:
+    """Per port: foreign, stale, misdirected, corrupt."""
+    return [(p.foreign, p.stale, p.misdirected, p.corrupt) for p in result.ports]
+
+
+NO_ODD_FRAMES = [(0, 0, 0, 0), (0, 0, 0, 0)]
+
+
+class RawEngine:
+    """An engine process and its socket: for lines that a proper client never sends."""
+
+    def __init__(self, log_path: Path, **options: Any) -> None:  # noqa: ANN401 - Popen's
+        self.socket, theirs = socket.socketpair()
+        arguments = {
+            "--control-fd": str(theirs.fileno()),
+            "--main-cpu": str(main_cpu()),
+            "--worker-cpus": str(cpus(1)[0]),
+            "--memory-mb": "512",
+            "--hugepages": "off",
+        } | options.pop("arguments", {})
+        command = [options.pop("program", str(find_engine()))]
+        with theirs, log_path.open("ab") as log:
+            self.process = subprocess.Popen(
+                [*command, *(part for pair in arguments.items() for part in pair)],
+                stdout=log,
+                stderr=log,
+                pass_fds=[theirs.fileno()],
+                **options,
+            )
+        self._connection = Connection(self.socket)
+
+    def call(self, method: str, params: dict[str, Any] | None = None) -> Response:
+        return self.answer_to(self.send(method, params))
+
+    def send(self, method: str, params: dict[str, Any] | None = None) -> int:
+        return self._connection.send(method, params or {}, 5)
+
+    def line(self, line: bytes) -> Response:
+        """Send ``line`` as it is; the next response."""
+        self.socket.sendall(line + b"\n")
+        return self.next_response()
+
+    def answer_to(self, request: int) -> Response:
+        response = self.next_response()
+        assert response.id == request
+        return response
+
+    def next_response(self, timeout_s: float = 20) -> Response:
+        while True:
+            message = self.next_message(timeout_s)
+            if isinstance(message, Response):
+                return message
+
+    def next_message(self, timeout_s: float = 20) -> Response | Notification:
+        return self._connection.receive(time.monotonic() + timeout_s)
+
+    def await_frames(self) -> None:
+        """Returns when the running trial has sent and received frames."""
+        while True:
+            message = self.next_message()
+            assert isinstance(message, Notification)
+            if min(message.params["sent"], message.params["received"]) > 0:
+                return
+
+    def open_rings(self) -> None:
+        ports = {"ports": [p.model_dump() for p in ring_ports()]}
+        assert self.call("ports.open", ports).error is None
+        neighbours = crossed_neighbours().model_dump()
+        assert self.call("neighbours.set", neighbours).error is None
+
+    def close(self) -> None:
+        self.socket.close()
+        try:
+            self.process.wait(5)
+        finally:
+            self.process.kill()
+            self.process.wait()
+
+
+@contextlib.contextmanager
+def raw_engine(directory: Path, **options: Any) -> Iterator[RawEngine]:  # noqa: ANN401 - see RawEngine
+    engine = RawEngine(directory / "engine.log", **options)
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+class RefDut:
+    """The known-answer device between two memif sockets in ``directory``.
+
+    With a namespace it is between the interfaces ``left`` and ``right`` in there.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        behaviour: Behaviour | None,
+        options: Sequence[str],
+        namespace: str | None = None,
+        driver: Driver = "memif",
+    ) -> None:
+        self.sockets = {side: str(directory / side) for side in MACS}
+        control = directory / "control"
+        config = directory / "behaviour.json"
+        config.write_text(json.dumps(behaviour or {}))
+        program = find_engine().with_name("dutperf-refdut")
+        with (directory / "refdut.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [
+                    *(("ip", "netns", "exec", namespace) if namespace else ()),
+                    program,
+                    f"--cpu={main_cpu()}",
+                    f"--config={config}",
+                    f"--control={control}",
+                    *(
+                        f"--{side}={driver}:{side if namespace else path}"
+                        for side, path in self.sockets.items()
+                    ),
+                    *options,
+                ],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,  # which it lets outrank others, as the lab's
+            )
+        assert self.process.stdout is not None
+        self.output = self.process.stdout
+        assert self.output.readline() == '{"ready": true}\n'
+        self.client = KnownAnswer(control)
+
+    def ports(self) -> list[PortSpec]:
+        return [
+            PortSpec(name=side, driver="memif", device=self.sockets[side], mac=mac)
+            for side, mac in MACS.items()
+        ]
+
+    def account(self, trial_id: int = 1) -> TrialAccount:
+        """What it did in that trial."""
+        return self.client.report(trial_id).trial(trial_id)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(10)
+        self.output.close()
+
+
+@contextlib.contextmanager
+def ref_dut(
+    directory: Path,
+    behaviour: Behaviour | None = None,
+    *options: str,
+    namespace: str | None = None,
+    driver: Driver = "memif",
+) -> Iterator[RefDut]:
+    device = RefDut(directory, behaviour, options, namespace, driver)
+    try:
+        yield device
+    finally:
+        device.kill()
+
+
+def by_account(trial: TrialAccount) -> dict[str, Counts]:
+    """What the engine must have counted, if the device speaks the truth.
+
+    A corrupted frame is lost and not received, original or copy.
+    """
+    return {
+        name: _by_class(*direction.classes)
+        for name, direction in trial.directions.items()
+        if any(c.seen for c in direction.classes)
+    }
+
+
+def _by_class(*classes: ClassAccount) -> Counts:
+    """The sum over ``classes``."""
+    intact = [c.left - sum(c.corrupted_left.values()) for c in classes]
+    copies = [c.copies_left - sum(c.corrupted_copies_left.values()) for c in classes]
+    sent = sum(c.seen for c in classes)
+    return Counts(
+        sent=sent,
+        received=sum(intact),
+        lost=sent - sum(intact),
+        duplicate=sum(copies),
+        reordered=sum(c.out_of_order for c in classes),
+    )
+
+
+SHORT = [
+    *("--trial-duration", "0.1"),
+    *("--settle-wait", "0.02"),
+    *("--residual-wait", "0.05"),
+    *("--restabilise-wait", "0.02"),
+]
+"""Options for trials far below the times of RFC 2544."""
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "dutperf", *arguments]
+
+
+def dutperf(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs the program to its end; no traceback may be seen, however it ends."""
+    done = subprocess.run(
+        command(*arguments), capture_output=True, text=True, check=False, timeout=120
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+class Running:
+    """The program in a process group of its own, while it runs."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            command(*arguments),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self._stderr = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def await_line(self, part: str) -> None:
+        """Returns when a line with ``part`` stands on standard error."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self._stderr += line
+            if part in line:
+                return
+        raise AssertionError(f"no {part!r} in {self._stderr}")
+
+    def engines(self) -> list[int]:
+        """The engine processes that it started."""
+        return engines_of(self.process.pid)
+
+    def end(self) -> tuple[int, str]:
+        """Waits for the end; exit code and all of standard error."""
+        _, rest = self.process.communicate(timeout=30)
+        self._stderr += rest
+        assert "Traceback" not in self._stderr, self._stderr
+        return self.process.returncode, self._stderr
+
+
+def engines_of(pid: int) -> list[int]:
+    """The engine processes that the main thread of a process started."""
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in found if "dutperf-engine" in _program(child)]
+
+
+def _program(pid: str) -> str:
+    """Empty for a process that has just ended."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    return ""

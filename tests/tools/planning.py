@@ -1,0 +1,281 @@
+"""What the tests of the plan share: a testbed, cells, and a run without hardware."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from dutperf.config import Campaign, Cell, Place, ProcedureSpec, Testbed, expand
+from dutperf.procedures.events import Event, Notice
+from dutperf.procedures.taken_cpu import DeviceWatch
+from dutperf.procedures.trials import Ask, RunHooks
+from dutperf.protocol import ReasonCode, Side
+from dutperf.results import ResultsFile, TrialRecord
+from dutperf.run.campaign_run import run_campaign
+from dutperf.run.engine_session import (
+    EngineOpener,
+    EngineStarter,
+    Notify,
+    TesterEngine,
+)
+from dutperf.run.hook_runs import run_hooks
+from dutperf.run.local_executor import Surroundings
+from dutperf.run.openings import Openings
+from dutperf.run.trial_runner import TrialRunner
+from dutperf.simulation.fake_engine import FakeEngine
+
+TESTBED = Testbed.model_validate(
+    {
+        "name": "simulated",
+        "cores": [0],
+        "left": {
+            "port": {"interface": "left"},
+            "ipv4": {"address": "198.18.0.2", "gateway": "198.18.0.1"},
+            "ipv6": {"address": "2001:2::2", "gateway": "2001:2::1"},
+        },
+        "right": {
+            "port": {"interface": "right"},
+            "ipv4": {"address": "198.19.0.2", "gateway": "198.19.0.1"},
+            "ipv6": {"address": "2001:2:0:1::2", "gateway": "2001:2:0:1::1"},
+        },
+    }
+)
+
+TRANSLATOR = Testbed.model_validate(
+    {
+        "name": "translating",
+        "cores": [0],
+        "left": {
+            "port": {"interface": "left"},
+            "ipv4": {
+                "address": "198.18.128.2",
+                "gateway": "198.18.128.1",
+                "virtual": "198.18.0.2",
+            },
+            "ipv6": {
+                "address": "2001:2::2",
+                "gateway": "2001:2::1",
+                "virtual": "2001:2:0:2000::2",
+            },
+        },
+        "right": {
+            "port": {"interface": "right"},
+            "ipv4": {
+                "address": "198.19.0.2",
+                "gateway": "198.19.0.1",
+                "virtual": "198.19.128.2",
+            },
+            "ipv6": {
+                "address": "2001:2:0:8000::2",
+                "gateway": "2001:2:0:8000::1",
+                "virtual": "2001:2:0:1000::2",
+            },
+        },
+    }
+)
+
+
+def spec(**keys: object) -> ProcedureSpec:
+    """A procedure of IPv4 with a known maximum rate unless told otherwise."""
+    given: dict[str, object] = {
+        "procedure": "throughput",
+        "ip": [4],
+        "max_rate_fps": 1_000_000,
+        "resolution": "1000",
+    }
+    if "procedure" not in keys:
+        given["trial_duration_s"] = 10
+    return ProcedureSpec.model_validate(given | keys)
+
+
+def campaign(*specs: ProcedureSpec) -> Campaign:
+    """A campaign of ``specs`` on the testbed of this module."""
+    return Campaign(name="simulation", testbed=[TESTBED], procedures=list(specs))
+
+
+def cell(testbed: Testbed = TESTBED, /, **keys: object) -> Cell:
+    """The only cell of ``spec(**keys)``."""
+    (only,) = expand(campaign(spec(**keys)), testbed)
+    return only
+
+
+def spoilt(code: ReasonCode, *calls: int) -> dict[int, ReasonCode]:
+    """Troubles of a FakeEngine: these calls come out invalid because of ``code``."""
+    return dict.fromkeys(calls, code)
+
+
+def with_hooks(**hooks: object) -> Testbed:
+    """The testbed of this module with hooks: lists of Hook, or of what makes one."""
+    data = TESTBED.model_dump(exclude_none=True)
+    return Testbed.model_validate(data | {"hooks": hooks})
+
+
+class FakeWatch:
+    """In every trial others have the device's CPU for ``taken_ns``.
+
+    In ``trials``: in so many from the first one on.
+    """
+
+    def __init__(self, taken_ns: int, trials: int = 10**9) -> None:
+        self.queue_frames = 100
+        self.cpu = 1
+        self.dropped: dict[Side, dict[str, int]] = {}
+        self.drops = lambda: self.dropped
+        self._taken_ns = taken_ns
+        self._left = trials
+
+    def started(self) -> Callable[[], int]:
+        self._left -= 1
+        taken_ns = self._taken_ns if self._left >= 0 else 0
+        return lambda: taken_ns
+
+
+class Repeats:
+    """Which repeat a recording is in; for devices that are others in each of them."""
+
+    def __init__(self) -> None:
+        self.now = 1
+
+    def follow(self, recording: Recording) -> None:
+        """Watch it from now on."""
+        original = recording.runner.run
+
+        def run(ask: Ask) -> TrialRecord:
+            self.now = ask.repeat
+            return original(ask)
+
+        recording.runner.run = run  # type: ignore[method-assign]
+
+
+class Recording:
+    """A trial runner on a FakeEngine, and everything that it did in order."""
+
+    def __init__(
+        self,
+        engine: FakeEngine,
+        *,
+        dut_alive: bool = True,
+        testbed: Testbed = TESTBED,
+        hooks: RunHooks = run_hooks,
+        sleep: Callable[[float], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        device: DeviceWatch | None = None,
+        stored: Sequence[TrialRecord] = (),
+        openings: Openings | None = None,
+    ) -> None:
+        self.engine = engine
+        self.records: list[TrialRecord] = []
+        self.events: list[Event] = []
+        self.waits: list[float] = []
+        self.runner = TrialRunner(
+            engine,
+            testbed,
+            journal=self.records.append,
+            on_event=self.events.append,
+            sleep=sleep or self.waits.append,
+            dut_alive=lambda: dut_alive,
+            hooks=hooks,
+            device=device,
+            clock=clock,
+            stored=stored,
+            openings=openings,
+        )
+
+    @property
+    def loads_fps(self) -> list[int]:
+        """The rate of each trial."""
+        return [record.load_fps for record in self.records]
+
+
+class FakeOpener:
+    """An ``EngineOpener`` for a FakeEngine; knows whether the engine was ended."""
+
+    def __init__(self, engine: FakeEngine) -> None:
+        self.engine = engine
+        self.ended = False
+
+    def __call__(self, _testbed: Testbed, _notify: Notify) -> EngineStarter:
+        return self._start
+
+    @contextlib.contextmanager
+    def _start(self, log_path: Path) -> Iterator[TesterEngine]:
+        log_path.write_text("simulated\n")
+        try:
+            yield self.engine
+        finally:
+            self.ended = True
+
+
+TWO_CELLS = campaign(spec(ip=[4, 6], frame_size=[128]))
+
+
+PlaceOpener = Callable[[Place], AbstractContextManager[Testbed]]
+
+
+def standing(place: Place) -> AbstractContextManager[Testbed]:
+    """Opens nothing: the testbed is there."""
+    return contextlib.nullcontext(place.testbed)
+
+
+class Run:
+    """A campaign on a FakeEngine in a results directory."""
+
+    def __init__(
+        self,
+        path: Path,
+        engine: FakeEngine,
+        *,
+        dut_alive: bool = True,
+        opener: EngineOpener | None = None,
+        sleep: Callable[[float], None] = lambda _seconds: None,
+        testbed: Testbed = TESTBED,
+        open_place: PlaceOpener = standing,
+        device: DeviceWatch | None = None,
+        openings: Openings | None = None,
+    ) -> None:
+        self.path = path
+        self.places = [Place(testbed=testbed)]
+        self.engine = engine
+        self.opener = FakeOpener(engine)
+        self.events: list[Event] = []
+        self.reports = 0
+        self.around = Surroundings(
+            open_engine=opener or self.opener,
+            write_report=self._write_report,
+            open_place=open_place,
+            dut_alive=lambda _place: dut_alive,
+            watch_dut=lambda _place: device,
+            sleep=sleep,
+            openings=lambda _testbed: openings,
+        )
+
+    def __call__(self, what: Campaign = TWO_CELLS) -> ResultsFile:
+        return self._run(what, self.path, None)
+
+    def resume(self, what: Campaign = TWO_CELLS) -> ResultsFile:
+        """Continue what another run left in the directory."""
+        return self._run(what, None, self.path)
+
+    @property
+    def notices(self) -> list[str]:
+        """What the user was told."""
+        return [e.text for e in self.events if isinstance(e, Notice)]
+
+    def _run(
+        self, what: Campaign, results_dir: Path | None, resume: Path | None
+    ) -> ResultsFile:
+        return run_campaign(
+            what,
+            self.places,
+            self.around,
+            on_event=self.events.append,
+            results_dir=results_dir,
+            resume=resume,
+        )
+
+    def _write_report(self, directory: Path) -> Path:
+        self.reports += 1
+        return directory / "report.html"
