@@ -16,7 +16,7 @@ from dutperf.config import (
     load_testbed,
     notices,
 )
-from dutperf.config.delays import NEEDS_CONNECTIONS, Procedure
+from dutperf.config.delay_keys import NEEDS_CONNECTIONS, Procedure
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 IN_THE_FIRST_NETWORK = {

@@ -29,7 +29,7 @@ from livetools import (
 
 from dutperf import stats
 from dutperf.engine.client import Engine
-from dutperf.lab.known_answer import Behaviour, DirectionAccount
+from dutperf.lab.refdut_socket import Behaviour, DirectionAccount
 from dutperf.protocol import (
     DirectionResult,
     StreamResult,

@@ -28,7 +28,7 @@ from livetools import (
 )
 
 from dutperf.engine.client import Engine
-from dutperf.lab.known_answer import Behaviour, ClassAccount, Durations, TrialAccount
+from dutperf.lab.refdut_socket import Behaviour, ClassAccount, Durations, TrialAccount
 from dutperf.protocol import (
     Damage,
     Mix,

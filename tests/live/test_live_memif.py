@@ -33,7 +33,7 @@ from livetools import (
 )
 
 from dutperf.engine.client import Engine
-from dutperf.lab.known_answer import Behaviour, TrialAccount
+from dutperf.lab.refdut_socket import Behaviour, TrialAccount
 from dutperf.protocol import (
     DirectionName,
     IpVersion,

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from timed_sample import BURST_RUNS, timed_trial
 
 from dutperf.protocol import Histogram, TagResult
+from dutperf.report.delay_views import marks_of, spread_of, spread_of_tags
 from dutperf.report.delaycharts import delay_charts
-from dutperf.report.delays import marks_of, spread_of, spread_of_tags
 from dutperf.report.marks import end_with_room
 from dutperf.report.scales import SignedScale
 from dutperf.report.tails import MAX_POINTS, even_edges, shares, slower_shares

@@ -15,7 +15,7 @@ from dutperf.report.cells import CellView, finished_cell
 from dutperf.report.charts import search_chart
 from dutperf.report.headline import headline
 from dutperf.report.timing import TrialTiming, _result_trial
-from dutperf.report.trials import search_paths
+from dutperf.report.trial_views import search_paths
 from dutperf.results import (
     CellResult,
     GoalResult,

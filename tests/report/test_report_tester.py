@@ -15,9 +15,9 @@ from report_sample import (
 
 from dutperf.protocol import Histogram, Stall, VerdictKind
 from dutperf.report import tester, text
-from dutperf.report.machine import environment_rows
+from dutperf.report.environment_rows import environment_rows
 from dutperf.report.tester import lag_of, verdict_on
-from dutperf.report.trials import loss, offered, reasons, search_paths, totals
+from dutperf.report.trial_views import loss, offered, reasons, search_paths, totals
 from dutperf.report.wire import medium_speed_mbps
 from dutperf.results import TrialRecord
 from dutperf.results.model import DeviceDrops

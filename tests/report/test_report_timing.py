@@ -11,7 +11,7 @@ from timed_sample import BURST, timed_results
 
 from dutperf.report import write_report
 from dutperf.report.cells import finished_cell, open_cell
-from dutperf.report.delays import spread_of
+from dutperf.report.delay_views import spread_of
 from dutperf.report.text import delay_ns
 from dutperf.report.timing import timings_of
 from dutperf.results import ResultsFile, TrialRecord

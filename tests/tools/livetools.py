@@ -29,7 +29,7 @@ from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.engine.process import find_engine, start_engine
 from dutperf.engine.rpc import Connection, Notification, Response
 from dutperf.errors import SetupError
-from dutperf.lab.known_answer import (
+from dutperf.lab.refdut_socket import (
     Behaviour,
     ClassAccount,
     KnownAnswer,

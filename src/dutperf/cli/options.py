@@ -20,7 +20,7 @@ from pydantic.fields import FieldInfo
 
 from dutperf.config import Preset, ProcedureSpec, from_data, preset_keys
 from dutperf.config.campaign import Campaign
-from dutperf.config.delays import (
+from dutperf.config.delay_keys import (
     NEEDS_CONNECTIONS,
     ONLY_FOR,
     PHASE2,

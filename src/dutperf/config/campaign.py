@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
-from dutperf.config.delays import (
+from dutperf.config.delay_keys import (
     NEEDS_CONNECTIONS,
     ONLY_FOR,
     PHASE2,

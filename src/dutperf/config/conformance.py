@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from dutperf.config.campaign import Cell
-from dutperf.config.delays import PHASE2
+from dutperf.config.delay_keys import PHASE2
 from dutperf.config.deviations import Shortfall, hasty, of_further_goals
 from dutperf.config.sizes import cell_versions
 from dutperf.config.versions import translates

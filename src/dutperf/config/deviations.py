@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from dutperf.config.campaign import Cell
-from dutperf.config.delays import NEEDS_CONNECTIONS
+from dutperf.config.delay_keys import NEEDS_CONNECTIONS
 from dutperf.config.flows import directions
 from dutperf.config.search_keys import GoalSpec
 from dutperf.config.sizes import cell_versions

@@ -12,7 +12,7 @@ from dutperf.config.campaign import (
     ProcedureSpec,
     TrialTimes,
 )
-from dutperf.config.delays import NEEDS_CONNECTIONS, ONLY_FOR, DelaySettings
+from dutperf.config.delay_keys import NEEDS_CONNECTIONS, ONLY_FOR, DelaySettings
 from dutperf.config.entry import Entry
 from dutperf.config.flows import directions, flows, own_hosts
 from dutperf.config.frame_size import ALL_SIZES

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from dutperf.config.delays import procedure_defaults
+from dutperf.config.delay_keys import procedure_defaults
 
 if TYPE_CHECKING:
     from dutperf.config.campaign import Campaign, ProcedureSpec

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dutperf.config.campaign import Cell, ProcedureSpec, TrialTimes
-from dutperf.config.delays import ONLY_FOR
+from dutperf.config.delay_keys import ONLY_FOR
 from dutperf.config.stateful_keys import Stateful
 from dutperf.errors import InputError
 from dutperf.protocol import foreground_frames

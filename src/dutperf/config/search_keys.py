@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
 
-from dutperf.config.delays import Procedure
+from dutperf.config.delay_keys import Procedure
 from dutperf.config.fields import NumberAsText, Short, Strict
 from dutperf.stats import LOOKS
 

@@ -7,7 +7,6 @@ block. The engine runs in namespace ``tester``, the device in ``dut``.
 from __future__ import annotations
 
 from dutperf.lab.devices import LABS, LabDevice
-from dutperf.lab.known_answer import KnownAnswer, read_behaviour
 from dutperf.lab.lifecycle import (
     LabStatus,
     attached,
@@ -23,6 +22,7 @@ from dutperf.lab.orders import (
     limit_connections,
     watch_device,
 )
+from dutperf.lab.refdut_socket import KnownAnswer, read_behaviour
 
 __all__ = [
     "LABS",

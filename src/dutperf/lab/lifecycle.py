@@ -30,7 +30,7 @@ from dutperf.lab import (
 from dutperf.lab.cpus import CpuPlan, plan_cpus
 from dutperf.lab.devices import LABS, LabDevice, linux_firewall
 from dutperf.lab.devices.known_answer import KNOWN_ANSWER
-from dutperf.lab.known_answer import Behaviour
+from dutperf.lab.refdut_socket import Behaviour
 from dutperf.lab.state import (
     LabState,
     Process,

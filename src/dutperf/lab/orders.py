@@ -17,8 +17,8 @@ from dutperf.lab import (
 from dutperf.lab.device_cpu import DeviceCpuWatch
 from dutperf.lab.devices import LABS
 from dutperf.lab.devices.known_answer import KNOWN_ANSWER
-from dutperf.lab.known_answer import KnownAnswer, control_socket
 from dutperf.lab.lifecycle import is_whole
+from dutperf.lab.refdut_socket import KnownAnswer, control_socket
 from dutperf.lab.state import LabState, StateFile
 
 

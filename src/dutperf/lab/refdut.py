@@ -15,7 +15,7 @@ from dutperf.errors import SetupError
 from dutperf.lab import processes, topology
 from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.devices.device import LabDevice
-from dutperf.lab.known_answer import Behaviour, KnownAnswer, control_socket
+from dutperf.lab.refdut_socket import Behaviour, KnownAnswer, control_socket
 from dutperf.lab.state import Process, is_running
 
 PROGRAM = "dutperf-refdut"

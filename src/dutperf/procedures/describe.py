@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dutperf.config import Shortfall, compliance, deviations
 from dutperf.config.campaign import Cell
-from dutperf.config.delays import (
+from dutperf.config.delay_keys import (
     FIXED_LOAD,
     NEEDS_CONNECTIONS,
     ONLY_FOR,

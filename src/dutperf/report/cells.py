@@ -20,7 +20,7 @@ from dutperf.report.text import (
     sentence,
     whole,
 )
-from dutperf.report.trials import SearchPath, full_length, search_paths
+from dutperf.report.trial_views import SearchPath, full_length, search_paths
 from dutperf.results import (
     CellResult,
     Finding,

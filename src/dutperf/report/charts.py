@@ -20,7 +20,7 @@ from dutperf.report.chart import (
 from dutperf.report.rates import maxima, rate_rows
 from dutperf.report.tester import lag_of
 from dutperf.report.text import duration_ns, whole
-from dutperf.report.trials import SearchPath, SearchStep, loss, offered, reasons
+from dutperf.report.trial_views import SearchPath, SearchStep, loss, offered, reasons
 
 _LOG_FROM_RATIO = 20
 _X_TICKS = 12

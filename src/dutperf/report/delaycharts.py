@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from dutperf.protocol import DirectionResult, Histogram, StreamResult
 from dutperf.report.chart import Chart, Figure, Trace, heading
-from dutperf.report.delays import Mark, marks_of, spread_of
+from dutperf.report.delay_views import Mark, marks_of, spread_of
 from dutperf.report.marks import (
     BINS,
     Look,

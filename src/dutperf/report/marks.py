@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dutperf.report.chart import Figure, Trace
-from dutperf.report.delays import Mark
+from dutperf.report.delay_views import Mark
 
 BINS = 141
 """Odd: on an axis around zero, zero has a bin of its own."""

@@ -22,10 +22,10 @@ from dutperf.report.cells import (
 from dutperf.report.chart import TEMPLATE, Chart, Figure
 from dutperf.report.charts import frame_rate_chart, search_chart
 from dutperf.report.connection_views import connection_views
+from dutperf.report.environment_rows import environment_rows
 from dutperf.report.headline import headline
 from dutperf.report.hook_outputs import hook_views
 from dutperf.report.losscharts import frame_loss_chart, loss_around_chart
-from dutperf.report.machine import environment_rows
 from dutperf.report.opened import phase_rows
 from dutperf.report.rates import maxima, rate_rows
 from dutperf.report.repeatcharts import rate_repeats_chart, repeats_chart
@@ -35,7 +35,7 @@ from dutperf.report.stream_measures import quantities
 from dutperf.report.tester import verdict_on
 from dutperf.report.timeoutcharts import cell_timeout_chart
 from dutperf.report.timing import timings_of
-from dutperf.report.trials import (
+from dutperf.report.trial_views import (
     ROLES,
     damaged,
     loss,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dutperf.protocol import Histogram, Series, StreamResult, TrialResult
-from dutperf.report.delays import streams_of
+from dutperf.report.delay_views import streams_of
 from dutperf.report.text import duration_ns, percent, plural, whole
 from dutperf.results.damage_words import kinds_words
 

@@ -12,8 +12,7 @@ from functools import cached_property
 
 from dutperf.report.cells import DELAYS, CellView
 from dutperf.report.chart import Chart
-from dutperf.report.delaycharts import delay_charts
-from dutperf.report.delays import (
+from dutperf.report.delay_views import (
     ErrorRow,
     SpreadRow,
     delay_rows,
@@ -23,11 +22,12 @@ from dutperf.report.delays import (
     streams_of,
     variation_rows,
 )
+from dutperf.report.delaycharts import delay_charts
 from dutperf.report.runs import FrameRow, frame_rows, loss_sentence
 from dutperf.report.text import duration_ns, percent, whole
 from dutperf.report.timecharts import runs_chart, time_charts
 from dutperf.report.timeoutcharts import trial_timeout_chart
-from dutperf.report.trials import totals
+from dutperf.report.trial_views import totals
 from dutperf.report.variationcharts import variation_charts
 from dutperf.results import TrialRecord
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dutperf.protocol import DirectionResult, Histogram
 from dutperf.report.chart import Chart, Figure, heading
-from dutperf.report.delays import Mark, spread_of
+from dutperf.report.delay_views import Mark, spread_of
 from dutperf.report.marks import (
     BINS,
     at,

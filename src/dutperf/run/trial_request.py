@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dutperf.config.campaign import Cell
-from dutperf.config.delays import FIXED_LOAD
+from dutperf.config.delay_keys import FIXED_LOAD
 from dutperf.config.flows import Flow, directions, flows
 from dutperf.config.sizes import sizes_in
 from dutperf.config.testbed import Testbed

@@ -28,7 +28,7 @@ from dutperf.config.hooks import Hook, Hooks
 from dutperf.config.testbed import Ipv4Side, Ipv6Side, MemifPort, SideConfig
 from dutperf.lab import asking
 from dutperf.lab.devices.device import LabDevice
-from dutperf.lab.known_answer import control_socket
+from dutperf.lab.refdut_socket import control_socket
 from dutperf.lab.state import StateFile
 from dutperf.protocol import Side
 
