@@ -11,7 +11,7 @@ from dutperf.procedures.damage_search import judged_whole
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.throughput import measure_throughput
 from dutperf.procedures.trials import Ask
-from dutperf.protocol import Damage
+from dutperf.protocol import Damage, ReasonCode
 from dutperf.results import CellResult, load_results
 from dutperf.results.damage_words import damage_sentence
 from dutperf.results.model import DamageFigure
@@ -125,17 +125,21 @@ def test_the_second_figure_is_a_bound_where_the_first_would_be_one() -> None:
     )
 
 
-def test_it_measures_no_more_trials_than_the_search_before_it() -> None:
+@pytest.mark.parametrize("code", ["link_changed", "sender_burst"])
+def test_it_measures_no_more_trials_than_the_search_before_it(
+    code: ReasonCode,
+) -> None:
     """Each of its trials is spoilt twice."""
     first, recording = measured(engine())
     count = first.repeats[0].trials
     second_begins = count + 1
     odd = [n for n in range(second_begins, 500) if (n - second_begins) % 3 != 2]
-    result, recording = measured(engine(troubles=spoilt("link_changed", *odd)))
+    result, recording = measured(engine(troubles=spoilt(code, *odd)))
     damage = second(result)
     assert (damage.trials, damage.exhausted) == (count, True)
     assert len(recording.records) == 2 * count
     assert (damage.verdict, damage.bound) == ("pass", "lower")
+    assert damage.bound_cause is None, "it ended for want of trials"
 
 
 def test_it_ends_where_no_trial_is_any_use() -> None:
@@ -147,6 +151,27 @@ def test_it_ends_where_no_trial_is_any_use() -> None:
     assert damage.trials == 3
     assert (damage.verdict, damage.value, damage.bound) == ("invalid", None, None)
     assert [r.code for r in damage.reasons][-1] == "link_down"
+
+
+@pytest.mark.parametrize(
+    ("code", "cause"), [("sender_burst", "disturbed"), ("receiver_overflow", None)]
+)
+def test_what_bounds_the_second_figure_is_told_though_its_last_trial_passed(
+    code: ReasonCode, cause: str | None
+) -> None:
+    """The first rate that it measures is spoilt three times, all below it pass."""
+    first, _ = measured(engine())
+    begins = first.repeats[0].trials + 1
+    spoils = spoilt(code, *range(begins, begins + 3))
+    result, recording = measured(engine(troubles=spoils))
+    damage = second(result)
+    assert recording.records[-1].result.verdict.kind != "invalid"
+    assert damage.value is not None
+    assert not damage.exhausted
+    assert (damage.bound, damage.bound_cause) == ("lower", cause)
+    assert damage.verdict == ("pass" if cause else "invalid")
+    told = {reason.code for reason in damage.reasons}
+    assert told == (set() if cause else {"unstable", code})
 
 
 def test_loss_for_want_of_the_devices_cpu_is_not_taken_for_the_devices() -> None:

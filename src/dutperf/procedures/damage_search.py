@@ -26,6 +26,7 @@ from dutperf.procedures.searching import (
     AskedTrial,
     NoUseError,
     SearchTrials,
+    Troubles,
     invalid_outcome,
     strategy_of,
 )
@@ -33,14 +34,12 @@ from dutperf.procedures.trial_verdicts import (
     ATTEMPTS,
     fails_beside_loss,
     is_hopeless,
-    was_held_back,
 )
 from dutperf.procedures.trials import Ask, Trials
 from dutperf.protocol import (
     Damage,
     DirectionName,
     DirectionResult,
-    Reason,
     StreamResult,
     TrialResult,
     VerdictKind,
@@ -118,16 +117,16 @@ def search_without_damage(
         cell,
         limit,
         trials=trials.measured,
-        troubles=trials.troubles,
-        held_back=trials.held_back,
+        troubles=trials.troubles.at(found.upper_fps),
+        held_back=trials.troubles.held_back,
     )
-    # Enough of them is no doubt about those that passed.
+    # Enough of them is no doubt about those that passed, and ends the search by itself.
     enough = trials.exhausted and told.value is not None
     return DamageFigure(
         value=told.value,
         verdict="pass" if enough else told.verdict,
         bound=told.bound,
-        bound_cause=told.bound_cause,
+        bound_cause=None if enough else told.bound_cause,
         reasons=[] if told.verdict == "pass" or enough else told.reasons,
         exhausted=trials.exhausted,
         trials=trials.measured,
@@ -181,8 +180,7 @@ class _Trials:
     ) -> None:
         self.seen: list[TrialRecord] = []
         self.passed_fps: int | None = None
-        self.troubles: list[Reason] = []
-        self.held_back = False
+        self.troubles = Troubles()
         self.exhausted = False
         self.measured = 0
         self.reused = 0
@@ -244,9 +242,7 @@ class _Trials:
                 role="damage",
             )
         )
-        verdict = record.result.verdict
-        self.troubles = verdict.reasons if verdict.kind == "invalid" else []
-        self.held_back |= was_held_back(self.troubles)
+        self.troubles.note(rate_fps, record.result.verdict)
         if is_hopeless(record):
             raise NoUseError
         return record

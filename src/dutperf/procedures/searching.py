@@ -25,7 +25,7 @@ from dutperf.procedures.trial_verdicts import (
     was_held_back,
 )
 from dutperf.procedures.trials import Ask, Trials
-from dutperf.protocol import Reason, TrialResult
+from dutperf.protocol import Reason, TrialResult, Verdict
 from dutperf.results.model import TrialRecord
 from dutperf.search import Goal, Outcome, Resolution, Step, Verification
 from dutperf.search.mlr import least_rate_fps
@@ -136,6 +136,27 @@ class AskedTrial(NamedTuple):
     record: TrialRecord
 
 
+class Troubles:
+    """Why trials of one search were invalid."""
+
+    def __init__(self) -> None:
+        self.held_back = False
+        """Whether something behind a port stopped the tester in one of them."""
+        self._reasons: dict[int, list[Reason]] = {}
+
+    def note(self, rate_fps: int, verdict: Verdict) -> None:
+        """Of each trial in turn."""
+        if verdict.kind == "invalid":
+            self._reasons.pop(rate_fps, None)  # the last one stands last
+            self._reasons[rate_fps] = verdict.reasons
+            self.held_back |= was_held_back(verdict.reasons)
+
+    def at(self, rate_fps: int | None) -> list[Reason]:
+        """Why the last one there was; if none was, the last one anywhere."""
+        last = list(self._reasons.values())[-1:]
+        return self._reasons.get(rate_fps or 0, last[0] if last else [])
+
+
 class SearchTrials:
     """The trials of one repeat: what a search calls, and what became of them."""
 
@@ -147,18 +168,12 @@ class SearchTrials:
         self._valid: dict[int, TrialResult] = {}
         self.asked: list[AskedTrial] = []
         self.passed_fps: int | None = None
-        self.held_back = False
-        self._troubles: dict[int, list[Reason]] = {}
+        self.troubles = Troubles()
 
     @property
     def count(self) -> int:
         """How many there were."""
         return self._runner.finished - self._before
-
-    def troubles_at(self, rate_fps: int | None) -> list[Reason]:
-        """Why the last trial there was invalid; if none was, the last one anywhere."""
-        last = list(self._troubles.values())[-1:]
-        return self._troubles.get(rate_fps or 0, last[0] if last else [])
 
     def at(self, rate_fps: int | None) -> TrialResult | None:
         """The last valid one of full length at that rate."""
@@ -193,10 +208,7 @@ class SearchTrials:
         self.asked.append(AskedTrial(rate_fps, duration_s, record))
         result = record.result
         kind = result.verdict.kind
-        if kind == "invalid":
-            self._troubles.pop(rate_fps, None)  # the last one stands last
-            self._troubles[rate_fps] = result.verdict.reasons
-            self.held_back |= was_held_back(result.verdict.reasons)
+        self.troubles.note(rate_fps, result.verdict)
         if kind != "invalid" and duration_s >= self._cell.trial_duration_s:
             self._keep(rate_fps, result)
         if is_hopeless(record):

@@ -64,7 +64,7 @@ def measure_throughput(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult
         number += 1
         trials = SearchTrials(runner, cell, number)
         found = _search(search, trials)
-        troubles = trials.troubles_at(found.result.upper_fps)
+        troubles = trials.troubles.at(found.result.upper_fps)
         repeats.append(
             repeat_result(
                 found.result,
@@ -72,14 +72,14 @@ def measure_throughput(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult
                 limit,
                 trials=trials.count,
                 troubles=troubles,
-                held_back=trials.held_back,
+                held_back=trials.troubles.held_back,
             )
         )
         if damage is None and _is_damaging(cell, found, trials):
             damage = search_without_damage(runner, cell, limit, trials, number)
         passed.append(trials.at(found.result.rate_fps))
         goals += goal_results(
-            found.goals, cell, limit, troubles, held_back=trials.held_back
+            found.goals, cell, limit, troubles, held_back=trials.troubles.held_back
         )
         if found.withdrawn:
             kept = len(repeats) - found.withdrawn
