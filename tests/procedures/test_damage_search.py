@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from planning import FakeWatch, Recording, Run, campaign, cell, spec, spoilt
+from planning import FakeWatch, Recording, Repeats, Run, campaign, cell, spec, spoilt
 
-from dutperf.procedures.damage_search import judged_whole
+from dutperf.procedures.damage_search import damaged_frames, judged_whole
+from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.throughput import measure_throughput
 from dutperf.procedures.trials import Ask
-from dutperf.protocol import Damage, ReasonCode
+from dutperf.protocol import Damage, ReasonCode, VerdictKind
 from dutperf.results import CellResult, load_results
 from dutperf.results.damage_words import damage_sentence
 from dutperf.results.model import DamageFigure
@@ -69,6 +70,45 @@ def test_trials_that_were_measured_are_not_measured_again() -> None:
     assert second(result).reused + second(result).trials <= len(rates)
 
 
+def test_trials_that_lost_frames_anyway_are_taken_each_once() -> None:
+    result, recording = measured(engine(), early_stop=True)
+    lossy = [fps for fps in recording.loads_fps if fps > LIMIT]
+    own = [r.load_fps for r in recording.records if r.role == "damage"]
+    assert second(result).reused == len([fps for fps in lossy if fps not in own])
+
+
+def test_whoever_watches_is_told_how_far_it_is() -> None:
+    _, recording = measured(engine())
+    steps = [e for e in recording.events if isinstance(e, IntervalNarrowed)]
+    assert any((step.lower_fps or 0) > 0.9 * LIMIT for step in steps)
+
+
+def test_a_rate_counts_as_too_fast_only_after_as_many_trials_as_it_asks_for() -> None:
+    """5 % are lost beside the damage, and that is no reason to be sure at once."""
+    keys = {"search": "verified", "verify_trials": 2, "hopeless_loss_percent": 10}
+    _, recording = measured(engine(), **keys)
+    own = [r.load_fps for r in recording.records if r.role == "damage"]
+    above = [fps for fps in own if LIMIT < fps < 1.1 * LIMIT]
+    assert above
+    assert all(above.count(fps) == 2 for fps in above)
+
+
+def test_it_follows_the_repeat_that_damage_limited() -> None:
+    repeats = Repeats()
+    damaging, whole = without_checksum(ONE_IN), without_checksum(10**12)
+
+    def damages(frames: int) -> Damage:
+        return damaging(frames) if repeats.now == 2 else whole(frames)
+
+    recording = Recording(FakeEngine(step(LIMIT), damages=damages))
+    repeats.follow(recording)
+    asked = cell(resolution="1%", search="classic", repeats=3)
+    result = measure_throughput(recording.runner, asked, MAX)
+    assert second(result).value is not None
+    own = [record for record in recording.records if record.role == "damage"]
+    assert {record.repeat for record in own} == {2}
+
+
 def test_trials_that_ended_early_are_measured_in_full_if_only_damage_ended_them() -> (
     None
 ):
@@ -105,6 +145,33 @@ def test_goals_of_mlrsearch_count_damaged_frames_as_lost() -> None:
     assert result.damage is None, "the first goal is the result, and forgives it"
 
 
+def test_the_first_goal_covers_what_is_lost_beside_damaged_frames() -> None:
+    """One frame in 5,000 is damaged, as many as the goal allows are lost beside."""
+
+    def losing(rate_fps: float, frames: int) -> int:
+        return step(LIMIT)(rate_fps, frames) - frames // 10_000
+
+    dut = FakeEngine(losing, damages=without_checksum(5000))
+    result, _ = measured(dut, search="mlrsearch", goals=[{"loss_percent": 0.01}])
+    assert result.median is None or result.median < LIMIT / 2
+    value = second(result).value
+    assert value is not None
+    assert 0.98 * LIMIT <= value <= LIMIT
+
+
+@pytest.mark.parametrize(
+    ("lost", "one_in", "verdict"),
+    [(20, 5000, "pass"), (21, 5000, "fail"), (20, 10**12, "fail")],
+)
+def test_a_tolerance_is_exact_and_of_damaged_trials_only(
+    lost: int, one_in: int, verdict: VerdictKind
+) -> None:
+    """Of 200,000 frames 20 are 0.01 %."""
+    dut = FakeEngine(lambda _r, n: n - lost, damages=without_checksum(one_in))
+    record = Recording(dut).runner.run(Ask(cell(), 20_000))
+    assert judged_whole(record, 0.0001) == verdict
+
+
 def test_a_device_that_damages_frames_at_any_rate_has_its_second_figure() -> None:
     result, _ = measured(engine(one_in=5))
     assert (result.verdict, result.median) == ("fail", 0)
@@ -122,6 +189,19 @@ def test_the_second_figure_is_a_bound_where_the_first_would_be_one() -> None:
         1_000_000,
         "lower",
         "set",
+    )
+
+
+def test_the_second_figure_ends_where_the_tester_is_held_back() -> None:
+    dut = engine(limit_fps=10**6, tester_limit_fps=20_000, held_back=True)
+    result, _ = measured(dut)
+    damage = second(result)
+    assert damage.value is not None
+    assert 0.98 * 20_000 <= damage.value <= 20_000
+    assert (damage.verdict, damage.bound, damage.bound_cause) == (
+        "pass",
+        "lower",
+        "held_back",
     )
 
 
@@ -159,10 +239,14 @@ def test_it_ends_where_no_trial_is_any_use() -> None:
 def test_what_bounds_the_second_figure_is_told_though_its_last_trial_passed(
     code: ReasonCode, cause: str | None
 ) -> None:
-    """The first rate that it measures is spoilt three times, all below it pass."""
+    """The first rate that it measures is spoilt three times, all below it pass.
+
+    A trial below is spoilt by something else and repeated.
+    """
     first, _ = measured(engine())
     begins = first.repeats[0].trials + 1
     spoils = spoilt(code, *range(begins, begins + 3))
+    spoils |= spoilt("link_changed", begins + 3)
     result, recording = measured(engine(troubles=spoils))
     damage = second(result)
     assert recording.records[-1].result.verdict.kind != "invalid"
@@ -185,7 +269,20 @@ def test_loss_for_want_of_the_devices_cpu_is_not_taken_for_the_devices() -> None
     assert judged_whole(again) == "fail"
 
 
-def test_loss_in_the_shadow_of_a_stall_is_not_taken_for_the_devices() -> None:
+def test_loss_for_want_of_cpu_counts_when_repeating_has_not_helped() -> None:
+    recording = Recording(engine(), device=FakeWatch(10**9))
+    keys = {"resolution": "5%", "search": "classic"}
+    result = measure_throughput(recording.runner, cell(**keys), MAX)
+    damage = second(result)
+    assert damage.value is not None
+    assert 0.95 * LIMIT <= damage.value <= LIMIT
+    assert (damage.verdict, damage.bound) == ("pass", None)
+    own = [r.load_fps for r in recording.records if r.role == "damage"]
+    assert {own.count(fps) for fps in own if fps > LIMIT} == {3}
+
+
+@pytest.mark.parametrize("late", [0, 5])
+def test_loss_in_the_shadow_of_a_stall_is_not_taken_for_the_devices(late: int) -> None:
     recording = Recording(engine(limit_fps=CLEAN * 2))
     record = recording.runner.run(Ask(cell(), 13_200))
     assert judged_whole(record) == "fail"
@@ -193,7 +290,14 @@ def test_loss_in_the_shadow_of_a_stall_is_not_taken_for_the_devices() -> None:
         direction.model_copy(
             update={
                 "streams": [
-                    stream.model_copy(update={"lost_in_shadow": stream.lost})
+                    stream.model_copy(
+                        update={
+                            "lost": stream.lost - late,
+                            "lost_in_shadow": stream.lost - late,
+                            "late": late,
+                            "late_in_shadow": late,
+                        }
+                    )
                     for stream in direction.streams
                 ]
             }
@@ -234,6 +338,27 @@ def test_the_share_is_told_for_each_direction_that_damages() -> None:
     for each in frames:
         assert each.damaged == Damage(checksum_zero=each.damaged.total)
         assert each.sent // each.damaged.total >= ONE_IN
+
+
+def test_what_was_damaged_is_counted_up_to_that_rate() -> None:
+    recording = Recording(engine())
+    fast, at, slow = (recording.runner.run(Ask(cell(), n * 10_000)) for n in (3, 2, 1))
+    (forward, _) = damaged_frames([fast, at, slow], 20_000)
+    assert (forward.sent, forward.damaged.checksum_zero) == (300_000, 3 + 1)
+    (forward, _) = damaged_frames([fast, at, slow], None)
+    assert (forward.sent, forward.damaged.checksum_zero) == (600_000, 4 + 3 + 1)
+
+
+def test_the_share_is_of_trials_up_to_the_second_figure() -> None:
+    result, recording = measured(engine())
+    value = second(result).value
+    assert value is not None
+    sent = sum(
+        record.result.directions[0].streams[0].sent
+        for record in recording.records
+        if record.load_fps <= value
+    )
+    assert second(result).frames[0].sent <= sent
 
 
 def test_damage_above_the_second_figure_is_told_as_well() -> None:
