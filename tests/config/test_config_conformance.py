@@ -132,6 +132,24 @@ def test_tear_down_rates_are_to_be_of_various_numbers(
     assert [s.level for s in of_number] == ["SHOULD"] * told
 
 
+@pytest.mark.parametrize(
+    ("source", "destination", "told"),
+    [
+        ("1-10000", "1-9999", 0),
+        ("1-10000", "1-10000", 1),
+        ("1-10001", "1-10000", 0),
+        ("1-9999", "1-100", 1),
+    ],
+)
+def test_source_ports_are_ten_thousand_and_more_than_destination_ports(
+    source: str, destination: str, told: int
+) -> None:
+    stateful = CONNECTIONS | {"source_ports": source, "destination_ports": destination}
+    asked = {"procedure": "connection-rate", "stateful": stateful}
+    found = [s.rfc for s in deviations(gateway_cell(asked))]
+    assert found == ["RFC 9693 4.1"] * told
+
+
 def test_by_the_book_nothing_is_listed() -> None:
     asked = {"procedure": "connection-rate", "stateful": CONNECTIONS}
     assert deviations(gateway_cell(asked)) == []

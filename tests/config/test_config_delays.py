@@ -306,5 +306,31 @@ def test_what_the_standard_does_not_ask_for_is_a_deviation(
     assert found[:3] == expected
 
 
+@pytest.mark.parametrize(
+    ("spec", "point"),
+    [
+        ({}, ("RFC 8219 7.2", "SHOULD")),
+        ({"legacy": True}, ("RFC 2544 26.2", "text")),
+        ({"procedure": "pdv"}, ("RFC 8219 7.3.1", "text")),
+        ({"procedure": "ipdv"}, ("RFC 8219 7.3.2", "text")),
+    ],
+)
+def test_another_load_than_the_throughput_has_the_level_that_its_rfc_gives_it(
+    spec: dict[str, Any], point: tuple[str, str]
+) -> None:
+    (found,) = deviations(only_cell(LATENCY | spec))
+    assert (found.rfc, found.level) == point
+
+
+@pytest.mark.parametrize("spec", [{"tags": 499}, {"first_tag_s": 59}])
+def test_tagged_frames_are_a_recommendation(spec: dict[str, Any]) -> None:
+    (found,) = deviations(at_throughput(LATENCY | spec))
+    assert (found.rfc, found.level) == ("RFC 8219 7.2", "SHOULD")
+
+
+def test_five_hundred_tagged_frames_are_enough() -> None:
+    assert deviations(at_throughput(LATENCY | {"tags": 500})) == []
+
+
 def test_a_sweep_alone_changes_no_judgement() -> None:
     assert deviations(only_cell({**THROUGHPUT, "timeout_sweep_ms": [1, 5]})) == []

@@ -8,6 +8,7 @@ import pytest
 from config_samples import make_campaign, make_cell, make_testbed
 
 from dutperf.config import deviations, expand
+from dutperf.config.deviations import lower_bound
 
 LOSS: dict[str, Any] = {"procedure": "frame-loss", "load_percent": [100, 90, 80]}
 
@@ -141,7 +142,22 @@ def test_each_point_has_the_level_that_the_rfc_gives_it(
 
 
 @pytest.mark.parametrize(
-    "networks", [256, {"left": 256, "right": 1}, {"left": 1, "right": 256}]
+    ("procedure", "rfc"),
+    [
+        ("throughput", "RFC 2544 26.1"),
+        ("connection-rate", "RFC 9693 4.5"),
+        ("table-capacity", "RFC 9693 4.9"),
+    ],
+)
+def test_a_lower_bound_falls_short_of_what_its_procedure_looks_for(
+    procedure: str, rfc: str
+) -> None:
+    found = lower_bound(make_cell().model_copy(update={"procedure": procedure}), "so")
+    assert (found.rfc, found.actual, found.level) == (rfc, "so", "text")
+
+
+@pytest.mark.parametrize(
+    "networks", [2, 256, {"left": 256, "right": 1}, {"left": 1, "right": 256}]
 )
 def test_networks_need_routes_that_the_rfc_wants_announced(networks: object) -> None:
     hosts = {"address": "198.18.0.2", "gateway": "198.18.0.1"}

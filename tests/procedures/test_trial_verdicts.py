@@ -8,15 +8,24 @@ from planning import Recording, cell, spoilt
 from dutperf.procedures.trial_verdicts import (
     could_not_offer,
     distinct,
+    fails_beside_loss,
     is_final,
     is_hopeless,
     no_rate_helps,
+    was_disturbed,
     was_held_back,
 )
 from dutperf.procedures.trials import Ask
-from dutperf.protocol import Reason, ReasonCode, VerdictKind
+from dutperf.protocol import Reason, ReasonCode, Verdict, VerdictKind
 from dutperf.results.model import TrialRecord
 from dutperf.simulation.fake_engine import FakeEngine, perfect
+
+STALLS: list[ReasonCode] = [
+    "sender_lag",
+    "sender_burst",
+    "sender_behind",
+    "receiver_lag",
+]
 
 
 def of(*codes: ReasonCode) -> list[Reason]:
@@ -43,6 +52,39 @@ def test_each_reason_says_what_helps(
         assert was_held_back(reasons) == held_back
         assert no_rate_helps(reasons) == any_rate
         assert is_final(reasons) == final
+
+
+@pytest.mark.parametrize(
+    ("codes", "disturbed"),
+    [
+        (["sender_burst"], True),
+        (["sender_lag", "frames_lost", "duplicates"], True),
+        (["device_cpu_taken", "receiver_overflow"], True),
+        ([*STALLS, "device_cpu_taken", "receiver_overflow"], True),
+        (["receiver_overflow"], False),
+        (["sender_burst", "link_changed"], False),
+        (["frames_lost"], False),
+    ],
+)
+def test_a_stall_may_overfill_the_testers_buffers(
+    codes: list[ReasonCode], disturbed: bool
+) -> None:
+    assert was_disturbed(of(*codes)) == disturbed
+
+
+@pytest.mark.parametrize(
+    ("kind", "codes", "beside"),
+    [
+        ("fail", ["frames_lost"], False),
+        ("fail", ["frames_lost", "frames_late"], False),
+        ("fail", ["frames_lost", "duplicates"], True),
+        ("invalid", ["duplicates", "sender_lag"], False),
+    ],
+)
+def test_duplicates_fail_a_trial_beside_loss(
+    kind: VerdictKind, codes: list[ReasonCode], beside: bool
+) -> None:
+    assert fails_beside_loss(Verdict(kind=kind, reasons=of(*codes))) == beside
 
 
 def test_no_reason_says_nothing() -> None:
