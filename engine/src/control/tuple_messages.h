@@ -1,5 +1,5 @@
-// What a stateful trial sends and learns (see dutperf/protocol/tuple_messages.py): parsing of the request's
-// wishes, writing of what became of them. Throws ProtocolError.
+// What a stateful trial sends and learns (see dutperf/protocol/tuple_messages.py): parsing of the
+// request's wishes, writing of what became of them. Throws ProtocolError.
 #pragma once
 
 #include <cstdint>
