@@ -188,6 +188,12 @@ def test_phase_2_has_to_keep_what_the_procedure_without_connections_has_to() -> 
     )
 
 
+def test_phase_2_has_to_keep_what_rfc_9693_asks_beside() -> None:
+    opened_too_fast = said_of_gateway({"procedure": "throughput", **PHASED})
+    assert opened_too_fast.status == "none"
+    assert "(RFC 9693 4.2, MUST): at 1,000/s, as given" in opened_too_fast.statement
+
+
 def test_all_defaults_are_unconditional() -> None:
     found = said({})
     assert found.status == "unconditional"
@@ -267,6 +273,10 @@ def test_a_translator_is_measured_by_rfc_8219_and_more_than_once() -> None:
     testbed = Testbed.model_validate(
         {"name": "nat64", "left": virtual(8), "right": virtual(9)}
     )
+    one_tag = {**LATENCY, "legacy": True, "ip": ["6-4"]}
+    (cell,) = expand(make_campaign(one_tag), testbed)
+    found = compliance(cell, deviations(cell), valid=True)
+    assert (found.rfc, found.section) == ("RFC 2544", "26.2")
     spec: dict[str, Any] = {"procedure": "throughput", "ip": ["6-4"]}
     for repeats, status in ((1, "none"), (2, "unconditional")):
         campaign = make_campaign({**spec, "repeats": repeats})

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 from planning import TESTBED, Recording, cell
 
-from dutperf.procedures.loss_criterion import damage_fails, goal_words, loss_percent
+from dutperf.procedures.loss_criterion import (
+    damage_fails,
+    goal_words,
+    judged_by,
+    loss_percent,
+)
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.trials import Ask
 from dutperf.protocol import Side
@@ -234,6 +239,19 @@ def test_a_goal_is_told_by_what_it_lets_be_lost(
     loss: float, exceed: float, words: str
 ) -> None:
     assert goal_words(loss, exceed) == words
+
+
+def test_by_several_goals_trials_are_judged_by_the_one_that_is_told() -> None:
+    asked = cell(search="mlrsearch", resolution="1%", goals=["0.5%", "1%:25%"])
+    assert judged_by(asked) == "losing up to 0.5 %"
+    assert judged_by(asked, asked.goals[1]) == (
+        "losing up to 1 % in all but 25 % of the time"
+    )
+
+
+def test_what_a_search_verifies_is_told() -> None:
+    asked = cell(search="verified", verify_trials=3)
+    assert judged_by(asked) == "losses verified by 3 trials"
 
 
 def other(side: Side) -> Side:

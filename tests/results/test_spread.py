@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from dutperf.results import Spread, spread_of
+from dutperf.results import RepeatResult, Spread, overall, spread_of
 from dutperf.stats import interval_at_look
 
 
@@ -30,6 +30,11 @@ def test_the_ends_of_the_dispersion_are_percentiles_not_extremes() -> None:
     assert found.dispersion_percent == 0
 
 
+def test_of_two_hundred_repeats_two_lie_at_and_below_the_first_percentile() -> None:
+    found = spread(*range(1, 201))
+    assert (found.percentile_1, found.percentile_99) == (2, 198)
+
+
 def test_five_repeats_are_too_few_for_an_interval() -> None:
     found = spread(1, 2, 3, 4, 5)
     assert (found.interval_lower, found.interval_percent) == (None, None)
@@ -37,10 +42,23 @@ def test_five_repeats_are_too_few_for_an_interval() -> None:
 
 
 def test_who_stopped_at_a_look_keeps_its_interval() -> None:
-    values = [*range(8)]
+    values = [*range(16)]
     found = spread_of(values, interval_at_look)
     assert found is not None
-    assert found.interval_percent == pytest.approx(99.22, abs=0.01)
+    assert (found.interval_lower, found.interval_upper) == (2, 13)
+    assert found.interval_percent == pytest.approx(99.58, abs=0.01)
+    whole = overall(
+        [RepeatResult(value=v, verdict="pass", trials=1) for v in values],
+        interval_at_look,
+    )
+    assert whole.spread == found
+
+
+def test_who_was_not_at_a_look_has_the_interval_of_all_repeats() -> None:
+    found = spread_of([*range(20)], interval_at_look)
+    assert found == spread(*range(20))
+    assert found is not None
+    assert (found.interval_lower, found.interval_upper) == (5, 14)
 
 
 def test_nothing_measured_has_no_spread() -> None:
