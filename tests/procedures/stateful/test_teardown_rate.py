@@ -132,6 +132,16 @@ def test_connections_expire_as_fast_as_they_were_opened() -> None:
     assert told.begins_s < 5
 
 
+def test_connections_that_all_go_between_two_counts_have_no_rate() -> None:
+    """All were opened in 0.1 s, and the device is asked every 0.25 s."""
+    nat = SimulatedNat(timeout_ns=50 * 10**9)
+    result, _ = measured(nat, expiry=True, dut_timeout_s=50)
+    (told,) = result.expiry
+    assert {count.connections for count in told.counts} == {N, 0}
+    assert (result.verdict, result.median, told.rate_per_s) == ("invalid", None, None)
+    assert "all go between two counts" in result.reasons[0].hint
+
+
 def test_connections_that_do_not_expire_are_not_watched_for_ever() -> None:
     result, recording = measured(SimulatedNat(), expiry=True, dut_timeout_s=5)
     assert result.verdict == "invalid"

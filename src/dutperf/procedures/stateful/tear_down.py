@@ -121,8 +121,9 @@ def expired(runs: Sequence[HookRun], stateful: Stateful) -> Found:
     ]
     total = stateful.connections
     begins_s, ends_s = _passes(counts, _BEGUN * total), _passes(counts, _DONE * total)
+    seen = any(_DONE * total < count.connections < _BEGUN * total for count in counts)
     rate = None
-    if begins_s is not None and ends_s is not None and ends_s > begins_s:
+    if seen and begins_s is not None and ends_s is not None and ends_s > begins_s:
         rate = (_BEGUN - _DONE) * total / (ends_s - begins_s)
     reasons = list(_counted(counts[0].connections if counts else None, None, total))
     if rate is None and not reasons:
