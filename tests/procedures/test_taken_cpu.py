@@ -10,7 +10,15 @@ from planning import TESTBED, FakeWatch, Recording, Run, campaign, cell, spec, s
 
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.stateful.connection_rate import measure_connection_rate
-from dutperf.procedures.taken_cpu import DeviceWatch, dropped, explains, found_in
+from dutperf.procedures.taken_cpu import (
+    DeviceWatch,
+    beside_repeated,
+    dropped,
+    explains,
+    explains_absent,
+    found_in,
+    judged,
+)
 from dutperf.procedures.trials import Ask
 from dutperf.protocol import InputQueueDrops, Reason, Side, TrialResult
 from dutperf.run.local_executor import measure_cell
@@ -86,6 +94,52 @@ def test_without_anybody_who_knows_nothing_changes() -> None:
 )
 def test_what_it_does_not_explain_counts_at_once(taken_ns: int, limit: int) -> None:
     assert verdicts(FakeWatch(taken_ns), limit=limit) == ["fail"] * 4
+
+
+@pytest.mark.parametrize(
+    ("lost", "explained"), [(0, False), (1, True), (499, True), (500, False)]
+)
+def test_no_more_is_explained_than_came_while_the_cpu_was_taken(
+    lost: int, explained: bool
+) -> None:
+    """499.9 frames of both directions in a quarter of a second: 499."""
+    record = Recording(FakeEngine(perfect())).runner.run(Ask(cell(), RATE))
+    forward, *others = record.result.directions
+    (stream,) = forward.streams
+    fewer = stream.model_copy(update={"lost": lost})
+    forward = forward.model_copy(update={"streams": [fewer]})
+    result = record.result.model_copy(update={"directions": [forward, *others]})
+    found = found_in(record.request, SECOND // 4 - 50_000, 100)
+    assert explains_absent(found, record.request, result) is explained
+
+
+def test_what_becomes_of_a_trial_that_it_explains_is_told() -> None:
+    record = Recording(FakeEngine(step(SLOW))).runner.run(Ask(cell(), RATE))
+    found = found_in(record.request, 1_234_500_000, 100)
+    for again, kind, told in (
+        (True, "invalid", "it is repeated"),
+        (False, "fail", "repeating it has not helped"),
+    ):
+        verdict = judged(record.result, found, again=again).verdict
+        assert verdict.kind == kind
+        assert verdict.reasons[0].message.endswith(f"bridges, 50 ms: {told}")
+        assert "keep other work off" in verdict.reasons[0].hint
+
+
+def test_the_result_counts_its_trials_of_either_kind() -> None:
+    recording = Recording(FakeEngine(step(SLOW)), device=FakeWatch(SECOND))
+    asked = cell(procedure="frame-loss")
+    result = measure_cell(
+        Recording(FakeEngine(perfect())).runner, asked, MaxRate(RATE, "set")
+    )
+    for _ in range(3):
+        recording.runner.run(Ask(asked, RATE))
+    told = beside_repeated(result, recording.records).reasons[-2:]
+    assert [reason.message.partition(" with")[0] for reason in told] == [
+        "2 trials",
+        "1 trial",
+    ]
+    assert all("keep other work off" in reason.hint for reason in told)
 
 
 def test_damaged_frames_are_the_devices_own() -> None:
@@ -217,6 +271,10 @@ def test_what_the_device_dropped_stands_in_the_record_and_decides_nothing() -> N
     found = dropped(watch, before, result)
     assert found.input_queue == 40
     assert found.interfaces == {"left": {"tx_dropped": 3}}
+    # An interface or a counter that was not there before began at nothing.
+    watch.dropped = {"left": {"rx_dropped": 1}, "right": {"tx_dropped": 1}}
+    began = dropped(watch, {"right": {"rx_dropped": 3}}, result)
+    assert began.interfaces == watch.dropped
     # A device that is gone tells nothing more.
     watch.dropped = {"left": {}, "right": {}}
     assert dropped(watch, before, result).interfaces == {}
