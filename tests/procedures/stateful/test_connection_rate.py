@@ -14,6 +14,12 @@ from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.errors import InputError
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.stateful.connection_rate import measure_connection_rate
+from dutperf.procedures.stateful.establishing import (
+    Opened,
+    fastest,
+    forgotten_in_shadow,
+)
+from dutperf.procedures.stateful.phases import SHORTEST_NS
 from dutperf.protocol import (
     Reason,
     ReasonCode,
@@ -28,6 +34,7 @@ from dutperf.run.engine_session import neighbours
 from dutperf.simulation.fake_engine import FakeEngine, SimulatedNat, perfect
 
 N = 1000
+SECOND = 10**9
 MAX = MaxRate(100_000, "set")
 
 
@@ -200,6 +207,10 @@ def shadow(first: int, last: int, frames: int | None, **keys: object) -> Shadow:
         ([(338, 24)], [shadow(338, 361, 24)]),
         ([(10, 1), (399, 1)], [shadow(0, 20, 1), shadow(390, 400, None)]),
         ([(990, 10)], [shadow(900, 0, 10, end_ns=None)]),
+        ([(338, 24)], [shadow(339, 360, 24)]),  # one more at each end
+        ([(990, 10)], [shadow(991, 0, 10, end_ns=None)]),
+        ([(0, 1)], [shadow(0, 20, 1)]),  # the first of all
+        ([(0, 1)], [shadow(0, 0, 1, end_ns=None)]),
     ],
 )
 def test_connections_that_only_a_stall_of_the_tester_cost_are_opened_again(
@@ -218,6 +229,10 @@ def test_connections_that_only_a_stall_of_the_tester_cost_are_opened_again(
         ([(338, 24)], [shadow(300, 400, 23)]),  # more than left at once
         ([(338, 24)], [shadow(345, 400, 50)]),  # some of them before it
         ([(338, 24)], [shadow(300, 355, 50)]),  # ... after it
+        ([(338, 24)], [shadow(340, 400, 50)]),  # the first of them two before it
+        ([(338, 24)], [shadow(300, 359, 50)]),  # the last of them two after it
+        ([(990, 10)], [shadow(992, 0, 10, end_ns=None)]),
+        ([], [shadow(300, 400, 50)]),  # it is not known which
         ([(338, 24), (800, 1)], [shadow(300, 400, 50)]),  # one elsewhere
         ([(338, 24)], [shadow(300, 400, 50, may_lose=False)]),
     ],
@@ -227,6 +242,34 @@ def test_connections_that_a_stall_does_not_explain_are_the_devices(
 ) -> None:
     _, recording = measured(Stalling(forgotten, *shadows), alpha=1)
     assert recording.records[2].load_fps < MAX.rate_fps
+
+
+def test_a_stall_explains_only_what_is_told_of_each_connection() -> None:
+    burst = shadow(300, 400, 50)
+    _, recording = measured(Stalling([(338, 24)], burst), alpha=1)
+    first, back = recording.records[:2]
+    reason = forgotten_in_shadow(Opened(first, back))
+    assert reason is not None
+    assert reason.code == "sender_burst"
+    assert "24 connections do not work" in reason.message
+    (direction,) = back.result.directions
+    (stream,) = direction.streams
+    assert stream.survival is not None
+    for survival in (None, stream.survival.model_copy(update={"more_ranges": 1})):
+        streams = [stream.model_copy(update={"survival": survival})]
+        directions = [direction.model_copy(update={"streams": streams})]
+        result = back.result.model_copy(update={"directions": directions})
+        other = back.model_copy(update={"result": result})
+        assert forgotten_in_shadow(Opened(first, other)) is None
+
+
+def test_the_shortest_trial_limits_the_rate_only_where_it_is_exceeded() -> None:
+    most = N * SECOND // SHORTEST_NS
+    slower = MaxRate(most, "media", line_rate=True)
+    assert fastest(slower, N) is slower
+    found = fastest(MaxRate(most + 1, "media", line_rate=True), N)
+    assert (found.rate_fps, found.kind, found.line_rate) == (most, "tester", False)
+    assert found.detail == "the rate at which 1,000 connections take the shortest trial"
 
 
 def test_a_stall_excuses_no_duplicates() -> None:
