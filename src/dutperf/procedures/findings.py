@@ -203,10 +203,8 @@ class _Words:
         gap, widest = found.numbers["gap"], found.numbers["widest"]
         if widest > self._resolution:
             than = f"{about(gap / widest)} times as wide as the widest group"
-        elif self._resolution:
-            than = f"{about(gap / self._resolution)} times the resolution"
         else:
-            than = "and no width of any group"
+            than = f"{about(gap / self._resolution)} times the resolution"
         return f"nothing in the {self._text(gap)} between them, {than}"
 
     def _range(self, group: stability.Group) -> str:
