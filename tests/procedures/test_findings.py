@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from planning import Recording, cell
 
 from dutperf.procedures.findings import delay_findings, loss_findings, rate_findings
@@ -45,6 +46,7 @@ def test_modes_are_told_with_their_numbers() -> None:
         "as wide as the widest group"
     )
     assert [len(group.repeats) for group in found.groups] == [13, 7]
+    assert found.numbers["resolution"] == 1000
 
 
 def test_groups_without_width_are_compared_with_the_resolution() -> None:
@@ -95,11 +97,31 @@ def test_too_unstable_is_told_with_the_limit() -> None:
     )
 
 
-def test_lower_bounds_are_no_values() -> None:
-    spoilt = [
-        r.model_copy(update={"verdict": "invalid"}) for r in repeats(*[1, 2, 3] * 7)
-    ]
-    assert rate_findings(cell(), spoilt) == []
+def test_all_but_the_farthest_of_many_repeats_are_told_of() -> None:
+    values = [360_000 + 4_000 * n for n in (0, 9, 3, 8, 1, 7, 2, 6, 5, 4)]
+    assert "one throughput: the middle 8 of 10 repeats lie" in rate(*values).message
+
+
+def test_a_drift_may_rise() -> None:
+    found = rate(*[400_000 + 500 * n for n in range(20)], resolution="100")
+    assert "it rises from 401,250 fps" in found.message
+
+
+def test_outliers_of_several_kinds_are_listed_with_their_repeats() -> None:
+    values = [400_000.0] * 30
+    values[1] = values[4] = 185_800
+    values[8] = 600_000
+    assert (
+        "185,800 fps in repeats 2, 5, 600,000 fps in repeat 9" in rate(*values).message
+    )
+
+
+@pytest.mark.parametrize("keys", [{"verdict": "invalid"}, {"bound": "lower"}])
+def test_bounds_are_no_values(keys: dict[str, str]) -> None:
+    """Whether they are of an invalid repeat, or of one that passed."""
+    found = repeats(*mixed())
+    assert rate_findings(cell(), found)
+    assert rate_findings(cell(), [r.model_copy(update=keys) for r in found]) == []
 
 
 def test_a_steady_search_has_no_findings() -> None:
@@ -167,14 +189,56 @@ def test_a_delay_is_not_known_better_than_the_testers_share_in_it() -> None:
     assert found.message.startswith(
         "no single TL, reverse: 10 of 20 repeats at 20 us, 10 at 32 us"
     )
-    coarse = DelayRecord(
+    assert delay_findings([measure(*values)], coarse(10_000)) == []
+    rounded = measure(*values).model_copy(update={"rounding_ns": 10_000})
+    assert delay_findings([rounded], None) == []
+
+
+def coarse(usual_bound_ns: int | None) -> DelayRecord:
+    return DelayRecord(
         definition="",
         resolution="",
         floor_ns=0,
-        bound_ns=90_000,
-        usual_bound_ns=10_000,
+        bound_ns=200_000,
+        usual_bound_ns=usual_bound_ns,
     )
-    assert delay_findings([measure(*values)], coarse) == []
+
+
+def test_a_tester_however_coarse_hides_no_missing_common_value() -> None:
+    values = [10_000.0 * n for n in (1, 9, 3, 8, 1, 7, 2, 6, 5, 4)]
+    (found,) = delay_findings([measure(*values)], coarse(100_000))
+    assert found.kind == "unstable"
+
+
+def test_each_measure_has_its_own_findings_and_a_lost_one_none() -> None:
+    values = [20_000.0, 32_000.0] * 10
+    background = measure(*values).model_copy(update={"stream": "background"})
+    found = delay_findings([measure(*[None] * 20), measure(*values), background], None)
+    assert [each.of for each in found] == ["TL, reverse", "TL, reverse background"]
+
+
+def test_a_drift_that_begins_at_nothing_has_no_share() -> None:
+    found, *_ = delay_findings([measure(*[0.0] * 7, *range(1, 14))], None)
+    assert "it rises from 0 ns" in found.message
+    assert "over the run" not in found.message
+
+
+@pytest.mark.parametrize(("usual_ns", "most"), [(90_000, "90 us"), (None, "200 us")])
+def test_upper_bounds_are_told_once_with_the_testers_share(
+    usual_ns: int | None, most: str
+) -> None:
+    bound = Figure(value=1, at_most=True)
+    bounded = measure(20_000.0).model_copy(update={"result": bound})
+    worst = bounded.model_copy(update={"name": "WCL"})
+    asked = [bounded, worst, bounded]
+    (found,) = delay_findings(asked, coarse(usual_ns))
+    assert (found.kind, found.of, found.unit) == ("tester", "TL and WCL", "ns")
+    assert found.message == (
+        "TL and WCL: upper bounds, as no small part may be the tester's own: up to "
+        f"{most} of 998 in 1000 delays, 200 us of any"
+    )
+    assert found.numbers == {"usual_bound": usual_ns or 200_000, "bound": 200_000}
+    assert delay_findings(asked, None) == []
 
 
 def test_lost_delays_are_left_out() -> None:
