@@ -107,10 +107,13 @@ def test_connections_that_were_not_opened_are_not_deleted() -> None:
 
 
 def test_a_table_that_silently_lost_some_is_noticed_by_its_count() -> None:
-    result, _ = measured(SimulatedNat(table_size=N // 2, eviction="oldest"))
+    nat = SimulatedNat(table_size=N // 2, eviction="oldest", delete_rate_fps=20_000)
+    result, _ = measured(nat)
     assert result.verdict == "invalid"
     assert result.reasons[0].code == "table_disagrees"
     assert "the device counts 500" in result.reasons[0].message
+    assert result.teardown[0].rate_per_s is not None  # but not of as many
+    assert (result.median, result.repeats[0].value) == (None, None)
 
 
 def test_an_invalid_trial_is_measured_again() -> None:
@@ -118,6 +121,23 @@ def test_an_invalid_trial_is_measured_again() -> None:
     result, recording = measured(nat, troubles=spoilt("receiver_overflow", 1))
     assert result.verdict == "pass"
     assert len(recording.records) == 2
+
+
+def test_what_another_trial_would_not_mend_ends_the_repeats() -> None:
+    """Three attempts of the second one; there is no third."""
+    nat = SimulatedNat(delete_rate_fps=20_000)
+    troubles = spoilt("link_down", *range(2, 100))
+    result, _ = measured(nat, repeats=3, troubles=troubles)
+    told = [(repeat.verdict, repeat.trials) for repeat in result.repeats]
+    assert told == [("pass", 1), ("invalid", 3)]
+    assert [reason.code for reason in result.reasons] == ["link_down"]
+    assert result.median == result.repeats[0].value
+
+
+def test_what_the_rfc_asks_for_and_was_not_done_is_told() -> None:
+    result, _ = measured(SimulatedNat(delete_rate_fps=20_000))
+    asked = [(deviation.rfc, deviation.actual) for deviation in result.deviations]
+    assert ("RFC 9693 4.8", "of one number") in asked
 
 
 def test_connections_expire_as_fast_as_they_were_opened() -> None:
