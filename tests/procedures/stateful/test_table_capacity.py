@@ -10,9 +10,17 @@ from planning import Recording, Run, cell, spoilt
 
 from dutperf.config import Campaign, ProcedureSpec
 from dutperf.errors import InputError
+from dutperf.procedures.events import Notice
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.stateful.table_capacity import measure_table_capacity
+from dutperf.procedures.stateful.table_capacity import (
+    given_up,
+    measure_table_capacity,
+    search_of,
+    step_words,
+)
 from dutperf.results import CellResult
+from dutperf.search import Outcome
+from dutperf.search.capacity import CapacityResult, CapacityStep, Held
 from dutperf.simulation.fake_engine import FakeEngine, SimulatedNat, perfect
 from dutperf.simulation.simulated_gateway import Eviction
 
@@ -26,6 +34,7 @@ def measured(
     *hooks: str,
     engine: FakeEngine | None = None,
     repeats: int = 1,
+    limit: MaxRate = MAX,
     **stateful: object,
 ) -> tuple[CellResult, Recording]:
     recording = Recording(
@@ -37,7 +46,7 @@ def measured(
     asked = cell(
         procedure="table-capacity", resolution="50", repeats=repeats, stateful=keys
     )
-    return measure_table_capacity(recording.runner, asked, MAX), recording
+    return measure_table_capacity(recording.runner, asked, limit), recording
 
 
 POLICIES: list[tuple[Eviction, int, str, str | None]] = [
@@ -73,6 +82,10 @@ def test_the_search_is_stored_step_by_step() -> None:
     assert [s.connections for s in found.steps][:4] == [100, 200, 400, 800]
     assert {s.held for s in found.steps} == {"held", "full"}
     assert f"{found.connections:,} are held at 50,000/s" in found.words
+    assert result.reasons == []  # it never collapsed
+    notices = [e.text for e in recording.events if isinstance(e, Notice)]
+    assert "400 connections: held at 50,000/s" in notices
+    assert len(notices) == len(found.steps)
     assert result.repeats[0].trials < len(recording.records)  # without the survivors
 
 
@@ -166,6 +179,22 @@ def test_what_it_holds_is_asked_again_when_the_answer_is_invalid() -> None:
     assert (result.verdict, result.median) == ("pass", SIZE)
 
 
+def test_a_device_that_cannot_be_asked_again_has_not_come_back() -> None:
+    """Revived after its first collapse; then all that would tell is invalid."""
+    nat = SimulatedNat(collapses_at=SIZE)
+    revived = 7  # 100, 200 and 400 in both phases, then 800
+    silent = FakeEngine(
+        perfect(),
+        nat=nat,
+        troubles=spoilt("receiver_overflow", *range(revived + 1, 100)),
+    )
+    result, recording = measured(nat, engine=silent)
+    assert recording.records[revived - 1].hooks[-1].succeeded
+    assert len(recording.records) == revived + 3
+    assert (result.verdict, result.median) == ("invalid", 400)
+    assert result.capacity[0].ending == "collapsed"
+
+
 def test_a_device_that_collapses_at_once_was_never_seen_to_hold_anything() -> None:
     result, recording = measured(SimulatedNat(collapses_at=90))
     assert (result.verdict, result.median) == ("fail", 0)
@@ -193,6 +222,8 @@ def test_a_table_that_holds_all_there_are_is_said_to_hold_at_least_so_many() -> 
     assert result.reasons[0].code == "max_rate"
     assert (result.bound, result.bound_cause) == ("lower", "set")
     assert result.eviction is None
+    assert "--most" in result.reasons[0].hint
+    assert "a lower bound: " in result.deviations[-1].actual
 
 
 def test_trials_that_stay_invalid_leave_the_bounds_that_were_proven() -> None:
@@ -235,13 +266,87 @@ def test_what_was_proven_of_a_search_that_was_given_up_is_a_lower_bound() -> Non
     result, _ = measured(nat, engine=broken)
     (found,) = result.capacity
     assert (found.connections, found.beyond) == (400, 800)
+    assert found.rate_per_s == MAX.rate_fps
     assert (result.repeats[0].bound, result.bound) == ("lower", "lower")
 
 
-def test_who_survives_is_asked_at_half_of_the_rate() -> None:
-    result, recording = measured(SimulatedNat(table_size=SIZE))
+@pytest.mark.parametrize("held", ["too_slow", "full", "collapsed"])
+def test_a_search_that_was_given_up_knows_the_least_number_that_was_not_held(
+    held: Held,
+) -> None:
+    steps = [
+        CapacityStep("first", 100, 900, 1, "held", 2),
+        CapacityStep("doubling", 200, 800, 90, "held", 2),
+        CapacityStep("doubling", 400, None, 80, held, 2),
+        CapacityStep("bisection", 300, None, 400, held, 2),
+        CapacityStep("bisection", 250, None, 400, "unstable", 2),
+    ]
+    found = given_up(steps)
+    assert found == CapacityResult(200, 300, 800, "unstable", steps)
+    assert given_up([]) == CapacityResult(None, None, None, "unstable", [])
+
+
+@pytest.mark.parametrize(
+    ("held", "told"),
+    [
+        ("held", "held at 900/s"),
+        ("too_slow", "not held at 1,080/s or more"),
+        ("full", "the table is full"),
+        ("collapsed", "collapsed"),
+        ("unstable", "invalid"),
+    ],
+)
+def test_each_number_of_connections_is_told_with_what_became_of_it(
+    held: Held, told: str
+) -> None:
+    rate = 900 if held == "held" else None
+    words = step_words(CapacityStep("doubling", 4000, rate, 1080, held, 2))
+    assert words.startswith("4,000 connections: ")
+    assert told in words
+
+
+def test_a_device_that_does_not_translate_has_no_capacity() -> None:
+    """No other test would tell more: that alone is the reason."""
+    result, recording = measured(SimulatedNat(public_ip="10.0.0.2"))
+    assert (result.verdict, result.median) == ("invalid", None)
+    assert [reason.code for reason in result.reasons] == ["not_translated"]
+    assert len(recording.records) == 1
+
+
+def test_repeats_give_a_median_and_their_spread() -> None:
+    result, _ = measured(SimulatedNat(table_size=SIZE), repeats=2)
+    assert (result.median, len(result.repeats)) == (SIZE, 2)
+    assert result.spread is not None
+
+
+def test_the_search_keeps_to_the_error_and_shares_that_were_asked_for() -> None:
+    """Of a device that is half as fast with twice as many connections."""
+
+    def rate_beyond(**stateful: object) -> CapacityResult:
+        keys = {"first": 100, "connections": 800, "error": 100, **stateful}
+        asked = cell(procedure="table-capacity", resolution="1", stateful=keys)
+
+        def establish(connections: int, rate_per_s: int) -> Outcome:
+            fast_enough = rate_per_s <= 100_000 // connections
+            return Outcome("pass" if fast_enough else "fail")
+
+        return search_of(asked, establish, 1000, lambda _step: None)
+
+    assert rate_beyond().ending == "most_held"
+    strict = rate_beyond(beta=0.6, gamma=0.55)
+    assert (strict.connections, strict.beyond) == (100, 200)
+    halfway = rate_beyond(beta=0.6, gamma=0.55, error=20)
+    assert (halfway.connections, halfway.beyond) == (187, 200)
+    early = rate_beyond(beta=0.6, gamma=0.9, error=20)
+    assert (early.connections, early.beyond) == (100, 112)
+
+
+@pytest.mark.parametrize(("rate_per_s", "half"), [(50_000, 25_000), (3, 1), (1, 1)])
+def test_who_survives_is_asked_at_half_of_the_rate(rate_per_s: int, half: int) -> None:
+    limit = MaxRate(rate_per_s, "set")
+    result, recording = measured(SimulatedNat(table_size=120), limit=limit)
     surveyed = recording.records[result.repeats[0].trials :]
-    assert {r.load_fps for r in surveyed if r.request.learn} == {MAX.rate_fps // 2}
+    assert {r.load_fps for r in surveyed if r.request.learn} == {half}
 
 
 def test_connections_that_would_expire_are_not_opened() -> None:

@@ -130,7 +130,7 @@ class _Search:
         try:
             self.found = search_of(cell, self._establish, limit.rate_fps, self._on_step)
         except NoUseError:
-            self.found = _given_up(self._steps)
+            self.found = given_up(self._steps)
         self.verdict, self.reasons = self._conclusion()
 
     @property
@@ -280,7 +280,7 @@ def _words(found: CapacityResult, stateful: Stateful) -> str:
     }[found.ending]
 
 
-def _given_up(steps: list[CapacityStep]) -> CapacityResult:
+def given_up(steps: list[CapacityStep]) -> CapacityResult:
     """What was proven when no other test would tell anything."""
     held = [step for step in steps if step.held == "held"]
     beyond = [
