@@ -12,6 +12,7 @@ from dutperf.config import Testbed
 from dutperf.config.hooks import Hook
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.errors import InputError
+from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.stateful.connection_rate import measure_connection_rate
 from dutperf.procedures.stateful.establishing import (
@@ -131,6 +132,11 @@ def test_connections_that_do_not_fit_pass_only_where_nobody_validates() -> None:
     assert "large enough" in result.reasons[0].hint
     assert result.eviction is not None
     assert (result.eviction.policy, blind.eviction) == ("keeps_last", None)
+
+
+def test_who_survives_is_not_asked_where_nobody_validates() -> None:
+    result, _ = measured(ClearedEngine(SimulatedNat(table_size=N - 1)))
+    assert (result.verdict, result.median, result.eviction) == ("fail", 0, None)
 
 
 def test_a_device_that_is_not_emptied_knows_the_connections_of_the_test_before() -> (
@@ -298,6 +304,38 @@ def test_stalls_above_what_was_opened_leave_a_lower_bound(code: ReasonCode) -> N
     assert (result.verdict, result.median) == ("pass", passed)
     assert (result.bound, result.bound_cause) == ("lower", "disturbed")
     assert "disturbed" in result.deviations[-1].actual
+
+
+def test_a_tester_that_something_stopped_is_not_itself_the_bound() -> None:
+    """Flow control, above what was opened."""
+    nat = SimulatedNat(connection_rate_fps=MAX.rate_fps // 2 + 100)
+    stopped = ClearedEngine(nat, spoilt("held_back", *range(3, 200)))
+    result, recording = measured(stopped)
+    assert (result.verdict, result.median) == ("pass", recording.loads_fps[1])
+    assert (result.bound, result.bound_cause) == ("lower", "held_back")
+    assert [reason.code for reason in result.reasons] == ["held_back"]
+
+
+def test_what_passed_before_no_other_test_would_tell_anything_is_kept() -> None:
+    """The search goes down, up from what passed, and then the link is lost."""
+    nat = SimulatedNat(connection_rate_fps=MAX.rate_fps // 2 + 100)
+    result, recording = measured(
+        ClearedEngine(nat, spoilt("link_down", *range(3, 200))), repeats=3
+    )
+    passed = recording.records[1].load_fps
+    assert recording.records[1].result.verdict.kind == "pass"
+    assert (result.verdict, result.median, result.bound) == ("invalid", passed, "lower")
+    assert (len(result.repeats), result.repeats[0].trials) == (1, 5)
+
+
+def test_the_interval_that_is_left_is_told_while_it_narrows() -> None:
+    nat = SimulatedNat(connection_rate_fps=5000)
+    result, recording = measured(ClearedEngine(nat))
+    told = [e for e in recording.events if isinstance(e, IntervalNarrowed)]
+    assert told[-1].lower_fps == result.median
+    assert 0 < told[-1].upper_fps - told[-1].lower_fps <= 10
+    widths = [each.upper_fps - each.lower_fps for each in told]
+    assert widths == sorted(widths, reverse=True)
 
 
 def test_what_else_spoils_every_test_is_no_bound() -> None:
