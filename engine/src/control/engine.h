@@ -2,12 +2,15 @@
 // what is known of the neighbours, and the table of learned four-tuples.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <vector>
 
 #include "control/learned_table.h"
 #include "control/messages.h"
 #include "control/monitor.h"
 #include "control/neighbours.h"
+#include "control/port_report.h"
 #include "dataplane/trial_run.h"
 #include "dpdk/eal.h"
 #include "dpdk/port.h"
@@ -41,8 +44,7 @@ class Engine {
     std::unique_ptr<Neighbours> neighbours;
   };
   struct Snapshot {
-    dpdk::PortCounters counters[dataplane::kSides];
-    dpdk::LinkState link[dataplane::kSides];
+    std::array<PortSnapshot, dataplane::kSides> ports;
     std::vector<kernel::InputQueue> input_queues;
   };
 

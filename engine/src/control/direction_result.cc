@@ -1,0 +1,93 @@
+#include "control/direction_result.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "control/shadow_losses.h"
+
+namespace dutperf::control {
+namespace {
+
+using dataplane::index_of;
+using dataplane::other;
+using dataplane::Side;
+
+// Frames a second between the first and the last departure.
+double offered_rate(const dataplane::SendReport& report, const timing::TscClock& clock) {
+  const uint64_t ns = clock.to_ns(report.last_tsc - report.first_tsc);
+  if (report.sent < 2 || ns == 0) return 0;
+  return static_cast<double>(report.sent - 1) * 1e9 / static_cast<double>(ns);
+}
+
+// How many of a stream's frames carry a stamp of each interval, of those that left.
+std::vector<uint64_t> sent_by_time(const dataplane::DirectionSpec& direction, size_t stream,
+                                   const dataplane::SendReport& report) {
+  std::vector<uint64_t> result;
+  uint64_t built = 0;
+  uint64_t before = 0;
+  for (const uint64_t count : report.built_by_time.counts()) {
+    built += count;
+    const uint64_t sent = direction.frames_of(stream, std::min(built, report.sent));
+    result.push_back(sent - before);
+    before = sent;
+  }
+  return result;
+}
+
+// Longest and shortest time that the tester itself may have put into a delay.
+void add_accuracy(const dataplane::SendReport& sent, const dataplane::ReceiveReport& received,
+                  const timing::TscClock& clock, DirectionResult& result) {
+  result.send_call_ns = &sent.call_ns;
+  result.receive_gap_ns = &received.gap_ns;
+  if (sent.call_ns.count() == 0 || received.gap_ns.count() == 0) return;
+  result.delay_floor_ns = sent.call_ns.min() + clock.to_ns(received.shortest_poll_tsc);
+  result.delay_bound_ns = sent.call_ns.max() + received.gap_ns.max();
+}
+
+// Those that ended, and the one that the sender ended in.
+void add_stalls(const dataplane::TrialRun& run, Side from, DirectionResult& result) {
+  const measure::StallLog& log = run.stalls_of(from);
+  for (size_t i = 0; i < log.ended(); ++i) result.stalls.push_back(log.stall(i));
+  result.stalled = run.sent_from(from).stalled;
+  result.shadows = run.shadows_at(other(from));
+}
+
+}  // namespace
+
+DirectionResult direction_result(const TrialRequest& request, Side from,
+                                 const dataplane::TrialRun& run,
+                                 dataplane::StreamRecorders& recorders,
+                                 const timing::TscClock& clock) {
+  const dataplane::TrialSpec& spec = request.spec;
+  const dataplane::DirectionSpec& direction = spec.from[index_of(from)];
+  const dataplane::SendReport& report = run.sent_from(from);
+  DirectionResult result{};
+  result.from = from;
+  result.intended_rate_fps = direction.rate_fps;
+  result.offered_rate_fps = offered_rate(report, clock);
+  result.sending_ns = report.sent == 0 ? 0 : clock.to_ns(report.last_tsc - run.start_tsc());
+  result.tx_full = report.tx_full;
+  result.port_full_ns = clock.to_ns(report.port_full_tsc);
+  result.ring_full = report.ring_full;
+  result.lag_ns = &report.lag_ns;
+  result.burst_frames = &report.burst_frames;
+  add_accuracy(report, run.received_at(other(from)), clock, result);
+  add_stalls(run, from, result);
+  std::vector<measure::Shadow> shadows = result.shadows;
+  for (size_t i = 0; i < direction.streams.size(); ++i) {
+    const dataplane::StreamSpec& stream = direction.streams[i];
+    StreamResult entry;
+    entry.id = stream.id;
+    entry.background = (stream.tag.flags & net::kTagFlagBackground) != 0;
+    entry.intended = direction.frames_of(i, direction.frames);
+    entry.sent = direction.frames_of(i, report.sent);
+    recorders[i].finish(entry.sent);
+    add_recorded(spec, recorders[i], request.fine_delays, entry);
+    entry.lost_in_shadow = lost_in_shadow(direction, i, shadows, recorders[i].tracker(), entry);
+    entry.sent_by_time = sent_by_time(direction, i, report);
+    result.streams.push_back(std::move(entry));
+  }
+  return result;
+}
+
+}  // namespace dutperf::control

@@ -1,0 +1,61 @@
+#include "control/shadow_losses.h"
+
+#include <algorithm>
+
+#include "timing/clock.h"
+
+namespace dutperf::control {
+namespace {
+
+constexpr uint64_t kForeverNs = 1ULL << 48;  // longer than any trial
+
+// How many of a direction's first frames were due before `ns`.
+uint64_t due_before(uint64_t ns, uint64_t rate_fps) {
+  const auto scaled = (unsigned __int128){ns} * rate_fps;
+  return static_cast<uint64_t>((scaled + timing::kNsPerSecond - 1) / timing::kNsPerSecond);
+}
+
+}  // namespace
+
+uint64_t lost_in_shadow(const dataplane::DirectionSpec& direction, size_t stream,
+                        std::vector<measure::Shadow>& shadows,
+                        const measure::SequenceTracker& tracker, const StreamResult& result) {
+  const bool exact = tracker.window_frames() == 0;
+  uint64_t lost = 0;
+  for (measure::Shadow& shadow : shadows) {
+    if (!shadow.may_lose) continue;
+    // A frame more at each end, as due times are rounded.
+    const uint64_t first = due_before(shadow.begin_ns, direction.rate_fps);
+    const uint64_t last =
+        due_before(std::min<uint64_t>(shadow.end_ns, kForeverNs), direction.rate_fps);
+    const uint64_t begin = direction.frames_of(stream, first - std::min<uint64_t>(first, 1));
+    const uint64_t end = std::min(direction.frames_of(stream, last + 1), result.sent);
+    if (begin >= end) continue;
+    const uint64_t missing = exact ? tracker.missing_among(begin, end) : end - begin;
+    const uint64_t excused = std::min(shadow.frames, missing);
+    if (shadow.frames != UINT64_MAX) shadow.frames -= excused;
+    lost += excused;
+  }
+  return std::min(lost, result.sent - result.received);
+}
+
+void share_bursts(std::vector<DirectionResult>& directions) {
+  std::vector<std::vector<measure::Shadow>> shadows;
+  uint64_t burst_frames = 0;
+  uint64_t lost = 0;
+  for (const DirectionResult& direction : directions) {
+    shadows.push_back(direction.shadows);
+    for (const measure::Stall& stall : direction.stalls) burst_frames += stall.frames;
+    for (const StreamResult& stream : direction.streams) lost += stream.lost_in_shadow;
+  }
+  const uint64_t most = measure::frames_in_all(shadows, burst_frames);
+  if (lost <= most) return;
+  for (DirectionResult& direction : directions) {
+    for (StreamResult& stream : direction.streams) {
+      stream.lost_in_shadow =
+          static_cast<uint64_t>((unsigned __int128){stream.lost_in_shadow} * most / lost);
+    }
+  }
+}
+
+}  // namespace dutperf::control

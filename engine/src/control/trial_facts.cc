@@ -1,0 +1,63 @@
+#include "control/trial_facts.h"
+
+#include <algorithm>
+
+namespace dutperf::control {
+
+using dataplane::index_of;
+using dataplane::other;
+
+measure::TrialFacts facts_of(const dataplane::TrialSpec& spec) {
+  measure::TrialFacts facts;
+  facts.duration_ns = spec.duration_ns;
+  facts.frame_timeout_ns = spec.frame_timeout_ns.value_or(0);
+  facts.loss_tolerance_ppb = spec.loss_tolerance_ppb;
+  return facts;
+}
+
+measure::DirectionFacts facts_of(const DirectionResult& result, bool gave_up,
+                                 const dataplane::TrialSpec& spec) {
+  measure::DirectionFacts facts;
+  facts.name = direction_name(result.from);
+  facts.receiving_port = index_of(other(result.from));
+  for (const StreamResult& stream : result.streams) {
+    facts.intended += stream.intended;
+    facts.sent += stream.sent;
+    facts.received += stream.received;
+    facts.duplicate += stream.duplicate;
+    facts.overdue += stream.late;
+    facts.lost_in_shadow += stream.lost_in_shadow;
+    facts.overdue_in_shadow += stream.late_in_shadow;
+    facts.negative_delay += stream.negative_delays;
+    facts.damaged += stream.damaged;
+  }
+  facts.sending_ns = result.sending_ns;
+  facts.max_lag_ns = result.lag_ns->count() > 0 ? result.lag_ns->max() : 0;
+  if (spec.frame_timeout_ns) {
+    const uint64_t long_ns = *spec.frame_timeout_ns / measure::kHeldShare;
+    facts.held_frames =
+        result.send_call_ns->count_from(long_ns) + result.receive_gap_ns->count_from(long_ns);
+  }
+  facts.port_full_ns = result.port_full_ns;
+  facts.ring_full = result.ring_full;
+  for (const measure::Shadow& shadow : result.shadows) facts.burst_shadow |= shadow.of_sender;
+  if (result.stalled) facts.away_at_end_ns = result.stalled->away_ns;
+  facts.gave_up = gave_up;
+  return facts;
+}
+
+void add_longest_stalls(const std::vector<DirectionResult>& results, measure::TrialFacts& facts) {
+  uint64_t longest_ns = 0;
+  for (const DirectionResult& direction : results) {
+    for (const measure::Stall& stall : direction.stalls) {
+      longest_ns = std::max(longest_ns, stall.max_lag_ns);
+    }
+  }
+  for (size_t i = 0; i < facts.directions.size(); ++i) {
+    const measure::Histogram& gap_ns = *results[i].receive_gap_ns;
+    facts.directions[i].longest_stall_ns =
+        facts.directions[i].burst_shadow ? longest_ns : gap_ns.max();
+  }
+}
+
+}  // namespace dutperf::control
