@@ -20,7 +20,8 @@ enum class FrameKind : uint8_t {
 };
 
 // View into a received frame. Valid while the frame is. `tag` is null unless kind is kTest, or
-// kTruncated and the tag is there up to its sequence number; the stamp may be missing then.
+// kTruncated and the tag is there up to its sequence number; the stamp may be missing then, of
+// which sequence() reads a part.
 struct Classified {
   FrameKind kind = FrameKind::kForeign;
   uint8_t ip_version = 0;

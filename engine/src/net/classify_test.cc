@@ -82,7 +82,11 @@ TEST_P(Classify, KnowsATruncatedFrameAndWhoseItIsAsLongAsItTells) {
     if (result.tag == nullptr) continue;
     ASSERT_EQ(result.tag->trial, kTag.trial);
     ASSERT_EQ(result.tag->stream, kTag.stream);
-    ASSERT_EQ(result.tag->sequence(), kSequence);
+    // What is there of it: sequence() reads two bytes of the stamp, too.
+    const auto* begin = reinterpret_cast<const uint8_t*>(result.tag);
+    WireTag tag{};
+    std::memcpy(&tag, begin, static_cast<size_t>(frame.data() + size - begin));
+    ASSERT_EQ(tag.sequence(), kSequence);
   }
 }
 
