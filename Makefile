@@ -67,7 +67,8 @@ engine: | packages-run
 # Not after "engine": the tests' build has flags of its own, everything would be compiled twice.
 .PHONY: configured
 configured: | packages-test
-	$(STEP) "configuring the engine with its tests" cmake -S . -B $(BUILD) -G Ninja -DDUTPERF_TESTS=ON
+	$(STEP) "configuring the engine with its tests" \
+	  cmake -S . -B $(BUILD) -G Ninja -DDUTPERF_TESTS=ON -DDUTPERF_SANITIZE=ON
 engine-tests: configured
 	$(STEP) "the engine and its tests: building what has changed" $(NINJA) -C $(BUILD)
 
@@ -100,6 +101,9 @@ test: check cpp-tests fuzz-short
 	$(STEP) "all passed; next: commit, or look at what is measured with make demo"
 
 .PHONY: cpp-tests fuzz-short
+# With ASan and UBSan, in the same build: what is free of DPDK is compiled for its tests alone, apart
+# from the engine, so a plain build of them beside this one would only cost time. The fuzz targets'
+# build has other flags and another compiler; objects that count coverage would slow down the tests.
 cpp-tests: engine-tests
 	$(STEP) "C++: tests" ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 fuzz-short: fuzzers
