@@ -64,7 +64,7 @@ def dutperf(
         (
             f"{PLACE}procedures:\n  - procedure: thruput\n",
             [
-                "campaign.yaml:11: procedures[0].procedure: must be 'throughput', ",
+                "campaign.yaml:11: procedures[0].procedure: must be one of throughput,",
                 "did you mean 'throughput'?",
             ],
         ),
@@ -99,7 +99,7 @@ def dutperf(
         ),
         (
             f"{PLACE}procedures:\n  - procedure: throughput\n    load_percent: [50]\n",
-            ["load_percent belongs to frame-loss"],
+            ["load_percent: unknown key: it is of frame-loss"],
         ),
         (
             f"{PLACE}procedures:\n{LOSS}    frame_timeout_ms: 3000\n",

@@ -142,17 +142,21 @@ def test_each_point_has_the_level_that_the_rfc_gives_it(
 
 
 @pytest.mark.parametrize(
-    ("procedure", "rfc"),
+    ("procedure", "keys", "rfc"),
     [
-        ("throughput", "RFC 2544 26.1"),
-        ("connection-rate", "RFC 9693 4.5"),
-        ("table-capacity", "RFC 9693 4.9"),
+        ("throughput", {}, "RFC 2544 26.1"),
+        ("connection-rate", {"stateful": {"connections": [9]}}, "RFC 9693 4.5"),
+        (
+            "table-capacity",
+            {"stateful": {"connections": [9], "first": 1}},
+            "RFC 9693 4.9",
+        ),
     ],
 )
 def test_a_lower_bound_falls_short_of_what_its_procedure_looks_for(
-    procedure: str, rfc: str
+    procedure: str, keys: dict[str, Any], rfc: str
 ) -> None:
-    found = lower_bound(make_cell().model_copy(update={"procedure": procedure}), "so")
+    found = lower_bound(make_cell(procedure=procedure, **keys), "so")
     assert (found.rfc, found.actual, found.level) == (rfc, "so", "text")
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
 
 import pytest
 from config_samples import make_campaign, make_testbed
 
 from dutperf import lab
+from dutperf.catalogue import PROCEDURES
 from dutperf.config import (
     deviations,
     expand,
@@ -16,7 +16,6 @@ from dutperf.config import (
     load_testbed,
     notices,
 )
-from dutperf.config.delay_keys import NEEDS_CONNECTIONS, Procedure
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 IN_THE_FIRST_NETWORK = {
@@ -39,12 +38,12 @@ def test_the_hardware_testbed_has_both_versions_and_legal_addresses() -> None:
 def test_the_router_campaign_is_by_the_book() -> None:
     cells = expand(load_campaign(EXAMPLES / "linux-router.yaml"), make_testbed())
     assert {cell.procedure for cell in cells} == {
-        *get_args(Procedure)
-    } - NEEDS_CONNECTIONS
+        name for name, each in PROCEDURES.items() if each.family != "connections"
+    }
     sizes = [c.frame_sizes[0] for c in cells if c.traffic.flows is None]
     assert set(sizes) == {64, 84, 128, 256, 512, 1024, 1280, 1518}
     assert {c.traffic.flows for c in cells} == {None, 1, 4, 16, 256, 4096}
-    assert all(c.throughput_cell for c in cells if c.rate_fps)
+    assert all(c.throughput_cell for c in cells if c.spec.found_rate)
     assert [found for cell in cells for found in deviations(cell)] == []
 
 
@@ -58,8 +57,8 @@ def test_the_demo_is_short_and_says_where_it_deviates() -> None:
         "latency-ip4-64-both-at-50percent-of-throughput",
         "latency-ip6-84-both-at-50percent-of-throughput",
     ]
-    assert all(cell.trial_duration_s <= 3 for cell in cells)
-    assert all(cell.max_rate_fps is None for cell in cells)
+    assert all(cell.spec.trial_duration_s <= 3 for cell in cells)
+    assert all(cell.spec.max_rate_fps is None for cell in cells)
     assert all(deviations(cell) for cell in cells)
 
 
@@ -106,4 +105,4 @@ def test_the_matrix_campaign_compares_two_labs() -> None:
     }
     assert {cell.direction for cell in cells} == {"both", "forward"}
     assert {cell.traffic.name for cell in cells} == {None, "translated", "half-native"}
-    assert all(cell.trial_duration_s == 1 for cell in cells)
+    assert all(cell.spec.trial_duration_s == 1 for cell in cells)

@@ -13,12 +13,11 @@ from ruamel.yaml import YAML
 
 from dutperf.config import (
     Cell,
-    ProcedureSpec,
     deviations,
     expand,
-    from_data,
     load_campaign,
     resolved,
+    spec_from,
 )
 from dutperf.config.flow_count import MOST_FLOWS
 from dutperf.config.flows import flows
@@ -153,7 +152,7 @@ def test_what_contradicts_a_number_of_flows_is_refused(
     keys: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InputError) as refusal:
-        from_data(ProcedureSpec, THROUGHPUT | keys, "here")
+        spec_from(THROUGHPUT | keys, "here")
     assert message in refusal.value.message
 
 

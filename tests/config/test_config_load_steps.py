@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from config_samples import make_campaign, make_testbed
 
-from dutperf.config import ProcedureSpec, deviations, expand, from_data
+from dutperf.config import deviations, expand, spec_from
 from dutperf.config.load_steps import ends_when_lossless, falling_loads
 from dutperf.errors import InputError
 
@@ -54,7 +54,7 @@ def test_a_finer_step_is_no_deviation_and_a_coarser_list_is_one() -> None:
         ({"load_step_percent": 0}, "must be at least 0.1"),
         (
             {"load_step_percent": 5, "procedure": "throughput"},
-            "load_step_percent belongs to frame-loss",
+            "load_step_percent: unknown key: it is of frame-loss",
         ),
     ],
 )
@@ -62,5 +62,5 @@ def test_steps_that_make_no_curve_are_refused(
     keys: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InputError) as refusal:
-        from_data(ProcedureSpec, LOSS | keys, "here")
+        spec_from(LOSS | keys, "here")
     assert message in refusal.value.message

@@ -68,7 +68,7 @@ def test_what_is_left_open_is_as_each_place_is() -> None:
     both = make_testbed(name="new", max_rate_fps=5)
     campaign = make_campaign({"procedure": "throughput"}, lab=["old", "new"])
     cells = expand(campaign, Testbed.model_validate(only_4), both)
-    assert [(cell.place, cell.ip, cell.max_rate_fps) for cell in cells] == [
+    assert [(cell.place, cell.ip, cell.spec.max_rate_fps) for cell in cells] == [
         ("old", 4, None),
         ("new", 4, 5),
         ("new", 6, 5),

@@ -17,6 +17,7 @@ from dutperf.config import (
     resolved,
     with_preset,
 )
+from dutperf.config.specs import LatencySpec, SearchedKeys, ThroughputSpec
 from dutperf.errors import InputError
 
 ALL: list[dict[str, Any]] = [
@@ -44,15 +45,17 @@ def test_standard_is_by_the_book(spec: dict[str, Any]) -> None:
     cell = cell_of("standard", spec)
     told = [shortfall.actual for shortfall in deviations(cell)]
     assert [w for w in told if "a goal lets" not in w and "as given" not in w] == []
-    assert cell.repeats == (1 if cell.search == "mlrsearch" else 20)
-    assert cell.resolution == "0.1%"
+    assert cell.repeats == (1 if spec.get("search") == "mlrsearch" else 20)
+    if isinstance(cell.spec, SearchedKeys):
+        assert cell.spec.resolution == "0.1%"
 
 
 @pytest.mark.parametrize("spec", ALL)
 def test_quick_takes_seconds_and_says_what_it_lacks(spec: dict[str, Any]) -> None:
     cell = cell_of("quick", spec)
-    waits_s = cell.settle_wait_s + cell.residual_wait_s + cell.restabilise_wait_s
-    assert cell.trial_duration_s == 1
+    spent = cell.spec
+    waits_s = spent.settle_wait_s + spent.residual_wait_s + spent.restabilise_wait_s
+    assert cell.spec.trial_duration_s == 1
     assert waits_s == pytest.approx(0.5)
     assert cell.repeats <= 3
     assert len(deviations(cell)) >= 4
@@ -64,21 +67,21 @@ def test_quick_takes_seconds_and_says_what_it_lacks(spec: dict[str, Any]) -> Non
 )
 def test_a_quick_look_has_tags_that_fit(rate_fps: int, legacy: bool, tags: int) -> None:
     spec = {"procedure": "latency", "rate_fps": rate_fps, "legacy": legacy}
-    assert cell_of("quick", spec).tags == tags
+    assert cell_of("quick", spec).spec_of(LatencySpec).tags == tags
 
 
 def test_a_quick_look_waits_for_frames_that_a_timeout_is_to_find_late() -> None:
     spec = {"procedure": "frame-loss", "timeout_sweep_ms": [1, 500]}
-    assert cell_of("quick", spec).residual_wait_s == 1
+    assert cell_of("quick", spec).spec.residual_wait_s == 1
     strict = {"procedure": "throughput", "frame_timeout_ms": 400}
-    assert cell_of("quick", strict).residual_wait_s == pytest.approx(0.8)
+    assert cell_of("quick", strict).spec.residual_wait_s == pytest.approx(0.8)
 
 
 def test_in_a_file_a_procedure_wins_over_the_preset() -> None:
     spec = {"procedure": "throughput", "trial_duration_s": 7, "repeats": "auto"}
     cell = cell_of("quick", spec)
-    assert (cell.trial_duration_s, cell.auto) == (7, True)
-    assert cell.settle_wait_s == 0.1
+    assert (cell.spec.trial_duration_s, cell.auto) == (7, True)
+    assert cell.spec.settle_wait_s == 0.1
 
 
 def test_on_the_command_line_the_preset_wins_over_the_file() -> None:
@@ -95,11 +98,12 @@ def test_on_the_command_line_the_preset_wins_over_the_file() -> None:
         }
     )
     (cell,) = cells(with_preset(campaign, "quick"))
-    assert (cell.trial_duration_s, cell.settle_wait_s) == (1, 0.1)
-    assert (cell.resolution, cell.repeats, cell.auto) == ("5%", 1, False)
-    assert cell.loss_tolerance_percent == 0.1
+    assert (cell.spec.trial_duration_s, cell.spec.settle_wait_s) == (1, 0.1)
+    assert (cell.repeats, cell.auto) == (1, False)
+    assert cell.spec_of(ThroughputSpec).resolution == "5%"
+    assert cell.spec.loss_criterion.tolerance_percent == 0.1
     (standard,) = cells(with_preset(campaign, "standard"))
-    assert (standard.trial_duration_s, standard.repeats) == (60, 20)
+    assert (standard.spec.trial_duration_s, standard.repeats) == (60, 20)
 
 
 def test_goals_get_the_durations_of_the_preset() -> None:
@@ -107,7 +111,7 @@ def test_goals_get_the_durations_of_the_preset() -> None:
     mlr = {"procedure": "throughput", "search": "mlrsearch", "goals": [goal]}
     campaign = make_campaign({"ip": [4], **mlr})
     (quick,) = cells(with_preset(campaign, "quick"))
-    assert quick.goals[0].duration_sum_s == 2
+    assert quick.spec.loss_criterion.goals[0].duration_sum_s == 2
 
 
 @pytest.mark.parametrize("preset", ["standard", "quick"])

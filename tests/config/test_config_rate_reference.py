@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from config_samples import make_campaign, make_testbed
+from planning import spec_with
 from pydantic import TypeAdapter, ValidationError
 from ruamel.yaml import YAML
 
 from dutperf.config import (
     Cell,
-    ProcedureSpec,
     deviations,
     expand,
     load_campaign,
@@ -176,7 +176,7 @@ def test_any_load_but_the_throughput_is_a_deviation(
 
 
 def test_a_search_is_put_before_a_procedure_that_needs_one() -> None:
-    given = ProcedureSpec.model_validate(
+    given = spec_with(
         LATENCY
         | {"frame_size": [128, 256], "max_rate_fps": 77, "settle_wait_s": 1}
         | {"traffic": {"networks": 4, "ports": {"source": "fixed:7"}}}
@@ -195,10 +195,10 @@ def test_a_search_is_put_before_a_procedure_that_needs_one() -> None:
 
 def test_short_trials_are_short_in_the_search_too() -> None:
     short = {"trial_duration_s": 3, "first_tag_s": 1}
-    search, _ = with_sources(ProcedureSpec.model_validate(LATENCY | short))
+    search, _ = with_sources(spec_with(LATENCY | short))
     assert search.trial_duration_s == 3
 
 
 def test_a_load_in_frames_needs_no_search() -> None:
-    given = ProcedureSpec.model_validate(LATENCY | {"rate_fps": 1000})
+    given = spec_with(LATENCY | {"rate_fps": 1000})
     assert with_sources(given) == [given]

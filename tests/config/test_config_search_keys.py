@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 from config_samples import make_campaign, make_testbed
-from pydantic import ValidationError
 from ruamel.yaml import YAML
 
-from dutperf.config import Cell, ProcedureSpec, deviations, expand, resolved
+from dutperf.config import Cell, deviations, expand, resolved, spec_from
 from dutperf.config.loader import load_campaign
 from dutperf.config.search_keys import GoalSpec
+from dutperf.config.specs import ThroughputSpec
+from dutperf.errors import InputError
 
 THROUGHPUT: dict[str, Any] = {"procedure": "throughput", "ip": [4]}
 MLR = {**THROUGHPUT, "search": "mlrsearch"}
@@ -26,14 +27,15 @@ def only_cell(spec: dict[str, Any]) -> Cell:
 
 
 def refusal(spec: dict[str, Any]) -> str:
-    with pytest.raises(ValidationError) as caught:
-        ProcedureSpec.model_validate(spec)
-    return str(caught.value)
+    with pytest.raises(InputError) as caught:
+        spec_from(spec, "here")
+    return caught.value.message
 
 
 def test_by_default_a_search_is_narrowed_and_ends_hopeless_trials() -> None:
     cell = only_cell(THROUGHPUT)
-    assert (cell.search, cell.early_stop, cell.auto) == ("narrowed", True, False)
+    spec = cell.spec_of(ThroughputSpec)
+    assert (spec.search, spec.early_stop, cell.auto) == ("narrowed", True, False)
     assert cell.id == "throughput-ip4-64-both"
 
 
@@ -46,11 +48,11 @@ def test_by_default_a_search_is_narrowed_and_ends_hopeless_trials() -> None:
         (MLR, {"early_stop": False}),
         (
             {**THROUGHPUT, "repeats": "auto"},
-            {"interval_width": "1%", "max_repeats": 64, "repeats": 64, "auto": True},
+            {"interval_width": "1%", "max_repeats": 64, "most_repeats": 64},
         ),
         (
             {**THROUGHPUT, "repeats": "auto", "max_repeats": 16, "interval_width": 100},
-            {"interval_width": "100", "repeats": 16},
+            {"interval_width": "100", "most_repeats": 16},
         ),
         (
             {**THROUGHPUT, "repeats": "auto", "resolution": "2.5%"},
@@ -70,7 +72,7 @@ def test_defaults_follow_from_other_keys(
     spec: dict[str, Any], found: dict[str, Any]
 ) -> None:
     cell = only_cell(spec)
-    assert {key: getattr(cell, key) for key in found} == found
+    assert {key: getattr(cell.spec, key) for key in found} == found
 
 
 @pytest.mark.parametrize(
@@ -90,13 +92,13 @@ def test_a_goal_is_a_text_or_a_block_and_has_a_duration(
     given: object, duration_s: float, goal: tuple[float, float, float]
 ) -> None:
     cell = only_cell({**MLR, "goals": [given], "trial_duration_s": duration_s})
-    (found,) = cell.goals
+    (found,) = cell.spec.loss_criterion.goals
     told = (found.loss_percent, found.exceed_percent, found.duration_sum_s)
     assert told == goal
 
 
 def test_mlrsearch_has_rfc_2544s_goal_unless_told_otherwise() -> None:
-    assert only_cell(MLR).goals == [GoalSpec(duration_sum_s=60)]
+    assert only_cell(MLR).spec.loss_criterion.goals == (GoalSpec(duration_sum_s=60),)
 
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "100", "0.5%:100%", "1:2:3", "0,5"])
@@ -179,11 +181,11 @@ def test_what_is_no_goal_is_refused(text: str) -> None:
         ),
         (
             {"procedure": "frame-loss", "search": "classic"},
-            "search: belongs to throughput, not to frame-loss",
+            "search: unknown key: it is of throughput",
         ),
         (
             {"procedure": "pdv", "rate_fps": 1, "repeats": "auto"},
-            "repeats: auto belongs to throughput; pdv needs a number",
+            "repeats: must be a whole number, not 'auto'",
         ),
     ],
 )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from config_samples import bench_data, make_campaign
 
-from dutperf.config import ProcedureSpec, Testbed, expand, from_data, size_notices
+from dutperf.config import Testbed, expand, size_notices, spec_from
 from dutperf.config.standard_sizes import standard_sizes
 from dutperf.errors import InputError
 from dutperf.protocol import IpVersion
@@ -80,7 +80,7 @@ def test_sizes_are_not_left_out_silently() -> None:
 )
 def test_what_is_no_size_is_refused(given: object, message: str) -> None:
     with pytest.raises(InputError) as refusal:
-        from_data(ProcedureSpec, ALL | {"frame_size": given}, "here")
+        spec_from(ALL | {"frame_size": given}, "here")
     assert message in refusal.value.message
 
 

@@ -10,7 +10,7 @@ import pytest
 from dutperf import lab
 from dutperf.config.address_set import AddressSet
 from dutperf.config.placement import hosts
-from dutperf.config.stateful_keys import StatefulKeys
+from dutperf.config.stateful_keys import Phase2Keys
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import IpVersions, default_versions
@@ -131,5 +131,5 @@ def test_the_configuration_has_a_line_for_each_mapping() -> None:
 def test_connections_go_by_default_through_what_the_gateway_translates(
     name: str, version: IpVersions
 ) -> None:
-    connections = StatefulKeys(connections=100)
+    connections = Phase2Keys(connections=[100], phase1_rate=100)
     assert default_versions(lab.plan(name), connections) == [version]

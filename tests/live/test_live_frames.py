@@ -26,6 +26,7 @@ from livetools import (
     open_rings,
     running_engine,
 )
+from planning import spec_with
 from readers import (
     MAGIC,
     TAG,
@@ -42,7 +43,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 from scapy.utils import rdpcap
 
-from dutperf.config import Campaign, ProcedureSpec, Testbed, expand
+from dutperf.config import Campaign, Testbed, expand
 from dutperf.engine.client import Engine
 from dutperf.protocol import (
     Driver,
@@ -222,7 +223,7 @@ def of_flows(ip: IpVersion, traffic: dict[str, object]) -> TrialRequest:
     }
     testbed = Testbed.model_validate({"name": "rings"} | sides)
     asked = {"procedure": "throughput", "ip": [ip], "traffic": traffic}
-    spec = ProcedureSpec.model_validate(asked)
+    spec = spec_with(asked)
     [cell] = expand(Campaign(name="x", testbed=testbed, procedures=[spec]), testbed)
     trial = trial_request(testbed, cell, 1000, 515)
     directions = [

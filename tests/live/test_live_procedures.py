@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from livetools import needs_engine
+from planning import spec_with
 
-from dutperf.config import Campaign, Place, ProcedureSpec, Testbed
+from dutperf.config import Campaign, Place, Testbed
 from dutperf.results import CellResult, load_journal, load_results
 from dutperf.run.campaign_run import run_campaign
 from dutperf.run.engine_session import prepare_engine
@@ -46,7 +47,7 @@ SEARCH: dict[str, object] = {
 
 
 def measured(directory: Path, *specs: dict[str, object]) -> list[CellResult]:
-    procedures = [ProcedureSpec.model_validate(QUICK | spec) for spec in specs]
+    procedures = [spec_with(QUICK | spec) for spec in specs]
     campaign = Campaign(name="rings", testbed=[RINGS], procedures=procedures)
     around = Surroundings(open_engine=prepare_engine, write_report=lambda path: path)
     run = directory / "run"

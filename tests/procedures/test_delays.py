@@ -6,12 +6,12 @@ import pytest
 from planning import Recording, cell, spoilt
 
 from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.measurements import MEASUREMENTS
 from dutperf.procedures.measures import Reading
 from dutperf.procedures.pdv import PDV
 from dutperf.protocol import Histogram
 from dutperf.results import CellResult, Figure, Measure
 from dutperf.results.units import in_unit
-from dutperf.run.local_executor import PROCEDURES
 from dutperf.simulation.fake_engine import (
     FakeEngine,
     every,
@@ -39,7 +39,9 @@ def measured(
     recording = Recording(engine)
     given = short | tagged | keys
     wanted = cell(procedure=procedure, **given)
-    return PROCEDURES[wanted.procedure](recording.runner, wanted, LOAD), recording
+    return MEASUREMENTS[wanted.procedure].measure(
+        recording.runner, wanted, LOAD
+    ), recording
 
 
 def named(result: CellResult, name: str, stream: str = "foreground") -> list[Measure]:

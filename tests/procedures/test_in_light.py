@@ -13,6 +13,7 @@ from planning import Recording, cell
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.procedures import in_light
 from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.measurements import MEASUREMENTS
 from dutperf.procedures.measures import Quantity, Reading
 from dutperf.procedures.trials import Ask
 from dutperf.protocol import (
@@ -29,7 +30,6 @@ from dutperf.protocol import (
 )
 from dutperf.results import CellResult
 from dutperf.results.tester_share import rare_share_ns
-from dutperf.run.local_executor import PROCEDURES
 from dutperf.simulation.fake_engine import FakeEngine, fixed, perfect
 
 US = 1_000
@@ -99,7 +99,9 @@ def measured(
     tagged = {"first_tag_s": 2, "tags": 2000} if procedure == "latency" else {}
     keys = {"trial_duration_s": 4, "repeats": repeats, "rate_fps": 1000, **tagged}
     wanted = cell(procedure=procedure, **keys)
-    return PROCEDURES[wanted.procedure](recording.runner, wanted, LOAD), recording
+    return MEASUREMENTS[wanted.procedure].measure(
+        recording.runner, wanted, LOAD
+    ), recording
 
 
 def kinds(recording: Recording) -> list[str]:

@@ -28,7 +28,8 @@ def port(name: str, speed_mbps: int | None, kernel_driver: str = "ixgbe") -> Por
 
 def found(tmp_path: Path, **keys: object) -> CellResult:
     run = Run(tmp_path / "run", FakeEngine(step(250_000), link_speed_mbps=1000))
-    [result] = run(campaign(spec(resolution="1", **keys))).cells
+    finest = {} if "procedure" in keys else {"resolution": "1"}
+    [result] = run(campaign(spec(**finest, **keys))).cells
     return result
 
 

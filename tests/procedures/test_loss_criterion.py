@@ -12,10 +12,10 @@ from dutperf.procedures.loss_criterion import (
     loss_percent,
 )
 from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.measurements import MEASUREMENTS
 from dutperf.procedures.trials import Ask
 from dutperf.protocol import Side
 from dutperf.results import CellResult, TimeoutLoss
-from dutperf.run.local_executor import PROCEDURES
 from dutperf.run.trial_request import trial_request
 from dutperf.simulation.fake_engine import (
     Dut,
@@ -36,7 +36,9 @@ def measured(
 ) -> tuple[CellResult, Recording]:
     recording = Recording(engine)
     wanted = cell(procedure=procedure, max_rate_fps=None, **keys)
-    return PROCEDURES[wanted.procedure](recording.runner, wanted, MAX), recording
+    return MEASUREMENTS[wanted.procedure].measure(
+        recording.runner, wanted, MAX
+    ), recording
 
 
 def test_classic_throughput_does_not_see_a_delay_and_a_timeout_does() -> None:
@@ -244,7 +246,7 @@ def test_a_goal_is_told_by_what_it_lets_be_lost(
 def test_by_several_goals_trials_are_judged_by_the_one_that_is_told() -> None:
     asked = cell(search="mlrsearch", resolution="1%", goals=["0.5%", "1%:25%"])
     assert judged_by(asked) == "losing up to 0.5 %"
-    assert judged_by(asked, asked.goals[1]) == (
+    assert judged_by(asked, asked.spec.loss_criterion.goals[1]) == (
         "losing up to 1 % in all but 25 % of the time"
     )
 

@@ -41,8 +41,8 @@ class Case:
         """Measure it, answered by what is ``stored`` as far as that goes."""
         recording = self._recording(stored)
         asked = cell(self._testbed, **self.keys)
-        given = asked.rate_fps
-        limit = MaxRate(given, "load") if isinstance(given, int) else MAX
+        given = asked.spec.given_rate_fps
+        limit = MAX if given is None else MaxRate(given, "load")
         return measure_cell(recording.runner, asked, limit), recording
 
     @property

@@ -10,9 +10,9 @@ from planning import TESTBED, Recording, campaign, cell, spec
 from dutperf.config import expand
 from dutperf.errors import InputError
 from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.measurements import MEASUREMENTS
 from dutperf.procedures.throughput import measure_throughput
 from dutperf.run.estimate import estimate
-from dutperf.run.local_executor import PROCEDURES
 from dutperf.simulation.fake_engine import FakeEngine, step
 
 FIRST_FRAMES = 1  # a trial before those of the procedure
@@ -38,7 +38,9 @@ def test_a_device_of_half_the_maximum_takes_as_many_trials_as_estimated(
 ) -> None:
     what = cell(**keys)
     recording = Recording(FakeEngine(step(500_000)))
-    PROCEDURES[what.procedure](recording.runner, what, MaxRate(1_000_000, "set"))
+    MEASUREMENTS[what.procedure].measure(
+        recording.runner, what, MaxRate(1_000_000, "set")
+    )
     (expected,) = estimate([what])
     own = expected.trials - FIRST_FRAMES
     assert abs(len(recording.records) - own) <= what.repeats
@@ -96,7 +98,6 @@ def test_what_mlrsearch_cannot_search_is_refused() -> None:
 def test_the_time_is_that_of_all_trials_with_their_waits() -> None:
     what = cell(
         procedure="frame-loss",
-        resolution="0.1%",
         load_percent=[100, 50],
         repeats=3,
         trial_duration_s=60,

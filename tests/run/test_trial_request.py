@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planning import TESTBED, TRANSLATOR, campaign, cell
 
-from dutperf.config import Cell, ProcedureSpec, expand, from_data
+from dutperf.config import Cell, expand, spec_from
 from dutperf.errors import InputError
 from dutperf.protocol import (
     FieldVariation,
@@ -233,7 +233,7 @@ SPECS = st.fixed_dictionaries(
 
 
 def cells_of(data: dict[str, Any]) -> list[Cell]:
-    return expand(campaign(from_data(ProcedureSpec, data, "x")), TRANSLATOR)
+    return expand(campaign(spec_from(data, "x")), TRANSLATOR)
 
 
 @settings(derandomize=True, deadline=None, database=None, max_examples=600)

@@ -63,19 +63,12 @@ def make_campaign(*procedures: dict[str, Any], **changes: object) -> Campaign:
 
 
 def make_cell(**changes: object) -> Cell:
-    data = {
-        "id": "throughput-ip4-64-both",
-        "procedure": "throughput",
-        "ip": 4,
+    """A throughput of IPv4 frames of 64 bytes, but for what ``changes`` say."""
+    own: dict[str, object] = {
         "frame_sizes": [64],
         "direction": "both",
-        "resolution": "1%",
-        "max_rate_fps": None,
-        "repeats": 1,
-        "load_percent": [],
-        "lag_limit_ms": 10,
-        "burst_limit": 32,
-        "traffic": {},
-        "seed": 1,
+        "id": "throughput-ip4-64-both",
     }
-    return Cell.model_validate({**data, **changes})
+    own |= {key: changes.pop(key) for key in own if key in changes}
+    spec = {"procedure": "throughput", "ip": [4], **changes}
+    return Cell.model_validate({"seed": 1, **own, "spec": spec})

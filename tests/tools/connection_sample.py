@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from report_sample import all_sizes, throughput_cell, trial
 
+from dutperf.catalogue import ProcedureName
 from dutperf.results import CellResult, ResultsFile
 from dutperf.results.connection_results import (
     Capacity,
@@ -15,7 +16,6 @@ from dutperf.results.connection_results import (
     TableLimits,
     TeardownRate,
 )
-from dutperf.results.model import ProcedureName
 
 WORDS = "3,000 are held at 9,000/s, 3,001 are not (error 1)"
 POLICY = "the first ones; the device refuses new ones when its table is full"

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
-from dutperf.config import Campaign, Cell, Place, ProcedureSpec, Testbed, expand
+from dutperf.config import (
+    Campaign,
+    Cell,
+    Place,
+    ProcedureSpec,
+    Testbed,
+    expand,
+    spec_from,
+)
+from dutperf.config.specs import SPECS
 from dutperf.procedures.events import Event, Notice
 from dutperf.procedures.taken_cpu import DeviceWatch
 from dutperf.procedures.trials import Ask, RunHooks
@@ -88,7 +98,14 @@ def spec(**keys: object) -> ProcedureSpec:
     }
     if "procedure" not in keys:
         given["trial_duration_s"] = 10
-    return ProcedureSpec.model_validate(given | keys)
+    kind = SPECS[str(keys.get("procedure", "throughput"))]
+    known = {key: value for key, value in given.items() if key in kind.model_fields}
+    return spec_from({"procedure": kind.named()} | known | keys, "test")
+
+
+def spec_with(keys: Mapping[str, Any]) -> ProcedureSpec:
+    """The procedure that a campaign file with ``keys`` has."""
+    return spec_from(dict(keys), "test")
 
 
 def campaign(*specs: ProcedureSpec) -> Campaign:

@@ -12,6 +12,7 @@ from typing import Literal
 
 from delay_sample import NOTHING, evenly, histogram, series, two_modes
 
+from dutperf.catalogue import ProcedureName
 from dutperf.line_rate import wire_mbps
 from dutperf.protocol import (
     GENERATOR,
@@ -45,7 +46,7 @@ from dutperf.results import (
     TrialRecord,
     spread_of,
 )
-from dutperf.results.model import ProcedureName, WireRate
+from dutperf.results.model import WireRate
 
 CREATED = "2026-03-04T09:30:00+00:00"
 DEVICE = "Linux 6.1 router, two veth ports, one core <b>&</b> no tuning"

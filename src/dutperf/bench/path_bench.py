@@ -29,7 +29,8 @@ from dutperf.bench.path_profile import (
     Sample,
     cpu_profile,
 )
-from dutperf.config.campaign import Cell
+from dutperf.config.cell import Cell
+from dutperf.config.specs import SearchedKeys
 from dutperf.config.testbed import InterfacePort, SideConfig, Testbed
 from dutperf.errors import EngineError, InputError
 from dutperf.procedures.events import (
@@ -295,8 +296,8 @@ class _DriverBench:
         return binary_search(
             measure,
             max_rate_fps=max_rate_fps,
-            duration_s=self.cell.trial_duration_s,
-            resolution=Resolution.parse(self.cell.resolution),
+            duration_s=self.cell.spec.trial_duration_s,
+            resolution=Resolution.parse(self.cell.spec_of(SearchedKeys).resolution),
             attempts=ATTEMPTS,
             max_trials=_MAX_TRIALS,
             on_step=lambda step: runner.on_event(
@@ -309,7 +310,7 @@ class _DriverBench:
     ) -> tuple[TrialFigures, list[Sample]]:
         """A longer trial is harder to get through: each other attempt is slower."""
         duration_s = max(
-            PROFILE_LEAST_S, PROFILE_DURATIONS * self.cell.trial_duration_s
+            PROFILE_LEAST_S, PROFILE_DURATIONS * self.cell.spec.trial_duration_s
         )
         for attempt in range(_PROFILE_ATTEMPTS):
             percent = 100 - attempt // 2 * _PROFILE_STEP_PERCENT

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from dutperf import __version__
+from dutperf.catalogue import PROCEDURES
 from dutperf.cli.bench_command import bench
 from dutperf.cli.bench_search import bench_search
 from dutperf.cli.dry_run import show_plan
@@ -38,9 +39,9 @@ from dutperf.cli.options import (
     Verbose,
     preset_of,
     with_frame_options,
-    with_procedure_options,
 )
 from dutperf.cli.places import campaign_for
+from dutperf.cli.procedure_commands import command_of
 from dutperf.cli.selftest import selftest
 from dutperf.config import ProcedureSpec, load_campaign, located, with_preset
 from dutperf.errors import DutperfError, InputError
@@ -61,132 +62,8 @@ app.command("export-histograms")(export_histograms_command)
 app.command("selftest")(selftest)
 
 
-@app.command("throughput")
-@with_procedure_options("throughput")
-def throughput(
-    spec: ProcedureSpec,
-    display: Display,
-    testbed: TestbedFile = None,
-    lab: LabName = None,
-    rules: Rules = None,
-    seed: Seed = DEFAULT_SEED,
-    output: Output = None,
-) -> None:
-    """Fastest rate at which no frame is lost (RFC 2544 26.1)."""
-    campaign = campaign_for(spec, testbed, lab, rules, seed)
-    measure(campaign, kind="throughput", output=output, display=display)
-
-
-@app.command("frame-loss")
-@with_procedure_options("frame-loss")
-def frame_loss(
-    spec: ProcedureSpec,
-    display: Display,
-    testbed: TestbedFile = None,
-    lab: LabName = None,
-    rules: Rules = None,
-    seed: Seed = DEFAULT_SEED,
-    output: Output = None,
-) -> None:
-    """Frame loss over the whole range of loads (RFC 2544 26.3)."""
-    campaign = campaign_for(spec, testbed, lab, rules, seed)
-    measure(campaign, kind="frame-loss", output=output, display=display)
-
-
-@app.command("connection-rate")
-@with_procedure_options("connection-rate")
-def connection_rate(
-    spec: ProcedureSpec,
-    display: Display,
-    testbed: TestbedFile = None,
-    lab: LabName = None,
-    rules: Rules = None,
-    seed: Seed = DEFAULT_SEED,
-    output: Output = None,
-) -> None:
-    """How fast a stateful gateway opens connections (RFC 9693 4.5, 4.6)."""
-    campaign = campaign_for(spec, testbed, lab, rules, seed)
-    measure(campaign, kind="connection-rate", output=output, display=display)
-
-
-@app.command("table-capacity")
-@with_procedure_options("table-capacity")
-def table_capacity(
-    spec: ProcedureSpec,
-    display: Display,
-    testbed: TestbedFile = None,
-    lab: LabName = None,
-    rules: Rules = None,
-    seed: Seed = DEFAULT_SEED,
-    output: Output = None,
-) -> None:
-    """How many connections a stateful gateway holds (RFC 9693 4.9)."""
-    campaign = campaign_for(spec, testbed, lab, rules, seed)
-    measure(campaign, kind="table-capacity", output=output, display=display)
-
-
-@app.command("teardown-rate")
-@with_procedure_options("teardown-rate")
-def teardown_rate(
-    spec: ProcedureSpec,
-    display: Display,
-    testbed: TestbedFile = None,
-    lab: LabName = None,
-    rules: Rules = None,
-    seed: Seed = DEFAULT_SEED,
-    output: Output = None,
-) -> None:
-    """How fast a stateful gateway deletes connections (RFC 9693 4.8)."""
-    campaign = campaign_for(spec, testbed, lab, rules, seed)
-    measure(campaign, kind="teardown-rate", output=output, display=display)
-
-
-@app.command("latency")
-@with_procedure_options("latency")
-def latency(
-    spec: ProcedureSpec,
-    display: Display,
-    testbed: TestbedFile = None,
-    lab: LabName = None,
-    rules: Rules = None,
-    seed: Seed = DEFAULT_SEED,
-    output: Output = None,
-) -> None:
-    """Typical and worst-case delay of tagged frames at a fixed load (RFC 8219 7.2)."""
-    campaign = campaign_for(spec, testbed, lab, rules, seed)
-    measure(campaign, kind="latency", output=output, display=display)
-
-
-@app.command("pdv")
-@with_procedure_options("pdv")
-def pdv(
-    spec: ProcedureSpec,
-    display: Display,
-    testbed: TestbedFile = None,
-    lab: LabName = None,
-    rules: Rules = None,
-    seed: Seed = DEFAULT_SEED,
-    output: Output = None,
-) -> None:
-    """How far all frames' delays spread at a fixed load (RFC 8219 7.3.1)."""
-    campaign = campaign_for(spec, testbed, lab, rules, seed)
-    measure(campaign, kind="pdv", output=output, display=display)
-
-
-@app.command("ipdv")
-@with_procedure_options("ipdv")
-def ipdv(
-    spec: ProcedureSpec,
-    display: Display,
-    testbed: TestbedFile = None,
-    lab: LabName = None,
-    rules: Rules = None,
-    seed: Seed = DEFAULT_SEED,
-    output: Output = None,
-) -> None:
-    """How delays change from frame to frame at a fixed load (RFC 8219 7.3.2)."""
-    campaign = campaign_for(spec, testbed, lab, rules, seed)
-    measure(campaign, kind="ipdv", output=output, display=display)
+for _procedure in PROCEDURES.values():
+    app.command(_procedure.name)(command_of(_procedure))
 
 
 @app.command("run")
@@ -212,7 +89,7 @@ def run_command(
             "--resume continues in its own directory", "leave --output or --resume out"
         )
     preset = preset_of(standard, quick)
-    asked = load_campaign(campaign)
+    asked = load_campaign(campaign, show_notice)
     if preset:
         asked = with_preset(asked, preset)
         show_notice(

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 
 from dutperf import stats
+from dutperf.catalogue import ProcedureName
 from dutperf.cli import figures
 from dutperf.results import CellResult, result_word
 from dutperf.results.connection_results import ports_in
-from dutperf.results.model import ProcedureName
 from dutperf.results.units import about, duration, whole
 
 _TITLES: dict[ProcedureName, str] = {

@@ -18,17 +18,12 @@ import typer
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from dutperf.config import Preset, ProcedureSpec, from_data, preset_keys
+from dutperf.catalogue import ProcedureName
+from dutperf.config import Preset, ProcedureSpec, preset_keys, spec_from
 from dutperf.config.campaign import Campaign
-from dutperf.config.delay_keys import (
-    NEEDS_CONNECTIONS,
-    ONLY_FOR,
-    PHASE2,
-    Procedure,
-    procedure_defaults,
-)
 from dutperf.config.labs import MOST_RULES, LabKeys
 from dutperf.config.search_keys import Search
+from dutperf.config.specs import SPECS, EstablishmentKeys, StreamKeys
 from dutperf.config.stateful_keys import ResponderOrder
 from dutperf.config.validate import models_in
 from dutperf.errors import InputError
@@ -149,10 +144,6 @@ FLAGS: dict[str, Flag] = {
 _TRAFFIC = "traffic."
 _STATEFUL = "stateful"
 _STATELESS = (
-    "direction",
-    "trial_duration_s",
-    "residual_wait_s",
-    "flows",
     "traffic.ports",
     "traffic.networks",
     "traffic.mix",
@@ -160,7 +151,7 @@ _STATELESS = (
     "traffic.imix",
     "traffic.flows",
 )
-"""Begins of keys that a stateful test has no use for: connections say it."""
+"""Begins of keys of the traffic that connections say instead."""
 _OF_FRAMES = {"ip", "frame_size", "direction", "flows"}
 """Options beside the traffic's that change what is in the frames."""
 
@@ -284,15 +275,16 @@ def preset_of(standard: bool, quick: bool) -> Preset | None:
 
 
 def with_procedure_options(
-    procedure: Procedure,
+    procedure: ProcedureName,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add the options of ``procedure`` to a command; it gets those that were given.
 
-    The command's parameter ``spec`` becomes the checked ``ProcedureSpec``, ``display``
-    how results are shown. What a preset says gives way to options.
+    The command's parameter ``spec`` becomes the checked ``ProcedureSpec``, ``preset``
+    what it has of a preset, which gives way to options, ``display`` how results are
+    shown.
     """
-    keys = [key for key in FLAGS if procedure in ONLY_FOR.get(key, {procedure})]
-    if procedure in NEEDS_CONNECTIONS:
+    keys = [key for key in FLAGS if _field(key, procedure)]
+    if issubclass(SPECS[procedure], EstablishmentKeys):
         keys = [k for k in keys if not k.startswith(_STATELESS) and k != _STATEFUL]
     return _with_options(procedure, keys, measures=True)
 
@@ -304,7 +296,7 @@ def with_frame_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _with_options(
-    procedure: Procedure, keys: list[str], *, measures: bool = False
+    procedure: ProcedureName, keys: list[str], *, measures: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         def wrapped(**values: Any) -> None:  # noqa: ANN401 - as typer parsed them
@@ -315,10 +307,10 @@ def _with_options(
             preset = preset_of(**{name: values.pop(name) for name in _PRESETS})
             display = Display(**{name: values.pop(name) for name in _DISPLAY})
             spec = procedure_spec(procedure, given, preset)
-            command(spec=spec, display=display, **values)
+            command(spec=spec, preset=preset, display=display, **values)
 
         own = inspect.signature(command, eval_str=True)
-        made_here = {"spec", "display"}
+        made_here = {"spec", "preset", "display"}
         parameters = [p for p in own.parameters.values() if p.name not in made_here]
         parameters += [*_DISPLAY.values(), *_PRESETS.values()] if measures else ()
         parameters += [_parameter(key, procedure) for key in keys]
@@ -345,7 +337,7 @@ _PRESETS = _flags(standard=Standard, quick=Quick)
 
 
 def procedure_spec(
-    procedure: Procedure, given: Mapping[str, Any], preset: Preset | None = None
+    procedure: ProcedureName, given: Mapping[str, Any], preset: Preset | None = None
 ) -> ProcedureSpec:
     """The options that were given, and what they leave to the preset, checked.
 
@@ -353,6 +345,8 @@ def procedure_spec(
         InputError: names the flags that are wrong.
     """
     data: dict[str, Any] = {"procedure": procedure}
+    if issubclass(SPECS[procedure], EstablishmentKeys):
+        data["stateful"] = {}  # the block is always there, what it needs may be not
     for key, value in given.items():
         if value not in (None, []):
             *blocks, last = key.split(".")
@@ -363,7 +357,7 @@ def procedure_spec(
     if preset:
         data = preset_keys(preset, data) | data
     try:
-        return from_data(ProcedureSpec, data, _WHERE)
+        return spec_from(data, _WHERE)
     except InputError as error:
         raise InputError(
             _with_flags(error.message, procedure), _with_flags(error.hint, procedure)
@@ -373,24 +367,25 @@ def procedure_spec(
 _WHERE = "command line"
 
 
-_OTHER_NAMES: dict[tuple[str, Procedure], Flag] = {
+_OTHER_NAMES: dict[tuple[str, ProcedureName], Flag] = {
     ("stateful.connections", "table-capacity"): Flag("--most", int, "N", _listed),
 }
 """Keys that are called otherwise where they mean something more."""
 
 
-def flag_of(key: str, procedure: Procedure) -> Flag:
+def flag_of(key: str, procedure: ProcedureName) -> Flag:
     """How ``key`` is given to the command of ``procedure``."""
     return _OTHER_NAMES.get((key, procedure), FLAGS[key])
 
 
-def _with_flags(text: str, procedure: Procedure) -> str:
+def _with_flags(text: str, procedure: ProcedureName) -> str:
     """Name flags where a campaign file's keys are named."""
     for key in sorted(FLAGS, key=len, reverse=True):
         flag = flag_of(key, procedure)
         inside = r"(\[\d+\]|\.\w+)*"
-        pattern = rf"^{_WHERE}: {re.escape(key)}{inside}:"
-        text = re.sub(pattern, flag.name.partition("/")[0], text, flags=re.M)
+        name, known = flag.name.partition("/")[0], re.escape(key)
+        text = re.sub(rf"^{_WHERE}: {known}{inside}:", name, text, flags=re.M)
+        text = re.sub(rf"^add {known}:", f"add {name}:", text, flags=re.M)
     return "\n".join(dict.fromkeys(text.splitlines()))
 
 
@@ -398,25 +393,28 @@ def _parameter_name(key: str) -> str:
     return key.replace(".", "_")
 
 
-def _field(key: str) -> FieldInfo:
-    """The field of the procedure's model, or of a block in it."""
+def _field(key: str, procedure: ProcedureName) -> FieldInfo | None:
+    """The field of the procedure's model, or of a block in it, if it has one."""
     *blocks, last = key.split(".")
-    model: type[BaseModel] = ProcedureSpec
+    model: type[BaseModel] = SPECS[procedure]
     for name in blocks:
         (model,) = models_in(model.model_fields[name].annotation)
-    return model.model_fields[last]
+    return model.model_fields.get(last)
 
 
-def _panel(key: str, procedure: Procedure) -> str | None:
+def _panel(key: str, procedure: ProcedureName) -> str | None:
     if key.startswith(_TRAFFIC):
         return "Traffic"
-    of_phase2 = procedure in PHASE2 and key.startswith(_STATEFUL)
-    return "Stateful gateways (RFC 9693)" if of_phase2 else None
+    on_connections = issubclass(SPECS[procedure], StreamKeys)
+    if on_connections and key.startswith(_STATEFUL):
+        return "Stateful gateways (RFC 9693)"
+    return None
 
 
-def _parameter(key: str, procedure: Procedure) -> inspect.Parameter:
-    flag, field = flag_of(key, procedure), _field(key)
-    default = procedure_defaults(procedure, legacy=False).get(key, field.default)
+def _parameter(key: str, procedure: ProcedureName) -> inspect.Parameter:
+    flag, field = flag_of(key, procedure), _field(key, procedure)
+    assert field  # noqa: S101 - options are made of fields
+    default = field.default
     # typer would show None, which stands for "not given".
     shown = isinstance(default, str | int | float) and flag.kind is not bool
     option = typer.Option(

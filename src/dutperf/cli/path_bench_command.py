@@ -28,7 +28,8 @@ from dutperf.cli.failures import PatientConsole
 from dutperf.cli.options import DEFAULT_SEED
 from dutperf.cli.places import campaign_for, dut_alive, open_place, places_of
 from dutperf.cli.terminal import Terminal
-from dutperf.config import ProcedureSpec, Testbed, expand
+from dutperf.config import Testbed, expand
+from dutperf.config.specs import ThroughputSpec
 from dutperf.lab.cpus import plan_cpus
 from dutperf.run.engine_session import prepare_engine
 
@@ -91,9 +92,9 @@ def bench_lab(
         raise typer.Exit(INVALID)
 
 
-def _spec(trial_duration_s: float) -> ProcedureSpec:
+def _spec(trial_duration_s: float) -> ThroughputSpec:
     """Short trials: what is measured is the tester, by the device's example."""
-    return ProcedureSpec(
+    return ThroughputSpec(
         procedure="throughput",
         ip=[4],
         frame_size=[64],

@@ -11,6 +11,7 @@ from dutperf.config import (
     Campaign,
     CampaignError,
     Place,
+    Preset,
     ProcedureSpec,
     Testbed,
     load_testbed,
@@ -28,6 +29,7 @@ def campaign_for(
     lab_name: str | None,
     rules: int | None,
     seed: int,
+    preset: Preset | None = None,
 ) -> Campaign:
     """A campaign of one procedure, and of the throughput that it is measured at.
 
@@ -40,7 +42,7 @@ def campaign_for(
             "give either a testbed file or --lab NAME",
             f"for a device in network namespaces: --lab {next(iter(lab.LABS))}",
         )
-    procedures = with_sources(spec)
+    procedures = with_sources(spec, preset)
     if lab_name is not None:
         name = f"{spec.procedure}-{lab.plan(lab_name, rules).name}"
         given = lab_name if rules is None else LabKeys(name=lab_name, rules=rules)

@@ -23,6 +23,7 @@ from dutperf.cli.measuring import watched
 from dutperf.cli.options import DEFAULT_SEED, AsJson, Output
 from dutperf.cli.summary import show_json
 from dutperf.config import Campaign, Place, ProcedureSpec, Testbed
+from dutperf.config.specs import SPECS
 from dutperf.errors import InputError
 from dutperf.procedures.events import OnEvent
 from dutperf.report import write_report
@@ -138,7 +139,7 @@ def selftest(
 
 def _spec(keys: dict[str, Any]) -> ProcedureSpec:
     try:
-        return ProcedureSpec.model_validate(keys)
+        return SPECS[keys["procedure"]].model_validate(keys)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or "options"

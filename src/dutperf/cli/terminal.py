@@ -94,7 +94,7 @@ class Terminal:
             case PlaceStarted(name, cells):
                 self._print(f"{name}: {cells} cell{'' if cells == 1 else 's'}")
             case CellStarted(cell, index, count):
-                self._usual_s = cell.trial_duration_s
+                self._usual_s = cell.spec.trial_duration_s
                 self._print(f"[{index}/{count}] {cell.id}")
             case TrialStarted():
                 self._started(event)

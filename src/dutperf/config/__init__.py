@@ -4,17 +4,19 @@ Everything that can be known to be wrong before the first frame is refused here,
 file, line, key and remedy.
 """
 
-from dutperf.config.campaign import Campaign, Cell, ProcedureSpec
+from dutperf.config.campaign import Campaign
+from dutperf.config.cell import Cell
 from dutperf.config.conformance import Compliance, compliance
 from dutperf.config.deviations import Shortfall, deviations
 from dutperf.config.document import CampaignError, located
-from dutperf.config.expand import expand, resolved
+from dutperf.config.expand import expand, resolved, resolved_again
 from dutperf.config.file_schemas import json_schemas
-from dutperf.config.loader import from_data, load_campaign, load_testbed
+from dutperf.config.loader import from_data, load_campaign, load_testbed, spec_from
 from dutperf.config.notices import notices
 from dutperf.config.place import Place
 from dutperf.config.presets import Preset, preset_keys, with_preset
 from dutperf.config.rate_sources import with_sources
+from dutperf.config.specs import ProcedureSpec
 from dutperf.config.standard_sizes import size_notices
 from dutperf.config.testbed import Testbed
 
@@ -39,7 +41,9 @@ __all__ = [
     "notices",
     "preset_keys",
     "resolved",
+    "resolved_again",
     "size_notices",
+    "spec_from",
     "with_preset",
     "with_sources",
 ]

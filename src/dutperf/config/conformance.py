@@ -16,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from dutperf.config.campaign import Cell
-from dutperf.config.delay_keys import PHASE2
-from dutperf.config.deviations import Shortfall, hasty, of_further_goals
+from dutperf.catalogue import PROCEDURES
+from dutperf.config.cell import Cell
+from dutperf.config.deviations import Shortfall, hasty, is_legacy, of_further_goals
 from dutperf.config.sizes import cell_versions
+from dutperf.config.specs import ConnectionRateSpec, LatencySpec
 from dutperf.config.versions import translates
 
 Status = Literal["unconditional", "conditional", "none", "other_measure"]
@@ -34,23 +35,8 @@ class Compliance(NamedTuple):
     statement: str
 
 
-_SECTIONS: dict[str, dict[str, str]] = {
-    "RFC 2544": {"throughput": "26.1", "frame-loss": "26.3", "latency": "26.2"},
-    "RFC 5180": {"throughput": "7.1", "frame-loss": "7.3", "latency": "7.2"},
-    "RFC 8219": {
-        "throughput": "7.1",
-        "frame-loss": "7.4",
-        "latency": "7.2",
-        "pdv": "7.3.1",
-        "ipdv": "7.3.2",
-    },
-    "RFC 9693": {
-        "connection-rate": "4.5",
-        "table-capacity": "4.9",
-        "teardown-rate": "4.8",
-        **dict.fromkeys(PHASE2, "4.7"),
-    },
-}
+_PHASE2 = "4.7"
+"""Of RFC 9693: a procedure of another RFC on connections that were opened."""
 _BUILT_ON: dict[str, tuple[str, ...]] = {
     "RFC 2544": ("RFC 1242", "RFC 2544"),
     "RFC 5180": ("RFC 1242", "RFC 2544", "RFC 5180"),
@@ -72,8 +58,8 @@ def compliance(
         bound: whether that is only a lower bound.
     """
     rfc = _rfc(cell)
-    section = _SECTIONS[rfc][cell.procedure]
-    if cell.procedure == "connection-rate" and cell.stateful and cell.stateful.alpha:
+    section = PROCEDURES[cell.procedure].sections.get(rfc, _PHASE2)
+    if isinstance(cell.spec, ConnectionRateSpec) and cell.spec.stateful.alpha:
         section = "4.6"
     built_on = _BUILT_ON[rfc]
     if cell.phase2:
@@ -114,11 +100,11 @@ def _rfc(cell: Cell) -> str:
     """Whose procedure it is: of a translator, of IPv6 frames, or the one of 1999."""
     if cell.stateful:
         return "RFC 9693"
-    if cell.procedure not in _SECTIONS["RFC 2544"]:
+    if "RFC 2544" not in PROCEDURES[cell.procedure].sections:
         return "RFC 8219"
-    if cell.procedure == "latency" and not cell.legacy:
+    if isinstance(cell.spec, LatencySpec) and not cell.spec.legacy:
         return "RFC 8219"
-    if translates(cell.ip) and not cell.legacy:
+    if translates(cell.ip) and not is_legacy(cell):
         return "RFC 8219"
     if 6 in cell_versions(cell) and not translates(cell.ip):
         return "RFC 5180"

@@ -15,11 +15,18 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from dutperf.config.campaign import Cell
-from dutperf.config.delay_keys import NEEDS_CONNECTIONS
+from dutperf.config.cell import Cell
 from dutperf.config.flows import directions
 from dutperf.config.search_keys import GoalSpec
 from dutperf.config.sizes import cell_versions
+from dutperf.config.specs import (
+    EstablishmentKeys,
+    FixedLoadKeys,
+    FrameLossSpec,
+    LatencySpec,
+    TeardownRateSpec,
+    ThroughputSpec,
+)
 from dutperf.config.standard_sizes import listed_sizes
 from dutperf.config.stateful_keys import Stateful
 from dutperf.config.versions import translates
@@ -52,12 +59,18 @@ class Shortfall(NamedTuple):
 def deviations(cell: Cell) -> list[Shortfall]:
     """All points in which ``cell`` does less than RFC 2544 and RFC 8219 ask for."""
     opened = _stateful(cell, cell.stateful) if cell.stateful else []
-    if cell.procedure in NEEDS_CONNECTIONS:
+    if isinstance(cell.spec, EstablishmentKeys):
         return opened
     found = [*opened, *_times(cell), *_direction(cell), *_sizes(cell), *_frames(cell)]
-    if cell.procedure == "frame-loss":
-        found += _loads(cell.load_percent)
-    return [*found, *_load(cell), *_repeats(cell), *_tags(cell), *_judgement(cell)]
+    match cell.spec:
+        case FrameLossSpec(load_percent=loads):
+            found += _loads(loads)
+        case FixedLoadKeys() as spec:
+            found += _load(cell, spec)
+    found += _repeats(cell)
+    if isinstance(cell.spec, LatencySpec):
+        found += _tags(cell.spec)
+    return [*found, *_judgement(cell)]
 
 
 def hasty(cell: Cell) -> list[str]:
@@ -66,11 +79,11 @@ def hasty(cell: Cell) -> list[str]:
     Trials of less than the RFC's duration, or a single repeat where it asks for more.
     """
     found = []
-    if cell.procedure not in NEEDS_CONNECTIONS:
+    if not isinstance(cell.spec, EstablishmentKeys):
         _, _, is_s, least_s = _duration(cell)
         found += [f"trials of {is_s:.12g} s"] if is_s < least_s else []
-    asks_for_more = cell.stateful or cell.procedure in _DELAYS or translates(cell.ip)
-    if cell.repeats == 1 and asks_for_more and not cell.goals:
+    asks_for_more = cell.stateful or _delay_rfc(cell) or translates(cell.ip)
+    if cell.repeats == 1 and asks_for_more and not cell.spec.loss_criterion.goals:
         found.append("a single repeat")
     return found
 
@@ -85,7 +98,7 @@ def _stateful(cell: Cell, stateful: Stateful) -> list[Shortfall]:
     if cell.repeats == 1:
         rule = "measurements executed multiple times"
         found.append(Shortfall("RFC 9693 6", rule, "a single one", "MUST"))
-    if cell.procedure == "teardown-rate" and stateful.numbers == 1:
+    if isinstance(cell.spec, TeardownRateSpec) and stateful.numbers == 1:
         rule = "tear-down rates of various numbers of connections"
         found.append(Shortfall("RFC 9693 4.8", rule, "of one number", "SHOULD"))
     if not cell.phase2:
@@ -136,20 +149,30 @@ _DELAYS = {
 }
 
 
-def _load(cell: Cell) -> list[Shortfall]:
+def _delay_rfc(cell: Cell) -> str | None:
+    """Where the procedure is defined, if it is about delays."""
+    if is_legacy(cell):
+        return "RFC 2544 26.2"
+    return _DELAYS.get(cell.procedure)
+
+
+def is_legacy(cell: Cell) -> bool:
+    """Whether it is the latency of RFC 2544, of one tagged frame."""
+    return isinstance(cell.spec, LatencySpec) and cell.spec.legacy
+
+
+def _load(cell: Cell, spec: FixedLoadKeys) -> list[Shortfall]:
     """RFC 8219 12: the throughput is the median of its repeats."""
-    if cell.rate_fps is None or (cell.found_rate and cell.found_rate.plain):
+    if spec.found_rate and spec.found_rate.plain:
         return []
-    if cell.procedure == "frame-loss":
-        return []
-    given = cell.rate_fps
+    given = spec.rate_fps
     actual = f"at {given:,} fps, as given" if isinstance(given, int) else f"at {given}"
     return [other_load(cell, actual)]
 
 
 def other_load(cell: Cell, actual: str) -> Shortfall:
     """That a delay was not measured at the throughput, but ``actual``."""
-    rfc = "RFC 2544 26.2" if cell.legacy else _DELAYS[cell.procedure]
+    rfc = _delay_rfc(cell) or ""
     level: Level = "SHOULD" if rfc == "RFC 8219 7.2" else "text"
     return Shortfall(rfc, "load at the throughput rate", actual, level)
 
@@ -169,7 +192,7 @@ def lower_bound(cell: Cell, actual: str) -> Shortfall:
 def _repeats(cell: Cell) -> list[Shortfall]:
     if cell.auto:
         return []
-    rfc = "RFC 2544 26.2" if cell.legacy else _DELAYS.get(cell.procedure)
+    rfc = _delay_rfc(cell)
     if rfc is None:
         return _iterations(cell)
     if cell.repeats >= _REPEATS:
@@ -180,45 +203,49 @@ def _repeats(cell: Cell) -> list[Shortfall]:
 
 def _iterations(cell: Cell) -> list[Shortfall]:
     """RFC 2544 leaves open how often; of a translator RFC 8219 does not."""
-    if cell.repeats > 1 or not translates(cell.ip) or cell.goals:
+    if cell.repeats > 1 or not translates(cell.ip) or cell.spec.loss_criterion.goals:
         return []
     return [Shortfall("RFC 8219 12", "multiple iterations", "a single one", "SHOULD")]
 
 
-def _tags(cell: Cell) -> list[Shortfall]:
+def _tags(spec: LatencySpec) -> list[Shortfall]:
     found: list[Shortfall] = []
-    rfc = "RFC 2544 26.2" if cell.legacy else "RFC 8219 7.2"
-    if cell.tags is not None and cell.tags < _TAGS and not cell.legacy:
-        actual = f"{cell.tags} instead of at least {_TAGS}"
+    rfc = "RFC 2544 26.2" if spec.legacy else "RFC 8219 7.2"
+    if spec.tags < _TAGS and not spec.legacy:
+        actual = f"{spec.tags} instead of at least {_TAGS}"
         found.append(
             Shortfall(rfc, f"at least {_TAGS} tagged frames", actual, "SHOULD")
         )
-    if cell.first_tag_s is not None and cell.first_tag_s < _FIRST_TAG_S:
+    if spec.first_tag_s < _FIRST_TAG_S:
         rule = f"first tagged frame after {_FIRST_TAG_S} s"
-        actual = f"after {cell.first_tag_s:.12g} s"
+        actual = f"after {spec.first_tag_s:.12g} s"
         found.append(Shortfall(rfc, rule, actual, "SHOULD"))
     return found
 
 
 def _judgement(cell: Cell) -> list[Shortfall]:
     found: list[Shortfall] = []
-    rfc = "RFC 2544 26.1" if cell.procedure == "throughput" else "RFC 2544 26.3"
-    if cell.frame_timeout_ms is not None:
+    rfc = "RFC 2544 26.1" if isinstance(cell.spec, ThroughputSpec) else "RFC 2544 26.3"
+    criterion = cell.spec.loss_criterion
+    if criterion.frame_timeout_ms is not None:
         rule = "frames count as received however late they are"
-        actual = f"frames slower than {cell.frame_timeout_ms:.12g} ms count as lost"
+        actual = (
+            f"frames slower than {criterion.frame_timeout_ms:.12g} ms count as lost"
+        )
         found.append(Shortfall(rfc, rule, actual, "definition"))
-    if cell.loss_tolerance_percent:
-        share = f"{cell.loss_tolerance_percent:.12g} %"
+    if criterion.tolerance_percent:
+        share = f"{criterion.tolerance_percent:.12g} %"
         lost = f"up to {share} of a direction's frames may be lost"
         found.append(Shortfall(rfc, "no frame is lost", lost, "definition"))
     return [*found, *_search(cell)]
 
 
 def _search(cell: Cell) -> list[Shortfall]:
-    found = [*_goals(cell.goals[:1]), *of_further_goals(cell)]
-    if cell.verify_trials is not None:
+    criterion = cell.spec.loss_criterion
+    found = [*_goals(criterion.goals[:1]), *of_further_goals(cell)]
+    if criterion.verify_trials is not None:
         rule = "the rate is lowered when fewer frames come out"
-        needed = f"{cell.verify_trials} trials at it lost frames"
+        needed = f"{criterion.verify_trials} trials at it lost frames"
         actual = f"a rate is lowered only when {needed}"
         found.append(Shortfall("RFC 2544 26.1", rule, actual, "definition"))
     return found
@@ -226,8 +253,9 @@ def _search(cell: Cell) -> list[Shortfall]:
 
 def of_further_goals(cell: Cell) -> list[Shortfall]:
     """Points of goals beside the first one, whose result the cell's is not."""
-    first = _goals(cell.goals[:1])
-    return [point for point in _goals(cell.goals[1:]) if point not in first]
+    goals = cell.spec.loss_criterion.goals
+    first = _goals(goals[:1])
+    return [point for point in _goals(goals[1:]) if point not in first]
 
 
 def _goals(goals: Sequence[GoalSpec]) -> list[Shortfall]:
@@ -246,9 +274,15 @@ def _goals(goals: Sequence[GoalSpec]) -> list[Shortfall]:
 def _times(cell: Cell) -> list[Shortfall]:
     wanted: list[tuple[str, str, float, int, Level]] = [
         (*_duration(cell), "SHOULD"),
-        ("RFC 2544 23", "wait after learning frames", cell.settle_wait_s, 2, "text"),
-        ("RFC 2544 23", "wait for late frames", cell.residual_wait_s, 2, "text"),
-        ("RFC 2544 23", "wait between trials", cell.restabilise_wait_s, 5, "text"),
+        (
+            "RFC 2544 23",
+            "wait after learning frames",
+            cell.spec.settle_wait_s,
+            2,
+            "text",
+        ),
+        ("RFC 2544 23", "wait for late frames", cell.spec.residual_wait_s, 2, "text"),
+        ("RFC 2544 23", "wait between trials", cell.spec.restabilise_wait_s, 5, "text"),
     ]
     return [
         Shortfall(
@@ -264,9 +298,9 @@ def _times(cell: Cell) -> list[Shortfall]:
 
 def _duration(cell: Cell) -> tuple[str, str, float, int]:
     least = ("RFC 2544 24", 60)
-    if cell.procedure == "latency":
-        least = ("RFC 2544 26.2" if cell.legacy else "RFC 8219 7.2", 120)
-    return least[0], "trial duration", cell.trial_duration_s, least[1]
+    if isinstance(cell.spec, LatencySpec):
+        least = (_delay_rfc(cell) or "", 120)
+    return least[0], "trial duration", cell.spec.trial_duration_s, least[1]
 
 
 def _direction(cell: Cell) -> list[Shortfall]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from dutperf.config.campaign import Campaign, ProcedureSpec
+from dutperf.config.campaign import Campaign
 from dutperf.config.document import CampaignError, Keys, Problem
+from dutperf.config.specs import ProcedureSpec
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
 from dutperf.errors import InputError
@@ -48,7 +49,7 @@ class Entry:
         except CampaignError:
             raise
         except InputError as error:
-            keys, what = _split(error.message)
+            keys, what = _split(error.message, type(self.spec).model_fields)
             if profile and keys[:1] == ("traffic",) and len(self.spec.traffic) > 1:
                 each = len(self.spec.profiles) // len(self.spec.traffic)
                 number = self.spec.profiles.index(profile) // each
@@ -60,9 +61,9 @@ class Entry:
             raise CampaignError(self.campaign.name, problem) from None
 
 
-def _split(message: str) -> tuple[Keys, str]:
+def _split(message: str, known: Container[str]) -> tuple[Keys, str]:
     """The keys that a message begins with, if it does; and the rest."""
     found = re.match(r"([a-z_]+)(\.\w+)*: ", message)
-    if found and found[1] in ProcedureSpec.model_fields:
+    if found and found[1] in known:
         return tuple(found[0][:-2].split(".")), message[found.end() :]
     return (), message

@@ -5,29 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dutperf.config.campaign import (
-    Campaign,
-    Cell,
-    Direction,
-    ProcedureSpec,
-    TrialTimes,
-)
-from dutperf.config.delay_keys import NEEDS_CONNECTIONS, ONLY_FOR, DelaySettings
+from pydantic import ValidationError
+
+from dutperf.config.campaign import Campaign
+from dutperf.config.cell import Cell
 from dutperf.config.entry import Entry
 from dutperf.config.flows import directions, flows, own_hosts
+from dutperf.config.former_keys import modernised
 from dutperf.config.frame_size import ALL_SIZES
 from dutperf.config.hooks_needed import check_hooks, empties_table
 from dutperf.config.labs import LabKeys
-from dutperf.config.load_steps import (
-    AROUND_THROUGHPUT,
-    STANDARD_STEP_PERCENT,
-    falling_loads,
-)
 from dutperf.config.phase2 import check_stateful
 from dutperf.config.place import check_places
 from dutperf.config.rate_sources import check_load, with_source
-from dutperf.config.search_keys import AUTO, SearchSettings
 from dutperf.config.sizes import check_sizes, smallest_size
+from dutperf.config.specs import (
+    Direction,
+    EstablishmentKeys,
+    FrameLossSpec,
+    LatencySpec,
+    ProcedureSpec,
+    StreamKeys,
+    TableCapacitySpec,
+    ThroughputSpec,
+)
 from dutperf.config.standard_sizes import frame_versions, standard_sizes
 from dutperf.config.stateful_keys import Stateful
 from dutperf.config.testbed import Testbed
@@ -80,9 +81,24 @@ def resolved(campaign: Campaign, *testbeds: Testbed) -> dict[str, Any]:
         "seed": campaign.seed,
         key: places if several else places[0],
         "procedures": [
-            _as_procedure(cell, several=several) for cell in expand(campaign, *testbeds)
+            cell.spec.model_dump(
+                exclude_none=True, exclude=None if several else {"places"}
+            )
+            for cell in expand(campaign, *testbeds)
         ],
     }
+
+
+def resolved_again(stored: dict[str, Any], *testbeds: Testbed) -> dict[str, Any]:
+    """A campaign that an earlier version resolved, as this one would.
+
+    ``stored`` itself if it is no campaign, or cannot be at ``testbeds``.
+    """
+    try:
+        data, _ = modernised(stored)
+        return resolved(Campaign.model_validate(data, strict=True), *testbeds)
+    except (ValidationError, InputError):
+        return stored
 
 
 def _as_given(lab: str | LabKeys) -> Any:  # noqa: ANN401 - plain data
@@ -97,31 +113,41 @@ def _entries(campaign: Campaign, testbed: Testbed, *, several: bool) -> Iterator
 
 def _cells(entry: Entry) -> Iterator[Cell]:
     spec, testbed = entry.spec, entry.testbed
-    keys = (*TrialTimes.model_fields, *DelaySettings.model_fields)
-    same = {key: getattr(spec, key) for key in keys} | _search(spec)
-    max_rate_fps = _max_rate(spec, testbed)
+    same = _settled(spec) | {"max_rate_fps": _max_rate(spec, testbed)}
     for ip, sizes, traffic, direction, stateful in _matrix(spec, testbed):
+        own: dict[str, Any] = {
+            "places": [entry.place] if entry.place else [],
+            "ip": [ip],
+            "frame_size": [] if traffic.imix else sizes,
+            "traffic": [traffic],
+        }
+        if isinstance(spec, StreamKeys):
+            own |= {"direction": [direction], "flows": []}
+        if spec.stateful and stateful:
+            number = {"connections": [stateful.connections]}
+            own["stateful"] = spec.stateful.model_copy(update=number)
         cell = Cell(
-            **same,
             id=_name(spec, ip, sizes, traffic, direction, stateful) + entry.ending,
             place=testbed.name,
-            procedure=spec.procedure,
-            ip=ip,
+            spec=spec.model_copy(update=same | own),
             frame_sizes=sizes,
             direction=direction,
-            resolution=spec.resolution,
-            max_rate_fps=max_rate_fps,
-            repeats=spec.max_repeats if spec.repeats == AUTO else spec.repeats,
-            load_percent=_loads(spec),
-            lag_limit_ms=spec.lag_limit_ms,
-            burst_limit=spec.burst_limit,
-            traffic=traffic,
             stateful=_on(testbed, stateful),
             seed=entry.campaign.seed,
         )
         with entry.blamed(traffic):
             _check(testbed, cell)
         yield cell
+
+
+def _settled(spec: ProcedureSpec) -> dict[str, Any]:
+    """Keys that say what others leave open: each load, each goal's duration."""
+    match spec:
+        case ThroughputSpec():
+            return {"goals": spec.timed_goals}
+        case FrameLossSpec():
+            return {"load_percent": spec.loads_percent, "load_step_percent": None}
+    return {}
 
 
 def _matrix(
@@ -131,7 +157,7 @@ def _matrix(
     for ip in _versions(spec, testbed):
         for traffic in spec.profiles:
             for sizes in _sizes(spec, traffic, ip, testbed):
-                for direction in _directions(spec):
+                for direction in spec.direction:
                     for stateful in _connections(spec, traffic):
                         yield ip, sizes, traffic, direction, stateful
 
@@ -149,41 +175,7 @@ def _on(testbed: Testbed, stateful: Stateful | None) -> Stateful | None:
 
 
 def _connections(spec: ProcedureSpec, traffic: Traffic) -> Sequence[Stateful | None]:
-    if spec.stateful is None:
-        return [None]
-    return spec.stateful.each(spec.procedure, traffic.addresses)
-
-
-def _directions(spec: ProcedureSpec) -> list[Direction]:
-    """Where phase 1 is the trial only the initiator sends (RFC 9693 4.2)."""
-    alone = spec.stateful if spec.procedure in NEEDS_CONNECTIONS else None
-    return [alone.direction] if alone else spec.direction
-
-
-def _as_procedure(cell: Cell, *, several: bool) -> dict[str, Any]:
-    search = SearchSettings.model_fields
-    foreign = {key for key in search if cell.procedure not in ONLY_FOR[key]}
-    own = {"id", "place", "seed", "frame_sizes", "throughput_cell", "connection_cell"}
-    data = cell.model_dump(exclude=own | foreign, exclude_none=True)
-    data["ip"] = [cell.ip]
-    if several:
-        data["places"] = [cell.place]
-    if cell.auto:
-        data["repeats"] = AUTO
-    if not cell.imix:
-        data["frame_size"] = cell.frame_sizes
-    return data
-
-
-def _search(spec: ProcedureSpec) -> dict[str, Any]:
-    """The keys of the search, with the goals' durations as they are."""
-    found = {key: getattr(spec, key) for key in SearchSettings.model_fields}
-    trial_s = spec.trial_duration_s
-    found["goals"] = [
-        goal.model_copy(update={"duration_sum_s": goal.duration_sum(trial_s)})
-        for goal in spec.goals
-    ]
-    return found
+    return spec.stateful.each(traffic.addresses) if spec.stateful else [None]
 
 
 def _name(
@@ -205,7 +197,7 @@ def _opened(spec: ProcedureSpec, stateful: Stateful | None) -> Iterator[str]:
     """What tells cells apart that open connections."""
     if stateful is None:
         return
-    up_to = "upto" if spec.procedure == "table-capacity" else ""
+    up_to = "upto" if isinstance(spec, TableCapacitySpec) else ""
     yield f"{up_to}{stateful.connections}connections"
     if stateful.alpha is not None and not up_to:
         yield "validated"
@@ -215,19 +207,20 @@ def _opened(spec: ProcedureSpec, stateful: Stateful | None) -> Iterator[str]:
 
 def _judged(spec: ProcedureSpec) -> Iterator[str]:
     """What tells cells apart that send the same frames."""
-    if spec.search != "narrowed":
+    if isinstance(spec, ThroughputSpec) and spec.search != "narrowed":
         yield spec.search
     if spec.found_rate:
         named = str(spec.found_rate).replace("%", "percent")
         yield f"at-{named.replace(' ', '-')}"
-    elif spec.rate_fps is not None and spec.procedure not in NEEDS_CONNECTIONS:
-        yield f"{spec.rate_fps}fps"
-    if spec.legacy:
+    elif spec.given_rate_fps and not isinstance(spec, EstablishmentKeys):
+        yield f"{spec.given_rate_fps}fps"
+    if isinstance(spec, LatencySpec) and spec.legacy:
         yield "legacy"
-    if spec.frame_timeout_ms is not None:
-        yield f"within-{spec.frame_timeout_ms:.12g}ms"
-    if spec.loss_tolerance_percent:
-        yield f"tolerating-{spec.loss_tolerance_percent:.12g}percent"
+    criterion = spec.loss_criterion
+    if criterion.frame_timeout_ms is not None:
+        yield f"within-{criterion.frame_timeout_ms:.12g}ms"
+    if criterion.tolerance_percent:
+        yield f"tolerating-{criterion.tolerance_percent:.12g}percent"
 
 
 def _versions(spec: ProcedureSpec, testbed: Testbed) -> list[IpVersions]:
@@ -287,13 +280,3 @@ def _ways(cell: Cell) -> list[DirectionName]:
     if stateful and (cell.phase2 or stateful.alpha is not None):
         found = [*found, stateful.responder_direction]
     return list(dict.fromkeys(found))
-
-
-def _loads(spec: ProcedureSpec) -> list[float]:
-    if spec.procedure != "frame-loss":
-        return []
-    if spec.load_percent:
-        return sorted(spec.load_percent, reverse=True)
-    if spec.found_rate:
-        return list(AROUND_THROUGHPUT)
-    return falling_loads(spec.load_step_percent or STANDARD_STEP_PERCENT)

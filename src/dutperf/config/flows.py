@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dutperf.config.address_set import AddressSet
-from dutperf.config.campaign import Cell
+from dutperf.config.cell import Cell
 from dutperf.config.placement import destinations, hosts
 from dutperf.config.testbed import RealAddress, Testbed
 from dutperf.config.versions import IpVersions, version_of

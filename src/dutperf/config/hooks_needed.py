@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dutperf.config.campaign import Cell
+from dutperf.config.cell import Cell
+from dutperf.config.specs import TableCapacitySpec, TeardownRateSpec
 from dutperf.config.testbed import Testbed
 from dutperf.errors import InputError
 
@@ -15,7 +16,7 @@ def check_hooks(testbed: Testbed, cell: Cell) -> None:
     Raises:
         InputError: says which hook is missing.
     """
-    if cell.procedure != "teardown-rate" or cell.stateful is None:
+    if not isinstance(cell.spec, TeardownRateSpec) or cell.stateful is None:
         return
     if cell.stateful.expiry and testbed.hooks.table_count is None:
         raise InputError(
@@ -47,7 +48,7 @@ def hook_notices(testbed: Testbed, cell: Cell) -> Iterator[str]:
         "each test (bulk_delete): "
     )
     size, timeout_s = stateful.table_size, stateful.dut_timeout_s
-    waits = size is None or cell.procedure == "table-capacity"
+    waits = size is None or isinstance(cell.spec, TableCapacitySpec)
     if waits and timeout_s is None:
         yield (
             f"{none}only one test can be made; give the device's --dut-timeout, which "

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from dutperf.config.campaign import Campaign
 from dutperf.config.document import Document, Problem, read_document, refusal
 from dutperf.config.fields import Strict
+from dutperf.config.former_keys import modernised
+from dutperf.config.specs import SPECS, ProcedureSpec
 from dutperf.config.testbed import Testbed
 from dutperf.config.validate import validate
 from dutperf.errors import InputError
@@ -24,16 +28,25 @@ def load_testbed(path: Path) -> Testbed:
     return validate(Testbed, read_document(path))
 
 
-def load_campaign(path: Path) -> Campaign:
+def load_campaign(
+    path: Path, notify: Callable[[str], None] = lambda _text: None
+) -> Campaign:
     """The campaign in the file at ``path``; testbeds given as paths are inlined.
 
     Those paths are relative to the campaign file.
+
+    Args:
+        path: of the file.
+        notify: is told of keys of earlier versions that are left out.
 
     Raises:
         InputError: names file, line and key of everything wrong (at most ten).
     """
     document = read_document(path)
-    campaign = validate(Campaign, document)
+    data, former = modernised(document.data)
+    campaign = validate(Campaign, replace(document, data=data))
+    for problem in former:
+        notify(refusal(document, [problem]).message)
     if campaign.testbed is None:
         return campaign
     testbeds = [
@@ -52,6 +65,19 @@ def from_data(model: type[Model], data: dict[str, Any], where: str) -> Model:
         InputError: names the keys as files would, without lines.
     """
     return validate(model, Document(where, data))
+
+
+def spec_from(data: dict[str, Any], where: str) -> ProcedureSpec:
+    """``data`` of a known procedure, which came from elsewhere, as its model.
+
+    Args:
+        data: its keys, ``procedure`` among them.
+        where: see ``from_data``.
+
+    Raises:
+        InputError: as ``from_data``.
+    """
+    return from_data(SPECS[data["procedure"]], data, where)
 
 
 def _named_testbed(document: Document, folder: Path, name: str, number: int) -> Testbed:

@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Iterable, Iterator
 
 from dutperf.config.address_set import AddressSet
-from dutperf.config.campaign import Cell
+from dutperf.config.cell import Cell
 from dutperf.config.flows import directions, flows, own_hosts, side_versions
 from dutperf.config.hooks_needed import hook_notices
 from dutperf.config.phase2 import stateful_notices

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dutperf.config.campaign import Cell
+from dutperf.config.cell import Cell
 from dutperf.config.stateful_keys import MARGIN, Stateful
 from dutperf.config.testbed import Testbed
 from dutperf.config.versions import version_of
@@ -65,7 +65,7 @@ def timing_at(cell: Cell, stateful: Stateful, rate_fps: int) -> Timing:
     frames = phase1_frames(stateful.connections, share.numerator, share.denominator)
     phase1_ms = -(-1000 * frames // rate_fps)
     start_ms = stateful.phase2_after_ms or phase1_ms + 2 * stateful.timeout_ms
-    needed_s = start_ms / 1000 + cell.trial_duration_s + cell.residual_wait_s
+    needed_s = start_ms / 1000 + cell.spec.trial_duration_s + cell.spec.residual_wait_s
     return Timing(frames, rate_fps, stateful.timeout_ms, start_ms, needed_s)
 
 
@@ -163,9 +163,10 @@ def _plan(cell: Cell, stateful: Stateful, timing: Timing) -> str:
 
 
 def _parts(cell: Cell, timing: Timing) -> str:
+    spec = cell.spec
     return (
         f"phase 2 starts {timing.start_ms / 1000:g} s after phase 1, and takes "
-        f"{cell.trial_duration_s:g} s and the wait of {cell.residual_wait_s:g} s"
+        f"{spec.trial_duration_s:g} s and the wait of {spec.residual_wait_s:g} s"
     )
 
 

@@ -10,25 +10,50 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from dutperf.config.delay_keys import procedure_defaults
+from dutperf.config.specs import (
+    SPECS,
+    FixedLoadKeys,
+    LatencySpec,
+    ProcedureSpec,
+    ThroughputSpec,
+)
 
 if TYPE_CHECKING:
-    from dutperf.config.campaign import Campaign, ProcedureSpec
+    from dutperf.config.campaign import Campaign
 
 Preset = Literal["standard", "quick"]
 
 _REPEATS = 20
 _QUICK_TAGS = 500  # the fewest of RFC 8219 7.2
 _QUICK_RESIDUAL_S = 0.3
+_BY_THE_BOOK = (
+    "trial_duration_s",
+    "settle_wait_s",
+    "residual_wait_s",
+    "restabilise_wait_s",
+    "resolution",
+    "repeats",
+    "tags",
+    "first_tag_s",
+)
 _OF_REPEATS = {"repeats", "interval_width", "max_repeats"}
 
 
 def preset_keys(preset: Preset, procedure: Mapping[str, Any]) -> dict[str, Any]:
-    """What the preset says for a procedure with these keys.
+    """What the preset says for a procedure with these keys; nothing of an unknown one.
 
     Keys that depend on others are left to the defaults where the standard has none.
     """
-    return _standard(procedure) if preset == "standard" else _quick(procedure)
+    name = procedure.get("procedure")
+    spec = SPECS.get(name) if isinstance(name, str) else None
+    if spec is None:
+        return {}
+    found = _standard(spec) if preset == "standard" else _quick(spec, procedure)
+    if procedure.get("search") == "mlrsearch":
+        found["repeats"] = 1
+    if procedure.get("legacy") is True:
+        found.pop("tags", None)
+    return {key: value for key, value in found.items() if key in spec.model_fields}
 
 
 def with_preset(campaign: Campaign, preset: Preset) -> Campaign:
@@ -37,32 +62,25 @@ def with_preset(campaign: Campaign, preset: Preset) -> Campaign:
     return campaign.model_copy(update={"procedures": procedures, "preset": preset})
 
 
-def _standard(procedure: Mapping[str, Any]) -> dict[str, Any]:
+def _standard(spec: type[ProcedureSpec]) -> dict[str, Any]:
     """RFC 2544 23 and 24, RFC 8219 7 and 12; the models' defaults are by the book."""
-    name = procedure.get("procedure")
-    is_legacy = procedure.get("legacy") is True
-    return {
-        "trial_duration_s": 60.0,
-        "settle_wait_s": 2.0,
-        "residual_wait_s": 2.0,
-        "restabilise_wait_s": 5.0,
-        "resolution": "0.1%",
-        "repeats": 1 if procedure.get("search") == "mlrsearch" else _REPEATS,
-        **procedure_defaults(name, legacy=is_legacy),
-    }
+    fields = spec.model_fields
+    found = {key: fields[key].default for key in _BY_THE_BOOK if key in fields}
+    if found["repeats"] == 1:
+        found["repeats"] = _REPEATS
+    return found
 
 
-def _quick(procedure: Mapping[str, Any]) -> dict[str, Any]:
-    name = procedure.get("procedure")
+def _quick(spec: type[ProcedureSpec], procedure: Mapping[str, Any]) -> dict[str, Any]:
     found = {
         "trial_duration_s": 1.0,
         "settle_wait_s": 0.1,
         "residual_wait_s": _residual_s(procedure),
         "restabilise_wait_s": 0.1,
         "resolution": "5%",
-        "repeats": 3 if name in ("latency", "pdv", "ipdv") else 1,
+        "repeats": 3 if issubclass(spec, FixedLoadKeys) else 1,
     }
-    if name == "latency":
+    if issubclass(spec, LatencySpec):
         found |= {"tags": _tags(procedure), "first_tag_s": 0.2}
     return found
 
@@ -80,8 +98,6 @@ def _residual_s(procedure: Mapping[str, Any]) -> float:
 
 def _tags(procedure: Mapping[str, Any]) -> int:
     """At most every other frame of the second."""
-    if procedure.get("legacy") is True:
-        return 1
     rate_fps = procedure.get("rate_fps")
     if not isinstance(rate_fps, int):
         return _QUICK_TAGS
@@ -91,7 +107,8 @@ def _tags(procedure: Mapping[str, Any]) -> int:
 def _replaced(spec: ProcedureSpec, preset: Preset) -> ProcedureSpec:
     keys = {key: getattr(spec, key) for key in spec.model_fields_set}
     given = {key: value for key, value in keys.items() if key not in _OF_REPEATS}
-    given["goals"] = [
-        goal.model_copy(update={"duration_sum_s": None}) for goal in spec.goals
-    ]
+    if isinstance(spec, ThroughputSpec):
+        given["goals"] = [
+            goal.model_copy(update={"duration_sum_s": None}) for goal in spec.goals
+        ]
     return type(spec).model_validate(given | preset_keys(preset, given))

@@ -96,6 +96,21 @@ def _schema(found: Found) -> WithJsonSchema:
     )
 
 
+def _reference(value: Any) -> str:  # noqa: ANN401 - raw YAML
+    if isinstance(value, str):
+        return str(parse_found_rate(value))
+    raise ValueError(
+        "must be throughput, or left out: loads are percentages (load_percent, --load) "
+        "of the throughput or of the maximum rate"
+    )
+
+
+ThroughputReference = Annotated[
+    str,
+    PlainValidator(_reference),
+    WithJsonSchema({"type": "string", "pattern": _SCHEMA.format(found="throughput")}),
+]
+"""A ``FoundRate`` as text."""
 FixedRate = Annotated[int | str, PlainValidator(_rate), _schema("throughput")]
 """Frames per second and direction, or a ``FoundRate`` as text."""
 ConnectionRate = Annotated[

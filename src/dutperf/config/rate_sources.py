@@ -7,10 +7,18 @@ phase 1, too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from dutperf.config.campaign import Cell, ProcedureSpec, TrialTimes
-from dutperf.config.delay_keys import ONLY_FOR
-from dutperf.config.stateful_keys import Stateful
+from dutperf.config.cell import Cell
+from dutperf.config.presets import Preset, preset_keys
+from dutperf.config.specs import (
+    ConnectionRateSpec,
+    ProcedureSpec,
+    StreamKeys,
+    ThroughputSpec,
+)
+from dutperf.config.specs.procedure_keys import Tagging
+from dutperf.config.stateful_keys import RateKeys, Stateful
 from dutperf.errors import InputError
 from dutperf.protocol import foreground_frames
 
@@ -23,8 +31,8 @@ def check_load(cell: Cell) -> None:
     Raises:
         InputError: its message begins with the key that is wrong.
     """
-    rate_fps, limit_fps = cell.rate_fps, cell.max_rate_fps
-    if not isinstance(rate_fps, int):
+    rate_fps, limit_fps = cell.spec.given_rate_fps, cell.spec.max_rate_fps
+    if rate_fps is None:
         return
     if limit_fps is not None and rate_fps > limit_fps:
         raise InputError(
@@ -32,8 +40,8 @@ def check_load(cell: Cell) -> None:
             f"{limit_fps}",
             "lower it, or raise max_rate_fps",
         )
-    if cell.tags is not None and cell.first_tag_s is not None:
-        _check_tags(cell, rate_fps, cell.tags, cell.first_tag_s)
+    if cell.spec.tagging:
+        _check_tags(cell, rate_fps, cell.spec.tagging)
 
 
 _THE_SAME = ("place", "ip", "frame_sizes", "direction", "traffic", "stateful")
@@ -64,7 +72,7 @@ def connection_cells(cell: Cell, earlier: Iterable[Cell]) -> list[Cell]:
     found = [
         c
         for c in earlier
-        if c.procedure == "connection-rate"
+        if isinstance(c.spec, ConnectionRateSpec)
         and c.stateful
         and (c.place, c.ip, c.frame_sizes) == (cell.place, cell.ip, cell.frame_sizes)
         and _opened(c.stateful) == _opened(stateful)
@@ -81,7 +89,7 @@ def _with_connection_cell(cell: Cell, earlier: Sequence[Cell]) -> Cell:
         return cell
     found = connection_cells(cell, earlier)
     if len(found) != 1:
-        others = [c for c in earlier if c.procedure == "connection-rate"]
+        others = [c for c in earlier if isinstance(c.spec, ConnectionRateSpec)]
         told = _listed(
             found or others, "connection rate of the same connections", bool(found)
         )
@@ -96,11 +104,11 @@ def _with_connection_cell(cell: Cell, earlier: Sequence[Cell]) -> Cell:
 
 
 def _with_throughput_cell(cell: Cell, earlier: Sequence[Cell]) -> Cell:
-    if cell.found_rate is None:
+    if cell.spec.found_rate is None:
         return cell
-    searches = [c for c in earlier if c.procedure == "throughput"]
+    searches = [c for c in earlier if isinstance(c.spec, ThroughputSpec)]
     found = [c for c in searches if _frames_of(c) == _frames_of(cell)]
-    found = [c for c in found if _by_the_book(c)] or found
+    found = [c for c in found if c.spec.loss_criterion.by_the_book] or found
     if len(found) != 1:
         raise InputError(
             f"rate_fps: {cell.id} is to be measured at the throughput, but "
@@ -111,38 +119,51 @@ def _with_throughput_cell(cell: Cell, earlier: Sequence[Cell]) -> Cell:
     return cell.model_copy(update={"throughput_cell": found[0].id})
 
 
-def with_sources(spec: ProcedureSpec) -> list[ProcedureSpec]:
+def with_sources(
+    spec: ProcedureSpec, preset: Preset | None = None
+) -> list[ProcedureSpec]:
     """``spec``, and before it what it is to be measured at, if that is to be found.
 
-    The searches have the same frames, waits and limits, and trials that are no longer.
+    The searches have the same frames, waits and limits, and trials that are no longer;
+    what ``spec`` has no key for is as the preset says.
     """
-    return [*_connection_rate(spec), *_with_throughput(spec)]
+    return [*_connection_rate(spec, preset), *_with_throughput(spec, preset)]
 
 
-def _connection_rate(spec: ProcedureSpec) -> list[ProcedureSpec]:
+def _connection_rate(spec: ProcedureSpec, preset: Preset | None) -> list[ProcedureSpec]:
+    if not isinstance(spec, StreamKeys):
+        return []
     stateful = spec.stateful
     if stateful is None or stateful.found_rate is None:
         return []
-    keys = {"place", "ip", "frame_size", *_ALSO_OF_THE_SEARCH}
-    search = spec.model_dump(include=keys, exclude_none=True)
-    foreign = {k for k in type(stateful).model_fields if _is_of_phase2(k)}
-    opened = stateful.model_dump(exclude=foreign, exclude_none=True)
-    return [ProcedureSpec(procedure="connection-rate", stateful=opened, **search)]
+    opened = stateful.model_dump(include=set(RateKeys.model_fields), exclude_none=True)
+    keys = {"places", "ip", "frame_size", *_ALSO_OF_THE_SEARCH}
+    search = _shared(spec, ConnectionRateSpec, keys, preset)
+    return [ConnectionRateSpec.model_validate(search | {"stateful": opened})]
 
 
-def _is_of_phase2(key: str) -> bool:
-    return "connection-rate" not in ONLY_FOR[f"stateful.{key}"]
-
-
-def _with_throughput(spec: ProcedureSpec) -> list[ProcedureSpec]:
+def _with_throughput(spec: ProcedureSpec, preset: Preset | None) -> list[ProcedureSpec]:
     if spec.found_rate is None:
         return [spec]
-    keys = {*_THE_SAME, *_ALSO_OF_THE_SEARCH} & set(ProcedureSpec.model_fields)
-    frames = {"frame_size", "flows"}
-    search = spec.model_dump(include={*keys, *frames}, exclude_none=True)
-    standard_s = TrialTimes().trial_duration_s
+    keys = {"places", *_THE_SAME, *_ALSO_OF_THE_SEARCH, "frame_size", "flows"}
+    search = _shared(spec, ThroughputSpec, keys, preset)
+    standard_s = ThroughputSpec.model_fields["trial_duration_s"].default
     search["trial_duration_s"] = min(spec.trial_duration_s, standard_s)
-    return [ProcedureSpec(procedure="throughput", **search), spec]
+    return [ThroughputSpec.model_validate(search), spec]
+
+
+def _shared(
+    spec: ProcedureSpec,
+    other: type[ProcedureSpec],
+    keys: set[str],
+    preset: Preset | None,
+) -> dict[str, Any]:
+    """Those of ``keys`` that the ``other`` procedure has, too; and its name."""
+    named = {"procedure": other.named()}
+    search = preset_keys(preset, named) if preset else {}
+    given = {key: search[key] for key in ("resolution",) if key in search}
+    known = keys & set(other.model_fields)
+    return named | given | spec.model_dump(include=known, exclude_none=True)
 
 
 _ALSO_OF_THE_SEARCH = (
@@ -160,12 +181,6 @@ def _frames_of(cell: Cell) -> list[object]:
     return [getattr(cell, key) for key in _THE_SAME]
 
 
-def _by_the_book(cell: Cell) -> bool:
-    lossy = any(g.loss_percent or g.exceed_percent for g in cell.goals[:1])
-    judged = cell.frame_timeout_ms is not None or cell.loss_tolerance_percent
-    return not judged and not lossy and cell.verify_trials is None
-
-
 _SEARCH = "throughput of the same frames"
 
 
@@ -177,8 +192,9 @@ def _listed(cells: Sequence[Cell], wanted: str, any_fits: bool) -> str:
     return f"no {wanted} is measured before it{others}"
 
 
-def _check_tags(cell: Cell, rate_fps: int, tags: int, first_tag_s: float) -> None:
-    duration_ns = round(cell.trial_duration_s * 1e9)
+def _check_tags(cell: Cell, rate_fps: int, tagging: Tagging) -> None:
+    tags, first_tag_s = tagging
+    duration_ns = round(cell.spec.trial_duration_s * 1e9)
     share = cell.traffic.foreground
     frames = foreground_frames(
         max(1, (rate_fps * duration_ns + 5 * 10**8) // 10**9),

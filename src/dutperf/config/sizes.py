@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from dutperf.config.campaign import Cell
+from dutperf.config.cell import Cell
 from dutperf.config.flows import StreamName, side_versions, stream_version
 from dutperf.config.testbed import Testbed
 from dutperf.errors import InputError

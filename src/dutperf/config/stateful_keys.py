@@ -74,13 +74,11 @@ def _size(text: str) -> int:
 
 Connections = Annotated[int, Field(ge=1, le=2**32)]
 Share = Annotated[float, Field(gt=0, lt=1)]
-
-_ALPHA = 0.8
-"""Of a capacity search, which always validates; RFC 9693 4.6: a safety factor."""
+Alpha = Annotated[float, Field(gt=0, le=1)]
 
 
-class ConnectionKeys(Strict):
-    """All keys but how many connections there are."""
+class _Enumeration(Strict):
+    """Which four-tuples there are, in which order, and how long one is waited for."""
 
     initiator: Side = Field(
         default="left", description="the side that opens connections: the private one"
@@ -99,12 +97,6 @@ class ConnectionKeys(Strict):
     timeout_ms: Annotated[int, Field(ge=1, le=60_000)] = Field(
         default=500, description="wait for late frames of each phase (T)"
     )
-    alpha: Annotated[float, Field(gt=0, le=1)] | None = Field(
-        default=None,
-        description="validate each connection by a frame back, at this share of the "
-        "rate (RFC 9693 4.6); default: connections are not validated; table-capacity: "
-        f"{_ALPHA:g}",
-    )
     dut_timeout_s: Annotated[float, Field(gt=0)] | None = Field(
         default=None,
         description="after which time without frames the device forgets a connection; "
@@ -115,44 +107,6 @@ class ConnectionKeys(Strict):
         description="how many connections the device's table holds: if no hook empties "
         "it, each test opens others as long as there is room; default: the run waits "
         "for the device's timeout before each test",
-    )
-    first: Connections | None = Field(
-        default=None,
-        description="table-capacity: a number of connections that is surely held (C0)",
-    )
-    error: Annotated[int, Field(ge=1)] = Field(
-        default=1,
-        description="table-capacity: how far a number that is held may be from one "
-        "that is not (E)",
-    )
-    beta: Share = Field(
-        default=0.1,
-        description="table-capacity: while the number is doubled, one whose rate is "
-        "below this share of the rate before is not held (RFC 9693 4.9)",
-    )
-    gamma: Share = Field(
-        default=0.5, description="table-capacity: the same while it is bisected"
-    )
-    expiry: bool = Field(
-        default=False,
-        description="teardown-rate: connections expire one by one, and hooks.table_"
-        "count watches them, instead of being deleted at once",
-    )
-    phase1_rate: ConnectionRate | None = Field(
-        default=None,
-        description="frames per second of phase 1 (R), safely below the maximum "
-        "connection establishment rate; or connection-rate: the one that the campaign "
-        "finds before, 50% of connection-rate (RFC 9693 4.7)",
-    )
-    phase2_after_ms: Annotated[int, Field(ge=1, le=100_000_000)] | None = Field(
-        default=None,
-        description="from the start of phase 1 to that of phase 2 (D); default: phase "
-        "1 and twice the wait for late frames",
-    )
-    responder_order: ResponderOrder = Field(
-        default="random",
-        description="in which order the responder takes the connections; first: the "
-        "first one only",
     )
     public_addresses: AddressRange | None = Field(
         default=None,
@@ -175,20 +129,13 @@ class ConnectionKeys(Strict):
         """The other one."""
         return "reverse" if self.initiator == "left" else "forward"
 
-    @property
-    def found_rate(self) -> FoundRate | None:
-        """R, if it is known only when the connection rate was found."""
-        rate = self.phase1_rate
-        named = isinstance(rate, str)
-        return parse_found_rate(str(rate), "connection-rate") if named else None
 
-
-class StatefulKeys(ConnectionKeys):
+class ConnectionKeys(_Enumeration):
     """The connections of a procedure through a stateful gateway (RFC 9693 4)."""
 
     connections: OneOrMore[Connections] = Field(
         description="how many: frames of phase 1, each with a four-tuple of its own; "
-        "several: a cell of each (RFC 9693 5); table-capacity: as many as may be tried"
+        "several: a cell of each (RFC 9693 5)"
     )
 
     @field_validator("connections")
@@ -199,26 +146,21 @@ class StatefulKeys(ConnectionKeys):
             raise ValueError(f"must not list {values[twice]} twice")
         return values
 
-    def each(self, procedure: str, hosts: Addresses) -> list[Stateful]:
-        """The keys of each cell of one traffic profile, which has ``hosts``.
-
-        A capacity search validates whatever they say.
-        """
+    def each(self, hosts: Addresses) -> list[Stateful]:
+        """The connections of each cell of one traffic profile, which has ``hosts``."""
         given = self.model_dump() | {
             "source_addresses": hosts.count(self.initiator),
             "destination_addresses": hosts.count(self.responder),
             "numbers": len(self.connections),
         }
-        if procedure == "table-capacity" and self.alpha is None:
-            given["alpha"] = _ALPHA
         return [
             Stateful.model_validate(given | {"connections": n})
             for n in self.connections
         ]
 
-    def troubles(self, procedure: str, hosts: Addresses) -> Iterator[str]:
-        """What of these keys does not fit together, or not procedure and hosts."""
-        for each in self.each(procedure, hosts):
+    def troubles(self, hosts: Addresses) -> Iterator[str]:
+        """What of these keys does not fit together, or not the hosts."""
+        for each in self.each(hosts):
             yield from each.troubles()
         for side in (self.initiator, self.responder):
             field = hosts.of(side)
@@ -228,32 +170,130 @@ class StatefulKeys(ConnectionKeys):
                     "test: each address is combined with each port, in the order of "
                     "stateful.order"
                 )
-        most = max(self.connections)
-        if procedure == "table-capacity" and self.first is None:
-            yield (
-                "stateful.first: is missing: table-capacity begins with a number of "
-                "connections that is surely held (--first)"
-            )
+
+
+class Phase2Keys(ConnectionKeys):
+    """Connections on which a trial is measured, opened before it (RFC 9693 4.7)."""
+
+    phase1_rate: ConnectionRate = Field(
+        description="frames per second of phase 1 (R), safely below the maximum "
+        "connection establishment rate; or connection-rate: the one that the campaign "
+        "finds before, 50% of connection-rate (RFC 9693 4.7)",
+    )
+    phase2_after_ms: Annotated[int, Field(ge=1, le=100_000_000)] | None = Field(
+        default=None,
+        description="from the start of phase 1 to that of phase 2 (D); default: phase "
+        "1 and twice the wait for late frames",
+    )
+    responder_order: ResponderOrder = Field(
+        default="random",
+        description="in which order the responder takes the connections; first: the "
+        "first one only",
+    )
+
+    @property
+    def found_rate(self) -> FoundRate | None:
+        """R, if it is known only when the connection rate was found."""
+        return _found(self.phase1_rate)
+
+
+class RateKeys(ConnectionKeys):
+    """Connections whose rate is looked for."""
+
+    alpha: Alpha | None = Field(
+        default=None,
+        description="validate each connection by a frame back, at this share of the "
+        "rate (RFC 9693 4.6); default: connections are not validated",
+    )
+
+
+class CapacityKeys(ConnectionKeys):
+    """Connections of which as many are looked for as a table holds (RFC 9693 4.9)."""
+
+    connections: OneOrMore[Connections] = Field(
+        description="as many as may be tried; several: a cell of each"
+    )
+    first: Connections = Field(
+        description="a number of connections that is surely held (C0), where the "
+        "search begins",
+    )
+    error: Annotated[int, Field(ge=1)] = Field(
+        default=1,
+        description="how far a number that is held may be from one that is not (E)",
+    )
+    alpha: Alpha = Field(
+        default=0.8,  # RFC 9693 4.6: a safety factor
+        description="each connection is validated by a frame back, at this share of "
+        "the rate (RFC 9693 4.6)",
+    )
+    beta: Share = Field(
+        default=0.1,
+        description="while the number is doubled, one whose rate is below this share "
+        "of the rate before is not held (RFC 9693 4.9)",
+    )
+    gamma: Share = Field(
+        default=0.5, description="the same while the number is bisected"
+    )
+
+    def troubles(self, hosts: Addresses) -> Iterator[str]:
+        """What of these keys does not fit together, or not the hosts."""
+        yield from super().troubles(hosts)
+        if self.first > min(self.connections):
+            most = max(self.connections)
+            yield f"stateful.first: {self.first} is more than may be tried, {most}"
+
+
+class TeardownKeys(ConnectionKeys):
+    """Connections that are deleted (RFC 9693 4.8)."""
+
+    expiry: bool = Field(
+        default=False,
+        description="connections expire one by one, and hooks.table_count watches "
+        "them, instead of being deleted at once",
+    )
+
+    def troubles(self, hosts: Addresses) -> Iterator[str]:
+        """What of these keys does not fit together, or not the hosts."""
+        yield from super().troubles(hosts)
         if self.expiry and self.dut_timeout_s is None:
             yield (
                 "stateful.dut_timeout_s: is missing: connections expire after the "
                 "device's timeout, which must be known (--dut-timeout)"
             )
-        if self.first is not None and self.first > min(self.connections):
-            yield f"stateful.first: {self.first} is more than may be tried, {most}"
 
 
-class Stateful(ConnectionKeys):
-    """Connections through a stateful gateway, opened by one side (RFC 9693 4)."""
+def _found(rate: int | str | None) -> FoundRate | None:
+    return parse_found_rate(rate, "connection-rate") if isinstance(rate, str) else None
+
+
+class Stateful(_Enumeration):
+    """The connections of one cell, whatever its procedure does with them.
+
+    What its procedure has no key for is as if it had none.
+    """
 
     connections: Connections
-    # Of traffic.addresses and the testbed, where they are told: not keys of their own.
-    source_addresses: int = Field(default=1, exclude=True)
-    destination_addresses: int = Field(default=1, exclude=True)
-    numbers: int = Field(default=1, exclude=True)
-    translates: bool = Field(default=True, exclude=True)
-    is_emptied: bool = Field(default=True, exclude=True)
-    untold: tuple[str, ...] = Field(default=(), exclude=True)
+    alpha: float | None = None
+    first: int | None = None
+    error: int = 1
+    beta: float = 0.1
+    gamma: float = 0.5
+    expiry: bool = False
+    phase1_rate: int | str | None = None
+    phase2_after_ms: int | None = None
+    responder_order: ResponderOrder = "random"
+    # Of traffic.addresses and the testbed, where they are told.
+    source_addresses: int = 1
+    destination_addresses: int = 1
+    numbers: int = 1
+    translates: bool = True
+    is_emptied: bool = True
+    untold: tuple[str, ...] = ()
+
+    @property
+    def found_rate(self) -> FoundRate | None:
+        """R, if it is known only when the connection rate was found."""
+        return _found(self.phase1_rate)
 
     def with_connections(self, number: int) -> Stateful:
         """The first ``number`` of the same four-tuples, in the same order."""

@@ -12,10 +12,12 @@ from pydantic_core import ErrorDetails
 
 from dutperf.config.document import Document, Keys, Problem, dotted, refusal, shown
 from dutperf.config.fields import Strict
+from dutperf.config.specs import SPECS
 
 Model = TypeVar("Model", bound=Strict)
 
 _TAGS = {
+    "procedures": set(SPECS),
     "port": {"interface", "pci", "memif", "ring"},
     "testbed": {"inline", "file"},
     "lab": {"name", "keys"},
@@ -29,6 +31,7 @@ _SENTENCES = {
     "string_type": "must be a text, not {value}",
     "list_type": "must be a list, not {value}",
     "model_type": "must be a block of keys, not {value}",
+    "model_attributes_type": "must be a block of keys, not {value}",
     "literal_error": "must be {expected}, not {value}",
     "greater_than_equal": "must be at least {ge}, not {value}",
     "less_than_equal": "must be at most {le}, not {value}",
@@ -44,6 +47,7 @@ _HINTS = {
     "float_type": "write the number without quotes and without its unit",
     "string_type": "put the value in quotes",
     "list_type": "write a list in brackets, also of one entry: [64]",
+    "model_attributes_type": "put its keys on the lines below it, indented",
     "model_type": "put its keys on the lines below it, indented",
     "too_short": "an empty list measures nothing; a key that has a default may be left "
     "out",
@@ -76,27 +80,59 @@ def models_in(annotation: Any) -> Iterator[type[BaseModel]]:  # noqa: ANN401 - a
 
 def _problem(model: type[BaseModel], data: object, detail: ErrorDetails) -> Problem:
     keys = tuple(_written(_untagged(detail["loc"]), data))
+    if detail["type"].startswith("union_tag"):
+        return _no_such_procedure(keys, detail)
     if detail["type"] == "missing":
         field = _models_at(model, detail["loc"][:-1])[0].model_fields[str(keys[-1])]
         return Problem(keys, "is missing", f"add {dotted(keys)}: {field.description}")
     if detail["type"] == "extra_forbidden":
-        known = _models_at(model, detail["loc"][:-1])[0].model_fields
-        return _unknown_key(keys, known)
+        return _unknown_key(keys, _models_at(model, detail["loc"][:-1])[0])
     hint = _nearest(detail) or _HINTS.get(detail["type"], "")
     return Problem(keys, _sentence(detail), hint)
+
+
+def _no_such_procedure(keys: Keys, detail: ErrorDetails) -> Problem:
+    keys = (*keys, "procedure")
+    if detail["type"] == "union_tag_not_found":
+        return Problem(keys, "is missing", f"add one of {', '.join(SPECS)}")
+    given = detail["input"]["procedure"]
+    hint = _near(given, SPECS)
+    return Problem(keys, f"must be one of {', '.join(SPECS)}, not {shown(given)}", hint)
 
 
 def _nearest(detail: ErrorDetails) -> str:
     """What was meant where a word is not one of those that may stand there."""
     words = re.findall("'([^']*)'", str(detail.get("ctx", {}).get("expected", "")))
-    near = difflib.get_close_matches(str(detail["input"]), words, n=1)
+    return _near(detail["input"], words)
+
+
+def _near(given: object, words: Iterable[str]) -> str:
+    near = difflib.get_close_matches(str(given), list(words), n=1)
     return f"did you mean {near[0]!r}?" if near else ""
 
 
-def _unknown_key(keys: Keys, known: Iterable[str]) -> Problem:
+def _unknown_key(keys: Keys, model: type[BaseModel]) -> Problem:
+    known = model.model_fields
+    if owners := list(_owners(model, str(keys[-1]))):
+        *others, last = owners
+        of = f"{', '.join(others)} and {last}" if others else last
+        what = f"unknown key: it is of {of}"
+        return Problem(keys, what, "take it out, or measure what it is of")
     near = difflib.get_close_matches(str(keys[-1]), list(known), n=1)
     told = f"did you mean {near[0]}?" if near else f"known here: {', '.join(known)}"
     return Problem(keys, f"unknown key; {told}", "correct the key or remove it")
+
+
+def _owners(model: type[BaseModel], key: str) -> Iterator[str]:
+    """Procedures that have a key which ``model``, of another procedure, has not."""
+    for block in ("", "stateful"):
+        kinds = {name: _block(spec, block) for name, spec in SPECS.items()}
+        if model in kinds.values():
+            yield from (n for n, kind in kinds.items() if key in kind.model_fields)
+
+
+def _block(spec: type[BaseModel], key: str) -> type[BaseModel]:
+    return next(models_in(spec.model_fields[key].annotation)) if key else spec
 
 
 def _sentence(detail: ErrorDetails) -> str:
@@ -133,13 +169,18 @@ def _written(keys: Iterable[str | int], data: Any) -> Iterator[str | int]:  # no
             data = []
 
 
+def _is_kind(model: type[BaseModel], tag: str) -> bool:
+    """Told by the procedure's name, or else by the key that it must have."""
+    return SPECS.get(tag) is model or tag in model.model_fields
+
+
 def _models_at(model: type[BaseModel], loc: Keys) -> list[type[BaseModel]]:
     models = [model]
     for key in loc:
         if isinstance(key, int):
             continue
         if len(models) > 1:  # a union: ``key`` is the tag of the chosen kind
-            models = [m for m in models if key in m.model_fields]
+            models = [m for m in models if _is_kind(m, key)]
         elif key in models[0].model_fields:
             models = list(models_in(models[0].model_fields[key].annotation))
     return models

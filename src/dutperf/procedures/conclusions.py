@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dutperf import search, stats
-from dutperf.config.campaign import Cell
+from dutperf.config.cell import Cell
 from dutperf.config.deviations import lower_bound
 from dutperf.config.search_keys import GoalSpec
+from dutperf.config.specs import ThroughputSpec
 from dutperf.procedures.loss_criterion import goal_words, judged_by
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import least_rate_of, repeats_of
@@ -45,7 +46,7 @@ def repeat_result(
         held_back: whether something behind a port stopped the tester in one of them.
     """
     value = found.rate_fps
-    if found.conclusion == "nothing_passed" and cell.search != "mlrsearch":
+    if found.conclusion == "nothing_passed" and not cell.spec.loss_criterion.goals:
         value = 0
     verdict, reasons = _told(
         found.conclusion, value, cell, limit, troubles, held_back=held_back
@@ -111,18 +112,19 @@ def goal_results(
     """Each goal of MLRsearch, in their order; the rest as above."""
     told = [
         _goal_result(spec, each, cell, limit, troubles, held_back=held_back)
-        for spec, each in zip(cell.goals, found, strict=False)
+        for spec, each in zip(cell.spec.loss_criterion.goals, found, strict=False)
     ]
     return told if len(told) == 1 else [_named(goal) for goal in told]
 
 
 def settlement(cell: Cell, repeats: Sequence[RepeatResult]) -> Settlement | None:
     """How ``auto`` ended; None where the number of repeats was given."""
-    if cell.interval_width is None:
+    width = cell.spec_of(ThroughputSpec).interval_width
+    if width is None:
         return None
     values, at_least = valued(repeats)
     return Settlement(
-        width=cell.interval_width,
+        width=width,
         max_repeats=cell.repeats,
         looks=sum(look <= len(values) for look in stats.LOOKS),
         reached=repeats_of(cell).settled(values, at_least),
@@ -205,7 +207,7 @@ def _limited(limit: MaxRate, judged: str) -> Reason:
 
 
 def _nothing_passed(cell: Cell) -> Reason:
-    lost = "lost" if cell.frame_timeout_ms is None else "lost or late"
+    lost = "lost" if cell.spec.frame_timeout_ns is None else "lost or late"
     least_fps = least_rate_of(cell)
     tried = (
         "was tried" if least_fps is None else f"was tried, down to {least_fps:,} fps"

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dutperf.config.campaign import Cell
+from dutperf.config.cell import Cell
 from dutperf.procedures import taken_cpu
 from dutperf.procedures.conclusions import repeat_result
 from dutperf.procedures.loss_criterion import loss_percent, missing_but_damaged
@@ -221,7 +221,7 @@ class _Trials:
         if verdict == "invalid" or verdict is None:
             return invalid_outcome(record.result)
         self.seen.append(record)
-        if verdict == "pass" and duration_s >= self._cell.trial_duration_s:
+        if verdict == "pass" and duration_s >= self._cell.spec.trial_duration_s:
             self.passed_fps = max(rate_fps, self.passed_fps or 0)
         if verdict == "fail" and fails_beside_loss(record.result.verdict):
             return Outcome(verdict, loss_ratio=1.0)
@@ -253,7 +253,8 @@ class _Trials:
 
 def _tolerated(cell: Cell) -> float | None:
     """What the first goal of MLRsearch lets a trial lose, where there is one."""
-    return cell.goals[0].loss_percent / 100 if cell.goals else None
+    goals = cell.spec.loss_criterion.goals
+    return goals[0].loss_percent / 100 if goals else None
 
 
 def _excused(record: TrialRecord, ppb: int) -> bool:

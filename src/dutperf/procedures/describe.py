@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dutperf.config import Shortfall, compliance, deviations
-from dutperf.config.campaign import Cell
-from dutperf.config.delay_keys import (
-    FIXED_LOAD,
-    NEEDS_CONNECTIONS,
-    ONLY_FOR,
-    DelaySettings,
-)
+from dutperf.config.cell import Cell
 from dutperf.config.phase2 import timing_of
 from dutperf.config.ports import Ports
-from dutperf.config.search_keys import AUTO, SearchSettings
+from dutperf.config.search_keys import AUTO, GoalSpec
 from dutperf.config.sizes import sizes_text
+from dutperf.config.specs import FixedLoadKeys, ThroughputSpec
 from dutperf.config.stateful_keys import Stateful
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import version_of
@@ -24,45 +21,62 @@ from dutperf.results.model import CellResult, Conformance, Deviation
 
 Parameters = dict[str, str | int | float | bool | None]
 
-_NOT_PARAMETERS = {
-    "id",
-    "place",
+_TOLD_OTHERWISE = {
     "procedure",
+    "places",
+    "ip",
+    "frame_size",
+    "direction",
+    "repeats",
     "load_percent",
+    "load_step_percent",
     "max_rate_fps",
     "traffic",
+    "flows",
     "stateful",
-    "frame_sizes",
     "timeout_sweep_ms",
-    "throughput_cell",
-    "connection_cell",
     "goals",
+    "interval_width",
+    "max_repeats",
 }
+_UNSAID = ("legacy", "loss_tolerance_percent")
+"""Keys that are told only if they are set."""
 
 
 def cell_parameters(cell: Cell, limit: MaxRate) -> Parameters:
     """The cell's settings, and of a search or curve the rate that 100 % stands for."""
-    foreign = {key for key, of in ONLY_FOR.items() if cell.procedure not in of}
-    delays = DelaySettings.model_fields.items()
-    unset = {key for key, field in delays if getattr(cell, key) == field.default}
-    unset |= {key for key in SearchSettings.model_fields if getattr(cell, key) is None}
-    left_out = _NOT_PARAMETERS | foreign | unset
-    if cell.procedure in NEEDS_CONNECTIONS:
-        left_out |= {"trial_duration_s", "residual_wait_s"}
-    settings: Parameters = cell.model_dump(exclude=left_out)
+    spec = cell.spec
+    unset = {key for key in _UNSAID if not getattr(spec, key, None)}
+    settings: Parameters = spec.model_dump(
+        exclude=_TOLD_OTHERWISE | unset, exclude_none=True
+    )
+    settings |= {
+        "ip": cell.ip,
+        "direction": cell.direction,
+        "repeats": cell.repeats,
+        "seed": cell.seed,
+    }
     limits: Parameters = {"max_load_fps": limit.rate_fps, "max_load_is": limit.kind}
-    if cell.procedure in FIXED_LOAD:
+    if isinstance(spec, FixedLoadKeys):
         limits = {"rate_fps": limit.rate_fps} if limit.kind == "found" else {}
-    if cell.timeout_sweep_ms:
-        each = ", ".join(f"{ns / 1e6:.12g}" for ns in cell.timeout_sweep_ns)
+    if spec.timeout_sweep_ns:
+        each = ", ".join(f"{ns / 1e6:.12g}" for ns in spec.timeout_sweep_ns)
         limits["timeout_sweep_ms"] = each
     if cell.stateful:
         limits |= _connections(cell.stateful) | _phases(cell)
-    if cell.auto:
-        limits["repeats"] = f"{AUTO}, at most {cell.repeats}"
-    if cell.goals:
-        limits |= {"goals": _goals(cell), "min_load_fps": least_rate_of(cell)}
+    if isinstance(spec, ThroughputSpec):
+        limits |= _of_search(cell, spec)
     return settings | limits | _frames(cell) | _traffic(cell.traffic)
+
+
+def _of_search(cell: Cell, spec: ThroughputSpec) -> Parameters:
+    found: Parameters = {}
+    if cell.auto:
+        found["repeats"] = f"{AUTO}, at most {cell.repeats}"
+        found |= {"interval_width": spec.interval_width, "max_repeats": cell.repeats}
+    if spec.goals:
+        found |= {"goals": _goals(spec.goals), "min_load_fps": least_rate_of(cell)}
+    return found
 
 
 def _connections(stateful: Stateful) -> Parameters:
@@ -113,11 +127,11 @@ def _phases(cell: Cell) -> Parameters:
     return found
 
 
-def _goals(cell: Cell) -> str:
+def _goals(goals: Sequence[GoalSpec]) -> str:
     """As they are given; results have each goal with all its attributes."""
     return ", ".join(
         f"{g.loss_percent:.12g}%:{g.exceed_percent:.12g}%:{g.duration_sum_s:.12g}s"
-        for g in cell.goals
+        for g in goals
     )
 
 

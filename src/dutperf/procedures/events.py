@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dutperf.config.campaign import Cell
+from dutperf.config.cell import Cell
 from dutperf.protocol import TrialProgress
 from dutperf.results.model import ResultsFile, TrialRecord
 

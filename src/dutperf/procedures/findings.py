@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from dutperf import stats
-from dutperf.config.campaign import Cell
+from dutperf.catalogue import Unit
+from dutperf.config.cell import Cell
+from dutperf.config.specs import SearchedKeys
 from dutperf.procedures.loss_criterion import judged_by
 from dutperf.results.model import (
     DelayRecord,
@@ -15,7 +17,7 @@ from dutperf.results.model import (
     RepeatResult,
     ValueGroup,
 )
-from dutperf.results.units import Unit, about, duration, in_unit
+from dutperf.results.units import about, duration, in_unit
 from dutperf.search import Resolution
 from dutperf.stats import stability
 
@@ -33,7 +35,7 @@ def rate_findings(cell: Cell, repeats: Sequence[RepeatResult]) -> list[Finding]:
     known = [value for value in values if value is not None]
     if not known:
         return []
-    resolution = Resolution.parse(cell.resolution)
+    resolution = Resolution.parse(cell.spec_of(SearchedKeys).resolution)
     width_fps = float(resolution.value)
     if resolution.relative:
         width_fps *= stats.median(known)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dutperf.config.campaign import Cell
+from dutperf.config.cell import Cell
 from dutperf.procedures.trial_verdicts import ATTEMPTS, no_rate_helps
 from dutperf.procedures.trials import Ask, DeviceTrials
 from dutperf.protocol import (
@@ -63,7 +63,7 @@ def first_frames_s(most_fps: int) -> float:
 
 def _sent(runner: DeviceTrials, cell: Cell, rate_fps: int) -> TrialResult:
     """The last of so many attempts; frames that came back tell enough of most."""
-    plain = cell.model_copy(update={"tags": None, "first_tag_s": None})
+    plain = cell.with_keys(tags=0) if cell.spec.tagging else cell
     for _ in range(ATTEMPTS):
         result = runner.run(
             Ask(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dutperf.config.campaign import Cell
+from dutperf.config.cell import Cell
 from dutperf.procedures.in_light import Rejudge
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import outcome

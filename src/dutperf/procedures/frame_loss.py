@@ -17,8 +17,9 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from dutperf import stats
-from dutperf.config.campaign import Cell
+from dutperf.config.cell import Cell
 from dutperf.config.load_steps import ends_when_lossless
+from dutperf.config.specs import FrameLossSpec
 from dutperf.procedures.describe import cell_deviations, cell_parameters
 from dutperf.procedures.findings import loss_findings
 from dutperf.procedures.fixed_load import may_try_again
@@ -56,7 +57,7 @@ def measure_frame_loss(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult
     Raises:
         EngineError, SetupError: see ``Trials.run``.
     """
-    may_end_early = ends_when_lossless(cell.load_percent)
+    may_end_early = ends_when_lossless(cell.spec_of(FrameLossSpec).load_percent)
     reached, first = _reach_maximum(runner, cell, limit)
     highest, *lower = _loads(cell, reached)
     points = [_point(runner, cell, highest, first)]
@@ -77,7 +78,9 @@ class _Load(NamedTuple):
 def _loads(cell: Cell, limit: MaxRate) -> list[_Load]:
     """From the highest down; those that cannot be offered are one that can."""
     most_fps = (limit.most or limit).rate_fps
-    loads = [_Load(p, _load_fps(limit, p)) for p in cell.load_percent]
+    loads = [
+        _Load(p, _load_fps(limit, p)) for p in cell.spec_of(FrameLossSpec).load_percent
+    ]
     fit = [load for load in loads if load.rate_fps < most_fps]
     if len(fit) == len(loads):
         return loads
@@ -201,8 +204,10 @@ def _cell_result(cell: Cell, reached: MaxRate, points: list[LoadPoint]) -> CellR
         deviations.append(_tester_limit(reached))
     if reached.most:
         deviations.append(_around(reached, reached.most))
-    missing = [] if reached.most or not cell.found_rate else [_not_around(reached)]
-    if len(points) > 1 and not ends_when_lossless(cell.load_percent):
+    missing = [] if reached.most or not cell.spec.found_rate else [_not_around(reached)]
+    if len(points) > 1 and not ends_when_lossless(
+        cell.spec_of(FrameLossSpec).load_percent
+    ):
         deviations += _open_end(points)
     if gaps:
         deviations.append(_gaps(gaps))

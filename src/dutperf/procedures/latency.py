@@ -12,7 +12,8 @@ import math
 from collections.abc import Callable
 
 from dutperf import stats
-from dutperf.config.campaign import Cell
+from dutperf.config.cell import Cell
+from dutperf.config.specs import LatencySpec
 from dutperf.procedures.fixed_load import run_repeats
 from dutperf.procedures.in_light import rejudged_by
 from dutperf.procedures.max_rate import MaxRate
@@ -29,7 +30,9 @@ def measure_latency(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
     Raises:
         EngineError, SetupError: see ``Trials.run``.
     """
-    quantities = (SINGLE,) if cell.legacy else (TYPICAL, WORST_CASE)
+    quantities = (
+        (SINGLE,) if cell.spec_of(LatencySpec).legacy else (TYPICAL, WORST_CASE)
+    )
     repeats = run_repeats(runner, cell, limit, rejudged_by(quantities))
     return delay_result(cell, limit, repeats, quantities, "exact, in nanoseconds")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dutperf import stats
-from dutperf.config.campaign import Cell
+from dutperf.config.cell import Cell
 from dutperf.config.search_keys import GoalSpec
 from dutperf.protocol import (
     DirectionName,
@@ -36,13 +36,14 @@ def judged_by(cell: Cell, goal: GoalSpec | None = None) -> str:
     By several goals they are judged in several ways: of ``goal``, else of the first.
     """
     conditions = []
-    if cell.frame_timeout_ms is not None:
-        conditions.append(f"frames within {cell.frame_timeout_ms:.12g} ms")
-    if cell.loss_tolerance_percent:
-        conditions.append(f"losing up to {cell.loss_tolerance_percent:.12g} %")
-    if cell.verify_trials is not None:
-        conditions.append(f"losses verified by {cell.verify_trials} trials")
-    chosen = [goal] if goal else cell.goals[:1]
+    criterion = cell.spec.loss_criterion
+    if criterion.frame_timeout_ms is not None:
+        conditions.append(f"frames within {criterion.frame_timeout_ms:.12g} ms")
+    if criterion.tolerance_percent:
+        conditions.append(f"losing up to {criterion.tolerance_percent:.12g} %")
+    if criterion.verify_trials is not None:
+        conditions.append(f"losses verified by {criterion.verify_trials} trials")
+    chosen = (goal,) if goal else criterion.goals[:1]
     conditions += [goal_words(g.loss_percent, g.exceed_percent) for g in chosen]
     return ", ".join(filter(None, conditions))
 
@@ -141,7 +142,7 @@ def timeout_losses(
     """The loss by each timeout of the sweep, in the same trials; null: none valid."""
     return [
         _timeout_loss(place, timeout_ns, results)
-        for place, timeout_ns in enumerate(cell.timeout_sweep_ns)
+        for place, timeout_ns in enumerate(cell.spec.timeout_sweep_ns)
     ]
 
 

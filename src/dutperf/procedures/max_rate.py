@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 
 from dutperf.config import Cell, Testbed
 from dutperf.config.sizes import check_sizes, mean_frame_size
+from dutperf.config.specs import FrameLossSpec, LossKeys
 from dutperf.config.testbed import SideConfig
 from dutperf.errors import InputError
 from dutperf.line_rate import line_rate_fps
@@ -117,7 +118,7 @@ def _with_mtu(side: SideConfig, mtu: int) -> SideConfig:
 
 def is_probed(cell: Cell) -> bool:
     """Whether what virtual ports can offer is found before it is measured."""
-    return cell.procedure in ("throughput", "frame-loss") and not cell.stateful
+    return isinstance(cell.spec, LossKeys) and not cell.stateful
 
 
 def max_rate(cell: Cell, ports: Sequence[Link]) -> MaxRate:
@@ -130,12 +131,12 @@ def max_rate(cell: Cell, ports: Sequence[Link]) -> MaxRate:
         InputError: nothing was set and a port does not tell its speed; or the cell's
             fixed load is more than the media carry.
     """
-    if cell.found_rate and cell.procedure != "frame-loss":
+    if cell.spec.found_rate and not isinstance(cell.spec, FrameLossSpec):
         return MaxRate(0, "found", "the load that is yet to be found")
-    if isinstance(cell.rate_fps, int):
-        return _fixed_load(cell, cell.rate_fps, ports)
-    if cell.max_rate_fps is not None:
-        return MaxRate(cell.max_rate_fps, "set")
+    if cell.spec.given_rate_fps is not None:
+        return _fixed_load(cell, cell.spec.given_rate_fps, ports)
+    if cell.spec.max_rate_fps is not None:
+        return MaxRate(cell.spec.max_rate_fps, "set")
     for port in ports:
         without_medium = port.driver in WITHOUT_MEDIUM
         if not port.link_speed_mbps and not (without_medium and is_probed(cell)):
@@ -157,7 +158,7 @@ def _beyond_all(cell: Cell) -> MaxRate:
 def _fixed_load(cell: Cell, rate_fps: int, ports: Sequence[Link]) -> MaxRate:
     """A maximum that was set has been checked; one that nobody knows cannot be."""
     limit_fps = min(_media_fps(cell, ports), default=rate_fps)
-    if cell.max_rate_fps is None and rate_fps > limit_fps:
+    if cell.spec.max_rate_fps is None and rate_fps > limit_fps:
         raise InputError(
             f"{cell.id}: rate_fps: {rate_fps} is more than the ports' media carry, "
             f"{limit_fps}",

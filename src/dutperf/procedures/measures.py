@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from dutperf import stats
-from dutperf.config.campaign import Cell
+from dutperf.config.cell import Cell
 from dutperf.procedures.describe import cell_parameters
 from dutperf.procedures.findings import delay_findings
 from dutperf.procedures.fixed_load import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dutperf import stats
-from dutperf.config.campaign import Cell
+from dutperf.config.cell import Cell
 from dutperf.procedures.fixed_load import run_repeats
 from dutperf.procedures.in_light import rejudged_by
 from dutperf.procedures.max_rate import MaxRate

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dutperf.config.campaign import Cell
+from dutperf.config.cell import Cell
 from dutperf.procedures.max_rate import MaxRate, is_probed
 from dutperf.procedures.searching import offered_fps
 from dutperf.procedures.trial_verdicts import no_rate_helps
@@ -75,7 +75,7 @@ def _probed(runner: DeviceTrials, cell: Cell, limit: MaxRate) -> MaxRate:
 
 def _plain(cell: Cell) -> Cell:
     """Without what needs frames that come back."""
-    return cell.model_copy(update={"frame_timeout_ms": None, "timeout_sweep_ms": []})
+    return cell.with_keys(frame_timeout_ms=None, timeout_sweep_ms=[])
 
 
 def _to_nobody(request: TrialRequest) -> TrialRequest:

@@ -14,10 +14,12 @@ from decimal import Decimal
 from functools import partial
 
 from dutperf import stats
-from dutperf.config.campaign import Cell
+from dutperf.catalogue import PROCEDURES
+from dutperf.config.cell import Cell
 from dutperf.config.deviations import other_load
 from dutperf.config.rate_reference import FoundRate
 from dutperf.config.rate_sources import check_load
+from dutperf.config.specs import FrameLossSpec
 from dutperf.errors import InputError
 from dutperf.procedures.describe import cell_deviations, cell_parameters
 from dutperf.procedures.loss_criterion import PLAIN_THROUGHPUT
@@ -25,7 +27,6 @@ from dutperf.procedures.max_rate import MaxRate
 from dutperf.protocol import Reason
 from dutperf.results.bounds import valued
 from dutperf.results.model import BoundCause, CellResult, Deviation, Load
-from dutperf.results.units import Unit
 
 
 def found_load(
@@ -37,21 +38,21 @@ def found_load(
 
     Or, when it cannot be measured, its result: invalid, without a trial.
     """
-    asked = cell.found_rate
+    asked = cell.spec.found_rate
     if asked is None:
         return limit
     source = next(r for r in done if r.id == cell.throughput_cell)
     if source.verdict != "pass" or not source.median:
-        if cell.procedure == "frame-loss":
+        if isinstance(cell.spec, FrameLossSpec):
             return replace(limit, shortfall=_unknown(source))
         return unmeasured(cell, limit, _no_throughput(source))
     load = _load(asked, source)
     if load.rate_fps < 1:
         return unmeasured(cell, limit, _too_low(load))
-    if cell.procedure == "frame-loss":
+    if isinstance(cell.spec, FrameLossSpec):
         return replace(load, most=limit)
     try:
-        check_load(cell.model_copy(update={"rate_fps": load.rate_fps}))
+        check_load(cell.with_keys(rate_fps=load.rate_fps))
     except InputError as error:
         return unmeasured(cell, limit, _does_not_fit(load, error))
     return load
@@ -69,7 +70,7 @@ _MOST: dict[BoundCause, str] = {
 def load_deviations(cell: Cell, load: MaxRate) -> list[Deviation]:
     """In what the cell falls short of the standard, and that its load does."""
     found = cell_deviations(cell)
-    if load.shortfall and cell.found_rate and cell.found_rate.plain:
+    if load.shortfall and cell.spec.found_rate and cell.spec.found_rate.plain:
         short = other_load(cell, f"at {load.rate_fps:,} fps, {load.shortfall}")
         found.append(Deviation.model_validate(short._asdict()))
     return found
@@ -85,7 +86,7 @@ def load_record(cell: Cell, load: MaxRate) -> Load:
     """The load as it is stored with the result."""
     return Load(
         rate_fps=load.rate_fps,
-        asked=str(cell.rate_fps),
+        asked=str(cell.spec.found_rate or cell.spec.given_rate_fps),
         cell=cell.throughput_cell,
         words=load.words,
     )
@@ -130,26 +131,18 @@ def _ordinal(number: int) -> str:
     return f"{number}{endings.get(ones, 'th')}"
 
 
-_UNITS: dict[str, Unit] = {
-    "throughput": "fps",
-    "frame-loss": "percent",
-    "connection-rate": "connections/s",
-    "teardown-rate": "connections/s",
-    "table-capacity": "connections",
-}
-
-
 def unmeasured(cell: Cell, limit: MaxRate, *reasons: Reason) -> CellResult:
     """The result of a cell of which nothing was sent, or nothing came back."""
-    asked = {} if cell.rate_fps is None else {"rate_fps": str(cell.rate_fps)}
-    at = f" at {cell.rate_fps}" if asked else ""
+    rate = cell.spec.found_rate or cell.spec.given_rate_fps
+    asked = {"rate_fps": str(rate)} if rate else {}
+    at = f" at {rate}" if rate else ""
     return CellResult(
         id=cell.id,
         procedure=cell.procedure,
         quantity=f"{cell.procedure}{at}: not measured",
         parameters=cell_parameters(cell, limit) | asked,
         median=None,
-        unit=_UNITS.get(cell.procedure, "ns"),
+        unit=PROCEDURES[cell.procedure].unit,
         repeats=[],
         verdict="invalid",
         reasons=list(reasons),

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from dutperf.config.campaign import Cell
+from dutperf.config.cell import Cell
 from dutperf.config.phase2 import timing_of
 from dutperf.config.search_keys import GoalSpec
+from dutperf.config.specs import ThroughputSpec
 from dutperf.errors import InputError
 from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.loss_criterion import loss_percent
@@ -37,42 +38,45 @@ _INITIAL_S = 1.0  # shortest trials of MLRsearch
 
 def strategy_of(cell: Cell, max_rate_fps: int) -> Strategy:
     """The search that the cell asks for, with nothing found yet."""
+    spec = cell.spec_of(ThroughputSpec)
     task = Task(
         max_rate_fps=max_rate_fps,
-        duration_s=cell.trial_duration_s,
-        resolution=Resolution.parse(cell.resolution),
+        duration_s=spec.trial_duration_s,
+        resolution=Resolution.parse(spec.resolution),
         attempts=ATTEMPTS,
     )
-    match cell.search:
+    match spec.search:
         case "classic":
             return classic(task)
         case "narrowed":
             return narrowed(task)
         case "verified":
-            return narrowed(task, verification=_verification(cell))
+            return narrowed(task, verification=_verification(spec))
         case "mlrsearch":
             return mlrsearch(task, goals_of(cell))
 
 
 def repeats_of(cell: Cell, highest_fps: float = math.inf) -> Repeats:
     """How often the cell's search is repeated, and what its results tell together."""
-    width = cell.interval_width
+    spec = cell.spec_of(ThroughputSpec)
+    width = spec.interval_width
     return Repeats(
         cell.repeats,
         None if width is None else Resolution.parse(width),
-        Resolution.parse(cell.resolution),
+        Resolution.parse(spec.resolution),
         highest_fps,
     )
 
 
 def goals_of(cell: Cell) -> list[Goal]:
     """The goals as MLRsearch wants them."""
-    return [_goal(cell, spec) for spec in cell.goals]
+    spec = cell.spec_of(ThroughputSpec)
+    return [_goal(spec, goal) for goal in spec.goals]
 
 
 def least_rate_of(cell: Cell) -> int | None:
     """The lowest rate that is tried; None: any."""
-    return least_rate_fps(goals_of(cell)) if cell.goals else None
+    return least_rate_fps(goals_of(cell)) if cell.spec.loss_criterion.goals else None
 
 
 def check_range(cell: Cell, limit: MaxRate) -> None:
@@ -84,9 +88,8 @@ def check_range(cell: Cell, limit: MaxRate) -> None:
     least_fps = least_rate_of(cell)
     if least_fps is not None and least_fps >= limit.rate_fps:
         raise InputError(
-            f"{cell.id}: the lowest rate that MLRsearch tries with a resolution of "
-            f"{cell.resolution} is {least_fps:,} fps, but {limit.words} is "
-            f"{limit.rate_fps:,} fps",
+            f"{cell.id}: the lowest rate that MLRsearch tries with its resolution is "
+            f"{least_fps:,} fps, but {limit.words} is {limit.rate_fps:,} fps",
             "take a coarser resolution, or another search",
         )
 
@@ -95,7 +98,11 @@ def waits_s(cell: Cell) -> float:
     """What one trial takes beside sending (RFC 2544 23), phase 1 included."""
     timing = timing_of(cell)
     before_s = timing.start_ms / 1000 if timing else 0.0
-    waits = (cell.settle_wait_s, cell.residual_wait_s, cell.restabilise_wait_s)
+    waits = (
+        cell.spec.settle_wait_s,
+        cell.spec.residual_wait_s,
+        cell.spec.restabilise_wait_s,
+    )
     return before_s + sum(waits)
 
 
@@ -163,6 +170,7 @@ class SearchTrials:
     def __init__(self, runner: Trials, cell: Cell, repeat: int) -> None:
         self._runner = runner
         self._cell = cell
+        self._spec = cell.spec_of(ThroughputSpec)
         self._repeat = repeat
         self._before = runner.finished
         self._valid: dict[int, TrialResult] = {}
@@ -185,7 +193,7 @@ class SearchTrials:
             asked
             for asked in self.asked
             if asked.rate_fps == rate_fps
-            and asked.duration_s >= self._cell.trial_duration_s
+            and asked.duration_s >= self._spec.trial_duration_s
             and asked.record.result.verdict.kind != "invalid"
         ]
 
@@ -202,14 +210,14 @@ class SearchTrials:
                 rate_fps,
                 repeat=self._repeat,
                 duration_s=duration_s,
-                stop_when_lost=self._cell.early_stop,
+                stop_when_lost=self._spec.early_stop,
             )
         )
         self.asked.append(AskedTrial(rate_fps, duration_s, record))
         result = record.result
         kind = result.verdict.kind
         self.troubles.note(rate_fps, result.verdict)
-        if kind != "invalid" and duration_s >= self._cell.trial_duration_s:
+        if kind != "invalid" and duration_s >= self._spec.trial_duration_s:
             self._keep(rate_fps, result)
         if is_hopeless(record):
             raise NoUseError
@@ -225,22 +233,22 @@ class SearchTrials:
             self.passed_fps = max(rate_fps, self.passed_fps or 0)
 
 
-def _verification(cell: Cell) -> Verification:
-    hopeless_percent = cell.hopeless_loss_percent
+def _verification(spec: ThroughputSpec) -> Verification:
+    hopeless_percent = spec.hopeless_loss_percent
     return Verification(
-        trials=cell.verify_trials or 1,
+        trials=spec.verify_trials or 1,
         hopeless=1.0 if hopeless_percent is None else hopeless_percent / 100,
     )
 
 
-def _goal(cell: Cell, spec: GoalSpec) -> Goal:
+def _goal(spec: ThroughputSpec, goal: GoalSpec) -> Goal:
     """Never narrower than the tolerated loss, as RFC 9971 recommends."""
-    trial_s, loss_ratio = cell.trial_duration_s, spec.loss_percent / 100
+    trial_s, loss_ratio = spec.trial_duration_s, goal.loss_percent / 100
     return Goal(
         loss_ratio=loss_ratio,
-        exceed_ratio=spec.exceed_percent / 100,
+        exceed_ratio=goal.exceed_percent / 100,
         final_duration_s=trial_s,
-        duration_sum_s=spec.duration_sum(trial_s),
+        duration_sum_s=goal.duration_sum(trial_s),
         initial_duration_s=min(_INITIAL_S, trial_s),
-        width=max(float(Resolution.parse(cell.resolution).value), loss_ratio),
+        width=max(float(Resolution.parse(spec.resolution).value), loss_ratio),
     )

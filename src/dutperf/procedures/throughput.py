@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dutperf import stats
-from dutperf.config.campaign import Cell
+from dutperf.config.cell import Cell
 from dutperf.procedures.conclusions import (
     bound_deviations,
     goal_results,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from dutperf.config.campaign import Cell
+from dutperf.config.cell import Cell
 from dutperf.config.hooks import Hook, Hooks
 from dutperf.procedures.events import OnEvent
 from dutperf.procedures.in_light import Rejudge

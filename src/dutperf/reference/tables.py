@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 Schema = dict[str, Any]
@@ -27,17 +27,68 @@ def key_tables(
     words = {part: f"see {text}" for part, text in told.items()}
     words |= {part: f"see `{path}`" for part, path in places.items()}
     tables = [_table(f"`{name}`", schema, words)]
+    told_already: dict[str, Schema] = {}
     for part, path in places.items():
         model = schema["$defs"][part]
-        tables.append(_table(_title(path, places, model), model, words))
+        kinds = _kinds(path, places, schema)
+        if path not in told_already and kinds:
+            told_already[path] = _common(kinds)
+            tables.append(_table(f"`{path}` of every kind", told_already[path], words))
+        own = _without(model, told_already.get(path, {}))
+        tables.append(_table(_title(part, places, schema), own, words))
     return "\n".join(tables)
 
 
-def _title(path: str, places: Mapping[str, str], model: Schema) -> str:
-    """Of several parts in one place each is told by the key that it must have."""
+def _kinds(path: str, places: Mapping[str, str], schema: Schema) -> list[Schema]:
+    """Parts that may stand in one place and are told apart by the value of a key."""
+    parts = [schema["$defs"][part] for part, at in places.items() if at == path]
+    return parts if len(parts) > 1 and all(map(_told_by, parts)) else []
+
+
+def _told_by(model: Schema) -> str | None:
+    """The key with one value only, and that."""
+    for key, value in model["properties"].items():
+        if "const" in value:
+            return f"{key}: {_plain(value['const'])}"
+    return None
+
+
+def _common(kinds: Sequence[Schema]) -> Schema:
+    """What all have and tell in the same words."""
+    first, *others = [kind["properties"] for kind in kinds]
+    same = {k: v for k, v in first.items() if all(o.get(k) == v for o in others)}
+    about = "What all procedures have, whatever they measure."
+    return {"properties": same, "description": about}
+
+
+def _without(model: Schema, other: Schema) -> Schema:
+    left = {
+        key: value
+        for key, value in model["properties"].items()
+        if key not in other.get("properties", {})
+    }
+    return {**model, "properties": left}
+
+
+def _title(part: str, places: Mapping[str, str], schema: Schema) -> str:
+    """Of several parts in one place each is told by a key, or by where it belongs."""
+    path, model = places[part], schema["$defs"][part]
     if list(places.values()).count(path) == 1 or not model.get("required"):
         return f"`{path}`"
+    if told_by := _told_by(model):
+        return f"`{path}` with `{told_by}`"
+    if owners := list(_owners(part, schema)):
+        return f"`{path}` of {', '.join(owners)}"
     return f"`{path}` with `{model['required'][0]}`"
+
+
+def _owners(part: str, schema: Schema) -> Iterator[str]:
+    """The kinds of a larger part in which a part stands."""
+    for model in schema["$defs"].values():
+        told_by = _told_by(model) if "properties" in model else None
+        parts = (p for v in model.get("properties", {}).values() for p, _ in _parts(v))
+        if told_by and part in parts:
+            yield told_by.partition(": ")[2]
 
 
 def _places(schema: Schema, elsewhere: Mapping[str, str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -121,13 +121,20 @@ class ResultsDirectory:
         return cls(path, journal, header.created_at)
 
     @classmethod
-    def resume(cls, path: Path, name: str, campaign: dict[str, Any]) -> Self:
+    def resume(
+        cls,
+        path: Path,
+        name: str,
+        campaign: dict[str, Any],
+        reading: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+    ) -> Self:
         """Take the directory of a run that ended early, to continue it.
 
         Args:
             path: the directory.
             name: the campaign's name.
             campaign: what is asked for now, as for :meth:`write_campaign`.
+            reading: makes of a stored campaign what is asked for now, if the same is.
 
         Raises:
             InputError: it holds no run, or one of another campaign or schema version;
@@ -147,7 +154,7 @@ class ResultsDirectory:
                 told = f"{path} holds no trial yet: the run begins at its start"
                 return cls(path, journal, header.created_at, notices=(told,))
             contents = load_journal(path)
-            _check_same(path, contents, name, campaign)
+            _check_same(path, contents, name, campaign, reading)
             journal.mend(contents)
         except BaseException:
             journal.close()
@@ -311,7 +318,11 @@ def _as_yaml(data: dict[str, Any]) -> str:
 
 
 def _check_same(
-    path: Path, contents: JournalContents, name: str, campaign: dict[str, Any]
+    path: Path,
+    contents: JournalContents,
+    name: str,
+    campaign: dict[str, Any],
+    reading: Callable[[dict[str, Any]], dict[str, Any]],
 ) -> None:
     """Refuse to mix what was measured with what is not the same."""
     header = contents.header
@@ -328,8 +339,8 @@ def _check_same(
             f"give the campaign that the run began with, which is in {path / CAMPAIGN}",
         )
     if contents.records or (path / CAMPAIGN).exists():
-        asked = YAML(typ="safe", pure=True).load(_as_yaml(campaign))
-        changes = differences(_began_with(path), asked)
+        began = reading(_began_with(path))
+        changes = differences(*(_through_yaml(each) for each in (began, campaign)))
         if changes:
             raise InputError(
                 f"the campaign has changed since the run in {path} began:\n"
@@ -342,6 +353,10 @@ def _check_same(
             f"{path / JOURNAL}: its trials are not numbered 1, 2, 3, ...",
             "the file was changed by hand, or damaged",
         )
+
+
+def _through_yaml(campaign: dict[str, Any]) -> Any:  # noqa: ANN401 - plain data
+    return YAML(typ="safe", pure=True).load(_as_yaml(campaign))
 
 
 def _began_with(path: Path) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from dutperf import __version__
+from dutperf.catalogue import ProcedureName
 from dutperf.protocol import (
     Damage,
     DirectionName,
@@ -31,16 +32,6 @@ from dutperf.results.stored import Stored
 
 RESULTS_SCHEMA_VERSION = 2
 SchemaVersion = Literal[2]
-ProcedureName = Literal[
-    "throughput",
-    "frame-loss",
-    "latency",
-    "pdv",
-    "ipdv",
-    "connection-rate",
-    "table-capacity",
-    "teardown-rate",
-]
 StreamName = Literal["foreground", "background"]
 TrialRole = Literal["trial", "first_frames", "probe", "phase1", "validation", "damage"]
 

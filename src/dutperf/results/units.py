@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from decimal import Context
-from typing import Literal
+
+from dutperf.catalogue import Unit
 
 _SMALL = 9.5
-Unit = Literal["fps", "percent", "ns", "connections/s", "connections"]
 
 
 def in_unit(value: float, unit: Unit) -> str:

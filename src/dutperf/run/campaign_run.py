@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from dutperf.catalogue import ProcedureName
 from dutperf.config import (
     Campaign,
     Cell,
@@ -21,6 +22,7 @@ from dutperf.config import (
     expand,
     notices,
     resolved,
+    resolved_again,
     size_notices,
 )
 from dutperf.errors import DutperfError, EngineError, InputError
@@ -38,7 +40,6 @@ from dutperf.results import (
     ResultsFile,
     scalability,
 )
-from dutperf.results.model import ProcedureName
 from dutperf.run.jobs import Executor, Job, Outcome, PlacesError, jobs_of
 from dutperf.run.local_executor import LocalExecutor, Surroundings
 
@@ -83,7 +84,12 @@ def run_campaign(
     for text in all_notices(campaign, places, cells):
         on_event(Notice(text))
     if resume:
-        directory = ResultsDirectory.resume(resume, campaign.name, asked)
+        directory = ResultsDirectory.resume(
+            resume,
+            campaign.name,
+            asked,
+            lambda stored: resolved_again(stored, *testbeds),
+        )
     else:
         directory = ResultsDirectory.create(results_dir, campaign.name)
     with directory:

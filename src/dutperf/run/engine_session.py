@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dutperf.config.address_set import AddressSet, BitField
-from dutperf.config.campaign import Cell
+from dutperf.config.cell import Cell
 from dutperf.config.flows import own_hosts, side_versions
 from dutperf.config.testbed import (
     InterfacePort,

@@ -15,12 +15,19 @@ can offer.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from dutperf.config import Cell
 from dutperf.config.load_steps import ends_when_lossless
 from dutperf.config.sizes import mean_frame_size
+from dutperf.config.specs import (
+    ConnectionRateSpec,
+    FrameLossSpec,
+    TableCapacitySpec,
+    TeardownRateSpec,
+    ThroughputSpec,
+)
 from dutperf.config.stateful_keys import Stateful
 from dutperf.line_rate import line_rate_fps
 from dutperf.procedures.first_frames import first_frames_s, is_tried_first
@@ -30,7 +37,6 @@ from dutperf.procedures.searching import check_range, strategy_of, waits_s
 from dutperf.procedures.stateful.establishing import stateful_of
 from dutperf.procedures.stateful.eviction_probe import numbers_beyond
 from dutperf.procedures.stateful.table_capacity import search_of
-from dutperf.results.model import ProcedureName
 from dutperf.search import Outcome, Resolution
 from dutperf.search.capacity import ignore_step
 from dutperf.simulation.search_laboratory import SimulatedTester, SlopeDevice
@@ -91,22 +97,28 @@ def _begun(found: Estimate, *, virtual: bool) -> Estimate:
 
 
 def _estimate(cell: Cell) -> Estimate:
+    match cell.spec:
+        case TableCapacitySpec() as spec:
+            return _of_capacity(cell, spec)
+        case TeardownRateSpec() as spec:
+            return _of_teardown(cell, spec)
+        case ConnectionRateSpec() as spec:
+            return _of_connections(cell, spec)
     if cell.phase2:
-        return _with_phase1(cell, _of_router(_with_assumed_rate(cell, cell.phase2)))
-    if cell.procedure == "table-capacity":
-        return _of_capacity(cell)
-    if cell.procedure == "teardown-rate":
-        return _of_teardown(cell)
-    if cell.stateful:
-        return _of_connections(cell, cell.stateful)
-    return _of_router(cell)
+        return _with_phase1(cell, _of_streams(_with_assumed_rate(cell, cell.phase2)))
+    return _of_streams(cell)
 
 
-def _of_router(cell: Cell) -> Estimate:
-    if cell.procedure == "throughput":
-        return _of_throughput(cell)
-    trials = cell.repeats * _TRIALS[cell.procedure](cell)
-    duration_s = trials * (cell.trial_duration_s + waits_s(cell))
+def _of_streams(cell: Cell) -> Estimate:
+    match cell.spec:
+        case ThroughputSpec() as spec:
+            return _of_throughput(cell, spec)
+        case FrameLossSpec() as spec:
+            each = _loads_until_lossless(spec.load_percent)
+        case _:
+            each = 1
+    trials = cell.repeats * each
+    duration_s = trials * (cell.spec.trial_duration_s + waits_s(cell))
     return Estimate(cell, cell.repeats, trials, duration_s)
 
 
@@ -141,12 +153,12 @@ def _with_assumed_rate(cell: Cell, stateful: Stateful) -> Cell:
     return cell.model_copy(update={"stateful": ready})
 
 
-def _of_throughput(cell: Cell) -> Estimate:
+def _of_throughput(cell: Cell, spec: ThroughputSpec) -> Estimate:
     """By running the search on a simulated device."""
     limit_fps = _limit_fps(cell)
     check_range(cell, MaxRate(limit_fps, "set"))
     capacity_fps = limit_fps * ASSUMED_SHARE_PERCENT / 100
-    tester = SimulatedTester(stops_at_loss=cell.early_stop, waits_s=waits_s(cell))
+    tester = SimulatedTester(stops_at_loss=spec.early_stop, waits_s=waits_s(cell))
     bench = tester.bench(SlopeDevice(capacity_fps, ASSUMED_NOISE), cell.id)
     search = strategy_of(cell, limit_fps)
     after: list[Estimate] = []
@@ -159,10 +171,10 @@ def _of_throughput(cell: Cell) -> Estimate:
     return replace(after[LOOKS[0] - 1], most=after[-1])
 
 
-def _of_connections(cell: Cell, stateful: Stateful) -> Estimate:
+def _of_connections(cell: Cell, spec: ConnectionRateSpec) -> Estimate:
     """Every test opens all connections, at about half of the maximum rate."""
-    limit = _limit_fps(cell)
-    resolution = Resolution.parse(cell.resolution)
+    stateful, limit = stateful_of(cell), _limit_fps(cell)
+    resolution = Resolution.parse(spec.resolution)
     share = float(resolution.value) / (1 if resolution.relative else limit)
     tests = cell.repeats * (2 + math.ceil(math.log2(1 / min(0.5, share))))
     rate = max(1, limit * ASSUMED_SHARE_PERCENT // 100)
@@ -172,24 +184,23 @@ def _of_connections(cell: Cell, stateful: Stateful) -> Estimate:
     return Estimate(cell, cell.repeats, tests * phases, duration_s)
 
 
-def _of_teardown(cell: Cell) -> Estimate:
+def _of_teardown(cell: Cell, spec: TeardownRateSpec) -> Estimate:
     """One phase 1 each; what deleting takes is what nobody knows yet."""
     stateful = stateful_of(cell)
-    rate_per_s = cell.rate_fps if isinstance(cell.rate_fps, int) else _limit_fps(cell)
-    lives_s = stateful.lifetime_s(rate_per_s)
+    lives_s = stateful.lifetime_s(spec.rate_fps)
     if stateful.expiry:
-        lives_s += (stateful.dut_timeout_s or 0) + stateful.connections / rate_per_s
+        lives_s += (stateful.dut_timeout_s or 0) + stateful.connections / spec.rate_fps
     each_s = lives_s + waits_s(cell)
     return Estimate(cell, cell.repeats, cell.repeats, cell.repeats * each_s)
 
 
-def _of_capacity(cell: Cell) -> Estimate:
+def _of_capacity(cell: Cell, spec: TableCapacitySpec) -> Estimate:
     """By running the search on a simulated device, whose table is half as large.
 
     Both phases of each test count (RFC 9693 4.9), and those that show who survives.
     """
     stateful = stateful_of(cell)
-    size = max(stateful.first or 1, stateful.connections // 2)
+    size = max(spec.stateful.first, stateful.connections // 2)
     can_per_s = max(1, _limit_fps(cell) * ASSUMED_SHARE_PERCENT // 100)
     tests: list[float] = []
 
@@ -212,28 +223,15 @@ def _of_capacity(cell: Cell) -> Estimate:
 
 
 def _limit_fps(cell: Cell) -> int:
-    if cell.max_rate_fps is not None:
-        return cell.max_rate_fps
+    if cell.spec.max_rate_fps is not None:
+        return cell.spec.max_rate_fps
     sizes = (mean_frame_size(cell, "left"), mean_frame_size(cell, "right"))
     return min(line_rate_fps(ASSUMED_LINK_MBPS, size) for size in sizes)
 
 
-def _of_frame_loss(cell: Cell) -> int:
+def _loads_until_lossless(falling: Sequence[float]) -> int:
     """RFC 2544 26.3: its own series of loads ends at the second lossless one."""
-    if not ends_when_lossless(cell.load_percent):
-        return len(cell.load_percent)
-    lossy = [load for load in cell.load_percent if load > ASSUMED_SHARE_PERCENT]
-    return min(len(cell.load_percent), len(lossy) + 2)
-
-
-def _of_fixed_load(_cell: Cell) -> int:
-    return 1
-
-
-_TRIALS: dict[ProcedureName, Callable[[Cell], int]] = {
-    "frame-loss": _of_frame_loss,
-    "latency": _of_fixed_load,
-    "pdv": _of_fixed_load,
-    "ipdv": _of_fixed_load,
-}
-"""Trials of one repeat."""
+    if not ends_when_lossless(falling):
+        return len(falling)
+    lossy = [load for load in falling if load > ASSUMED_SHARE_PERCENT]
+    return min(len(falling), len(lossy) + 2)

@@ -23,24 +23,16 @@ from dutperf.errors import DutperfError, EngineError, InputError, StorageError
 from dutperf.procedures.describe import with_conformance
 from dutperf.procedures.events import CellStarted, Notice, OnEvent, PlaceStarted
 from dutperf.procedures.first_frames import is_tried_first, try_first_frames
-from dutperf.procedures.frame_loss import measure_frame_loss
-from dutperf.procedures.ipdv import measure_ipdv
-from dutperf.procedures.latency import measure_latency
 from dutperf.procedures.line_rates import at_line_rate, beside_media
 from dutperf.procedures.max_rate import MaxRate, check_links, max_rate
-from dutperf.procedures.pdv import measure_pdv
+from dutperf.procedures.measurements import MEASUREMENTS, OnConnections
 from dutperf.procedures.probe import with_probed
 from dutperf.procedures.reference_load import found_load, unmeasured
 from dutperf.procedures.searching import check_range
-from dutperf.procedures.stateful.connection_rate import measure_connection_rate
 from dutperf.procedures.stateful.phase1_rate import too_fast, with_phase1_rate
 from dutperf.procedures.stateful.phased import trials_of
-from dutperf.procedures.stateful.table_capacity import measure_table_capacity
 from dutperf.procedures.stateful.table_limits import beside_limits
-from dutperf.procedures.stateful.teardown_rate import measure_teardown_rate
 from dutperf.procedures.taken_cpu import DeviceWatch, beside_repeated
-from dutperf.procedures.throughput import measure_throughput
-from dutperf.procedures.trials import DeviceTrials, Trials
 from dutperf.results import (
     CellResult,
     Environment,
@@ -50,7 +42,7 @@ from dutperf.results import (
     collect_environment,
 )
 from dutperf.results.changes import differences, listed
-from dutperf.results.model import ProcedureName, RunPart
+from dutperf.results.model import RunPart
 from dutperf.run.engine_session import (
     EngineOpener,
     TesterEngine,
@@ -72,22 +64,6 @@ from dutperf.run.trial_runner import (
     TrialRunner,
 )
 
-PROCEDURES: dict[ProcedureName, Callable[[Trials, Cell, MaxRate], CellResult]] = {
-    "throughput": measure_throughput,
-    "frame-loss": measure_frame_loss,
-    "latency": measure_latency,
-    "pdv": measure_pdv,
-    "ipdv": measure_ipdv,
-}
-OF_CONNECTIONS: dict[
-    ProcedureName, Callable[[DeviceTrials, Cell, MaxRate], CellResult]
-] = {
-    "connection-rate": measure_connection_rate,
-    "table-capacity": measure_table_capacity,
-    "teardown-rate": measure_teardown_rate,
-}
-"""Procedures whose trials are phases of a stateful test themselves."""
-
 
 def measure_cell(
     runner: TrialRunner,
@@ -105,9 +81,9 @@ def measure_cell(
         done: results of earlier cells, whose rates it may be measured at.
         ports: the tester's; what virtual ones can offer is found first.
     """
-    alone = OF_CONNECTIONS.get(cell.procedure)
-    if alone:
-        return alone(runner, cell, limit)
+    method = MEASUREMENTS[cell.procedure]
+    if isinstance(method, OnConnections):
+        return method.measure(runner, cell, limit)
     ready = with_phase1_rate(cell, limit, done)
     if isinstance(ready, CellResult):
         return ready
@@ -121,7 +97,7 @@ def measure_cell(
         if troubles:
             return unmeasured(ready, load, *troubles)
     load = with_probed(runner, ready, load, ports)
-    return PROCEDURES[cell.procedure](trials_of(ready, runner), ready, load)
+    return method.measure(trials_of(ready, runner), ready, load)
 
 
 _STEADY = {

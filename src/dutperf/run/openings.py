@@ -19,6 +19,7 @@ from pathlib import Path
 
 from dutperf.config import Cell, Testbed
 from dutperf.config.hooks_needed import empties_table
+from dutperf.config.specs import TableCapacitySpec
 from dutperf.config.stateful_keys import Stateful
 from dutperf.errors import DutperfError
 from dutperf.protocol import Reason, StreamRequest, TrialRequest
@@ -103,7 +104,7 @@ class Openings:
             first = self._last.first if self._last else 0
             return begun_at(request, first), None
         found = _enumeration_of(request)
-        empty = cell.procedure == "table-capacity"
+        empty = isinstance(cell.spec, TableCapacitySpec)
         count = request.learn.entries
         opening, at, known = self._next(found, count, stateful, empty=empty)
         wait_s = max(0.0, at - self._now())

@@ -65,7 +65,7 @@ def preview_frames(
     for text in notices(testbed, cells):
         notify(text)
     start = open_engine(testbed, notify)
-    duration_s = max(cell.trial_duration_s, count / rate_fps)
+    duration_s = max(cell.spec.trial_duration_s, count / rate_fps)
     trial = trial_request(
         testbed, cell, rate_fps, _TRIAL_ID, min(duration_s, _MAX_DURATION_S)
     )

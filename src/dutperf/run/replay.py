@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from dutperf.config.campaign import Cell
+from dutperf.config.cell import Cell
 from dutperf.errors import InputError
 from dutperf.procedures.trials import PASSED, Check
 from dutperf.protocol import VerdictKind

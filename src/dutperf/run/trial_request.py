@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dutperf.config.campaign import Cell
-from dutperf.config.delay_keys import FIXED_LOAD
+from dutperf.config.cell import Cell
 from dutperf.config.flows import Flow, directions, flows
 from dutperf.config.sizes import sizes_in
+from dutperf.config.specs import FixedLoadKeys, IpdvSpec
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import RANDOM_LABEL, Traffic
 from dutperf.protocol import (
@@ -60,19 +60,19 @@ def trial_request(
     Raises:
         InputError: the testbed lacks an address, or a varying field does not fit one.
     """
-    duration_s = cell.trial_duration_s if duration_s is None else duration_s
+    duration_s = cell.spec.trial_duration_s if duration_s is None else duration_s
     duration_ns = round(duration_s * 1e9)
     return TrialRequest(
         trial_id=trial_id,
         duration_ns=duration_ns,
-        settle_ns=round(cell.settle_wait_s * 1e9),
-        residual_wait_ns=round(cell.residual_wait_s * 1e9),
-        burst_limit=cell.burst_limit,
+        settle_ns=round(cell.spec.settle_wait_s * 1e9),
+        residual_wait_ns=round(cell.spec.residual_wait_s * 1e9),
+        burst_limit=cell.spec.burst_limit,
         verify_checksums=not cell.traffic.ignore_checksums,
-        lag_limit_ns=round(cell.lag_limit_ms * 1e6),
+        lag_limit_ns=round(cell.spec.lag_limit_ms * 1e6),
         seed=cell.seed,
-        frame_timeout_ns=cell.frame_timeout_ns,
-        loss_tolerance_ppb=cell.loss_tolerance_ppb,
+        frame_timeout_ns=cell.spec.frame_timeout_ns,
+        loss_tolerance_ppb=cell.spec.loss_tolerance_ppb,
         stop_when_lost=stop_when_lost,
         record=_record(cell, duration_ns),
         directions=[
@@ -82,14 +82,14 @@ def trial_request(
 
 
 def _record(cell: Cell, duration_ns: int) -> Record:
-    tags, first_tag_s = cell.tags, cell.first_tag_s
+    tagging = cell.spec.tagging
     return Record(
-        frame_timeouts_ns=cell.timeout_sweep_ns,
-        tags=None
-        if tags is None or first_tag_s is None
-        else TagPlan(first_ns=round(first_tag_s * 1e9), count=tags),
-        ipdv=cell.procedure == "ipdv",
-        fine_delays=cell.procedure in FIXED_LOAD,
+        frame_timeouts_ns=cell.spec.timeout_sweep_ns,
+        tags=TagPlan(first_ns=round(tagging.first_s * 1e9), count=tagging.tags)
+        if tagging
+        else None,
+        ipdv=isinstance(cell.spec, IpdvSpec),
+        fine_delays=isinstance(cell.spec, FixedLoadKeys),
         series_interval_ns=_series_interval_ns(duration_ns),
     )
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from dutperf.config.campaign import Cell
+from dutperf.config.cell import Cell
 from dutperf.config.hooks import Hooks
 from dutperf.config.testbed import Testbed
 from dutperf.engine.client import planned_s
@@ -225,7 +225,7 @@ class TrialRunner:
             }
         )
         self._done(record)
-        self._wait_s = ask.cell.restabilise_wait_s
+        self._wait_s = ask.cell.spec.restabilise_wait_s
         self.on_event(TrialReplayed(record))
         return record
 
@@ -379,7 +379,7 @@ class TrialRunner:
         self._journal(record)
         self._done(record)
         # RFC 2544 23 e: the DUT restabilises before the next trial, if there is one.
-        self._wait_s = ask.cell.restabilise_wait_s
+        self._wait_s = ask.cell.spec.restabilise_wait_s
         self.on_event(TrialFinished(record))
         if not ask.may_collapse:
             check_alive(record)

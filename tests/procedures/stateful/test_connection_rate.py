@@ -410,7 +410,7 @@ def test_hooks_clear_the_table_once_for_both_phases() -> None:
 @pytest.mark.parametrize(
     ("keys", "told"),
     [
-        ({"procedure": "connection-rate"}, "needs to know how many"),
+        ({"procedure": "connection-rate"}, "stateful: is missing"),
         ({"stateful": {"connections": 5}}, "phase1_rate: is missing"),
         (
             {
@@ -444,7 +444,7 @@ def test_hooks_clear_the_table_once_for_both_phases() -> None:
                 "stateful": {"connections": 5},
                 "direction": "reverse",
             },
-            "direction: must be left out",
+            "direction: unknown key",
         ),
     ],
 )

@@ -55,8 +55,8 @@ def measured(
     engine: FakeEngine, what: Cell, testbed: Testbed = NAT44
 ) -> tuple[CellResult, Recording]:
     recording = Recording(engine, testbed=testbed)
-    given = what.rate_fps
-    limit = MaxRate(given, "load") if isinstance(given, int) else MAX
+    given = what.spec.given_rate_fps
+    limit = MAX if given is None else MaxRate(given, "load")
     return measure_cell(recording.runner, what, limit), recording
 
 

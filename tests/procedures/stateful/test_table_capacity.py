@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from gateways import ClearedEngine, SimulatedHooks, nat44
-from planning import Recording, Run, cell, spoilt
+from planning import Recording, Run, cell, spec_with, spoilt
 
-from dutperf.config import Campaign, ProcedureSpec
+from dutperf.config import Campaign
 from dutperf.errors import InputError
 from dutperf.procedures.events import Notice
 from dutperf.procedures.max_rate import MaxRate
@@ -366,7 +366,7 @@ def test_a_resumed_run_asks_for_the_same_trials_through_a_collapse(
     what = Campaign(
         name="capacity",
         testbed=[nat44()],
-        procedures=[ProcedureSpec.model_validate(keys)],
+        procedures=[spec_with(keys)],
     )
     engine = ClearedEngine(SimulatedNat(table_size=SIZE))
     first = Run(tmp_path / "run", engine, testbed=nat44())
@@ -382,9 +382,9 @@ def test_a_resumed_run_asks_for_the_same_trials_through_a_collapse(
     [
         ({"connections": 10}, "stateful.first: is missing"),
         ({"connections": 10, "first": 11}, "first: 11 is more than may be tried, 10"),
-        ({"connections": 10, "first": 1, "beta": 1}, "less than 1"),
-        ({"connections": 10, "first": 1, "error": 0}, "greater than or equal to 1"),
-        ({"connections": 10, "first": 1, "expiry": True}, "belongs to teardown-rate"),
+        ({"connections": 10, "first": 1, "beta": 1}, "must be below 1, not 1"),
+        ({"connections": 10, "first": 1, "error": 0}, "must be at least 1, not 0"),
+        ({"connections": 10, "first": 1, "expiry": True}, "it is of teardown-rate"),
         ({"connections": [10, 10], "first": 1}, "must not list 10 twice"),
         (
             {"connections": 11, "first": 1, "source_ports": "1-10"}

@@ -6,6 +6,7 @@ Like throughput, but each frame opens a connection; see ``establishing``.
 from __future__ import annotations
 
 from dutperf.config import Cell
+from dutperf.config.specs import SearchedKeys
 from dutperf.config.stateful_keys import Stateful
 from dutperf.procedures.conclusions import (
     bound_deviations,
@@ -57,7 +58,7 @@ def measure_connection_rate(
     verdicts = [r.verdict for r in repeats]
     short = None
     if of_all.median and not of_all.bound:
-        resolution = Resolution.parse(cell.resolution)
+        resolution = Resolution.parse(cell.spec_of(SearchedKeys).resolution)
         short = too_short(losses, stateful.connections, of_all.median, resolution)
     return CellResult(
         id=cell.id,
@@ -119,7 +120,7 @@ def _search(
             measure,
             max_rate_fps=limit.rate_fps,
             duration_s=1.0,  # follows from the number of connections
-            resolution=Resolution.parse(cell.resolution),
+            resolution=Resolution.parse(cell.spec_of(SearchedKeys).resolution),
             attempts=ATTEMPTS,
             on_step=on_step,
         )

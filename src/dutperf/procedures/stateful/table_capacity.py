@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dutperf.config import Cell
+from dutperf.config.specs import SearchedKeys
 from dutperf.config.stateful_keys import Stateful
 from dutperf.procedures.conclusions import bound_deviations
 from dutperf.procedures.describe import cell_deviations, cell_parameters
@@ -99,7 +100,7 @@ def search_of(
         first=first,
         most=stateful.connections,
         max_rate_per_s=min(max_rate_per_s, fastest_per_s(first)),
-        rate_resolution=Resolution.parse(cell.resolution),
+        rate_resolution=Resolution.parse(cell.spec_of(SearchedKeys).resolution),
         error=stateful.error,
         beta=Fraction(str(stateful.beta)),
         gamma=Fraction(str(stateful.gamma)),

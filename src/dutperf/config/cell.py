@@ -1,0 +1,91 @@
+"""One thing to measure: a procedure at one choice of all that a campaign lists."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from pydantic import Field
+
+from dutperf.catalogue import ProcedureName
+from dutperf.config.fields import Strict
+from dutperf.config.search_keys import AUTO
+from dutperf.config.specs import Direction, ProcedureSpec, StreamKeys
+from dutperf.config.specs.procedure_keys import ProcedureKeys
+from dutperf.config.stateful_keys import Stateful
+from dutperf.config.traffic import Traffic
+from dutperf.config.versions import IpVersions
+
+Spec = TypeVar("Spec", bound=ProcedureKeys)
+
+
+class Cell(Strict):
+    """What to measure at one place.
+
+    ``spec`` is of this cell alone: with one IP version, size, profile, direction and
+    number of connections. What beside it depends on the testbed stands here.
+    ``frame_sizes`` are of the IPv6 frames where both IP versions occur, see
+    ``config.sizes``; more than one: an IMIX.
+    """
+
+    id: str
+    place: str | None = None
+    spec: ProcedureSpec
+    frame_sizes: list[int]
+    direction: Direction
+    stateful: Stateful | None = None
+    seed: int
+    throughput_cell: str | None = Field(
+        default=None, description="id of the cell that finds the load"
+    )
+    connection_cell: str | None = Field(
+        default=None, description="id of the cell that finds stateful.phase1_rate"
+    )
+
+    def spec_of(self, kind: type[Spec]) -> Spec:
+        """``spec``, which is of that kind: its procedure is measured by it.
+
+        Raises:
+            TypeError: it is of another.
+        """
+        if not isinstance(self.spec, kind):
+            raise TypeError(f"{self.id} is no {kind.__name__}")
+        return self.spec
+
+    def with_keys(self, **keys: Any) -> Cell:  # noqa: ANN401 - keys of the spec
+        """The same with other ``keys`` of its spec."""
+        return self.model_copy(update={"spec": self.spec.model_copy(update=keys)})
+
+    @property
+    def procedure(self) -> ProcedureName:
+        """Its name."""
+        return self.spec.procedure
+
+    @property
+    def ip(self) -> IpVersions:
+        """The IP version of its frames, or that of each side."""
+        return self.spec.ip[0]
+
+    @property
+    def traffic(self) -> Traffic:
+        """What is in its frames."""
+        return self.spec.traffic[0]
+
+    @property
+    def repeats(self) -> int:
+        """How often it is measured; with ``auto`` at most."""
+        return self.spec.most_repeats
+
+    @property
+    def auto(self) -> bool:
+        """Whether it is repeated only until the median is settled."""
+        return self.spec.repeats == AUTO
+
+    @property
+    def phase2(self) -> Stateful | None:
+        """The connections that are opened before each of its trials, if any are."""
+        return self.stateful if isinstance(self.spec, StreamKeys) else None
+
+    @property
+    def imix(self) -> bool:
+        """Whether the sizes are a sequence."""
+        return self.traffic.imix is not None

@@ -1,0 +1,112 @@
+"""Procedures at a load that is given, not searched: latency, PDV and IPDV.
+
+Their defaults are those of RFC 8219 7.2 and 7.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from dutperf.config.rate_reference import FixedRate, FoundRate, parse_found_rate
+from dutperf.config.specs.procedure_keys import (
+    RepeatNumber,
+    StreamKeys,
+    Tagging,
+    TrialDuration,
+    told,
+)
+
+
+class FixedLoadKeys(StreamKeys):
+    """What procedures have that measure delays at one load."""
+
+    rate_fps: FixedRate = Field(
+        description="the load in frames per second of each direction, or throughput: "
+        "the one that the campaign finds before (RFC 8219 7.2), throughput p25: a "
+        "lower quantile of its repeats, 90% of throughput",
+    )
+    repeats: RepeatNumber = Field(
+        default=20,
+        description="how often each cell is measured; the median counts (RFC 8219 "
+        "7.2: at least 20)",
+    )
+
+    @property
+    def found_rate(self) -> FoundRate | None:
+        """The load, if it is known only when the throughput was found."""
+        rate_fps = self.rate_fps
+        return parse_found_rate(rate_fps) if isinstance(rate_fps, str) else None
+
+    @property
+    def given_rate_fps(self) -> int | None:
+        """The load, if it is given as a number."""
+        return self.rate_fps if isinstance(self.rate_fps, int) else None
+
+    @property
+    def most_repeats(self) -> int:
+        """How often each cell is measured at most."""
+        return self.repeats
+
+
+class LatencySpec(FixedLoadKeys):
+    """Typical and worst-case latency of tagged frames (RFC 8219 7.2)."""
+
+    procedure: Literal["latency"] = Field(description=told("latency"))
+    trial_duration_s: TrialDuration = Field(
+        default=120, description="how long to send (RFC 8219 7.2: at least 120 s)"
+    )
+    tags: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+        default=50_000,
+        description="tagged frames of each direction, whose delays are kept exactly "
+        "(RFC 8219 7.2: at least 500)",
+    )
+    first_tag_s: Annotated[float, Field(ge=0, le=86400)] = Field(
+        default=60,
+        description="how far into the trial the first frame is tagged (RFC 8219 7.2: "
+        "60 s)",
+    )
+    legacy: bool = Field(
+        default=False,
+        description="one tagged frame a trial, and the average over the trials (RFC "
+        "2544 26.2)",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_tag(cls, data: Any) -> Any:  # noqa: ANN401 - raw YAML
+        if isinstance(data, Mapping) and data.get("legacy") is True:
+            return {"tags": 1, **data}
+        return data
+
+    @model_validator(mode="after")
+    def _tags_fit(self) -> Self:
+        if self.legacy and self.tags != 1:
+            raise ValueError(
+                "tags: must be 1, or left out, with legacy (RFC 2544 26.2)"
+            )
+        if self.first_tag_s >= self.trial_duration_s:
+            raise ValueError(
+                f"first_tag_s: {self.first_tag_s:g} s is not before the end of the "
+                f"trial, {self.trial_duration_s:g} s (trial_duration_s)"
+            )
+        return self
+
+    @property
+    def tagging(self) -> Tagging | None:
+        """Which frames are tagged; None: none are (0 tags)."""
+        return Tagging(self.tags, self.first_tag_s) if self.tags else None
+
+
+class PdvSpec(FixedLoadKeys):
+    """Packet delay variation (RFC 8219 7.3.1)."""
+
+    procedure: Literal["pdv"] = Field(description=told("pdv"))
+
+
+class IpdvSpec(FixedLoadKeys):
+    """Inter-packet delay variation (RFC 8219 7.3.2)."""
+
+    procedure: Literal["ipdv"] = Field(description=told("ipdv"))

@@ -1,0 +1,274 @@
+"""What all procedures have: places, frames, waits, limits.
+
+Each procedure has a model of its own, made of what it shares with others and of what is
+its own; a key of another procedure is unknown there. What a procedure has not, others
+ask for in vain: its neutral value is a property here.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar, get_args
+
+from pydantic import Field, field_validator, model_validator
+
+from dutperf.catalogue import PROCEDURES, ProcedureName
+from dutperf.config.fields import Listed, Name, OneOrMore, Strict, repeated
+from dutperf.config.flow_count import FlowCount
+from dutperf.config.frame_size import ALL_SIZES, SizeOrAll
+from dutperf.config.loss_criteria import LossCriterion
+from dutperf.config.rate_reference import FoundRate
+from dutperf.config.search_keys import Width
+from dutperf.config.stateful_keys import ConnectionKeys, Phase2Keys
+from dutperf.config.traffic import Traffic
+from dutperf.config.versions import IpVersions
+
+Direction = Literal["both", "forward", "reverse"]
+Seconds = Annotated[float, Field(ge=0, le=86400)]
+TrialDuration = Annotated[float, Field(ge=0.01, le=86400)]
+T = TypeVar("T")
+RepeatNumber = Annotated[int, Field(ge=1, le=1000)]
+
+
+class Tagging(NamedTuple):
+    """How many frames of a direction are tagged, and from when on."""
+
+    tags: int
+    first_s: float
+
+
+class ProcedureKeys(Strict):
+    """One procedure over a matrix of cells."""
+
+    procedure: str = Field(description="what is measured")
+    places: list[Name] = Field(
+        default=[],
+        description="at which of the campaign's labs or testbeds, by their names; "
+        "empty: at all of them",
+    )
+    ip: list[IpVersions] = Field(
+        default=[],
+        description="IP versions: 4, 6, or left-right 6-4, 4-6; empty: the translation "
+        "that the testbed's virtual addresses are for, else all that both sides have",
+    )
+    frame_size: Annotated[list[SizeOrAll], Listed()] = Field(
+        default=[],
+        description="frame sizes in bytes with FCS; where IPv4 and IPv6 frames occur "
+        "in one trial, of the IPv6 ones: IPv4 frames are 20 bytes shorter; all: those "
+        "of RFC 2544 9.1, RFC 5180 5.1.1 and RFC 8219 5.1.1 that the MTU carries; "
+        "empty: the smallest, 64 for IPv4 and 84 for IPv6",
+    )
+    settle_wait_s: Seconds = Field(
+        default=2, description="wait after the learning frames (RFC 2544 23 b)"
+    )
+    restabilise_wait_s: Seconds = Field(
+        default=5, description="rest of the DUT before the next trial (RFC 2544 23 e)"
+    )
+    max_rate_fps: Annotated[int, Field(ge=1, le=10**12)] | None = Field(
+        default=None,
+        description="highest load per direction; default: the testbed's, else the "
+        "media's",
+    )
+    lag_limit_ms: Annotated[float, Field(gt=0, le=10000)] = Field(
+        default=10, description="a sender ten times as far behind its schedule gives up"
+    )
+    burst_limit: Annotated[int, Field(ge=1, le=64)] = Field(
+        default=32, description="most frames sent at once when behind the schedule"
+    )
+    traffic: OneOrMore[Traffic] = Field(
+        default=[Traffic()],
+        description="what the frames look like beside their size; several profiles, "
+        "each with a name of its own: cells of each",
+    )
+
+    @field_validator("places", "ip", "frame_size")
+    @classmethod
+    def _distinct(cls, values: list[Any]) -> list[Any]:
+        return distinct(values)
+
+    @field_validator("traffic")
+    @classmethod
+    def _told_apart(cls, profiles: list[Traffic]) -> list[Traffic]:
+        labels = [profile.label for profile in profiles]
+        twice = repeated(labels)
+        if twice is not None:
+            known = f"{labels[twice]!r}" if labels[twice] else "the default profile's"
+            raise ValueError(
+                f"profiles {labels.index(labels[twice])} and {twice} would have the "
+                f"same name, {known}: give each a name"
+            )
+        return profiles
+
+    @model_validator(mode="after")
+    def _one_kind_of_size(self) -> Self:
+        if ALL_SIZES in self.frame_size and len(self.frame_size) > 1:
+            raise ValueError("frame_size: all stands alone: it has the others in it")
+        if self.frame_size and any(profile.imix for profile in self.traffic):
+            raise ValueError("give frame_size or traffic.imix, not both")
+        return self
+
+    @classmethod
+    def named(cls) -> str:
+        """The procedure's name."""
+        (name,) = get_args(cls.model_fields["procedure"].annotation)
+        return str(name)
+
+    def is_for(self, place: str) -> bool:
+        """Whether it is to be measured there."""
+        return not self.places or place in self.places
+
+    @property
+    def profiles(self) -> list[Traffic]:
+        """The traffic of its cells."""
+        return self.traffic
+
+    @property
+    def loss_criterion(self) -> LossCriterion:
+        """By what its trials are judged."""
+        return LossCriterion()
+
+    @property
+    def found_rate(self) -> FoundRate | None:
+        """The load, if it is known only when the throughput was found."""
+        return None
+
+    @property
+    def given_rate_fps(self) -> int | None:
+        """The load, if it is given as a number."""
+        return None
+
+    @property
+    def tagging(self) -> Tagging | None:
+        """Which frames are tagged, if any are."""
+        return None
+
+    @property
+    def frame_timeout_ns(self) -> int | None:
+        """The frame timeout, exactly."""
+        return None
+
+    @property
+    def timeout_sweep_ns(self) -> list[int]:
+        """Further timeouts to tell the loss by, rising."""
+        return []
+
+    @property
+    def loss_tolerance_ppb(self) -> int:
+        """The tolerated loss in parts per billion, exactly."""
+        return 0
+
+
+class SearchedKeys(ProcedureKeys):
+    """What procedures have that search for a rate."""
+
+    resolution: Width = Field(
+        default="0.1%",
+        description="where the search stops; '5%' of the result, or a number per "
+        "second, 1000",
+    )
+
+
+class StreamKeys(ProcedureKeys):
+    """What procedures have that send streams for a time."""
+
+    trial_duration_s: TrialDuration = Field(
+        default=60,
+        description="how long to send (RFC 2544 24: at least 60 s; latency: 120 s, "
+        "RFC 8219 7.2)",
+    )
+    residual_wait_s: Seconds = Field(
+        default=2, description="wait for late frames (RFC 2544 23 d)"
+    )
+    direction: OneOrMore[Direction] = Field(
+        default=["both"],
+        description="forward: left to right; RFC 8219 5.3 asks for both at once; "
+        "several: a cell of each",
+    )
+    flows: Annotated[list[FlowCount], Listed()] = Field(
+        default=[],
+        description="overload scalability (RFC 8219 10.2.1): a cell for each number of "
+        "network flows that the frames are spread over; begin with 1, which the others "
+        "are compared with",
+    )
+    stateful: Phase2Keys | None = Field(
+        default=None,
+        description="connections through a stateful gateway that are opened anew "
+        "before each trial, which is measured on them (RFC 9693 4.7)",
+    )
+
+    @field_validator("direction", "flows")
+    @classmethod
+    def _listed_once(cls, values: list[Any]) -> list[Any]:
+        return distinct(values)
+
+    @property
+    def profiles(self) -> list[Traffic]:
+        """The traffic of its cells, with each number of flows."""
+        if not self.flows:
+            return self.traffic
+        return [each.with_flows(n) for each in self.traffic for n in self.flows]
+
+    @model_validator(mode="after")
+    def _flows_fit(self) -> Self:
+        if self.flows:
+            if self.stateful:
+                raise ValueError(
+                    "flows: must be left out of a stateful test (stateful.connections)"
+                )
+            for profile in self.traffic:
+                _check_spread(profile)
+        return self
+
+    @model_validator(mode="after")
+    def _connections_fit(self) -> Self:
+        if self.stateful:
+            check_connections(self.stateful, self.traffic)
+        return self
+
+
+def told(name: ProcedureName) -> str:
+    """What the key ``procedure`` says by its name."""
+    finds = PROCEDURES[name].finds
+    return f"{finds[:1].lower()}{finds[1:-1]}"
+
+
+def distinct(values: list[T]) -> list[T]:
+    """``values``, none of which is listed twice.
+
+    Raises:
+        ValueError: one is.
+    """
+    twice = repeated(values)
+    if twice is not None:
+        value = values[twice]
+        shown = f"{value:g}" if isinstance(value, float) else value
+        raise ValueError(f"must not list {shown} twice")
+    return values
+
+
+def check_connections(stateful: ConnectionKeys, profiles: list[Traffic]) -> None:
+    """Refuse traffic that is not for connections, which differ by ports and addresses.
+
+    Raises:
+        ValueError: begins with the key that is wrong.
+    """
+    for profile in profiles:
+        for trouble in stateful.troubles(profile.addresses):
+            raise ValueError(trouble)
+        if profile.networks != type(profile.networks)():
+            raise ValueError(
+                "traffic: networks must be left out of a stateful test: connections "
+                "differ by ports and addresses (RFC 9693 4.1)"
+            )
+        if profile.imix or profile.flows:
+            raise ValueError(
+                "traffic: imix and flows must be left out of a stateful test"
+            )
+
+
+def _check_spread(profile: Traffic) -> None:
+    """Refuse what ``flows`` would overrule."""
+    for key in ("flows", "ports", "addresses", "networks"):
+        if getattr(profile, key) != Traffic.model_fields[key].default:
+            raise ValueError(
+                f"flows: says what varies, so leave traffic.{key} out; or give no flows"
+            )

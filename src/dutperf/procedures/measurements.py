@@ -1,0 +1,46 @@
+"""How each procedure is measured: what the catalogue names, by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from dutperf.catalogue import ProcedureName
+from dutperf.config.cell import Cell
+from dutperf.procedures.frame_loss import measure_frame_loss
+from dutperf.procedures.ipdv import measure_ipdv
+from dutperf.procedures.latency import measure_latency
+from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.pdv import measure_pdv
+from dutperf.procedures.stateful.connection_rate import measure_connection_rate
+from dutperf.procedures.stateful.table_capacity import measure_table_capacity
+from dutperf.procedures.stateful.teardown_rate import measure_teardown_rate
+from dutperf.procedures.throughput import measure_throughput
+from dutperf.procedures.trials import DeviceTrials, Trials
+from dutperf.results.model import CellResult
+
+
+@dataclass(frozen=True)
+class OnStreams:
+    """By trials of streams, which may be phase 2 of a stateful test (RFC 9693 4.7)."""
+
+    measure: Callable[[Trials, Cell, MaxRate], CellResult]
+
+
+@dataclass(frozen=True)
+class OnConnections:
+    """By trials that are phases of a stateful test themselves."""
+
+    measure: Callable[[DeviceTrials, Cell, MaxRate], CellResult]
+
+
+MEASUREMENTS: Mapping[ProcedureName, OnStreams | OnConnections] = {
+    "throughput": OnStreams(measure_throughput),
+    "frame-loss": OnStreams(measure_frame_loss),
+    "latency": OnStreams(measure_latency),
+    "pdv": OnStreams(measure_pdv),
+    "ipdv": OnStreams(measure_ipdv),
+    "connection-rate": OnConnections(measure_connection_rate),
+    "table-capacity": OnConnections(measure_table_capacity),
+    "teardown-rate": OnConnections(measure_teardown_rate),
+}
