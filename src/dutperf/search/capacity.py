@@ -73,6 +73,8 @@ class CapacityResult:
     most_held     the largest number that may be tried is held
     unstable      tests at some number stayed invalid: the bounds are what was proven
     collapsed     the device did not come back: likewise
+
+    ``spoilt_per_s``: the lowest rate of the last number whose tests told nothing.
     """
 
     connections: int | None
@@ -80,6 +82,7 @@ class CapacityResult:
     rate_per_s: int | None
     ending: Ending
     steps: list[CapacityStep]
+    spoilt_per_s: int | None = None
 
 
 OnStep = Callable[[CapacityStep], None]
@@ -130,7 +133,9 @@ def capacity_search(
     if start.held != "held":
         beyond = None if start.held == "unstable" else first
         ending = search.ended_by(start) or "nothing_held"
-        return CapacityResult(None, beyond, None, ending, search.steps)
+        return CapacityResult(
+            None, beyond, None, ending, search.steps, search.spoilt_per_s
+        )
     low, high = start, None
     while high is None:
         if low.connections == most:
@@ -164,6 +169,7 @@ class _Search:
         on_step: OnStep,
     ) -> None:
         self.steps: list[CapacityStep] = []
+        self.spoilt_per_s: int | None = None
         self._establish = establish
         self._resolution = resolution
         self._attempts = attempts
@@ -216,6 +222,7 @@ class _Search:
         else:
             rate_per_s = found.rate_fps
             held = _held(found, least_per_s)
+            self.spoilt_per_s = found.upper_fps if held == "unstable" else None
         if held == "too_slow" and _is_full(missing):
             held = "full"
         step = CapacityStep(phase, number, rate_per_s, least_per_s, held, tests)
@@ -227,7 +234,12 @@ class _Search:
         self, low: CapacityStep, beyond: int | None, ending: Ending
     ) -> CapacityResult:
         return CapacityResult(
-            low.connections, beyond, low.rate_per_s, ending, self.steps
+            low.connections,
+            beyond,
+            low.rate_per_s,
+            ending,
+            self.steps,
+            self.spoilt_per_s,
         )
 
 

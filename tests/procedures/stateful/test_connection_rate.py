@@ -306,6 +306,25 @@ def test_stalls_above_what_was_opened_leave_a_lower_bound(code: ReasonCode) -> N
     assert "disturbed" in result.deviations[-1].actual
 
 
+@pytest.mark.parametrize(
+    ("above", "below", "told"),
+    [
+        ("receiver_overflow", "sender_burst", ("invalid", None)),
+        ("sender_burst", "receiver_overflow", ("pass", "disturbed")),
+    ],
+)
+def test_what_spoilt_the_rate_above_is_told_and_not_what_spoilt_a_later_test(
+    above: ReasonCode, below: ReasonCode, told: tuple[str, str | None]
+) -> None:
+    """The maximum is never tested; what spoils one test of half of it has passed."""
+    troubles = spoilt(above, 1, 2, 3) | spoilt(below, 4)
+    result, recording = measured(ClearedEngine(SimulatedNat(), troubles))
+    assert recording.loads_fps[3:5] == [MAX.rate_fps // 2] * 2
+    assert (result.verdict, result.bound_cause) == told
+    codes = [reason.code for reason in result.reasons]
+    assert codes == ["unstable", *([above] if told[0] == "invalid" else [])]
+
+
 def test_a_tester_that_something_stopped_is_not_itself_the_bound() -> None:
     """Flow control, above what was opened."""
     nat = SimulatedNat(connection_rate_fps=MAX.rate_fps // 2 + 100)
@@ -356,31 +375,47 @@ def test_the_highest_rate_there_is_passes(limit: MaxRate, cause: str) -> None:
     )
 
 
+class SlowCount(SimulatedHooks):
+    """Counts for three seconds, from the call ``begins`` on."""
+
+    def __init__(self, nat: SimulatedNat, begins: int = 1) -> None:
+        super().__init__(nat)
+        self._begins = begins
+
+    def __call__(self, hooks: Sequence[Hook], moment: HookMoment) -> list[HookRun]:
+        if moment == "table_count" and self.done.count(moment) + 1 >= self._begins:
+            self.nat.wait(3 * SECOND)
+        return super().__call__(hooks, moment)
+
+
+def counted(
+    hooks: SlowCount, timeout_s: float, troubles: dict[int, ReasonCode] | None = None
+) -> CellResult:
+    """Of a device that is told to keep connections so long."""
+    testbed = nat44("bulk_delete", "table_count")
+    engine = FakeEngine(perfect(), nat=hooks.nat, troubles=troubles)
+    recording = Recording(engine, testbed=testbed, hooks=hooks)
+    keys = {"connections": N, "alpha": 0.8, "dut_timeout_s": timeout_s}
+    asked = cell(testbed, procedure="connection-rate", resolution="2%", stateful=keys)
+    return measure_connection_rate(recording.runner, asked, MaxRate(2000, "set"))
+
+
 def test_the_time_that_hooks_take_counts_against_the_devices_timeout() -> None:
-    nat = SimulatedNat(connection_rate_fps=900, timeout_ns=4 * 10**9)
-
-    class SlowCount(SimulatedHooks):
-        def __call__(self, hooks: Sequence[Hook], moment: HookMoment) -> list[HookRun]:
-            if moment == "table_count":
-                nat.wait(3 * 10**9)
-            return super().__call__(hooks, moment)
-
-    def found(timeout_s: float) -> CellResult:
-        testbed = nat44("bulk_delete", "table_count")
-        recording = Recording(
-            FakeEngine(perfect(), nat=nat), testbed=testbed, hooks=SlowCount(nat)
-        )
-        keys = {"connections": N, "alpha": 0.8, "dut_timeout_s": timeout_s}
-        asked = cell(
-            testbed, procedure="connection-rate", resolution="2%", stateful=keys
-        )
-        return measure_connection_rate(recording.runner, asked, MaxRate(2000, "set"))
-
-    result = found(4)
+    nat = SimulatedNat(connection_rate_fps=900, timeout_ns=4 * SECOND)
+    result = counted(SlowCount(nat), 4)
     assert result.verdict == "invalid"
     assert result.reasons[0].code == "connections_expire"
-    nat.timeout_ns = 8 * 10**9
-    assert abs((found(8).median or 0) - 900) <= 18
+    nat.timeout_ns = 8 * SECOND
+    assert abs((counted(SlowCount(nat), 8).median or 0) - 900) <= 18
+
+
+def test_a_search_that_ends_at_the_devices_timeout_is_not_bounded_by_a_stall() -> None:
+    """One spoils the first test of what is opened, and then counting is slow."""
+    nat = SimulatedNat(connection_rate_fps=1900, timeout_ns=5 * SECOND)
+    result = counted(SlowCount(nat, begins=2), 5, spoilt("sender_burst", 4))
+    assert (result.verdict, result.median) == ("invalid", 1500)
+    assert [reason.code for reason in result.reasons] == ["connections_expire"]
+    assert (result.bound, result.bound_cause) == ("lower", None)
 
 
 def test_tests_that_outlast_the_devices_timeout_are_not_made() -> None:

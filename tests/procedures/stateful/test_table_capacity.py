@@ -9,6 +9,7 @@ from gateways import ClearedEngine, SimulatedHooks, nat44
 from planning import Recording, Run, cell, spec_with, spoilt
 
 from dutperf.config import Campaign
+from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.errors import InputError
 from dutperf.procedures.events import Notice
 from dutperf.procedures.max_rate import MaxRate
@@ -18,6 +19,7 @@ from dutperf.procedures.stateful.table_capacity import (
     search_of,
     step_words,
 )
+from dutperf.protocol import Reason, ReasonCode, TrialRequest, TrialResult, Verdict
 from dutperf.results import CellResult
 from dutperf.search import Outcome
 from dutperf.search.capacity import CapacityResult, CapacityStep, Held
@@ -237,6 +239,37 @@ def test_trials_that_stay_invalid_leave_the_bounds_that_were_proven() -> None:
         "400 are held at 50,000/s; tests of other numbers told nothing"
     )
     assert "unstable" in [reason.code for reason in result.reasons]
+
+
+class Spoilt(ClearedEngine):
+    """With more than 100 connections, above a rate; and once at each rate below."""
+
+    def measure(
+        self, trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
+    ) -> TrialResult:
+        result = super().measure(trial, on_progress)
+        (rate_per_s,) = (direction.rate_fps for direction in trial.directions)
+        before = [each.directions[0].rate_fps for each in self.trials[:-1]]
+        code: ReasonCode | None = None
+        if rate_per_s > 45_000:
+            more = trial.learn and trial.learn.entries > 100
+            code = "receiver_overflow" if more else None
+        elif rate_per_s not in before:
+            code = "receiver_lag"
+        if code is None:
+            return result
+        reasons = [Reason(code=code, message="it was")]
+        verdict = Verdict(kind="invalid", reasons=reasons)
+        return result.model_copy(update={"verdict": verdict})
+
+
+def test_what_spoilt_the_rate_that_was_missing_is_told() -> None:
+    """And not what spoilt one test of a lower rate, which passed."""
+    nat = SimulatedNat(table_size=SIZE)
+    result, _ = measured(nat, engine=Spoilt(nat), beta=0.9)
+    assert (result.verdict, result.median) == ("invalid", 100)
+    codes = [reason.code for reason in result.reasons]
+    assert codes == ["unstable", "receiver_overflow"]
 
 
 def test_a_hook_that_fails_ends_the_search_with_what_was_proven() -> None:

@@ -128,8 +128,10 @@ def _search(
         found = SearchResult(tests.passed, None, "unstable", [])
     verdict, reasons = _conclusion(found, tests, cell, limit)
     value = 0 if verdict == "fail" else found.rate_fps
+    # What expires bounds it by itself, whatever spoilt tests before.
+    troubles = [] if tests.expired else tests.troubles.at(found.upper_fps)
     bound, cause = bound_of(
-        found.conclusion, value, limit, tests.troubles, held_back=tests.held_back
+        found.conclusion, value, limit, troubles, held_back=tests.troubles.held_back
     )
     return RepeatResult(
         value=value,
@@ -155,9 +157,9 @@ def _conclusion(
         case "nothing_passed":
             return "fail", [_NOTHING]
         case "tester_limited":
-            return tester_limited(found.rate_fps, held_back=tests.held_back)
+            return tester_limited(found.rate_fps, held_back=tests.troubles.held_back)
         case "unstable":
-            return spoilt(found.rate_fps, tests.troubles)
+            return spoilt(found.rate_fps, tests.troubles.at(found.upper_fps))
 
 
 _NOTHING = Reason(

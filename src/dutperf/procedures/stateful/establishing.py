@@ -22,14 +22,14 @@ from typing import NoReturn
 from dutperf.config import Cell
 from dutperf.config.stateful_keys import Stateful
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.searching import NoUseError, outcome
+from dutperf.procedures.searching import NoUseError, Troubles, outcome
 from dutperf.procedures.stateful.connection_diagnosis import unexpected_reasons
 from dutperf.procedures.stateful.counting import Counting
 from dutperf.procedures.stateful.phases import SHORTEST_NS, phase1, validation
 from dutperf.procedures.stateful.short_tests import Loss
-from dutperf.procedures.trial_verdicts import ATTEMPTS, no_rate_helps, was_held_back
+from dutperf.procedures.trial_verdicts import ATTEMPTS, no_rate_helps
 from dutperf.procedures.trials import PASSED, Afterwards, Ask, DeviceTrials
-from dutperf.protocol import Reason, Shadow, TrialResult, VerdictKind
+from dutperf.protocol import Reason, Shadow, TrialResult, Verdict, VerdictKind
 from dutperf.results.model import TrialRecord
 from dutperf.search import Outcome
 
@@ -88,8 +88,7 @@ class Establishing:
         self._counting = Counting(runner)
         self.passed: int | None = None
         self.last: Opened | None = None
-        self.troubles: list[Reason] = []
-        self.held_back = False
+        self.troubles = Troubles()
         self.expired = False
         self.losses: list[Loss] = []
         """Of the tests whose phase 1 failed."""
@@ -115,7 +114,7 @@ class Establishing:
         else:
             opened = self.both(stateful, rate_per_s)
         if reason := forgotten_in_shadow(opened):
-            self.troubles = [reason]
+            self._spoilt(rate_per_s, [reason])
             return Outcome("invalid")
         return self._told(rate_per_s, opened.last.result)
 
@@ -160,7 +159,7 @@ class Establishing:
             )
         )
         self.last = Opened(record)
-        self._check(record, stateful)
+        self._check(record, stateful, rate_per_s)
         if afterwards is None:
             self._counting.compare(record, stateful)
         lost = record.result.directions[0].streams[0].lost
@@ -182,7 +181,7 @@ class Establishing:
             )
         )
         self.last = Opened(opened.first, record)
-        self._check(record, stateful)
+        self._check(record, stateful, rate_per_s)
         table = record.result.table
         if table:
             phase1 = opened.first.request
@@ -205,21 +204,21 @@ class Establishing:
         lives_s = stateful.lifetime_s(rate_per_s) + self._pause_s
         return timeout_s is not None and lives_s >= timeout_s
 
-    def _check(self, record: TrialRecord, stateful: Stateful) -> None:
+    def _check(self, record: TrialRecord, stateful: Stateful, rate_per_s: int) -> None:
         if elsewhere := unexpected_reasons(record, stateful):
-            self.troubles = elsewhere
+            self._spoilt(rate_per_s, elsewhere)
             raise NoUseError
         reasons = record.result.verdict.reasons
         if record.attempt == ATTEMPTS and no_rate_helps(reasons):
-            self.troubles = reasons
+            self._spoilt(rate_per_s, reasons)
             raise NoUseError
 
+    def _spoilt(self, rate_per_s: int, reasons: list[Reason]) -> None:
+        self.troubles.note(rate_per_s, Verdict(kind="invalid", reasons=reasons))
+
     def _told(self, rate_per_s: int, result: TrialResult) -> Outcome:
-        kind = result.verdict.kind
-        if kind == "invalid":
-            self.troubles = result.verdict.reasons
-            self.held_back |= was_held_back(self.troubles)
-        if kind == "pass":
+        self.troubles.note(rate_per_s, result.verdict)
+        if result.verdict.kind == "pass":
             self.passed = max(rate_per_s, self.passed or 0)
         return outcome(result)
 

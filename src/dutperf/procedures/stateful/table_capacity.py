@@ -203,6 +203,7 @@ class _Search:
     def _conclusion(self) -> tuple[VerdictKind, list[Reason]]:
         if self.tests.expired:
             return "invalid", [expired(self.stateful)]
+        troubles = self.tests.troubles.at(self.found.spoilt_per_s)
         match self.found.ending:
             case "found":
                 reasons = [_COLLAPSED] if self._collapsed_at else []
@@ -220,13 +221,13 @@ class _Search:
                 return "invalid", [
                     Reason(code="device_collapsed", message=text, hint=_RESTART)
                 ]
-            case "unstable" if is_final(self.tests.troubles):
-                return "invalid", self.tests.troubles
+            case "unstable" if is_final(troubles):
+                return "invalid", troubles
             case "unstable":
                 text = "tests stayed invalid when they were repeated; the bounds stand"
                 return "invalid", [
                     Reason(code="unstable", message=text, hint=_SEE),
-                    *self.tests.troubles,
+                    *troubles,
                 ]
 
     @property

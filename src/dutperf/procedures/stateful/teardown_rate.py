@@ -88,7 +88,7 @@ def _repeat(
         try:
             record = tests.opened(stateful, rate_per_s, afterwards).first
         except NoUseError:
-            reasons = tests.troubles
+            reasons = tests.troubles.at(rate_per_s)
             break
         reasons, found = _told(record, stateful)
         if record.result.verdict.kind != "invalid":
