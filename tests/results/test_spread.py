@@ -5,6 +5,7 @@ import math
 import pytest
 
 from dutperf.results import RepeatResult, Spread, overall, spread_of
+from dutperf.results.model import BoundCause
 from dutperf.stats import interval_at_look
 
 
@@ -94,3 +95,16 @@ def test_bounds_that_do_not_matter_are_not_told() -> None:
     assert found is not None
     assert found.lower_bounds == ["percentile_1", "percentile_99", "minimum", "maximum"]
     assert found.median == 2
+
+
+def test_a_median_is_bounded_by_what_bounds_the_repeats_below_it() -> None:
+    def bounded(value: float, cause: BoundCause) -> RepeatResult:
+        return RepeatResult(
+            value=value, verdict="pass", trials=1, bound="lower", bound_cause=cause
+        )
+
+    exact = RepeatResult(value=200, verdict="pass", trials=1)
+    found = overall([bounded(500, "tester"), bounded(300, "disturbed"), exact])
+    assert (found.median, found.bound, found.bound_cause) == (300, "lower", "disturbed")
+    above = overall([bounded(500, "tester"), bounded(300, None), exact])
+    assert (above.bound, above.bound_cause) == ("lower", None)

@@ -39,8 +39,21 @@ def overall(
     spread = spread_of(values, interval_of, at_least=at_least)
     if spread is None or "median" not in spread.lower_bounds:
         return Overall(spread.median if spread else None, None, None, spread)
-    causes = [repeat.bound_cause for repeat in repeats if repeat.bound_cause]
-    return Overall(spread.median, "lower", next(iter(causes), None), spread)
+    return Overall(spread.median, "lower", _cause(repeats, values), spread)
+
+
+def _cause(repeats: Sequence[RepeatResult], values: Sequence[float]) -> BoundCause:
+    """What bounds the median: the repeat with a bound that is nearest to it.
+
+    A bound above the median does not make it one.
+    """
+    middle = sorted(values)[len(values) // 2]
+    bounds = [
+        (repeat.value, repeat.bound_cause)
+        for repeat in repeats
+        if repeat.bound and repeat.value is not None and repeat.value <= middle
+    ]
+    return max(bounds, key=lambda bound: (bound[0], bound[1] is not None))[1]
 
 
 def valued(repeats: Sequence[RepeatResult]) -> tuple[list[float], list[bool]]:
