@@ -8,19 +8,14 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from planning import Recording, Repeats, Run, campaign, cell, spec, spoilt
+from planning import Recording, Repeats, Run, campaign, cell, doubling, spec, spoilt
 
-from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.errors import InputError
 from dutperf.procedures.events import Notice
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.throughput import measure_throughput
 from dutperf.protocol import (
-    Reason,
     ReasonCode,
-    TrialRequest,
-    TrialResult,
-    Verdict,
 )
 from dutperf.results import CellResult, ResultsFile, settled_words
 from dutperf.simulation.fake_engine import Dut, FakeEngine, every, noisy, perfect, step
@@ -282,23 +277,11 @@ def test_a_device_that_forwards_nothing_is_settled_at_zero() -> None:
 # --- MLRsearch
 
 
-class Doubling(FakeEngine):
-    """All frames arrive, and some of them twice."""
-
-    def measure(
-        self, trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
-    ) -> TrialResult:
-        result = super().measure(trial, on_progress)
-        twice = Reason(code="duplicates", message="some arrived more than once")
-        verdict = Verdict(kind="fail", reasons=[twice])
-        return result.model_copy(update={"verdict": verdict})
-
-
 @pytest.mark.parametrize("search", ["classic", "narrowed", "verified", "mlrsearch"])
 def test_no_search_passes_a_device_that_duplicates_frames(search: str) -> None:
     """Whatever loss a goal tolerates: nothing is lost here."""
     goals: dict[str, object] = {"goals": ["5%:50%"]} if search == "mlrsearch" else {}
-    result, _ = measured(Doubling(perfect()), search=search, **goals)
+    result, _ = measured(doubling(FakeEngine(perfect())), search=search, **goals)
     assert result.verdict == "fail"
     assert not result.median
 

@@ -19,10 +19,18 @@ from dutperf.config import (
     spec_from,
 )
 from dutperf.config.specs import SPECS
+from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.procedures.events import Event, Notice
 from dutperf.procedures.taken_cpu import DeviceWatch
 from dutperf.procedures.trials import Ask, RunHooks
-from dutperf.protocol import ReasonCode, Side
+from dutperf.protocol import (
+    Reason,
+    ReasonCode,
+    Side,
+    TrialRequest,
+    TrialResult,
+    Verdict,
+)
 from dutperf.results import ResultsFile, TrialRecord
 from dutperf.run.campaign_run import run_campaign
 from dutperf.run.engine_session import (
@@ -122,6 +130,21 @@ def cell(testbed: Testbed = TESTBED, /, **keys: object) -> Cell:
 def spoilt(code: ReasonCode, *calls: int) -> dict[int, ReasonCode]:
     """Troubles of a FakeEngine: these calls come out invalid because of ``code``."""
     return dict.fromkeys(calls, code)
+
+
+def doubling(engine: FakeEngine) -> FakeEngine:
+    """``engine``, of whose frames all arrive, and some of them twice."""
+    measure = engine.measure
+
+    def measure_doubled(
+        trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
+    ) -> TrialResult:
+        twice = Reason(code="duplicates", message="some arrived more than once")
+        verdict = Verdict(kind="fail", reasons=[twice])
+        return measure(trial, on_progress).model_copy(update={"verdict": verdict})
+
+    engine.measure = measure_doubled  # type: ignore[method-assign]
+    return engine
 
 
 def with_hooks(**hooks: object) -> Testbed:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 from gateways import NAT44, ClearedEngine, SimulatedHooks, nat44
-from planning import Recording, cell, spoilt
+from planning import Recording, cell, doubling, spoilt
 
 from dutperf.config import Testbed
 from dutperf.config.hooks import Hook
@@ -283,6 +283,14 @@ def test_a_stall_excuses_no_duplicates() -> None:
     engine = Stalling([(338, 24)], burst, codes=("frames_lost", "duplicates"))
     _, recording = measured(engine, alpha=1)
     assert recording.records[2].load_fps < MAX.rate_fps
+
+
+def test_of_connections_that_are_answered_twice_none_is_said_to_be_lost() -> None:
+    result, _ = measured(doubling(ClearedEngine(SimulatedNat())))
+    assert (result.verdict, result.median) == ("fail", 0)
+    first, *others = result.reasons
+    assert first.message == "tests failed at every rate that was tried"
+    assert [reason.code for reason in others] == ["duplicates"]
 
 
 def test_what_the_tester_cannot_offer_is_a_lower_bound() -> None:

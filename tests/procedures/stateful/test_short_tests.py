@@ -7,11 +7,12 @@ import re
 
 import pytest
 from gateways import NAT44, ClearedEngine
-from planning import Recording, cell
+from planning import Recording, cell, spoilt
 
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.stateful.connection_rate import measure_connection_rate
 from dutperf.procedures.stateful.short_tests import Loss, queue_of, too_short
+from dutperf.protocol import ReasonCode
 from dutperf.results import CellResult
 from dutperf.search import Resolution
 from dutperf.simulation.fake_engine import SimulatedNat
@@ -61,7 +62,11 @@ def test_losses_of_no_such_device_say_nothing(told: list[Loss]) -> None:
     assert too_short(told, 1000, 40_000, FINE) is None
 
 
-def measured(connections: int, resolution: str = "1%") -> CellResult:
+def measured(
+    connections: int,
+    resolution: str = "1%",
+    troubles: dict[int, ReasonCode] | None = None,
+) -> CellResult:
     nat = SimulatedNat(connection_rate_fps=RATE, waiting=QUEUE)
     asked = cell(
         NAT44,
@@ -70,7 +75,7 @@ def measured(connections: int, resolution: str = "1%") -> CellResult:
         repeats=2,
         stateful={"connections": connections},
     )
-    recording = Recording(ClearedEngine(nat), testbed=NAT44)
+    recording = Recording(ClearedEngine(nat, troubles), testbed=NAT44)
     return measure_connection_rate(recording.runner, asked, MaxRate(100_000, "set"))
 
 
@@ -90,6 +95,15 @@ def test_a_result_that_the_queue_raised_says_so_and_how_many_would_do(
     assert longer.median == pytest.approx(RATE, rel=0.021)
     assert longer.reasons == []
     assert reason.message in [deviation.actual for deviation in result.deviations]
+
+
+def test_the_losses_of_every_repeat_count() -> None:
+    """The second one finds its link down."""
+    alone = measured(1000)
+    tests = alone.repeats[0].trials
+    result = measured(1000, troubles=spoilt("link_down", *range(tests + 1, 200)))
+    assert [repeat.verdict for repeat in result.repeats] == ["pass", "invalid"]
+    assert result.reasons[-1] == alone.reasons[-1]
 
 
 def test_less_than_the_resolution_is_nothing_to_tell() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from gateways import ClearedEngine, SimulatedHooks, nat44
-from planning import Recording, Run, cell, spec_with, spoilt
+from planning import Recording, Run, cell, doubling, spec_with, spoilt
 
 from dutperf.config import Campaign
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
@@ -75,6 +75,7 @@ def test_the_capacity_is_exact_and_the_eviction_policy_has_its_name(
 
 def test_the_search_is_stored_step_by_step() -> None:
     result, recording = measured(SimulatedNat(table_size=SIZE), error=50)
+    assert result.quantity == "capacity of the connection tracking table (RFC 9693 4.9)"
     (found,) = result.capacity
     assert found.ending == "found"
     assert found.connections is not None
@@ -141,7 +142,11 @@ def test_a_device_that_does_not_come_back_leaves_what_it_held() -> None:
     assert (result.verdict, result.median) == ("invalid", 400)
     assert result.capacity[0].ending == "collapsed"
     assert result.capacity[0].beyond == 800
-    assert "restart" in result.reasons[0].hint
+    (reason,) = result.reasons
+    assert (
+        reason.message == "the device collapsed and did not come back; the bounds stand"
+    )
+    assert "restart" in reason.hint
 
 
 class Worn(SimulatedNat):
@@ -213,9 +218,24 @@ def test_a_collapse_is_noticed_without_being_asked_for() -> None:
 def test_a_first_number_that_is_not_held_is_a_result_with_survivors() -> None:
     result, _ = measured(SimulatedNat(table_size=90))
     assert (result.verdict, result.median) == ("fail", 0)
-    assert "not even 100" in result.reasons[0].message
+    assert result.reasons[0].message == "not even 100 connections are held"
+    assert "--first" in result.reasons[0].hint
+    assert result.capacity[0].words == "not even 100 are held"
     assert result.eviction is not None
     assert result.eviction.policy == "keeps_first"
+
+
+def test_a_table_is_not_called_full_for_frames_that_arrived_twice() -> None:
+    nat = SimulatedNat(table_size=SIZE)
+    result, _ = measured(nat, engine=doubling(FakeEngine(perfect(), nat=nat)))
+    assert (result.verdict, result.median) == ("fail", 0)
+    assert [step.held for step in result.capacity[0].steps] == ["too_slow"]
+    assert [r.code for r in result.reasons] == ["nothing_passed", "duplicates"]
+
+
+def test_a_device_that_collapsed_at_its_first_number_is_said_to_have() -> None:
+    result, _ = measured(SimulatedNat(collapses_at=90))
+    assert [r.code for r in result.reasons] == ["device_collapsed", "nothing_passed"]
 
 
 def test_a_table_that_holds_all_there_are_is_said_to_hold_at_least_so_many() -> None:
@@ -238,7 +258,13 @@ def test_trials_that_stay_invalid_leave_the_bounds_that_were_proven() -> None:
     assert result.capacity[0].words == (
         "400 are held at 50,000/s; tests of other numbers told nothing"
     )
-    assert "unstable" in [reason.code for reason in result.reasons]
+    first = result.reasons[0]
+    assert first.code == "unstable"
+    assert (
+        first.message
+        == "tests stayed invalid when they were repeated; the bounds stand"
+    )
+    assert "the trials' reasons" in first.hint
 
 
 class Spoilt(ClearedEngine):
@@ -324,9 +350,9 @@ def test_a_search_that_was_given_up_knows_the_least_number_that_was_not_held(
     [
         ("held", "held at 900/s"),
         ("too_slow", "not held at 1,080/s or more"),
-        ("full", "the table is full"),
-        ("collapsed", "collapsed"),
-        ("unstable", "invalid"),
+        ("full", "the table is full: as many are missing at any rate"),
+        ("collapsed", "the device collapsed"),
+        ("unstable", "tests stayed invalid"),
     ],
 )
 def test_each_number_of_connections_is_told_with_what_became_of_it(
@@ -334,8 +360,7 @@ def test_each_number_of_connections_is_told_with_what_became_of_it(
 ) -> None:
     rate = 900 if held == "held" else None
     words = step_words(CapacityStep("doubling", 4000, rate, 1080, held, 2))
-    assert words.startswith("4,000 connections: ")
-    assert told in words
+    assert words == f"4,000 connections: {told}"
 
 
 def test_a_device_that_does_not_translate_has_no_capacity() -> None:

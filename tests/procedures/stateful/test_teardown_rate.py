@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from gateways import SimulatedHooks, nat44
-from planning import Recording, cell, spec_with, spoilt
+from planning import Recording, cell, doubling, spec_with, spoilt
 
 from dutperf.config import Campaign, expand
 from dutperf.errors import InputError
@@ -32,11 +32,12 @@ def measured(
     *hooks: str,
     repeats: int = 1,
     troubles: dict[int, ReasonCode] | None = None,
+    engine: FakeEngine | None = None,
     **stateful: object,
 ) -> tuple[CellResult, Recording]:
     testbed = nat44(*(hooks or ("bulk_delete", "table_count")))
     recording = Recording(
-        FakeEngine(perfect(), nat=nat, troubles=troubles or {}),
+        engine or FakeEngine(perfect(), nat=nat, troubles=troubles or {}),
         testbed=testbed,
         hooks=SimulatedHooks(nat),
         sleep=lambda seconds: nat.wait(int(seconds * 1e9)),
@@ -97,6 +98,14 @@ def test_a_device_without_a_count_is_measured_all_the_same() -> None:
     result, _ = measured(SimulatedNat(delete_rate_fps=20_000), "bulk_delete")
     assert result.verdict == "pass"
     assert result.teardown[0].counted_before is None
+
+
+def test_connections_that_were_opened_twice_are_not_said_to_be_lost() -> None:
+    nat = SimulatedNat()
+    result, recording = measured(nat, engine=doubling(FakeEngine(perfect(), nat=nat)))
+    assert (result.verdict, result.median) == ("invalid", None)
+    assert [reason.code for reason in result.reasons] == ["duplicates"]
+    assert len(recording.records) == 1
 
 
 def test_connections_that_were_not_opened_are_not_deleted() -> None:

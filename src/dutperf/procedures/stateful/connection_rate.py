@@ -155,7 +155,8 @@ def _conclusion(
             text = f"limited by {limit.words}, {limit.rate_fps:,}/s: all were opened"
             return "pass", [Reason(code="max_rate", message=text)]
         case "nothing_passed":
-            return "fail", [_NOTHING]
+            otherwise = tests.failed_otherwise
+            return "fail", [_FAILED, *otherwise] if otherwise else [_NOTHING]
         case "tester_limited":
             return tester_limited(found.rate_fps, held_back=tests.troubles.held_back)
         case "unstable":
@@ -167,6 +168,9 @@ _NOTHING = Reason(
     message="connections were lost at every rate that was tried",
     hint="is the table large enough, are there enough public ports, and does a hook "
     "empty the table before each test (hooks: bulk_delete)?",
+)
+_FAILED = Reason(
+    code="nothing_passed", message="tests failed at every rate that was tried"
 )
 
 

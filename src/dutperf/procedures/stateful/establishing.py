@@ -27,7 +27,11 @@ from dutperf.procedures.stateful.connection_diagnosis import unexpected_reasons
 from dutperf.procedures.stateful.counting import Counting
 from dutperf.procedures.stateful.phases import SHORTEST_NS, phase1, validation
 from dutperf.procedures.stateful.short_tests import Loss
-from dutperf.procedures.trial_verdicts import ATTEMPTS, no_rate_helps
+from dutperf.procedures.trial_verdicts import (
+    ATTEMPTS,
+    fails_beside_loss,
+    no_rate_helps,
+)
 from dutperf.procedures.trials import PASSED, Afterwards, Ask, DeviceTrials
 from dutperf.protocol import Reason, Shadow, TrialResult, Verdict, VerdictKind
 from dutperf.results.model import TrialRecord
@@ -94,6 +98,12 @@ class Establishing:
         """Of the tests whose phase 1 failed."""
         self._pause_s = 0.0
         """The longest between the phases: what hooks took, beside the waits."""
+
+    @property
+    def failed_otherwise(self) -> list[Reason]:
+        """Why the last test failed, where that was not for connections it lost."""
+        verdict = self.last.last.result.verdict if self.last else None
+        return verdict.reasons if verdict and fails_beside_loss(verdict) else []
 
     @property
     def trials(self) -> int:
@@ -220,6 +230,8 @@ class Establishing:
         self.troubles.note(rate_per_s, result.verdict)
         if result.verdict.kind == "pass":
             self.passed = max(rate_per_s, self.passed or 0)
+        if fails_beside_loss(result.verdict):
+            return Outcome("fail")  # whatever share of them is missing
         return outcome(result)
 
 

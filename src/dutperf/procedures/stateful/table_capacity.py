@@ -206,15 +206,16 @@ class _Search:
         troubles = self.tests.troubles.at(self.found.spoilt_per_s)
         match self.found.ending:
             case "found":
-                reasons = [_COLLAPSED] if self._collapsed_at else []
-                return "pass", reasons
+                return "pass", self._collapse
             case "most_held":
                 text = f"it holds as many as may be tried, {self.found.connections:,}"
                 return "pass", [Reason(code="max_rate", message=text, hint=_MORE)]
             case "nothing_held":
                 text = f"not even {self.stateful.first:,} connections are held"
                 return "fail", [
-                    Reason(code="nothing_passed", message=text, hint=_FEWER)
+                    *self._collapse,
+                    Reason(code="nothing_passed", message=text, hint=_FEWER),
+                    *self.tests.failed_otherwise,
                 ]
             case "collapsed":
                 text = "the device collapsed and did not come back; the bounds stand"
@@ -231,8 +232,9 @@ class _Search:
                 ]
 
     @property
-    def _collapsed_at(self) -> bool:
-        return any(step.held == "collapsed" for step in self.found.steps)
+    def _collapse(self) -> list[Reason]:
+        steps = self.found.steps
+        return [_COLLAPSED] if any(s.held == "collapsed" for s in steps) else []
 
 
 _COLLAPSED = Reason(

@@ -26,7 +26,12 @@ from dutperf.procedures.stateful.tear_down import (
     expired,
     watch,
 )
-from dutperf.procedures.trial_verdicts import ATTEMPTS, distinct, no_rate_helps
+from dutperf.procedures.trial_verdicts import (
+    ATTEMPTS,
+    distinct,
+    fails_beside_loss,
+    no_rate_helps,
+)
 from dutperf.procedures.trials import DeviceTrials
 from dutperf.protocol import Reason, TrialResult, VerdictKind
 from dutperf.results.connection_results import Expiry, TeardownRate
@@ -115,9 +120,9 @@ def _afterwards(
 
 def _told(record: TrialRecord, stateful: Stateful) -> tuple[list[Reason], Found | None]:
     verdict = record.result.verdict
-    if verdict.kind == "fail":
+    if verdict.kind == "fail" and not fails_beside_loss(verdict):
         return [_not_opened(record)], None
-    if verdict.kind == "invalid":
+    if verdict.kind != "pass":
         return verdict.reasons, None
     found = (expired if stateful.expiry else deleted)(record.hooks, stateful)
     return found.reasons, found
