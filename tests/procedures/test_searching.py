@@ -284,6 +284,8 @@ def test_no_search_passes_a_device_that_duplicates_frames(search: str) -> None:
     result, _ = measured(doubling(FakeEngine(perfect())), search=search, **goals)
     assert result.verdict == "fail"
     assert not result.median
+    assert codes(result) == ["nothing_passed", "duplicates"]
+    assert "lost" not in result.reasons[0].message
 
 
 def test_mlrsearch_has_a_result_for_each_goal() -> None:

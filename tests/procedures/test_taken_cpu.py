@@ -115,14 +115,17 @@ def test_no_more_is_explained_than_came_while_the_cpu_was_taken(
 
 def test_what_becomes_of_a_trial_that_it_explains_is_told() -> None:
     record = Recording(FakeEngine(step(SLOW))).runner.run(Ask(cell(), RATE))
-    found = found_in(record.request, 1_234_500_000, 100)
+    found = found_in(record.request, 51_260_000, 100)
     for again, kind, told in (
         (True, "invalid", "it is repeated"),
         (False, "fail", "repeating it has not helped"),
     ):
         verdict = judged(record.result, found, again=again).verdict
         assert verdict.kind == kind
-        assert verdict.reasons[0].message.endswith(f"bridges, 50 ms: {told}")
+        assert verdict.reasons[0].message == (
+            "others had the device's CPU for 51.3 ms, longer than its queue of 100 "
+            f"frames bridges, 50 ms: {told}"
+        )
         assert "keep other work off" in verdict.reasons[0].hint
 
 
@@ -135,9 +138,10 @@ def test_the_result_counts_its_trials_of_either_kind() -> None:
     for _ in range(3):
         recording.runner.run(Ask(asked, RATE))
     told = beside_repeated(result, recording.records).reasons[-2:]
-    assert [reason.message.partition(" with")[0] for reason in told] == [
-        "2 trials",
-        "1 trial",
+    why = "others had the device's CPU for longer than its queue bridges"
+    assert [reason.message for reason in told] == [
+        f"2 trials with lost frames repeated, because {why}",
+        f"1 trial with lost frames counted, although {why}, time after time",
     ]
     assert all("keep other work off" in reason.hint for reason in told)
 

@@ -34,6 +34,7 @@ def repeat_result(
     trials: int,
     troubles: Sequence[Reason],
     held_back: bool,
+    otherwise: Sequence[Reason] = (),
 ) -> RepeatResult:
     """One repeat; a device that loses frames at any rate has a throughput of 0.
 
@@ -44,12 +45,19 @@ def repeat_result(
         trials: how many it took.
         troubles: why the last one was invalid, if it was.
         held_back: whether something behind a port stopped the tester in one of them.
+        otherwise: why the last one that told something failed, if it lost nothing.
     """
     value = found.rate_fps
     if found.conclusion == "nothing_passed" and not cell.spec.loss_criterion.goals:
         value = 0
     verdict, reasons = _told(
-        found.conclusion, value, cell, limit, troubles, held_back=held_back
+        found.conclusion,
+        value,
+        cell,
+        limit,
+        troubles,
+        held_back=held_back,
+        otherwise=otherwise,
     )
     bound, cause = bound_of(
         found.conclusion, value, limit, troubles, held_back=held_back
@@ -108,10 +116,19 @@ def goal_results(
     troubles: Sequence[Reason],
     *,
     held_back: bool,
+    otherwise: Sequence[Reason] = (),
 ) -> list[GoalResult]:
     """Each goal of MLRsearch, in their order; the rest as above."""
     told = [
-        _goal_result(spec, each, cell, limit, troubles, held_back=held_back)
+        _goal_result(
+            spec,
+            each,
+            cell,
+            limit,
+            troubles,
+            held_back=held_back,
+            otherwise=otherwise,
+        )
         for spec, each in zip(cell.spec.loss_criterion.goals, found, strict=False)
     ]
     return told if len(told) == 1 else [_named(goal) for goal in told]
@@ -139,10 +156,18 @@ def _goal_result(
     troubles: Sequence[Reason],
     *,
     held_back: bool,
+    otherwise: Sequence[Reason],
 ) -> GoalResult:
     goal, lower_fps = found.goal, found.lower_fps
     verdict, reasons = _told(
-        found.conclusion, lower_fps, cell, limit, troubles, spec, held_back=held_back
+        found.conclusion,
+        lower_fps,
+        cell,
+        limit,
+        troubles,
+        spec,
+        held_back=held_back,
+        otherwise=otherwise,
     )
     bound, cause = bound_of(
         found.conclusion, lower_fps, limit, troubles, held_back=held_back
@@ -184,6 +209,7 @@ def _told(
     goal: GoalSpec | None = None,
     *,
     held_back: bool,
+    otherwise: Sequence[Reason],
 ) -> tuple[VerdictKind, list[Reason]]:
     match conclusion:
         case "found":
@@ -191,7 +217,7 @@ def _told(
         case "max_rate_passed":
             return "pass", [_limited(limit, judged_by(cell, goal))]
         case "nothing_passed":
-            return "fail", [_nothing_passed(cell)]
+            return "fail", [_nothing_passed(cell, otherwise), *otherwise]
         case "tester_limited":
             return tester_limited(value_fps, held_back=held_back)
         case "unstable":
@@ -206,17 +232,17 @@ def _limited(limit: MaxRate, judged: str) -> Reason:
     )
 
 
-def _nothing_passed(cell: Cell) -> Reason:
+def _nothing_passed(cell: Cell, otherwise: Sequence[Reason]) -> Reason:
     lost = "lost" if cell.spec.frame_timeout_ns is None else "lost or late"
+    failed = "trials failed" if otherwise else f"frames were {lost}"
     least_fps = least_rate_of(cell)
     tried = (
         "was tried" if least_fps is None else f"was tried, down to {least_fps:,} fps"
     )
     return Reason(
         code="nothing_passed",
-        message=f"frames were {lost} at every rate that {tried}",
-        hint="does the device forward at all? try frame-loss at a low --load, and look "
-        "at its routes and filters",
+        message=f"{failed} at every rate that {tried}",
+        hint="" if otherwise else _FORWARDS,
     )
 
 
@@ -241,6 +267,10 @@ def spoilt(
     return "invalid", [_UNSTABLE, *troubles]
 
 
+_FORWARDS = (
+    "does the device forward at all? try frame-loss at a low --load, and look at its "
+    "routes and filters"
+)
 _HINT = (
     "give the testbed more cores or a faster port driver, or set --max-rate to what "
     "the tester can offer"

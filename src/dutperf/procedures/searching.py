@@ -21,6 +21,7 @@ from dutperf.procedures.trial_verdicts import (
     ATTEMPTS,
     could_not_offer,
     fails_beside_loss,
+    fails_without_loss,
     is_hopeless,
     no_rate_helps,
     was_held_back,
@@ -186,6 +187,13 @@ class SearchTrials:
     def at(self, rate_fps: int | None) -> TrialResult | None:
         """The last valid one of full length at that rate."""
         return None if rate_fps is None else self._valid.get(rate_fps)
+
+    @property
+    def failed_otherwise(self) -> list[Reason]:
+        """Why the last valid one failed, where it lost nothing."""
+        verdicts = [asked.record.result.verdict for asked in self.asked]
+        valid = [verdict for verdict in verdicts if verdict.kind != "invalid"]
+        return fails_without_loss(valid[-1]) if valid else []
 
     def valid_in_full(self, rate_fps: int | None) -> list[AskedTrial]:
         """All of them at that rate."""

@@ -73,13 +73,19 @@ def measure_throughput(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult
                 trials=trials.count,
                 troubles=troubles,
                 held_back=trials.troubles.held_back,
+                otherwise=trials.failed_otherwise,
             )
         )
         if damage is None and _is_damaging(cell, found, trials):
             damage = search_without_damage(runner, cell, limit, trials, number)
         passed.append(trials.at(found.result.rate_fps))
         goals += goal_results(
-            found.goals, cell, limit, troubles, held_back=trials.troubles.held_back
+            found.goals,
+            cell,
+            limit,
+            troubles,
+            held_back=trials.troubles.held_back,
+            otherwise=trials.failed_otherwise,
         )
         if found.withdrawn:
             kept = len(repeats) - found.withdrawn

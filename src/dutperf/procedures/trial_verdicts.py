@@ -61,6 +61,12 @@ def fails_beside_loss(verdict: Verdict) -> bool:
     return verdict.kind == "fail" and not codes <= _LOSSES
 
 
+def fails_without_loss(verdict: Verdict) -> list[Reason]:
+    """Why a trial failed of whose frames none is missing; empty: it did not."""
+    lost = any(reason.code in _LOSSES for reason in verdict.reasons)
+    return verdict.reasons if verdict.kind == "fail" and not lost else []
+
+
 def was_held_back(reasons: Iterable[Reason]) -> bool:
     """Whether something behind a port stopped the tester."""
     return any(reason.code == "held_back" for reason in reasons)

@@ -134,6 +134,18 @@ def test_connections_that_do_not_fit_pass_only_where_nobody_validates() -> None:
     assert (result.eviction.policy, blind.eviction) == ("keeps_last", None)
 
 
+@pytest.mark.parametrize("code", ["receiver_overflow", "link_down"])
+def test_who_survives_is_not_told_where_no_test_tells(code: ReasonCode) -> None:
+    def nat() -> SimulatedNat:
+        return SimulatedNat(table_size=N - 1, eviction="oldest")
+
+    calm, _ = measured(ClearedEngine(nat()), alpha=1)
+    searched = calm.repeats[0].trials
+    troubles = spoilt(code, *range(searched + 1, 500))
+    result, _ = measured(ClearedEngine(nat(), troubles), alpha=1)
+    assert (result.verdict, result.median, result.eviction) == ("fail", 0, None)
+
+
 def test_who_survives_is_not_asked_where_nobody_validates() -> None:
     result, _ = measured(ClearedEngine(SimulatedNat(table_size=N - 1)))
     assert (result.verdict, result.median, result.eviction) == ("fail", 0, None)

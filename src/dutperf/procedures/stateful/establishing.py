@@ -30,6 +30,7 @@ from dutperf.procedures.stateful.short_tests import Loss
 from dutperf.procedures.trial_verdicts import (
     ATTEMPTS,
     fails_beside_loss,
+    fails_without_loss,
     no_rate_helps,
 )
 from dutperf.procedures.trials import PASSED, Afterwards, Ask, DeviceTrials
@@ -101,9 +102,8 @@ class Establishing:
 
     @property
     def failed_otherwise(self) -> list[Reason]:
-        """Why the last test failed, where that was not for connections it lost."""
-        verdict = self.last.last.result.verdict if self.last else None
-        return verdict.reasons if verdict and fails_beside_loss(verdict) else []
+        """Why the last test failed, where it lost no connections."""
+        return fails_without_loss(self.last.last.result.verdict) if self.last else []
 
     @property
     def trials(self) -> int:

@@ -58,7 +58,7 @@ def eviction(pictures: Sequence[Survival]) -> Eviction:
     found = [_survivors(picture) for picture in pictures]
     oldest = oldest_kind(found)
     words = found[-1].words
-    if oldest and found[-1].policy == "keeps_last":
+    if oldest:  # others have no such words
         named = {"one_by_one": "one by one", "chunks": "in chunks"}[oldest]
         words = words.replace("one by one or in chunks", named)
     return Eviction(

@@ -29,7 +29,7 @@ from dutperf.procedures.stateful.tear_down import (
 from dutperf.procedures.trial_verdicts import (
     ATTEMPTS,
     distinct,
-    fails_beside_loss,
+    fails_without_loss,
     no_rate_helps,
 )
 from dutperf.procedures.trials import DeviceTrials
@@ -120,9 +120,9 @@ def _afterwards(
 
 def _told(record: TrialRecord, stateful: Stateful) -> tuple[list[Reason], Found | None]:
     verdict = record.result.verdict
-    if verdict.kind == "fail" and not fails_beside_loss(verdict):
-        return [_not_opened(record)], None
-    if verdict.kind != "pass":
+    if verdict.kind == "fail":
+        return fails_without_loss(verdict) or [_not_opened(record)], None
+    if verdict.kind == "invalid":
         return verdict.reasons, None
     found = (expired if stateful.expiry else deleted)(record.hooks, stateful)
     return found.reasons, found
