@@ -92,6 +92,17 @@ def test_the_search_is_stored_step_by_step() -> None:
     assert result.repeats[0].trials < len(recording.records)  # without the survivors
 
 
+def test_a_validation_that_told_nothing_is_no_picture_of_who_survives() -> None:
+    """Of the survivors of more than it holds: both phases are made again."""
+    nat = SimulatedNat(table_size=SIZE)
+    calm, before = measured(nat)
+    spoilt_one = ClearedEngine(nat, spoilt("receiver_overflow", len(before.records)))
+    result, recording = measured(nat, engine=spoilt_one)
+    assert recording.records[-3].result.verdict.kind == "invalid"
+    assert len(recording.records) == len(before.records) + 2
+    assert result.eviction == calm.eviction
+
+
 def test_each_number_of_connections_is_a_prefix_of_the_same_ones() -> None:
     _, recording = measured(SimulatedNat(table_size=SIZE))
     opened = [r.request for r in recording.records if r.request.learn]
