@@ -33,9 +33,13 @@ def rate(*values: float, **keys: object) -> Finding:
     return found
 
 
-def mixed() -> list[int]:
+def in_any_order(*values: int) -> list[int]:
     rng = random.Random(1)  # noqa: S311 - repeatable
-    return rng.sample([*LOW, *HIGH], 20)
+    return rng.sample(values, len(values))
+
+
+def mixed() -> list[int]:
+    return in_any_order(*LOW, *HIGH)
 
 
 def test_modes_are_told_with_their_numbers() -> None:
@@ -52,6 +56,27 @@ def test_modes_are_told_with_their_numbers() -> None:
 def test_groups_without_width_are_compared_with_the_resolution() -> None:
     found = rate(*[400_000, 300_000] * 5, resolution="1%")
     assert "100,000 fps between them, 29 times the resolution" in found.message
+
+
+def test_repeats_that_mostly_find_nothing_have_no_single_throughput() -> None:
+    """A share of their median is no resolution."""
+    values = in_any_order(*[0] * 11, *[400_000] * 9)
+    assert rate(*values, resolution="1%").message.startswith(
+        "no single throughput: 11 of 20 repeats at 0 fps, 9 at 400,000 fps; "
+    )
+    (found,) = delay_findings([measure(*map(float, values))], None)
+    assert found.message.startswith(
+        "no single TL, reverse: 11 of 20 repeats at 0 ns, 9 at 400 us; "
+    )
+
+
+def test_a_repeat_between_groups_is_told() -> None:
+    values = in_any_order(*[400_000] * 10, 460_000, *[900_000] * 9)
+    assert rate(*values).message == (
+        "no single throughput: 10 of 20 repeats at 400,000 fps, 9 at 900,000 fps, "
+        "1 elsewhere; nothing in the 60,000 fps between any of them, 60 times the "
+        "resolution"
+    )
 
 
 def test_with_a_tolerance_it_is_a_rate_and_no_throughput() -> None:

@@ -25,6 +25,8 @@ LOSS_RESOLUTION_PERCENT = 0.01
 """Smaller differences of a loss say nothing of a device."""
 DELAY_RESOLUTION = 0.01
 """Of the median; and a delay is not known better than the tester's share in it."""
+LEAST_WIDTH = 1.0
+"""Rates are whole, and no tester knows a delay to a nanosecond, be the median 0."""
 DELAY_LIMITS = stability.Limits(middle=0.5, all_of_them=1.0)
 """Delays of software scatter by nature: the repeats of a worst case most of all."""
 
@@ -38,7 +40,7 @@ def rate_findings(cell: Cell, repeats: Sequence[RepeatResult]) -> list[Finding]:
     resolution = Resolution.parse(cell.spec_of(SearchedKeys).resolution)
     width_fps = float(resolution.value)
     if resolution.relative:
-        width_fps *= stats.median(known)
+        width_fps = max(width_fps * stats.median(known), LEAST_WIDTH)
     what = "rate" if judged_by(cell) else "throughput"
     found = stability.examine(values, width_fps)
     return [_Words(what, "fps", len(known), width_fps).finding(f) for f in found]
@@ -81,7 +83,7 @@ def delay_findings(
         if not known:
             continue
         share_ns = DELAY_RESOLUTION * abs(stats.median(known))
-        width_ns = max(bound_ns, share_ns, measure.rounding_ns or 0.0)
+        width_ns = max(bound_ns, share_ns, measure.rounding_ns or 0.0, LEAST_WIDTH)
         stream = "" if measure.stream == "foreground" else f" {measure.stream}"
         what = f"{measure.name}, {measure.direction}{stream}"
         words = _Words(what, "ns", len(known), width_ns)
@@ -155,14 +157,22 @@ class _Words:
             f"{len(first.repeats)} of {self._count} repeats at {self._range(first)}"
         ]
         told += [f"{len(g.repeats)} at {self._range(g)}" for g in others]
+        if elsewhere := self._elsewhere(found):
+            told.append(f"{elsewhere} elsewhere")
         return f"no single {self._what}: {', '.join(told)}; {self._gap(found)}"
 
     def _shift(self, found: stability.Finding) -> str:
         told = [f"{self._range(g)} in {_repeats(g.repeats)}" for g in found.groups]
+        elsewhere = self._elsewhere(found)
         return (
             f"no single {self._what}: it changed during the run: "
-            f"{', then '.join(told)}; {self._gap(found)}"
+            f"{', then '.join(told)}{f', {elsewhere} elsewhere' if elsewhere else ''}; "
+            f"{self._gap(found)}"
         )
+
+    def _elsewhere(self, found: stability.Finding) -> int:
+        """How many repeats are in no group that is told; they may lie between."""
+        return self._count - sum(len(group.repeats) for group in found.groups)
 
     def _outliers(self, found: stability.Finding) -> str:
         main, *strays = found.groups
@@ -207,7 +217,8 @@ class _Words:
             than = f"{about(gap / widest)} times as wide as the widest group"
         else:
             than = f"{about(gap / self._resolution)} times the resolution"
-        return f"nothing in the {self._text(gap)} between them, {than}"
+        them = "any of them" if self._elsewhere(found) else "them"
+        return f"nothing in the {self._text(gap)} between {them}, {than}"
 
     def _range(self, group: stability.Group) -> str:
         low, high = self._text(group.lowest), self._text(group.highest)
