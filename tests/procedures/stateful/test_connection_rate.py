@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
@@ -11,14 +12,17 @@ from planning import Recording, cell, doubling, spoilt
 from dutperf.config import Testbed
 from dutperf.config.hooks import Hook
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
-from dutperf.errors import InputError
+from dutperf.errors import InputError, SetupError
 from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.searching import NoUseError
 from dutperf.procedures.stateful.connection_rate import measure_connection_rate
 from dutperf.procedures.stateful.establishing import (
+    Establishing,
     Opened,
     fastest,
     forgotten_in_shadow,
+    stateful_of,
 )
 from dutperf.procedures.stateful.phases import SHORTEST_NS
 from dutperf.protocol import (
@@ -162,9 +166,11 @@ def test_a_device_that_is_not_emptied_knows_the_connections_of_the_test_before()
 
 def test_the_median_of_the_repeats_is_told_with_their_spread() -> None:
     nat = SimulatedNat(connection_rate_fps=5000)
-    result, _ = measured(ClearedEngine(nat), repeats=5)
+    result, recording = measured(ClearedEngine(nat), repeats=5, alpha=1)
     assert len(result.repeats) == 5
     assert result.spread is not None
+    of_repeats = Counter(record.repeat for record in recording.records)
+    assert [of_repeats[n] for n in range(1, 6)] == [r.trials for r in result.repeats]
 
 
 def test_an_invalid_phase_is_measured_again() -> None:
@@ -427,6 +433,53 @@ def test_the_time_that_hooks_take_counts_against_the_devices_timeout() -> None:
     assert result.reasons[0].code == "connections_expire"
     nat.timeout_ns = 8 * SECOND
     assert abs((counted(SlowCount(nat), 8).median or 0) - 900) <= 18
+
+
+@pytest.mark.parametrize(("wait_s", "lives_s"), [(0, 3), (3, 6)])
+def test_a_test_must_end_before_the_device_forgets_connections(
+    wait_s: int, lives_s: int
+) -> None:
+    """A second and half a second's wait in either phase, and what hooks took."""
+    nat = SimulatedNat()
+    testbed = nat44("bulk_delete", "table_count")
+    hooks = SlowCount(nat, begins=1 if wait_s else 100)
+    engine = FakeEngine(perfect(), nat=nat)
+    recording = Recording(engine, testbed=testbed, hooks=hooks)
+    for timeout_s, lasts in ((lives_s, False), (lives_s + 0.001, True)):
+        keys = {"connections": N, "alpha": 1, "dut_timeout_s": timeout_s}
+        asked = cell(testbed, procedure="connection-rate", stateful=keys)
+        tests = Establishing(recording.runner, asked, 1)
+        tests.both(stateful_of(asked), N)  # tells how long hooks take
+        if lasts:
+            assert tests.establish(stateful_of(asked), N).verdict == "pass"
+        else:
+            with pytest.raises(NoUseError):
+                tests.establish(stateful_of(asked), N)
+        assert tests.expired is not lasts
+
+
+def test_a_device_that_collapses_at_a_rate_is_not_brought_back() -> None:
+    nat = SimulatedNat(collapses_at=N // 2)
+    testbed = nat44("bulk_delete", "restart", "is_alive")
+    hooks = SimulatedHooks(nat)
+    recording = Recording(FakeEngine(perfect(), nat=nat), testbed=testbed, hooks=hooks)
+    asked = cell(testbed, procedure="connection-rate", stateful={"connections": N})
+    with pytest.raises(SetupError):
+        measure_connection_rate(recording.runner, asked, MAX)
+    assert "restart" not in hooks.done
+
+
+@pytest.mark.parametrize(("rate_per_s", "back_per_s"), [(1000, 300), (3, 1), (1, 1)])
+def test_a_validation_sends_a_frame_a_second_at_least(
+    rate_per_s: int, back_per_s: int
+) -> None:
+    asked = cell(
+        NAT44, procedure="connection-rate", stateful={"connections": 2, "alpha": 0.3}
+    )
+    recording = Recording(ClearedEngine(SimulatedNat()), testbed=NAT44)
+    tests = Establishing(recording.runner, asked, 1)
+    assert tests.establish(stateful_of(asked), rate_per_s).verdict == "pass"
+    assert recording.loads_fps == [rate_per_s, back_per_s]
 
 
 def test_a_search_that_ends_at_the_devices_timeout_is_not_bounded_by_a_stall() -> None:
