@@ -123,7 +123,7 @@ def test_of_several_cells_that_damage_limits_the_slowest_is_told_in_full() -> No
     out = shown(*cells, show=show_summary)
     assert (
         "b: 0 damaged: 1,000 fps; damaged frames counted as received: >= 30,000 fps; "
-        "reverse, 1 in 66: 3 of 200 frames damaged (3 truncated); the device sends "
+        "reverse, 1 in 67: 3 of 200 frames damaged (3 truncated); the device sends "
         "frames that end before their IP packet does" in out
     )
     assert "a and c: damaged frames alone limited them, too" in out

@@ -15,7 +15,7 @@ from dutperf.procedures.trials import Ask
 from dutperf.protocol import Damage, ReasonCode, VerdictKind
 from dutperf.results import CellResult, load_results
 from dutperf.results.damage_words import damage_sentence
-from dutperf.results.model import DamageFigure
+from dutperf.results.model import DamagedFrames, DamageFigure
 from dutperf.simulation.fake_engine import FakeEngine, perfect, step, without_checksum
 
 MAX = MaxRate(1_000_000, "media")
@@ -329,6 +329,23 @@ def test_the_sentence_tells_both_figures_the_share_and_the_cause() -> None:
     assert "without a UDP checksum" in said
     assert said.endswith("IPv6 hosts drop such frames (RFC 8200 8.1)")
     assert not second(result).quantity.startswith("throughput")
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [(200, "1 in 2"), (199, "1 in 2"), (150, "1 in 1.5"), (1_234_567, "1 in 12,346")],
+)
+def test_the_share_is_not_told_as_more_than_it_is(sent: int, told: str) -> None:
+    result, _ = measured(engine(), direction="forward")
+    hundred = DamagedFrames(
+        direction="forward", sent=sent, damaged=Damage(checksum_wrong=100)
+    )
+    damage = second(result).model_copy(update={"frames": [hundred]})
+    said = damage_sentence(result.model_copy(update={"damage": damage}), "")
+    share = (
+        f"forward, {told}: 100 of {sent:,} frames damaged (100 with a wrong checksum"
+    )
+    assert share in said
 
 
 def test_the_share_is_told_for_each_direction_that_damages() -> None:

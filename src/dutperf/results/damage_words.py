@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dutperf.protocol import Damage
 from dutperf.results.model import CellResult, DamagedFrames
-from dutperf.results.units import in_unit
+from dutperf.results.units import about, in_unit
 
 _KINDS = {
     "checksum_zero": "without a UDP checksum",
@@ -64,7 +64,7 @@ def damage_sentence(cell: CellResult, at_least: str) -> str:
 def _share(frames: DamagedFrames) -> str:
     count = frames.damaged.total
     return (
-        f"{frames.direction}, 1 in {frames.sent // count:,}: {count:,} of "
+        f"{frames.direction}, 1 in {about(frames.sent / count)}: {count:,} of "
         f"{frames.sent:,} frames damaged ({kinds_words(frames.damaged)})"
     )
 
