@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from planning import TESTBED
 
@@ -42,7 +42,7 @@ class ClearedEngine(FakeEngine):
     def __init__(
         self,
         nat: SimulatedNat,
-        troubles: dict[int, ReasonCode] | None = None,
+        troubles: Mapping[int, ReasonCode | BaseException] | None = None,
         dut: Dut | None = None,
         tester_limit_fps: float | None = None,
     ) -> None:

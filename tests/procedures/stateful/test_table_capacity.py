@@ -424,25 +424,49 @@ def test_connections_that_would_expire_are_not_opened() -> None:
     assert result.reasons[0].code == "connections_expire"
 
 
+CAPACITY = Campaign(
+    name="capacity",
+    testbed=[nat44()],
+    procedures=[
+        spec_with(
+            {
+                "procedure": "table-capacity",
+                "max_rate_fps": 50_000,
+                "stateful": {"first": 100, "connections": 3000, "error": 50},
+            }
+        )
+    ],
+)
+
+
+def test_a_run_that_ended_before_it_asked_who_survives_opens_them_again(
+    tmp_path: Path,
+) -> None:
+    """Phase 1 fails there, for the table refuses some; the rest were opened."""
+
+    def run(name: str, end: int = 0) -> Run:
+        nat = SimulatedNat(table_size=SIZE)
+        engine = ClearedEngine(nat, {end: KeyboardInterrupt()} if end else None)
+        return Run(tmp_path / name, engine, testbed=nat44())
+
+    whole = run("whole")(CAPACITY)
+    first, back = whole.trials[-2:]
+    assert (first.result.verdict.kind, back.result.verdict.kind) == ("fail", "fail")
+    with pytest.raises(KeyboardInterrupt):
+        run("ended", len(whole.trials))(CAPACITY)
+    resumed = run("ended").resume(CAPACITY)
+    assert resumed.cells[0].eviction == whole.cells[0].eviction
+
+
 def test_a_resumed_run_asks_for_the_same_trials_through_a_collapse(
     tmp_path: Path,
 ) -> None:
-    keys = {
-        "procedure": "table-capacity",
-        "max_rate_fps": 50_000,
-        "stateful": {"first": 100, "connections": 3000, "error": 50},
-    }
-    what = Campaign(
-        name="capacity",
-        testbed=[nat44()],
-        procedures=[spec_with(keys)],
-    )
     engine = ClearedEngine(SimulatedNat(table_size=SIZE))
     first = Run(tmp_path / "run", engine, testbed=nat44())
-    results = first(what)
+    results = first(CAPACITY)
     again = Run(tmp_path / "run", engine, testbed=nat44())
     before = len(engine.trials)
-    assert again.resume(what).cells == results.cells
+    assert again.resume(CAPACITY).cells == results.cells
     assert len(engine.trials) == before
 
 
