@@ -69,7 +69,7 @@ _ALL = (
         family="connections",
         title="Connection establishment rate",
         finds="How fast a stateful gateway opens connections (RFC 9693 4.5, 4.6).",
-        heading="Connection establishment rate (RFC 9693 4.5, 4.6)",
+        heading="Maximum connection establishment rate (RFC 9693 4.5, 4.6)",
         unit="connections/s",
         sections={"RFC 9693": "4.5"},
     ),
@@ -78,7 +78,7 @@ _ALL = (
         family="connections",
         title="Connection tracking table capacity",
         finds="How many connections a stateful gateway holds (RFC 9693 4.9).",
-        heading="Connection tracking table capacity (RFC 9693 4.9)",
+        heading="Capacity of the connection tracking table (RFC 9693 4.9)",
         unit="connections",
         sections={"RFC 9693": "4.9"},
     ),
@@ -106,7 +106,7 @@ _ALL = (
         family="fixed load",
         title="Packet delay variation",
         finds="How far all frames' delays spread at a fixed load (RFC 8219 7.3.1).",
-        heading="Packet delay variation, D99.9 \N{MINUS SIGN} Dmin (RFC 8219 7.3.1)",
+        heading="Packet delay variation, D99.9 - Dmin (RFC 8219 7.3.1)",
         unit="ns",
         sections={"RFC 8219": "7.3.1"},
     ),
@@ -122,3 +122,8 @@ _ALL = (
 )
 PROCEDURES: Mapping[ProcedureName, Procedure] = {each.name: each for each in _ALL}
 """In the order in which results are told."""
+
+
+def names_of(family: Family) -> tuple[ProcedureName, ...]:
+    """Its procedures."""
+    return tuple(each.name for each in _ALL if each.family == family)

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from dutperf.cli import app
-from dutperf.cli.connection_tables import (
-    capacity_tables,
-    connection_lines,
-    connection_tables,
+from dutperf.cli.summary import show_all
+from dutperf.cli.table_print import entry_text
+from dutperf.results import (
+    CellResult,
+    RepeatResult,
+    ResultsFile,
+    overall,
+    spread_of,
 )
-from dutperf.results import CellResult, RepeatResult, overall, spread_of
 from dutperf.results.connection_results import (
     Capacity,
     CapacityStep,
     TableLimits,
     TeardownRate,
 )
+from dutperf.tables import Subject, tables
 
 TESTBED = """\
 schema_version: 1
@@ -123,9 +129,25 @@ def result(**keys: object) -> CellResult:
 
 
 def rows(cell: CellResult) -> dict[str, str]:
-    names, values = connection_tables([cell])[0].columns
-    assert values.header == cell.id
-    return dict(zip(map(str, names.cells), map(str, values.cells), strict=True))
+    """What stands in the cell's own table, but for what names it."""
+    of = Subject(cell.id, "", cell.procedure, cell, ())
+    [table, *_] = tables([of], [])
+    pairs = zip(table.columns[2:], table.rows[0].entries[2:], strict=True)
+    return {column.name: entry_text(entry) for column, entry in pairs}
+
+
+def printed(cell: CellResult) -> str:
+    results = ResultsFile(
+        procedure=cell.procedure,
+        name="demo",
+        created_at="2026-03-04T05:06:07+00:00",
+        complete=True,
+        cells=[cell],
+    )
+    console = Console(file=io.StringIO(), width=160)
+    show_all(console, results, None)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
 
 
 def test_more_addresses_than_one_stand_in_the_table() -> None:
@@ -145,11 +167,13 @@ def test_the_table_is_that_of_rfc_9693() -> None:
         "hash size": "4,000",
         "table size": "10,000",
         "connections per bucket": "2",
-        "experiments": "1",
+        "alpha": "-",
         "error": "1000",
-        "connections/s": "9,000",
-        "1st": "9,000",
-        "99th": "9,000",
+        "rate": "9,000",
+        "1st %ile": "9,000",
+        "99th %ile": "9,000",
+        "N": "1",
+        "trials": "9",
         "verdict": "measured",
     }
     assert "hash size" not in rows(result())
@@ -160,7 +184,7 @@ def test_a_lower_bound_is_one_in_all_its_figures() -> None:
         [RepeatResult(value=9000, verdict="pass", bound="lower", trials=9)] * 2
     )
     shown = rows(result(bound="lower", spread=found.spread))
-    assert [shown[name] for name in ("connections/s", "1st", "99th")] == [
+    assert [shown[name] for name in ("rate", "1st %ile", "99th %ile")] == [
         ">= 9,000",
         ">= 9,000",
         ">= 9,000",
@@ -187,9 +211,9 @@ def test_a_capacity_has_its_steps_and_a_tear_down_its_latency() -> None:
     )
     cell = result(procedure="table-capacity", capacity=[capacity])
     assert rows(cell)["error"] == "10"
-    [steps] = capacity_tables([cell])
-    assert "too slow" in [str(c) for column in steps.columns for c in column.cells]
-    assert list(connection_lines([cell])) == ["cell: not even 8,000 are held"]
+    out = printed(cell)
+    assert "too slow" in out
+    assert "cell: not even 8,000 are held" in out.splitlines()
     deleted = TeardownRate(
         connections=8000,
         counted_before=None,
@@ -199,5 +223,5 @@ def test_a_capacity_has_its_steps_and_a_tear_down_its_latency() -> None:
         command_s=0.02,
         rate_per_s=20_000,
     )
-    (line,) = connection_lines([result(procedure="teardown-rate", teardown=[deleted])])
-    assert "took 20 ms" in line
+    out = printed(result(procedure="teardown-rate", teardown=[deleted]))
+    assert "the command itself took 20 ms" in out

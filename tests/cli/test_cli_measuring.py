@@ -231,7 +231,7 @@ def test_frame_loss_shows_its_curve(
     assert code == 0
     rows = [line.split("│") for line in out.splitlines() if "1,000,000" in line]
     assert any(
-        row[1].strip() == "100" and row[3].strip() == "50"
+        row[1].strip() == "100 %" and row[3].strip() == "50 %"
         for row in rows
         if len(row) > 3
     )

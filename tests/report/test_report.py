@@ -129,11 +129,14 @@ def test_an_unfinished_cell_never_looks_like_a_number(tmp_path: Path) -> None:
 
 def test_repeats_show_their_spread(tmp_path: Path) -> None:
     text = page_of(tmp_path / "r", all_sizes()).text
-    assert "p1 p99 min max" in text
+    assert "1st %ile 99th %ile Min max" in text
     # Three repeats: the ends are the lowest and the highest of them.
     ends = "309,569 310,546 309,569 310,546 0.316 % 619,138"
     assert f"309,569 {MISSING} {MISSING} {ends}" in text
-    assert "p1 p99 min max" not in page_of(tmp_path / "s", sample_results()).text
+    assert (
+        "1st %ile 99th %ile Min max"
+        not in page_of(tmp_path / "s", sample_results()).text
+    )
 
 
 def test_each_card_says_whose_result_it_is(tmp_path: Path) -> None:

@@ -14,17 +14,33 @@ from report_sample import (
 )
 
 from dutperf.protocol import VerdictKind
-from dutperf.report.cells import FAILED, INVALID, MEASURED, finished_cell, open_cell
+from dutperf.report import text
+from dutperf.report.cells import (
+    FAILED,
+    INVALID,
+    MEASURED,
+    CellView,
+    finished_cell,
+    open_cell,
+)
 from dutperf.report.headline import headline
 from dutperf.report.text import MISSING, NBSP
 from dutperf.results import CellResult, overall
 from dutperf.results.model import DamageFigure, WireRate
+from dutperf.tables import Value
+from dutperf.tables.result_tables import result_table
 
 NAME = "throughput-ip4-64-both"
 
 
-def plain(text: str) -> str:
-    return text.replace(NBSP, " ")
+def plain(words: str) -> str:
+    return words.replace(NBSP, " ")
+
+
+def spread(cell: CellView) -> list[str]:
+    ends = (cell.of_spread("percentile_1"), cell.of_spread("percentile_99"))
+    extremes = (cell.of_spread("minimum"), cell.of_spread("maximum"))
+    return [text.shown(value) for value in (*ends, *extremes)]
 
 
 def test_a_throughput_is_told_per_direction_in_sum_and_on_the_wire() -> None:
@@ -48,7 +64,7 @@ def test_behind_a_translator_each_direction_takes_its_own_share_of_the_wire() ->
         WireRate(direction="reverse", mbps=168.0),
     ]
     cell = finished_cell(result.model_copy(update={"wire": wire}), ())
-    assert cell.wire_text == "208.0 / 168.0"
+    assert Value("208.0 / 168.0") in result_table("throughput", [cell]).rows[0].entries
     told = "208.0 Mbit/s forward and 168.0 Mbit/s reverse on the wire, 376.0 in sum"
     assert told in [plain(line) for line in headline(cell).lines]
 
@@ -92,14 +108,14 @@ def test_of_repeats_only_what_rests_on_a_bound_is_one() -> None:
     repeats[2] = repeats[2].model_copy(update={"bound": "lower"})
     found = overall(repeats)._asdict()
     cell = finished_cell(result.model_copy(update={"repeats": repeats, **found}), ())
-    assert cell.figure == "101,000"
-    assert [plain(text) for text in cell.spread] == [
+    assert cell.figure_text == "101,000"
+    assert [plain(told) for told in spread(cell)] == [
         "100,000",
         "≥ 102,000",
         "100,000",
         "≥ 102,000",
     ]
-    assert cell.dispersion == MISSING
+    assert text.shown(cell.dispersion) == MISSING
 
 
 def test_an_invalid_result_says_what_did_pass() -> None:
@@ -129,8 +145,8 @@ def test_a_result_that_is_not_measured_has_no_figure_anywhere(
     assert not any(letter.isdigit() for letter in shown.caption)
     assert shown.lines == ()
     assert cell.median is cell.rate_fps is cell.sum_fps is None
-    assert (cell.wire, cell.wire_text) == ({}, "\N{EN DASH}")
-    assert cell.spread == ["\N{EN DASH}"] * 4
+    assert cell.wire == {}
+    assert spread(cell) == ["\N{EN DASH}"] * 4
 
 
 def test_a_result_without_a_median_is_not_called_measured() -> None:
@@ -173,14 +189,15 @@ def test_a_valid_repeat_of_an_invalid_cell_still_counts() -> None:
     cell = finished_cell(
         throughput_cell(NAME, 4, 64, [10.0, None, 30.0], "invalid"), ()
     )
-    assert cell.repeats == "2 of 3"
+    assert cell.valid_repeats == Value("2 of 3")
 
 
 def test_repeats_that_gave_nothing_are_counted_as_such() -> None:
     cell = finished_cell(throughput_cell(NAME, 4, 64, [10.0, None, 30.0]), ())
-    assert cell.repeats == "2 of 3"
+    assert cell.valid_repeats == Value("2 of 3")
     assert cell.values == [10.0, 30.0]
-    assert finished_cell(throughput_cell(NAME, 4, 64, [10.0]), ()).repeats == "1"
+    one = finished_cell(throughput_cell(NAME, 4, 64, [10.0]), ())
+    assert one.valid_repeats == Value("1")
 
 
 def test_the_spread_is_that_of_the_valid_repeats() -> None:
@@ -189,13 +206,13 @@ def test_the_spread_is_that_of_the_valid_repeats() -> None:
         cell = finished_cell(result, ())
         values = sorted(r.value for r in result.repeats if r.value is not None)
         ends = [f"{values[0]:,.0f}", f"{values[-1]:,.0f}"]
-        assert cell.spread == ends * 2
+        assert spread(cell) == ends * 2
 
 
 def test_the_first_percentile_of_many_repeats_is_not_the_minimum() -> None:
     values = [float(number) for number in range(1, 201)]
     cell = finished_cell(throughput_cell(NAME, 4, 64, values), ())
-    assert cell.spread == ["2", "198", "1", "200"]
+    assert spread(cell) == ["2", "198", "1", "200"]
 
 
 def test_a_frame_loss_is_told_at_the_highest_load() -> None:
@@ -248,7 +265,7 @@ def test_an_open_cell_is_described_by_its_trials() -> None:
     cell = open_cell(NAME, trials)
     assert plain(cell.title) == "Throughput, IPv6, 1,280 bytes"
     assert cell.ways == "both directions"
-    assert (cell.measured, cell.median, cell.repeats) == (False, None, "\N{EN DASH}")
+    assert (cell.measured, cell.median, cell.valid_repeats) == (False, None, Value())
     assert headline(cell).caption == "the run ended here, 2 trials stored"
 
 

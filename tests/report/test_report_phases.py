@@ -9,9 +9,10 @@ from report_sample import all_sizes, sample_environment, store, throughput_cell,
 
 from dutperf.report import write_report
 from dutperf.report.cells import finished_cell
-from dutperf.report.opened import phase_rows
 from dutperf.report.source import read_source
 from dutperf.results import CellResult, TrialRecord
+from dutperf.tables import Value
+from dutperf.tables.phase_tables import phase_table
 
 ID = "throughput-ip4-64-both-8000connections"
 PHASES: dict[str, str | int | float | bool | None] = {
@@ -57,15 +58,19 @@ def test_the_times_of_the_phases_and_both_directions_stand_in_a_table(
     shown = page(tmp_path).section("phases")
     for number in ("8,000", "4,000", "500", "3,000", "71.5"):
         assert number in shown
-    (row,) = phase_rows([finished_cell(cell(), (trials()[1],))])
-    assert [name for name, _ in row.rates] == ["forward", "reverse"]
 
 
 def test_the_number_of_addresses_stands_below_the_ports() -> None:
     told = cell().parameters | {"source_addresses": 4000, "destination_addresses": 10}
     spread = cell().model_copy(update={"parameters": told})
-    assert finished_cell(spread, ()).connection_addresses == "4,000 to 10 addresses"
-    assert finished_cell(cell(), ()).connection_addresses == ""
+    shown = phase_table([finished_cell(spread, ())])
+    assert shown
+    names = [column.name for column in shown.columns]
+    place = names.index("source addresses")
+    assert shown.rows[0].entries[place : place + 2] == (Value("4,000"), Value("10"))
+    plain = phase_table([finished_cell(cell(), ())])
+    assert plain
+    assert "source addresses" not in [column.name for column in plain.columns]
 
 
 def test_phase_1_and_checks_are_listed_and_in_no_search_or_average(
@@ -77,7 +82,7 @@ def test_phase_1_and_checks_are_listed_and_in_no_search_or_average(
     assert listed.count("validation") == 1
     assert "Show 5 trials" in listed
     row = made.section("phases")
-    assert "forward 300,000" in row  # not the 400,000 that failed, nor phase 1's
+    assert "300,000 300,000" in row  # not the 400,000 that failed, nor phase 1's
 
 
 def test_phase_1_is_no_trial_of_the_cell(tmp_path: Path) -> None:

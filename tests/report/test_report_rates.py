@@ -11,8 +11,9 @@ from dutperf.line_rate import line_rate_fps
 from dutperf.report import write_report
 from dutperf.report.cells import CellView, finished_cell
 from dutperf.report.charts import frame_rate_chart
-from dutperf.report.rates import maxima, rate_rows
+from dutperf.report.rates import maxima
 from dutperf.results import CellResult, Media, ResultsFile
+from dutperf.tables.media_tables import rate_rows
 
 
 def on_media(cell: CellResult, speed_mbps: int, *, nominal: bool) -> CellResult:

@@ -9,8 +9,11 @@ from report_sample import all_sizes, sample_environment, store, throughput_cell
 
 from dutperf.report import write_report
 from dutperf.report.cells import finished_cell
-from dutperf.report.scalability_view import Growth, scalability_of
+from dutperf.report.growthcharts import growth_charts
+from dutperf.report.text import MISSING, shown
 from dutperf.results import CellResult, ResultsFile, scalability
+from dutperf.tables import Entry, Verdict
+from dutperf.tables.scalability_tables import Growth, growths
 
 RATES = {64: {1: 200_000, 4: 190_000, 64: 210_000}, 1518: {1: 80_000, 4: 80_000}}
 
@@ -31,10 +34,15 @@ def results() -> ResultsFile:
     )
 
 
+def as_text(entry: Entry) -> str:
+    assert not isinstance(entry, Verdict)
+    return shown(entry)
+
+
 def only_growth() -> Growth:
     found = results()
     views = [finished_cell(each, ()) for each in found.cells]
-    [growth] = scalability_of(found.scalability, views)
+    [growth] = growths(found.scalability, views)
     return growth
 
 
@@ -42,15 +50,12 @@ def test_frame_sizes_are_columns_and_numbers_of_flows_are_rows() -> None:
     growth = only_growth()
     assert growth.title == "Throughput, IPv4, both directions"
     assert (growth.name, growth.columns) == ("throughput", ("64 bytes", "1518 bytes"))
-    table = [
-        (flows, [entry and (entry.value, entry.degradation) for entry in entries])
-        for flows, entries in growth.rows
-    ]
     nbsp, minus = "\N{NO-BREAK SPACE}", "\N{MINUS SIGN}"
+    table = [[as_text(entry) for entry in row.entries] for row in growth.table.rows]
     assert table == [
-        (1, [("200,000", ""), ("80,000", "")]),
-        (4, [("190,000", f"+5{nbsp}%"), ("80,000", f"0{nbsp}%")]),
-        (64, [("210,000", f"{minus}5{nbsp}%"), None]),
+        ["1", "200,000", "", "80,000", ""],
+        ["4", "190,000", f"+5{nbsp}%", "80,000", f"0{nbsp}%"],
+        ["64", "210,000", f"{minus}5{nbsp}%", MISSING, MISSING],
     ]
 
 
@@ -58,14 +63,14 @@ def test_values_of_one_frame_size_stand_side_by_side() -> None:
     found = results()
     small = [each for each in found.scalability if each.frame_size == "64"]
     other = small[0].model_copy(update={"name": "something else"})
-    [growth] = scalability_of([*small, other], [])
+    [growth] = growths([*small, other], [])
     assert growth.name == "64 bytes"
     assert growth.columns == ("throughput", "something else")
-    assert all(len(entries) == 2 for _, entries in growth.rows)
+    assert all(len(row.entries) == 5 for row in growth.table.rows)
 
 
 def test_the_chart_begins_with_one_flow() -> None:
-    chart = only_growth().chart
+    [(_, chart)] = growth_charts([only_growth()])
     assert chart is not None
     small, large = chart.data
     assert (small["x"], small["y"]) == ([1, 4, 64], [0, 5, -5])
@@ -75,7 +80,7 @@ def test_the_chart_begins_with_one_flow() -> None:
 def test_different_rates_are_said() -> None:
     assert only_growth().several_rates
     found = results().scalability[1]
-    assert not scalability_of([found], [])[0].several_rates
+    assert not growths([found], [])[0].several_rates
 
 
 def test_cells_are_told_apart_by_their_flows() -> None:

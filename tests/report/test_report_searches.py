@@ -24,6 +24,7 @@ from dutperf.results import (
     TrialRecord,
     spread_of,
 )
+from dutperf.tables import Value
 
 NAME = "throughput-ip4-64-both"
 CAPPED = Reason(code="max_rate", message="limited by what was set")
@@ -208,13 +209,13 @@ def test_each_search_is_explained(
 def test_a_verified_loss_is_named_and_stands_apart(tmp_path: Path) -> None:
     verified = cell("verified", parameters={"verify_trials": 2})
     found = page(tmp_path, verified)
-    assert "Throughput (losses verified by 2 trials)" in found.section("summary")
+    assert "Rate per direction, losses verified by 2 trials" in found.section("summary")
     assert "RFC 2544 26.1)" not in found.section("summary")
     assert "must not be quoted without these words" in found.text
 
 
 def test_the_time_of_a_trial_is_that_of_those_that_count() -> None:
-    assert view(cell("narrowed")).duration_s == "1"
+    assert view(cell("narrowed")).duration_s == Value("1")
 
 
 def test_each_goal_has_a_row_with_its_bounds(tmp_path: Path) -> None:

@@ -189,3 +189,22 @@ def test_a_loss_is_that_at_the_highest_load() -> None:
     [found] = scalability([loss(1, 4), loss(2, 5)])
     assert (found.better, changes(found)) == ("lower", {1: None, 2: 25})
     assert [point.rate_fps for point in found.points] == [500, 500]
+
+
+@pytest.mark.parametrize("profile", ["flows1x", "flows1"])
+@pytest.mark.parametrize("place", [None, "flows1"])
+def test_names_that_look_like_flows_do_not_split_a_series(
+    profile: str, place: str | None
+) -> None:
+    ending = f"@{place}" if place else ""
+    cells = [
+        throughput(flows, 1000).model_copy(
+            update={
+                "id": f"throughput-ip4-64-both-{profile}-flows{flows}{ending}",
+                "place": place,
+            }
+        )
+        for flows in (1, 16)
+    ]
+    (series,) = scalability(cells)
+    assert [point.flows for point in series.points] == [1, 16]

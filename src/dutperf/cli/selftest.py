@@ -17,11 +17,11 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.table import Table
 
-from dutperf.cli import figures
 from dutperf.cli.exit_codes import INVALID
 from dutperf.cli.measuring import watched
 from dutperf.cli.options import DEFAULT_SEED, AsJson, Output
 from dutperf.cli.summary import show_json
+from dutperf.cli.table_print import entry_text
 from dutperf.config import Campaign, Place, ProcedureSpec, Testbed
 from dutperf.config.specs import SPECS
 from dutperf.errors import InputError
@@ -31,6 +31,7 @@ from dutperf.results import CellResult, ResultsFile, spread_of, valued
 from dutperf.run.campaign_run import run_campaign
 from dutperf.run.engine_session import prepare_engine
 from dutperf.run.local_executor import Surroundings
+from dutperf.tables.figures import count
 
 _MOST_FPS = 1_000_000_000
 """No tester offers that; the search begins with what it did offer."""
@@ -224,18 +225,18 @@ def _rows(cells: Sequence[CellResult]) -> Iterator[list[str]]:
 
 def _figures(cell: CellResult) -> list[str]:
     connections = cell.parameters.get("connections")
-    count = connections if isinstance(connections, int) else 0
+    opened = connections if isinstance(connections, int) else 0
     bytes_each = 12 if cell.parameters.get("ip_right") == 4 else 36
-    memory = f"{count * bytes_each / 2**20:,.1f}"
+    memory = f"{opened * bytes_each / 2**20:,.1f}"
     # What ends at the tester's limit is no lower bound here, but what is looked for.
     spread = spread_of(valued(cell.repeats)[0])
     if cell.median is None or spread is None:
-        return [f"{count:,}", memory, "-", "-", "-", "-"]
+        return [f"{opened:,}", memory, "-", "-", "-", "-"]
     return [
-        f"{count:,}",
+        f"{opened:,}",
         memory,
-        figures.rate(cell.median),
-        figures.rate(spread.percentile_1),
-        figures.rate(spread.percentile_99),
+        entry_text(count(cell.median)),
+        entry_text(count(spread.percentile_1)),
+        entry_text(count(spread.percentile_99)),
         f"{spread.dispersion_percent:.1f} %, {spread.count}",
     ]

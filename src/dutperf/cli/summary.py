@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
-from dutperf.cli.connection_tables import (
-    capacity_tables,
-    connection_lines,
-    connection_tables,
-)
-from dutperf.cli.delay_tables import (
-    delay_notes,
-    delay_table,
-    loss,
-    timeout_table,
-)
-from dutperf.cli.media_tables import media_lines, media_table
-from dutperf.cli.phase_tables import phase_tables
-from dutperf.cli.rate_tables import WIDE, is_plain, throughput_table
-from dutperf.cli.scalability_tables import scalability_tables
-from dutperf.cli.search_tables import goal_table, settled_lines
+from dutperf import stats
+from dutperf.cli.table_print import show_table
 from dutperf.results import (
     CellResult,
-    LoadPoint,
+    DelayRecord,
     NotMeasured,
     ResultsFile,
     Words,
     closing,
-    result_word,
+    settled_words,
+    withdrawn_words,
 )
 from dutperf.results.damage_words import damage_sentence
-from dutperf.results.units import duration
+from dutperf.results.units import duration, whole
+from dutperf.tables import Table, subjects, tables
 
 
 def show_json(
@@ -46,25 +33,27 @@ def show_json(
 
 def show_summary(console: Console, results: ResultsFile, report: Path | None) -> None:
     """Print the tables, a few sentences, and the report's path."""
-    _show_tables(console, _tables(results.cells, console.width), results)
+    for table in _tables(results):
+        if not table.detail:
+            show_table(console, table)
     _close(console, results, report)
 
 
 def show_all(console: Console, results: ResultsFile, report: Path | None) -> None:
     """The same, and between tables and sentences all that the report has in words."""
     cells = results.cells
-    _show_tables(console, [*_tables(cells), *_further_tables(cells)], results)
+    for table in _tables(results):
+        show_table(console, table)
     for line in [
-        *_named(cells),
+        *_named(results),
         *(
             f"{cell.id}: {damage_sentence(cell, '>= ')}"
             for cell in cells
             if cell.damage
         ),
-        *connection_lines(cells),
-        *media_lines(cells),
-        *settled_lines(cells),
-        *delay_notes(cells),
+        *_connection_lines(cells),
+        *_settled_lines(cells),
+        *_delay_notes(cells),
     ]:
         _say(console, line)
     for cell in results.cells:
@@ -92,78 +81,66 @@ def _close(console: Console, results: ResultsFile, report: Path | None) -> None:
         _say(console, str(report))
 
 
-def _show_tables(
-    console: Console, tables: Sequence[Table], results: ResultsFile
-) -> None:
-    for table in [*tables, *scalability_tables(results.scalability)]:
-        console.print(table)
+def _tables(results: ResultsFile) -> Iterator[Table]:
+    return tables(list(subjects(results)), results.scalability)
 
 
-def _tables(cells: list[CellResult], width: int = WIDE) -> list[Table]:
-    throughput = [c for c in cells if c.procedure == "throughput"]
-    tables = [throughput_table(throughput, width)] if throughput else []
-    tables += media_table(throughput)
-    tables += connection_tables(cells)
-    for cell in cells:
-        if cell.procedure == "frame-loss":
-            tables.append(_loss_table(cell))
-        elif cell.measures:
-            tables.append(delay_table(cell))
-        if cell.goals:
-            tables.append(goal_table(cell))
-        if cell.timeouts:
-            tables.append(timeout_table(cell))
-    return tables
-
-
-def _further_tables(cells: list[CellResult]) -> list[Table]:
-    """How it was measured, and on the way to what."""
-    return [*phase_tables(cells), *capacity_tables(cells)]
-
-
-def _named(cells: list[CellResult]) -> list[str]:
+def _named(results: ResultsFile) -> list[str]:
     """What a rate is, where it is not what RFC 2544 calls a throughput."""
     return [
-        f"{cell.id}: {cell.quantity}"
-        for cell in cells
-        if cell.procedure == "throughput" and not is_plain(cell)
+        f"{cell.id}: {cell.result.quantity}"
+        for cell in subjects(results)
+        if cell.procedure == "throughput" and cell.result and cell.judged
     ]
 
 
-def _loss_table(cell: CellResult) -> Table:
-    table = Table(
-        title=f"{cell.id}: {result_word(cell.verdict)}", caption=cell.quantity
+def _connection_lines(cells: Sequence[CellResult]) -> Iterator[str]:
+    """How searches for a capacity ended, who survives, and what commands took."""
+    for cell in cells:
+        for number, search in enumerate(cell.capacity, 1):
+            which = f", repeat {number}" if len(cell.capacity) > 1 else ""
+            yield f"{cell.id}{which}: {search.words}"
+        if cell.eviction:
+            yield f"{cell.id}: {cell.eviction.words}"
+        if cell.teardown:
+            took = stats.median([each.command_s for each in cell.teardown])
+            told = [e.rfc_rate_per_s for e in cell.teardown if e.rfc_rate_per_s]
+            with_it = ""
+            if told:
+                rate = whole(stats.median(told))
+                with_it = f"; with it, as in RFC 9693 4.8, {rate}/s"
+            yield (
+                f"{cell.id}: the command itself took {duration(took * 1e9)}, the "
+                "median of deleting nothing, which is taken off"
+                f"{with_it}"
+            )
+
+
+def _settled_lines(cells: Sequence[CellResult]) -> Iterator[str]:
+    """How the repeats of each cell ended, where that is not just their number."""
+    for cell in cells:
+        told = (settled_words(cell), withdrawn_words(cell.withdrawn))
+        yield from (f"{cell.id}: {words}" for words in told if words)
+
+
+def _delay_notes(cells: Sequence[CellResult]) -> list[str]:
+    """What the cells' delays are, and how far they may be wrong; each text once."""
+    found: dict[str, None] = {}
+    for cell in cells:
+        if cell.delays:
+            found[f"delay: {cell.delays.definition}"] = None
+            found[f"{cell.id}: {_tester_share(cell.delays)}"] = None
+    return list(found)
+
+
+def _tester_share(delays: DelayRecord) -> str:
+    usual_ns = delays.usual_bound_ns
+    usual = "" if usual_ns is None else f" ({duration(usual_ns)} in 998 of 1000 frames)"
+    return (
+        f"the tester's own share of a delay is at least {duration(delays.floor_ns)} "
+        f"and at most {duration(delays.bound_ns)}{usual}; "
+        f"values: {delays.resolution}"
     )
-    timeouts = cell.points[0].timeouts if cell.points else []
-    directions = _directions(cell)
-    losses = [
-        "loss %",
-        *(f"{name} %" for name in directions),
-        *(f"loss % within {duration(t.timeout_ns)}" for t in timeouts),
-    ]
-    for name in ("load %", "fps per direction", *losses, "N", "trials"):
-        table.add_column(name, justify="right")
-    for point in cell.points:
-        table.add_row(
-            f"{point.load_percent:g}",
-            f"{point.load_fps:,}",
-            loss(point.loss_percent),
-            *(_loss_of(point, name) for name in directions),
-            *(loss(timeout.loss_percent) for timeout in point.timeouts),
-            str(len(point.repeats)),
-            str(sum(r.trials for r in point.repeats)),
-        )
-    return table
-
-
-def _directions(cell: CellResult) -> list[str]:
-    """Those that have a loss of their own beside the sum."""
-    return list(dict.fromkeys(d.direction for p in cell.points for d in p.directions))
-
-
-def _loss_of(point: LoadPoint, direction: str) -> str:
-    found = [d.loss_percent for d in point.directions if d.direction == direction]
-    return loss(found[0] if found else None)
 
 
 def _not_measured(cells: list[NotMeasured]) -> list[str]:

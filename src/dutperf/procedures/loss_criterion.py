@@ -20,14 +20,15 @@ from dutperf.protocol import (
 )
 from dutperf.results.model import DirectionLoss, TimeoutLoss
 
-PLAIN_THROUGHPUT = "throughput per direction (RFC 2544 26.1)"
-"""What alone may be called so: no frame is lost, however late it is."""
-
 
 def throughput_quantity(cell: Cell) -> str:
-    """What a throughput search finds, in words."""
+    """What a throughput search finds, in words.
+
+    RFC 2544's is named only where no frame is lost, however late it is.
+    """
     conditions = judged_by(cell)
-    return f"throughput per direction, {conditions}" if conditions else PLAIN_THROUGHPUT
+    told = f", {conditions}" if conditions else " (RFC 2544 26.1)"
+    return f"throughput per direction{told}"
 
 
 def judged_by(cell: Cell, goal: GoalSpec | None = None) -> str:

@@ -22,10 +22,10 @@ from dutperf.config.rate_sources import check_load
 from dutperf.config.specs import FrameLossSpec
 from dutperf.errors import InputError
 from dutperf.procedures.describe import cell_deviations, cell_parameters
-from dutperf.procedures.loss_criterion import PLAIN_THROUGHPUT
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.protocol import Reason
 from dutperf.results.bounds import valued
+from dutperf.results.by_the_book import is_by_the_book
 from dutperf.results.model import BoundCause, CellResult, Deviation, Load
 
 
@@ -103,7 +103,7 @@ def _load(asked: FoundRate, source: CellResult) -> MaxRate:
     count = f"{len(values)} repeats" if len(values) > 1 else "one repeat"
     of = count if len(values) == 1 and kind == "median" else f"{kind} of {count}"
     capped = _capped(source) if is_bound else ""
-    plain = source.quantity.startswith(PLAIN_THROUGHPUT)
+    plain = is_by_the_book(source)
     name = "throughput" if plain else source.quantity
     told = f", {capped}" if capped else ""
     share = _share(asked.share_percent, found_fps)

@@ -17,10 +17,11 @@ from dutperf.report.chart import (
     layout,
     line_trace,
 )
-from dutperf.report.rates import maxima, rate_rows
+from dutperf.report.rates import maxima
 from dutperf.report.tester import lag_of
 from dutperf.report.text import duration_ns, whole
 from dutperf.report.trial_views import SearchPath, SearchStep, loss, offered, reasons
+from dutperf.tables.media_tables import rate_rows
 
 _LOG_FROM_RATIO = 20
 _X_TICKS = 12
@@ -156,7 +157,7 @@ def _result_line(cell: CellView, trials: int) -> Trace:
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": f"{cell.name.lower()}: {cell.figure} fps",
+        "name": f"{cell.name.lower()}: {cell.figure_text} fps",
         "x": [0.5, trials + 0.5],
         "y": [cell.rate_fps, cell.rate_fps],
         "line": {"width": 1.5, "dash": "dash", "color": "var(--ink)"},
@@ -277,10 +278,8 @@ def _rates_by_stream(cells: Sequence[CellView]) -> dict[str, dict[int, CellView]
     lines: dict[str, dict[int, CellView]] = {}
     for cell in cells:
         if cell.rate_fps is not None and cell.frame_size and not cell.flows:
-            profile = f", {cell.profile}" if cell.profile else ""
-            judged = f", {cell.judged}" if cell.judged else ""
-            name = f"measured, {cell.versions}, {cell.ways}{profile}{judged}{cell.at}"
-            lines.setdefault(name, {})[cell.frame_size] = cell
+            of_series = lines.setdefault(f"measured, {cell.series}", {})
+            of_series[cell.frame_size] = cell
     return lines
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dutperf.report.cells import CellView
 from dutperf.report.chart import Chart, Figure, Trace, layout, line_trace
-from dutperf.report.text import duration_ns, whole
+from dutperf.report.text import whole
 from dutperf.results import CellResult
 from dutperf.results.connection_results import (
     Capacity,
@@ -51,12 +51,9 @@ class ConnectionView:
         return self._result.eviction.pictures if self._result.eviction else ()
 
     @property
-    def deletions(self) -> list[tuple[TeardownRate, str, str]]:
-        """Each with its time, and that of its command, as text."""
-        return [
-            (each, duration_ns(each.delete_s * 1e9), duration_ns(each.command_s * 1e9))
-            for each in self._result.teardown
-        ]
+    def deletions(self) -> Sequence[TeardownRate]:
+        """Of all connections at once, those of each repeat."""
+        return self._result.teardown
 
     @property
     def charts(self) -> Iterator[Chart]:

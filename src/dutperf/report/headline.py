@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dutperf.report.cells import DELAYS, FAILED, INVALID, CellView, CurvePoint
+from dutperf.report.cells import FAILED, INVALID, CellView, CurvePoint
 from dutperf.report.stream_measures import MeasureView
 from dutperf.report.text import (
     AT_LEAST,
@@ -18,6 +18,7 @@ from dutperf.report.text import (
 )
 from dutperf.results import GoalResult, highest_clean
 from dutperf.results.damage_words import RECEIVED
+from dutperf.tables import CONNECTIONS, DELAYS
 
 _FEW = 2
 
@@ -40,13 +41,13 @@ def headline(cell: CellView) -> Headline:
         return _frame_loss(cell)
     if cell.procedure in DELAYS:
         return _delay(cell)
-    if cell.is_about_connections:
+    if cell.procedure in CONNECTIONS:
         return _connections(cell)
     return _throughput(cell)
 
 
 def _connections(cell: CellView) -> Headline:
-    value = cell.figure
+    value = cell.figure_text
     if cell.procedure == "table-capacity":
         return _capacity(cell, value)
     if cell.procedure == "teardown-rate":
@@ -129,10 +130,10 @@ def _throughput(cell: CellView) -> Headline:
     if cell.settled:
         lines.append(sentence(cell.settled))
     if cell.doubt:
-        middle = f"median, for what it is worth: {cell.figure}{NBSP}fps"
+        middle = f"median, for what it is worth: {cell.figure_text}{NBSP}fps"
         return Headline(sentence(cell.doubt), "", middle, tuple(_remarks(cell)))
     each = f"per direction{_limit(cell)}"
-    return Headline(cell.figure, "fps", each, (*lines, *_remarks(cell)))
+    return Headline(cell.figure_text, "fps", each, (*lines, *_remarks(cell)))
 
 
 def _received(cell: CellView) -> list[str]:

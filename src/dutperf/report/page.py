@@ -13,24 +13,19 @@ from plotly.offline.offline import get_plotlyjs
 
 from dutperf import __version__
 from dutperf.report import text
-from dutperf.report.cells import (
-    DELAYS,
-    CellView,
-    finished_cell,
-    open_cell,
-)
+from dutperf.report.cells import BADGES, CellView, finished_cell, open_cell
 from dutperf.report.chart import TEMPLATE, Chart, Figure
 from dutperf.report.charts import frame_rate_chart, search_chart
 from dutperf.report.connection_views import connection_views
 from dutperf.report.environment_rows import environment_rows
+from dutperf.report.growthcharts import growth_charts
 from dutperf.report.headline import headline
 from dutperf.report.hook_outputs import hook_views
 from dutperf.report.losscharts import frame_loss_chart, loss_around_chart
-from dutperf.report.opened import phase_rows
-from dutperf.report.rates import maxima, rate_rows
+from dutperf.report.rates import maxima
 from dutperf.report.repeatcharts import rate_repeats_chart, repeats_chart
-from dutperf.report.scalability_view import scalability_of
 from dutperf.report.source import Source, read_source
+from dutperf.report.stacking import head_lines, stacked
 from dutperf.report.stream_measures import quantities
 from dutperf.report.tester import verdict_on
 from dutperf.report.timeoutcharts import cell_timeout_chart
@@ -48,20 +43,11 @@ from dutperf.report.trial_views import (
 from dutperf.report.wire import medium_speed_mbps
 from dutperf.results import Deviation, Words, closing
 from dutperf.results.storage import write_atomically
+from dutperf.tables import DELAYS, Verdict, result_tables, tables
+from dutperf.tables.media_tables import rate_rows
+from dutperf.tables.scalability_tables import growths
 
 REPORT = "report.html"
-_TABLES = {
-    "throughput": "Throughput, zero loss (RFC 2544 26.1)",
-    "frame-loss": "Frame loss rate at the highest load (RFC 2544 26.3)",
-    "connection-rate": "Connection establishment rate (RFC 9693 4.5, 4.6)",
-    "table-capacity": "Connection tracking table capacity (RFC 9693 4.9)",
-    "teardown-rate": "Connection tear-down rate (RFC 9693 4.8)",
-    "latency": "Latency of tagged frames (RFC 8219 7.2)",
-    "pdv": "Packet delay variation, D99.9 \N{MINUS SIGN} Dmin (RFC 8219 7.3.1)",
-    "ipdv": "Inter-packet delay variation (RFC 8219 7.3.2)",
-}
-
-
 _LEVELS = {"text": "plain text"}
 
 
@@ -117,13 +103,13 @@ def render(source: Source) -> str:
     table_of_rates = rate_rows(cells, speed)
     rates = frame_rate_chart(cells, speed)
     losses, losses_around = frame_loss_chart(cells), loss_around_chart(cells)
-    growth = scalability_of(source.scalability, cells)
+    growth = growth_charts(growths(source.scalability, cells))
     stateful = connection_views(cells)
     timings = timings_of(cells)
     curves = (rates, losses, losses_around)
     charts = [*searches.values(), *(chart for chart in curves if chart)]
     charts += [*repeats.values(), *rate_repeats.values(), *timeouts.values()]
-    charts += [each.chart for each in growth if each.chart]
+    charts += [chart for _, chart in growth if chart]
     charts += [chart for view in stateful for chart in view.charts]
     charts += [c for timing in timings for trial in timing.trials for c in trial.charts]
     template = _environment().get_template("report.html.j2")
@@ -134,7 +120,8 @@ def render(source: Source) -> str:
         throughput=[c for c in cells if c.procedure == "throughput"],
         frame_loss=[c for c in cells if c.procedure == "frame-loss"],
         delays=[c for c in cells if c.procedure in DELAYS],
-        tables=_tables(cells),
+        results=list(result_tables(cells)),
+        tables={t.key: t for t in tables(cells, source.scalability, speed)},
         repeats=repeats,
         rate_repeats=rate_repeats,
         timeouts=timeouts,
@@ -145,8 +132,6 @@ def render(source: Source) -> str:
         growth=growth,
         stateful=stateful,
         timings=timings,
-        phases=phase_rows(cells),
-        rate_rows=table_of_rates,
         media=list(maxima(table_of_rates)),
         deviations=deviations_of(cells),
         environments=[
@@ -183,25 +168,6 @@ def _by_cell(
     """The charts of the cells that have one, by the cell's id."""
     drawn = {cell.id: draw(cell, number) for number, cell in enumerate(cells, 1)}
     return {name: chart for name, chart in drawn.items() if chart}
-
-
-def _tables(cells: list[CellView]) -> list[tuple[str, list[CellView]]]:
-    """Cells that may stand in one table: of one procedure, judged alike.
-
-    What is not the RFC's measure stands apart from what is.
-    """
-    groups: dict[tuple[str, str], list[CellView]] = {}
-    for cell in cells:
-        groups.setdefault((cell.procedure, cell.judged), []).append(cell)
-    order = list(_TABLES)
-    known = [key for key in groups if key[0] in order]
-    return [
-        (
-            _TABLES[procedure] if not judged else groups[procedure, judged][0].name,
-            groups[procedure, judged],
-        )
-        for procedure, judged in sorted(known, key=lambda key: order.index(key[0]))
-    ]
 
 
 def deviations_of(cells: list[CellView]) -> list[DeviationView]:
@@ -250,11 +216,14 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["badges"] = BADGES
+    environment.tests["verdict"] = lambda entry: isinstance(entry, Verdict)
     environment.filters.update(
         decimal=text.decimal,
         delay=text.delay_ns,
         damaged=damaged,
         duration=text.duration_ns,
+        head_lines=head_lines,
         headline=headline,
         loss=loss,
         moment=text.moment,
@@ -263,6 +232,8 @@ def _environment() -> jinja2.Environment:
         plural=text.plural,
         quantities=lambda result: quantities([result]).items(),
         reasons=reasons,
+        shown=text.shown,
+        stacked=stacked,
         role=lambda trial: ROLES[trial.role],
         totals=totals,
         totals_by_stream=totals_by_stream,

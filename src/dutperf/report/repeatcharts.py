@@ -95,7 +95,7 @@ def rate_repeats_chart(cell: CellView, number: int) -> Chart | None:
         "hoverinfo": "text",
         "cliponaxis": False,
     }
-    words = f"Repeats of {cell.title}, in their order; median {cell.figure} fps"
+    words = f"Repeats of {cell.title}, in their order; median {cell.figure_text} fps"
     return Chart(f"rate-repeats-{number}", words, [dots], figure)
 
 

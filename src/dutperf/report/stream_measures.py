@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dutperf.report.text import AT_MOST, MISSING, delay_ns, whole
-from dutperf.results import CellResult, Figure, Measure
-
-_WORDS = {"lost": "\N{INFINITY} (lost)", "undefined": MISSING, "invalid": "invalid"}
+from dutperf.report.text import shown, whole
+from dutperf.results import CellResult, Measure
+from dutperf.tables.figures import delay
 
 
 @dataclass(frozen=True)
@@ -25,18 +24,12 @@ class MeasureView:
     @property
     def result(self) -> str:
         """The median or mean of the repeats."""
-        return figure_text(self.measure.result)
-
-    @property
-    def ends(self) -> tuple[str, str]:
-        """1st and 99th percentile of the repeats."""
-        measure = self.measure
-        return figure_text(measure.percentile_1), figure_text(measure.percentile_99)
+        return shown(delay(self.measure.result))
 
     @property
     def repeats(self) -> list[str]:
         """The figure of each repeat."""
-        return [figure_text(figure) for figure in self.measure.repeats]
+        return [shown(delay(figure)) for figure in self.measure.repeats]
 
     @property
     def taken_from(self) -> list[tuple[str, str]]:
@@ -56,22 +49,9 @@ class StreamMeasures:
     stream: str
     measures: tuple[MeasureView, ...]
 
-    @property
-    def count(self) -> str:
-        """N: how many repeats the results are taken from."""
-        counts = dict.fromkeys(view.measure.count for view in self.measures)
-        return " / ".join(whole(count) for count in counts)
-
     def named(self, several: bool) -> str:
         """The direction, and the stream where there are ``several``."""
         return f"{self.direction}, {self.stream}" if several else self.direction
-
-
-def figure_text(figure: Figure) -> str:
-    """A delay, or in a word why there is none."""
-    if figure.value is not None:
-        return f"{AT_MOST if figure.at_most else ''}{delay_ns(figure.value)}"
-    return _WORDS[figure.absent or "undefined"]
 
 
 def by_stream(result: CellResult) -> list[StreamMeasures]:

@@ -7,6 +7,7 @@ from datetime import datetime
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context
 
 from dutperf.results import units
+from dutperf.tables import Span, Style, Value
 
 MISSING = "\N{EN DASH}"
 NBSP = "\N{NO-BREAK SPACE}"
@@ -14,8 +15,26 @@ AT_LEAST = f"\N{GREATER-THAN OR EQUAL TO}{NBSP}"
 """Before a figure that is a lower bound."""
 AT_MOST = "\N{LESS-THAN OR EQUAL TO}\N{NARROW NO-BREAK SPACE}"
 """Before a delay that is an upper bound."""
+INFINITE = "\N{INFINITY} (lost)"
+STYLE = Style(
+    absent={
+        None: MISSING,
+        "lost": INFINITE,
+        "undefined": MISSING,
+        "invalid": "invalid",
+    },
+    bounds={None: "", "lower": AT_LEAST, "upper": AT_MOST},
+    minus="\N{MINUS SIGN}",
+    space=NBSP,
+    micro="µ",
+)
 _NEARLY_ALL_PERCENT = 99.9
 _NEXT_UNIT_FROM = 1_000
+
+
+def shown(entry: Value | Span | str) -> str:
+    """What stands in a table."""
+    return entry if isinstance(entry, str) else entry.text(STYLE)
 
 
 def whole(value: float | None) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from dutperf.report.cells import DELAYS, CellView
+from dutperf.report.cells import CellView
 from dutperf.report.chart import Chart
 from dutperf.report.delay_views import (
     ErrorRow,
@@ -30,6 +30,7 @@ from dutperf.report.timeoutcharts import trial_timeout_chart
 from dutperf.report.trial_views import totals
 from dutperf.report.variationcharts import variation_charts
 from dutperf.results import TrialRecord
+from dutperf.tables import DELAYS
 
 _FEW = 4
 """Cells of delays that are unfolded at once; of more than these only the first."""

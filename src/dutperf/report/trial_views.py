@@ -11,6 +11,7 @@ from dutperf.report.text import duration_ns, percent, plural, whole
 from dutperf.results import TrialRecord
 from dutperf.results.damage_words import RECEIVED, kinds_words
 from dutperf.results.model import TrialRole
+from dutperf.tables import full_length
 
 ROLES: dict[TrialRole, str] = {
     "trial": "",
@@ -105,15 +106,6 @@ def search_paths(
         position += len(path.steps)
         paths.append(path)
     return paths
-
-
-def full_length(trials: Sequence[TrialRecord]) -> list[TrialRecord]:
-    """Those of the longest duration: short ones explore, and no result rests on them.
-
-    Not of trials whose duration follows from a number of connections.
-    """
-    longest_ns = max((trial.request.duration_ns for trial in trials), default=0)
-    return [trial for trial in trials if trial.request.duration_ns == longest_ns]
 
 
 def _search_path(

@@ -132,7 +132,13 @@ def _flows(cell: CellResult) -> int | None:
 
 
 def _series(cell: CellResult) -> str:
-    """The cell's id without its frame size and its number of flows."""
+    """The cell's id without its frame size and its number of flows.
+
+    These stand where ids have them; names of profiles and places may look alike.
+    """
     told = cell.parameters
-    without = cell.id.replace(f"flows{told['flows']}", "flows", 1)
-    return without.replace(f"-{told.get('frame_size')}-", "-", 1)
+    own = cell.id.removesuffix(f"@{cell.place}")
+    where = cell.id.removeprefix(own)
+    head, _, tail = own.rpartition(f"flows{told['flows']}")
+    without = head.replace(f"-{told.get('frame_size')}-", "-", 1)
+    return f"{without}flows{tail}{where}"

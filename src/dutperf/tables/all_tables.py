@@ -1,0 +1,78 @@
+"""All tables of a run, in the order in which they are shown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from dutperf.results import Scalability
+from dutperf.tables.connection_tables import (
+    connection_table,
+    deletion_table,
+    step_table,
+)
+from dutperf.tables.delay_tables import delay_table, frames_table
+from dutperf.tables.media_tables import media_table
+from dutperf.tables.phase_tables import phase_table
+from dutperf.tables.result_tables import alike, curve_table, result_table
+from dutperf.tables.scalability_tables import growths
+from dutperf.tables.search_tables import goal_table, timeout_table
+from dutperf.tables.subject import CONNECTIONS, DELAYS, Subject
+from dutperf.tables.table_model import Table
+
+
+def tables(
+    cells: Sequence[Subject],
+    scalability: Sequence[Scalability],
+    link_speed_mbps: int | None = None,
+) -> Iterator[Table]:
+    """Those that have a row.
+
+    Args:
+        cells: of the run, also those it ended in.
+        scalability: as stored.
+        link_speed_mbps: for results of older files, which do not say it themselves.
+    """
+    found = [table for table, _ in result_tables(cells)]
+    found += filter(None, [media_table(cells, link_speed_mbps), phase_table(cells)])
+    for cell in cells:
+        found += _of_cell(cell)
+    found += (growth.table for growth in growths(scalability, cells))
+    yield from (table for table in found if table.rows)
+
+
+def result_tables(cells: Sequence[Subject]) -> Iterator[tuple[Table, list[Subject]]]:
+    """The result of each cell, and what stands in each table.
+
+    The first of a procedure has its name as key, others a number.
+    """
+    numbers: Counter[str] = Counter()
+    for group in alike(cells):
+        procedure = group[0].procedure
+        numbers[procedure] += 1
+        number = numbers[procedure]
+        key = procedure if number == 1 else f"{procedure}-{number}"
+        made = result_table
+        if procedure in CONNECTIONS:
+            made = connection_table
+        elif procedure in DELAYS:
+            made = delay_table
+        yield made(key, group), group
+
+
+def _of_cell(cell: Subject) -> Iterator[Table]:
+    result = cell.result
+    if result is None:
+        return
+    if result.points:
+        yield curve_table(cell)
+    if result.goals:
+        yield goal_table(cell)
+    if result.timeouts or any(point.timeouts for point in result.points):
+        yield timeout_table(cell)
+    if result.capacity:
+        yield step_table(cell)
+    if result.teardown:
+        yield deletion_table(cell)
+    if result.frames:
+        yield frames_table(cell)

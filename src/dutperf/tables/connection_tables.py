@@ -1,0 +1,221 @@
+"""Stateful gateways: the table of RFC 9693 6, searches for a capacity, tear-down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dutperf.results.connection_results import (
+    CapacityStep,
+    TableLimits,
+    TeardownRate,
+    ports_in,
+)
+from dutperf.tables.figures import NONE, Value, count, duration, number
+from dutperf.tables.result_tables import ENDING, EXTREMES, PERCENTILES, title
+from dutperf.tables.subject import Subject
+from dutperf.tables.table_model import Column, Columns, Table, heads, rows
+
+_HELD = {
+    "held": "held",
+    "full": "full",
+    "too_slow": "too slow",
+    "collapsed": "collapsed",
+    "unstable": "unstable",
+}
+_ADDRESSES = ("source_addresses", "destination_addresses")
+
+
+def _limits(cell: Subject) -> TableLimits:
+    shown = cell.result.limits if cell.result else None
+    return shown or TableLimits()
+
+
+def _per_bucket(cell: Subject) -> Value:
+    buckets, sessions = _limits(cell).hash_size, cell.connections
+    return number(sessions / buckets, 3) if sessions and buckets else NONE
+
+
+PORTS: Columns[Subject] = (
+    (
+        Column("source ports", "How many the connections have."),
+        lambda cell: _ports(cell, "source_ports"),
+    ),
+    (
+        Column("destination ports", "How many the connections have.", below=True),
+        lambda cell: _ports(cell, "destination_ports"),
+    ),
+)
+_SPREAD_ADDRESSES: Columns[Subject] = (
+    (
+        Column("source addresses", "Between how many they are."),
+        lambda cell: number(cell.whole_setting("source_addresses") or 1),
+    ),
+    (
+        Column("destination addresses", "Between how many they are.", below=True),
+        lambda cell: number(cell.whole_setting("destination_addresses") or 1),
+    ),
+)
+_HASH: Columns[Subject] = (
+    (
+        Column("hash size", "Buckets of the device's hash table, as its hooks show."),
+        lambda cell: count(_limits(cell).hash_size),
+    ),
+    (
+        Column("connections per bucket", "Sessions / hash size.", below=True),
+        _per_bucket,
+    ),
+)
+_LIMIT: Columns[Subject] = (
+    (
+        Column("table size", "The limit that the device's hooks show."),
+        lambda cell: count(_limits(cell).table_size),
+    ),
+)
+
+
+def addresses(cells: Sequence[Subject]) -> Columns[Subject]:
+    """How many addresses there are, if any cell has several on a side."""
+    several = any((c.whole_setting(a) or 1) > 1 for c in cells for a in _ADDRESSES)
+    return _SPREAD_ADDRESSES if several else ()
+
+
+def connection_table(key: str, cells: Sequence[Subject]) -> Table:
+    """Rates and capacities; what hooks show of a table stands there if any did."""
+    is_capacity = cells[0].procedure == "table-capacity"
+    most = Column("at most", "How many could be tried.")
+    opened = Column("connections", "How many were opened, with a four-tuple each.")
+    error = Column(
+        "error", "How far a capacity may be from what is not held; of a rate: the same."
+    )
+    result = Column(
+        "capacity" if is_capacity else "rate",
+        "Median of the repeats.",
+        "connections" if is_capacity else "connections/s",
+        tone="strong",
+    )
+    columns: Columns[Subject] = (
+        (
+            Column("traffic", "IP versions and frame size.", spared=6, words=True),
+            lambda cell: f"{cell.versions}, {cell.sizes}{cell.at}",
+        ),
+        (
+            Column("order", "Who opens them, and how.", "", 6, True, True, "muted"),
+            _opening,
+        ),
+        (
+            most if is_capacity else opened,
+            lambda cell: number(cell.whole_setting("connections")),
+        ),
+        *PORTS,
+        *addresses(cells),
+        *(_HASH if any(_limits(cell).hash_size for cell in cells) else ()),
+        *(_LIMIT if any(_limits(cell).table_size for cell in cells) else ()),
+        (
+            Column("alpha", "Validated at that share of the rate (RFC 9693 4.6)."),
+            lambda cell: _given(cell, "alpha"),
+        ),
+        (
+            error,
+            lambda cell: _given(cell, "error" if is_capacity else "resolution"),
+        ),
+        (result, lambda cell: cell.figure),
+        *PERCENTILES,
+        *(EXTREMES if any(cell.several for cell in cells) else ()),
+        *ENDING,
+    )
+    return Table(
+        key=key,
+        title=title(cells),
+        columns=heads(columns),
+        rows=rows(columns, cells, lambda cell: cell.id),
+        sideways=True,
+    )
+
+
+def step_table(cell: Subject) -> Table:
+    """Of the last repeat's search, in the order in which they were tried."""
+    columns: Columns[CapacityStep] = (
+        (
+            Column("connections", "How many were opened."),
+            lambda step: count(step.connections),
+        ),
+        (
+            Column("rate", "Validated, at which they are held.", "connections/s"),
+            lambda step: count(step.rate_per_s),
+        ),
+        (
+            Column("had to reach", "Else they are not held.", "connections/s"),
+            lambda step: count(step.least_per_s),
+        ),
+        (
+            Column("result", "Full: as many missing at any rate.", words=True),
+            lambda step: _HELD[step.held],
+        ),
+        (
+            Column("tests", "Phase 1 and validation together are one."),
+            lambda step: count(step.tests),
+        ),
+    )
+    return Table(
+        key=f"steps-{cell.id}",
+        title=f"{cell.id}: steps of the search",
+        columns=heads(columns),
+        rows=rows(columns, cell.result.capacity[-1].steps if cell.result else ()),
+        detail=True,
+    )
+
+
+def deletion_table(cell: Subject) -> Table:
+    """Each repeat that deleted all connections at once (RFC 9693 4.8)."""
+    columns: Columns[TeardownRate] = (
+        (
+            Column("connections", "How many were opened."),
+            lambda each: count(each.connections),
+        ),
+        (
+            Column("counted before", "By the device."),
+            lambda each: count(each.counted_before),
+        ),
+        (
+            Column("counted after", "By the device."),
+            lambda each: count(each.counted_after),
+        ),
+        (
+            Column("deleted in", "What the hook bulk_delete took."),
+            lambda each: duration(each.delete_s * 1e9, 3),
+        ),
+        (
+            Column("command alone", "The same on an empty table, the median."),
+            lambda each: duration(each.command_s * 1e9, 3),
+        ),
+        (
+            Column("N / (B - A)", "As RFC 9693 4.8 has it.", "connections/s"),
+            lambda each: count(each.rfc_rate_per_s),
+        ),
+        (
+            Column("rate", "Without the command.", "connections/s", tone="strong"),
+            lambda each: count(each.rate_per_s),
+        ),
+    )
+    return Table(
+        key=f"deletions-{cell.id}",
+        title=f"{cell.id}: deletions",
+        columns=heads(columns),
+        rows=rows(columns, cell.result.teardown if cell.result else ()),
+        detail=True,
+    )
+
+
+def _ports(cell: Subject, key: str) -> Value:
+    return count(ports_in(cell.settings.get(key)))
+
+
+def _opening(cell: Subject) -> str:
+    side, order = cell.setting_text("initiator"), cell.setting_text("order")
+    told = (f"initiator {side}" if side else "", f"{order} order" if order else "")
+    return ", ".join(filter(None, told))
+
+
+def _given(cell: Subject, key: str) -> Value:
+    """As it was given: a number of connections, or a share."""
+    return Value(cell.setting_text(key))

@@ -1,0 +1,330 @@
+"""Throughputs and frame losses: the result of each cell, and loss curves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from dutperf.catalogue import PROCEDURES
+from dutperf.protocol import DirectionName
+from dutperf.results import LoadPoint
+from dutperf.results.damage_words import RECEIVED
+from dutperf.results.model import DamageFigure
+from dutperf.results.units import in_unit
+from dutperf.tables.figures import (
+    NONE,
+    Entry,
+    Value,
+    Verdict,
+    count,
+    percent,
+    state_word,
+)
+from dutperf.tables.subject import Subject
+from dutperf.tables.table_model import Column, Columns, Row, Table, heads, rows
+
+TRAFFIC: Columns[Subject] = (
+    (
+        Column("traffic", "IP versions, frame size and profile.", spared=6, words=True),
+        lambda cell: cell.stream,
+    ),
+    (
+        Column(
+            "directions",
+            "In which frames were sent, and by which search the rate was found.",
+            spared=9,
+            below=True,
+            words=True,
+            tone="muted",
+        ),
+        lambda cell: cell.setting,
+    ),
+)
+TRIAL_TIME: Columns[Subject] = (
+    (
+        Column(
+            "trial time",
+            "How long frames were sent in each trial that counts.",
+            "s",
+            spared=8,
+        ),
+        lambda cell: cell.duration_s,
+    ),
+)
+REPEATS = (
+    Column(
+        "N",
+        "Repeats that the result is taken from; of how many, if some are not valid.",
+        spared=4,
+    ),
+    lambda cell: cell.valid_repeats,
+)
+ENDING: Columns[Subject] = (
+    REPEATS,
+    (
+        Column("trials", "How many trials the repeats took.", spared=4),
+        lambda cell: count(cell.trial_count),
+    ),
+    (
+        Column("verdict", "Whether there is a result that may be quoted.", words=True),
+        lambda cell: Verdict(cell.state),
+    ),
+)
+PERCENTILES: Columns[Subject] = (
+    (
+        Column(
+            "1st %ile",
+            "Of the repeats (RFC 8219 12); below 100 repeats their minimum.",
+            spared=7,
+        ),
+        lambda cell: cell.of_spread("percentile_1"),
+    ),
+    (
+        Column(
+            "99th %ile",
+            "Of the repeats (RFC 8219 12); below 100 repeats their maximum.",
+            spared=7,
+            below=True,
+        ),
+        lambda cell: cell.of_spread("percentile_99"),
+    ),
+)
+EXTREMES: Columns[Subject] = (
+    (
+        Column("min", "The least of the repeats.", spared=8),
+        lambda cell: cell.of_spread("minimum"),
+    ),
+    (
+        Column("max", "The most of the repeats.", spared=8, below=True),
+        lambda cell: cell.of_spread("maximum"),
+    ),
+    (
+        Column(
+            "dispersion",
+            "99th - 1st percentile of the repeats, in percent of the median.",
+            spared=2,
+        ),
+        lambda cell: cell.dispersion,
+    ),
+)
+_INTERVAL: Columns[Subject] = (
+    (
+        Column(
+            "interval of the median",
+            "Its lower end, where six repeats tell one.",
+            spared=1,
+        ),
+        lambda cell: cell.of_spread("interval_lower"),
+    ),
+    (
+        Column(
+            "to", "The upper end of the interval of the median.", spared=1, below=True
+        ),
+        lambda cell: cell.of_spread("interval_upper"),
+    ),
+)
+_DOUBT: Columns[Subject] = (
+    (
+        Column(
+            "doubt",
+            "Why the median is not the figure of all repeats.",
+            spared=5,
+            below=True,
+            words=True,
+            tone="bad",
+        ),
+        lambda cell: cell.doubt,
+    ),
+)
+
+
+def _wire(cell: Subject) -> Value:
+    each = list(dict.fromkeys(f"{mbps:,.1f}" for mbps in cell.wire.values()))
+    return Value(" / ".join(each), "", "lower" if cell.is_bound else None)
+
+
+_RATE: Columns[Subject] = (
+    (
+        Column("sum", "Throughput of all directions together.", "fps", spared=3),
+        lambda cell: count(cell.sum_fps, "lower" if cell.is_bound else None),
+    ),
+    (
+        Column(
+            "on the wire",
+            "What the rate takes of the medium, preambles and gaps included; behind a "
+            "translator forward / reverse.",
+            "Mbit/s per direction",
+            spared=6,
+        ),
+        _wire,
+    ),
+)
+
+
+def alike(cells: Sequence[Subject]) -> list[list[Subject]]:
+    """Cells that may stand in one table: of one procedure, judged alike.
+
+    What is not the RFC's measure stands apart from what is.
+    """
+    groups: dict[tuple[str, str], list[Subject]] = {}
+    for cell in cells:
+        groups.setdefault((cell.procedure, cell.judged), []).append(cell)
+    return [
+        group for name in PROCEDURES for (of, _), group in groups.items() if of == name
+    ]
+
+
+def title(cells: Sequence[Subject]) -> str:
+    """A rate that is not the RFC's throughput is not called so."""
+    first = cells[0]
+    if first.judged and first.procedure == "throughput":
+        return f"Rate per direction, {first.judged}"
+    known = first.procedure and PROCEDURES[first.procedure]
+    return first.name if first.judged or not known else known.heading
+
+
+def result_table(key: str, cells: Sequence[Subject]) -> Table:
+    """Throughputs, or losses at the highest load."""
+    is_rate = cells[0].procedure == "throughput"
+    repeated = any(cell.several for cell in cells)
+    result = _rate_head(cells[0], repeated) if is_rate else _loss_head(repeated)
+    maximum = Column(
+        "maximum load",
+        "100 % load: the highest that was tried, or what a loss curve is around.",
+        "fps per direction",
+        spared=8,
+    )
+    columns: Columns[Subject] = (
+        *TRAFFIC,
+        *TRIAL_TIME,
+        (maximum, lambda cell: count(cell.full_load_fps)),
+        (result, lambda cell: cell.figure),
+        *(_DOUBT if any(cell.doubt for cell in cells) else ()),
+        *((*_INTERVAL, *PERCENTILES, *EXTREMES) if repeated else ()),
+        *(_RATE if is_rate else ()),
+        *ENDING,
+    )
+    made = zip(rows(columns, cells, lambda cell: cell.id), cells, strict=True)
+    return Table(
+        key=key,
+        title=title(cells),
+        columns=heads(columns),
+        rows=tuple(row for of in made for row in _with_damage(*of, heads(columns))),
+        notes=tuple(filter(None, map(_did_pass, cells))),
+        detail=not is_rate,
+    )
+
+
+def _rate_head(cell: Subject, repeated: bool) -> Column:
+    name = "rate" if cell.judged else "throughput"
+    return Column(
+        f"{name}, median" if repeated else name,
+        "The highest rate at which no frame was lost, or what else is named above.",
+        "fps per direction",
+        tone="strong",
+    )
+
+
+def _loss_head(repeated: bool) -> Column:
+    return Column(
+        "loss, median" if repeated else "loss",
+        "Of the frames of all directions, at the highest load.",
+        "of frames",
+        tone="strong",
+    )
+
+
+def _with_damage(row: Row, cell: Subject, shown: Sequence[Column]) -> Iterator[Row]:
+    """The second figure of a throughput that damaged frames limit stands below it."""
+    yield row
+    damage = cell.result.damage if cell.result else None
+    if damage:
+        told = _of_damage(damage)
+        entries = (
+            told.get("throughput" if each.tone == "strong" else each.name, "")
+            for each in shown
+        )
+        yield Row(f"  {RECEIVED}", tuple(entries))
+
+
+def _of_damage(damage: DamageFigure) -> dict[str, Entry]:
+    return {
+        "traffic": RECEIVED,
+        "throughput": count(damage.value, damage.bound),
+        "trials": count(damage.trials),
+        "verdict": Verdict(damage.verdict),
+    }
+
+
+def _did_pass(cell: Subject) -> str:
+    """What passed before it went wrong; that is no result yet."""
+    result = cell.result
+    known = result and result.bound and result.median is not None
+    if cell.state != "invalid" or not result or not known or result.median is None:
+        return ""
+    return f"{cell.id}: at least {in_unit(result.median, result.unit)} did pass"
+
+
+def curve_table(cell: Subject) -> Table:
+    """Loss over load of one cell, the highest load first (RFC 2544 26.3)."""
+    points = cell.result.points if cell.result else []
+    names = dict.fromkeys(d.direction for p in points for d in p.directions)
+    of = "maximum" if cell.throughput_fps is None else "throughput"
+    lost = "lost or late" if cell.judged else "loss"
+    columns: Columns[LoadPoint] = (
+        (
+            Column("load", f"In percent of the {of}.", f"of {of}"),
+            lambda point: percent(point.load_percent),
+        ),
+        (
+            Column(
+                "load", "What each direction was asked to send.", "fps per direction"
+            ),
+            lambda point: count(point.load_fps),
+        ),
+        (
+            Column(
+                lost,
+                "Of the frames of all directions together, median of the repeats.",
+                "of frames",
+                tone="strong",
+            ),
+            lambda point: (
+                percent(point.loss_percent)
+                if _valid(point)
+                else Value(absent="invalid")
+            ),
+        ),
+        *((_direction_head(name), _loss_of(name)) for name in names),
+        (
+            Column("N", "Valid repeats, of how many."),
+            lambda point: Value(f"{_valid(point)} of {len(point.repeats)}"),
+        ),
+        (
+            Column("trials", "How many trials the repeats took.", spared=1),
+            lambda point: count(sum(r.trials for r in point.repeats)),
+        ),
+    )
+    falling = sorted(points, key=lambda point: -point.load_percent)
+    return Table(
+        key=f"curve-{cell.id}",
+        title=f"{cell.id}, {state_word(cell.state)}: loss over load",
+        columns=heads(columns),
+        rows=rows(columns, falling),
+        notes=(cell.result.quantity,) if cell.result else (),
+    )
+
+
+def _direction_head(name: DirectionName) -> Column:
+    return Column(name, "What this direction lost of its own.", "of its frames")
+
+
+def _loss_of(name: DirectionName) -> Callable[[LoadPoint], Entry]:
+    def entry(point: LoadPoint) -> Entry:
+        found = [d.loss_percent for d in point.directions if d.direction == name]
+        return percent(found[0]) if found else NONE
+
+    return entry
+
+
+def _valid(point: LoadPoint) -> int:
+    return sum(repeat.verdict != "invalid" for repeat in point.repeats)

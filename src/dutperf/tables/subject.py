@@ -1,0 +1,404 @@
+"""What a table or chart is about: one cell, finished or not, in the field's words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dutperf.catalogue import PROCEDURES, ProcedureName, names_of
+from dutperf.protocol import DirectionName
+from dutperf.results import (
+    CellResult,
+    LoadPoint,
+    Media,
+    ResultsFile,
+    Spread,
+    SpreadFigure,
+    TrialRecord,
+    overall,
+)
+from dutperf.results.units import whole
+from dutperf.tables.figures import NONE, State, Value, count, number, percent
+
+DELAYS = names_of("fixed load")
+CONNECTIONS = names_of("connections")
+_DOUBTS: dict[str, str] = {
+    "modes": "no single figure",
+    "shift": "no single figure",
+    "drift": "no settled figure",
+    "unstable": "too unstable",
+}
+_SEARCHES = {"classic": "classic search", "mlrsearch": "MLRsearch"}
+_WAYS = {
+    "both": "both directions",
+    "forward": "forward only",
+    "reverse": "reverse only",
+}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One cell: its result, or that it has none, and its own trials.
+
+    ``place`` is empty where the run has only one; ``procedure`` where it is not known.
+    Rates are per direction.
+    """
+
+    id: str
+    place: str
+    procedure: ProcedureName | Literal[""]
+    result: CellResult | None
+    trials: tuple[TrialRecord, ...]
+
+    @property
+    def state(self) -> State:
+        """The verdict; a delay has no median when it is infinite: a result, too."""
+        if self.result is None:
+            return "open"
+        known = self.result.median is not None
+        known |= any(measure.count for measure in self.result.measures)
+        verdict = self.result.verdict
+        return "invalid" if verdict == "pass" and not known else verdict
+
+    @property
+    def measured(self) -> bool:
+        """Whether there is a number that may be quoted."""
+        return self.state == "pass"
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """What was asked for; empty if the run ended in it."""
+        return self.result.parameters if self.result else {}
+
+    def whole_setting(self, key: str) -> int | None:
+        """A setting that is a whole number, if it is one."""
+        value = self.settings.get(key)
+        return value if isinstance(value, int) else None
+
+    def setting_text(self, key: str) -> str:
+        """A setting as it was given; empty: it was not."""
+        value = self.settings.get(key)
+        return "" if value is None else str(value)
+
+    @property
+    def frame_size(self) -> int | None:
+        """The one that was given; of a mix none."""
+        size = self._told("frame_size")
+        return size if isinstance(size, int) else None
+
+    @property
+    def sizes(self) -> str:
+        """One size, 84/64 behind a translator, or the name of an IMIX."""
+        size = self.frame_size
+        told = str(self._told("frame_sizes") or size or "unknown")
+        if size is None and "frame_sizes" in self.settings:
+            return told.partition(":")[0]
+        shown = f"{size:,}" if size and "/" not in told else told.partition(" ")[0]
+        return f"{shown} bytes"
+
+    @property
+    def profile(self) -> str:
+        """The traffic profile's name, and over how many flows it is spread."""
+        label, flows = str(self.settings.get("traffic") or ""), self.flows
+        if flows is None:
+            return label
+        # The label ends with what is told in words here.
+        addresses = self.settings.get("flows_by") == "addresses"
+        end = f"flows{flows}{'-by-addresses' if addresses else ''}"
+        own = label.removesuffix(end).removesuffix("-")
+        told = f"{flows:,} flow{'' if flows == 1 else 's'}"
+        by = " of addresses" if addresses else ""
+        return ", ".join(part for part in (own, told + by) if part)
+
+    @property
+    def flows(self) -> int | None:
+        """Number of network flows, if that was chosen."""
+        return self.whole_setting("flows")
+
+    @property
+    def direction(self) -> str:
+        """Both, forward or reverse; empty: not known."""
+        return str(self._told("direction") or "")
+
+    @property
+    def ways(self) -> str:
+        """Directions in words."""
+        return _WAYS.get(self.direction, self.direction)
+
+    @property
+    def bidirectional(self) -> bool:
+        """Whether frames went both ways at once."""
+        return self.direction == "both"
+
+    @property
+    def search(self) -> str:
+        """Which search of a throughput it was; empty where that was not stored."""
+        return str(self.settings.get("search", ""))
+
+    @property
+    def setting(self) -> str:
+        """Directions, and the search if it is another one than usual."""
+        search = _SEARCHES.get(self.search)
+        return f"{self.ways}, {search}" if search else self.ways
+
+    @property
+    def versions(self) -> str:
+        """``IPv4``, or left and right: ``IPv6-IPv4``."""
+        versions = self._told("ip")
+        return f"IPv{str(versions).replace('-', '-IPv')}" if versions else "IP"
+
+    @property
+    def judged(self) -> str:
+        """What makes the result another one than the RFC's, in words."""
+        asked: dict[str, object] = {}
+        if self.trials:
+            request = self.trials[0].request
+            asked["frame_timeout_ms"] = (request.frame_timeout_ns or 0) / 1e6
+            asked["loss_tolerance_percent"] = request.loss_tolerance_ppb / 1e7
+        asked.update(self.settings)
+        timeout_ms = asked.get("frame_timeout_ms")
+        percent_lost = asked.get("loss_tolerance_percent")
+        found = ["one tagged frame"] if asked.get("legacy") else []
+        if timeout_ms:
+            found.append(f"frames within {timeout_ms:.12g} ms")
+        if percent_lost:
+            found.append(f"losing up to {percent_lost:.12g} %")
+        if asked.get("verify_trials"):
+            found.append(f"losses verified by {asked['verify_trials']} trials")
+        goals = self.result.goals if self.result else []
+        found += [g.name for g in goals[:1] if g.loss_ratio or g.exceed_ratio]
+        return ", ".join(found)
+
+    @property
+    def frames(self) -> str:
+        """IP versions, frame sizes, the traffic profile, and connections."""
+        profile = f", {self.profile}" if self.profile else ""
+        if self.connections is not None:
+            up_to = "up to " if self.procedure == "table-capacity" else ""
+            profile += f", {up_to}{whole(self.connections)} connections"
+            profile += ", validated" if self.validated and not up_to else ""
+        return f"{self.versions}, {self.sizes}{profile}"
+
+    @property
+    def at(self) -> str:
+        """Ends what is told of the cell, if the run has several places."""
+        return f", at {self.place}" if self.place else ""
+
+    @property
+    def stream(self) -> str:
+        """Its frames, and the place if named."""
+        return f"{self.frames}{self.at}"
+
+    @property
+    def series(self) -> str:
+        """What is the same for all frame sizes of a series."""
+        parts = (self.versions, self.ways, self.profile, self.judged)
+        return f"{', '.join(part for part in parts if part)}{self.at}"
+
+    @property
+    def name(self) -> str:
+        """The procedure, and how it differs from that of the RFC: never left out."""
+        known = self.procedure and PROCEDURES[self.procedure]
+        name = known.title if known else "Trials"
+        return f"{name} ({self.judged})" if self.judged else name
+
+    @property
+    def title(self) -> str:
+        """Procedure, stream, and the direction if there is only one."""
+        one_way = f", {self.ways}" if self.direction in ("forward", "reverse") else ""
+        return f"{self.name}, {self.frames}{one_way}{self.at}"
+
+    @property
+    def connections(self) -> int | None:
+        """How many are opened, if they are."""
+        return self.whole_setting("connections")
+
+    @property
+    def validated(self) -> bool:
+        """Whether each connection had to let a frame back."""
+        return bool(self.settings.get("alpha"))
+
+    @property
+    def several(self) -> bool:
+        """Whether there is a spread to report."""
+        return self.result is not None and len(self.result.repeats) > 1
+
+    @property
+    def valid_repeats(self) -> Value:
+        """N; how many of how many, when some repeats gave nothing."""
+        if self.result is None:
+            return NONE
+        verdicts = [repeat.verdict for repeat in self.result.repeats]
+        total = len(verdicts)
+        valid = total - verdicts.count("invalid")
+        return count(total) if valid == total else Value(f"{valid} of {total}")
+
+    @property
+    def trial_count(self) -> int:
+        """That its repeats took."""
+        if self.result is None:
+            return len(self.trials)
+        points = [repeat for point in self.result.points for repeat in point.repeats]
+        return sum(repeat.trials for repeat in points or self.result.repeats)
+
+    @property
+    def median(self) -> float | None:
+        """The result, if there is a valid one."""
+        return self.result.median if self.result and self.measured else None
+
+    @property
+    def figure(self) -> Value:
+        """The same as its unit wants it."""
+        return self.in_unit(self.median, lower=self.is_bound)
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether all figures of the result are lower bounds."""
+        known = self.result if self.median is not None else None
+        return bool(known and known.bound)
+
+    def in_unit(self, value: float | None, *, lower: bool = False) -> Value:
+        """A rate, a share or a number of connections."""
+        told = percent if self.procedure == "frame-loss" else count
+        return told(value, "lower" if lower else None)
+
+    @property
+    def rate_fps(self) -> float | None:
+        """The throughput, if this is one and it is valid."""
+        return self.median if self.procedure == "throughput" else None
+
+    @property
+    def sum_fps(self) -> float | None:
+        """Throughput of all directions together."""
+        if self.rate_fps is None:
+            return None
+        return self.rate_fps * (2 if self.bidirectional else 1)
+
+    @property
+    def wire(self) -> dict[DirectionName, float]:
+        """Throughput in Mbit/s on the wire, of each direction; empty: not measured."""
+        if self.rate_fps is None or self.result is None:
+            return {}
+        return {each.direction: each.mbps for each in self.result.wire}
+
+    @property
+    def media(self) -> Media | None:
+        """What the medium carries of its frames."""
+        return self.result.media if self.result else None
+
+    @property
+    def spread(self) -> Spread | None:
+        """As stored; of older files that of the repeats."""
+        if self.result is None or not self.measured:
+            return None
+        valid = [r for r in self.result.repeats if r.verdict != "invalid"]
+        return self.result.spread or overall(valid).spread
+
+    def of_spread(self, name: SpreadFigure) -> Value:
+        """One figure of all repeats, in the cell's unit."""
+        spread = self.spread
+        if spread is None:
+            return NONE
+        lower = name in spread.lower_bounds
+        return self.in_unit(getattr(spread, name), lower=lower)
+
+    @property
+    def dispersion(self) -> Value:
+        """(p99 - p1) / median, as the papers on siitperf tell it."""
+        return percent(self.spread.dispersion_percent if self.spread else None, None, 3)
+
+    @property
+    def doubt(self) -> str:
+        """In three words why a throughput is not that of all its repeats, if so."""
+        if self.procedure != "throughput" or self.result is None or not self.measured:
+            return ""
+        kinds = [finding.kind for finding in self.result.findings]
+        return next((_DOUBTS[kind] for kind in kinds if kind in _DOUBTS), "")
+
+    @property
+    def counting_trials(self) -> list[TrialRecord]:
+        """Those that its result may rest on: no short ones of a search."""
+        if self.procedure in CONNECTIONS:
+            return list(self.trials)
+        return full_length(self.trials)
+
+    @property
+    def duration_s(self) -> Value:
+        """Durations of the cell's trials, in seconds; of a search those that count."""
+        found = sorted({trial.request.duration_ns / 1e9 for trial in self.trials})
+        if self.procedure == "throughput":
+            found = found[-1:]
+        if not found:
+            return number(self.settings.get("trial_duration_s"))
+        return Value(" / ".join(f"{seconds:g}" for seconds in found))
+
+    @property
+    def load_fps(self) -> float | None:
+        """The load at which delays were measured."""
+        if self.result and self.result.load:
+            return self.result.load.rate_fps
+        return max((trial.load_fps for trial in self.trials), default=None)
+
+    @property
+    def throughput_fps(self) -> int | None:
+        """What a loss curve lies around, if it is not one from the maximum down."""
+        found = self.result.load if self.result else None
+        return found.rate_fps if found and self.procedure == "frame-loss" else None
+
+    @property
+    def full_load_fps(self) -> float | None:
+        """What 100 % load means: of a curve's points, else the highest load tried."""
+        if self.throughput_fps is not None:
+            return self.throughput_fps
+        points: Sequence[LoadPoint] = self.result.points if self.result else ()
+        if points:
+            point = max(points, key=lambda point: point.load_percent)
+            return point.load_fps * 100 / point.load_percent
+        return max((trial.load_fps for trial in self.trials), default=None)
+
+    def _told(self, key: str) -> object:
+        """By the settings, else by the trials themselves."""
+        if key in self.settings or not self.trials:
+            return self.settings.get(key)
+        directions = self.trials[0].request.directions
+        stream = directions[0].streams[0]
+        return {
+            "ip": stream.ip_version,
+            "frame_size": stream.frame_sizes[0],
+            "direction": "both" if len(directions) > 1 else directions[0].name,
+        }.get(key)
+
+
+def full_length(trials: Sequence[TrialRecord]) -> list[TrialRecord]:
+    """Those of the longest duration: short ones explore, and no result rests on them.
+
+    Not of trials whose duration follows from a number of connections.
+    """
+    longest_ns = max((trial.request.duration_ns for trial in trials), default=0)
+    return [trial for trial in trials if trial.request.duration_ns == longest_ns]
+
+
+def several_places(results: ResultsFile) -> bool:
+    """Whether it must be told where a cell was measured."""
+    places = {cell.place for cell in results.cells}
+    return len(places | {cell.place for cell in results.not_measured}) > 1
+
+
+def subjects(results: ResultsFile) -> Iterator[Subject]:
+    """The cells that have a result, with their own trials."""
+    several = several_places(results)
+    of_cell = trials_by_cell(results.trials)
+    for cell in results.cells:
+        place = (cell.place or "") if several else ""
+        own = of_cell.get(cell.id, ())
+        yield Subject(cell.id, place, cell.procedure, cell, tuple(own))
+
+
+def trials_by_cell(trials: Iterable[TrialRecord]) -> dict[str, list[TrialRecord]]:
+    """Without those that only prepare or check others."""
+    found: dict[str, list[TrialRecord]] = {}
+    for trial in trials:
+        if trial.role == "trial":
+            found.setdefault(trial.cell, []).append(trial)
+    return found
