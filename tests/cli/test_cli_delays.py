@@ -102,7 +102,7 @@ def test_lost_tags_are_shown_and_a_latency_is_beyond_all_measure(
 def test_the_old_latency_is_a_mean(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first = ["--first-tag", "1", "--legacy"]
+    first = ["--first-tag", "1", "--rfc2544-latency"]
     assert run(FakeEngine(perfect(), delays=fixed(MS)), "latency", *LOAD, *first) == 0
     out = capsys.readouterr().out
     assert " mean " in out

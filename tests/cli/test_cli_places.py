@@ -233,7 +233,7 @@ def test_the_plan_as_json_names_places(capsys: pytest.CaptureFixture[str]) -> No
         (
             "[tayga-siit]",
             "[tayga]",
-            "wrong.yaml:41: procedures[2].places[0]: tayga is no place of this",
+            "wrong.yaml:41: procedures[2].testbeds[0]: tayga is no place of this",
         ),
         (
             "frame_size: [128, 1024]",

@@ -29,8 +29,8 @@ def said(
         ({"procedure": "frame-loss"}, "RFC 2544", "26.3"),
         ({"procedure": "frame-loss", "ip": [6]}, "RFC 5180", "7.3"),
         (LATENCY, "RFC 8219", "7.2"),
-        ({**LATENCY, "legacy": True}, "RFC 2544", "26.2"),
-        ({**LATENCY, "legacy": True, "ip": [6]}, "RFC 5180", "7.2"),
+        ({**LATENCY, "rfc2544_latency": True}, "RFC 2544", "26.2"),
+        ({**LATENCY, "rfc2544_latency": True, "ip": [6]}, "RFC 5180", "7.2"),
         ({**LATENCY, "procedure": "pdv"}, "RFC 8219", "7.3.1"),
         ({**LATENCY, "procedure": "ipdv"}, "RFC 8219", "7.3.2"),
     ],
@@ -273,7 +273,7 @@ def test_a_translator_is_measured_by_rfc_8219_and_more_than_once() -> None:
     testbed = Testbed.model_validate(
         {"name": "nat64", "left": virtual(8), "right": virtual(9)}
     )
-    one_tag = {**LATENCY, "legacy": True, "ip": ["6-4"]}
+    one_tag = {**LATENCY, "rfc2544_latency": True, "ip": ["6-4"]}
     (cell,) = expand(make_campaign(one_tag), testbed)
     found = compliance(cell, deviations(cell), valid=True)
     assert (found.rfc, found.section) == ("RFC 2544", "26.2")

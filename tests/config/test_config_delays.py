@@ -63,9 +63,9 @@ def test_defaults_are_those_of_rfc_8219(
 
 
 def test_the_old_latency_has_one_tag_and_is_by_its_book() -> None:
-    cell = only_cell({**LATENCY, "legacy": True})
+    cell = only_cell({**LATENCY, "rfc2544_latency": True})
     assert (cell.spec.tagging, cell.repeats) == ((1, 60), 20)
-    assert deviations(at_throughput({**LATENCY, "legacy": True})) == []
+    assert deviations(at_throughput({**LATENCY, "rfc2544_latency": True})) == []
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_sweep_rises_however_it_was_written() -> None:
         ({"procedure": "pdv"}, "rate_fps: is missing"),
         ({"rate_fps": 1}, "rate_fps: unknown key: it is of frame-loss, latency,"),
         ({"tags": 5}, "tags: unknown key: it is of latency"),
-        ({"legacy": True}, "legacy: unknown key: it is of latency"),
+        ({"rfc2544_latency": True}, "rfc2544_latency: unknown key: it is of latency"),
         (
             {**LATENCY, "frame_timeout_ms": 1},
             "frame_timeout_ms: unknown key: it is of throughput and frame-loss",
@@ -127,7 +127,10 @@ def test_a_sweep_rises_however_it_was_written() -> None:
             {**LOSS, "rate_fps": "throughput", "load_step_percent": 5},
             "load_step_percent is of the maximum rate",
         ),
-        ({**LATENCY, "legacy": True, "tags": 2}, "tags: must be 1, or left out"),
+        (
+            {**LATENCY, "rfc2544_latency": True, "tags": 2},
+            "tags: must be 1, or left out",
+        ),
         (
             {**LATENCY, "trial_duration_s": 60},
             "first_tag_s: 60 s is not before the end of the trial, 60 s",
@@ -198,7 +201,7 @@ def test_cells_that_are_judged_differently_are_told_apart() -> None:
         {**THROUGHPUT, "frame_timeout_ms": 10},
         {**THROUGHPUT, "frame_timeout_ms": 10, "loss_tolerance_percent": 0.01},
         LATENCY,
-        {**LATENCY, "rate_fps": 2000, "legacy": True},
+        {**LATENCY, "rate_fps": 2000, "rfc2544_latency": True},
     ]
     cells = expand(make_campaign(*specs), make_testbed())
     assert [cell.id for cell in cells] == [
@@ -214,7 +217,7 @@ def test_cells_that_are_judged_differently_are_told_apart() -> None:
     "spec",
     [
         LATENCY,
-        {**LATENCY, "legacy": True, "repeats": 50},
+        {**LATENCY, "rfc2544_latency": True, "repeats": 50},
         {**LATENCY, "procedure": "ipdv", "trial_duration_s": 5},
         {**THROUGHPUT, "frame_timeout_ms": 0.25, "timeout_sweep_ms": [1, 2.5]},
         {**THROUGHPUT, "loss_tolerance_percent": 0.0000001},
@@ -243,7 +246,7 @@ def test_the_resolved_campaign_gives_the_same_cells(
             ),
         ),
         (
-            {**LATENCY, "legacy": True, "trial_duration_s": 119},
+            {**LATENCY, "rfc2544_latency": True, "trial_duration_s": 119},
             (
                 "RFC 2544 26.2",
                 "trial duration of at least 120 s",
@@ -267,7 +270,7 @@ def test_the_resolved_campaign_gives_the_same_cells(
             ("RFC 8219 7.2", "at least 20 repeats", "19 instead of at least 20"),
         ),
         (
-            {**LATENCY, "legacy": True, "repeats": 19},
+            {**LATENCY, "rfc2544_latency": True, "repeats": 19},
             ("RFC 2544 26.2", "at least 20 repeats", "19 instead of at least 20"),
         ),
         (
@@ -315,7 +318,7 @@ def test_what_the_standard_does_not_ask_for_is_a_deviation(
     ("spec", "point"),
     [
         ({}, ("RFC 8219 7.2", "SHOULD")),
-        ({"legacy": True}, ("RFC 2544 26.2", "text")),
+        ({"rfc2544_latency": True}, ("RFC 2544 26.2", "text")),
         ({"procedure": "pdv"}, ("RFC 8219 7.3.1", "text")),
         ({"procedure": "ipdv"}, ("RFC 8219 7.3.2", "text")),
     ],

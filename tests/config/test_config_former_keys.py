@@ -10,6 +10,7 @@ from config_samples import make_testbed
 from ruamel.yaml import YAML
 
 from dutperf.config import expand, load_campaign, resolved, resolved_again
+from dutperf.config.specs import ThroughputSpec
 from dutperf.errors import InputError
 
 FORMER = Path(__file__).parent / "former"
@@ -51,17 +52,35 @@ def test_what_had_no_effect_is_told_with_its_line() -> None:
     keys = [text.split(": ")[1].split(".")[-1] for text in told]
     assert keys == [
         "trial_duration_s",
+        "hopeless_loss_percent",
         "resolution",
         "resolution",
+        "legacy",
         "residual_wait_s",
     ]
+
+
+def test_a_key_that_is_called_otherwise_now_is_still_read(tmp_path: Path) -> None:
+    path = tmp_path / "campaign.yaml"
+    path.write_text(
+        "name: x\nlab: [linux-router, nat64]\nprocedures:\n"
+        "  - {procedure: throughput, places: [nat64], search: verified,\n"
+        "     hopeless_loss_percent: 5}\n"
+    )
+    told: list[str] = []
+    (spec,) = load_campaign(path, told.append).procedures
+    assert isinstance(spec, ThroughputSpec)
+    assert (spec.testbeds, spec.max_verify_loss_percent) == (["nat64"], 5)
+    places, hopeless = (text.removeprefix(f"{path}:") for text in told)
+    assert places == "4: procedures[0].places: is called testbeds now: rename it"
+    assert hopeless.startswith("5: procedures[0].hopeless_loss_percent: is called max_")
 
 
 @pytest.mark.parametrize(
     ("procedure", "told"),
     [
         ("{procedure: pdv, rate_fps: 9, tags: 5}", "tags: unknown key: it is of lat"),
-        ("{procedure: pdv, rate_fps: 9, legacy: true}", "legacy: unknown key: it is"),
+        ("{procedure: pdv, rate_fps: 9, legacy: true}", "legacy: unknown key"),
         ("{procedure: throughput, load_percent: [9]}", "load_percent: unknown key"),
         (
             "{procedure: connection-rate, stateful: {connections: 5}, direction: all}",

@@ -76,7 +76,7 @@ def test_what_is_left_open_is_as_each_place_is() -> None:
 
 
 def test_a_procedure_may_be_for_some_places_only() -> None:
-    campaign = make_campaign(THROUGHPUT, {**LOSS, "places": ["right-lab"]}, lab=LABS)
+    campaign = make_campaign(THROUGHPUT, {**LOSS, "testbeds": ["right-lab"]}, lab=LABS)
     assert [cell.id for cell in expand(campaign, *benches())] == [
         "throughput-ip4-64-both@left-lab",
         "throughput-ip4-64-both@right-lab",
@@ -95,7 +95,7 @@ def test_the_resolved_campaign_gives_the_same_cells(
         where = {"lab": None, "testbed": found}
     campaign = make_campaign(
         {**THROUGHPUT, "traffic": [{}, {"name": "many", "addresses": 9}]},
-        {**LOSS, "places": names[-1:], "direction": ["both", "forward"]},
+        {**LOSS, "testbeds": names[-1:], "direction": ["both", "forward"]},
         **where,
     )
     data = resolved(campaign, *found)
@@ -119,13 +119,13 @@ def test_a_lab_with_several_numbers_of_rules_is_several_places(
     assert names == ["fw", "fw-1", "fw-25"]
     data = resolved(campaign, *benches(*names))
     assert data["lab"] == ["fw", *({"name": "fw", "rules": n} for n in (1, 25))]
-    assert data["procedures"][-1]["places"] == ["fw-25"]
+    assert data["procedures"][-1]["testbeds"] == ["fw-25"]
 
 
 def test_with_one_place_it_is_resolved_as_it_always_was() -> None:
     data = resolved(make_campaign(THROUGHPUT, lab=["left-lab"]), *benches("left-lab"))
     assert data["lab"] == "left-lab"
-    assert "places" not in data["procedures"][0]
+    assert "testbeds" not in data["procedures"][0]
 
 
 def test_testbeds_may_be_files_and_blocks(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_testbeds_may_be_files_and_blocks(tmp_path: Path) -> None:
     [{"lab": "a"}, {"lab": ["a", "b"]}, {"testbed": "a"}, {"testbed": ["a", "b.yaml"]}],
 )
 def test_editors_accept_one_or_several(where: dict[str, Any]) -> None:
-    data = {"name": "x", "procedures": [THROUGHPUT | {"places": ["a"]}], **where}
+    data = {"name": "x", "procedures": [THROUGHPUT | {"testbeds": ["a"]}], **where}
     schema = Draft202012Validator(json_schemas()["campaign"])
     assert list(schema.iter_errors(data)) == []
 
@@ -185,29 +185,29 @@ def test_editors_accept_one_or_several(where: dict[str, Any]) -> None:
         ),
         (
             "ip: [4]",
-            "places: [left-lab, rihgt-lab]",
+            "testbeds: [left-lab, rihgt-lab]",
             (
-                "5: procedures[0].places[1]: rihgt-lab is no place of this campaign; "
+                "5: procedures[0].testbeds[1]: rihgt-lab is no place of this campaign; "
                 "did you mean right-lab?"
             ),
         ),
         (
             "ip: [4]",
-            "places:\n  - zzz",
+            "testbeds:\n  - zzz",
             (
-                "6: procedures[0].places[0]: zzz is no place of this campaign; it has "
-                "left-lab, right-lab"
+                "6: procedures[0].testbeds[0]: zzz is no place of this campaign; it "
+                "has left-lab, right-lab"
             ),
         ),
         (
             "ip: [4]\n- procedure: frame-loss",
-            "places: [left-lab]",
+            "testbeds: [left-lab]",
             "2: lab[1]: right-lab is in the places of no procedure",
         ),
         (
             "ip: [4]",
-            "places: [left-lab, left-lab]",
-            "5: procedures[0].places: must not list left-lab twice",
+            "testbeds: [left-lab, left-lab]",
+            "5: procedures[0].testbeds: must not list left-lab twice",
         ),
         (
             "ip: [4]",

@@ -25,7 +25,7 @@ ALL: list[dict[str, Any]] = [
     {"procedure": "throughput", "search": "mlrsearch", "goals": ["0", "1%:50%"]},
     {"procedure": "frame-loss"},
     {"procedure": "latency", "rate_fps": 10_000},
-    {"procedure": "latency", "rate_fps": 10_000, "legacy": True},
+    {"procedure": "latency", "rate_fps": 10_000, "rfc2544_latency": True},
     {"procedure": "pdv", "rate_fps": 10_000},
     {"procedure": "ipdv", "rate_fps": 10_000},
 ]
@@ -66,7 +66,7 @@ def test_quick_takes_seconds_and_says_what_it_lacks(spec: dict[str, Any]) -> Non
     [(10_000, False, 500), (100, False, 50), (1, False, 1), (10_000, True, 1)],
 )
 def test_a_quick_look_has_tags_that_fit(rate_fps: int, legacy: bool, tags: int) -> None:
-    spec = {"procedure": "latency", "rate_fps": rate_fps, "legacy": legacy}
+    spec = {"procedure": "latency", "rate_fps": rate_fps, "rfc2544_latency": legacy}
     assert cell_of("quick", spec).spec_of(LatencySpec).tags == tags
 
 

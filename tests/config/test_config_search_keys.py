@@ -44,7 +44,7 @@ def test_by_default_a_search_is_narrowed_and_ends_hopeless_trials() -> None:
     [
         (VERIFIED, {"verify_trials": 2, "early_stop": True}),
         ({**VERIFIED, "verify_trials": 3}, {"verify_trials": 3}),
-        ({**VERIFIED, "hopeless_loss_percent": 5}, {"early_stop": False}),
+        ({**VERIFIED, "max_verify_loss_percent": 5}, {"early_stop": False}),
         (MLR, {"early_stop": False}),
         (
             {**THROUGHPUT, "repeats": "auto"},
@@ -118,12 +118,12 @@ def test_what_is_no_goal_is_refused(text: str) -> None:
             "verify_trials: belongs to search verified, not to mlrsearch",
         ),
         (
-            {**THROUGHPUT, "search": "classic", "hopeless_loss_percent": 5},
-            "hopeless_loss_percent: belongs to search verified, not to classic",
+            {**THROUGHPUT, "search": "classic", "max_verify_loss_percent": 5},
+            "max_verify_loss_percent: belongs to search verified, not to classic",
         ),
         (
-            {**VERIFIED, "hopeless_loss_percent": 5, "early_stop": True},
-            "hopeless_loss_percent: must be left out with early_stop",
+            {**VERIFIED, "max_verify_loss_percent": 5, "early_stop": True},
+            "max_verify_loss_percent: must be left out with early_stop",
         ),
         (
             {**THROUGHPUT, "interval_width": "1%"},
@@ -210,7 +210,7 @@ def test_searches_of_the_same_frames_are_cells_of_their_own() -> None:
     "spec",
     [
         {**THROUGHPUT, "repeats": "auto", "interval_width": "2%"},
-        {**VERIFIED, "hopeless_loss_percent": 5, "repeats": 3},
+        {**VERIFIED, "max_verify_loss_percent": 5, "repeats": 3},
         {**MLR, "goals": ["0", "0.5%:50%", {"loss_percent": 1}]},
         {"procedure": "pdv", "rate_fps": 1000, "ip": [4]},
     ],

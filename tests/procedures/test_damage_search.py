@@ -85,7 +85,7 @@ def test_whoever_watches_is_told_how_far_it_is() -> None:
 
 def test_a_rate_counts_as_too_fast_only_after_as_many_trials_as_it_asks_for() -> None:
     """5 % are lost beside the damage, and that is no reason to be sure at once."""
-    keys = {"search": "verified", "verify_trials": 2, "hopeless_loss_percent": 10}
+    keys = {"search": "verified", "verify_trials": 2, "max_verify_loss_percent": 10}
     _, recording = measured(engine(), **keys)
     own = [r.load_fps for r in recording.records if r.role == "damage"]
     above = [fps for fps in own if LIMIT < fps < 1.1 * LIMIT]

@@ -34,7 +34,7 @@ def measured(
     """Four seconds at 1000 fps, the second half of the latency's tagged."""
     short = {"trial_duration_s": 4, "repeats": 3, "rate_fps": 1000}
     tagged = {"first_tag_s": 2, "tags": 2000} if procedure == "latency" else {}
-    if keys.get("legacy"):
+    if keys.get("rfc2544_latency"):
         tagged.pop("tags")
     recording = Recording(engine)
     given = short | tagged | keys
@@ -130,7 +130,7 @@ def test_loss_does_not_fail_a_latency_but_is_said() -> None:
 def test_the_old_latency_is_the_average_of_one_tag_a_trial() -> None:
     delays = sometimes(3, 1000 * MS)
     engine = FakeEngine(perfect(), delays=delays)
-    result, recording = measured(engine, "latency", legacy=True, repeats=30)
+    result, recording = measured(engine, "latency", rfc2544_latency=True, repeats=30)
     forward = named(result, "latency")[0]
     slow = sum(f.value == 1000 * MS + 20_000 for f in forward.repeats)
     assert 0 < slow < 30
@@ -142,7 +142,7 @@ def test_the_old_latency_is_the_average_of_one_tag_a_trial() -> None:
 
 
 def test_an_average_over_a_lost_tag_is_infinite() -> None:
-    result, _ = measured(FakeEngine(step(400)), "latency", legacy=True)
+    result, _ = measured(FakeEngine(step(400)), "latency", rfc2544_latency=True)
     assert figures(result, "latency") == [Figure(value=None, absent="lost")] * 2
 
 
@@ -287,6 +287,6 @@ def test_parameters_are_those_that_matter() -> None:
     pdv, _ = measured(FakeEngine(perfect()), "pdv")
     assert latency.parameters["rate_fps"] == 1000
     assert latency.parameters["tags"] == 2000
-    for other in ("max_load_fps", "resolution", "frame_timeout_ms", "legacy"):
+    for other in ("max_load_fps", "resolution", "frame_timeout_ms", "rfc2544_latency"):
         assert other not in latency.parameters
     assert "tags" not in pdv.parameters

@@ -130,7 +130,7 @@ def test_a_faster_device_than_before_is_found() -> None:
     [
         ({}, True),
         ({"early_stop": False}, False),
-        ({"search": "verified", "hopeless_loss_percent": 10}, False),
+        ({"search": "verified", "max_verify_loss_percent": 10}, False),
         ({"search": "mlrsearch"}, False),
     ],
 )
@@ -171,7 +171,7 @@ def test_a_rare_loss_is_verified_and_decides_nothing() -> None:
 def test_a_hopeless_loss_is_not_verified() -> None:
     engine = FakeEngine(step(LIMIT_FPS))
     _, recording = measured(
-        engine, search="verified", hopeless_loss_percent=20, trial_duration_s=10
+        engine, search="verified", max_verify_loss_percent=20, trial_duration_s=10
     )
     hopeless = [rate for rate in recording.loads_fps if rate > LIMIT_FPS / 0.8]
     assert len(hopeless) == len(set(hopeless))

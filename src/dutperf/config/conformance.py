@@ -102,7 +102,7 @@ def _rfc(cell: Cell) -> str:
         return "RFC 9693"
     if "RFC 2544" not in PROCEDURES[cell.procedure].sections:
         return "RFC 8219"
-    if isinstance(cell.spec, LatencySpec) and not cell.spec.legacy:
+    if isinstance(cell.spec, LatencySpec) and not cell.spec.rfc2544_latency:
         return "RFC 8219"
     if translates(cell.ip) and not is_legacy(cell):
         return "RFC 8219"

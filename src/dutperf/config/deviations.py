@@ -158,7 +158,7 @@ def _delay_rfc(cell: Cell) -> str | None:
 
 def is_legacy(cell: Cell) -> bool:
     """Whether it is the latency of RFC 2544, of one tagged frame."""
-    return isinstance(cell.spec, LatencySpec) and cell.spec.legacy
+    return isinstance(cell.spec, LatencySpec) and cell.spec.rfc2544_latency
 
 
 def _load(cell: Cell, spec: FixedLoadKeys) -> list[Shortfall]:
@@ -210,8 +210,8 @@ def _iterations(cell: Cell) -> list[Shortfall]:
 
 def _tags(spec: LatencySpec) -> list[Shortfall]:
     found: list[Shortfall] = []
-    rfc = "RFC 2544 26.2" if spec.legacy else "RFC 8219 7.2"
-    if spec.tags < _TAGS and not spec.legacy:
+    rfc = "RFC 2544 26.2" if spec.rfc2544_latency else "RFC 8219 7.2"
+    if spec.tags < _TAGS and not spec.rfc2544_latency:
         actual = f"{spec.tags} instead of at least {_TAGS}"
         found.append(
             Shortfall(rfc, f"at least {_TAGS} tagged frames", actual, "SHOULD")

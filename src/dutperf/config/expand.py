@@ -82,7 +82,7 @@ def resolved(campaign: Campaign, *testbeds: Testbed) -> dict[str, Any]:
         key: places if several else places[0],
         "procedures": [
             cell.spec.model_dump(
-                exclude_none=True, exclude=None if several else {"places"}
+                exclude_none=True, exclude=None if several else {"testbeds"}
             )
             for cell in expand(campaign, *testbeds)
         ],
@@ -116,7 +116,7 @@ def _cells(entry: Entry) -> Iterator[Cell]:
     same = _settled(spec) | {"max_rate_fps": _max_rate(spec, testbed)}
     for ip, sizes, traffic, direction, stateful in _matrix(spec, testbed):
         own: dict[str, Any] = {
-            "places": [entry.place] if entry.place else [],
+            "testbeds": [entry.place] if entry.place else [],
             "ip": [ip],
             "frame_size": [] if traffic.imix else sizes,
             "traffic": [traffic],
@@ -214,7 +214,7 @@ def _judged(spec: ProcedureSpec) -> Iterator[str]:
         yield f"at-{named.replace(' ', '-')}"
     elif spec.given_rate_fps and not isinstance(spec, EstablishmentKeys):
         yield f"{spec.given_rate_fps}fps"
-    if isinstance(spec, LatencySpec) and spec.legacy:
+    if isinstance(spec, LatencySpec) and spec.rfc2544_latency:
         yield "legacy"
     criterion = spec.loss_criterion
     if criterion.frame_timeout_ms is not None:

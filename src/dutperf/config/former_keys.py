@@ -1,5 +1,6 @@
-"""Files of earlier versions, in which all procedures had the keys of all.
+"""Files of earlier versions: keys with other names, and of all procedures for all.
 
+A key that is called otherwise now is read by its old name, too, with a notice.
 A key that its procedure never had a use for is left out: without a word where it said
 what it says by default, as stored campaigns do, and with a notice where somebody meant
 something by it. All other keys that a procedure does not have are refused as unknown.
@@ -29,15 +30,20 @@ _SAID_NOTHING: Mapping[str, Any] = {
     "responder_order": "random",
 }
 """Defaults of keys that procedures had without having a use for them."""
+_RENAMED = {
+    "places": "testbeds",
+    "legacy": "rfc2544_latency",
+    "hopeless_loss_percent": "max_verify_loss_percent",
+}
 _HAD_NO_EFFECT = {"resolution", "trial_duration_s", "residual_wait_s"}
 _WAYS = {"left": "forward", "right": "reverse"}
 
 
 def modernised(campaign: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
-    """``campaign``, as it was written, without such keys.
+    """``campaign``, as it was written, in the keys of this version.
 
     Returns:
-        Plain data, and what was left out of it that somebody may have meant.
+        Plain data, and what its writer should know of it.
     """
     procedures = campaign.get("procedures")
     if not isinstance(procedures, list):
@@ -71,7 +77,11 @@ def _kept(
     data: Mapping[str, Any], model: type[BaseModel], where: Keys, told: list[Problem]
 ) -> Iterator[tuple[str, Any]]:
     for key, value in data.items():
-        if key in model.model_fields or not _is_former(key, value):
+        name = _RENAMED.get(key)
+        if name in model.model_fields and name not in data:
+            told.append(Problem((*where, key), f"is called {name} now: rename it"))
+            yield name, value
+        elif key in model.model_fields or not _is_former(key, value):
             yield key, value
         elif key in _HAD_NO_EFFECT:
             what = "has no effect here and is left out: take it out"

@@ -37,7 +37,7 @@ def load_campaign(
 
     Args:
         path: of the file.
-        notify: is told of keys of earlier versions that are left out.
+        notify: is told of keys of earlier versions.
 
     Raises:
         InputError: names file, line and key of everything wrong (at most ten).

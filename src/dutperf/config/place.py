@@ -48,13 +48,13 @@ def _problems(campaign: Campaign, names: Sequence[str]) -> Iterator[Problem]:
             "take one out; of a testbed, or change its key name",
         )
     for index, spec in enumerate(campaign.procedures):
-        for number, name in enumerate(spec.places):
+        for number, name in enumerate(spec.testbeds):
             if name not in names:
                 near = difflib.get_close_matches(name, names, n=1)
                 listed = ", ".join(names)
                 known = f"did you mean {near[0]}?" if near else f"it has {listed}"
                 yield Problem(
-                    ("procedures", index, "places", number),
+                    ("procedures", index, "testbeds", number),
                     f"{name} is no place of this campaign; {known}",
                     f"correct it, or add it to the campaign's {key}",
                 )

@@ -51,7 +51,7 @@ def preset_keys(preset: Preset, procedure: Mapping[str, Any]) -> dict[str, Any]:
     found = _standard(spec) if preset == "standard" else _quick(spec, procedure)
     if procedure.get("search") == "mlrsearch":
         found["repeats"] = 1
-    if procedure.get("legacy") is True:
+    if procedure.get("rfc2544_latency") is True:
         found.pop("tags", None)
     return {key: value for key, value in found.items() if key in spec.model_fields}
 

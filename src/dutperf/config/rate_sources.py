@@ -137,7 +137,7 @@ def _connection_rate(spec: ProcedureSpec, preset: Preset | None) -> list[Procedu
     if stateful is None or stateful.found_rate is None:
         return []
     opened = stateful.model_dump(include=set(RateKeys.model_fields), exclude_none=True)
-    keys = {"places", "ip", "frame_size", *_ALSO_OF_THE_SEARCH}
+    keys = {"testbeds", "ip", "frame_size", *_ALSO_OF_THE_SEARCH}
     search = _shared(spec, ConnectionRateSpec, keys, preset)
     return [ConnectionRateSpec.model_validate(search | {"stateful": opened})]
 
@@ -145,7 +145,7 @@ def _connection_rate(spec: ProcedureSpec, preset: Preset | None) -> list[Procedu
 def _with_throughput(spec: ProcedureSpec, preset: Preset | None) -> list[ProcedureSpec]:
     if spec.found_rate is None:
         return [spec]
-    keys = {"places", *_THE_SAME, *_ALSO_OF_THE_SEARCH, "frame_size", "flows"}
+    keys = {"testbeds", *_THE_SAME, *_ALSO_OF_THE_SEARCH, "frame_size", "flows"}
     search = _shared(spec, ThroughputSpec, keys, preset)
     standard_s = ThroughputSpec.model_fields["trial_duration_s"].default
     search["trial_duration_s"] = min(spec.trial_duration_s, standard_s)

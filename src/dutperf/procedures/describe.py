@@ -23,7 +23,7 @@ Parameters = dict[str, str | int | float | bool | None]
 
 _TOLD_OTHERWISE = {
     "procedure",
-    "places",
+    "testbeds",
     "ip",
     "frame_size",
     "direction",
@@ -39,7 +39,7 @@ _TOLD_OTHERWISE = {
     "interval_width",
     "max_repeats",
 }
-_UNSAID = ("legacy", "loss_tolerance_percent")
+_UNSAID = ("rfc2544_latency", "loss_tolerance_percent")
 """Keys that are told only if they are set."""
 
 

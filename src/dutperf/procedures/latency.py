@@ -31,7 +31,9 @@ def measure_latency(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
         EngineError, SetupError: see ``Trials.run``.
     """
     quantities = (
-        (SINGLE,) if cell.spec_of(LatencySpec).legacy else (TYPICAL, WORST_CASE)
+        (SINGLE,)
+        if cell.spec_of(LatencySpec).rfc2544_latency
+        else (TYPICAL, WORST_CASE)
     )
     repeats = run_repeats(runner, cell, limit, rejudged_by(quantities))
     return delay_result(cell, limit, repeats, quantities, "exact, in nanoseconds")

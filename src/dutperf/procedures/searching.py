@@ -242,7 +242,7 @@ class SearchTrials:
 
 
 def _verification(spec: ThroughputSpec) -> Verification:
-    hopeless_percent = spec.hopeless_loss_percent
+    hopeless_percent = spec.max_verify_loss_percent
     return Verification(
         trials=spec.verify_trials or 1,
         hopeless=1.0 if hopeless_percent is None else hopeless_percent / 100,

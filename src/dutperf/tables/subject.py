@@ -159,7 +159,11 @@ class Subject:
         asked.update(self.settings)
         timeout_ms = asked.get("frame_timeout_ms")
         percent_lost = asked.get("loss_tolerance_percent")
-        found = ["one tagged frame"] if asked.get("legacy") else []
+        found = (
+            ["one tagged frame"]
+            if asked.get("rfc2544_latency") or asked.get("legacy")
+            else []
+        )
         if timeout_ms:
             found.append(f"frames within {timeout_ms:.12g} ms")
         if percent_lost:

@@ -68,7 +68,7 @@ class LatencySpec(FixedLoadKeys):
         description="how far into the trial the first frame is tagged (RFC 8219 7.2: "
         "60 s)",
     )
-    legacy: bool = Field(
+    rfc2544_latency: bool = Field(
         default=False,
         description="one tagged frame a trial, and the average over the trials (RFC "
         "2544 26.2)",
@@ -77,15 +77,15 @@ class LatencySpec(FixedLoadKeys):
     @model_validator(mode="before")
     @classmethod
     def _one_tag(cls, data: Any) -> Any:  # noqa: ANN401 - raw YAML
-        if isinstance(data, Mapping) and data.get("legacy") is True:
+        if isinstance(data, Mapping) and data.get("rfc2544_latency") is True:
             return {"tags": 1, **data}
         return data
 
     @model_validator(mode="after")
     def _tags_fit(self) -> Self:
-        if self.legacy and self.tags != 1:
+        if self.rfc2544_latency and self.tags != 1:
             raise ValueError(
-                "tags: must be 1, or left out, with legacy (RFC 2544 26.2)"
+                "tags: must be 1, or left out, with rfc2544_latency (RFC 2544 26.2)"
             )
         if self.first_tag_s >= self.trial_duration_s:
             raise ValueError(

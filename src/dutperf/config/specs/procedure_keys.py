@@ -40,7 +40,7 @@ class ProcedureKeys(Strict):
     """One procedure over a matrix of cells."""
 
     procedure: str = Field(description="what is measured")
-    places: list[Name] = Field(
+    testbeds: list[Name] = Field(
         default=[],
         description="at which of the campaign's labs or testbeds, by their names; "
         "empty: at all of them",
@@ -80,7 +80,7 @@ class ProcedureKeys(Strict):
         "each with a name of its own: cells of each",
     )
 
-    @field_validator("places", "ip", "frame_size")
+    @field_validator("testbeds", "ip", "frame_size")
     @classmethod
     def _distinct(cls, values: list[Any]) -> list[Any]:
         return distinct(values)
@@ -114,7 +114,7 @@ class ProcedureKeys(Strict):
 
     def is_for(self, place: str) -> bool:
         """Whether it is to be measured there."""
-        return not self.places or place in self.places
+        return not self.testbeds or place in self.testbeds
 
     @property
     def profiles(self) -> list[Traffic]:

@@ -71,7 +71,7 @@ class ThroughputSpec(LossKeys, SearchedKeys):
         description="search verified: so many trials at a rate must lose frames until "
         "it counts as failed; default: 2",
     )
-    hopeless_loss_percent: Annotated[float, Field(gt=0, lt=100)] | None = Field(
+    max_verify_loss_percent: Annotated[float, Field(gt=0, lt=100)] | None = Field(
         default=None,
         description="search verified: a trial that lost more than this is not "
         "repeated, in percent; its trials are not ended early",
@@ -137,11 +137,11 @@ class ThroughputSpec(LossKeys, SearchedKeys):
             yield from _too_narrow(self.interval_width, self.resolution)
         if self.search != "verified":
             yield from self._belongs("verified", "verify_trials")
-            yield from self._belongs("verified", "hopeless_loss_percent")
-        elif self.hopeless_loss_percent is not None and self.early_stop:
+            yield from self._belongs("verified", "max_verify_loss_percent")
+        elif self.max_verify_loss_percent is not None and self.early_stop:
             yield (
-                "hopeless_loss_percent: must be left out with early_stop: a trial that "
-                "is ended early does not tell how much it would have lost"
+                "max_verify_loss_percent: must be left out with early_stop: a trial "
+                "that is ended early does not tell how much it would have lost"
             )
         if self.search != "mlrsearch":
             yield from self._belongs("mlrsearch", "goals")
@@ -200,7 +200,7 @@ def _defaults(data: Mapping[str, Any]) -> dict[str, Any]:
         found["verify_trials"] = 2
     if data.get("search") == "mlrsearch":
         found["goals"] = [{}]
-    if data.get("search") == "mlrsearch" or data.get("hopeless_loss_percent"):
+    if data.get("search") == "mlrsearch" or data.get("max_verify_loss_percent"):
         found["early_stop"] = False
     if data.get("repeats") == AUTO:
         width = _default_width(str(data.get("resolution")))
