@@ -166,6 +166,11 @@ def test_a_slow_router_loses_frames_and_does_not_stop_the_tester(
     assert codes(result) == {"frames_lost"}
 
 
+def of(told: list[set[str]], code: str) -> int:
+    """In how many trials."""
+    return sum(code in codes for codes in told)
+
+
 @pytest.mark.usefixtures("slow_router")
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_a_queue_longer_than_the_testers_buffers_holds_it_back(
@@ -173,10 +178,16 @@ def test_a_queue_longer_than_the_testers_buffers_holds_it_back(
 ) -> None:
     with queue_of(100_000), lab_engine(tmp_path, driver) as engine:
         trial = replace(ROUTED, ms=3000, extra=ROUTED.extra | STRICT)
-        told = [codes(engine.measure(trial.request(n))) for n in range(1, 8)]
-    # Others may take the tester's CPU for most of its 10 ms in some of them.
-    assert sum("held_back" in one for one in told) >= 4, told
-    assert sum("sender_behind" in one for one in told) <= 3, told
+        told: list[set[str]] = []
+        # Others may take the tester's CPU for most of its 10 ms in some of seven: it
+        # must be held back in four, and behind in three at most.
+        while len(told) < 7 and not (
+            of(told, "held_back") >= 4
+            and of(told, "sender_behind") + 7 - len(told) <= 3
+        ):
+            told.append(codes(engine.measure(trial.request(1 + len(told)))))
+    assert of(told, "held_back") >= 4, told
+    assert of(told, "sender_behind") <= 3, told
 
 
 SMALL: dict[Driver, dict[str, int]] = {

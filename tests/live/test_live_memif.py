@@ -19,6 +19,7 @@ from livetools import (
     NO_ODD_FRAMES,
     STALLS,
     Counts,
+    RefDut,
     Trial,
     by_account,
     codes,
@@ -62,17 +63,27 @@ def place() -> Iterator[Path]:
         yield Path(directory)
 
 
-def through_device(
-    engine: Engine, place: Path, behaviour: Behaviour, trial: Trial = TRIAL
+@pytest.fixture(scope="module")
+def device() -> Iterator[RefDut]:
+    """One that does as it is told until the next test tells it something else."""
+    with (
+        tempfile.TemporaryDirectory(prefix="dutperf") as directory,
+        ref_dut(Path(directory)) as it,
+    ):
+        yield it
+
+
+def through(
+    device: RefDut, engine: Engine, behaviour: Behaviour, trial: Trial = TRIAL
 ) -> tuple[TrialResult, TrialAccount]:
-    """One trial through a device of its own; the result, and the device's account."""
-    with ref_dut(place, behaviour) as device:
-        ports = engine.open_ports(device.ports()).ports
-        assert all(port.link_up for port in ports)
-        found = engine.set_neighbours(crossed_neighbours()).neighbours
-        assert all(n.mac for n in found)
-        result = engine.measure(trial.request())
-        return result, device.account()
+    """One trial through newly opened ports; the result, and the device's account."""
+    device.client.configure(behaviour)
+    ports = engine.open_ports(device.ports()).ports
+    assert all(port.link_up for port in ports)
+    found = engine.set_neighbours(crossed_neighbours()).neighbours
+    assert all(n.mac for n in found)
+    result = engine.measure(trial.request())
+    return result, device.account()
 
 
 def dropping(k: int, *ways: DirectionName) -> Behaviour:
@@ -88,7 +99,8 @@ def losing(k: int) -> Counts:
 
 
 def test_a_device_that_loses_nothing_passes(engine: Engine, place: Path) -> None:
-    result, account = through_device(engine, place, {})
+    with ref_dut(place) as device:
+        result, account = through(device, engine, {})
     assert codes(result) <= STALLS
     assert counts(result) == by_account(account)
     assert counts(result) == dict.fromkeys(BOTH, Counts(FRAMES, FRAMES))
@@ -98,10 +110,10 @@ def test_a_device_that_loses_nothing_passes(engine: Engine, place: Path) -> None
 @pytest.mark.parametrize("ways", ["forward", "reverse", "both"])
 @pytest.mark.parametrize("k", [2, 3, 7, 100, 1001])
 def test_every_kth_frame_lost_is_found(
-    engine: Engine, place: Path, k: int, ways: Ways
+    engine: Engine, device: RefDut, k: int, ways: Ways
 ) -> None:
     names = [name for name in BOTH if ways in (name, "both")]
-    result, account = through_device(engine, place, dropping(k, *names))
+    result, account = through(device, engine, dropping(k, *names))
     expected = {
         name: losing(k) if name in names else Counts(FRAMES, FRAMES) for name in BOTH
     }
@@ -111,19 +123,19 @@ def test_every_kth_frame_lost_is_found(
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 7, 100, 1001])
-def test_every_kth_frame_twice_is_found(engine: Engine, place: Path, k: int) -> None:
-    result, account = through_device(engine, place, doubling(k))
+def test_every_kth_frame_twice_is_found(engine: Engine, device: RefDut, k: int) -> None:
+    result, account = through(device, engine, doubling(k))
     assert counts(result) == by_account(account)
     assert counts(result)["forward"] == Counts(FRAMES, FRAMES, duplicate=FRAMES // k)
     assert (result.verdict.kind, codes(result)) == ("fail", {"duplicates"})
 
 
-def test_duplicates_never_make_up_for_losses(engine: Engine, place: Path) -> None:
+def test_duplicates_never_make_up_for_losses(engine: Engine, device: RefDut) -> None:
     """Half of the frames lost, the other half twice: as many arrive as were sent."""
     trial = Trial(fps=20_000, ms=100)
     rules = [{"every": 2, "do": "drop"}, {"do": "duplicate"}]
     behaviour = {"forward": {"rules": rules}}
-    result, account = through_device(engine, place, behaviour, trial)
+    result, account = through(device, engine, behaviour, trial)
     forward = counts(result)["forward"]
     assert counts(result) == by_account(account)
     assert forward.received + forward.duplicate == forward.sent == 2000
@@ -133,10 +145,10 @@ def test_duplicates_never_make_up_for_losses(engine: Engine, place: Path) -> Non
 
 @pytest.mark.parametrize(("ip", "size"), [(4, 64), (4, 1518), (6, 84), (6, 1517)])
 def test_losses_are_the_same_for_all_frames(
-    engine: Engine, place: Path, ip: IpVersion, size: int
+    engine: Engine, device: RefDut, ip: IpVersion, size: int
 ) -> None:
     trial = Trial(ip=ip, size=size, fps=FRAMES * 10, ms=100)
-    result, account = through_device(engine, place, dropping(7, "forward"), trial)
+    result, account = through(device, engine, dropping(7, "forward"), trial)
     assert counts(result) == by_account(account)
     assert counts(result)["forward"] == losing(7)
     assert odd_frames(result) == NO_ODD_FRAMES
@@ -181,7 +193,8 @@ def test_a_device_that_dies_in_mid_trial_spoils_the_trial_only(
         result = measured_once(engine, doomed.request(), kill)
     assert result.verdict.kind in {"invalid", "fail"}
     assert codes(result) & {"link_changed", "link_down", "sender_behind", "frames_lost"}
-    result, account = through_device(engine, place, {})
+    with ref_dut(place) as another:
+        result, account = through(another, engine, {})
     assert counts(result) == by_account(account)
     assert result.verdict.kind == "pass"
 

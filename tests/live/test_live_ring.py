@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,10 @@ def engine(
         yield it
 
 
+one_worker = pytest.mark.parametrize("engine", [1], indirect=True, ids=["1-workers"])
+"""What does not depend on how the work is shared; four take turns on two CPUs."""
+
+
 @pytest.mark.parametrize("directions", ALL_DIRECTIONS, ids="+".join)
 @pytest.mark.parametrize("ip", [4, 6])
 def test_a_perfect_wire_passes_with_exact_counts(
@@ -64,6 +69,7 @@ def test_a_perfect_wire_passes_with_exact_counts(
     assert odd_frames(result) == NO_ODD_FRAMES
 
 
+@one_worker
 @pytest.mark.parametrize(("ip", "size"), SIZES)
 def test_frames_of_every_size_arrive_whole(
     engine: Engine, ip: IpVersion, size: int
@@ -79,7 +85,10 @@ def test_frames_of_every_size_arrive_whole(
 def test_the_number_of_frames_is_rate_times_duration(
     engine: Engine, fps: int, frames: int
 ) -> None:
-    result = engine.measure(Trial(fps=fps, ms=100).request())
+    # A frame a second from each side: the second's is due half a second later, so this
+    # trial always takes longer than it should.
+    measure = engine.measure if fps > 1 else partial(measured_once, engine)
+    result = measure(Trial(fps=fps, ms=100).request())
     assert counts(result) == dict.fromkeys(BOTH, Counts(frames, frames))
 
 
@@ -129,18 +138,21 @@ def test_many_trials_leave_no_trace_in_the_next(engine: Engine) -> None:
         assert set(drops.values()) == {0}
 
 
+@one_worker
 def test_a_trial_number_may_be_used_again(engine: Engine) -> None:
     results = [engine.measure(Trial().request(trial_id)) for trial_id in (9, 10, 9)]
     assert [r.trial_id for r in results] == [9, 10, 9]
     assert [counts(r) for r in results] == [dict.fromkeys(BOTH, Counts(500, 500))] * 3
 
 
+@one_worker
 def test_the_same_request_gives_the_same_counts(engine: Engine) -> None:
     request = Trial(ip=6, size=200).request()
     first, second = (counts(engine.measure(request)) for _ in range(2))
     assert first == second
 
 
+@one_worker
 def test_total_time_covers_waits_and_sending(engine: Engine) -> None:
     waits_ms = (100, 150)
     extra = dict(
@@ -168,6 +180,7 @@ def test_each_next_hop_is_asked_anew_in_every_trial(engine: Engine) -> None:
     assert all(n.mac for n in result.neighbours)
 
 
+@one_worker
 def test_a_frame_that_exceeds_the_mtu_is_refused(engine: Engine) -> None:
     with pytest.raises(EngineError, match=r"frame size 1519 exceeds .* 1518") as caught:
         engine.measure(Trial(size=1519).request())

@@ -22,6 +22,7 @@ from livetools import (
     PATIENT_NS,
     STALLS,
     Counts,
+    RefDut,
     by_account,
     codes,
     cpus,
@@ -45,6 +46,7 @@ from scapy.utils import rdpcap
 
 from dutperf.engine.client import Engine
 from dutperf.engine.process import start_engine
+from dutperf.lab.refdut_socket import Behaviour
 from dutperf.protocol import (
     DirectionName,
     DirectionRequest,
@@ -155,11 +157,31 @@ def ring(
         yield e
 
 
-@pytest.fixture
-def place() -> Iterator[Path]:
-    """A short path: a socket's has at most 107 characters."""
-    with tempfile.TemporaryDirectory(prefix="dutperf") as directory:
-        yield Path(directory)
+@pytest.fixture(scope="module")
+def device() -> Iterator[RefDut]:
+    # A short path: a socket's has at most 107 characters.
+    with (
+        tempfile.TemporaryDirectory(prefix="dutperf") as place,
+        ref_dut(Path(place)) as device,
+    ):
+        yield device
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """One worker; each test opens the ports that it needs."""
+    with running_engine(tmp_path_factory.mktemp("one-worker")) as it:
+        yield it
+
+
+def through(
+    engine: Engine, device: RefDut, behaviour: Behaviour | None = None
+) -> Engine:
+    """``engine`` with the device between its ports, opened anew."""
+    device.client.configure(behaviour or {})
+    engine.open_ports(device.ports())
+    engine.set_neighbours(crossed_neighbours())
+    return engine
 
 
 @pytest.mark.parametrize("mix", MIXES, ids=lambda mix: f"{mix[0]}of{mix[1]}")
@@ -173,12 +195,11 @@ def test_each_stream_of_a_mix_arrives_exactly(
 
 
 @pytest.mark.parametrize("mix", MIXES, ids=lambda mix: f"{mix[0]}of{mix[1]}")
-def test_a_device_accounts_for_each_mix(place: Path, mix: tuple[int, int]) -> None:
-    with ref_dut(place) as device, running_engine(place) as engine:
-        engine.open_ports(device.ports())
-        engine.set_neighbours(crossed_neighbours())
-        result = engine.measure(mixed(mix))
-        account = device.account(result.trial_id)
+def test_a_device_accounts_for_each_mix(
+    engine: Engine, device: RefDut, mix: tuple[int, int]
+) -> None:
+    result = through(engine, device).measure(mixed(mix))
+    account = device.account(result.trial_id)
     assert stream_counts(result) == dict.fromkeys(BOTH, by_definition(mix, 1000))
     assert {n: c.sent for n, c in by_account(account).items()} == dict.fromkeys(
         BOTH, 1000
@@ -186,15 +207,10 @@ def test_a_device_accounts_for_each_mix(place: Path, mix: tuple[int, int]) -> No
     assert odd_frames(result) == NO_ODD_FRAMES
 
 
-def test_losses_count_for_the_stream_that_lost(place: Path) -> None:
+def test_losses_count_for_the_stream_that_lost(engine: Engine, device: RefDut) -> None:
     """Of Fb Fb Fb ... every other frame is dropped: all of the background."""
-    with (
-        ref_dut(place, {"forward": {"rules": [{"every": 2, "do": "drop"}]}}) as device,
-        running_engine(place) as engine,
-    ):
-        engine.open_ports(device.ports())
-        engine.set_neighbours(crossed_neighbours())
-        result = engine.measure(mixed((1, 2)))
+    behaviour = {"forward": {"rules": [{"every": 2, "do": "drop"}]}}
+    result = through(engine, device, behaviour).measure(mixed((1, 2)))
     assert stream_counts(result)["forward"] == [
         Counts(500, 500),
         Counts(500, 0, lost=500),
@@ -213,14 +229,12 @@ def test_the_result_names_the_generator(ring: Engine) -> None:
     assert ring.measure(mixed()).generator == "splitmix64-counter-3"
 
 
-def test_64_sizes_in_a_row_arrive_whole(tmp_path: Path) -> None:
+def test_64_sizes_in_a_row_arrive_whole(engine: Engine) -> None:
     sizes = [64 + 17 * i for i in range(64)]
     forward = stream("forward", 4, sizes, PORTS + NETWORKS)
     direction = DirectionRequest(name="forward", rate_fps=20_000, streams=[forward])
-    with running_engine(tmp_path) as engine:
-        open_rings(engine)
-        trial = mixed().model_copy(update={"directions": [direction]})
-        result = engine.measure(trial)
+    open_rings(engine)
+    result = engine.measure(mixed().model_copy(update={"directions": [direction]}))
     assert stream_counts(result) == {"forward": [Counts(1000, 1000)]}
     assert odd_frames(result) == NO_ODD_FRAMES
 
@@ -228,14 +242,13 @@ def test_64_sizes_in_a_row_arrive_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize("descriptors", [64, 100, 512])
 @pytest.mark.parametrize("mix", [(1, 1), (9, 10)], ids=["1of1", "9of10"])
 def test_short_queues_carry_everything(
-    tmp_path: Path, mix: tuple[int, int], descriptors: int
+    engine: Engine, mix: tuple[int, int], descriptors: int
 ) -> None:
     lengths = {"tx_descriptors": descriptors, "rx_descriptors": descriptors}
     ports = [port.model_copy(update=lengths) for port in ring_ports()]
-    with running_engine(tmp_path) as engine:
-        engine.open_ports(ports)
-        engine.set_neighbours(crossed_neighbours())
-        result = engine.measure(mixed(mix))
+    engine.open_ports(ports)
+    engine.set_neighbours(crossed_neighbours())
+    result = engine.measure(mixed(mix))
     assert stream_counts(result) == dict.fromkeys(BOTH, by_definition(mix, 1000))
 
 
@@ -271,26 +284,26 @@ def test_a_frame_that_is_still_queued_is_never_rewritten(
         log_path=tmp_path / "engine.log",
     ) as engine:
         open_rings(engine)
-        result = engine.measure(mixed(mix, fps=10_000_000, ms=30))
+        result = measured_once(engine, mixed(mix, fps=10_000_000, ms=30))
     assert tx_full(result) > 0
     assert_intact(result)
     assert stream_counts(result) == dict.fromkeys(BOTH, by_definition(mix, 300_000))
 
 
-def test_frames_wait_unchanged_for_a_device_that_stands_still(place: Path) -> None:
-    with ref_dut(place) as device, running_engine(place) as engine:
-        engine.open_ports(device.ports())
-        engine.set_neighbours(crossed_neighbours())
-        turns = itertools.cycle([signal.SIGSTOP, signal.SIGCONT])
+def test_frames_wait_unchanged_for_a_device_that_stands_still(
+    engine: Engine, device: RefDut
+) -> None:
+    through(engine, device)
+    turns = itertools.cycle([signal.SIGSTOP, signal.SIGCONT])
 
-        def stop_or_go_on(_progress: TrialProgress) -> None:
-            os.kill(device.process.pid, next(turns))
+    def stop_or_go_on(_progress: TrialProgress) -> None:
+        os.kill(device.process.pid, next(turns))
 
-        with contextlib.ExitStack() as stack:
-            stack.callback(os.kill, device.process.pid, signal.SIGCONT)
-            trial = mixed((9, 10), fps=50_000, ms=1300, residual_wait_ns=700 * MS)
-            result = measured_once(engine, trial, stop_or_go_on)
-        account = device.account(result.trial_id)
+    with contextlib.ExitStack() as stack:
+        stack.callback(os.kill, device.process.pid, signal.SIGCONT)
+        trial = mixed((9, 10), fps=50_000, ms=1300, residual_wait_ns=700 * MS)
+        result = measured_once(engine, trial, stop_or_go_on)
+    account = device.account(result.trial_id)
     assert tx_full(result) > 0
     assert_intact(result)
     sent = {name: c.sent for name, c in by_account(account).items()}
@@ -350,7 +363,7 @@ def test_no_frame_comes_twice_or_broken_however_far_behind_the_sender(
         (9, 10), fps=2_000_000, ms=50, hops=GATEWAYS, residual_wait_ns=500 * MS
     )
     with lab_engine(tmp_path, driver) as engine:
-        result = engine.measure(trial)
+        result = measured_once(engine, trial)
     assert {d.burst_frames.max for d in result.directions} == {32}
     for counts in itertools.chain(*stream_counts(result).values()):
         assert (counts.duplicate, counts.reordered) == (0, 0)
