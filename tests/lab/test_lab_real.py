@@ -39,6 +39,8 @@ from dutperf.protocol import IpVersion, Side
 pytestmark = needs_lab
 
 NAME = "linux-router"
+SAME_GATEWAY = {"known-answer-nat46", "known-answer-nat64", "known-answer-nat66"}
+"""The program of known-answer-nat44 on the same wires; only its table differs."""
 
 
 @pytest.fixture(autouse=True)
@@ -99,19 +101,18 @@ def test_the_router_forwards_both_ways(version: IpVersion) -> None:
 
 
 @pytest.mark.parametrize("name", ["linux-router", "linux-router-hosts"])
-@pytest.mark.parametrize("network", [1, 255])
-def test_networks_behind_the_tester_are_reached(name: str, network: int) -> None:
+def test_networks_behind_the_tester_are_reached(name: str) -> None:
     """Where IPv4 has no networks these are hosts of the link: it comes to the same."""
-    ways: dict[Side, list[tuple[str, str]]] = {
-        "left": [
+    ways: dict[Side, list[tuple[str, str]]] = {"left": [], "right": []}
+    for network in (1, 255):
+        ways["left"] += [
             ("198.18.0.2", f"198.19.{network}.2"),
             ("2001:2::2", f"2001:2:0:80{network:02x}::2"),
-        ],
-        "right": [
+        ]
+        ways["right"] += [
             ("198.19.0.2", f"198.18.{network}.2"),
             ("2001:2:0:8000::2", f"2001:2:0:{network:x}::2"),
-        ],
-    }
+        ]
     with lab.session(name) as testbed:
         for sender, ends in ways.items():
             for src, dst in ends:
@@ -149,7 +150,7 @@ def test_the_root_namespace_capture_sees_what_is_sent_there() -> None:
     assert any(UDP in p and bytes(p[UDP].payload) == b"heard?" for p in heard)
 
 
-@pytest.mark.parametrize("name", lab.LABS)
+@pytest.mark.parametrize("name", [n for n in lab.LABS if n not in SAME_GATEWAY])
 def test_an_idle_link_carries_no_frames(name: str) -> None:
     with lab.session(name), Wire(topology.TESTER) as both:
         seen = [Ether(frame).summary() for frame in both.received(2.0)]

@@ -121,7 +121,14 @@ def test_a_next_hop_without_an_own_address_to_ask_from_is_unresolved(
     assert [n.mac for n in engine.set_neighbours(params).neighbours] == [None]
 
 
+@pytest.fixture(scope="module")
+def lab_up() -> Iterator[None]:
+    with kept_lab():
+        yield
+
+
 @pytest.mark.lab
+@pytest.mark.usefixtures("lab_up")
 @pytest.mark.parametrize("ip", [4, 6])
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_the_device_is_answered_also_while_frames_are_sent(
@@ -132,7 +139,7 @@ def test_the_device_is_answered_also_while_frames_are_sent(
     def forget(_progress: TrialProgress) -> None:
         forgotten.append(inside("dut", "ip", "neigh", "flush", "all"))
 
-    with kept_lab(), lab_engine(tmp_path, driver) as engine:
+    with lab_engine(tmp_path, driver) as engine:
         trial = Trial(ip=ip, fps=1000, ms=1200, hops=GATEWAYS)
         result = engine.measure(trial.request(), forget)
     assert forgotten
@@ -164,6 +171,7 @@ def claim_of(ip: IpVersion, address: str) -> str:
 
 
 @pytest.mark.lab
+@pytest.mark.usefixtures("lab_up")
 @pytest.mark.parametrize("whose", ["the device's", "the tester's"])
 @pytest.mark.parametrize("ip", [4, 6])
 def test_a_trial_in_which_somebody_else_has_an_address_is_not_judged(
@@ -179,10 +187,10 @@ def test_a_trial_in_which_somebody_else_has_an_address_is_not_judged(
             words = (shown.split()[1], claim_of(ip, claimed))
             done.append(inside("dut", sys.executable, "-c", SAY, *words))
 
-    with kept_lab(), lab_engine(tmp_path, "af_xdp") as engine:
+    with lab_engine(tmp_path, "af_xdp") as engine:
         trial = Trial(ip=ip, fps=1000, ms=1200, hops=GATEWAYS)
         spoilt = engine.measure(trial.request(), claim)
-        again = engine.measure(trial.request())
+        again = engine.measure(Trial(ip=ip, fps=1000, hops=GATEWAYS).request())
     assert done
     assert "neighbour_changed" in codes(spoilt)
     assert [port.neighbour_conflicts > 0 for port in spoilt.ports] == [True, False]

@@ -45,6 +45,8 @@ SEARCH: dict[str, object] = {
     "timeout_sweep_ms": [0.000001, 199],
 }
 
+SHORT = {"trial_duration_s": 0.2}
+
 
 def measured(directory: Path, *specs: dict[str, object]) -> list[CellResult]:
     procedures = [spec_with(QUICK | spec) for spec in specs]
@@ -96,7 +98,7 @@ def test_delays_of_a_wire_are_the_testers_own(tmp_path: Path) -> None:
 def test_delays_are_measured_at_the_throughput_with_as_many_flows(
     tmp_path: Path,
 ) -> None:
-    short = {"trial_duration_s": 0.2, "flows": [1, 5]}
+    short = SHORT | {"flows": [1, 5]}
     search = {key: value for key, value in SEARCH.items() if "sweep" not in key}
     delays = {"procedure": "pdv", "rate_fps": "90% of throughput", "repeats": 1}
     cells = measured(tmp_path, search | short, delays | short)
@@ -114,7 +116,7 @@ def test_a_sweep_counts_the_slower_frames_of_a_trial_that_passes(
     tmp_path: Path,
 ) -> None:
     for timeout in ({}, {"frame_timeout_ms": 199}):
-        (cell,) = measured(tmp_path / str(len(timeout)), SEARCH | timeout)
+        (cell,) = measured(tmp_path / str(len(timeout)), SEARCH | SHORT | timeout)
         assert (cell.verdict, cell.median) == ("pass", FRAMES)
         assert [t.loss_percent for t in cell.timeouts] == [100, 0]
 
@@ -127,6 +129,6 @@ def test_a_timeout_below_the_testers_own_share_is_not_held_against_the_device(
         "frame_timeout_ms": 0.000001,
         "loss_tolerance_percent": tolerance_percent,
     }
-    (cell,) = measured(tmp_path, SEARCH | judged)
+    (cell,) = measured(tmp_path, SEARCH | SHORT | judged)
     assert (cell.verdict, cell.median) == ("invalid", None)
     assert {"unstable", "receiver_lag"} <= {reason.code for reason in cell.reasons}

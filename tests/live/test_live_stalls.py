@@ -78,6 +78,16 @@ def device() -> Iterator[RefDut]:
         yield device
 
 
+@pytest.fixture(scope="module")
+def engine(
+    device: RefDut, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Engine]:
+    with running_engine(tmp_path_factory.mktemp("stalls")) as it:
+        it.open_ports(device.ports())
+        it.set_neighbours(crossed_neighbours())
+        yield it
+
+
 def stop_for(stall_ms: int, after_s: float) -> threading.Thread:
     """Stops the engine once, ``after_s`` from when its worker begins a trial.
 
@@ -126,24 +136,19 @@ def stalled_trial(engine: Engine, case: Case, number: int) -> TrialResult:
 @pytest.mark.parametrize("name", DEVICES)
 @pytest.mark.parametrize("stall_ms", STALLS_MS)
 def test_no_trial_is_judged_wrongly(
-    device: RefDut, tmp_path: Path, name: str, stall_ms: int
+    device: RefDut, engine: Engine, name: str, stall_ms: int
 ) -> None:
     case = Case(name, stall_ms)
     verdicts: Counter[str] = Counter()
     met = 0  # stops that fell into the sending
     device.client.configure(DEVICES[name])
-    with running_engine(tmp_path) as engine:
-        engine.open_ports(device.ports())
-        engine.set_neighbours(crossed_neighbours())
-        for number in range(TRIALS):
-            result = stalled_trial(engine, case, number)
-            kind = result.verdict.kind
-            right = RIGHT[name] | ({"fail"} if device_paused(device, result) else set())
-            assert kind in right, result.verdict.reasons
-            verdicts[
-                kind if kind != "invalid" else ", ".join(sorted(codes(result)))
-            ] += 1
-            met += longest_ns(result) > stall_ms * MS / 2
+    for number in range(TRIALS):
+        result = stalled_trial(engine, case, number)
+        kind = result.verdict.kind
+        right = RIGHT[name] | ({"fail"} if device_paused(device, result) else set())
+        assert kind in right, result.verdict.reasons
+        verdicts[kind if kind != "invalid" else ", ".join(sorted(codes(result)))] += 1
+        met += longest_ns(result) > stall_ms * MS / 2
     sys.stdout.write(f"{name}, {stall_ms} ms: {dict(verdicts)}\n")  # the table
     # On a busy machine a stop may come too late, after the last frame.
     assert met >= max(1, TRIALS // 5) or stall_ms == 0
@@ -164,18 +169,15 @@ def longest_ns(result: TrialResult) -> int:
 
 
 def test_a_burst_that_the_queue_cannot_hold_is_the_testers(
-    device: RefDut, tmp_path: Path
+    device: RefDut, engine: Engine
 ) -> None:
     device.client.configure(DEVICES["sound"])
-    with running_engine(tmp_path) as engine:
-        engine.open_ports(device.ports())
-        engine.set_neighbours(crossed_neighbours())
-        for number in range(10):
-            result = stalled_trial(engine, Case("sound", 30), number)
-            if longest_ns(result) > 15 * MS and not device_paused(device, result):
-                break
-        else:
-            pytest.skip("others had the device's CPU in each of ten trials")
+    for number in range(10):
+        result = stalled_trial(engine, Case("sound", 30), number)
+        if longest_ns(result) > 15 * MS and not device_paused(device, result):
+            break
+    else:
+        pytest.skip("others had the device's CPU in each of ten trials")
     lost = sum(s.lost for d in result.directions for s in d.streams)
     shaded = sum(s.lost_in_shadow for d in result.directions for s in d.streams)
     assert lost > 0
@@ -188,21 +190,18 @@ def test_a_burst_that_the_queue_cannot_hold_is_the_testers(
 
 
 def test_a_load_that_was_sent_too_slowly_is_not_offered(
-    device: RefDut, tmp_path: Path
+    device: RefDut, engine: Engine
 ) -> None:
     """10,000 frames a second for 50 ms, stopped at the end: that once passed."""
     device.client.configure({"forward": {}, "reverse": {}})
     slow = Trial(fps=10_000, ms=50, extra=LOAD.extra)
-    with running_engine(tmp_path) as engine:
-        engine.open_ports(device.ports())
-        engine.set_neighbours(crossed_neighbours())
-        for number in range(20):
-            thread = stop_for(30, 0.04)
-            result = engine.measure(slow.request(1 + number))
-            thread.join()
-            sent_late = any(d.sending_ns > LATEST_NS for d in result.directions)
-            assert (result.verdict.kind == "pass") != sent_late
-            if sent_late:
-                assert codes(result) <= {"sender_lag", "sender_behind"}
-                return
+    for number in range(20):
+        thread = stop_for(30, 0.04)
+        result = engine.measure(slow.request(1 + number))
+        thread.join()
+        sent_late = any(d.sending_ns > LATEST_NS for d in result.directions)
+        assert (result.verdict.kind == "pass") != sent_late
+        if sent_late:
+            assert codes(result) <= {"sender_lag", "sender_behind"}
+            return
     pytest.fail("no stop met the end of a trial")
