@@ -55,9 +55,19 @@ def test_a_translators_tunnel_is_among_its_links() -> None:
 
 
 @pytest.mark.parametrize("name", lab.LABS)
+def test_a_device_that_is_not_there_makes_the_hooks_fail(name: str) -> None:
+    hooks_fail(lab.plan(name))
+
+
+@pytest.mark.parametrize("name", ["linux-router", "known-answer-nat44"])
 def test_a_device_that_no_longer_answers_makes_the_hooks_fail(name: str) -> None:
     testbed = lab.up(name)
     lab.down()
+    assert testbed.hooks == lab.plan(name).hooks
+    hooks_fail(testbed)
+
+
+def hooks_fail(testbed: Testbed) -> None:
     hooks = testbed.hooks
     runs = [*run_before_trial(hooks), *run_hooks(hooks.after_trial, "after_trial")]
     assert not any(run.succeeded for run in runs)

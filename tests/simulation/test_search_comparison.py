@@ -22,8 +22,9 @@ FORGET = [device for device in DEVICES if device not in REMEMBER]
 PROMISED = [method for method in METHODS if method not in NOT_RFC_2544]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def table() -> dict[tuple[str, str], Row]:
+    """Once in a process: xdist may come back to this module later."""
     return {(row.device, row.method): row for row in compare(runs=RUNS)}
 
 
