@@ -179,7 +179,7 @@ def test_the_connection_rate_is_that_of_the_device(
     table = {"entries": 100_000}
     with gateway(tmp_path, {"table": table, "setup": setup}):
         command = ("connection-rate", "--lab", "known-answer-nat44", *options)
-        numbers = ("--connections", "20000", "--resolution", "1%")
+        numbers = ("--connections", "30000", "--resolution", "0.5%")
         found = measured(tmp_path, *command, *numbers, "--max-rate", "24000")
     assert found.verdict == "pass"
     assert found.median == pytest.approx(20_000, rel=0.02)
