@@ -237,6 +237,7 @@ def test_one_stall_at_the_highest_load_is_not_the_testers_limit() -> None:
     assert recording.loads_fps == [1_000_000, 1_000_000, 900_000]
     assert curve(result) == {100: 0, 90: 0}
     assert result.parameters["max_load_is"] == "media"
+    assert [r.trials for point in result.points for r in point.repeats] == [2, 1]
 
 
 def test_a_tester_whose_limit_falls_for_ever_is_invalid_in_the_end() -> None:
@@ -248,8 +249,9 @@ def test_a_tester_whose_limit_falls_for_ever_is_invalid_in_the_end() -> None:
         Sinking(perfect(), tester_limit_fps=400_000), load_percent=[100]
     )
     assert result.verdict == "invalid"
-    # Two trials at each maximum; at the last one the second counts as an attempt.
-    assert len(recording.records) == 2 * (MAX_LOWERINGS + 1) + 2
+    # Two trials at each maximum; at the last one both count as attempts.
+    assert len(recording.records) == 2 * MAX_LOWERINGS + ATTEMPTS
+    assert result.points[0].repeats[0].trials == ATTEMPTS
 
 
 @pytest.mark.parametrize(

@@ -90,35 +90,37 @@ def _loads(cell: Cell, limit: MaxRate) -> list[_Load]:
 
 def _reach_maximum(
     runner: Trials, cell: Cell, limit: MaxRate
-) -> tuple[MaxRate, TrialResult]:
+) -> tuple[MaxRate, list[TrialResult]]:
     """Lower the maximum until the tester can offer the highest load.
 
     Frames that come back cost it more than those of a probe.
 
     Returns:
-        The maximum, and the result of the first trial at it.
+        The maximum, and the results of the first trials at it, the last of which may
+        count.
     """
     for lowering in range(MAX_LOWERINGS + 1):
-        result, offered_fps = _try_load(runner, cell, _loads(cell, limit)[0].rate_fps)
+        results, offered_fps = _try_load(runner, cell, _loads(cell, limit)[0].rate_fps)
         if not offered_fps or lowering == MAX_LOWERINGS:
             break
         limit = _lowered(limit, max(1, int(offered_fps * MARGIN)))
-    return limit, result
+    return limit, results
 
 
 def _try_load(
     runner: Trials, cell: Cell, rate_fps: int
-) -> tuple[TrialResult, float | None]:
-    """The last trial at a load, and the tester's limit if trials there agree on one."""
+) -> tuple[list[TrialResult], float | None]:
+    """The trials at a load, and the tester's limit if they agree on one."""
+    results: list[TrialResult] = []
     told: list[Outcome] = []
     limit_fps: float | None = None
     while limit_fps is None:
-        result = runner.run(Ask(cell, rate_fps)).result
-        told.append(outcome(result))
+        results.append(runner.run(Ask(cell, rate_fps)).result)
+        told.append(outcome(results[-1]))
         if told[-1].offered_fps is None:
             break
         limit_fps = sender_limit_fps(told, 0, ATTEMPTS)
-    return result, limit_fps
+    return results, limit_fps
 
 
 def _lowered(limit: MaxRate, rate_fps: int) -> MaxRate:
@@ -132,16 +134,16 @@ def _point(
     runner: Trials,
     cell: Cell,
     load: _Load,
-    first: TrialResult | None = None,
+    first: Sequence[TrialResult] = (),
 ) -> LoadPoint:
-    """One load, ``cell.repeats`` times; ``first`` was measured already."""
+    """One load, ``cell.repeats`` times; ``first`` were measured already."""
     repeats: list[RepeatResult] = []
     counted: list[TrialResult | None] = []
     for repeat in range(1, cell.repeats + 1):
         told, valid = _repeat(runner, cell, load.rate_fps, repeat, first)
         repeats.append(told)
         counted.append(valid)
-        first = None
+        first = ()
         if no_rate_helps(repeats[-1].reasons):
             break
     values = [r.value for r in repeats if r.value is not None]
@@ -161,7 +163,7 @@ def _repeat(
     cell: Cell,
     load_fps: int,
     repeat: int,
-    first: TrialResult | None,
+    first: Sequence[TrialResult],
 ) -> tuple[RepeatResult, TrialResult | None]:
     """The repeat, and its trial that counts, if there is one."""
 
@@ -170,7 +172,7 @@ def _repeat(
             Ask(cell, load_fps, repeat=repeat, attempts=PATIENT_ATTEMPTS)
         ).result
 
-    results = [first or run()]
+    results = [*first] or [run()]
     while results[-1].verdict.kind == "invalid" and may_try_again(results):
         results.append(run())
     last, trials = results[-1], len(results)
