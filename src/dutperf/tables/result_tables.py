@@ -109,15 +109,18 @@ EXTREMES: Columns[Subject] = (
 _INTERVAL: Columns[Subject] = (
     (
         Column(
-            "interval of the median",
-            "Its lower end, where six repeats tell one.",
+            "interval from",
+            "The lower end of the interval of the median, where six repeats tell one.",
             spared=1,
         ),
         lambda cell: cell.of_spread("interval_lower"),
     ),
     (
         Column(
-            "to", "The upper end of the interval of the median.", spared=1, below=True
+            "interval to",
+            "The upper end of the interval of the median.",
+            spared=1,
+            below=True,
         ),
         lambda cell: cell.of_spread("interval_upper"),
     ),
