@@ -13,10 +13,9 @@ from planning import Recording, Repeats, Run, campaign, cell, doubling, spec, sp
 from dutperf.errors import InputError
 from dutperf.procedures.events import Notice
 from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.searching import Troubles
 from dutperf.procedures.throughput import measure_throughput
-from dutperf.protocol import (
-    ReasonCode,
-)
+from dutperf.protocol import Reason, ReasonCode, Verdict
 from dutperf.results import CellResult, ResultsFile, settled_words
 from dutperf.simulation.fake_engine import Dut, FakeEngine, every, noisy, perfect, step
 
@@ -335,7 +334,9 @@ def test_late_frames_are_lost_to_a_goal() -> None:
         None,
         ["nothing_passed"],
     )
-    assert "down to 1,000 fps" in strict.reasons[0].message
+    assert strict.reasons[0].message == (
+        "frames were lost or late at every rate that was tried, down to 1,000 fps"
+    )
     assert not strict.goals[0].regular
     assert lax.median == 1_000_000
     assert lax.quantity == (
@@ -354,15 +355,34 @@ def test_a_maximum_that_passed_is_an_irregular_result_and_is_named() -> None:
     assert some.endswith("it passed, losing up to 1 % in all but 50 % of the time")
 
 
-def test_a_slow_tester_proves_lower_bounds_only() -> None:
-    engine = FakeEngine(perfect(), tester_limit_fps=300_000)
+@pytest.mark.parametrize(
+    ("held_back", "cause", "code"),
+    [(False, "tester", "sender_behind"), (True, "held_back", "held_back")],
+)
+def test_a_slow_tester_proves_lower_bounds_only(
+    held_back: bool, cause: str, code: ReasonCode
+) -> None:
+    engine = FakeEngine(perfect(), tester_limit_fps=300_000, held_back=held_back)
     result, _ = measured(engine, search="mlrsearch")
-    assert (result.verdict, codes(result)) == ("pass", ["sender_behind"])
+    assert (result.verdict, codes(result)) == ("pass", [code])
     assert result.median is not None
     assert 250_000 <= result.median <= 300_000
     (goal,) = result.goals
-    assert (result.bound, goal.bound, goal.bound_cause) == ("lower", "lower", "tester")
+    assert (result.bound, goal.bound, goal.bound_cause) == ("lower", "lower", cause)
     assert not goal.regular
+
+
+def test_what_spoilt_a_rate_is_told_or_else_what_spoilt_a_trial_last() -> None:
+    troubles = Troubles()
+    assert troubles.at(None) == []
+    codes: list[ReasonCode] = ["held_back", "receiver_lag", "sender_lag"]
+    for rate_fps, code in zip((2, 1, 2), codes, strict=True):
+        reasons = [Reason(code=code, message="it was")]
+        troubles.note(rate_fps, Verdict(kind="invalid", reasons=reasons))
+    troubles.note(3, Verdict(kind="fail", reasons=[]))
+    told = [troubles.at(rate_fps)[0].code for rate_fps in (1, 2, 3, None)]
+    assert told == ["receiver_lag", "sender_lag", "sender_lag", "sender_lag"]
+    assert troubles.held_back, "in one of them"
 
 
 def test_trials_that_stay_invalid_say_why() -> None:
@@ -374,6 +394,13 @@ def test_trials_that_stay_invalid_say_why() -> None:
         "invalid",
         ["unstable", "receiver_overflow"],
     )
+
+
+def test_where_no_trial_tells_anything_there_is_no_goal() -> None:
+    engine = FakeEngine(perfect(), troubles=spoilt("link_down", *range(1, 500)))
+    result, _ = measured(engine, search="mlrsearch", goals=GOALS)
+    assert (result.verdict, result.goals) == ("invalid", [])
+    assert codes(result) == ["unstable", "link_down"]
 
 
 def test_a_sweep_is_of_the_trial_at_the_lower_bound() -> None:

@@ -76,9 +76,9 @@ def bound_of(
     conclusion: Conclusion,
     value: float | None,
     limit: MaxRate,
-    troubles: Sequence[Reason] = (),
+    troubles: Sequence[Reason],
     *,
-    held_back: bool = False,
+    held_back: bool,
 ) -> tuple[Bound, BoundCause]:
     """Whether what a search found is a lower bound only, and why."""
     if value is None:
