@@ -284,7 +284,8 @@ def test_no_search_passes_a_device_that_duplicates_frames(search: str) -> None:
     assert result.verdict == "fail"
     assert not result.median
     assert codes(result) == ["nothing_passed", "duplicates"]
-    assert "lost" not in result.reasons[0].message
+    assert result.reasons[0].message.startswith("trials failed at every rate that ")
+    assert not result.reasons[0].hint, "it does forward"
 
 
 def test_mlrsearch_has_a_result_for_each_goal() -> None:
@@ -394,6 +395,24 @@ def test_trials_that_stay_invalid_say_why() -> None:
         "invalid",
         ["unstable", "receiver_overflow"],
     )
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("sender_lag", ("pass", "lower", "disturbed")),
+        ("receiver_overflow", ("invalid", "lower", None)),
+    ],
+)
+def test_a_goal_whose_last_trials_were_spoilt_is_a_bound_of_its_own(
+    code: ReasonCode, told: tuple[str, str, str | None]
+) -> None:
+    engine = FakeEngine(step(LIMIT_FPS), troubles=spoilt(code, *range(8, 500)))
+    result, _ = measured(engine, search="mlrsearch", goals=GOALS)
+    assert [(g.verdict, g.bound, g.bound_cause) for g in result.goals] == [
+        ("pass", None, None),
+        told,
+    ]
 
 
 def test_where_no_trial_tells_anything_there_is_no_goal() -> None:

@@ -19,6 +19,7 @@ from dutperf.procedures.taken_cpu import (
     found_in,
     judged,
 )
+from dutperf.procedures.trial_verdicts import PATIENT_ATTEMPTS
 from dutperf.procedures.trials import Ask
 from dutperf.protocol import InputQueueDrops, Reason, Side, TrialResult
 from dutperf.run.local_executor import measure_cell
@@ -199,14 +200,21 @@ def test_every_search_comes_to_its_end(keys: dict[str, object]) -> None:
 
 @pytest.mark.parametrize("procedure", ["frame-loss", "latency", "pdv", "ipdv"])
 def test_every_fixed_load_has_a_result(procedure: str) -> None:
-    own = {"frame-loss": {}, "latency": {"first_tag_s": 1, "tags": 100}}
+    own = {
+        "frame-loss": {"load_percent": [100]},
+        "latency": {"first_tag_s": 1, "tags": 100},
+    }
     keys = {} if procedure == "frame-loss" else {"rate_fps": RATE}
     keys |= own.get(procedure, {})
     asked = cell(procedure=procedure, trial_duration_s=10, repeats=2, **keys)
     recording = Recording(FakeEngine(step(SLOW)), device=FakeWatch(ALWAYS))
     result = measure_cell(recording.runner, asked, MaxRate(RATE, "set"))
     assert result.verdict == "pass"
-    assert recording.records[0].result.verdict.kind == "invalid"
+    counted = [r for r in recording.records if r.role == "trial"]
+    assert [r.result.verdict.kind for r in counted] == 2 * [
+        *["invalid"] * (PATIENT_ATTEMPTS - 1),
+        "fail",
+    ]
 
 
 @pytest.mark.parametrize("alpha", [None, 0.8])
