@@ -266,6 +266,10 @@ def test_the_resolved_campaign_gives_the_same_cells(
             ("RFC 8219 7.2", "first tagged frame after 60 s", "after 59.5 s"),
         ),
         (
+            {**LATENCY, "rfc2544_latency": True, "first_tag_s": 59.5},
+            ("RFC 2544 26.2", "first tagged frame after 60 s", "after 59.5 s"),
+        ),
+        (
             {**LATENCY, "repeats": 19},
             ("RFC 8219 7.2", "at least 20 repeats", "19 instead of at least 20"),
         ),

@@ -117,6 +117,8 @@ def test_all_shortfalls_are_listed() -> None:
     ("changes", "level", "rfc"),
     [
         ({"trial_duration_s": 1}, "SHOULD", "RFC 2544 24"),
+        ({"settle_wait_s": 1}, "text", "RFC 2544 23"),
+        ({"residual_wait_s": 1}, "text", "RFC 2544 23"),
         ({"restabilise_wait_s": 1}, "text", "RFC 2544 23"),
         ({"direction": "reverse"}, "SHOULD", "RFC 8219 5.3, RFC 2544 14"),
         ({"frame_sizes": [100]}, "SHOULD", "RFC 2544 9.1, RFC 5180 5.1.1"),
@@ -158,6 +160,30 @@ def test_a_lower_bound_falls_short_of_what_its_procedure_looks_for(
 ) -> None:
     found = lower_bound(make_cell(procedure=procedure, **keys), "so")
     assert (found.rfc, found.actual, found.level) == (rfc, "so", "text")
+
+
+@pytest.mark.parametrize(
+    ("direction", "ports", "told"),
+    [
+        ("both", {}, []),
+        ("both", {"source": "fixed:9"}, ["fixed 9"]),
+        ("reverse", {"source": "fixed:9"}, ["fixed 9"]),
+        (
+            "both",
+            {"source": "fixed:9", "reverse": {"source": "fixed:8"}},
+            ["fixed 9", "fixed 8 in the reverse direction"],
+        ),
+        ("forward", {"reverse": {"source": "fixed:8"}}, []),
+    ],
+)
+def test_fixed_ports_are_told_once_but_for_the_direction_that_has_others(
+    direction: str, ports: dict[str, Any], told: list[str]
+) -> None:
+    cell = make_cell(direction=direction, traffic={"ports": ports})
+    wanted = "random source ports 1024-65535"
+    assert [point for point in deviations(cell) if point.rfc == "RFC 4814 4.5"] == [
+        ("RFC 4814 4.5", wanted, actual, "SHOULD") for actual in told
+    ]
 
 
 @pytest.mark.parametrize(

@@ -97,14 +97,35 @@ def test_bounds_that_do_not_matter_are_not_told() -> None:
     assert found.median == 2
 
 
-def test_a_median_is_bounded_by_what_bounds_the_repeats_below_it() -> None:
-    def bounded(value: float, cause: BoundCause) -> RepeatResult:
-        return RepeatResult(
-            value=value, verdict="pass", trials=1, bound="lower", bound_cause=cause
-        )
+def repeat(value: float, *cause: BoundCause) -> RepeatResult:
+    """One that is a lower bound if there is a cause."""
+    made = RepeatResult(value=value, verdict="pass", trials=1)
+    bound = {"bound": "lower", "bound_cause": cause[0]} if cause else {}
+    return made.model_copy(update=bound)
 
-    exact = RepeatResult(value=200, verdict="pass", trials=1)
-    found = overall([bounded(500, "tester"), bounded(300, "disturbed"), exact])
+
+def test_a_median_is_bounded_by_what_bounds_the_repeats_below_it() -> None:
+    exact = repeat(200)
+    found = overall([repeat(500, "tester"), repeat(300, "disturbed"), exact])
     assert (found.median, found.bound, found.bound_cause) == (300, "lower", "disturbed")
-    above = overall([bounded(500, "tester"), bounded(300, None), exact])
+    assert found.spread is not None
+    assert "median" in found.spread.lower_bounds
+    above = overall([repeat(500, "tester"), repeat(300, None), exact])
     assert (above.bound, above.bound_cause) == ("lower", None)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "cause"),
+    [
+        # The one nearest to the middle, which is the upper of two.
+        ([(200, "tester"), (300, "disturbed"), (400, "set")], "disturbed"),
+        # Of equal ones the one that has a cause.
+        ([(300, None), (300, "set"), (400, None)], "set"),
+        ([(300, "set"), (300, None), (400, None)], "set"),
+    ],
+)
+def test_what_bounds_a_median_is_nearest_to_it_and_has_a_cause(
+    bounds: list[tuple[float, BoundCause]], cause: BoundCause
+) -> None:
+    repeats = [repeat(100), *(repeat(*bound) for bound in bounds)]
+    assert overall(repeats).bound_cause == cause
