@@ -14,7 +14,12 @@ from dutperf.procedures.throughput import measure_throughput
 from dutperf.procedures.trials import Ask
 from dutperf.protocol import Damage, ReasonCode, VerdictKind
 from dutperf.results import CellResult, load_results
-from dutperf.results.damage_words import damage_sentence
+from dutperf.results.damage_words import (
+    RECEIVED,
+    damage_sentence,
+    kinds_words,
+    received_figure,
+)
 from dutperf.results.model import DamagedFrames, DamageFigure
 from dutperf.simulation.fake_engine import FakeEngine, perfect, step, without_checksum
 
@@ -329,6 +334,39 @@ def test_the_sentence_tells_both_figures_the_share_and_the_cause() -> None:
     assert "without a UDP checksum" in said
     assert said.endswith("IPv6 hosts drop such frames (RFC 8200 8.1)")
     assert not second(result).quantity.startswith("throughput")
+
+
+@pytest.mark.parametrize(
+    ("first", "value", "told"),
+    [
+        ({"median": 900}, 2000, "0 damaged: 900 fps; {}: 2,000 fps; forward,"),
+        (
+            {"median": 900, "bound": "lower"},
+            2000,
+            "0 damaged: at least 900 fps; {}: 2,000 fps; forward,",
+        ),
+        ({"median": None}, None, "0 damaged: none; {}: not measured; forward,"),
+    ],
+)
+def test_of_either_figure_it_is_told_whether_there_is_one_and_a_bound(
+    first: dict[str, object], value: float | None, told: str
+) -> None:
+    result, _ = measured(engine(), direction="forward")
+    damage = second(result).model_copy(update={"value": value})
+    cell = result.model_copy(update={**first, "damage": damage})
+    said = damage_sentence(cell, "at least ")
+    assert said.startswith(told.format(RECEIVED))
+    bound = damage.model_copy(update={"bound": "lower"})
+    figure = received_figure(cell.model_copy(update={"damage": bound}), "at least ")
+    assert figure == ("not measured" if value is None else "at least 2,000 fps")
+
+
+def test_without_a_second_figure_nothing_is_said_of_damage() -> None:
+    result, _ = measured(engine(limit_fps=5_000))
+    assert damage_sentence(result, "") == received_figure(result, "") == ""
+    assert kinds_words(None) == kinds_words(Damage()) == ""
+    some = Damage(truncated=1000, checksum_zero=3)
+    assert kinds_words(some) == "3 without a UDP checksum, 1,000 truncated"
 
 
 @pytest.mark.parametrize(

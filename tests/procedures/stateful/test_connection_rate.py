@@ -276,6 +276,7 @@ def test_a_stall_explains_only_what_is_told_of_each_connection() -> None:
     assert reason is not None
     assert reason.code == "sender_burst"
     assert "24 connections do not work" in reason.message
+    assert "worth repeating" in reason.hint
     (direction,) = back.result.directions
     (stream,) = direction.streams
     assert stream.survival is not None
@@ -456,6 +457,42 @@ def test_a_test_must_end_before_the_device_forgets_connections(
             with pytest.raises(NoUseError):
                 tests.establish(stateful_of(asked), N)
         assert tests.expired is not lasts
+
+
+def test_a_test_that_hooks_make_too_long_says_nothing_of_its_rate() -> None:
+    """The device has forgotten all connections when they are validated."""
+    nat = SimulatedNat(timeout_ns=4 * SECOND)
+    testbed = nat44("bulk_delete", "table_count")
+    engine = FakeEngine(perfect(), nat=nat)
+    recording = Recording(engine, testbed=testbed, hooks=SlowCount(nat))
+    keys = {"connections": N, "alpha": 1, "dut_timeout_s": 4}
+    asked = cell(testbed, procedure="connection-rate", stateful=keys)
+    tests = Establishing(recording.runner, asked, 1)
+    with pytest.raises(NoUseError):
+        tests.establish(stateful_of(asked), N)
+    assert tests.expired
+    kinds = [record.result.verdict.kind for record in recording.records]
+    assert kinds == ["pass", "fail"]
+
+
+@pytest.mark.parametrize("may_collapse", [False, True])
+def test_who_collapses_between_the_phases_is_brought_back_if_it_may(
+    may_collapse: bool,
+) -> None:
+    class Fatal(SimulatedHooks):
+        def __call__(self, hooks: Sequence[Hook], moment: HookMoment) -> list[HookRun]:
+            self.nat.is_alive &= moment != "table_count"
+            return super().__call__(hooks, moment)
+
+    nat = SimulatedNat()
+    testbed = nat44("bulk_delete", "table_count", "restart")
+    hooks = Fatal(nat)
+    recording = Recording(FakeEngine(perfect(), nat=nat), testbed=testbed, hooks=hooks)
+    keys = {"connections": N, "alpha": 1}
+    asked = cell(testbed, procedure="connection-rate", stateful=keys)
+    tests = Establishing(recording.runner, asked, 1, may_collapse=may_collapse)
+    assert tests.both(stateful_of(asked), N).last.result.verdict.kind == "fail"
+    assert hooks.done.count("restart") == may_collapse
 
 
 def test_a_device_that_collapses_at_a_rate_is_not_brought_back() -> None:
