@@ -88,6 +88,15 @@ def test_a_shift_says_when() -> None:
     assert "it changed during the run" in message
     assert "415,000 fps in repeats 1-7, then 381,000 fps" in message
     assert "in repeats 8-20" in message
+    assert "elsewhere" not in message
+
+
+def test_a_repeat_between_the_ends_of_a_shift_is_told() -> None:
+    assert rate(*[900_000] * 9, 460_000, *[400_000] * 10).message == (
+        "no single throughput: it changed during the run: 900,000 fps in repeats 1-9, "
+        "then 400,000 fps in repeats 11-20, 1 elsewhere; nothing in the 60,000 fps "
+        "between any of them, 60 times the resolution"
+    )
 
 
 def test_a_drift_says_how_fast() -> None:
@@ -217,6 +226,8 @@ def test_a_delay_is_not_known_better_than_the_testers_share_in_it() -> None:
     assert delay_findings([measure(*values)], coarse(10_000)) == []
     rounded = measure(*values).model_copy(update={"rounding_ns": 10_000})
     assert delay_findings([rounded], None) == []
+    close = [20_000.0, 20_150.0] * 10  # less than 1 % of their median apart
+    assert delay_findings([measure(*close)], None) == []
 
 
 def coarse(usual_bound_ns: int | None) -> DelayRecord:
