@@ -356,9 +356,11 @@ def test_of_either_figure_it_is_told_whether_there_is_one_and_a_bound(
     cell = result.model_copy(update={**first, "damage": damage})
     said = damage_sentence(cell, "at least ")
     assert said.startswith(told.format(RECEIVED))
-    bound = damage.model_copy(update={"bound": "lower"})
-    figure = received_figure(cell.model_copy(update={"damage": bound}), "at least ")
+    damage = damage.model_copy(update={"bound": "lower"})
+    bounded = cell.model_copy(update={"damage": damage})
+    figure = received_figure(bounded, "at least ")
     assert figure == ("not measured" if value is None else "at least 2,000 fps")
+    assert f"{RECEIVED}: {figure};" in damage_sentence(bounded, "at least ")
 
 
 def test_without_a_second_figure_nothing_is_said_of_damage() -> None:

@@ -200,11 +200,11 @@ def test_every_search_comes_to_its_end(keys: dict[str, object]) -> None:
 
 @pytest.mark.parametrize("procedure", ["frame-loss", "latency", "pdv", "ipdv"])
 def test_every_fixed_load_has_a_result(procedure: str) -> None:
-    own = {
+    own: dict[str, dict[str, object]] = {
         "frame-loss": {"load_percent": [100]},
         "latency": {"first_tag_s": 1, "tags": 100},
     }
-    keys = {} if procedure == "frame-loss" else {"rate_fps": RATE}
+    keys: dict[str, object] = {} if procedure == "frame-loss" else {"rate_fps": RATE}
     keys |= own.get(procedure, {})
     asked = cell(procedure=procedure, trial_duration_s=10, repeats=2, **keys)
     recording = Recording(FakeEngine(step(SLOW)), device=FakeWatch(ALWAYS))
