@@ -106,6 +106,14 @@ def test_the_interval_is_never_narrower_than_the_resolution() -> None:
     assert (spread.interval_upper or 0) - value == math.ceil(value / 100)
 
 
+def test_the_interval_does_not_exceed_the_highest_rate_that_may_be() -> None:
+    result, _ = measured(FakeEngine(step(998_000)), search="classic", repeats=6)
+    assert result.median is not None
+    assert result.median * 1.01 > MAX.rate_fps
+    assert result.spread is not None
+    assert result.spread.interval_upper == MAX.rate_fps
+
+
 def test_a_faster_device_than_before_is_found() -> None:
     """Each repeat doubles what the device can do."""
     trials: list[float] = []
@@ -428,12 +436,14 @@ def test_a_sweep_is_of_the_trial_at_the_lower_bound() -> None:
     assert [t.loss_percent for t in result.timeouts] == [pytest.approx(10), 0]
 
 
+@pytest.mark.parametrize("most_fps", [9_000, 10_000])
 def test_a_maximum_below_what_mlrsearch_tries_is_refused_before_the_first_frame(
-    tmp_path: Path,
+    tmp_path: Path, most_fps: int
 ) -> None:
     run = Run(tmp_path / "run", FakeEngine(perfect()))
+    asked = spec(search="mlrsearch", resolution="0.1%", max_rate_fps=most_fps)
     with pytest.raises(InputError, match=r"lowest rate .* is 10,000 fps"):
-        run(campaign(spec(search="mlrsearch", resolution="0.1%", max_rate_fps=9_000)))
+        run(campaign(asked))
     assert not run.engine.trials
     assert not (tmp_path / "run").exists()
 
