@@ -312,6 +312,21 @@ def test_of_connections_that_are_answered_twice_none_is_said_to_be_lost() -> Non
     assert [reason.code for reason in others] == ["duplicates"]
 
 
+def test_what_fails_a_validation_though_nothing_is_lost_is_told() -> None:
+    engine = ClearedEngine(SimulatedNat())
+    opening, answering = engine.measure, doubling(engine).measure
+
+    def measure(
+        trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
+    ) -> TrialResult:
+        return (opening if trial.learn else answering)(trial, on_progress)
+
+    engine.measure = measure  # type: ignore[method-assign]
+    result, _ = measured(engine, alpha=1)
+    codes = [reason.code for reason in result.reasons]
+    assert codes == ["nothing_passed", "duplicates"]
+
+
 def test_what_the_tester_cannot_offer_is_a_lower_bound() -> None:
     engine = ClearedEngine(SimulatedNat(), tester_limit_fps=30_000)
     result, _ = measured(engine)
