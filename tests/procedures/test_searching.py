@@ -323,7 +323,10 @@ def test_it_is_told_how_the_last_trial_failed(loses_slow: bool) -> None:
 
 
 def test_mlrsearch_has_a_result_for_each_goal() -> None:
-    result, _ = measured(FakeEngine(step(LIMIT_FPS)), search="mlrsearch", goals=GOALS)
+    engine = FakeEngine(step(LIMIT_FPS))
+    result, recording = measured(engine, search="mlrsearch", goals=GOALS)
+    durations_ns = [record.request.duration_ns for record in recording.records]
+    assert (durations_ns[0], durations_ns[-1]) == (10**9, 60 * 10**9)
     assert (result.verdict, result.unit, len(result.repeats)) == ("pass", "fps", 1)
     assert result.quantity == "throughput per direction (RFC 2544 26.1)"
     zero, some = result.goals
