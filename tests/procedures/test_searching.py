@@ -10,19 +10,12 @@ from pathlib import Path
 import pytest
 from planning import Recording, Repeats, Run, campaign, cell, doubling, spec, spoilt
 
-from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.errors import InputError
 from dutperf.procedures.events import Notice
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import Troubles
 from dutperf.procedures.throughput import measure_throughput
-from dutperf.protocol import (
-    Reason,
-    ReasonCode,
-    TrialRequest,
-    TrialResult,
-    Verdict,
-)
+from dutperf.protocol import Reason, ReasonCode, Verdict
 from dutperf.results import CellResult, ResultsFile, settled_words
 from dutperf.simulation.fake_engine import Dut, FakeEngine, every, noisy, perfect, step
 
@@ -306,17 +299,14 @@ def test_no_search_passes_a_device_that_duplicates_frames(search: str) -> None:
 @pytest.mark.parametrize("loses_slow", [False, True])
 def test_it_is_told_how_the_last_trial_failed(loses_slow: bool) -> None:
     """Faster ones may fail otherwise."""
-    engine = FakeEngine(step(0))
-    losing, doubled = engine.measure, doubling(FakeEngine(perfect())).measure
 
-    def measure(
-        trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
-    ) -> TrialResult:
-        is_slow = trial.directions[0].rate_fps < LIMIT_FPS
-        chosen = losing if is_slow == loses_slow else doubled
-        return chosen(trial, on_progress)
+    def loses(rate_fps: float) -> bool:
+        return (rate_fps < LIMIT_FPS) == loses_slow
 
-    engine.measure = measure  # type: ignore[method-assign]
+    engine = doubling(
+        FakeEngine(lambda rate_fps, frames: 0 if loses(rate_fps) else frames),
+        lambda trial: not loses(trial.directions[0].rate_fps),
+    )
     result, _ = measured(engine, search="classic")
     others = [] if loses_slow else ["duplicates"]
     assert codes(result) == ["nothing_passed", *others]

@@ -132,8 +132,13 @@ def spoilt(code: ReasonCode, *calls: int) -> dict[int, ReasonCode]:
     return dict.fromkeys(calls, code)
 
 
-def doubling(engine: FakeEngine) -> FakeEngine:
-    """``engine``, of whose frames all arrive, and some of them twice."""
+def doubling(
+    engine: FakeEngine, doubles: Callable[[TrialRequest], bool] = lambda _trial: True
+) -> FakeEngine:
+    """``engine``, of whose frames all arrive, and some of them twice.
+
+    In trials that it ``doubles``; others are as they were.
+    """
     measure = engine.measure
 
     def measure_doubled(
@@ -141,7 +146,8 @@ def doubling(engine: FakeEngine) -> FakeEngine:
     ) -> TrialResult:
         twice = Reason(code="duplicates", message="some arrived more than once")
         verdict = Verdict(kind="fail", reasons=[twice])
-        return measure(trial, on_progress).model_copy(update={"verdict": verdict})
+        update = {"verdict": verdict} if doubles(trial) else {}
+        return measure(trial, on_progress).model_copy(update=update)
 
     engine.measure = measure_doubled  # type: ignore[method-assign]
     return engine

@@ -313,15 +313,7 @@ def test_of_connections_that_are_answered_twice_none_is_said_to_be_lost() -> Non
 
 
 def test_what_fails_a_validation_though_nothing_is_lost_is_told() -> None:
-    engine = ClearedEngine(SimulatedNat())
-    opening, answering = engine.measure, doubling(engine).measure
-
-    def measure(
-        trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
-    ) -> TrialResult:
-        return (opening if trial.learn else answering)(trial, on_progress)
-
-    engine.measure = measure  # type: ignore[method-assign]
+    engine = doubling(ClearedEngine(SimulatedNat()), lambda trial: not trial.learn)
     result, _ = measured(engine, alpha=1)
     codes = [reason.code for reason in result.reasons]
     assert codes == ["nothing_passed", "duplicates"]
