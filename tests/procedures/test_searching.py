@@ -13,7 +13,7 @@ from planning import Recording, Repeats, Run, campaign, cell, doubling, spec, sp
 from dutperf.errors import InputError
 from dutperf.procedures.events import Notice
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.searching import Troubles
+from dutperf.procedures.searching import SearchTrials, Troubles, goals_of
 from dutperf.procedures.throughput import measure_throughput
 from dutperf.protocol import Reason, ReasonCode, Verdict
 from dutperf.results import CellResult, ResultsFile, settled_words
@@ -411,6 +411,25 @@ def test_what_spoilt_a_rate_is_told_or_else_what_spoilt_a_trial_last() -> None:
     told = [troubles.at(rate_fps)[0].code for rate_fps in (1, 2, 3, None)]
     assert told == ["receiver_lag", "sender_lag", "sender_lag", "sender_lag"]
     assert troubles.held_back, "in one of them"
+
+
+def test_only_valid_trials_of_full_length_count_at_a_rate() -> None:
+    engine = FakeEngine(perfect(), troubles=spoilt("receiver_overflow", 3))
+    recording = Recording(engine)
+    asked = cell(search="mlrsearch", resolution="1%", trial_duration_s=60)
+    trials = SearchTrials(recording.runner, asked, 1)
+    for duration_s in (60, 1, 60):
+        trials.measure(500, duration_s)
+    whole = recording.records[0]
+    assert trials.at(500) == whole.result
+    assert [each.record for each in trials.valid_in_full(500)] == [whole]
+    assert trials.valid_in_full(501) == []
+
+
+def test_no_trial_of_a_goal_is_longer_than_the_last_one() -> None:
+    asked = cell(search="mlrsearch", resolution="1%", trial_duration_s=0.5)
+    (goal,) = goals_of(asked)
+    assert (goal.initial_duration_s, goal.final_duration_s) == (0.5, 0.5)
 
 
 def test_trials_that_stay_invalid_say_why() -> None:
