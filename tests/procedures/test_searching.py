@@ -186,6 +186,17 @@ def test_a_hopeless_loss_is_not_verified() -> None:
     assert len(lost) == 2 * len(set(lost))
 
 
+@pytest.mark.parametrize(("lost", "times"), [(0.2, 2), (0.21, 1)])
+def test_more_than_the_highest_loss_that_is_verified_is_hopeless(
+    lost: float, times: int
+) -> None:
+    engine = FakeEngine(lambda rate, n: n if rate <= LIMIT_FPS else round(n - n * lost))
+    keys = {"search": "verified", "max_verify_loss_percent": 20, "trial_duration_s": 10}
+    _, recording = measured(engine, **keys)
+    tried = Counter(rate for rate in recording.loads_fps if rate > LIMIT_FPS)
+    assert set(tried.values()) == {times}
+
+
 # --- until the median is settled
 
 
