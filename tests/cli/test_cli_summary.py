@@ -25,7 +25,7 @@ from dutperf.results import (
     Withdrawal,
     spread_of,
 )
-from dutperf.results.model import DamagedFrames, DamageFigure
+from dutperf.results.rate_results import DamagedFrames, DamageFigure
 from dutperf.stats import median
 
 

@@ -10,7 +10,7 @@ from dutperf.procedures.max_rate import MaxRate
 from dutperf.protocol import Reason, ReasonCode
 from dutperf.results import BoundCause, RepeatResult
 from dutperf.results.bounds import Overall
-from dutperf.results.model import Bound
+from dutperf.results.rate_results import Bound
 from dutperf.search import SearchResult
 from dutperf.search.search_types import Conclusion
 

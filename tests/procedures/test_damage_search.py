@@ -20,7 +20,7 @@ from dutperf.results.damage_words import (
     kinds_words,
     received_figure,
 )
-from dutperf.results.model import DamagedFrames, DamageFigure
+from dutperf.results.rate_results import DamagedFrames, DamageFigure
 from dutperf.simulation.fake_engine import FakeEngine, perfect, step, without_checksum
 
 MAX = MaxRate(1_000_000, "media")

@@ -17,7 +17,7 @@ from dutperf.procedures.trial_verdicts import (
 )
 from dutperf.procedures.trials import Ask
 from dutperf.protocol import Reason, ReasonCode, Verdict, VerdictKind
-from dutperf.results.model import TrialRecord
+from dutperf.results.trial_record import TrialRecord
 from dutperf.simulation.fake_engine import FakeEngine, perfect
 
 STALLS: list[ReasonCode] = [

@@ -26,7 +26,7 @@ from dutperf.report.cells import (
 from dutperf.report.headline import headline
 from dutperf.report.text import MISSING, NBSP
 from dutperf.results import CellResult, overall
-from dutperf.results.model import DamageFigure, WireRate
+from dutperf.results.rate_results import DamageFigure, WireRate
 from dutperf.tables import Value
 from dutperf.tables.result_tables import result_table
 

@@ -31,7 +31,7 @@ from dutperf.report.charts import (
 from dutperf.report.losscharts import frame_loss_chart, loss_around_chart
 from dutperf.report.wire import medium_speed_mbps
 from dutperf.results import ResultsFile, TrialRecord
-from dutperf.results.model import Load
+from dutperf.results.rate_results import Load
 
 NAME = "throughput-ip4-64-both"
 

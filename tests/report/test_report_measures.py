@@ -33,7 +33,7 @@ from dutperf.report.repeatcharts import repeats_chart
 from dutperf.report.text import NBSP, delay_ns
 from dutperf.report.timeoutcharts import cell_timeout_chart
 from dutperf.results import CellResult, DirectionLoss, ResultsFile, TimeoutLoss
-from dutperf.results.model import Load
+from dutperf.results.rate_results import Load
 
 JUDGED = "frames within 10 ms, losing up to 0.01 %"
 

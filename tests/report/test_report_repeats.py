@@ -18,7 +18,7 @@ from dutperf.report.page import write_report
 from dutperf.report.repeatcharts import rate_repeats_chart
 from dutperf.report.text import NBSP
 from dutperf.results import CellResult, Finding, ValueGroup
-from dutperf.results.model import FindingKind
+from dutperf.results.rate_results import FindingKind
 
 NAME = "throughput-ip4-64-both"
 

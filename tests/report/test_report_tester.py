@@ -20,7 +20,7 @@ from dutperf.report.tester import lag_of, verdict_on
 from dutperf.report.trial_views import loss, offered, reasons, search_paths, totals
 from dutperf.report.wire import medium_speed_mbps
 from dutperf.results import TrialRecord
-from dutperf.results.model import DeviceDrops
+from dutperf.results.trial_record import DeviceDrops
 
 NAME = "throughput-ip4-64-both"
 

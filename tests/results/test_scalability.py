@@ -13,7 +13,7 @@ from dutperf.results import (
     Scalability,
     scalability,
 )
-from dutperf.results.model import Load, LoadPoint
+from dutperf.results.rate_results import Load, LoadPoint
 from dutperf.results.scalability import degradation_percent
 
 SIZE = 64

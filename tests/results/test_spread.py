@@ -5,7 +5,7 @@ import math
 import pytest
 
 from dutperf.results import RepeatResult, Spread, overall, spread_of
-from dutperf.results.model import BoundCause
+from dutperf.results.rate_results import BoundCause
 from dutperf.stats import interval_at_look
 
 

@@ -28,7 +28,7 @@ from dutperf.results import (
     overall,
     scalability,
 )
-from dutperf.results.model import DamageFigure
+from dutperf.results.rate_results import DamageFigure
 from dutperf.tables import Table, subjects, tables
 
 WIDE = 2000

@@ -11,7 +11,7 @@ from dutperf.config.hooks import Hook
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.protocol import ReasonCode, TrialRequest, TrialResult
 from dutperf.results import HookRun
-from dutperf.results.model import HookMoment
+from dutperf.results.trial_record import HookMoment
 from dutperf.simulation.fake_engine import Dut, FakeEngine, SimulatedNat, perfect
 
 NAT44 = Testbed.model_validate(

@@ -46,7 +46,7 @@ from dutperf.results import (
     TrialRecord,
     spread_of,
 )
-from dutperf.results.model import WireRate
+from dutperf.results.rate_results import WireRate
 
 CREATED = "2026-03-04T09:30:00+00:00"
 DEVICE = "Linux 6.1 router, two veth ports, one core <b>&</b> no tuning"

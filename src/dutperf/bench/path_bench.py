@@ -45,7 +45,7 @@ from dutperf.procedures.max_rate import MaxRate, max_rate
 from dutperf.procedures.searching import offered_fps, outcome
 from dutperf.procedures.trials import Ask
 from dutperf.protocol import ERROR_ENVIRONMENT, DirectionResult, VerdictKind
-from dutperf.results.model import TrialRecord
+from dutperf.results.trial_record import TrialRecord
 from dutperf.run.engine_session import (
     EngineOpener,
     TesterEngine,

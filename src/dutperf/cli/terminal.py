@@ -31,7 +31,7 @@ from dutperf.procedures.events import (
 from dutperf.protocol import Damage, StreamResult, TrialProgress, TrialResult
 from dutperf.results import ResultsFile, TrialRecord
 from dutperf.results.damage_words import RECEIVED, kinds_words
-from dutperf.results.model import TrialRole
+from dutperf.results.trial_record import TrialRole
 from dutperf.results.units import about
 
 _ROLES: dict[TrialRole, str] = {

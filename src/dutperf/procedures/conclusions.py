@@ -15,10 +15,10 @@ from dutperf.procedures.searching import least_rate_of, repeats_of
 from dutperf.procedures.trial_verdicts import is_final, was_disturbed
 from dutperf.protocol import Reason, VerdictKind
 from dutperf.results.bounds import Overall, valued
-from dutperf.results.model import (
+from dutperf.results.model import Deviation
+from dutperf.results.rate_results import (
     Bound,
     BoundCause,
-    Deviation,
     GoalResult,
     RepeatResult,
     Settlement,

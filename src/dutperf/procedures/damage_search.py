@@ -44,11 +44,8 @@ from dutperf.protocol import (
     TrialResult,
     VerdictKind,
 )
-from dutperf.results.model import (
-    DamagedFrames,
-    DamageFigure,
-    TrialRecord,
-)
+from dutperf.results.rate_results import DamagedFrames, DamageFigure
+from dutperf.results.trial_record import TrialRecord
 from dutperf.search import Outcome, SearchResult
 from dutperf.search.strategies import Found
 

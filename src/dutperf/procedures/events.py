@@ -8,7 +8,8 @@ from pathlib import Path
 
 from dutperf.config.cell import Cell
 from dutperf.protocol import TrialProgress
-from dutperf.results.model import ResultsFile, TrialRecord
+from dutperf.results.model import ResultsFile
+from dutperf.results.trial_record import TrialRecord
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,8 @@ from dutperf.catalogue import Unit
 from dutperf.config.cell import Cell
 from dutperf.config.specs import SearchedKeys
 from dutperf.procedures.loss_criterion import judged_by
-from dutperf.results.model import (
-    DelayRecord,
-    Finding,
-    LoadPoint,
-    Measure,
-    RepeatResult,
-    ValueGroup,
-)
+from dutperf.results.delay_results import DelayRecord, Measure
+from dutperf.results.rate_results import Finding, LoadPoint, RepeatResult, ValueGroup
 from dutperf.results.units import about, duration, in_unit
 from dutperf.search import Resolution
 from dutperf.stats import stability

@@ -23,7 +23,7 @@ from dutperf.procedures.trial_verdicts import (
 )
 from dutperf.procedures.trials import Ask, Trials
 from dutperf.protocol import Reason, StreamResult, TrialResult
-from dutperf.results.model import FrameCount
+from dutperf.results.delay_results import FrameCount
 from dutperf.search.sender_limit import sender_limit_fps
 
 

@@ -42,7 +42,8 @@ from dutperf.procedures.trial_verdicts import (
 )
 from dutperf.procedures.trials import Ask, Trials
 from dutperf.protocol import Reason, TrialResult
-from dutperf.results.model import CellResult, Deviation, LoadPoint, RepeatResult
+from dutperf.results.model import CellResult, Deviation
+from dutperf.results.rate_results import LoadPoint, RepeatResult
 from dutperf.results.spread import spread_of
 from dutperf.search import Outcome
 from dutperf.search.sender_limit import sender_limit_fps

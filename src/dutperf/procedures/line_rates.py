@@ -13,7 +13,7 @@ from dutperf.line_rate import line_rate_fps, wire_mbps
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.protocol import DirectionName
 from dutperf.results import CellResult, Deviation, Media, PortRecord
-from dutperf.results.model import WireRate
+from dutperf.results.rate_results import WireRate
 
 
 def beside_media(

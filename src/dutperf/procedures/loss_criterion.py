@@ -18,7 +18,7 @@ from dutperf.protocol import (
     TrialRequest,
     TrialResult,
 )
-from dutperf.results.model import DirectionLoss, TimeoutLoss
+from dutperf.results.rate_results import DirectionLoss, TimeoutLoss
 
 
 def throughput_quantity(cell: Cell) -> str:

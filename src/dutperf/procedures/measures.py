@@ -31,13 +31,9 @@ from dutperf.protocol import (
     TrialResult,
     VerdictKind,
 )
-from dutperf.results.model import (
-    CellResult,
-    DelayRecord,
-    Figure,
-    Measure,
-    RepeatResult,
-)
+from dutperf.results.delay_results import DelayRecord, Figure, Measure
+from dutperf.results.model import CellResult
+from dutperf.results.rate_results import RepeatResult
 from dutperf.results.spread import spread_of
 from dutperf.results.tester_share import rare_share_ns
 from dutperf.results.units import in_unit

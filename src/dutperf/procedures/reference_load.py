@@ -26,7 +26,8 @@ from dutperf.procedures.max_rate import MaxRate
 from dutperf.protocol import Reason
 from dutperf.results.bounds import valued
 from dutperf.results.by_the_book import is_by_the_book
-from dutperf.results.model import BoundCause, CellResult, Deviation, Load
+from dutperf.results.model import CellResult, Deviation
+from dutperf.results.rate_results import BoundCause, Load
 
 
 def found_load(

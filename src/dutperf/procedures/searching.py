@@ -28,7 +28,7 @@ from dutperf.procedures.trial_verdicts import (
 )
 from dutperf.procedures.trials import Ask, Trials
 from dutperf.protocol import Reason, TrialResult, Verdict
-from dutperf.results.model import TrialRecord
+from dutperf.results.trial_record import TrialRecord
 from dutperf.search import Goal, Outcome, Resolution, Step, Verification
 from dutperf.search.mlr import least_rate_fps
 from dutperf.search.repeats import Repeats

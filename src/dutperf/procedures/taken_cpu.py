@@ -20,7 +20,8 @@ from dutperf.protocol import (
     Verdict,
     VerdictKind,
 )
-from dutperf.results.model import CellResult, DeviceCpu, DeviceDrops, TrialRecord
+from dutperf.results.model import CellResult
+from dutperf.results.trial_record import DeviceCpu, DeviceDrops, TrialRecord
 from dutperf.results.units import about
 
 _CODE: ReasonCode = "device_cpu_taken"

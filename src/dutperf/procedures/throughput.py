@@ -35,8 +35,8 @@ from dutperf.procedures.trial_verdicts import distinct, no_rate_helps
 from dutperf.procedures.trials import Trials
 from dutperf.protocol import TrialResult, VerdictKind
 from dutperf.results.bounds import overall, valued
-from dutperf.results.model import (
-    CellResult,
+from dutperf.results.model import CellResult
+from dutperf.results.rate_results import (
     DamageFigure,
     GoalResult,
     RepeatResult,

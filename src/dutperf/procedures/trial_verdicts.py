@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dutperf.protocol import Reason, Verdict
-from dutperf.results.model import TrialRecord
+from dutperf.results.trial_record import TrialRecord
 
 ATTEMPTS = 3
 """How often an invalid trial is run at most."""

@@ -17,7 +17,7 @@ from dutperf.procedures.events import OnEvent
 from dutperf.procedures.in_light import Rejudge
 from dutperf.procedures.trial_verdicts import ATTEMPTS
 from dutperf.protocol import TrialRequest, TrialResult, VerdictKind
-from dutperf.results.model import HookMoment, HookRun, TrialRecord, TrialRole
+from dutperf.results.trial_record import HookMoment, HookRun, TrialRecord, TrialRole
 
 Shape = Callable[[TrialRequest], TrialRequest]
 Afterwards = Callable[[TrialResult], list[HookRun]]

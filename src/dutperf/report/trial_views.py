@@ -10,7 +10,7 @@ from dutperf.protocol import Damage, DirectionResult, StreamResult
 from dutperf.report.text import duration_ns, percent, plural, whole
 from dutperf.results import TrialRecord
 from dutperf.results.damage_words import RECEIVED, kinds_words
-from dutperf.results.model import TrialRole
+from dutperf.results.trial_record import TrialRole
 from dutperf.tables import full_length
 
 ROLES: dict[TrialRole, str] = {

@@ -2,6 +2,7 @@
 
 from dutperf.results.bounds import limit_words, overall, valued
 from dutperf.results.closing import Words, closing
+from dutperf.results.delay_results import DelayRecord, Figure, FrameCount, Measure
 from dutperf.results.directory import (
     ResultsDirectory,
     load_campaign,
@@ -13,38 +14,35 @@ from dutperf.results.environment import Environment, PortRecord, collect_environ
 from dutperf.results.journal import JournalContents, JournalHeader, load_journal
 from dutperf.results.model import (
     RESULTS_SCHEMA_VERSION,
-    Bound,
-    BoundCause,
     CellResult,
     Conformance,
-    DelayRecord,
     Deviation,
-    DirectionLoss,
-    Figure,
-    Finding,
-    FrameCount,
-    GoalResult,
-    HookRun,
-    LoadPoint,
-    Measure,
-    Media,
     NotMeasured,
-    RepeatResult,
     ResultsFile,
     Scalability,
     ScalabilityPoint,
+)
+from dutperf.results.points import highest_clean
+from dutperf.results.rate_results import (
+    Bound,
+    BoundCause,
+    DirectionLoss,
+    Finding,
+    GoalResult,
+    LoadPoint,
+    Media,
+    RepeatResult,
     Settlement,
     Spread,
     SpreadFigure,
     TimeoutLoss,
-    TrialRecord,
     ValueGroup,
     Withdrawal,
 )
-from dutperf.results.points import highest_clean
 from dutperf.results.scalability import scalability
 from dutperf.results.settled import settled_words, withdrawn_words
 from dutperf.results.spread import spread_of
+from dutperf.results.trial_record import HookRun, TrialRecord
 from dutperf.results.verdict_words import result_word
 
 __all__ = [

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dutperf import stats
-from dutperf.results.model import Bound, BoundCause, RepeatResult, Spread
+from dutperf.results.rate_results import Bound, BoundCause, RepeatResult, Spread
 from dutperf.results.spread import IntervalOf, spread_of
 
 _LIMITS: dict[BoundCause, str] = {

@@ -16,17 +16,11 @@ from typing import Any
 
 from dutperf.protocol import Reason
 from dutperf.results.damage_words import damage_sentence
-from dutperf.results.model import (
-    Bound,
-    BoundCause,
-    CellResult,
-    FindingKind,
-    Measure,
-    NotMeasured,
-    Spread,
-)
+from dutperf.results.delay_results import Measure
+from dutperf.results.model import CellResult, NotMeasured
 from dutperf.results.named import named, shortened
 from dutperf.results.points import highest_clean
+from dutperf.results.rate_results import Bound, BoundCause, FindingKind, Spread
 from dutperf.results.settled import settled_words
 from dutperf.results.units import about, duration, in_unit
 

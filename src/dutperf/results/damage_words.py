@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dutperf.protocol import Damage
-from dutperf.results.model import CellResult, DamagedFrames
+from dutperf.results.model import CellResult
+from dutperf.results.rate_results import DamagedFrames
 from dutperf.results.units import about, in_unit
 
 _KINDS = {

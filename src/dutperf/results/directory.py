@@ -37,13 +37,9 @@ from dutperf.results.journal import (
     load_journal,
 )
 from dutperf.results.loading import load_versioned, read_text, stored_file
-from dutperf.results.model import (
-    RESULTS_SCHEMA_VERSION,
-    ResultsFile,
-    RunPart,
-    TrialRecord,
-)
+from dutperf.results.model import RESULTS_SCHEMA_VERSION, ResultsFile, RunPart
 from dutperf.results.storage import storing, write_atomically
+from dutperf.results.trial_record import TrialRecord
 from dutperf.results.upgrade import with_bounds
 
 CAMPAIGN = "campaign.yaml"

@@ -24,9 +24,10 @@ from dutperf.results.loading import (
     stored_file,
     validated,
 )
-from dutperf.results.model import SchemaVersion, TrialRecord
+from dutperf.results.model import SchemaVersion
 from dutperf.results.storage import append_line, create_exclusively, cut, lock
 from dutperf.results.stored import Stored
+from dutperf.results.trial_record import TrialRecord
 from dutperf.results.upgrade import upgraded, upgraded_record
 
 JOURNAL = "journal.jsonl"

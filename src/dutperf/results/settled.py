@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dutperf.results.model import CellResult, Withdrawal
+from dutperf.results.model import CellResult
+from dutperf.results.rate_results import Withdrawal
 
 
 def settled_words(cell: CellResult) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from dutperf import stats
-from dutperf.results.model import Spread, SpreadFigure
+from dutperf.results.rate_results import Spread, SpreadFigure
 
 IntervalOf = Callable[[Sequence[float]], stats.Interval | None]
 """An interval of the median; by the number of samples only it has one or none."""

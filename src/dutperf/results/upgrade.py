@@ -15,13 +15,8 @@ from typing import Any, TypeVar
 
 from dutperf import stats
 from dutperf.results.bounds import overall
-from dutperf.results.model import (
-    RESULTS_SCHEMA_VERSION,
-    BoundCause,
-    CellResult,
-    GoalResult,
-    RepeatResult,
-)
+from dutperf.results.model import RESULTS_SCHEMA_VERSION, CellResult
+from dutperf.results.rate_results import BoundCause, GoalResult, RepeatResult
 
 Json = dict[str, Any]
 R = TypeVar("R", RepeatResult, GoalResult)

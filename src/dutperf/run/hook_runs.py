@@ -17,7 +17,7 @@ from dutperf.config.hooks import Hook, Hooks, SshHost
 from dutperf.errors import SetupError
 from dutperf.procedures.trials import RunHooks
 from dutperf.protocol import Reason, TrialResult, Verdict
-from dutperf.results.model import HookMoment, HookRun, TrialRecord
+from dutperf.results.trial_record import HookMoment, HookRun, TrialRecord
 
 MOST_OUTPUT_BYTES = 64 * 1024
 

@@ -25,7 +25,7 @@ from dutperf.errors import DutperfError
 from dutperf.protocol import Reason, StreamRequest, TrialRequest
 from dutperf.protocol.base import IpVersion
 from dutperf.protocol.tuple_messages import Tuples
-from dutperf.results.model import CellResult, Deviation, Earlier, TrialRecord
+from dutperf.results.model import CellResult, Deviation
 from dutperf.results.opening_files import (
     Opening,
     OpeningsFile,
@@ -33,6 +33,7 @@ from dutperf.results.opening_files import (
     path_of,
     save_openings,
 )
+from dutperf.results.trial_record import Earlier, TrialRecord
 from dutperf.run.engine_session import port_names
 
 _MOST_KEPT = 1000

@@ -15,7 +15,7 @@ from dutperf.errors import InputError
 from dutperf.procedures.trials import PASSED, Check
 from dutperf.protocol import VerdictKind
 from dutperf.results.changes import differences, listed
-from dutperf.results.model import TrialRecord, TrialRole
+from dutperf.results.trial_record import TrialRecord, TrialRole
 
 
 class JournalEndsError(Exception):

@@ -34,7 +34,7 @@ from dutperf.procedures.taken_cpu import DeviceWatch
 from dutperf.procedures.trial_verdicts import ATTEMPTS, comes_and_goes
 from dutperf.procedures.trials import Ask, RunHooks
 from dutperf.protocol import TrialRequest, TrialResult
-from dutperf.results.model import (
+from dutperf.results.trial_record import (
     DeviceCpu,
     DeviceDrops,
     Earlier,

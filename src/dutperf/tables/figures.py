@@ -13,7 +13,7 @@ from typing import Literal
 
 from dutperf.results import Bound, Figure, result_word
 from dutperf.results import units as words
-from dutperf.results.model import Absent
+from dutperf.results.delay_results import Absent
 
 State = Literal["pass", "fail", "invalid", "open"]
 _NEARLY_ALL_PERCENT = 99.9

@@ -8,7 +8,7 @@ from dutperf.catalogue import PROCEDURES
 from dutperf.protocol import DirectionName
 from dutperf.results import LoadPoint
 from dutperf.results.damage_words import RECEIVED
-from dutperf.results.model import DamageFigure
+from dutperf.results.rate_results import DamageFigure
 from dutperf.results.units import in_unit
 from dutperf.tables.figures import (
     NONE,

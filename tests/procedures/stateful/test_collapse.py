@@ -8,7 +8,7 @@ from planning import Recording, cell
 from dutperf.procedures.stateful.collapse import came_back, collapsed
 from dutperf.procedures.trials import Ask
 from dutperf.results import HookRun, TrialRecord
-from dutperf.results.model import HookMoment
+from dutperf.results.trial_record import HookMoment
 from dutperf.simulation.fake_engine import FakeEngine, perfect
 
 Done = tuple[HookMoment, bool]

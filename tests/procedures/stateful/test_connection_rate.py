@@ -34,7 +34,7 @@ from dutperf.protocol import (
     Verdict,
 )
 from dutperf.results import CellResult, HookRun
-from dutperf.results.model import HookMoment
+from dutperf.results.trial_record import HookMoment
 from dutperf.run.engine_session import neighbours
 from dutperf.simulation.fake_engine import FakeEngine, SimulatedNat, perfect
 

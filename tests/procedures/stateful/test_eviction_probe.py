@@ -14,7 +14,7 @@ from dutperf.procedures.stateful.eviction_probe import (
 )
 from dutperf.protocol import Survival as SurvivalCounts
 from dutperf.results.connection_results import Survival
-from dutperf.results.model import TrialRecord
+from dutperf.results.trial_record import TrialRecord
 from dutperf.simulation.fake_engine import SimulatedNat
 
 

@@ -20,7 +20,7 @@ from dutperf.procedures.stateful.tear_down import (
 )
 from dutperf.results import HookRun
 from dutperf.results.connection_results import Expiry, TeardownRate
-from dutperf.results.model import HookMoment
+from dutperf.results.trial_record import HookMoment
 from dutperf.simulation.fake_engine import FakeEngine, perfect
 
 N = 1000

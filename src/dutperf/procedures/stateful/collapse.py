@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dutperf.protocol import TrialResult
-from dutperf.results.model import HookRun, TrialRecord
+from dutperf.results.trial_record import HookRun, TrialRecord
 
 
 def has_collapsed(result: TrialResult, hooks: Sequence[HookRun]) -> bool:

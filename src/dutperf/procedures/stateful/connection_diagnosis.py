@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dutperf.config.phase2 import USABLE_PORTS, Timing
 from dutperf.config.stateful_keys import Stateful
 from dutperf.protocol import Reason, StreamRequest, StreamResult, TrialResult
-from dutperf.results.model import TrialRecord
+from dutperf.results.trial_record import TrialRecord
 from dutperf.stats.survival import survivors
 
 _EMPTIES = {"bulk_delete", "before_trial"}

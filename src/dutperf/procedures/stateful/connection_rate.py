@@ -31,7 +31,8 @@ from dutperf.procedures.trials import DeviceTrials
 from dutperf.protocol import Reason, VerdictKind
 from dutperf.results import bounds
 from dutperf.results.connection_results import Eviction
-from dutperf.results.model import CellResult, RepeatResult
+from dutperf.results.model import CellResult
+from dutperf.results.rate_results import RepeatResult
 from dutperf.search import Outcome, Resolution, SearchResult, Step, binary_search
 
 

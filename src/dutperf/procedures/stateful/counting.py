@@ -13,7 +13,7 @@ from dutperf.config.stateful_keys import Stateful
 from dutperf.procedures.events import Notice
 from dutperf.procedures.trials import DeviceTrials
 from dutperf.protocol import TrialResult
-from dutperf.results.model import HookRun, TrialRecord
+from dutperf.results.trial_record import HookRun, TrialRecord
 
 _TOLERANCE = 0.01
 """Of the connections: what a device may have beside them, or already have lost."""

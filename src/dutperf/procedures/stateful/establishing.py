@@ -35,7 +35,7 @@ from dutperf.procedures.trial_verdicts import (
 )
 from dutperf.procedures.trials import PASSED, Afterwards, Ask, DeviceTrials
 from dutperf.protocol import Reason, Shadow, TrialResult, Verdict, VerdictKind
-from dutperf.results.model import TrialRecord
+from dutperf.results.trial_record import TrialRecord
 from dutperf.search import Outcome
 
 

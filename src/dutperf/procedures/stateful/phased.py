@@ -25,7 +25,7 @@ from dutperf.procedures.stateful.counting import Counting
 from dutperf.procedures.stateful.phases import phase1, phase2, validation
 from dutperf.procedures.trials import Ask, DeviceTrials, Trials
 from dutperf.protocol import Reason, Verdict
-from dutperf.results.model import TrialRecord
+from dutperf.results.trial_record import TrialRecord
 
 
 def trials_of(cell: Cell, runner: DeviceTrials) -> Trials:

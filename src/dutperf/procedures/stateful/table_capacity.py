@@ -43,7 +43,8 @@ from dutperf.protocol import Reason, VerdictKind
 from dutperf.results import bounds
 from dutperf.results.connection_results import Capacity, Eviction
 from dutperf.results.connection_results import CapacityStep as StepRecord
-from dutperf.results.model import CellResult, RepeatResult
+from dutperf.results.model import CellResult
+from dutperf.results.rate_results import RepeatResult
 from dutperf.search import Outcome, Resolution
 from dutperf.search.capacity import (
     CapacityResult,

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 
 from dutperf.results.connection_results import TableLimits
-from dutperf.results.model import CellResult, TrialRecord
+from dutperf.results.model import CellResult
+from dutperf.results.trial_record import TrialRecord
 
 _NAMES = {
     "table_size": "nf_conntrack_max|table_size",

@@ -18,7 +18,7 @@ from dutperf.procedures.stateful.counting import agrees, number_in
 from dutperf.procedures.trials import DeviceTrials
 from dutperf.protocol import Reason
 from dutperf.results.connection_results import CountAt, Expiry, TeardownRate
-from dutperf.results.model import HookMoment, HookRun
+from dutperf.results.trial_record import HookMoment, HookRun
 from dutperf.results.units import about
 
 _EMPTY_DELETIONS = 5

@@ -35,8 +35,10 @@ from dutperf.procedures.trial_verdicts import (
 from dutperf.procedures.trials import DeviceTrials
 from dutperf.protocol import Reason, TrialResult, VerdictKind
 from dutperf.results.connection_results import Expiry, TeardownRate
-from dutperf.results.model import CellResult, HookRun, RepeatResult, TrialRecord
+from dutperf.results.model import CellResult
+from dutperf.results.rate_results import RepeatResult
 from dutperf.results.spread import spread_of
+from dutperf.results.trial_record import HookRun, TrialRecord
 
 
 def measure_teardown_rate(

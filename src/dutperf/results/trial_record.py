@@ -1,0 +1,127 @@
+"""What is stored of each trial, in ``journal.jsonl`` and in ``results.json``."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from dutperf.protocol import (
+    Side,
+    TrialRequest,
+    TrialResult,
+)
+from dutperf.results.stored import Stored
+
+StreamName = Literal["foreground", "background"]
+
+TrialRole = Literal["trial", "first_frames", "probe", "phase1", "validation", "damage"]
+
+HookMoment = Literal[
+    "before_campaign",
+    "bulk_delete",
+    "before_trial",
+    "table_count",
+    "teardown",
+    "after_trial",
+    "is_alive",
+    "restart",
+]
+
+
+class HookRun(Stored):
+    """One hook of the testbed: its last attempt."""
+
+    moment: HookMoment
+    command: list[str]
+    host: str | None = Field(description="over ssh; null: the tester's machine")
+    attempts: int = Field(ge=1)
+    exit_code: int | None = Field(description="null: it did not end by itself")
+    ended: str = Field(description="how, in words")
+    output: str = Field(description="what it printed, errors included; the beginning")
+    duration_s: float
+    after_s: float | None = Field(
+        default=None,
+        description="teardown-rate: when it began, seconds after the trial's end",
+    )
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether it did what it should."""
+        return self.exit_code == 0
+
+
+class DeviceCpu(Stored):
+    """The CPU time that others took from a lab's device in one trial."""
+
+    taken_ns: int = Field(
+        description="how long other processes, or the host of a virtual machine, had "
+        "its CPU while it wanted to run"
+    )
+    queue_frames: int = Field(description="that wait for it without being lost")
+    bridged_ns: int = Field(
+        description="in which so many arrive, at the trial's rate, all directions"
+    )
+
+
+class DeviceDrops(Stored):
+    """What a lab's device dropped in one trial, where its kernel counts it.
+
+    They decide nothing: what was lost is lost wherever it was.
+    """
+
+    input_queue: int = Field(description="its CPU's input queue had no room")
+    interfaces: dict[Side, dict[str, int]] = Field(
+        description="its interfaces' counters, those that rose"
+    )
+
+
+class Earlier(Stored):
+    """What a device may have known when a test began whose table no hook empties."""
+
+    connections: int = Field(description="of earlier tests, not timed out yet")
+    waited_s: float = Field(description="until it had forgotten enough of them")
+
+
+class TrialRecord(Stored):
+    """One finished trial; appended to the journal before the next one starts."""
+
+    number: int = Field(ge=1, description="1-based position in the campaign")
+    cell: str = Field(description="id of the cell it was run for")
+    repeat: int = Field(ge=1, description="1-based repeat within the cell")
+    attempt: int = Field(ge=1, description="2 and up: an invalid trial run again")
+    load_fps: int = Field(description="intended load, per direction")
+    started_at: str = Field(description="ISO 8601, UTC")
+    request: TrialRequest
+    result: TrialResult
+    hooks: list[HookRun] = Field(
+        default=[],
+        description="what ran before and after; the first of a run, or of a part that "
+        "was resumed, has the campaign's",
+    )
+    role: TrialRole = Field(
+        default="trial",
+        description="first_frames tell whether the device forwards at all; a probe "
+        "what the tester's ports can offer: to a MAC address that nobody has, so its "
+        "verdict says nothing; of stateful tests: phase1 opens connections for the "
+        "trial that follows, validation tells which were left after it; damage: of the "
+        "second search, for which damaged frames count as received; none of these is "
+        "one of the cell's trials itself",
+    )
+    device_cpu: DeviceCpu | None = Field(
+        default=None,
+        description="null: nobody knows where the device works, or an old file",
+    )
+    device_drops: DeviceDrops | None = Field(
+        default=None, description="null: no lab, or an old file"
+    )
+    earlier: Earlier | None = Field(
+        default=None,
+        description="of phase 1 if no hook empties the table: it opened other "
+        "connections than these; null: a hook does, or an old file",
+    )
+    delays_recorded: bool = Field(
+        default=True,
+        description="false: of schema version 1, which had no delays, no loss by time "
+        "and no causes beside counts; what stands there instead means nothing",
+    )
