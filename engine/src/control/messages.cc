@@ -330,7 +330,7 @@ TrialRequest parse_trial(const Json& params, const std::string& where) {
   TrialRequest request;
   dataplane::TrialSpec& spec = request.spec;
   spec.trial_id = static_cast<uint16_t>(reader.number("trial_id", 1, 65535));
-  spec.duration_ns = reader.number("duration_ns", 1'000'000, kMaxNs);
+  spec.duration_ns = reader.number("duration_ns", 1, kMaxNs);
   request.settle_ns = reader.number_or("settle_ns", 2'000'000'000, 0, kMaxNs);
   spec.residual_wait_ns = reader.number_or("residual_wait_ns", 2'000'000'000, 0, kMaxNs);
   spec.burst_limit = static_cast<uint32_t>(reader.number_or("burst_limit", 32, 1, 64));

@@ -67,7 +67,7 @@ class TrialRequest(Message):
     """One complete trial (RFC 2544 23)."""
 
     trial_id: Annotated[int, Field(ge=1, le=65535)]
-    duration_ns: Annotated[int, Field(ge=1_000_000, le=2**47)]
+    duration_ns: Annotated[int, Field(ge=1, le=2**47)]
     settle_ns: Wait = Field(
         default=2_000_000_000, description="wait after the learning frames"
     )
