@@ -41,6 +41,7 @@ _BUILT_ON: dict[str, tuple[str, ...]] = {
     "RFC 2544": ("RFC 1242", "RFC 2544"),
     "RFC 5180": ("RFC 1242", "RFC 2544", "RFC 5180"),
     "RFC 8219": ("RFC 1242", "RFC 2544", "RFC 5180", "RFC 8219"),
+    "RFC 9004": ("RFC 1242", "RFC 2544", "RFC 9004"),
     "RFC 9693": ("RFC 9693",),
 }
 """Requirements of these count; that of RFC 4814 for random ports is its own."""
@@ -100,8 +101,9 @@ def _rfc(cell: Cell) -> str:
     """Whose procedure it is: of a translator, of IPv6 frames, or the one of 1999."""
     if cell.stateful:
         return "RFC 9693"
-    if "RFC 2544" not in PROCEDURES[cell.procedure].sections:
-        return "RFC 8219"
+    sections = PROCEDURES[cell.procedure].sections
+    if "RFC 2544" not in sections or "RFC 9004" in sections:
+        return next(iter(sections))
     if isinstance(cell.spec, LatencySpec) and not cell.spec.rfc2544_latency:
         return "RFC 8219"
     if translates(cell.ip) and not is_legacy(cell):

@@ -26,6 +26,7 @@ from dutperf.config.specs import (
     LatencySpec,
     TeardownRateSpec,
     ThroughputSpec,
+    TimedStreamKeys,
 )
 from dutperf.config.standard_sizes import listed_sizes
 from dutperf.config.stateful_keys import Stateful
@@ -78,10 +79,11 @@ def hasty(cell: Cell) -> list[str]:
 
     Trials of less than the RFC's duration, or a single repeat where it asks for more.
     """
-    found = []
-    if not isinstance(cell.spec, EstablishmentKeys):
-        _, _, is_s, least_s = _duration(cell)
-        found += [f"trials of {is_s:.12g} s"] if is_s < least_s else []
+    found = [
+        f"trials of {is_s:.12g} s"
+        for _, _, is_s, least_s in _duration(cell)
+        if is_s < least_s
+    ]
     asks_for_more = cell.stateful or _delay_rfc(cell) or translates(cell.ip)
     if cell.repeats == 1 and asks_for_more and not cell.spec.loss_criterion.goals:
         found.append("a single repeat")
@@ -273,7 +275,7 @@ def _goals(goals: Sequence[GoalSpec]) -> list[Shortfall]:
 
 def _times(cell: Cell) -> list[Shortfall]:
     wanted: list[tuple[str, str, float, int, Level]] = [
-        (*_duration(cell), "SHOULD"),
+        *((*duration, "SHOULD") for duration in _duration(cell)),
         (
             "RFC 2544 23",
             "wait after learning frames",
@@ -296,11 +298,14 @@ def _times(cell: Cell) -> list[Shortfall]:
     ]
 
 
-def _duration(cell: Cell) -> tuple[str, str, float, int]:
+def _duration(cell: Cell) -> list[tuple[str, str, float, int]]:
+    """Of trials that last as long as they are told to."""
+    if not isinstance(cell.spec, TimedStreamKeys):
+        return []
     least = ("RFC 2544 24", 60)
     if isinstance(cell.spec, LatencySpec):
         least = (_delay_rfc(cell) or "", 120)
-    return least[0], "trial duration", cell.spec.trial_duration_s, least[1]
+    return [(least[0], "trial duration", cell.spec.trial_duration_s, least[1])]
 
 
 def _direction(cell: Cell) -> list[Shortfall]:

@@ -16,6 +16,7 @@ from dutperf.config.specs import (
     ProcedureSpec,
     StreamKeys,
     ThroughputSpec,
+    TimedStreamKeys,
 )
 from dutperf.config.specs.procedure_keys import Tagging
 from dutperf.config.stateful_keys import RateKeys, Stateful
@@ -147,8 +148,9 @@ def _with_throughput(spec: ProcedureSpec, preset: Preset | None) -> list[Procedu
         return [spec]
     keys = {"testbeds", *_THE_SAME, *_ALSO_OF_THE_SEARCH, "frame_size", "flows"}
     search = _shared(spec, ThroughputSpec, keys, preset)
-    standard_s = ThroughputSpec.model_fields["trial_duration_s"].default
-    search["trial_duration_s"] = min(spec.trial_duration_s, standard_s)
+    if isinstance(spec, TimedStreamKeys):
+        standard_s = ThroughputSpec.model_fields["trial_duration_s"].default
+        search["trial_duration_s"] = min(spec.trial_duration_s, standard_s)
     return [ThroughputSpec.model_validate(search), spec]
 
 
@@ -161,7 +163,8 @@ def _shared(
     """Those of ``keys`` that the ``other`` procedure has, too; and its name."""
     named = {"procedure": other.named()}
     search = preset_keys(preset, named) if preset else {}
-    given = {key: search[key] for key in ("resolution",) if key in search}
+    own = {"resolution", "trial_duration_s"}
+    given = {key: value for key, value in search.items() if key in own}
     known = keys & set(other.model_fields)
     return named | given | spec.model_dump(include=known, exclude_none=True)
 

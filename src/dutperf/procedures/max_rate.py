@@ -8,7 +8,6 @@ from typing import Literal, Protocol
 
 from dutperf.config import Cell, Testbed
 from dutperf.config.sizes import check_sizes, mean_frame_size
-from dutperf.config.specs import FrameLossSpec, LossKeys
 from dutperf.config.testbed import SideConfig
 from dutperf.errors import InputError
 from dutperf.line_rate import line_rate_fps
@@ -118,7 +117,7 @@ def _with_mtu(side: SideConfig, mtu: int) -> SideConfig:
 
 def is_probed(cell: Cell) -> bool:
     """Whether what virtual ports can offer is found before it is measured."""
-    return isinstance(cell.spec, LossKeys) and not cell.stateful
+    return cell.spec.up_to_maximum and not cell.stateful
 
 
 def max_rate(cell: Cell, ports: Sequence[Link]) -> MaxRate:
@@ -131,7 +130,7 @@ def max_rate(cell: Cell, ports: Sequence[Link]) -> MaxRate:
         InputError: nothing was set and a port does not tell its speed; or the cell's
             fixed load is more than the media carry.
     """
-    if cell.spec.found_rate and not isinstance(cell.spec, FrameLossSpec):
+    if cell.spec.found_rate and cell.spec.found_use == "load":
         return MaxRate(0, "found", "the load that is yet to be found")
     if cell.spec.given_rate_fps is not None:
         return _fixed_load(cell, cell.spec.given_rate_fps, ports)

@@ -19,7 +19,6 @@ from dutperf.config.cell import Cell
 from dutperf.config.deviations import other_load
 from dutperf.config.rate_reference import FoundRate
 from dutperf.config.rate_sources import check_load
-from dutperf.config.specs import FrameLossSpec
 from dutperf.errors import InputError
 from dutperf.procedures.describe import cell_deviations, cell_parameters
 from dutperf.procedures.max_rate import MaxRate
@@ -35,7 +34,8 @@ def found_load(
 ) -> MaxRate | CellResult:
     """The load of ``cell``, if it is one that was to be found; else ``limit``.
 
-    Of a frame loss curve what 100 % is, and ``limit`` the most there may be.
+    Where what was found is not the load itself, ``limit`` is the most there may be; if
+    it is not known then, ``limit`` alone, which says so.
 
     Or, when it cannot be measured, its result: invalid, without a trial.
     """
@@ -44,13 +44,13 @@ def found_load(
         return limit
     source = next(r for r in done if r.id == cell.throughput_cell)
     if source.verdict != "pass" or not source.median:
-        if isinstance(cell.spec, FrameLossSpec):
+        if cell.spec.found_use != "load":
             return replace(limit, shortfall=_unknown(source))
         return unmeasured(cell, limit, _no_throughput(source))
     load = _load(asked, source)
     if load.rate_fps < 1:
         return unmeasured(cell, limit, _too_low(load))
-    if isinstance(cell.spec, FrameLossSpec):
+    if cell.spec.found_use != "load":
         return replace(load, most=limit)
     try:
         check_load(cell.with_keys(rate_fps=load.rate_fps))

@@ -24,7 +24,12 @@ from dutperf.config.specs.fixed_load_spec import (
 )
 from dutperf.config.specs.frame_loss_spec import FrameLossSpec
 from dutperf.config.specs.loss_keys import LossKeys
-from dutperf.config.specs.procedure_keys import Direction, SearchedKeys, StreamKeys
+from dutperf.config.specs.procedure_keys import (
+    Direction,
+    SearchedKeys,
+    StreamKeys,
+    TimedStreamKeys,
+)
 from dutperf.config.specs.throughput_spec import ThroughputSpec
 
 _Any: TypeAlias = (
@@ -58,4 +63,5 @@ __all__ = [
     "TableCapacitySpec",
     "TeardownRateSpec",
     "ThroughputSpec",
+    "TimedStreamKeys",
 ]

@@ -13,14 +13,14 @@ from pydantic import Field, model_validator
 from dutperf.config.rate_reference import FixedRate, FoundRate, parse_found_rate
 from dutperf.config.specs.procedure_keys import (
     RepeatNumber,
-    StreamKeys,
     Tagging,
+    TimedStreamKeys,
     TrialDuration,
     told,
 )
 
 
-class FixedLoadKeys(StreamKeys):
+class FixedLoadKeys(TimedStreamKeys):
     """What procedures have that measure delays at one load."""
 
     rate_fps: FixedRate = Field(

@@ -18,7 +18,12 @@ from dutperf.config.rate_reference import (
     parse_found_rate,
 )
 from dutperf.config.specs.loss_keys import LossKeys
-from dutperf.config.specs.procedure_keys import RepeatNumber, distinct, told
+from dutperf.config.specs.procedure_keys import (
+    FoundUse,
+    RepeatNumber,
+    distinct,
+    told,
+)
 
 Percent = Annotated[float, Field(gt=0, le=1000)]
 
@@ -83,6 +88,11 @@ class FrameLossSpec(LossKeys):
     def found_rate(self) -> FoundRate | None:
         """What 100 % is, if it is known only when the throughput was found."""
         return None if self.rate_fps is None else parse_found_rate(self.rate_fps)
+
+    @property
+    def found_use(self) -> FoundUse:
+        """What ``found_rate`` is for."""
+        return "full load"
 
     @property
     def most_repeats(self) -> int:

@@ -11,7 +11,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from dutperf.config.specs.procedure_keys import StreamKeys, distinct
+from dutperf.config.specs.procedure_keys import TimedStreamKeys, distinct
 from dutperf.protocol import MAX_TIMEOUTS
 
 
@@ -40,7 +40,7 @@ def _check_ms(value: float) -> float:
 Milliseconds = Annotated[float, Field(gt=0, le=86_400_000), AfterValidator(_check_ms)]
 
 
-class LossKeys(StreamKeys):
+class LossKeys(TimedStreamKeys):
     """What throughput and frame loss have in common."""
 
     frame_timeout_ms: Milliseconds | None = Field(
@@ -75,6 +75,11 @@ class LossKeys(StreamKeys):
                     "that are late would be taken for lost"
                 )
         return self
+
+    @property
+    def up_to_maximum(self) -> bool:
+        """Whether the highest load is as much as the ports can offer."""
+        return True
 
     @property
     def frame_timeout_ns(self) -> int | None:

@@ -24,6 +24,8 @@ from dutperf.config.versions import IpVersions
 
 Direction = Literal["both", "forward", "reverse"]
 Seconds = Annotated[float, Field(ge=0, le=86400)]
+FoundUse = Literal["load", "full load", "correction"]
+"""The load itself; what 100 % of the loads is; what a result is corrected by."""
 TrialDuration = Annotated[float, Field(ge=0.01, le=86400)]
 T = TypeVar("T")
 RepeatNumber = Annotated[int, Field(ge=1, le=1000)]
@@ -128,8 +130,18 @@ class ProcedureKeys(Strict):
 
     @property
     def found_rate(self) -> FoundRate | None:
-        """The load, if it is known only when the throughput was found."""
+        """What the campaign finds before, of a throughput, if it is needed."""
         return None
+
+    @property
+    def found_use(self) -> FoundUse:
+        """What ``found_rate`` is for."""
+        return "load"
+
+    @property
+    def up_to_maximum(self) -> bool:
+        """Whether the highest load is as much as the ports can offer."""
+        return False
 
     @property
     def given_rate_fps(self) -> int | None:
@@ -168,13 +180,8 @@ class SearchedKeys(ProcedureKeys):
 
 
 class StreamKeys(ProcedureKeys):
-    """What procedures have that send streams for a time."""
+    """What procedures have that send streams."""
 
-    trial_duration_s: TrialDuration = Field(
-        default=60,
-        description="how long to send (RFC 2544 24: at least 60 s; latency: 120 s, "
-        "RFC 8219 7.2)",
-    )
     residual_wait_s: Seconds = Field(
         default=2, description="wait for late frames (RFC 2544 23 d)"
     )
@@ -223,6 +230,16 @@ class StreamKeys(ProcedureKeys):
         if self.stateful:
             check_connections(self.stateful, self.traffic)
         return self
+
+
+class TimedStreamKeys(StreamKeys):
+    """What procedures have that send streams for a time."""
+
+    trial_duration_s: TrialDuration = Field(
+        default=60,
+        description="how long to send (RFC 2544 24: at least 60 s; latency: 120 s, "
+        "RFC 8219 7.2)",
+    )
 
 
 def told(name: ProcedureName) -> str:
