@@ -5,8 +5,9 @@ import itertools
 import pytest
 from planning import Recording, cell, spoilt
 
-from dutperf.procedures.frame_loss import MAX_LOWERINGS, measure_frame_loss
+from dutperf.procedures.frame_loss import measure_frame_loss
 from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.offered_maximum import MAX_LOWERINGS
 from dutperf.procedures.trial_verdicts import ATTEMPTS, PATIENT_ATTEMPTS
 from dutperf.protocol import ReasonCode
 from dutperf.results import CellResult, Deviation

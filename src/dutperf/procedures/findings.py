@@ -27,17 +27,24 @@ DELAY_LIMITS = stability.Limits(middle=0.5, all_of_them=1.0)
 
 def rate_findings(cell: Cell, repeats: Sequence[RepeatResult]) -> list[Finding]:
     """Of the rates that a search found, each known to within its resolution."""
+    what = "rate" if judged_by(cell) else "throughput"
+    resolution = Resolution.parse(cell.spec_of(SearchedKeys).resolution)
+    return search_findings(repeats, resolution, what, "fps")
+
+
+def search_findings(
+    repeats: Sequence[RepeatResult], resolution: Resolution, what: str, unit: Unit
+) -> list[Finding]:
+    """Of whatever repeated searches found: ``what``, in ``unit``."""
     values = _valid(repeats)
     known = [value for value in values if value is not None]
     if not known:
         return []
-    resolution = Resolution.parse(cell.spec_of(SearchedKeys).resolution)
-    width_fps = float(resolution.value)
+    width = float(resolution.value)
     if resolution.relative:
-        width_fps = max(width_fps * stats.median(known), LEAST_WIDTH)
-    what = "rate" if judged_by(cell) else "throughput"
-    found = stability.examine(values, width_fps)
-    return [_Words(what, "fps", len(known), width_fps).finding(f) for f in found]
+        width = max(width * stats.median(known), LEAST_WIDTH)
+    found = stability.examine(values, width)
+    return [_Words(what, unit, len(known), width).finding(f) for f in found]
 
 
 def loss_findings(points: Iterable[LoadPoint]) -> list[Finding]:

@@ -12,7 +12,6 @@ sides of it, up to what the tester can offer, where the device begins to lose fr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -30,11 +29,10 @@ from dutperf.procedures.loss_criterion import (
     timeout_losses,
 )
 from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.offered_maximum import reach_maximum
 from dutperf.procedures.probe import MARGIN
 from dutperf.procedures.reference_load import load_record
-from dutperf.procedures.searching import outcome
 from dutperf.procedures.trial_verdicts import (
-    ATTEMPTS,
     PATIENT_ATTEMPTS,
     comes_and_goes,
     distinct,
@@ -45,11 +43,6 @@ from dutperf.protocol import Reason, TrialResult
 from dutperf.results.model import CellResult, Deviation
 from dutperf.results.rate_results import LoadPoint, RepeatResult
 from dutperf.results.spread import spread_of
-from dutperf.search import Outcome
-from dutperf.search.sender_limit import sender_limit_fps
-
-MAX_LOWERINGS = 5
-"""How often the tester's own limit is lowered at most."""
 
 
 def measure_frame_loss(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
@@ -59,7 +52,9 @@ def measure_frame_loss(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult
         EngineError, SetupError: see ``Trials.run``.
     """
     may_end_early = ends_when_lossless(cell.spec_of(FrameLossSpec).load_percent)
-    reached, first = _reach_maximum(runner, cell, limit)
+    reached, first = reach_maximum(
+        runner, limit, lambda most: Ask(cell, _loads(cell, most)[0].rate_fps)
+    )
     highest, *lower = _loads(cell, reached)
     points = [_point(runner, cell, highest, first)]
     for load in lower:
@@ -87,48 +82,6 @@ def _loads(cell: Cell, limit: MaxRate) -> list[_Load]:
         return loads
     percent = most_fps * 100 / limit.rate_fps
     return [_Load(float(f"{percent:.4g}"), most_fps), *fit]
-
-
-def _reach_maximum(
-    runner: Trials, cell: Cell, limit: MaxRate
-) -> tuple[MaxRate, list[TrialResult]]:
-    """Lower the maximum until the tester can offer the highest load.
-
-    Frames that come back cost it more than those of a probe.
-
-    Returns:
-        The maximum, and the results of the first trials at it, the last of which may
-        count.
-    """
-    for lowering in range(MAX_LOWERINGS + 1):
-        results, offered_fps = _try_load(runner, cell, _loads(cell, limit)[0].rate_fps)
-        if not offered_fps or lowering == MAX_LOWERINGS:
-            break
-        limit = _lowered(limit, max(1, int(offered_fps * MARGIN)))
-    return limit, results
-
-
-def _try_load(
-    runner: Trials, cell: Cell, rate_fps: int
-) -> tuple[list[TrialResult], float | None]:
-    """The trials at a load, and the tester's limit if they agree on one."""
-    results: list[TrialResult] = []
-    told: list[Outcome] = []
-    limit_fps: float | None = None
-    while limit_fps is None:
-        results.append(runner.run(Ask(cell, rate_fps)).result)
-        told.append(outcome(results[-1]))
-        if told[-1].offered_fps is None:
-            break
-        limit_fps = sender_limit_fps(told, 0, ATTEMPTS)
-    return results, limit_fps
-
-
-def _lowered(limit: MaxRate, rate_fps: int) -> MaxRate:
-    """What was found stays 100 %; only how far the loads go up changes."""
-    if limit.most is None:
-        return limit.lowered(rate_fps)
-    return replace(limit, most=limit.most.lowered(rate_fps))
 
 
 def _point(
