@@ -21,8 +21,10 @@ ProcedureName = Literal[
     "table-capacity",
     "teardown-rate",
 ]
-Family = Literal["rate search", "load sweep", "fixed load", "connections"]
-Unit = Literal["fps", "percent", "ns", "connections/s", "connections"]
+Family = Literal[
+    "rate search", "load sweep", "burst search", "fixed load", "connections"
+]
+Unit = Literal["fps", "percent", "frames", "ns", "connections/s", "connections"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Procedure:
     finds: a sentence with the sections, as the command's help has it.
     heading: of its results.
     unit: of its figure.
+    statistic: what its repeats are summed up by.
     sections: where each RFC defines it, the RFC that did first.
     """
 
@@ -43,6 +46,7 @@ class Procedure:
     heading: str
     unit: Unit
     sections: Mapping[str, str]
+    statistic: Literal["median", "average"] = "median"
 
 
 _ALL = (

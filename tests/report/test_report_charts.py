@@ -24,7 +24,7 @@ from dutperf.protocol import VerdictKind
 from dutperf.report.cells import CellView, finished_cell
 from dutperf.report.chart import Chart
 from dutperf.report.charts import (
-    _top_fps,
+    _top,
     frame_rate_chart,
     search_chart,
 )
@@ -66,7 +66,7 @@ def labels(chart: Chart) -> list[str]:
     return [label["text"] for label in chart.layout["annotations"]]
 
 
-def slow_top_fps(loads: list[int]) -> float:
+def slow_top(loads: list[int]) -> float:
     """Try every load as the highest one shown, from the lowest."""
     for highest in sorted(loads):
         inside = [load for load in loads if load <= highest]
@@ -98,16 +98,16 @@ def slow_top_fps(loads: list[int]) -> float:
 def test_rates_far_above_the_others_do_not_set_the_scale(
     loads: list[int], highest_shown: int
 ) -> None:
-    assert _top_fps(loads) == pytest.approx(1.15 * highest_shown)
+    assert _top(loads) == pytest.approx(1.15 * highest_shown)
 
 
 @given(st.lists(st.integers(1, 200), min_size=1, max_size=12))
 def test_the_scale_is_that_of_the_obvious_way(loads: list[int]) -> None:
-    assert _top_fps(loads) == pytest.approx(slow_top_fps(loads))
+    assert _top(loads) == pytest.approx(slow_top(loads))
 
 
 def test_the_result_is_never_off_the_scale() -> None:
-    assert _top_fps([10, 20, 500, 510], 500) > 500
+    assert _top([10, 20, 500, 510], 500) > 500
 
 
 def test_an_off_scale_trial_stands_at_the_edge_with_its_figure() -> None:

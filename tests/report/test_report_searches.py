@@ -103,7 +103,7 @@ def page(path: Path, *cells: CellResult, loads: Sequence[Load] = EXPLORED) -> Pa
 def test_short_trials_are_apart_from_those_that_count() -> None:
     explored, counted = search_paths(trials_of(EXPLORED))
     assert (explored.bounded, counted.bounded) == (False, True)
-    assert (counted.lower_fps, counted.upper_fps) == (302_000, 304_000)
+    assert (counted.lower, counted.upper) == (302_000, 304_000)
     assert [step.position for step in counted.steps] == [4, 5, 6]
 
 
@@ -150,14 +150,14 @@ def test_a_loss_that_is_verified_counts_at_its_last_trial() -> None:
         (310_000, "fail", 1),
     ]
     (path,) = search_paths(trials_of(loads))
-    assert [(s.lower_fps, s.upper_fps) for s in path.steps] == [
+    assert [(s.lower, s.upper) for s in path.steps] == [
         (0, 310_000),
         (0, 310_000),
         (300_000, 310_000),
         (300_000, 310_000),
         (300_000, 310_000),
     ]
-    assert (path.lower_fps, path.upper_fps) == (300_000, 310_000)
+    assert (path.lower, path.upper) == (300_000, 310_000)
 
 
 def test_trials_for_several_goals_have_no_bounds_in_common() -> None:

@@ -204,13 +204,13 @@ def test_bounds_move_with_pass_and_fail_and_stay_with_invalid() -> None:
     )
     trials = [trial(n, NAME, load, kind) for n, (load, kind) in enumerate(kinds, 1)]
     (path,) = search_paths(trials)
-    assert [(s.lower_fps, s.upper_fps) for s in path.steps] == [
+    assert [(s.lower, s.upper) for s in path.steps] == [
         (0, 1_000),
         (0, 1_000),
         (500, 1_000),
         (500, 1_000),
     ]
-    assert (path.lower_fps, path.upper_fps) == (500, 750)
+    assert (path.lower, path.upper) == (500, 750)
 
 
 def test_each_repeat_starts_with_fresh_bounds_and_goes_on_counting() -> None:
@@ -220,7 +220,7 @@ def test_each_repeat_starts_with_fresh_bounds_and_goes_on_counting() -> None:
     ]
     first, second = search_paths(trials)
     assert [step.position for step in (*first.steps, *second.steps)] == [1, 2, 3]
-    assert (second.steps[0].lower_fps, second.steps[0].upper_fps) == (0, 800)
+    assert (second.steps[0].lower, second.steps[0].upper) == (0, 800)
 
 
 def test_frames_of_a_trial_are_summed_over_directions() -> None:

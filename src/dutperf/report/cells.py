@@ -9,7 +9,12 @@ from dutperf.catalogue import PROCEDURES
 from dutperf.report.stream_measures import StreamMeasures, by_stream
 from dutperf.report.tester import TesterRecord, tester_record
 from dutperf.report.text import AT_LEAST, MISSING, sentence, shown
-from dutperf.report.trial_views import SearchPath, search_paths
+from dutperf.report.trial_views import (
+    SearchPath,
+    burst_of,
+    rate_of,
+    search_paths,
+)
 from dutperf.results import (
     CellResult,
     Finding,
@@ -22,7 +27,7 @@ from dutperf.results import (
     withdrawn_words,
 )
 from dutperf.results.damage_words import received_figure
-from dutperf.tables import State, Subject, state_word
+from dutperf.tables import BURSTS, State, Subject, state_word
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,10 @@ class CellView(Subject):
         """The search of each repeat."""
         bounded = not (self.result and self.result.goals)
         counting = self.counting_trials
-        return tuple(search_paths(self.trials, bounded=bounded, counting=counting))
+        tried = burst_of if self.procedure in BURSTS else rate_of
+        return tuple(
+            search_paths(self.trials, tried, bounded=bounded, counting=counting)
+        )
 
     @property
     def heading(self) -> str:

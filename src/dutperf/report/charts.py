@@ -20,7 +20,15 @@ from dutperf.report.chart import (
 from dutperf.report.rates import maxima
 from dutperf.report.tester import lag_of
 from dutperf.report.text import duration_ns, whole
-from dutperf.report.trial_views import SearchPath, SearchStep, loss, offered, reasons
+from dutperf.report.trial_views import (
+    SearchPath,
+    SearchStep,
+    burst_of,
+    loss,
+    offered,
+    reasons,
+)
+from dutperf.tables import BURSTS
 from dutperf.tables.media_tables import rate_rows
 
 _LOG_FROM_RATIO = 20
@@ -40,84 +48,88 @@ def search_chart(cell: CellView, number: int) -> Chart:
     """The search's path: trials in order, and the interval that is left to search."""
     steps = [step for path in cell.paths for step in path.steps]
     bounded = [path for path in cell.paths if path.bounded]
-    bottom_fps, top_fps = _room(steps, cell.rate_fps)
-    searched = bounded and cell.procedure == "throughput"
-    data = [_interval(bounded)] if searched else []
-    if cell.rate_fps is not None:
+    bottom, top = _room(steps, cell.searched)
+    data = [_interval(bounded)] if bounded and cell.searches else []
+    if cell.searched is not None:
         data.append(_result_line(cell, len(steps)))
     for kind in _MARKS:
         chosen = [step for step in steps if step.trial.result.verdict.kind == kind]
         if chosen:
-            data.append(_marks(kind, chosen, (bottom_fps, top_fps)))
+            data.append(_marks(kind, chosen, (bottom, top)))
     figure = layout(
         "trial",
-        "intended rate, fps per direction",
+        _axis_title(cell),
         {
             "tick0": 1,
             "dtick": max(1, math.ceil(len(steps) / _X_TICKS)),
             "range": [0.5, len(steps) + 0.5],
         },
-        {"range": [bottom_fps, top_fps], "tickformat": ",d"},
+        {"range": [bottom, top], "tickformat": ",d"},
     )
-    figure["annotations"] = [] if bottom_fps else _off_scale(steps, top_fps)
+    figure["annotations"] = [] if bottom else _off_scale(steps, top)
     figure["shapes"] = [_rule_before(path) for path in cell.paths[1:]]
     return Chart(f"search-{number}", f"Search path: {cell.title}", data, figure)
 
 
-def _room(steps: Sequence[SearchStep], result_fps: float | None) -> tuple[float, float]:
+def _axis_title(cell: CellView) -> str:
+    tried = "burst, frames" if cell.procedure in BURSTS else "intended rate, fps"
+    return f"{tried} per direction"
+
+
+def _room(steps: Sequence[SearchStep], result: float | None) -> tuple[float, float]:
     """Ends of the rate axis; not from zero where whole trials are far above it.
 
     Short trials beyond the ends stand at the edge.
     """
-    loads = [step.trial.load_fps for step in steps]
-    whole = [step.trial.load_fps for step in steps if step.counts]
+    loads = [step.tried for step in steps]
+    whole = [step.tried for step in steps if step.counts]
     if len(whole) < len(loads) and min(whole) > _NEAR_RATIO * max(whole):
-        shown = [*whole, result_fps or whole[0]]
+        shown = [*whole, result or whole[0]]
         around = max(0.15 * (max(shown) - min(shown)), 0.002 * max(shown))
         return min(shown) - around, max(shown) + around
-    return 0, _top_fps(loads, result_fps)
+    return 0, _top(loads, result)
 
 
-def _top_fps(loads_fps: Sequence[int], result_fps: float | None = None) -> float:
+def _top(loads: Sequence[int], result: float | None = None) -> float:
     """Upper end of the rate axis; the result is always below it.
 
     The first trials are at the media's maximum, often far above all others; on their
     scale the search itself could not be seen. Where a wide gap parts them from at least
     half of all trials, they are drawn at the edge, with their figures.
     """
-    rising = sorted(loads_fps)
+    rising = sorted(loads)
     upper_half = rising[(len(rising) - 1) // 2 :]
     highest = next(
         (low for low, high in pairwise(upper_half) if high > _OFF_SCALE_RATIO * low),
         rising[-1],
     )
-    return 1.15 * max(highest, result_fps or 0)
+    return 1.15 * max(highest, result or 0)
 
 
-def _off_scale(steps: Sequence[SearchStep], top_fps: float) -> list[Figure]:
+def _off_scale(steps: Sequence[SearchStep], top: float) -> list[Figure]:
     """One label for each run of neighbours: labels of their own would overlap."""
     labels: list[Figure] = []
     said = ""
-    for is_off, group in groupby(steps, lambda step: step.trial.load_fps > top_fps):
+    for is_off, group in groupby(steps, lambda step: step.tried > top):
         if not is_off:
             continue
         run = list(group)
-        loads = ", ".join(dict.fromkeys(whole(step.trial.load_fps) for step in run))
+        loads = ", ".join(dict.fromkeys(whole(step.tried) for step in run))
         # Every repeat starts at the same rate: say it once, then only point up.
         text = "\u2191" if loads == said else f"\u2191 {loads}"
-        labels.append(_label_beside(run, text, top_fps, len(steps)))
+        labels.append(_label_beside(run, text, top, len(steps)))
         said = loads
     return labels
 
 
 def _label_beside(
-    run: Sequence[SearchStep], text: str, top_fps: float, trials: int
+    run: Sequence[SearchStep], text: str, top: float, trials: int
 ) -> Figure:
     """On the side of ``run`` where the chart has more room."""
     is_late = run[-1].position > trials / 2
     return {
         "x": run[0].position if is_late else run[-1].position,
-        "y": top_fps,
+        "y": top,
         "text": text,
         "showarrow": False,
         "xanchor": "right" if is_late else "left",
@@ -132,12 +144,12 @@ def _interval(paths: Sequence[SearchPath]) -> Trace:
     y: list[float | None] = []
     for path in paths:
         corners = [
-            (step.position + side, step.lower_fps, step.upper_fps)
+            (step.position + side, step.lower, step.upper)
             for step in path.steps
             for side in (-0.5, 0.5)
         ]
         end = corners[-1][0]
-        corners += [(end, path.lower_fps, path.upper_fps)]
+        corners += [(end, path.lower, path.upper)]
         x += [c[0] for c in corners] + [c[0] for c in reversed(corners)] + [None]
         y += [c[2] for c in corners] + [c[1] for c in reversed(corners)] + [None]
     return {
@@ -157,9 +169,9 @@ def _result_line(cell: CellView, trials: int) -> Trace:
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": f"{cell.name.lower()}: {cell.figure_text} fps",
+        "name": f"{cell.name.lower()}: {cell.figure_text} {cell.unit}",
         "x": [0.5, trials + 0.5],
-        "y": [cell.rate_fps, cell.rate_fps],
+        "y": [cell.searched, cell.searched],
         "line": {"width": 1.5, "dash": "dash", "color": "var(--ink)"},
         "hoverinfo": "skip",
     }
@@ -168,10 +180,10 @@ def _result_line(cell: CellView, trials: int) -> Trace:
 def _marks(
     kind: VerdictKind,
     steps: Sequence[SearchStep],
-    ends_fps: tuple[float, float],
+    ends: tuple[float, float],
 ) -> Trace:
     """Trials that are shorter than others have small marks."""
-    edge_fps = 0.03 * ends_fps[1] if not ends_fps[0] else 0
+    edge = 0.03 * ends[1] if not ends[0] else 0
     name, symbol = _MARKS[kind]
     sizes = [_MARK_PX if step.counts else _SMALL_PX for step in steps]
     colour = f"var(--{kind})"
@@ -180,10 +192,7 @@ def _marks(
         "mode": "markers",
         "name": name,
         "x": [step.position for step in steps],
-        "y": [
-            min(max(step.trial.load_fps, ends_fps[0]), ends_fps[1] - edge_fps)
-            for step in steps
-        ],
+        "y": [min(max(step.tried, ends[0]), ends[1] - edge) for step in steps],
         "marker": {
             "symbol": symbol,
             "size": sizes,
@@ -204,6 +213,7 @@ def _hover(step: SearchStep) -> str:
     lines = [
         f"<b>trial {step.position}{again}: {trial.result.verdict.kind}</b>",
         f"intended {whole(trial.load_fps)} fps per direction for {duration_s:g} s",
+        f"{whole(burst_of(trial))} frames per direction",
         f"offered {offered(trial)} fps",
         f"lost: {loss(trial)}",
         f"pacing lag p99: {duration_ns(lag.p99_ns if lag else None)}",

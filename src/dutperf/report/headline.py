@@ -14,11 +14,13 @@ from dutperf.report.text import (
     percent,
     plural,
     sentence,
+    shown,
     whole,
 )
 from dutperf.results import GoalResult, highest_clean
 from dutperf.results.damage_words import RECEIVED
 from dutperf.tables import CONNECTIONS, DELAYS
+from dutperf.tables.figures import derived
 
 _FEW = 2
 
@@ -43,7 +45,20 @@ def headline(cell: CellView) -> Headline:
         return _delay(cell)
     if cell.procedure in CONNECTIONS:
         return _connections(cell)
+    if cell.derived:
+        return _with_derived(cell)
     return _throughput(cell)
+
+
+def _with_derived(cell: CellView) -> Headline:
+    """What the RFC calculates of a result stands below it."""
+    summed = f"{cell.statistic} of " if cell.several else ""
+    each = f"per direction, {summed}{plural(len(cell.values), 'repeat')}{_limit(cell)}"
+    told = [
+        f"{sentence(name)}: {shown(derived(figure))}"
+        for name, figure in cell.derived.items()
+    ]
+    return Headline(cell.figure_text, cell.unit, each, (*told, *_remarks(cell)))
 
 
 def _connections(cell: CellView) -> Headline:

@@ -43,7 +43,7 @@ from dutperf.report.trial_views import (
 from dutperf.report.wire import medium_speed_mbps
 from dutperf.results import Deviation, Words, closing
 from dutperf.results.storage import write_atomically
-from dutperf.tables import DELAYS, Verdict, result_tables, tables
+from dutperf.tables import DELAYS, SEARCHES, Verdict, result_tables, tables
 from dutperf.tables.media_tables import rate_rows
 from dutperf.tables.scalability_tables import growths
 
@@ -84,8 +84,8 @@ def write_report(directory: Path) -> Path:
     return path
 
 
-_SEARCHED = ("throughput", "connection-rate")
-"""Whose trials are a search for one rate."""
+_SEARCHED = (*SEARCHES, "connection-rate")
+"""Whose trials are a search for one rate or burst."""
 
 
 def render(source: Source) -> str:

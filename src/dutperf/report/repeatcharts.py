@@ -61,12 +61,12 @@ def repeats_chart(cell: CellView, number: int) -> Chart | None:
 
 
 def rate_repeats_chart(cell: CellView, number: int) -> Chart | None:
-    """The rate that each repeat found, in their order: what drifts or jumps is seen.
+    """What each repeat of a search found, in their order: what drifts or jumps is seen.
 
     None if there are too few to show a spread.
     """
-    result, median_fps = cell.result, cell.rate_fps
-    if result is None or median_fps is None or len(cell.values) < _FEW:
+    result, middle = cell.result, cell.searched
+    if result is None or middle is None or len(cell.values) < _FEW:
         return None
     found = [
         (n, repeat.value, AT_LEAST if repeat.bound else "")
@@ -76,12 +76,12 @@ def rate_repeats_chart(cell: CellView, number: int) -> Chart | None:
     last = len(result.repeats) + 0.5
     figure = layout(
         "repeat",
-        "fps per direction",
+        f"{cell.unit} per direction",
         {"range": [0.5, last], "dtick": max(1, -(-len(result.repeats) // _TICKS))},
         {"range": _room(result, [value for _, value, _ in found]), "tickformat": ",d"},
     )
     figure["height"], figure["showlegend"] = 240, False
-    figure["shapes"] = _median_marks(result, median_fps, last)
+    figure["shapes"] = _median_marks(result, middle, last)
     strays = {n for f in result.findings for g in _strays(f) for n in g.repeats}
     colours = ["var(--fail)" if n in strays else "var(--series-1)" for n, *_ in found]
     symbols = [BOUND_SYMBOL if sign else "circle" for *_, sign in found]
@@ -91,25 +91,28 @@ def rate_repeats_chart(cell: CellView, number: int) -> Chart | None:
         "x": [n for n, *_ in found],
         "y": [value for _, value, _ in found],
         "marker": {"size": 9, "color": colours, "symbol": symbols},
-        "hovertext": [f"repeat {n}: {s}{whole(value)} fps" for n, value, s in found],
+        "hovertext": [
+            f"repeat {n}: {s}{whole(value)} {cell.unit}" for n, value, s in found
+        ],
         "hoverinfo": "text",
         "cliponaxis": False,
     }
-    words = f"Repeats of {cell.title}, in their order; median {cell.figure_text} fps"
+    told = f"{cell.statistic} {cell.figure_text} {cell.unit}"
+    words = f"Repeats of {cell.title}, in their order; {told}"
     return Chart(f"rate-repeats-{number}", words, [dots], figure)
 
 
-def _room(result: CellResult, values_fps: Sequence[float]) -> list[float]:
+def _room(result: CellResult, values: Sequence[float]) -> list[float]:
     """From a little below to a little above; equal values stand in the middle."""
-    low, high = min(values_fps), max(values_fps)
+    low, high = min(values), max(values)
     around = max((high - low) * 0.1, _LEAST_ROOM * (result.median or 0), 1)
     return [low - around, high + around]
 
 
-def _median_marks(result: CellResult, median_fps: float, last: float) -> list[Figure]:
+def _median_marks(result: CellResult, middle: float, last: float) -> list[Figure]:
     across = {"type": "rect", "layer": "below", "x0": 0.5, "x1": last}
     marks: list[Figure] = [
-        across | {"type": "line", "y0": median_fps, "y1": median_fps, "line": _BAR}
+        across | {"type": "line", "y0": middle, "y1": middle, "line": _BAR}
     ]
     spread = result.spread
     if spread and spread.interval_lower is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -26,15 +26,17 @@ ROLES: dict[TrialRole, str] = {
 
 @dataclass(frozen=True)
 class SearchStep:
-    """One trial of a search and the bounds before it; rates per direction.
+    """One trial of a search, what it tried, and the bounds before it.
 
-    ``counts``: it is no short one, that only shows where to look.
+    These are rates or bursts, per direction. ``counts``: it is no short one, that only
+    shows where to look.
     """
 
     position: int
     trial: TrialRecord
-    lower_fps: int
-    upper_fps: int
+    tried: int
+    lower: int
+    upper: int
     counts: bool = True
 
 
@@ -48,8 +50,8 @@ class SearchPath:
 
     repeat: int
     steps: tuple[SearchStep, ...]
-    lower_fps: int
-    upper_fps: int
+    lower: int
+    upper: int
     bounded: bool = True
 
 
@@ -79,8 +81,23 @@ class Totals:
         return "lost or late" if self.late else "lost"
 
 
+Tried = Callable[[TrialRecord], int]
+"""What a search asked for by a trial."""
+
+
+def rate_of(trial: TrialRecord) -> int:
+    """Its rate, frames per second and direction."""
+    return trial.load_fps
+
+
+def burst_of(trial: TrialRecord) -> int:
+    """How many frames each direction sends."""
+    return trial.request.frames(trial.request.directions[0])
+
+
 def search_paths(
     trials: Sequence[TrialRecord],
+    tried: Tried = rate_of,
     *,
     bounded: bool = True,
     counting: Sequence[TrialRecord] | None = None,
@@ -89,6 +106,7 @@ def search_paths(
 
     A pass raises the lower bound, a fail lowers the upper one, unless the same rate is
     tried once more; an invalid trial says nothing about the DUT and moves neither.
+    ``tried``: what is searched for.
     ``counting``: those that are no explorations; None: the longest.
     """
     paths: list[SearchPath] = []
@@ -101,7 +119,7 @@ def search_paths(
 
     for (repeat, full), group in groupby(trials, kind):
         path = _search_path(
-            repeat, list(group), position, counts, bounded=bounded and full
+            repeat, list(group), position, counts, tried, bounded=bounded and full
         )
         position += len(path.steps)
         paths.append(path)
@@ -113,20 +131,23 @@ def _search_path(
     trials: list[TrialRecord],
     before: int,
     counts: Collection[int],
+    tried: Tried,
     *,
     bounded: bool,
 ) -> SearchPath:
-    lower, upper = 0, max(trial.load_fps for trial in trials)
+    values = [tried(trial) for trial in trials]
+    lower, upper = 0, max(values)
     steps = []
-    following = [trial.load_fps for trial in trials[1:]]
-    for index, trial in enumerate(trials):
+    for index, (trial, value) in enumerate(zip(trials, values, strict=True)):
         position = before + index + 1
-        steps.append(SearchStep(position, trial, lower, upper, trial.number in counts))
-        again = following[index : index + 1] == [trial.load_fps]
+        steps.append(
+            SearchStep(position, trial, value, lower, upper, trial.number in counts)
+        )
+        again = values[index + 1 : index + 2] == [value]
         if trial.result.verdict.kind == "pass":
-            lower = max(lower, trial.load_fps)
+            lower = max(lower, value)
         elif trial.result.verdict.kind == "fail" and not again:
-            upper = min(upper, trial.load_fps)
+            upper = min(upper, value)
     return SearchPath(repeat, tuple(steps), lower, upper, bounded)
 
 

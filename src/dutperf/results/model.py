@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import Field
 
 from dutperf import __version__
-from dutperf.catalogue import ProcedureName
+from dutperf.catalogue import ProcedureName, Unit
 from dutperf.protocol import (
     Reason,
     VerdictKind,
@@ -30,6 +30,7 @@ from dutperf.results.rate_results import (
     Bound,
     BoundCause,
     DamageFigure,
+    Derived,
     Finding,
     GoalResult,
     Load,
@@ -78,6 +79,8 @@ class Conformance(Stored):
 class CellResult(Stored):
     """The result of one cell: ``median`` over ``repeats``, in ``unit``.
 
+    Where the catalogue says that repeats are averaged, ``median`` is their average.
+
     ``bound`` is that of the median, and of all that is made of it (sum, shares).
 
     throughput: frames per second, per direction. connection-rate: new connections per
@@ -97,13 +100,16 @@ class CellResult(Stored):
     median: float | None
     bound: Bound = None
     bound_cause: BoundCause = None
-    unit: Literal["fps", "percent", "ns", "connections/s", "connections"]
+    unit: Unit
     repeats: list[RepeatResult]
     verdict: VerdictKind = Field(description="pass: measured; invalid: not proven")
     reasons: list[Reason] = Field(default=[])
     deviations: list[Deviation] = Field(default=[])
     conformance: Conformance | None = Field(default=None, description="of older files")
     points: list[LoadPoint] = Field(default=[])
+    derived: list[Derived] = Field(
+        default=[], description="what the RFC wants to be calculated of the result"
+    )
     timeouts: list[TimeoutLoss] = Field(
         default=[], description="throughput: in the trials at the rate that passed"
     )

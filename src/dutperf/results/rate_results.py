@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from dutperf.catalogue import Unit
 from dutperf.protocol import (
     Damage,
     DirectionName,
@@ -109,7 +110,7 @@ class Finding(Stored):
     kind: FindingKind
     of: str = Field(description="of what: throughput; TL, forward; ...")
     message: str
-    unit: Literal["fps", "percent", "ns", "connections/s", "connections"]
+    unit: Unit
     groups: list[ValueGroup] = Field(default=[])
     numbers: dict[str, float] = Field(
         default={}, description="what the message is made of, see docs/repeats.md"
@@ -163,6 +164,16 @@ class GoalResult(Stored):
     bound_cause: BoundCause = None
     verdict: VerdictKind
     reasons: list[Reason] = Field(default=[])
+
+
+class Derived(Stored):
+    """A figure that follows from the result and others, by a formula of the RFC."""
+
+    name: str = Field(description="of a column")
+    meaning: str = Field(description="in a sentence, with the section")
+    value: float | None = Field(description="null: what it is made of is not known")
+    unit: Literal["s", "frames", "fps"]
+    bound: Bound = None
 
 
 class TimeoutLoss(Stored):

@@ -11,7 +11,7 @@ _SMALL = 9.5
 
 def in_unit(value: float, unit: Unit) -> str:
     """A rate in whole frames a second, a share in percent, or a duration."""
-    if unit in ("fps", "connections/s", "connections"):
+    if unit in ("fps", "frames", "connections/s", "connections"):
         return f"{whole(value)} {unit}"
     return f"{value:.6g} %" if unit == "percent" else duration(value)
 

@@ -11,8 +11,10 @@ from dutperf.tables.figures import (
     state_word,
 )
 from dutperf.tables.subject import (
+    BURSTS,
     CONNECTIONS,
     DELAYS,
+    SEARCHES,
     Subject,
     full_length,
     subjects,
@@ -20,8 +22,10 @@ from dutperf.tables.subject import (
 from dutperf.tables.table_model import Column, Row, Table
 
 __all__ = [
+    "BURSTS",
     "CONNECTIONS",
     "DELAYS",
+    "SEARCHES",
     "Column",
     "Entry",
     "Row",

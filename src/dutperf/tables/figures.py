@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context
 from typing import Literal
 
 from dutperf.results import Bound, Figure, result_word
 from dutperf.results import units as words
 from dutperf.results.delay_results import Absent
+from dutperf.results.rate_results import Derived
 
 State = Literal["pass", "fail", "invalid", "open"]
 _NEARLY_ALL_PERCENT = 99.9
@@ -119,6 +120,15 @@ def duration(value_ns: float | None, digits: int = 6) -> Value:
         if abs(shown) < _NEXT_UNIT_FROM:
             return Value(f"{shown:g}", unit)
     return count(value_ns / 1e9, unit="s")
+
+
+def derived(figure: Derived | None) -> Value:
+    """A time in the unit that fits, a rate or a number."""
+    if figure is None or figure.value is None:
+        return NONE
+    if figure.unit == "s":
+        return replace(duration(figure.value * 1e9, 4), bound=figure.bound)
+    return count(figure.value, figure.bound)
 
 
 def delay(figure: Figure) -> Value:

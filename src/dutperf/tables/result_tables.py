@@ -1,4 +1,4 @@
-"""Throughputs and frame losses: the result of each cell, and loss curves."""
+"""Throughputs, frame losses, bursts: the result of each cell, and loss curves."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from dutperf.tables.figures import (
     Value,
     Verdict,
     count,
+    derived,
     percent,
     state_word,
 )
-from dutperf.tables.subject import Subject
+from dutperf.tables.subject import COUNTED, Subject
 from dutperf.tables.table_model import Column, Columns, Row, Table, heads, rows
 
 TRAFFIC: Columns[Subject] = (
@@ -186,10 +187,11 @@ def title(cells: Sequence[Subject]) -> str:
 
 
 def result_table(key: str, cells: Sequence[Subject]) -> Table:
-    """Throughputs, or losses at the highest load."""
+    """Throughputs, losses at the highest load, bursts."""
     is_rate = cells[0].procedure == "throughput"
+    is_counted = cells[0].procedure in COUNTED
     repeated = any(cell.several for cell in cells)
-    result = _rate_head(cells[0], repeated) if is_rate else _loss_head(repeated)
+    result = _head(cells[0], repeated)
     maximum = Column(
         "maximum load",
         "100 % load: the highest that was tried, or what a loss curve is around.",
@@ -198,11 +200,12 @@ def result_table(key: str, cells: Sequence[Subject]) -> Table:
     )
     columns: Columns[Subject] = (
         *TRAFFIC,
-        *TRIAL_TIME,
+        *(() if is_counted else TRIAL_TIME),
         (maximum, lambda cell: count(cell.full_load_fps)),
         (result, lambda cell: cell.figure),
         *(_DOUBT if any(cell.doubt for cell in cells) else ()),
         *((*_INTERVAL, *PERCENTILES, *EXTREMES) if repeated else ()),
+        *_derived(cells),
         *(_RATE if is_rate else ()),
         *ENDING,
     )
@@ -214,6 +217,42 @@ def result_table(key: str, cells: Sequence[Subject]) -> Table:
         rows=tuple(row for of in made for row in _with_damage(*of, heads(columns))),
         notes=tuple(filter(None, map(_did_pass, cells))),
         detail=not is_rate,
+    )
+
+
+def _derived(cells: Sequence[Subject]) -> Columns[Subject]:
+    """A column for each that one of the cells has."""
+    known = {each.name: each for cell in cells for each in cell.derived.values()}
+
+    def told(name: str) -> Callable[[Subject], Entry]:
+        return lambda cell: derived(cell.derived.get(name))
+
+    return tuple(
+        (
+            Column(
+                each.name,
+                each.meaning,
+                "" if each.unit == "s" else each.unit,
+                spared=spared,
+            ),
+            told(each.name),
+        )
+        for spared, each in enumerate(known.values())
+    )
+
+
+def _head(cell: Subject, repeated: bool) -> Column:
+    if cell.procedure == "throughput":
+        return _rate_head(cell, repeated)
+    known = cell.procedure and PROCEDURES[cell.procedure]
+    if not known or cell.procedure == "frame-loss":
+        return _loss_head(repeated)
+    summed = f", {known.statistic}" if repeated else ""
+    return Column(
+        f"{known.title.lower()}{summed}",
+        known.finds,
+        f"{known.unit} per direction",
+        tone="strong",
     )
 
 

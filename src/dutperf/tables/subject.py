@@ -18,11 +18,16 @@ from dutperf.results import (
     TrialRecord,
     overall,
 )
+from dutperf.results.rate_results import Derived
 from dutperf.results.units import whole
 from dutperf.tables.figures import NONE, State, Value, count, number, percent
 
 DELAYS = names_of("fixed load")
 CONNECTIONS = names_of("connections")
+BURSTS = names_of("burst search")
+SEARCHES = (*names_of("rate search"), *BURSTS)
+COUNTED = (*CONNECTIONS, *BURSTS)
+"""How long their trials last follows from a number of connections or frames."""
 _DOUBTS: dict[str, str] = {
     "modes": "no single figure",
     "shift": "no single figure",
@@ -257,6 +262,12 @@ class Subject:
         return self.in_unit(self.median, lower=self.is_bound)
 
     @property
+    def derived(self) -> dict[str, Derived]:
+        """What the RFC wants to be calculated of the result, by name."""
+        known = self.result.derived if self.result and self.measured else []
+        return {each.name: each for each in known}
+
+    @property
     def is_bound(self) -> bool:
         """Whether all figures of the result are lower bounds."""
         known = self.result if self.median is not None else None
@@ -266,6 +277,26 @@ class Subject:
         """A rate, a share or a number of connections."""
         told = percent if self.procedure == "frame-loss" else count
         return told(value, "lower" if lower else None)
+
+    @property
+    def unit(self) -> str:
+        """Of its figures."""
+        return PROCEDURES[self.procedure].unit if self.procedure else ""
+
+    @property
+    def statistic(self) -> str:
+        """What its repeats are summed up by."""
+        return PROCEDURES[self.procedure].statistic if self.procedure else "median"
+
+    @property
+    def searches(self) -> bool:
+        """Whether its trials are a search for one rate or burst."""
+        return self.procedure in SEARCHES
+
+    @property
+    def searched(self) -> float | None:
+        """The result of a search for a rate or a burst, if it is valid."""
+        return self.median if self.searches else None
 
     @property
     def rate_fps(self) -> float | None:
@@ -323,13 +354,18 @@ class Subject:
     @property
     def counting_trials(self) -> list[TrialRecord]:
         """Those that its result may rest on: no short ones of a search."""
-        if self.procedure in CONNECTIONS:
+        if self.procedure in COUNTED:
             return list(self.trials)
         return full_length(self.trials)
 
     @property
     def duration_s(self) -> Value:
-        """Durations of the cell's trials, in seconds; of a search those that count."""
+        """Durations of the cell's trials, in seconds; of a search those that count.
+
+        None where they follow from a number.
+        """
+        if self.procedure in COUNTED:
+            return NONE
         found = sorted({trial.request.duration_ns / 1e9 for trial in self.trials})
         if self.procedure == "throughput":
             found = found[-1:]
@@ -377,7 +413,7 @@ class Subject:
 def full_length(trials: Sequence[TrialRecord]) -> list[TrialRecord]:
     """Those of the longest duration: short ones explore, and no result rests on them.
 
-    Not of trials whose duration follows from a number of connections.
+    Not of trials whose duration follows from a number.
     """
     longest_ns = max((trial.request.duration_ns for trial in trials), default=0)
     return [trial for trial in trials if trial.request.duration_ns == longest_ns]
