@@ -173,7 +173,7 @@ class Subject:
             found.append(f"frames within {timeout_ms:.12g} ms")
         if percent_lost:
             found.append(f"losing up to {percent_lost:.12g} %")
-        if asked.get("verify_trials"):
+        if asked.get("verify_trials") and self.procedure not in BURSTS:
             found.append(f"losses verified by {asked['verify_trials']} trials")
         goals = self.result.goals if self.result else []
         found += [g.name for g in goals[:1] if g.loss_ratio or g.exceed_ratio]
