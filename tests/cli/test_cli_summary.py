@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import Literal
 
 import pytest
@@ -13,8 +14,6 @@ from dutperf.cli.summary import show_all, show_summary
 from dutperf.protocol import Damage, Reason
 from dutperf.results import (
     CellResult,
-    Conformance,
-    Deviation,
     DirectionLoss,
     GoalResult,
     LoadPoint,
@@ -26,6 +25,7 @@ from dutperf.results import (
     spread_of,
 )
 from dutperf.results.rate_results import DamagedFrames, DamageFigure
+from dutperf.standards import Conformance, Deviation
 from dutperf.stats import median
 
 
@@ -146,7 +146,7 @@ def test_what_holds_for_all_cells_is_said_once() -> None:
     ]
     assert f"all cells: {COMPLIANT.statement}" in shown(*cells)
     assert f"\na: {COMPLIANT.statement}" in shown(*cells[:1])
-    other = COMPLIANT.model_copy(update={"statement": "not compliant"})
+    other = replace(COMPLIANT, statement="not compliant")
     differing = cells[1].model_copy(update={"conformance": other})
     assert "\nb: not compliant" in shown(cells[0], differing)
 

@@ -7,15 +7,16 @@ from typing import Any
 import pytest
 from config_samples import bench_data, make_campaign, make_testbed
 
-from dutperf.config import Cell, Compliance, Testbed, compliance, deviations, expand
+from dutperf.config import Cell, Testbed, compliance, deviations, expand
 from dutperf.config.testbed import DeviceFacts
+from dutperf.standards import Conformance, Deviation
 
 LATENCY: dict[str, Any] = {"procedure": "latency", "rate_fps": 1000}
 
 
 def said(
     changes: dict[str, Any], *, valid: bool = True, bound: bool = False
-) -> Compliance:
+) -> Conformance:
     spec = {"procedure": "throughput", "ip": [4], **changes}
     (cell,) = expand(make_campaign(spec), make_testbed())
     return compliance(cell, deviations(cell), valid=valid, bound=bound)
@@ -58,7 +59,7 @@ def gateway_cell(changes: dict[str, Any], **testbed: Any) -> Cell:  # noqa: ANN4
     return cell
 
 
-def said_of_gateway(changes: dict[str, Any], **testbed: Any) -> Compliance:  # noqa: ANN401
+def said_of_gateway(changes: dict[str, Any], **testbed: Any) -> Conformance:  # noqa: ANN401
     cell = gateway_cell(changes, **testbed)
     return compliance(cell, deviations(cell), valid=True)
 
@@ -264,7 +265,8 @@ def test_another_measure_is_never_that_of_the_rfc(
     changes: dict[str, Any], why: str
 ) -> None:
     found = said(changes | {"trial_duration_s": 1})
-    assert found[:3] == ("RFC 2544", "26.1", "other_measure")
+    assert (found.rfc, found.section) == ("RFC 2544", "26.1")
+    assert found.status == "other_measure"
     assert found.statement.startswith("another measure than that of RFC 2544 26.1: ")
     assert why in found.statement
 
@@ -310,8 +312,10 @@ def test_a_translator_is_measured_by_rfc_8219_and_more_than_once() -> None:
         campaign = make_campaign({**spec, "repeats": repeats})
         (cell,) = expand(campaign, testbed)
         points = deviations(cell)
-        asked = [("RFC 8219 12", "multiple iterations", "a single one", "SHOULD")]
-        assert points == (asked if repeats == 1 else [])
+        asked = Deviation(
+            "RFC 8219 12", "multiple iterations", "a single one", "SHOULD"
+        )
+        assert points == ([asked] if repeats == 1 else [])
         found = compliance(cell, points, valid=True)
         assert (found.rfc, found.section, found.status) == ("RFC 8219", "7.1", status)
 

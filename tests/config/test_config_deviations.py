@@ -9,6 +9,7 @@ from config_samples import make_campaign, make_cell, make_testbed
 
 from dutperf.config import deviations, expand
 from dutperf.config.deviations import lower_bound
+from dutperf.standards import Deviation
 
 LOSS: dict[str, Any] = {"procedure": "frame-loss", "load_percent": [100, 90, 80]}
 
@@ -99,7 +100,7 @@ def test_each_shortfall_is_named_with_its_figure(
     changes: dict[str, Any], rfc: str, requirement: str, actual: str
 ) -> None:
     (found,) = deviations(make_cell(**changes))
-    assert found[:3] == (rfc, requirement, actual)
+    assert (found.rfc, found.requirement, found.actual) == (rfc, requirement, actual)
 
 
 def test_steps_that_are_ten_percent_but_for_rounding_are_no_deviation() -> None:
@@ -182,7 +183,7 @@ def test_fixed_ports_are_told_once_but_for_the_direction_that_has_others(
     cell = make_cell(direction=direction, traffic={"ports": ports})
     wanted = "random source ports 1024-65535"
     assert [point for point in deviations(cell) if point.rfc == "RFC 4814 4.5"] == [
-        ("RFC 4814 4.5", wanted, actual, "SHOULD") for actual in told
+        Deviation("RFC 4814 4.5", wanted, actual, "SHOULD") for actual in told
     ]
 
 

@@ -248,9 +248,8 @@ def test_keys_of_searches_are_not_stored_with_other_procedures() -> None:
 def test_what_tolerates_a_loss_is_a_deviation(
     spec: dict[str, Any], actual: str
 ) -> None:
-    assert [d[2] for d in deviations(only_cell(spec)) if d[0] == "RFC 2544 26.1"] == [
-        actual
-    ]
+    found = [d for d in deviations(only_cell(spec)) if d.rfc == "RFC 2544 26.1"]
+    assert [deviation.actual for deviation in found] == [actual]
 
 
 @pytest.mark.parametrize("spec", [THROUGHPUT, MLR, {**THROUGHPUT, "repeats": "auto"}])

@@ -10,9 +10,10 @@ from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.offered_maximum import MAX_LOWERINGS
 from dutperf.procedures.trial_verdicts import ATTEMPTS, PATIENT_ATTEMPTS
 from dutperf.protocol import ReasonCode
-from dutperf.results import CellResult, Deviation
+from dutperf.results import CellResult
 from dutperf.results.spread import spread_of
 from dutperf.simulation.fake_engine import Dut, FakeEngine, perfect, step
+from dutperf.standards import Deviation
 
 MAX = MaxRate(1_000_000, "media")
 

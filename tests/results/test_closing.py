@@ -7,8 +7,6 @@ import pytest
 from dutperf.protocol import Reason, ReasonCode
 from dutperf.results import (
     CellResult,
-    Conformance,
-    Deviation,
     Finding,
     LoadPoint,
     Media,
@@ -21,6 +19,7 @@ from dutperf.results import (
 )
 from dutperf.results.closing import MOST
 from dutperf.results.named import named
+from dutperf.standards import Conformance, Deviation, Status
 
 UNSTABLE = Reason(
     code="unstable",
@@ -281,10 +280,8 @@ def test_a_full_campaign_has_five_sentences_and_its_deviations_are_among_them() 
         ("unconditional", "1 deviation below"),
     ],
 )
-def test_what_they_may_be_called_is_told(status: str, words: str) -> None:
-    said = Conformance.model_validate(
-        {"rfc": "RFC 2544", "section": "26.1", "status": status, "statement": ""}
-    )
+def test_what_they_may_be_called_is_told(status: Status, words: str) -> None:
+    said = Conformance("RFC 2544", "26.1", status, "")
     told = closing(
         [cell(IP4, deviations=[SETTLE], conformance=said)], words=Words(where="below")
     )

@@ -35,8 +35,6 @@ from dutperf.protocol import (
 )
 from dutperf.results import (
     CellResult,
-    Conformance,
-    Deviation,
     Environment,
     LoadPoint,
     PortRecord,
@@ -47,6 +45,7 @@ from dutperf.results import (
     spread_of,
 )
 from dutperf.results.rate_results import WireRate
+from dutperf.standards import Conformance, Deviation
 
 CREATED = "2026-03-04T09:30:00+00:00"
 DEVICE = "Linux 6.1 router, two veth ports, one core <b>&</b> no tuning"

@@ -6,8 +6,8 @@ file, line, key and remedy.
 
 from dutperf.config.campaign import Campaign
 from dutperf.config.cell import Cell
-from dutperf.config.conformance import Compliance, compliance
-from dutperf.config.deviations import Shortfall, deviations
+from dutperf.config.conformance import compliance
+from dutperf.config.deviations import deviations
 from dutperf.config.document import CampaignError, located
 from dutperf.config.expand import expand, resolved, resolved_again
 from dutperf.config.file_schemas import json_schemas
@@ -24,11 +24,9 @@ __all__ = [
     "Campaign",
     "CampaignError",
     "Cell",
-    "Compliance",
     "Place",
     "Preset",
     "ProcedureSpec",
-    "Shortfall",
     "Testbed",
     "compliance",
     "deviations",

@@ -14,26 +14,14 @@ modifiers and both kinds of address are tested, is in the hands of who runs camp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
 
 from dutperf.catalogue import PROCEDURES
 from dutperf.config.cell import Cell
-from dutperf.config.deviations import Shortfall, hasty, is_legacy, of_further_goals
+from dutperf.config.deviations import hasty, is_legacy, of_further_goals
 from dutperf.config.sizes import cell_versions
 from dutperf.config.specs import ConnectionRateSpec, LatencySpec
 from dutperf.config.versions import translates
-
-Status = Literal["unconditional", "conditional", "none", "other_measure"]
-
-
-class Compliance(NamedTuple):
-    """``rfc`` and ``section`` of the procedure, and what may be said of the result."""
-
-    rfc: str
-    section: str
-    status: Status
-    statement: str
-
+from dutperf.standards import Conformance, Deviation
 
 _PHASE2 = "4.7"
 """Of RFC 9693: a procedure of another RFC on connections that were opened."""
@@ -48,13 +36,13 @@ _BUILT_ON: dict[str, tuple[str, ...]] = {
 
 
 def compliance(
-    cell: Cell, shortfalls: Sequence[Shortfall], *, valid: bool, bound: bool = False
-) -> Compliance:
+    cell: Cell, found: Sequence[Deviation], *, valid: bool, bound: bool = False
+) -> Conformance:
     """What may be said of a result of ``cell``.
 
     Args:
         cell: what was measured.
-        shortfalls: ``deviations(cell)``, and what else turned out.
+        found: ``deviations(cell)``, and what else turned out.
         valid: whether the tester vouches for the result.
         bound: whether that is only a lower bound.
     """
@@ -68,7 +56,7 @@ def compliance(
     name = f"{rfc} {section}"
     others = of_further_goals(cell)
     counted = [
-        s for s in shortfalls if s not in others and any(r in s.rfc for r in built_on)
+        s for s in found if s not in others and any(r in s.rfc for r in built_on)
     ]
     defined = [s for s in counted if s.level == "definition"]
     broken = [s for s in counted if s.level == "MUST"]
@@ -76,25 +64,25 @@ def compliance(
         told = _listed([s.actual for s in defined])
         of_it = ", of which this is a lower bound" if bound else ""
         said = f"another measure than that of {name}{of_it}: {told}"
-        return Compliance(rfc, section, "other_measure", said)
+        return Conformance(rfc, section, "other_measure", said)
     if not valid:
         said = f"not compliant with {name}: the tester cannot vouch for the result"
-        return Compliance(rfc, section, "none", said)
+        return Conformance(rfc, section, "none", said)
     if looks := [*hasty(cell), *(["a lower bound"] if bound else [])]:
         said = f"a look, not a result of {name}: {', '.join(looks)}"
-        return Compliance(rfc, section, "none", said)
+        return Conformance(rfc, section, "none", said)
     if broken:
         told = _listed([f"{s.requirement} ({s.rfc}, MUST): {s.actual}" for s in broken])
-        return Compliance(rfc, section, "none", f"not compliant with {name}: {told}")
+        return Conformance(rfc, section, "none", f"not compliant with {name}: {told}")
     if counted:
         sections = _listed(list(dict.fromkeys(s.rfc for s in counted)))
         said = (
             f"conditionally compliant with {name}: every MUST is met, not every "
             f"recommendation ({sections})"
         )
-        return Compliance(rfc, section, "conditional", said)
+        return Conformance(rfc, section, "conditional", said)
     said = f"unconditionally compliant with {name}"
-    return Compliance(rfc, section, "unconditional", said)
+    return Conformance(rfc, section, "unconditional", said)
 
 
 def _rfc(cell: Cell) -> str:

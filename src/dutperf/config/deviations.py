@@ -2,7 +2,9 @@
 
 RFC 9971 wants every shorter wait described; RFC 2544 24 lets a search use shorter
 trials. So nothing here is refused, and nothing is left unsaid. Each point has the level
-that the RFC's own words give it; ``config.compliance`` makes one statement of them.
+that the RFC's own words give it: a MUST (REQUIRED, SHALL), a SHOULD (RECOMMENDED),
+plain text, or part of what the quantity is by definition. ``config.conformance`` makes
+one statement of them.
 
 The frame format is RFC 2544's (C.2.6.4) but for what RFC 4814 4.5 put in the place of
 its two fixed ports, and for the tag, without which no frame could be told from another
@@ -13,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Literal, NamedTuple
 
 from dutperf.config.cell import Cell
 from dutperf.config.flows import directions
@@ -31,6 +32,7 @@ from dutperf.config.specs import (
 from dutperf.config.standard_sizes import listed_sizes
 from dutperf.config.stateful_keys import Stateful
 from dutperf.config.versions import translates
+from dutperf.standards import Deviation, Level
 
 _FORMAT = "RFC 2544 8, C.2.6.4"
 _TTL = 10
@@ -41,23 +43,7 @@ _FIRST_TAG_S = 60
 _TEN_THOUSAND = 10_000
 
 
-Level = Literal["definition", "MUST", "SHOULD", "text"]
-
-
-class Shortfall(NamedTuple):
-    """One point: the RFC's section, what it asks for, what the cell does.
-
-    ``level`` is how the RFC says it: as a MUST (REQUIRED, SHALL), as a SHOULD
-    (RECOMMENDED), in its plain text, or as part of what the quantity is by definition.
-    """
-
-    rfc: str
-    requirement: str
-    actual: str
-    level: Level
-
-
-def deviations(cell: Cell) -> list[Shortfall]:
+def deviations(cell: Cell) -> list[Deviation]:
     """All points in which ``cell`` does less than RFC 2544 and RFC 8219 ask for."""
     opened = _stateful(cell, cell.stateful) if cell.stateful else []
     if isinstance(cell.spec, EstablishmentKeys):
@@ -90,57 +76,57 @@ def hasty(cell: Cell) -> list[str]:
     return found
 
 
-def _stateful(cell: Cell, stateful: Stateful) -> list[Shortfall]:
+def _stateful(cell: Cell, stateful: Stateful) -> list[Deviation]:
     found = _gateway(stateful)
     if stateful.order != "random":
         rule = "four-tuples in pseudorandom order"
         actual = f"{stateful.order} order"
-        found.append(Shortfall("RFC 9693 4.4", rule, actual, "MUST"))
+        found.append(Deviation("RFC 9693 4.4", rule, actual, "MUST"))
     found += _ranges(stateful)
     if cell.repeats == 1:
         rule = "measurements executed multiple times"
-        found.append(Shortfall("RFC 9693 6", rule, "a single one", "MUST"))
+        found.append(Deviation("RFC 9693 6", rule, "a single one", "MUST"))
     if isinstance(cell.spec, TeardownRateSpec) and stateful.numbers == 1:
         rule = "tear-down rates of various numbers of connections"
-        found.append(Shortfall("RFC 9693 4.8", rule, "of one number", "SHOULD"))
+        found.append(Deviation("RFC 9693 4.8", rule, "of one number", "SHOULD"))
     if not cell.phase2:
         return found
     rate = stateful.phase1_rate
     if isinstance(rate, int) and cell.connection_cell is None:
         rule = "connections opened safely below the maximum rate, measured before"
         actual = f"at {rate:,}/s, as given"
-        found.append(Shortfall("RFC 9693 4.2", rule, actual, "MUST"))
+        found.append(Deviation("RFC 9693 4.2", rule, actual, "MUST"))
     if stateful.responder_order != "random":
         rule = "the responder's four-tuples in pseudorandom order"
         actual = f"{stateful.responder_order} order"
-        found.append(Shortfall("RFC 9693 4.10", rule, actual, "SHOULD"))
+        found.append(Deviation("RFC 9693 4.10", rule, actual, "SHOULD"))
     return found
 
 
-def _ranges(stateful: Stateful) -> list[Shortfall]:
+def _ranges(stateful: Stateful) -> list[Deviation]:
     source, destination = stateful.port_numbers
     if source >= _TEN_THOUSAND >= destination and destination < source:
         return []
     rule = "a few ten thousand source ports, and fewer destination ports"
     actual = f"{source:,} source and {destination:,} destination ports"
-    return [Shortfall("RFC 9693 4.1", rule, actual, "SHOULD")]
+    return [Deviation("RFC 9693 4.1", rule, actual, "SHOULD")]
 
 
-def _gateway(stateful: Stateful) -> list[Shortfall]:
+def _gateway(stateful: Stateful) -> list[Deviation]:
     """What the testbed says of the device, and what is asked of it."""
-    found: list[Shortfall] = []
+    found: list[Deviation] = []
     if not stateful.translates:
         rule = "a gateway that translates addresses or ports"
         actual = "the device does not translate, as its testbed says"
-        found.append(Shortfall("RFC 9693 3", rule, actual, "definition"))
+        found.append(Deviation("RFC 9693 3", rule, actual, "definition"))
     if stateful.expiry:
         rule = "all connections deleted by one command"
         actual = "they expire one by one, a measure of dutperf's own"
-        found.append(Shortfall("RFC 9693 4.8", rule, actual, "definition"))
+        found.append(Deviation("RFC 9693 4.8", rule, actual, "definition"))
     if stateful.untold:
         rule = "the device's parameters reported (device: in the testbed)"
         actual = f"not told: {', '.join(stateful.untold)}"
-        found.append(Shortfall("RFC 9693 6", rule, actual, "SHOULD"))
+        found.append(Deviation("RFC 9693 6", rule, actual, "SHOULD"))
     return found
 
 
@@ -163,7 +149,7 @@ def is_legacy(cell: Cell) -> bool:
     return isinstance(cell.spec, LatencySpec) and cell.spec.rfc2544_latency
 
 
-def _load(cell: Cell, spec: FixedLoadKeys) -> list[Shortfall]:
+def _load(cell: Cell, spec: FixedLoadKeys) -> list[Deviation]:
     """RFC 8219 12: the throughput is the median of its repeats."""
     if spec.found_rate and spec.found_rate.plain:
         return []
@@ -172,14 +158,14 @@ def _load(cell: Cell, spec: FixedLoadKeys) -> list[Shortfall]:
     return [other_load(cell, actual)]
 
 
-def other_load(cell: Cell, actual: str) -> Shortfall:
+def other_load(cell: Cell, actual: str) -> Deviation:
     """That a delay was not measured at the throughput, but ``actual``."""
     rfc = _delay_rfc(cell) or ""
     level: Level = "SHOULD" if rfc == "RFC 8219 7.2" else "text"
-    return Shortfall(rfc, "load at the throughput rate", actual, level)
+    return Deviation(rfc, "load at the throughput rate", actual, level)
 
 
-def lower_bound(cell: Cell, actual: str) -> Shortfall:
+def lower_bound(cell: Cell, actual: str) -> Deviation:
     """That the limit of the device was not reached, but ``actual``."""
     rfc, rule = {
         "connection-rate": ("RFC 9693 4.5", "the device's maximum rate"),
@@ -188,10 +174,10 @@ def lower_bound(cell: Cell, actual: str) -> Shortfall:
         cell.procedure,
         ("RFC 2544 26.1", "the fastest rate at which the device loses no frame"),
     )
-    return Shortfall(rfc, rule, actual, "text")
+    return Deviation(rfc, rule, actual, "text")
 
 
-def _repeats(cell: Cell) -> list[Shortfall]:
+def _repeats(cell: Cell) -> list[Deviation]:
     if cell.auto:
         return []
     rfc = _delay_rfc(cell)
@@ -200,33 +186,33 @@ def _repeats(cell: Cell) -> list[Shortfall]:
     if cell.repeats >= _REPEATS:
         return []
     actual = f"{cell.repeats} instead of at least {_REPEATS}"
-    return [Shortfall(rfc, f"at least {_REPEATS} repeats", actual, "MUST")]
+    return [Deviation(rfc, f"at least {_REPEATS} repeats", actual, "MUST")]
 
 
-def _iterations(cell: Cell) -> list[Shortfall]:
+def _iterations(cell: Cell) -> list[Deviation]:
     """RFC 2544 leaves open how often; of a translator RFC 8219 does not."""
     if cell.repeats > 1 or not translates(cell.ip) or cell.spec.loss_criterion.goals:
         return []
-    return [Shortfall("RFC 8219 12", "multiple iterations", "a single one", "SHOULD")]
+    return [Deviation("RFC 8219 12", "multiple iterations", "a single one", "SHOULD")]
 
 
-def _tags(spec: LatencySpec) -> list[Shortfall]:
-    found: list[Shortfall] = []
+def _tags(spec: LatencySpec) -> list[Deviation]:
+    found: list[Deviation] = []
     rfc = "RFC 2544 26.2" if spec.rfc2544_latency else "RFC 8219 7.2"
     if spec.tags < _TAGS and not spec.rfc2544_latency:
         actual = f"{spec.tags} instead of at least {_TAGS}"
         found.append(
-            Shortfall(rfc, f"at least {_TAGS} tagged frames", actual, "SHOULD")
+            Deviation(rfc, f"at least {_TAGS} tagged frames", actual, "SHOULD")
         )
     if spec.first_tag_s < _FIRST_TAG_S:
         rule = f"first tagged frame after {_FIRST_TAG_S} s"
         actual = f"after {spec.first_tag_s:.12g} s"
-        found.append(Shortfall(rfc, rule, actual, "SHOULD"))
+        found.append(Deviation(rfc, rule, actual, "SHOULD"))
     return found
 
 
-def _judgement(cell: Cell) -> list[Shortfall]:
-    found: list[Shortfall] = []
+def _judgement(cell: Cell) -> list[Deviation]:
+    found: list[Deviation] = []
     rfc = "RFC 2544 26.1" if isinstance(cell.spec, ThroughputSpec) else "RFC 2544 26.3"
     criterion = cell.spec.loss_criterion
     if criterion.frame_timeout_ms is not None:
@@ -234,33 +220,33 @@ def _judgement(cell: Cell) -> list[Shortfall]:
         actual = (
             f"frames slower than {criterion.frame_timeout_ms:.12g} ms count as lost"
         )
-        found.append(Shortfall(rfc, rule, actual, "definition"))
+        found.append(Deviation(rfc, rule, actual, "definition"))
     if criterion.tolerance_percent:
         share = f"{criterion.tolerance_percent:.12g} %"
         lost = f"up to {share} of a direction's frames may be lost"
-        found.append(Shortfall(rfc, "no frame is lost", lost, "definition"))
+        found.append(Deviation(rfc, "no frame is lost", lost, "definition"))
     return [*found, *_search(cell)]
 
 
-def _search(cell: Cell) -> list[Shortfall]:
+def _search(cell: Cell) -> list[Deviation]:
     criterion = cell.spec.loss_criterion
     found = [*_goals(criterion.goals[:1]), *of_further_goals(cell)]
     if criterion.verify_trials is not None:
         rule = "the rate is lowered when fewer frames come out"
         needed = f"{criterion.verify_trials} trials at it lost frames"
         actual = f"a rate is lowered only when {needed}"
-        found.append(Shortfall("RFC 2544 26.1", rule, actual, "definition"))
+        found.append(Deviation("RFC 2544 26.1", rule, actual, "definition"))
     return found
 
 
-def of_further_goals(cell: Cell) -> list[Shortfall]:
+def of_further_goals(cell: Cell) -> list[Deviation]:
     """Points of goals beside the first one, whose result the cell's is not."""
     goals = cell.spec.loss_criterion.goals
     first = _goals(goals[:1])
     return [point for point in _goals(goals[1:]) if point not in first]
 
 
-def _goals(goals: Sequence[GoalSpec]) -> list[Shortfall]:
+def _goals(goals: Sequence[GoalSpec]) -> list[Deviation]:
     found = []
     for goal in goals:
         lost, exceed = f"{goal.loss_percent:.12g}", f"{goal.exceed_percent:.12g}"
@@ -269,11 +255,11 @@ def _goals(goals: Sequence[GoalSpec]) -> list[Shortfall]:
             actual += f", and more in {exceed} % of the time"
         if goal.loss_percent or goal.exceed_percent:
             rule = "no frame is lost"
-            found.append(Shortfall("RFC 2544 26.1", rule, actual, "definition"))
+            found.append(Deviation("RFC 2544 26.1", rule, actual, "definition"))
     return found
 
 
-def _times(cell: Cell) -> list[Shortfall]:
+def _times(cell: Cell) -> list[Deviation]:
     wanted: list[tuple[str, str, float, int, Level]] = [
         *((*duration, "SHOULD") for duration in _duration(cell)),
         (
@@ -287,7 +273,7 @@ def _times(cell: Cell) -> list[Shortfall]:
         ("RFC 2544 23", "wait between trials", cell.spec.restabilise_wait_s, 5, "text"),
     ]
     return [
-        Shortfall(
+        Deviation(
             rfc,
             f"{what} of at least {least} s",
             f"{is_s:.12g} s instead of at least {least} s",
@@ -308,11 +294,11 @@ def _duration(cell: Cell) -> list[tuple[str, str, float, int]]:
     return [(least[0], "trial duration", cell.spec.trial_duration_s, least[1])]
 
 
-def _direction(cell: Cell) -> list[Shortfall]:
+def _direction(cell: Cell) -> list[Deviation]:
     if cell.direction == "both":
         return []
     return [
-        Shortfall(
+        Deviation(
             "RFC 8219 5.3, RFC 2544 14",
             "bidirectional traffic",
             f"{cell.direction} direction only",
@@ -321,45 +307,45 @@ def _direction(cell: Cell) -> list[Shortfall]:
     ]
 
 
-def _sizes(cell: Cell) -> list[Shortfall]:
+def _sizes(cell: Cell) -> list[Deviation]:
     if cell.imix:
         rule, actual = "frames of one size", f"{cell.traffic.imix} (RFC 6985)"
-        return [Shortfall("RFC 2544 9, RFC 1242 3.4", rule, actual, "text")]
+        return [Deviation("RFC 2544 9, RFC 1242 3.4", rule, actual, "text")]
     listed, rfc = listed_sizes(cell_versions(cell))
     if cell.frame_sizes[0] in listed:
         return []
     rule = f"one of the frame sizes {', '.join(map(str, listed))}"
     actual = f"{cell.frame_sizes[0]} bytes"
-    return [Shortfall(f"RFC 2544 9.1, {rfc}", rule, actual, "SHOULD")]
+    return [Deviation(f"RFC 2544 9.1, {rfc}", rule, actual, "SHOULD")]
 
 
-def _frames(cell: Cell) -> list[Shortfall]:
+def _frames(cell: Cell) -> list[Deviation]:
     traffic = cell.traffic
     found = _ports(cell)
     if traffic.df and 4 in cell_versions(cell):
-        found.append(Shortfall(_FORMAT, "IPv4 flags 0", "DF set", "SHOULD"))
+        found.append(Deviation(_FORMAT, "IPv4 flags 0", "DF set", "SHOULD"))
     if traffic.ignore_checksums:
         rule = "checksums of received frames"
-        found.append(Shortfall("RFC 1242 3.17", rule, "not verified", "MUST"))
+        found.append(Deviation("RFC 1242 3.17", rule, "not verified", "MUST"))
     if traffic.ttl != _TTL:
         actual = f"{traffic.ttl} instead of {_TTL}"
-        found.append(Shortfall(_FORMAT, "time to live 10", actual, "SHOULD"))
+        found.append(Deviation(_FORMAT, "time to live 10", actual, "SHOULD"))
     if traffic.dscp:
         found.append(
-            Shortfall(_FORMAT, "type of service 0", f"DSCP {traffic.dscp}", "SHOULD")
+            Deviation(_FORMAT, "type of service 0", f"DSCP {traffic.dscp}", "SHOULD")
         )
     if max(traffic.networks.left, traffic.networks.right) > 1:
         rule = "a routing update with all networks before each trial"
-        found.append(Shortfall("RFC 2544 13", rule, "routes are static", "MUST"))
+        found.append(Deviation("RFC 2544 13", rule, "routes are static", "MUST"))
     return found
 
 
-def _ports(cell: Cell) -> list[Shortfall]:
+def _ports(cell: Cell) -> list[Deviation]:
     """Random ones would make more flows than RFC 8219 10.2.1 wants."""
     if cell.traffic.flows is not None:
         return []
     ports = cell.traffic.ports
-    found: dict[Shortfall, None] = {}
+    found: dict[Deviation, None] = {}
     for direction in directions(cell):
         reverse = direction == "reverse" and ports.reverse is not None
         where = " in the reverse direction" if reverse else ""
@@ -368,22 +354,22 @@ def _ports(cell: Cell) -> list[Shortfall]:
         ):
             if not port.by_the_book:
                 wanted = f"random {name} ports {port.LEAST}-{port.MOST}"
-                told = Shortfall("RFC 4814 4.5", wanted, f"{port}{where}", "SHOULD")
+                told = Deviation("RFC 4814 4.5", wanted, f"{port}{where}", "SHOULD")
                 found[told] = None
     return list(found)
 
 
-def _loads(falling: list[float]) -> list[Shortfall]:
-    found: list[Shortfall] = []
+def _loads(falling: list[float]) -> list[Deviation]:
+    found: list[Deviation] = []
     if falling[0] < 100:
         what = f"{falling[0]:.12g} % instead of 100 %"
         rule = "first trial at 100 % load"
-        found.append(Shortfall("RFC 2544 26.3", rule, what, "SHOULD"))
+        found.append(Deviation("RFC 2544 26.3", rule, what, "SHOULD"))
     steps = [above - below for above, below in pairwise(falling)]
     rule = f"loads in steps of at most {_LARGEST_STEP_PERCENT} %"
     if not steps:
-        found.append(Shortfall("RFC 2544 26.3", rule, "a single load", "MUST"))
+        found.append(Deviation("RFC 2544 26.3", rule, "a single load", "MUST"))
     elif max(steps) > _LARGEST_STEP_PERCENT + 1e-9:
         what = f"steps of up to {max(steps):.9g} % instead of at most 10 %"
-        found.append(Shortfall("RFC 2544 26.3", rule, what, "MUST"))
+        found.append(Deviation("RFC 2544 26.3", rule, what, "MUST"))
     return found

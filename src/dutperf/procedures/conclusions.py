@@ -15,7 +15,6 @@ from dutperf.procedures.searching import least_rate_of, repeats_of
 from dutperf.procedures.trial_verdicts import is_final, was_disturbed
 from dutperf.protocol import Reason, VerdictKind
 from dutperf.results.bounds import Overall, valued
-from dutperf.results.model import Deviation
 from dutperf.results.rate_results import (
     Bound,
     BoundCause,
@@ -24,6 +23,7 @@ from dutperf.results.rate_results import (
     Settlement,
 )
 from dutperf.search.search_types import Conclusion
+from dutperf.standards import Deviation
 
 
 def repeat_result(
@@ -106,7 +106,7 @@ def bound_deviations(cell: Cell, found: Overall) -> list[Deviation]:
         "set": "a lower bound: no more was allowed to be asked for",
         "nominal": "a lower bound: no more than a virtual link's nominal rate is tried",
     }[found.bound_cause]
-    return [Deviation.model_validate(lower_bound(cell, actual)._asdict())]
+    return [lower_bound(cell, actual)]
 
 
 def goal_results(

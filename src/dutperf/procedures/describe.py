@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dutperf.config import Shortfall, compliance, deviations
+from dutperf.config import compliance
 from dutperf.config.cell import Cell
 from dutperf.config.phase2 import timing_of
 from dutperf.config.ports import Ports
@@ -17,7 +17,7 @@ from dutperf.config.versions import version_of
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import least_rate_of
 from dutperf.protocol import GENERATOR, DirectionName
-from dutperf.results.model import CellResult, Conformance, Deviation
+from dutperf.results.model import CellResult
 
 Parameters = dict[str, str | int | float | bool | None]
 
@@ -176,24 +176,12 @@ def _ports(ports: Ports, direction: DirectionName) -> str:
     return f"source {source}, destination {destination}"
 
 
-def cell_deviations(cell: Cell) -> list[Deviation]:
-    """In what the cell's settings do less than the standard asks for."""
-    return [Deviation(**shortfall._asdict()) for shortfall in deviations(cell)]
-
-
 def with_conformance(cell: Cell, result: CellResult) -> CellResult:
     """``result`` with what may be said of it in the words of the RFCs."""
-    known = [
-        Shortfall(d.rfc, d.requirement, d.actual, d.level)
-        for d in result.deviations
-        if d.level
-    ]
     said = compliance(
         cell,
-        known,
+        result.deviations,
         valid=result.verdict != "invalid",
         bound=result.bound is not None,
     )
-    return result.model_copy(
-        update={"conformance": Conformance.model_validate(said._asdict())}
-    )
+    return result.model_copy(update={"conformance": said})

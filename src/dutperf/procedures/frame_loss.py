@@ -17,9 +17,10 @@ from typing import NamedTuple
 
 from dutperf import stats
 from dutperf.config.cell import Cell
+from dutperf.config.deviations import deviations
 from dutperf.config.load_steps import ends_when_lossless
 from dutperf.config.specs import FrameLossSpec
-from dutperf.procedures.describe import cell_deviations, cell_parameters
+from dutperf.procedures.describe import cell_parameters
 from dutperf.procedures.findings import loss_findings
 from dutperf.procedures.fixed_load import may_try_again
 from dutperf.procedures.loss_criterion import (
@@ -40,9 +41,10 @@ from dutperf.procedures.trial_verdicts import (
 )
 from dutperf.procedures.trials import Ask, Trials
 from dutperf.protocol import Reason, TrialResult
-from dutperf.results.model import CellResult, Deviation
+from dutperf.results.model import CellResult
 from dutperf.results.rate_results import LoadPoint, RepeatResult
 from dutperf.results.spread import spread_of
+from dutperf.standards import Deviation
 
 
 def measure_frame_loss(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
@@ -155,18 +157,18 @@ def _cell_result(cell: Cell, reached: MaxRate, points: list[LoadPoint]) -> CellR
     highest = told[0] if told else points[0]
     gaps = [gap for gap in map(_gap, points) if gap]
     named = judged_by(cell)
-    deviations = cell_deviations(cell)
+    short = deviations(cell)
     if reached.kind == "tester":
-        deviations.append(_tester_limit(reached))
+        short.append(_tester_limit(reached))
     if reached.most:
-        deviations.append(_around(reached, reached.most))
+        short.append(_around(reached, reached.most))
     missing = [] if reached.most or not cell.spec.found_rate else [_not_around(reached)]
     if len(points) > 1 and not ends_when_lossless(
         cell.spec_of(FrameLossSpec).load_percent
     ):
-        deviations += _open_end(points)
+        short += _open_end(points)
     if gaps:
-        deviations.append(_gaps(gaps))
+        short.append(_gaps(gaps))
     return CellResult(
         id=cell.id,
         procedure="frame-loss",
@@ -179,7 +181,7 @@ def _cell_result(cell: Cell, reached: MaxRate, points: list[LoadPoint]) -> CellR
         repeats=highest.repeats,
         verdict="pass" if _stands(points) else "invalid",
         reasons=[*missing, *distinct(reason for r in repeats for reason in r.reasons)],
-        deviations=deviations,
+        deviations=short,
         points=points,
         load=load_record(cell, reached) if reached.most else None,
         spread=highest.spread,

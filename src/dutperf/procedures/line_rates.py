@@ -12,8 +12,9 @@ from dutperf.config.sizes import mean_frame_size
 from dutperf.line_rate import line_rate_fps, wire_mbps
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.protocol import DirectionName
-from dutperf.results import CellResult, Deviation, Media, PortRecord
+from dutperf.results import CellResult, Media, PortRecord
 from dutperf.results.rate_results import WireRate
+from dutperf.standards import Deviation
 
 
 def beside_media(

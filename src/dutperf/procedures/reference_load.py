@@ -16,17 +16,18 @@ from functools import partial
 from dutperf import stats
 from dutperf.catalogue import PROCEDURES
 from dutperf.config.cell import Cell
-from dutperf.config.deviations import other_load
+from dutperf.config.deviations import deviations, other_load
 from dutperf.config.rate_reference import FoundRate
 from dutperf.config.rate_sources import check_load
 from dutperf.errors import InputError
-from dutperf.procedures.describe import cell_deviations, cell_parameters
+from dutperf.procedures.describe import cell_parameters
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.protocol import Reason
 from dutperf.results.bounds import valued
 from dutperf.results.by_the_book import is_by_the_book
-from dutperf.results.model import CellResult, Deviation
+from dutperf.results.model import CellResult
 from dutperf.results.rate_results import BoundCause, Load
+from dutperf.standards import Deviation
 
 
 def found_load(
@@ -70,10 +71,10 @@ _MOST: dict[BoundCause, str] = {
 
 def load_deviations(cell: Cell, load: MaxRate) -> list[Deviation]:
     """In what the cell falls short of the standard, and that its load does."""
-    found = cell_deviations(cell)
+    found = deviations(cell)
     if load.shortfall and cell.spec.found_rate and cell.spec.found_rate.plain:
-        short = other_load(cell, f"at {load.rate_fps:,} fps, {load.shortfall}")
-        found.append(Deviation.model_validate(short._asdict()))
+        actual = f"at {load.rate_fps:,} fps, {load.shortfall}"
+        found.append(other_load(cell, actual))
     return found
 
 
@@ -147,7 +148,7 @@ def unmeasured(cell: Cell, limit: MaxRate, *reasons: Reason) -> CellResult:
         repeats=[],
         verdict="invalid",
         reasons=list(reasons),
-        deviations=cell_deviations(cell),
+        deviations=deviations(cell),
     )
 
 

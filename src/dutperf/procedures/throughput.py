@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from dutperf import stats
 from dutperf.config.cell import Cell
+from dutperf.config.deviations import deviations
 from dutperf.procedures.conclusions import (
     bound_deviations,
     goal_results,
@@ -20,7 +21,7 @@ from dutperf.procedures.conclusions import (
     settlement,
 )
 from dutperf.procedures.damage_search import limited_by_damage, search_without_damage
-from dutperf.procedures.describe import cell_deviations, cell_parameters
+from dutperf.procedures.describe import cell_parameters
 from dutperf.procedures.events import Notice
 from dutperf.procedures.findings import rate_findings
 from dutperf.procedures.loss_criterion import throughput_quantity, timeout_losses
@@ -107,7 +108,7 @@ def measure_throughput(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult
         repeats=repeats,
         verdict=_overall([goal.verdict for goal in goals]) if goals else of_repeats,
         reasons=distinct(reasons),
-        deviations=[*cell_deviations(cell), *bound_deviations(cell, of_all)],
+        deviations=[*deviations(cell), *bound_deviations(cell, of_all)],
         timeouts=timeout_losses(cell, passed),
         damage=damage,
         spread=of_all.spread,

@@ -41,8 +41,9 @@ from dutperf.report.trial_views import (
     verdict,
 )
 from dutperf.report.wire import medium_speed_mbps
-from dutperf.results import Deviation, Words, closing
+from dutperf.results import Words, closing
 from dutperf.results.storage import write_atomically
+from dutperf.standards import Deviation
 from dutperf.tables import DELAYS, SEARCHES, Verdict, result_tables, tables
 from dutperf.tables.media_tables import rate_rows
 from dutperf.tables.scalability_tables import growths

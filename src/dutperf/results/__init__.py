@@ -15,8 +15,6 @@ from dutperf.results.journal import JournalContents, JournalHeader, load_journal
 from dutperf.results.model import (
     RESULTS_SCHEMA_VERSION,
     CellResult,
-    Conformance,
-    Deviation,
     NotMeasured,
     ResultsFile,
     Scalability,
@@ -50,9 +48,7 @@ __all__ = [
     "Bound",
     "BoundCause",
     "CellResult",
-    "Conformance",
     "DelayRecord",
-    "Deviation",
     "DirectionLoss",
     "Environment",
     "Figure",

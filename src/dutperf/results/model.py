@@ -45,35 +45,11 @@ from dutperf.results.rate_results import (
 )
 from dutperf.results.stored import Stored
 from dutperf.results.trial_record import Earlier, TrialRecord
+from dutperf.standards import Conformance, Deviation
 
 RESULTS_SCHEMA_VERSION = 2
 
 SchemaVersion = Literal[2]
-
-
-class Deviation(Stored):
-    """One point in which the run did less than the standard asks for."""
-
-    rfc: str = Field(description="for example 'RFC 2544 24'")
-    requirement: str
-    actual: str
-    level: Literal["definition", "MUST", "SHOULD", "text"] | None = Field(
-        default=None,
-        description="how the RFC says it; definition: it is what the quantity is; "
-        "text: without a MUST or SHOULD; null: of older files",
-    )
-
-
-class Conformance(Stored):
-    """What may be said of a result in the words of RFC 2544 5."""
-
-    rfc: str = Field(description="whose procedure it is, for example 'RFC 2544'")
-    section: str
-    status: Literal["unconditional", "conditional", "none", "other_measure"] = Field(
-        description="unconditional: every MUST and SHOULD is met; conditional: every "
-        "MUST is; other_measure: it is defined otherwise and must not be called so"
-    )
-    statement: str = Field(description="in words, with the reasons")
 
 
 class CellResult(Stored):

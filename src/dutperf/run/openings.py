@@ -25,7 +25,7 @@ from dutperf.errors import DutperfError
 from dutperf.protocol import Reason, StreamRequest, TrialRequest
 from dutperf.protocol.base import IpVersion
 from dutperf.protocol.tuple_messages import Tuples
-from dutperf.results.model import CellResult, Deviation
+from dutperf.results.model import CellResult
 from dutperf.results.opening_files import (
     Opening,
     OpeningsFile,
@@ -35,6 +35,7 @@ from dutperf.results.opening_files import (
 )
 from dutperf.results.trial_record import Earlier, TrialRecord
 from dutperf.run.engine_session import port_names
+from dutperf.standards import Deviation
 
 _MOST_KEPT = 1000
 _TUPLE = ("src_ip", "dst_ip", "src_port", "dst_port")

@@ -5,7 +5,7 @@ Like throughput, but each frame opens a connection; see ``establishing``.
 
 from __future__ import annotations
 
-from dutperf.config import Cell
+from dutperf.config import Cell, deviations
 from dutperf.config.specs import SearchedKeys
 from dutperf.config.stateful_keys import Stateful
 from dutperf.procedures.conclusions import (
@@ -14,7 +14,7 @@ from dutperf.procedures.conclusions import (
     spoilt,
     tester_limited,
 )
-from dutperf.procedures.describe import cell_deviations, cell_parameters
+from dutperf.procedures.describe import cell_parameters
 from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import NoUseError
@@ -77,7 +77,7 @@ def measure_connection_rate(
             *([short] if short else []),
         ],
         deviations=[
-            *cell_deviations(cell),
+            *deviations(cell),
             *([as_deviation(short)] if short else []),
             *bound_deviations(cell, of_all),
         ],

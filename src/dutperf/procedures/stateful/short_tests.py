@@ -14,9 +14,9 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from dutperf.protocol import Reason
-from dutperf.results.model import Deviation
 from dutperf.results.units import about
 from dutperf.search import Resolution
+from dutperf.standards import Deviation
 
 _LEAST_SHARE = Fraction(1, 100)
 """No resolution is so fine that less than this is worth a longer test."""

@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dutperf.config import Cell
+from dutperf.config import Cell, deviations
 from dutperf.config.specs import SearchedKeys
 from dutperf.config.stateful_keys import Stateful
 from dutperf.procedures.conclusions import bound_deviations
-from dutperf.procedures.describe import cell_deviations, cell_parameters
+from dutperf.procedures.describe import cell_parameters
 from dutperf.procedures.events import Notice
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import NoUseError
@@ -83,7 +83,7 @@ def measure_table_capacity(
         repeats=repeats,
         verdict=overall([r.verdict for r in repeats]),
         reasons=distinct(reason for r in repeats for reason in r.reasons),
-        deviations=[*cell_deviations(cell), *bound_deviations(cell, of_all)],
+        deviations=[*deviations(cell), *bound_deviations(cell, of_all)],
         spread=of_all.spread,
         capacity=[search.record for search in searches],
         eviction=_eviction(searches[-1]),

@@ -12,9 +12,9 @@ from __future__ import annotations
 from functools import partial
 
 from dutperf import stats
-from dutperf.config import Cell
+from dutperf.config import Cell, deviations
 from dutperf.config.stateful_keys import Stateful
-from dutperf.procedures.describe import cell_deviations, cell_parameters
+from dutperf.procedures.describe import cell_parameters
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import NoUseError
 from dutperf.procedures.stateful.connection_rate import overall
@@ -69,7 +69,7 @@ def measure_teardown_rate(
         repeats=repeats,
         verdict=overall([r.verdict for r in repeats]),
         reasons=distinct(reason for r in repeats for reason in r.reasons),
-        deviations=cell_deviations(cell),
+        deviations=deviations(cell),
         spread=spread_of(values),
         teardown=[part for part in parts if isinstance(part, TeardownRate)],
         expiry=[part for part in parts if isinstance(part, Expiry)],
