@@ -12,7 +12,7 @@ from dutperf.results.connection_results import (
     CountAt,
     Eviction,
     Expiry,
-    Survival,
+    Picture,
     TableLimits,
     TeardownRate,
 )
@@ -52,8 +52,8 @@ def step(phase: str, connections: int, rate: int | None) -> CapacityStep:
     )
 
 
-def picture() -> Survival:
-    return Survival(
+def picture() -> Picture:
+    return Picture(
         connections=5999,
         opened=3000,
         survived=3000,

@@ -13,7 +13,7 @@ from dutperf.results.connection_results import (
     Capacity,
     CapacityStep,
     Expiry,
-    Survival,
+    Picture,
     TeardownRate,
 )
 
@@ -46,7 +46,7 @@ class ConnectionView:
         return self._result.eviction.words if self._result.eviction else ""
 
     @property
-    def pictures(self) -> Sequence[Survival]:
+    def pictures(self) -> Sequence[Picture]:
         """What that is told from."""
         return self._result.eviction.pictures if self._result.eviction else ()
 
@@ -121,7 +121,7 @@ def _steps_trace(
 
 
 def survival_chart(
-    pictures: Sequence[Survival], number: int, title: str
+    pictures: Sequence[Picture], number: int, title: str
 ) -> Chart | None:
     """The share of connections that survived, over the order of their opening."""
     if not pictures:
@@ -137,7 +137,7 @@ def survival_chart(
     return Chart(f"survival-{number}", f"Who survived: {title}", data, figure)
 
 
-def _survival_trace(index: int, picture: Survival) -> Trace:
+def _survival_trace(index: int, picture: Picture) -> Trace:
     """A step for each block; the last one ends where the connections do."""
     size, total = picture.block_connections, picture.connections
     begins = [n * size for n in range(len(picture.blocks))]

@@ -37,8 +37,8 @@ class Capacity(Stored):
     steps: list[CapacityStep]
 
 
-class Survival(Stored):
-    """Which of ``connections`` still worked, when each was tried once.
+class Picture(Stored):
+    """Who survives: which of ``connections`` still worked, when each was tried once.
 
     They are numbered in the order in which they were opened. A connection whose first
     frame did not arrive was never there.
@@ -67,7 +67,7 @@ class Eviction(Stored):
         description="how the oldest are dropped; null: they are not, or it is not known"
     )
     words: str = Field(description="for people")
-    pictures: list[Survival] = Field(description="by rising number of connections")
+    pictures: list[Picture] = Field(description="by rising number of connections")
 
 
 class TeardownRate(Stored):

@@ -12,8 +12,8 @@ from dutperf.procedures.stateful.eviction_probe import (
     numbers_beyond,
     picture_of,
 )
-from dutperf.protocol import Survival as SurvivalCounts
-from dutperf.results.connection_results import Survival
+from dutperf.protocol import Survival
+from dutperf.results.connection_results import Picture
 from dutperf.results.trial_record import TrialRecord
 from dutperf.simulation.fake_engine import SimulatedNat
 
@@ -38,7 +38,7 @@ def test_two_numbers_beyond_the_capacity_differ_by_a_prime(
     assert numbers_beyond(capacity, most) == numbers
 
 
-def keeps_last(connections: int, survived: int, **keys: object) -> Survival:
+def keeps_last(connections: int, survived: int, **keys: object) -> Picture:
     """The last ones of so many survived."""
     gone = connections - survived
     known = {
@@ -54,7 +54,7 @@ def keeps_last(connections: int, survived: int, **keys: object) -> Survival:
         "lost_ranges": [(0, gone)],
         "more_ranges": 0,
     }
-    return Survival.model_validate(known | keys)
+    return Picture.model_validate(known | keys)
 
 
 @pytest.mark.parametrize(
@@ -87,9 +87,9 @@ def test_the_last_picture_names_the_policy() -> None:
 
 def arrived(
     *received: int, lost: list[tuple[int, int]] | None = None, more: int = 0
-) -> SurvivalCounts:
+) -> Survival:
     """Of blocks of four connections."""
-    return SurvivalCounts(
+    return Survival(
         block_frames=4,
         received=list(received),
         lost_ranges=lost or [],
@@ -97,7 +97,7 @@ def arrived(
     )
 
 
-def with_survival(record: TrialRecord, told: SurvivalCounts | None) -> TrialRecord:
+def with_survival(record: TrialRecord, told: Survival | None) -> TrialRecord:
     (direction,) = record.result.directions
     (stream,) = direction.streams
     streams = [stream.model_copy(update={"survival": told})]
@@ -107,8 +107,8 @@ def with_survival(record: TrialRecord, told: SurvivalCounts | None) -> TrialReco
 
 
 def seen(
-    first: SurvivalCounts | None, back: SurvivalCounts | None, connections: int = 10
-) -> Survival | None:
+    first: Survival | None, back: Survival | None, connections: int = 10
+) -> Picture | None:
     """The picture of both phases of one test."""
     asked = cell(
         NAT44,

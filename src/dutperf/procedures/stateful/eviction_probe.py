@@ -12,9 +12,8 @@ from dutperf.config.stateful_keys import Stateful
 from dutperf.procedures.searching import NoUseError
 from dutperf.procedures.stateful.establishing import Establishing, Opened
 from dutperf.procedures.trial_verdicts import ATTEMPTS
-from dutperf.protocol import Survival as SurvivalCounts
-from dutperf.protocol import TrialResult
-from dutperf.results.connection_results import Eviction, Survival
+from dutperf.protocol import Survival, TrialResult
+from dutperf.results.connection_results import Eviction, Picture
 from dutperf.stats.survival import Survivors, oldest_kind, survivors
 
 SLOW_PER_S = 1000
@@ -53,7 +52,7 @@ def survey(
     return eviction(pictures) if pictures else None
 
 
-def eviction(pictures: Sequence[Survival]) -> Eviction:
+def eviction(pictures: Sequence[Picture]) -> Eviction:
     """The policy that the last picture shows, and what two of them tell."""
     found = [_survivors(picture) for picture in pictures]
     oldest = oldest_kind(found)
@@ -66,7 +65,7 @@ def eviction(pictures: Sequence[Survival]) -> Eviction:
     )
 
 
-def _survivors(picture: Survival) -> Survivors:
+def _survivors(picture: Picture) -> Survivors:
     return Survivors(
         picture.connections,
         picture.survived,
@@ -78,7 +77,7 @@ def _survivors(picture: Survival) -> Survivors:
 
 def _picture(
     tests: Establishing, stateful: Stateful, rate_per_s: int
-) -> Survival | None:
+) -> Picture | None:
     """Both phases, again while they are invalid."""
     for _ in range(ATTEMPTS):
         try:
@@ -90,7 +89,7 @@ def _picture(
     return None
 
 
-def picture_of(opened: Opened, stateful: Stateful) -> Survival | None:
+def picture_of(opened: Opened, stateful: Stateful) -> Picture | None:
     """Of both phases of one test; None where there was but one."""
     if opened.back is None:
         return None
@@ -107,7 +106,7 @@ def picture_of(opened: Opened, stateful: Stateful) -> Survival | None:
         lost = _joined([*first.lost_ranges, *back.lost_ranges])
         blocks = _by_block(lost, size, total)
     found = survivors(total, lost)
-    return Survival(
+    return Picture(
         connections=total,
         opened=sum(first.received),
         survived=found.survived,
@@ -122,7 +121,7 @@ def picture_of(opened: Opened, stateful: Stateful) -> Survival | None:
     )
 
 
-def _survival(result: TrialResult) -> SurvivalCounts | None:
+def _survival(result: TrialResult) -> Survival | None:
     return result.directions[0].streams[0].survival
 
 
