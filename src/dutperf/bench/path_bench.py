@@ -61,6 +61,7 @@ from dutperf.search import (
     SearchResult,
     binary_search,
 )
+from dutperf.search.attempts import attempted
 
 PathDriver = Literal["af_xdp", "af_packet"]
 PATH_DRIVERS: tuple[PathDriver, ...] = ("af_xdp", "af_packet")
@@ -312,7 +313,8 @@ class _DriverBench:
         duration_s = max(
             PROFILE_LEAST_S, PROFILE_DURATIONS * self.cell.spec.trial_duration_s
         )
-        for attempt in range(_PROFILE_ATTEMPTS):
+
+        def profiled(attempt: int) -> tuple[TrialFigures, list[Sample]]:
             percent = 100 - attempt // 2 * _PROFILE_STEP_PERCENT
             sampling.wanted = True
             try:
@@ -327,9 +329,10 @@ class _DriverBench:
             finally:
                 samples = sampling.end()
             self.figures.append(_figures(record, "profile"))
-            if self.figures[-1].verdict != "invalid":
-                break
-        return self.figures[-1], samples
+            return self.figures[-1], samples
+
+        trials = map(profiled, range(_PROFILE_ATTEMPTS))
+        return attempted(trials, lambda tried: tried[-1][0].verdict == "invalid")[-1]
 
 
 class _Sampling:

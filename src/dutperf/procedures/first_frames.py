@@ -6,7 +6,7 @@ at a low rate tell at once, and what arrives instead of them tells where to look
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from dutperf.config.cell import Cell
 from dutperf.procedures.trial_verdicts import ATTEMPTS, no_rate_helps
@@ -17,6 +17,7 @@ from dutperf.protocol import (
     Reason,
     TrialResult,
 )
+from dutperf.search.attempts import attempted
 
 FRAMES = 100
 RATE_FPS = 1000
@@ -62,24 +63,20 @@ def first_frames_s(most_fps: int) -> float:
 
 
 def _sent(runner: DeviceTrials, cell: Cell, rate_fps: int) -> TrialResult:
-    """The last of so many attempts; frames that came back tell enough of most."""
+    """The last of so many attempts."""
     plain = cell.with_keys(tags=0) if cell.spec.tagging else cell
-    for _ in range(ATTEMPTS):
-        result = runner.run(
-            Ask(
-                plain,
-                rate_fps,
-                duration_s=first_frames_s(rate_fps),
-                role="first_frames",
-            )
-        ).result
-        if result.verdict.kind != "invalid":
-            break
-        if all(map(_received, result.directions)) and not no_rate_helps(
-            result.verdict.reasons
-        ):
-            break
-    return result
+    ask = Ask(plain, rate_fps, duration_s=first_frames_s(rate_fps), role="first_frames")
+    trials = (runner.run(ask).result for _ in range(ATTEMPTS))
+    return attempted(trials, _tell_nothing)[-1]
+
+
+def _tell_nothing(tried: Sequence[TrialResult]) -> bool:
+    """Frames that came back tell enough of most invalid trials."""
+    result = tried[-1]
+    if result.verdict.kind != "invalid":
+        return False
+    all_back = all(map(_received, result.directions))
+    return not all_back or no_rate_helps(result.verdict.reasons)
 
 
 def _received(direction: DirectionResult) -> int:

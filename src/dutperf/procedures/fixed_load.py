@@ -6,12 +6,10 @@ throughput, where every other trial may lose a frame. It is counted and said.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 
-from dutperf.config.cell import Cell
-from dutperf.procedures.in_light import Rejudge
-from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import outcome
 from dutperf.procedures.trial_verdicts import (
     ATTEMPTS,
@@ -24,7 +22,8 @@ from dutperf.procedures.trial_verdicts import (
 from dutperf.procedures.trials import Ask, Trials
 from dutperf.protocol import Reason, StreamResult, TrialResult
 from dutperf.results.delay_results import FrameCount
-from dutperf.search.sender_limit import sender_limit_fps
+from dutperf.search.attempts import attempted
+from dutperf.search.sender_limit import tells_nothing
 
 
 @dataclass(frozen=True)
@@ -37,62 +36,57 @@ class Repeat:
 
 
 def run_repeats(
-    runner: Trials, cell: Cell, load: MaxRate, rejudge: Rejudge
+    runner: Trials,
+    ask: Ask,
+    hopeless: Callable[[Sequence[Reason]], bool],
+    tried: Sequence[TrialResult] = (),
 ) -> list[Repeat]:
-    """Measure ``cell.repeats`` times at ``load``; ``rejudge`` has the last word.
+    """Measure as often as the cell says; invalid trials are run again.
 
-    Ends early when a repeat stays invalid for a reason that holds for all of them.
+    Args:
+        runner: runs the trials.
+        ask: for the trial.
+        hopeless: whether a repeat that stayed invalid for these reasons is the last.
+        tried: the first trials of the first repeat, where they were run already.
 
     Raises:
         EngineError, SetupError: see ``Trials.run``.
     """
     repeats: list[Repeat] = []
-    for number in range(1, cell.repeats + 1):
-        repeats.append(_repeat(runner, cell, load.rate_fps, number, rejudge))
-        if _the_same_each_time(repeats[-1].reasons):
+    for number in range(1, ask.cell.repeats + 1):
+        asked = replace(ask, repeat=number, attempts=PATIENT_ATTEMPTS)
+        more = (runner.run(asked).result for _ in range(PATIENT_ATTEMPTS))
+        repeats.append(_repeat(attempted(chain(tried, more), _may_try_again)))
+        tried = ()
+        if hopeless(repeats[-1].reasons):
             break
     return repeats
 
 
-def _the_same_each_time(reasons: list[Reason]) -> bool:
+def _repeat(tried: Sequence[TrialResult]) -> Repeat:
+    last = tried[-1]
+    if last.verdict.kind == "invalid":
+        return Repeat(None, len(tried), last.verdict.reasons)
+    return Repeat(last, len(tried), [])
+
+
+def same_each_time(reasons: Sequence[Reason]) -> bool:
     """What the tester could not offer time after time it will not offer later."""
     return could_not_offer(reasons) or no_rate_helps(reasons)
 
 
-def _repeat(
-    runner: Trials, cell: Cell, rate_fps: int, number: int, rejudge: Rejudge
-) -> Repeat:
-    invalid: list[TrialResult] = []
-    while not invalid or may_try_again(invalid):
-        result = runner.run(
-            Ask(
-                cell,
-                rate_fps,
-                repeat=number,
-                rejudge=rejudge,
-                attempts=PATIENT_ATTEMPTS,
-            )
-        ).result
-        if result.verdict.kind != "invalid":
-            return Repeat(result, len(invalid) + 1, [])
-        invalid.append(result)
-    return Repeat(None, len(invalid), invalid[-1].verdict.reasons)
-
-
-def may_try_again(invalid: Sequence[TrialResult]) -> bool:
-    """Whether a load is tried once more after trials that were all ``invalid``.
+def _may_try_again(tried: Sequence[TrialResult]) -> bool:
+    """Whether a load is tried once more after these trials.
 
     What the tester cannot offer, as trials that agree say, it will not offer then.
     """
-    reasons = invalid[-1].verdict.reasons
-    if is_final(reasons):
+    verdict = tried[-1].verdict
+    if verdict.kind != "invalid" or is_final(verdict.reasons):
         return False
-    if len(invalid) < ATTEMPTS:
+    if len(tried) < ATTEMPTS:
         return True
-    if len(invalid) >= PATIENT_ATTEMPTS or not comes_and_goes(reasons):
-        return False
-    told = [outcome(result) for result in invalid]
-    return sender_limit_fps(told, 0, PATIENT_ATTEMPTS) is None
+    told = [outcome(result) for result in tried]
+    return comes_and_goes(verdict.reasons) and tells_nothing(told, 0, PATIENT_ATTEMPTS)
 
 
 def valid_results(repeats: Iterable[Repeat]) -> list[TrialResult]:

@@ -12,6 +12,7 @@ sides of it, up to what the tester can offer, where the device begins to lose fr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -22,7 +23,7 @@ from dutperf.config.load_steps import ends_when_lossless
 from dutperf.config.specs import FrameLossSpec
 from dutperf.procedures.describe import cell_parameters
 from dutperf.procedures.findings import loss_findings
-from dutperf.procedures.fixed_load import may_try_again
+from dutperf.procedures.fixed_load import Repeat, run_repeats
 from dutperf.procedures.loss_criterion import (
     direction_losses,
     judged_by,
@@ -30,11 +31,11 @@ from dutperf.procedures.loss_criterion import (
     timeout_losses,
 )
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.offered_maximum import reach_maximum
 from dutperf.procedures.probe import MARGIN
 from dutperf.procedures.reference_load import load_record
+from dutperf.procedures.searching import outcome
 from dutperf.procedures.trial_verdicts import (
-    PATIENT_ATTEMPTS,
+    ATTEMPTS,
     comes_and_goes,
     distinct,
     no_rate_helps,
@@ -44,7 +45,12 @@ from dutperf.protocol import Reason, TrialResult
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import LoadPoint, RepeatResult
 from dutperf.results.spread import spread_of
+from dutperf.search.attempts import attempted
+from dutperf.search.sender_limit import sender_limit_fps
 from dutperf.standards import Deviation
+
+MAX_LOWERINGS = 5
+"""How often the tester's own limit is lowered at most."""
 
 
 def measure_frame_loss(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
@@ -53,19 +59,10 @@ def measure_frame_loss(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult
     Raises:
         EngineError, SetupError: see ``Trials.run``.
     """
-    may_end_early = ends_when_lossless(cell.spec_of(FrameLossSpec).load_percent)
-    reached, first = reach_maximum(
-        runner, limit, lambda most: Ask(cell, _loads(cell, most)[0].rate_fps)
-    )
-    highest, *lower = _loads(cell, reached)
-    points = [_point(runner, cell, highest, first)]
-    for load in lower:
-        if may_end_early and _two_lossless(points):
-            break
-        if no_rate_helps(points[-1].repeats[-1].reasons):
-            break
-        points.append(_point(runner, cell, load))
-    return _cell_result(cell, reached, points)
+    reached, first = _reach_maximum(runner, cell, limit)
+    loads = _loads(cell, reached)
+    tried = _try_loads(runner, cell, loads, first)
+    return _cell_result(cell, reached, tried)
 
 
 class _Load(NamedTuple):
@@ -86,26 +83,99 @@ def _loads(cell: Cell, limit: MaxRate) -> list[_Load]:
     return [_Load(float(f"{percent:.4g}"), most_fps), *fit]
 
 
-def _point(
-    runner: Trials,
-    cell: Cell,
-    load: _Load,
-    first: Sequence[TrialResult] = (),
-) -> LoadPoint:
-    """One load, ``cell.repeats`` times; ``first`` were measured already."""
-    repeats: list[RepeatResult] = []
-    counted: list[TrialResult | None] = []
-    for repeat in range(1, cell.repeats + 1):
-        told, valid = _repeat(runner, cell, load.rate_fps, repeat, first)
-        repeats.append(told)
-        counted.append(valid)
+def _reach_maximum(
+    runner: Trials, cell: Cell, limit: MaxRate
+) -> tuple[MaxRate, list[TrialResult]]:
+    """Lower the maximum until the tester can offer the highest load.
+
+    Frames that come back cost it more than those of a probe.
+
+    Returns:
+        The maximum, and the results of the first trials at it, the last of which may
+        count.
+    """
+    for lowering in range(MAX_LOWERINGS + 1):
+        ask = Ask(cell, _loads(cell, limit)[0].rate_fps)
+        trials = (runner.run(ask).result for _ in range(ATTEMPTS))
+        results = attempted(trials, _may_be_too_much)
+        offered_fps = _sender_limit_fps(results)
+        if not offered_fps or lowering == MAX_LOWERINGS:
+            break
+        limit = _lowered(limit, max(1, int(offered_fps * MARGIN)))
+    return limit, results
+
+
+def _may_be_too_much(tried: Sequence[TrialResult]) -> bool:
+    """Whether the last trial could not be offered, and they do not agree how much."""
+    behind = outcome(tried[-1]).offered_fps is not None
+    return behind and _sender_limit_fps(tried) is None
+
+
+def _sender_limit_fps(tried: Sequence[TrialResult]) -> float | None:
+    """The tester's limit, if trials agree on one up to the last."""
+    told = [outcome(result) for result in tried]
+    if told[-1].offered_fps is None:
+        return None
+    return sender_limit_fps(told, 0, ATTEMPTS)
+
+
+def _lowered(limit: MaxRate, rate_fps: int) -> MaxRate:
+    """What was found stays 100 %; only how far the loads go up changes."""
+    if limit.most is None:
+        return limit.lowered(rate_fps)
+    return replace(limit, most=limit.most.lowered(rate_fps))
+
+
+class _Tried(NamedTuple):
+    """One load, and what became of its repeats."""
+
+    load: _Load
+    repeats: list[Repeat]
+
+    @property
+    def told(self) -> list[RepeatResult]:
+        """Each repeat as it is stored."""
+        return [_told(repeat) for repeat in self.repeats]
+
+    @property
+    def lossless(self) -> bool:
+        """Whether nothing was lost in any of them."""
+        return all(repeat.value == 0 for repeat in self.told)
+
+
+def _try_loads(
+    runner: Trials, cell: Cell, loads: Sequence[_Load], first: Sequence[TrialResult]
+) -> list[_Tried]:
+    """Each load in turn, up to the end; ``first`` were run at the highest already."""
+    may_end_early = ends_when_lossless(cell.spec_of(FrameLossSpec).load_percent)
+    tried: list[_Tried] = []
+    for load in loads:
+        repeats = run_repeats(runner, Ask(cell, load.rate_fps), no_rate_helps, first)
+        tried.append(_Tried(load, repeats))
         first = ()
+        if may_end_early and _two_lossless(tried):
+            break
         if no_rate_helps(repeats[-1].reasons):
             break
+    return tried
+
+
+def _told(repeat: Repeat) -> RepeatResult:
+    return RepeatResult(
+        value=loss_percent(repeat.result) if repeat.result else None,
+        verdict="pass" if repeat.result else "invalid",
+        reasons=repeat.reasons,
+        trials=repeat.trials,
+    )
+
+
+def _point(cell: Cell, tried: _Tried) -> LoadPoint:
+    repeats = tried.told
+    counted = [repeat.result for repeat in tried.repeats]
     values = [r.value for r in repeats if r.value is not None]
     return LoadPoint(
-        load_percent=load.percent,
-        load_fps=load.rate_fps,
+        load_percent=tried.load.percent,
+        load_fps=tried.load.rate_fps,
         loss_percent=stats.median(values) if values else None,
         repeats=repeats,
         directions=direction_losses(counted),
@@ -114,44 +184,16 @@ def _point(
     )
 
 
-def _repeat(
-    runner: Trials,
-    cell: Cell,
-    load_fps: int,
-    repeat: int,
-    first: Sequence[TrialResult],
-) -> tuple[RepeatResult, TrialResult | None]:
-    """The repeat, and its trial that counts, if there is one."""
-
-    def run() -> TrialResult:
-        return runner.run(
-            Ask(cell, load_fps, repeat=repeat, attempts=PATIENT_ATTEMPTS)
-        ).result
-
-    results = [*first] or [run()]
-    while results[-1].verdict.kind == "invalid" and may_try_again(results):
-        results.append(run())
-    last, trials = results[-1], len(results)
-    if last.verdict.kind == "invalid":
-        reasons = last.verdict.reasons
-        told = RepeatResult(
-            value=None, verdict="invalid", reasons=reasons, trials=trials
-        )
-        return told, None
-    return RepeatResult(value=loss_percent(last), verdict="pass", trials=trials), last
-
-
 def _load_fps(limit: MaxRate, load_percent: float) -> int:
     return max(1, int(limit.rate_fps * Fraction(str(load_percent)) / 100))
 
 
-def _two_lossless(points: Sequence[LoadPoint]) -> bool:
-    return len(points) > 1 and all(
-        r.value == 0 for point in points[-2:] for r in point.repeats
-    )
+def _two_lossless(tried: Sequence[_Tried]) -> bool:
+    return len(tried) > 1 and all(each.lossless for each in tried[-2:])
 
 
-def _cell_result(cell: Cell, reached: MaxRate, points: list[LoadPoint]) -> CellResult:
+def _cell_result(cell: Cell, reached: MaxRate, tried: Sequence[_Tried]) -> CellResult:
+    points = [_point(cell, each) for each in tried]
     repeats = [r for point in points for r in point.repeats]
     told = [point for point in points if point.loss_percent is not None]
     highest = told[0] if told else points[0]
@@ -166,7 +208,7 @@ def _cell_result(cell: Cell, reached: MaxRate, points: list[LoadPoint]) -> CellR
     if len(points) > 1 and not ends_when_lossless(
         cell.spec_of(FrameLossSpec).load_percent
     ):
-        short += _open_end(points)
+        short += _open_end(tried)
     if gaps:
         short.append(_gaps(gaps))
     return CellResult(
@@ -218,11 +260,11 @@ def _gaps(gaps: Sequence[str]) -> Deviation:
     )
 
 
-def _open_end(points: Sequence[LoadPoint]) -> list[Deviation]:
+def _open_end(tried: Sequence[_Tried]) -> list[Deviation]:
     """A list of loads may end before the device loses nothing."""
-    if _two_lossless(points):
+    if _two_lossless(tried):
         return []
-    ends = ", ".join(f"{point.load_percent:g} %" for point in points[-2:])
+    ends = ", ".join(f"{each.load.percent:g} %" for each in tried[-2:])
     return [
         Deviation(
             rfc="RFC 2544 26.3",

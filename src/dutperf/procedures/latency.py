@@ -14,10 +14,8 @@ from collections.abc import Callable
 from dutperf import stats
 from dutperf.config.cell import Cell
 from dutperf.config.specs import LatencySpec
-from dutperf.procedures.fixed_load import run_repeats
-from dutperf.procedures.in_light import rejudged_by
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.measures import Quantity, Reading, delay_result
+from dutperf.procedures.measures import Quantity, Reading, measure_delays
 from dutperf.procedures.trials import Trials
 from dutperf.protocol import StreamResult
 from dutperf.results.model import CellResult
@@ -35,8 +33,7 @@ def measure_latency(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
         if cell.spec_of(LatencySpec).rfc2544_latency
         else (TYPICAL, WORST_CASE)
     )
-    repeats = run_repeats(runner, cell, limit, rejudged_by(quantities))
-    return delay_result(cell, limit, repeats, quantities, "exact, in nanoseconds")
+    return measure_delays(runner, cell, limit, quantities, "exact, in nanoseconds")
 
 
 def typical(stream: StreamResult) -> Reading | None:

@@ -19,12 +19,15 @@ from dutperf.procedures.fixed_load import (
     Repeat,
     frame_counts,
     remarks,
+    run_repeats,
+    same_each_time,
     valid_results,
 )
-from dutperf.procedures.in_light import moved
+from dutperf.procedures.in_light import moved, rejudged_by
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.reference_load import load_deviations, load_record, load_words
 from dutperf.procedures.trial_verdicts import distinct
+from dutperf.procedures.trials import Ask, Trials
 from dutperf.protocol import (
     DirectionResult,
     StreamResult,
@@ -74,17 +77,33 @@ class Quantity:
     share_of_ns: Callable[[DirectionResult], float] | None = None
 
 
-def delay_result(
+def measure_delays(
+    runner: Trials,
+    cell: Cell,
+    limit: MaxRate,
+    quantities: Sequence[Quantity],
+    resolution: str,
+) -> CellResult:
+    """Measure ``quantities`` of each stream, ``cell.repeats`` times.
+
+    The first of them is what the result is called by. ``resolution`` is in words, in
+    which ``{rounding}`` stands for the largest of all.
+
+    Raises:
+        EngineError, SetupError: see ``Trials.run``.
+    """
+    ask = Ask(cell, limit.rate_fps, rejudge=rejudged_by(quantities))
+    repeats = run_repeats(runner, ask, same_each_time)
+    return _delay_result(cell, limit, repeats, quantities, resolution)
+
+
+def _delay_result(
     cell: Cell,
     limit: MaxRate,
     repeats: list[Repeat],
     quantities: Sequence[Quantity],
     resolution: str,
 ) -> CellResult:
-    """The result of a cell; the first of ``quantities`` is what it is called by.
-
-    ``resolution`` is in words, in which ``{rounding}`` stands for the largest of all.
-    """
     results = valid_results(repeats)
     measures = [m for q in quantities for m in _measures(q, repeats)]
     main = [

@@ -10,10 +10,8 @@ from collections.abc import Callable
 
 from dutperf import stats
 from dutperf.config.cell import Cell
-from dutperf.procedures.fixed_load import run_repeats
-from dutperf.procedures.in_light import rejudged_by
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.measures import Quantity, Reading, delay_result
+from dutperf.procedures.measures import Quantity, Reading, measure_delays
 from dutperf.procedures.trials import Trials
 from dutperf.protocol import Histogram, StreamResult
 from dutperf.results.model import CellResult
@@ -29,8 +27,7 @@ def measure_pdv(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
         EngineError, SetupError: see ``Trials.run``.
     """
     quantities = (PDV, LEAST, HIGH)
-    repeats = run_repeats(runner, cell, limit, rejudged_by(quantities))
-    return delay_result(cell, limit, repeats, quantities, RESOLUTION)
+    return measure_delays(runner, cell, limit, quantities, RESOLUTION)
 
 
 def _of_delays(

@@ -34,7 +34,7 @@ from dutperf.search.search_types import (
     Step,
     Verification,
 )
-from dutperf.search.sender_limit import sender_limit_fps
+from dutperf.search.sender_limit import sender_limit_fps, tells_nothing
 
 OnStep = Callable[[Step], None]
 
@@ -167,8 +167,7 @@ class _Bounds:
         """Whether the trials at one rate so far ask for another one there."""
         last = at_rate[-1]
         if last.verdict == "invalid":
-            told = [o for o in at_rate if o.verdict == "invalid"]
-            return len(told) < self._attempts and self._limit_fps(at_rate) is None
+            return tells_nothing(at_rate, self.lower, self._attempts)
         verification = self._verification
         if last.verdict != "fail" or (last.loss_ratio or 0) > verification.hopeless:
             return False

@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from dutperf.search.attempts import attempted
 from dutperf.search.search_types import Conclusion, Measure, Outcome, Resolution
-from dutperf.search.sender_limit import sender_limit_fps
+from dutperf.search.sender_limit import sender_limit_fps, tells_nothing
 
 # The package takes a second to import: only who searches with it waits for that.
 if TYPE_CHECKING:
@@ -261,19 +262,23 @@ class _Trials:
         )
 
     def _valid(self, rate_fps: int, duration_s: float) -> Outcome:
-        invalid: list[Outcome] = []
-        while len(invalid) < self._attempts and len(self.done) < self._max_trials:
-            outcome = self._measure(rate_fps, duration_s)
-            attempt = len(invalid) + 1
-            self.done.append(MlrTrial(rate_fps, duration_s, attempt, outcome))
-            self._on_trial(self.done[-1])
-            if outcome.verdict != "invalid":
-                return outcome
-            invalid.append(outcome)
-            limit_fps = sender_limit_fps(invalid, self.sent_fps, self._attempts)
-            if limit_fps is not None and limit_fps > self.sent_fps:
-                raise _LimitedError(min(rate_fps, limit_fps))
+        left = range(1, self._max_trials - len(self.done) + 1)
+        tried = attempted(
+            (self._one(rate_fps, duration_s, attempt) for attempt in left),
+            lambda tried: tells_nothing(tried, self.sent_fps, self._attempts),
+        )
+        if tried and tried[-1].verdict != "invalid":
+            return tried[-1]
+        limit_fps = sender_limit_fps(tried, self.sent_fps, self._attempts)
+        if limit_fps is not None and limit_fps > self.sent_fps:
+            raise _LimitedError(min(rate_fps, limit_fps))
         raise _UnstableError
+
+    def _one(self, rate_fps: int, duration_s: float, attempt: int) -> Outcome:
+        outcome = self._measure(rate_fps, duration_s)
+        self.done.append(MlrTrial(rate_fps, duration_s, attempt, outcome))
+        self._on_trial(self.done[-1])
+        return outcome
 
 
 def _lost(loss_ratio: float) -> int:

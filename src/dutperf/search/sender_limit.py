@@ -8,7 +8,7 @@ managed is the limit, because a stall only makes it less.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from dutperf.search.search_types import Outcome
 
@@ -36,3 +36,17 @@ def sender_limit_fps(
     second_fps, most_fps = offered[-2:]
     agree = second_fps >= max(passed_fps + 1, _ABOUT_THE_SAME * most_fps)
     return most_fps if agree else None
+
+
+def tells_nothing(
+    outcomes: Sequence[Outcome], passed_fps: float, attempts: int
+) -> bool:
+    """Whether trials at one rate, the last of them invalid, ask for another one there.
+
+    What the sender cannot offer, as they say, it will not offer then. For the rest see
+    ``sender_limit_fps``.
+    """
+    invalid = sum(outcome.verdict == "invalid" for outcome in outcomes)
+    if outcomes[-1].verdict != "invalid" or invalid >= attempts:
+        return False
+    return sender_limit_fps(outcomes, passed_fps, attempts) is None

@@ -66,6 +66,11 @@ class Opened:
         """The one that decides."""
         return self.back or self.first
 
+    @property
+    def tells_nothing(self) -> bool:
+        """Whether it is invalid."""
+        return self.last.result.verdict.kind == "invalid"
+
 
 class Establishing:
     """The elementary tests of one repeat, and what became of them.

@@ -14,6 +14,7 @@ from dutperf.procedures.stateful.establishing import Establishing, Opened
 from dutperf.procedures.trial_verdicts import ATTEMPTS
 from dutperf.protocol import Survival, TrialResult
 from dutperf.results.connection_results import Eviction, Picture
+from dutperf.search.attempts import attempted
 from dutperf.stats.survival import Survivors, oldest_kind, survivors
 
 SLOW_PER_S = 1000
@@ -79,14 +80,15 @@ def _picture(
     tests: Establishing, stateful: Stateful, rate_per_s: int
 ) -> Picture | None:
     """Both phases, again while they are invalid."""
-    for _ in range(ATTEMPTS):
-        try:
-            opened = tests.both(stateful, rate_per_s, goes_on=("pass", "fail"))
-        except NoUseError:
-            return None
-        if opened.back and opened.last.result.verdict.kind != "invalid":
-            return picture_of(opened, stateful)
-    return None
+    opened_and_used = (
+        tests.both(stateful, rate_per_s, goes_on=("pass", "fail"))
+        for _ in range(ATTEMPTS)
+    )
+    try:
+        opened = attempted(opened_and_used, lambda tried: tried[-1].tells_nothing)[-1]
+    except NoUseError:
+        return None
+    return None if opened.tells_nothing else picture_of(opened, stateful)
 
 
 def picture_of(opened: Opened, stateful: Stateful) -> Picture | None:

@@ -46,6 +46,7 @@ from dutperf.results.connection_results import CapacityStep as StepRecord
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import RepeatResult
 from dutperf.search import Outcome, Resolution
+from dutperf.search.attempts import attempted
 from dutperf.search.capacity import (
     CapacityResult,
     CapacityStep,
@@ -189,11 +190,10 @@ class _Search:
         if self._safe is None:
             return True
         safe = self.stateful.with_connections(self._safe.connections)
-        for _ in range(ATTEMPTS):
-            outcome = self.tests.establish(safe, self._safe.rate_per_s)
-            if outcome.verdict != "invalid":
-                return outcome.verdict == "pass"
-        return False
+        rate_per_s = self._safe.rate_per_s
+        tests = (self.tests.establish(safe, rate_per_s) for _ in range(ATTEMPTS))
+        outcomes = attempted(tests, lambda tried: tried[-1].verdict == "invalid")
+        return outcomes[-1].verdict == "pass"
 
     def _on_step(self, step: CapacityStep) -> None:
         """Tell whoever watches."""

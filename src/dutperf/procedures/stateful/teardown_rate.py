@@ -39,6 +39,7 @@ from dutperf.results.model import CellResult
 from dutperf.results.rate_results import RepeatResult
 from dutperf.results.spread import spread_of
 from dutperf.results.trial_record import HookRun, TrialRecord
+from dutperf.search.attempts import attempted
 
 
 def measure_teardown_rate(
@@ -89,17 +90,12 @@ def _repeat(
     tests = Establishing(runner, cell, repeat)
     stateful = stateful_of(cell)
     afterwards = partial(_afterwards, runner, stateful, rate_per_s)
-    reasons: list[Reason] = []
-    found: Found | None = None
-    for _ in range(ATTEMPTS):
-        try:
-            record = tests.opened(stateful, rate_per_s, afterwards).first
-        except NoUseError:
-            reasons = tests.troubles.at(rate_per_s)
-            break
-        reasons, found = _told(record, stateful)
-        if record.result.verdict.kind != "invalid":
-            break
+    opened = (tests.opened(stateful, rate_per_s, afterwards) for _ in range(ATTEMPTS))
+    try:
+        last = attempted(opened, lambda tried: tried[-1].tells_nothing)[-1]
+        reasons, found = _told(last.first, stateful)
+    except NoUseError:
+        reasons, found = tests.troubles.at(rate_per_s), None
     value = found.rate_per_s if found else None
     verdict: VerdictKind = "invalid" if reasons else "pass"
     result = RepeatResult(
