@@ -18,10 +18,9 @@ from typing import NamedTuple
 
 from dutperf import stats
 from dutperf.config.cell import Cell
-from dutperf.config.deviations import deviations
 from dutperf.config.load_steps import ends_when_lossless
 from dutperf.config.specs import FrameLossSpec
-from dutperf.procedures.describe import cell_parameters
+from dutperf.procedures.cell_results import of_cell
 from dutperf.procedures.findings import loss_findings
 from dutperf.procedures.fixed_load import Repeat, run_repeats
 from dutperf.procedures.loss_criterion import (
@@ -199,7 +198,7 @@ def _cell_result(cell: Cell, reached: MaxRate, tried: Sequence[_Tried]) -> CellR
     highest = told[0] if told else points[0]
     gaps = [gap for gap in map(_gap, points) if gap]
     named = judged_by(cell)
-    short = deviations(cell)
+    short: list[Deviation] = []
     if reached.kind == "tester":
         short.append(_tester_limit(reached))
     if reached.most:
@@ -212,18 +211,14 @@ def _cell_result(cell: Cell, reached: MaxRate, tried: Sequence[_Tried]) -> CellR
     if gaps:
         short.append(_gaps(gaps))
     return CellResult(
-        id=cell.id,
-        procedure="frame-loss",
+        **of_cell(cell, reached, short),
         quantity=f"frame loss at {highest.load_percent:g} % of {reached.words}, "
         f"{reached.rate_fps:,} fps per direction"
         f"{f', {named}' if named else ' (RFC 2544 26.3)'}",
-        parameters=cell_parameters(cell, reached),
         median=highest.loss_percent,
-        unit="percent",
         repeats=highest.repeats,
         verdict="pass" if _stands(points) else "invalid",
         reasons=[*missing, *distinct(reason for r in repeats for reason in r.reasons)],
-        deviations=short,
         points=points,
         load=load_record(cell, reached) if reached.most else None,
         spread=highest.spread,

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from dutperf import stats
 from dutperf.config.cell import Cell
-from dutperf.procedures.describe import cell_parameters
+from dutperf.procedures.cell_results import of_cell
 from dutperf.procedures.findings import delay_findings
 from dutperf.procedures.fixed_load import (
     Repeat,
@@ -114,16 +114,12 @@ def _delay_result(
     delays = _delay_record(results, told)
     stayed = [reason for repeat in repeats for reason in repeat.reasons]
     return CellResult(
-        id=cell.id,
-        procedure=cell.procedure,
+        **of_cell(cell, limit, load_deviations(cell, limit)),
         quantity=f"{quantities[0].words}, at {load_words(limit)}",
-        parameters=cell_parameters(cell, limit),
         median=_worst([m.result for m in main]),
-        unit="ns",
         repeats=[_repeat_result(main, n, r) for n, r in enumerate(repeats)],
         verdict="pass" if len(results) == len(repeats) else "invalid",
         reasons=distinct([*stayed, *remarks(results)]),
-        deviations=load_deviations(cell, limit),
         measures=measures,
         load=load_record(cell, limit),
         frames=frame_counts(results),

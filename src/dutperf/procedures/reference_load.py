@@ -14,13 +14,12 @@ from decimal import Decimal
 from functools import partial
 
 from dutperf import stats
-from dutperf.catalogue import PROCEDURES
 from dutperf.config.cell import Cell
-from dutperf.config.deviations import deviations, other_load
+from dutperf.config.deviations import other_load
 from dutperf.config.rate_reference import FoundRate
 from dutperf.config.rate_sources import check_load
 from dutperf.errors import InputError
-from dutperf.procedures.describe import cell_parameters
+from dutperf.procedures.cell_results import of_cell
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.protocol import Reason
 from dutperf.results.bounds import valued
@@ -70,12 +69,10 @@ _MOST: dict[BoundCause, str] = {
 
 
 def load_deviations(cell: Cell, load: MaxRate) -> list[Deviation]:
-    """In what the cell falls short of the standard, and that its load does."""
-    found = deviations(cell)
-    if load.shortfall and cell.spec.found_rate and cell.spec.found_rate.plain:
-        actual = f"at {load.rate_fps:,} fps, {load.shortfall}"
-        found.append(other_load(cell, actual))
-    return found
+    """That the load is not the throughput of the standard, if it is not."""
+    if not load.shortfall or not cell.spec.found_rate or not cell.spec.found_rate.plain:
+        return []
+    return [other_load(cell, f"at {load.rate_fps:,} fps, {load.shortfall}")]
 
 
 def load_words(load: MaxRate) -> str:
@@ -136,19 +133,17 @@ def _ordinal(number: int) -> str:
 def unmeasured(cell: Cell, limit: MaxRate, *reasons: Reason) -> CellResult:
     """The result of a cell of which nothing was sent, or nothing came back."""
     rate = cell.spec.found_rate or cell.spec.given_rate_fps
-    asked = {"rate_fps": str(rate)} if rate else {}
     at = f" at {rate}" if rate else ""
+    told = of_cell(cell, limit)
+    if rate:
+        told["parameters"]["rate_fps"] = str(rate)
     return CellResult(
-        id=cell.id,
-        procedure=cell.procedure,
+        **told,
         quantity=f"{cell.procedure}{at}: not measured",
-        parameters=cell_parameters(cell, limit) | asked,
         median=None,
-        unit=PROCEDURES[cell.procedure].unit,
         repeats=[],
         verdict="invalid",
         reasons=list(reasons),
-        deviations=deviations(cell),
     )
 
 

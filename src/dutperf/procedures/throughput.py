@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from dutperf import stats
 from dutperf.config.cell import Cell
-from dutperf.config.deviations import deviations
+from dutperf.procedures.cell_results import of_cell, of_repeats
 from dutperf.procedures.conclusions import (
     bound_deviations,
     goal_results,
@@ -21,7 +21,6 @@ from dutperf.procedures.conclusions import (
     settlement,
 )
 from dutperf.procedures.damage_search import limited_by_damage, search_without_damage
-from dutperf.procedures.describe import cell_parameters
 from dutperf.procedures.events import Notice
 from dutperf.procedures.findings import rate_findings
 from dutperf.procedures.loss_criterion import throughput_quantity, timeout_losses
@@ -32,9 +31,9 @@ from dutperf.procedures.searching import (
     repeats_of,
     strategy_of,
 )
-from dutperf.procedures.trial_verdicts import distinct, no_rate_helps
+from dutperf.procedures.trial_verdicts import no_rate_helps
 from dutperf.procedures.trials import Trials
-from dutperf.protocol import TrialResult, VerdictKind
+from dutperf.protocol import TrialResult
 from dutperf.results.bounds import overall, valued
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import (
@@ -94,24 +93,12 @@ def measure_throughput(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult
             del repeats[kept:], passed[kept:]
             runner.on_event(Notice(f"{cell.id}: {withdrawn_words(withdrawn)}"))
     of_all = overall(repeats, repeats_of(cell, limit.rate_fps).interval)
-    reasons = [r for each in goals or repeats for r in each.reasons]
-    of_repeats = _overall([r.verdict for r in repeats])
     return CellResult(
-        id=cell.id,
-        procedure="throughput",
+        **of_cell(cell, limit, bound_deviations(cell, of_all)),
+        **of_repeats(repeats, of_all, judged=goals),
         quantity=throughput_quantity(cell),
-        parameters=cell_parameters(cell, limit),
-        median=of_all.median,
-        bound=of_all.bound,
-        bound_cause=of_all.bound_cause,
-        unit="fps",
-        repeats=repeats,
-        verdict=_overall([goal.verdict for goal in goals]) if goals else of_repeats,
-        reasons=distinct(reasons),
-        deviations=[*deviations(cell), *bound_deviations(cell, of_all)],
         timeouts=timeout_losses(cell, passed),
         damage=damage,
-        spread=of_all.spread,
         settled=settlement(cell, repeats),
         withdrawn=withdrawn,
         goals=goals,
@@ -147,9 +134,3 @@ def _enough(cell: Cell, repeats: Sequence[RepeatResult]) -> bool:
     if not cell.auto:
         return len(repeats) >= cell.repeats
     return repeats_of(cell).enough(*valued(repeats))
-
-
-def _overall(verdicts: Sequence[VerdictKind]) -> VerdictKind:
-    if "invalid" in verdicts:
-        return "invalid"
-    return "pass" if "pass" in verdicts else "fail"

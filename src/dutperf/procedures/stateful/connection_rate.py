@@ -5,16 +5,16 @@ Like throughput, but each frame opens a connection; see ``establishing``.
 
 from __future__ import annotations
 
-from dutperf.config import Cell, deviations
+from dutperf.config import Cell
 from dutperf.config.specs import SearchedKeys
 from dutperf.config.stateful_keys import Stateful
+from dutperf.procedures.cell_results import of_cell, of_repeats
 from dutperf.procedures.conclusions import (
     bound_deviations,
     bound_of,
     spoilt,
     tester_limited,
 )
-from dutperf.procedures.describe import cell_parameters
 from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import NoUseError
@@ -26,7 +26,7 @@ from dutperf.procedures.stateful.establishing import (
 )
 from dutperf.procedures.stateful.eviction_probe import SLOW_PER_S, survey
 from dutperf.procedures.stateful.short_tests import Loss, as_deviation, too_short
-from dutperf.procedures.trial_verdicts import ATTEMPTS, distinct, no_rate_helps
+from dutperf.procedures.trial_verdicts import ATTEMPTS, no_rate_helps
 from dutperf.procedures.trials import DeviceTrials
 from dutperf.protocol import Reason, VerdictKind
 from dutperf.results import bounds
@@ -56,32 +56,19 @@ def measure_connection_rate(
             break
     eviction = _eviction(tests, stateful, repeats[-1])
     of_all = bounds.overall(repeats)
-    verdicts = [r.verdict for r in repeats]
-    short = None
+    short: list[Reason] = []
     if of_all.median and not of_all.bound:
         resolution = Resolution.parse(cell.spec_of(SearchedKeys).resolution)
-        short = too_short(losses, stateful.connections, of_all.median, resolution)
+        told = too_short(losses, stateful.connections, of_all.median, resolution)
+        short = [told] if told else []
     return CellResult(
-        id=cell.id,
-        procedure="connection-rate",
+        **of_cell(
+            cell,
+            limit,
+            [*map(as_deviation, short), *bound_deviations(cell, of_all)],
+        ),
+        **of_repeats(repeats, of_all, beside=short),
         quantity=quantity(stateful),
-        parameters=cell_parameters(cell, limit),
-        median=of_all.median,
-        bound=of_all.bound,
-        bound_cause=of_all.bound_cause,
-        unit="connections/s",
-        repeats=repeats,
-        verdict=overall(verdicts),
-        reasons=[
-            *distinct(reason for r in repeats for reason in r.reasons),
-            *([short] if short else []),
-        ],
-        deviations=[
-            *deviations(cell),
-            *([as_deviation(short)] if short else []),
-            *bound_deviations(cell, of_all),
-        ],
-        spread=of_all.spread,
         eviction=eviction,
     )
 
@@ -173,10 +160,3 @@ _NOTHING = Reason(
 _FAILED = Reason(
     code="nothing_passed", message="tests failed at every rate that was tried"
 )
-
-
-def overall(verdicts: list[VerdictKind]) -> VerdictKind:
-    """Of all repeats."""
-    if "invalid" in verdicts:
-        return "invalid"
-    return "pass" if "pass" in verdicts else "fail"

@@ -11,16 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dutperf.config import Cell, deviations
+from dutperf.config import Cell
 from dutperf.config.specs import SearchedKeys
 from dutperf.config.stateful_keys import Stateful
+from dutperf.procedures.cell_results import of_cell, of_repeats
 from dutperf.procedures.conclusions import bound_deviations
-from dutperf.procedures.describe import cell_parameters
 from dutperf.procedures.events import Notice
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import NoUseError
 from dutperf.procedures.stateful.collapse import came_back, collapsed
-from dutperf.procedures.stateful.connection_rate import overall
 from dutperf.procedures.stateful.establishing import (
     Establishing,
     expired,
@@ -34,7 +33,6 @@ from dutperf.procedures.stateful.eviction_probe import (
 )
 from dutperf.procedures.trial_verdicts import (
     ATTEMPTS,
-    distinct,
     is_final,
     no_rate_helps,
 )
@@ -73,19 +71,9 @@ def measure_table_capacity(
     repeats = [search.repeat for search in searches]
     of_all = bounds.overall(repeats)
     return CellResult(
-        id=cell.id,
-        procedure="table-capacity",
+        **of_cell(cell, limit, bound_deviations(cell, of_all)),
+        **of_repeats(repeats, of_all),
         quantity="capacity of the connection tracking table (RFC 9693 4.9)",
-        parameters=cell_parameters(cell, limit),
-        median=of_all.median,
-        bound=of_all.bound,
-        bound_cause=of_all.bound_cause,
-        unit="connections",
-        repeats=repeats,
-        verdict=overall([r.verdict for r in repeats]),
-        reasons=distinct(reason for r in repeats for reason in r.reasons),
-        deviations=[*deviations(cell), *bound_deviations(cell, of_all)],
-        spread=of_all.spread,
         capacity=[search.record for search in searches],
         eviction=_eviction(searches[-1]),
     )

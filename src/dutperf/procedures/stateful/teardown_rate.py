@@ -11,13 +11,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from dutperf import stats
-from dutperf.config import Cell, deviations
+from dutperf.config import Cell
 from dutperf.config.stateful_keys import Stateful
-from dutperf.procedures.describe import cell_parameters
+from dutperf.procedures.cell_results import of_cell, of_repeats
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import NoUseError
-from dutperf.procedures.stateful.connection_rate import overall
 from dutperf.procedures.stateful.establishing import Establishing, fastest, stateful_of
 from dutperf.procedures.stateful.tear_down import (
     Found,
@@ -28,7 +26,6 @@ from dutperf.procedures.stateful.tear_down import (
 )
 from dutperf.procedures.trial_verdicts import (
     ATTEMPTS,
-    distinct,
     fails_without_loss,
     no_rate_helps,
 )
@@ -37,7 +34,6 @@ from dutperf.protocol import Reason, TrialResult, VerdictKind
 from dutperf.results.connection_results import Expiry, TeardownRate
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import RepeatResult
-from dutperf.results.spread import spread_of
 from dutperf.results.trial_record import HookRun, TrialRecord
 from dutperf.search.attempts import attempted
 
@@ -58,20 +54,11 @@ def measure_teardown_rate(
         if no_rate_helps(found[-1][0].reasons):
             break
     repeats = [result for result, _ in found]
-    values = [r.value for r in repeats if r.value is not None]
     parts = [each.part for _, each in found if each]
     return CellResult(
-        id=cell.id,
-        procedure="teardown-rate",
+        **of_cell(cell, limit),
+        **of_repeats(repeats),
         quantity=_quantity(stateful),
-        parameters=cell_parameters(cell, limit),
-        median=stats.median(values) if values else None,
-        unit="connections/s",
-        repeats=repeats,
-        verdict=overall([r.verdict for r in repeats]),
-        reasons=distinct(reason for r in repeats for reason in r.reasons),
-        deviations=deviations(cell),
-        spread=spread_of(values),
         teardown=[part for part in parts if isinstance(part, TeardownRate)],
         expiry=[part for part in parts if isinstance(part, Expiry)],
     )
