@@ -78,7 +78,7 @@ def test_one_in_fifty_may_be_on_the_wrong_side(strays: int, policy: str) -> None
     """Of the living or the dead, whichever are fewer."""
     lost = [*((40 * n, 1) for n in range(strays)), (5000 + strays, 5000 - strays)]
     found = survivors(10_000, lost)
-    assert (found.total, found.survived) == (10_000, 5000)
+    assert (found.connections, found.survived) == (10_000, 5000)
     assert (found.policy, found.strays) == (policy, strays)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
 
 from dutperf.results.stored import Stored
-from dutperf.stats.survival import Policy
+from dutperf.stats.survival import Policy, Survivors
 
 
 class CapacityStep(Stored):
@@ -37,26 +38,30 @@ class Capacity(Stored):
     steps: list[CapacityStep]
 
 
-class Picture(Stored):
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Picture(Survivors):
     """Who survives: which of ``connections`` still worked, when each was tried once.
 
     They are numbered in the order in which they were opened. A connection whose first
-    frame did not arrive was never there.
+    frame did not arrive was never there. ``border`` is where the living and the lost
+    meet, ``strays`` are on its wrong side.
     """
 
-    connections: int
-    opened: int = Field(description="arrived in phase 1")
-    survived: int
-    rate_per_s: int = Field(description="at which they were opened")
-    policy: Policy
-    border: int | None = Field(description="where the living and the lost meet")
-    strays: int = Field(description="on the wrong side of the border")
-    block_connections: int = Field(description="how many are in a block")
-    blocks: list[int] = Field(description="survivors of each; the last may be shorter")
-    lost_ranges: list[tuple[int, int]] = Field(
-        description="[first, how many] of connections lost in a row; the first ones"
-    )
-    more_ranges: int = Field(description="how many there are beside lost_ranges")
+    opened: Annotated[int, Field(description="arrived in phase 1")]
+    rate_per_s: Annotated[int, Field(description="at which they were opened")]
+    block_connections: Annotated[int, Field(description="how many are in a block")]
+    blocks: Annotated[
+        list[int], Field(description="survivors of each; the last may be shorter")
+    ]
+    lost_ranges: Annotated[
+        list[tuple[int, int]],
+        Field(
+            description="[first, how many] of connections lost in a row; the first ones"
+        ),
+    ]
+    more_ranges: Annotated[
+        int, Field(description="how many there are beside lost_ranges")
+    ]
 
 
 class Eviction(Stored):

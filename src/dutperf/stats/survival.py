@@ -32,12 +32,13 @@ _LEAST_RUNS = 8
 
 @dataclass(frozen=True)
 class Survivors:
-    """What survived of ``total`` connections, and the policy that this looks like.
+    """What survived of ``connections``, and the policy that this looks like.
 
-    ``strays`` are on the wrong side of the best single border.
+    ``border`` is where the living and the lost meet; ``strays`` are on the wrong side
+    of the best one.
     """
 
-    total: int
+    connections: int
     survived: int
     policy: Policy
     border: int | None
@@ -46,7 +47,7 @@ class Survivors:
     @property
     def words(self) -> str:
         """For people."""
-        share = f"{self.survived:,} of {self.total:,} connections survived"
+        share = f"{self.survived:,} of {self.connections:,} connections survived"
         return f"{share}: {_WORDS[self.policy]}"
 
 
@@ -98,8 +99,8 @@ def oldest_kind(results: Sequence[Survivors]) -> OldestKind | None:
     """
     last = [one for one in results if one.policy == "keeps_last"]
     # Not the survivors: some of them may have been lost on the way.
-    kept = {one.total - (one.border or 0) for one in last}
-    asked = {one.total for one in last}
+    kept = {one.connections - (one.border or 0) for one in last}
+    asked = {one.connections for one in last}
     if len(asked) < 2:
         return None
     return "one_by_one" if len(kept) == 1 else "chunks"

@@ -15,7 +15,7 @@ from dutperf.procedures.trial_verdicts import ATTEMPTS
 from dutperf.protocol import Survival, TrialResult
 from dutperf.results.connection_results import Eviction, Picture
 from dutperf.search.attempts import attempted
-from dutperf.stats.survival import Survivors, oldest_kind, survivors
+from dutperf.stats.survival import oldest_kind, survivors
 
 SLOW_PER_S = 1000
 """A rate at which no device loses a connection for its speed."""
@@ -55,24 +55,14 @@ def survey(
 
 def eviction(pictures: Sequence[Picture]) -> Eviction:
     """The policy that the last picture shows, and what two of them tell."""
-    found = [_survivors(picture) for picture in pictures]
-    oldest = oldest_kind(found)
-    words = found[-1].words
+    last = pictures[-1]
+    oldest = oldest_kind(pictures)
+    words = last.words
     if oldest:  # others have no such words
         named = {"one_by_one": "one by one", "chunks": "in chunks"}[oldest]
         words = words.replace("one by one or in chunks", named)
     return Eviction(
-        policy=found[-1].policy, oldest=oldest, words=words, pictures=list(pictures)
-    )
-
-
-def _survivors(picture: Picture) -> Survivors:
-    return Survivors(
-        picture.connections,
-        picture.survived,
-        picture.policy,
-        picture.border,
-        picture.strays,
+        policy=last.policy, oldest=oldest, words=words, pictures=list(pictures)
     )
 
 
@@ -107,15 +97,10 @@ def picture_of(opened: Opened, stateful: Stateful) -> Picture | None:
     else:
         lost = _joined([*first.lost_ranges, *back.lost_ranges])
         blocks = _by_block(lost, size, total)
-    found = survivors(total, lost)
     return Picture(
-        connections=total,
+        **vars(survivors(total, lost)),
         opened=sum(first.received),
-        survived=found.survived,
         rate_per_s=opened.first.load_fps,
-        policy=found.policy,
-        border=found.border,
-        strays=found.strays,
         block_connections=size,
         blocks=blocks,
         lost_ranges=lost[:_MOST_RANGES],
