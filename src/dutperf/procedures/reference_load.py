@@ -45,7 +45,7 @@ def found_load(
     source = next(r for r in done if r.id == cell.throughput_cell)
     if source.verdict != "pass" or not source.median:
         if cell.spec.found_use != "load":
-            return replace(limit, shortfall=_unknown(source))
+            return replace(limit, shortfall=unknown(source, "throughput"))
         return unmeasured(cell, limit, _no_throughput(source))
     load = _load(asked, source)
     if load.rate_fps < 1:
@@ -147,34 +147,30 @@ def unmeasured(cell: Cell, limit: MaxRate, *reasons: Reason) -> CellResult:
     )
 
 
-def _unknown(source: CellResult) -> str:
-    what = {
+def unknown(source: CellResult, what: str) -> str:
+    """Why ``what`` a cell was to find is not there."""
+    why = {
         "fail": "is 0: no rate that was tried passed",
         "invalid": "is not known: its cell is invalid",
         "pass": "is not known: its cell has no result",
     }[source.verdict]
-    return f"the throughput of {source.id} {what}"
+    return f"the {what} of {source.id} {why}"
 
 
 def _no_throughput(source: CellResult) -> Reason:
-    return Reason(
-        code="no_throughput",
-        message=f"nothing was sent: {_unknown(source)}",
-        hint=f"see why in {source.id}; or give a rate in frames per second",
-    )
+    told = unknown(source, "throughput")
+    hint = f"see why in {source.id}; or give a rate in frames per second"
+    return _not_sent(f": {told}", hint)
 
 
 def _too_low(load: MaxRate) -> Reason:
-    return Reason(
-        code="no_throughput",
-        message=f"nothing was sent: {load.words}: below 1 frame per second",
-        hint="take a larger share of the throughput",
-    )
+    told = f": {load.words}: below 1 frame per second"
+    return _not_sent(told, "take a larger share of the throughput")
 
 
 def _does_not_fit(load: MaxRate, error: InputError) -> Reason:
-    return Reason(
-        code="no_throughput",
-        message=f"nothing was sent at {load_words(load)}: {error.message}",
-        hint=error.hint,
-    )
+    return _not_sent(f" at {load_words(load)}: {error.message}", error.hint)
+
+
+def _not_sent(why: str, hint: str) -> Reason:
+    return Reason(code="no_throughput", message=f"nothing was sent{why}", hint=hint)

@@ -14,7 +14,7 @@ from dutperf.config.phase2 import check_timing, timing_at
 from dutperf.config.versions import version_of
 from dutperf.errors import InputError
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.reference_load import unmeasured
+from dutperf.procedures.reference_load import unknown, unmeasured
 from dutperf.protocol import Reason
 from dutperf.results.model import CellResult
 
@@ -77,14 +77,9 @@ def _is_of(source: CellResult, cell: Cell) -> bool:
 
 
 def _no_rate(source: CellResult) -> Reason:
-    what = {
-        "fail": "is 0: no rate that was tried passed",
-        "invalid": "is not known: its cell is invalid",
-        "pass": "is not known: its cell has no result",
-    }[source.verdict]
     return Reason(
         code="no_connection_rate",
-        message=f"nothing was sent: the connection rate of {source.id} {what}",
+        message=f"nothing was sent: {unknown(source, 'connection rate')}",
         hint=f"see why in {source.id}; or give phase1_rate in frames per second",
     )
 
