@@ -7,6 +7,7 @@ from planning import cell
 
 from dutperf.procedures.conclusions import bound_deviations, repeat_result
 from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.searching import Evidence
 from dutperf.protocol import Reason, ReasonCode
 from dutperf.results import BoundCause, RepeatResult
 from dutperf.results.bounds import Overall
@@ -30,9 +31,8 @@ def told(
         SearchResult(rate_fps, None, conclusion, []),
         cell(frame_timeout_ms=timeout_ms),
         limit,
+        Evidence([Reason(code=code, message="it was") for code in codes], held_back),
         trials=7,
-        troubles=[Reason(code=code, message="it was") for code in codes],
-        held_back=held_back,
     )
 
 

@@ -6,7 +6,7 @@ from planning import TESTBED, Recording, Repeats, cell, spoilt
 from dutperf.procedures import conclusions
 from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.searching import outcome
+from dutperf.procedures.searching import Evidence, outcome
 from dutperf.procedures.throughput import measure_throughput
 from dutperf.protocol import Reason, ReasonCode, Verdict
 from dutperf.results import BoundCause, CellResult
@@ -64,7 +64,7 @@ def test_a_dut_that_forwards_nothing_fails_with_zero() -> None:
 def test_without_any_rate_that_was_offered_nothing_is_known(
     held_back: bool, code: str, message: str
 ) -> None:
-    verdict, (reason,) = conclusions.tester_limited(None, held_back=held_back)
+    verdict, (reason,) = conclusions.tester_limited(None, Evidence((), held_back))
     assert (verdict, reason.code) == ("invalid", code)
     assert reason.message.startswith(message)
 

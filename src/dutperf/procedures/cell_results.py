@@ -29,7 +29,7 @@ from dutperf.standards import Deviation
 
 
 class OfCell(TypedDict):
-    """Fields of a ``CellResult``."""
+    """Fields of a ``CellResult``, by its cell."""
 
     id: str
     procedure: ProcedureName
@@ -50,7 +50,7 @@ def of_cell(cell: Cell, limit: MaxRate, beside: Iterable[Deviation] = ()) -> OfC
 
 
 class OfRepeats(TypedDict):
-    """Fields of a ``CellResult``."""
+    """Fields of a ``CellResult``, by its repeats."""
 
     repeats: list[RepeatResult]
     median: float | None
@@ -78,7 +78,7 @@ def of_repeats(
     found = found or overall(repeats)
     judged = judged or repeats
     verdicts = {each.verdict for each in judged}
-    worst: VerdictKind = "pass" if "pass" in verdicts else "fail"
+    valid: VerdictKind = "pass" if "pass" in verdicts else "fail"
     reasons = [reason for each in judged for reason in each.reasons]
     return {
         "repeats": repeats,
@@ -86,6 +86,6 @@ def of_repeats(
         "bound": found.bound,
         "bound_cause": found.bound_cause,
         "spread": found.spread,
-        "verdict": "invalid" if "invalid" in verdicts else worst,
+        "verdict": "invalid" if "invalid" in verdicts else valid,
         "reasons": [*distinct(reasons), *beside],
     }

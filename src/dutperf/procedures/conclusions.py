@@ -11,7 +11,7 @@ from dutperf.config.search_keys import GoalSpec
 from dutperf.config.specs import ThroughputSpec
 from dutperf.procedures.loss_criterion import goal_words, judged_by
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.searching import least_rate_of, repeats_of
+from dutperf.procedures.searching import Evidence, least_rate_of, repeats_of
 from dutperf.procedures.trial_verdicts import is_final, was_disturbed
 from dutperf.protocol import Reason, VerdictKind
 from dutperf.results.bounds import Overall, valued
@@ -30,11 +30,8 @@ def repeat_result(
     found: search.SearchResult,
     cell: Cell,
     limit: MaxRate,
-    *,
+    evidence: Evidence,
     trials: int,
-    troubles: Sequence[Reason],
-    held_back: bool,
-    otherwise: Sequence[Reason] = (),
 ) -> RepeatResult:
     """One repeat; a device that loses frames at any rate has a throughput of 0.
 
@@ -42,26 +39,14 @@ def repeat_result(
         found: what the search says.
         cell: what was searched.
         limit: the highest rate that was allowed.
+        evidence: what its trials say beside.
         trials: how many it took.
-        troubles: why the last one was invalid, if it was.
-        held_back: whether something behind a port stopped the tester in one of them.
-        otherwise: why the last one that told something failed, if it lost nothing.
     """
     value = found.rate_fps
     if found.conclusion == "nothing_passed" and not cell.spec.loss_criterion.goals:
         value = 0
-    verdict, reasons = _told(
-        found.conclusion,
-        value,
-        cell,
-        limit,
-        troubles,
-        held_back=held_back,
-        otherwise=otherwise,
-    )
-    bound, cause = bound_of(
-        found.conclusion, value, limit, troubles, held_back=held_back
-    )
+    verdict, reasons = _told(found.conclusion, value, cell, limit, evidence)
+    bound, cause = bound_of(found.conclusion, value, limit, evidence)
     return RepeatResult(
         value=value,
         verdict=verdict,
@@ -76,9 +61,7 @@ def bound_of(
     conclusion: Conclusion,
     value: float | None,
     limit: MaxRate,
-    troubles: Sequence[Reason],
-    *,
-    held_back: bool,
+    evidence: Evidence,
 ) -> tuple[Bound, BoundCause]:
     """Whether what a search found is a lower bound only, and why."""
     if value is None:
@@ -90,9 +73,9 @@ def bound_of(
             cause = limit.bound_cause
             return ("lower" if cause else None), cause
         case "tester_limited":
-            return "lower", "held_back" if held_back else "tester"
+            return "lower", "held_back" if evidence.held_back else "tester"
         case "unstable":
-            return "lower", "disturbed" if was_disturbed(troubles) else None
+            return "lower", "disturbed" if was_disturbed(evidence.troubles) else None
 
 
 def bound_deviations(cell: Cell, found: Overall) -> list[Deviation]:
@@ -113,22 +96,11 @@ def goal_results(
     found: Sequence[search.GoalResult],
     cell: Cell,
     limit: MaxRate,
-    troubles: Sequence[Reason],
-    *,
-    held_back: bool,
-    otherwise: Sequence[Reason] = (),
+    evidence: Evidence,
 ) -> list[GoalResult]:
     """Each goal of MLRsearch, in their order; the rest as above."""
     told = [
-        _goal_result(
-            spec,
-            each,
-            cell,
-            limit,
-            troubles,
-            held_back=held_back,
-            otherwise=otherwise,
-        )
+        _goal_result(spec, each, cell, limit, evidence)
         for spec, each in zip(cell.spec.loss_criterion.goals, found, strict=False)
     ]
     return told if len(told) == 1 else [_named(goal) for goal in told]
@@ -153,25 +125,11 @@ def _goal_result(
     found: search.GoalResult,
     cell: Cell,
     limit: MaxRate,
-    troubles: Sequence[Reason],
-    *,
-    held_back: bool,
-    otherwise: Sequence[Reason],
+    evidence: Evidence,
 ) -> GoalResult:
     goal, lower_fps = found.goal, found.lower_fps
-    verdict, reasons = _told(
-        found.conclusion,
-        lower_fps,
-        cell,
-        limit,
-        troubles,
-        spec,
-        held_back=held_back,
-        otherwise=otherwise,
-    )
-    bound, cause = bound_of(
-        found.conclusion, lower_fps, limit, troubles, held_back=held_back
-    )
+    verdict, reasons = _told(found.conclusion, lower_fps, cell, limit, evidence, spec)
+    bound, cause = bound_of(found.conclusion, lower_fps, limit, evidence)
     return GoalResult(
         name=goal_words(spec.loss_percent, spec.exceed_percent) or "no loss",
         loss_ratio=goal.loss_ratio,
@@ -205,11 +163,8 @@ def _told(
     value_fps: int | None,
     cell: Cell,
     limit: MaxRate,
-    troubles: Sequence[Reason],
+    evidence: Evidence,
     goal: GoalSpec | None = None,
-    *,
-    held_back: bool,
-    otherwise: Sequence[Reason],
 ) -> tuple[VerdictKind, list[Reason]]:
     match conclusion:
         case "found":
@@ -217,11 +172,12 @@ def _told(
         case "max_rate_passed":
             return "pass", [_limited(limit, judged_by(cell, goal))]
         case "nothing_passed":
+            otherwise = evidence.otherwise
             return "fail", [_nothing_passed(cell, otherwise), *otherwise]
         case "tester_limited":
-            return tester_limited(value_fps, held_back=held_back)
+            return tester_limited(value_fps, evidence)
         case "unstable":
-            return spoilt(value_fps, troubles)
+            return spoilt(value_fps, evidence)
 
 
 def _limited(limit: MaxRate, judged: str) -> Reason:
@@ -247,19 +203,18 @@ def _nothing_passed(cell: Cell, otherwise: Sequence[Reason]) -> Reason:
 
 
 def tester_limited(
-    value: float | None, *, held_back: bool
+    value: float | None, evidence: Evidence
 ) -> tuple[VerdictKind, list[Reason]]:
     """What is said of a search that ended where the tester could offer no more."""
-    reason = _HELD_BACK if held_back else _TESTER_LIMITED
+    reason = _HELD_BACK if evidence.held_back else _TESTER_LIMITED
     if value is not None:
         return "pass", [reason]
-    return "invalid", [reason if held_back else _NOTHING_OFFERED]
+    return "invalid", [reason if evidence.held_back else _NOTHING_OFFERED]
 
 
-def spoilt(
-    value: float | None, troubles: Sequence[Reason]
-) -> tuple[VerdictKind, list[Reason]]:
+def spoilt(value: float | None, evidence: Evidence) -> tuple[VerdictKind, list[Reason]]:
     """What is said of a search that ended at trials which stayed invalid."""
+    troubles = evidence.troubles
     if value and was_disturbed(troubles):
         return "pass", [_DISTURBED]
     if is_final(troubles):

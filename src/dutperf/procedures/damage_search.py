@@ -113,9 +113,8 @@ def search_without_damage(
         found,
         cell,
         limit,
-        trials=trials.measured,
-        troubles=trials.troubles.at(found.upper_fps),
-        held_back=trials.troubles.held_back,
+        trials.troubles.evidence(found.upper_fps),
+        trials.measured,
     )
     # Enough of them is no doubt about those that passed, and ends the search by itself.
     enough = trials.exhausted and told.value is not None

@@ -178,10 +178,6 @@ def _ports(ports: Ports, direction: DirectionName) -> str:
 
 def with_conformance(cell: Cell, result: CellResult) -> CellResult:
     """``result`` with what may be said of it in the words of the RFCs."""
-    said = compliance(
-        cell,
-        result.deviations,
-        valid=result.verdict != "invalid",
-        bound=result.bound is not None,
-    )
+    valid, bound = result.verdict != "invalid", result.bound is not None
+    said = compliance(cell, result.deviations, valid=valid, bound=bound)
     return result.model_copy(update={"conformance": said})

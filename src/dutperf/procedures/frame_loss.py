@@ -45,7 +45,7 @@ from dutperf.results.model import CellResult
 from dutperf.results.rate_results import LoadPoint, RepeatResult
 from dutperf.results.spread import spread_of
 from dutperf.search.attempts import attempted
-from dutperf.search.sender_limit import sender_limit_fps
+from dutperf.search.sender_limit import sender_limit_fps, tells_nothing
 from dutperf.standards import Deviation
 
 MAX_LOWERINGS = 5
@@ -97,8 +97,9 @@ def _reach_maximum(
         ask = Ask(cell, _loads(cell, limit)[0].rate_fps)
         trials = (runner.run(ask).result for _ in range(ATTEMPTS))
         results = attempted(trials, _may_be_too_much)
-        offered_fps = _sender_limit_fps(results)
-        if not offered_fps or lowering == MAX_LOWERINGS:
+        told = [outcome(result) for result in results]
+        offered_fps = sender_limit_fps(told, 0, ATTEMPTS)
+        if not told[-1].offered_fps or not offered_fps or lowering == MAX_LOWERINGS:
             break
         limit = _lowered(limit, max(1, int(offered_fps * MARGIN)))
     return limit, results
@@ -106,16 +107,8 @@ def _reach_maximum(
 
 def _may_be_too_much(tried: Sequence[TrialResult]) -> bool:
     """Whether the last trial could not be offered, and they do not agree how much."""
-    behind = outcome(tried[-1]).offered_fps is not None
-    return behind and _sender_limit_fps(tried) is None
-
-
-def _sender_limit_fps(tried: Sequence[TrialResult]) -> float | None:
-    """The tester's limit, if trials agree on one up to the last."""
     told = [outcome(result) for result in tried]
-    if told[-1].offered_fps is None:
-        return None
-    return sender_limit_fps(told, 0, ATTEMPTS)
+    return told[-1].offered_fps is not None and tells_nothing(told, 0, ATTEMPTS)
 
 
 def _lowered(limit: MaxRate, rate_fps: int) -> MaxRate:
@@ -135,11 +128,6 @@ class _Tried(NamedTuple):
     def told(self) -> list[RepeatResult]:
         """Each repeat as it is stored."""
         return [_told(repeat) for repeat in self.repeats]
-
-    @property
-    def lossless(self) -> bool:
-        """Whether nothing was lost in any of them."""
-        return all(repeat.value == 0 for repeat in self.told)
 
 
 def _try_loads(
@@ -188,7 +176,9 @@ def _load_fps(limit: MaxRate, load_percent: float) -> int:
 
 
 def _two_lossless(tried: Sequence[_Tried]) -> bool:
-    return len(tried) > 1 and all(each.lossless for each in tried[-2:])
+    return len(tried) > 1 and all(
+        repeat.value == 0 for each in tried[-2:] for repeat in each.told
+    )
 
 
 def _cell_result(cell: Cell, reached: MaxRate, tried: Sequence[_Tried]) -> CellResult:

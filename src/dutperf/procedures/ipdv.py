@@ -10,23 +10,8 @@ from collections.abc import Callable
 
 from dutperf import stats
 from dutperf.config.cell import Cell
-from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.measures import Quantity, Reading, measure_delays
-from dutperf.procedures.trials import Trials
+from dutperf.procedures.measures import DelayPlan, Quantity, Reading
 from dutperf.protocol import Histogram, StreamResult
-from dutperf.results.model import CellResult
-
-RESOLUTION = "smallest and largest exact, the median rounded up by {rounding} at most"
-
-
-def measure_ipdv(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
-    """Measure the IPDV of each stream, ``cell.repeats`` times.
-
-    Raises:
-        EngineError, SetupError: see ``Trials.run``.
-    """
-    quantities = (MOST, MEDIAN, LEAST)
-    return measure_delays(runner, cell, limit, quantities, RESOLUTION)
 
 
 def _of_pairs(
@@ -61,3 +46,11 @@ LEAST = Quantity(
     "smallest inter-packet delay variation (RFC 8219 7.3.2)",
     _of_pairs(lambda pairs: (pairs.buckets[0][0],) * 2),
 )
+
+
+def ipdv_plan(_cell: Cell) -> DelayPlan:
+    """The same of every cell."""
+    return DelayPlan(
+        (MOST, MEDIAN, LEAST),
+        "smallest and largest exact, the median rounded up by {rounding} at most",
+    )

@@ -14,26 +14,9 @@ from collections.abc import Callable
 from dutperf import stats
 from dutperf.config.cell import Cell
 from dutperf.config.specs import LatencySpec
-from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.measures import Quantity, Reading, measure_delays
-from dutperf.procedures.trials import Trials
+from dutperf.procedures.measures import DelayPlan, Quantity, Reading
 from dutperf.protocol import StreamResult
-from dutperf.results.model import CellResult
 from dutperf.results.tester_share import rare_share_ns, usual_share_ns
-
-
-def measure_latency(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
-    """Measure TL and WCL of each direction, ``cell.repeats`` times.
-
-    Raises:
-        EngineError, SetupError: see ``Trials.run``.
-    """
-    quantities = (
-        (SINGLE,)
-        if cell.spec_of(LatencySpec).rfc2544_latency
-        else (TYPICAL, WORST_CASE)
-    )
-    return measure_delays(runner, cell, limit, quantities, "exact, in nanoseconds")
 
 
 def typical(stream: StreamResult) -> Reading | None:
@@ -78,3 +61,10 @@ SINGLE = Quantity(
     summary="mean",
     share_of_ns=usual_share_ns,
 )
+
+
+def latency_plan(cell: Cell) -> DelayPlan:
+    """TL and WCL, or what RFC 2544 has instead."""
+    legacy = cell.spec_of(LatencySpec).rfc2544_latency
+    quantities = (SINGLE,) if legacy else (TYPICAL, WORST_CASE)
+    return DelayPlan(quantities, "exact, in nanoseconds")

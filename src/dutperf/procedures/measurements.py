@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from dutperf.catalogue import ProcedureName
 from dutperf.config.cell import Cell
 from dutperf.procedures.frame_loss import measure_frame_loss
-from dutperf.procedures.ipdv import measure_ipdv
-from dutperf.procedures.latency import measure_latency
+from dutperf.procedures.ipdv import ipdv_plan
+from dutperf.procedures.latency import latency_plan
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.pdv import measure_pdv
+from dutperf.procedures.measures import measure_delays
+from dutperf.procedures.pdv import pdv_plan
 from dutperf.procedures.stateful.connection_rate import measure_connection_rate
 from dutperf.procedures.stateful.table_capacity import measure_table_capacity
 from dutperf.procedures.stateful.teardown_rate import measure_teardown_rate
@@ -37,9 +39,9 @@ class OnConnections:
 MEASUREMENTS: Mapping[ProcedureName, OnStreams | OnConnections] = {
     "throughput": OnStreams(measure_throughput),
     "frame-loss": OnStreams(measure_frame_loss),
-    "latency": OnStreams(measure_latency),
-    "pdv": OnStreams(measure_pdv),
-    "ipdv": OnStreams(measure_ipdv),
+    "latency": OnStreams(partial(measure_delays, latency_plan)),
+    "pdv": OnStreams(partial(measure_delays, pdv_plan)),
+    "ipdv": OnStreams(partial(measure_delays, ipdv_plan)),
     "connection-rate": OnConnections(measure_connection_rate),
     "table-capacity": OnConnections(measure_table_capacity),
     "teardown-rate": OnConnections(measure_teardown_rate),

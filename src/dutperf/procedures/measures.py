@@ -77,40 +77,42 @@ class Quantity:
     share_of_ns: Callable[[DirectionResult], float] | None = None
 
 
-def measure_delays(
-    runner: Trials,
-    cell: Cell,
-    limit: MaxRate,
-    quantities: Sequence[Quantity],
-    resolution: str,
-) -> CellResult:
-    """Measure ``quantities`` of each stream, ``cell.repeats`` times.
+@dataclass(frozen=True)
+class DelayPlan:
+    """What to read of each stream; the first is what the result is called by.
 
-    The first of them is what the result is called by. ``resolution`` is in words, in
-    which ``{rounding}`` stands for the largest of all.
+    ``resolution`` is in words, in which ``{rounding}`` stands for the largest of all.
+    """
+
+    quantities: Sequence[Quantity]
+    resolution: str
+
+
+def measure_delays(
+    plan_of: Callable[[Cell], DelayPlan], runner: Trials, cell: Cell, limit: MaxRate
+) -> CellResult:
+    """Measure what the plan for the cell says, ``cell.repeats`` times.
 
     Raises:
         EngineError, SetupError: see ``Trials.run``.
     """
-    ask = Ask(cell, limit.rate_fps, rejudge=rejudged_by(quantities))
+    plan = plan_of(cell)
+    ask = Ask(cell, limit.rate_fps, rejudge=rejudged_by(plan.quantities))
     repeats = run_repeats(runner, ask, same_each_time)
-    return _delay_result(cell, limit, repeats, quantities, resolution)
+    return _cell_result(cell, limit, plan, repeats)
 
 
-def _delay_result(
-    cell: Cell,
-    limit: MaxRate,
-    repeats: list[Repeat],
-    quantities: Sequence[Quantity],
-    resolution: str,
+def _cell_result(
+    cell: Cell, limit: MaxRate, plan: DelayPlan, repeats: list[Repeat]
 ) -> CellResult:
+    quantities = plan.quantities
     results = valid_results(repeats)
     measures = [m for q in quantities for m in _measures(q, repeats)]
     main = [
         m for m in measures if (m.name, m.stream) == (quantities[0].name, "foreground")
     ]
     rounding_ns = max((m.rounding_ns or 0.0 for m in measures), default=0.0)
-    told = resolution.format(rounding=in_unit(rounding_ns, "ns"))
+    told = plan.resolution.format(rounding=in_unit(rounding_ns, "ns"))
     delays = _delay_record(results, told)
     stayed = [reason for repeat in repeats for reason in repeat.reasons]
     return CellResult(

@@ -10,24 +10,9 @@ from collections.abc import Callable
 
 from dutperf import stats
 from dutperf.config.cell import Cell
-from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.measures import Quantity, Reading, measure_delays
-from dutperf.procedures.trials import Trials
+from dutperf.procedures.measures import DelayPlan, Quantity, Reading
 from dutperf.protocol import Histogram, StreamResult
-from dutperf.results.model import CellResult
 from dutperf.results.tester_share import rare_share_ns
-
-RESOLUTION = "smallest and largest exact, others rounded up by {rounding} at most"
-
-
-def measure_pdv(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
-    """Measure the PDV of each stream, ``cell.repeats`` times.
-
-    Raises:
-        EngineError, SetupError: see ``Trials.run``.
-    """
-    quantities = (PDV, LEAST, HIGH)
-    return measure_delays(runner, cell, limit, quantities, RESOLUTION)
 
 
 def _of_delays(
@@ -72,3 +57,11 @@ HIGH = Quantity(
     _of_delays(_high),
     share_of_ns=rare_share_ns,
 )
+
+
+def pdv_plan(_cell: Cell) -> DelayPlan:
+    """The same of every cell."""
+    return DelayPlan(
+        (PDV, LEAST, HIGH),
+        "smallest and largest exact, others rounded up by {rounding} at most",
+    )

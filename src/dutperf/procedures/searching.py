@@ -7,6 +7,7 @@ a run that is resumed asks for the same trials again.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from dutperf.config.cell import Cell
@@ -144,6 +145,19 @@ class AskedTrial(NamedTuple):
     record: TrialRecord
 
 
+class Evidence(NamedTuple):
+    """What the trials of one search say beside what it found.
+
+    troubles: why the last one was invalid, if it was.
+    held_back: whether something behind a port stopped the tester in one of them.
+    otherwise: why the last one that told something failed, if it lost nothing.
+    """
+
+    troubles: Sequence[Reason] = ()
+    held_back: bool = False
+    otherwise: Sequence[Reason] = ()
+
+
 class Troubles:
     """Why trials of one search were invalid."""
 
@@ -163,6 +177,12 @@ class Troubles:
         """Why the last one there was; if none was, the last one anywhere."""
         last = list(self._reasons.values())[-1:]
         return self._reasons.get(rate_fps or 0, last[0] if last else [])
+
+    def evidence(
+        self, upper_fps: int | None, otherwise: Sequence[Reason] = ()
+    ) -> Evidence:
+        """Of a search that ended below that rate."""
+        return Evidence(self.at(upper_fps), self.held_back, otherwise)
 
 
 class SearchTrials:
@@ -188,12 +208,12 @@ class SearchTrials:
         """The last valid one of full length at that rate."""
         return None if rate_fps is None else self._valid.get(rate_fps)
 
-    @property
-    def failed_otherwise(self) -> list[Reason]:
-        """Why the last valid one failed, where it lost nothing."""
+    def evidence(self, upper_fps: int | None) -> Evidence:
+        """What they say of a search that ended below that rate."""
         verdicts = [asked.record.result.verdict for asked in self.asked]
         valid = [verdict for verdict in verdicts if verdict.kind != "invalid"]
-        return fails_without_loss(valid[-1]) if valid else []
+        otherwise = fails_without_loss(valid[-1]) if valid else []
+        return self.troubles.evidence(upper_fps, otherwise)
 
     def valid_in_full(self, rate_fps: int | None) -> list[AskedTrial]:
         """All of them at that rate."""

@@ -10,6 +10,7 @@ limit it, a second figure tells how fast the device is but for them (``damage``)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from dutperf import stats
 from dutperf.config.cell import Cell
@@ -26,6 +27,7 @@ from dutperf.procedures.findings import rate_findings
 from dutperf.procedures.loss_criterion import throughput_quantity, timeout_losses
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import (
+    Evidence,
     NoUseError,
     SearchTrials,
     repeats_of,
@@ -38,7 +40,6 @@ from dutperf.results.bounds import overall, valued
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import (
     DamageFigure,
-    GoalResult,
     RepeatResult,
     Withdrawal,
 )
@@ -54,53 +55,77 @@ def measure_throughput(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult
         EngineError, SetupError: see ``Trials.run``.
     """
     search = strategy_of(cell, limit.rate_fps)
-    repeats: list[RepeatResult] = []
-    passed: list[TrialResult | None] = []
-    goals: list[GoalResult] = []
+    measured = _search_until_enough(runner, cell, limit, search)
+    return _cell_result(cell, limit, measured)
+
+
+class _Searched(NamedTuple):
+    """One repeat: what its search found, and what the trials of that say.
+
+    ``passed``: the last one that counts at the rate that was found.
+    """
+
+    found: Found
+    evidence: Evidence
+    passed: TrialResult | None
+    trials: int
+
+    def told(self, cell: Cell, limit: MaxRate) -> RepeatResult:
+        """As it is stored."""
+        return repeat_result(self.found.result, cell, limit, self.evidence, self.trials)
+
+
+class _Measured(NamedTuple):
+    """The repeats that count, and what was measured or withdrawn beside."""
+
+    searched: list[_Searched]
+    damage: DamageFigure | None
+    withdrawn: Withdrawal | None
+
+
+def _search_until_enough(
+    runner: Trials, cell: Cell, limit: MaxRate, search: Strategy
+) -> _Measured:
+    searched: list[_Searched] = []
     damage: DamageFigure | None = None
     withdrawn: Withdrawal | None = None
     number = 0
-    while not _enough(cell, repeats):
+    while not _enough(cell, [each.told(cell, limit) for each in searched]):
         number += 1
         trials = SearchTrials(runner, cell, number)
         found = _search(search, trials)
-        troubles = trials.troubles.at(found.result.upper_fps)
-        repeats.append(
-            repeat_result(
-                found.result,
-                cell,
-                limit,
-                trials=trials.count,
-                troubles=troubles,
-                held_back=trials.troubles.held_back,
-                otherwise=trials.failed_otherwise,
-            )
-        )
-        if damage is None and _is_damaging(cell, found, trials):
+        evidence = trials.evidence(found.result.upper_fps)
+        passed = trials.at(found.result.rate_fps)
+        searched.append(_Searched(found, evidence, passed, trials.count))
+        # A repeat that contradicts others has two trials: too few to search with.
+        searchable = damage is None and not found.withdrawn
+        if searchable and limited_by_damage(cell, found, trials):
             damage = search_without_damage(runner, cell, limit, trials, number)
-        passed.append(trials.at(found.result.rate_fps))
-        goals += goal_results(
-            found.goals,
-            cell,
-            limit,
-            troubles,
-            held_back=trials.troubles.held_back,
-            otherwise=trials.failed_otherwise,
-        )
         if found.withdrawn:
-            kept = len(repeats) - found.withdrawn
-            withdrawn = _withdrawal(number, repeats[kept:])
-            del repeats[kept:], passed[kept:]
+            kept = len(searched) - found.withdrawn
+            withdrawn = _withdrawal(number, searched[kept:])
+            del searched[kept:]
             runner.on_event(Notice(f"{cell.id}: {withdrawn_words(withdrawn)}"))
+    return _Measured(searched, damage, withdrawn)
+
+
+def _cell_result(cell: Cell, limit: MaxRate, measured: _Measured) -> CellResult:
+    searched = measured.searched
+    repeats = [each.told(cell, limit) for each in searched]
+    goals = [
+        goal
+        for each in searched
+        for goal in goal_results(each.found.goals, cell, limit, each.evidence)
+    ]
     of_all = overall(repeats, repeats_of(cell, limit.rate_fps).interval)
     return CellResult(
         **of_cell(cell, limit, bound_deviations(cell, of_all)),
         **of_repeats(repeats, of_all, judged=goals),
         quantity=throughput_quantity(cell),
-        timeouts=timeout_losses(cell, passed),
-        damage=damage,
+        timeouts=timeout_losses(cell, [each.passed for each in searched]),
+        damage=measured.damage,
         settled=settlement(cell, repeats),
-        withdrawn=withdrawn,
+        withdrawn=measured.withdrawn,
         goals=goals,
         findings=rate_findings(cell, repeats),
     )
@@ -113,12 +138,7 @@ def _search(search: Strategy, trials: SearchTrials) -> Found:
         return Found(SearchResult(trials.passed_fps, None, "unstable", []))
 
 
-def _is_damaging(cell: Cell, found: Found, trials: SearchTrials) -> bool:
-    """A repeat that contradicts others has two trials: too few to search with."""
-    return not found.withdrawn and limited_by_damage(cell, found, trials)
-
-
-def _withdrawal(last: int, repeats: Sequence[RepeatResult]) -> Withdrawal:
+def _withdrawal(last: int, repeats: Sequence[_Searched]) -> Withdrawal:
     return Withdrawal(
         repeats=list(range(last - len(repeats) + 1, last + 1)),
         trials=sum(repeat.trials for repeat in repeats),

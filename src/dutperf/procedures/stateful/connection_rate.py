@@ -5,6 +5,9 @@ Like throughput, but each frame opens a connection; see ``establishing``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from dutperf.config import Cell
 from dutperf.config.specs import SearchedKeys
 from dutperf.config.stateful_keys import Stateful
@@ -17,7 +20,7 @@ from dutperf.procedures.conclusions import (
 )
 from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.searching import NoUseError
+from dutperf.procedures.searching import Evidence, NoUseError
 from dutperf.procedures.stateful.establishing import (
     Establishing,
     expired,
@@ -33,7 +36,7 @@ from dutperf.results import bounds
 from dutperf.results.connection_results import Eviction
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import RepeatResult
-from dutperf.search import Outcome, Resolution, SearchResult, Step, binary_search
+from dutperf.search import Resolution, SearchResult, binary_search
 
 
 def measure_connection_rate(
@@ -44,40 +47,52 @@ def measure_connection_rate(
     Raises:
         EngineError, SetupError: see ``Trials.run``.
     """
-    stateful = stateful_of(cell)
-    limit = fastest(limit, stateful.connections)
-    repeats: list[RepeatResult] = []
-    losses: list[Loss] = []
+    limit = fastest(limit, stateful_of(cell).connections)
+    searched: list[_Searched] = []
     for repeat in range(1, cell.repeats + 1):
-        tests = Establishing(runner, cell, repeat)
-        repeats.append(_search(runner, tests, cell, limit))
-        losses += tests.losses
-        if no_rate_helps(repeats[-1].reasons):
+        searched.append(_search(runner, cell, limit, repeat))
+        if no_rate_helps(searched[-1].told.reasons):
             break
-    eviction = _eviction(tests, stateful, repeats[-1])
+    eviction = _eviction(searched[-1], stateful_of(cell))
+    return _cell_result(cell, limit, searched, eviction)
+
+
+class _Searched(NamedTuple):
+    """One repeat: its tests, and what those of the search say."""
+
+    tests: Establishing
+    told: RepeatResult
+    losses: list[Loss]
+
+
+def _cell_result(
+    cell: Cell,
+    limit: MaxRate,
+    searched: Sequence[_Searched],
+    eviction: Eviction | None,
+) -> CellResult:
+    stateful = stateful_of(cell)
+    repeats = [each.told for each in searched]
+    losses = [loss for each in searched for loss in each.losses]
     of_all = bounds.overall(repeats)
     short: list[Reason] = []
     if of_all.median and not of_all.bound:
         resolution = Resolution.parse(cell.spec_of(SearchedKeys).resolution)
         told = too_short(losses, stateful.connections, of_all.median, resolution)
         short = [told] if told else []
+    beside = [*map(as_deviation, short), *bound_deviations(cell, of_all)]
     return CellResult(
-        **of_cell(
-            cell,
-            limit,
-            [*map(as_deviation, short), *bound_deviations(cell, of_all)],
-        ),
+        **of_cell(cell, limit, beside),
         **of_repeats(repeats, of_all, beside=short),
         quantity=quantity(stateful),
         eviction=eviction,
     )
 
 
-def _eviction(
-    tests: Establishing, stateful: Stateful, last: RepeatResult
-) -> Eviction | None:
+def _eviction(last: _Searched, stateful: Stateful) -> Eviction | None:
     """Who survives, where validations lost frames whatever the rate was."""
-    if last.verdict != "fail" or stateful.alpha is None or tests.last is None:
+    tests = last.tests
+    if last.told.verdict != "fail" or stateful.alpha is None or tests.last is None:
         return None
     lowest = tests.last.first.load_fps
     rate_per_s = max(lowest, min(SLOW_PER_S, stateful.connections))
@@ -94,33 +109,37 @@ def quantity(stateful: Stateful) -> str:
     return f"validated {name}, alpha {stateful.alpha:g} (RFC 9693 4.6)"
 
 
-def _search(
-    runner: DeviceTrials, tests: Establishing, cell: Cell, limit: MaxRate
-) -> RepeatResult:
-    def measure(rate_per_s: int, _duration_s: float) -> Outcome:
-        return tests.establish(stateful_of(cell), rate_per_s)
-
-    def on_step(step: Step) -> None:
-        runner.on_event(IntervalNarrowed(step.lower_fps, step.upper_fps))
-
+def _search(runner: DeviceTrials, cell: Cell, limit: MaxRate, repeat: int) -> _Searched:
+    tests = Establishing(runner, cell, repeat)
+    stateful = stateful_of(cell)
     try:
         found = binary_search(
-            measure,
+            lambda rate_per_s, _duration_s: tests.establish(stateful, rate_per_s),
             max_rate_fps=limit.rate_fps,
             duration_s=1.0,  # follows from the number of connections
             resolution=Resolution.parse(cell.spec_of(SearchedKeys).resolution),
             attempts=ATTEMPTS,
-            on_step=on_step,
+            on_step=lambda step: runner.on_event(
+                IntervalNarrowed(step.lower_fps, step.upper_fps)
+            ),
         )
     except NoUseError:
         found = SearchResult(tests.passed, None, "unstable", [])
-    verdict, reasons = _conclusion(found, tests, cell, limit)
+    told = _repeat_result(found, tests, cell, limit)
+    return _Searched(tests, told, [*tests.losses])
+
+
+def _repeat_result(
+    found: SearchResult, tests: Establishing, cell: Cell, limit: MaxRate
+) -> RepeatResult:
+    evidence = tests.troubles.evidence(found.upper_fps, tests.failed_otherwise)
+    verdict, reasons = _conclusion(found, evidence, limit)
+    if tests.expired:
+        # What expires bounds it by itself, whatever spoilt tests before.
+        evidence = evidence._replace(troubles=())
+        verdict, reasons = "invalid", [expired(stateful_of(cell))]
     value = 0 if verdict == "fail" else found.rate_fps
-    # What expires bounds it by itself, whatever spoilt tests before.
-    troubles = [] if tests.expired else tests.troubles.at(found.upper_fps)
-    bound, cause = bound_of(
-        found.conclusion, value, limit, troubles, held_back=tests.troubles.held_back
-    )
+    bound, cause = bound_of(found.conclusion, value, limit, evidence)
     return RepeatResult(
         value=value,
         verdict=verdict,
@@ -132,10 +151,8 @@ def _search(
 
 
 def _conclusion(
-    found: SearchResult, tests: Establishing, cell: Cell, limit: MaxRate
+    found: SearchResult, evidence: Evidence, limit: MaxRate
 ) -> tuple[VerdictKind, list[Reason]]:
-    if tests.expired:
-        return "invalid", [expired(stateful_of(cell))]
     match found.conclusion:
         case "found":
             return "pass", []
@@ -143,12 +160,12 @@ def _conclusion(
             text = f"limited by {limit.words}, {limit.rate_fps:,}/s: all were opened"
             return "pass", [Reason(code="max_rate", message=text)]
         case "nothing_passed":
-            otherwise = tests.failed_otherwise
+            otherwise = evidence.otherwise
             return "fail", [_FAILED, *otherwise] if otherwise else [_NOTHING]
         case "tester_limited":
-            return tester_limited(found.rate_fps, held_back=tests.troubles.held_back)
+            return tester_limited(found.rate_fps, evidence)
         case "unstable":
-            return spoilt(found.rate_fps, tests.troubles.at(found.upper_fps))
+            return spoilt(found.rate_fps, evidence)
 
 
 _NOTHING = Reason(

@@ -8,8 +8,9 @@ connections are opened than the table holds, to see who survives.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 
 from dutperf.config import Cell
 from dutperf.config.specs import SearchedKeys
@@ -99,14 +100,6 @@ def search_of(
     )
 
 
-@dataclass(frozen=True)
-class _Safe:
-    """What the device held before."""
-
-    connections: int
-    rate_per_s: int
-
-
 class _Search:
     """One repeat: the search, and what it says."""
 
@@ -116,7 +109,8 @@ class _Search:
         self.stateful = stateful_of(cell)
         self.tests = Establishing(runner, cell, repeat, may_collapse=True)
         self._runner = runner
-        self._safe: _Safe | None = None
+        self._held: Callable[[], Outcome] | None = None
+        """The last test that the device passed."""
         self._steps: list[CapacityStep] = []
         try:
             self.found = search_of(cell, self._establish, limit.rate_fps, self._on_step)
@@ -161,25 +155,25 @@ class _Search:
         """
         outcome = self._test(connections, rate_per_s)
         if outcome.verdict == "pass":
-            self._safe = _Safe(connections, rate_per_s)
+            self._held = partial(self._test_once, connections, rate_per_s)
         return outcome
 
     def _test(self, connections: int, rate_per_s: int) -> Outcome:
-        outcome = self.tests.establish(
-            self.stateful.with_connections(connections), rate_per_s
-        )
+        outcome = self._test_once(connections, rate_per_s)
         last = self.tests.last
         if last is None or not collapsed(last.last):
             return outcome
         raise CollapsedError(for_good=not (came_back(last.last) and self._works()))
 
+    def _test_once(self, connections: int, rate_per_s: int) -> Outcome:
+        stateful = self.stateful.with_connections(connections)
+        return self.tests.establish(stateful, rate_per_s)
+
     def _works(self) -> bool:
         """Whether it holds what it held before."""
-        if self._safe is None:
+        if self._held is None:
             return True
-        safe = self.stateful.with_connections(self._safe.connections)
-        rate_per_s = self._safe.rate_per_s
-        tests = (self.tests.establish(safe, rate_per_s) for _ in range(ATTEMPTS))
+        tests = (self._held() for _ in range(ATTEMPTS))
         outcomes = attempted(tests, lambda tried: tried[-1].verdict == "invalid")
         return outcomes[-1].verdict == "pass"
 
