@@ -12,7 +12,6 @@ sides of it, up to what the tester can offer, where the device begins to lose fr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -30,11 +29,10 @@ from dutperf.procedures.loss_criterion import (
     timeout_losses,
 )
 from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.offered_maximum import reach_maximum
 from dutperf.procedures.probe import MARGIN
 from dutperf.procedures.reference_load import load_record
-from dutperf.procedures.searching import outcome
 from dutperf.procedures.trial_verdicts import (
-    ATTEMPTS,
     comes_and_goes,
     distinct,
     no_rate_helps,
@@ -44,12 +42,7 @@ from dutperf.protocol import Reason, TrialResult
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import LoadPoint, RepeatResult
 from dutperf.results.spread import spread_of
-from dutperf.search.attempts import attempted
-from dutperf.search.sender_limit import sender_limit_fps, tells_nothing
 from dutperf.standards import Deviation
-
-MAX_LOWERINGS = 5
-"""How often the tester's own limit is lowered at most."""
 
 
 def measure_frame_loss(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
@@ -58,7 +51,9 @@ def measure_frame_loss(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult
     Raises:
         EngineError, SetupError: see ``Trials.run``.
     """
-    reached, first = _reach_maximum(runner, cell, limit)
+    reached, first = reach_maximum(
+        runner, limit, lambda most: Ask(cell, _loads(cell, most)[0].rate_fps)
+    )
     loads = _loads(cell, reached)
     tried = _try_loads(runner, cell, loads, first)
     return _cell_result(cell, reached, tried)
@@ -80,42 +75,6 @@ def _loads(cell: Cell, limit: MaxRate) -> list[_Load]:
         return loads
     percent = most_fps * 100 / limit.rate_fps
     return [_Load(float(f"{percent:.4g}"), most_fps), *fit]
-
-
-def _reach_maximum(
-    runner: Trials, cell: Cell, limit: MaxRate
-) -> tuple[MaxRate, list[TrialResult]]:
-    """Lower the maximum until the tester can offer the highest load.
-
-    Frames that come back cost it more than those of a probe.
-
-    Returns:
-        The maximum, and the results of the first trials at it, the last of which may
-        count.
-    """
-    for lowering in range(MAX_LOWERINGS + 1):
-        ask = Ask(cell, _loads(cell, limit)[0].rate_fps)
-        trials = (runner.run(ask).result for _ in range(ATTEMPTS))
-        results = attempted(trials, _may_be_too_much)
-        told = [outcome(result) for result in results]
-        offered_fps = sender_limit_fps(told, 0, ATTEMPTS)
-        if not told[-1].offered_fps or not offered_fps or lowering == MAX_LOWERINGS:
-            break
-        limit = _lowered(limit, max(1, int(offered_fps * MARGIN)))
-    return limit, results
-
-
-def _may_be_too_much(tried: Sequence[TrialResult]) -> bool:
-    """Whether the last trial could not be offered, and they do not agree how much."""
-    told = [outcome(result) for result in tried]
-    return told[-1].offered_fps is not None and tells_nothing(told, 0, ATTEMPTS)
-
-
-def _lowered(limit: MaxRate, rate_fps: int) -> MaxRate:
-    """What was found stays 100 %; only how far the loads go up changes."""
-    if limit.most is None:
-        return limit.lowered(rate_fps)
-    return replace(limit, most=limit.most.lowered(rate_fps))
 
 
 class _Tried(NamedTuple):

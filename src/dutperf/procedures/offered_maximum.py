@@ -6,7 +6,7 @@ until a trial at it tells something.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from dutperf.procedures.max_rate import MaxRate
@@ -15,8 +15,8 @@ from dutperf.procedures.searching import outcome
 from dutperf.procedures.trial_verdicts import ATTEMPTS
 from dutperf.procedures.trials import Ask, Trials
 from dutperf.protocol import TrialResult
-from dutperf.search import Outcome
-from dutperf.search.sender_limit import sender_limit_fps
+from dutperf.search.attempts import attempted
+from dutperf.search.sender_limit import sender_limit_fps, tells_nothing
 
 MAX_LOWERINGS = 5
 """How often it is lowered at most."""
@@ -35,25 +35,21 @@ def reach_maximum(
         EngineError, SetupError: see ``Trials.run``.
     """
     for lowering in range(MAX_LOWERINGS + 1):
-        results, offered_fps = _try(runner, ask(limit))
-        if not offered_fps or lowering == MAX_LOWERINGS:
+        asked = ask(limit)
+        trials = (runner.run(asked).result for _ in range(ATTEMPTS))
+        results = attempted(trials, _may_be_too_much)
+        told = [outcome(result) for result in results]
+        offered_fps = sender_limit_fps(told, 0, ATTEMPTS)
+        if not told[-1].offered_fps or not offered_fps or lowering == MAX_LOWERINGS:
             break
         limit = _lowered(limit, max(1, int(offered_fps * MARGIN)))
     return limit, results
 
 
-def _try(runner: Trials, ask: Ask) -> tuple[list[TrialResult], float | None]:
-    """The trials at a load, and the tester's limit if they agree on one."""
-    results: list[TrialResult] = []
-    told: list[Outcome] = []
-    limit_fps: float | None = None
-    while limit_fps is None:
-        results.append(runner.run(ask).result)
-        told.append(outcome(results[-1]))
-        if told[-1].offered_fps is None:
-            break
-        limit_fps = sender_limit_fps(told, 0, ATTEMPTS)
-    return results, limit_fps
+def _may_be_too_much(tried: Sequence[TrialResult]) -> bool:
+    """Whether the last trial could not be offered, and they do not agree how much."""
+    told = [outcome(result) for result in tried]
+    return told[-1].offered_fps is not None and tells_nothing(told, 0, ATTEMPTS)
 
 
 def _lowered(limit: MaxRate, rate_fps: int) -> MaxRate:
