@@ -14,6 +14,7 @@ from typing import Literal
 ProcedureName = Literal[
     "throughput",
     "frame-loss",
+    "back-to-back",
     "latency",
     "pdv",
     "ipdv",
@@ -67,6 +68,16 @@ _ALL = (
         heading="Frame loss rate at the highest load (RFC 2544 26.3)",
         unit="percent",
         sections={"RFC 2544": "26.3", "RFC 5180": "7.3", "RFC 8219": "7.4"},
+    ),
+    Procedure(
+        name="back-to-back",
+        family="burst search",
+        title="Back-to-back frames",
+        finds="Longest burst of which no frame is lost, and buffer time (RFC 9004).",
+        heading="Back-to-back frames, longest burst without loss (RFC 9004 6)",
+        unit="frames",
+        sections={"RFC 9004": "6", "RFC 2544": "26.4", "RFC 8219": "7.5"},
+        statistic="average",
     ),
     Procedure(
         name="connection-rate",

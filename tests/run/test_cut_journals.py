@@ -100,6 +100,10 @@ CASES = {
         dut=step(9000),
     ),
     "frame-loss": Case({"procedure": "frame-loss", "repeats": 2}, dut=step(15_000)),
+    "back-to-back": Case(
+        {"procedure": "back-to-back", "repeats": 2, "throughput_fps": 1},
+        dut=lambda _rate, frames: min(frames, 300),
+    ),
     "latency": Case({"procedure": "latency", "rate_fps": 1000, "repeats": 3}),
     "pdv": Case({"procedure": "pdv", "rate_fps": 1000, "repeats": 3}),
     "ipdv": Case({"procedure": "ipdv", "rate_fps": 1000, "repeats": 3}),

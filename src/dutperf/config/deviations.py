@@ -21,6 +21,7 @@ from dutperf.config.flows import directions
 from dutperf.config.search_keys import GoalSpec
 from dutperf.config.sizes import cell_versions
 from dutperf.config.specs import (
+    BackToBackSpec,
     EstablishmentKeys,
     FixedLoadKeys,
     FrameLossSpec,
@@ -39,6 +40,8 @@ _TTL = 10
 _LARGEST_STEP_PERCENT = 10
 _REPEATS = 20
 _TAGS = 500
+_SEARCHES = 50
+_BURST_S = 2
 _FIRST_TAG_S = 60
 _TEN_THOUSAND = 10_000
 
@@ -52,6 +55,8 @@ def deviations(cell: Cell) -> list[Deviation]:
     match cell.spec:
         case FrameLossSpec(load_percent=loads):
             found += _loads(loads)
+        case BackToBackSpec() as spec:
+            found += _bursts(spec)
         case FixedLoadKeys() as spec:
             found += _load(cell, spec)
     found += _repeats(cell)
@@ -170,6 +175,7 @@ def lower_bound(cell: Cell, actual: str) -> Deviation:
     rfc, rule = {
         "connection-rate": ("RFC 9693 4.5", "the device's maximum rate"),
         "table-capacity": ("RFC 9693 4.9", "the device's capacity"),
+        "back-to-back": ("RFC 9004 6.2", "a longest burst below the longest tried"),
     }.get(
         cell.procedure,
         ("RFC 2544 26.1", "the fastest rate at which the device loses no frame"),
@@ -194,6 +200,32 @@ def _iterations(cell: Cell) -> list[Deviation]:
     if cell.repeats > 1 or not translates(cell.ip) or cell.spec.loss_criterion.goals:
         return []
     return [Deviation("RFC 8219 12", "multiple iterations", "a single one", "SHOULD")]
+
+
+def _bursts(spec: BackToBackSpec) -> list[Deviation]:
+    """The RFCs say how many searches, how long a burst may be, and what is waited."""
+    found: list[Deviation] = []
+    if spec.repeats < _SEARCHES:
+        rule = f"at least {_SEARCHES} repeats"
+        actual = f"{spec.repeats} instead of at least {_SEARCHES}"
+        found.append(Deviation("RFC 2544 26.4", rule, actual, "SHOULD"))
+    wanted = (
+        ("RFC 2544 26.4", "bursts of up to at least", spec.longest_burst_s),
+        (
+            "RFC 9004 6.2",
+            "after a burst, until the buffer is empty, at least",
+            spec.residual_wait_s,
+        ),
+    )
+    for rfc, what, is_s in wanted:
+        if is_s < _BURST_S:
+            actual = f"{is_s:.12g} s"
+            found.append(Deviation(rfc, f"{what} {_BURST_S} s", actual, "MUST"))
+    if isinstance(spec.throughput_fps, int):
+        rule = "the throughput, measured without loss before"
+        actual = f"{spec.throughput_fps:,} fps, as given"
+        found.append(Deviation("RFC 9004 5", rule, actual, "MUST"))
+    return found
 
 
 def _tags(spec: LatencySpec) -> list[Deviation]:

@@ -8,6 +8,7 @@ from functools import partial
 
 from dutperf.catalogue import ProcedureName
 from dutperf.config.cell import Cell
+from dutperf.procedures.back_to_back import measure_back_to_back
 from dutperf.procedures.frame_loss import measure_frame_loss
 from dutperf.procedures.ipdv import ipdv_plan
 from dutperf.procedures.latency import latency_plan
@@ -39,6 +40,7 @@ class OnConnections:
 MEASUREMENTS: Mapping[ProcedureName, OnStreams | OnConnections] = {
     "throughput": OnStreams(measure_throughput),
     "frame-loss": OnStreams(measure_frame_loss),
+    "back-to-back": OnStreams(measure_back_to_back),
     "latency": OnStreams(partial(measure_delays, latency_plan)),
     "pdv": OnStreams(partial(measure_delays, pdv_plan)),
     "ipdv": OnStreams(partial(measure_delays, ipdv_plan)),

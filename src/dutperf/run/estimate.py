@@ -22,6 +22,7 @@ from dutperf.config import Cell
 from dutperf.config.load_steps import ends_when_lossless
 from dutperf.config.sizes import mean_frame_size
 from dutperf.config.specs import (
+    BackToBackSpec,
     ConnectionRateSpec,
     FrameLossSpec,
     TableCapacitySpec,
@@ -113,6 +114,8 @@ def _of_streams(cell: Cell) -> Estimate:
     match cell.spec:
         case ThroughputSpec() as spec:
             return _of_throughput(cell, spec)
+        case BackToBackSpec() as spec:
+            return _of_bursts(cell, spec)
         case FrameLossSpec() as spec:
             each = _loads_until_lossless(spec.load_percent)
         case _:
@@ -169,6 +172,15 @@ def _of_throughput(cell: Cell, spec: ThroughputSpec) -> Estimate:
     if not cell.auto or cell.repeats == LOOKS[0]:
         return after[-1]
     return replace(after[LOOKS[0] - 1], most=after[-1])
+
+
+def _of_bursts(cell: Cell, spec: BackToBackSpec) -> Estimate:
+    """Each a bisection, of which about every other burst loses frames."""
+    longest = _limit_fps(cell) * spec.longest_burst_s
+    halvings = math.ceil(math.log2(max(2, longest / spec.step_frames)))
+    trials = cell.repeats * (1 + halvings * (1 + spec.verify_trials) // 2)
+    sending_s = cell.repeats * 2 * spec.longest_burst_s
+    return Estimate(cell, cell.repeats, trials, trials * waits_s(cell) + sending_s)
 
 
 def _of_connections(cell: Cell, spec: ConnectionRateSpec) -> Estimate:

@@ -10,6 +10,7 @@ from typing import Annotated, TypeAlias, get_args
 
 from pydantic import Field
 
+from dutperf.config.specs.back_to_back_spec import BackToBackSpec
 from dutperf.config.specs.connection_specs import (
     ConnectionRateSpec,
     EstablishmentKeys,
@@ -35,6 +36,7 @@ from dutperf.config.specs.throughput_spec import ThroughputSpec
 _Any: TypeAlias = (
     ThroughputSpec
     | FrameLossSpec
+    | BackToBackSpec
     | LatencySpec
     | PdvSpec
     | IpdvSpec
@@ -48,6 +50,7 @@ SPECS: dict[str, type[_Any]] = {spec.named(): spec for spec in get_args(_Any)}
 
 __all__ = [
     "SPECS",
+    "BackToBackSpec",
     "ConnectionRateSpec",
     "Direction",
     "EstablishmentKeys",

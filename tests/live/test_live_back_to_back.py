@@ -1,0 +1,91 @@
+"""Bursts through a device whose queue is known: the buffer found is that one."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from livetools import needs_engine, ref_dut
+from planning import spec_with
+
+from dutperf.config import Campaign, Place, Testbed
+from dutperf.protocol import Side
+from dutperf.results import CellResult
+from dutperf.run.campaign_run import run_campaign
+from dutperf.run.engine_session import prepare_engine
+from dutperf.run.local_executor import Surroundings
+
+pytestmark = needs_engine
+
+RATE = 1_000_000
+OPPOSITE: dict[Side, Side] = {"left": "right", "right": "left"}
+QUICK = {
+    "ip": [4],
+    "direction": "forward",
+    "max_rate_fps": RATE,
+    "settle_wait_s": 0.05,
+    "residual_wait_s": 0.2,
+    "restabilise_wait_s": 0,
+    "lag_limit_ms": 5000,
+}
+BURSTS = {"procedure": "back-to-back", "longest_burst_s": 0.004, "repeats": 1}
+
+
+def measured(
+    directory: Path, queue: int, service_fps: int, **keys: object
+) -> CellResult:
+    """What is found of a device with that queue and service."""
+    service = {"rate_fps": service_fps, "queue_frames": queue}
+    with (
+        tempfile.TemporaryDirectory(prefix="dutperf") as short,
+        ref_dut(Path(short), {"forward": {"service": service}}) as device,
+    ):
+        testbed = _testbed(device.sockets)
+        campaign = Campaign(
+            name="bursts",
+            testbed=[testbed],
+            procedures=[spec_with(QUICK | BURSTS | keys)],
+        )
+        results = run_campaign(
+            campaign,
+            [Place(testbed=testbed)],
+            Surroundings(open_engine=prepare_engine, write_report=lambda path: path),
+            on_event=lambda _event: None,
+            results_dir=directory / "run",
+        )
+    return results.cells[-1]
+
+
+def _testbed(sockets: dict[Side, str]) -> Testbed:
+    """The left port's next hop is the right port: the device is a wire with a queue."""
+    own: dict[Side, str] = {"left": "198.18.0.2", "right": "198.19.0.2"}
+    sides = {
+        side: {
+            "port": {"memif": sockets[side]},
+            "ipv4": {"address": own[side], "gateway": own[gateway]},
+        }
+        for side, gateway in OPPOSITE.items()
+    }
+    return Testbed.model_validate({"name": "known", "cores": [0]} | sides)
+
+
+@pytest.mark.parametrize("queue", [100, 500])
+def test_the_buffer_is_known_while_service_is_nearly_stopped(
+    tmp_path: Path, queue: int
+) -> None:
+    # 2,000 a second: the buffer is empty again after a quarter of one.
+    cell = measured(tmp_path, queue, 2000, throughput_fps=2000, residual_wait_s=0.6)
+    assert (cell.verdict, cell.bound) == ("pass", None)
+    # One more is in service, and one may leave while the burst comes in.
+    assert cell.median == pytest.approx(queue + 1 + 2000 * queue / RATE, abs=1)
+
+
+def test_the_longest_burst_is_what_queue_service_and_rate_give(tmp_path: Path) -> None:
+    cell = measured(tmp_path, 1000, 200_000, throughput_fps=200_000)
+    assert cell.verdict == "pass"
+    assert cell.median == pytest.approx(1001 / (1 - 200_000 / RATE), rel=0.02)
+    derived = {each.name: each.value for each in cell.derived}
+    assert derived["corrected buffer time"] == pytest.approx(1001 / RATE, rel=0.02)
+    # A virtual port has no line rate.
+    assert "definition" in {d.level for d in cell.deviations}
