@@ -44,6 +44,8 @@ from dutperf.results.rate_results import LoadPoint, RepeatResult
 from dutperf.results.spread import spread_of
 from dutperf.standards import Deviation
 
+_RFC = "RFC 2544 26.3"
+
 
 def measure_frame_loss(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
     """Measure the loss at each load; the result is the loss at the highest.
@@ -196,12 +198,8 @@ def _gap(point: LoadPoint) -> str | None:
 
 
 def _gaps(gaps: Sequence[str]) -> Deviation:
-    return Deviation(
-        rfc="RFC 2544 26.3",
-        requirement="the loss at every load",
-        actual=f"not told at {'; '.join(gaps)}: none of them was valid",
-        level="SHOULD",
-    )
+    actual = f"not told at {'; '.join(gaps)}: none of them was valid"
+    return Deviation(_RFC, "the loss at every load", actual, "SHOULD")
 
 
 def _open_end(tried: Sequence[_Tried]) -> list[Deviation]:
@@ -209,14 +207,9 @@ def _open_end(tried: Sequence[_Tried]) -> list[Deviation]:
     if _two_lossless(tried):
         return []
     ends = ", ".join(f"{each.load.percent:g} %" for each in tried[-2:])
-    return [
-        Deviation(
-            rfc="RFC 2544 26.3",
-            requirement="down to two successive loads without loss",
-            actual=f"the lowest loads, {ends}, are not both without loss",
-            level="SHOULD",
-        )
-    ]
+    rule = "down to two successive loads without loss"
+    actual = f"the lowest loads, {ends}, are not both without loss"
+    return [Deviation(_RFC, rule, actual, "SHOULD")]
 
 
 def _tester_limit(reached: MaxRate) -> Deviation:
@@ -224,23 +217,20 @@ def _tester_limit(reached: MaxRate) -> Deviation:
     wanted = "the maximum rate of the media"
     if above:
         wanted = f"{above.words}, {above.rate_fps:,} fps per direction"
-    return Deviation(
-        rfc="RFC 2544 26.3",
-        requirement=f"100 % is {wanted}",
-        actual=f"100 % is {reached.rate_fps:,} fps, {MARGIN:.0%} of what the "
-        "tester could offer (maximum offered load, RFC 2285 3.5.3)",
-        level="SHOULD",
+    actual = (
+        f"100 % is {reached.rate_fps:,} fps, {MARGIN:.0%} of what the tester could "
+        "offer (maximum offered load, RFC 2285 3.5.3)"
     )
+    return Deviation(_RFC, f"100 % is {wanted}", actual, "SHOULD")
 
 
 def _around(found: MaxRate, most: MaxRate) -> Deviation:
-    return Deviation(
-        rfc="RFC 2544 26.3",
-        requirement="100 % is the maximum rate of the media",
-        actual=f"100 % is {found.words}, {found.rate_fps:,} fps per direction; the "
-        f"most that may be offered is {most.words}, {most.rate_fps:,} fps",
-        level="SHOULD",
+    rule = "100 % is the maximum rate of the media"
+    actual = (
+        f"100 % is {found.words}, {found.rate_fps:,} fps per direction; the most that "
+        f"may be offered is {most.words}, {most.rate_fps:,} fps"
     )
+    return Deviation(_RFC, rule, actual, "SHOULD")
 
 
 def _not_around(reached: MaxRate) -> Reason:

@@ -218,13 +218,12 @@ def beside_earlier(result: CellResult, records: Iterable[TrialRecord]) -> CellRe
     earlier = Earlier(connections=most, waited_s=waited_s)
     deviations = result.deviations
     if most:
-        not_empty = Deviation(
-            rfc="RFC 9693 4.4",
-            requirement="an empty connection tracking table before each test",
-            actual=f"up to {most:,} other connections of earlier tests were in it: the "
-            "testbed has no hook that empties it",
-            level="text",
+        rule = "an empty connection tracking table before each test"
+        actual = (
+            f"up to {most:,} other connections of earlier tests were in it: the "
+            "testbed has no hook that empties it"
         )
+        not_empty = Deviation("RFC 9693 4.4", rule, actual, "text")
         deviations = [*deviations, not_empty]
     return result.model_copy(update={"earlier": earlier, "deviations": deviations})
 

@@ -75,12 +75,8 @@ def too_short(
 
 def as_deviation(reason: Reason) -> Deviation:
     """The same beside what the RFC asks for."""
-    return Deviation(
-        rfc="RFC 9693 4.5",
-        requirement="the rate at which as many are opened as are asked for",
-        actual=reason.message,
-        level="text",
-    )
+    rule = "the rate at which as many are opened as are asked for"
+    return Deviation("RFC 9693 4.5", rule, reason.message, "text")
 
 
 def _rounded_up(number: int) -> int:
