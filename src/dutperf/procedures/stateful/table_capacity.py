@@ -67,16 +67,17 @@ def measure_table_capacity(
     searches: list[_Search] = []
     for repeat in range(1, cell.repeats + 1):
         searches.append(_Search(runner, cell, repeat, limit))
-        if no_rate_helps(searches[-1].reasons):
+        if no_rate_helps(searches[-1].told.reasons):
             break
-    repeats = [search.repeat for search in searches]
+    eviction = _eviction(searches[-1])
+    repeats = [search.told for search in searches]
     of_all = bounds.overall(repeats)
     return CellResult(
         **of_cell(cell, limit, bound_deviations(cell, of_all)),
         **of_repeats(repeats, of_all),
         quantity="capacity of the connection tracking table (RFC 9693 4.9)",
         capacity=[search.record for search in searches],
-        eviction=_eviction(searches[-1]),
+        eviction=eviction,
     )
 
 
@@ -116,19 +117,19 @@ class _Search:
             self.found = search_of(cell, self._establish, limit.rate_fps, self._on_step)
         except NoUseError:
             self.found = given_up(self._steps)
-        self.verdict, self.reasons = self._conclusion()
+        self.told = self._told()
 
-    @property
-    def repeat(self) -> RepeatResult:
-        """As it is stored."""
+    def _told(self) -> RepeatResult:
+        """As it is stored; what is measured after it does not count."""
+        verdict, reasons = self._conclusion()
         value, ending = self.found.connections, self.found.ending
         open_end = value is not None and ending not in ("found", "nothing_held")
         return RepeatResult(
-            value=0 if value is None and self.verdict == "fail" else value,
-            verdict=self.verdict,
+            value=0 if value is None and verdict == "fail" else value,
+            verdict=verdict,
             bound="lower" if open_end else None,
             bound_cause="set" if ending == "most_held" else None,
-            reasons=self.reasons,
+            reasons=reasons,
             trials=self.tests.trials,
         )
 

@@ -10,6 +10,7 @@ were opened; one that collects late may be faster.
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 from dutperf.config import Cell
 from dutperf.config.stateful_keys import Stateful
@@ -48,13 +49,13 @@ def measure_teardown_rate(
     """
     stateful = stateful_of(cell)
     limit = fastest(limit, stateful.connections)
-    found: list[tuple[RepeatResult, Found | None]] = []
+    torn_down: list[_TornDown] = []
     for repeat in range(1, cell.repeats + 1):
-        found.append(_repeat(runner, cell, repeat, limit.rate_fps))
-        if no_rate_helps(found[-1][0].reasons):
+        torn_down.append(_repeat(runner, cell, repeat, limit.rate_fps))
+        if no_rate_helps(torn_down[-1].told.reasons):
             break
-    repeats = [result for result, _ in found]
-    parts = [each.part for _, each in found if each]
+    repeats = [each.told for each in torn_down]
+    parts = [each.found.part for each in torn_down if each.found]
     return CellResult(
         **of_cell(cell, limit),
         **of_repeats(repeats),
@@ -62,6 +63,13 @@ def measure_teardown_rate(
         teardown=[part for part in parts if isinstance(part, TeardownRate)],
         expiry=[part for part in parts if isinstance(part, Expiry)],
     )
+
+
+class _TornDown(NamedTuple):
+    """One repeat: as it is stored, and what was found if connections were opened."""
+
+    told: RepeatResult
+    found: Found | None
 
 
 def _quantity(stateful: Stateful) -> str:
@@ -73,7 +81,7 @@ def _quantity(stateful: Stateful) -> str:
 
 def _repeat(
     runner: DeviceTrials, cell: Cell, repeat: int, rate_per_s: int
-) -> tuple[RepeatResult, Found | None]:
+) -> _TornDown:
     tests = Establishing(runner, cell, repeat)
     stateful = stateful_of(cell)
     afterwards = partial(_afterwards, runner, stateful, rate_per_s)
@@ -85,13 +93,13 @@ def _repeat(
         reasons, found = tests.troubles.at(rate_per_s), None
     value = found.rate_per_s if found else None
     verdict: VerdictKind = "invalid" if reasons else "pass"
-    result = RepeatResult(
+    told = RepeatResult(
         value=value if verdict == "pass" else None,
         verdict=verdict,
         reasons=reasons,
         trials=tests.trials,
     )
-    return result, found
+    return _TornDown(told, found)
 
 
 def _afterwards(
