@@ -1,4 +1,7 @@
-"""A trial that told nothing is run again: the loop of all who do so."""
+"""A trial that told nothing is run again: the loop of all who do so.
+
+But for a bisection, in which trials with loss are repeated as well (``binary``).
+"""
 
 from __future__ import annotations
 
