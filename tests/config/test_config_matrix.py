@@ -118,6 +118,14 @@ def test_editors_accept_both_ways_of_writing() -> None:
             ),
         ),
         (
+            "stateful: {connections: 9, phase1_rate: 8}\nflows: [1, 2]",
+            "6: procedures[0].flows: must be left out of a stateful test",
+        ),
+        (
+            "stateful: {connections: 9, phase1_rate: 8}\ntraffic: {networks: 4}",
+            "6: procedures[0].traffic.networks: must be left out of a stateful test",
+        ),
+        (
             "traffic: [{}, {name: mixed, imix: ag}]\nframe_size: [64]",
             "4: procedures[0]: give frame_size or traffic.imix, not both",
         ),

@@ -110,7 +110,11 @@ def test_fewer_connections_are_of_the_same_combinations() -> None:
             {"connections": 100, "destination_ports": "80-179"},
             "more than the 2^48 that can be told apart",
         ),
-        ({"addresses": 5, "networks": 9}, {"connections": 100}, "networks must be"),
+        (
+            {"addresses": 5, "networks": 9},
+            {"connections": 100},
+            "networks: must be left out",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(

@@ -8,7 +8,6 @@ into a block of keys: ``traffic.ports.source``.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,13 +18,15 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from dutperf.catalogue import ProcedureName
-from dutperf.config import Preset, ProcedureSpec, preset_keys, spec_from
+from dutperf.config import Preset, ProcedureSpec, preset_keys
 from dutperf.config.campaign import Campaign
+from dutperf.config.document import Document
 from dutperf.config.labs import MOST_RULES, LabKeys
+from dutperf.config.problem import Keys, Problem
 from dutperf.config.search_keys import Search
 from dutperf.config.specs import SPECS, EstablishmentKeys, StreamKeys
 from dutperf.config.stateful_keys import ResponderOrder
-from dutperf.config.validate import models_in
+from dutperf.config.validate import models_in, validate
 from dutperf.errors import InputError
 
 
@@ -359,15 +360,9 @@ def procedure_spec(
             block[last] = flag_of(key, procedure).read(value)
     if preset:
         data = preset_keys(preset, data) | data
-    try:
-        return spec_from(data, _WHERE)
-    except InputError as error:
-        raise InputError(
-            _with_flags(error.message, procedure), _with_flags(error.hint, procedure)
-        ) from None
-
-
-_WHERE = "command line"
+    return validate(
+        SPECS[procedure], _CommandLine("command line", data, procedure=procedure)
+    )
 
 
 _OTHER_NAMES: dict[tuple[str, ProcedureName], Flag] = {
@@ -381,15 +376,27 @@ def flag_of(key: str, procedure: ProcedureName) -> Flag:
     return _OTHER_NAMES.get((key, procedure), FLAGS[key])
 
 
-def _with_flags(text: str, procedure: ProcedureName) -> str:
-    """Name flags where a campaign file's keys are named."""
-    for key in sorted(FLAGS, key=len, reverse=True):
-        flag = flag_of(key, procedure)
-        inside = r"(\[\d+\]|\.\w+)*"
-        name, known = flag.name.partition("/")[0], re.escape(key)
-        text = re.sub(rf"^{_WHERE}: {known}{inside}:", name, text, flags=re.M)
-        text = re.sub(rf"^add {known}:", f"add {name}:", text, flags=re.M)
-    return "\n".join(dict.fromkeys(text.splitlines()))
+@dataclass(frozen=True, kw_only=True)
+class _CommandLine(Document):
+    """Options that were given; keys are called as the options are."""
+
+    procedure: ProcedureName
+
+    def told(self, problem: Problem) -> str:
+        flag = self._flag(problem.keys)
+        return f"{flag} {problem.what}" if flag else super().told(problem)
+
+    def called(self, keys: Keys) -> str:
+        return self._flag(keys) or super().called(keys)
+
+    def _flag(self, keys: Keys) -> str:
+        """That of the innermost key that has one; entries of a list have theirs."""
+        names = [key for key in keys if isinstance(key, str)]
+        for end in range(len(names), 0, -1):
+            key = ".".join(names[:end])
+            if key in FLAGS:
+                return flag_of(key, self.procedure).name.partition("/")[0]
+        return ""
 
 
 def _parameter_name(key: str) -> str:

@@ -17,8 +17,8 @@ from dutperf.config import (
     load_testbed,
     with_sources,
 )
-from dutperf.config.document import Problem
 from dutperf.config.labs import LabKeys
+from dutperf.config.problem import Problem
 from dutperf.errors import InputError, SetupError
 from dutperf.procedures.taken_cpu import DeviceWatch
 

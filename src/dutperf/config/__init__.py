@@ -8,13 +8,14 @@ from dutperf.config.campaign import Campaign
 from dutperf.config.cell import Cell
 from dutperf.config.conformance import compliance
 from dutperf.config.deviations import deviations
-from dutperf.config.document import CampaignError, located
+from dutperf.config.document import located
 from dutperf.config.expand import expand, resolved, resolved_again
 from dutperf.config.file_schemas import json_schemas
 from dutperf.config.loader import from_data, load_campaign, load_testbed, spec_from
 from dutperf.config.notices import notices
 from dutperf.config.place import Place
 from dutperf.config.presets import Preset, preset_keys, with_preset
+from dutperf.config.problem import CampaignError
 from dutperf.config.rate_sources import with_sources
 from dutperf.config.specs import ProcedureSpec
 from dutperf.config.standard_sizes import size_notices

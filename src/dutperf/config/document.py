@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +21,15 @@ from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
+from dutperf.config.problem import (
+    CampaignError,
+    Keys,
+    Problem,
+    dotted,
+    printable,
+    shortened,
+)
 from dutperf.errors import InputError
-
-Keys = tuple[str | int, ...]
-"""Where a value stands: keys of blocks and indices of lists, from the top."""
 
 _LARGEST_FILE_BYTES = 100_000
 _DEEPEST = 20
@@ -32,15 +37,6 @@ _MOST_VALUES = 100_000  # an alias may multiply what a small file holds
 _LARGEST_NUMBER = 2**63
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _START_FROM = "start from one of the files in examples/"
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One thing wrong with a document: where, what (a sentence), what to do."""
-
-    keys: Keys
-    what: str
-    hint: str = ""
 
 
 @dataclass(frozen=True)
@@ -65,17 +61,16 @@ class Document:
                 break
         return line
 
+    def told(self, problem: Problem) -> str:
+        """``problem`` as a sentence that says where it is."""
+        line = self.line(problem.keys)
+        parts = [self.name if line is None else f"{self.name}:{line}"]
+        parts += [self.called(problem.keys)] if problem.keys else []
+        return ": ".join([*parts, problem.what])
 
-class CampaignError(InputError):
-    """A campaign that can be read, but not measured where it says.
-
-    It names the campaign and the key; with ``located`` around also file and line.
-    """
-
-    def __init__(self, campaign: str, problem: Problem) -> None:
-        key = dotted(problem.keys)
-        super().__init__(f"campaign {campaign}: {key}: {problem.what}", problem.hint)
-        self.problem = problem
+    def called(self, keys: Keys) -> str:
+        """How ``keys`` are written here."""
+        return dotted(keys)
 
 
 @contextmanager
@@ -91,14 +86,6 @@ def located(path: Path) -> Iterator[None]:
         raise refusal(read_document(path), [error.problem]) from None
 
 
-def dotted(keys: Keys) -> str:
-    """``left.ipv4.address``, ``procedures[0].frame_size``."""
-    text = ""
-    for key in keys:
-        text += f"[{key}]" if isinstance(key, int) else f".{_printable(key)}"
-    return text.removeprefix(".")
-
-
 def shown(value: object) -> str:
     """``value`` as a message quotes it: short, on one line, nothing unprintable."""
     if value is None:
@@ -111,15 +98,9 @@ def shown(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float) and not abs(value) < _LARGEST_NUMBER:
         return "a number out of all bounds"
-    return _cut(repr(value)) if isinstance(value, str | int | float) else "compound"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _printable(key: str) -> str:
-    return _cut(key if key.isprintable() and key else repr(key))
+    return (
+        shortened(repr(value)) if isinstance(value, str | int | float) else "compound"
+    )
 
 
 def read_document(path: Path) -> Document:
@@ -188,7 +169,7 @@ def _parse(name: str, text: str) -> Any:  # noqa: ANN401 - whatever YAML holds
 
 def _duplicate(name: str, error: DuplicateKeyError) -> InputError:
     found = re.search(r'duplicate key "(.*?)" with value', error.problem or "", re.S)
-    key = _printable(found[1]) if found else "a key"
+    key = printable(found[1]) if found else "a key"
     return InputError(
         f"{name}:{_marked_line(error)}: {key}: the key is given twice",
         "keep one of the two",
@@ -264,15 +245,12 @@ class _Plain:
 def refusal(document: Document, problems: Sequence[Problem]) -> InputError:
     """One error that names the first ten ``problems`` in the order of their lines."""
     ordered = sorted(problems, key=lambda p: document.line(p.keys) or 0)
-    lines = [_sentence(document, problem) for problem in ordered[:10]]
+    lines = [document.told(problem) for problem in ordered[:10]]
     if len(ordered) > len(lines):
         lines.append(f"... and {len(ordered) - len(lines)} more")
-    hints = dict.fromkeys(p.hint for p in ordered[:10] if p.hint)
-    return InputError("\n".join(lines), "\n".join(hints))
+    hints = [problem.hint for problem in ordered[:10] if problem.hint]
+    return InputError(_each_once(lines), _each_once(hints))
 
 
-def _sentence(document: Document, problem: Problem) -> str:
-    line = document.line(problem.keys)
-    where = document.name if line is None else f"{document.name}:{line}"
-    key = dotted(problem.keys)
-    return f"{where}: {key}: {problem.what}" if key else f"{where}: {problem.what}"
+def _each_once(lines: Iterable[str]) -> str:
+    return "\n".join(dict.fromkeys(lines))

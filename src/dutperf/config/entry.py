@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from dutperf.config.campaign import Campaign
-from dutperf.config.document import CampaignError, Keys, Problem
+from dutperf.config.problem import CampaignError, KeyedError, Keys, Problem
 from dutperf.config.specs import ProcedureSpec
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
@@ -42,28 +41,27 @@ class Entry:
             profile: the one that it is about.
 
         Raises:
-            CampaignError: instead of an InputError, which may begin with the key.
+            CampaignError: instead of an InputError.
         """
         try:
             yield
         except CampaignError:
             raise
+        except KeyedError as error:
+            keys = self._of_profile(error.keys, profile)
+            raise self._refusal(keys, error.what, error.hint) from None
         except InputError as error:
-            keys, what = _split(error.message, type(self.spec).model_fields)
-            if profile and keys[:1] == ("traffic",) and len(self.spec.traffic) > 1:
-                each = len(self.spec.profiles) // len(self.spec.traffic)
-                number = self.spec.profiles.index(profile) // each
-                keys = ("traffic", number, *keys[1:])
-            at = f"at {self.place}: " if self.place else ""
-            problem = Problem(
-                ("procedures", self.index, *keys), f"{at}{what}", error.hint
-            )
-            raise CampaignError(self.campaign.name, problem) from None
+            raise self._refusal((), error.message, error.hint) from None
 
+    def _of_profile(self, keys: Keys, profile: Traffic | None) -> Keys:
+        """With the number of the profile, if there are several."""
+        if profile is None or keys[0] != "traffic" or len(self.spec.traffic) == 1:
+            return keys
+        each = len(self.spec.profiles) // len(self.spec.traffic)
+        number = self.spec.profiles.index(profile) // each
+        return ("traffic", number, *keys[1:])
 
-def _split(message: str, known: Container[str]) -> tuple[Keys, str]:
-    """The keys that a message begins with, if it does; and the rest."""
-    found = re.match(r"([a-z_]+)(\.\w+)*: ", message)
-    if found and found[1] in known:
-        return tuple(found[0][:-2].split(".")), message[found.end() :]
-    return (), message
+    def _refusal(self, keys: Keys, what: str, hint: str) -> CampaignError:
+        at = f"at {self.place}: " if self.place else ""
+        problem = Problem(("procedures", self.index, *keys), f"{at}{what}", hint)
+        return CampaignError(self.campaign.name, problem)

@@ -17,6 +17,7 @@ from dutperf.config.hooks_needed import check_hooks, empties_table
 from dutperf.config.labs import LabKeys
 from dutperf.config.phase2 import check_stateful
 from dutperf.config.place import check_places
+from dutperf.config.problem import KeyedError
 from dutperf.config.rate_sources import check_load, with_source
 from dutperf.config.sizes import check_sizes, smallest_size
 from dutperf.config.specs import (
@@ -253,8 +254,9 @@ def _max_rate(spec: ProcedureSpec, testbed: Testbed) -> int | None:
     if spec.max_rate_fps is None or limit_fps is None:
         return spec.max_rate_fps or limit_fps
     if spec.max_rate_fps > limit_fps:
-        raise InputError(
-            f"max_rate_fps: {spec.max_rate_fps} is more than testbed "
+        raise KeyedError(
+            ("max_rate_fps",),
+            f"{spec.max_rate_fps} is more than testbed "
             f"{testbed.name} allows, {limit_fps}",
             "lower it, or raise max_rate_fps of the testbed",
         )

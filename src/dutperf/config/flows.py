@@ -15,9 +15,9 @@ from typing import Literal
 from dutperf.config.address_set import AddressSet
 from dutperf.config.cell import Cell
 from dutperf.config.placement import destinations, hosts
+from dutperf.config.problem import KeyedError, Keys
 from dutperf.config.testbed import RealAddress, Testbed
 from dutperf.config.versions import IpVersions, version_of
-from dutperf.errors import InputError
 from dutperf.protocol import DirectionName, IpVersion, Side
 
 StreamName = Literal["foreground", "background"]
@@ -118,11 +118,14 @@ def _flow(
 def _real(testbed: Testbed, cell: Cell, side: Side, version: IpVersion) -> RealAddress:
     real = testbed.sides[side].ip(version)
     if real is None:
-        asked, way_out = f"ip: {_named(cell.ip)}", f"take {cell.ip} out of ip"
+        keys: Keys = ("ip",)
+        asked, way_out = _named(cell.ip), f"take {cell.ip} out of ip"
         if version != version_of(cell.ip, side):
-            asked = f"traffic.background_ip: IPv{version} background"
+            keys = ("traffic", "background_ip")
+            asked = f"IPv{version} background"
             way_out = "use another background_ip (--background-ip)"
-        raise InputError(
+        raise KeyedError(
+            keys,
             f"{asked} is asked for, but testbed {testbed.name} has no IPv{version} "
             f"addresses on the {side} side",
             f"add the key {side}.ipv{version} with address (the tester) and gateway "
@@ -138,8 +141,9 @@ def _named(ip: IpVersions) -> str:
 def _virtual(testbed: Testbed, cell: Cell, side: Side, version: IpVersion) -> str:
     virtual = testbed.sides[side].virtual(version)
     if virtual is None:
-        raise InputError(
-            f"ip: {cell.ip} sends IPv{version} to the {side} side, which receives IPv"
+        raise KeyedError(
+            ("ip",),
+            f"{cell.ip} sends IPv{version} to the {side} side, which receives IPv"
             f"{version_of(cell.ip, side)}, but testbed {testbed.name} does not say "
             f"which IPv{version} address stands for it",
             f"add the key {side}.ipv{version}.virtual: the address that the device "

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from dutperf.config.document import Keys, Problem
+from dutperf.config.problem import Keys, Problem
 from dutperf.config.specs import SPECS, EstablishmentKeys
 from dutperf.config.validate import models_in
 

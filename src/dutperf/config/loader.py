@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dutperf.config.campaign import Campaign
-from dutperf.config.document import Document, Problem, read_document, refusal
+from dutperf.config.document import Document, read_document, refusal
 from dutperf.config.fields import Strict
 from dutperf.config.former_keys import modernised
+from dutperf.config.problem import Problem
 from dutperf.config.specs import SPECS, ProcedureSpec
 from dutperf.config.testbed import Testbed
 from dutperf.config.validate import validate

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dutperf.config.cell import Cell
+from dutperf.config.problem import KeyedError
 from dutperf.config.stateful_keys import MARGIN, Stateful
 from dutperf.config.testbed import Testbed
 from dutperf.config.versions import version_of
-from dutperf.errors import InputError
 
 USABLE_PORTS = 64_512
 """From 1024 on."""
@@ -75,14 +75,15 @@ def check_stateful(testbed: Testbed, cell: Cell) -> None:
     A rate that is to be found is checked when it was.
 
     Raises:
-        InputError: its message begins with the key that is wrong.
+        KeyedError: says which key is wrong.
     """
     if cell.stateful:
         _check_addresses(testbed, cell, cell.stateful)
     timing, limit_fps = timing_of(cell), testbed.max_rate_fps
     if timing and limit_fps is not None and timing.rate_fps > limit_fps:
-        raise InputError(
-            f"stateful.phase1_rate: {timing.rate_fps} is more than testbed "
+        raise KeyedError(
+            ("stateful", "phase1_rate"),
+            f"{timing.rate_fps} is more than testbed "
             f"{testbed.name} allows, {limit_fps}",
             "lower it, or raise max_rate_fps of the testbed",
         )
@@ -94,33 +95,37 @@ def check_timing(cell: Cell, stateful: Stateful, timing: Timing) -> None:
     """Refuse phases that overlap, are too short or too long, or outlive connections.
 
     Raises:
-        InputError: as above.
+        KeyedError: as above.
     """
     rate_fps = timing.rate_fps
     if timing.frames * 1000 < rate_fps:
-        raise InputError(
-            f"stateful.phase1_rate: at {rate_fps} frames per second phase 1 is shorter "
+        raise KeyedError(
+            ("stateful", "phase1_rate"),
+            f"at {rate_fps} frames per second phase 1 is shorter "
             f"than 1 ms, the shortest trial",
             f"lower it to at most {timing.frames * 1000}, or open more connections",
         )
     least_ms = -(-1000 * timing.frames // rate_fps) + timing.wait_ms
     if timing.start_ms < least_ms:
-        raise InputError(
-            f"stateful.phase2_after_ms: {timing.start_ms} ms is before the end of "
+        raise KeyedError(
+            ("stateful", "phase2_after_ms"),
+            f"{timing.start_ms} ms is before the end of "
             f"phase 1: {timing.frames:,} frames at {rate_fps:,} a second and the wait "
             f"for late ones take {least_ms} ms",
             f"leave it out, or give at least {least_ms}",
         )
     if timing.start_ms > _LONGEST_MS:
-        raise InputError(
-            f"stateful.phase1_rate: at {rate_fps} frames per second phase 1 takes more "
+        raise KeyedError(
+            ("stateful", "phase1_rate"),
+            f"at {rate_fps} frames per second phase 1 takes more "
             f"than {_LONGEST_MS // 1000:,} s",
             "raise it, or open fewer connections",
         )
     known_s = stateful.dut_timeout_s
     if known_s is not None and known_s <= timing.needed_s:
-        raise InputError(
-            f"stateful.dut_timeout_s: the device forgets a connection after "
+        raise KeyedError(
+            ("stateful", "dut_timeout_s"),
+            f"the device forgets a connection after "
             f"{known_s:g} s, but one must live {timing.needed_s:g} s: "
             f"{_parts(cell, timing)}",
             "raise the device's UDP timeout to at least "
@@ -190,8 +195,9 @@ def _check_addresses(testbed: Testbed, cell: Cell, stateful: Stateful) -> None:
         return
     version = version_of(cell.ip, stateful.responder)
     if stateful.expected.version != version:
-        raise InputError(
-            f"stateful.public_addresses: {stateful.public_addresses} cannot be what "
+        raise KeyedError(
+            ("stateful", "public_addresses"),
+            f"{stateful.public_addresses} cannot be what "
             f"{testbed.name} shows the responder, which receives IPv{version}",
             f"give IPv{version} addresses, or leave the key out",
         )

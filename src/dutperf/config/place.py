@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from pydantic import Field
 
 from dutperf.config.campaign import Campaign
-from dutperf.config.document import CampaignError, Problem
 from dutperf.config.fields import Strict, repeated
 from dutperf.config.labs import LabKeys
+from dutperf.config.problem import CampaignError, Problem
 from dutperf.config.testbed import Testbed
 
 

@@ -12,9 +12,9 @@ import ipaddress
 
 from dutperf.config.address_set import AddressSet, BitField, Mode, number, overlap
 from dutperf.config.hosts import HostField
+from dutperf.config.problem import KeyedError, Keys
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
-from dutperf.errors import InputError
 from dutperf.protocol import IpVersion, Side
 
 MAX_NEIGHBOURS = 65536
@@ -64,7 +64,7 @@ def destinations(
         if overlap(bits, other):
             raise _networks_in_hosts(side, base, bits, other)
     everywhere = AddressSet(base, (*found.fields, bits))
-    _check_device(testbed, f"traffic.networks.{side}", everywhere)
+    _check_device(testbed, ("traffic", "networks", side), everywhere)
     return everywhere
 
 
@@ -94,9 +94,9 @@ def _hosts_from(
         left = max(most - first + 1, 0)
         if count <= left:
             return bits._replace(min=first, max=first + count - 1)
-    raise InputError(
-        f"traffic.addresses.{side}: from {base} on there are {left} addresses, fewer "
-        f"than {count} hosts",
+    raise KeyedError(
+        ("traffic", "addresses", side),
+        f"from {base} on there are {left} addresses, fewer than {count} hosts",
         "ask for fewer hosts (--addresses), give the side a lower address in the "
         "testbed, or name the bits with width, min and max",
     )
@@ -109,8 +109,9 @@ def _network_bits(count: int, side: Side, base: str, *, embeds: bool) -> BitFiel
     bits = BitField(place, _NETWORK_BITS, 0, count - 1, "random")
     first = 0 if count == 2**_NETWORK_BITS else AddressSet(base).value(bits)
     if first + count > 2**_NETWORK_BITS:
-        raise InputError(
-            f"traffic.networks.{side}: from the network of {base} on (its bits {place} "
+        raise KeyedError(
+            ("traffic", "networks", side),
+            f"from the network of {base} on (its bits {place} "
             f"to {place + 7} are {first}) there are {256 - first}, fewer than {count}",
             "ask for fewer networks, for all 256, or give the side an address in a "
             "lower network in the testbed",
@@ -126,33 +127,36 @@ def _embeds_ipv4(testbed: Testbed, side: Side, base: str) -> bool:
 
 
 def _check_hosts(testbed: Testbed, side: Side, found: AddressSet) -> None:
-    key = f"traffic.addresses.{side}"
+    keys = ("traffic", "addresses", side)
     (bits,) = found.fields
     count = bits.max - bits.min + 1
     if count > MAX_NEIGHBOURS:
-        raise InputError(
-            f"{key}: {count} addresses are more than the {MAX_NEIGHBOURS} that the "
+        raise KeyedError(
+            keys,
+            f"{count} addresses are more than the {MAX_NEIGHBOURS} that the "
             "tester answers ARP and neighbour discovery for",
             "narrow min and max",
         )
-    _check_device(testbed, key, found)
+    _check_device(testbed, keys, found)
     _check_other_side(testbed, side, found)
     for network in map(ipaddress.ip_network, _NOT_UNICAST[found.version]):
         if found.meets(network):
-            raise InputError(
-                f"{key}: {found.lowest} to {found.highest} reaches into {network}, "
+            raise KeyedError(
+                keys,
+                f"{found.lowest} to {found.highest} reaches into {network}, "
                 "which holds no addresses of hosts",
                 "narrow min and max, or let lower bits vary",
             )
-    _check_host_part(key, found, bits)
+    _check_host_part(keys, found, bits)
 
 
-def _check_device(testbed: Testbed, key: str, found: AddressSet) -> None:
+def _check_device(testbed: Testbed, keys: Keys, found: AddressSet) -> None:
     for name, side in testbed.sides.items():
         real = side.ip(found.version)
         if real and found.reaches(number(real.gateway)):
-            raise InputError(
-                f"{key}: the addresses from {found.lowest} to {found.highest} include "
+            raise KeyedError(
+                keys,
+                f"the addresses from {found.lowest} to {found.highest} include "
                 f"{real.gateway}, the device under test itself "
                 f"({name}.ipv{found.version}.gateway)",
                 "begin above it: give the tester a higher address in the testbed, or "
@@ -166,42 +170,44 @@ def _check_other_side(testbed: Testbed, side: Side, found: AddressSet) -> None:
     virtual = testbed.sides[other].virtual(found.version)
     for kind, address in (("address", real and real.address), ("virtual", virtual)):
         if address and found.reaches(number(address)):
-            raise InputError(
-                f"traffic.addresses.{side}: the addresses from {found.lowest} to "
+            raise KeyedError(
+                ("traffic", "addresses", side),
+                f"the addresses from {found.lowest} to "
                 f"{found.highest} include {address}, which stands for the other side "
                 f"({other}.ipv{found.version}.{kind})",
                 "narrow min and max, or let other bits vary",
             )
 
 
-def _check_host_part(key: str, found: AddressSet, bits: BitField) -> None:
+def _check_host_part(keys: Keys, found: AddressSet, bits: BitField) -> None:
     """Neither the network's own address nor, in IPv4, its broadcast address."""
     if found.version == 6:
         if found.reaches(0, 64):
-            raise _no_host(key, found, "whose last 64 bits are 0 (routers' own)")
+            raise _no_host(keys, found, "whose last 64 bits are 0 (routers' own)")
         return
     at_the_end = bits.offset + bits.width == found.bits
     host_bits = max(8, bits.width) if at_the_end else 8
     if found.reaches(0, host_bits):
-        raise _no_host(key, found, f"whose last {host_bits} bits are 0 (the network)")
+        raise _no_host(keys, found, f"whose last {host_bits} bits are 0 (the network)")
     if found.reaches(2**host_bits - 1, host_bits):
-        raise _no_host(key, found, f"whose last {host_bits} bits are 1 (broadcast)")
+        raise _no_host(keys, found, f"whose last {host_bits} bits are 1 (broadcast)")
 
 
-def _no_host(key: str, found: AddressSet, which: str) -> InputError:
-    return InputError(
-        f"{key}: the addresses from {found.lowest} to {found.highest} include one "
-        f"{which}",
+def _no_host(keys: Keys, found: AddressSet, which: str) -> KeyedError:
+    return KeyedError(
+        keys,
+        f"the addresses from {found.lowest} to {found.highest} include one {which}",
         "narrow min and max: 2 to 254 in the last 8 bits, 2 to 65534 in the last 16",
     )
 
 
 def _networks_in_hosts(
     side: Side, base: str, networks: BitField, hosts_: BitField
-) -> InputError:
+) -> KeyedError:
     last = hosts_.offset + hosts_.width - 1
-    return InputError(
-        f"traffic.networks.{side}: the networks take bits {networks.offset} to "
+    return KeyedError(
+        ("traffic", "networks", side),
+        f"the networks take bits {networks.offset} to "
         f"{networks.offset + 7} of {base}, and its hosts vary in bits {hosts_.offset} "
         f"to {last}",
         "use networks without addresses, or hosts in the last 8 bits only: at most 253 "

@@ -11,6 +11,7 @@ from typing import Any
 
 from dutperf.config.cell import Cell
 from dutperf.config.presets import Preset, preset_keys
+from dutperf.config.problem import KeyedError
 from dutperf.config.specs import (
     ConnectionRateSpec,
     ProcedureSpec,
@@ -20,7 +21,6 @@ from dutperf.config.specs import (
 )
 from dutperf.config.specs.procedure_keys import Tagging
 from dutperf.config.stateful_keys import RateKeys, Stateful
-from dutperf.errors import InputError
 from dutperf.protocol import foreground_frames
 
 
@@ -30,15 +30,15 @@ def check_load(cell: Cell) -> None:
     A load that is to be found is checked when it was.
 
     Raises:
-        InputError: its message begins with the key that is wrong.
+        KeyedError: says which key is wrong.
     """
     rate_fps, limit_fps = cell.spec.given_rate_fps, cell.spec.max_rate_fps
     if rate_fps is None:
         return
     if limit_fps is not None and rate_fps > limit_fps:
-        raise InputError(
-            f"rate_fps: {rate_fps} is more than the maximum rate that was set, "
-            f"{limit_fps}",
+        raise KeyedError(
+            ("rate_fps",),
+            f"{rate_fps} is more than the maximum rate that was set, {limit_fps}",
             "lower it, or raise max_rate_fps",
         )
     if cell.spec.tagging:
@@ -55,8 +55,7 @@ def with_source(cell: Cell, earlier: Iterable[Cell]) -> Cell:
     Of several throughputs the one that is RFC 2544's.
 
     Raises:
-        InputError: none of ``earlier`` finds it, or it is not clear which; its
-            message begins with the key that is wrong.
+        KeyedError: none of ``earlier`` finds it, or it is not clear which.
     """
     before = list(earlier)
     return _with_throughput_cell(_with_connection_cell(cell, before), before)
@@ -94,8 +93,9 @@ def _with_connection_cell(cell: Cell, earlier: Sequence[Cell]) -> Cell:
         told = _listed(
             found or others, "connection rate of the same connections", bool(found)
         )
-        raise InputError(
-            f"stateful.phase1_rate: {cell.id} is to open connections at a share of the "
+        raise KeyedError(
+            ("stateful", "phase1_rate"),
+            f"{cell.id} is to open connections at a share of the "
             f"connection rate, but {told}",
             "list one procedure connection-rate with the same ip, frame_size, "
             "initiator and connections above it, or give phase1_rate in frames per "
@@ -111,8 +111,9 @@ def _with_throughput_cell(cell: Cell, earlier: Sequence[Cell]) -> Cell:
     found = [c for c in searches if _frames_of(c) == _frames_of(cell)]
     found = [c for c in found if c.spec.loss_criterion.by_the_book] or found
     if len(found) != 1:
-        raise InputError(
-            f"rate_fps: {cell.id} is to be measured at the throughput, but "
+        raise KeyedError(
+            ("rate_fps",),
+            f"{cell.id} is to be measured at the throughput, but "
             f"{_listed(found or searches, _SEARCH, bool(found))}",
             "list one procedure throughput with the same ip, frame_size, direction and "
             "traffic above it, or give rate_fps in frames per second",
@@ -206,8 +207,9 @@ def _check_tags(cell: Cell, rate_fps: int, tagging: Tagging) -> None:
     )
     taggable = frames - frames * round(first_tag_s * 1e9) // duration_ns
     if taggable < tags:
-        raise InputError(
-            f"tags: {tags} are more than the {taggable} frames of a direction's "
+        raise KeyedError(
+            ("tags",),
+            f"{tags} are more than the {taggable} frames of a direction's "
             f"foreground that are sent after {first_tag_s:g} s",
             f"lower tags (--tags) to {taggable} or less, or take a longer trial, a "
             "higher rate_fps or an earlier first_tag_s",

@@ -13,8 +13,8 @@ from fractions import Fraction
 
 from dutperf.config.cell import Cell
 from dutperf.config.flows import StreamName, side_versions, stream_version
+from dutperf.config.problem import KeyedError
 from dutperf.config.testbed import Testbed
-from dutperf.errors import InputError
 from dutperf.protocol import IpVersion, Side, minimum_frame_size
 
 HEADER_DIFFERENCE_BYTES = 20
@@ -68,12 +68,13 @@ def check_sizes(testbed: Testbed, cell: Cell) -> None:
     Raises:
         InputError: names the key, the size, and what would fit.
     """
-    key = "traffic.imix" if cell.imix else "frame_size"
+    keys = ("traffic", "imix") if cell.imix else ("frame_size",)
     versions = cell_versions(cell)
     least = smallest_size(versions)
     if min(cell.frame_sizes) < least:
-        raise InputError(
-            f"{key}: {min(cell.frame_sizes)} is too small for {_names(versions)}: the "
+        raise KeyedError(
+            keys,
+            f"{min(cell.frame_sizes)} is too small for {_names(versions)}: the "
             f"smallest frame with room for the 18-byte tag has {least} bytes",
             f"use {least} or more; give IPv4 and IPv6 entries of their own under "
             "procedures if their sizes differ",
@@ -81,8 +82,9 @@ def check_sizes(testbed: Testbed, cell: Cell) -> None:
     for name, side in testbed.sides.items():
         size = max(max(sizes_in(cell, v)) for v in side_versions(cell, name))
         if size - _HEADER_AND_FCS_BYTES > side.port.mtu:
-            raise InputError(
-                f"{key}: {size} does not fit the {name} port: its MTU "
+            raise KeyedError(
+                keys,
+                f"{size} does not fit the {name} port: its MTU "
                 f"{side.port.mtu} carries frames of at most "
                 f"{side.port.mtu + _HEADER_AND_FCS_BYTES} bytes",
                 f"raise {name}.port.mtu to {size - _HEADER_AND_FCS_BYTES} (and the "

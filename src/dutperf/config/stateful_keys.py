@@ -20,6 +20,7 @@ from pydantic import AfterValidator, Field, field_validator
 
 from dutperf.config.fields import OneOrMore, Strict, repeated
 from dutperf.config.hosts import Addresses
+from dutperf.config.problem import KeyedError
 from dutperf.config.rate_reference import ConnectionRate, FoundRate, parse_found_rate
 from dutperf.protocol import DirectionName, Side
 from dutperf.protocol.tuple_messages import MAX_COMBINATIONS, ExpectedAddresses
@@ -158,17 +159,18 @@ class ConnectionKeys(_Enumeration):
             for n in self.connections
         ]
 
-    def troubles(self, hosts: Addresses) -> Iterator[str]:
+    def troubles(self, hosts: Addresses) -> Iterator[KeyedError]:
         """What of these keys does not fit together, or not the hosts."""
         for each in self.each(hosts):
             yield from each.troubles()
         for side in (self.initiator, self.responder):
             field = hosts.of(side)
             if field and field.mode != "random":
-                yield (
-                    f"traffic.addresses.{side}.mode: must be left out of a stateful "
+                yield KeyedError(
+                    ("traffic", "addresses", side, "mode"),
+                    "must be left out of a stateful "
                     "test: each address is combined with each port, in the order of "
-                    "stateful.order"
+                    "stateful.order",
                 )
 
 
@@ -235,12 +237,14 @@ class CapacityKeys(ConnectionKeys):
         default=0.5, description="the same while the number is bisected"
     )
 
-    def troubles(self, hosts: Addresses) -> Iterator[str]:
+    def troubles(self, hosts: Addresses) -> Iterator[KeyedError]:
         """What of these keys does not fit together, or not the hosts."""
         yield from super().troubles(hosts)
         if self.first > min(self.connections):
             most = max(self.connections)
-            yield f"stateful.first: {self.first} is more than may be tried, {most}"
+            yield KeyedError(
+                ("stateful", "first"), f"{self.first} is more than may be tried, {most}"
+            )
 
 
 class TeardownKeys(ConnectionKeys):
@@ -252,13 +256,14 @@ class TeardownKeys(ConnectionKeys):
         "them, instead of being deleted at once",
     )
 
-    def troubles(self, hosts: Addresses) -> Iterator[str]:
+    def troubles(self, hosts: Addresses) -> Iterator[KeyedError]:
         """What of these keys does not fit together, or not the hosts."""
         yield from super().troubles(hosts)
         if self.expiry and self.dut_timeout_s is None:
-            yield (
-                "stateful.dut_timeout_s: is missing: connections expire after the "
-                "device's timeout, which must be known (--dut-timeout)"
+            yield KeyedError(
+                ("stateful", "dut_timeout_s"),
+                "is missing: connections expire after the "
+                "device's timeout, which must be known (--dut-timeout)",
             )
 
 
@@ -366,7 +371,7 @@ class Stateful(_Enumeration):
             phases_s += self.timeout_ms / 1000
         return phases_s
 
-    def troubles(self) -> Iterator[str]:
+    def troubles(self) -> Iterator[KeyedError]:
         """What of these keys does not fit together."""
         hosts = ""
         if self.several_addresses:
@@ -375,21 +380,24 @@ class Stateful(_Enumeration):
                 f"{self.destination_addresses:,} destination addresses"
             )
         if self.destinations[1] > 65535:
-            yield (
-                f"stateful.connections: {self.connections} are more than source_ports "
+            yield KeyedError(
+                ("stateful", "connections"),
+                f"{self.connections} are more than source_ports "
                 f"{self.source_ports} and all destination ports from "
-                f"{FIRST_DESTINATION_PORT} on{hosts} give"
+                f"{FIRST_DESTINATION_PORT} on{hosts} give",
             )
         elif self.combinations < self.connections:
             least, most = self.destinations
-            yield (
-                f"stateful.connections: {self.connections} are more than the "
+            yield KeyedError(
+                ("stateful", "connections"),
+                f"{self.connections} are more than the "
                 f"{self.combinations} combinations of source_ports "
-                f"{self.source_ports} and destination_ports {least}-{most}{hosts}"
+                f"{self.source_ports} and destination_ports {least}-{most}{hosts}",
             )
         elif self.combinations > MAX_COMBINATIONS:
-            yield (
-                f"stateful: ports and addresses have {self.combinations} combinations, "
+            yield KeyedError(
+                ("stateful",),
+                f"ports and addresses have {self.combinations} combinations, "
                 f"more than the 2^{MAX_COMBINATIONS.bit_length() - 1} that can be told "
-                "apart: narrow source_ports, destination_ports or traffic.addresses"
+                "apart: narrow source_ports, destination_ports or traffic.addresses",
             )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from dutperf.config.document import Document, Keys, Problem, dotted, refusal, shown
+from dutperf.config.document import Document, refusal, shown
 from dutperf.config.fields import Strict
+from dutperf.config.problem import KeyedError, Keys, Problem
 from dutperf.config.specs import SPECS
 
 Model = TypeVar("Model", bound=Strict)
@@ -66,7 +66,7 @@ def validate(model: type[Model], document: Document) -> Model:
         return model.model_validate(document.data, strict=True)
     except ValidationError as error:
         details = error.errors(include_url=False)
-        problems = [_problem(model, document.data, d) for d in details]
+        problems = [_problem(model, document, d) for d in details]
         raise refusal(document, problems) from None
 
 
@@ -78,16 +78,23 @@ def models_in(annotation: Any) -> Iterator[type[BaseModel]]:  # noqa: ANN401 - a
         yield annotation
 
 
-def _problem(model: type[BaseModel], data: object, detail: ErrorDetails) -> Problem:
-    keys = tuple(_written(_untagged(detail["loc"]), data))
+def _problem(
+    model: type[BaseModel], document: Document, detail: ErrorDetails
+) -> Problem:
+    error = detail.get("ctx", {}).get("error")
+    inside = error.keys if isinstance(error, KeyedError) else ()
+    keys = tuple(_written((*_untagged(detail["loc"]), *inside), document.data))
+    if isinstance(error, KeyedError):
+        return Problem(keys, error.what, error.hint)
     if detail["type"].startswith("union_tag"):
         return _no_such_procedure(keys, detail)
     if detail["type"] == "missing":
         field = _models_at(model, detail["loc"][:-1])[0].model_fields[str(keys[-1])]
-        return Problem(keys, "is missing", f"add {dotted(keys)}: {field.description}")
+        told = f"add {document.called(keys)}: {field.description}"
+        return Problem(keys, "is missing", told)
     if detail["type"] == "extra_forbidden":
         return _unknown_key(keys, _models_at(model, detail["loc"][:-1])[0])
-    hint = _nearest(detail) or _HINTS.get(detail["type"], "")
+    hint = _nearest(model, detail) or _HINTS.get(detail["type"], "")
     return Problem(keys, _sentence(detail), hint)
 
 
@@ -100,10 +107,22 @@ def _no_such_procedure(keys: Keys, detail: ErrorDetails) -> Problem:
     return Problem(keys, f"must be one of {', '.join(SPECS)}, not {shown(given)}", hint)
 
 
-def _nearest(detail: ErrorDetails) -> str:
+def _nearest(model: type[BaseModel], detail: ErrorDetails) -> str:
     """What was meant where a word is not one of those that may stand there."""
-    words = re.findall("'([^']*)'", str(detail.get("ctx", {}).get("expected", "")))
-    return _near(detail["input"], words)
+    if detail["type"] != "literal_error":
+        return ""
+    *above, key = (key for key in detail["loc"] if isinstance(key, str))
+    field = _models_at(model, tuple(above))[0].model_fields.get(key)
+    return _near(detail["input"], _words_in(field.annotation) if field else ())
+
+
+def _words_in(annotation: Any) -> Iterator[str]:  # noqa: ANN401 - a type
+    """The words that a value of this type may be, or hold as a list."""
+    for argument in get_args(annotation):
+        if isinstance(argument, str):
+            yield argument
+        else:
+            yield from _words_in(argument)
 
 
 def _near(given: object, words: Iterable[str]) -> str:

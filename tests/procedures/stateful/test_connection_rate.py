@@ -588,7 +588,7 @@ def test_hooks_clear_the_table_once_for_both_phases() -> None:
                 "stateful": {"connections": 5},
                 "traffic": {"networks": 256},
             },
-            "networks must be left out",
+            "networks: must be left out",
         ),
         (
             {

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from dutperf.config.problem import KeyedError
 from dutperf.config.search_keys import Width
 from dutperf.config.specs.procedure_keys import (
     Direction,
@@ -39,11 +40,11 @@ class EstablishmentKeys(ProcedureKeys):
     @model_validator(mode="after")
     def _connections_fit(self) -> Self:
         check_connections(self.stateful, self.traffic)
-        for profile in self.traffic:
+        for number, profile in enumerate(self.traffic):
             if profile.has_background:
-                raise ValueError(
-                    "traffic: mix must be left out: all frames of a phase "
-                    "are of connections"
+                raise KeyedError(
+                    ("traffic", number, "mix"),
+                    "must be left out: all frames of a phase are of connections",
                 )
         return self
 

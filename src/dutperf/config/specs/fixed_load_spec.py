@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from dutperf.config.problem import KeyedError
 from dutperf.config.rate_reference import FixedRate, FoundRate, parse_found_rate
 from dutperf.config.specs.procedure_keys import (
     RepeatNumber,
@@ -84,13 +85,15 @@ class LatencySpec(FixedLoadKeys):
     @model_validator(mode="after")
     def _tags_fit(self) -> Self:
         if self.rfc2544_latency and self.tags != 1:
-            raise ValueError(
-                "tags: must be 1, or left out, with rfc2544_latency (RFC 2544 26.2)"
+            raise KeyedError(
+                ("tags",),
+                "must be 1, or left out, with rfc2544_latency (RFC 2544 26.2)",
             )
         if self.first_tag_s >= self.trial_duration_s:
-            raise ValueError(
-                f"first_tag_s: {self.first_tag_s:g} s is not before the end of the "
-                f"trial, {self.trial_duration_s:g} s (trial_duration_s)"
+            raise KeyedError(
+                ("first_tag_s",),
+                f"{self.first_tag_s:g} s is not before the end of the "
+                f"trial, {self.trial_duration_s:g} s (trial_duration_s)",
             )
         return self
 

@@ -12,6 +12,7 @@ from dutperf.config.load_steps import (
     falling_loads,
 )
 from dutperf.config.loss_criteria import LossCriterion
+from dutperf.config.problem import KeyedError
 from dutperf.config.rate_reference import (
     FoundRate,
     ThroughputReference,
@@ -69,9 +70,10 @@ class FrameLossSpec(LossKeys):
                 )
         highest = max(self.load_percent, default=0)
         if highest > 100 and not self.rate_fps:
-            raise ValueError(
-                f"load_percent: {highest:g} is above 100: give rate_fps: throughput "
-                "for loads in percent of the throughput"
+            raise KeyedError(
+                ("load_percent",),
+                f"{highest:g} is above 100: give rate_fps: throughput "
+                "for loads in percent of the throughput",
             )
         return self
 

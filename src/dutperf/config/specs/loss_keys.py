@@ -11,6 +11,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from dutperf.config.problem import KeyedError
 from dutperf.config.specs.procedure_keys import TimedStreamKeys, distinct
 from dutperf.protocol import MAX_TIMEOUTS
 
@@ -69,10 +70,11 @@ class LossKeys(TimedStreamKeys):
         }
         for key, longest_ms in given.items():
             if longest_ms and longest_ms >= self.residual_wait_s * 1000:
-                raise ValueError(
-                    f"{key}: {longest_ms:g} ms is not below the wait for late frames, "
+                raise KeyedError(
+                    (key,),
+                    f"{longest_ms:g} ms is not below the wait for late frames, "
                     f"{self.residual_wait_s:g} s: raise residual_wait_s, or frames "
-                    "that are late would be taken for lost"
+                    "that are late would be taken for lost",
                 )
         return self
 

@@ -16,6 +16,7 @@ from dutperf.config.fields import Listed, Name, OneOrMore, Strict, repeated
 from dutperf.config.flow_count import FlowCount
 from dutperf.config.frame_size import ALL_SIZES, SizeOrAll
 from dutperf.config.loss_criteria import LossCriterion
+from dutperf.config.problem import KeyedError
 from dutperf.config.rate_reference import FoundRate
 from dutperf.config.search_keys import Width
 from dutperf.config.stateful_keys import ConnectionKeys, Phase2Keys
@@ -103,7 +104,9 @@ class ProcedureKeys(Strict):
     @model_validator(mode="after")
     def _one_kind_of_size(self) -> Self:
         if ALL_SIZES in self.frame_size and len(self.frame_size) > 1:
-            raise ValueError("frame_size: all stands alone: it has the others in it")
+            raise KeyedError(
+                ("frame_size",), "all stands alone: it has the others in it"
+            )
         if self.frame_size and any(profile.imix for profile in self.traffic):
             raise ValueError("give frame_size or traffic.imix, not both")
         return self
@@ -218,8 +221,9 @@ class StreamKeys(ProcedureKeys):
     def _flows_fit(self) -> Self:
         if self.flows:
             if self.stateful:
-                raise ValueError(
-                    "flows: must be left out of a stateful test (stateful.connections)"
+                raise KeyedError(
+                    ("flows",),
+                    "must be left out of a stateful test (stateful.connections)",
                 )
             for profile in self.traffic:
                 _check_spread(profile)
@@ -266,19 +270,21 @@ def check_connections(stateful: ConnectionKeys, profiles: list[Traffic]) -> None
     """Refuse traffic that is not for connections, which differ by ports and addresses.
 
     Raises:
-        ValueError: begins with the key that is wrong.
+        KeyedError: says which key is wrong.
     """
-    for profile in profiles:
+    for number, profile in enumerate(profiles):
         for trouble in stateful.troubles(profile.addresses):
-            raise ValueError(trouble)
+            raise trouble
         if profile.networks != type(profile.networks)():
-            raise ValueError(
-                "traffic: networks must be left out of a stateful test: connections "
-                "differ by ports and addresses (RFC 9693 4.1)"
+            raise KeyedError(
+                ("traffic", number, "networks"),
+                "must be left out of a stateful test: connections differ by ports and "
+                "addresses (RFC 9693 4.1)",
             )
         if profile.imix or profile.flows:
-            raise ValueError(
-                "traffic: imix and flows must be left out of a stateful test"
+            raise KeyedError(
+                ("traffic", number),
+                "imix and flows must be left out of a stateful test",
             )
 
 
@@ -286,6 +292,7 @@ def _check_spread(profile: Traffic) -> None:
     """Refuse what ``flows`` would overrule."""
     for key in ("flows", "ports", "addresses", "networks"):
         if getattr(profile, key) != Traffic.model_fields[key].default:
-            raise ValueError(
-                f"flows: says what varies, so leave traffic.{key} out; or give no flows"
+            raise KeyedError(
+                ("flows",),
+                f"says what varies, so leave traffic.{key} out; or give no flows",
             )

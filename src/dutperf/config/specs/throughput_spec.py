@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from dutperf.config.loss_criteria import LossCriterion
+from dutperf.config.problem import KeyedError
 from dutperf.config.search_keys import (
     AUTO,
     Goal,
@@ -95,7 +96,7 @@ class ThroughputSpec(LossKeys, SearchedKeys):
     @model_validator(mode="after")
     def _search_fits(self) -> Self:
         for trouble in self._troubles():
-            raise ValueError(trouble)
+            raise trouble
         return self
 
     @property
@@ -128,7 +129,7 @@ class ThroughputSpec(LossKeys, SearchedKeys):
             for goal in self.goals
         ]
 
-    def _troubles(self) -> Iterator[str]:
+    def _troubles(self) -> Iterator[KeyedError]:
         """What of its keys does not fit the others."""
         if self.repeats != AUTO:
             yield from self._only_auto("interval_width")
@@ -139,9 +140,10 @@ class ThroughputSpec(LossKeys, SearchedKeys):
             yield from self._belongs("verified", "verify_trials")
             yield from self._belongs("verified", "max_verify_loss_percent")
         elif self.max_verify_loss_percent is not None and self.early_stop:
-            yield (
-                "max_verify_loss_percent: must be left out with early_stop: a trial "
-                "that is ended early does not tell how much it would have lost"
+            yield KeyedError(
+                ("max_verify_loss_percent",),
+                "must be left out with early_stop: a trial that is ended early does "
+                "not tell how much it would have lost",
             )
         if self.search != "mlrsearch":
             yield from self._belongs("mlrsearch", "goals")
@@ -149,47 +151,60 @@ class ThroughputSpec(LossKeys, SearchedKeys):
             yield from self._mlr_troubles()
             yield from self._goal_troubles()
 
-    def _belongs(self, search: Search, key: str) -> Iterator[str]:
+    def _belongs(self, search: Search, key: str) -> Iterator[KeyedError]:
         if getattr(self, key) != type(self).model_fields[key].default:
-            yield f"{key}: belongs to search {search}, not to {self.search}"
+            yield KeyedError(
+                (key,), f"belongs to search {search}, not to {self.search}"
+            )
 
-    def _only_auto(self, key: str) -> Iterator[str]:
+    def _only_auto(self, key: str) -> Iterator[KeyedError]:
         if getattr(self, key) is not None:
-            yield f"{key}: belongs to repeats auto, not to a number of repeats"
+            yield KeyedError(
+                (key,), "belongs to repeats auto, not to a number of repeats"
+            )
 
-    def _mlr_troubles(self) -> Iterator[str]:
+    def _mlr_troubles(self) -> Iterator[KeyedError]:
         if self.early_stop:
-            yield "early_stop: must be false with mlrsearch, which needs whole trials"
+            yield KeyedError(
+                ("early_stop",),
+                "must be false with mlrsearch, which needs whole trials",
+            )
         if self.repeats != 1:
-            yield (
-                "repeats: must be 1 with mlrsearch: how often a rate is measured "
-                "follows from its goals (duration_sum_s)"
+            yield KeyedError(
+                ("repeats",),
+                "must be 1 with mlrsearch: how often a rate is measured follows from "
+                "its goals (duration_sum_s)",
             )
         if not self.resolution.endswith("%"):
-            yield (
-                "resolution: must be a percentage with mlrsearch (RFC 9971: goal "
-                f"width), not {self.resolution} frames per second"
+            yield KeyedError(
+                ("resolution",),
+                "must be a percentage with mlrsearch (RFC 9971: goal width), not "
+                f"{self.resolution} frames per second",
             )
         if self.loss_tolerance_percent:
-            yield (
-                "loss_tolerance_percent: must be left out with mlrsearch, where a goal "
-                f"says what may be lost: {self.loss_tolerance_percent:.12g}%"
+            yield KeyedError(
+                ("loss_tolerance_percent",),
+                "must be left out with mlrsearch, where a goal says what may be lost: "
+                f"{self.loss_tolerance_percent:.12g}%",
             )
 
-    def _goal_troubles(self) -> Iterator[str]:
+    def _goal_troubles(self) -> Iterator[KeyedError]:
         if not self.goals:
-            yield "goals: must have at least 1 entry, or be left out"
+            yield KeyedError(("goals",), "must have at least 1 entry, or be left out")
         trial_s = self.trial_duration_s
         seen = set()
         for goal in self.goals:
             duration_s = goal.duration_sum(trial_s)
             if duration_s < trial_s:
-                yield (
-                    f"goals: duration_sum_s {duration_s:g} is less than one trial, "
-                    f"{trial_s:g} s (trial_duration_s)"
+                yield KeyedError(
+                    ("goals",),
+                    f"duration_sum_s {duration_s:g} is less than one trial, "
+                    f"{trial_s:g} s (trial_duration_s)",
                 )
             if (goal.loss_percent, goal.exceed_percent, duration_s) in seen:
-                yield f"goals: must not list {goal.loss_percent:.12g}% twice"
+                yield KeyedError(
+                    ("goals",), f"must not list {goal.loss_percent:.12g}% twice"
+                )
             seen.add((goal.loss_percent, goal.exceed_percent, duration_s))
 
 
@@ -215,12 +230,13 @@ def _default_width(resolution: str) -> str:
     return "1%"
 
 
-def _too_narrow(width: str, resolution: str) -> Iterator[str]:
+def _too_narrow(width: str, resolution: str) -> Iterator[KeyedError]:
     """An interval that no search could reach, however often it is repeated."""
     number, unit = width.removesuffix("%"), width[-1:] == "%"
     known, known_unit = resolution.removesuffix("%"), resolution[-1:] == "%"
     if unit == known_unit and Fraction(number) < Fraction(known):
-        yield (
-            f"interval_width: must not be narrower than the resolution, {resolution}: "
-            f"no search knows its result to {width}"
+        yield KeyedError(
+            ("interval_width",),
+            f"must not be narrower than the resolution, {resolution}: no search knows "
+            f"its result to {width}",
         )
