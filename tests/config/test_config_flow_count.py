@@ -97,6 +97,22 @@ def test_each_number_of_flows_is_a_cell() -> None:
     ]
 
 
+@pytest.mark.parametrize("profile", ["flows1x", "flows1", "64"])
+def test_cells_of_other_sizes_and_numbers_of_flows_are_a_series(profile: str) -> None:
+    asked = {"flows": [1, 16], "traffic": {"name": profile}, "frame_size": [64, 128]}
+    found = cells(THROUGHPUT | asked)
+    assert {cell.series for cell in found} == {f"throughput-ip4-both-{profile}-flows"}
+    assert len({cell.id for cell in found}) == 4
+
+
+def test_only_cells_with_a_number_of_flows_are_of_a_series() -> None:
+    by = {"flows": [4], "traffic": {"flows_by": "addresses"}}
+    assert [c.series for c in cells(THROUGHPUT, THROUGHPUT | by)] == [
+        None,
+        "throughput-ip4-both-flows-by-addresses",
+    ]
+
+
 def test_the_load_is_the_throughput_with_as_many_flows() -> None:
     *_, last = cells(
         THROUGHPUT | {"flows": [1, 4]},

@@ -262,7 +262,7 @@ def test_cells_that_differ_in_their_direction_only_have_different_titles() -> No
 
 def test_an_open_cell_is_described_by_its_trials() -> None:
     trials = tuple(trial(n, NAME, 1_000, "pass", ip=6, frame_size=1280) for n in (1, 2))
-    cell = open_cell(NAME, trials)
+    cell = open_cell(trials[0], trials)
     assert plain(cell.title) == "Throughput, IPv6, 1,280 bytes"
     assert cell.ways == "both directions"
     assert (cell.measured, cell.median, cell.valid_repeats) == (False, None, Value())

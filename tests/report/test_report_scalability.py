@@ -24,7 +24,11 @@ def cell(flows: int, size: int, rate_fps: float | None) -> CellResult:
     )
     told = {"flows": flows, "flows_by": "ports", "frame_sizes": str(size)}
     label = {"traffic": f"flows{flows}"}
-    return found.model_copy(update={"parameters": found.parameters | told | label})
+    update = {
+        "parameters": found.parameters | told | label,
+        "series": "throughput-ip4-both-flows",
+    }
+    return found.model_copy(update=update)
 
 
 def results() -> ResultsFile:

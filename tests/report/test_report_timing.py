@@ -100,9 +100,8 @@ def test_the_result_of_a_throughput_is_on_show_at_first(page: Page) -> None:
 
 
 def test_a_cell_that_only_failed_shows_its_last_trial() -> None:
-    cell = open_cell(
-        "throughput-x", tuple(trial(n, "throughput-x", 5_000, "fail") for n in (1, 2))
-    )
+    trials = tuple(trial(n, "throughput-x", 5_000, "fail") for n in (1, 2))
+    cell = open_cell(trials[0], trials)
     (timing,) = timings_of([cell])
     assert timing.shown.record.number == 2
 
@@ -110,8 +109,9 @@ def test_a_cell_that_only_failed_shows_its_last_trial() -> None:
 @pytest.mark.parametrize(("cells", "unfolded"), [(3, 3), (6, 1)])
 def test_few_delay_cells_are_unfolded_at_once(cells: int, unfolded: int) -> None:
     views = [
-        open_cell(f"pdv-{n}", (trial(n, f"pdv-{n}", 5_000, "pass"),))
+        open_cell(first, (first,))
         for n in range(1, cells + 1)
+        for first in [trial(n, f"pdv-{n}", 5_000, "pass", procedure="pdv")]
     ]
     assert sum(timing.open for timing in timings_of(views)) == unfolded
 

@@ -33,6 +33,7 @@ def throughput(
 ) -> CellResult:
     return CellResult(
         id=f"throughput-ip4-{size}-both-flows{flows}",
+        series=None if flows is None else "throughput-ip4-both-flows",
         procedure="throughput",
         quantity="throughput",
         parameters=told(flows, size),
@@ -46,6 +47,7 @@ def throughput(
 def latency(flows: int, load_fps: int, **delays_ns: float | None) -> CellResult:
     return CellResult(
         id=f"latency-ip4-{SIZE}-both-at-throughput-flows{flows}",
+        series="latency-ip4-both-at-throughput-flows",
         procedure="latency",
         quantity="latency",
         parameters=told(flows, SIZE),
@@ -176,6 +178,7 @@ def test_a_loss_is_that_at_the_highest_load() -> None:
         ]
         return CellResult(
             id=f"frame-loss-ip4-{SIZE}-both-flows{flows}",
+            series="frame-loss-ip4-both-flows",
             procedure="frame-loss",
             quantity="loss",
             parameters=told(flows, SIZE),
@@ -191,20 +194,10 @@ def test_a_loss_is_that_at_the_highest_load() -> None:
     assert [point.rate_fps for point in found.points] == [500, 500]
 
 
-@pytest.mark.parametrize("profile", ["flows1x", "flows1"])
-@pytest.mark.parametrize("place", [None, "flows1"])
-def test_names_that_look_like_flows_do_not_split_a_series(
-    profile: str, place: str | None
-) -> None:
-    ending = f"@{place}" if place else ""
+def test_what_differs_in_more_than_size_and_flows_is_compared_apart() -> None:
     cells = [
-        throughput(flows, 1000).model_copy(
-            update={
-                "id": f"throughput-ip4-64-both-{profile}-flows{flows}{ending}",
-                "place": place,
-            }
-        )
+        throughput(flows, 1000).model_copy(update={"series": series})
+        for series in ("throughput-ip4-both-flows@a", "throughput-ip4-both-flows@b")
         for flows in (1, 16)
     ]
-    (series,) = scalability(cells)
-    assert [point.flows for point in series.points] == [1, 16]
+    assert [len(found.points) for found in scalability(cells)] == [2, 2]

@@ -70,6 +70,24 @@ def test_todays_trials_are_left_alone() -> None:
     assert upgraded_record(record, RESULTS_SCHEMA_VERSION) is record
 
 
+@pytest.mark.parametrize("version", [1, RESULTS_SCHEMA_VERSION])
+@pytest.mark.parametrize(
+    ("cell", "procedure", "place"),
+    [
+        ("latency-ip4-64-both-at-throughput@ipdv-lab", "latency", "ipdv-lab"),
+        ("ipdv-ip4-64-both-1000fps", "ipdv", None),
+        ("throughput-ip6-4-84-both@pdv", "throughput", "pdv"),
+        ("something else", None, None),
+    ],
+)
+def test_the_id_of_its_cell_tells_what_a_trial_was(
+    cell: str, procedure: str | None, place: str | None, version: int
+) -> None:
+    record = {k: v for k, v in records()[0].items() if k not in ("procedure", "place")}
+    found = upgraded_record(record | {"cell": cell}, version)
+    assert (found["procedure"], found["place"]) == (procedure, place)
+
+
 def test_the_environment_of_version_1_does_not_know_the_clocks() -> None:
     assert load_environment(VERSION_1).clock_offset_ns is None
 

@@ -49,6 +49,7 @@ def of_flows() -> ResultsFile:
         sizes = {"frame_size": size, "frame_sizes": str(size)}
         update = {
             "id": f"throughput-ip4-{size}-both-flows{flows}",
+            "series": "throughput-ip4-both-flows",
             "parameters": cell.parameters | told | sizes,
         }
         cells.append(cell.model_copy(update=update))

@@ -89,6 +89,7 @@ def trial(
     repeat: int = 1,
     attempt: int = 1,
     lost: int = 0,
+    procedure: ProcedureName = "throughput",
 ) -> TrialRecord:
     ways: tuple[DirectionName, ...] = _WAYS
     sides: tuple[Side, ...] = ("left", "right")
@@ -96,6 +97,7 @@ def trial(
     return TrialRecord(
         number=number,
         cell=cell,
+        procedure=procedure,
         repeat=repeat,
         attempt=attempt,
         load_fps=load_fps,

@@ -29,6 +29,11 @@ class Cell(Strict):
 
     id: str
     place: str | None = None
+    series: str | None = Field(
+        default=None,
+        description="name of what it has in common with cells of other frame sizes and "
+        "numbers of flows; none: it has no such number",
+    )
     spec: ProcedureSpec
     frame_sizes: list[int]
     direction: Direction

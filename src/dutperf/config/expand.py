@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -112,31 +112,42 @@ def _entries(campaign: Campaign, testbed: Testbed, *, several: bool) -> Iterator
             yield Entry(campaign, index, testbed, testbed.name if several else "")
 
 
+class _Choice(NamedTuple):
+    """One of all that a procedure lists."""
+
+    ip: IpVersions
+    sizes: list[int]
+    traffic: Traffic
+    direction: Direction
+    stateful: Stateful | None
+
+
 def _cells(entry: Entry) -> Iterator[Cell]:
     spec, testbed = entry.spec, entry.testbed
     same = _settled(spec) | {"max_rate_fps": _max_rate(spec, testbed)}
-    for ip, sizes, traffic, direction, stateful in _matrix(spec, testbed):
+    for of in _matrix(spec, testbed):
         own: dict[str, Any] = {
             "testbeds": [entry.place] if entry.place else [],
-            "ip": [ip],
-            "frame_size": [] if traffic.imix else sizes,
-            "traffic": [traffic],
+            "ip": [of.ip],
+            "frame_size": [] if of.traffic.imix else of.sizes,
+            "traffic": [of.traffic],
         }
         if isinstance(spec, StreamKeys):
-            own |= {"direction": [direction], "flows": []}
-        if spec.stateful and stateful:
-            number = {"connections": [stateful.connections]}
+            own |= {"direction": [of.direction], "flows": []}
+        if spec.stateful and of.stateful:
+            number = {"connections": [of.stateful.connections]}
             own["stateful"] = spec.stateful.model_copy(update=number)
         cell = Cell(
-            id=_name(spec, ip, sizes, traffic, direction, stateful) + entry.ending,
+            id=_name(entry, of),
             place=testbed.name,
+            series=_series(entry, of),
             spec=spec.model_copy(update=same | own),
-            frame_sizes=sizes,
-            direction=direction,
-            stateful=_on(testbed, stateful),
+            frame_sizes=of.sizes,
+            direction=of.direction,
+            stateful=_on(testbed, of.stateful),
             seed=entry.campaign.seed,
         )
-        with entry.blamed(traffic):
+        with entry.blamed(of.traffic):
             _check(testbed, cell)
         yield cell
 
@@ -151,16 +162,14 @@ def _settled(spec: ProcedureSpec) -> dict[str, Any]:
     return {}
 
 
-def _matrix(
-    spec: ProcedureSpec, testbed: Testbed
-) -> Iterator[tuple[IpVersions, list[int], Traffic, Direction, Stateful | None]]:
+def _matrix(spec: ProcedureSpec, testbed: Testbed) -> Iterator[_Choice]:
     """Every combination; an IMIX has sizes of its own."""
     for ip in _versions(spec, testbed):
         for traffic in spec.profiles:
             for sizes in _sizes(spec, traffic, ip, testbed):
                 for direction in spec.direction:
                     for stateful in _connections(spec, traffic):
-                        yield ip, sizes, traffic, direction, stateful
+                        yield _Choice(ip, sizes, traffic, direction, stateful)
 
 
 def _on(testbed: Testbed, stateful: Stateful | None) -> Stateful | None:
@@ -179,19 +188,29 @@ def _connections(spec: ProcedureSpec, traffic: Traffic) -> Sequence[Stateful | N
     return spec.stateful.each(traffic.addresses) if spec.stateful else [None]
 
 
-def _name(
-    spec: ProcedureSpec,
-    ip: IpVersions,
-    sizes: list[int],
-    traffic: Traffic,
-    direction: Direction,
-    stateful: Stateful | None,
-) -> str:
-    imix, label = traffic.imix, traffic.label
-    size = f"imix-{imix.sequence}" if imix else str(sizes[0])
-    name = f"{spec.procedure}-ip{ip}-{size}-{direction}"
-    told = [*_opened(spec, stateful), *_judged(spec)]
-    return "-".join([name, *told, *([label] if label else [])])
+def _name(entry: Entry, of: _Choice) -> str:
+    size = _size(of) or str(of.sizes[0])
+    parts = _parts(entry.spec, of, size, of.traffic.label)
+    return "-".join(parts) + entry.ending
+
+
+def _series(entry: Entry, of: _Choice) -> str | None:
+    """The name without frame size and number of flows (RFC 8219 10.2.1)."""
+    if of.traffic.flows is None:
+        return None
+    parts = _parts(entry.spec, of, _size(of), of.traffic.series_label)
+    return "-".join(parts) + entry.ending
+
+
+def _size(of: _Choice) -> str:
+    """A size that is no number."""
+    return f"imix-{of.traffic.imix.sequence}" if of.traffic.imix else ""
+
+
+def _parts(spec: ProcedureSpec, of: _Choice, size: str, label: str) -> list[str]:
+    parts = [spec.procedure, f"ip{of.ip}", size, of.direction]
+    parts += [*_opened(spec, of.stateful), *_judged(spec), label]
+    return [part for part in parts if part]
 
 
 def _opened(spec: ProcedureSpec, stateful: Stateful | None) -> Iterator[str]:

@@ -203,13 +203,18 @@ class Traffic(Strict):
     @property
     def label(self) -> str:
         """Part of a cell's name: the profile's name, or what is not the default."""
-        if self.name:
-            return "-".join([self.name, *self._flows()])
-        return "-".join(part for part in self._particulars() if part)
+        return self._labelled("" if self.flows is None else f"{self.flows}")
 
-    def _flows(self) -> list[str]:
+    @property
+    def series_label(self) -> str:
+        """``label`` without the number of flows, for what is told over all of them."""
+        return self._labelled("")
+
+    def _labelled(self, flows: str) -> str:
         by = "" if self.flows_by == "ports" else f"-by-{self.flows_by}"
-        return [] if self.flows is None else [f"flows{self.flows}{by}"]
+        spread = "" if self.flows is None else f"flows{flows}{by}"
+        own = [self.name] if self.name else self._particulars()
+        return "-".join(part for part in [*own, spread] if part)
 
     def _particulars(self) -> list[str]:
         networks, hosts = self.networks, self.addresses
@@ -218,7 +223,7 @@ class Traffic(Strict):
         mix = self.mix.replace("/", "-") + background
         mixed = f"mix{mix}" if self.has_background else ""
         if self.flows is not None:
-            return [mixed, *self._flows()]
+            return [mixed]
         return [
             mixed,
             _pair("net", (networks.left, networks.right)),

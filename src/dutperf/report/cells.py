@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from dutperf.catalogue import PROCEDURES
 from dutperf.report.stream_measures import StreamMeasures, by_stream
 from dutperf.report.tester import TesterRecord, tester_record
 from dutperf.report.text import AT_LEAST, MISSING, sentence, shown
@@ -219,11 +218,15 @@ def finished_cell(
     return CellView(result.id, place, result.procedure, result, trials)
 
 
-def open_cell(name: str, trials: tuple[TrialRecord, ...]) -> CellView:
-    """The view of a cell that the run ended in: it has trials, but no result."""
-    known = [each for each in PROCEDURES if name.startswith(f"{each}-")]
-    place = name.partition("@")[2]
-    return CellView(name, place, known[0] if known else "", None, trials)
+def open_cell(
+    first: TrialRecord, trials: tuple[TrialRecord, ...], *, several: bool = False
+) -> CellView:
+    """The view of a cell that the run ended in: it has trials, but no result.
+
+    ``first`` is the first of all that were run for it; ``several`` as above.
+    """
+    place = (first.place or "") if several else ""
+    return CellView(first.cell, place, first.procedure or "", None, trials)
 
 
 def _curve_point(point: LoadPoint, of: str) -> CurvePoint:

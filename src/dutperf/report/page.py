@@ -160,7 +160,11 @@ def cells_of(source: Source) -> list[CellView]:
         finished_cell(c, source.trials_of(c.id), several=source.several)
         for c in source.cells
     ]
-    return finished + [open_cell(n, source.trials_of(n)) for n in source.open_cells()]
+    open_cells = [
+        open_cell(first, source.trials_of(first.cell), several=source.several)
+        for first in source.open_cells()
+    ]
+    return finished + open_cells
 
 
 def _by_cell(

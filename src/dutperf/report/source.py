@@ -79,11 +79,13 @@ class Source:
         own = (trial for trial in self.trials if trial.role == "trial")
         return tuple(trial for trial in own if trial.cell == cell)
 
-    def open_cells(self) -> tuple[str, ...]:
-        """Ids of cells that have trials but no result: the run ended in them."""
+    def open_cells(self) -> tuple[TrialRecord, ...]:
+        """The first trials of cells without a result: the run ended in them."""
         finished = {cell.id for cell in self.cells}
-        names = dict.fromkeys(trial.cell for trial in self.trials)
-        return tuple(name for name in names if name not in finished)
+        first: dict[str, TrialRecord] = {}
+        for trial in self.trials:
+            first.setdefault(trial.cell, trial)
+        return tuple(t for name, t in first.items() if name not in finished)
 
 
 def read_source(directory: Path) -> Source:

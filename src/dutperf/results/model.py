@@ -70,6 +70,11 @@ class CellResult(Stored):
     place: str | None = Field(
         default=None, description="name of its lab or testbed; null: not recorded"
     )
+    series: str | None = Field(
+        default=None,
+        description="name of what it has in common with cells of other frame sizes and "
+        "numbers of flows; null: it has no such number, or an old file",
+    )
     procedure: ProcedureName
     quantity: str = Field(description="what the median is, in words")
     parameters: dict[str, str | int | float | bool | None]

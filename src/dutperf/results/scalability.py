@@ -40,7 +40,8 @@ class _Value:
 
     @property
     def series(self) -> tuple[str, str, str]:
-        return _series(self.cell), str(self.cell.parameters["frame_sizes"]), self.name
+        sizes = str(self.cell.parameters["frame_sizes"])
+        return self.cell.series or "", sizes, self.name
 
 
 def scalability(cells: Iterable[CellResult]) -> list[Scalability]:
@@ -51,7 +52,7 @@ def scalability(cells: Iterable[CellResult]) -> list[Scalability]:
     series: dict[tuple[str, str, str], list[_Value]] = {}
     unmeasured: list[CellResult] = []
     for cell in cells:
-        if _flows(cell) is None:
+        if cell.series is None:
             continue
         values = list(_values(cell))
         unmeasured += [cell] if not values else []
@@ -129,16 +130,3 @@ def _rate_fps(cell: CellResult) -> float | None:
 def _flows(cell: CellResult) -> int | None:
     flows = cell.parameters.get("flows")
     return flows if isinstance(flows, int) else None
-
-
-def _series(cell: CellResult) -> str:
-    """The cell's id without its frame size and its number of flows.
-
-    These stand where ids have them; names of profiles and places may look alike.
-    """
-    told = cell.parameters
-    own = cell.id.removesuffix(f"@{cell.place}")
-    where = cell.id.removeprefix(own)
-    head, _, tail = own.rpartition(f"flows{told['flows']}")
-    without = head.replace(f"-{told.get('frame_size')}-", "-", 1)
-    return f"{without}flows{tail}{where}"

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from dutperf.catalogue import ProcedureName
 from dutperf.protocol import (
     Side,
     TrialRequest,
@@ -88,6 +89,13 @@ class TrialRecord(Stored):
 
     number: int = Field(ge=1, description="1-based position in the campaign")
     cell: str = Field(description="id of the cell it was run for")
+    procedure: ProcedureName | None = Field(
+        default=None, description="the cell's; null: an old file does not tell"
+    )
+    place: str | None = Field(
+        default=None,
+        description="name of the cell's lab or testbed; null: an old file with one",
+    )
     repeat: int = Field(ge=1, description="1-based repeat within the cell")
     attempt: int = Field(ge=1, description="2 and up: an invalid trial run again")
     load_fps: int = Field(description="intended load, per direction")

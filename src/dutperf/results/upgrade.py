@@ -5,7 +5,8 @@ sound is found out afterwards, by the models.
 
 Version 1 (0.1): no delays, no frame timeout, no loss by time, no causes of loss.
 Version 2, at first: what was a lower bound is told by the codes of reasons; frames that
-a sender catching up lost at the device's full ring had a count of their own.
+a sender catching up lost at the device's full ring had a count of their own; of what
+procedure and place a trial is stood in the id of its cell.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from dutperf import stats
+from dutperf.catalogue import PROCEDURES
 from dutperf.results.bounds import overall
 from dutperf.results.model import RESULTS_SCHEMA_VERSION, CellResult
 from dutperf.results.rate_results import BoundCause, GoalResult, RepeatResult
@@ -37,6 +39,7 @@ def upgraded_record(record: Any, version: int) -> Any:  # noqa: ANN401 - raw JSO
     """A trial record of a file of that version."""
     if not isinstance(record, dict):
         return record
+    _tell_cell(record)
     if version == RESULTS_SCHEMA_VERSION:
         _forget(record.get("result"), "ring_full_catching_up")
         return record
@@ -135,6 +138,15 @@ def _stream(stream: Json, duration_ns: int) -> Json:
         "loss_runs": _NOTHING,
     }
     return {**missing, **stream}
+
+
+def _tell_cell(record: Json) -> None:
+    """Of what a trial is, as far as the id of its cell shows it."""
+    cell = record.get("cell")
+    if isinstance(cell, str) and "procedure" not in record:
+        own, at, place = cell.partition("@")
+        known = (name for name in PROCEDURES if own.startswith(f"{name}-"))
+        record |= {"procedure": next(known, None), "place": place if at else None}
 
 
 def _forget(result: Any, key: str) -> None:  # noqa: ANN401 - raw JSON

@@ -392,7 +392,8 @@ class _Visit:
             result = with_conformance(job.cell, beside_media(result, job.cell, ports))
             result = beside_limits(result, self._directory.records)
             result = beside_repeated(result, self._directory.records)
-            done.append(result.model_copy(update={"place": job.place.name}))
+            belongs = {"place": job.place.name, "series": job.cell.series}
+            done.append(result.model_copy(update=belongs))
             yield done[-1]
 
     def _tell(self, on_outcome: OnOutcome, result: CellResult) -> None:

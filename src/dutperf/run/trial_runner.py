@@ -243,6 +243,8 @@ class TrialRunner:
         return TrialRecord(
             number=coming.number,
             cell=ask.cell.id,
+            procedure=ask.cell.procedure,
+            place=ask.cell.place,
             repeat=ask.repeat,
             attempt=coming.attempt,
             load_fps=ask.rate_fps,
