@@ -16,6 +16,7 @@ def test_json_has_a_row_for_each_search_on_each_device() -> None:
     result = CliRunner().invoke(app, ["bench", "search", "--runs", "1", "--json"])
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
+    assert told["schema_version"] == 1
     assert (told["runs"], told["repeats"]) == (1, 20)
     rows = [(row["device"], row["method"]) for row in told["rows"]]
     assert rows == [(d, m) for d in DEVICES for m in METHODS]

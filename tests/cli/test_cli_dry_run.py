@@ -62,6 +62,7 @@ def test_it_shows_cells_trials_and_time_and_leaves_nothing(
 def test_json_is_one_object(capsys: pytest.CaptureFixture[str]) -> None:
     assert dry_run("--json") == 0
     data = json.loads(capsys.readouterr().out)
+    assert data["schema_version"] == 1
     assert data["trials"] == sum(cell["trials"] for cell in data["cells"])
     assert data["duration_s"] == pytest.approx(
         sum(cell["duration_s"] for cell in data["cells"])

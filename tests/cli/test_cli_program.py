@@ -65,7 +65,8 @@ def test_lab_list_says_when_no_lab_is_up(
     assert app.run(["lab", "list"]) == 0
     assert capsys.readouterr().out == "no lab is up\n"
     assert app.run(["lab", "list", "--json"]) == 0
-    assert capsys.readouterr().out == "[]\n"
+    told = json.loads(capsys.readouterr().out)
+    assert told == {"schema_version": 1, "labs": []}
 
 
 def test_lab_list_shows_what_is_up(
@@ -75,7 +76,7 @@ def test_lab_list_shows_what_is_up(
     assert app.run(["lab", "list"]) == 0
     assert "linux-router  since 2026-01-02" in capsys.readouterr().out
     assert app.run(["lab", "list", "--json"]) == 0
-    (told,) = json.loads(capsys.readouterr().out)
+    (told,) = json.loads(capsys.readouterr().out)["labs"]
     assert (told["name"], told["owner"], told["alive"]) == ("linux-router", None, True)
 
 

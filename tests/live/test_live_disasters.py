@@ -82,7 +82,7 @@ def test_killed_dutperf_takes_the_engine_with_it_and_the_next_lab_cleans_up(
     assert leftovers()
     assert dutperf("lab", "up", LAB).returncode == 0
     assert dutperf("lab", "down").stdout == f"lab {LAB} is down\n"
-    assert json.loads(dutperf("lab", "list", "--json").stdout) == []
+    assert json.loads(dutperf("lab", "list", "--json").stdout)["labs"] == []
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])

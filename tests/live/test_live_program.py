@@ -158,7 +158,7 @@ def write_testbed(directory: Path, testbed: Testbed, driver: str) -> Path:
 
 def test_lab_commands_bring_a_lab_up_and_down() -> None:
     assert f"lab {LAB} is up" in dutperf("lab", "up", LAB).stdout
-    assert json.loads(dutperf("lab", "list", "--json").stdout)[0]["name"] == LAB
+    assert json.loads(dutperf("lab", "list", "--json").stdout)["labs"][0]["name"] == LAB
     assert f"lab {LAB} is down" in dutperf("lab", "down").stdout
     assert dutperf("lab", "list").stdout == "no lab is up\n"
     assert leftovers() == []

@@ -37,6 +37,16 @@ def test_results_of_version_1_are_read_with_their_numbers() -> None:
     assert results.dutperf_version == "0.1.0"
 
 
+def test_what_a_command_of_version_1_printed_is_read_as_its_results(
+    tmp_path: Path,
+) -> None:
+    stored = json.loads((VERSION_1 / "results.json").read_text())
+    printed = tmp_path / "printed.json"
+    printed.write_text(json.dumps({k: v for k, v in stored.items() if k != "trials"}))
+    results = load_results(printed)
+    assert (results.cells, results.trials) == (load_results(VERSION_1).cells, [])
+
+
 def test_the_journal_of_version_1_has_the_same_trials() -> None:
     journal = load_journal(VERSION_1)
     assert journal.records == tuple(load_results(VERSION_1).trials)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Annotated
@@ -11,6 +10,8 @@ import typer
 from rich.table import Table
 
 from dutperf.cli.failures import PatientConsole
+from dutperf.cli.json_print import print_versioned
+from dutperf.cli.options import AsJson
 from dutperf.simulation.search_comparison import (
     LEAST_HELD_PERCENT,
     MOST_TIME_PERCENT,
@@ -20,6 +21,8 @@ from dutperf.simulation.search_comparison import (
     Row,
     compare,
 )
+
+_COMPARISON_VERSION = 1
 
 
 def bench_search(
@@ -32,9 +35,7 @@ def bench_search(
             "400 some 8; with fewer than 100 a promise may be missed by chance",
         ),
     ] = 100,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="print one JSON object")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """How far off, how steady and how fast each search is; no device is needed.
 
@@ -42,12 +43,12 @@ def bench_search(
     itself, against the classic procedure's on the same device, and the time on a step.
     """
     rows = list(compare(runs))
-    console = PatientConsole()
     if as_json:
         told = [{**asdict(row), "kept": row.kept} for row in rows]
         result = {"runs": runs, "repeats": REPEATS, "rows": told}
-        console.print_json(json.dumps(result))
+        print_versioned(_COMPARISON_VERSION, result)
         return
+    console = PatientConsole()
     console.print(_table(rows, runs))
     for line in _closing(rows):
         console.print(line, highlight=False, soft_wrap=True)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
-
 from rich.table import Table
 
 from dutperf.cli.failures import PatientConsole, show_notice
+from dutperf.cli.json_print import print_versioned
 from dutperf.cli.places import places_of
 from dutperf.config import Campaign, Cell, expand
 from dutperf.config.phase2 import timing_of
 from dutperf.run.campaign_run import all_notices
 from dutperf.run.estimate import ASSUMPTION, Estimate, estimate
+
+_PLAN_VERSION = 1
 
 
 def show_plan(campaign: Campaign, *, as_json: bool) -> None:
@@ -28,7 +29,7 @@ def show_plan(campaign: Campaign, *, as_json: bool) -> None:
         show_notice(text)
     console = PatientConsole()
     if as_json:
-        console.out(json.dumps(_as_data(campaign, found), indent=2), highlight=False)
+        print_versioned(_PLAN_VERSION, _as_data(campaign, found))
         return
     for place in places:
         here = [each for each in found if each.cell.place == place.testbed.name]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -11,12 +10,14 @@ import typer
 
 from dutperf import lab
 from dutperf.cli.failures import PatientConsole
-from dutperf.cli.options import Rules
+from dutperf.cli.json_print import print_versioned
+from dutperf.cli.options import AsJson, Rules
 
 lab_app = typer.Typer(
     help="Real devices under test in network namespaces; no hardware needed.",
     no_args_is_help=True,
 )
+_LIST_VERSION = 1
 _DEVICES = ", ".join(lab.LABS)
 
 
@@ -93,11 +94,12 @@ def account(
 
 @lab_app.command("list")
 def list_(
-    as_json: Annotated[bool, typer.Option("--json", help="as a JSON list")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the labs that are up."""
     if as_json:
-        _say(json.dumps([asdict(s) for s in lab.running()], default=str))
+        labs = [asdict(status) for status in lab.running()]
+        print_versioned(_LIST_VERSION, {"labs": labs})
         return
     _say("\n".join(_line(status) for status in lab.running()) or "no lab is up")
 
