@@ -6,12 +6,13 @@ from functools import partial
 
 import pytest
 
-from dutperf.cli import measuring, selftest
+from dutperf.bench import stateful_limits
+from dutperf.cli import measuring
 from dutperf.run.local_executor import Surroundings
 
 
 @pytest.fixture(autouse=True)
 def _no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     patient = partial(Surroundings, sleep=lambda _seconds: None)
-    for module in (measuring, selftest):
+    for module in (measuring, stateful_limits):
         monkeypatch.setattr(module, "Surroundings", patient)

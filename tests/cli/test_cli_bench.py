@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from dutperf.bench import lab_path
 from dutperf.bench.path_profile import PerfProfiler
-from dutperf.cli import path_bench_command
 from dutperf.cli.app import app
 from dutperf.config import Testbed, load_testbed
 from dutperf.engine import process
@@ -134,8 +134,8 @@ def test_a_table_that_does_not_fit_is_told_with_the_arithmetic(
         f"#!/bin/sh\necho \"$@\" > {asked}\ncat <<'END'\n{json.dumps(REPORT)}\nEND\n"
     )
     program.chmod(0o755)
-    monkeypatch.setattr("dutperf.cli.bench_command.check_root", lambda: None)
-    monkeypatch.setattr("dutperf.cli.bench_command.find_program", lambda _: program)
+    monkeypatch.setattr("dutperf.bench.data_path.check_root", lambda: None)
+    monkeypatch.setattr("dutperf.bench.data_path.find_program", lambda _: program)
     result = CliRunner().invoke(app, ["bench", "--entries", "400M,1M"])
     assert result.exit_code == 0, result.output
     assert "--entries 1000000,400000000" in asked.read_text()
@@ -184,9 +184,9 @@ def test_a_cpu_that_is_not_there_is_bad_input() -> None:
 def test_a_bench_that_fails_says_what_the_program_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dutperf.cli.bench_command.check_root", lambda: None)
+    monkeypatch.setattr("dutperf.bench.data_path.check_root", lambda: None)
     monkeypatch.setattr(
-        "dutperf.cli.bench_command.find_program", lambda _name: "/bin/false"
+        "dutperf.bench.data_path.find_program", lambda _name: "/bin/false"
     )
     result = CliRunner().invoke(app, ["bench"])
     assert isinstance(result.exception, SetupError)
@@ -215,15 +215,13 @@ def lab_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:  # noqa: ANN
             engine = FakeEngine(dut, tester_limit_fps=tester_limit_fps)
             return lambda _log_path: contextlib.nullcontext(engine)
 
-        monkeypatch.setattr(path_bench_command, "prepare_engine", prepare)
+        monkeypatch.setattr(lab_path, "prepare_engine", prepare)
 
     monkeypatch.setattr("dutperf.lab.session", session)
     monkeypatch.setattr("dutperf.lab.running", list)
     monkeypatch.setattr("dutperf.lab.dut_alive", lambda _name: True)
-    monkeypatch.setattr(
-        path_bench_command, "QuietWait", lambda *_: lambda _seconds: None
-    )
-    monkeypatch.setattr(path_bench_command, "PerfProfiler", NoPerf)
+    monkeypatch.setattr(lab_path, "QuietWait", lambda *_: lambda _seconds: None)
+    monkeypatch.setattr(lab_path, "PerfProfiler", NoPerf)
     return use
 
 
@@ -235,6 +233,7 @@ def test_the_path_of_a_lab_has_both_rates_of_both_drivers(lab_of: Any) -> None: 
     result = CliRunner().invoke(app, [*LAB, "--rounds", "1", "--json"])
     assert result.exit_code == 0, result.output
     data = json.loads(result.stdout)
+    assert data["schema_version"] == 1
     assert (data["lab"], data["rounds"], data["worker_cpu"]) == ("linux-router", 1, 0)
     assert [d["driver"] for d in data["drivers"]] == ["af_xdp", "af_packet"]
     for driver in data["drivers"]:

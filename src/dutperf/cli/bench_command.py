@@ -1,6 +1,6 @@
 """``dutperf bench``: what each mode of the data path costs on this machine.
 
-With ``--lab`` the whole path is measured instead, see ``path_bench``.
+With ``--lab`` the whole path is measured instead, see ``path_bench_command``.
 """
 
 from __future__ import annotations
@@ -8,93 +8,89 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 from rich.table import Table
 
+from dutperf.bench.data_path import Result, bench_data_path
 from dutperf.cli.failures import PatientConsole
-from dutperf.cli.options import Rules
+from dutperf.cli.options import AsJson, Rules
 from dutperf.cli.path_bench_command import bench_lab
-from dutperf.engine.process import check_root, find_program
-from dutperf.errors import InputError, SetupError
+from dutperf.errors import InputError
 
-_INSTRUCTION_FRAMES = 32 * 256
-_INSTRUCTION_ENTRIES = 1000  # no instruction depends on them, and valgrind fills slowly
 _MAX_ENTRIES = 2**40  # of the engine's index draws
 _SUFFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 _SIZE = re.compile(r"(\d[\d_]*)([kMG]?)", re.ASCII)
-_TOTALS = re.compile(r"^(?:summary|totals):\s+(\d+)", re.MULTILINE)
-_TIMEOUT_S = 570
 _ROUNDS = 15
 _LAB_ROUNDS = 3
 
 Driver = Literal["af_xdp", "af_packet", "both"]
 
-Result = dict[str, Any]
+Cpu = Annotated[int, typer.Option(help="CPU to measure on")]
+HugePages = Annotated[
+    bool, typer.Option("--hugepages", help="take buffers from huge pages")
+]
+Rounds = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=1000,
+        help="rounds; the medians are shown; default: 15, of a lab 3",
+        show_default=False,
+    ),
+]
+Entries = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N[,N...]",
+        help="entries of the table of learned four-tuples, 12 bytes each, "
+        "as 4M,400M; default: 4M",
+        show_default=False,
+    ),
+]
+Instructions = Annotated[
+    bool, typer.Option("--instructions", help="count instructions with valgrind")
+]
+Lab = Annotated[
+    str | None,
+    typer.Option(
+        "--lab",
+        metavar="NAME",
+        help="measure the path through a lab's device instead, and where the "
+        "worker's time goes",
+        rich_help_panel="Path",
+    ),
+]
+Drivers = Annotated[
+    Driver, typer.Option(help="of the lab's ports", rich_help_panel="Path")
+]
+TrialDuration = Annotated[
+    float,
+    typer.Option(
+        "--trial-duration",
+        metavar="S",
+        min=0.05,
+        max=60,
+        help="of each trial of the search",
+        rich_help_panel="Path",
+    ),
+]
 
 
 def bench(
     context: typer.Context,
-    cpu: Annotated[int, typer.Option(help="CPU to measure on")] = 0,
-    hugepages: Annotated[
-        bool, typer.Option("--hugepages", help="take buffers from huge pages")
-    ] = False,
-    rounds: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=1000,
-            help="rounds; the medians are shown; default: 15, of a lab 3",
-            show_default=False,
-        ),
-    ] = None,
-    entries: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N[,N...]",
-            help="entries of the table of learned four-tuples, 12 bytes each, "
-            "as 4M,400M; default: 4M",
-            show_default=False,
-        ),
-    ] = None,
-    instructions: Annotated[
-        bool, typer.Option("--instructions", help="count instructions with valgrind")
-    ] = False,
-    lab: Annotated[
-        str | None,
-        typer.Option(
-            "--lab",
-            metavar="NAME",
-            help="measure the path through a lab's device instead, and where the "
-            "worker's time goes",
-            rich_help_panel="Path",
-        ),
-    ] = None,
+    cpu: Cpu = 0,
+    hugepages: HugePages = False,
+    rounds: Rounds = None,
+    entries: Entries = None,
+    instructions: Instructions = False,
+    lab: Lab = None,
     rules: Rules = None,
-    driver: Annotated[
-        Driver,
-        typer.Option(help="of the lab's ports", rich_help_panel="Path"),
-    ] = "both",
-    trial_duration_s: Annotated[
-        float,
-        typer.Option(
-            "--trial-duration",
-            metavar="S",
-            min=0.05,
-            max=60,
-            help="of each trial of the search",
-            rich_help_panel="Path",
-        ),
-    ] = 1.0,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="print one JSON object")
-    ] = False,
+    driver: Drivers = "both",
+    trial_duration_s: TrialDuration = 1.0,
+    as_json: AsJson = False,
 ) -> None:
     """Cycles per frame of each mode, and the ratio to what DPDK itself needs."""
     if context.invoked_subcommand:
@@ -112,31 +108,25 @@ def bench(
     if rules is not None:
         raise InputError("--rules is of a lab", "leave it out, or give --lab")
     _check_cpu(cpu)
-    sizes = _sizes(entries) if entries is not None else []
-    check_root()
-    program = find_program("dutperf-bench")
-    arguments = ["--cpu", str(cpu), "--hugepages", "on" if hugepages else "off"]
-    if sizes:
-        arguments += ["--entries", ",".join(map(str, sizes))]
-    result = _run([str(program), *arguments, "--rounds", str(rounds or _ROUNDS)])
-    if instructions:
-        counted: dict[str, float] = {}
-        for mode in result["modes"]:
-            name = mode["name"]
-            if name not in counted:
-                counted[name] = _instructions(program, cpu, name)
-            mode["instructions_per_frame"] = counted[name]
+    result = bench_data_path(
+        cpu,
+        _sizes(entries) if entries is not None else [],
+        hugepages=hugepages,
+        rounds=rounds or _ROUNDS,
+        instructions=instructions,
+    )
+    _show(result, as_json=as_json)
+
+
+def _show(result: Result, *, as_json: bool) -> None:
     console = PatientConsole()
     if as_json:
         console.print_json(json.dumps(result))
-    else:
-        console.print(_table(result))
-        for line in [
-            *_learned(result),
-            *_workers(result["workers"]),
-            *_pacing(result["pacing"]),
-        ]:
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+        return
+    console.print(_table(result))
+    told = [*_learned(result), *_workers(result["workers"]), *_pacing(result["pacing"])]
+    for line in told:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _sizes(text: str) -> list[int]:
@@ -162,50 +152,6 @@ def _check_cpu(cpu: int) -> None:
             f"--cpu {cpu}: there is no such CPU here",
             f"choose from {', '.join(map(str, available))}",
         )
-
-
-def _run(command: list[str]) -> Result:
-    try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_TIMEOUT_S,
-            start_new_session=True,  # whose priority it may raise
-        )
-    except subprocess.TimeoutExpired as error:
-        raise SetupError(
-            "the bench did not end in time", "use fewer rounds, or a quieter machine"
-        ) from error
-    if done.returncode != 0:
-        lines = [line for line in done.stderr.splitlines() if line.strip()]
-        said = lines[-1] if lines else f"exit code {done.returncode}"
-        raise SetupError(
-            f"the bench failed: {said}", "see 'dutperf bench --help' and its options"
-        )
-    result: Result = json.loads(done.stdout)
-    return result
-
-
-def _instructions(program: Path, cpu: int, mode: str) -> float:
-    """Instructions per frame of one mode: repeatable, whatever else runs."""
-    valgrind = shutil.which("valgrind")
-    if valgrind is None:
-        raise SetupError("valgrind is not installed", "apt-get install valgrind")
-    with tempfile.TemporaryDirectory() as directory:
-        out = Path(directory) / "callgrind.out"
-        _run(
-            [
-                *(valgrind, "--tool=callgrind", f"--callgrind-out-file={out}"),
-                *("--toggle-collect=measured_section", str(program)),
-                *("--cpu", str(cpu), "--rounds", "1", "--mode", mode),
-                *("--frames", str(_INSTRUCTION_FRAMES)),
-                *("--entries", str(_INSTRUCTION_ENTRIES)),
-            ]
-        )
-        found = _TOTALS.search(out.read_text())
-    return int(found.group(1)) / _INSTRUCTION_FRAMES if found else 0.0
 
 
 def _table(result: Result) -> Table:

@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-from dataclasses import asdict
-from typing import Any
-
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from dutperf.bench.idle_wait import QuietWait
-from dutperf.bench.path_bench import (
-    PATH_DRIVERS,
-    RESOLUTION,
-    DriverResult,
-    PathDriver,
-    PathSettings,
-    PathSurroundings,
-    Rate,
-    bench_path,
-)
-from dutperf.bench.path_profile import CpuProfile, PerfProfiler
+from dutperf.bench.lab_path import LabAccess, LabBench, bench_lab_path, path_spec
+from dutperf.bench.path_bench import PATH_DRIVERS, DriverResult, PathDriver, Rate
+from dutperf.bench.path_profile import CpuProfile
 from dutperf.cli.exit_codes import INTERRUPTED, INVALID
 from dutperf.cli.failures import PatientConsole
+from dutperf.cli.json_print import print_versioned
 from dutperf.cli.options import DEFAULT_SEED
 from dutperf.cli.places import campaign_for, dut_alive, open_place, places_of
 from dutperf.cli.terminal import Terminal
-from dutperf.config import Testbed, expand
-from dutperf.config.specs import ThroughputSpec
-from dutperf.lab.cpus import plan_cpus
-from dutperf.run.engine_session import prepare_engine
 
-_PATIENCE = 20
-"""How long the bench waits for quiet moments in all: so many trials for each round."""
+_PATH_VERSION = 1
 _FULL_PERCENT = 95
 _DISTURBING_PERCENT = 10
 _WHOSE = {
@@ -60,100 +42,43 @@ def bench_lab(
         DutperfError: as the measuring commands.
         typer.Exit: with 1 when no trial of a driver was valid, 130 when interrupted.
     """
-    campaign = campaign_for(_spec(trial_duration_s), None, name, rules, DEFAULT_SEED)
+    spec = path_spec(trial_duration_s)
+    campaign = campaign_for(spec, None, name, rules, DEFAULT_SEED)
     (place,) = places_of(campaign)
     drivers = (driver,) if driver else PATH_DRIVERS
-    patience_s = _PATIENCE * rounds * trial_duration_s
+    access = LabAccess(open_place, dut_alive)
     with Terminal(PatientConsole(stderr=True)) as terminal:
         try:
-            with open_place(place) as testbed:
-                settings = PathSettings(rounds, testbed.cores[0], plan_cpus().dut)
-                (cell,) = expand(campaign, testbed)
-                with contextlib.closing(_profiler(settings)) as profiler:
-                    around = PathSurroundings(
-                        open_engine=prepare_engine,
-                        profiler=profiler,
-                        dut_alive=lambda: dut_alive(place),
-                        sleep=QuietWait(_cpus(settings), patience_s),
-                    )
-                    results = bench_path(
-                        testbed, cell, drivers, settings, around, terminal.on_event
-                    )
+            found = bench_lab_path(
+                campaign, place, access, drivers, rounds, terminal.on_event
+            )
         except KeyboardInterrupt:
             terminal.say_interrupted()
             raise typer.Exit(INTERRUPTED) from None
-    _show(
-        PatientConsole(),
-        _as_data(place.name, testbed, settings, results),
-        results,
-        as_json,
-    )
-    if any(r.valid and r.valid.median_fps is None for r in results):
+    _show(PatientConsole(), found, as_json=as_json)
+    if not found.valid:
         raise typer.Exit(INVALID)
 
 
-def _spec(trial_duration_s: float) -> ThroughputSpec:
-    """Short trials: what is measured is the tester, by the device's example."""
-    return ThroughputSpec(
-        procedure="throughput",
-        ip=[4],
-        frame_size=[64],
-        trial_duration_s=trial_duration_s,
-        settle_wait_s=0.1,
-        residual_wait_s=min(0.3, trial_duration_s),
-        restabilise_wait_s=0.05,
-        resolution=RESOLUTION,
-    )
-
-
-def _profiler(settings: PathSettings) -> PerfProfiler:
-    return PerfProfiler(_cpus(settings))
-
-
-def _cpus(settings: PathSettings) -> list[int]:
-    device = settings.device_cpu
-    return sorted({settings.worker_cpu, *(() if device is None else (device,))})
-
-
-def _as_data(
-    name: str, testbed: Testbed, settings: PathSettings, results: list[DriverResult]
-) -> dict[str, Any]:
-    return {
-        "schema_version": 1,
-        "lab": name,
-        "device": testbed.description,
-        "ip": 4,
-        "frame_size": 64,
-        "direction": "both",
-        **asdict(settings),
-        "drivers": [asdict(result) for result in results],
-    }
-
-
-def _show(
-    console: Console,
-    data: dict[str, Any],
-    results: list[DriverResult],
-    as_json: bool,
-) -> None:
+def _show(console: Console, found: LabBench, *, as_json: bool) -> None:
     if as_json:
-        console.out(json.dumps(data, indent=2), highlight=False)
+        print_versioned(_PATH_VERSION, found.as_data())
         return
-    console.print(_rates(data, results))
-    for result in results:
+    console.print(_rates(found))
+    for result in found.drivers:
         _show_profile(console, result)
 
 
-def _rates(data: dict[str, Any], results: list[DriverResult]) -> Table:
+def _rates(found: LabBench) -> Table:
     table = Table(
-        title=f"{data['lab']}: 64-byte IPv4, both directions, one worker on CPU "
-        f"{data['worker_cpu']}",
+        title=f"{found.lab}: 64-byte IPv4, both directions, one worker on CPU "
+        f"{found.settings.worker_cpu}",
         caption="frames per second and direction; the median (all rounds)",
     )
     table.add_column("driver")
     for name in ("valid: the tester keeps up", "lossless", "trials", "invalid"):
         table.add_column(name, justify="right")
-    for result in results:
+    for result in found.drivers:
         if result.unusable:
             table.add_row(result.driver, "does not work here", "", "", "")
             continue

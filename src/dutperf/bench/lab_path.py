@@ -1,0 +1,111 @@
+"""The path through a lab's device: the lab up, its drivers benched, a profile."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dutperf.bench.idle_wait import QuietWait
+from dutperf.bench.path_bench import (
+    RESOLUTION,
+    DriverResult,
+    PathDriver,
+    PathSettings,
+    PathSurroundings,
+    bench_path,
+)
+from dutperf.bench.path_profile import PerfProfiler
+from dutperf.config import Campaign, Place, Testbed, expand
+from dutperf.config.specs import ThroughputSpec
+from dutperf.lab.cpus import plan_cpus
+from dutperf.procedures.events import OnEvent
+from dutperf.run.engine_session import prepare_engine
+
+_PATIENCE = 20
+"""How long the bench waits for quiet moments in all: so many trials for each round."""
+
+
+@dataclass(frozen=True)
+class LabBench:
+    """What the drivers do at one lab; ``description`` is that of its device."""
+
+    lab: str
+    description: str
+    settings: PathSettings
+    drivers: list[DriverResult]
+
+    @property
+    def valid(self) -> bool:
+        """Whether each driver that works here had a valid trial."""
+        return all(not d.valid or d.valid.median_fps is not None for d in self.drivers)
+
+    def as_data(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "lab": self.lab,
+            "device": self.description,
+            "ip": 4,
+            "frame_size": 64,
+            "direction": "both",
+            **asdict(self.settings),
+            "drivers": [asdict(result) for result in self.drivers],
+        }
+
+
+@dataclass(frozen=True)
+class LabAccess:
+    """How a lab is brought up, and asked whether its device is still there."""
+
+    open_place: Callable[[Place], AbstractContextManager[Testbed]]
+    dut_alive: Callable[[Place], bool]
+
+
+def bench_lab_path(
+    campaign: Campaign,
+    place: Place,
+    access: LabAccess,
+    drivers: Sequence[PathDriver],
+    rounds: int,
+    on_event: OnEvent,
+) -> LabBench:
+    """Bench ``drivers`` at ``place``, where the campaign has one cell.
+
+    Raises:
+        DutperfError: as the measuring commands.
+    """
+    with access.open_place(place) as testbed:
+        settings = PathSettings(rounds, testbed.cores[0], plan_cpus().dut)
+        (cell,) = expand(campaign, testbed)
+        cpus = _cpus(settings)
+        patience_s = _PATIENCE * rounds * cell.spec.trial_duration_s
+        with contextlib.closing(PerfProfiler(cpus)) as profiler:
+            around = PathSurroundings(
+                open_engine=prepare_engine,
+                profiler=profiler,
+                dut_alive=lambda: access.dut_alive(place),
+                sleep=QuietWait(cpus, patience_s),
+            )
+            results = bench_path(testbed, cell, drivers, settings, around, on_event)
+    return LabBench(place.name, testbed.description, settings, results)
+
+
+def path_spec(trial_duration_s: float) -> ThroughputSpec:
+    """Short trials: what is measured is the tester, by the device's example."""
+    return ThroughputSpec(
+        procedure="throughput",
+        ip=[4],
+        frame_size=[64],
+        trial_duration_s=trial_duration_s,
+        settle_wait_s=0.1,
+        residual_wait_s=min(0.3, trial_duration_s),
+        restabilise_wait_s=0.05,
+        resolution=RESOLUTION,
+    )
+
+
+def _cpus(settings: PathSettings) -> list[int]:
+    device = settings.device_cpu
+    return sorted({settings.worker_cpu, *(() if device is None else (device,))})
