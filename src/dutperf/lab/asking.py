@@ -15,7 +15,10 @@ import socket
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any
+
+TYPE_CHECKING = False  # as typing's, which takes a sixth of the time
+if TYPE_CHECKING:
+    from typing import Any
 
 TIMEOUT_S = 10.0
 DELETION_TIMEOUT_S = 600.0
