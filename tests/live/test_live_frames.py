@@ -18,11 +18,11 @@ from livetools import (
     GATEWAYS,
     MACS,
     Trial,
+    counting,
     counts,
     kept_lab,
     lab_engine,
     measured_once,
-    needs_engine,
     open_rings,
     running_engine,
 )
@@ -54,7 +54,7 @@ from dutperf.protocol import (
 )
 from dutperf.run.trial_request import trial_request
 
-pytestmark = needs_engine
+pytestmark = counting(__name__)
 
 KINDS: list[tuple[IpVersion, int]] = [
     *((4, size) for size in (64, 65, 128, 1001, 1518)),

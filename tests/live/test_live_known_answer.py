@@ -14,15 +14,16 @@ from typing import Any
 import pytest
 from livetools import (
     BOTH,
+    DEVICE,
     MS,
     RefDut,
     Trial,
     by_account,
     codes,
+    counting,
     counts,
     crossed_neighbours,
     measured_once,
-    needs_engine,
     odd_frames,
     ref_dut,
     running_engine,
@@ -40,7 +41,7 @@ from dutperf.protocol import (
 )
 from dutperf.protocol.tagging import tagged_frames
 
-pytestmark = needs_engine
+pytestmark = counting(DEVICE)
 
 FRAMES = 3001
 """Per direction: a prime, so no k divides it."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from livetools import needs_engine, open_rings, running_engine
+from livetools import counting, open_rings, running_engine
 from readers import Seen, scapy_reads, tshark_reads
 from trafficmatrix import (
     FIELDS,
@@ -29,7 +29,7 @@ from trafficmatrix import (
 from dutperf.engine.client import Engine
 from dutperf.protocol import PreviewParams, TrialRequest
 
-pytestmark = needs_engine
+pytestmark = counting(__name__)
 
 TRIALS = made_trials(200)
 SAME_FRAMES = TRIALS[:20]

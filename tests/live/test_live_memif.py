@@ -15,6 +15,7 @@ from typing import Literal
 import pytest
 from livetools import (
     BOTH,
+    DEVICE,
     MS,
     NO_ODD_FRAMES,
     STALLS,
@@ -23,10 +24,10 @@ from livetools import (
     Trial,
     by_account,
     codes,
+    counting,
     counts,
     crossed_neighbours,
     measured_once,
-    needs_engine,
     odd_frames,
     raw_engine,
     ref_dut,
@@ -42,7 +43,7 @@ from dutperf.protocol import (
     TrialResult,
 )
 
-pytestmark = needs_engine
+pytestmark = counting(DEVICE)
 
 FRAMES = 2003
 """Per direction: a prime, so no k divides it."""

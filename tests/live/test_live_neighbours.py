@@ -17,12 +17,12 @@ from livetools import (
     Counts,
     Trial,
     codes,
+    counting,
     counts,
     crossed_neighbours,
     inside,
     kept_lab,
     lab_engine,
-    needs_engine,
     ring_ports,
     running_engine,
 )
@@ -39,7 +39,7 @@ from dutperf.protocol import (
     TrialProgress,
 )
 
-pytestmark = needs_engine
+pytestmark = counting(__name__)
 
 LEFT_4, RIGHT_4 = ENDS[4]
 

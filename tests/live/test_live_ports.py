@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,13 +17,13 @@ from livetools import (
     Counts,
     Trial,
     codes,
+    counting,
     counts,
     inside,
     kept_lab,
     lab_engine,
     lab_neighbours,
     lab_ports,
-    needs_engine,
     open_rings,
     raw_engine,
     ring_ports,
@@ -40,7 +41,7 @@ from dutperf.protocol import (
     TrialProgress,
 )
 
-pytestmark = needs_engine
+pytestmark = counting(__name__)
 
 NOBODY = 65534
 REFUSED: dict[str, tuple[Driver, str, str]] = {
@@ -111,14 +112,19 @@ def test_many_refusals_use_nothing_up(engine: Engine) -> None:
     assert engine.measure(Trial().request()).verdict.kind == "pass"
 
 
+def copied_to(directory: Path) -> str:
+    """The engine's program where any user may run it."""
+    directory.chmod(0o755)
+    return str(shutil.copy(find_engine(), directory))
+
+
 def test_without_root_the_hint_is_to_be_root(tmp_path: Path) -> None:
-    program = tmp_path / "dutperf-engine"
-    shutil.copy(find_engine(), program)
-    for directory in (tmp_path, *tmp_path.parents[:2]):
-        directory.chmod(0o755)
-    with raw_engine(
-        tmp_path, program=str(program), user=NOBODY, group=NOBODY
-    ) as engine:
+    with (
+        tempfile.TemporaryDirectory() as everybodys,
+        raw_engine(
+            tmp_path, program=copied_to(Path(everybodys)), user=NOBODY, group=NOBODY
+        ) as engine,
+    ):
         answer = engine.call("engine.hello")
         if answer.error is None:
             ports = {"ports": [p.model_dump() for p in pair("af_packet", "lo")]}

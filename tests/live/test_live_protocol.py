@@ -15,8 +15,8 @@ from livetools import (
     RawEngine,
     Trial,
     codes,
+    counting,
     counts,
-    needs_engine,
     odd_frames,
     raw_engine,
 )
@@ -33,7 +33,7 @@ from dutperf.protocol import (
     TrialResult,
 )
 
-pytestmark = needs_engine
+pytestmark = counting(__name__)
 
 LONG = Trial(ms=60_000, fps=2000)
 GARBAGE: dict[str, tuple[bytes, int]] = {

@@ -17,9 +17,9 @@ from livetools import (
     Counts,
     Trial,
     codes,
+    counting,
     counts,
     measured_once,
-    needs_engine,
     odd_frames,
     open_rings,
     running_engine,
@@ -35,7 +35,7 @@ from dutperf.protocol import (
     TrialProgress,
 )
 
-pytestmark = needs_engine
+pytestmark = counting(__name__)
 
 ALL_DIRECTIONS: list[Sequence[DirectionName]] = [BOTH, ("forward",), ("reverse",)]
 SIZES: list[tuple[IpVersion, int]] = [

@@ -13,14 +13,15 @@ from typing import Any
 
 import pytest
 from livetools import (
+    DEVICE,
     ENDS,
     GATEWAYS,
     MACS,
     MS,
     PATIENT_NS,
     RefDut,
+    counting,
     lab_neighbours,
-    needs_engine,
     ref_dut,
     running_engine,
 )
@@ -37,7 +38,7 @@ from dutperf.protocol import (
     TrialResult,
 )
 
-pytestmark = needs_engine
+pytestmark = counting(DEVICE)
 
 N = 1000
 ROUTING = {side: [pair[i] for pair in GATEWAYS.values()] for i, side in enumerate(MACS)}

@@ -14,6 +14,7 @@ import pytest
 from labtools import Wire
 from livetools import (
     BOTH,
+    DEVICE,
     DRIVERS,
     ENDS,
     GATEWAYS,
@@ -25,6 +26,7 @@ from livetools import (
     RefDut,
     by_account,
     codes,
+    counting,
     cpus,
     crossed_neighbours,
     kept_lab,
@@ -33,7 +35,6 @@ from livetools import (
     lab_ports,
     main_cpu,
     measured_once,
-    needs_engine,
     odd_frames,
     open_rings,
     ref_dut,
@@ -61,7 +62,7 @@ from dutperf.protocol import (
     TrialResult,
 )
 
-pytestmark = needs_engine
+pytestmark = counting(DEVICE)
 
 MIXES = [(1, 1), (9, 10), (1, 2), (1, 10)]
 """Foreground frames of how many: those of RFC 8219 5.3."""

@@ -26,6 +26,7 @@ SWITCHES = [
 
 pytestmark = [
     pytest.mark.browser,
+    pytest.mark.xdist_group("browser"),
     pytest.mark.skipif(not CHROMIUM.exists(), reason="Debian's chromium is missing"),
 ]
 

@@ -93,6 +93,18 @@ needs_engine = [
 ]
 
 
+def counting(group: str) -> list[pytest.MarkDecorator]:
+    """Marks of tests that judge counts, on rings and sockets of their own.
+
+    Such tests of two groups may run at the same time.
+    """
+    return [*needs_engine, pytest.mark.counts, pytest.mark.xdist_group(group)]
+
+
+DEVICE = "device"
+"""The group of tests with a known-answer device: it keeps a CPU busy all the time."""
+
+
 def cpus(count: int) -> list[int]:
     """``count`` CPUs for workers; they repeat when the machine has fewer."""
     usable = sorted(os.sched_getaffinity(0))
