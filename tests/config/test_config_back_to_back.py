@@ -51,7 +51,7 @@ def test_the_command_finds_the_throughput_itself() -> None:
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"traffic": {"imix": "aaafg"}}, "traffic.imix: must be left out"),
+        ({"traffic": {"imix": "aaafg"}}, "imix: must be left out"),
         ({"longest_burst_s": 31}, "longest_burst_s"),
         ({"step_frames": 0}, "step_frames"),
         ({"resolution": "5%"}, "back-to-back.resolution"),

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from dutperf.config.problem import KeyedError
 from dutperf.config.rate_reference import FixedRate, FoundRate, parse_found_rate
 from dutperf.config.specs.procedure_keys import (
     FoundUse,
@@ -56,11 +57,12 @@ class BackToBackSpec(StreamKeys):
 
     @model_validator(mode="after")
     def _one_size(self) -> Self:
-        if any(profile.imix for profile in self.traffic):
-            raise ValueError(
-                "traffic.imix: must be left out: bursts have frames of one size (RFC "
-                "9004 3)"
-            )
+        for number, profile in enumerate(self.traffic):
+            if profile.imix:
+                raise KeyedError(
+                    ("traffic", number, "imix"),
+                    "must be left out: bursts have frames of one size (RFC 9004 3)",
+                )
         return self
 
     @property
