@@ -1,4 +1,4 @@
-"""Campaigns at several places on the command line, with labs that are not there."""
+"""Campaigns at several testbeds on the command line, with labs that are not there."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_a_kept_lab_is_used_and_stays(
     assert load_results(Path("run")).complete
 
 
-def test_each_number_of_filters_is_a_place_of_its_own(
+def test_each_number_of_filters_is_a_testbed_of_its_own(
     labs: Callable[..., list[str]],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -195,7 +195,7 @@ def test_a_lab_without_any_result_leaves_nothing_behind(
     assert not capsys.readouterr().out
 
 
-def test_the_plan_is_grouped_by_place(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_plan_is_grouped_by_testbed(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--dry-run") == 0
     lines = capsys.readouterr().out.splitlines()
     heads = [n for n, line in enumerate(lines) if line.startswith("lab ")]
@@ -206,7 +206,7 @@ def test_the_plan_is_grouped_by_place(capsys: pytest.CaptureFixture[str]) -> Non
     assert "10 cells" in lines[heads[0]]
 
 
-def test_the_plan_as_json_names_places(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_plan_as_json_names_testbeds(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--dry-run", "--json") == 0
     data = json.loads(capsys.readouterr().out)
     assert {cell["place"] for cell in data["cells"]} == set(DEVICES)
@@ -233,7 +233,7 @@ def test_the_plan_as_json_names_places(capsys: pytest.CaptureFixture[str]) -> No
         (
             "[tayga-siit]",
             "[tayga]",
-            "wrong.yaml:41: procedures[2].testbeds[0]: tayga is no place of this",
+            "wrong.yaml:41: procedures[2].testbeds[0]: tayga is no testbed of this",
         ),
         (
             "frame_size: [128, 1024]",

@@ -1,4 +1,4 @@
-"""Where a campaign is measured: one place or several, told apart by their names."""
+"""Where a campaign is measured: one testbed or several, told apart by their names."""
 
 from __future__ import annotations
 
@@ -47,35 +47,35 @@ def refused(path: Path, text: str, *found: Testbed) -> str:
     return caught.value.message.replace(f"{path}:", "")
 
 
-def test_cells_of_a_place_stand_together_and_bear_its_name() -> None:
+def test_cells_of_a_testbed_stand_together_and_bear_its_name() -> None:
     cells = expand(make_campaign(THROUGHPUT, LOSS, lab=LABS), *benches())
-    assert [(cell.place, cell.id) for cell in cells] == [
+    assert [(cell.testbed, cell.id) for cell in cells] == [
         (name, f"{cell}@{name}")
         for name in LABS
         for cell in ("throughput-ip4-64-both", "frame-loss-ip6-84-both")
     ]
 
 
-def test_with_one_place_ids_are_what_they_always_were() -> None:
+def test_with_one_testbed_ids_are_what_they_always_were() -> None:
     for lab in ("left-lab", ["left-lab"]):
         [cell] = expand(make_campaign(THROUGHPUT, lab=lab), *benches("left-lab"))
-        assert (cell.place, cell.id) == ("left-lab", "throughput-ip4-64-both")
+        assert (cell.testbed, cell.id) == ("left-lab", "throughput-ip4-64-both")
 
 
-def test_what_is_left_open_is_as_each_place_is() -> None:
+def test_what_is_left_open_is_as_each_testbed_is() -> None:
     only_4 = make_testbed(name="old").model_dump()
     del only_4["left"]["ipv6"]
     both = make_testbed(name="new", max_rate_fps=5)
     campaign = make_campaign({"procedure": "throughput"}, lab=["old", "new"])
     cells = expand(campaign, Testbed.model_validate(only_4), both)
-    assert [(cell.place, cell.ip, cell.spec.max_rate_fps) for cell in cells] == [
+    assert [(cell.testbed, cell.ip, cell.spec.max_rate_fps) for cell in cells] == [
         ("old", 4, None),
         ("new", 4, 5),
         ("new", 6, 5),
     ]
 
 
-def test_a_procedure_may_be_for_some_places_only() -> None:
+def test_a_procedure_may_be_for_some_testbeds_only() -> None:
     campaign = make_campaign(THROUGHPUT, {**LOSS, "testbeds": ["right-lab"]}, lab=LABS)
     assert [cell.id for cell in expand(campaign, *benches())] == [
         "throughput-ip4-64-both@left-lab",
@@ -108,21 +108,21 @@ def test_the_resolved_campaign_gives_the_same_cells(
     assert (again.lab, again.testbeds) == (campaign.lab, campaign.testbeds)
 
 
-def test_a_lab_with_several_numbers_of_rules_is_several_places(
+def test_a_lab_with_several_numbers_of_rules_is_several_testbeds(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "campaign.yaml"
     several = "lab: [fw, {name: fw, rules: 1}, {name: fw, rules: 25}]"
     path.write_text(CAMPAIGN.replace("lab: [left-lab, right-lab]", several))
     campaign = load_campaign(path)
-    names = [keys.place for keys in campaign.labs]
+    names = [keys.testbed_name for keys in campaign.labs]
     assert names == ["fw", "fw-1", "fw-25"]
     data = resolved(campaign, *benches(*names))
     assert data["lab"] == ["fw", *({"name": "fw", "rules": n} for n in (1, 25))]
     assert data["procedures"][-1]["testbeds"] == ["fw-25"]
 
 
-def test_with_one_place_it_is_resolved_as_it_always_was() -> None:
+def test_with_one_testbed_it_is_resolved_as_it_always_was() -> None:
     data = resolved(make_campaign(THROUGHPUT, lab=["left-lab"]), *benches("left-lab"))
     assert data["lab"] == "left-lab"
     assert "testbeds" not in data["procedures"][0]
@@ -187,22 +187,22 @@ def test_editors_accept_one_or_several(where: dict[str, Any]) -> None:
             "ip: [4]",
             "testbeds: [left-lab, rihgt-lab]",
             (
-                "5: procedures[0].testbeds[1]: rihgt-lab is no place of this campaign; "
-                "did you mean right-lab?"
+                "5: procedures[0].testbeds[1]: rihgt-lab is no testbed of this "
+                "campaign; did you mean right-lab?"
             ),
         ),
         (
             "ip: [4]",
             "testbeds:\n  - zzz",
             (
-                "6: procedures[0].testbeds[0]: zzz is no place of this campaign; it "
+                "6: procedures[0].testbeds[0]: zzz is no testbed of this campaign; it "
                 "has left-lab, right-lab"
             ),
         ),
         (
             "ip: [4]\n- procedure: frame-loss",
             "testbeds: [left-lab]",
-            "2: lab[1]: right-lab is in the places of no procedure",
+            "2: lab[1]: right-lab is in the testbeds of no procedure",
         ),
         (
             "ip: [4]",
@@ -224,14 +224,14 @@ def test_editors_accept_one_or_several(where: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_what_cannot_be_measured_is_refused_with_line_and_place(
+def test_what_cannot_be_measured_is_refused_with_line_and_testbed(
     tmp_path: Path, old: str, new: str, told: str
 ) -> None:
     assert old in CAMPAIGN
     assert refused(tmp_path, CAMPAIGN.replace(old, new, 1)).startswith(told)
 
 
-def test_a_profile_that_a_place_cannot_send_is_named_by_its_number(
+def test_a_profile_that_a_testbed_cannot_send_is_named_by_its_number(
     tmp_path: Path,
 ) -> None:
     text = CAMPAIGN.replace("[4]", "[4]\n  traffic:\n  - {}\n  - {name: b, mix: 50/50}")
@@ -244,10 +244,10 @@ def test_a_profile_that_a_place_cannot_send_is_named_by_its_number(
     assert refused(tmp_path, text, new, old.model_copy(update=sides)).startswith(told)
 
 
-def test_the_same_place_twice_is_refused(tmp_path: Path) -> None:
+def test_the_same_testbed_twice_is_refused(tmp_path: Path) -> None:
     text = CAMPAIGN.replace("right-lab", "left-lab")
     same = benches("left-lab", "left-lab")
-    told = "2: lab[1]: left-lab is listed twice: places are told apart by their names"
+    told = "2: lab[1]: left-lab is listed twice: testbeds are told apart by their names"
     assert refused(tmp_path, text, *same) == told
 
 

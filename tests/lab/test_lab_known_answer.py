@@ -21,8 +21,8 @@ from typer.testing import CliRunner
 
 from dutperf import lab
 from dutperf.cli.app import app
-from dutperf.cli.places import open_place
-from dutperf.config import Place
+from dutperf.cli.testbeds import open_testbed
+from dutperf.config import PlannedTestbed
 from dutperf.config.labs import LabKeys
 from dutperf.engine.process import find_engine
 from dutperf.errors import InputError, SetupError
@@ -102,7 +102,7 @@ def test_a_dead_device_is_noticed_and_the_lab_made_anew() -> None:
     with pytest.raises(SetupError, match="not running: it has ended"):
         lab.known_answer_device()
     with pytest.raises(SetupError, match="has gone: its process ended") as caught:
-        open_place(Place(lab=LabKeys(name=NAME), testbed=lab.plan(NAME)))
+        open_testbed(PlannedTestbed(lab=LabKeys(name=NAME), testbed=lab.plan(NAME)))
     assert f"dutperf lab up {NAME}" in caught.value.hint
     lab.up(NAME)
     assert lab.known_answer_device().report().trials == ()

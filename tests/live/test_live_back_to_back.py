@@ -9,7 +9,7 @@ import pytest
 from livetools import needs_engine, ref_dut
 from planning import spec_with
 
-from dutperf.config import Campaign, Place, Testbed
+from dutperf.config import Campaign, PlannedTestbed, Testbed
 from dutperf.protocol import Side
 from dutperf.results import CellResult
 from dutperf.run.campaign_run import run_campaign
@@ -49,7 +49,7 @@ def measured(
         )
         results = run_campaign(
             campaign,
-            [Place(testbed=testbed)],
+            [PlannedTestbed(testbed=testbed)],
             Surroundings(open_engine=prepare_engine, write_report=lambda path: path),
             on_event=lambda _event: None,
             results_dir=directory / "run",

@@ -8,7 +8,7 @@ import pytest
 from livetools import needs_engine
 from planning import spec_with
 
-from dutperf.config import Campaign, Place, Testbed
+from dutperf.config import Campaign, PlannedTestbed, Testbed
 from dutperf.results import CellResult, load_journal, load_results
 from dutperf.run.campaign_run import run_campaign
 from dutperf.run.engine_session import prepare_engine
@@ -54,7 +54,7 @@ def measured(directory: Path, *specs: dict[str, object]) -> list[CellResult]:
     run = directory / "run"
     results = run_campaign(
         campaign,
-        [Place(testbed=RINGS)],
+        [PlannedTestbed(testbed=RINGS)],
         around,
         on_event=lambda _event: None,
         results_dir=run,

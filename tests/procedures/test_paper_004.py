@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from planning import TESTBED, FakeOpener
 
-from dutperf.config import Place, load_campaign
+from dutperf.config import PlannedTestbed, load_campaign
 from dutperf.results import CellResult
 from dutperf.run.campaign_run import run_campaign
 from dutperf.run.local_executor import Surroundings
@@ -21,7 +21,7 @@ ORDINARY_NS = 20_000
 def run(name: str, engine: FakeEngine, directory: Path) -> list[CellResult]:
     results = run_campaign(
         load_campaign(PAPER / name),
-        [Place(testbed=TESTBED)],
+        [PlannedTestbed(testbed=TESTBED)],
         Surroundings(
             open_engine=FakeOpener(engine),
             write_report=lambda path: path,

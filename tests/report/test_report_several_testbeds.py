@@ -1,4 +1,4 @@
-"""A run at several places: whose cell is whose, and what is missing and why."""
+"""A run at several testbeds: whose cell is whose, and what is missing and why."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ HERE, THERE, BROKEN = "here", "there", "broken"
 DUT = {HERE: "a router", THERE: "another one"}
 
 
-def at_places(results: ResultsFile) -> ResultsFile:
-    """The sample's cells at one place, the same again at another, none at a third."""
+def at_testbeds(results: ResultsFile) -> ResultsFile:
+    """The sample's cells at one testbed, the same again at another, none at a third."""
     cells: list[CellResult] = []
     trials: list[TrialRecord] = []
-    for place in DUT:
+    for testbed in DUT:
         for cell in results.cells:
-            ending = {"id": f"{cell.id}@{place}", "place": place}
+            ending = {"id": f"{cell.id}@{testbed}", "place": testbed}
             cells.append(cell.model_copy(update=ending))
         for each in results.trials:
-            named = {"cell": f"{each.cell}@{place}", "number": len(trials) + 1}
+            named = {"cell": f"{each.cell}@{testbed}", "number": len(trials) + 1}
             trials.append(each.model_copy(update=named))
     missing = [
         NotMeasured(
@@ -47,12 +47,12 @@ def at_places(results: ResultsFile) -> ResultsFile:
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
-    results = at_places(sample_results())
+    results = at_testbeds(sample_results())
     path = tmp_path_factory.mktemp("places") / "run"
     with ResultsDirectory.create(path, results.name) as directory:
         directory.write_campaign({"lab": [HERE, THERE, BROKEN]})
-        for place, dut in DUT.items():
-            told = {"place": place, "dut": dut, "kernel": f"kernel of {place}"}
+        for testbed, dut in DUT.items():
+            told = {"place": testbed, "dut": dut, "kernel": f"kernel of {testbed}"}
             directory.write_environment(sample_environment().model_copy(update=told))
         for record in results.trials:
             directory.append(record)
@@ -65,10 +65,10 @@ def page(source: Source) -> Page:
     return Page(render(source))
 
 
-def test_places_are_named_in_the_order_of_the_campaign(
+def test_testbeds_are_named_in_the_order_of_the_campaign(
     source: Source, page: Page
 ) -> None:
-    assert [place.words for place in source.places] == [
+    assert [testbed.words for testbed in source.testbeds] == [
         "here: a router",
         "there: another one",
         "broken",
@@ -77,40 +77,40 @@ def test_places_are_named_in_the_order_of_the_campaign(
         assert words in page.text
 
 
-def test_cells_that_differ_in_nothing_but_their_place_are_told_apart(
+def test_cells_that_differ_in_nothing_but_their_testbed_are_told_apart(
     source: Source,
 ) -> None:
     cells = cells_of(source)
     assert len({cell.title for cell in cells}) == len(cells)
     for cell in cells:
-        assert cell.title.endswith(f", at {cell.place}")
-        assert cell.line.endswith(f", at {cell.place}")
+        assert cell.title.endswith(f", at {cell.testbed}")
+        assert cell.line.endswith(f", at {cell.testbed}")
 
 
-def test_each_place_has_its_environment(page: Page) -> None:
+def test_each_testbed_has_its_environment(page: Page) -> None:
     environment = page.section("environment")
     assert "kernel of here" in environment
     assert "kernel of there" in environment
-    assert "Not recorded for this place" in environment
+    assert "Not recorded for this testbed" in environment
     names = {f"environment-{name}" for name in (HERE, THERE, BROKEN)}
     assert names <= page.ids
 
 
 def test_what_was_not_measured_is_told_once_with_reason_and_remedy(page: Page) -> None:
     told = page.section("interrupted")
-    assert "Not every place could be measured to the end" in told
+    assert "Not every testbed could be measured to the end" in told
     assert told.count("lab broken is in use <by> 7") == 1
     assert "wait for it" in told
     assert "throughput-ip4-64-both@broken, throughput-ip6-64-both@broken" in told
 
 
-def test_lines_of_a_chart_do_not_join_places(page: Page) -> None:
+def test_lines_of_a_chart_do_not_join_testbeds(page: Page) -> None:
     names = [trace["name"] for trace in page.figures["frame-loss"]["data"]]
     assert any(name.endswith("at here") for name in names)
     assert any(name.endswith("at there") for name in names)
 
 
-def test_with_one_place_it_is_not_named_with_each_cell() -> None:
+def test_with_one_testbed_it_is_not_named_with_each_cell() -> None:
     results = sample_results()
     cells = [cell.model_copy(update={"place": HERE}) for cell in results.cells]
     from dutperf.report.cells import finished_cell
@@ -122,5 +122,5 @@ def test_a_cell_without_a_result_is_known_by_its_trials() -> None:
     first = trial(1, "pdv-x@ipdv-lab", 1000, "pass", procedure="pdv")
     first = first.model_copy(update={"place": "ipdv-lab"})
     cell = open_cell(first, (), several=True)
-    assert (cell.procedure, cell.place) == ("pdv", "ipdv-lab")
-    assert open_cell(first, ()).place == ""
+    assert (cell.procedure, cell.testbed) == ("pdv", "ipdv-lab")
+    assert open_cell(first, ()).testbed == ""

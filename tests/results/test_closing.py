@@ -148,7 +148,7 @@ def test_a_device_that_forwards_nothing_is_told_as_failed() -> None:
     assert told == [f"{IP4}: failed: all was lost (look at it)"]
 
 
-def test_places_and_an_early_end_are_told() -> None:
+def test_testbeds_and_an_early_end_are_told() -> None:
     missing = [
         NotMeasured(id=f"{name}@b", place="b", message="no such port", hint="plug it")
         for name in (IP4, IP6)

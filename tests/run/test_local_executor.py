@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from planning import TESTBED, Run, campaign, spec
 
-from dutperf.config import Place, Testbed, load_campaign
+from dutperf.config import PlannedTestbed, Testbed, load_campaign
 from dutperf.errors import EngineError, InputError, SetupError
 from dutperf.procedures.events import (
     CellStarted,
@@ -101,7 +101,7 @@ def test_addresses_outside_the_benchmarking_networks_are_a_notice(path: Path) ->
     outside = type(TESTBED).model_validate(data)
     run_campaign(
         campaign(spec()),
-        [Place(testbed=outside)],
+        [PlannedTestbed(testbed=outside)],
         run.around,
         on_event=run.events.append,
         results_dir=path,

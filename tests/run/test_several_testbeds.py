@@ -1,4 +1,4 @@
-"""A campaign at several places: each for itself, and none loses another's results."""
+"""A campaign at several testbeds: each for itself, and none loses another's results."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from planning import TESTBED, Run, spec
 
-from dutperf.config import Campaign, Place, Testbed, expand, load_campaign
+from dutperf.config import Campaign, PlannedTestbed, Testbed, expand, load_campaign
 from dutperf.config.labs import LabKeys
 from dutperf.errors import DutperfError, EngineError, InputError, SetupError
-from dutperf.procedures.events import CellStarted, OnEvent, PlaceStarted
+from dutperf.procedures.events import CellStarted, OnEvent, TestbedStarted
 from dutperf.protocol import ReasonCode
 from dutperf.results import (
     ResultsDirectory,
@@ -24,7 +24,7 @@ from dutperf.results import (
 )
 from dutperf.run.campaign_run import run_campaign
 from dutperf.run.engine_session import EngineStarter, Notify
-from dutperf.run.jobs import Job, OnOutcome, PlacesError, jobs_of
+from dutperf.run.jobs import Job, OnOutcome, TestbedsError, jobs_of
 from dutperf.run.local_executor import LocalExecutor, Surroundings
 from dutperf.simulation.fake_engine import Dut, FakeEngine, step
 
@@ -56,7 +56,7 @@ DEVICES: dict[str, Dut] = {
 class World:
     """Places with a device each; ``done``: trials that were measured there before.
 
-    ``troubles`` of a place are those of its engine, by the number of the trial there.
+    ``troubles`` of a testbed are those of its engine, by the number of the trial there.
     """
 
     def __init__(
@@ -79,19 +79,19 @@ class World:
             path,
             self.engines["first"],
             opener=self._open_engine,
-            open_place=self._open_place,
+            open_testbed=self._open_testbed,
         )
-        self.run.places = [Place(testbed=testbed) for testbed in TESTBEDS]
+        self.run.planned = [PlannedTestbed(testbed=testbed) for testbed in TESTBEDS]
 
     @contextlib.contextmanager
-    def _open_place(self, place: Place) -> Iterator[Testbed]:
-        self.log.append(f"up {place.name}")
-        if place.name in self._refuse:
-            raise SetupError(f"lab {place.name} is in use", "wait for it")
+    def _open_testbed(self, planned: PlannedTestbed) -> Iterator[Testbed]:
+        self.log.append(f"up {planned.name}")
+        if planned.name in self._refuse:
+            raise SetupError(f"lab {planned.name} is in use", "wait for it")
         try:
-            yield place.testbed
+            yield planned.testbed
         finally:
-            self.log.append(f"down {place.name}")
+            self.log.append(f"down {planned.name}")
 
     def _open_engine(self, testbed: Testbed, _notify: Notify) -> EngineStarter:
         @contextlib.contextmanager
@@ -104,7 +104,7 @@ class World:
 
     @property
     def trials(self) -> dict[str, int]:
-        """How many trials were measured at each place."""
+        """How many trials were measured at each testbed."""
         return {name: len(engine.trials) for name, engine in self.engines.items()}
 
 
@@ -119,19 +119,19 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> ResultsFile:
     return World(tmp_path_factory.mktemp("whole") / "run").run(MATRIX)
 
 
-def place_of(record: TrialRecord) -> str:
+def where(record: TrialRecord) -> str:
     return record.cell.partition("@")[2]
 
 
 def counts(results: ResultsFile) -> dict[str, int]:
-    """Trials of each place."""
-    places = [place_of(trial) for trial in results.trials]
-    return {name: places.count(name) for name in NAMES}
+    """Trials of each testbed."""
+    testbeds = [where(trial) for trial in results.trials]
+    return {name: testbeds.count(name) for name in NAMES}
 
 
 def told(results: ResultsFile) -> tuple[object, ...]:
-    """Cells and trials, whatever the order in which places were measured."""
-    trials = sorted(results.trials, key=lambda t: NAMES.index(place_of(t)))
+    """Cells and trials, whatever the order in which testbeds were measured."""
+    trials = sorted(results.trials, key=lambda t: NAMES.index(where(t)))
     facts = [
         (t.cell, t.repeat, t.attempt, t.load_fps, t.result.directions) for t in trials
     ]
@@ -144,13 +144,13 @@ def failing(world: World, *, resume: bool = False) -> DutperfError:
     return caught.value
 
 
-def test_each_place_has_its_cells_its_engine_and_its_environment(path: Path) -> None:
+def test_each_testbed_has_its_cells_its_engine_and_its_environment(path: Path) -> None:
     world = World(path)
     results = world.run(MATRIX)
     assert results.complete
     assert [(cell.id, cell.place) for cell in results.cells] == [
-        (f"{name}@{place}", place)
-        for place in NAMES
+        (f"{name}@{testbed}", testbed)
+        for testbed in NAMES
         for name in (
             "throughput-ip4-64-both",
             "latency-ip4-64-both-at-throughput",
@@ -168,28 +168,30 @@ def test_each_place_has_its_cells_its_engine_and_its_environment(path: Path) -> 
     assert [t.number for t in results.trials] == list(range(1, len(results.trials) + 1))
 
 
-def test_what_was_found_at_a_place_is_used_at_that_place(whole: ResultsFile) -> None:
+def test_what_was_found_at_a_testbed_is_used_at_that_testbed(
+    whole: ResultsFile,
+) -> None:
     medians = {cell.place: cell.median for cell in whole.cells[::2]}
-    loads = {place_of(t): t.load_fps for t in whole.trials if "latency" in t.cell}
-    assert loads == {place: int(rate or 0) for place, rate in medians.items()}
+    loads = {where(t): t.load_fps for t in whole.trials if "latency" in t.cell}
+    assert loads == {testbed: int(rate or 0) for testbed, rate in medians.items()}
     assert len(set(loads.values())) == len(NAMES)
 
 
-def test_watchers_learn_of_places_and_count_cells_through_all(path: Path) -> None:
+def test_watchers_learn_of_testbeds_and_count_cells_through_all(path: Path) -> None:
     world = World(path)
     world.run(MATRIX)
     events = world.run.events
-    assert [e.name for e in events if isinstance(e, PlaceStarted)] == list(NAMES)
+    assert [e.name for e in events if isinstance(e, TestbedStarted)] == list(NAMES)
     cells = [e for e in events if isinstance(e, CellStarted)]
     assert [(e.index, e.count) for e in cells] == [(n, 6) for n in range(1, 7)]
 
 
-def test_a_place_that_cannot_be_opened_costs_its_own_cells_only(
+def test_a_testbed_that_cannot_be_opened_costs_its_own_cells_only(
     path: Path, whole: ResultsFile
 ) -> None:
     world = World(path, refuse=["second"])
     error = failing(world)
-    assert isinstance(error, PlacesError)
+    assert isinstance(error, TestbedsError)
     assert error.exit_code == 3
     assert error.message.startswith("second: lab second is in use\n")
     assert "results so far (4 of 6 cells)" in error.message
@@ -219,7 +221,7 @@ def test_it_is_measured_when_the_run_goes_on_and_nothing_else_is(
     assert list(load_journal(path).records) == results.trials
 
 
-def test_a_place_that_fails_half_way_goes_on_where_it_was(
+def test_a_testbed_that_fails_half_way_goes_on_where_it_was(
     path: Path, whole: ResultsFile
 ) -> None:
     death = EngineError("the engine ended (signal 9)")
@@ -243,7 +245,7 @@ def test_a_device_that_has_gone_costs_its_own_cells_only(path: Path) -> None:
     assert [c.place for c in load_results(path).cells] == ["second"] * 2 + ["third"] * 2
 
 
-def test_a_place_may_fail_again_and_its_neighbours_results_stay(
+def test_a_testbed_may_fail_again_and_its_neighbours_results_stay(
     path: Path, whole: ResultsFile
 ) -> None:
     failing(World(path, refuse=["first", "second"]))
@@ -255,7 +257,7 @@ def test_a_place_may_fail_again_and_its_neighbours_results_stay(
     assert told(World(path).run.resume(MATRIX)) == told(whole)
 
 
-def test_where_no_place_can_be_opened_nothing_is_left_behind(path: Path) -> None:
+def test_where_no_testbed_can_be_opened_nothing_is_left_behind(path: Path) -> None:
     error = failing(World(path, refuse=NAMES))
     assert [line.partition(":")[0] for line in error.message.splitlines()[:3]] == list(
         NAMES
@@ -313,10 +315,10 @@ def test_a_journal_with_another_campaigns_cell_is_refused_before_a_frame(
     assert not world.log
 
 
-def test_a_place_more_is_a_change(path: Path) -> None:
+def test_a_testbed_more_is_a_change(path: Path) -> None:
     two = MATRIX.model_copy(update={"testbed": TESTBEDS[:2]})
     run = World(path, troubles={"first": {2: KeyboardInterrupt()}}).run
-    run.places = run.places[:2]
+    run.planned = run.planned[:2]
     with pytest.raises(KeyboardInterrupt):
         run(two)
     with pytest.raises(InputError, match="the campaign has changed"):
@@ -331,10 +333,11 @@ def test_the_stored_campaign_is_the_same_one(path: Path, whole: ResultsFile) -> 
 
 
 def jobs(campaign: Campaign, *testbeds: Testbed) -> list[Job]:
-    places = [
-        Place(lab=LabKeys(name="somewhere"), testbed=testbed) for testbed in testbeds
+    planned = [
+        PlannedTestbed(lab=LabKeys(name="somewhere"), testbed=testbed)
+        for testbed in testbeds
     ]
-    return jobs_of(campaign, places, expand(campaign, *testbeds))
+    return jobs_of(campaign, planned, expand(campaign, *testbeds))
 
 
 @pytest.mark.parametrize(
@@ -349,7 +352,7 @@ def test_a_job_can_be_written_down_and_read_elsewhere(name: str) -> None:
 def test_another_executor_gets_all_it_needs_with_the_jobs(
     path: Path, whole: ResultsFile
 ) -> None:
-    """It sends jobs as JSON, last place first, to what measures them."""
+    """It sends jobs as JSON, last testbed first, to what measures them."""
 
     class Sending:
         def __init__(self, *local: object) -> None:
@@ -358,7 +361,7 @@ def test_another_executor_gets_all_it_needs_with_the_jobs(
         def run(self, jobs: Sequence[Job], on_outcome: OnOutcome) -> None:
             sent = [job.model_dump_json() for job in jobs]
             arrived = [Job.model_validate_json(text) for text in sent]
-            arrived.sort(key=lambda job: job.place.name, reverse=True)
+            arrived.sort(key=lambda job: job.planned.name, reverse=True)
             self._local.run(arrived, on_outcome)
 
     def make(
@@ -369,7 +372,7 @@ def test_another_executor_gets_all_it_needs_with_the_jobs(
     world = World(path)
     results = run_campaign(
         MATRIX,
-        world.run.places,
+        world.run.planned,
         world.run.around,
         on_event=world.run.events.append,
         results_dir=path,

@@ -12,7 +12,7 @@ from typing import Any
 from dutperf.config import (
     Campaign,
     Cell,
-    Place,
+    PlannedTestbed,
     ProcedureSpec,
     Testbed,
     expand,
@@ -258,12 +258,12 @@ class FakeOpener:
 TWO_CELLS = campaign(spec(ip=[4, 6], frame_size=[128]))
 
 
-PlaceOpener = Callable[[Place], AbstractContextManager[Testbed]]
+TestbedOpener = Callable[[PlannedTestbed], AbstractContextManager[Testbed]]
 
 
-def standing(place: Place) -> AbstractContextManager[Testbed]:
+def standing(planned: PlannedTestbed) -> AbstractContextManager[Testbed]:
     """Opens nothing: the testbed is there."""
-    return contextlib.nullcontext(place.testbed)
+    return contextlib.nullcontext(planned.testbed)
 
 
 class Run:
@@ -278,12 +278,12 @@ class Run:
         opener: EngineOpener | None = None,
         sleep: Callable[[float], None] = lambda _seconds: None,
         testbed: Testbed = TESTBED,
-        open_place: PlaceOpener = standing,
+        open_testbed: TestbedOpener = standing,
         device: DeviceWatch | None = None,
         openings: Openings | None = None,
     ) -> None:
         self.path = path
-        self.places = [Place(testbed=testbed)]
+        self.planned = [PlannedTestbed(testbed=testbed)]
         self.engine = engine
         self.opener = FakeOpener(engine)
         self.events: list[Event] = []
@@ -291,7 +291,7 @@ class Run:
         self.around = Surroundings(
             open_engine=opener or self.opener,
             write_report=self._write_report,
-            open_place=open_place,
+            open_testbed=open_testbed,
             dut_alive=lambda _place: dut_alive,
             watch_dut=lambda _place: device,
             sleep=sleep,
@@ -315,7 +315,7 @@ class Run:
     ) -> ResultsFile:
         return run_campaign(
             what,
-            self.places,
+            self.planned,
             self.around,
             on_event=self.events.append,
             results_dir=results_dir,

@@ -18,7 +18,7 @@ from dutperf.bench.path_bench import (
     bench_path,
 )
 from dutperf.bench.path_profile import PerfProfiler
-from dutperf.config import Campaign, Place, Testbed, expand
+from dutperf.config import Campaign, PlannedTestbed, Testbed, expand
 from dutperf.config.specs import ThroughputSpec
 from dutperf.lab.cpus import plan_cpus
 from dutperf.procedures.events import OnEvent
@@ -59,24 +59,24 @@ class LabBench:
 class LabAccess:
     """How a lab is brought up, and asked whether its device is still there."""
 
-    open_place: Callable[[Place], AbstractContextManager[Testbed]]
-    dut_alive: Callable[[Place], bool]
+    open_testbed: Callable[[PlannedTestbed], AbstractContextManager[Testbed]]
+    dut_alive: Callable[[PlannedTestbed], bool]
 
 
 def bench_lab_path(
     campaign: Campaign,
-    place: Place,
+    planned: PlannedTestbed,
     access: LabAccess,
     drivers: Sequence[PathDriver],
     rounds: int,
     on_event: OnEvent,
 ) -> LabBench:
-    """Bench ``drivers`` at ``place``, where the campaign has one cell.
+    """Bench ``drivers`` at ``planned``, where the campaign has one cell.
 
     Raises:
         DutperfError: as the measuring commands.
     """
-    with access.open_place(place) as testbed:
+    with access.open_testbed(planned) as testbed:
         settings = PathSettings(rounds, testbed.cores[0], plan_cpus().dut)
         (cell,) = expand(campaign, testbed)
         cpus = _cpus(settings)
@@ -85,11 +85,11 @@ def bench_lab_path(
             around = PathSurroundings(
                 open_engine=prepare_engine,
                 profiler=profiler,
-                dut_alive=lambda: access.dut_alive(place),
+                dut_alive=lambda: access.dut_alive(planned),
                 sleep=QuietWait(cpus, patience_s),
             )
             results = bench_path(testbed, cell, drivers, settings, around, on_event)
-    return LabBench(place.name, testbed.description, settings, results)
+    return LabBench(planned.name, testbed.description, settings, results)
 
 
 def path_spec(trial_duration_s: float) -> ThroughputSpec:

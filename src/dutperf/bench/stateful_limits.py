@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dutperf.config import Campaign, Place, ProcedureSpec, Testbed, spec_from
+from dutperf.config import Campaign, PlannedTestbed, ProcedureSpec, Testbed, spec_from
 from dutperf.procedures.events import OnEvent
 from dutperf.report import write_report
 from dutperf.results import CellResult, ResultsFile
@@ -91,7 +91,7 @@ def run_selftest(
     around = Surroundings(open_engine=prepare_engine, write_report=write_report)
     return run_campaign(
         campaign,
-        [Place(testbed=testbed)],
+        [PlannedTestbed(testbed=testbed)],
         around,
         on_event=on_event,
         kind="campaign",

@@ -40,9 +40,9 @@ from dutperf.cli.options import (
     preset_of,
     with_frame_options,
 )
-from dutperf.cli.places import campaign_for
 from dutperf.cli.procedure_commands import command_of
 from dutperf.cli.selftest import selftest
+from dutperf.cli.testbeds import campaign_for
 from dutperf.config import ProcedureSpec, load_campaign, located, with_preset
 from dutperf.errors import DutperfError, InputError
 from dutperf.report import write_report

@@ -6,7 +6,7 @@ from rich.table import Table
 
 from dutperf.cli.failures import PatientConsole, show_notice
 from dutperf.cli.json_print import print_versioned
-from dutperf.cli.places import places_of
+from dutperf.cli.testbeds import planned_testbeds
 from dutperf.config import Campaign, Cell, expand
 from dutperf.config.phase2 import timing_of
 from dutperf.run.campaign_run import all_notices
@@ -21,21 +21,21 @@ def show_plan(campaign: Campaign, *, as_json: bool) -> None:
     Raises:
         InputError: what a run would refuse before its first frame.
     """
-    places = places_of(campaign)
-    cells = expand(campaign, *(place.testbed for place in places))
-    virtual = {p.testbed.name for p in places if p.lab or p.testbed.has_no_medium}
+    planned = planned_testbeds(campaign)
+    cells = expand(campaign, *(each.testbed for each in planned))
+    virtual = {p.testbed.name for p in planned if p.lab or p.testbed.has_no_medium}
     found = estimate(cells, virtual)
-    for text in all_notices(campaign, places, cells):
+    for text in all_notices(campaign, planned, cells):
         show_notice(text)
     console = PatientConsole()
     if as_json:
         print_versioned(_PLAN_VERSION, _as_data(campaign, found))
         return
-    for place in places:
-        here = [each for each in found if each.cell.place == place.testbed.name]
-        if len(places) > 1:
-            kind = "lab" if place.lab else "testbed"
-            console.out(f"{kind} {place.name}: {_effort(here)}", highlight=False)
+    for at in planned:
+        here = [each for each in found if each.cell.testbed == at.testbed.name]
+        if len(planned) > 1:
+            kind = "lab" if at.lab else "testbed"
+            console.out(f"{kind} {at.name}: {_effort(here)}", highlight=False)
         console.print(_table(here))
     console.out(f"{_effort(found)}; {ASSUMPTION}", highlight=False)
 
@@ -89,7 +89,7 @@ def _as_data(campaign: Campaign, found: list[Estimate]) -> dict[str, object]:
         "cells": [
             {
                 "id": each.cell.id,
-                "place": each.cell.place,
+                "place": each.cell.testbed,
                 **_numbers([each]),
                 **_phases(each.cell),
             }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dutperf.cli.failures import PatientConsole
-from dutperf.cli.places import open_place, places_of
+from dutperf.cli.testbeds import open_testbed, planned_testbeds
 from dutperf.config import Campaign
 from dutperf.run.engine_session import prepare_engine
 from dutperf.run.preview import preview_frames
@@ -18,8 +18,8 @@ def write_frames(campaign: Campaign, *, rate_fps: int, count: int, pcap: Path) -
         DutperfError: as ``preview_frames``.
     """
     told = PatientConsole(stderr=True)
-    (place,) = places_of(campaign)
-    with open_place(place) as testbed:
+    (planned,) = planned_testbeds(campaign)
+    with open_testbed(planned) as testbed:
         preview = preview_frames(
             campaign,
             testbed,

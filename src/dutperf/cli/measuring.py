@@ -11,9 +11,9 @@ from rich.console import Console
 from dutperf.cli.exit_codes import INTERRUPTED, INVALID
 from dutperf.cli.failures import PatientConsole, defect, show_notice
 from dutperf.cli.options import Display
-from dutperf.cli.places import dut_alive, open_place, places_of, watch_dut
 from dutperf.cli.summary import show_all, show_json, show_summary
 from dutperf.cli.terminal import Terminal
+from dutperf.cli.testbeds import dut_alive, open_testbed, planned_testbeds, watch_dut
 from dutperf.config import Campaign
 from dutperf.errors import DutperfError
 from dutperf.procedures.events import OnEvent
@@ -101,14 +101,14 @@ def _run(
     around = Surroundings(
         open_engine=prepare_engine,
         write_report=write_report,
-        open_place=open_place,
+        open_testbed=open_testbed,
         dut_alive=dut_alive,
         watch_dut=watch_dut,
         openings=openings_of,
     )
     return run_campaign(
         campaign,
-        places_of(campaign),
+        planned_testbeds(campaign),
         around,
         on_event=on_event,
         kind=kind if len(campaign.procedures) == 1 else "campaign",

@@ -13,8 +13,8 @@ from dutperf.cli.exit_codes import INTERRUPTED, INVALID
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.json_print import print_versioned
 from dutperf.cli.options import DEFAULT_SEED
-from dutperf.cli.places import campaign_for, dut_alive, open_place, places_of
 from dutperf.cli.terminal import Terminal
+from dutperf.cli.testbeds import campaign_for, dut_alive, open_testbed, planned_testbeds
 
 _PATH_VERSION = 1
 _FULL_PERCENT = 95
@@ -44,13 +44,13 @@ def bench_lab(
     """
     spec = path_spec(trial_duration_s)
     campaign = campaign_for(spec, None, name, rules, DEFAULT_SEED)
-    (place,) = places_of(campaign)
+    (planned,) = planned_testbeds(campaign)
     drivers = (driver,) if driver else PATH_DRIVERS
-    access = LabAccess(open_place, dut_alive)
+    access = LabAccess(open_testbed, dut_alive)
     with Terminal(PatientConsole(stderr=True)) as terminal:
         try:
             found = bench_lab_path(
-                campaign, place, access, drivers, rounds, terminal.on_event
+                campaign, planned, access, drivers, rounds, terminal.on_event
             )
         except KeyboardInterrupt:
             terminal.say_interrupted()

@@ -16,7 +16,7 @@ from dutperf.cli.options import (
     TestbedFile,
     with_procedure_options,
 )
-from dutperf.cli.places import campaign_for
+from dutperf.cli.testbeds import campaign_for
 from dutperf.config import Preset, ProcedureSpec
 
 

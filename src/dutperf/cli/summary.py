@@ -149,8 +149,8 @@ def _not_measured(cells: list[NotMeasured]) -> list[str]:
     for cell in cells:
         found.setdefault((cell.place, cell.message), []).append(cell.id)
     return [
-        f"not measured at {place}: {', '.join(ids)}: {message}"
-        for (place, message), ids in found.items()
+        f"not measured at {testbed}: {', '.join(ids)}: {message}"
+        for (testbed, message), ids in found.items()
     ]
 
 

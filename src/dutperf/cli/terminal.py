@@ -19,10 +19,10 @@ from dutperf.procedures.events import (
     Event,
     IntervalNarrowed,
     Notice,
-    PlaceStarted,
     ReportWritten,
     ResultsChanged,
     RunStarted,
+    TestbedStarted,
     TrialFinished,
     TrialMoved,
     TrialReplayed,
@@ -91,7 +91,7 @@ class Terminal:
                 self._print(f"notice: {text}")
             case RunStarted(directory):
                 self.directory = directory
-            case PlaceStarted(name, cells):
+            case TestbedStarted(name, cells):
                 self._print(f"{name}: {cells} cell{'' if cells == 1 else 's'}")
             case CellStarted(cell, index, count):
                 self._usual_s = cell.spec.trial_duration_s

@@ -10,7 +10,7 @@ from dutperf import lab
 from dutperf.config import (
     Campaign,
     CampaignError,
-    Place,
+    PlannedTestbed,
     Preset,
     ProcedureSpec,
     Testbed,
@@ -34,7 +34,7 @@ def campaign_for(
     """A campaign of one procedure, and of the throughput that it is measured at.
 
     Raises:
-        InputError: not exactly one place was given, the file is wrong, or there is no
+        InputError: not exactly one testbed was given, the file is wrong, or there is no
             such lab, or none with rules.
     """
     if (testbed is None) == (lab_name is None):
@@ -57,20 +57,20 @@ def campaign_for(
     return Campaign(name=name, seed=seed, testbed=[loaded], procedures=procedures)
 
 
-def places_of(campaign: Campaign) -> list[Place]:
-    """The campaign's places, labs as they would be; nothing is brought up.
+def planned_testbeds(campaign: Campaign) -> list[PlannedTestbed]:
+    """The campaign's testbeds, labs as they would be; nothing is brought up.
 
     Raises:
         CampaignError: there is no such lab.
     """
     return [
-        *(Place(testbed=testbed) for testbed in campaign.testbeds),
+        *(PlannedTestbed(testbed=testbed) for testbed in campaign.testbeds),
         *(_lab(campaign, number, keys) for number, keys in enumerate(campaign.labs)),
     ]
 
 
-def open_place(place: Place) -> AbstractContextManager[Testbed]:
-    """The place's testbed; a lab is up inside the context.
+def open_testbed(planned: PlannedTestbed) -> AbstractContextManager[Testbed]:
+    """The testbed, once it is there; a lab is up inside the context.
 
     A lab that ``lab up`` keeps is used and stays; otherwise it goes with the context.
     One that is kept and broken is not replaced: the new device would not know what the
@@ -80,9 +80,9 @@ def open_place(place: Place) -> AbstractContextManager[Testbed]:
         SetupError: the lab cannot be brought up, or is kept and its device has gone or
             is not as it was asked for.
     """
-    if place.lab is None:
-        return contextlib.nullcontext(place.testbed)
-    name, rules = place.lab.name, place.lab.rules
+    if planned.lab is None:
+        return contextlib.nullcontext(planned.testbed)
+    name, rules = planned.lab.name, planned.lab.rules
     kept = [s for s in lab.running() if s.name == name and s.owner is None]
     if not kept:
         return lab.session(name, rules=rules)
@@ -96,19 +96,19 @@ def open_place(place: Place) -> AbstractContextManager[Testbed]:
     return contextlib.nullcontext(lab.attached(name, rules))
 
 
-def dut_alive(place: Place) -> bool:
+def dut_alive(planned: PlannedTestbed) -> bool:
     """Whether the device is still there; of a testbed nobody can tell: true."""
-    return place.lab is None or lab.dut_alive(place.lab.name)
+    return planned.lab is None or lab.dut_alive(planned.lab.name)
 
 
-def watch_dut(place: Place) -> DeviceWatch | None:
+def watch_dut(planned: PlannedTestbed) -> DeviceWatch | None:
     """Tells who else has the device's CPU; of a testbed nobody can: None."""
-    return lab.watch_device() if place.lab else None
+    return lab.watch_device() if planned.lab else None
 
 
-def _lab(campaign: Campaign, number: int, keys: LabKeys) -> Place:
+def _lab(campaign: Campaign, number: int, keys: LabKeys) -> PlannedTestbed:
     try:
-        return Place(lab=keys, testbed=lab.plan(keys.name, keys.rules))
+        return PlannedTestbed(lab=keys, testbed=lab.plan(keys.name, keys.rules))
     except InputError as error:
         where = ("lab", number) if len(campaign.labs) > 1 else ("lab",)
         problem = Problem(where, error.message, error.hint)

@@ -13,7 +13,7 @@ from dutperf.config.expand import expand, resolved, resolved_again
 from dutperf.config.file_schemas import json_schemas
 from dutperf.config.loader import from_data, load_campaign, load_testbed, spec_from
 from dutperf.config.notices import notices
-from dutperf.config.place import Place
+from dutperf.config.planned_testbed import PlannedTestbed
 from dutperf.config.presets import Preset, preset_keys, with_preset
 from dutperf.config.problem import CampaignError
 from dutperf.config.rate_sources import with_sources
@@ -25,7 +25,7 @@ __all__ = [
     "Campaign",
     "CampaignError",
     "Cell",
-    "Place",
+    "PlannedTestbed",
     "Preset",
     "ProcedureSpec",
     "Testbed",

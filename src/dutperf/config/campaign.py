@@ -1,6 +1,6 @@
 """``campaign.yaml``: what to measure, where, and how carefully.
 
-A campaign expands to independent cells (place x procedure x IP version x traffic
+A campaign expands to independent cells (testbed x procedure x IP version x traffic
 profile x frame size x direction); each needs one testbed. The resolved campaign,
 written beside the results, is itself a valid campaign.
 """
@@ -18,18 +18,18 @@ from dutperf.config.specs import ProcedureSpec
 from dutperf.config.testbed import Testbed
 
 
-def _place_kind(value: Any) -> str:  # noqa: ANN401 - raw YAML
+def _testbed_kind(value: Any) -> str:  # noqa: ANN401 - raw YAML
     return "file" if isinstance(value, str) else "inline"
 
 
 TestbedOrFile = Annotated[
     Annotated[Testbed, Tag("inline")] | Annotated[str, Tag("file")],
-    Discriminator(_place_kind),
+    Discriminator(_testbed_kind),
 ]
 
 
 class Campaign(Strict):
-    """What to measure, and where: at each of its places, a lab or a testbed."""
+    """What to measure, and where: at each of its testbeds or labs."""
 
     schema_version: Literal[1] = Field(default=1, description="version of this format")
     name: Name = Field(description="name of the campaign, for results and reports")
@@ -71,7 +71,7 @@ class Campaign(Strict):
         return {**data, "procedures": filled}
 
     @model_validator(mode="after")
-    def _one_place(self) -> Self:
+    def _labs_or_testbeds(self) -> Self:
         if (self.lab is None) == (self.testbed is None):
             raise ValueError("give exactly one of the keys lab and testbed")
         return self

@@ -19,7 +19,7 @@ Spec = TypeVar("Spec", bound=ProcedureKeys)
 
 
 class Cell(Strict):
-    """What to measure at one place.
+    """What to measure at one testbed.
 
     ``spec`` is of this cell alone: with one IP version, size, profile, direction and
     number of connections. What beside it depends on the testbed stands here.
@@ -28,7 +28,7 @@ class Cell(Strict):
     """
 
     id: str
-    place: str | None = None
+    testbed: str | None = None
     series: str | None = Field(
         default=None,
         description="name of what it has in common with cells of other frame sizes and "

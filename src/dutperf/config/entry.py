@@ -1,4 +1,4 @@
-"""One procedure of a campaign at one place, and how to say what is wrong with it."""
+"""One procedure of a campaign at one testbed, and how to say what is wrong with it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from dutperf.errors import InputError
 
 @dataclass(frozen=True)
 class Entry:
-    """``place`` is empty if the campaign has no other."""
+    """``at``, the testbed's name, is empty if the campaign has no other."""
 
     campaign: Campaign
     index: int
     testbed: Testbed
-    place: str
+    at: str
 
     @property
     def spec(self) -> ProcedureSpec:
@@ -31,11 +31,11 @@ class Entry:
     @property
     def ending(self) -> str:
         """Of the ids of its cells."""
-        return f"@{self.place}" if self.place else ""
+        return f"@{self.at}" if self.at else ""
 
     @contextmanager
     def blamed(self, profile: Traffic | None = None) -> Iterator[None]:
-        """Tell of what is refused inside at which key and place that was.
+        """Tell of what is refused inside at which key and testbed that was.
 
         Args:
             profile: the one that it is about.
@@ -62,6 +62,6 @@ class Entry:
         return ("traffic", number, *keys[1:])
 
     def _refusal(self, keys: Keys, what: str, hint: str) -> CampaignError:
-        at = f"at {self.place}: " if self.place else ""
+        at = f"at {self.at}: " if self.at else ""
         problem = Problem(("procedures", self.index, *keys), f"{at}{what}", hint)
         return CampaignError(self.campaign.name, problem)

@@ -1,4 +1,4 @@
-"""A campaign at its places as independent cells, checked before the first frame."""
+"""A campaign at its testbeds as independent cells, checked before the first frame."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dutperf.config.frame_size import ALL_SIZES
 from dutperf.config.hooks_needed import check_hooks, empties_table
 from dutperf.config.labs import LabKeys
 from dutperf.config.phase2 import check_stateful
-from dutperf.config.place import check_places
+from dutperf.config.planned_testbed import check_testbeds
 from dutperf.config.problem import KeyedError
 from dutperf.config.rate_sources import check_load, with_source
 from dutperf.config.sizes import check_sizes, smallest_size
@@ -48,7 +48,7 @@ def expand(campaign: Campaign, *testbeds: Testbed) -> list[Cell]:
     Raises:
         CampaignError: a cell cannot be measured where it should, or is listed twice.
     """
-    check_places(campaign, [testbed.name for testbed in testbeds])
+    check_testbeds(campaign, [testbed.name for testbed in testbeds])
     cells: dict[str, Cell] = {}
     for testbed in testbeds:
         for entry in _entries(campaign, testbed, several=len(testbeds) > 1):
@@ -72,15 +72,15 @@ def resolved(campaign: Campaign, *testbeds: Testbed) -> dict[str, Any]:
     Raises:
         CampaignError: as ``expand``.
     """
-    key, places = "lab", [_as_given(lab) for lab in campaign.lab or []]
+    key, where = "lab", [_as_given(lab) for lab in campaign.lab or []]
     if campaign.lab is None:
-        key, places = "testbed", [t.model_dump(exclude_none=True) for t in testbeds]
+        key, where = "testbed", [t.model_dump(exclude_none=True) for t in testbeds]
     several = len(testbeds) > 1
     return {
         "schema_version": campaign.schema_version,
         "name": campaign.name,
         "seed": campaign.seed,
-        key: places if several else places[0],
+        key: where if several else where[0],
         "procedures": [
             cell.spec.model_dump(
                 exclude_none=True, exclude=None if several else {"testbeds"}
@@ -127,7 +127,7 @@ def _cells(entry: Entry) -> Iterator[Cell]:
     same = _settled(spec) | {"max_rate_fps": _max_rate(spec, testbed)}
     for of in _matrix(spec, testbed):
         own: dict[str, Any] = {
-            "testbeds": [entry.place] if entry.place else [],
+            "testbeds": [entry.at] if entry.at else [],
             "ip": [of.ip],
             "frame_size": [] if of.traffic.imix else of.sizes,
             "traffic": [of.traffic],
@@ -139,7 +139,7 @@ def _cells(entry: Entry) -> Iterator[Cell]:
             own["stateful"] = spec.stateful.model_copy(update=number)
         cell = Cell(
             id=_name(entry, of),
-            place=testbed.name,
+            testbed=testbed.name,
             series=_series(entry, of),
             spec=spec.model_copy(update=same | own),
             frame_sizes=of.sizes,

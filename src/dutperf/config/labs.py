@@ -27,8 +27,8 @@ class LabKeys(Strict):
     )
 
     @property
-    def place(self) -> str:
-        """The name of the lab as a place, by which it is told from others."""
+    def testbed_name(self) -> str:
+        """The name of the lab as a testbed, by which it is told from others."""
         return lab_name(self.name, self.rules)
 
 

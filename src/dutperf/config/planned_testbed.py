@@ -1,4 +1,4 @@
-"""Where cells are measured: a testbed that stands, or a lab that has to be made."""
+"""Where cells are to be measured: a testbed that stands, or a lab to be made."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from dutperf.config.problem import CampaignError, Problem
 from dutperf.config.testbed import Testbed
 
 
-class Place(Strict):
-    """One testbed. Of a lab it is the one that the lab would have on this machine."""
+class PlannedTestbed(Strict):
+    """A testbed as it will be: of a lab the one that it would have on this machine."""
 
     lab: LabKeys | None = Field(
         default=None, description="the lab that is brought up; none: it stands already"
@@ -24,12 +24,12 @@ class Place(Strict):
 
     @property
     def name(self) -> str:
-        """The name of the lab or testbed, by which places are told apart."""
-        return self.lab.place if self.lab else self.testbed.name
+        """The name of the lab or testbed, by which testbeds are told apart."""
+        return self.lab.testbed_name if self.lab else self.testbed.name
 
 
-def check_places(campaign: Campaign, names: Sequence[str]) -> None:
-    """Each place is there once, procedures name no others, and all have work.
+def check_testbeds(campaign: Campaign, names: Sequence[str]) -> None:
+    """Each testbed is there once, procedures name no others, and all have work.
 
     Raises:
         CampaignError: they do not.
@@ -44,7 +44,7 @@ def _problems(campaign: Campaign, names: Sequence[str]) -> Iterator[Problem]:
     if twice is not None:
         yield Problem(
             (key, twice),
-            f"{names[twice]} is listed twice: places are told apart by their names",
+            f"{names[twice]} is listed twice: testbeds are told apart by their names",
             "take one out; of a testbed, or change its key name",
         )
     for index, spec in enumerate(campaign.procedures):
@@ -55,13 +55,13 @@ def _problems(campaign: Campaign, names: Sequence[str]) -> Iterator[Problem]:
                 known = f"did you mean {near[0]}?" if near else f"it has {listed}"
                 yield Problem(
                     ("procedures", index, "testbeds", number),
-                    f"{name} is no place of this campaign; {known}",
+                    f"{name} is no testbed of this campaign; {known}",
                     f"correct it, or add it to the campaign's {key}",
                 )
     for number, name in enumerate(names):
         if not any(spec.is_for(name) for spec in campaign.procedures):
             yield Problem(
                 (key, number),
-                f"{name} is in the places of no procedure",
-                "take it out, or add it to the places of a procedure",
+                f"{name} is in the testbeds of no procedure",
+                "take it out, or add it to the testbeds of a procedure",
             )

@@ -45,7 +45,7 @@ def check_load(cell: Cell) -> None:
         _check_tags(cell, rate_fps, cell.spec.tagging)
 
 
-_THE_SAME = ("place", "ip", "frame_sizes", "direction", "traffic", "stateful")
+_THE_SAME = ("testbed", "ip", "frame_sizes", "direction", "traffic", "stateful")
 """What a throughput and the measurements at it must have in common."""
 
 
@@ -74,10 +74,14 @@ def connection_cells(cell: Cell, earlier: Iterable[Cell]) -> list[Cell]:
         for c in earlier
         if isinstance(c.spec, ConnectionRateSpec)
         and c.stateful
-        and (c.place, c.ip, c.frame_sizes) == (cell.place, cell.ip, cell.frame_sizes)
+        and _frames_at(c) == _frames_at(cell)
         and _opened(c.stateful) == _opened(stateful)
     ]
     return [c for c in found if c.stateful and c.stateful.alpha] or found
+
+
+def _frames_at(cell: Cell) -> tuple[object, ...]:
+    return cell.testbed, cell.ip, cell.frame_sizes
 
 
 def _opened(stateful: Stateful) -> tuple[str, int]:

@@ -88,7 +88,7 @@ def up(
         ):
             if rules is not None:
                 topology.load_rules(device)
-                named = {"name": LabKeys(name=name, rules=rules).place}
+                named = {"name": LabKeys(name=name, rules=rules).testbed_name}
                 testbed = present.testbed.model_copy(update=named)
                 present = present.model_copy(update={"testbed": testbed})
                 StateFile().write(present)
@@ -373,7 +373,7 @@ def _usable(state: LabState) -> bool:
 
 def _testbed(device: LabDevice, cpus: CpuPlan, rules: int | None) -> Testbed:
     return Testbed(
-        name=LabKeys(name=device.name, rules=rules).place,
+        name=LabKeys(name=device.name, rules=rules).testbed_name,
         description=description.planned(device, cpus),
         device=description.facts(device, cpus),
         namespace=topology.TESTER,

@@ -27,8 +27,10 @@ class RunStarted:
 
 
 @dataclass(frozen=True)
-class PlaceStarted:
-    """One of several places has its turn, with so many cells."""
+class TestbedStarted:
+    """One of several testbeds has its turn, with so many cells."""
+
+    __test__ = False  # as Testbed
 
     name: str
     cells: int
@@ -101,7 +103,7 @@ class ReportWritten:
 Event = (
     Notice
     | RunStarted
-    | PlaceStarted
+    | TestbedStarted
     | CellStarted
     | TrialStarted
     | TrialMoved

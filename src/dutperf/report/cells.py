@@ -212,10 +212,10 @@ def finished_cell(
 ) -> CellView:
     """The view of a cell that has a result, valid or not.
 
-    ``several``: the run has more than one place, so the cell's is told.
+    ``several``: the run has more than one testbed, so the cell's is told.
     """
-    place = (result.place or "") if several else ""
-    return CellView(result.id, place, result.procedure, result, trials)
+    testbed = (result.place or "") if several else ""
+    return CellView(result.id, testbed, result.procedure, result, trials)
 
 
 def open_cell(
@@ -225,8 +225,8 @@ def open_cell(
 
     ``first`` is the first of all that were run for it; ``several`` as above.
     """
-    place = (first.place or "") if several else ""
-    return CellView(first.cell, place, first.procedure or "", None, trials)
+    testbed = (first.place or "") if several else ""
+    return CellView(first.cell, testbed, first.procedure or "", None, trials)
 
 
 def _curve_point(point: LoadPoint, of: str) -> CurvePoint:

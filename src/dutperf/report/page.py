@@ -136,7 +136,7 @@ def render(source: Source) -> str:
         media=list(maxima(table_of_rates)),
         deviations=deviations_of(cells),
         environments=[
-            (place, environment_rows(place.environment)) for place in source.places
+            (each, environment_rows(each.environment)) for each in source.testbeds
         ],
         hooks=hook_views(source.trials),
         tester_sentence=verdict_on([cell.tester for cell in cells]),

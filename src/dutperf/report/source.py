@@ -24,7 +24,7 @@ from dutperf.results import (
 
 
 @dataclass(frozen=True)
-class PlaceRecord:
+class TestbedRecord:
     """A lab or testbed of the run, and what is stored of it."""
 
     name: str
@@ -41,7 +41,7 @@ class PlaceRecord:
 class Failure:
     """Why cells were not measured, and which."""
 
-    place: str
+    testbed: str
     message: str
     hint: str
     cells: tuple[str, ...]
@@ -54,7 +54,7 @@ class Source:
     name: str
     created_at: str
     written_by: str
-    places: tuple[PlaceRecord, ...]
+    testbeds: tuple[TestbedRecord, ...]
     interruption: str
     failures: tuple[Failure, ...]
     cells: tuple[CellResult, ...]
@@ -63,13 +63,13 @@ class Source:
 
     @property
     def several(self) -> bool:
-        """Whether it has more than one place."""
-        return len(self.places) > 1
+        """Whether it has more than one testbed."""
+        return len(self.testbeds) > 1
 
     @property
     def environment(self) -> Environment | None:
-        """Of the only place."""
-        return None if self.several else self.places[0].environment
+        """Of the only testbed."""
+        return None if self.several else self.testbeds[0].environment
 
     def trials_of(self, cell: str) -> tuple[TrialRecord, ...]:
         """The trials of one cell, in the order they were run.
@@ -107,14 +107,14 @@ def read_source(directory: Path) -> Source:
 def _from_results(directory: Path, results: ResultsFile) -> Source:
     interruption = ""
     if results.not_measured:
-        interruption = "Not every place could be measured to the end."
+        interruption = "Not every testbed could be measured to the end."
     elif not results.complete:
         interruption = "It was stopped before all was measured."
     return Source(
         name=results.name,
         created_at=results.created_at,
         written_by=results.dutperf_version,
-        places=_places(directory),
+        testbeds=_testbeds(directory),
         interruption=interruption,
         failures=_failures(results.not_measured),
         cells=tuple(results.cells),
@@ -130,7 +130,7 @@ def _from_journal(directory: Path) -> Source:
         name=journal.header.campaign,
         created_at=journal.header.created_at,
         written_by=journal.header.dutperf_version,
-        places=_places(directory),
+        testbeds=_testbeds(directory),
         failures=(),
         interruption=f"It ended without writing results.{torn}",
         cells=(),
@@ -146,7 +146,7 @@ def _failures(cells: Sequence[NotMeasured]) -> tuple[Failure, ...]:
     return tuple(Failure(*why, tuple(ids)) for why, ids in found.items())
 
 
-def _places(directory: Path) -> tuple[PlaceRecord, ...]:
+def _testbeds(directory: Path) -> tuple[TestbedRecord, ...]:
     """As in the campaign; at least one, also if nothing is known of it."""
     environments = load_environments(directory)
     campaign: dict[str, Any] = {}
@@ -157,17 +157,17 @@ def _places(directory: Path) -> tuple[PlaceRecord, ...]:
     for name, description in named:
         environment = environments.get(name if len(named) > 1 else None)
         told = environment.dut if environment else ""
-        found.append(PlaceRecord(name, told or description, environment))
+        found.append(TestbedRecord(name, told or description, environment))
     return tuple(found)
 
 
 def _named(campaign: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Name and description of each lab or testbed; a list of one needs no list."""
     given = campaign.get("lab") or campaign.get("testbed") or []
-    for place in given if isinstance(given, list) else [given]:
-        if isinstance(place, dict) and "lab" in campaign:
-            yield lab_name(str(place.get("name")), place.get("rules")), ""
-        elif isinstance(place, dict):
-            yield str(place.get("name") or ""), str(place.get("description") or "")
+    for testbed in given if isinstance(given, list) else [given]:
+        if isinstance(testbed, dict) and "lab" in campaign:
+            yield lab_name(str(testbed.get("name")), testbed.get("rules")), ""
+        elif isinstance(testbed, dict):
+            yield str(testbed.get("name") or ""), str(testbed.get("description") or "")
         else:
-            yield str(place), ""
+            yield str(testbed), ""

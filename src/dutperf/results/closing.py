@@ -105,7 +105,7 @@ def closing(
 
     Args:
         cells: all that have a result, valid or not.
-        not_measured: those that have none because of their place.
+        not_measured: those that have none because of their testbed.
         complete: whether the run came to its end.
         words: for where they are shown.
     """
@@ -172,7 +172,7 @@ def _why(alike: Sequence[CellResult]) -> str:
 
 
 def _absent(cells: Sequence[NotMeasured]) -> Iterator[str]:
-    """Each place and reason once, with the cells that it concerns."""
+    """Each testbed and reason once, with the cells that it concerns."""
     for alike in _grouped(cells, lambda cell: (cell.place, cell.message)):
         first = alike[0]
         remedy = f" ({first.hint})" if first.hint else ""
@@ -181,7 +181,7 @@ def _absent(cells: Sequence[NotMeasured]) -> Iterator[str]:
 
 
 def _incomplete(complete: bool, not_measured: Sequence[NotMeasured]) -> list[str]:
-    """Where a place was not measured, that says it."""
+    """Where a testbed was not measured, that says it."""
     if complete or not_measured:
         return []
     return ["incomplete: the run ended before its last cell"]

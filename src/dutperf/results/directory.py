@@ -1,12 +1,12 @@
 """The directory of one run.
 
 * ``campaign.yaml``: what was asked for, as resolved; a valid campaign again
-* ``environment.json``: machine, versions, ports, seed; of several places each has one
-  of its own, ``environment-PLACE.json``
+* ``environment.json``: machine, versions, ports, seed; of several testbeds each has one
+  of its own, ``environment-TESTBED.json``
 * ``journal.jsonl``: every finished trial, appended while the run lasts
 * ``results.json``: the results; complete=false when the run was interrupted
 * ``report.html``: made from the files above
-* ``engine.log``: what the engine and DPDK printed; or ``engine-PLACE.log``
+* ``engine.log``: what the engine and DPDK printed; or ``engine-TESTBED.log``
 
 A run that ended early is resumed in its directory: the journal holds all it measured,
 and ``campaign.yaml`` tells whether the same is asked for again.
@@ -185,25 +185,25 @@ class ResultsDirectory:
         text = env.model_dump_json(indent=2) + "\n"
         write_atomically(self.path / _of(ENVIRONMENT, env.place), text, self._safe())
 
-    def environment(self, place: str | None) -> Environment | None:
-        """What was stored of the only place, or of one of several; if it still is."""
+    def environment(self, testbed: str | None) -> Environment | None:
+        """What was stored of the only testbed, or of one of several; if it still is."""
         try:
-            return load_environment(self.path / _of(ENVIRONMENT, place))
+            return load_environment(self.path / _of(ENVIRONMENT, testbed))
         except InputError:  # lost, or damaged: no reason to give the run up
             return None
 
     @property
     def parts(self) -> list[RunPart]:
-        """Of all places: what was measured after the run was resumed."""
+        """Of all testbeds: what was measured after the run was resumed."""
         with contextlib.suppress(InputError):  # damaged: no reason to give the run up
             found = load_environments(self.path).values()
             parts = [part for environment in found for part in environment.parts]
             return sorted(parts, key=lambda part: part.first_trial)
         return []
 
-    def engine_log(self, place: str | None) -> Path:
-        """Where the engine of the only place writes, or that of one of several."""
-        return self.path / _of(ENGINE_LOG, place)
+    def engine_log(self, testbed: str | None) -> Path:
+        """Where the engine of the only testbed writes, or that of one of several."""
+        return self.path / _of(ENGINE_LOG, testbed)
 
     @property
     def logs(self) -> list[Path]:
@@ -267,9 +267,9 @@ def load_environment(path: Path) -> Environment:
 
 
 def load_environments(path: Path) -> dict[str | None, Environment]:
-    """Read what is stored of each place of the run in directory ``path``, by name.
+    """Read what is stored of each testbed of the run in directory ``path``, by name.
 
-    A run at one place has one without a name.
+    A run at one testbed has one without a name.
 
     Raises:
         InputError: one is damaged, or written by a newer dutperf.
@@ -295,12 +295,12 @@ def load_campaign(path: Path) -> dict[str, Any]:
     return data
 
 
-def _of(file: str, place: str | None) -> str:
-    """``environment-PLACE.json``; without a place the name as it is."""
-    if place is None:
+def _of(file: str, testbed: str | None) -> str:
+    """``environment-TESTBED.json``; without a testbed the name as it is."""
+    if testbed is None:
         return file
     stem, _, ending = file.partition(".")
-    return f"{stem}-{place}.{ending}"
+    return f"{stem}-{testbed}.{ending}"
 
 
 def _header(name: str, now: datetime) -> JournalHeader:

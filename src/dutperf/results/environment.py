@@ -82,7 +82,7 @@ class Environment(Stored):
         default={}, description="its parameters by RFC 9693 6, as the testbed has them"
     )
     place: str | None = Field(
-        default=None, description="which of the run's places; null: it has one"
+        default=None, description="which of the run's testbeds; null: it has one"
     )
     seed: int
     started_at: str = Field(description="ISO 8601, UTC")
@@ -116,7 +116,7 @@ def collect_environment(
         dut: description of the device under test.
         device: what is known of its parameters (RFC 9693 6).
         namespace: network namespace that the ports are in.
-        place: which place this is, where there are several.
+        place: which testbed this is, where there are several.
         root: where proc, sys and etc are; another one in tests.
         link_drivers: finds an interface's kernel driver.
     """

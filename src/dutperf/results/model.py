@@ -189,7 +189,7 @@ class Scalability(Stored):
 
 
 class NotMeasured(Stored):
-    """A cell that has no result, because its place could not be measured."""
+    """A cell that has no result, because its testbed could not be measured."""
 
     id: str
     place: str
@@ -220,7 +220,7 @@ class ResultsFile(Stored):
         default=[], description="of cells with a number of flows"
     )
     not_measured: list[NotMeasured] = Field(
-        default=[], description="at places that could not be measured to the end"
+        default=[], description="at testbeds that could not be measured to the end"
     )
     parts: list[RunPart] = Field(
         default=[], description="of a run that was resumed: those after the first"

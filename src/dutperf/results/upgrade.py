@@ -6,7 +6,7 @@ sound is found out afterwards, by the models.
 Version 1 (0.1): no delays, no frame timeout, no loss by time, no causes of loss.
 Version 2, at first: what was a lower bound is told by the codes of reasons; frames that
 a sender catching up lost at the device's full ring had a count of their own; of what
-procedure and place a trial is stood in the id of its cell.
+procedure and testbed a trial is stood in the id of its cell.
 """
 
 from __future__ import annotations
@@ -144,9 +144,9 @@ def _tell_cell(record: Json) -> None:
     """Of what a trial is, as far as the id of its cell shows it."""
     cell = record.get("cell")
     if isinstance(cell, str) and "procedure" not in record:
-        own, at, place = cell.partition("@")
+        own, at, testbed = cell.partition("@")
         known = (name for name in PROCEDURES if own.startswith(f"{name}-"))
-        record |= {"procedure": next(known, None), "place": place if at else None}
+        record |= {"procedure": next(known, None), "place": testbed if at else None}
 
 
 def _forget(result: Any, key: str) -> None:  # noqa: ANN401 - raw JSON

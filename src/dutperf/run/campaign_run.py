@@ -18,7 +18,7 @@ from dutperf.catalogue import ProcedureName
 from dutperf.config import (
     Campaign,
     Cell,
-    Place,
+    PlannedTestbed,
     expand,
     notices,
     resolved,
@@ -40,7 +40,7 @@ from dutperf.results import (
     ResultsFile,
     scalability,
 )
-from dutperf.run.jobs import Executor, Job, Outcome, PlacesError, jobs_of
+from dutperf.run.jobs import Executor, Job, Outcome, TestbedsError, jobs_of
 from dutperf.run.local_executor import LocalExecutor, Surroundings
 
 Kind = ProcedureName | Literal["campaign"]
@@ -49,7 +49,7 @@ ExecutorMaker = Callable[[Surroundings, ResultsDirectory, OnEvent], Executor]
 
 def run_campaign(
     campaign: Campaign,
-    places: Sequence[Place],
+    planned: Sequence[PlannedTestbed],
     around: Surroundings,
     *,
     on_event: OnEvent,
@@ -58,11 +58,11 @@ def run_campaign(
     resume: Path | None = None,
     make_executor: ExecutorMaker = LocalExecutor,
 ) -> ResultsFile:
-    """Run all cells of ``campaign`` at all of its ``places``.
+    """Run all cells of ``campaign`` at all of its ``planned`` testbeds.
 
     Args:
         campaign: what to measure.
-        places: where; the campaign's own testbeds or labs, resolved.
+        planned: where; the campaign's own testbeds or labs, resolved.
         around: engine, report, and the rest of the world.
         on_event: is told what happens.
         kind: what the results are called.
@@ -74,14 +74,14 @@ def run_campaign(
         InputError: found before the first frame was sent; or nothing to resume.
         SetupError, EngineError: machine, lab, DUT or engine are not as needed; what
             was measured before is stored.
-        PlacesError: this is so at some of several places; what was measured at the
+        TestbedsError: this is so at some of several testbeds; what was measured at the
             others is stored.
         KeyboardInterrupt: so was what was measured before this.
     """
-    testbeds = [place.testbed for place in places]
+    testbeds = [each.testbed for each in planned]
     cells = expand(campaign, *testbeds)
     asked = resolved(campaign, *testbeds)
-    for text in all_notices(campaign, places, cells):
+    for text in all_notices(campaign, planned, cells):
         on_event(Notice(text))
     if resume:
         directory = ResultsDirectory.resume(
@@ -93,20 +93,20 @@ def run_campaign(
     else:
         directory = ResultsDirectory.create(results_dir, campaign.name)
     with directory:
-        jobs = jobs_of(campaign, places, cells)
+        jobs = jobs_of(campaign, planned, cells)
         run = _Run(jobs, around, on_event, kind, directory, resumed=resume is not None)
         return run.begin(make_executor(around, directory, on_event), asked)
 
 
 def all_notices(
-    campaign: Campaign, places: Sequence[Place], cells: Sequence[Cell]
+    campaign: Campaign, planned: Sequence[PlannedTestbed], cells: Sequence[Cell]
 ) -> list[str]:
-    """What a user should know beforehand, and, of several places, which it is about."""
+    """What a user should know beforehand, and, of several testbeds, of which one."""
     told: list[str] = []
-    for place in places:
-        here = [cell for cell in cells if cell.place == place.testbed.name]
-        found = notices(place.testbed, here) + size_notices(place.testbed, campaign)
-        prefix = f"{place.name}: " if len(places) > 1 else ""
+    for at in planned:
+        here = [cell for cell in cells if cell.testbed == at.testbed.name]
+        found = notices(at.testbed, here) + size_notices(at.testbed, campaign)
+        prefix = f"{at.name}: " if len(planned) > 1 else ""
         told += [prefix + text for text in found]
     return told
 
@@ -148,7 +148,7 @@ class _Run:
             with contextlib.suppress(DutperfError, OSError):
                 self._save_what_there_is()
             self._forget(error)
-            if isinstance(error, EngineError | PlacesError):
+            if isinstance(error, EngineError | TestbedsError):
                 raise self._explained(error) from error
             raise
         results = self._save(complete=True)
@@ -215,14 +215,14 @@ class _Run:
     def _report(self) -> None:
         self.on_event(ReportWritten(self.around.write_report(self.directory.path)))
 
-    def _explained(self, error: EngineError | PlacesError) -> DutperfError:
+    def _explained(self, error: EngineError | TestbedsError) -> DutperfError:
         """``error``, and what of the run is safe where."""
         safe = self._what_is_safe()
         if isinstance(error, EngineError):
             return EngineError(f"{error.message}; {safe}", error.hint, error.code)
         then = f"then go on where it ended: --resume {self.directory.path}"
         hint = f"{error.hint}\n{then}" if self.directory.records else error.hint
-        return PlacesError(f"{error.message}\n{safe}", hint, error.exit_code)
+        return TestbedsError(f"{error.message}\n{safe}", hint, error.exit_code)
 
     def _what_is_safe(self) -> str:
         trials, path = len(self.directory.records), self.directory.path

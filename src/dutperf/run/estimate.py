@@ -72,12 +72,12 @@ def estimate(cells: Sequence[Cell], virtual: Collection[str] = ()) -> list[Estim
 
     Args:
         cells: what is to be measured.
-        virtual: names of the places whose ports are known to be virtual.
+        virtual: names of the testbeds whose ports are known to be virtual.
 
     Raises:
         InputError: see ``searching.check_range``.
     """
-    return [_begun(_estimate(cell), virtual=cell.place in virtual) for cell in cells]
+    return [_begun(_estimate(cell), virtual=cell.testbed in virtual) for cell in cells]
 
 
 def _begun(found: Estimate, *, virtual: bool) -> Estimate:

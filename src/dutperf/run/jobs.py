@@ -1,9 +1,9 @@
 """What an executor is: jobs in, outcomes out.
 
 A job is all that is needed to measure one cell: it can be written as JSON and measured
-on another machine. Jobs of different places are independent of each other. Those of one
-place need it for themselves and are measured in their order: a later one may ask for
-what an earlier one found.
+on another machine. Jobs of different testbeds are independent of each other. Those of
+one testbed need it for themselves and are measured in their order: a later one may ask
+for what an earlier one found.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Protocol
 
 from pydantic import Field
 
-from dutperf.config import Campaign, Cell, Place
+from dutperf.config import Campaign, Cell, PlannedTestbed
 from dutperf.config.fields import Strict
 from dutperf.errors import DutperfError
 from dutperf.results import CellResult, NotMeasured
@@ -23,7 +23,7 @@ class Job(Strict):
     """One cell and where to measure it."""
 
     campaign: str = Field(description="its name")
-    place: Place
+    planned: PlannedTestbed
     cell: Cell
 
 
@@ -38,15 +38,17 @@ class Executor(Protocol):
         """Measure ``jobs``, and tell the outcome of each as soon as it is known.
 
         Raises:
-            PlacesError: not all could be measured; all others were.
+            TestbedsError: not all could be measured; all others were.
             DutperfError: nothing more can be measured anywhere, or was to be; so of
-                all jobs if there is only one place.
+                all jobs if there is only one testbed.
         """
         ...
 
 
-class PlacesError(DutperfError):
-    """Some places could not be measured, or not all of their cells."""
+class TestbedsError(DutperfError):
+    """Some testbeds could not be measured, or not all of their cells."""
+
+    __test__ = False  # as Testbed
 
     def __init__(self, message: str, hint: str, exit_code: int) -> None:
         super().__init__(message, hint)
@@ -54,19 +56,19 @@ class PlacesError(DutperfError):
 
 
 def jobs_of(
-    campaign: Campaign, places: Sequence[Place], cells: Sequence[Cell]
+    campaign: Campaign, planned: Sequence[PlannedTestbed], cells: Sequence[Cell]
 ) -> list[Job]:
     """A job for each of ``cells``, in their order."""
-    at = {place.testbed.name: place for place in places}
+    at = {each.testbed.name: each for each in planned}
     return [
-        Job(campaign=campaign.name, place=at[cell.place or ""], cell=cell)
+        Job(campaign=campaign.name, planned=at[cell.testbed or ""], cell=cell)
         for cell in cells
     ]
 
 
-def by_place(jobs: Sequence[Job]) -> list[list[Job]]:
-    """The jobs of each place, places in the order in which they are first named."""
+def by_testbed(jobs: Sequence[Job]) -> list[list[Job]]:
+    """The jobs of each testbed, testbeds in the order in which they are first named."""
     groups: dict[str, list[Job]] = {}
     for job in jobs:
-        groups.setdefault(job.place.name, []).append(job)
+        groups.setdefault(job.planned.name, []).append(job)
     return list(groups.values())

@@ -1,10 +1,10 @@
-"""Measures one place after another on this machine; each has an engine of its own.
+"""Measures one testbed after another on this machine; each has an engine of its own.
 
-Of a run that is resumed, first all that the journal tells is taken from it. A place
+Of a run that is resumed, first all that the journal tells is taken from it. A testbed
 whose cells are all in the journal is not opened again; what cannot be the same run is
 refused before the first frame.
 
-A place that cannot be measured, or not to its end, is told as such; the others are
+A testbed that cannot be measured, or not to its end, is told as such; the others are
 independent of it and are measured all the same. Only what would hit them, too, ends the
 run: nothing can be stored any more, the user interrupts, or dutperf has a defect.
 """
@@ -18,10 +18,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dutperf.config import Cell, Place, Testbed
+from dutperf.config import Cell, PlannedTestbed, Testbed
 from dutperf.errors import DutperfError, EngineError, InputError, StorageError
 from dutperf.procedures.describe import with_conformance
-from dutperf.procedures.events import CellStarted, Notice, OnEvent, PlaceStarted
+from dutperf.procedures.events import CellStarted, Notice, OnEvent, TestbedStarted
 from dutperf.procedures.first_frames import is_tried_first, try_first_frames
 from dutperf.procedures.line_rates import at_line_rate, beside_media
 from dutperf.procedures.max_rate import MaxRate, check_links, max_rate
@@ -50,7 +50,7 @@ from dutperf.run.engine_session import (
     open_ports,
     resolve_neighbours,
 )
-from dutperf.run.jobs import Job, OnOutcome, PlacesError, by_place
+from dutperf.run.jobs import Job, OnOutcome, TestbedsError, by_testbed
 from dutperf.run.numa import far_cores
 from dutperf.run.openings import (
     ConnectionsRemainError,
@@ -123,8 +123,11 @@ def _ports(environment: Environment) -> dict[str, dict[str, object]]:
     }
 
 
-def _as_it_stands(place: Place) -> AbstractContextManager[Testbed]:
-    return contextlib.nullcontext(place.testbed)
+def _as_it_stands(planned: PlannedTestbed) -> AbstractContextManager[Testbed]:
+    return contextlib.nullcontext(planned.testbed)
+
+
+TestbedOpener = Callable[[PlannedTestbed], AbstractContextManager[Testbed]]
 
 
 @dataclass(frozen=True)
@@ -133,7 +136,7 @@ class Surroundings:
 
     open_engine: see ``session.EngineOpener``.
     write_report: makes report.html from the stored results, returns its path.
-    open_place: a lab is up inside the context; gives the place's testbed.
+    open_testbed: a lab is up inside the context; gives the testbed as it is then.
     dut_alive: whether the (lab's) device under test is still there.
     watch_dut: tells who else has the device's CPU; None: nobody knows where it works.
     openings: which connections the device may still know; None: nobody remembers.
@@ -141,9 +144,9 @@ class Surroundings:
 
     open_engine: EngineOpener
     write_report: Callable[[Path], Path]
-    open_place: Callable[[Place], AbstractContextManager[Testbed]] = _as_it_stands
-    dut_alive: Callable[[Place], bool] = lambda _place: True
-    watch_dut: Callable[[Place], DeviceWatch | None] = lambda _place: None
+    open_testbed: TestbedOpener = _as_it_stands
+    dut_alive: Callable[[PlannedTestbed], bool] = lambda _planned: True
+    watch_dut: Callable[[PlannedTestbed], DeviceWatch | None] = lambda _planned: None
     sleep: Callable[[float], None] = time.sleep
     openings: Callable[[Testbed], Openings | None] = lambda _testbed: None
 
@@ -173,7 +176,7 @@ class LocalExecutor:
             except DutperfError as error:
                 if len(visits) == 1:
                     raise
-                failed[visit.place.name] = error
+                failed[visit.planned.name] = error
                 visit.give_up(on_outcome, error)
         if failed:
             raise _joined(failed)
@@ -188,7 +191,7 @@ class LocalExecutor:
                     _ANEW,
                 )
         visits: list[_Visit] = []
-        for group in by_place(jobs):
+        for group in by_testbed(jobs):
             before = sum(len(visit.jobs) for visit in visits)
             visits.append(_Visit(self, group, before, len(jobs)))
         return visits
@@ -201,9 +204,9 @@ _ANEW = (
 
 
 class _Visit:
-    """The jobs of one place: ``before`` others come before them, ``count`` in all.
+    """The jobs of one testbed: ``before`` others come before them, ``count`` in all.
 
-    Where there is no other place, nothing that is told or stored bears its name.
+    Where there is no other testbed, nothing that is told or stored bears its name.
     """
 
     def __init__(
@@ -213,13 +216,13 @@ class _Visit:
         before: int,
         count: int,
     ) -> None:
-        self.place = jobs[0].place
+        self.planned = jobs[0].planned
         self.jobs = jobs
         self._around = executor.around
         self._directory = executor.directory
         self._on_event = executor.on_event
         self._before, self._count = before, count
-        self._name = self.place.name if len(jobs) < count else None
+        self._name = self.planned.name if len(jobs) < count else None
         cells = {job.cell.id for job in jobs}
         records = executor.directory.records
         self._stored = [record for record in records if record.cell in cells]
@@ -234,7 +237,7 @@ class _Visit:
         environment = self._directory.environment(self._name)
         if environment is None or not self._stored:
             return None
-        runner = self._runner(None, self.place.testbed)
+        runner = self._runner(None, self.planned.testbed)
         try:
             ports = environment.ports
             results = list(self._results(runner, self._limits(ports), ports))
@@ -244,20 +247,20 @@ class _Visit:
         return results
 
     def measure(self, on_outcome: OnOutcome, known: list[CellResult] | None) -> None:
-        """Measure all jobs at the place, if they are not known.
+        """Measure all jobs at the testbed, if they are not known.
 
         Raises:
             DutperfError: it cannot be done, or not to the end.
         """
         if self._name:
-            self._on_event(PlaceStarted(self.place.name, len(self.jobs)))
+            self._on_event(TestbedStarted(self.planned.name, len(self.jobs)))
         if known is not None:
             self._notify("all of its trials are in the journal; it is not opened again")
             for result in known:
                 self._tell(on_outcome, result)
             return
         with contextlib.ExitStack() as stack:
-            testbed = stack.enter_context(self._around.open_place(self.place))
+            testbed = stack.enter_context(self._around.open_testbed(self.planned))
             start = self._around.open_engine(testbed, self._notify)
             log = self._directory.engine_log(self._name)
             engine = stack.enter_context(start(log))
@@ -271,7 +274,7 @@ class _Visit:
                 on_outcome(
                     NotMeasured(
                         id=job.cell.id,
-                        place=self.place.name,
+                        place=self.planned.name,
                         message=error.message,
                         hint=error.hint,
                     )
@@ -362,8 +365,8 @@ class _Visit:
             journal=self._directory.append,
             on_event=self._on_event if engine else _ignore,
             sleep=self._around.sleep,
-            dut_alive=lambda: self._around.dut_alive(self.place),
-            device=self._around.watch_dut(self.place) if engine else None,
+            dut_alive=lambda: self._around.dut_alive(self.planned),
+            device=self._around.watch_dut(self.planned) if engine else None,
             openings=self._openings(testbed) if engine else None,
             stored=self._stored,
             elsewhere=len(self._directory.records) - len(self._stored),
@@ -392,7 +395,7 @@ class _Visit:
             result = with_conformance(job.cell, beside_media(result, job.cell, ports))
             result = beside_limits(result, self._directory.records)
             result = beside_repeated(result, self._directory.records)
-            belongs = {"place": job.place.name, "series": job.cell.series}
+            belongs = {"place": job.planned.name, "series": job.cell.series}
             done.append(result.model_copy(update=belongs))
             yield done[-1]
 
@@ -418,7 +421,7 @@ class _Visit:
         try:
             yield
         except EngineError as error:
-            if self._around.dut_alive(self.place):
+            if self._around.dut_alive(self.planned):
                 raise
             raise EngineError(
                 f"the device under test has gone: {DUT_GONE} ({error.message})",
@@ -430,8 +433,8 @@ def _ignore(_event: object) -> None:
     pass
 
 
-def _joined(failed: dict[str, DutperfError]) -> PlacesError:
-    return PlacesError(
+def _joined(failed: dict[str, DutperfError]) -> TestbedsError:
+    return TestbedsError(
         "\n".join(f"{name}: {error.message}" for name, error in failed.items()),
         "\n".join(dict.fromkeys(e.hint for e in failed.values() if e.hint)),
         max(error.exit_code for error in failed.values()),

@@ -23,11 +23,11 @@ class JournalEndsError(Exception):
 
 
 class Replay:
-    """Where in the journal of one place a run is; ``finished`` counts beyond its end.
+    """Where in the journal of one testbed a run is; ``finished`` counts beyond its end.
 
     Args:
-        stored: what it holds of the place, in order.
-        elsewhere: how many trials of other places it holds.
+        stored: what it holds of the testbed, in order.
+        elsewhere: how many trials of other testbeds it holds.
     """
 
     def __init__(self, stored: Sequence[TrialRecord] = (), elsewhere: int = 0) -> None:
@@ -47,7 +47,7 @@ class Replay:
 
     @property
     def next_number(self) -> int:
-        """Trials are numbered through all places, in the order of the journal."""
+        """Trials are numbered through all testbeds, in the order of the journal."""
         if self.replaying:
             return self.next.number
         return self._elsewhere + self.finished + 1

@@ -93,7 +93,7 @@ class _Seen:
 
 
 class TrialRunner:
-    """Runs the trials of a campaign at one place; ``DeviceTrials`` says what it offers.
+    """Runs a campaign's trials at one testbed; ``DeviceTrials`` says what it offers.
 
     Args:
         measurer: what measures; None: the journal alone answers.
@@ -103,9 +103,9 @@ class TrialRunner:
         sleep: waits a number of seconds.
         dut_alive: whether the device under test is still there; asked when a trial
             did not pass.
-        stored: what the journal of the run that is resumed holds of the place, in
+        stored: what the journal of the run that is resumed holds of the testbed, in
             order.
-        elsewhere: how many trials of other places it holds.
+        elsewhere: how many trials of other testbeds it holds.
         hooks: runs the testbed's hooks.
         device: tells who else had the device's CPU in a trial; None: nobody knows.
         openings: what was opened on these ports, if no hook empties the table; None:
@@ -244,7 +244,7 @@ class TrialRunner:
             number=coming.number,
             cell=ask.cell.id,
             procedure=ask.cell.procedure,
-            place=ask.cell.place,
+            place=ask.cell.testbed,
             repeat=ask.repeat,
             attempt=coming.attempt,
             load_fps=ask.rate_fps,

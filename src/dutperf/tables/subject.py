@@ -46,12 +46,12 @@ _WAYS = {
 class Subject:
     """One cell: its result, or that it has none, and its own trials.
 
-    ``place`` is empty where the run has only one; ``procedure`` where it is not known.
-    Rates are per direction.
+    ``testbed`` is empty where the run has only one; ``procedure`` where it is not
+    known. Rates are per direction.
     """
 
     id: str
-    place: str
+    testbed: str
     procedure: ProcedureName | Literal[""]
     result: CellResult | None
     trials: tuple[TrialRecord, ...]
@@ -191,12 +191,12 @@ class Subject:
 
     @property
     def at(self) -> str:
-        """Ends what is told of the cell, if the run has several places."""
-        return f", at {self.place}" if self.place else ""
+        """Ends what is told of the cell, if the run has several testbeds."""
+        return f", at {self.testbed}" if self.testbed else ""
 
     @property
     def stream(self) -> str:
-        """Its frames, and the place if named."""
+        """Its frames, and the testbed if named."""
         return f"{self.frames}{self.at}"
 
     @property
@@ -419,20 +419,20 @@ def full_length(trials: Sequence[TrialRecord]) -> list[TrialRecord]:
     return [trial for trial in trials if trial.request.duration_ns == longest_ns]
 
 
-def several_places(results: ResultsFile) -> bool:
+def several_testbeds(results: ResultsFile) -> bool:
     """Whether it must be told where a cell was measured."""
-    places = {cell.place for cell in results.cells}
-    return len(places | {cell.place for cell in results.not_measured}) > 1
+    testbeds = {cell.place for cell in results.cells}
+    return len(testbeds | {cell.place for cell in results.not_measured}) > 1
 
 
 def subjects(results: ResultsFile) -> Iterator[Subject]:
     """The cells that have a result, with their own trials."""
-    several = several_places(results)
+    several = several_testbeds(results)
     of_cell = trials_by_cell(results.trials)
     for cell in results.cells:
-        place = (cell.place or "") if several else ""
+        testbed = (cell.place or "") if several else ""
         own = of_cell.get(cell.id, ())
-        yield Subject(cell.id, place, cell.procedure, cell, tuple(own))
+        yield Subject(cell.id, testbed, cell.procedure, cell, tuple(own))
 
 
 def trials_by_cell(trials: Iterable[TrialRecord]) -> dict[str, list[TrialRecord]]:

@@ -1,4 +1,4 @@
-"""What all procedures have: places, frames, waits, limits.
+"""What all procedures have: testbeds, frames, waits, limits.
 
 Each procedure has a model of its own, made of what it shares with others and of what is
 its own; a key of another procedure is unknown there. What a procedure has not, others
@@ -117,9 +117,9 @@ class ProcedureKeys(Strict):
         (name,) = get_args(cls.model_fields["procedure"].annotation)
         return str(name)
 
-    def is_for(self, place: str) -> bool:
+    def is_for(self, testbed: str) -> bool:
         """Whether it is to be measured there."""
-        return not self.testbeds or place in self.testbeds
+        return not self.testbeds or testbed in self.testbeds
 
     @property
     def profiles(self) -> list[Traffic]:
