@@ -53,7 +53,7 @@ def test_the_command_finds_the_throughput_itself() -> None:
     [
         ({"traffic": {"imix": "aaafg"}}, "imix: must be left out"),
         ({"longest_burst_s": 31}, "longest_burst_s"),
-        ({"step_frames": 0}, "step_frames"),
+        ({"step": "0"}, "step"),
         ({"resolution": "5%"}, "back-to-back.resolution"),
         ({"trial_duration_s": 5}, "back-to-back.trial_duration_s"),
     ],

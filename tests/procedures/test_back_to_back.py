@@ -171,9 +171,7 @@ def test_each_search_begins_anew_and_has_no_trial_of_another() -> None:
 
 def test_a_search_ends_within_its_step() -> None:
     fine, many = measured(FakeEngine(buffered(999, 1)), throughput_fps=1)
-    coarse, few = measured(
-        FakeEngine(buffered(999, 1)), throughput_fps=1, step_frames=500
-    )
+    coarse, few = measured(FakeEngine(buffered(999, 1)), throughput_fps=1, step="500")
     assert fine.median == 1000
     assert coarse.median is not None
     assert 500 <= coarse.median <= 1000
@@ -263,6 +261,35 @@ def test_what_the_tester_cannot_offer_lowers_the_rate_of_all_bursts() -> None:
     (told,) = [d for d in result.deviations if d.rfc == "RFC 9004 6.2"]
     assert told.level == "definition"
     assert "570,000 fps" in told.actual
+
+
+class Tiring(FakeEngine):
+    """Offers long bursts at any rate, and shorter ones only up to a limit."""
+
+    def __init__(self, dut: Dut, limit_fps: int) -> None:
+        super().__init__(dut)
+        self._slower = FakeEngine(dut, tester_limit_fps=limit_fps)
+
+    def measure(
+        self, trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
+    ) -> TrialResult:
+        is_short = trial.frames(trial.directions[0]) < RATE
+        measure = self._slower.measure if is_short else super().measure
+        return measure(trial, on_progress)
+
+
+def test_all_bursts_of_a_result_are_at_one_rate() -> None:
+    result, recording = measured(
+        Tiring(buffered(999, 1), 800_000), throughput_fps=1, repeats=2
+    )
+    assert [repeat.value for repeat in result.repeats] == [1000, 1000]
+    assert (result.verdict, result.median) == ("pass", 1000)
+    first = recording.records[0].load_fps
+    last = {record.load_fps for record in recording.records if record.repeat == 2}
+    assert first == RATE
+    assert last == {760_000}
+    assert derived(result)["implied buffer time"] == pytest.approx(1000 / 760_000)
+    assert result.parameters["max_load_fps"] == 760_000
 
 
 def test_at_line_rate_it_is_the_measure_of_the_rfc() -> None:

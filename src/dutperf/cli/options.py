@@ -90,7 +90,7 @@ FLAGS: dict[str, Flag] = {
     "rate_fps": Flag("--rate", str, "FPS|throughput", _rate),
     "throughput_fps": Flag("--throughput", str, "FPS|throughput", _rate),
     "longest_burst_s": Flag("--longest-burst", float, "S"),
-    "step_frames": Flag("--step", int, "FRAMES"),
+    "step": Flag("--step", str, "FRAMES|PERCENT%"),
     "tags": Flag("--tags", int, "N"),
     "first_tag_s": Flag("--first-tag", float, "S"),
     "rfc2544_latency": Flag("--rfc2544-latency", bool),

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.status import Status
 
+from dutperf.catalogue import names_of
 from dutperf.procedures.damage_search import judged_whole
 from dutperf.procedures.events import (
     CellStarted,
@@ -60,6 +61,7 @@ class Terminal:
         )
         self._trial: TrialStarted | None = None
         self._usual_s = 0.0
+        self._in_frames = False
         self._repeat: tuple[str, int] | None = None
         self._interval = ""
 
@@ -95,6 +97,7 @@ class Terminal:
                 self._print(f"{name}: {cells} cell{'' if cells == 1 else 's'}")
             case CellStarted(cell, index, count):
                 self._usual_s = cell.spec.trial_duration_s
+                self._in_frames = cell.procedure in names_of("burst search")
                 self._print(f"[{index}/{count}] {cell.id}")
             case TrialStarted():
                 self._started(event)
@@ -158,7 +161,10 @@ class Terminal:
         )
 
     def _duration(self, record: TrialRecord) -> str:
-        """Where it is not that of the cell, as when a search explores."""
+        """Where it is not that of the cell, as when a search explores; of a burst."""
+        if self._in_frames and record.role == "trial":
+            direction = record.request.directions[0]
+            return f", burst of {record.request.frames(direction):,}"
         duration_s = record.request.duration_ns / 1e9
         return "" if duration_s == self._usual_s else f" for {about(duration_s, 3)} s"
 

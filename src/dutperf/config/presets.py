@@ -32,6 +32,7 @@ _BY_THE_BOOK = (
     "residual_wait_s",
     "restabilise_wait_s",
     "resolution",
+    "step",
     "repeats",
     "tags",
     "first_tag_s",
@@ -78,6 +79,7 @@ def _quick(spec: type[ProcedureSpec], procedure: Mapping[str, Any]) -> dict[str,
         "residual_wait_s": _residual_s(procedure),
         "restabilise_wait_s": 0.1,
         "resolution": "5%",
+        "step": "5%",
         "repeats": 3 if issubclass(spec, FixedLoadKeys) else 1,
     }
     if issubclass(spec, LatencySpec):

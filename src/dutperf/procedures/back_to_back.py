@@ -14,7 +14,7 @@ longer wait if any came in the second half of it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from statistics import fmean, stdev
@@ -27,8 +27,9 @@ from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.findings import search_findings
 from dutperf.procedures.loss_criterion import loss_percent
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.offered_maximum import reach_maximum
-from dutperf.procedures.searching import Evidence, NoUseError, Troubles
+from dutperf.procedures.offered_maximum import MAX_LOWERINGS, reach_maximum
+from dutperf.procedures.probe import MARGIN
+from dutperf.procedures.searching import Evidence, NoUseError, Troubles, outcome
 from dutperf.procedures.trial_verdicts import (
     PATIENT_ATTEMPTS,
     fails_beside_loss,
@@ -56,8 +57,8 @@ def measure_back_to_back(runner: Trials, cell: Cell, load: MaxRate) -> CellResul
         EngineError, SetupError: see ``Trials.run``.
     """
     bursts, first = _plan(runner, cell, load)
-    repeats = _measure(runner, bursts, first)
-    return _conclude(bursts, repeats)
+    measured, repeats = _measure(runner, bursts, first)
+    return _conclude(measured, repeats)
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,10 @@ class _Bursts:
         """Frames of the longest one that is tried."""
         duration = Fraction(str(self.spec.longest_burst_s))
         return max(1, int(self.maximum.rate_fps * duration))
+
+    def lowered(self, rate_fps: int) -> _Bursts:
+        """At what the tester can offer."""
+        return replace(self, maximum=self.maximum.lowered(rate_fps))
 
     def ask(self, frames: int, repeat: int, drain_s: float = 0) -> Ask:
         """One of so many frames, and a wait that is longer by ``drain_s``."""
@@ -117,11 +122,24 @@ def _plan(
 
 def _measure(
     runner: Trials, bursts: _Bursts, first: list[TrialResult]
+) -> tuple[_Bursts, list[RepeatResult]]:
+    """All searches at one rate: lower, and all anew, where that cannot be offered."""
+    for _ in range(MAX_LOWERINGS):
+        try:
+            return bursts, _searches(runner, bursts, first, may_lower=True)
+        except _TooFastError as behind:
+            bursts, first = bursts.lowered(behind.rate_fps), []
+    return bursts, _searches(runner, bursts, first, may_lower=False)
+
+
+def _searches(
+    runner: Trials, bursts: _Bursts, first: list[TrialResult], *, may_lower: bool
 ) -> list[RepeatResult]:
-    """Of the first search the first trials, with the longest burst, are there."""
+    """Of the first search the first trials, with the longest burst, may be there."""
     repeats: list[RepeatResult] = []
     while len(repeats) < bursts.cell.repeats:
-        search = _Search(runner, bursts, len(repeats) + 1, first)
+        number = len(repeats) + 1
+        search = _Search(runner, bursts, number, first, may_lower=may_lower)
         repeats.append(search.result())
         first = []
         if no_rate_helps(repeats[-1].reasons):
@@ -129,17 +147,33 @@ def _measure(
     return repeats
 
 
+class _TooFastError(Exception):
+    """Trials with one burst could not be offered, time after time."""
+
+    def __init__(self, rate_fps: int) -> None:
+        super().__init__()
+        self.rate_fps = rate_fps
+
+
 class _Search:
     """One search: binary, with losses verified (ETSI GS NFV-TST 009 12.3)."""
 
     def __init__(
-        self, runner: Trials, bursts: _Bursts, repeat: int, first: list[TrialResult]
+        self,
+        runner: Trials,
+        bursts: _Bursts,
+        repeat: int,
+        first: list[TrialResult],
+        *,
+        may_lower: bool,
     ) -> None:
         self._runner = runner
         self._bursts = bursts
         self._repeat = repeat
         self._first = list(first)
         self._before = runner.finished - len(first)
+        self._may_lower = may_lower
+        self._invalid: list[Outcome] = []
         self._drain_s = 0.0
         self._passed = 0
         self._failed_otherwise: list[Reason] = []
@@ -153,7 +187,7 @@ class _Search:
                 self._outcome,
                 max_rate_fps=self._bursts.longest,
                 duration_s=spec.longest_burst_s,
-                resolution=Resolution(Fraction(spec.step_frames), relative=False),
+                resolution=Resolution.parse(spec.step),
                 verification=Verification(
                     spec.verify_trials, spec.max_verify_loss_percent / 100
                 ),
@@ -181,12 +215,28 @@ class _Search:
         verdict = result.verdict
         self._troubles.note(frames, verdict)
         if verdict.kind == "invalid":
+            self._invalid.append(outcome(result))
+            self._lower()
             return Outcome("invalid")
+        self._invalid = []
         if verdict.kind == "pass":
             self._passed = max(self._passed, frames)
         self._failed_otherwise = fails_without_loss(verdict)
         ratio = 1.0 if fails_beside_loss(verdict) else loss_percent(result) / 100
         return Outcome(verdict.kind, loss_ratio=ratio)
+
+    def _lower(self) -> None:
+        """Once a burst is given up that could not be offered in most of its trials.
+
+        Then the rate is the tester's, and the next burst would fare no better.
+        """
+        if len(self._invalid) < PATIENT_ATTEMPTS:
+            return
+        offered = [o.offered_fps for o in self._invalid if o.offered_fps is not None]
+        self._invalid = []
+        if self._may_lower and 2 * len(offered) >= PATIENT_ATTEMPTS:
+            most_fps = min(max(offered), self._bursts.maximum.rate_fps)
+            raise _TooFastError(max(1, int(most_fps * MARGIN)))
 
     def _run(self, frames: int) -> TrialResult:
         """One trial whose buffer was empty when it ended (RFC 9004 6.2)."""
@@ -276,7 +326,7 @@ def _conclude(bursts: _Bursts, repeats: list[RepeatResult]) -> CellResult:
         derived=_derived(bursts, found, valued(repeats)[0]),
         findings=search_findings(
             repeats,
-            Resolution(Fraction(bursts.spec.step_frames), relative=False),
+            Resolution.parse(bursts.spec.step),
             "longest burst",
             "frames",
         ),

@@ -34,6 +34,8 @@ from dutperf.tables.media_tables import rate_rows
 _LOG_FROM_RATIO = 20
 _X_TICKS = 12
 _OFF_SCALE_RATIO = 3
+_TIMES_A_BURST = 4
+_FEW_LOADS = 3
 _NEAR_RATIO = 0.5
 _MARK_PX = 11
 _SMALL_PX = 6
@@ -49,6 +51,9 @@ def search_chart(cell: CellView, number: int) -> Chart:
     steps = [step for path in cell.paths for step in path.steps]
     bounded = [path for path in cell.paths if path.bounded]
     bottom, top = _room(steps, cell.searched)
+    if cell.procedure in BURSTS and cell.searched:
+        # It begins decades above: what decides is near the result.
+        top = min(top, _TIMES_A_BURST * cell.searched)
     data = [_interval(bounded)] if bounded and cell.searches else []
     if cell.searched is not None:
         data.append(_result_line(cell, len(steps)))
@@ -114,9 +119,12 @@ def _off_scale(steps: Sequence[SearchStep], top: float) -> list[Figure]:
         if not is_off:
             continue
         run = list(group)
-        loads = ", ".join(dict.fromkeys(whole(step.tried) for step in run))
+        told = dict.fromkeys(whole(step.tried) for step in run)
+        loads = ", ".join(told)
         # Every repeat starts at the same rate: say it once, then only point up.
-        text = "\u2191" if loads == said else f"\u2191 {loads}"
+        text = "\u2191"
+        if loads != said and len(told) <= _FEW_LOADS:
+            text += f" {loads}"
         labels.append(_label_beside(run, text, top, len(steps)))
         said = loads
     return labels

@@ -55,7 +55,7 @@ def _with_derived(cell: CellView) -> Headline:
     summed = f"{cell.statistic} of " if cell.several else ""
     each = f"per direction, {summed}{plural(len(cell.values), 'repeat')}{_limit(cell)}"
     told = [
-        f"{sentence(name)}: {shown(derived(figure))}"
+        f"{sentence(name)}: {shown(derived(figure, unit=True))}"
         for name, figure in cell.derived.items()
     ]
     return Headline(cell.figure_text, cell.unit, each, (*told, *_remarks(cell)))

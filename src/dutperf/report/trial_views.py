@@ -114,10 +114,12 @@ def search_paths(
     known = full_length(trials) if counting is None else counting
     counts = {trial.number for trial in known}
 
-    def kind(trial: TrialRecord) -> tuple[int, bool]:
-        return trial.repeat, trial.number in counts or not bounded
+    def kind(trial: TrialRecord) -> tuple[int, bool, int]:
+        # A search for a burst that could not be offered begins anew at a lower rate.
+        rate_fps = 0 if tried is rate_of else trial.load_fps
+        return trial.repeat, trial.number in counts or not bounded, rate_fps
 
-    for (repeat, full), group in groupby(trials, kind):
+    for (repeat, full, _), group in groupby(trials, kind):
         path = _search_path(
             repeat, list(group), position, counts, tried, bounded=bounded and full
         )

@@ -177,7 +177,9 @@ def _of_throughput(cell: Cell, spec: ThroughputSpec) -> Estimate:
 def _of_bursts(cell: Cell, spec: BackToBackSpec) -> Estimate:
     """Each a bisection, of which about every other burst loses frames."""
     longest = _limit_fps(cell) * spec.longest_burst_s
-    halvings = math.ceil(math.log2(max(2, longest / spec.step_frames)))
+    step = Resolution.parse(spec.step)
+    share = float(step.value) / (1 if step.relative else longest)
+    halvings = math.ceil(math.log2(1 / min(0.5, share)))
     trials = cell.repeats * (1 + halvings * (1 + spec.verify_trials) // 2)
     sending_s = cell.repeats * 2 * spec.longest_burst_s
     return Estimate(cell, cell.repeats, trials, trials * waits_s(cell) + sending_s)

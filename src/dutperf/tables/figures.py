@@ -122,13 +122,13 @@ def duration(value_ns: float | None, digits: int = 6) -> Value:
     return count(value_ns / 1e9, unit="s")
 
 
-def derived(figure: Derived | None) -> Value:
-    """A time in the unit that fits, a rate or a number."""
+def derived(figure: Derived | None, *, unit: bool = False) -> Value:
+    """A time in the unit that fits; a rate or a number, with its ``unit`` if asked."""
     if figure is None or figure.value is None:
         return NONE
     if figure.unit == "s":
         return replace(duration(figure.value * 1e9, 4), bound=figure.bound)
-    return count(figure.value, figure.bound)
+    return count(figure.value, figure.bound, figure.unit if unit else "")
 
 
 def delay(figure: Figure) -> Value:

@@ -193,8 +193,10 @@ def result_table(key: str, cells: Sequence[Subject]) -> Table:
     repeated = any(cell.several for cell in cells)
     result = _head(cells[0], repeated)
     maximum = Column(
-        "maximum load",
-        "100 % load: the highest that was tried, or what a loss curve is around.",
+        "burst rate" if is_counted else "maximum load",
+        "At which the frames of all bursts are sent."
+        if is_counted
+        else "100 % load: the highest that was tried, or what a loss curve is around.",
         "fps per direction",
         spared=8,
     )
@@ -204,7 +206,7 @@ def result_table(key: str, cells: Sequence[Subject]) -> Table:
         (maximum, lambda cell: count(cell.full_load_fps)),
         (result, lambda cell: cell.figure),
         *(_DOUBT if any(cell.doubt for cell in cells) else ()),
-        *((*_INTERVAL, *PERCENTILES, *EXTREMES) if repeated else ()),
+        *(_spread(cells[0]) if repeated else ()),
         *_derived(cells),
         *(_RATE if is_rate else ()),
         *ENDING,
@@ -216,8 +218,15 @@ def result_table(key: str, cells: Sequence[Subject]) -> Table:
         columns=heads(columns),
         rows=tuple(row for of in made for row in _with_damage(*of, heads(columns))),
         notes=tuple(filter(None, map(_did_pass, cells))),
-        detail=not is_rate,
+        detail=cells[0].procedure == "frame-loss",
     )
+
+
+def _spread(cell: Subject) -> Columns[Subject]:
+    """RFC 9004 7 wants the ends of what is averaged, RFC 8219 12 percentiles."""
+    if cell.statistic == "average":
+        return EXTREMES
+    return (*_INTERVAL, *PERCENTILES, *EXTREMES)
 
 
 def _derived(cells: Sequence[Subject]) -> Columns[Subject]:

@@ -388,7 +388,12 @@ class Subject:
 
     @property
     def full_load_fps(self) -> float | None:
-        """What 100 % load means: of a curve's points, else the highest load tried."""
+        """What 100 % load means: of a curve's points, else the highest load tried.
+
+        Bursts are all at one rate in the end.
+        """
+        if self.procedure in BURSTS and self.trials:
+            return self.trials[-1].load_fps
         if self.throughput_fps is not None:
             return self.throughput_fps
         points: Sequence[LoadPoint] = self.result.points if self.result else ()

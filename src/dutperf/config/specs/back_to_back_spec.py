@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from dutperf.config.problem import KeyedError
 from dutperf.config.rate_reference import FixedRate, FoundRate, parse_found_rate
+from dutperf.config.search_keys import Width
 from dutperf.config.specs.procedure_keys import (
     FoundUse,
     RepeatNumber,
@@ -35,10 +36,10 @@ class BackToBackSpec(StreamKeys):
         description="how long the longest burst takes that is tried (RFC 9004 6.2: up "
         "to 30 s)",
     )
-    step_frames: Annotated[int, Field(ge=1, le=10**9)] = Field(
-        default=1,
+    step: Width = Field(
+        default="1",
         description="the search ends when a burst without loss and one with loss are "
-        "so close (RFC 9004 6.2: minimum step size)",
+        "so close (RFC 9004 6.2: minimum step size); frames, or '5%' of the burst",
     )
     verify_trials: Annotated[int, Field(ge=1, le=10)] = Field(
         default=2,
