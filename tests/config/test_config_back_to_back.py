@@ -8,7 +8,7 @@ import pytest
 from config_samples import make_campaign, make_cell, make_testbed
 
 from dutperf.config import expand
-from dutperf.config.conformance import compliance
+from dutperf.config.conformance import conformance_of
 from dutperf.config.deviations import deviations
 from dutperf.config.rate_sources import with_sources
 from dutperf.config.specs import BackToBackSpec, ThroughputSpec
@@ -66,7 +66,7 @@ def test_what_makes_no_sense_is_refused(keys: dict[str, Any], message: str) -> N
 def test_defaults_are_by_the_book() -> None:
     cell = make_cell(**BY_THE_BOOK)
     assert deviations(cell) == []
-    said = compliance(cell, deviations(cell), valid=True)
+    said = conformance_of(cell, deviations(cell), valid=True)
     assert said.statement == "unconditionally compliant with RFC 9004 6"
 
 

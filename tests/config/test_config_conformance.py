@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from config_samples import bench_data, make_campaign, make_testbed
 
-from dutperf.config import Cell, Testbed, compliance, deviations, expand
+from dutperf.config import Cell, Testbed, conformance_of, deviations, expand
 from dutperf.config.testbed import DeviceFacts
 from dutperf.standards import Conformance, Deviation
 
@@ -19,7 +19,7 @@ def said(
 ) -> Conformance:
     spec = {"procedure": "throughput", "ip": [4], **changes}
     (cell,) = expand(make_campaign(spec), make_testbed())
-    return compliance(cell, deviations(cell), valid=valid, bound=bound)
+    return conformance_of(cell, deviations(cell), valid=valid, bound=bound)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def gateway_cell(changes: dict[str, Any], **testbed: Any) -> Cell:  # noqa: ANN4
 
 def said_of_gateway(changes: dict[str, Any], **testbed: Any) -> Conformance:  # noqa: ANN401
     cell = gateway_cell(changes, **testbed)
-    return compliance(cell, deviations(cell), valid=True)
+    return conformance_of(cell, deviations(cell), valid=True)
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_a_translator_is_measured_by_rfc_8219_and_more_than_once() -> None:
     )
     one_tag = {**LATENCY, "rfc2544_latency": True, "ip": ["6-4"]}
     (cell,) = expand(make_campaign(one_tag), testbed)
-    found = compliance(cell, deviations(cell), valid=True)
+    found = conformance_of(cell, deviations(cell), valid=True)
     assert (found.rfc, found.section) == ("RFC 2544", "26.2")
     spec: dict[str, Any] = {"procedure": "throughput", "ip": ["6-4"]}
     for repeats, status in ((1, "none"), (2, "unconditional")):
@@ -316,7 +316,7 @@ def test_a_translator_is_measured_by_rfc_8219_and_more_than_once() -> None:
             "RFC 8219 12", "multiple iterations", "a single one", "SHOULD"
         )
         assert points == ([asked] if repeats == 1 else [])
-        found = compliance(cell, points, valid=True)
+        found = conformance_of(cell, points, valid=True)
         assert (found.rfc, found.section, found.status) == ("RFC 8219", "7.1", status)
 
 
@@ -325,7 +325,7 @@ def test_a_mix_of_both_versions_through_a_router_is_rfc_5180s() -> None:
         make_campaign({"procedure": "throughput", "ip": [4], "traffic": MIX}),
         make_testbed(),
     )[0]
-    assert compliance(cell, deviations(cell), valid=True).rfc == "RFC 5180"
+    assert conformance_of(cell, deviations(cell), valid=True).rfc == "RFC 5180"
 
 
 MIX: dict[str, Any] = {"mix": "90/10", "background_ip": 6}

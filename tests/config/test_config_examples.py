@@ -43,7 +43,7 @@ def test_the_router_campaign_is_by_the_book() -> None:
     sizes = [c.frame_sizes[0] for c in cells if c.traffic.flows is None]
     assert set(sizes) == {64, 84, 128, 256, 512, 1024, 1280, 1518}
     assert {c.traffic.flows for c in cells} == {None, 1, 4, 16, 256, 4096}
-    assert all(c.throughput_cell for c in cells if c.spec.found_rate)
+    assert all(c.throughput_cell for c in cells if c.spec.rate_reference)
     assert [found for cell in cells for found in deviations(cell)] == []
 
 

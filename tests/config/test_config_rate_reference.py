@@ -20,7 +20,7 @@ from dutperf.config import (
     resolved,
     with_sources,
 )
-from dutperf.config.rate_reference import FixedRate, FoundRate, parse_found_rate
+from dutperf.config.rate_reference import FixedRate, RateReference, parse_rate_reference
 from dutperf.errors import InputError
 
 THROUGHPUT: dict[str, Any] = {"procedure": "throughput", "ip": [4]}
@@ -43,19 +43,19 @@ def cells(*specs: dict[str, Any]) -> list[Cell]:
     ],
 )
 def test_a_load_reads_as_it_is_written(given: str, text: str, load_fps: int) -> None:
-    rate = parse_found_rate(given)
+    rate = parse_rate_reference(given)
     assert str(rate) == text
-    assert parse_found_rate(text) == rate
+    assert parse_rate_reference(text) == rate
     assert rate.of(1000) == load_fps
     assert rate.plain == (text == "throughput")
 
 
 def test_a_share_is_exact() -> None:
     """Not 0.1 + 0.2: nine tenths of ten frames are nine."""
-    assert [parse_found_rate("90% of throughput").of(n) for n in range(10, 60, 10)] == [
-        9 * n for n in range(1, 6)
-    ]
-    assert isinstance(parse_found_rate("throughput p1"), FoundRate)
+    assert [
+        parse_rate_reference("90% of throughput").of(n) for n in range(10, 60, 10)
+    ] == [9 * n for n in range(1, 6)]
+    assert isinstance(parse_rate_reference("throughput p1"), RateReference)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ file, line, key and remedy.
 
 from dutperf.config.campaign import Campaign
 from dutperf.config.cell import Cell
-from dutperf.config.conformance import compliance
+from dutperf.config.conformance import conformance_of
 from dutperf.config.deviations import deviations
 from dutperf.config.document import located
 from dutperf.config.expand import expand, resolved, resolved_again
@@ -29,7 +29,7 @@ __all__ = [
     "Preset",
     "ProcedureSpec",
     "Testbed",
-    "compliance",
+    "conformance_of",
     "deviations",
     "expand",
     "from_data",

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from dutperf.catalogue import PROCEDURES
 from dutperf.config.cell import Cell
-from dutperf.config.deviations import hasty, is_legacy, of_further_goals
+from dutperf.config.deviations import hasty, is_rfc2544_latency, of_further_goals
 from dutperf.config.sizes import cell_versions
 from dutperf.config.specs import ConnectionRateSpec, LatencySpec
 from dutperf.config.versions import translates
@@ -35,7 +35,7 @@ _BUILT_ON: dict[str, tuple[str, ...]] = {
 """Requirements of these count; that of RFC 4814 for random ports is its own."""
 
 
-def compliance(
+def conformance_of(
     cell: Cell, found: Sequence[Deviation], *, valid: bool, bound: bool = False
 ) -> Conformance:
     """What may be said of a result of ``cell``.
@@ -94,7 +94,7 @@ def _rfc(cell: Cell) -> str:
         return next(iter(sections))
     if isinstance(cell.spec, LatencySpec) and not cell.spec.rfc2544_latency:
         return "RFC 8219"
-    if translates(cell.ip) and not is_legacy(cell):
+    if translates(cell.ip) and not is_rfc2544_latency(cell):
         return "RFC 8219"
     if 6 in cell_versions(cell) and not translates(cell.ip):
         return "RFC 5180"

@@ -144,19 +144,19 @@ _DELAYS = {
 
 def _delay_rfc(cell: Cell) -> str | None:
     """Where the procedure is defined, if it is about delays."""
-    if is_legacy(cell):
+    if is_rfc2544_latency(cell):
         return "RFC 2544 26.2"
     return _DELAYS.get(cell.procedure)
 
 
-def is_legacy(cell: Cell) -> bool:
+def is_rfc2544_latency(cell: Cell) -> bool:
     """Whether it is the latency of RFC 2544, of one tagged frame."""
     return isinstance(cell.spec, LatencySpec) and cell.spec.rfc2544_latency
 
 
 def _load(cell: Cell, spec: FixedLoadKeys) -> list[Deviation]:
     """RFC 8219 12: the throughput is the median of its repeats."""
-    if spec.found_rate and spec.found_rate.plain:
+    if spec.rate_reference and spec.rate_reference.plain:
         return []
     given = spec.rate_fps
     actual = f"at {given:,} fps, as given" if isinstance(given, int) else f"at {given}"

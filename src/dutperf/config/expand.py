@@ -229,8 +229,8 @@ def _judged(spec: ProcedureSpec) -> Iterator[str]:
     """What tells cells apart that send the same frames."""
     if isinstance(spec, ThroughputSpec) and spec.search != "narrowed":
         yield spec.search
-    if spec.found_rate and spec.found_use != "correction":
-        named = str(spec.found_rate).replace("%", "percent")
+    if spec.rate_reference and spec.reference_use != "correction":
+        named = str(spec.rate_reference).replace("%", "percent")
         yield f"at-{named.replace(' ', '-')}"
     elif spec.given_rate_fps and not isinstance(spec, EstablishmentKeys):
         yield f"{spec.given_rate_fps}fps"

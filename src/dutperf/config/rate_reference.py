@@ -25,7 +25,7 @@ _SCHEMA = r"^([0-9]{{1,3}}(\.[0-9]{{1,6}})? ?% of )?{found}( p[1-9][0-9]?)?$"
 Found = Literal["throughput", "connection-rate"]
 
 
-class FoundRate(NamedTuple):
+class RateReference(NamedTuple):
     """``percentile`` is that of the repeats, null: their median."""
 
     share_percent: Decimal
@@ -47,7 +47,7 @@ class FoundRate(NamedTuple):
         return f"{share}{self.found}{quantile}"
 
 
-def parse_found_rate(text: str, found: Found = "throughput") -> FoundRate:
+def parse_rate_reference(text: str, found: Found = "throughput") -> RateReference:
     """``text`` as a load, or a rate, that is named by what is ``found``.
 
     Raises:
@@ -68,12 +68,12 @@ def parse_found_rate(text: str, found: Found = "throughput") -> FoundRate:
             f"must be a lower quantile, p1 to p49 ({found} alone is the median), "
             f"not p{percentile}"
         )
-    return FoundRate(share_percent.normalize(), percentile, found)
+    return RateReference(share_percent.normalize(), percentile, found)
 
 
 def _rate(value: Any, found: Found = "throughput") -> int | str:  # noqa: ANN401 - raw YAML
     if isinstance(value, str):
-        return str(parse_found_rate(value, found))
+        return str(parse_rate_reference(value, found))
     if type(value) is not int:
         raise ValueError(
             f"must be whole frames per second, or {found}, not {str(value)[:40]}"
@@ -98,7 +98,7 @@ def _schema(found: Found) -> WithJsonSchema:
 
 def _reference(value: Any) -> str:  # noqa: ANN401 - raw YAML
     if isinstance(value, str):
-        return str(parse_found_rate(value))
+        return str(parse_rate_reference(value))
     raise ValueError(
         "must be throughput, or left out: loads are percentages (load_percent, --load) "
         "of the throughput or of the maximum rate"
@@ -110,12 +110,12 @@ ThroughputReference = Annotated[
     PlainValidator(_reference),
     WithJsonSchema({"type": "string", "pattern": _SCHEMA.format(found="throughput")}),
 ]
-"""A ``FoundRate`` as text."""
+"""A ``RateReference`` as text."""
 FixedRate = Annotated[int | str, PlainValidator(_rate), _schema("throughput")]
-"""Frames per second and direction, or a ``FoundRate`` as text."""
+"""Frames per second and direction, or a ``RateReference`` as text."""
 ConnectionRate = Annotated[
     int | str,
     PlainValidator(partial(_rate, found="connection-rate")),
     _schema("connection-rate"),
 ]
-"""Frames per second of phase 1, or a ``FoundRate`` of the connection rate as text."""
+"""Frames per second of phase 1, or a ``RateReference`` of the connection rate."""

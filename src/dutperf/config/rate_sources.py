@@ -89,7 +89,7 @@ def _opened(stateful: Stateful) -> tuple[str, int]:
 
 
 def _with_connection_cell(cell: Cell, earlier: Sequence[Cell]) -> Cell:
-    if cell.phase2 is None or cell.phase2.found_rate is None:
+    if cell.phase2 is None or cell.phase2.rate_reference is None:
         return cell
     found = connection_cells(cell, earlier)
     if len(found) != 1:
@@ -109,7 +109,7 @@ def _with_connection_cell(cell: Cell, earlier: Sequence[Cell]) -> Cell:
 
 
 def _with_throughput_cell(cell: Cell, earlier: Sequence[Cell]) -> Cell:
-    if cell.spec.found_rate is None:
+    if cell.spec.rate_reference is None:
         return cell
     searches = [c for c in earlier if isinstance(c.spec, ThroughputSpec)]
     found = [c for c in searches if _frames_of(c) == _frames_of(cell)]
@@ -140,7 +140,7 @@ def _connection_rate(spec: ProcedureSpec, preset: Preset | None) -> list[Procedu
     if not isinstance(spec, StreamKeys):
         return []
     stateful = spec.stateful
-    if stateful is None or stateful.found_rate is None:
+    if stateful is None or stateful.rate_reference is None:
         return []
     opened = stateful.model_dump(include=set(RateKeys.model_fields), exclude_none=True)
     keys = {"testbeds", "ip", "frame_size", *_ALSO_OF_THE_SEARCH}
@@ -149,7 +149,7 @@ def _connection_rate(spec: ProcedureSpec, preset: Preset | None) -> list[Procedu
 
 
 def _with_throughput(spec: ProcedureSpec, preset: Preset | None) -> list[ProcedureSpec]:
-    if spec.found_rate is None:
+    if spec.rate_reference is None:
         return [spec]
     keys = {"testbeds", *_THE_SAME, *_ALSO_OF_THE_SEARCH, "frame_size", "flows"}
     search = _shared(spec, ThroughputSpec, keys, preset)

@@ -21,7 +21,11 @@ from pydantic import AfterValidator, Field, field_validator
 from dutperf.config.fields import OneOrMore, Strict, repeated
 from dutperf.config.hosts import Addresses
 from dutperf.config.problem import KeyedError
-from dutperf.config.rate_reference import ConnectionRate, FoundRate, parse_found_rate
+from dutperf.config.rate_reference import (
+    ConnectionRate,
+    RateReference,
+    parse_rate_reference,
+)
 from dutperf.protocol import DirectionName, Side
 from dutperf.protocol.tuple_messages import MAX_COMBINATIONS, ExpectedAddresses
 
@@ -194,7 +198,7 @@ class Phase2Keys(ConnectionKeys):
     )
 
     @property
-    def found_rate(self) -> FoundRate | None:
+    def rate_reference(self) -> RateReference | None:
         """R, if it is known only when the connection rate was found."""
         return _found(self.phase1_rate)
 
@@ -267,8 +271,10 @@ class TeardownKeys(ConnectionKeys):
             )
 
 
-def _found(rate: int | str | None) -> FoundRate | None:
-    return parse_found_rate(rate, "connection-rate") if isinstance(rate, str) else None
+def _found(rate: int | str | None) -> RateReference | None:
+    return (
+        parse_rate_reference(rate, "connection-rate") if isinstance(rate, str) else None
+    )
 
 
 class Stateful(_Enumeration):
@@ -296,7 +302,7 @@ class Stateful(_Enumeration):
     untold: tuple[str, ...] = ()
 
     @property
-    def found_rate(self) -> FoundRate | None:
+    def rate_reference(self) -> RateReference | None:
         """R, if it is known only when the connection rate was found."""
         return _found(self.phase1_rate)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dutperf.config import compliance
+from dutperf.config import conformance_of
 from dutperf.config.cell import Cell
 from dutperf.config.phase2 import timing_of
 from dutperf.config.ports import Ports
@@ -179,5 +179,5 @@ def _ports(ports: Ports, direction: DirectionName) -> str:
 def with_conformance(cell: Cell, result: CellResult) -> CellResult:
     """``result`` with what may be said of it in the words of the RFCs."""
     valid, bound = result.verdict != "invalid", result.bound is not None
-    said = compliance(cell, result.deviations, valid=valid, bound=bound)
+    said = conformance_of(cell, result.deviations, valid=valid, bound=bound)
     return result.model_copy(update={"conformance": said})

@@ -154,7 +154,9 @@ def _cell_result(cell: Cell, reached: MaxRate, tried: Sequence[_Tried]) -> CellR
         short.append(_tester_limit(reached))
     if reached.most:
         short.append(_around(reached, reached.most))
-    missing = [] if reached.most or not cell.spec.found_rate else [_not_around(reached)]
+    missing = (
+        [] if reached.most or not cell.spec.rate_reference else [_not_around(reached)]
+    )
     if len(points) > 1 and not ends_when_lossless(
         cell.spec_of(FrameLossSpec).load_percent
     ):

@@ -65,6 +65,6 @@ SINGLE = Quantity(
 
 def latency_plan(cell: Cell) -> DelayPlan:
     """TL and WCL, or what RFC 2544 has instead."""
-    legacy = cell.spec_of(LatencySpec).rfc2544_latency
-    quantities = (SINGLE,) if legacy else (TYPICAL, WORST_CASE)
+    of_rfc2544 = cell.spec_of(LatencySpec).rfc2544_latency
+    quantities = (SINGLE,) if of_rfc2544 else (TYPICAL, WORST_CASE)
     return DelayPlan(quantities, "exact, in nanoseconds")

@@ -130,7 +130,7 @@ def max_rate(cell: Cell, ports: Sequence[Link]) -> MaxRate:
         InputError: nothing was set and a port does not tell its speed; or the cell's
             fixed load is more than the media carry.
     """
-    if cell.spec.found_rate and cell.spec.found_use == "load":
+    if cell.spec.rate_reference and cell.spec.reference_use == "load":
         return MaxRate(0, "found", "the load that is yet to be found")
     if cell.spec.given_rate_fps is not None:
         return _fixed_load(cell, cell.spec.given_rate_fps, ports)

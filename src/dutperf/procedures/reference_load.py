@@ -16,7 +16,7 @@ from functools import partial
 from dutperf import stats
 from dutperf.config.cell import Cell
 from dutperf.config.deviations import other_load
-from dutperf.config.rate_reference import FoundRate
+from dutperf.config.rate_reference import RateReference
 from dutperf.config.rate_sources import check_load
 from dutperf.errors import InputError
 from dutperf.procedures.cell_results import of_cell
@@ -39,18 +39,18 @@ def found_load(
 
     Or, when it cannot be measured, its result: invalid, without a trial.
     """
-    asked = cell.spec.found_rate
+    asked = cell.spec.rate_reference
     if asked is None:
         return limit
     source = next(r for r in done if r.id == cell.throughput_cell)
     if source.verdict != "pass" or not source.median:
-        if cell.spec.found_use != "load":
+        if cell.spec.reference_use != "load":
             return replace(limit, shortfall=unknown(source, "throughput"))
         return unmeasured(cell, limit, _no_throughput(source))
     load = _load(asked, source)
     if load.rate_fps < 1:
         return unmeasured(cell, limit, _too_low(load))
-    if cell.spec.found_use != "load":
+    if cell.spec.reference_use != "load":
         return replace(load, most=limit)
     try:
         check_load(cell.with_keys(rate_fps=load.rate_fps))
@@ -70,7 +70,11 @@ _MOST: dict[BoundCause, str] = {
 
 def load_deviations(cell: Cell, load: MaxRate) -> list[Deviation]:
     """That the load is not the throughput of the standard, if it is not."""
-    if not load.shortfall or not cell.spec.found_rate or not cell.spec.found_rate.plain:
+    if (
+        not load.shortfall
+        or not cell.spec.rate_reference
+        or not cell.spec.rate_reference.plain
+    ):
         return []
     return [other_load(cell, f"at {load.rate_fps:,} fps, {load.shortfall}")]
 
@@ -85,13 +89,13 @@ def load_record(cell: Cell, load: MaxRate) -> Load:
     """The load as it is stored with the result."""
     return Load(
         rate_fps=load.rate_fps,
-        asked=str(cell.spec.found_rate or cell.spec.given_rate_fps),
+        asked=str(cell.spec.rate_reference or cell.spec.given_rate_fps),
         cell=cell.throughput_cell,
         words=load.words,
     )
 
 
-def _load(asked: FoundRate, source: CellResult) -> MaxRate:
+def _load(asked: RateReference, source: CellResult) -> MaxRate:
     values, at_least = valued(source.repeats)
     statistic: stats.Statistic = stats.median
     kind = "median"
@@ -132,7 +136,7 @@ def _ordinal(number: int) -> str:
 
 def unmeasured(cell: Cell, limit: MaxRate, *reasons: Reason) -> CellResult:
     """The result of a cell of which nothing was sent, or nothing came back."""
-    rate = cell.spec.found_rate or cell.spec.given_rate_fps
+    rate = cell.spec.rate_reference or cell.spec.given_rate_fps
     at = f" at {rate}" if rate else ""
     told = of_cell(cell, limit)
     if rate:

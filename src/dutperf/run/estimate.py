@@ -148,10 +148,10 @@ def _until_forgotten_s(stateful: Stateful, *, always: bool = False) -> float:
 
 def _with_assumed_rate(cell: Cell, stateful: Stateful) -> Cell:
     """Connections are opened at a share of half the maximum rate, if of a found one."""
-    if stateful.found_rate is None:
+    if stateful.rate_reference is None:
         return cell
     limit_fps = _limit_fps(cell) * ASSUMED_SHARE_PERCENT / 100
-    rate_fps = max(1, stateful.found_rate.of(limit_fps))
+    rate_fps = max(1, stateful.rate_reference.of(limit_fps))
     ready = stateful.model_copy(update={"phase1_rate": rate_fps})
     return cell.model_copy(update={"stateful": ready})
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dutperf.results import Scalability
 from dutperf.tables.connection_tables import (
     connection_table,
-    deletion_table,
     step_table,
+    teardown_table,
 )
 from dutperf.tables.delay_tables import delay_table, frames_table
 from dutperf.tables.media_tables import media_table
@@ -73,6 +73,6 @@ def _of_cell(cell: Subject) -> Iterator[Table]:
     if result.capacity:
         yield step_table(cell)
     if result.teardown:
-        yield deletion_table(cell)
+        yield teardown_table(cell)
     if result.frames:
         yield frames_table(cell)

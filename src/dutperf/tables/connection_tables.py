@@ -165,7 +165,7 @@ def step_table(cell: Subject) -> Table:
     )
 
 
-def deletion_table(cell: Subject) -> Table:
+def teardown_table(cell: Subject) -> Table:
     """Each repeat that deleted all connections at once (RFC 9693 4.8)."""
     columns: Columns[TeardownRate] = (
         (

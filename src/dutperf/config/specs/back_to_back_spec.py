@@ -11,10 +11,10 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from dutperf.config.problem import KeyedError
-from dutperf.config.rate_reference import FixedRate, FoundRate, parse_found_rate
+from dutperf.config.rate_reference import FixedRate, RateReference, parse_rate_reference
 from dutperf.config.search_keys import Width
 from dutperf.config.specs.procedure_keys import (
-    FoundUse,
+    ReferenceUse,
     RepeatNumber,
     StreamKeys,
     told,
@@ -72,13 +72,13 @@ class BackToBackSpec(StreamKeys):
         return self.longest_burst_s
 
     @property
-    def found_rate(self) -> FoundRate | None:
+    def rate_reference(self) -> RateReference | None:
         """The throughput, if the campaign finds it before."""
         known = self.throughput_fps
-        return parse_found_rate(known) if isinstance(known, str) else None
+        return parse_rate_reference(known) if isinstance(known, str) else None
 
     @property
-    def found_use(self) -> FoundUse:
+    def reference_use(self) -> ReferenceUse:
         """The buffer time is corrected by it."""
         return "correction"
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from dutperf.config.problem import KeyedError
-from dutperf.config.rate_reference import FixedRate, FoundRate, parse_found_rate
+from dutperf.config.rate_reference import FixedRate, RateReference, parse_rate_reference
 from dutperf.config.specs.procedure_keys import (
     RepeatNumber,
     Tagging,
@@ -36,10 +36,10 @@ class FixedLoadKeys(TimedStreamKeys):
     )
 
     @property
-    def found_rate(self) -> FoundRate | None:
+    def rate_reference(self) -> RateReference | None:
         """The load, if it is known only when the throughput was found."""
         rate_fps = self.rate_fps
-        return parse_found_rate(rate_fps) if isinstance(rate_fps, str) else None
+        return parse_rate_reference(rate_fps) if isinstance(rate_fps, str) else None
 
     @property
     def given_rate_fps(self) -> int | None:

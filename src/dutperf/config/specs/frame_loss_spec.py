@@ -14,13 +14,13 @@ from dutperf.config.load_steps import (
 from dutperf.config.loss_criteria import LossCriterion
 from dutperf.config.problem import KeyedError
 from dutperf.config.rate_reference import (
-    FoundRate,
+    RateReference,
     ThroughputReference,
-    parse_found_rate,
+    parse_rate_reference,
 )
 from dutperf.config.specs.loss_keys import LossKeys
 from dutperf.config.specs.procedure_keys import (
-    FoundUse,
+    ReferenceUse,
     RepeatNumber,
     distinct,
     told,
@@ -87,13 +87,13 @@ class FrameLossSpec(LossKeys):
         return falling_loads(self.load_step_percent or STANDARD_STEP_PERCENT)
 
     @property
-    def found_rate(self) -> FoundRate | None:
+    def rate_reference(self) -> RateReference | None:
         """What 100 % is, if it is known only when the throughput was found."""
-        return None if self.rate_fps is None else parse_found_rate(self.rate_fps)
+        return None if self.rate_fps is None else parse_rate_reference(self.rate_fps)
 
     @property
-    def found_use(self) -> FoundUse:
-        """What ``found_rate`` is for."""
+    def reference_use(self) -> ReferenceUse:
+        """What ``rate_reference`` is for."""
         return "full load"
 
     @property

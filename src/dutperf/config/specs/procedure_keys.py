@@ -17,7 +17,7 @@ from dutperf.config.flow_count import FlowCount
 from dutperf.config.frame_size import ALL_SIZES, SizeOrAll
 from dutperf.config.loss_criteria import LossCriterion
 from dutperf.config.problem import KeyedError
-from dutperf.config.rate_reference import FoundRate
+from dutperf.config.rate_reference import RateReference
 from dutperf.config.search_keys import Width
 from dutperf.config.stateful_keys import ConnectionKeys, Phase2Keys
 from dutperf.config.traffic import Traffic
@@ -25,7 +25,7 @@ from dutperf.config.versions import IpVersions
 
 Direction = Literal["both", "forward", "reverse"]
 Seconds = Annotated[float, Field(ge=0, le=86400)]
-FoundUse = Literal["load", "full load", "correction"]
+ReferenceUse = Literal["load", "full load", "correction"]
 """The load itself; what 100 % of the loads is; what a result is corrected by."""
 TrialDuration = Annotated[float, Field(ge=0.01, le=86400)]
 T = TypeVar("T")
@@ -132,13 +132,13 @@ class ProcedureKeys(Strict):
         return LossCriterion()
 
     @property
-    def found_rate(self) -> FoundRate | None:
+    def rate_reference(self) -> RateReference | None:
         """What the campaign finds before, of a throughput, if it is needed."""
         return None
 
     @property
-    def found_use(self) -> FoundUse:
-        """What ``found_rate`` is for."""
+    def reference_use(self) -> ReferenceUse:
+        """What ``rate_reference`` is for."""
         return "load"
 
     @property

@@ -27,7 +27,7 @@ from dutperf.procedures.stateful.establishing import (
     fastest,
     stateful_of,
 )
-from dutperf.procedures.stateful.eviction_probe import SLOW_PER_S, survey
+from dutperf.procedures.stateful.eviction_probe import SLOW_PER_S, probe_eviction
 from dutperf.procedures.stateful.short_tests import Loss, as_deviation, too_short
 from dutperf.procedures.trial_verdicts import ATTEMPTS, no_rate_helps
 from dutperf.procedures.trials import DeviceTrials
@@ -96,7 +96,7 @@ def _eviction(last: _Searched, stateful: Stateful) -> Eviction | None:
         return None
     lowest = tests.last.first.load_fps
     rate_per_s = max(lowest, min(SLOW_PER_S, stateful.connections))
-    return survey(tests, stateful, [stateful.connections], rate_per_s)
+    return probe_eviction(tests, stateful, [stateful.connections], rate_per_s)
 
 
 def quantity(stateful: Stateful) -> str:

@@ -35,7 +35,7 @@ def numbers_beyond(capacity: int, most: int) -> list[int]:
     return sorted({number for number in (first, second) if number > capacity})
 
 
-def survey(
+def probe_eviction(
     tests: Establishing, stateful: Stateful, numbers: Sequence[int], rate_per_s: int
 ) -> Eviction | None:
     """What the device evicts, by the survivors of each of ``numbers``.

@@ -27,7 +27,7 @@ def with_phase1_rate(
     Or, when there is none or it does not fit, the result: invalid, without a trial.
     """
     stateful = cell.phase2
-    asked = stateful.found_rate if stateful else None
+    asked = stateful.rate_reference if stateful else None
     if stateful is None or asked is None:
         return cell
     source = next(r for r in done if r.id == cell.connection_cell)

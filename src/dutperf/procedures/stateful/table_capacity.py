@@ -30,7 +30,7 @@ from dutperf.procedures.stateful.establishing import (
 from dutperf.procedures.stateful.eviction_probe import (
     SLOW_PER_S,
     numbers_beyond,
-    survey,
+    probe_eviction,
 )
 from dutperf.procedures.trial_verdicts import (
     ATTEMPTS,
@@ -295,12 +295,12 @@ def _eviction(search: _Search) -> Eviction | None:
         return None
     if found.ending == "nothing_held":
         rate_per_s = max(SLOW_PER_S, first // _LONGEST_S)
-        return survey(search.tests, stateful, [first], rate_per_s)
+        return probe_eviction(search.tests, stateful, [first], rate_per_s)
     if found.ending != "found" or found.connections is None:
         return None
     numbers = numbers_beyond(found.connections, stateful.connections)
     rate_per_s = max(1, (found.rate_per_s or 1) // 2)
-    return survey(search.tests, stateful, numbers, rate_per_s)
+    return probe_eviction(search.tests, stateful, numbers, rate_per_s)
 
 
 _LONGEST_S = 10
