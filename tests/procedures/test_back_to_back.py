@@ -14,26 +14,14 @@ from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.trial_verdicts import PATIENT_ATTEMPTS
 from dutperf.protocol import TrialRequest, TrialResult
 from dutperf.results import CellResult
-from dutperf.simulation.fake_engine import Dut, FakeEngine, fixed, perfect
+from dutperf.simulation.fake_engine import Dut, FakeEngine, buffered, fixed, perfect
 
 RATE = 1_000_000
 LINE = MaxRate(RATE, "media")
 
 
-def buffered(queue: int, service_fps: int) -> Dut:
-    """One frame in service, ``queue`` that wait: the others of a burst are lost."""
-
-    def forward(rate_fps: float, frames: int) -> int:
-        if service_fps >= rate_fps:
-            return frames
-        last_s = (frames - 1) / rate_fps
-        return min(frames, queue + 1 + int(last_s * service_fps))
-
-    return forward
-
-
 def frame_by_frame(queue: int, service_fps: int, rate_fps: int, frames: int) -> int:
-    """The same, slowly: how many of a burst's frames leave in the end."""
+    """``buffered``, slowly: how many of a burst's frames leave in the end."""
     leaving: deque[int] = deque()  # when, in units of 1 / (rate * service)
     passed = 0
     for frame in range(frames):

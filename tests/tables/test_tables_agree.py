@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from burst_sample import burst_results
 from connection_sample import rate_results, stateful_results
 from report_sample import all_sizes, sample_environment, sample_results, store
 from rich.console import Console
@@ -146,6 +147,7 @@ def printed_figures(table: Table) -> Counter[str]:
         rate_results,
         of_flows,
         with_everything,
+        burst_results,
         version_1,
     ],
 )

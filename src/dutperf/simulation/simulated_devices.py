@@ -124,6 +124,18 @@ def step(limit_fps: float) -> Dut:
     return forward
 
 
+def buffered(queue: int, service_fps: int) -> Dut:
+    """One frame in service, ``queue`` that wait: what else comes is lost."""
+
+    def forward(rate_fps: float, frames: int) -> int:
+        if service_fps >= rate_fps:
+            return frames
+        last_s = (frames - 1) / rate_fps
+        return min(frames, queue + 1 + int(last_s * service_fps))
+
+    return forward
+
+
 def noisy(limit_fps: float, *, one_in: int, seed: int = 1) -> Dut:
     """Like ``step``, but loses a single frame in about one of ``one_in`` trials."""
     draw = random.Random(seed)  # noqa: S311 - simulated noise, not a secret

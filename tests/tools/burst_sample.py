@@ -1,0 +1,25 @@
+"""A run of back-to-back frames on a simulated device whose buffer is known."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from planning import Run, campaign, spec
+
+from dutperf.results import ResultsFile
+from dutperf.simulation.fake_engine import FakeEngine, buffered
+
+QUEUE = 999
+SERVICE_FPS = 200_000
+
+
+def burst_results() -> ResultsFile:
+    """A throughput of 200,000 fps, and bursts at 1,000,000 fps in two repeats."""
+    what = campaign(
+        spec(procedure="throughput", trial_duration_s=10),
+        spec(procedure="back-to-back", repeats=2),
+    )
+    engine = FakeEngine(buffered(QUEUE, SERVICE_FPS))
+    with tempfile.TemporaryDirectory() as directory:
+        return Run(Path(directory) / "run", engine)(what)
