@@ -18,7 +18,7 @@ from dutperf.results import (
     load_results,
     spread_of,
 )
-from dutperf.results.upgrade import upgraded_record, with_bounds
+from dutperf.results.upgrade import cell_of_today, upgraded_record
 
 
 def records() -> list[dict[str, Any]]:
@@ -158,7 +158,7 @@ def cell(
 
 
 def read(data: dict[str, Any]) -> CellResult:
-    return with_bounds(CellResult.model_validate(data))
+    return cell_of_today(CellResult.model_validate(data))
 
 
 MEDIA = {"rate_fps": 9, "link_speed_mbps": 10_000}
@@ -233,3 +233,26 @@ def test_a_file_without_bounds_is_read_with_them(tmp_path: Path) -> None:
     (tmp_path / "results.json").write_text(json.dumps(stored))
     [found] = load_results(tmp_path).cells
     assert (found.verdict, found.bound, found.median) == ("invalid", "lower", 5)
+
+
+@pytest.mark.parametrize(
+    ("told", "profile"),
+    [
+        ({"flows": 4, "flows_by": "ports", "traffic": "flows4"}, ""),
+        ({"flows": 4, "flows_by": "ports", "traffic": "mix50-50-flows4"}, "mix50-50"),
+        (
+            {"flows": 16, "flows_by": "addresses", "traffic": "x-flows16-by-addresses"},
+            "x",
+        ),
+        # A name that looks like a number of flows is a name.
+        ({"flows": 4, "flows_by": "ports", "traffic": "flows1-flows4"}, "flows1"),
+        ({"flows": 4, "profile": "known", "traffic": "flows4"}, "known"),
+        ({"flows": None, "traffic": "flows4"}, None),
+    ],
+)
+def test_a_profile_with_flows_has_its_name(
+    told: dict[str, str | int | None], profile: str | None
+) -> None:
+    found = read(cell((5, "pass", []), parameters=told)).parameters
+    assert found.get("profile") == profile
+    assert found.get("traffic") == told["traffic"]

@@ -46,7 +46,7 @@ def of_flows() -> ResultsFile:
     cells: list[CellResult] = []
     for cell, flows in zip(found.cells[:4], (1, 4, 1, 4), strict=True):
         size = 64 if len(cells) < 2 else 128
-        told = {"flows": flows, "flows_by": "ports", "traffic": f"flows{flows}"}
+        told = {"flows": flows, "flows_by": "ports", "profile": ""}
         sizes = {"frame_size": size, "frame_sizes": str(size)}
         update = {
             "id": f"throughput-ip4-{size}-both-flows{flows}",

@@ -210,11 +210,16 @@ class Traffic(Strict):
         """``label`` without the number of flows, for what is told over all of them."""
         return self._labelled("")
 
+    @property
+    def own_label(self) -> str:
+        """``label`` without what it says of flows."""
+        own = [self.name] if self.name else self._particulars()
+        return "-".join(part for part in own if part)
+
     def _labelled(self, flows: str) -> str:
         by = "" if self.flows_by == "ports" else f"-by-{self.flows_by}"
         spread = "" if self.flows is None else f"flows{flows}{by}"
-        own = [self.name] if self.name else self._particulars()
-        return "-".join(part for part in [*own, spread] if part)
+        return "-".join(part for part in (self.own_label, spread) if part)
 
     def _particulars(self) -> list[str]:
         networks, hosts = self.networks, self.addresses

@@ -165,7 +165,11 @@ def _traffic(traffic: Traffic) -> Parameters:
         "generator": GENERATOR,
     }
     if traffic.flows is not None:
-        found |= {"flows": traffic.flows, "flows_by": traffic.flows_by}
+        found |= {
+            "profile": traffic.own_label,
+            "flows": traffic.flows,
+            "flows_by": traffic.flows_by,
+        }
     if ports.reverse:
         found["ports_reverse"] = _ports(ports, "reverse")
     return found

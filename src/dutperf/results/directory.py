@@ -40,7 +40,7 @@ from dutperf.results.loading import load_versioned, read_text, stored_file
 from dutperf.results.model import RESULTS_SCHEMA_VERSION, ResultsFile, RunPart
 from dutperf.results.storage import storing, write_atomically
 from dutperf.results.trial_record import TrialRecord
-from dutperf.results.upgrade import with_bounds
+from dutperf.results.upgrade import cell_of_today
 
 CAMPAIGN = "campaign.yaml"
 ENVIRONMENT = "environment.json"
@@ -253,7 +253,7 @@ def load_results(path: Path) -> ResultsFile:
         InputError: missing, damaged, or written by a newer dutperf.
     """
     results = load_versioned(ResultsFile, path, RESULTS)
-    cells = [with_bounds(cell) for cell in results.cells]
+    cells = [cell_of_today(cell) for cell in results.cells]
     return results.model_copy(update={"cells": cells})
 
 

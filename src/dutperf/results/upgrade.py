@@ -6,7 +6,8 @@ sound is found out afterwards, by the models.
 Version 1 (0.1): no delays, no frame timeout, no loss by time, no causes of loss.
 Version 2, at first: what was a lower bound is told by the codes of reasons; frames that
 a sender catching up lost at the device's full ring had a count of their own; of what
-procedure and testbed a trial is stood in the id of its cell.
+procedure and testbed a trial is stood in the id of its cell; the name of a profile with
+flows stood in its label only.
 """
 
 from __future__ import annotations
@@ -52,7 +53,23 @@ def upgraded_record(record: Any, version: int) -> Any:  # noqa: ANN401 - raw JSO
     return newer
 
 
-def with_bounds(cell: CellResult) -> CellResult:
+def cell_of_today(cell: CellResult) -> CellResult:
+    """A cell as it was stored, with what it says today and did not say then."""
+    return _with_profile(_with_bounds(cell))
+
+
+def _with_profile(cell: CellResult) -> CellResult:
+    """Of a cell with flows: its label ends with their number."""
+    told = cell.parameters
+    if told.get("flows") is None or "profile" in told:
+        return cell
+    by = "-by-addresses" if told.get("flows_by") == "addresses" else ""
+    label = str(told.get("traffic") or "").removesuffix(f"flows{told['flows']}{by}")
+    profile = {"profile": label.removesuffix("-")}
+    return cell.model_copy(update={"parameters": told | profile})
+
+
+def _with_bounds(cell: CellResult) -> CellResult:
     """A cell as it was stored, with what is a lower bound in it, if that is not said.
 
     Verdicts stay what they were: what ended at the tester's limit was invalid.

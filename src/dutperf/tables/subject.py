@@ -105,15 +105,12 @@ class Subject:
     @property
     def profile(self) -> str:
         """The traffic profile's name, and over how many flows it is spread."""
-        label, flows = str(self.settings.get("traffic") or ""), self.flows
+        flows = self.flows
         if flows is None:
-            return label
-        # The label ends with what is told in words here.
-        addresses = self.settings.get("flows_by") == "addresses"
-        end = f"flows{flows}{'-by-addresses' if addresses else ''}"
-        own = label.removesuffix(end).removesuffix("-")
+            return self.setting_text("traffic")
         told = f"{flows:,} flow{'' if flows == 1 else 's'}"
-        by = " of addresses" if addresses else ""
+        by = " of addresses" if self.setting_text("flows_by") == "addresses" else ""
+        own = self.setting_text("profile")
         return ", ".join(part for part in (own, told + by) if part)
 
     @property
