@@ -5,7 +5,7 @@ import random
 from collections import deque
 
 import pytest
-from planning import Recording, cell, spoilt
+from planning import Recording, cell, doubling, spoilt
 
 from dutperf.config.cell import Cell
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
@@ -205,6 +205,14 @@ def test_a_device_that_loses_all_takes_no_burst() -> None:
     result, _ = measured(FakeEngine(lambda _rate, _frames: 0), throughput_fps=1)
     assert (result.median, result.verdict) == (0, "fail")
     assert result.reasons[0].code == "nothing_passed"
+
+
+def test_frames_that_arrive_twice_are_not_said_to_be_lost() -> None:
+    result, _ = measured(doubling(FakeEngine(perfect())), throughput_fps=1)
+    assert (result.median, result.verdict) == (0, "fail")
+    nothing, twice = result.reasons
+    assert (nothing.code, twice.code) == ("nothing_passed", "duplicates")
+    assert "not even a single frame" not in nothing.message
 
 
 def test_the_wait_after_a_burst_grows_with_what_its_frames_took() -> None:

@@ -1,9 +1,8 @@
-"""One module per RFC procedure, and what runs them one after another.
+"""What each procedure asks of a device, and what it concludes from the answers.
 
-``executor`` takes a campaign to its results; ``throughput``, ``frame_loss``,
-``latency``, ``pdv`` and ``ipdv`` say what is measured (``fixed_load`` and ``measures``
-do what the last three share, ``judgement`` says what counts as lost); ``runner`` runs
-and stores each trial; ``session`` gets an engine ready;
-``traffic`` says what a trial's frames look like. Everything that a user may want to
-see while it happens is an event (``events``).
+A module each, named by ``measurements``; beside them what several share: maximum rate
+and load (``max_rate``, ``reference_load``, ``offered_maximum``), searches on trials
+(``searching``), what counts as lost (``loss_criterion``), what a result says
+(``cell_results``, ``conclusions``, ``findings``). They ask for trials (``trials``), and
+``run`` runs and stores these; what a user may want to see meanwhile is in ``events``.
 """

@@ -266,7 +266,7 @@ class _Search:
             case "max_rate_passed":
                 return "pass", [_longest_passed(self._bursts)]
             case "nothing_passed":
-                return "fail", [_NOTHING_PASSED, *evidence.otherwise]
+                return "fail", [_nothing_passed(evidence), *evidence.otherwise]
             case "unstable" | "tester_limited":
                 return spoilt(found.rate_fps, evidence)
             case "found":
@@ -297,11 +297,14 @@ def _still_draining(wait_s: float) -> Verdict:
     return Verdict(kind="invalid", reasons=[reason])
 
 
-_NOTHING_PASSED = Reason(
-    code="nothing_passed",
-    message="not even a single frame passed at the maximum rate",
-    hint="does the device forward at all? try frame-loss at a low --load",
-)
+def _nothing_passed(evidence: Evidence) -> Reason:
+    if evidence.otherwise:
+        return Reason(code="nothing_passed", message="bursts of every length failed")
+    return Reason(
+        code="nothing_passed",
+        message="not even a single frame passed at the maximum rate",
+        hint="does the device forward at all? try frame-loss at a low --load",
+    )
 
 
 def _longest_passed(bursts: _Bursts) -> Reason:
