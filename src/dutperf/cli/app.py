@@ -11,6 +11,7 @@ from dutperf import __version__
 from dutperf.catalogue import PROCEDURES
 from dutperf.cli.bench_command import bench
 from dutperf.cli.bench_search import bench_search
+from dutperf.cli.doctor_command import doctor
 from dutperf.cli.dry_run import show_plan
 from dutperf.cli.failures import (
     PatientConsole,
@@ -60,6 +61,7 @@ bench_app.command("search")(bench_search)
 app.add_typer(bench_app, name="bench")
 app.command("export-histograms")(export_histograms_command)
 app.command("selftest")(selftest)
+app.command("doctor")(doctor)
 
 
 for _procedure in PROCEDURES.values():

@@ -312,6 +312,11 @@ class Testbed(Strict):
         ports = (side.port for side in self.sides.values())
         return any(isinstance(port, MemifPort | RingPort) for port in ports)
 
+    @property
+    def has_nics(self) -> bool:
+        """Whether the engine drives a NIC itself."""
+        return any(isinstance(side.port, PciPort) for side in self.sides.values())
+
     def ip_versions(self) -> list[IpVersion]:
         """The IP versions that both sides have addresses of."""
         return [v for v in _VERSIONS if self.left.ip(v) and self.right.ip(v)]

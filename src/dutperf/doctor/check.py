@@ -1,0 +1,67 @@
+"""One thing that was looked at, and the files in which machines tell it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Verdict = Literal["good", "doubtful", "bad", "unknown"]
+"""doubtful: it may be seen in results; bad: it will, or nothing can be measured."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """What was found, and unless that is good, why it matters and what to do.
+
+    ``name`` is the same on each machine, so that records can be compared.
+    """
+
+    name: str
+    verdict: Verdict
+    found: str
+    why: str = ""
+    cure: str = ""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where proc and sys are; other directories in tests."""
+
+    root: Path = Path("/")
+
+    def text(self, path: str) -> str | None:
+        """What stands there, without white space around; None: nothing is there."""
+        try:
+            whole = (self.root / path).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return None
+        return whole.strip()
+
+    def number(self, path: str) -> int | None:
+        """A whole number, if one stands there."""
+        text = self.text(path)
+        return int(text) if text is not None and text.lstrip("-").isdecimal() else None
+
+    def table(self, path: str) -> dict[str, str]:
+        """Lines of ``key : value``; of a key that comes again the first counts."""
+        found: dict[str, str] = {}
+        for line in (self.text(path) or "").splitlines():
+            key, _, value = line.partition(":")
+            found.setdefault(key.strip(), value.strip())
+        return found
+
+
+def cpus_in(text: str) -> set[int]:
+    """``0-2,5`` as the kernel writes lists of CPUs."""
+    found: set[int] = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
+
+
+def listed(cpus: set[int]) -> str:
+    """CPUs in words: ``CPU 0``, ``CPUs 0, 3``."""
+    numbers = ", ".join(map(str, sorted(cpus)))
+    return f"CPU {numbers}" if len(cpus) == 1 else f"CPUs {numbers}"

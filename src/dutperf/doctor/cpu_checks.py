@@ -1,0 +1,157 @@
+"""The CPUs that the tester spins on: clocks, sleep, and who shares them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+
+from dutperf.doctor.check import Check, Machine, cpus_in, listed
+
+_CPU = "sys/devices/system/cpu"
+_SLOW_WAKE_US = 50
+"""A CPU that takes longer to wake delays the first frame after a pause by as much."""
+
+
+def cpu_checks(machine: Machine, cpus: Set[int]) -> Iterator[Check]:
+    """Of the CPUs that the tester uses."""
+    yield _governor(machine, cpus)
+    yield _turbo(machine)
+    yield _idle_states(machine, cpus)
+    yield _siblings(machine, cpus)
+    yield _isolation(machine, cpus)
+    yield _counter(machine)
+
+
+def _governor(machine: Machine, cpus: Set[int]) -> Check:
+    told = {
+        cpu: machine.text(f"{_CPU}/cpu{cpu}/cpufreq/scaling_governor") for cpu in cpus
+    }
+    known = {name for name in told.values() if name}
+    if not known:
+        return Check("governor", "unknown", "the kernel does not set frequencies")
+    slow = {cpu for cpu, name in told.items() if name and name != "performance"}
+    if not slow:
+        return Check("governor", "good", "performance")
+    return Check(
+        "governor",
+        "doubtful",
+        f"{', '.join(sorted(known))} on {listed(slow)}",
+        "a core that changes its frequency changes what the tester can offer, and the "
+        "delays that it adds",
+        "cpupower frequency-set --governor performance",
+    )
+
+
+def _turbo(machine: Machine) -> Check:
+    no_turbo = machine.text(f"{_CPU}/intel_pstate/no_turbo")
+    boost = machine.text(f"{_CPU}/cpufreq/boost")
+    if no_turbo is None and boost is None:
+        return Check("turbo", "unknown", "the machine does not say")
+    if no_turbo == "1" or boost == "0":
+        return Check("turbo", "good", "off")
+    return Check(
+        "turbo",
+        "doubtful",
+        "on",
+        "how fast a core is depends on heat and on what the others do, so repeats of "
+        "one rate may differ",
+        "echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo, or echo 0 > "
+        "/sys/devices/system/cpu/cpufreq/boost",
+    )
+
+
+def _idle_states(machine: Machine, cpus: Set[int]) -> Check:
+    slowest: dict[str, int] = {}
+    for cpu in cpus:
+        folder = machine.root / _CPU / f"cpu{cpu}/cpuidle"
+        for state in sorted(folder.glob("state*")):
+            path = str(state.relative_to(machine.root))
+            if machine.text(f"{path}/disable") == "1":
+                continue
+            name = machine.text(f"{path}/name") or state.name
+            slowest[name] = max(
+                slowest.get(name, 0), machine.number(f"{path}/latency") or 0
+            )
+    if not slowest:
+        return Check("idle_states", "unknown", "the kernel does not choose idle states")
+    name = max(slowest, key=lambda each: slowest[each])
+    found = f"the deepest is {name}, {slowest[name]} us to wake up"
+    if slowest[name] <= _SLOW_WAKE_US:
+        return Check("idle_states", "good", found)
+    return Check(
+        "idle_states",
+        "doubtful",
+        found,
+        "the tester's CPUs never sleep during a trial, but a device on this machine "
+        "does: the first frames after a pause wait for it",
+        "boot with intel_idle.max_cstate=1 processor.max_cstate=1, or keep "
+        "/dev/cpu_dma_latency open with 0",
+    )
+
+
+def _siblings(machine: Machine, cpus: Set[int]) -> Check:
+    shared: set[int] = set()
+    known = False
+    for cpu in cpus:
+        text = machine.text(f"{_CPU}/cpu{cpu}/topology/thread_siblings_list")
+        if text is None:
+            continue
+        known = True
+        others = cpus_in(text) - {cpu}
+        shared |= {cpu, *others} if others else set()
+    if not known:
+        return Check("smt_siblings", "unknown", "the machine does not say")
+    if not shared and "hypervisor" in _flags(machine):
+        alone = "none, as far as this virtual machine is told"
+        return Check("smt_siblings", "unknown", alone)
+    if not shared:
+        return Check("smt_siblings", "good", "each CPU used is a core of its own")
+    return Check(
+        "smt_siblings",
+        "doubtful",
+        f"{listed(shared)} are threads of shared cores",
+        "what runs on the sibling (the device, in a lab) takes part of the core away: "
+        "the tester is slower while the device works",
+        "choose cores whose siblings are idle, or switch SMT off: echo off > "
+        "/sys/devices/system/cpu/smt/control",
+    )
+
+
+def _isolation(machine: Machine, cpus: Set[int]) -> Check:
+    isolated = cpus_in(machine.text(f"{_CPU}/isolated") or "")
+    missing = set(cpus) - isolated
+    if not missing:
+        return Check("isolated_cpus", "good", f"{listed(set(cpus))} isolated")
+    return Check(
+        "isolated_cpus",
+        "doubtful",
+        f"{listed(missing)} not isolated",
+        "the kernel may run other work there: stalls of the tester, which make trials "
+        "invalid",
+        f"boot with isolcpus={','.join(map(str, sorted(cpus)))} and nohz_full of the "
+        "same CPUs",
+    )
+
+
+def _counter(machine: Machine) -> Check:
+    flags = _flags(machine)
+    source = machine.text(
+        "sys/devices/system/clocksource/clocksource0/current_clocksource"
+    )
+    if not flags:
+        return Check("time_stamp_counter", "unknown", "the processor does not say")
+    missing = [flag for flag in ("constant_tsc", "nonstop_tsc") if flag not in flags]
+    told = f"clock source {source}" if source else "clock source not known"
+    if not missing:
+        return Check("time_stamp_counter", "good", f"constant and never stops; {told}")
+    return Check(
+        "time_stamp_counter",
+        "bad" if "constant_tsc" in missing else "doubtful",
+        f"without {', '.join(missing)}; {told}",
+        "all delays and the schedule are told by this counter: it has to run at one "
+        "speed, and when a core sleeps, too",
+        "use another machine; of a virtual one, ask for an invariant TSC",
+    )
+
+
+def _flags(machine: Machine) -> list[str]:
+    return machine.table("proc/cpuinfo").get("flags", "").split()

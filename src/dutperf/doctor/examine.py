@@ -1,0 +1,48 @@
+"""All checks, in the order in which they are told."""
+
+from __future__ import annotations
+
+from dutperf.config import Testbed
+from dutperf.doctor.check import Check, Machine
+from dutperf.doctor.cpu_checks import cpu_checks
+from dutperf.doctor.kernel_checks import kernel_checks
+from dutperf.doctor.leftovers import leftover_checks
+from dutperf.doctor.memory_checks import memory_checks
+from dutperf.doctor.port_checks import Ask, ask, port_checks
+from dutperf.doctor.preemptions import Watch, preemption_checks, watch
+from dutperf.doctor.versions import version_check
+from dutperf.lab import topology
+from dutperf.lab.cpus import plan_cpus
+
+WITHOUT_TESTBED_MB = 512
+
+
+def examine(
+    testbed: Testbed | None = None,
+    *,
+    seconds: float = 2.0,
+    machine: Machine = Machine(),  # noqa: B008 - it is frozen
+    answer: Ask = ask,
+    spin: Watch = watch,
+) -> list[Check]:
+    """Look at the machine as ``testbed`` uses it; without one as a lab would.
+
+    Args:
+        testbed: whose cores, memory and ports.
+        seconds: how long each of the tester's CPUs is watched; 0: not at all.
+        machine: where to read.
+        answer: runs programs that are asked.
+        spin: watches a CPU.
+    """
+    cpus = set(testbed.cores) if testbed else {plan_cpus().worker}
+    needed_mb = testbed.memory_mb if testbed else WITHOUT_TESTBED_MB
+    pci = bool(testbed and testbed.has_nics)
+    return [
+        version_check(answer),
+        *cpu_checks(machine, cpus),
+        *(preemption_checks(machine, cpus, seconds, spin) if seconds else ()),
+        *memory_checks(machine, needed_mb, pci=pci),
+        *kernel_checks(machine),
+        *(port_checks(machine, testbed, answer) if testbed else ()),
+        *leftover_checks(machine, topology.NAMESPACES),
+    ]
