@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from config_samples import make_testbed
-from planning import TESTBED
+from planning import TESTBED, Run, campaign, spec
 
 from dutperf import __version__
 from dutperf.config import Testbed
@@ -20,6 +21,9 @@ from dutperf.doctor.preemptions import Gaps, gaps_of
 from dutperf.doctor.versions import version_check
 from dutperf.errors import SetupError
 from dutperf.lab.topology import DUT
+from dutperf.report.environment_rows import environment_rows
+from dutperf.results import load_environment
+from dutperf.simulation.fake_engine import FakeEngine, step
 
 CPU = "sys/devices/system/cpu"
 GOOD = {
@@ -280,6 +284,41 @@ def test_engine_and_package_are_of_one_version() -> None:
         raise SetupError("the engine is not built", "run 'make setup'")
 
     assert version_check(find=missing).found == "the engine is not built"
+
+
+def test_a_run_that_has_begun_is_no_finding_of_its_own(tmp_path: Path) -> None:
+    busy = {"proc/77/cmdline": "/x/dutperf-engine\0", f"run/netns/{DUT}": ""}
+    checks = examine(
+        TESTBED,
+        seconds=0,
+        before=False,
+        machine=machine(tmp_path, busy),
+        answer=answers(),
+        spin=quiet,
+    )
+    names = {check.name for check in checks}
+    assert not names & {"other_processes", "labs", "versions", "preemptions_cpu0"}
+    assert {"governor", "huge_pages", "port_left_mtu"} <= names
+
+
+def test_what_was_found_is_stored_with_a_run_and_stands_in_its_report(
+    tmp_path: Path,
+) -> None:
+    seen = [
+        Check("turbo", "good", "off"),
+        Check(
+            "isolated_cpus", "doubtful", "CPU 0 not isolated", "it stalls", "isolcpus"
+        ),
+    ]
+    run = Run(tmp_path / "run", FakeEngine(step(500_000)))
+    run.around = replace(run.around, examine=lambda _testbed: seen)
+    run(campaign(spec(resolution="50%")))
+    stored = load_environment(tmp_path / "run")
+    assert stored.checks == seen
+    rows = dict(environment_rows(stored))
+    told = rows["Doubtful: isolated cpus"]
+    assert told == "CPU 0 not isolated: it stalls (cure: isolcpus)"
+    assert not any("turbo" in name.lower() and ":" in name for name in rows)
 
 
 def test_lists_of_cpus_are_read_as_the_kernel_writes_them() -> None:

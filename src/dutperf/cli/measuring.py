@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -15,6 +16,7 @@ from dutperf.cli.summary import show_all, show_json, show_summary
 from dutperf.cli.terminal import Terminal
 from dutperf.cli.testbeds import dut_alive, open_testbed, planned_testbeds, watch_dut
 from dutperf.config import Campaign
+from dutperf.doctor import examine
 from dutperf.errors import DutperfError
 from dutperf.procedures.events import OnEvent
 from dutperf.report import write_report
@@ -105,6 +107,7 @@ def _run(
         dut_alive=dut_alive,
         watch_dut=watch_dut,
         openings=openings_of,
+        examine=partial(examine, seconds=0, before=False),
     )
     return run_campaign(
         campaign,

@@ -1,27 +1,14 @@
-"""One thing that was looked at, and the files in which machines tell it."""
+"""Where machines tell what is checked, and how they write it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
-Verdict = Literal["good", "doubtful", "bad", "unknown"]
-"""doubtful: it may be seen in results; bad: it will, or nothing can be measured."""
+from dutperf.results.machine_check import CheckVerdict as Verdict
+from dutperf.results.machine_check import MachineCheck as Check
 
-
-@dataclass(frozen=True)
-class Check:
-    """What was found, and unless that is good, why it matters and what to do.
-
-    ``name`` is the same on each machine, so that records can be compared.
-    """
-
-    name: str
-    verdict: Verdict
-    found: str
-    why: str = ""
-    cure: str = ""
+__all__ = ["Check", "Machine", "Verdict", "cpus_in", "listed"]
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ def examine(
     testbed: Testbed | None = None,
     *,
     seconds: float = 2.0,
+    before: bool = True,
     machine: Machine = Machine(),  # noqa: B008 - it is frozen
     answer: Ask = ask,
     spin: Watch = watch,
@@ -30,6 +31,7 @@ def examine(
     Args:
         testbed: whose cores, memory and ports.
         seconds: how long each of the tester's CPUs is watched; 0: not at all.
+        before: nothing of the run has begun, so what already runs is not its own.
         machine: where to read.
         answer: runs programs that are asked.
         spin: watches a CPU.
@@ -38,11 +40,11 @@ def examine(
     needed_mb = testbed.memory_mb if testbed else WITHOUT_TESTBED_MB
     pci = bool(testbed and testbed.has_nics)
     return [
-        version_check(answer),
+        *([version_check(answer)] if before else ()),
         *cpu_checks(machine, cpus),
         *(preemption_checks(machine, cpus, seconds, spin) if seconds else ()),
         *memory_checks(machine, needed_mb, pci=pci),
         *kernel_checks(machine),
         *(port_checks(machine, testbed, answer) if testbed else ()),
-        *leftover_checks(machine, topology.NAMESPACES),
+        *(leftover_checks(machine, topology.NAMESPACES) if before else ()),
     ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dutperf.report.text import MISSING, moment, plural, whole
+from dutperf.report.text import MISSING, moment, plural, sentence, whole
 from dutperf.results import Environment, PortRecord
+from dutperf.results.machine_check import MachineCheck
 from dutperf.results.model import RunPart
 
 
@@ -16,6 +17,7 @@ def environment_rows(environment: Environment | None) -> list[tuple[str, str]]:
         *[(f"Port {port.name}", _port(port)) for port in environment.ports],
         *_device(environment),
         *_programs(environment),
+        *(_finding(check) for check in environment.checks if check.is_finding),
         *map(_part, environment.parts),
     ]
 
@@ -76,6 +78,14 @@ def _device(environment: Environment) -> list[tuple[str, str]]:
     """What RFC 9693 6 wants beside a result, in one row."""
     told = [f"{name}: {value}" for name, value in environment.device.items()]
     return [("Device under test", "; ".join(told))] if told else []
+
+
+def _finding(check: MachineCheck) -> tuple[str, str]:
+    """What may touch the results, and why; the cure is for next time."""
+    why = f": {check.why}" if check.why else ""
+    cure = f" (cure: {check.cure})" if check.cure else ""
+    name = check.name.replace("_", " ")
+    return f"{sentence(check.verdict)}: {name}", f"{check.found}{why}{cure}"
 
 
 def _programs(environment: Environment) -> list[tuple[str, str]]:

@@ -18,6 +18,7 @@ from pydantic import Field
 from dutperf import __version__
 from dutperf.protocol import HelloResult, PortsResult, PortStatus, Side
 from dutperf.results.links import KernelDriver, LinkDrivers, interface_driver
+from dutperf.results.machine_check import MachineCheck
 from dutperf.results.model import RunPart, SchemaVersion
 from dutperf.results.stored import Stored
 
@@ -84,6 +85,9 @@ class Environment(Stored):
     place: str | None = Field(
         default=None, description="which of the run's testbeds; null: it has one"
     )
+    checks: list[MachineCheck] = Field(
+        default=[], description="what the doctor saw; empty: of an older file"
+    )
     seed: int
     started_at: str = Field(description="ISO 8601, UTC")
     parts: list[RunPart] = Field(
@@ -102,6 +106,7 @@ def collect_environment(
     device: Mapping[str, str] | None = None,
     namespace: str | None = None,
     place: str | None = None,
+    checks: Sequence[MachineCheck] = (),
     root: Path = Path("/"),
     link_drivers: LinkDrivers = interface_driver,
 ) -> Environment:
@@ -117,6 +122,7 @@ def collect_environment(
         device: what is known of its parameters (RFC 9693 6).
         namespace: network namespace that the ports are in.
         place: which testbed this is, where there are several.
+        checks: what the doctor saw.
         root: where proc, sys and etc are; another one in tests.
         link_drivers: finds an interface's kernel driver.
     """
@@ -150,6 +156,7 @@ def collect_environment(
         dut=dut,
         device=dict(device or {}),
         place=place,
+        checks=list(checks),
         seed=seed,
         started_at=datetime.now(UTC).isoformat("T", "seconds"),
     )

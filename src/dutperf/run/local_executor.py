@@ -42,6 +42,7 @@ from dutperf.results import (
     collect_environment,
 )
 from dutperf.results.changes import differences, listed
+from dutperf.results.machine_check import MachineCheck
 from dutperf.results.model import RunPart
 from dutperf.run.engine_session import (
     EngineOpener,
@@ -140,6 +141,7 @@ class Surroundings:
     dut_alive: whether the (lab's) device under test is still there.
     watch_dut: tells who else has the device's CPU; None: nobody knows where it works.
     openings: which connections the device may still know; None: nobody remembers.
+    examine: what of the machine may touch the results.
     """
 
     open_engine: EngineOpener
@@ -149,6 +151,7 @@ class Surroundings:
     watch_dut: Callable[[PlannedTestbed], DeviceWatch | None] = lambda _planned: None
     sleep: Callable[[float], None] = time.sleep
     openings: Callable[[Testbed], Openings | None] = lambda _testbed: None
+    examine: Callable[[Testbed], Sequence[MachineCheck]] = lambda _testbed: ()
 
 
 @dataclass(frozen=True)
@@ -310,6 +313,7 @@ class _Visit:
             device=testbed.device.told,
             namespace=testbed.namespace,
             place=self._name,
+            checks=self._around.examine(testbed),
         )
         self._keep(environment)
         return environment.ports

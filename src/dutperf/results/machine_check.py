@@ -1,0 +1,30 @@
+"""One thing of the tester's machine that may touch a result, as the doctor found it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
+
+CheckVerdict = Literal["good", "doubtful", "bad", "unknown"]
+"""doubtful: it may be seen in results; bad: it will, or nothing can be measured."""
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class MachineCheck:
+    """What was found, and unless that is good, why it matters and what to do.
+
+    ``name`` is the same on each machine, so that records can be compared.
+    """
+
+    name: str
+    verdict: CheckVerdict
+    found: str
+    why: str = ""
+    cure: str = ""
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether a reader of results should know it."""
+        return self.verdict in ("doubtful", "bad")
