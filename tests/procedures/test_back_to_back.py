@@ -120,7 +120,10 @@ def test_a_device_as_fast_as_the_bursts_takes_the_longest() -> None:
         "lower",
         "set",
     )
-    assert [reason.code for reason in result.reasons] == ["max_rate"]
+    longest, no_overload = result.reasons
+    assert (longest.code, no_overload.code) == ("max_rate", "max_rate")
+    assert "3,000,000 frames" in longest.message
+    assert "no more than the device's throughput" in no_overload.message
     assert derived(result)["corrected buffer time"] is None
     assert bursts(recording) == [3_000_000]
 

@@ -323,7 +323,7 @@ def _conclude(bursts: _Bursts, repeats: list[RepeatResult]) -> CellResult:
     short = [*_short_of(bursts), *bound_deviations(bursts.cell, found)]
     return CellResult(
         **of_cell(bursts.cell, bursts.maximum, short),
-        **of_repeats(repeats, found),
+        **of_repeats(repeats, found, beside=_not_overloaded(bursts)),
         quantity=f"longest burst per direction at {bursts.maximum.rate_fps:,} fps, "
         "average (RFC 9004 6.3)",
         derived=_derived(bursts, found, valued(repeats)[0]),
@@ -334,6 +334,23 @@ def _conclude(bursts: _Bursts, repeats: list[RepeatResult]) -> CellResult:
             "frames",
         ),
     )
+
+
+def _not_overloaded(bursts: _Bursts) -> list[Reason]:
+    """RFC 9004 6.1: only what is slower than the bursts has a buffer that fills."""
+    rate_fps, throughput_fps = bursts.maximum.rate_fps, bursts.throughput_fps
+    if throughput_fps is None or throughput_fps < rate_fps:
+        return []
+    return [
+        Reason(
+            code="max_rate",
+            message=f"bursts come at {rate_fps:,} fps, which is no more than the "
+            f"device's throughput, {throughput_fps:,.0f} fps: what they lost is no "
+            "full buffer, and there is no corrected buffer time",
+            hint="choose sizes whose throughput is below the maximum rate (RFC 9004 "
+            "6.1), or a faster port driver",
+        )
+    ]
 
 
 def _averaged(repeats: Sequence[RepeatResult]) -> Overall:
