@@ -42,7 +42,7 @@ from dutperf.cli.options import (
     with_frame_options,
 )
 from dutperf.cli.procedure_commands import command_of
-from dutperf.cli.selftest import selftest
+from dutperf.cli.selftest_command import selftest
 from dutperf.cli.testbeds import campaign_for
 from dutperf.config import ProcedureSpec, load_campaign, located, with_preset
 from dutperf.errors import DutperfError, InputError

@@ -18,6 +18,7 @@ from dutperf.cli.testbeds import dut_alive, open_testbed, planned_testbeds, watc
 from dutperf.config import Campaign
 from dutperf.doctor import examine
 from dutperf.errors import DutperfError
+from dutperf.passport.making import Maker
 from dutperf.procedures.events import OnEvent
 from dutperf.report import write_report
 from dutperf.results import CellResult, ResultsFile
@@ -108,6 +109,7 @@ def _run(
         watch_dut=watch_dut,
         openings=openings_of,
         examine=partial(examine, seconds=0, before=False),
+        passport=Maker(open_testbed),
     )
     return run_campaign(
         campaign,

@@ -13,7 +13,7 @@ from dutperf.tables import Column, Entry, Row, Style, Table, Verdict, state_word
 
 _STYLE = Style(
     absent={None: "-", "lost": "> lost", "undefined": "-", "invalid": "invalid"},
-    bounds={None: "", "lower": ">= ", "upper": "<= "},
+    bounds={None: "", "lower": ">= ", "upper": "<= ", "below": "< "},
     minus="-",
     space=" ",
     micro="u",

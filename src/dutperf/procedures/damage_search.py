@@ -104,7 +104,7 @@ def search_without_damage(
         EngineError, SetupError: see ``Trials.run``.
     """
     trials = _Trials(runner, cell, repeat, first.asked, most=first.count)
-    search = strategy_of(cell, limit.rate_fps)
+    search = strategy_of(cell, limit.rate_fps, limit.begin_fps)
     try:
         found = search(trials.measure, first.on_step).result
     except (NoUseError, _EnoughError):

@@ -49,6 +49,8 @@ class MaxRate:
 
     ``above``: of what the tester cannot offer, what 100 % should be. ``most``: of a
     curve around what was found, the highest load there may be.
+
+    ``begin_fps``: what the tester alone is known to do; None: nobody knows.
     """
 
     rate_fps: int
@@ -58,11 +60,18 @@ class MaxRate:
     line_rate: bool | None = None
     above: MaxRate | None = None
     most: MaxRate | None = None
+    begin_fps: int | None = None
 
     def lowered(self, rate_fps: int) -> MaxRate:
         """What the tester can offer of it."""
         above = self.above or (None if self.kind == "tester" else self)
-        return MaxRate(rate_fps, "tester", shortfall=self.shortfall, above=above)
+        return MaxRate(
+            rate_fps,
+            "tester",
+            shortfall=self.shortfall,
+            above=above,
+            begin_fps=self.begin_fps,
+        )
 
     @property
     def bound_cause(self) -> BoundCause:

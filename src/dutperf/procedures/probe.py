@@ -70,7 +70,9 @@ def _probed(runner: DeviceTrials, cell: Cell, limit: MaxRate) -> MaxRate:
         offered.append(offered_fps(result))
         if offered[-1] >= _KEPT_UP * limit.rate_fps:
             return limit
-    return limit.lowered(max(1, int(max(offered) * MARGIN)))
+    # What is known to be safe is not given up for a probe in a bad moment.
+    known_fps = min(limit.begin_fps or 1, limit.rate_fps)
+    return limit.lowered(max(known_fps, int(max(offered) * MARGIN)))
 
 
 def _plain(cell: Cell) -> Cell:

@@ -38,7 +38,9 @@ from dutperf.search.strategies import Strategy, Task, classic, mlrsearch, narrow
 _INITIAL_S = 1.0  # shortest trials of MLRsearch
 
 
-def strategy_of(cell: Cell, max_rate_fps: int) -> Strategy:
+def strategy_of(
+    cell: Cell, max_rate_fps: int, begin_fps: int | None = None
+) -> Strategy:
     """The search that the cell asks for, with nothing found yet."""
     spec = cell.spec_of(ThroughputSpec)
     task = Task(
@@ -46,6 +48,7 @@ def strategy_of(cell: Cell, max_rate_fps: int) -> Strategy:
         duration_s=spec.trial_duration_s,
         resolution=Resolution.parse(spec.resolution),
         attempts=ATTEMPTS,
+        begin_fps=begin_fps,
     )
     match spec.search:
         case "classic":

@@ -54,7 +54,7 @@ def measure_throughput(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult
     Raises:
         EngineError, SetupError: see ``Trials.run``.
     """
-    search = strategy_of(cell, limit.rate_fps)
+    search = strategy_of(cell, limit.rate_fps, limit.begin_fps)
     measured = _search_until_enough(runner, cell, limit, search)
     return _cell_result(cell, limit, measured)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dutperf.protocol import Histogram, PortReport, ReasonCode
 from dutperf.report.text import duration_ns, plural
 from dutperf.results import TrialRecord
-from dutperf.stats import histogram_percentile
+from dutperf.stats import histogram_percentile, merged_histogram
 
 _PORT_DROPS = ("rx_missed", "rx_nombuf", "tx_errors")
 _KERNEL_DROPS = ("interface_drops", "send_drops")
@@ -108,13 +108,9 @@ def _device_drops(trials: Iterable[TrialRecord]) -> dict[str, int]:
 
 def lag_of(histograms: Iterable[Histogram]) -> Lag | None:
     """Percentiles over all frames of all ``histograms``; None if there are none."""
-    merged: Counter[tuple[int, int]] = Counter()
-    largest = 0
-    for histogram in histograms:
-        largest = max(largest, histogram.max or 0)
-        for lowest, highest, count in histogram.buckets:
-            merged[highest, lowest] += count
-    buckets = [(low, high, merged[high, low]) for high, low in sorted(merged)]
+    found = list(histograms)
+    largest = max((each.max or 0 for each in found), default=0)
+    buckets = merged_histogram(each.buckets for each in found)
     if not buckets:
         return None
     # A bucket's upper end may lie beyond the largest value really seen.

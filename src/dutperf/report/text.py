@@ -15,6 +15,8 @@ AT_LEAST = f"\N{GREATER-THAN OR EQUAL TO}{NBSP}"
 """Before a figure that is a lower bound."""
 AT_MOST = "\N{LESS-THAN OR EQUAL TO}\N{NARROW NO-BREAK SPACE}"
 """Before a delay that is an upper bound."""
+BELOW = "<\N{NARROW NO-BREAK SPACE}"
+"""Before the tester's own delay, where a figure is less than that."""
 INFINITE = "\N{INFINITY} (lost)"
 STYLE = Style(
     absent={
@@ -23,7 +25,7 @@ STYLE = Style(
         "undefined": MISSING,
         "invalid": "invalid",
     },
-    bounds={None: "", "lower": AT_LEAST, "upper": AT_MOST},
+    bounds={None: "", "lower": AT_LEAST, "upper": AT_MOST, "below": BELOW},
     minus="\N{MINUS SIGN}",
     space=NBSP,
     micro="µ",

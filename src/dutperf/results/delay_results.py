@@ -29,6 +29,12 @@ class Figure(Stored):
         default=False,
         description="an upper bound: no small part of it may be the tester's own",
     )
+    below_ns: float | None = Field(
+        default=None,
+        description="what the tester's own way takes, by its passport, where that is "
+        "more: all that the figure says is that it is below; null: it is not, or "
+        "nobody knew",
+    )
 
 
 class Measure(Stored):

@@ -20,6 +20,7 @@ from dutperf.protocol import HelloResult, PortsResult, PortStatus, Side
 from dutperf.results.links import KernelDriver, LinkDrivers, interface_driver
 from dutperf.results.machine_check import MachineCheck
 from dutperf.results.model import RunPart, SchemaVersion
+from dutperf.results.passport import Passport
 from dutperf.results.stored import Stored
 
 _VIRTUAL = frozenset({"bridge", "dummy", "ipvlan", "macvlan", "tun", "veth", "vxlan"})
@@ -88,6 +89,9 @@ class Environment(Stored):
     checks: list[MachineCheck] = Field(
         default=[], description="what the doctor saw; empty: of an older file"
     )
+    passport: Passport | None = Field(
+        default=None, description="the tester's own; null: none was known"
+    )
     seed: int
     started_at: str = Field(description="ISO 8601, UTC")
     parts: list[RunPart] = Field(
@@ -107,6 +111,7 @@ def collect_environment(
     namespace: str | None = None,
     place: str | None = None,
     checks: Sequence[MachineCheck] = (),
+    passport: Passport | None = None,
     root: Path = Path("/"),
     link_drivers: LinkDrivers = interface_driver,
 ) -> Environment:
@@ -123,6 +128,7 @@ def collect_environment(
         namespace: network namespace that the ports are in.
         place: which testbed this is, where there are several.
         checks: what the doctor saw.
+        passport: what the tester can do itself.
         root: where proc, sys and etc are; another one in tests.
         link_drivers: finds an interface's kernel driver.
     """
@@ -157,6 +163,7 @@ def collect_environment(
         device=dict(device or {}),
         place=place,
         checks=list(checks),
+        passport=passport,
         seed=seed,
         started_at=datetime.now(UTC).isoformat("T", "seconds"),
     )

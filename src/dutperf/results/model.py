@@ -26,6 +26,7 @@ from dutperf.results.connection_results import (
     TeardownRate,
 )
 from dutperf.results.delay_results import DelayRecord, FrameCount, Measure
+from dutperf.results.passport import PassportUse
 from dutperf.results.rate_results import (
     Bound,
     BoundCause,
@@ -157,6 +158,10 @@ class CellResult(Stored):
     )
     limits: TableLimits | None = Field(
         default=None, description="of a stateful device, if its hooks show them"
+    )
+    passport: PassportUse | None = Field(
+        default=None,
+        description="what the tester can do without a device; null: nobody knew",
     )
 
 

@@ -95,7 +95,9 @@ class ValueGroup(Stored):
     highest: float
 
 
-FindingKind = Literal["modes", "shift", "drift", "unstable", "outliers", "tester"]
+FindingKind = Literal[
+    "modes", "shift", "drift", "unstable", "outliers", "tester", "near_limit"
+]
 
 
 class Finding(Stored):
@@ -105,6 +107,7 @@ class Finding(Stored):
     drift: the value rises or falls from repeat to repeat. unstable: the repeats are too
     far apart. outliers: the first group, and a few repeats far from it. tester: no
     small part of the figure may be the tester's own, so it is an upper bound.
+    near_limit: without a device the tester hardly does more, or not even so much.
     """
 
     kind: FindingKind

@@ -15,7 +15,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dutperf.config import Cell, PlannedTestbed, Testbed
@@ -26,6 +26,7 @@ from dutperf.procedures.first_frames import is_tried_first, try_first_frames
 from dutperf.procedures.line_rates import at_line_rate, beside_media
 from dutperf.procedures.max_rate import MaxRate, check_links, max_rate
 from dutperf.procedures.measurements import MEASUREMENTS, OnConnections
+from dutperf.procedures.passport_use import beside_passport, first_load_fps
 from dutperf.procedures.probe import with_probed
 from dutperf.procedures.reference_load import found_load, unmeasured
 from dutperf.procedures.searching import check_range
@@ -44,6 +45,7 @@ from dutperf.results import (
 from dutperf.results.changes import differences, listed
 from dutperf.results.machine_check import MachineCheck
 from dutperf.results.model import RunPart
+from dutperf.results.passport import Passport
 from dutperf.run.engine_session import (
     EngineOpener,
     TesterEngine,
@@ -128,6 +130,9 @@ def _as_it_stands(planned: PlannedTestbed) -> AbstractContextManager[Testbed]:
     return contextlib.nullcontext(planned.testbed)
 
 
+PassportMaker = Callable[
+    [PlannedTestbed, Sequence[Cell], Callable[[str], None]], Passport | None
+]
 TestbedOpener = Callable[[PlannedTestbed], AbstractContextManager[Testbed]]
 
 
@@ -142,6 +147,7 @@ class Surroundings:
     watch_dut: tells who else has the device's CPU; None: nobody knows where it works.
     openings: which connections the device may still know; None: nobody remembers.
     examine: what of the machine may touch the results.
+    passport: what the tester can do itself with the cells' frames; None: nobody knows.
     """
 
     open_engine: EngineOpener
@@ -152,6 +158,7 @@ class Surroundings:
     sleep: Callable[[float], None] = time.sleep
     openings: Callable[[Testbed], Openings | None] = lambda _testbed: None
     examine: Callable[[Testbed], Sequence[MachineCheck]] = lambda _testbed: ()
+    passport: PassportMaker = lambda _planned, _cells, _notify: None
 
 
 @dataclass(frozen=True)
@@ -230,6 +237,7 @@ class _Visit:
         records = executor.directory.records
         self._stored = [record for record in records if record.cell in cells]
         self._told: set[str] = set()
+        self._passport: Passport | None = None
 
     def answer_from_journal(self) -> list[CellResult] | None:
         """All results, if the journal holds all trials; nothing is opened.
@@ -240,6 +248,7 @@ class _Visit:
         environment = self._directory.environment(self._name)
         if environment is None or not self._stored:
             return None
+        self._passport = environment.passport
         runner = self._runner(None, self.planned.testbed)
         try:
             ports = environment.ports
@@ -262,6 +271,9 @@ class _Visit:
             for result in known:
                 self._tell(on_outcome, result)
             return
+        if not self._stored:
+            cells = [job.cell for job in self.jobs]
+            self._passport = self._around.passport(self.planned, cells, self._notify)
         with contextlib.ExitStack() as stack:
             testbed = stack.enter_context(self._around.open_testbed(self.planned))
             start = self._around.open_engine(testbed, self._notify)
@@ -314,6 +326,7 @@ class _Visit:
             namespace=testbed.namespace,
             place=self._name,
             checks=self._around.examine(testbed),
+            passport=self._passport,
         )
         self._keep(environment)
         return environment.ports
@@ -355,7 +368,10 @@ class _Visit:
 
     def _limits(self, ports: Sequence[PortRecord]) -> list[MaxRate]:
         limits = [
-            at_line_rate(max_rate(job.cell, ports), job.cell, ports)
+            replace(
+                at_line_rate(max_rate(job.cell, ports), job.cell, ports),
+                begin_fps=first_load_fps(job.cell, self._passport),
+            )
             for job in self.jobs
         ]
         for job, limit in zip(self.jobs, limits, strict=True):
@@ -399,6 +415,9 @@ class _Visit:
             result = with_conformance(job.cell, beside_media(result, job.cell, ports))
             result = beside_limits(result, self._directory.records)
             result = beside_repeated(result, self._directory.records)
+            result = beside_passport(
+                result, job.cell, self._passport, self._directory.records
+            )
             belongs = {"place": job.planned.name, "series": job.cell.series}
             done.append(result.model_copy(update=belongs))
             yield done[-1]

@@ -28,12 +28,16 @@ _ONCE = Verification()
 
 @dataclass(frozen=True)
 class Task:
-    """What all searches of a cell have in common."""
+    """What all searches of a cell have in common.
+
+    ``begin_fps``: where the first one begins; None: at the maximum.
+    """
 
     max_rate_fps: int
     duration_s: float
     resolution: Resolution
     attempts: int = 3
+    begin_fps: int | None = None
 
 
 @dataclass(frozen=True)
@@ -124,12 +128,17 @@ class _Bisections:
 
     But for one thing: where the tester could not offer the maximum, the next search
     begins at the highest rate that could be judged, and goes to the maximum if that
-    passes. What the device did above it is not known, so no luck is kept.
+    passes. What the device did above it is not known, so no luck is kept. The first one
+    begins where the task says.
     """
 
     _task: Task
     _verification: Verification
-    _begin_fps: int | None = None
+    _begin_fps: int | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        begin_fps = self._task.begin_fps or self._task.max_rate_fps
+        self._begin_fps = min(begin_fps, self._task.max_rate_fps)
 
     def __call__(self, measure: Measure, on_step: OnStep) -> SearchResult:
         found = binary_search(

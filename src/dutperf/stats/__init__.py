@@ -13,6 +13,7 @@ from dutperf.stats.order import (
     mean,
     median,
     median_bounds,
+    merged_histogram,
     percentile,
     percentile_bounds,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "median",
     "median_bounds",
     "median_interval",
+    "merged_histogram",
     "percentile",
     "percentile_bounds",
 ]

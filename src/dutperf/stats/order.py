@@ -12,6 +12,7 @@ Fractions are given as ``numerator / denominator`` (999, 1000 for 99.9 %), becau
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 
@@ -84,6 +85,17 @@ def percentile_bounds(
     """
     samples = sum(count for _, _, count in buckets)
     return _at_rank(buckets, _rank(samples, numerator, denominator))
+
+
+def merged_histogram(
+    histograms: Iterable[Sequence[tuple[int, int, int]]],
+) -> list[tuple[int, int, int]]:
+    """All samples of several histograms with the same buckets, in rising order."""
+    counts: Counter[tuple[int, int]] = Counter()
+    for buckets in histograms:
+        for lowest, highest, count in buckets:
+            counts[highest, lowest] += count
+    return [(low, high, counts[high, low]) for high, low in sorted(counts)]
 
 
 def histogram_median(buckets: Sequence[tuple[int, int, int]]) -> float:

@@ -13,6 +13,7 @@ from dutperf.tables.connection_tables import (
 )
 from dutperf.tables.delay_tables import delay_table, frames_table
 from dutperf.tables.media_tables import media_table
+from dutperf.tables.passport_tables import passport_table
 from dutperf.tables.phase_tables import phase_table
 from dutperf.tables.result_tables import alike, curve_table, result_table
 from dutperf.tables.scalability_tables import growths
@@ -34,7 +35,12 @@ def tables(
         link_speed_mbps: for results of older files, which do not say it themselves.
     """
     found = [table for table, _ in result_tables(cells)]
-    found += filter(None, [media_table(cells, link_speed_mbps), phase_table(cells)])
+    beside = [
+        media_table(cells, link_speed_mbps),
+        phase_table(cells),
+        passport_table(cells),
+    ]
+    found += filter(None, beside)
     for cell in cells:
         found += _of_cell(cell)
     found += (growth.table for growth in growths(scalability, cells))

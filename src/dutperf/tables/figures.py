@@ -30,7 +30,7 @@ class Style:
     """
 
     absent: Mapping[Absent | None, str]
-    bounds: Mapping[Literal["lower", "upper"] | None, str]
+    bounds: Mapping[Literal["lower", "upper", "below"] | None, str]
     minus: str
     space: str
     micro: str
@@ -46,7 +46,7 @@ class Value:
 
     digits: str = ""
     unit: str = ""
-    bound: Literal["lower", "upper"] | None = None
+    bound: Literal["lower", "upper", "below"] | None = None
     absent: Absent | None = None
 
     def text(self, style: Style) -> str:
@@ -137,5 +137,7 @@ def delay(figure: Figure) -> Value:
         return Value(absent=figure.absent)
     if math.isinf(figure.value):
         return Value(absent="lost")
+    if figure.below_ns is not None:
+        return replace(duration(figure.below_ns, 4), bound="below")
     told = duration(figure.value, 4)
     return Value(told.digits, told.unit, "upper" if figure.at_most else None)

@@ -11,6 +11,7 @@ from dutperf.lab.devices.linux_router import LINUX_ROUTER, LINUX_ROUTER_HOSTS
 from dutperf.lab.devices.nft_nat import NFT_NAT44, NFT_NAT66
 from dutperf.lab.devices.tayga_nat64 import TAYGA_NAT64
 from dutperf.lab.devices.tayga_siit import TAYGA_SIIT
+from dutperf.lab.devices.wire import WIRE
 
 LABS: Mapping[str, LabDevice] = {
     device.name: device
@@ -24,6 +25,7 @@ LABS: Mapping[str, LabDevice] = {
         NFT_NAT66,
         TAYGA_NAT64,
         *GATEWAYS,
+        WIRE,
     )
 }
 """All devices by name."""

@@ -1,0 +1,170 @@
+"""``dutperf selftest``: passports of the tester measured and printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from dutperf.cli.exit_codes import INTERRUPTED, INVALID
+from dutperf.cli.failures import PatientConsole, show_notice
+from dutperf.cli.json_print import print_versioned
+from dutperf.cli.options import DEFAULT_SEED
+from dutperf.cli.table_print import entry_text
+from dutperf.cli.testbeds import campaign_for, open_testbed, planned_testbeds
+from dutperf.config import (
+    Campaign,
+    PlannedTestbed,
+    expand,
+    load_campaign,
+    load_testbed,
+    spec_from,
+)
+from dutperf.errors import InputError
+from dutperf.passport.grid import default_grid
+from dutperf.passport.loops import check_loop, loop_of
+from dutperf.passport.making import Maker, describe
+from dutperf.passport.measuring import FULL, SHORT
+from dutperf.procedures.passport_use import sent_by
+from dutperf.protocol import IpVersion
+from dutperf.results.passport import Passport, PassportEntry, Sent
+from dutperf.tables.figures import count, duration
+
+_VERSION = 1
+
+
+def measure_passports(
+    testbed: Path | None,
+    lab_name: str | None,
+    campaign: Path | None,
+    versions: Sequence[IpVersion],
+    *,
+    cabled: bool,
+    quick: bool,
+    as_json: bool,
+) -> None:
+    """Measure one of each kind of link that is asked for, and print them.
+
+    Raises:
+        DutperfError: a loop cannot be made, or not measured.
+        typer.Exit: with 1 if no rate is safe with some of the frames.
+    """
+    wanted = _wanted(testbed, lab_name, campaign, versions)
+    maker = Maker(open_testbed, pace=SHORT if quick else FULL)
+    loops = [
+        (check_loop(loop_of(planned, cabled=cabled)), sent) for planned, sent in wanted
+    ]
+    made = []
+    for loop, sent in loops:
+        try:
+            made.append(maker.made(loop, sent, show_notice))
+        except KeyboardInterrupt:
+            show_notice("interrupted; what was measured is kept")
+            raise typer.Exit(INTERRUPTED) from None
+    if as_json:
+        print_versioned(_VERSION, {"passports": [p.model_dump() for p in made]})
+    else:
+        for passport in made:
+            _show(PatientConsole(), passport)
+    entries = [entry for passport in made for entry in passport.entries]
+    if any(entry.safe_rate_fps is None for entry in entries):
+        raise typer.Exit(INVALID)
+
+
+def _wanted(
+    testbed: Path | None,
+    lab_name: str | None,
+    campaign: Path | None,
+    versions: Sequence[IpVersion],
+) -> list[tuple[PlannedTestbed, list[Sent]]]:
+    """Where, and what is sent there."""
+    given = [each for each in (testbed, lab_name, campaign) if each is not None]
+    if len(given) != 1:
+        raise InputError(
+            "give one of: a testbed file, --lab NAME, --campaign FILE",
+            "for the labs on veth pairs: --lab linux-router; stateful: --stateful",
+        )
+    if campaign is not None:
+        asked = load_campaign(campaign, show_notice)
+        planned = planned_testbeds(asked)
+        cells = expand(asked, *(each.testbed for each in planned))
+        return [
+            (
+                each,
+                _distinct(s for c in cells if _at(c.testbed, each) for s in sent_by(c)),
+            )
+            for each in planned
+        ]
+    if lab_name is not None:
+        (planned_lab,) = planned_testbeds(_campaign_of(lab_name))
+        return [(planned_lab, list(default_grid(versions)))]
+    loaded = load_testbed(testbed or Path())
+    return [(PlannedTestbed(testbed=loaded), list(default_grid(versions)))]
+
+
+def _campaign_of(lab_name: str) -> Campaign:
+    return campaign_for(
+        spec_from({"procedure": "throughput"}, "selftest"),
+        None,
+        lab_name,
+        None,
+        DEFAULT_SEED,
+    )
+
+
+def _at(name: str | None, planned: PlannedTestbed) -> bool:
+    return name == planned.testbed.name
+
+
+def _distinct(sent: Iterator[Sent]) -> list[Sent]:
+    return list({each.model_dump_json(): each for each in sent}.values())
+
+
+def _show(console: Console, passport: Passport) -> None:
+    table = Table(
+        title=f"The tester without a device: {passport.owner.link} "
+        f"(passport {passport.owner.name})"
+    )
+    table.add_column("frames", overflow="fold")
+    for name in (
+        "safe fps\nper direction",
+        "trials\npassed",
+        "highest\nfps",
+        "lag\np99",
+        "lag\nmax",
+        "delay floor\ntypical",
+        "\n99.9 %",
+        "held\nframes",
+        "device CPU\nper frame",
+    ):
+        table.add_column(name, justify="right")
+    for entry in passport.entries:
+        table.add_row(describe(entry.sent), *_entry_figures(entry))
+    console.print(table)
+    for entry in passport.entries:
+        if entry.safe_rate_fps is None:
+            console.print(
+                f"{describe(entry.sent)}: no rate is safe: {entry.why_not}",
+                markup=False,
+                soft_wrap=True,
+            )
+
+
+def _entry_figures(entry: PassportEntry) -> list[str]:
+    lag, floor = entry.lag, entry.floor
+    each_ns = entry.device_ns_per_frame
+    found = [
+        count(entry.safe_rate_fps),
+        count(entry.trials),
+        count(entry.highest_rate_fps),
+        duration(lag.p99_ns if lag else None, 3),
+        duration(lag.max_ns if lag else None, 3),
+        duration(floor.typical_ns if floor else None, 3),
+        duration(floor.worst_ns if floor else None, 3),
+        count(entry.held_frames),
+        duration(each_ns, 3),
+    ]
+    return list(map(entry_text, found))

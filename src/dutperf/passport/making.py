@@ -1,0 +1,161 @@
+"""The passport that a run needs: what is kept, and what had to be measured for it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dutperf import lab
+from dutperf.config import Cell, PlannedTestbed, Testbed
+from dutperf.errors import DutperfError
+from dutperf.passport.keeping import DIRECTORY, load_passport, owner_of, save_passport
+from dutperf.passport.loops import Loop, loop_of
+from dutperf.passport.measuring import SHORT, EntryMeasuring, Pace, cell_of
+from dutperf.procedures.passport_use import sent_by
+from dutperf.results.environment import collect_environment
+from dutperf.results.passport import Passport, PassportEntry, Sent
+from dutperf.results.units import in_unit
+from dutperf.run.engine_session import (
+    EngineOpener,
+    main_core,
+    open_ports,
+    prepare_engine,
+    resolve_neighbours,
+)
+from dutperf.run.trial_runner import TrialRunner
+
+Notify = Callable[[str], None]
+Opener = Callable[[PlannedTestbed], AbstractContextManager[Testbed]]
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes passports.
+
+    open_testbed: a lab is up inside the context.
+    open_engine: see ``EngineOpener``.
+    directory: where passports are kept.
+    pace: how thoroughly what is missing is measured.
+    """
+
+    open_testbed: Opener
+    open_engine: EngineOpener = prepare_engine
+    directory: Path = DIRECTORY
+    pace: Pace = SHORT
+
+    def __call__(
+        self, planned: PlannedTestbed, cells: Sequence[Cell], notify: Notify
+    ) -> Passport | None:
+        """What is known of the cells' frames; what is not is measured.
+
+        None where the ports cannot be connected to each other. What goes wrong is told
+        and costs the passport alone, not the run.
+        """
+        loop = loop_of(planned)
+        if loop is None:
+            return None
+        needed = list(
+            {s.model_dump_json(): s for c in cells for s in sent_by(c)}.values()
+        )
+        try:
+            passport = load_passport(owner_of(loop), self.directory)
+            missing = [sent for sent in needed if passport.entry(sent) is None]
+            if missing and (busy := _in_the_way(loop)):
+                notify(busy)
+                return passport
+            if missing:
+                notify(_told_before(missing))
+                self.made(loop, missing, notify)
+                passport = load_passport(passport.owner, self.directory)
+        except DutperfError as error:
+            notify(f"no passport of the tester: {error.message}")
+            return None
+        return passport
+
+    def made(self, loop: Loop, wanted: Sequence[Sent], notify: Notify) -> Passport:
+        """Entries of all that is ``wanted``, measured anew; each is kept at once.
+
+        Raises:
+            DutperfError: the loop cannot be measured.
+        """
+        owner = owner_of(loop)
+        made = Passport(owner=owner)
+        with self._loop(loop) as measure:
+            for sent in wanted:
+                entry = measure(sent)
+                kept = load_passport(owner, self.directory)
+                save_passport(kept.with_entry(entry), self.directory)
+                made = made.with_entry(entry)
+                notify(told(entry))
+        return made
+
+    @contextmanager
+    def _loop(self, loop: Loop) -> Iterator[Callable[[Sent], PassportEntry]]:
+        """An engine on the loop; what it gives measures one entry."""
+        with (
+            self.open_testbed(loop.planned) as testbed,
+            tempfile.TemporaryDirectory(prefix="dutperf-passport-") as directory,
+            self.open_engine(testbed, _ignore)(Path(directory) / "log") as engine,
+        ):
+            opened = open_ports(engine, testbed, _ignore)
+            ports = collect_environment(
+                engine.hello(),
+                opened,
+                testbed.cores,
+                main_core(testbed),
+                0,
+                namespace=testbed.namespace,
+            ).ports
+            runner = TrialRunner(engine, testbed, journal=_ignore, on_event=_ignore)
+
+            def measure(sent: Sent) -> PassportEntry:
+                cell = cell_of(sent, testbed, self.pace)
+                resolve_neighbours(engine, testbed, [cell], _ignore)
+                return EntryMeasuring(
+                    runner, cell, sent, self.pace, ports, loop.device_cpu
+                ).entry()
+
+            yield measure
+
+
+def told(entry: PassportEntry) -> str:
+    """An entry in one line."""
+    of = describe(entry.sent)
+    if entry.safe_rate_fps is None:
+        return f"passport: {of}: no rate is safe ({entry.why_not or 'none passed'})"
+    return (
+        f"passport: {of}: safe at {in_unit(entry.safe_rate_fps, 'fps')} per direction, "
+        f"{entry.trials} of {entry.trials} trials"
+    )
+
+
+def describe(sent: Sent) -> str:
+    """Which frames."""
+    sizes = ", ".join(map(str, sent.frame_sizes))
+    return f"IPv{sent.ip}, {sizes} bytes, {sent.direction}, {sent.features}"
+
+
+def _told_before(missing: Sequence[Sent]) -> str:
+    kinds = "1 kind" if len(missing) == 1 else f"{len(missing)} kinds"
+    return (
+        f"the tester itself first, without the device, once on this machine: {kinds} "
+        "of frames, some seconds each"
+    )
+
+
+def _in_the_way(loop: Loop) -> str:
+    """Why the loop cannot be made now; or nothing."""
+    kept = [status.name for status in lab.running()] if loop.planned.lab else []
+    if not kept:
+        return ""
+    return (
+        f"lab {kept[0]} is kept, so the tester cannot be measured without a device; "
+        "'dutperf selftest --lab NAME' does it once the lab is down"
+    )
+
+
+def _ignore(_anything: object) -> None:
+    pass

@@ -1,0 +1,234 @@
+"""What is safe for the tester: a search on the loop, then many trials that all pass.
+
+A search ends at a rate that passed once. On a machine that is not the tester's alone
+the next trial there may not, so the rate is lowered until so many trials in a row pass:
+what the tester does each time. Losses on the loop are the links' (in a lab: those of
+the device's CPU, which carries them), and limit what can be measured just as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from dutperf import stats
+from dutperf.config import Campaign, Cell, Testbed, expand
+from dutperf.config.specs import ThroughputSpec
+from dutperf.passport.cpu_time import busy_since_now
+from dutperf.procedures.max_rate import max_rate
+from dutperf.procedures.probe import with_probed
+from dutperf.procedures.searching import outcome
+from dutperf.procedures.trials import Ask, DeviceTrials
+from dutperf.protocol import DirectionResult, Histogram
+from dutperf.results.environment import PortRecord
+from dutperf.results.passport import (
+    PassportDelay,
+    PassportEntry,
+    PassportLag,
+    Sent,
+)
+from dutperf.results.trial_record import TrialRecord
+from dutperf.search import Outcome, Resolution, binary_search
+
+_ATTEMPTS = 3
+_MAX_TRIALS = 60
+_STEP_PERCENT = 90
+_MOST_STEPS = 15
+_DELAYS_AT_PERCENT = (10, 50)
+"""Of the safe rate; and at that itself, in the trials that prove it."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How thoroughly: ``trials`` must pass in a row, of ``trial_s`` each."""
+
+    trial_s: float
+    trials: int
+    delay_trials: int
+    resolution: str
+
+
+FULL = Pace(0.5, 20, 5, "2%")
+SHORT = Pace(0.15, 5, 2, "5%")
+"""Some seconds: what a run makes by itself."""
+
+
+def cell_of(sent: Sent, testbed: Testbed, pace: Pace) -> Cell:
+    """The frames of ``sent`` on a loop.
+
+    Raises:
+        InputError: they do not fit the loop.
+    """
+    spec = ThroughputSpec.model_validate(
+        {
+            "procedure": "throughput",
+            "ip": [sent.ip],
+            "frame_size": [] if "imix" in sent.traffic else sent.frame_sizes,
+            "direction": [sent.direction],
+            "traffic": [sent.traffic],
+            "trial_duration_s": pace.trial_s,
+            "settle_wait_s": 0.0,
+            "residual_wait_s": 0.1,
+            "restabilise_wait_s": 0.0,
+            "resolution": pace.resolution,
+        }
+    )
+    (cell,) = expand(
+        Campaign(name="passport", testbed=[testbed], procedures=[spec]), testbed
+    )
+    return cell
+
+
+@dataclass
+class EntryMeasuring:
+    """Makes one entry.
+
+    device_cpu: where a lab's device would work; None: there is none.
+    """
+
+    runner: DeviceTrials
+    cell: Cell
+    sent: Sent
+    pace: Pace
+    ports: Sequence[PortRecord]
+    device_cpu: int | None = None
+    _failed: dict[int, TrialRecord] = field(default_factory=dict, init=False)
+    _per_frame_ns: list[float] = field(default_factory=list, init=False)
+
+    def entry(self) -> PassportEntry:
+        """Search, prove, and look at the delays.
+
+        Raises:
+            EngineError, SetupError: see ``Trials.run``.
+        """
+        highest_fps = self._highest_fps()
+        safe_fps, proof = self._proven(highest_fps)
+        failed_at = min(self._failed, default=None)
+        return PassportEntry(
+            sent=self.sent,
+            made_at=datetime.now(UTC).isoformat("T", "seconds"),
+            trial_duration_s=self.pace.trial_s,
+            trials=len(proof),
+            safe_rate_fps=safe_fps,
+            highest_rate_fps=highest_fps,
+            next_rate_fps=failed_at,
+            why_not=_why(self._failed[failed_at]) if failed_at else "",
+            lag=_lag(proof),
+            delays=[] if safe_fps is None else [*self._delays(safe_fps, proof)],
+            held_frames=_held(proof),
+            # What else the CPU did can only add to it.
+            device_ns_per_frame=min(self._per_frame_ns, default=None),
+        )
+
+    def _highest_fps(self) -> int | None:
+        limit = with_probed(
+            self.runner, self.cell, max_rate(self.cell, self.ports), self.ports
+        )
+        return binary_search(
+            lambda rate_fps, _duration_s: self._outcome(self._run(rate_fps)),
+            max_rate_fps=limit.rate_fps,
+            duration_s=self.pace.trial_s,
+            resolution=Resolution.parse(self.pace.resolution),
+            attempts=_ATTEMPTS,
+            max_trials=_MAX_TRIALS,
+        ).rate_fps
+
+    def _proven(self, highest_fps: int | None) -> tuple[int | None, list[TrialRecord]]:
+        """The highest rate at which all trials pass, and these."""
+        rate_fps = highest_fps or 0
+        for _ in range(_MOST_STEPS):
+            rate_fps = rate_fps * _STEP_PERCENT // 100
+            if rate_fps < 1:
+                break
+            self._per_frame_ns.clear()
+            proof = list(self._passing(rate_fps))
+            if len(proof) == self.pace.trials:
+                return rate_fps, proof
+        return None, []
+
+    def _passing(self, rate_fps: int) -> Iterator[TrialRecord]:
+        """Trials until one does not pass."""
+        for _ in range(self.pace.trials):
+            record = self._watched(rate_fps)
+            if self._outcome(record).verdict != "pass":
+                return
+            yield record
+
+    def _watched(self, rate_fps: int) -> TrialRecord:
+        """A trial, and what the device's CPU did for each of its frames."""
+        if self.device_cpu is None:
+            return self._run(rate_fps)
+        busy_ns = busy_since_now(self.device_cpu)
+        record = self._run(rate_fps)
+        took_ns = busy_ns()
+        frames = sum(s.received for d in _directions([record]) for s in d.streams)
+        if frames:
+            self._per_frame_ns.append(round(took_ns / frames, 1))
+        return record
+
+    def _delays(
+        self, safe_fps: int, proof: Sequence[TrialRecord]
+    ) -> Iterator[PassportDelay]:
+        for percent in _DELAYS_AT_PERCENT:
+            rate_fps = max(1, safe_fps * percent // 100)
+            records = [self._run(rate_fps) for _ in range(self.pace.delay_trials)]
+            valid = [r for r in records if r.result.verdict.kind != "invalid"]
+            yield from _delay(rate_fps, valid)
+        yield from _delay(safe_fps, proof)
+
+    def _run(self, rate_fps: int) -> TrialRecord:
+        return self.runner.run(Ask(self.cell, rate_fps, duration_s=self.pace.trial_s))
+
+    def _outcome(self, record: TrialRecord) -> Outcome:
+        found = outcome(record.result)
+        if found.verdict != "pass":
+            self._failed[record.load_fps] = record
+        return found
+
+
+def _why(record: TrialRecord) -> str:
+    verdict = record.result.verdict
+    first = verdict.reasons[0].message if verdict.reasons else "no reason"
+    return f"{verdict.kind}: {first}"
+
+
+def _directions(records: Sequence[TrialRecord]) -> list[DirectionResult]:
+    return [d for record in records for d in record.result.directions]
+
+
+def _lag(records: Sequence[TrialRecord]) -> PassportLag | None:
+    merged = stats.merged_histogram(d.lag_ns.buckets for d in _directions(records))
+    if not merged:
+        return None
+    longest_ns = max(d.lag_ns.max or 0 for d in _directions(records))
+    p50_ns, p99_ns = (
+        min(stats.histogram_percentile(merged, p), longest_ns) for p in (50, 99)
+    )
+    return PassportLag(p50_ns=p50_ns, p99_ns=p99_ns, max_ns=longest_ns)
+
+
+def _delay(rate_fps: int, records: Sequence[TrialRecord]) -> Iterator[PassportDelay]:
+    """Nothing where no frame arrived."""
+    found: list[Histogram] = [
+        stream.delay_ns for d in _directions(records) for stream in d.streams
+    ]
+    merged = stats.merged_histogram(each.buckets for each in found)
+    if merged:
+        yield PassportDelay(
+            rate_fps=rate_fps,
+            frames=sum(count for _, _, count in merged),
+            minimum_ns=min(each.min for each in found if each.min is not None),
+            typical_ns=round(stats.histogram_median(merged)),
+            worst_ns=stats.histogram_percentile(merged, 999, 1000),
+        )
+
+
+def _held(records: Sequence[TrialRecord]) -> int | None:
+    """What arrived in the longest time in which nobody looked: none of it was lost."""
+    held = [
+        record.load_fps * (d.receive_gap_ns.max or 0) // 10**9
+        for record in records
+        for d in record.result.directions
+    ]
+    return max(held, default=None)

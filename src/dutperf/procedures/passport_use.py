@@ -1,0 +1,219 @@
+"""What a cell needs of the tester's passport, and how its result stands to it.
+
+A passport is made without a device, so a translator's cell has an entry for the frames
+of each side: the tester is as fast as with the slower of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dutperf.config.cell import Cell
+from dutperf.config.flows import directions
+from dutperf.config.ports import Ports
+from dutperf.config.standard_sizes import frame_versions
+from dutperf.config.traffic import Traffic
+from dutperf.config.versions import version_of
+from dutperf.results.delay_results import Figure, Measure
+from dutperf.results.model import CellResult
+from dutperf.results.passport import (
+    Passport,
+    PassportDelay,
+    PassportEntry,
+    PassportUse,
+    Sent,
+)
+from dutperf.results.rate_results import Finding
+from dutperf.results.trial_record import TrialRecord
+from dutperf.results.units import in_unit
+
+_IPV6_LONGER = 20
+_FREE = {"name", "ttl", "dscp", "df"}
+"""Keys of a profile that cost the tester nothing."""
+
+
+def sent_by(cell: Cell) -> list[Sent]:
+    """What of a passport the cell needs; empty: it opens connections."""
+    if cell.stateful:
+        return []
+    traffic = cell.traffic
+    versions = {version_of(cell.ip, "left"), version_of(cell.ip, "right")}
+    both = len(frame_versions(cell.ip, traffic)) > 1
+    return [
+        Sent(
+            ip=ip,
+            frame_sizes=[
+                size - _IPV6_LONGER
+                if both and frame_versions(ip, traffic) == {4}
+                else size
+                for size in cell.frame_sizes
+            ],
+            direction=cell.direction,
+            traffic=costly(traffic),
+            features=features(traffic),
+        )
+        for ip in sorted(versions)
+    ]
+
+
+def costly(traffic: Traffic) -> dict[str, Any]:
+    """The keys of a profile that cost the tester something, without defaults."""
+    return traffic.model_dump(exclude=_FREE, exclude_defaults=True, mode="json")
+
+
+def features(traffic: Traffic) -> str:
+    """What of a profile costs the tester something, in words."""
+    return ", ".join(_features(traffic))
+
+
+def _features(traffic: Traffic) -> Iterator[str]:
+    if traffic.flows is not None:
+        yield f"{traffic.flows:,} flows by {traffic.flows_by}"
+    else:
+        yield _of_ports(traffic.ports)
+    hosts = {side: traffic.addresses.count(side) for side in ("left", "right")}
+    if traffic.flows is None and max(hosts.values()) > 1:
+        yield f"{hosts['left']:,} and {hosts['right']:,} addresses"
+    networks = traffic.networks
+    if max(networks.left, networks.right) > 1:
+        yield f"{networks.left} and {networks.right} networks"
+    if traffic.has_background:
+        yield f"mix {traffic.mix} with IPv{traffic.background_ip}"
+    if traffic.imix:
+        yield f"IMIX {traffic.imix.sequence}"
+    if traffic.flow_label == "random":
+        yield "random flow labels"
+    if traffic.mac == "random":
+        yield "random MAC addresses"
+    if traffic.ignore_checksums:
+        yield "checksums not verified"
+
+
+def _of_ports(ports: Ports) -> str:
+    fields = (ports.source.mode, ports.destination.mode)
+    if len(set(fields)) == 1:
+        return f"{fields[0]} ports"
+    return f"{fields[0]} source, {fields[1]} destination ports"
+
+
+def entries_of(cell: Cell, passport: Passport | None) -> list[PassportEntry]:
+    """Those that the cell needs, if the passport has them all."""
+    needed = sent_by(cell)
+    if passport is None:
+        return []
+    found = [entry for entry in map(passport.entry, needed) if entry is not None]
+    return found if len(found) == len(needed) else []
+
+
+def first_load_fps(cell: Cell, passport: Passport | None) -> int | None:
+    """Where a search of the cell may begin: what is safe for the tester."""
+    safe = [entry.safe_rate_fps for entry in entries_of(cell, passport)]
+    known = [rate_fps for rate_fps in safe if rate_fps is not None]
+    return min(known) if known and len(known) == len(safe) else None
+
+
+def beside_passport(
+    result: CellResult,
+    cell: Cell,
+    passport: Passport | None,
+    records: Sequence[TrialRecord],
+) -> CellResult:
+    """The result with its share of the passport, marked where the tester is near."""
+    entries = entries_of(cell, passport)
+    if passport is None or not entries:
+        return result
+    slower = min(entries, key=lambda entry: entry.safe_rate_fps or 0)
+    rate_fps = _rate_of(result, records)
+    safe_fps = slower.safe_rate_fps
+    use = PassportUse(
+        passport=passport.owner.name,
+        features=slower.sent.features,
+        safe_rate_fps=safe_fps,
+        trials=slower.trials,
+        rate_fps=rate_fps,
+        share_percent=100 * rate_fps / safe_fps if rate_fps and safe_fps else None,
+        floor=slower.floor,
+        device_share_percent=_device_share(slower, rate_fps, len(directions(cell))),
+    )
+    marks = [_mark(use)] if use.near else []
+    floor = slower.floor
+    measures = (
+        [_above(floor, measure) for measure in result.measures]
+        if floor
+        else result.measures
+    )
+    return result.model_copy(
+        update={
+            "passport": use,
+            "findings": [*result.findings, *marks],
+            "measures": measures,
+        }
+    )
+
+
+def _above(floor: PassportDelay, measure: Measure) -> Measure:
+    """Figures that are below what the tester's own way takes are told as that."""
+    least_ns = {
+        "TL": floor.typical_ns,
+        "latency": floor.typical_ns,
+        "WCL": floor.worst_ns,
+        "PDV": floor.worst_ns - floor.minimum_ns,
+    }.get(measure.name)
+    if least_ns is None:
+        return measure
+
+    def told(figure: Figure) -> Figure:
+        if figure.value is None or figure.value >= least_ns:
+            return figure
+        return figure.model_copy(update={"below_ns": float(least_ns)})
+
+    return measure.model_copy(
+        update={
+            "repeats": list(map(told, measure.repeats)),
+            "result": told(measure.result),
+            "percentile_1": told(measure.percentile_1),
+            "percentile_99": told(measure.percentile_99),
+        }
+    )
+
+
+def _rate_of(result: CellResult, records: Sequence[TrialRecord]) -> float | None:
+    """The rate that was found; of other results the highest of their valid trials."""
+    if result.procedure == "throughput":
+        return result.median
+    rates = [
+        record.load_fps
+        for record in records
+        if record.cell == result.id
+        and record.role == "trial"
+        and record.result.verdict.kind != "invalid"
+    ]
+    return max(rates, default=None)
+
+
+def _device_share(
+    entry: PassportEntry, rate_fps: float | None, ways: int
+) -> float | None:
+    each_ns = entry.device_ns_per_frame
+    if each_ns is None or not rate_fps:
+        return None
+    return min(100.0, each_ns * rate_fps * ways / 1e7)
+
+
+def _mark(use: PassportUse) -> Finding:
+    rate, safe = (in_unit(fps or 0, "fps") for fps in (use.rate_fps, use.safe_rate_fps))
+    share = use.share_percent or 0
+    told = (
+        "so nearly all that it can do: the device may do more"
+        if share <= 100
+        else "which is more: what was measured there is judged by its own trials alone"
+    )
+    return Finding(
+        kind="near_limit",
+        of="rate",
+        message=f"{rate} is {share:.0f} % of {safe}, what is safe for the tester "
+        f"without a device ({use.features}; passport {use.passport}), {told}",
+        unit="fps",
+        numbers={"share_percent": share},
+    )
