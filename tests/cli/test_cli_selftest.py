@@ -76,7 +76,11 @@ def test_memory_is_told_by_ip_version(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ((), "give --stateful"),
+        (("--lab", "linux-router", "--campaign", "x.yaml"), "give one of"),
+        (("--stateful", "--lab", "linux-router"), "takes no testbed, lab"),
+        (("--lab", "linux-ruter"), "did you mean 'linux-router'"),
+        (("--campaign", "nowhere.yaml"), "nowhere.yaml"),
+        ((), "no passport is kept"),
         (("--stateful", "--cpus", "one"), "no list of CPU numbers"),
         (("--stateful", "--ip", "5"), "no IP version"),
         (("--stateful", "--resolution", "much"), "resolution"),

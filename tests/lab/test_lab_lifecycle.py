@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from test_lab_state import make_state
+from labstates import make_state
 
 from dutperf import lab
 from dutperf.errors import InputError, SetupError

@@ -1,35 +1,19 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from labstates import make_state
 
 from dutperf.errors import SetupError
-from dutperf.lab import LABS
 from dutperf.lab.state import (
-    LabState,
     Process,
     StateFile,
     find_process,
     is_running,
     this_process,
 )
-
-
-def make_state(owner: Process | None) -> LabState:
-    from dutperf.config.testbed import Testbed
-
-    device = LABS["linux-router"]
-    return LabState(
-        device=device.name,
-        since=datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC),
-        owner=owner,
-        namespaces=("tester", "dut"),
-        links=("tester/left",),
-        testbed=Testbed(name=device.name, left=device.left, right=device.right),
-    )
 
 
 def make_proc(

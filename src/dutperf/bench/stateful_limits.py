@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from dutperf.config import Campaign, PlannedTestbed, ProcedureSpec, Testbed, spec_from
+from dutperf.config.crossed import crossed
+from dutperf.config.testbed import RingPort
 from dutperf.procedures.events import OnEvent
 from dutperf.report import write_report
 from dutperf.results import CellResult, ResultsFile
@@ -21,14 +23,6 @@ from dutperf.run.local_executor import Surroundings
 DIRECTIONS = ("both", "forward", "reverse")
 _MOST_FPS = 1_000_000_000
 """No tester offers that; the search begins with what it did offer."""
-_LEFT = {
-    "ipv4": {"address": "198.18.0.2", "gateway": "198.19.0.2"},
-    "ipv6": {"address": "2001:2::2", "gateway": "2001:2:0:8000::2"},
-}
-_RIGHT = {
-    "ipv4": {"address": "198.19.0.2", "gateway": "198.18.0.2"},
-    "ipv6": {"address": "2001:2:0:8000::2", "gateway": "2001:2::2"},
-}
 _TROUBLES = {"unstable", "nothing_passed", "connections_expire"}
 
 
@@ -105,13 +99,5 @@ def fell_short(cell: CellResult) -> bool:
 
 
 def _testbed(cpus: tuple[int, ...]) -> Testbed:
-    return Testbed.model_validate(
-        {
-            "name": "selftest",
-            "description": "no device: the tester's ports, crossed",
-            "cores": list(cpus),
-            "translates": False,
-            "left": {"port": {"ring": True}, **_LEFT},
-            "right": {"port": {"ring": True}, **_RIGHT},
-        }
-    )
+    ring = RingPort(ring=True)
+    return crossed({"left": ring, "right": ring}, name="selftest", cores=list(cpus))

@@ -18,13 +18,14 @@ from dutperf.cli.testbeds import dut_alive, open_testbed, planned_testbeds, watc
 from dutperf.config import Campaign
 from dutperf.doctor import examine
 from dutperf.errors import DutperfError
+from dutperf.passport.keeping import directory
 from dutperf.passport.making import Maker
 from dutperf.procedures.events import OnEvent
 from dutperf.report import write_report
 from dutperf.results import CellResult, ResultsFile
 from dutperf.run.campaign_run import Kind, run_campaign
 from dutperf.run.engine_session import prepare_engine
-from dutperf.run.local_executor import Surroundings
+from dutperf.run.local_executor import Surroundings, no_passport
 from dutperf.run.openings import openings_of
 
 Show = Callable[[Console, ResultsFile, Path | None], None]
@@ -101,6 +102,7 @@ def _run(
     output: Path | None,
     resume: Path | None,
 ) -> ResultsFile:
+    kept = directory()
     around = Surroundings(
         open_engine=prepare_engine,
         write_report=write_report,
@@ -109,7 +111,7 @@ def _run(
         watch_dut=watch_dut,
         openings=openings_of,
         examine=partial(examine, seconds=0, before=False),
-        passport=Maker(open_testbed),
+        passport=Maker(kept, open_testbed) if kept else no_passport,
     )
     return run_campaign(
         campaign,

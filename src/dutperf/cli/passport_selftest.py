@@ -25,7 +25,8 @@ from dutperf.config import (
 )
 from dutperf.errors import InputError
 from dutperf.passport.grid import default_grid
-from dutperf.passport.loops import check_loop, loop_of
+from dutperf.passport.keeping import VARIABLE, directory
+from dutperf.passport.loops import WIRE, check_loop, loop_of
 from dutperf.passport.making import Maker, describe
 from dutperf.passport.measuring import FULL, SHORT
 from dutperf.procedures.passport_use import sent_by
@@ -53,7 +54,13 @@ def measure_passports(
         typer.Exit: with 1 if no rate is safe with some of the frames.
     """
     wanted = _wanted(testbed, lab_name, campaign, versions)
-    maker = Maker(open_testbed, pace=SHORT if quick else FULL)
+    kept = directory()
+    if kept is None:
+        raise InputError(
+            f"${VARIABLE} says that no passport is kept",
+            "unset it, or name a directory",
+        )
+    maker = Maker(kept, open_testbed, pace=SHORT if quick else FULL)
     loops = [
         (check_loop(loop_of(planned, cabled=cabled)), sent) for planned, sent in wanted
     ]
@@ -82,10 +89,10 @@ def _wanted(
 ) -> list[tuple[PlannedTestbed, list[Sent]]]:
     """Where, and what is sent there."""
     given = [each for each in (testbed, lab_name, campaign) if each is not None]
-    if len(given) != 1:
+    if len(given) > 1:
         raise InputError(
             "give one of: a testbed file, --lab NAME, --campaign FILE",
-            "for the labs on veth pairs: --lab linux-router; stateful: --stateful",
+            "with none of them, the links that most labs have are measured",
         )
     if campaign is not None:
         asked = load_campaign(campaign, show_notice)
@@ -98,11 +105,11 @@ def _wanted(
             )
             for each in planned
         ]
-    if lab_name is not None:
-        (planned_lab,) = planned_testbeds(_campaign_of(lab_name))
-        return [(planned_lab, list(default_grid(versions)))]
-    loaded = load_testbed(testbed or Path())
-    return [(PlannedTestbed(testbed=loaded), list(default_grid(versions)))]
+    grid = list(default_grid(versions))
+    if testbed is not None:
+        return [(PlannedTestbed(testbed=load_testbed(testbed)), grid)]
+    (planned_lab,) = planned_testbeds(_campaign_of(lab_name or WIRE))
+    return [(planned_lab, grid)]
 
 
 def _campaign_of(lab_name: str) -> Campaign:

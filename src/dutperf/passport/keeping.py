@@ -19,7 +19,16 @@ from dutperf.results.passport import Passport, PassportOwner
 from dutperf.results.storage import storing, write_atomically
 from dutperf.run.engine_session import main_core
 
-DIRECTORY = Path("/var/lib/dutperf/passports")
+VARIABLE = "DUTPERF_PASSPORTS"
+"""Names another directory, or ``none``: a run then neither makes nor uses any."""
+NONE = "none"
+_DIRECTORY = Path("/var/lib/dutperf/passports")
+
+
+def directory() -> Path | None:
+    """Where passports are kept; None: nowhere."""
+    told = os.environ.get(VARIABLE)
+    return None if told == NONE else Path(told or _DIRECTORY)
 
 
 def owner_of(loop: Loop, root: Path = Path("/")) -> PassportOwner:
@@ -46,13 +55,13 @@ def owner_of(loop: Loop, root: Path = Path("/")) -> PassportOwner:
     )
 
 
-def load_passport(owner: PassportOwner, directory: Path = DIRECTORY) -> Passport:
+def load_passport(owner: PassportOwner, where: Path) -> Passport:
     """What is known of ``owner``; nothing if no file is about exactly that.
 
     Raises:
         SetupError: its file cannot be read.
     """
-    path = _path(owner, directory)
+    path = _path(owner, where)
     try:
         found = Passport.model_validate_json(path.read_text())
     except FileNotFoundError:
@@ -66,21 +75,21 @@ def load_passport(owner: PassportOwner, directory: Path = DIRECTORY) -> Passport
     return found if found.owner == owner else Passport(owner=owner)
 
 
-def save_passport(passport: Passport, directory: Path = DIRECTORY) -> Path:
+def save_passport(passport: Passport, where: Path) -> Path:
     """Keep it; on disk when this returns.
 
     Raises:
         StorageError: the file system refused.
     """
-    path = _path(passport.owner, directory)
+    path = _path(passport.owner, where)
     with storing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, passport.model_dump_json(indent=1) + "\n")
     return path
 
 
-def _path(owner: PassportOwner, directory: Path) -> Path:
-    return directory / f"{owner.name}.json"
+def _path(owner: PassportOwner, where: Path) -> Path:
+    return where / f"{owner.name}.json"
 
 
 def _machine(root: Path) -> str:

@@ -13,17 +13,14 @@ from typing import Any
 
 from dutperf import lab
 from dutperf.config import PlannedTestbed, Testbed
+from dutperf.config.crossed import crossed
 from dutperf.config.labs import LabKeys
-from dutperf.config.testbed import InterfacePort, MemifPort, Port, RingPort, SideConfig
+from dutperf.config.testbed import InterfacePort, MemifPort, Port, RingPort
 from dutperf.errors import InputError
 from dutperf.lab.cpus import plan_cpus
 from dutperf.protocol import Side
 
 WIRE = "wire"
-_ADDRESSES: dict[Side, dict[str, str]] = {
-    "left": {"ipv4": "198.18.0.2", "ipv6": "2001:2::2"},
-    "right": {"ipv4": "198.19.0.2", "ipv6": "2001:2:0:8000::2"},
-}
 
 
 @dataclass(frozen=True)
@@ -51,33 +48,25 @@ def loop_of(planned: PlannedTestbed, *, cabled: bool = False) -> Loop | None:
         wire = PlannedTestbed(lab=LabKeys(name=WIRE), testbed=lab.plan(WIRE))
         return Loop("veth pairs of a lab", wire, plan_cpus().dut)
     if all(isinstance(port, MemifPort) for port in ports):
-        own = crossed(testbed, _memif_ends()).model_copy(update={"namespace": None})
+        own = connected(testbed, _memif_ends(), namespace=None)
         return Loop("memif, the tester at both ends", PlannedTestbed(testbed=own))
     if cabled or all(isinstance(port, RingPort) for port in ports):
-        own = crossed(testbed, {name: s.port for name, s in testbed.sides.items()})
+        own = connected(testbed, {name: s.port for name, s in testbed.sides.items()})
         return Loop(_as_told(ports), PlannedTestbed(testbed=own))
     return None
 
 
-def crossed(testbed: Testbed, ports: dict[Side, Port]) -> Testbed:
-    """``testbed`` without its device: each side is the other's next hop."""
-    sides = {
-        side: SideConfig.model_validate(
-            {"port": ports[side]}
-            | {
-                version: {"address": own, "gateway": _ADDRESSES[_other(side)][version]}
-                for version, own in _ADDRESSES[side].items()
-            }
-        )
-        for side in _ADDRESSES
+def connected(testbed: Testbed, ports: dict[Side, Port], **keys: Any) -> Testbed:  # noqa: ANN401
+    """``testbed`` without its device, on ``ports``."""
+    same = {
+        "name": testbed.name,
+        "namespace": testbed.namespace,
+        "cores": testbed.cores,
+        "main_core": testbed.main_core,
+        "hugepages": testbed.hugepages,
+        "memory_mb": testbed.memory_mb,
     }
-    without: dict[str, Any] = {
-        "description": "no device: the tester's ports, connected to each other",
-        "hooks": type(testbed.hooks)(),
-        "device": type(testbed.device)(),
-        "translates": False,
-    }
-    return testbed.model_copy(update=sides | without)
+    return crossed(ports, **same | keys)
 
 
 def check_loop(loop: Loop | None) -> Loop:
@@ -100,10 +89,6 @@ def _memif_ends() -> dict[Side, Port]:
         "left": MemifPort(memif=socket, role="server"),
         "right": MemifPort(memif=socket, role="client"),
     }
-
-
-def _other(side: Side) -> Side:
-    return "right" if side == "left" else "left"
 
 
 def _as_told(ports: list[Port]) -> str:

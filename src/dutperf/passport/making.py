@@ -11,7 +11,7 @@ from pathlib import Path
 from dutperf import lab
 from dutperf.config import Cell, PlannedTestbed, Testbed
 from dutperf.errors import DutperfError
-from dutperf.passport.keeping import DIRECTORY, load_passport, owner_of, save_passport
+from dutperf.passport.keeping import load_passport, owner_of, save_passport
 from dutperf.passport.loops import Loop, loop_of
 from dutperf.passport.measuring import SHORT, EntryMeasuring, Pace, cell_of
 from dutperf.procedures.passport_use import sent_by
@@ -35,15 +35,15 @@ Opener = Callable[[PlannedTestbed], AbstractContextManager[Testbed]]
 class Maker:
     """Makes passports.
 
+    directory: where passports are kept.
     open_testbed: a lab is up inside the context.
     open_engine: see ``EngineOpener``.
-    directory: where passports are kept.
     pace: how thoroughly what is missing is measured.
     """
 
+    directory: Path
     open_testbed: Opener
     open_engine: EngineOpener = prepare_engine
-    directory: Path = DIRECTORY
     pace: Pace = SHORT
 
     def __call__(

@@ -33,8 +33,8 @@ from dutperf.search import Outcome, Resolution, binary_search
 
 _ATTEMPTS = 3
 _MAX_TRIALS = 60
-_STEP_PERCENT = 90
-_MOST_STEPS = 15
+_STEP_PERCENT = 95
+_MOST_STEPS = 30
 _DELAYS_AT_PERCENT = (10, 50)
 """Of the safe rate; and at that itself, in the trials that prove it."""
 
@@ -138,13 +138,13 @@ class EntryMeasuring:
         """The highest rate at which all trials pass, and these."""
         rate_fps = highest_fps or 0
         for _ in range(_MOST_STEPS):
-            rate_fps = rate_fps * _STEP_PERCENT // 100
             if rate_fps < 1:
                 break
             self._per_frame_ns.clear()
             proof = list(self._passing(rate_fps))
             if len(proof) == self.pace.trials:
                 return rate_fps, proof
+            rate_fps = rate_fps * _STEP_PERCENT // 100
         return None, []
 
     def _passing(self, rate_fps: int) -> Iterator[TrialRecord]:

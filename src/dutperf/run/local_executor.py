@@ -133,6 +133,14 @@ def _as_it_stands(planned: PlannedTestbed) -> AbstractContextManager[Testbed]:
 PassportMaker = Callable[
     [PlannedTestbed, Sequence[Cell], Callable[[str], None]], Passport | None
 ]
+
+
+def no_passport(
+    _planned: PlannedTestbed, _cells: Sequence[Cell], _notify: Callable[[str], None]
+) -> None:
+    """Nobody knows what the tester can do itself."""
+
+
 TestbedOpener = Callable[[PlannedTestbed], AbstractContextManager[Testbed]]
 
 
@@ -158,7 +166,7 @@ class Surroundings:
     sleep: Callable[[float], None] = time.sleep
     openings: Callable[[Testbed], Openings | None] = lambda _testbed: None
     examine: Callable[[Testbed], Sequence[MachineCheck]] = lambda _testbed: ()
-    passport: PassportMaker = lambda _planned, _cells, _notify: None
+    passport: PassportMaker = no_passport
 
 
 @dataclass(frozen=True)

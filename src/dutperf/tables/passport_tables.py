@@ -19,6 +19,10 @@ class _Row(NamedTuple):
 
 _COLUMNS: Columns[_Row] = (
     (
+        Column("of", "What was measured, and of which frames.", words=True),
+        lambda row: f"{row.cell.name}, {row.cell.stream}",
+    ),
+    (
         Column("frames", "What the frames have that costs the tester.", words=True),
         lambda row: row.use.features,
     ),

@@ -1,0 +1,505 @@
+"""The tester's passport: measured on a simulated tester, kept, and held to results."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from planning import TESTBED, TRANSLATOR, FakeOpener, campaign, cell, spec
+
+from dutperf.config import Campaign, Cell, PlannedTestbed, Testbed, expand
+from dutperf.config.labs import LabKeys
+from dutperf.errors import EngineError, InputError
+from dutperf.passport.grid import default_grid
+from dutperf.passport.keeping import load_passport, owner_of, save_passport
+from dutperf.passport.loops import check_loop, connected, loop_of
+from dutperf.passport.making import Maker
+from dutperf.passport.measuring import SHORT, Pace, cell_of
+from dutperf.procedures.passport_use import (
+    beside_passport,
+    entries_of,
+    first_load_fps,
+    sent_by,
+)
+from dutperf.report import write_report
+from dutperf.results import ResultsFile, load_environment
+from dutperf.results.delay_results import Figure, Measure
+from dutperf.results.model import CellResult
+from dutperf.results.passport import (
+    Passport,
+    PassportDelay,
+    PassportEntry,
+    PassportOwner,
+    Sent,
+)
+from dutperf.run.campaign_run import run_campaign
+from dutperf.run.local_executor import Surroundings
+from dutperf.simulation.fake_engine import FakeEngine, lossy, perfect, step
+from dutperf.tables import subjects, tables
+
+RING = Testbed.model_validate(
+    {
+        **TESTBED.model_dump(exclude_none=True),
+        "left": {**TESTBED.left.model_dump(exclude_none=True), "port": {"ring": True}},
+        "right": {
+            **TESTBED.right.model_dump(exclude_none=True),
+            "port": {"ring": True},
+        },
+    }
+)
+PLANNED = PlannedTestbed(testbed=RING)
+LIMIT_FPS = 400_000
+OWNER = PassportOwner(
+    machine="m",
+    cpu_model="c",
+    cpus_total=2,
+    kernel="k",
+    dutperf_version="1",
+    engine="e",
+    cores=[0],
+    main_core=1,
+    device_cpu=None,
+    memory_mb=512,
+    hugepages=False,
+    link="ring",
+)
+
+
+@pytest.fixture(autouse=True)
+def _an_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whoever has not built one can test this, too."""
+    program = tmp_path / "engine"
+    program.write_bytes(b"an engine")
+    program.chmod(0o755)
+    monkeypatch.setenv("DUTPERF_ENGINE", str(program))
+
+
+def maker(path: Path, engine: FakeEngine, pace: Pace = SHORT) -> Maker:
+    return Maker(
+        path,
+        lambda planned: contextlib.nullcontext(planned.testbed),
+        FakeOpener(engine),
+        pace,
+    )
+
+
+def made(path: Path, engine: FakeEngine, of: Cell, pace: Pace = SHORT) -> PassportEntry:
+    told: list[str] = []
+    passport = maker(path, engine, pace)(PLANNED, [of], told.append)
+    assert passport, told
+    (entry,) = passport.entries
+    return entry
+
+
+def entry_with(sent: Sent, **keys: Any) -> PassportEntry:  # noqa: ANN401
+    given: dict[str, Any] = {
+        "sent": sent,
+        "made_at": "2026-01-01T00:00:00+00:00",
+        "trial_duration_s": 0.5,
+        "trials": 20,
+        "safe_rate_fps": 100_000,
+        "highest_rate_fps": 120_000,
+        "next_rate_fps": 130_000,
+    }
+    return PassportEntry.model_validate(given | keys)
+
+
+def passport_of(of: Cell, **keys: Any) -> Passport:  # noqa: ANN401
+    entries = [entry_with(sent, **keys) for sent in sent_by(of)]
+    return Passport(owner=OWNER, entries=entries)
+
+
+# --- what is measured
+
+
+def test_the_safe_rate_is_one_at_which_all_trials_passed(tmp_path: Path) -> None:
+    engine = FakeEngine(perfect(), tester_limit_fps=LIMIT_FPS)
+    entry = made(tmp_path, engine, cell(), Pace(0.5, 20, 2, "2%"))
+    assert entry.trials == 20
+    assert entry.safe_rate_fps
+    assert 0.9 * LIMIT_FPS < entry.safe_rate_fps <= LIMIT_FPS
+    assert entry.highest_rate_fps
+    assert entry.highest_rate_fps <= LIMIT_FPS
+
+
+def test_a_rate_that_passes_only_now_and_then_is_not_safe(tmp_path: Path) -> None:
+    """Above 200,000 fps each third trial is spoilt, as on a busy machine."""
+    engine = FakeEngine(step(LIMIT_FPS))
+    measure, number = engine.measure, 0
+
+    def disturbed(trial: Any, *rest: Any) -> Any:  # noqa: ANN401
+        nonlocal number
+        number += 1
+        result = measure(trial, *rest)
+        fast = trial.directions[0].rate_fps > 200_000
+        if number % 3 or not fast or result.verdict.kind != "pass":
+            return result
+        spoilt = {"kind": "invalid", "reasons": [_STALL]}
+        return result.model_copy(
+            update={"verdict": type(result.verdict).model_validate(spoilt)}
+        )
+
+    engine.measure = disturbed  # type: ignore[method-assign,assignment]
+    entry = made(tmp_path, engine, cell(), Pace(0.5, 20, 2, "2%"))
+    assert entry.safe_rate_fps
+    assert 150_000 < entry.safe_rate_fps <= 200_000
+    assert entry.highest_rate_fps
+    assert entry.highest_rate_fps > 350_000
+
+
+_STALL = {"code": "sender_lag", "message": "it was late", "hint": ""}
+
+
+def test_where_nothing_passes_no_rate_is_safe_and_it_says_why(tmp_path: Path) -> None:
+    entry = made(tmp_path, FakeEngine(lossy(500_000)), cell())
+    assert entry.safe_rate_fps is None
+    assert entry.trials == 0
+    assert entry.delays == []
+    assert entry.why_not.startswith("fail: ")
+
+
+def test_delays_and_lag_are_those_of_the_loop(tmp_path: Path) -> None:
+    entry = made(tmp_path, FakeEngine(perfect(), tester_limit_fps=LIMIT_FPS), cell())
+    assert entry.floor
+    assert entry.floor.minimum_ns <= entry.floor.typical_ns <= entry.floor.worst_ns
+    assert [d.rate_fps for d in entry.delays] == [
+        (entry.safe_rate_fps or 0) * percent // 100 for percent in (10, 50, 100)
+    ]
+    assert entry.lag
+    assert entry.device_ns_per_frame is None
+
+
+# --- what is kept, and for whom
+
+
+def test_what_is_kept_is_not_measured_again(tmp_path: Path) -> None:
+    first = made(tmp_path, FakeEngine(step(LIMIT_FPS)), cell())
+    again = FakeEngine(step(LIMIT_FPS))
+    assert made(tmp_path, again, cell()) == first
+    assert again.trials == []
+
+
+def test_other_frames_are_measured_beside_what_is_kept(tmp_path: Path) -> None:
+    make = maker(tmp_path, FakeEngine(step(LIMIT_FPS)))
+    make(PLANNED, [cell()], _ignore)
+    both = make(PLANNED, [cell(), cell(frame_size=[512])], _ignore)
+    assert both
+    assert [e.sent.frame_sizes for e in both.entries] == [[64], [512]]
+
+
+def test_what_costs_the_tester_nothing_needs_no_entry_of_its_own() -> None:
+    free = cell(traffic={"ttl": 3, "dscp": 5, "df": True, "name": "other"})
+    assert sent_by(free) == sent_by(cell())
+    costly = cell(traffic={"ports": {"source": "fixed", "destination": "fixed"}})
+    assert sent_by(costly) != sent_by(cell())
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("machine", "another"),
+        ("kernel", "6.99"),
+        ("engine", "0" * 16),
+        ("cores", [1]),
+        ("main_core", 0),
+        ("hugepages", True),
+        ("link", "ring with a knot"),
+        ("dutperf_version", "9"),
+        ("memory_mb", 64),
+        ("cpu_model", "another"),
+    ],
+)
+def test_a_passport_is_of_one_machine_engine_and_link(
+    tmp_path: Path, key: str, value: object
+) -> None:
+    save_passport(passport_of(cell()), tmp_path)
+    assert load_passport(OWNER, tmp_path).entries
+    other = PassportOwner.model_validate(OWNER.model_dump() | {key: value})
+    assert load_passport(other, tmp_path).entries == []
+
+
+def test_a_file_of_another_owner_under_the_same_name_is_not_taken(
+    tmp_path: Path,
+) -> None:
+    other = PassportOwner.model_validate(OWNER.model_dump() | {"kernel": "6.99"})
+    path = save_passport(passport_of(cell()), tmp_path)
+    path.rename(tmp_path / f"{other.name}.json")
+    assert load_passport(other, tmp_path).entries == []
+
+
+def test_another_engine_program_is_another_tester(tmp_path: Path) -> None:
+    loop = check_loop(loop_of(PLANNED))
+    before = owner_of(loop)
+    (tmp_path / "engine").write_bytes(b"a better engine")
+    assert owner_of(loop) != before
+
+
+def test_a_damaged_file_costs_the_passport_and_not_the_run(tmp_path: Path) -> None:
+    path = save_passport(
+        Passport(owner=owner_of(check_loop(loop_of(PLANNED)))), tmp_path
+    )
+    path.write_text(path.read_text()[:-10])
+    told: list[str] = []
+    engine = FakeEngine(perfect())
+    assert maker(tmp_path, engine)(PLANNED, [cell()], told.append) is None
+    assert [text for text in told if "cannot be read" in text]
+    assert engine.trials == []
+
+
+def test_an_engine_that_fails_costs_the_passport_and_not_the_run(
+    tmp_path: Path,
+) -> None:
+    engine = FakeEngine(perfect(), troubles={3: EngineError("the engine died")})
+    told: list[str] = []
+    assert maker(tmp_path, engine)(PLANNED, [cell()], told.append) is None
+    assert told[-1] == "no passport of the tester: the engine died"
+
+
+# --- which loops there are
+
+
+def test_ports_that_need_a_cable_have_no_loop_unless_there_is_one() -> None:
+    planned = PlannedTestbed(testbed=TESTBED)
+    assert loop_of(planned) is None
+    with pytest.raises(InputError, match="cannot be connected"):
+        check_loop(loop_of(planned))
+    assert check_loop(loop_of(planned, cabled=True)).planned.testbed.left.port == (
+        TESTBED.left.port
+    )
+
+
+def test_a_lab_on_veth_pairs_has_the_wire_and_others_have_shared_memory() -> None:
+    wire = loop_of(_lab("linux-firewall"))
+    assert wire
+    assert wire.planned.lab == LabKeys(name="wire")
+    assert loop_of(_lab("linux-router")) == wire
+    memif = check_loop(loop_of(_lab("known-answer")))
+    assert memif.planned.lab is None
+    ends = [side.port.model_dump() for side in memif.planned.testbed.sides.values()]
+    assert {end["memif"] for end in ends} == {"/run/dutperf/passport.memif"}
+    assert [end["role"] for end in ends] == ["server", "client"]
+
+
+def _lab(name: str) -> PlannedTestbed:
+    from dutperf import lab
+
+    return PlannedTestbed(lab=LabKeys(name=name), testbed=lab.plan(name))
+
+
+@pytest.mark.parametrize(
+    "traffic",
+    [
+        {"addresses": 256},
+        {"networks": 256},
+        {"addresses": 60000},
+        {"mix": "50/50", "background_ip": 4},
+        {"imix": "aaafg"},
+        {"flows": 1000},
+        {"flows": 1000, "flows_by": "addresses"},
+        {"flow_label": "random", "mac": "random"},
+    ],
+)
+def test_each_profile_fits_a_loop(traffic: dict[str, Any]) -> None:
+    of = cell(traffic=traffic)
+    loop = connected(RING, {name: side.port for name, side in RING.sides.items()})
+    for sent in sent_by(of):
+        found = cell_of(sent, loop, SHORT)
+        assert found.frame_sizes == of.frame_sizes
+        assert sent_by(found) == [sent]
+
+
+def test_the_default_grid_fits_a_loop_and_names_each_entry_once() -> None:
+    loop = connected(RING, {name: side.port for name, side in RING.sides.items()})
+    grid = list(default_grid([4, 6]))
+    assert len({sent.model_dump_json() for sent in grid}) == len(grid)
+    for sent in grid:
+        assert sent_by(cell_of(sent, loop, SHORT)) == [sent]
+
+
+def test_a_translators_cell_needs_the_frames_of_both_sides() -> None:
+    procedures = [spec(ip=["6-4"], frame_size=[104])]
+    whole = Campaign(name="t", testbed=[TRANSLATOR], procedures=procedures)
+    (of,) = expand(whole, TRANSLATOR)
+    assert [(s.ip, s.frame_sizes) for s in sent_by(of)] == [(4, [84]), (6, [104])]
+    slow, fast = (
+        entry_with(s, safe_rate_fps=r) for s, r in zip(sent_by(of), (7, 9), strict=True)
+    )
+    both = Passport(owner=OWNER, entries=[slow, fast])
+    assert first_load_fps(of, both) == 7
+    assert first_load_fps(of, Passport(owner=OWNER, entries=[fast])) is None
+
+
+# --- what a result says of it
+
+
+def result_of(of: Cell, **keys: Any) -> CellResult:  # noqa: ANN401
+    given: dict[str, Any] = {
+        "id": of.id,
+        "procedure": of.procedure,
+        "quantity": "q",
+        "parameters": {},
+        "median": 50_000,
+        "unit": "fps",
+        "repeats": [],
+        "verdict": "pass",
+    }
+    return CellResult.model_validate(given | keys)
+
+
+@pytest.mark.parametrize(
+    ("median", "share", "near"),
+    [
+        (50_000, 50.0, False),
+        (90_000, 90.0, False),
+        (90_001, 90.001, True),
+        (150_000, 150.0, True),
+    ],
+)
+def test_a_result_above_90_percent_of_the_safe_rate_is_marked(
+    median: float, share: float, near: bool
+) -> None:
+    of = cell()
+    found = beside_passport(result_of(of, median=median), of, passport_of(of), [])
+    assert found.passport
+    assert found.passport.share_percent == pytest.approx(share)
+    assert [f.kind for f in found.findings] == (["near_limit"] if near else [])
+
+
+def test_a_result_without_a_rate_or_a_passport_is_not_marked() -> None:
+    of = cell()
+    nothing = result_of(of, median=None)
+    assert beside_passport(nothing, of, None, []) == nothing
+    found = beside_passport(nothing, of, passport_of(of), [])
+    assert found.passport
+    assert (found.passport.share_percent, found.findings) == (None, [])
+    unsafe = passport_of(of, safe_rate_fps=None)
+    found = beside_passport(result_of(of), of, unsafe, [])
+    assert found.passport
+    assert (found.passport.share_percent, found.findings) == (None, [])
+    assert first_load_fps(of, unsafe) is None
+
+
+def test_what_a_labs_device_does_for_the_tester_is_told() -> None:
+    """1,000 ns for each of 2 x 50,000 frames a second is a tenth of its time."""
+    of = cell()
+    known = passport_of(of, device_ns_per_frame=1000.0)
+    found = beside_passport(result_of(of), of, known, [])
+    assert found.passport
+    assert found.passport.device_share_percent == pytest.approx(10.0)
+    one_way = cell(direction=["forward"])
+    known = passport_of(one_way, device_ns_per_frame=1000.0)
+    found = beside_passport(result_of(one_way), one_way, known, [])
+    assert found.passport
+    assert found.passport.device_share_percent == pytest.approx(5.0)
+
+
+def test_delays_below_the_floor_are_told_as_below_it() -> None:
+    of = cell()
+    floor = PassportDelay(
+        rate_fps=10, frames=100, minimum_ns=1000, typical_ns=5000, worst_ns=90_000
+    )
+    found = beside_passport(
+        result_of(of, measures=[_measure("TL", 4999.0), _measure("WCL", 90_000.0)]),
+        of,
+        passport_of(of, delays=[floor]),
+        [],
+    )
+    typical, worst = found.measures
+    assert (typical.result.value, typical.result.below_ns) == (4999.0, 5000.0)
+    assert worst.result.below_ns is None
+    assert typical.percentile_1.below_ns == 5000.0
+
+
+def _measure(name: str, value: float) -> Measure:
+    figure = Figure(value=value)
+    return Measure(
+        name=name,
+        quantity=name,
+        direction="forward",
+        repeats=[figure],
+        samples=[1],
+        lost=[0],
+        count=1,
+        result=figure,
+        percentile_1=figure,
+        percentile_99=figure,
+    )
+
+
+# --- in a run
+
+
+def run(
+    path: Path,
+    engine: FakeEngine,
+    passport: Passport | None,
+    resume: Path | None = None,
+) -> ResultsFile:
+    around = Surroundings(
+        open_engine=FakeOpener(engine),
+        write_report=write_report,
+        sleep=lambda _seconds: None,
+        passport=lambda _planned, _cells, _notify: passport,
+    )
+    return run_campaign(
+        campaign(spec()),
+        [PlannedTestbed(testbed=TESTBED)],
+        around,
+        on_event=_ignore,
+        kind="campaign",
+        results_dir=None if resume else path,
+        resume=resume,
+    )
+
+
+def test_a_search_begins_at_the_safe_rate_and_goes_on_to_the_maximum(
+    tmp_path: Path,
+) -> None:
+    of = cell()
+    slower, faster = FakeEngine(step(60_000)), FakeEngine(step(300_000))
+    run(tmp_path / "slower", slower, passport_of(of))
+    loads = [trial.directions[0].rate_fps for trial in slower.trials]
+    assert 100_000 in loads
+    assert max(loads) == 100_000
+    results = run(tmp_path / "faster", faster, passport_of(of))
+    loads = [trial.directions[0].rate_fps for trial in faster.trials]
+    assert loads.index(100_000) < loads.index(1_000_000)
+    assert results.cells[0].median == pytest.approx(300_000, rel=0.01)
+
+
+def test_a_resumed_run_goes_by_the_passport_it_began_with(tmp_path: Path) -> None:
+    of = cell()
+    path = tmp_path / "run"
+    stopped = FakeEngine(step(60_000), troubles={4: KeyboardInterrupt()})
+    with pytest.raises(KeyboardInterrupt):
+        run(path, stopped, passport_of(of))
+    kept = load_environment(path).passport
+    assert kept == passport_of(of)
+    other = passport_of(of, safe_rate_fps=777)
+    resumed = run(path, FakeEngine(step(60_000)), other, resume=path)
+    straight = run(tmp_path / "straight", FakeEngine(step(60_000)), passport_of(of))
+    assert resumed.cells[0].median == straight.cells[0].median
+    assert resumed.cells[0].passport == straight.cells[0].passport
+    loads = [[t.load_fps for t in each.trials] for each in (resumed, straight)]
+    assert loads[0] == loads[1]
+
+
+def test_terminal_and_report_show_the_share(tmp_path: Path) -> None:
+    results = run(tmp_path / "run", FakeEngine(step(95_000)), passport_of(cell()))
+    shown = {table.key: table for table in tables(list(subjects(results)), [])}
+    assert "passport" in shown
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert 'data-key="passport"' in page
+    assert "what is safe for the tester" in page
+
+
+def test_entries_that_are_not_all_there_are_not_used() -> None:
+    of = cell()
+    assert entries_of(of, None) == []
+    assert entries_of(of, Passport(owner=OWNER)) == []
+
+
+def _ignore(_anything: object) -> None:
+    pass
