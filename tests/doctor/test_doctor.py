@@ -16,12 +16,16 @@ from dutperf import __version__
 from dutperf.config import Testbed
 from dutperf.doctor import Check, examine
 from dutperf.doctor.check import Machine, cpus_in
+from dutperf.doctor.clock_sync import synchrony_check
+from dutperf.doctor.kernel_checks import drops_check, softnet_counts
 from dutperf.doctor.port_checks import Ask
 from dutperf.doctor.preemptions import Gaps, gaps_of
 from dutperf.doctor.versions import version_check
 from dutperf.errors import SetupError
 from dutperf.lab.topology import DUT
-from dutperf.report.environment_rows import environment_rows
+from dutperf.report.environment_rows import environment_rows, findings_beside
+from dutperf.report.page import cells_of
+from dutperf.report.source import read_source
 from dutperf.results import load_environment
 from dutperf.simulation.fake_engine import FakeEngine, step
 
@@ -37,6 +41,7 @@ GOOD = {
     "proc/meminfo": "MemAvailable: 16000000 kB\nHugePages_Free: 1024\n"
     "Hugepagesize: 2048 kB\n",
     "proc/stat": "cpu  100 0 100 800 0 0 0 0 0 0\ncpu0 1 2 3\n",
+    "proc/net/softnet_stat": "000000ff 00000000 0000000a 0 0\n0000000f 00000002 0 0\n",
     "proc/sys/net/core/netdev_budget": "300",
     "proc/sys/net/core/netdev_max_backlog": "1000",
     "proc/42/cmdline": "/usr/bin/python3\0-m\0dutperf",
@@ -92,6 +97,7 @@ def found(
         machine=machine(root, changes),
         answer=answers(settings, link),
         spin=quiet,
+        offset=lambda _cpus: 400,
     )
     names = [check.name for check in checks]
     assert len(set(names)) == len(names)
@@ -178,6 +184,47 @@ def test_findings_on_ports(
 ) -> None:
     checks = found(tmp_path, settings=settings)
     assert checks[f"port_left_{name}"].verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("offset_ns", "verdict"),
+    [(0, "good"), (1000, "good"), (1001, "doubtful"), (100_000, "bad")],
+)
+def test_counters_of_two_cores_may_be_a_microsecond_apart(
+    monkeypatch: pytest.MonkeyPatch, offset_ns: int, verdict: str
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    check = synchrony_check([0, 1], lambda _cpus: offset_ns)
+    assert check.verdict == verdict
+    assert synchrony_check([0], lambda _cpus: offset_ns).verdict == "good"
+
+
+def test_an_engine_that_refuses_the_cores_is_a_finding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(_cpus: Sequence[int]) -> int:
+        raise SetupError("the counters are 5000 ns apart", "use one worker")
+
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    check = synchrony_check([0, 1], refuse)
+    assert (check.verdict, check.cure) == ("bad", "use one worker")
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert synchrony_check([0, 1], refuse).verdict == "unknown"
+
+
+def test_what_cpus_drop_while_nothing_is_measured_is_a_finding(tmp_path: Path) -> None:
+    quiet_machine = machine(tmp_path)
+    before = softnet_counts(quiet_machine)
+    assert before == (2, 10)
+    assert drops_check(quiet_machine, before).verdict == "good"
+    stat = "000000ff 00000001 0000000a 0 0\n0000000f 00000009 0000000b 0\n"
+    busy = drops_check(machine(tmp_path, {"proc/net/softnet_stat": stat}), before)
+    assert (busy.verdict, busy.found) == (
+        "doubtful",
+        "8 frames, work left for later 11 times",
+    )
+    gone = machine(tmp_path / "other", {"proc/net/softnet_stat": None})
+    assert drops_check(gone, before).verdict == "unknown"
 
 
 def test_a_link_that_is_down_short_or_missing_is_bad(tmp_path: Path) -> None:
@@ -295,6 +342,7 @@ def test_a_run_that_has_begun_is_no_finding_of_its_own(tmp_path: Path) -> None:
         machine=machine(tmp_path, busy),
         answer=answers(),
         spin=quiet,
+        offset=lambda _cpus: 400,
     )
     names = {check.name for check in checks}
     assert not names & {"other_processes", "labs", "versions", "preemptions_cpu0"}
@@ -309,16 +357,22 @@ def test_what_was_found_is_stored_with_a_run_and_stands_in_its_report(
         Check(
             "isolated_cpus", "doubtful", "CPU 0 not isolated", "it stalls", "isolcpus"
         ),
+        Check("idle_states", "doubtful", "133 us to wake up", "they wait", "cstate"),
     ]
     run = Run(tmp_path / "run", FakeEngine(step(500_000)))
-    run.around = replace(run.around, examine=lambda _testbed: seen)
-    run(campaign(spec(resolution="50%")))
+    run.around = replace(run.around, examine=lambda _testbed, _offset_ns: seen)
+    delays = {"procedure": "pdv", "rate_fps": 1000, "trial_duration_s": 1}
+    run(campaign(spec(resolution="50%"), spec(**delays)))
     stored = load_environment(tmp_path / "run")
     assert stored.checks == seen
     rows = dict(environment_rows(stored))
     told = rows["Doubtful: isolated cpus"]
     assert told == "CPU 0 not isolated: it stalls (cure: isolcpus)"
     assert not any("turbo" in name.lower() and ":" in name for name in rows)
+    source = read_source(tmp_path / "run")
+    rate, delay = (findings_beside(cell, source) for cell in cells_of(source))
+    assert rate == ["isolated cpus: CPU 0 not isolated"]
+    assert delay == [*rate, "idle states: 133 us to wake up"]
 
 
 def test_lists_of_cpus_are_read_as_the_kernel_writes_them() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 
 import typer
@@ -15,8 +14,8 @@ from dutperf.cli.options import Display
 from dutperf.cli.summary import show_all, show_json, show_summary
 from dutperf.cli.terminal import Terminal
 from dutperf.cli.testbeds import dut_alive, open_testbed, planned_testbeds, watch_dut
-from dutperf.config import Campaign
-from dutperf.doctor import examine
+from dutperf.config import Campaign, Testbed
+from dutperf.doctor import Check, examine
 from dutperf.errors import DutperfError
 from dutperf.passport.keeping import directory
 from dutperf.passport.making import Maker
@@ -95,6 +94,11 @@ def watched(run: Callable[[OnEvent], object], show: Show) -> ResultsFile | None:
     return terminal.results
 
 
+def _examined(testbed: Testbed, offset_ns: int) -> list[Check]:
+    """What can be seen without watching, and what the engine saw."""
+    return examine(testbed, seconds=0, before=False, offset=lambda _cpus: offset_ns)
+
+
 def _run(
     campaign: Campaign,
     on_event: OnEvent,
@@ -110,7 +114,7 @@ def _run(
         dut_alive=dut_alive,
         watch_dut=watch_dut,
         openings=openings_of,
-        examine=partial(examine, seconds=0, before=False),
+        examine=_examined,
         passport=Maker(kept, open_testbed) if kept else no_passport,
     )
     return run_campaign(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dutperf.config import Testbed
 from dutperf.doctor.check import Check, Machine
+from dutperf.doctor.clock_sync import Offset, engine_offset_ns, synchrony_check
 from dutperf.doctor.cpu_checks import cpu_checks
-from dutperf.doctor.kernel_checks import kernel_checks
+from dutperf.doctor.kernel_checks import drops_check, kernel_checks, softnet_counts
 from dutperf.doctor.leftovers import leftover_checks
 from dutperf.doctor.memory_checks import memory_checks
 from dutperf.doctor.port_checks import Ask, ask, port_checks
@@ -25,6 +26,7 @@ def examine(
     machine: Machine = Machine(),  # noqa: B008 - it is frozen
     answer: Ask = ask,
     spin: Watch = watch,
+    offset: Offset = engine_offset_ns,
 ) -> list[Check]:
     """Look at the machine as ``testbed`` uses it; without one as a lab would.
 
@@ -35,16 +37,21 @@ def examine(
         machine: where to read.
         answer: runs programs that are asked.
         spin: watches a CPU.
+        offset: how far the counters of these CPUs are apart.
     """
-    cpus = set(testbed.cores) if testbed else {plan_cpus().worker}
+    cores = testbed.cores if testbed else [plan_cpus().worker]
+    cpus = set(cores)
     needed_mb = testbed.memory_mb if testbed else WITHOUT_TESTBED_MB
     pci = bool(testbed and testbed.has_nics)
+    dropped = softnet_counts(machine)
     return [
         *([version_check(answer)] if before else ()),
         *cpu_checks(machine, cpus),
+        synchrony_check(cores, offset),
         *(preemption_checks(machine, cpus, seconds, spin) if seconds else ()),
         *memory_checks(machine, needed_mb, pci=pci),
         *kernel_checks(machine),
+        *([drops_check(machine, dropped)] if seconds else ()),
         *(port_checks(machine, testbed, answer) if testbed else ()),
         *(leftover_checks(machine, topology.NAMESPACES) if before else ()),
     ]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dutperf.report.cells import CellView
+from dutperf.report.source import Source
 from dutperf.report.text import MISSING, moment, plural, sentence, whole
 from dutperf.results import Environment, PortRecord
 from dutperf.results.machine_check import MachineCheck
 from dutperf.results.model import RunPart
+from dutperf.tables import DELAYS
 
 
 def environment_rows(environment: Environment | None) -> list[tuple[str, str]]:
@@ -19,6 +22,23 @@ def environment_rows(environment: Environment | None) -> list[tuple[str, str]]:
         *_programs(environment),
         *(_finding(check) for check in environment.checks if check.is_finding),
         *map(_part, environment.parts),
+    ]
+
+
+def findings_beside(cell: CellView, source: Source) -> list[str]:
+    """What the doctor found that may touch the cell's result."""
+    known = [
+        each.environment
+        for each in source.testbeds
+        if each.environment and cell.testbed in {"", each.name}
+    ]
+    delays = cell.procedure in DELAYS
+    return [
+        f"{check.name.replace('_', ' ')}: {check.found}"
+        for environment in known
+        for check in environment.checks
+        if check.is_finding
+        and (check.touches_delays if delays else not check.touches_delays_alone)
     ]
 
 

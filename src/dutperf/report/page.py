@@ -17,7 +17,7 @@ from dutperf.report.cells import BADGES, CellView, finished_cell, open_cell
 from dutperf.report.chart import TEMPLATE, Chart, Figure
 from dutperf.report.charts import frame_rate_chart, search_chart
 from dutperf.report.connection_views import connection_views
-from dutperf.report.environment_rows import environment_rows
+from dutperf.report.environment_rows import environment_rows, findings_beside
 from dutperf.report.growthcharts import growth_charts
 from dutperf.report.headline import headline
 from dutperf.report.hook_outputs import hook_views
@@ -138,6 +138,7 @@ def render(source: Source) -> str:
         environments=[
             (each, environment_rows(each.environment)) for each in source.testbeds
         ],
+        beside={cell.id: findings_beside(cell, source) for cell in cells},
         hooks=hook_views(source.trials),
         tester_sentence=verdict_on([cell.tester for cell in cells]),
         figures=_json({chart.id: chart.figure for chart in charts}),

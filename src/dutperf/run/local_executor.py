@@ -154,7 +154,8 @@ class Surroundings:
     dut_alive: whether the (lab's) device under test is still there.
     watch_dut: tells who else has the device's CPU; None: nobody knows where it works.
     openings: which connections the device may still know; None: nobody remembers.
-    examine: what of the machine may touch the results.
+    examine: what of the machine may touch the results; it is told how far the clocks
+        of the engine's cores may be apart, in nanoseconds.
     passport: what the tester can do itself with the cells' frames; None: nobody knows.
     """
 
@@ -165,7 +166,7 @@ class Surroundings:
     watch_dut: Callable[[PlannedTestbed], DeviceWatch | None] = lambda _planned: None
     sleep: Callable[[float], None] = time.sleep
     openings: Callable[[Testbed], Openings | None] = lambda _testbed: None
-    examine: Callable[[Testbed], Sequence[MachineCheck]] = lambda _testbed: ()
+    examine: Callable[[Testbed, int], Sequence[MachineCheck]] = lambda _testbed, _ns: ()
     passport: PassportMaker = no_passport
 
 
@@ -323,8 +324,9 @@ class _Visit:
         check_links(testbed, ports, [job.cell for job in self.jobs])
         for text in far_cores(ports, testbed.cores):
             self._notify(text)
+        hello = engine.hello()
         environment = collect_environment(
-            engine.hello(),
+            hello,
             ports,
             testbed.cores,
             main_core(testbed),
@@ -333,7 +335,7 @@ class _Visit:
             device=testbed.device.told,
             namespace=testbed.namespace,
             place=self._name,
-            checks=self._around.examine(testbed),
+            checks=self._around.examine(testbed, hello.clock_offset_ns),
             passport=self._passport,
         )
         self._keep(environment)
