@@ -16,27 +16,11 @@ namespace dutperf::fuzz {
 namespace {
 
 using net::testing::Bytes;
-using net::testing::reference_sum;
 
 constexpr size_t kIp = 14;
 
 uint32_t number(const Bytes& bytes, size_t offset) {
   return bytes[offset] * 256U + bytes[offset + 1];
-}
-
-// Both checksums and the length of UDP, read byte after byte.
-bool whole_by_the_book(const Bytes& frame, int version, size_t ip_bytes) {
-  const auto at = [&](size_t offset) { return frame.begin() + static_cast<ptrdiff_t>(offset); };
-  const size_t udp = net::testing::udp_offset(version);
-  const size_t end = kIp + ip_bytes;
-  if (version == 4 && reference_sum(Bytes(at(kIp), at(udp))) != 0xffff) return false;
-  if (number(frame, udp + 4) != end - udp) return false;
-  if (number(frame, udp + 6) == 0) return version == 4;
-  const size_t addresses_bytes = version == 4 ? 8 : 32;
-  Bytes covered(at(udp - addresses_bytes), at(udp));
-  covered.insert(covered.end(), {0, 17, frame[udp + 4], frame[udp + 5]});
-  covered.insert(covered.end(), at(udp), at(end));
-  return reference_sum(covered) == 0xffff;
 }
 
 void check_test_frame(const uint8_t* frame, size_t size, const net::Classified& classified) {
@@ -52,7 +36,8 @@ void check_test_frame(const uint8_t* frame, size_t size, const net::Classified& 
   require(classified.tag->sequence() >> 48 == 0 && classified.tag->stamp_ns() >> 48 == 0,
           "numbers and stamps have 48 bits");
   const bool whole = net::checksums_hold(frame, classified);
-  require(whole == whole_by_the_book(Bytes(frame, frame + size), version, classified.ip_bytes),
+  require(whole == net::testing::reference_whole(Bytes(frame, frame + size), version,
+                                                 classified.ip_bytes),
           "checksums hold as the slow twin says");
   if (whole) return;
   const size_t udp = net::testing::udp_offset(version);

@@ -1,33 +1,20 @@
 #include "net/checksum.h"
 
-#include <cstring>
+#include "net/simd.h"
 
-#include "net/byte_order.h"
+namespace dutperf::net::native {
 
-namespace dutperf::net {
-
-uint64_t sum_words(const uint8_t* bytes, size_t size) {
-  // Native-order words sum to the byte-swapped big-endian sum (RFC 1071 2(B)); swap once at the
-  // end.
-  uint64_t sum = 0;
-  for (; size >= 8; bytes += 8, size -= 8) {
-    uint64_t word = 0;
-    std::memcpy(&word, bytes, 8);
-    sum += (word & 0xffffffff) + (word >> 32);
+FOR_EACH_CPU
+uint64_t sum_blocks(const uint8_t* bytes, size_t blocks) {
+  uint64_t low = 0;
+  uint64_t high = 0;
+  for (size_t i = 0; i < blocks * kBlock; i += 8) {
+    uint64_t four_words = 0;
+    std::memcpy(&four_words, bytes + i, 8);
+    low += four_words & 0xffffffff;
+    high += four_words >> 32;
   }
-  if (size >= 4) {
-    uint32_t word = 0;
-    std::memcpy(&word, bytes, 4);
-    sum += word;
-    bytes += 4;
-    size -= 4;
-  }
-  if (size > 0) {
-    uint32_t word = 0;
-    std::memcpy(&word, bytes, size);
-    sum += word;
-  }
-  return byte_swap(fold(sum));
+  return low + high;
 }
 
-}  // namespace dutperf::net
+}  // namespace dutperf::net::native

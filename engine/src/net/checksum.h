@@ -3,12 +3,56 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+
+#include "net/byte_order.h"
 
 namespace dutperf::net {
 
-// Sum of the 16-bit big-endian words of `bytes`; an odd last byte counts as the high half of a
-// word. The result is unfolded: add others to it, then fold.
-uint64_t sum_words(const uint8_t* bytes, size_t size);
+// Sums of words as the CPU reads them: byte-swapped, and so is their sum (RFC 1071 2(B)). To ask
+// whether a checksum holds, nothing need be swapped.
+namespace native {
+
+constexpr uint64_t sum_of(uint64_t four_words) {
+  return (four_words & 0xffffffff) + (four_words >> 32);
+}
+
+template <typename T>
+uint64_t load(const uint8_t* bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof(T));
+  return value;
+}
+
+// Of whole blocks; takes 32 bytes or more at a time where the CPU can.
+inline constexpr size_t kBlock = 64;
+uint64_t sum_blocks(const uint8_t* bytes, size_t blocks);
+
+// The 16-bit words of `bytes`, the last of which may be half a word, unfolded.
+inline uint64_t sum(const uint8_t* bytes, size_t size) {
+  uint64_t sum = 0;
+  if (size >= 2 * kBlock) {
+    sum = sum_blocks(bytes, size / kBlock);
+    bytes += size / kBlock * kBlock;
+    size %= kBlock;
+  }
+  for (; size >= 8; bytes += 8, size -= 8) sum += sum_of(load<uint64_t>(bytes));
+  if ((size & 4) != 0) {
+    sum += load<uint32_t>(bytes);
+    bytes += 4;
+  }
+  if ((size & 2) != 0) {
+    sum += load<uint16_t>(bytes);
+    bytes += 2;
+  }
+  if ((size & 1) != 0) sum += *bytes;
+  return sum;
+}
+
+// Whether what covers its own checksum adds up to ffff. (A sum is 0 only of nothing but zeros.)
+constexpr bool holds(uint64_t sum) { return sum % 0xffff == 0 && sum != 0; }
+
+}  // namespace native
 
 constexpr uint16_t fold(uint64_t sum) {
   sum = (sum & 0xffffffff) + (sum >> 32);
@@ -16,6 +60,12 @@ constexpr uint16_t fold(uint64_t sum) {
   sum = (sum & 0xffff) + (sum >> 16);
   sum = (sum & 0xffff) + (sum >> 16);
   return static_cast<uint16_t>(sum);
+}
+
+// Sum of the 16-bit big-endian words of `bytes`; an odd last byte counts as the high half of a
+// word. The result is unfolded: add others to it, then fold.
+inline uint64_t sum_words(const uint8_t* bytes, size_t size) {
+  return byte_swap(fold(native::sum(bytes, size)));
 }
 
 // Checksum field for a header whose sum (checksum field zero) is `sum`.

@@ -35,6 +35,8 @@ TEST(SumWords, EqualsThePlainLoopWhenEveryWordCarries) {
     const Bytes ones(size, 0xff);
     ASSERT_EQ(fold(sum_words(ones.data(), size)), reference_sum(ones)) << size;
   }
+  const Bytes largest(65'535, 0xff);
+  EXPECT_EQ(fold(sum_words(largest.data(), largest.size())), reference_sum(largest));
 }
 
 TEST(SumWords, OfPartsOfEvenLengthAddUpToTheSumOfTheWhole) {
@@ -49,7 +51,7 @@ TEST(SumWords, OfPartsOfEvenLengthAddUpToTheSumOfTheWhole) {
 }
 
 TEST(SumWords, ReadsNothingOutsideItsBytes) {
-  for (size_t size = 0; size < 40; ++size) {
+  for (size_t size = 0; size < 400; ++size) {
     const auto exact = std::make_unique<uint8_t[]>(size);  // the sanitizer guards its ends
     EXPECT_EQ(sum_words(exact.get(), size), 0U);
   }
@@ -64,6 +66,20 @@ TEST(Fold, IsTheSumModulo65535AndZeroForZeroOnly) {
     ASSERT_EQ(fold(sum) % 65535, sum % 65535) << sum;
     ASSERT_NE(fold(sum), 0) << sum;
   }
+}
+
+TEST(NativeSum, HoldsWhereTheFoldedSumOfTheWordsIsFfff) {
+  std::mt19937_64 random(4);
+  EXPECT_FALSE(native::holds(0));
+  for (int i = 0; i < 100'000; ++i) {
+    const uint64_t sum = random() >> (random() % 64);
+    for (const uint64_t near : {sum, sum / 0xffff * 0xffff, sum / 0xffff * 0xffff + 1}) {
+      ASSERT_EQ(native::holds(near), fold(near) == 0xffff) << near;
+    }
+  }
+  const Bytes covered = {0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7, 0x22, 0x0d};
+  EXPECT_TRUE(native::holds(native::sum(covered.data(), covered.size())));
+  EXPECT_FALSE(native::holds(native::sum(covered.data(), covered.size() - 1)));
 }
 
 TEST(Finish, IsTheChecksumOfTheExampleInRfc1071) {

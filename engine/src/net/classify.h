@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "net/checksum.h"
 #include "net/damage.h"
 #include "net/frame.h"
 #include "net/headers.h"
@@ -82,7 +83,26 @@ inline Classified classify(const uint8_t* frame, size_t size) {
 // True when the IPv4 header checksum and the UDP checksum hold (RFC 1242 3.17 asks for both).
 // An IPv4 datagram without UDP checksum (0) is whole; an IPv6 one is not (RFC 8200 8.1).
 // REQUIRES: `classified` came from classify(frame, ...) with kind kTest.
-bool checksums_hold(const uint8_t* frame, const Classified& classified);
+inline bool checksums_hold(const uint8_t* frame, const Classified& classified) {
+  const uint8_t* ip = frame + sizeof(EthernetHeader);
+  const int version = classified.ip_version;
+  const uint8_t* udp = ip + ip_header_bytes(version);
+  const auto* header = reinterpret_cast<const UdpHeader*>(udp);
+  const size_t datagram_bytes = classified.ip_bytes - ip_header_bytes(version);
+  if (header->length != datagram_bytes) return false;
+  uint64_t addresses = 0;
+  if (version == 4) {
+    constexpr size_t kBefore = offsetof(Ipv4Header, src);
+    addresses = native::sum(ip + kBefore, 8);
+    if (!native::holds(native::sum(ip, kBefore) + addresses)) return false;
+  } else {
+    addresses = native::sum(ip + offsetof(Ipv6Header, src), 32);
+  }
+  if (header->checksum == 0) return version == 4;
+  constexpr uint64_t kProtocol = byte_swap(uint16_t{kProtocolUdp});
+  const uint64_t length = byte_swap(static_cast<uint16_t>(datagram_bytes));
+  return native::holds(addresses + kProtocol + length + native::sum(udp, datagram_bytes));
+}
 
 // How a frame is damaged of which the length is not `expected_ip_bytes`, or the checksums do not
 // hold. REQUIRES: as above.

@@ -142,13 +142,66 @@ TEST_P(Classify, DistrustsLengthsThatDoNotFitTheFrame) {
 }
 
 TEST_P(Classify, NoticesEveryFlippedBitOfTheDatagramAndItsAddresses) {
-  const Bytes frame = test_frame(GetParam(), 128);
   const size_t first = GetParam() == 4 ? 14 : 22;  // IPv6 protects no more of its header
-  for (size_t bit = first * 8; bit < frame.size() * 8; ++bit) {
-    Bytes flipped = frame;
-    flipped[bit / 8] ^= static_cast<uint8_t>(1U << (bit % 8));
-    ASSERT_FALSE(Exact(flipped).whole()) << "byte " << bit / 8 << " bit " << bit % 8;
+  for (const uint32_t size : {minimum_frame_size(GetParam()), 127U, 128U, 333U, 1518U}) {
+    const Bytes frame = test_frame(GetParam(), size);
+    for (size_t bit = first * 8; bit < frame.size() * 8; ++bit) {
+      Bytes flipped = frame;
+      flipped[bit / 8] ^= static_cast<uint8_t>(1U << (bit % 8));
+      ASSERT_FALSE(Exact(flipped).whole()) << size << ": byte " << bit / 8 << " bit " << bit % 8;
+    }
   }
+}
+
+// A frame of any size, its payload random but for the tag; some are damaged, and of those some so
+// that a sum does not tell.
+Bytes perhaps_damaged(int version, std::mt19937_64& random) {
+  const uint32_t least = minimum_frame_size(version);
+  const auto size = static_cast<uint32_t>(least + random() % (random() % 8 == 0 ? 9000 : 400));
+  const FrameLayout layout = sample_layout(version, size);
+  Bytes payload = tagged_payload(layout, kTag, random() >> 16, random() >> 16);
+  for (size_t i = 0; i + sizeof(WireTag) < payload.size(); ++i) {
+    payload[i] = static_cast<uint8_t>(random());
+  }
+  Bytes frame = reference_frame(layout, payload);
+  const size_t udp = udp_offset(version);
+  const auto any = [&] { return 14 + random() % (frame.size() - 14); };
+  switch (random() % 8) {
+    case 0: break;
+    case 1: frame[any()] ^= static_cast<uint8_t>(1U << (random() % 8)); break;
+    case 2: frame[any()] = static_cast<uint8_t>(random()); break;
+    case 3: std::swap(frame[any()], frame[any()]); break;
+    case 4: frame[udp + 6] = frame[udp + 7] = random() % 2 == 0 ? 0 : 0xff; break;
+    case 5: frame[udp + 5] = static_cast<uint8_t>(frame[udp + 5] + random() % 3); break;
+    case 6:  // words change places
+      for (const size_t at : {size_t{0}, size_t{1}}) {
+        std::swap(frame[udp + at], frame[udp + 8 + 2 * (random() % 4) + at]);
+      }
+      break;
+    default:  // one word more, another less by as much
+      ++frame[udp + 9];
+      --frame[udp + 1];
+  }
+  return frame;
+}
+
+TEST_P(Classify, HoldsChecksumsForWholeWhereTheBookDoesWhateverIsDamaged) {
+  std::mt19937_64 random(1071U + static_cast<uint64_t>(GetParam()));
+  int whole = 0;
+  int damaged = 0;
+  for (int i = 0; i < 40'000; ++i) {
+    const Bytes frame = perhaps_damaged(GetParam(), random);
+    const size_t offset = random() % 64;  // the sanitizer guards the frame's end
+    const auto block = std::make_unique<uint8_t[]>(offset + frame.size());
+    std::copy(frame.begin(), frame.end(), block.get() + offset);
+    const Classified classified = classify(block.get() + offset, frame.size());
+    if (classified.kind != FrameKind::kTest) continue;
+    const bool holds = checksums_hold(block.get() + offset, classified);
+    ASSERT_EQ(holds, testing::reference_whole(frame, GetParam(), classified.ip_bytes)) << i;
+    ++(holds ? whole : damaged);
+  }
+  EXPECT_GT(whole, 5'000);
+  EXPECT_GT(damaged, 5'000);
 }
 
 TEST_P(Classify, NoticesAUdpLengthThatDisagreesWithTheIpLength) {

@@ -3,9 +3,9 @@
 #include <bit>
 
 #include "net/byte_order.h"
+#include "net/simd.h"
 #include "vary/draw.h"
 #include "vary/lanes_avx512.h"
-#include "vary/simd.h"
 
 namespace dutperf::vary::lanes {
 

@@ -101,6 +101,21 @@ Bytes reference_frame(const FrameLayout& layout, const Bytes& payload) {
   return frame;
 }
 
+bool reference_whole(const Bytes& frame, int ip_version, size_t ip_bytes) {
+  const auto at = [&](size_t offset) { return frame.begin() + static_cast<ptrdiff_t>(offset); };
+  const auto number = [&](size_t offset) { return frame[offset] * 256U + frame[offset + 1]; };
+  const size_t udp = udp_offset(ip_version);
+  const size_t end = 14 + ip_bytes;
+  if (ip_version == 4 && reference_sum(Bytes(at(14), at(udp))) != 0xffff) return false;
+  if (number(udp + 4) != end - udp) return false;
+  if (number(udp + 6) == 0) return ip_version == 4;
+  const size_t addresses_bytes = ip_version == 4 ? 8 : 32;
+  Bytes covered(at(udp - addresses_bytes), at(udp));
+  covered.insert(covered.end(), {0, 17, frame[udp + 4], frame[udp + 5]});
+  covered.insert(covered.end(), at(udp), at(end));
+  return reference_sum(covered) == 0xffff;
+}
+
 Bytes counting_payload(const FrameLayout& layout) {
   Bytes payload(layout.frame_size - 4 - udp_offset(layout.ip_version) - 8);
   for (size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<uint8_t>(i % 256);

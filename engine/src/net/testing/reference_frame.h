@@ -1,5 +1,5 @@
 // Frames written the slow and obvious way, byte after byte from RFC 2544 C.2.6.4: the twin that the
-// tests compare FrameTemplate and classify() with. Shares no code with them.
+// tests compare FrameTemplate, classify() and checksums_hold() with. Shares no code with them.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,10 @@ uint16_t reference_sum(const Bytes& bytes);
 
 // A frame without FCS whose UDP payload is `payload`; layout.frame_size is not looked at.
 Bytes reference_frame(const FrameLayout& layout, const Bytes& payload);
+
+// Both checksums and the length of UDP of a frame whose IP packet has `ip_bytes`, read byte after
+// byte. REQUIRES: the IP packet lies in the frame, with its UDP header.
+bool reference_whole(const Bytes& frame, int ip_version, size_t ip_bytes);
 
 // 00 01 02 ... as RFC 2544 C.2.6.4 has it, as much as a frame of layout.frame_size carries.
 Bytes counting_payload(const FrameLayout& layout);

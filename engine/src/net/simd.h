@@ -1,5 +1,5 @@
 // FOR_EACH_CPU: build a function for several CPU generations and choose when the program starts.
-// For short loops over arrays that the compiler turns into SIMD (see lanes.h).
+// For short loops over arrays that the compiler turns into SIMD.
 #pragma once
 
 // Sanitizers cannot follow the run-time choice between builds; clang 14's choice is x86-64-v4 on a
