@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dutperf.engine.client import Engine
+from dutperf.engine.client import Ending, Engine
 from dutperf.errors import EngineError
 from dutperf.protocol import (
     DirectionRequest,
@@ -126,7 +126,7 @@ def engine(scripted: ScriptedEngine, tmp_path: Path) -> Engine:
     return Engine(
         scripted.ours,
         log_path=log,
-        how_it_ended=lambda: "signal 9",
+        how_it_ended=lambda: Ending("signal 9"),
         end_timeout_s=0.2,
     )
 

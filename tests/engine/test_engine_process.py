@@ -74,6 +74,33 @@ def test_the_death_of_an_engine_names_its_signal(tmp_path: Path, log: Path) -> N
         engine.port_status()
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (3, 4, "memory ran out, and the kernel killed it"),
+        (3, 3, "somebody killed it; by the kernel's record memory was not short"),
+        (None, None, "somebody killed it, or the kernel did for lack of memory"),
+    ],
+)
+def test_a_killed_engine_is_said_to_lack_memory_if_the_kernel_says_so(
+    tmp_path: Path,
+    log: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    before: int | None,
+    after: int | None,
+    told: str,
+) -> None:
+    vmstat = tmp_path / "vmstat"
+    record = "nr_free_pages 5\n" + (f"oom_kill {before}\n" if before else "")
+    vmstat.write_text(record)
+    monkeypatch.setattr(process, "_VMSTAT", vmstat)
+    with process.run_engine(command(ENGINE, tmp_path), log) as engine:
+        vmstat.write_text(record.replace(f"oom_kill {before}", f"oom_kill {after}"))
+        with pytest.raises(EngineError) as caught:
+            engine.port_status()
+    assert told in caught.value.hint
+
+
 def test_an_engine_that_cannot_start_says_why(tmp_path: Path, log: Path) -> None:
     refusing = ENGINE.replace(
         '"result": answer',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -295,6 +296,30 @@ def test_ports_have_a_file_of_their_own(tmp_path: Path) -> None:
 
 
 # --- against a device that is nothing but a memory
+
+
+@pytest.mark.parametrize("jump_s", [86_400, -86_400])
+def test_a_device_does_not_forget_because_the_clock_was_set(
+    jump_s: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    asked = cell(
+        NAT44,
+        procedure="connection-rate",
+        stateful={"connections": 10, "dut_timeout_s": 1000},
+    )
+
+    def wait(wait_s: float, _connections: int) -> None:
+        waits.append(wait_s)
+
+    openings = Openings()
+    request, _ = openings.placed(request_of(asked, 1000), asked, wait)
+    openings.used(request, 0)
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + jump_s)
+    openings.placed(request, asked, wait)
+    (waited,) = waits
+    assert 1000 <= waited <= 1100
 
 
 @dataclass

@@ -7,17 +7,13 @@ counts, never times.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import json
 import os
-import select
-import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +22,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import pytest
+from programs import ProgramServer
 
 from dutperf import lab
 from dutperf.config.testbed import Testbed
@@ -522,54 +519,9 @@ def dutperf(*arguments: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
-class _ProgramServer:
-    """The process that ``program_server`` describes."""
-
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, Path(__file__).with_name("program_server.py")],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        atexit.register(self._process.kill)
-
-    def run(
-        self, arguments: Sequence[str], timeout_s: float
-    ) -> subprocess.CompletedProcess[str]:
-        asking, answers = self._process.stdin, self._process.stdout
-        assert asking is not None
-        assert answers is not None
-        with (
-            tempfile.NamedTemporaryFile("r+") as out,
-            tempfile.NamedTemporaryFile("r+") as err,
-        ):
-            asked = {
-                "arguments": arguments,
-                "directory": str(Path.cwd()),
-                "environment": dict(os.environ),
-                "stdout": out.name,
-                "stderr": err.name,
-            }
-            asking.write(json.dumps(asked) + "\n")
-            asking.flush()
-            pid = int(answers.readline())
-            try:
-                in_time = select.select([answers], [], [], timeout_s)[0]
-            except BaseException:  # of whoever ends the tests
-                os.kill(pid, signal.SIGINT)
-                raise
-            if not in_time:
-                os.kill(pid, signal.SIGKILL)
-            code = int(answers.readline())
-            done = subprocess.CompletedProcess(arguments, code, out.read(), err.read())
-        assert in_time, f"after {timeout_s} s it still ran: {done}"
-        return done
-
-
 @functools.cache
-def _program_server() -> _ProgramServer:
-    return _ProgramServer()
+def _program_server() -> ProgramServer:
+    return ProgramServer()
 
 
 class Running:

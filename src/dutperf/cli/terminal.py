@@ -30,7 +30,7 @@ from dutperf.procedures.events import (
     TrialStarted,
 )
 from dutperf.protocol import Damage, StreamResult, TrialProgress, TrialResult
-from dutperf.results import ResultsFile, TrialRecord
+from dutperf.results import ResultsFile, TrialRecord, how_to_go_on
 from dutperf.results.damage_words import RECEIVED, kinds_words
 from dutperf.results.trial_record import TrialRole
 from dutperf.results.units import about
@@ -82,9 +82,11 @@ class Terminal:
             self._status.stop()
 
     def say_interrupted(self) -> None:
-        """Tell where the measured part is."""
+        """Tell where the measured part is, and how to have the rest."""
         where = f"; results so far are in {self.directory}" if self.directory else ""
         self._print(f"interrupted{where}")
+        if self.directory and (command := how_to_go_on(self.directory)):
+            self._print(f"hint: go on where it ended: {command}")
 
     def on_event(self, event: Event) -> None:
         """Show ``event``."""

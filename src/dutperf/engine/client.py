@@ -11,7 +11,7 @@ import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
@@ -56,6 +56,13 @@ _TELLING = re.compile(
 _HARMLESS = re.compile(r"libxdp|libbpf|bpffs|telemetry")
 
 
+class Ending(NamedTuple):
+    """How an engine ended, and, if that is known, what to do about it."""
+
+    how: str
+    hint: str = ""
+
+
 class Nothing(Message):
     """The empty object: parameters or result of methods that need none."""
 
@@ -68,7 +75,7 @@ class Engine:
         control: socket.socket,
         *,
         log_path: Path,
-        how_it_ended: Callable[[], str] = lambda: "its socket is closed",
+        how_it_ended: Callable[[], Ending] = lambda: Ending("its socket is closed"),
         end_timeout_s: float = END_TIMEOUT_S,
     ) -> None:
         self._connection = Connection(control)
@@ -193,10 +200,10 @@ class Engine:
                 return message
 
     def _ended(self, during: str) -> EngineError:
-        how = self._how_it_ended()
+        how, hint = self._how_it_ended()
         line = last_log_line(self._log_path)
         message = f"the engine ended ({how}) during {during}; see {self._log_path}"
-        return EngineError(f"{message}: {line}" if line else message)
+        return EngineError(f"{message}: {line}" if line else message, hint)
 
     def _silent(self, during: str, timeout_s: float) -> EngineError:
         line = last_log_line(self._log_path)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +18,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
 
-from dutperf.engine.client import Engine, last_log_line
+from dutperf.engine.client import Ending, Engine, last_log_line
 from dutperf.errors import EngineError, InputError, SetupError
 
 ENGINE_VARIABLE = "DUTPERF_ENGINE"
@@ -25,6 +26,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 _PROGRAM_FOLDERS = (_PACKAGE / "_engine", _PACKAGE.parents[1] / "build")
 _NAMESPACES = Path("/run/netns")
 _MEMINFO = Path("/proc/meminfo")
+_VMSTAT = Path("/proc/vmstat")
 _END_TIMEOUT_S = 3.0
 _LOADER_MESSAGE = "error while loading shared libraries"
 
@@ -71,11 +73,12 @@ def start_engine(
 def run_engine(command: list[str], log_path: Path) -> Iterator[Engine]:
     """Run ``command`` with a control socket; yield the engine once it has answered."""
     ours, theirs = socket.socketpair()
+    before = _ended_for_memory()
     with ours:
         with theirs:
             process = _spawn(command, theirs, log_path)
         engine = Engine(
-            ours, log_path=log_path, how_it_ended=lambda: _how_it_ended(process)
+            ours, log_path=log_path, how_it_ended=lambda: _how_it_ended(process, before)
         )
         try:
             _await_start(engine, process, log_path)
@@ -253,12 +256,35 @@ def _await_start(
         raise
 
 
-def _how_it_ended(process: subprocess.Popen[bytes]) -> str:
+def _how_it_ended(process: subprocess.Popen[bytes], before: int | None) -> Ending:
+    """``before``: see ``_ended_for_memory``, when the engine was started."""
     try:
         status = process.wait(_END_TIMEOUT_S)
     except subprocess.TimeoutExpired:
-        return "it closed its socket"
-    return f"signal {-status}" if status < 0 else f"exit status {status}"
+        return Ending("it closed its socket")
+    if status == -signal.SIGKILL:
+        return Ending("signal 9", _why_killed(before, _ended_for_memory()))
+    return Ending(f"signal {-status}" if status < 0 else f"exit status {status}")
+
+
+def _why_killed(before: int | None, now: int | None) -> str:
+    if before is None or now is None:
+        return "somebody killed it, or the kernel did for lack of memory: see dmesg"
+    if now > before:
+        return (
+            "memory ran out, and the kernel killed it: free some, or ask for less "
+            "(testbed key memory_mb, fewer connections, shorter trials)"
+        )
+    return "somebody killed it; by the kernel's record memory was not short"
+
+
+def _ended_for_memory() -> int | None:
+    """How many processes the kernel ended for lack of memory; None: it does not say."""
+    for line in _VMSTAT.read_text().splitlines() if _VMSTAT.exists() else ():
+        name, _, value = line.partition(" ")
+        if name == "oom_kill":
+            return int(value)
+    return None
 
 
 def _end(engine: Engine, process: subprocess.Popen[bytes]) -> None:

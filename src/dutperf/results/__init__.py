@@ -5,6 +5,7 @@ from dutperf.results.closing import Words, closing
 from dutperf.results.delay_results import DelayRecord, Figure, FrameCount, Measure
 from dutperf.results.directory import (
     ResultsDirectory,
+    how_to_go_on,
     load_campaign,
     load_environment,
     load_environments,
@@ -79,6 +80,7 @@ __all__ = [
     "closing",
     "collect_environment",
     "highest_clean",
+    "how_to_go_on",
     "limit_words",
     "load_campaign",
     "load_environment",

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import shlex
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -293,6 +294,14 @@ def load_campaign(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise InputError(f"{file} is not a YAML mapping")
     return data
+
+
+def how_to_go_on(path: Path) -> str:
+    """The command that continues the run in directory ``path``; empty: none can."""
+    campaign = path / CAMPAIGN
+    if not campaign.exists():
+        return ""
+    return shlex.join(["dutperf", "run", str(campaign), "--resume", str(path)])
 
 
 def _of(file: str, testbed: str | None) -> str:

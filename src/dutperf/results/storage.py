@@ -70,7 +70,7 @@ def write_atomically(path: Path, text: str, safe: str = "") -> None:
         try:
             _write_synced(temporary, text.encode(), os.O_CREAT | os.O_TRUNC)
             temporary.replace(path)
-        except OSError:
+        except BaseException:  # an interrupt, too
             temporary.unlink(missing_ok=True)
             raise
         _sync_directory(path.parent)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -25,7 +25,7 @@ from dutperf.config import (
     resolved_again,
     size_notices,
 )
-from dutperf.errors import DutperfError, EngineError, InputError
+from dutperf.errors import DutperfError, EngineError, InputError, SetupError
 from dutperf.procedures.events import (
     Notice,
     OnEvent,
@@ -38,6 +38,7 @@ from dutperf.results import (
     NotMeasured,
     ResultsDirectory,
     ResultsFile,
+    how_to_go_on,
     scalability,
 )
 from dutperf.run.jobs import Executor, Job, Outcome, TestbedsError, jobs_of
@@ -137,7 +138,8 @@ class _Run:
             self._report()
             return results
         self.directory.write_campaign(asked)
-        return self._to_the_end(executor)
+        with self._saying_how_to_go_on():
+            return self._to_the_end(executor)
 
     def _to_the_end(self, executor: Executor) -> ResultsFile:
         try:
@@ -148,8 +150,10 @@ class _Run:
             with contextlib.suppress(DutperfError, OSError):
                 self._save_what_there_is()
             self._forget(error)
-            if isinstance(error, EngineError | TestbedsError):
-                raise self._explained(error) from error
+            if isinstance(error, EngineError):
+                error.message += f"; {self._what_is_safe()}"
+            if isinstance(error, TestbedsError):
+                error.message += f"\n{self._what_is_safe()}"
             raise
         results = self._save(complete=True)
         self._report()
@@ -215,14 +219,19 @@ class _Run:
     def _report(self) -> None:
         self.on_event(ReportWritten(self.around.write_report(self.directory.path)))
 
-    def _explained(self, error: EngineError | TestbedsError) -> DutperfError:
-        """``error``, and what of the run is safe where."""
-        safe = self._what_is_safe()
-        if isinstance(error, EngineError):
-            return EngineError(f"{error.message}; {safe}", error.hint, error.code)
-        then = f"then go on where it ended: --resume {self.directory.path}"
-        hint = f"{error.hint}\n{then}" if self.directory.records else error.hint
-        return TestbedsError(f"{error.message}\n{safe}", hint, error.exit_code)
+    @contextlib.contextmanager
+    def _saying_how_to_go_on(self) -> Iterator[None]:
+        """After all that the user can mend without another campaign."""
+        try:
+            with _memory_errors():
+                yield
+        except (SetupError, TestbedsError) as error:
+            if self.directory.records:
+                then = "then go on" if error.hint else "go on"
+                command = how_to_go_on(self.directory.path)
+                hints = (error.hint, f"{then} where it ended: {command}")
+                error.hint = "\n".join(filter(None, hints))
+            raise
 
     def _what_is_safe(self) -> str:
         trials, path = len(self.directory.records), self.directory.path
@@ -231,3 +240,14 @@ class _Run:
             return f"nothing was measured{f'; the log is {logs}' if logs else ''}"
         cells = f"{len(self.done)} of {len(self.jobs)} cells"
         return f"the last finished trial is {trials}; results so far ({cells}): {path}"
+
+
+@contextlib.contextmanager
+def _memory_errors() -> Iterator[None]:
+    try:
+        yield
+    except MemoryError as error:
+        raise SetupError(
+            "this machine has no memory left for dutperf",
+            "free some, or raise the limit on it (ulimit -v, or the container's)",
+        ) from error

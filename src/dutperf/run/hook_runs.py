@@ -76,7 +76,7 @@ def check_alive(record: TrialRecord) -> None:
             raise SetupError(
                 f"the device under test does not work any more after trial "
                 f"{record.number}: {_told(run)}: {_end(run.output)}",
-                "bring it back, then go on with dutperf run --resume",
+                "bring it back",
             )
 
 

@@ -64,7 +64,7 @@ class Openings:
     Args:
         path: where it is kept from run to run; None: nowhere.
         ports: what tells the ports from all others.
-        now: the time of day, in seconds.
+        now: the time of day, in seconds; None: the clock's, as it is set now.
 
     Raises:
         SetupError: what is kept cannot be read.
@@ -74,10 +74,10 @@ class Openings:
         self,
         path: Path | None = None,
         ports: tuple[str, ...] = (),
-        now: Callable[[], float] = time.time,
+        now: Callable[[], float] | None = None,
     ) -> None:
         self._path = path
-        self._now = now
+        self._now = now or _time_of_day()
         kept = load_openings(path, ports) if path else OpeningsFile(ports=list(ports))
         self._ports = kept.ports
         self._known = list(kept.openings)
@@ -194,6 +194,16 @@ class Openings:
             following=self._following,
         )
         save_openings(self._path, kept)
+
+
+def _time_of_day() -> Callable[[], float]:
+    """A clock that nobody sets: else a device would seem to have forgotten by that."""
+
+    def since_boot() -> float:
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+    ahead = time.time() - since_boot()
+    return lambda: since_boot() + ahead
 
 
 def openings_of(testbed: Testbed) -> Openings | None:
