@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from livetools import (
     inside,
     kept_lab,
     lab_engine,
+    measured_once,
     ring_ports,
     running_engine,
 )
@@ -195,3 +197,27 @@ def test_a_trial_in_which_somebody_else_has_an_address_is_not_judged(
     assert "neighbour_changed" in codes(spoilt)
     assert [port.neighbour_conflicts > 0 for port in spoilt.ports] == [True, False]
     assert "neighbour_changed" not in codes(again)
+
+
+def claimed(ip: IpVersion, address: str) -> None:
+    """A stranger says on the left that it has ``address``."""
+    inside("dut", sys.executable, "-c", SAY, "left", claim_of(ip, address))
+
+
+@pytest.mark.lab
+@pytest.mark.usefixtures("lab_up")
+@pytest.mark.parametrize("ip", [4, 6])
+def test_a_claim_before_the_first_frame_leads_none_of_them_astray(
+    tmp_path: Path, ip: IpVersion
+) -> None:
+    """It comes while the trial waits for the device to settle."""
+    settling = {"settle_ns": 2000 * MS}
+    trial = Trial(ip=ip, fps=1000, ms=100, hops=GATEWAYS, extra=settling)
+    with lab_engine(tmp_path, "af_packet") as engine:
+        claiming = threading.Timer(0.7, claimed, (ip, GATEWAYS[ip][0]))
+        claiming.start()
+        spoilt = measured_once(engine, trial.request())
+        claiming.join()
+    assert (spoilt.verdict.kind, codes(spoilt)) == ("invalid", {"neighbour_changed"})
+    assert [port.neighbour_conflicts > 0 for port in spoilt.ports] == [True, False]
+    assert all(c.received == c.sent == 100 for c in counts(spoilt).values())

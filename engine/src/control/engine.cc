@@ -233,6 +233,7 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
     const dataplane::ReceiveReport& received = run.received_at(side);
     result.ports.push_back(port_report(side, port, before.ports[i], after.ports[i], received,
                                        ports.sides[i]->recorders));
+    result.ports.back().neighbour_conflicts += ports.neighbours->conflicts(side);
     facts.ports.push_back(
         facts_of(result.ports.back(), port, before.ports[i], after.ports[i], received));
   }

@@ -26,15 +26,17 @@ void Neighbours::set(const NeighboursParams& params) {
     const size_t i = dataplane::index_of(side);
     sides_[i]->own.ranges = params.sides[i].own;
     next_hops_[i] = params.sides[i].resolve;
-    table_[i].clear();
+    known_[i].clear();
   }
 }
 
 std::vector<ResolvedNeighbour> Neighbours::resolve(Monitor& monitor) {
+  drain();  // what came before is not about this trial
   const Clock::time_point start = Clock::now();
   std::vector<ResolvedNeighbour> result;
   for (const Side side : kBothSides) {
-    table_[dataplane::index_of(side)].clear();
+    known_[dataplane::index_of(side)].clear();
+    conflicts_[dataplane::index_of(side)] = 0;
     for (const net::IpAddress& ip : next_hops_[dataplane::index_of(side)]) {
       result.push_back({side, ip, std::nullopt, 0});
     }
@@ -85,9 +87,20 @@ void Neighbours::drain() {
 }
 
 std::optional<net::Mac> Neighbours::find(Side side, const net::IpAddress& ip) const {
-  const auto& table = table_[dataplane::index_of(side)];
-  const auto entry = table.find(ip);
-  return entry == table.end() ? std::nullopt : std::optional(entry->second);
+  const auto& known = known_[dataplane::index_of(side)];
+  const auto entry = std::find_if(known.begin(), known.end(),
+                                  [&](const net::NeighbourAnswer& each) { return each.ip == ip; });
+  return entry == known.end() ? std::nullopt : std::optional(entry->mac);
+}
+
+uint64_t Neighbours::conflicts(Side side) const { return conflicts_[dataplane::index_of(side)]; }
+
+// The first answer of a next hop stays: a claim that nobody asked for must not lead the trial's
+// frames astray, nor a storm of them fill memory.
+void Neighbours::learn(Side side, const net::NeighbourAnswer& answer) {
+  const auto& asked = next_hops_[dataplane::index_of(side)];
+  const bool is_asked = std::find(asked.begin(), asked.end(), answer.ip) != asked.end();
+  if (is_asked && !find(side, answer.ip)) known_[dataplane::index_of(side)].push_back(answer);
 }
 
 // Asked from the side's first own address of the same version.
@@ -105,8 +118,10 @@ void Neighbours::ask(Side side, const net::IpAddress& target) {
 
 void Neighbours::handle(Side side, const uint8_t* frame, size_t size) {
   const size_t i = dataplane::index_of(side);
+  const auto claim = net::parse_claim(frame, size);
+  if (claim && net::contradicts(*claim, sides_[i]->own, known_[i])) ++conflicts_[i];
   if (const auto answer = net::parse_answer(frame, size)) {
-    table_[i][answer->ip] = answer->mac;
+    learn(side, *answer);
     return;
   }
   uint8_t reply[net::kNeighbourFrameBytes];

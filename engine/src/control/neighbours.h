@@ -4,7 +4,6 @@
 #pragma once
 
 #include <array>
-#include <map>
 #include <optional>
 #include <vector>
 
@@ -29,7 +28,7 @@ class Neighbours {
   // questions are the learning frames of RFC 2544 C.2.4.1: the device learns the tester by them.
   std::vector<ResolvedNeighbour> resolve(Monitor& monitor);
 
-  // Answers and learns for `duration_ns`; false when the monitor wants to end.
+  // Answers for `duration_ns`; false when the monitor wants to end.
   bool serve(uint64_t duration_ns, Monitor& monitor);
 
   // Handles what has arrived; frames of no interest are dropped.
@@ -37,15 +36,21 @@ class Neighbours {
 
   std::optional<net::Mac> find(dataplane::Side side, const net::IpAddress& ip) const;
 
+  // Messages since `resolve` began by which a next hop has another MAC than it answered first, or
+  // an own address is somebody else's.
+  uint64_t conflicts(dataplane::Side side) const;
+
  private:
   void ask(dataplane::Side side, const net::IpAddress& target);
+  void learn(dataplane::Side side, const net::NeighbourAnswer& answer);
   void handle(dataplane::Side side, const uint8_t* frame, size_t size);
 
   Ports ports_;
   Sides sides_;
   std::array<std::vector<net::IpAddress>, dataplane::kSides> next_hops_;
   uint64_t timeout_ns_ = 0;
-  std::array<std::map<net::IpAddress, net::Mac>, dataplane::kSides> table_;
+  std::array<std::vector<net::NeighbourAnswer>, dataplane::kSides> known_;
+  std::array<uint64_t, dataplane::kSides> conflicts_{};
 };
 
 }  // namespace dutperf::control

@@ -279,7 +279,7 @@ class PortReport(Message):
     neighbour_conflicts: Count = Field(
         default=0,
         description="ARP/ND messages by which a next hop has another MAC address than "
-        "before the trial, or an address of the tester's is somebody else's",
+        "it answered with, or an address of the tester's is somebody else's",
     )
     foreign: Count = Field(description="not this tester's frames")
     stale: Count = Field(description="frames of an earlier trial")
