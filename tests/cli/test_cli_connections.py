@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from dutperf.cli import app
+from dutperf.cli.failures import PatientConsole
 from dutperf.cli.summary import show_all
 from dutperf.cli.table_print import entry_text
 from dutperf.results import (
@@ -144,7 +144,7 @@ def printed(cell: CellResult) -> str:
         complete=True,
         cells=[cell],
     )
-    console = Console(file=io.StringIO(), width=160)
+    console = PatientConsole(file=io.StringIO(), width=160)
     show_all(console, results, None)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import json
 
-from rich.console import Console
 from typer.testing import CliRunner
 
 from dutperf.cli.app import app
 from dutperf.cli.doctor_command import show_checks
+from dutperf.cli.failures import PatientConsole
 from dutperf.doctor import Check
 
 
@@ -19,7 +19,7 @@ def test_what_is_not_good_has_its_reason_and_cure_below() -> None:
         Check("turbo", "good", "off"),
         Check("huge_pages", "doubtful", "0 [MiB] free", "it is slower", "echo 256"),
     ]
-    show_checks(Console(file=text, width=60), checks)
+    show_checks(PatientConsole(file=text, width=60), checks)
     lines = text.getvalue().splitlines()
     assert lines[0].split() == ["good", "turbo", "off"]
     assert lines[1].endswith("huge pages  0 [MiB] free")

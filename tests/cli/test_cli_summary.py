@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Literal
 
 import pytest
-from rich.console import Console
 
+from dutperf.cli.failures import PatientConsole
 from dutperf.cli.measuring import Show
 from dutperf.cli.summary import show_all, show_summary
 from dutperf.protocol import Damage, Reason
@@ -51,7 +51,7 @@ def shown(*cells: CellResult, show: Show = show_all, width: int = 160) -> str:
         complete=True,
         cells=list(cells),
     )
-    console = Console(file=io.StringIO(), width=width)
+    console = PatientConsole(file=io.StringIO(), width=width)
     show(console, results, None)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()

@@ -10,8 +10,8 @@ import pytest
 from burst_sample import burst_results
 from report_page import Page
 from report_sample import sample_environment, store
-from rich.console import Console
 
+from dutperf.cli.failures import PatientConsole
 from dutperf.cli.summary import show_summary
 from dutperf.report.cells import CellView, finished_cell
 from dutperf.report.charts import search_chart
@@ -71,7 +71,7 @@ def test_a_row_is_that_of_rfc_9004() -> None:
 
 def test_the_terminal_shows_the_table() -> None:
     text = io.StringIO()
-    show_summary(Console(file=text, width=200), run(), None)
+    show_summary(PatientConsole(file=text, width=200), run(), None)
     assert (
         "Back-to-back frames, longest burst without loss (RFC 9004 6)"
         in text.getvalue()

@@ -13,10 +13,10 @@ import pytest
 from burst_sample import burst_results
 from connection_sample import rate_results, stateful_results
 from report_sample import all_sizes, sample_environment, sample_results, store
-from rich.console import Console
 from stored_samples import VERSION_1
 from timed_sample import delay_results
 
+from dutperf.cli.failures import PatientConsole
 from dutperf.cli.table_print import show_table
 from dutperf.report import write_report
 from dutperf.results import (
@@ -128,7 +128,7 @@ class _Figures(HTMLParser):
 
 def printed_figures(table: Table) -> Counter[str]:
     """Of the terminal, without the names of the cells."""
-    console = Console(file=io.StringIO(), width=WIDE)
+    console = PatientConsole(file=io.StringIO(), width=WIDE)
     show_table(console, table)
     assert isinstance(console.file, io.StringIO)
     lines = [s for s in console.file.getvalue().splitlines() if s.startswith("│")]

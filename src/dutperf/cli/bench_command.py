@@ -16,6 +16,7 @@ from rich.table import Table
 
 from dutperf.bench.data_path import Result, bench_data_path
 from dutperf.cli.failures import PatientConsole
+from dutperf.cli.json_print import print_json
 from dutperf.cli.options import AsJson, Rules
 from dutperf.cli.path_bench_command import bench_lab
 from dutperf.errors import InputError
@@ -121,7 +122,7 @@ def bench(
 def _show(result: Result, *, as_json: bool) -> None:
     console = PatientConsole()
     if as_json:
-        console.print_json(json.dumps(result))
+        print_json(console, json.dumps(result, indent=2))
         return
     console.print(_table(result))
     told = [*_learned(result), *_workers(result["workers"]), *_pacing(result["pacing"])]

@@ -6,21 +6,21 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 from dutperf.cli.exit_codes import INVALID
+from dutperf.cli.failures import PatientConsole
 from dutperf.cli.json_print import print_versioned
 from dutperf.cli.options import AsJson, TestbedFile
 from dutperf.config import load_testbed
 from dutperf.doctor import Check, Verdict, examine
 
 _VERSION = 1
-_SIGNS: dict[Verdict, str] = {
-    "good": "[green]good[/]",
-    "doubtful": "[yellow]doubtful[/]",
-    "bad": "[red]bad[/]",
-    "unknown": "[dim]unknown[/]",
+_COLOURS: dict[Verdict, str] = {
+    "good": "green",
+    "doubtful": "yellow",
+    "bad": "red",
+    "unknown": "dim",
 }
 _WIDTH = 8
 
@@ -47,19 +47,20 @@ def doctor(
     if as_json:
         print_versioned(_VERSION, {"checks": [asdict(check) for check in checks]})
     else:
-        show_checks(Console(), checks)
+        show_checks(PatientConsole(), checks)
     if any(check.verdict == "bad" for check in checks):
         raise typer.Exit(INVALID)
 
 
-def show_checks(console: Console, checks: list[Check]) -> None:
+def show_checks(console: PatientConsole, checks: list[Check]) -> None:
     """A line each; below what is not good why it matters, and the cure."""
     longest = max(len(check.name) for check in checks)
     for check in checks:
         name = check.name.replace("_", " ")
-        sign = _SIGNS[check.verdict] + " " * (_WIDTH - len(check.verdict))
         console.print(
-            f"{sign}  {escape(name):<{longest}}  {escape(check.found)}",
+            Text(f"{check.verdict:<{_WIDTH}}", _COLOURS[check.verdict]),
+            f"{name:<{longest}}  {check.found}",
+            sep="  ",
             highlight=False,
             soft_wrap=True,
         )
@@ -76,6 +77,8 @@ def show_checks(console: Console, checks: list[Check]) -> None:
 
 
 def _in_sum(checks: list[Check]) -> str:
-    counts = {verdict: sum(c.verdict == verdict for c in checks) for verdict in _SIGNS}
+    counts = {
+        verdict: sum(c.verdict == verdict for c in checks) for verdict in _COLOURS
+    }
     told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     return f"{len(checks)} checks: {told}; nothing was changed"

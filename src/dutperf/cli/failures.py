@@ -5,23 +5,56 @@ from __future__ import annotations
 import os
 import tempfile
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
+from typing import IO, Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
 
 from dutperf.errors import DutperfError
+from dutperf.visible import visible
 
 _PLAIN_WIDTH = 120
 """Columns for files and pipes, which rich would give 80."""
 
 
 class PatientConsole(Console):
-    """A console whose reader may leave (``dutperf ... | head``): the work goes on."""
+    """All that a command prints goes through one of these.
 
-    def __init__(self, *, stderr: bool = False) -> None:
-        super().__init__(stderr=stderr)
-        if not self.is_terminal:
+    Its reader may leave (``dutperf ... | head``): the work goes on. No text is markup,
+    and none reaches the terminal as something that it would obey, see ``visible``.
+    """
+
+    def __init__(
+        self,
+        *,
+        stderr: bool = False,
+        file: IO[str] | None = None,
+        width: int | None = None,
+    ) -> None:
+        super().__init__(
+            stderr=stderr,
+            file=file,
+            width=width,
+            markup=False,
+            emoji=False,
+            highlight=False,
+        )
+        if width is None and not self.is_terminal:
             self.width = _PLAIN_WIDTH
+
+    def render_str(self, text: str, **how: Any) -> Text:  # noqa: ANN401 - as rich's
+        """Texts, also those in tables, before their width is measured."""
+        return super().render_str(visible(text), **how)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """What came as rich's own ``Text`` as well; not what moves the cursor."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else visible(text), style, control)
 
     def on_broken_pipe(self) -> None:
         """From now on write to nowhere; rich would end the program."""
@@ -47,7 +80,7 @@ def defect(error: Exception, directory: Path | None) -> DefectError:
     try:
         path = _crash_file(directory)
         with path.open("a", encoding="utf-8") as file:
-            file.writelines(traceback.format_exception(error))
+            file.writelines(map(visible, traceback.format_exception(error)))
     except OSError as cause:
         return DefectError(message, f"its traceback could not be stored: {cause}")
     return DefectError(message, f"please report it with the file {path}")

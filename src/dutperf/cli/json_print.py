@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 
 from dutperf.cli.failures import PatientConsole
+from dutperf.visible import visible_json
 
 
 def print_versioned(version: int, data: Mapping[str, object]) -> None:
@@ -18,4 +19,9 @@ def print_versioned(version: int, data: Mapping[str, object]) -> None:
     a key that is added is none.
     """
     text = json.dumps({"schema_version": version, **data}, indent=2, default=str)
-    PatientConsole().out(text, highlight=False)
+    print_json(PatientConsole(), text)
+
+
+def print_json(console: PatientConsole, text: str) -> None:
+    """Print ``text``, which is JSON and stays it."""
+    console.out(visible_json(text), highlight=False)

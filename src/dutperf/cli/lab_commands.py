@@ -10,7 +10,7 @@ import typer
 
 from dutperf import lab
 from dutperf.cli.failures import PatientConsole
-from dutperf.cli.json_print import print_versioned
+from dutperf.cli.json_print import print_json, print_versioned
 from dutperf.cli.options import AsJson, Rules
 
 lab_app = typer.Typer(
@@ -89,7 +89,7 @@ def account(
     """Print what the known-answer device did in its last eight trials, as JSON."""
     report = lab.known_answer_device().report(trial)
     chosen = report if trial is None else report.trial(trial)
-    _say(chosen.model_dump_json(indent=2))
+    print_json(PatientConsole(), chosen.model_dump_json(indent=2))
 
 
 @lab_app.command("list")

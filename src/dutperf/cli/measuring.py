@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import typer
-from rich.console import Console
 
 from dutperf.cli.exit_codes import INTERRUPTED, INVALID
 from dutperf.cli.failures import PatientConsole, defect, show_notice
@@ -27,7 +26,7 @@ from dutperf.run.engine_session import prepare_engine
 from dutperf.run.local_executor import Surroundings, no_passport
 from dutperf.run.openings import openings_of
 
-Show = Callable[[Console, ResultsFile, Path | None], None]
+Show = Callable[[PatientConsole, ResultsFile, Path | None], None]
 """Prints results, and where the report is, if there is one."""
 
 

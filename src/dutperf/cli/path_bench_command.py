@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from dutperf.bench.lab_path import LabAccess, LabBench, bench_lab_path, path_spec
@@ -60,7 +59,7 @@ def bench_lab(
         raise typer.Exit(INVALID)
 
 
-def _show(console: Console, found: LabBench, *, as_json: bool) -> None:
+def _show(console: PatientConsole, found: LabBench, *, as_json: bool) -> None:
     if as_json:
         print_versioned(_PATH_VERSION, found.as_data())
         return
@@ -100,7 +99,7 @@ def _rate(rate: Rate | None) -> str:
     return f"{rate.median_fps:,} ({spread})" if rate.rounds_fps[1:] else spread
 
 
-def _show_profile(console: Console, result: DriverResult) -> None:
+def _show_profile(console: PatientConsole, result: DriverResult) -> None:
     trial = result.profiled
     if trial is None:
         return
@@ -162,5 +161,5 @@ def _time(duration_ns: int) -> str:
     return f"{duration_ns / 1000:,.0f} us"
 
 
-def _say(console: Console, text: str) -> None:
+def _say(console: PatientConsole, text: str) -> None:
     console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from dutperf.bench.stateful_limits import (
@@ -16,6 +15,7 @@ from dutperf.bench.stateful_limits import (
     run_selftest,
 )
 from dutperf.cli.exit_codes import INVALID
+from dutperf.cli.failures import PatientConsole
 from dutperf.cli.measuring import watched
 from dutperf.cli.summary import show_json
 from dutperf.cli.table_print import entry_text
@@ -47,7 +47,7 @@ def measure_stateful(
         raise typer.Exit(INVALID)
 
 
-def _show(console: Console, results: ResultsFile, report: Path | None) -> None:
+def _show(console: PatientConsole, results: ResultsFile, report: Path | None) -> None:
     console.print(_table(results.cells))
     for cell in filter(fell_short, results.cells):
         for reason in cell.reasons:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from dutperf import stats
+from dutperf.cli.failures import PatientConsole
+from dutperf.cli.json_print import print_json
 from dutperf.cli.table_print import show_table
 from dutperf.results import (
     CellResult,
@@ -25,13 +25,15 @@ from dutperf.tables import Table, subjects, tables
 
 
 def show_json(
-    console: Console, results: ResultsFile, _report: Path | None = None
+    console: PatientConsole, results: ResultsFile, _report: Path | None = None
 ) -> None:
     """Print ``results`` without its trials as one JSON object."""
-    console.out(results.model_dump_json(indent=2, exclude={"trials"}), highlight=False)
+    print_json(console, results.model_dump_json(indent=2, exclude={"trials"}))
 
 
-def show_summary(console: Console, results: ResultsFile, report: Path | None) -> None:
+def show_summary(
+    console: PatientConsole, results: ResultsFile, report: Path | None
+) -> None:
     """Print the tables, a few sentences, and the report's path."""
     for table in _tables(results):
         if not table.detail:
@@ -39,7 +41,9 @@ def show_summary(console: Console, results: ResultsFile, report: Path | None) ->
     _close(console, results, report)
 
 
-def show_all(console: Console, results: ResultsFile, report: Path | None) -> None:
+def show_all(
+    console: PatientConsole, results: ResultsFile, report: Path | None
+) -> None:
     """The same, and between tables and sentences all that the report has in words."""
     cells = results.cells
     for table in _tables(results):
@@ -69,7 +73,7 @@ def show_all(console: Console, results: ResultsFile, report: Path | None) -> Non
     _close(console, results, report)
 
 
-def _close(console: Console, results: ResultsFile, report: Path | None) -> None:
+def _close(console: PatientConsole, results: ResultsFile, report: Path | None) -> None:
     for line in closing(
         results.cells,
         not_measured=results.not_measured,
@@ -179,5 +183,5 @@ def _conformance(cells: list[CellResult]) -> list[str]:
     ]
 
 
-def _say(console: Console, text: str) -> None:
+def _say(console: PatientConsole, text: str) -> None:
     console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from textwrap import wrap
 
-from rich.console import Console
 from rich.table import Table as Shown
-from rich.text import Text
 
+from dutperf.cli.failures import PatientConsole
 from dutperf.tables import Column, Entry, Row, Style, Table, Verdict, state_word
 
 _STYLE = Style(
@@ -26,7 +25,7 @@ _WORDS_WIDTH = 24
 """The same of other words."""
 
 
-def show_table(console: Console, table: Table) -> None:
+def show_table(console: PatientConsole, table: Table) -> None:
     """Print it; with a column for each row where the RFC has it so."""
     if table.sideways:
         for first in range(0, len(table.rows), _SIDEWAYS_COLUMNS):
@@ -44,14 +43,14 @@ def _upright(table: Table, width: int) -> Shown:
         shown.add_column("cell", overflow="fold")
     for place in kept:
         column = table.columns[place]
-        head = Text(_wrapped(column, _column_width(table, place)))
+        head = _wrapped(column, _column_width(table, place))
         if column.words:
             shown.add_column(head, overflow="fold")
         else:
             shown.add_column(head, justify="right", no_wrap=True)
     for row in table.rows:
-        name = [Text(row.name)] if named else []
-        shown.add_row(*name, *(Text(entry_text(row.entries[n])) for n in kept))
+        name = [row.name] if named else []
+        shown.add_row(*name, *(entry_text(row.entries[n]) for n in kept))
     return shown
 
 
@@ -59,16 +58,18 @@ def _sideways(table: Table, rows: Sequence[Row]) -> Shown:
     shown = _empty(table)
     shown.add_column("")
     for row in rows:
-        shown.add_column(Text(row.name), justify="right", overflow="fold")
+        shown.add_column(row.name, justify="right", overflow="fold")
     for place, column in enumerate(table.columns):
-        told = (Text(entry_text(row.entries[place])) for row in rows)
+        told = (entry_text(row.entries[place]) for row in rows)
         shown.add_row(", ".join(column.head(_STYLE)), *told)
     return shown
 
 
 def _empty(table: Table) -> Shown:
     notes = "\n".join(table.notes)
-    return Shown(title=Text(table.title), caption=Text(notes) if notes else None)
+    return Shown(
+        title=table.title, caption=notes or None, title_style="", caption_style=""
+    )
 
 
 def _wrapped(column: Column, width: int) -> str:

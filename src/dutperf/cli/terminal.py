@@ -9,11 +9,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
-from rich.markup import escape
 from rich.status import Status
+from rich.text import Text
 
 from dutperf.catalogue import names_of
+from dutperf.cli.failures import PatientConsole
 from dutperf.procedures.damage_search import judged_whole
 from dutperf.procedures.events import (
     CellStarted,
@@ -49,7 +49,7 @@ _STYLES = {"pass": "green", "fail": "yellow", "invalid": "red"}
 class Terminal:
     """Shows events; remembers what is shown at the end."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: PatientConsole) -> None:
         self.directory: Path | None = None
         self.results: ResultsFile | None = None
         self.report: Path | None = None
@@ -148,16 +148,17 @@ class Terminal:
         again = f" (attempt {record.attempt})" if record.attempt > 1 else ""
         reasons = _in_short([reason.message for reason in verdict.reasons])
         early = ", ended early" if record.result.ended_early else ""
-        style = _STYLES[kind]
         where = f"{self._duration(record)}{self._interval}{again}"
         why = f" ({reasons})" if reasons else ""
-        told = f"[{style}]{kind}[/]{escape(why)}"
-        told += f"{early}{escape(_by_stream(record.result))}{_damaged(record.result)}"
+        beside = f"{why}{early}{_by_stream(record.result)}{_damaged(record.result)}"
+        told = [Text(kind, _STYLES[kind]), beside]
         if record.role == "probe":
-            told = _offered(record.result)
+            told = [_offered(record.result)]
         self._console.print(
             f"  trial {record.number}{_ROLES[record.role]}: {record.load_fps:,} fps"
-            f"{where}: {told}",
+            f"{where}: ",
+            *told,
+            sep="",
             highlight=False,
             soft_wrap=True,
         )

@@ -183,7 +183,7 @@ class ResultsDirectory:
         Raises:
             SetupError: the file system refused.
         """
-        text = env.model_dump_json(indent=2) + "\n"
+        text = env.stored_text(indent=2) + "\n"
         write_atomically(self.path / _of(ENVIRONMENT, env.place), text, self._safe())
 
     def environment(self, testbed: str | None) -> Environment | None:
@@ -238,7 +238,7 @@ class ResultsDirectory:
         Raises:
             SetupError: the file system refused; journal and earlier results are safe.
         """
-        text = results.model_dump_json() + "\n"
+        text = results.stored_text() + "\n"
         write_atomically(self.path / RESULTS, text, self._safe())
 
     def _safe(self) -> str:

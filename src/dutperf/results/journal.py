@@ -126,7 +126,7 @@ class Journal:
         Raises:
             SetupError: the file system refused; earlier records are not affected.
         """
-        append_line(self.path, record.model_dump_json(), "every earlier trial is safe")
+        append_line(self.path, record.stored_text(), "every earlier trial is safe")
 
 
 def load_journal(path: Path) -> JournalContents:
@@ -160,7 +160,7 @@ _DAMAGED = (
 
 
 def _line(header: JournalHeader) -> str:
-    return header.model_dump_json()
+    return header.stored_text()
 
 
 def _record(line: bytes, version: int, where: str) -> TrialRecord:

@@ -78,4 +78,4 @@ def save_openings(path: Path, kept: OpeningsFile) -> None:
     """
     with storing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, kept.model_dump_json(indent=1) + "\n")
+    write_atomically(path, kept.stored_text(indent=1) + "\n")
