@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from connection_sample import RATES_PER_S, rate_results, stateful_results
+from hostile import SHOWN, hostile_environment, hostile_results
 from playwright.sync_api import Browser, Page, Route, sync_playwright
 from report_sample import all_sizes, sample_environment, sample_results, store
 from timed_sample import timed_results
@@ -67,6 +68,14 @@ def stateful_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Capacity, survivors and tear-down of a gateway."""
     directory = tmp_path_factory.mktemp("report") / "stateful"
     store(directory, stateful_results(), sample_environment())
+    return write_report(directory)
+
+
+@pytest.fixture(scope="module")
+def hostile_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Every name means harm."""
+    directory = tmp_path_factory.mktemp("report") / "hostile"
+    store(directory, hostile_results(), hostile_environment())
     return write_report(directory)
 
 
@@ -275,3 +284,34 @@ def _overlap(one: list[float], other: list[float]) -> bool:
     # Letters leave a few pixels of a line's height free.
     above_each_other = one[3] <= other[1] + 4 or other[3] <= one[1] + 4
     return not (side_by_side or above_each_other)
+
+
+def test_hostile_names_are_read_and_not_run(
+    browser: Browser, hostile_report: Path
+) -> None:
+    visit = Visit(browser, hostile_report, 1280, "light")
+    page = visit.page
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    page.wait_for_timeout(200)
+    assert not visit.troubles
+    assert visit.requests == [hostile_report.as_uri()]
+    assert page.evaluate("window.owned") is None
+    assert page.locator("img").count() == 0
+    assert page.title() == f"{SHOWN} \N{MIDDLE DOT} dutperf report"
+    assert page.locator("h1").text_content() == SHOWN
+    for place in ("#summary", "#environment", "#hooks", "#deviations"):
+        assert SHOWN in (page.locator(place).text_content() or ""), place
+
+
+def test_hostile_names_in_charts_are_drawn_as_they_are(
+    browser: Browser, hostile_report: Path
+) -> None:
+    page = Visit(browser, hostile_report, 1280, "light").page
+    drawn = page.locator("#frame-loss .legendtext").all_text_contents()
+    assert drawn
+    assert all(SHOWN in text for text in drawn)
+    page.locator("#search-1 .scatterlayer .point").first.hover(force=True)
+    page.wait_for_selector("#search-1 .hoverlayer .hovertext")
+    told = page.locator("#search-1 .hoverlayer").text_content() or ""
+    assert SHOWN[:40] in told
+    assert page.evaluate("window.owned") is None

@@ -3,12 +3,19 @@
 Colours are CSS variables, so that one palette serves page and charts: the page's
 script replaces ``var(--name)`` by what the style sheet says, again whenever the reader
 switches between light and dark, or prints.
+
+Plotly takes tags in words for markup: words of ours that have some are a ``Markup``,
+and all other text is shown as it is.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from markupsafe import Markup, escape
+
+from dutperf.visible import visible
 
 Figure = dict[str, Any]
 Trace = dict[str, Any]
@@ -18,6 +25,8 @@ BOUND_SYMBOL = "triangle-up-open"
 """Of a lower bound: open-ended, upwards."""
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _COLOURS = 6
+HOVER_END = Markup("<extra></extra>")
+"""Of a ``hovertemplate``: the name of the trace is not repeated beside it."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +41,18 @@ class Chart:
     @property
     def figure(self) -> Figure:
         """As plotly.js wants it."""
-        return {"data": self.data, "layout": self.layout}
+        return {"data": _plain(self.data), "layout": _plain(self.layout)}
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever plotly takes
+    """Texts without markup but ours; what a terminal would obey is made visible."""
+    if isinstance(value, str):
+        return visible(str(escape(value)))
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return (
+        [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+    )
 
 
 def line_trace(index: int, name: str, x: list[float], y: list[float | None]) -> Trace:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise
+
+from markupsafe import Markup
 
 from dutperf.protocol import VerdictKind
 from dutperf.report.cells import CellView
 from dutperf.report.chart import (
     BOUND_SYMBOL,
+    HOVER_END,
     Chart,
     Figure,
     Trace,
@@ -218,16 +220,17 @@ def _hover(step: SearchStep) -> str:
     lag = lag_of(direction.lag_ns for direction in trial.result.directions)
     again = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
     duration_s = trial.request.duration_ns / 1e9
+    kind = trial.result.verdict.kind
     lines = [
-        f"<b>trial {step.position}{again}: {trial.result.verdict.kind}</b>",
+        Markup("<b>{}</b>").format(f"trial {step.position}{again}: {kind}"),
         f"intended {whole(trial.load_fps)} fps per direction for {duration_s:g} s",
         f"{whole(burst_of(trial))} frames per direction",
         f"offered {offered(trial)} fps",
         f"lost: {loss(trial)}",
         f"pacing lag p99: {duration_ns(lag.p99_ns if lag else None)}",
     ]
-    why = html.escape(reasons(trial))
-    return "<br>".join([*lines, why] if why else lines)
+    why = reasons(trial)
+    return Markup("<br>").join([*lines, why] if why else lines)
 
 
 def _rule_before(path: SearchPath) -> Figure:
@@ -259,7 +262,7 @@ def frame_rate_chart(
     data = [_medium_line(name, each) for name, each in media.items()]
     data += [_measured_line(*each) for each in enumerate(sorted(lines.items()))]
     for trace in data:
-        trace.setdefault("hovertemplate", "%{x:,d} bytes: %{y:,d} fps<extra></extra>")
+        trace.setdefault("hovertemplate", "%{x:,d} bytes: %{y:,d} fps" + HOVER_END)
     shown = [value for trace in data for value in trace["y"]]
     figure = layout(
         "frame size with FCS, bytes",
@@ -288,7 +291,7 @@ def _measured_line(index: int, line: tuple[str, dict[int, CellView]]) -> Trace:
     return trace | {
         "marker": trace["marker"] | {"symbol": symbols},
         "customdata": signs,
-        "hovertemplate": "%{x:,d} bytes: %{customdata}%{y:,d} fps<extra></extra>",
+        "hovertemplate": "%{x:,d} bytes: %{customdata}%{y:,d} fps" + HOVER_END,
     }
 
 

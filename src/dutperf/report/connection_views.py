@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dutperf.report.cells import CellView
-from dutperf.report.chart import Chart, Figure, Trace, layout, line_trace
+from dutperf.report.chart import HOVER_END, Chart, Figure, Trace, layout, line_trace
 from dutperf.report.text import whole
 from dutperf.results import CellResult
 from dutperf.results.connection_results import (
@@ -116,7 +116,7 @@ def _steps_trace(
         "y": [step.rate_per_s or step.least_per_s for step in steps],
         "marker": {"symbol": symbol, "size": 10, "color": colour},
         "cliponaxis": False,
-        "hovertemplate": "%{x:,d} connections: %{y:,d}/s<extra></extra>",
+        "hovertemplate": "%{x:,d} connections: %{y:,d}/s" + HOVER_END,
     }
 
 
@@ -154,7 +154,7 @@ def _survival_trace(index: int, picture: Picture) -> Trace:
             "width": 2,
             "shape": "hv",
         },
-        "hovertemplate": "from connection %{x:,d}: %{y:.3g} %<extra></extra>",
+        "hovertemplate": "from connection %{x:,d}: %{y:.3g} %" + HOVER_END,
     }
 
 

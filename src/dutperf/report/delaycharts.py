@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 
 from dutperf.protocol import DirectionResult, Histogram, StreamResult
-from dutperf.report.chart import Chart, Figure, Trace, heading
+from dutperf.report.chart import HOVER_END, Chart, Figure, Trace, heading
 from dutperf.report.delay_views import Mark, marks_of, spread_of
 from dutperf.report.marks import (
     BINS,
@@ -142,7 +142,7 @@ def _within(histogram: Histogram, look: Look, bottom: float) -> list[Trace]:
             "y": [float(f"{share:.5g}") for _, share in points],
             "line": line,
             "hovertemplate": "%{x:,d} ns: %{y:.3~p} of the frames took longer"
-            "<extra></extra>",
+            + HOVER_END,
         },
         {
             "type": "scatter",
@@ -167,8 +167,7 @@ def _shape(histogram: Histogram, look: Look, x_range: tuple[float, float]) -> Tr
     edges = [10**edge for edge in even_edges(*x_range, BINS)]
     return outline(found, [float(f"{edge:.5g}") for edge in edges], look) | {
         "yaxis": "y2",
-        "hovertemplate": "%{y:.3~g} % of the frames from %{x:,.0f} ns on"
-        "<extra></extra>",
+        "hovertemplate": "%{y:.3~g} % of the frames from %{x:,.0f} ns on" + HOVER_END,
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dutperf.report.chart import Chart, Trace, layout, line_trace
+from dutperf.report.chart import HOVER_END, Chart, Trace, layout, line_trace
 from dutperf.results import Scalability
 from dutperf.tables.scalability_tables import Growth
 
@@ -50,4 +50,4 @@ def _line(index: int, name: str, of: Scalability) -> Trace:
         name,
         [float(point.flows) for point in shown],
         [point.degradation_percent or 0.0 for point in shown],
-    ) | {"hovertemplate": "%{x:,d} flows: %{y:+,.3r} %<extra></extra>"}
+    ) | {"hovertemplate": "%{x:,d} flows: %{y:+,.3r} %" + HOVER_END}

@@ -24,6 +24,7 @@ from dutperf.report.delay_views import streams_of
 from dutperf.report.source import read_source
 from dutperf.results import TrialRecord
 from dutperf.results.storage import storing, write_atomically
+from dutperf.visible import visible
 
 HIGHEST_NS = 2**47
 """No delay is longer: what the protocol's longest trial and wait allow."""
@@ -101,7 +102,7 @@ def _lines(trial: TrialRecord) -> Iterator[str]:
 
 def _one_line(trial: TrialRecord) -> str:
     """What the trial was; a name that somebody made up cannot start a new line."""
-    cell = " ".join(trial.cell.split()).replace("]", ")")
+    cell = visible(" ".join(trial.cell.split()).replace("]", ")"))
     verdict = trial.result.verdict.kind
     return (
         f"dutperf trial {trial.number}, {cell}, {trial.load_fps} fps per direction, "

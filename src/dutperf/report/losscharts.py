@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from markupsafe import Markup
+
 from dutperf.report.cells import CellView
-from dutperf.report.chart import Chart, Figure, Trace, heading, layout, line_trace
+from dutperf.report.chart import (
+    HOVER_END,
+    Chart,
+    Figure,
+    Trace,
+    heading,
+    layout,
+    line_trace,
+)
 from dutperf.report.text import NBSP, whole
 
 _TOP = 1.15
@@ -80,7 +90,8 @@ def _line(index: int, cell: CellView) -> Trace:
         "customdata": [[p.load_fps, p.load_percent, p.of] for p in cell.curve],
         "hovertemplate": "%{customdata[1]:.4g} % %{customdata[2]} "
         "(%{customdata[0]:,d} fps per direction)"
-        "<br>loss %{y:.4g} %<extra></extra>",
+        + Markup("<br>loss %{y:.4g} %")
+        + HOVER_END,
     }
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from markupsafe import Markup
+
 from dutperf.report.chart import Figure, Trace
 from dutperf.report.delay_views import Mark
 
@@ -118,7 +120,7 @@ def stairs(
                 "yref": "paper",
                 "y": top,
                 "yanchor": "top",
-                "text": f"{mark.label} <b>{mark.text}</b>",
+                "text": Markup("{} <b>{}</b>").format(mark.label, mark.text),
                 "font": {"color": _TEXT[mark.kind]},
             }
         )

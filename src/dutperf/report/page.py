@@ -47,6 +47,7 @@ from dutperf.standards import Deviation
 from dutperf.tables import DELAYS, SEARCHES, Verdict, result_tables, tables
 from dutperf.tables.media_tables import rate_rows
 from dutperf.tables.scalability_tables import growths
+from dutperf.visible import visible
 
 REPORT = "report.html"
 _LEVELS = {"text": "plain text"}
@@ -114,7 +115,7 @@ def render(source: Source) -> str:
     charts += [chart for view in stateful for chart in view.charts]
     charts += [c for timing in timings for trial in timing.trials for c in trial.charts]
     template = _environment().get_template("report.html.j2")
-    return template.render(
+    page = template.render(
         source=source,
         cells=cells,
         closing=_closing(source, cells),
@@ -146,6 +147,7 @@ def render(source: Source) -> str:
         plotly=_plotly(),
         version=__version__,
     )
+    return visible(page)
 
 
 def _closing(source: Source, cells: list[CellView]) -> list[str]:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from dutperf.protocol import (
     DirectionRequest,
     DirectionResult,
@@ -14,7 +16,7 @@ from dutperf.protocol import (
     TrialRequest,
 )
 from dutperf.protocol.tagging import tagged_frames
-from dutperf.report.chart import Chart, Figure, Trace, heading
+from dutperf.report.chart import HOVER_END, Chart, Figure, Trace, heading
 from dutperf.report.marks import look_of
 from dutperf.report.runs import Interval, RunClass, intervals_of, run_classes
 from dutperf.report.scales import delay_range, log_axis
@@ -215,7 +217,7 @@ def _rates(
                 "dash": look.dash,
             },
             "fillcolor": look.soft,
-            "hovertemplate": f"%{{x:.4~g}} s: {name} %{{y:,d}} fps<extra></extra>",
+            "hovertemplate": f"%{{x:.4~g}} s: {name} %{{y:,d}} fps" + HOVER_END,
             **style,
         }
 
@@ -248,7 +250,8 @@ def _lost(intervals: Sequence[Interval], index: int, axis: str) -> Trace:
         "marker": {"color": colour, "line": {"width": 1.5, "color": colour}},
         "customdata": [[i.start_s, i.end_s, i.sent] for i in hit],
         "hovertemplate": "sent from %{customdata[0]:.6~g} to %{customdata[1]:.6~g} s:"
-        "<br>%{y:,d} of %{customdata[2]:,d} frames lost<extra></extra>",
+        + Markup("<br>%{y:,d} of %{customdata[2]:,d} frames lost")
+        + HOVER_END,
     }
 
 
@@ -300,7 +303,7 @@ def _tags(
             _points("lost", gone, [top] * len(gone), axis)
             | {
                 "marker": {"symbol": "x", "size": 7, "color": "var(--fail)"},
-                "hovertemplate": "%{x:.4~g} s: tagged frames lost<extra></extra>",
+                "hovertemplate": "%{x:.4~g} s: tagged frames lost" + HOVER_END,
             }
         )
     return found
@@ -340,7 +343,7 @@ def _points(
         "y": list(y),
         "yaxis": axis,
         "cliponaxis": False,
-        "hovertemplate": f"%{{x:.4~g}} s: {name} %{{y:,d}} ns<extra></extra>",
+        "hovertemplate": f"%{{x:.4~g}} s: {name} %{{y:,d}} ns" + HOVER_END,
     }
 
 

@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 
 from dutperf.report.cells import CellView
-from dutperf.report.chart import Chart, Figure, Trace, heading, line_trace
+from dutperf.report.chart import HOVER_END, Chart, Figure, Trace, heading, line_trace
 from dutperf.report.marks import look_of
 from dutperf.report.scales import delay_range, log_axis
 from dutperf.report.text import percent
 from dutperf.results import TrialRecord
 
 _LOG_FROM_RATIO = 20
-_HOVER = "timeout %{x:,d} ns: %{y:.4~g} % lost or late<extra></extra>"
+_HOVER = "timeout %{x:,d} ns: %{y:.4~g} % lost or late" + HOVER_END
 
 
 def trial_timeout_chart(trial: TrialRecord) -> Chart | None:
