@@ -33,9 +33,7 @@ class Commands {
 
   Json reply(const std::string& line) {
     try {
-      return run(Json::parse(line));
-    } catch (const Json::exception& error) {
-      return refusal(std::string("not JSON: ") + error.what(), kCommands);
+      return run(control::parse_text(line));
     } catch (const control::ProtocolError& error) {
       return refusal(error.what(), error.hint().empty() ? kCommands : error.hint());
     }

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -40,7 +41,9 @@ int listen_on(const std::string& path) {
   if (is_alive(address)) refuse(path, "somebody else does");
   unlink(path.c_str());
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+  // Before it has a name, so that nobody else finds it open.
+  if (fchmod(fd, S_IRUSR | S_IWUSR) != 0 ||
+      bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
       listen(fd, kBacklog) != 0) {
     const int error = errno;
     close(fd);
@@ -48,6 +51,19 @@ int listen_on(const std::string& path) {
   }
   return fd;
 }
+
+// Whoever changed the file's mode: the device is its owner's, and root's.
+bool is_stranger(int fd) {
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  const bool known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
+  return !known || (peer.uid != geteuid() && peer.uid != 0);
+}
+
+constexpr char kStranger[] =
+    R"({"error": {"message": "another user's device: it answers its owner and root only", )"
+    R"("hint": "ask as the user that started it, or with sudo"}})"
+    "\n";
 
 }  // namespace
 
@@ -85,6 +101,11 @@ void ControlSocket::flush() {
 
 void ControlSocket::accept_clients() {
   for (int fd; (fd = accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0;) {
+    if (is_stranger(fd)) {
+      ::send(fd, kStranger, sizeof(kStranger) - 1, MSG_NOSIGNAL);
+      close(fd);
+      continue;
+    }
     clients_.push_back({fd, {}, {}});
   }
 }

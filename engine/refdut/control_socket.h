@@ -1,4 +1,5 @@
 // A Unix socket on which clients send lines and get a line for each; never waits for anybody.
+// It is its owner's: mode 0600, and clients of other users but root are told so and left.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -98,6 +100,48 @@ TEST_F(Control, SendsAnAnswerThatIsLongerThanTheBufferBitByBit) {
 TEST_F(Control, IsNotTakenFromADeviceThatLives) {
   EXPECT_THROW(ControlSocket{path_}, dpdk::SetupError);
   EXPECT_TRUE(Client(path_).connected());
+}
+
+TEST_F(Control, IsItsOwnersAlone) {
+  struct stat file {};
+  ASSERT_EQ(stat(path_.c_str(), &file), 0);
+  EXPECT_EQ(file.st_mode & 0777, 0600U);
+  EXPECT_EQ(file.st_uid, geteuid());
+}
+
+// What a client of another user is told, once somebody has let everybody reach the socket.
+TEST_F(Control, AnswersNobodyElse) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root may become another user";
+  ASSERT_EQ(chmod(path_.c_str(), 0666), 0);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    close(ends[0]);
+    if (setuid(65534) != 0) _exit(1);
+    Client client(path_);
+    client.send("one\n");
+    if (write(ends[1], "x", 1) != 1) _exit(1);
+    std::string text;
+    for (int i = 0; i < 1000 && text.empty(); ++i) {
+      usleep(10'000);
+      text = client.received();
+    }
+    _exit(text.find("owner and root only") != std::string::npos ? 0 : 2);
+  }
+  close(ends[1]);
+  char connected = 0;
+  ASSERT_EQ(read(ends[0], &connected, 1), 1);
+  close(ends[0]);
+  int answered = 0;
+  socket_.poll([&](const std::string&) {
+    ++answered;
+    return "";
+  });
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(answered, 0);
 }
 
 TEST(ControlSocketFile, OfADeadDeviceIsReplacedAndGoesWithItsOwner) {

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 
@@ -126,12 +127,12 @@ Behaviour read_behaviour(const std::string& path) {
   if (path.empty()) return {};
   std::ifstream file(path);
   if (!file) throw SetupError("cannot read " + path, "--config takes a JSON file");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
   try {
-    return dutperf::refdut::parse_behaviour(Json::parse(file));
-  } catch (const Json::exception& error) {
-    throw SetupError(path + " is not JSON: " + error.what(), "docs/known-answer.md has examples");
+    return dutperf::refdut::parse_behaviour(dutperf::control::parse_text(text));
   } catch (const ProtocolError& error) {
-    throw SetupError(path + ": " + error.what(), error.hint());
+    throw SetupError(path + ": " + error.what(),
+                     error.hint().empty() ? "docs/known-answer.md has examples" : error.hint());
   }
 }
 

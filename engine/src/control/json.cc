@@ -1,6 +1,24 @@
 #include "control/json.h"
 
 namespace dutperf::control {
+namespace {
+
+constexpr int kDeepest = 32;
+
+bool not_too_deep(int depth, Json::parse_event_t /*event*/, const Json& /*parsed*/) {
+  if (depth > kDeepest) throw ProtocolError(kParseError, "not JSON: nested too deeply");
+  return true;
+}
+
+}  // namespace
+
+Json parse_text(const std::string& text) {
+  try {
+    return Json::parse(text, not_too_deep);
+  } catch (const Json::exception& error) {  // parse_error, or out_of_range for a number like 1e999
+    throw ProtocolError(kParseError, std::string("not JSON: ") + error.what());
+  }
+}
 
 ObjectReader::ObjectReader(const Json& object, std::string where)
     : object_(object), where_(std::move(where)) {

@@ -41,6 +41,10 @@ class ProtocolError : public std::runtime_error {
   std::string hint_;
 };
 
+// Throws ProtocolError when it is not JSON, or nested deeper than any message: what looks at a
+// value of it calls itself for each level, and a stack has an end.
+Json parse_text(const std::string& text);
+
 // Reads one object. `where` is its path for error messages ("directions[0]"). Call finish() last.
 class ObjectReader {
  public:

@@ -23,6 +23,27 @@ const Json kObject = Json::parse(R"({
   "ip": "198.18.0.1", "mac": "02:00:00:00:00:01"
 })");
 
+TEST(ParsingText, TakesWhatMessagesAre) {
+  EXPECT_EQ(parse_text(R"({"a": [[[1]]]})"), Json({{"a", {{{1}}}}}));
+}
+
+// Values are copied, compared and written by functions that call themselves: a megabyte of brackets
+// must not come so far.
+TEST(ParsingText, RefusesWhatIsNoJsonOrNoMessage) {
+  const std::string deep(1'000'000, '[');
+  for (const std::string& text :
+       {std::string(), std::string("{"), std::string("1e999"), std::string("\xff"), deep,
+        deep + std::string(deep.size(), ']'), R"({"a":)" + deep}) {
+    try {
+      parse_text(text);
+      ADD_FAILURE() << text.substr(0, 20);
+    } catch (const ProtocolError& error) {
+      EXPECT_EQ(error.code(), kParseError);
+      EXPECT_LT(std::string(error.what()).size(), 300U);
+    }
+  }
+}
+
 class Reading : public ::testing::Test {
  protected:
   ObjectReader reader_{kObject, "outer[1]"};

@@ -20,14 +20,6 @@ struct Request {
   Json params;
 };
 
-Json parse_json(const std::string& line) {
-  try {
-    return Json::parse(line);
-  } catch (const Json::exception& error) {  // parse_error, or out_of_range for a number like 1e999
-    throw ProtocolError(kParseError, std::string("not JSON: ") + error.what());
-  }
-}
-
 Request parse_request(const Json& message) {
   const bool well_formed = message.is_object() && message.value("jsonrpc", Json()) == "2.0" &&
                            message.contains("id") && message.contains("method") &&
@@ -68,7 +60,12 @@ void Server::refuse(const ProtocolError& error) {
   while (!client_gone_) {
     receive();
     if (const auto line = next_line()) {
-      reply_error(id_of(Json::parse(*line, nullptr, false)), error);
+      Json id;
+      try {
+        id = id_of(parse_text(*line));
+      } catch (const ProtocolError&) {  // the answer has no id then
+      }
+      reply_error(id, error);
       return;
     }
   }
@@ -110,7 +107,7 @@ void Server::handle(const std::string& line, Engine& engine) {
   Json id;
   abort_requested_ = false;
   try {
-    const Json message = parse_json(line);
+    const Json message = parse_text(line);
     id = id_of(message);
     const Request request = parse_request(message);
     reply(id, call(request.method, request.params, engine));
@@ -126,7 +123,7 @@ void Server::handle(const std::string& line, Engine& engine) {
 void Server::handle_during_trial(const std::string& line) {
   Json id;
   try {
-    const Json message = parse_json(line);
+    const Json message = parse_text(line);
     id = id_of(message);
     const Request request = parse_request(message);
     if (request.method != "trial.abort") {

@@ -10,8 +10,11 @@ It loads next to nothing of Python and nothing of dutperf: it is run after each 
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import socket
+import struct
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -23,24 +26,52 @@ if TYPE_CHECKING:
 TIMEOUT_S = 10.0
 DELETION_TIMEOUT_S = 600.0
 POLL_S = 0.001
+MOST_BYTES = 64 << 20
+"""Of an answer; that of eight trials with every loss in it is a few megabytes."""
 _CLASSES = ("foreground", "background")
+_CREDENTIALS = struct.Struct("iII")
+"""Of the other end: process, user, group; see unix(7)."""
 
 
 def ask(path: str, message: Mapping[str, Any]) -> dict[str, Any]:
     """The answer of the device that listens on ``path``; it may be an error of its.
 
     Raises:
-        OSError: it does not answer.
+        OSError: it does not answer, or not as the device does, or is somebody else's.
     """
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(TIMEOUT_S)
         connection.connect(path)
-        connection.sendall(json.dumps(message).encode() + b"\n")
-        answer = connection.makefile("rb").readline()
+        _check_owner(connection)
+        with contextlib.suppress(BrokenPipeError):  # what it said before may tell why
+            connection.sendall(json.dumps(message).encode() + b"\n")
+        answer = connection.makefile("rb").readline(MOST_BYTES)
     if not answer.endswith(b"\n"):
         raise ConnectionError("it closed the connection")
-    content: dict[str, Any] = json.loads(answer)
+    try:
+        content = json.loads(answer)
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict) or not _is_told(content.get("error")):
+        raise ConnectionError("its answer is none of a known-answer device")
     return content
+
+
+def _check_owner(connection: socket.socket) -> None:
+    """A process of another user could answer anything."""
+    size = _CREDENTIALS.size
+    found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+    _, user, _ = _CREDENTIALS.unpack(found)
+    if user not in {0, os.geteuid()}:
+        raise PermissionError(f"it is a process of user {user}; it is not root's")
+
+
+def _is_told(error: object) -> bool:
+    """Whether ``error`` is none, or one that can be told."""
+    if error is None:
+        return True
+    keys = ("message", "hint")
+    return isinstance(error, dict) and all(isinstance(error.get(k), str) for k in keys)
 
 
 def told(report: Mapping[str, Any]) -> Iterator[str]:
@@ -95,7 +126,7 @@ def main() -> None:
             print(connections(path, command[0]))  # noqa: T201 - its work
         else:
             print("\n".join(told(ask(path, {"do": "report"}))))  # noqa: T201 - its work
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, LookupError, TypeError) as error:
         sys.exit(f"error: {error}")
 
 

@@ -275,7 +275,7 @@ def _build(device: LabDevice, cpus: CpuPlan, state: LabState) -> LabState:
     def record(process: Process) -> None:
         update(processes=(*state.processes, process))
 
-    StateFile().dut_directory.mkdir(exist_ok=True)
+    StateFile().make_dut_directory()
     if device.tracking:
         update(settings=(*state.settings, *tracking.limit(device.tracking.connections)))
     machine.change_settings(state.settings)

@@ -273,7 +273,7 @@ def read_behaviour(path: Path) -> Behaviour:
             f"cannot read {path}: {error.strerror}",
             "examples/known-answer has some to start from",
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not JSON: {error}", "correct the file") from error
     if not isinstance(content, dict):
         raise InputError(f"{path} must hold a JSON object", "see docs/known-answer.md")

@@ -139,6 +139,18 @@ class StateFile:
         """Where the DUT's programs have their files while the lab is up."""
         return self.directory / "dut"
 
+    def make_dut_directory(self) -> None:
+        """Nobody else gets in: who reaches the sockets there may tell the DUT things.
+
+        Raises:
+            SetupError: it cannot be made.
+        """
+        try:
+            self.dut_directory.mkdir(exist_ok=True)
+            self.dut_directory.chmod(0o700)
+        except OSError as error:
+            raise _unusable(self.dut_directory, error) from error
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keeps other processes from changing the lab; waits for its turn."""
