@@ -19,7 +19,6 @@ from livetools import (
     MACS,
     Trial,
     counting,
-    counts,
     kept_lab,
     lab_engine,
     measured_once,
@@ -43,6 +42,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 from scapy.utils import rdpcap
 
+from dutperf.calibration.witness import by_result as counts
 from dutperf.config import Campaign, Testbed, expand
 from dutperf.engine.client import Engine
 from dutperf.protocol import (

@@ -18,10 +18,8 @@ from livetools import (
     MS,
     RefDut,
     Trial,
-    by_account,
     codes,
     counting,
-    counts,
     crossed_neighbours,
     measured_once,
     odd_frames,
@@ -29,6 +27,8 @@ from livetools import (
     running_engine,
 )
 
+from dutperf.calibration.witness import by_account
+from dutperf.calibration.witness import by_result as counts
 from dutperf.engine.client import Engine
 from dutperf.lab.refdut_socket import Behaviour, ClassAccount, Durations, TrialAccount
 from dutperf.protocol import (

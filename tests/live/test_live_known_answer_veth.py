@@ -15,8 +15,6 @@ from livetools import (
     DRIVERS,
     NO_ODD_FRAMES,
     Trial,
-    by_account,
-    counts,
     crossed_neighbours,
     inside,
     kept_lab,
@@ -27,6 +25,8 @@ from livetools import (
     running_engine,
 )
 
+from dutperf.calibration.witness import by_account
+from dutperf.calibration.witness import by_result as counts
 from dutperf.protocol import Driver
 
 pytestmark = [*needs_engine, pytest.mark.lab]

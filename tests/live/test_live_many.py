@@ -14,7 +14,6 @@ from livetools import (
     MS,
     NO_ODD_FRAMES,
     PATIENT_NS,
-    counts,
     inside,
     lab_ports,
     needs_engine,
@@ -23,6 +22,7 @@ from livetools import (
 )
 
 from dutperf import lab
+from dutperf.calibration.witness import by_result as counts
 from dutperf.engine.client import Engine
 from dutperf.protocol import (
     AddressRange,

@@ -19,13 +19,10 @@ from livetools import (
     MS,
     NO_ODD_FRAMES,
     STALLS,
-    Counts,
     RefDut,
     Trial,
-    by_account,
     codes,
     counting,
-    counts,
     crossed_neighbours,
     measured_once,
     odd_frames,
@@ -34,6 +31,8 @@ from livetools import (
     running_engine,
 )
 
+from dutperf.calibration.witness import Counts, by_account
+from dutperf.calibration.witness import by_result as counts
 from dutperf.engine.client import Engine
 from dutperf.lab.refdut_socket import Behaviour, TrialAccount
 from dutperf.protocol import (

@@ -15,11 +15,9 @@ from livetools import (
     GATEWAYS,
     MACS,
     MS,
-    Counts,
     Trial,
     codes,
     counting,
-    counts,
     crossed_neighbours,
     inside,
     kept_lab,
@@ -31,6 +29,8 @@ from livetools import (
 from scapy.layers.inet6 import ICMPv6ND_NA, ICMPv6NDOptDstLLAddr, IPv6
 from scapy.layers.l2 import ARP, Ether
 
+from dutperf.calibration.witness import Counts
+from dutperf.calibration.witness import by_result as counts
 from dutperf.engine.client import Engine
 from dutperf.protocol import (
     AddressRange,

@@ -14,11 +14,9 @@ from livetools import (
     GATEWAYS,
     MACS,
     MS,
-    Counts,
     Trial,
     codes,
     counting,
-    counts,
     inside,
     kept_lab,
     lab_engine,
@@ -30,6 +28,8 @@ from livetools import (
     running_engine,
 )
 
+from dutperf.calibration.witness import Counts
+from dutperf.calibration.witness import by_result as counts
 from dutperf.engine.client import Engine
 from dutperf.engine.process import find_engine
 from dutperf.errors import EngineError

@@ -11,16 +11,16 @@ import pytest
 from livetools import (
     BOTH,
     NO_ODD_FRAMES,
-    Counts,
     RawEngine,
     Trial,
     codes,
     counting,
-    counts,
     odd_frames,
     raw_engine,
 )
 
+from dutperf.calibration.witness import Counts
+from dutperf.calibration.witness import by_result as counts
 from dutperf.protocol import (
     ERROR_ENVIRONMENT,
     ERROR_INVALID_PARAMS,

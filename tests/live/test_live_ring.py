@@ -14,17 +14,17 @@ from livetools import (
     MS,
     NO_ODD_FRAMES,
     STALLS,
-    Counts,
     Trial,
     codes,
     counting,
-    counts,
     measured_once,
     odd_frames,
     open_rings,
     running_engine,
 )
 
+from dutperf.calibration.witness import Counts
+from dutperf.calibration.witness import by_result as counts
 from dutperf.engine.client import Engine
 from dutperf.errors import EngineError
 from dutperf.protocol import (

@@ -22,9 +22,7 @@ from livetools import (
     NO_ODD_FRAMES,
     PATIENT_NS,
     STALLS,
-    Counts,
     RefDut,
-    by_account,
     codes,
     counting,
     cpus,
@@ -45,6 +43,7 @@ from readers import MAGIC, headers_of, tag_of, with_good_checksums, without_stam
 from scapy.layers.inet import UDP
 from scapy.utils import rdpcap
 
+from dutperf.calibration.witness import Counts, by_account
 from dutperf.engine.client import Engine
 from dutperf.engine.process import start_engine
 from dutperf.lab.refdut_socket import Behaviour

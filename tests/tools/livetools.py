@@ -33,7 +33,6 @@ from dutperf.engine.rpc import Connection, Notification, Response
 from dutperf.errors import SetupError
 from dutperf.lab.refdut_socket import (
     Behaviour,
-    ClassAccount,
     KnownAnswer,
     TrialAccount,
 )
@@ -287,26 +286,6 @@ class Trial:
         return DirectionRequest(name=name, rate_fps=self.fps, streams=[stream])
 
 
-@dataclass(frozen=True)
-class Counts:
-    """One direction's frames; ``received`` are distinct ones."""
-
-    sent: int
-    received: int
-    lost: int = 0
-    duplicate: int = 0
-    reordered: int = 0
-
-
-def counts(result: TrialResult) -> dict[str, Counts]:
-    """Direction -> its frames."""
-    return {
-        d.name: Counts(s.sent, s.received, s.lost, s.duplicate, s.reordered)
-        for d in result.directions
-        for s in d.streams
-    }
-
-
 def codes(result: TrialResult) -> set[str]:
     return {reason.code for reason in result.verdict.reasons}
 
@@ -471,32 +450,6 @@ def ref_dut(
         yield device
     finally:
         device.kill()
-
-
-def by_account(trial: TrialAccount) -> dict[str, Counts]:
-    """What the engine must have counted, if the device speaks the truth.
-
-    A corrupted frame is lost and not received, original or copy.
-    """
-    return {
-        name: _by_class(*direction.classes)
-        for name, direction in trial.directions.items()
-        if any(c.seen for c in direction.classes)
-    }
-
-
-def _by_class(*classes: ClassAccount) -> Counts:
-    """The sum over ``classes``."""
-    intact = [c.left - sum(c.corrupted_left.values()) for c in classes]
-    copies = [c.copies_left - sum(c.corrupted_copies_left.values()) for c in classes]
-    sent = sum(c.seen for c in classes)
-    return Counts(
-        sent=sent,
-        received=sum(intact),
-        lost=sent - sum(intact),
-        duplicate=sum(copies),
-        reordered=sum(c.out_of_order for c in classes),
-    )
 
 
 SHORT = [

@@ -11,6 +11,7 @@ from dutperf import __version__
 from dutperf.catalogue import PROCEDURES
 from dutperf.cli.bench_command import bench
 from dutperf.cli.bench_search import bench_search
+from dutperf.cli.calibrate_command import calibrate_command
 from dutperf.cli.doctor_command import doctor
 from dutperf.cli.dry_run import show_plan
 from dutperf.cli.failures import (
@@ -62,6 +63,7 @@ app.add_typer(bench_app, name="bench")
 app.command("export-histograms")(export_histograms_command)
 app.command("selftest")(selftest)
 app.command("doctor")(doctor)
+app.command("calibrate")(calibrate_command)
 
 
 for _procedure in PROCEDURES.values():

@@ -105,8 +105,21 @@ def _run(
     output: Path | None,
     resume: Path | None,
 ) -> ResultsFile:
+    return run_campaign(
+        campaign,
+        planned_testbeds(campaign),
+        surroundings(),
+        on_event=on_event,
+        kind=kind if len(campaign.procedures) == 1 else "campaign",
+        results_dir=output,
+        resume=resume,
+    )
+
+
+def surroundings() -> Surroundings:
+    """All that a run of a user's has around it."""
     kept = directory()
-    around = Surroundings(
+    return Surroundings(
         open_engine=prepare_engine,
         write_report=write_report,
         open_testbed=open_testbed,
@@ -115,13 +128,4 @@ def _run(
         openings=openings_of,
         examine=_examined,
         passport=Maker(kept, open_testbed) if kept else no_passport,
-    )
-    return run_campaign(
-        campaign,
-        planned_testbeds(campaign),
-        around,
-        on_event=on_event,
-        kind=kind if len(campaign.procedures) == 1 else "campaign",
-        results_dir=output,
-        resume=resume,
     )

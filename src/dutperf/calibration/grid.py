@@ -1,0 +1,300 @@
+"""The grid: behaviours of the device, and the procedures that measure them.
+
+Trials are short, for the device does not change with time. Its queue bridges moments in
+which others have its CPU; ``docs/known-answer.md`` says what then is lossless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dutperf.calibration.model import Point, Quantity
+
+MEMORY_LAB, GATEWAY_LAB = "known-answer", "known-answer-nat44"
+_S, _MS, _US = 1_000_000_000, 1_000_000, 1_000
+_QUEUE_S = 0.02
+"""Of frames that wait: two hundredths of what is served in a trial of a second."""
+_SEARCH_FROM = 1.3
+"""Times the service rate: the first trial of a search is an overload."""
+WAITS: Mapping[str, Any] = {
+    "settle_wait_s": 0.05,
+    "residual_wait_s": 0.2,
+    "restabilise_wait_s": 0.02,
+}
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What frames are like, and where they go."""
+
+    ip: int
+    size: int
+    direction: str
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        return f"IPv{self.ip}, {self.size} B, {self.direction}"
+
+    @property
+    def name(self) -> str:
+        """For directories."""
+        return f"ipv{self.ip}-{self.size}-{self.direction}"
+
+    @property
+    def keys(self) -> dict[str, Any]:
+        """Of a procedure."""
+        return {
+            "ip": [self.ip],
+            "frame_size": [self.size],
+            "direction": [self.direction],
+        }
+
+
+Limit = Callable[[Traffic], int | None]
+"""What the tester itself can do, in frames per second and direction; None: unknown."""
+
+SMALL = Traffic(4, 64, "forward")
+WHOLE_TRAFFIC = tuple(
+    Traffic(ip, size, direction)
+    for direction in ("forward", "both")
+    for ip, size in ((4, 64), (6, 84), (4, 1518), (6, 1518))
+)
+QUICK_TRAFFIC = (SMALL,)
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much of the grid, and how often each point of it."""
+
+    quick: bool
+    repeats: int
+
+    @property
+    def keys(self) -> dict[str, Any]:
+        """Of every procedure."""
+        return {**WAITS, "repeats": self.repeats}
+
+
+def points(wanted: Sequence[Quantity], extent: Extent, limit: Limit) -> Iterator[Point]:
+    """Those of ``wanted``; ``limit`` is asked when half of it is needed."""
+    for quantity in wanted:
+        yield from _MAKERS[quantity](extent, limit)
+
+
+def _throughput(extent: Extent, limit: Limit) -> Iterator[Point]:
+    rates = (20_000,) if extent.quick else (20_000, 100_000)
+    for traffic in QUICK_TRAFFIC if extent.quick else WHOLE_TRAFFIC:
+        most = limit(traffic)
+        half = most // 2 // 1000 * 1000 if most else 0
+        for rate in sorted({*rates, *((half,) if half > rates[-1] else ())}):
+            yield service_point(rate, traffic, extent)
+
+
+def service_point(rate: int, traffic: Traffic, extent: Extent) -> Point:
+    """Both directions of the device serve ``rate`` frames per second."""
+    queue = max(1, round(rate * _QUEUE_S))
+    duration_s = 0.5 if extent.quick else 1.0
+    service = {"service": {"rate_fps": rate, "queue_frames": queue}}
+    spec = {
+        "procedure": "throughput",
+        "trial_duration_s": duration_s,
+        "max_rate_fps": round(rate * _SEARCH_FROM),
+        "resolution": "0.2%",
+    }
+    return Point(
+        name=f"throughput-{rate}-{traffic.name}",
+        quantity="throughput",
+        lab=MEMORY_LAB,
+        words=f"{rate:,} fps served; {traffic.words}",
+        behaviour={"forward": service, "reverse": service},
+        specs=(extent.keys | traffic.keys | spec,),
+        figures=("throughput",),
+        expected={"throughput": rate + (queue + 1) / duration_s},
+        queue_frames=queue,
+    )
+
+
+def _delays(extent: Extent, _limit: Limit) -> Iterator[Point]:
+    constant = (200, 1000) if extent.quick else (50, 200, 1000, 5000)
+    for delay_us in constant:
+        delay_ns = delay_us * _US
+        yield _delay(
+            f"{delay_us}us",
+            f"{delay_us:,} us",
+            ({"do": {"delay_ns": delay_ns}},),
+            {"TL": delay_ns, "PDV": 0.0},
+            extent,
+        )
+    span = {"from": 1 * _MS, "to": 3 * _MS}
+    uniform = ({"do": {"delay_ns": span}},)
+    yield _delay(
+        "uniform",
+        "uniform 1 to 3 ms",
+        uniform,
+        {"TL": 2.0 * _MS, "PDV": 0.999 * 2 * _MS},
+        extent,
+    )
+    if not extent.quick:
+        yield _delay(
+            "two-point",
+            "200 us, every 10th 1 ms more",
+            (
+                {"do": {"delay_ns": 200 * _US}},
+                {"every": 10, "do": {"delay_ns": 1 * _MS}},
+            ),
+            {"TL": 200.0 * _US, "PDV": 1.0 * _MS},
+            extent,
+        )
+
+
+def _delay(
+    name: str,
+    words: str,
+    rules: Sequence[Mapping[str, Any]],
+    expected: Mapping[Any, float],
+    extent: Extent,
+) -> Point:
+    load = {"rate_fps": 10_000, "trial_duration_s": 1.0}
+    keys = extent.keys | SMALL.keys | load
+    tags = {"tags": 10_000, "first_tag_s": 0}  # all: no error of a sample
+    return Point(
+        name=f"delay-{name}",
+        quantity="delay",
+        lab=MEMORY_LAB,
+        words=words,
+        behaviour={"forward": {"rules": list(rules)}},
+        specs=(keys | tags | {"procedure": "latency"}, keys | {"procedure": "pdv"}),
+        figures=("TL", "PDV"),
+        expected=expected,
+    )
+
+
+def _losses(extent: Extent, _limit: Limit) -> Iterator[Point]:
+    rate = 20_000 if extent.quick else 50_000
+    traffic = Traffic(4, 64, "both")
+    for share in (0.0, 0.01) if extent.quick else (0.0, 0.0001, 0.001, 0.01):
+        rules = [{"probability": share, "do": "drop"}] if share else []
+        spec = {
+            "procedure": "frame-loss",
+            "load_percent": [100.0],
+            "max_rate_fps": rate,
+            "trial_duration_s": 1.0,
+        }
+        yield Point(
+            name=f"loss-{share * 1_000_000:.0f}ppm",
+            quantity="loss",
+            lab=MEMORY_LAB,
+            words=f"{100 * share:g} % of {rate:,} fps; {traffic.words}",
+            behaviour={"forward": {"rules": rules}, "reverse": {"rules": rules}},
+            specs=(extent.keys | traffic.keys | spec,),
+            figures=("lost",),
+            expected={"lost": 2 * rate * share},
+        )
+
+
+def _connections(extent: Extent, _limit: Limit) -> Iterator[Point]:
+    for rate in (20_000,) if extent.quick else (2_000, 20_000):
+        queue = max(1, round(rate * _QUEUE_S))
+        connections = rate
+        nat = {
+            "table": {"entries": 2 * connections},
+            "setup": {"rate_per_s": rate, "queue_frames": queue, "overload": "drop"},
+        }
+        spec = {
+            "procedure": "connection-rate",
+            "max_rate_fps": round(rate * _SEARCH_FROM),
+            "resolution": "0.5%",
+            "stateful": {"connections": [connections], "timeout_ms": 100},
+        }
+        yield Point(
+            name=f"connections-{rate}",
+            quantity="connections",
+            lab=GATEWAY_LAB,
+            words=f"{rate:,} per s",
+            behaviour=_gateway(nat),
+            specs=(_waits(extent) | spec,),
+            figures=("connection rate",),
+            expected={"connection rate": rate / (1 - (queue + 1) / connections)},
+            queue_frames=queue,
+            connections=connections,
+        )
+
+
+def _capacity(extent: Extent, _limit: Limit) -> Iterator[Point]:
+    for entries in (500,) if extent.quick else (500, 5_000):
+        spec = {
+            "procedure": "table-capacity",
+            "max_rate_fps": 50_000,
+            "stateful": {
+                "connections": [entries * 5 // 2],
+                "first": entries * 24 // 25,
+                "beta": 0.5,
+                "timeout_ms": 100,
+            },
+        }
+        yield Point(
+            name=f"capacity-{entries}",
+            quantity="capacity",
+            lab=GATEWAY_LAB,
+            words=f"a table of {entries:,} connections",
+            behaviour=_gateway({"table": {"entries": entries}}),
+            specs=(_waits(extent) | spec,),
+            figures=("capacity",),
+            expected={"capacity": float(entries)},
+        )
+
+
+def _gateway(nat: Mapping[str, Any]) -> dict[str, Any]:
+    public = {"first_address": "198.19.0.1"}
+    return {"nat": {"kind": "nat44", "public": public, **nat}}
+
+
+def _waits(extent: Extent) -> dict[str, Any]:
+    """Without the wait for late frames, which phases have of their own."""
+    keys = extent.keys | {"ip": [4]}
+    return {key: value for key, value in keys.items() if key != "residual_wait_s"}
+
+
+BURSTS = ((500, 2_000), (1_000, 200_000), (4_000, 500_000))
+"""Queue and service rate of the device."""
+BURST_FPS = 1_000_000
+
+
+def _buffers(extent: Extent, _limit: Limit) -> Iterator[Point]:
+    for queue, service in BURSTS[:1] if extent.quick else BURSTS:
+        longest = (queue + 1) * BURST_FPS / (BURST_FPS - service)
+        spec = {
+            "procedure": "back-to-back",
+            "throughput_fps": service,
+            "max_rate_fps": BURST_FPS,
+            "longest_burst_s": round(2 * longest / BURST_FPS, 4),
+            "residual_wait_s": round(0.2 + queue / service, 3),
+            "lag_limit_ms": 5000,
+        }
+        yield Point(
+            name=f"buffer-{queue}-{service}",
+            quantity="buffer",
+            lab=MEMORY_LAB,
+            words=f"queue {queue:,}, {service:,} fps served",
+            behaviour={
+                "forward": {"service": {"rate_fps": service, "queue_frames": queue}}
+            },
+            specs=(extent.keys | SMALL.keys | spec,),
+            figures=("burst",),
+            expected={"burst": longest},
+            queue_frames=queue,
+        )
+
+
+_MAKERS: Mapping[Quantity, Callable[[Extent, Limit], Iterator[Point]]] = {
+    "throughput": _throughput,
+    "delay": _delays,
+    "loss": _losses,
+    "connections": _connections,
+    "capacity": _capacity,
+    "buffer": _buffers,
+}
+QUANTITIES = tuple(_MAKERS)

@@ -1,0 +1,306 @@
+"""Runs the grid: a lab, its device told what to do, a campaign for each point.
+
+Each point is an ordinary run in a directory of its own, with its journal; beside that
+``accounts.jsonl`` holds what the device said of each of its trials.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from dutperf import lab
+from dutperf.calibration.grid import MEMORY_LAB, WAITS, Extent, Traffic, points
+from dutperf.calibration.judging import PROCEDURES, judged, unmeasured
+from dutperf.calibration.model import Calibration, Point, Quantity, Row
+from dutperf.calibration.model import Path as Way
+from dutperf.calibration.witness import Witnessed
+from dutperf.config import Campaign, PlannedTestbed, Testbed, spec_from
+from dutperf.config.labs import LabKeys
+from dutperf.doctor import examine
+from dutperf.errors import EngineError, InputError, SetupError
+from dutperf.lab.refdut_socket import DirectionAccount, TrialAccount
+from dutperf.procedures.events import Event, Notice, OnEvent, TrialFinished
+from dutperf.results import ResultsFile, TrialRecord, load_environments
+from dutperf.results.storage import storing, write_atomically
+from dutperf.run.campaign_run import run_campaign
+from dutperf.run.local_executor import Surroundings
+
+FILE = "calibration.json"
+ACCOUNTS = "accounts.jsonl"
+_LOSS_RUNS_KEPT = 20
+"""Of a trial that lost thousands: what is judged needs the first."""
+
+
+def calibrate(
+    directory: Path,
+    wanted: Sequence[Quantity],
+    extent: Extent,
+    around: Surroundings,
+    on_event: OnEvent,
+) -> Calibration:
+    """Measure ``wanted`` of the grid; all is stored in ``directory`` as it is found.
+
+    Raises:
+        InputError: the directory is not empty.
+        DutperfError: a lab cannot be brought up, or nothing can be stored.
+        KeyboardInterrupt: what was measured before is stored.
+    """
+    _claim(directory)
+    with _Run(directory, around, on_event) as run:
+        for point in points(wanted, extent, run.limit):
+            run.measure(point)
+        return run.end()
+
+
+def _claim(directory: Path) -> None:
+    with storing(directory):
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            taken = any(directory.iterdir())
+        except FileExistsError:
+            taken = True
+    if taken:
+        raise InputError(
+            f"{directory} holds other files, or is one",
+            "give a new or empty directory: no calibration is overwritten",
+        )
+
+
+@dataclass
+class _Run:
+    """One calibration: the labs that it brings up, and its rows."""
+
+    directory: Path
+    around: Surroundings
+    on_event: OnEvent
+    path: Way = "memory"
+    rows: list[Row] = field(default_factory=list)
+    limits: dict[str, int] = field(default_factory=dict)
+    machine: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._began = time.monotonic()
+        self._created = datetime.now(UTC).isoformat(timespec="seconds")
+        self._checks = examine()
+        self._labs = _Labs()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._labs.close()
+
+    def limit(self, traffic: Traffic) -> int | None:
+        """What the tester itself can do, by a short search on an unlimited device."""
+        if traffic.name not in self.limits:
+            point = limit_point(traffic)
+            results, _ = self._results(point)
+            found = results.cells[-1].median if results else None
+            if found is None:
+                return None
+            self.limits[traffic.name] = int(found)
+        return self.limits[traffic.name]
+
+    def measure(self, point: Point) -> None:
+        """Its rows, stored."""
+        self.on_event(Notice(f"{point.quantity}: {point.words}"))
+        run = str(self._place(point).relative_to(self.directory))
+        try:
+            results, trials = self._results(point)
+        except (EngineError, SetupError) as error:
+            self.on_event(Notice(f"{point.name}: {error.message}"))
+            self.rows += [
+                unmeasured(point, figure, error.message, path=self.path, run=run)
+                for figure in point.figures
+            ]
+        else:
+            for figure in point.figures:
+                (cell,) = (
+                    c for c in results.cells if c.procedure == PROCEDURES[figure]
+                )
+                self.rows.append(
+                    judged(point, figure, cell, trials, path=self.path, run=run)
+                )
+        self._store(complete=False)
+
+    def end(self) -> Calibration:
+        """All of it, stored as complete."""
+        return self._store(complete=True)
+
+    def _results(self, point: Point) -> tuple[ResultsFile, list[Witnessed]]:
+        planned, testbed = self._labs.at(point.lab)
+        device = lab.known_answer_device()
+        device.configure(point.behaviour)
+        place = self._place(point)
+        witness = _Witness(place / ACCOUNTS, self.on_event)
+        around = replace(
+            self.around,
+            open_testbed=lambda _planned: contextlib.nullcontext(testbed),
+            write_report=lambda path: path,  # dutperf report makes one, of any row
+        )
+        campaign = Campaign(
+            name=point.name,
+            lab=[point.lab],
+            procedures=[spec_from(dict(keys), "calibrate") for keys in point.specs],
+        )
+        results = run_campaign(
+            campaign, [planned], around, on_event=witness.on_event, results_dir=place
+        )
+        self._see_machine(place)
+        return results, witness.trials
+
+    def _place(self, point: Point) -> Path:
+        return self.directory / "runs" / f"{self.path}-{point.name}"
+
+    def _see_machine(self, place: Path) -> None:
+        if self.machine:
+            return
+        for env in load_environments(place).values():
+            self.machine = {
+                "CPU": f"{env.cpu_model}, {env.cpus_total} CPUs",
+                "virtual machine": {True: "yes", False: "no", None: "unknown"}[
+                    env.hypervisor
+                ],
+                "kernel": env.kernel,
+                "governor": ", ".join(sorted(set(env.governor.values()))),
+                "engine": env.engine_version,
+                "DPDK": env.dpdk_version,
+                "device": env.dut,
+            }
+
+    def _store(self, *, complete: bool) -> Calibration:
+        now = Calibration(
+            created_at=self._created,
+            duration_s=round(time.monotonic() - self._began, 1),
+            complete=complete,
+            machine=self.machine,
+            checks=self._checks,
+            limits_fps=self.limits,
+            rows=self.rows,
+        )
+        text = now.model_dump_json(indent=1) + "\n"
+        write_atomically(self.directory / FILE, text)
+        return now
+
+
+def limit_point(traffic: Traffic) -> Point:
+    """A device that does nothing: what limits is the tester, or the path."""
+    spec = {
+        "procedure": "throughput",
+        "trial_duration_s": 0.5,
+        "resolution": "5%",
+    }
+    return Point(
+        name=f"limit-{traffic.name}",
+        quantity="throughput",
+        lab=MEMORY_LAB,
+        words=f"unlimited; {traffic.words}",
+        behaviour={},
+        specs=({**WAITS, **traffic.keys, **spec, "repeats": 1},),
+        figures=(),
+    )
+
+
+class _Labs:
+    """One lab at a time is up; it stays while the next point needs the same."""
+
+    def __init__(self) -> None:
+        self._stack = contextlib.ExitStack()
+        self._name: str | None = None
+        self._now: tuple[PlannedTestbed, Testbed] | None = None
+
+    def at(self, name: str) -> tuple[PlannedTestbed, Testbed]:
+        """The testbed of lab ``name``, which is up, and as it was planned."""
+        if self._now is None or self._name != name:
+            self.close()
+            planned = PlannedTestbed(lab=LabKeys(name=name), testbed=lab.plan(name))
+            testbed = self._stack.enter_context(lab.session(name))
+            self._name, self._now = name, (planned, testbed)
+        return self._now
+
+    def close(self) -> None:
+        """No lab is up any more."""
+        self._stack.close()
+        self._now = None
+
+
+class _Witness:
+    """Asks the device after each trial what it did, and keeps that in a file."""
+
+    def __init__(self, file: Path, on_event: OnEvent) -> None:
+        self.trials: list[Witnessed] = []
+        self._file = file
+        self._on_event = on_event
+        self._runs = max((t.run for t in self._report()), default=0)
+
+    def on_event(self, event: Event) -> None:
+        """To be told of all that happens."""
+        self._on_event(event)
+        if isinstance(event, TrialFinished):
+            self._ask(event.record)
+
+    def _ask(self, record: TrialRecord) -> None:
+        """An account is of this trial if it began after all that were seen before."""
+        report = lab.known_answer_device().report(record.request.trial_id)
+        new = [trial for trial in report.trials if trial.run > self._runs]
+        account = _shortened(new[-1]) if new else None
+        self._runs = account.run if account else self._runs
+        self.trials.append(Witnessed(record, account, report.nat))
+        line = {
+            "trial": record.number,
+            "account": account.model_dump() if account else None,
+            "nat": report.nat.model_dump() if report.nat else None,
+        }
+        with storing(self._file), self._file.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+    @staticmethod
+    def _report() -> Sequence[TrialAccount]:
+        return lab.known_answer_device().report().trials
+
+
+def _shortened(account: TrialAccount) -> TrialAccount:
+    def short(each: DirectionAccount) -> DirectionAccount:
+        beyond = len(each.losses[_LOSS_RUNS_KEPT:])
+        left_out = {
+            "losses": each.losses[:_LOSS_RUNS_KEPT],
+            "loss_runs_left_out": each.loss_runs_left_out + beyond,
+        }
+        return each.model_copy(update=left_out)
+
+    both = {"forward": short(account.forward), "reverse": short(account.reverse)}
+    return account.model_copy(update=both)
+
+
+def load_calibration(path: Path) -> Calibration:
+    """What is stored in the directory, or in the file itself.
+
+    Raises:
+        InputError: there is none, or it is none of this version's.
+    """
+    file = path / FILE if path.is_dir() else path
+    try:
+        return Calibration.model_validate_json(file.read_text("utf-8"))
+    except OSError as error:
+        raise InputError(
+            f"cannot read {file}: {error.strerror}",
+            "give a directory that 'dutperf calibrate --output' made",
+        ) from error
+    except ValueError as error:
+        raise InputError(
+            f"{file} is no calibration of this version: {str(error).splitlines()[0]}",
+            "give a directory that 'dutperf calibrate --output' made",
+        ) from error

@@ -1,0 +1,135 @@
+"""What a calibration is made of: points of the grid, and rows of what was found.
+
+A row and all below it are stored (``calibration.json``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import Field
+
+from dutperf import __version__
+from dutperf.results.machine_check import MachineCheck
+from dutperf.results.stored import Stored
+
+Quantity = Literal[
+    "throughput", "delay", "loss", "connections", "capacity", "buffer", "backpressure"
+]
+"""What ``--only`` names: a part of the grid."""
+Figure = Literal[
+    "throughput", "TL", "PDV", "lost", "connection rate", "capacity", "burst"
+]
+"""What is compared: found by the tester, and by the device's account."""
+Path = Literal["memory", "af_packet", "af_xdp"]
+"""How frames get to the device: shared memory (memif), or a kernel interface."""
+
+UNITS: Mapping[Figure, str] = {
+    "throughput": "fps",
+    "TL": "ns",
+    "PDV": "ns",
+    "lost": "frames",
+    "connection rate": "per s",
+    "capacity": "connections",
+    "burst": "frames",
+}
+
+
+@dataclass(frozen=True)
+class Point:
+    """One behaviour of the device, and what is measured of it.
+
+    Attributes:
+        name: of the run, and of its directory.
+        quantity: the part of the grid.
+        lab: the lab whose device it is.
+        words: the setting, for people.
+        behaviour: what the device is told.
+        specs: keys of the procedures that measure it.
+        expected: figure -> what arithmetic makes of the setting; empty: not known.
+        queue_frames: that wait in the device without being lost.
+        connections: that a test of a gateway opens.
+    """
+
+    name: str
+    quantity: Quantity
+    lab: str
+    words: str
+    behaviour: Mapping[str, Any]
+    specs: tuple[Mapping[str, Any], ...]
+    figures: tuple[Figure, ...]
+    expected: Mapping[Figure, float] = field(default_factory=dict)
+    queue_frames: int = 0
+    connections: int = 0
+
+
+class Pair(Stored):
+    """One repeat: what the tester found, and what the device says of the same trials.
+
+    ``found - account`` must lie in ``allowed``, whose unit is theirs.
+    """
+
+    found: float | None = Field(description="null: not measured")
+    account: float | None = Field(description="null: the device has no account of it")
+    allowed: tuple[float, float] = Field(description="least and largest error")
+
+    @property
+    def error(self) -> float | None:
+        """What the tester found too much."""
+        if self.found is None or self.account is None:
+            return None
+        return self.found - self.account
+
+    @property
+    def within(self) -> bool:
+        """Whether it is known, and as right as it has to be."""
+        least, most = self.allowed
+        return self.error is not None and least <= self.error <= most
+
+
+class Row(Stored):
+    """One figure of one point, by all repeats."""
+
+    point: str
+    quantity: Quantity
+    path: Path
+    figure: Figure
+    unit: str
+    setting: str = Field(description="what the device was told, in words")
+    expected: float | None = Field(description="what arithmetic makes of the setting")
+    target: str = Field(description="the error that is allowed, in words")
+    pairs: list[Pair] = Field(description="of each repeat")
+    found: float | None = Field(description="median over the repeats")
+    account: float | None = Field(description="median over the repeats")
+    error: float | None = Field(description="median of the repeats' errors")
+    worst: float | None = Field(description="the error that is farthest from 0")
+    error_percent: float | None = Field(description="of the account")
+    worst_percent: float | None
+    spread_percent: float | None = Field(
+        description="largest less smallest of what was found, by the median"
+    )
+    trials: int = Field(description="of which the device's account was compared")
+    contradictions: list[str] = Field(
+        description="trials whose counts are not those of the device"
+    )
+    verdict: Literal["within", "MISSED"]
+    reasons: list[str] = Field(description="of MISSED, in words")
+    run: str = Field(description="directory of the run, as seen from this file")
+
+
+class Calibration(Stored):
+    """``calibration.json``: one run of the grid on one machine."""
+
+    schema_version: Literal[1] = 1
+    dutperf_version: str = __version__
+    created_at: str = Field(description="ISO 8601, UTC")
+    duration_s: float
+    complete: bool = Field(description="false: it was ended before its last point")
+    machine: dict[str, str] = Field(description="what measured, in words")
+    checks: list[MachineCheck] = Field(description="what the doctor saw")
+    limits_fps: dict[str, int] = Field(
+        description="what the tester itself can do with an unlimited device"
+    )
+    rows: list[Row]

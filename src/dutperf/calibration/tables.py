@@ -1,0 +1,126 @@
+"""Rows as texts: the same on a terminal and in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dutperf.calibration.model import Calibration, Path, Row
+
+HEADS = (
+    "setting",
+    "figure",
+    "set",
+    "account",
+    "found",
+    "error",
+    "worst",
+    "spread",
+    "allowed",
+    "verdict",
+)
+WORDS = {"setting", "figure", "allowed", "verdict"}
+"""Columns that are no figures."""
+
+
+_UNITS = {"ns": "us"}
+"""What is shown for what is stored."""
+_WHOLE = {"frames", "connections"}
+"""Whose errors are told as they are, not as a share."""
+_PATHS: dict[Path, str] = {
+    "memory": "shared memory",
+    "af_packet": "veth, AF_PACKET",
+    "af_xdp": "veth, AF_XDP",
+}
+
+
+def texts(row: Row) -> tuple[str, ...]:
+    """One for each of ``HEADS``."""
+    return (
+        row.setting,
+        f"{row.figure}, {_UNITS.get(row.unit, row.unit)}",
+        _figure(row.expected, row.unit),
+        _figure(row.account, row.unit),
+        _figure(row.found, row.unit),
+        _error(row.error, row.error_percent, row.unit),
+        _error(row.worst, row.worst_percent, row.unit),
+        "-" if row.spread_percent is None else f"{row.spread_percent:.2f} %",
+        _target(row),
+        row.verdict,
+    )
+
+
+def sections(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
+    """Rows of one part of the grid on one path, and what they are called together."""
+    for path, quantity in dict.fromkeys((row.path, row.quantity) for row in rows):
+        name = f"{quantity} ({_PATHS[path]})"
+        yield (
+            name,
+            [row for row in rows if (row.path, row.quantity) == (path, quantity)],
+        )
+
+
+def markdown(calibrations: Sequence[Calibration]) -> str:
+    """The tables of several runs, one after the other, and what disturbed them."""
+    parts = []
+    for number, each in enumerate(calibrations, 1):
+        parts.append(f"## Run {number}: {each.created_at}\n")
+        parts.append(_about(each))
+        parts += [
+            f"### {quantity}\n\n{_table(rows)}\n{_misses(rows)}"
+            for quantity, rows in sections(each.rows)
+        ]
+    return "\n".join(parts)
+
+
+def _about(each: Calibration) -> str:
+    lines = [f"* {key}: {value}" for key, value in each.machine.items()]
+    lines += [
+        f"* {check.name.replace('_', ' ')}: {check.verdict}: {check.found}"
+        for check in each.checks
+        if check.is_finding
+    ]
+    lines += [f"* limit, {name}: {fps:,} fps" for name, fps in each.limits_fps.items()]
+    lines.append(f"* {each.duration_s:,.0f} s, dutperf {each.dutperf_version}")
+    if not each.complete:
+        lines.append("* **ended before its last point**")
+    return "\n".join(lines) + "\n"
+
+
+def _table(rows: Sequence[Row]) -> str:
+    rule = ("---" if head in WORDS else "---:" for head in HEADS)
+    lines = [HEADS, tuple(rule), *map(texts, rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _misses(rows: Sequence[Row]) -> str:
+    return "".join(
+        f"\n* {row.setting}, {row.figure}: {reason}"
+        for row in rows
+        for reason in row.reasons
+    ) + ("\n" if any(row.reasons for row in rows) else "")
+
+
+def _figure(value: float | None, unit: str) -> str:
+    if value is None:
+        return "-"
+    if unit == "ns":
+        return f"{value / 1000:,.2f}"
+    return f"{value:,.1f}" if value % 1 else f"{value:,.0f}"
+
+
+def _target(row: Row) -> str:
+    """A stated error differs from trial to trial: the one that allowed least."""
+    if row.unit != "ns" or not row.pairs:
+        return row.target
+    least, most = min((p.allowed for p in row.pairs), key=lambda a: a[1] - a[0])
+    return f"{least / 1000:+,.1f} to {most / 1000:+,.1f}"
+
+
+def _error(value: float | None, percent: float | None, unit: str) -> str:
+    if value is None:
+        return "-"
+    if unit == "ns":
+        return f"{value / 1000:+,.2f}"
+    if percent is None or unit in _WHOLE:
+        return f"{value:+,.0f}" if value else "0"
+    return f"{percent:+.2f} %"

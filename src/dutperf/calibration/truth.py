@@ -1,0 +1,179 @@
+"""What the device's own account says that the tester should have found.
+
+A queue is full when the first frame is dropped, so of an overloaded trial the account
+tells how fast the device really was: what it took, less what waited, by the time in
+which it came. From that follows, as in docs/known-answer.md, what a trial of that
+length, or a burst, or so many connections, should be lossless up to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from dutperf import stats
+from dutperf.calibration.model import Figure, Point
+from dutperf.calibration.witness import Witnessed
+from dutperf.lab.refdut_socket import Durations, TrialAccount
+from dutperf.protocol import DirectionName
+
+Truth = Callable[[Point, Sequence[Witnessed]], float | None]
+"""Of the trials of one repeat; None: the account does not tell."""
+
+Buckets = Sequence[tuple[int, int, int]]
+_S = 1_000_000_000
+_BUCKETS = 1000
+"""Values of one bucket of a histogram differ by a thousandth at most."""
+_DIRECTIONS: tuple[DirectionName, DirectionName] = ("forward", "reverse")
+
+
+def served_per_s(
+    trials: Iterable[TrialAccount], direction: DirectionName, queue_frames: int
+) -> float | None:
+    """How fast the device was in those of ``trials`` in which it was overloaded.
+
+    The median: one in which others had its CPU for long is no trial of the device.
+    """
+    rates = []
+    for trial in trials:
+        foreground = trial.directions[direction].foreground
+        served = foreground.left - queue_frames - 1
+        overloaded = foreground.dropped_by_queue or foreground.dropped_by_nat
+        if overloaded and served > 0 and trial.lasted_ns:
+            rates.append(served * _S / trial.lasted_ns)
+    return stats.median(rates) if rates else None
+
+
+def throughput(point: Point, trials: Sequence[Witnessed]) -> float | None:
+    """Of the slower direction."""
+    told = _accounts(trials)
+    found = []
+    for direction in _DIRECTIONS:
+        rate = served_per_s(told, direction, point.queue_frames)
+        if rate is not None:
+            duration_ns = trials[-1].record.request.duration_ns
+            found.append(rate + (point.queue_frames + 1) * _S / duration_ns)
+    return min(found, default=None)
+
+
+def connection_rate(point: Point, trials: Sequence[Witnessed]) -> float | None:
+    """C frames at r per second: r C / (r - s) are lost from when the queue is full."""
+    rate = served_per_s(_accounts(trials), "forward", point.queue_frames)
+    if rate is None:
+        return None
+    return rate / (1 - (point.queue_frames + 1) / point.connections)
+
+
+def capacity(_point: Point, trials: Sequence[Witnessed]) -> float | None:
+    """The most that its table ever held, if it has refused one more."""
+    held = [trial.nat.connections for trial in trials if trial.nat]
+    refused = any(trial.nat.refused for trial in trials if trial.nat)
+    return max(held) if held and refused else None
+
+
+def burst(_point: Point, trials: Sequence[Witnessed]) -> float | None:
+    """As many frames as came before the first that the full queue dropped."""
+    first = [
+        account.forward.losses[0].first
+        for account in _accounts(trials)
+        if account.forward.losses
+    ]
+    return stats.median(first) if first else None
+
+
+def lost(_point: Point, trials: Sequence[Witnessed]) -> float | None:
+    """Frames that the device dropped, in both directions."""
+    told = _accounts(trials[-1:])
+    if not told:
+        return None
+    classes = [c for d in told[0].directions.values() for c in d.classes]
+    return sum(c.seen - c.left for c in classes)
+
+
+def typical_latency(_point: Point, trials: Sequence[Witnessed]) -> float | None:
+    """Median of all frames' residence times, a random sample of which is tagged."""
+    residence = _residence(trials)
+    return stats.histogram_median(residence.buckets) if residence else None
+
+
+def delay_variation(_point: Point, trials: Sequence[Witnessed]) -> float | None:
+    """As RFC 8219 7.3.1 has it, of residence times."""
+    residence = _residence(trials)
+    if residence is None or residence.min is None:
+        return None
+    high = stats.histogram_percentile(residence.buckets, 999, 1000)
+    return high - residence.min
+
+
+def latency_error_ns(trials: Sequence[Witnessed]) -> tuple[float, float]:
+    """Least and largest error of a median that both sides' own errors account for.
+
+    A frame's delay is what the device kept it for, what the tester states it may have
+    added (its send call and the gap between its polls), and how long the frame may have
+    waited until the device looked. Each but a hundredth of the frames is below its 99th
+    percentile, so the sum's median is below that of the device three hundredths on.
+    """
+    return _error_ns(trials, 500, 10)
+
+
+def variation_error_ns(trials: Sequence[Witnessed]) -> tuple[float, float]:
+    """The same of D99.9 - Dmin; the smallest may be late by what is usual."""
+    least, most = _error_ns(trials, 999, 0.25)
+    usual = sum(_at(part, 500) for part in _added(trials))
+    return least - usual, most
+
+
+TRUTHS: Mapping[Figure, Truth] = {
+    "throughput": throughput,
+    "TL": typical_latency,
+    "PDV": delay_variation,
+    "lost": lost,
+    "connection rate": connection_rate,
+    "capacity": capacity,
+    "burst": burst,
+}
+
+
+def _accounts(trials: Sequence[Witnessed]) -> list[TrialAccount]:
+    return [trial.account for trial in trials if trial.account]
+
+
+def _residence(trials: Sequence[Witnessed]) -> Durations | None:
+    told = _accounts(trials[-1:])
+    if not told:
+        return None
+    residence = told[0].forward.foreground.residence_ns
+    return residence if residence.count else None
+
+
+def _error_ns(
+    trials: Sequence[Witnessed], per_mille: int, apart: float
+) -> tuple[float, float]:
+    """Of the percentile ``per_mille``; ``apart``: so many per mille for each part."""
+    residence, added = _residence(trials), _added(trials)
+    if residence is None:
+        return 0.0, 0.0
+    own = _accounts(trials[-1:])[0].forward.own_error_ns.buckets
+    here = _at(residence.buckets, per_mille)
+    further = min(1000, per_mille + len(added) * apart)
+    most = _at(residence.buckets, further) - here
+    most += sum(_at(part, 1000 - apart) for part in added)
+    least = _at(residence.buckets, per_mille - apart) - here - _at(own, 1000 - apart)
+    rounding = here / _BUCKETS
+    return least - rounding, most + rounding
+
+
+def _added(trials: Sequence[Witnessed]) -> list[Buckets]:
+    """What a delay has beside the device's residence time: histograms."""
+    told = _accounts(trials[-1:])
+    if not told:
+        return []
+    direction = trials[-1].record.result.directions[0]
+    parts = (direction.send_call_ns, direction.receive_gap_ns)
+    device = told[0].forward.poll_gap_ns
+    return [part.buckets for part in (*parts, device) if part.count]
+
+
+def _at(buckets: Buckets, per_mille: float) -> int:
+    if not buckets:
+        return 0
+    return stats.histogram_percentile(buckets, round(per_mille * 100), 100_000)
