@@ -7,12 +7,15 @@ which others have its CPU; ``docs/known-answer.md`` says what then is lossless.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from dutperf.calibration.model import Point, Quantity
+from dutperf.calibration.model import Path, Point, Quantity
 
 MEMORY_LAB, GATEWAY_LAB = "known-answer", "known-answer-nat44"
+KERNEL_LAB = "known-answer-veth"
+PATHS: tuple[Path, ...] = ("memory", "af_packet", "af_xdp")
+_ON_KERNEL: tuple[Quantity, ...] = ("throughput", "delay", "loss")
 _S, _MS, _US = 1_000_000_000, 1_000_000, 1_000
 _QUEUE_S = 0.02
 """Of frames that wait: two hundredths of what is served in a trial of a second."""
@@ -78,10 +81,22 @@ class Extent:
         return {**WAITS, "repeats": self.repeats}
 
 
-def points(wanted: Sequence[Quantity], extent: Extent, limit: Limit) -> Iterator[Point]:
-    """Those of ``wanted``; ``limit`` is asked when half of it is needed."""
-    for quantity in wanted:
-        yield from _MAKERS[quantity](extent, limit)
+def points(
+    wanted: Sequence[Quantity], paths: Sequence[Path], extent: Extent, limit: Limit
+) -> Iterator[Point]:
+    """Those of ``wanted``, on kernel interfaces a small part of them.
+
+    ``limit`` is asked when half of it is needed; of kernel interfaces it is not.
+    """
+    if "memory" in paths:
+        for quantity in wanted:
+            yield from _MAKERS[quantity](extent, limit)
+    small = Extent(quick=True, repeats=extent.repeats)
+    for path in paths:
+        for quantity in wanted:
+            if path != "memory" and quantity in _ON_KERNEL:
+                for point in _MAKERS[quantity](small, lambda _traffic: None):
+                    yield replace(point, lab=KERNEL_LAB, path=path)
 
 
 def _throughput(extent: Extent, limit: Limit) -> Iterator[Point]:

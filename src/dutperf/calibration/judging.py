@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from dutperf import stats
-from dutperf.calibration.model import UNITS, Figure, Pair, Path, Point, Row
+from dutperf.calibration.model import UNITS, Figure, Pair, Point, Row
 from dutperf.calibration.truth import TRUTHS, latency_error_ns, variation_error_ns
 from dutperf.calibration.witness import Witnessed, contradictions
 from dutperf.catalogue import ProcedureName
@@ -55,8 +55,6 @@ def judged(
     figure: Figure,
     cell: CellResult,
     trials: Sequence[Witnessed],
-    *,
-    path: Path,
     run: str,
 ) -> Row:
     """The row of ``figure``: ``cell`` is what was found, ``trials`` all of its run."""
@@ -72,7 +70,7 @@ def judged(
     return Row(
         point=point.name,
         quantity=point.quantity,
-        path=path,
+        path=point.path,
         figure=figure,
         unit=UNITS[figure],
         setting=point.words,
@@ -94,14 +92,12 @@ def judged(
     )
 
 
-def unmeasured(
-    point: Point, figure: Figure, reason: str, *, path: Path, run: str
-) -> Row:
+def unmeasured(point: Point, figure: Figure, reason: str, run: str) -> Row:
     """The row of a figure for which there is no result at all: it is no less MISSED."""
     return Row(
         point=point.name,
         quantity=point.quantity,
-        path=path,
+        path=point.path,
         figure=figure,
         unit=UNITS[figure],
         setting=point.words,

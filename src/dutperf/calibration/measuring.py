@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from dutperf import lab
 from dutperf.calibration.grid import MEMORY_LAB, WAITS, Extent, Traffic, points
@@ -26,9 +27,15 @@ from dutperf.config import Campaign, PlannedTestbed, Testbed, spec_from
 from dutperf.config.labs import LabKeys
 from dutperf.doctor import examine
 from dutperf.errors import EngineError, InputError, SetupError
-from dutperf.lab.refdut_socket import DirectionAccount, TrialAccount
+from dutperf.lab.refdut_socket import (
+    Behaviour,
+    DirectionAccount,
+    Report,
+    TrialAccount,
+)
 from dutperf.procedures.events import Event, Notice, OnEvent, TrialFinished
 from dutperf.results import ResultsFile, TrialRecord, load_environments
+from dutperf.results.machine_check import MachineCheck
 from dutperf.results.storage import storing, write_atomically
 from dutperf.run.campaign_run import run_campaign
 from dutperf.run.local_executor import Surroundings
@@ -39,12 +46,38 @@ _LOSS_RUNS_KEPT = 20
 """Of a trial that lost thousands: what is judged needs the first."""
 
 
+class Device(Protocol):
+    """The known-answer device, as ``lab.KnownAnswer`` is it."""
+
+    def configure(self, behaviour: Behaviour) -> None:
+        """Make it do as told from the next frame on."""
+
+    def report(self, trial_id: int | None = None) -> Report:
+        """What it did in the last trials, or in those with ``trial_id``."""
+
+
+@dataclass(frozen=True)
+class Laboratory:
+    """Where the device is; tests have another.
+
+    plan: the testbed that a lab would have; session: the lab, up; device: the one of
+    the lab that is up; examine: what of the machine may touch the figures.
+    """
+
+    plan: Callable[[str], Testbed] = lab.plan
+    session: Callable[[str], AbstractContextManager[Testbed]] = lab.session
+    device: Callable[[], Device] = lab.known_answer_device
+    examine: Callable[[], Sequence[MachineCheck]] = examine
+
+
 def calibrate(
     directory: Path,
     wanted: Sequence[Quantity],
+    paths: Sequence[Way],
     extent: Extent,
     around: Surroundings,
     on_event: OnEvent,
+    laboratory: Laboratory = Laboratory(),
 ) -> Calibration:
     """Measure ``wanted`` of the grid; all is stored in ``directory`` as it is found.
 
@@ -54,8 +87,8 @@ def calibrate(
         KeyboardInterrupt: what was measured before is stored.
     """
     _claim(directory)
-    with _Run(directory, around, on_event) as run:
-        for point in points(wanted, extent, run.limit):
+    with Run(directory, around, on_event, laboratory) as run:
+        for point in points(wanted, paths, extent, run.limit):
             run.measure(point)
         return run.end()
 
@@ -75,13 +108,13 @@ def _claim(directory: Path) -> None:
 
 
 @dataclass
-class _Run:
+class Run:
     """One calibration: the labs that it brings up, and its rows."""
 
     directory: Path
     around: Surroundings
     on_event: OnEvent
-    path: Way = "memory"
+    laboratory: Laboratory
     rows: list[Row] = field(default_factory=list)
     limits: dict[str, int] = field(default_factory=dict)
     machine: dict[str, str] = field(default_factory=dict)
@@ -89,8 +122,8 @@ class _Run:
     def __post_init__(self) -> None:
         self._began = time.monotonic()
         self._created = datetime.now(UTC).isoformat(timespec="seconds")
-        self._checks = examine()
-        self._labs = _Labs()
+        self._checks = list(self.laboratory.examine())
+        self._labs = _Labs(self.laboratory)
 
     def __enter__(self) -> Self:
         return self
@@ -123,7 +156,7 @@ class _Run:
         except (EngineError, SetupError) as error:
             self.on_event(Notice(f"{point.name}: {error.message}"))
             self.rows += [
-                unmeasured(point, figure, error.message, path=self.path, run=run)
+                unmeasured(point, figure, error.message, run)
                 for figure in point.figures
             ]
         else:
@@ -131,9 +164,7 @@ class _Run:
                 (cell,) = (
                     c for c in results.cells if c.procedure == PROCEDURES[figure]
                 )
-                self.rows.append(
-                    judged(point, figure, cell, trials, path=self.path, run=run)
-                )
+                self.rows.append(judged(point, figure, cell, trials, run))
         self._store(complete=False)
 
     def end(self) -> Calibration:
@@ -141,11 +172,11 @@ class _Run:
         return self._store(complete=True)
 
     def _results(self, point: Point) -> tuple[ResultsFile, list[Witnessed]]:
-        planned, testbed = self._labs.at(point.lab)
-        device = lab.known_answer_device()
+        planned, testbed = (as_asked(each, point) for each in self._labs.at(point.lab))
+        device = self.laboratory.device()
         device.configure(point.behaviour)
         place = self._place(point)
-        witness = _Witness(place / ACCOUNTS, self.on_event)
+        witness = _Witness(device, place / ACCOUNTS, self.on_event)
         around = replace(
             self.around,
             open_testbed=lambda _planned: contextlib.nullcontext(testbed),
@@ -157,13 +188,17 @@ class _Run:
             procedures=[spec_from(dict(keys), "calibrate") for keys in point.specs],
         )
         results = run_campaign(
-            campaign, [planned], around, on_event=witness.on_event, results_dir=place
+            campaign,
+            [PlannedTestbed(lab=LabKeys(name=point.lab), testbed=planned)],
+            around,
+            on_event=witness.on_event,
+            results_dir=place,
         )
         self._see_machine(place)
         return results, witness.trials
 
     def _place(self, point: Point) -> Path:
-        return self.directory / "runs" / f"{self.path}-{point.name}"
+        return self.directory / "runs" / f"{point.path}-{point.name}"
 
     def _see_machine(self, place: Path) -> None:
         if self.machine:
@@ -214,22 +249,38 @@ def limit_point(traffic: Traffic) -> Point:
     )
 
 
+def as_asked(testbed: Testbed, point: Point) -> Testbed:
+    """``testbed`` with the ports that the point's path wants."""
+    changes: dict[str, object] = {}
+    if point.path != "memory":
+        changes["driver"] = point.path
+    if point.waits:
+        changes["when_full"] = "wait"
+    if not changes:
+        return testbed
+    sides = {
+        name: side.model_copy(update={"port": side.port.model_copy(update=changes)})
+        for name, side in testbed.sides.items()
+    }
+    return testbed.model_copy(update={str(name): side for name, side in sides.items()})
+
+
 class _Labs:
     """One lab at a time is up; it stays while the next point needs the same."""
 
-    def __init__(self) -> None:
+    def __init__(self, laboratory: Laboratory) -> None:
+        self._laboratory = laboratory
         self._stack = contextlib.ExitStack()
-        self._name: str | None = None
-        self._now: tuple[PlannedTestbed, Testbed] | None = None
+        self._now: tuple[str, Testbed, Testbed] | None = None
 
-    def at(self, name: str) -> tuple[PlannedTestbed, Testbed]:
-        """The testbed of lab ``name``, which is up, and as it was planned."""
-        if self._now is None or self._name != name:
+    def at(self, name: str) -> tuple[Testbed, Testbed]:
+        """The testbed of lab ``name`` as it was planned, and as it is, up."""
+        if self._now is None or self._now[0] != name:
             self.close()
-            planned = PlannedTestbed(lab=LabKeys(name=name), testbed=lab.plan(name))
-            testbed = self._stack.enter_context(lab.session(name))
-            self._name, self._now = name, (planned, testbed)
-        return self._now
+            planned = self._laboratory.plan(name)
+            testbed = self._stack.enter_context(self._laboratory.session(name))
+            self._now = (name, planned, testbed)
+        return self._now[1:]
 
     def close(self) -> None:
         """No lab is up any more."""
@@ -240,11 +291,12 @@ class _Labs:
 class _Witness:
     """Asks the device after each trial what it did, and keeps that in a file."""
 
-    def __init__(self, file: Path, on_event: OnEvent) -> None:
+    def __init__(self, device: Device, file: Path, on_event: OnEvent) -> None:
         self.trials: list[Witnessed] = []
+        self._device = device
         self._file = file
         self._on_event = on_event
-        self._runs = max((t.run for t in self._report()), default=0)
+        self._runs = max((trial.run for trial in device.report().trials), default=0)
 
     def on_event(self, event: Event) -> None:
         """To be told of all that happens."""
@@ -254,7 +306,7 @@ class _Witness:
 
     def _ask(self, record: TrialRecord) -> None:
         """An account is of this trial if it began after all that were seen before."""
-        report = lab.known_answer_device().report(record.request.trial_id)
+        report = self._device.report(record.request.trial_id)
         new = [trial for trial in report.trials if trial.run > self._runs]
         account = _shortened(new[-1]) if new else None
         self._runs = account.run if account else self._runs
@@ -266,10 +318,6 @@ class _Witness:
         }
         with storing(self._file), self._file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
-
-    @staticmethod
-    def _report() -> Sequence[TrialAccount]:
-        return lab.known_answer_device().report().trials
 
 
 def _shortened(account: TrialAccount) -> TrialAccount:

@@ -51,6 +51,8 @@ class Point:
         expected: figure -> what arithmetic makes of the setting; empty: not known.
         queue_frames: that wait in the device without being lost.
         connections: that a test of a gateway opens.
+        path: how its frames get to the device.
+        waits: the tester's ports wait where the device's ring is full.
     """
 
     name: str
@@ -63,6 +65,8 @@ class Point:
     expected: Mapping[Figure, float] = field(default_factory=dict)
     queue_frames: int = 0
     connections: int = 0
+    path: Path = "memory"
+    waits: bool = False
 
 
 class Pair(Stored):

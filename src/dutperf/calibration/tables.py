@@ -8,6 +8,7 @@ from dutperf.calibration.model import Calibration, Path, Row
 
 HEADS = (
     "setting",
+    "path",
     "figure",
     "set",
     "account",
@@ -18,7 +19,7 @@ HEADS = (
     "allowed",
     "verdict",
 )
-WORDS = {"setting", "figure", "allowed", "verdict"}
+WORDS = {"setting", "path", "figure", "allowed", "verdict"}
 """Columns that are no figures."""
 
 
@@ -27,9 +28,9 @@ _UNITS = {"ns": "us"}
 _WHOLE = {"frames", "connections"}
 """Whose errors are told as they are, not as a share."""
 _PATHS: dict[Path, str] = {
-    "memory": "shared memory",
-    "af_packet": "veth, AF_PACKET",
-    "af_xdp": "veth, AF_XDP",
+    "memory": "memif",
+    "af_packet": "AF_PACKET",
+    "af_xdp": "AF_XDP",
 }
 
 
@@ -37,6 +38,7 @@ def texts(row: Row) -> tuple[str, ...]:
     """One for each of ``HEADS``."""
     return (
         row.setting,
+        _PATHS[row.path],
         f"{row.figure}, {_UNITS.get(row.unit, row.unit)}",
         _figure(row.expected, row.unit),
         _figure(row.account, row.unit),
@@ -50,13 +52,11 @@ def texts(row: Row) -> tuple[str, ...]:
 
 
 def sections(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
-    """Rows of one part of the grid on one path, and what they are called together."""
-    for path, quantity in dict.fromkeys((row.path, row.quantity) for row in rows):
-        name = f"{quantity} ({_PATHS[path]})"
-        yield (
-            name,
-            [row for row in rows if (row.path, row.quantity) == (path, quantity)],
-        )
+    """Rows of one part of the grid; the same setting on other paths stands beside."""
+    for quantity in dict.fromkeys(row.quantity for row in rows):
+        own = [row for row in rows if row.quantity == quantity]
+        places = {row.setting: n for n, row in reversed(list(enumerate(own)))}
+        yield quantity, sorted(own, key=lambda row: (places[row.setting], row.figure))
 
 
 def markdown(calibrations: Sequence[Calibration]) -> str:

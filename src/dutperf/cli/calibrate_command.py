@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from dutperf.calibration.grid import QUANTITIES, Extent
+from dutperf.calibration.grid import PATHS, QUANTITIES, Extent
 from dutperf.calibration.measuring import FILE, calibrate, load_calibration
-from dutperf.calibration.model import Calibration, Quantity, Row
+from dutperf.calibration.model import Calibration, Row
 from dutperf.calibration.tables import HEADS, WORDS, markdown, sections, texts
 from dutperf.cli.exit_codes import INTERRUPTED, INVALID
 from dutperf.cli.failures import PatientConsole, show_notice
@@ -21,6 +22,7 @@ from dutperf.cli.options import AsJson
 from dutperf.cli.terminal import Terminal
 from dutperf.errors import InputError
 
+T = TypeVar("T", bound=str)
 _REPEATS, _QUICK_REPEATS = 3, 2
 
 Quick = Annotated[
@@ -30,6 +32,15 @@ Only = Annotated[
     str | None,
     typer.Option(
         metavar="PART,...", help=f"parts of the grid: {', '.join(QUANTITIES)}"
+    ),
+]
+Paths = Annotated[
+    str | None,
+    typer.Option(
+        "--path",
+        metavar="PATH,...",
+        help=f"how frames get to the device: {', '.join(PATHS)}; default: all, quick "
+        "memory",
     ),
 ]
 Repeats = Annotated[
@@ -65,6 +76,7 @@ def calibrate_command(
     stored: Stored = None,
     quick: Quick = False,
     only: Only = None,
+    paths: Paths = None,
     repeats: Repeats = None,
     output: Output = None,
     as_markdown: Markdown = False,
@@ -83,7 +95,12 @@ def calibrate_command(
     with Terminal(PatientConsole(stderr=True)) as terminal:
         try:
             found = calibrate(
-                directory, _parts(only), extent, surroundings(), terminal.on_event
+                directory,
+                _chosen("--only", only, QUANTITIES, QUANTITIES),
+                _chosen("--path", paths, PATHS, PATHS[:1] if quick else PATHS),
+                extent,
+                surroundings(),
+                terminal.on_event,
             )
         except KeyboardInterrupt:
             terminal.stop()
@@ -96,22 +113,24 @@ def calibrate_command(
         raise typer.Exit(INVALID)
 
 
-def _parts(only: str | None) -> list[Quantity]:
-    """In the order of the grid.
+def _chosen(
+    option: str, asked: str | None, known: Sequence[T], usual: Sequence[T]
+) -> list[T]:
+    """Those of ``known`` that were asked for, in its order.
 
     Raises:
-        InputError: there is no such part.
+        InputError: there is no such one.
     """
-    if only is None:
-        return list(QUANTITIES)
-    asked = [part.strip() for part in only.split(",")]
-    for part in asked:
-        if part not in QUANTITIES:
+    if asked is None:
+        return list(usual)
+    names = [name.strip() for name in asked.split(",")]
+    for name in names:
+        if name not in known:
             raise InputError(
-                f"--only: the grid has no part {part[:40]!r}",
-                f"it has {', '.join(QUANTITIES)}",
+                f"{option}: there is no {name[:40]!r}",
+                f"give some of {', '.join(known)}",
             )
-    return [part for part in QUANTITIES if part in asked]
+    return [name for name in known if name in names]
 
 
 def _show_stored(paths: list[Path], *, as_markdown: bool, as_json: bool) -> None:

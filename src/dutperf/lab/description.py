@@ -37,7 +37,7 @@ def facts(device: LabDevice, cpus: CpuPlan) -> DeviceFacts:
     """Its parameters (RFC 9693 6): it shares the tester's computer."""
     this = computer()
     kind = "virtual machine" if this.virtual else "the tester's own computer"
-    links = "shared memory" if device.answers else "veth pairs of the kernel"
+    links = "veth pairs of the kernel" if device.wired else "shared memory"
     shared = "1, the tester's" if cpus.dut is None else f"1, CPU {cpus.dut}"
     return DeviceFacts(
         computer=kind,

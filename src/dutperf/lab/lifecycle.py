@@ -243,7 +243,7 @@ def _bring_up(
         since=datetime.now(UTC),
         owner=this_process(),
         namespaces=topology.NAMESPACES,
-        links=() if device.answers else topology.LINKS,
+        links=topology.LINKS if device.wired else (),
         settings=machine.settings_to_raise(
             machine.NEIGHBOUR_LIMITS, machine.NEIGHBOURS
         ),

@@ -30,7 +30,7 @@ def watch_device() -> DeviceCpuWatch | None:
     device = LABS[state.device]
     working = [process.pid for process in state.processes]
     if device.answers:
-        return DeviceCpuWatch(state.dut_cpu, working, refdut.RING_FRAMES)
+        return DeviceCpuWatch(state.dut_cpu, working, refdut.ring_frames(device))
     thread = input_queue.server_of(state.dut_cpu)
     frames = [input_queue.length() or input_queue.FRAMES]
     if device.translator:

@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from dutperf.config.testbed import MemifPort, SideConfig
+from dutperf.config.in_flight import IN_FLIGHT_FRAMES
+from dutperf.config.testbed import InterfacePort, MemifPort, SideConfig
 from dutperf.engine.process import find_engine
 from dutperf.errors import SetupError
 from dutperf.lab import processes, topology
@@ -23,6 +24,11 @@ START_TIMEOUT_S = 10.0
 RING_FRAMES = 4096
 """Of a port in shared memory, on the device's side as on ours: engine/src/dpdk."""
 POLL_S = 0.02
+
+
+def ring_frames(device: LabDevice) -> int:
+    """How many frames wait in front of the device without being lost."""
+    return IN_FLIGHT_FRAMES if device.wired else RING_FRAMES
 
 
 def log_of(directory: Path) -> Path:
@@ -70,8 +76,8 @@ def start(
     process = processes.start(
         [
             str(check_program()),
-            f"--left=memif:{_socket(device.left)}",
-            f"--right=memif:{_socket(device.right)}",
+            f"--left={_port(device.left)}",
+            f"--right={_port(device.right)}",
             f"--config={config}",
             f"--control={control}",
             f"--cpu={cpus.worker if cpus.dut is None else cpus.dut}",
@@ -101,9 +107,12 @@ def _routing(device: LabDevice) -> dict[str, list[str]]:
     }
 
 
-def _socket(side: SideConfig) -> str:
-    assert isinstance(side.port, MemifPort), "the known-answer lab has memif ports"  # noqa: S101
-    return side.port.memif
+def _port(side: SideConfig) -> str:
+    """Its own end; interfaces have the same name at both ends of a wire."""
+    if isinstance(side.port, MemifPort):
+        return f"memif:{side.port.memif}"
+    assert isinstance(side.port, InterfacePort), "the lab's own devices have no others"  # noqa: S101
+    return f"af_packet:{side.port.interface}"
 
 
 def _wait_until_listening(control: Path, process: Process, log: Path) -> None:

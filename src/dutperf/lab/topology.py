@@ -97,7 +97,7 @@ def leftovers(namespaces: Sequence[str]) -> list[str]:
 def build(device: LabDevice, cpus: CpuPlan) -> None:
     """Makes the namespaces and wires, sets the DUT up, and waits until all is quiet.
 
-    The known-answer device needs no wires.
+    Wires alone, where the known-answer device answers at their ends; it may need none.
 
     Raises:
         SetupError: the kernel refused; the caller removes what was made so far.
@@ -105,17 +105,23 @@ def build(device: LabDevice, cpus: CpuPlan) -> None:
     with _kernel_errors("make the lab's namespaces and links"):
         for name in NAMESPACES:
             netns.create(name)
-        if device.answers:
+        if not device.wired:
             return
         with _rtnetlink(TESTER) as tester, _rtnetlink(DUT) as dut:
             _add_wires(tester)
-            write_settings(TESTER, _tester_settings())
-            write_settings(DUT, _dut_settings(device, cpus))
-            _add_addresses(dut, device)
-            drop_behind_sockets()
+            write_settings(TESTER, _silent())
+            dut_settings = _silent() if device.answers else _dut_settings(device, cpus)
+            write_settings(DUT, dut_settings)
+            drop_behind_sockets(TESTER)
             _queue_before_wires(tester)
+            if device.answers:
+                drop_behind_sockets(DUT)
+                _queue_before_wires(dut)
+            else:
+                _add_addresses(dut, device)
             _set_up(tester, dut)
-            run_ip(DUT, [*_unicast_only(device), *_routes(device)])
+            if not device.answers:
+                run_ip(DUT, [*_unicast_only(device), *_routes(device)])
             if device.ruleset:
                 load_rules(device)
             _wait_until_quiet(tester)
@@ -180,20 +186,20 @@ def run_ip(namespace: str, commands: Sequence[str]) -> None:
         )
 
 
-def drop_behind_sockets() -> None:
-    """Lets the tester's kernel forget received frames once packet sockets have them.
+def drop_behind_sockets(namespace: str) -> None:
+    """Lets its kernel forget received frames once packet sockets have them.
 
-    Its IP layer would drop them too, but later, and on the CPU of the DUT, whose work
-    ends at the wire. A kernel without nftables' ingress hook does without.
+    The tester's IP layer would drop them too, but later, and on the CPU of the DUT,
+    whose work ends at the wire. A kernel without nftables' ingress hook does without.
     """
-    table = {"family": "netdev", "name": TESTER}
+    table = {"family": "netdev", "name": namespace}
     hook = {"type": "filter", "hook": "ingress", "prio": 0, "policy": "drop"}
     chains = [
-        {"family": "netdev", "table": TESTER, "name": side, "dev": side, **hook}
+        {"family": "netdev", "table": namespace, "name": side, "dev": side, **hook}
         for side in SIDES
     ]
     nftables.load(
-        TESTER, [{"add": {"table": table}}, *({"add": {"chain": c}} for c in chains)]
+        namespace, [{"add": {"table": table}}, *({"add": {"chain": c}} for c in chains)]
     )
 
 
@@ -244,24 +250,25 @@ def _add_wires(tester: Rtnetlink) -> None:
         tester.link("add", ifname=side, kind="veth", peer=peer, **queues)
 
 
-def _queue_before_wires(tester: Rtnetlink) -> None:
-    """Gives the tester's ends a queue discipline, which never has a frame to hold.
+def _queue_before_wires(namespace: Rtnetlink) -> None:
+    """Gives these ends a queue discipline, which never has a frame to hold.
 
     A veth without one hands the refusal of the DUT's full input queue back to a packet
     socket, which keeps the frame and sends it again: the DUT would never lose it. A
     queue discipline takes the frame over, and the refusal is the end of it.
     """
     for side in SIDES:
-        tester.tc(
+        namespace.tc(
             "add",
             "pfifo",
-            index=_index(tester, side),
+            index=_index(namespace, side),
             handle=_FIRST_QDISC,
             limit=IN_FLIGHT_FRAMES,
         )
 
 
-def _tester_settings() -> dict[str, str]:
+def _silent() -> dict[str, str]:
+    """Of a kernel that has no part in it: somebody answers on sockets there."""
     scopes = ("all", "default", *SIDES)
     return {sysctl_path(f"net.ipv6.conf.{s}.disable_ipv6"): "1" for s in scopes}
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dutperf.lab.devices.device import LabDevice, Translator
-from dutperf.lab.devices.known_answer import GATEWAYS, KNOWN_ANSWER
+from dutperf.lab.devices.known_answer import (
+    GATEWAYS,
+    KNOWN_ANSWER,
+    KNOWN_ANSWER_VETH,
+)
 from dutperf.lab.devices.linux_firewall import linux_firewall
 from dutperf.lab.devices.linux_router import LINUX_ROUTER, LINUX_ROUTER_HOSTS
 from dutperf.lab.devices.nft_nat import NFT_NAT44, NFT_NAT66
@@ -21,6 +25,7 @@ LABS: Mapping[str, LabDevice] = {
         linux_firewall(),
         TAYGA_SIIT,
         KNOWN_ANSWER,
+        KNOWN_ANSWER_VETH,
         NFT_NAT44,
         NFT_NAT66,
         TAYGA_NAT64,

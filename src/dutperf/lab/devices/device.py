@@ -57,8 +57,8 @@ class LabDevice:
         right: likewise.
         networks: those behind the tester, per side: routed to its address there.
         translator: the program that translates between IP versions, if any.
-        answers: it is the known-answer device: dutperf-refdut, by shared memory and
-            without wires; nothing is left for the kernel to do.
+        answers: it is the known-answer device: dutperf-refdut; nothing but the wires,
+            if it has any, is left for the kernel to do.
         behaviour: what the known-answer device is told at its start, beside routing.
         ruleset: the kernel's packet filter, as nftables' JSON commands.
         filters: how many filters the ruleset has for each IP version, where that can
@@ -82,6 +82,11 @@ class LabDevice:
     filters: int | None = None
     tracking: Tracking | None = None
     hooks: Hooks = field(default_factory=Hooks)
+
+    @property
+    def wired(self) -> bool:
+        """Whether it is behind the kernel's wires, and not behind shared memory."""
+        return isinstance(self.left.port, InterfacePort)
 
 
 def lab_side(side: Side, ipv4: Ipv4Side, ipv6: Ipv6Side) -> SideConfig:

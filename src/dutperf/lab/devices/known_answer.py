@@ -8,8 +8,9 @@ dutperf-refdut (docs/known-answer.md) is a router between two ports in shared me
 no kernel, no wire and no driver is between the engine and the answer. It loses, delays
 and reorders as its behaviour says, and keeps an account of every frame.
 
-``known-answer-nat44``, ``-nat64``, ``-nat66`` and ``-nat46`` are the same program as a
-stateful gateway (RFC 9693) with the private side on the left:
+``known-answer-veth`` is the same behind the kernel's wires: what a path through sockets
+changes is seen beside it. ``known-answer-nat44``, ``-nat64``, ``-nat66`` and ``-nat46``
+are the same program as a stateful gateway (RFC 9693) with the private side on the left:
 
     10.0.0.2  2001:2::2  left == 10.0.0.1    2001:2::1
                                  198.19.0.1  2001:2:0:8000::1 == right  198.19.0.2 ...
@@ -22,12 +23,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from dutperf.config.hooks import Hook, Hooks
 from dutperf.config.testbed import Ipv4Side, Ipv6Side, MemifPort, SideConfig
 from dutperf.lab import asking
-from dutperf.lab.devices.device import LabDevice
+from dutperf.lab.devices.device import LabDevice, lab_side
 from dutperf.lab.refdut_socket import control_socket
 from dutperf.lab.state import StateFile
 from dutperf.protocol import Side
@@ -46,6 +48,15 @@ def _asked(*command: str) -> Hook:
 
 _ACCOUNT = _asked()
 
+_LEFT = (
+    Ipv4Side(address="198.18.0.2", gateway="198.18.0.1"),
+    Ipv6Side(address="2001:2::2", gateway="2001:2::1"),
+)
+_RIGHT = (
+    Ipv4Side(address="198.19.0.2", gateway="198.19.0.1"),
+    Ipv6Side(address="2001:2:0:8000::2", gateway="2001:2:0:8000::1"),
+)
+
 KNOWN_ANSWER = LabDevice(
     name="known-answer",
     description="dutperf-refdut, a router that does exactly what it is told",
@@ -53,18 +64,19 @@ KNOWN_ANSWER = LabDevice(
         "left": ("198.18.0.1/24", "2001:2::1/64"),
         "right": ("198.19.0.1/24", "2001:2:0:8000::1/64"),
     },
-    left=_side(
-        "left",
-        Ipv4Side(address="198.18.0.2", gateway="198.18.0.1"),
-        Ipv6Side(address="2001:2::2", gateway="2001:2::1"),
-    ),
-    right=_side(
-        "right",
-        Ipv4Side(address="198.19.0.2", gateway="198.19.0.1"),
-        Ipv6Side(address="2001:2:0:8000::2", gateway="2001:2:0:8000::1"),
-    ),
+    left=_side("left", *_LEFT),
+    right=_side("right", *_RIGHT),
     answers=True,
     hooks=Hooks(after_trial=[_ACCOUNT]),
+)
+
+KNOWN_ANSWER_VETH = replace(
+    KNOWN_ANSWER,
+    name="known-answer-veth",
+    description="dutperf-refdut, a router that does exactly what it is told, on "
+    "packet sockets",
+    left=lab_side("left", *_LEFT),
+    right=lab_side("right", *_RIGHT),
 )
 
 NAT_CONNECTIONS = 1_000_000

@@ -1,0 +1,191 @@
+"""A known-answer device and its tester, both simulated: what each says can be chosen.
+
+The device does as it is told and gives a true account of it; the tester is a FakeEngine
+whose device may be another one, so that what it finds is wrong by a known error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from planning import TESTBED, FakeOpener
+
+from dutperf.calibration.grid import Extent
+from dutperf.calibration.measuring import Laboratory, Run
+from dutperf.calibration.model import Point, Row
+from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.lab.refdut_socket import (
+    Behaviour,
+    ClassAccount,
+    DirectionAccount,
+    Durations,
+    LossRun,
+    Report,
+    TrialAccount,
+)
+from dutperf.protocol import DirectionName, DirectionResult, TrialRequest, TrialResult
+from dutperf.run.local_executor import Surroundings
+from dutperf.simulation.fake_engine import Delays, Dut, FakeEngine, fixed
+
+EXTENT = Extent(quick=True, repeats=2)
+NOTHING = Durations(count=0, min=None, max=None, sum=0, buckets=())
+DAMAGES: tuple[Any, ...] = (
+    "payload",
+    "checksum",
+    "truncation",
+    "checksum_zero",
+    "length",
+    "number",
+)
+
+
+def all_took(duration_ns: int, frames: int) -> Durations:
+    if not frames:
+        return NOTHING
+    return Durations(
+        count=frames,
+        min=duration_ns,
+        max=duration_ns,
+        sum=duration_ns * frames,
+        buckets=((duration_ns, duration_ns, frames),),
+    )
+
+
+class Tester(FakeEngine):
+    """Remembers its trials."""
+
+    def __init__(
+        self, dut: Dut, delays: Delays, troubles: Mapping[int, BaseException]
+    ) -> None:
+        super().__init__(dut, delays=delays, troubles=troubles)
+        self.done: list[tuple[TrialRequest, TrialResult]] = []
+
+    def measure(
+        self, trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
+    ) -> TrialResult:
+        result = super().measure(trial, on_progress)
+        self.done.append((trial, result))
+        return result
+
+
+class SimulatedAnswer:
+    """``forwards`` and ``delay_ns`` are the truth; ``silent``: no account at all."""
+
+    def __init__(
+        self,
+        tester: Tester,
+        forwards: Dut,
+        delay_ns: int,
+        *,
+        silent: bool = False,
+    ) -> None:
+        self.told: list[Behaviour] = []
+        self._tester = tester
+        self._forwards = forwards
+        self._delay_ns = delay_ns
+        self._silent = silent
+
+    def configure(self, behaviour: Behaviour) -> None:
+        self.told.append(behaviour)
+
+    def report(self, trial_id: int | None = None) -> Report:
+        done = self._tester.done[-8:]
+        trials = [
+            self._account(len(self._tester.done) - len(done) + n, request, result)
+            for n, (request, result) in enumerate(done, 1)
+            if trial_id in (None, request.trial_id)
+        ]
+        return Report(
+            schema_version=1, trials=() if self._silent else tuple(trials), device={}
+        )
+
+    def _account(
+        self, run: int, request: TrialRequest, result: TrialResult
+    ) -> TrialAccount:
+        by_name = {direction.name: direction for direction in result.directions}
+        rates = {d.name: d.rate_fps for d in request.directions}
+
+        def of(name: DirectionName) -> DirectionAccount:
+            return self._direction(by_name.get(name), rates.get(name, 0))
+
+        lasted = [(d.streams[0].sent - 1) / rates[d.name] for d in result.directions]
+        return TrialAccount(
+            run=run,
+            trial_id=request.trial_id,
+            lasted_ns=round(max(lasted) * 1e9),
+            forward=of("forward"),
+            reverse=of("reverse"),
+        )
+
+    def _direction(
+        self, direction: DirectionResult | None, rate_fps: int
+    ) -> DirectionAccount:
+        seen = direction.streams[0].sent if direction else 0
+        left = self._forwards(rate_fps, seen) if seen else 0
+        lost = LossRun(
+            stream=0, cause="queue", first=left, count=seen - left, from_ns=0, to_ns=0
+        )
+        return DirectionAccount(
+            foreground=_frames(seen, left, self._delay_ns),
+            background=_frames(0, 0, 0),
+            own_error_ns=all_took(10, left),
+            poll_gap_ns=all_took(20, left),
+            rules=(),
+            losses=(lost,) if left < seen else (),
+            loss_runs_left_out=0,
+        )
+
+
+def _frames(seen: int, left: int, delay_ns: int) -> ClassAccount:
+    return ClassAccount(
+        seen=seen,
+        left=left,
+        copies_left=0,
+        dropped_by_rule=0,
+        dropped_by_queue=seen - left,
+        dropped_by_routing=0,
+        dropped_by_nat=0,
+        delayed=0,
+        displaced=0,
+        displaced_less=0,
+        out_of_order=0,
+        corrupted_left=dict.fromkeys(DAMAGES, 0),
+        corrupted_copies_left=dict.fromkeys(DAMAGES, 0),
+        failed_no_buffer=0,
+        failed_refused=0,
+        residence_ns=all_took(delay_ns, left),
+    )
+
+
+def rows_of(
+    point: Point,
+    directory: Path,
+    *,
+    truth: Dut,
+    found: Dut,
+    delay_ns: int = 200_000,
+    stamps: Callable[[int], int] = lambda delay_ns: delay_ns + 500,
+    silent: bool = False,
+    troubles: Mapping[int, BaseException] = MappingProxyType({}),
+) -> list[Row]:
+    """What a calibration says of ``point``, by a tester that finds ``found``."""
+    tester = Tester(found, fixed(stamps(delay_ns)), troubles)
+    device = SimulatedAnswer(tester, truth, delay_ns, silent=silent)
+    around = Surroundings(
+        open_engine=FakeOpener(tester),
+        write_report=lambda path: path,
+        sleep=lambda _seconds: None,
+    )
+    laboratory = Laboratory(
+        plan=lambda _name: TESTBED,
+        session=lambda _name: contextlib.nullcontext(TESTBED),
+        device=lambda: device,
+        examine=lambda: (),
+    )
+    with Run(directory, around, lambda _event: None, laboratory) as run:
+        run.measure(point)
+        return run.end().rows
