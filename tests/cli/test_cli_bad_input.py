@@ -12,19 +12,10 @@ from pathlib import Path
 
 import pytest
 import simulated_program
+from simulated_program import PLACE
 
 from dutperf.results import load_journal
 
-PLACE = """\
-testbed:
-  name: simulated
-  left:
-    port: {interface: left}
-    ipv4: {address: 198.18.0.2, gateway: 198.18.0.1}
-  right:
-    port: {interface: right}
-    ipv4: {address: 198.19.0.2, gateway: 198.19.0.1}
-"""
 LOSS = """\
   - procedure: frame-loss
     load_percent: [100, 50]

@@ -13,7 +13,7 @@ import simulated_program
 from hostile import MARKUP, NASTY, SHOWN, hook_run, hostile_results
 from rich.table import Table
 from rich.text import Text
-from test_cli_bad_input import PLACE
+from simulated_program import PLACE
 
 from dutperf.cli import app, doctor_command, failures, summary
 from dutperf.cli.failures import PatientConsole, defect, show_failure

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import simulated_program
-from test_cli_bad_input import PLACE
+from simulated_program import PLACE
 
 import dutperf
 

@@ -42,6 +42,17 @@ from dutperf.run import trial_runner
 from dutperf.run.engine_session import EngineStarter, Notify
 from dutperf.simulation.fake_engine import FakeEngine, step
 
+PLACE = """\
+testbed:
+  name: simulated
+  left:
+    port: {interface: left}
+    ipv4: {address: 198.18.0.2, gateway: 198.18.0.1}
+  right:
+    port: {interface: right}
+    ipv4: {address: 198.19.0.2, gateway: 198.19.0.1}
+"""
+"""Of a campaign file: a testbed that the simulation has."""
 FAULT_VARIABLE = "DUTPERF_FAULT"
 JUMPS_VARIABLE = "DUTPERF_JUMPS"
 FILES = {
