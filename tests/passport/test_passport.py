@@ -12,11 +12,12 @@ from planning import TESTBED, TRANSLATOR, FakeOpener, campaign, cell, spec
 from dutperf.config import Campaign, Cell, PlannedTestbed, Testbed, expand
 from dutperf.config.labs import LabKeys
 from dutperf.errors import EngineError, InputError
+from dutperf.passport import making
 from dutperf.passport.grid import default_grid
 from dutperf.passport.keeping import load_passport, owner_of, save_passport
 from dutperf.passport.loops import check_loop, connected, loop_of
-from dutperf.passport.making import Maker
-from dutperf.passport.measuring import SHORT, Pace, cell_of
+from dutperf.passport.making import Maker, opened_at_fps
+from dutperf.passport.measuring import OPENED_AT_FPS, SHORT, Pace, cell_of
 from dutperf.procedures.passport_use import (
     beside_passport,
     entries_of,
@@ -69,7 +70,8 @@ OWNER = PassportOwner(
 
 @pytest.fixture(autouse=True)
 def _an_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Whoever has not built one can test this, too."""
+    """Whoever has not built one, or is not root, can test this, too."""
+    monkeypatch.setattr(making, "SOCKETS", tmp_path / "sockets")
     program = tmp_path / "engine"
     program.write_bytes(b"an engine")
     program.chmod(0o755)
@@ -278,7 +280,7 @@ def test_a_lab_on_veth_pairs_has_the_wire_and_others_have_shared_memory() -> Non
     memif = check_loop(loop_of(_lab("known-answer")))
     assert memif.planned.lab is None
     ends = [side.port.model_dump() for side in memif.planned.testbed.sides.values()]
-    assert {end["memif"] for end in ends} == {"/run/dutperf/passport.memif"}
+    assert len({end["memif"] for end in ends}) == 1
     assert [end["role"] for end in ends] == ["server", "client"]
 
 
@@ -503,3 +505,41 @@ def test_entries_that_are_not_all_there_are_not_used() -> None:
 
 def _ignore(_anything: object) -> None:
     pass
+
+
+# --- connections
+
+
+@pytest.mark.parametrize("procedure", ["connection-rate", "throughput", "pdv"])
+def test_connections_are_opened_and_used_without_a_device(
+    tmp_path: Path, procedure: str
+) -> None:
+    keys: dict[str, Any] = {"procedure": procedure, "stateful": {"connections": 900}}
+    if procedure == "pdv":
+        keys["rate_fps"] = 1000
+    if procedure != "connection-rate":
+        keys["stateful"]["phase1_rate"] = 1000
+    of = cell(**keys)
+    (sent,) = sent_by(of)
+    assert (sent.connections, sent.opens) == (900, procedure == "connection-rate")
+    entry = made(tmp_path, FakeEngine(step(LIMIT_FPS)), of)
+    assert entry.safe_rate_fps
+    assert 0.8 * LIMIT_FPS < entry.safe_rate_fps <= LIMIT_FPS
+    assert entry.delays or sent.opens
+
+
+def test_the_tester_need_not_learn_more_than_some_connections() -> None:
+    many = cell(
+        procedure="connection-rate",
+        stateful={"connections": 40_000_000},
+    )
+    (sent,) = sent_by(many)
+    assert sent.connections == 100_000
+
+
+def test_connections_are_opened_as_fast_as_is_safe() -> None:
+    opened = next(sent for sent in default_grid([4]) if sent.opens)
+    used = opened.model_copy(update={"opens": False, "direction": "both"})
+    known = Passport(owner=OWNER, entries=[entry_with(opened, safe_rate_fps=1000)])
+    assert opened_at_fps(used, known) == 900
+    assert opened_at_fps(used.model_copy(update={"ip": 6}), known) == OPENED_AT_FPS

@@ -381,6 +381,7 @@ def _testbed(device: LabDevice, cpus: CpuPlan, rules: int | None) -> Testbed:
         main_core=cpus.main,
         left=device.left,
         right=device.right,
+        translates=device.translates,
         hooks=device.hooks,
     )
 

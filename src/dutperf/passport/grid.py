@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dutperf.config.traffic import Traffic
-from dutperf.procedures.passport_use import costly, features
+from dutperf.procedures.passport_use import MOST_CONNECTIONS, costly, features
 from dutperf.protocol import IpVersion
 from dutperf.results.passport import Sent
 
@@ -32,6 +32,7 @@ def default_grid(versions: Sequence[IpVersion]) -> Iterator[Sent]:
             yield _sent(ip, _SMALLEST[ip], "both", profile)
         yield _sent(ip, _SMALLEST[ip], "forward", {})
         yield _sent(ip, _LARGEST, "both", {})
+        yield from _connections(ip)
 
 
 def _sent(ip: IpVersion, size: int, direction: str, profile: dict[str, Any]) -> Sent:
@@ -45,3 +46,18 @@ def _sent(ip: IpVersion, size: int, direction: str, profile: dict[str, Any]) -> 
             "features": features(traffic),
         }
     )
+
+
+def _connections(ip: IpVersion) -> Iterator[Sent]:
+    """Opened, and used when they are open (RFC 9693 4.2 and 4.7)."""
+    for opens in (True, False):
+        way = "opened" if opens else "open"
+        yield Sent(
+            ip=ip,
+            frame_sizes=[_SMALLEST[ip]],
+            direction="forward" if opens else "both",
+            traffic={},
+            features=f"{MOST_CONNECTIONS:,} connections {way}",
+            connections=MOST_CONNECTIONS,
+            opens=opens,
+        )

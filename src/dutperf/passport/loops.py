@@ -8,7 +8,9 @@ NICs, interfaces    a cable that the user plugs in; nothing here can
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from dutperf import lab
@@ -21,6 +23,8 @@ from dutperf.lab.cpus import plan_cpus
 from dutperf.protocol import Side
 
 WIRE = "wire"
+SOCKETS = Path("/run/dutperf")
+"""Where both ends of a memif loop meet; two testers have sockets of their own."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,7 @@ def check_loop(loop: Loop | None) -> Loop:
 
 
 def _memif_ends() -> dict[Side, Port]:
-    socket = "/run/dutperf/passport.memif"
+    socket = str(SOCKETS / f"passport-{os.getpid()}.memif")
     return {
         "left": MemifPort(memif=socket, role="server"),
         "right": MemifPort(memif=socket, role="client"),

@@ -12,8 +12,14 @@ from dutperf import lab
 from dutperf.config import Cell, PlannedTestbed, Testbed
 from dutperf.errors import DutperfError
 from dutperf.passport.keeping import load_passport, owner_of, save_passport
-from dutperf.passport.loops import Loop, loop_of
-from dutperf.passport.measuring import SHORT, EntryMeasuring, Pace, cell_of
+from dutperf.passport.loops import SOCKETS, Loop, loop_of
+from dutperf.passport.measuring import (
+    OPENED_AT_FPS,
+    SHORT,
+    EntryMeasuring,
+    Pace,
+    cell_of,
+)
 from dutperf.procedures.passport_use import sent_by
 from dutperf.results.environment import collect_environment
 from dutperf.results.passport import Passport, PassportEntry, Sent
@@ -84,17 +90,19 @@ class Maker:
         owner = owner_of(loop)
         made = Passport(owner=owner)
         with self._loop(loop) as measure:
-            for sent in wanted:
-                entry = measure(sent)
+            # Those that open connections first: the others open them as fast.
+            for sent in sorted(wanted, key=lambda sent: not sent.opens):
                 kept = load_passport(owner, self.directory)
+                entry = measure(sent, kept)
                 save_passport(kept.with_entry(entry), self.directory)
                 made = made.with_entry(entry)
                 notify(told(entry))
         return made
 
     @contextmanager
-    def _loop(self, loop: Loop) -> Iterator[Callable[[Sent], PassportEntry]]:
+    def _loop(self, loop: Loop) -> Iterator[Callable[[Sent, Passport], PassportEntry]]:
         """An engine on the loop; what it gives measures one entry."""
+        SOCKETS.mkdir(mode=0o700, exist_ok=True)
         with (
             self.open_testbed(loop.planned) as testbed,
             tempfile.TemporaryDirectory(prefix="dutperf-passport-") as directory,
@@ -111,14 +119,27 @@ class Maker:
             ).ports
             runner = TrialRunner(engine, testbed, journal=_ignore, on_event=_ignore)
 
-            def measure(sent: Sent) -> PassportEntry:
-                cell = cell_of(sent, testbed, self.pace)
+            def measure(sent: Sent, known: Passport) -> PassportEntry:
+                cell = cell_of(sent, testbed, self.pace, opened_at_fps(sent, known))
                 resolve_neighbours(engine, testbed, [cell], _ignore)
                 return EntryMeasuring(
-                    runner, cell, sent, self.pace, ports, loop.device_cpu
+                    runner,
+                    cell,
+                    sent,
+                    self.pace,
+                    ports,
+                    len(testbed.cores),
+                    loop.device_cpu,
                 ).entry()
 
             yield measure
+
+
+def opened_at_fps(sent: Sent, known: Passport) -> int:
+    """How fast connections are opened before they are used: safely, if it is known."""
+    opening = (e for e in known.entries if e.sent.opens and e.sent.ip == sent.ip)
+    safe = [entry.safe_rate_fps for entry in opening if entry.safe_rate_fps]
+    return max(1, min(safe) * 9 // 10) if safe else OPENED_AT_FPS
 
 
 def told(entry: PassportEntry) -> str:

@@ -11,14 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from dutperf import stats
-from dutperf.config import Campaign, Cell, Testbed, expand
-from dutperf.config.specs import ThroughputSpec
+from dutperf.config import Campaign, Cell, Testbed, expand, spec_from
+from dutperf.errors import EngineError
 from dutperf.passport.cpu_time import busy_since_now
 from dutperf.procedures.max_rate import max_rate
 from dutperf.procedures.probe import with_probed
-from dutperf.procedures.searching import outcome
+from dutperf.procedures.searching import NoUseError, outcome
+from dutperf.procedures.stateful.establishing import Establishing, fastest, stateful_of
+from dutperf.procedures.stateful.phased import trials_of
 from dutperf.procedures.trials import Ask, DeviceTrials
 from dutperf.protocol import DirectionResult, Histogram
 from dutperf.results.environment import PortRecord
@@ -31,6 +34,7 @@ from dutperf.results.passport import (
 from dutperf.results.trial_record import TrialRecord
 from dutperf.search import Outcome, Resolution, binary_search
 
+_MOST_FPS = 1_000_000_000
 _ATTEMPTS = 3
 _MAX_TRIALS = 60
 _STEP_PERCENT = 95
@@ -54,29 +58,42 @@ SHORT = Pace(0.15, 5, 2, "5%")
 """Some seconds: what a run makes by itself."""
 
 
-def cell_of(sent: Sent, testbed: Testbed, pace: Pace) -> Cell:
+OPENED_AT_FPS = 50_000
+"""Where nobody knows how fast the tester learns connections."""
+
+
+def cell_of(
+    sent: Sent, testbed: Testbed, pace: Pace, opened_at_fps: int = OPENED_AT_FPS
+) -> Cell:
     """The frames of ``sent`` on a loop.
+
+    ``opened_at_fps``: how fast connections are opened before they are used.
 
     Raises:
         InputError: they do not fit the loop.
     """
-    spec = ThroughputSpec.model_validate(
-        {
-            "procedure": "throughput",
-            "ip": [sent.ip],
-            "frame_size": [] if "imix" in sent.traffic else sent.frame_sizes,
-            "direction": [sent.direction],
-            "traffic": [sent.traffic],
-            "trial_duration_s": pace.trial_s,
-            "settle_wait_s": 0.0,
-            "residual_wait_s": 0.1,
-            "restabilise_wait_s": 0.0,
-            "resolution": pace.resolution,
-        }
+    keys: dict[str, Any] = {
+        "procedure": "connection-rate" if sent.opens else "throughput",
+        "ip": [sent.ip],
+        "frame_size": [] if "imix" in sent.traffic else sent.frame_sizes,
+        "traffic": [sent.traffic],
+        "settle_wait_s": 0.0,
+        "restabilise_wait_s": 0.0,
+        "resolution": pace.resolution,
+    }
+    if sent.connections is not None:
+        # Rings have no media that could say what is more than enough.
+        keys |= {"stateful": {"connections": [sent.connections]}}
+        keys["max_rate_fps"] = _MOST_FPS
+    if not sent.opens:
+        keys["direction"] = [sent.direction]
+        keys |= {"trial_duration_s": pace.trial_s, "residual_wait_s": 0.1}
+    if sent.connections is not None and not sent.opens:
+        keys["stateful"]["phase1_rate"] = opened_at_fps
+    campaign = Campaign(
+        name="passport", testbed=[testbed], procedures=[spec_from(keys, "passport")]
     )
-    (cell,) = expand(
-        Campaign(name="passport", testbed=[testbed], procedures=[spec]), testbed
-    )
+    (cell,) = expand(campaign, testbed)
     return cell
 
 
@@ -84,6 +101,8 @@ def cell_of(sent: Sent, testbed: Testbed, pace: Pace) -> Cell:
 class EntryMeasuring:
     """Makes one entry.
 
+    workers: how many cores send and receive. What one core sends while it does not
+        look it does not hold: it stands still altogether.
     device_cpu: where a lab's device would work; None: there is none.
     """
 
@@ -92,6 +111,7 @@ class EntryMeasuring:
     sent: Sent
     pace: Pace
     ports: Sequence[PortRecord]
+    workers: int = 1
     device_cpu: int | None = None
     _failed: dict[int, TrialRecord] = field(default_factory=dict, init=False)
     _per_frame_ns: list[float] = field(default_factory=list, init=False)
@@ -116,7 +136,7 @@ class EntryMeasuring:
             why_not=_why(self._failed[failed_at]) if failed_at else "",
             lag=_lag(proof),
             delays=[] if safe_fps is None else [*self._delays(safe_fps, proof)],
-            held_frames=_held(proof),
+            held_frames=_held(proof) if self.workers > 1 else None,
             # What else the CPU did can only add to it.
             device_ns_per_frame=min(self._per_frame_ns, default=None),
         )
@@ -125,6 +145,8 @@ class EntryMeasuring:
         limit = with_probed(
             self.runner, self.cell, max_rate(self.cell, self.ports), self.ports
         )
+        if self.sent.connections and self.sent.opens:
+            limit = fastest(limit, self.sent.connections)
         return binary_search(
             lambda rate_fps, _duration_s: self._outcome(self._run(rate_fps)),
             max_rate_fps=limit.rate_fps,
@@ -156,8 +178,11 @@ class EntryMeasuring:
             yield record
 
     def _watched(self, rate_fps: int) -> TrialRecord:
-        """A trial, and what the device's CPU did for each of its frames."""
-        if self.device_cpu is None:
+        """A trial, and what the device's CPU did for each of its frames.
+
+        A test with connections is mostly waiting, in which it does other things.
+        """
+        if self.device_cpu is None or self.sent.connections is not None:
             return self._run(rate_fps)
         busy_ns = busy_since_now(self.device_cpu)
         record = self._run(rate_fps)
@@ -178,7 +203,18 @@ class EntryMeasuring:
         yield from _delay(safe_fps, proof)
 
     def _run(self, rate_fps: int) -> TrialRecord:
-        return self.runner.run(Ask(self.cell, rate_fps, duration_s=self.pace.trial_s))
+        """A trial; of connections with phase 1 before it, or phase 1 itself."""
+        if not self.sent.opens:
+            asked = Ask(self.cell, rate_fps, duration_s=self.pace.trial_s)
+            return trials_of(self.cell, self.runner).run(asked)
+        test = Establishing(self.runner, self.cell, 1)
+        try:
+            return test.opened(stateful_of(self.cell), rate_fps).last
+        except NoUseError:
+            told = [reason.message for reason in test.troubles.at(rate_fps)]
+            raise EngineError(
+                f"no connections without a device: {'; '.join(told[:1])}"
+            ) from None
 
     def _outcome(self, record: TrialRecord) -> Outcome:
         found = outcome(record.result)

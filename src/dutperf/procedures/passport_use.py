@@ -29,15 +29,32 @@ from dutperf.results.trial_record import TrialRecord
 from dutperf.results.units import in_unit
 
 _IPV6_LONGER = 20
+_OF_RATES = {"throughput", "connection-rate"}
+"""Whose figure is a rate of frames; of others it is their load."""
+MOST_CONNECTIONS = 100_000
 _FREE = {"name", "ttl", "dscp", "df"}
 """Keys of a profile that cost the tester nothing."""
 
 
 def sent_by(cell: Cell) -> list[Sent]:
-    """What of a passport the cell needs; empty: it opens connections."""
-    if cell.stateful:
-        return []
+    """What of a passport the cell needs.
+
+    Of connections the tester learns no more than ``MOST_CONNECTIONS``: a test of the
+    tester need not take longer than the measurement.
+    """
     traffic = cell.traffic
+    opened = cell.stateful
+    beside: dict[str, Any] = {"features": features(traffic)}
+    if opened:
+        number = min(opened.connections, MOST_CONNECTIONS)
+        opens = cell.phase2 is None
+        way = "opened" if opens else "open"
+        told = [f"{number:,} connections {way}", *_features(traffic, ports=False)]
+        beside = {
+            "connections": number,
+            "opens": opens,
+            "features": ", ".join(told),
+        }
     versions = {version_of(cell.ip, "left"), version_of(cell.ip, "right")}
     both = len(frame_versions(cell.ip, traffic)) > 1
     return [
@@ -49,9 +66,11 @@ def sent_by(cell: Cell) -> list[Sent]:
                 else size
                 for size in cell.frame_sizes
             ],
-            direction=cell.direction,
+            direction=opened.direction
+            if opened and cell.phase2 is None
+            else cell.direction,
             traffic=costly(traffic),
-            features=features(traffic),
+            **beside,
         )
         for ip in sorted(versions)
     ]
@@ -67,10 +86,11 @@ def features(traffic: Traffic) -> str:
     return ", ".join(_features(traffic))
 
 
-def _features(traffic: Traffic) -> Iterator[str]:
+def _features(traffic: Traffic, *, ports: bool = True) -> Iterator[str]:
+    """``ports``: they are the profile's, and not those of connections."""
     if traffic.flows is not None:
         yield f"{traffic.flows:,} flows by {traffic.flows_by}"
-    else:
+    elif ports:
         yield _of_ports(traffic.ports)
     hosts = {side: traffic.addresses.count(side) for side in ("left", "right")}
     if traffic.flows is None and max(hosts.values()) > 1:
@@ -180,13 +200,13 @@ def _above(floor: PassportDelay, measure: Measure) -> Measure:
 
 def _rate_of(result: CellResult, records: Sequence[TrialRecord]) -> float | None:
     """The rate that was found; of other results the highest of their valid trials."""
-    if result.procedure == "throughput":
+    if result.procedure in _OF_RATES:
         return result.median
     rates = [
         record.load_fps
         for record in records
         if record.cell == result.id
-        and record.role == "trial"
+        and record.role in {"trial", "phase1"}
         and record.result.verdict.kind != "invalid"
     ]
     return max(rates, default=None)

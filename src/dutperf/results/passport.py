@@ -53,7 +53,12 @@ class Sent(Stored):
     traffic: dict[str, Any] = Field(description="keys of the profile, without defaults")
     features: str = Field(description="the same in words")
     connections: int | None = Field(
-        default=None, description="frames of open connections, learned; null: any"
+        default=None,
+        description="frames of so many connections; null: of none. Those of phase 1 "
+        "are sent by one side, enumerated, and learned by the other",
+    )
+    opens: bool = Field(
+        default=False, description="phase 1 itself; false: connections that are open"
     )
 
 
@@ -95,7 +100,7 @@ class PassportEntry(Stored):
     held_frames: int | None = Field(
         default=None,
         description="the receive side held at least so many, without loss, while "
-        "nobody looked at it",
+        "nobody looked at it; null: one core sends and receives, so nothing comes then",
     )
     device_ns_per_frame: float | None = Field(
         default=None,

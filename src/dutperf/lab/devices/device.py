@@ -64,6 +64,8 @@ class LabDevice:
         filters: how many filters the ruleset has for each IP version, where that can
             be chosen.
         tracking: the kernel keeps connections.
+        translates: connections through it get another address; where nothing does,
+            those of a stateful test are to come as they were sent.
         hooks: how its state is cleared and its counters are read, as of any testbed's
             device; each command takes milliseconds.
     """
@@ -81,6 +83,7 @@ class LabDevice:
     ruleset: tuple[Mapping[str, Any], ...] = ()
     filters: int | None = None
     tracking: Tracking | None = None
+    translates: bool = True
     hooks: Hooks = field(default_factory=Hooks)
 
     @property

@@ -50,6 +50,7 @@ WIRE = LabDevice(
         Ipv4Side(address="198.19.0.2", gateway="198.18.0.2"),
         Ipv6Side(address="2001:2:0:8000::2", gateway="2001:2::2"),
     ),
+    translates=False,
     ruleset=(
         {"add": {"table": _TABLE}},
         *_from("left", "right"),
