@@ -91,22 +91,27 @@ class Receiver {
   // Returns how many frames there were.
   uint32_t receive_burst() noexcept;
   void account(const uint8_t* frame, const net::Classified& classified, Burst& burst) noexcept;
+  bool take_aside(dpdk::Mbuf* mbuf, net::Classified classified) noexcept;
+  void account_damaged(uint8_t stream, const uint8_t* frame, net::Classified classified) noexcept;
   void account_truncated(const net::Classified& classified) noexcept;
   void record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) noexcept;
   bool answer(dpdk::Mbuf* mbuf) noexcept;
 
   static constexpr uint8_t kNotExpected = 0xff;
 
-  // The IP packet's length that frame `sequence` of a stream must have.
-  uint32_t expected_ip_bytes(uint8_t stream, uint64_t sequence) const {
-    const std::vector<uint32_t>& lengths = ip_bytes_[stream];
-    return lengths.size() == 1 ? lengths[0] : lengths[sequence % lengths.size()];
-  }
+  // The lengths that the IP packets of a stream's frames must have, in turn.
+  struct IpBytes {
+    uint32_t of(uint64_t sequence) const { return count == 1 ? first : in_turn[sequence % count]; }
+
+    uint32_t first = 0;
+    uint64_t count = 0;
+    std::vector<uint32_t> in_turn;
+  };
 
   const uint16_t trial_id_;
   const bool verify_checksums_;
   std::array<uint8_t, 256> stream_of_id_;  // index of the stream, or kNotExpected
-  std::array<std::vector<uint32_t>, kMaxStreams> ip_bytes_;
+  std::array<IpBytes, kMaxStreams> ip_bytes_;
   const dpdk::RxQueue queue_;
   StreamRecorders& recorders_;
   const net::OwnAddresses& own_;

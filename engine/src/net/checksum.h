@@ -13,10 +13,6 @@ namespace dutperf::net {
 // whether a checksum holds, nothing need be swapped.
 namespace native {
 
-constexpr uint64_t sum_of(uint64_t four_words) {
-  return (four_words & 0xffffffff) + (four_words >> 32);
-}
-
 template <typename T>
 uint64_t load(const uint8_t* bytes) {
   T value;
@@ -28,7 +24,14 @@ uint64_t load(const uint8_t* bytes) {
 inline constexpr size_t kBlock = 64;
 uint64_t sum_blocks(const uint8_t* bytes, size_t blocks);
 
-// The 16-bit words of `bytes`, the last of which may be half a word, unfolded.
+// The carry comes round the end: 2^64 = 1 mod 65535, too.
+constexpr uint64_t add(uint64_t a, uint64_t b) {
+  const uint64_t sum = a + b;
+  return sum + static_cast<uint64_t>(sum < b);
+}
+
+// The 16-bit words of `bytes`, the last of which may be half a word, unfolded; to be added by
+// `add`.
 inline uint64_t sum(const uint8_t* bytes, size_t size) {
   uint64_t sum = 0;
   if (size >= 2 * kBlock) {
@@ -36,16 +39,16 @@ inline uint64_t sum(const uint8_t* bytes, size_t size) {
     bytes += size / kBlock * kBlock;
     size %= kBlock;
   }
-  for (; size >= 8; bytes += 8, size -= 8) sum += sum_of(load<uint64_t>(bytes));
+  for (; size >= 8; bytes += 8, size -= 8) sum = add(sum, load<uint64_t>(bytes));
   if ((size & 4) != 0) {
-    sum += load<uint32_t>(bytes);
+    sum = add(sum, load<uint32_t>(bytes));
     bytes += 4;
   }
   if ((size & 2) != 0) {
-    sum += load<uint16_t>(bytes);
+    sum = add(sum, load<uint16_t>(bytes));
     bytes += 2;
   }
-  if ((size & 1) != 0) sum += *bytes;
+  if ((size & 1) != 0) sum = add(sum, *bytes);
   return sum;
 }
 

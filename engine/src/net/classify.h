@@ -35,7 +35,8 @@ namespace detail {
 // Of a frame that ends before its IP packet of `ip_bytes` does.
 Classified cut_short(const uint8_t* frame, size_t size, int version, size_t ip_bytes);
 
-inline Classified with_tag(const uint8_t* frame, size_t size, int version, size_t ip_bytes) {
+[[gnu::always_inline]] inline Classified with_tag(const uint8_t* frame, size_t size, int version,
+                                                  size_t ip_bytes) {
   const size_t least = ip_header_bytes(version) + sizeof(UdpHeader) + sizeof(WireTag);
   if (ip_bytes < least) return {};
   if (sizeof(EthernetHeader) + ip_bytes > size) return cut_short(frame, size, version, ip_bytes);
@@ -56,7 +57,7 @@ inline FrameKind kind_of_icmpv6(const uint8_t* message, size_t size) {
 }  // namespace detail
 
 // The tag is found from the end of the IP packet, so padding and translation do not hide it.
-inline Classified classify(const uint8_t* frame, size_t size) {
+[[gnu::always_inline]] inline Classified classify(const uint8_t* frame, size_t size) {
   if (size < sizeof(EthernetHeader) + sizeof(Ipv4Header)) return {};
   const uint16_t ether_type = reinterpret_cast<const EthernetHeader*>(frame)->ether_type;
   const uint8_t* ip = frame + sizeof(EthernetHeader);
@@ -94,14 +95,15 @@ inline bool checksums_hold(const uint8_t* frame, const Classified& classified) {
   if (version == 4) {
     constexpr size_t kBefore = offsetof(Ipv4Header, src);
     addresses = native::sum(ip + kBefore, 8);
-    if (!native::holds(native::sum(ip, kBefore) + addresses)) return false;
+    if (!native::holds(native::add(native::sum(ip, kBefore), addresses))) return false;
   } else {
     addresses = native::sum(ip + offsetof(Ipv6Header, src), 32);
   }
   if (header->checksum == 0) return version == 4;
   constexpr uint64_t kProtocol = byte_swap(uint16_t{kProtocolUdp});
   const uint64_t length = byte_swap(static_cast<uint16_t>(datagram_bytes));
-  return native::holds(addresses + kProtocol + length + native::sum(udp, datagram_bytes));
+  const uint64_t datagram = native::add(native::sum(udp, datagram_bytes), kProtocol + length);
+  return native::holds(native::add(addresses, datagram));
 }
 
 // How a frame is damaged of which the length is not `expected_ip_bytes`, or the checksums do not
