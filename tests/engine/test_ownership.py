@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -56,6 +57,21 @@ def test_a_killed_owner_leaves_nothing_stale(tmp_path: Path) -> None:
     process.communicate()
     with owned(LEFT, tmp_path):
         pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_owner_left_goes_with_the_next_of_any_port(
+    tmp_path: Path,
+) -> None:
+    killed, living = holder(tmp_path), "7-t/right"
+    killed.kill()
+    killed.communicate()
+    with owned({living: "interface t-right"}, tmp_path):
+        (file,) = tmp_path.iterdir()
+        assert file.name == quote(living, safe="")
+        with owned({"8-t/left": "another"}, tmp_path):
+            assert file.exists()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_was_owned_is_free_again_and_other_ports_always_were(

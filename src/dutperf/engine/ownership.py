@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -33,11 +33,24 @@ def owned(ports: Mapping[str, str], directory: Path = DIRECTORY) -> Iterator[Non
     Raises:
         SetupError: another process owns one, or the lock files cannot be made.
     """
+    _sweep(directory)
     with ExitStack() as locks:
         # In one order, so that of two processes one gets all that both want.
         for key in sorted(ports):
             locks.enter_context(_owned(directory / quote(key, safe=""), ports[key]))
         yield
+
+
+def _sweep(directory: Path) -> None:
+    """Remove the files of owners that were killed.
+
+    A lab's ports have other names each time: nobody would come upon theirs again.
+    """
+    for path in directory.glob("*"):
+        with suppress(OSError), path.open() as file:  # of somebody who lives, or gone
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is(path, file.fileno()):
+                path.unlink()
 
 
 @contextmanager
