@@ -11,8 +11,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from labtools import leftovers
-from livetools import LAB, SHORT, Running, command, dutperf, kept_lab, needs_engine
+from labtools import dut_processes, leftovers
+from livetools import (
+    LAB,
+    SHORT,
+    Running,
+    codes,
+    command,
+    dutperf,
+    inside,
+    kept_lab,
+    needs_engine,
+)
 from pyroute2 import netns
 
 from dutperf import lab
@@ -110,6 +120,9 @@ def test_a_killed_engine_is_an_error_that_names_the_last_trial(
     assert "signal 9" in stderr
     assert "the last finished trial is 3" in stderr
     assert kept_trials(output) == 3
+    assert leftovers() == []
+    goes_on(output)
+    assert leftovers() == []
 
 
 def test_a_deleted_device_is_said_to_be_gone(run: Running, output: Path) -> None:
@@ -159,3 +172,79 @@ def test_two_programs_do_not_share_a_lab(run: Running, tmp_path: Path) -> None:
     assert done.returncode == 3
     assert f"in use by process {run.process.pid}" in done.stderr
     assert run.end()[0] in {0, 1}
+
+
+def goes_on(output: Path) -> None:
+    """The next run works at once, and ends what this one began."""
+    before = load_journal(output).records
+    done = dutperf("run", str(output / "campaign.yaml"), "--resume", str(output))
+    assert done.returncode in {0, 1}, done.stderr
+    results = load_results(output)
+    assert results.complete
+    assert tuple(results.trials[: len(before)]) == before
+
+
+IMPATIENT = """
+from dutperf.engine import client, process
+client.CALL_TIMEOUT_S = process._END_TIMEOUT_S = 1.0
+client.Engine.__init__.__kwdefaults__["end_timeout_s"] = 1.0
+"""
+"""Instead of the half minute that a busy engine may take."""
+
+
+def test_an_engine_that_hangs_is_given_up_and_ended(output: Path) -> None:
+    where = ("--lab", LAB, "--output", str(output))
+    with Running("frame-loss", *where, *SECOND_TRIAL, *SLOW, patch=IMPATIENT) as run:
+        run.await_line("trial 3:")
+        engines = run.engines()
+        for engine in engines:
+            os.kill(engine, signal.SIGSTOP)
+        code, stderr = run.end()
+    assert code == 3
+    assert "the engine did not answer within" in stderr
+    assert "during trial 4" in stderr
+    assert f"then go on where it ended: dutperf run {output}/campaign" in stderr
+    assert all(map(gone, engines))
+    assert leftovers() == []
+    assert kept_trials(output) == 3
+
+
+def test_a_device_whose_process_ended_is_said_to_be_gone(output: Path) -> None:
+    where = ("--lab", "known-answer", "--output", str(output))
+    with Running("frame-loss", *where, *SECOND_TRIAL, *SLOW) as run:
+        run.await_line("trial 3:")
+        (device,) = dut_processes()
+        os.kill(device.pid, signal.SIGKILL)
+        code, stderr = run.end()
+    assert code == 3
+    assert "the device under test has gone: its process ended" in stderr
+    assert leftovers() == []
+    assert kept_trials(output) >= 3
+
+
+def test_a_link_that_goes_down_and_comes_back_costs_a_trial(
+    run: Running, output: Path
+) -> None:
+    for state in ("down", "up"):
+        inside("dut", "ip", "link", "set", "right", state)
+    code, stderr = run.end()
+    assert code in {0, 1}, stderr
+    trials = load_results(output).trials
+    (spoilt,) = [t for t in trials if "link_changed" in codes(t.result)]
+    assert spoilt.result.verdict.kind == "invalid"
+    again = trials[spoilt.number]
+    assert (again.load_fps, again.attempt) == (spoilt.load_fps, 2)
+    assert "link_changed" not in codes(again.result)
+
+
+def test_killed_while_its_lab_goes_down_it_loses_nothing(
+    run: Running, output: Path
+) -> None:
+    (engine,) = run.engines()
+    run.await_line("trial 4:")
+    assert soon(lambda: gone(engine), 20)  # the lab goes next
+    run.process.kill()
+    run.process.wait(5)
+    goes_on(output)  # from the journal alone
+    dutperf("lab", "down")
+    assert leftovers() == []

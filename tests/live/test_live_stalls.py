@@ -8,6 +8,7 @@ the same.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
@@ -110,15 +111,42 @@ def stop_for(stall_ms: int, after_s: float) -> threading.Thread:
     return thread
 
 
-def worker_works(pid: int) -> None:
-    """Return when a thread of the engine other than the first runs; at most 5 s."""
+def worker_works(pid: int) -> int | None:
+    """Which thread of the engine other than the first runs, once one does; for 5 s."""
     deadline_s = time.monotonic() + 5
     while time.monotonic() < deadline_s:
         for task in Path(f"/proc/{pid}/task").iterdir():
             state = (task / "stat").read_text().rpartition(")")[2].split()[0]
             if int(task.name) != pid and state == "R":
-                return
+                return int(task.name)
         time.sleep(0.001)
+    return None
+
+
+PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT = 17, 0x4206, 0x4207
+ANY_THREAD = 0x40000000  # __WALL
+
+
+def stop_worker(after_s: float, for_s: float) -> threading.Thread:
+    """Stop the worker alone, as a tracer can: the engine's other threads go on."""
+    (pid,) = engines_of(os.getpid())
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def stop() -> None:
+        worker = worker_works(pid)
+        assert worker is not None
+        time.sleep(after_s)
+        assert libc.ptrace(PTRACE_SEIZE, worker, None, None) == 0, ctypes.get_errno()
+        try:
+            assert libc.ptrace(PTRACE_INTERRUPT, worker, None, None) == 0
+            os.waitpid(worker, ANY_THREAD)
+            time.sleep(for_s)
+        finally:
+            libc.ptrace(PTRACE_DETACH, worker, None, None)
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    return thread
 
 
 def stalled_trial(engine: Engine, case: Case, number: int) -> TrialResult:
@@ -187,6 +215,22 @@ def test_a_burst_that_the_queue_cannot_hold_is_the_testers(
     (shadow, *_) = result.directions[0].shadows
     assert shadow.end_ns is not None
     assert shadow.end_ns - shadow.begin_ns < 200 * MS
+
+
+def test_a_worker_that_stops_for_100_ms_spoils_its_trial_only(
+    device: RefDut, engine: Engine
+) -> None:
+    device.client.configure(DEVICES["sound"])
+    stopping = stop_worker(after_s=0.1, for_s=0.1)
+    stopped = engine.measure(LOAD.request(1))
+    stopping.join()
+    assert stopped.verdict.kind == "invalid"
+    assert codes(stopped) & {"sender_lag", "sender_behind", "sender_burst"}
+    assert longest_ns(stopped) > 90 * MS
+    after = [engine.measure(LOAD.request(number)) for number in range(2, 5)]
+    assert all(longest_ns(result) < 90 * MS for result in after)
+    sent = [s for r in after for d in r.directions for s in d.streams]
+    assert all(stream.sent == stream.intended for stream in sent)
 
 
 def test_a_load_that_was_sent_too_slowly_is_not_offered(

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import pytest
 from programs import ProgramServer
@@ -480,9 +480,11 @@ def _program_server() -> ProgramServer:
 class Running:
     """The program in a process group of its own, while it runs."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, patch: str = "") -> None:
+        """``patch``: statements that change the program before it begins."""
+        entry = f"{patch}\nfrom dutperf.cli.main import main\nmain()"
         self.process = subprocess.Popen(
-            command(*arguments),
+            [sys.executable, "-c", entry, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -521,6 +523,27 @@ class Running:
         self._stderr += rest
         assert "Traceback" not in self._stderr, self._stderr
         return self.process.returncode, self._stderr
+
+
+class Usage(NamedTuple):
+    """What a process has at a moment."""
+
+    resident_kb: int
+    files: int
+    threads: int
+    mappings: int
+
+
+def usage(pid: int) -> Usage:
+    process = Path(f"/proc/{pid}")
+    lines = (process / "status").read_text().splitlines()
+    status = dict(line.split(":", 1) for line in lines)
+    return Usage(
+        resident_kb=int(status["VmRSS"].split()[0]),
+        files=len(list((process / "fd").iterdir())),
+        threads=int(status["Threads"]),
+        mappings=len((process / "maps").read_text().splitlines()),
+    )
 
 
 def engines_of(pid: int) -> list[int]:
