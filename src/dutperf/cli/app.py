@@ -14,6 +14,7 @@ from dutperf.cli.bench_search import bench_search
 from dutperf.cli.calibrate_command import calibrate_command
 from dutperf.cli.doctor_command import doctor
 from dutperf.cli.dry_run import show_plan
+from dutperf.cli.evidence_command import evidence
 from dutperf.cli.failures import (
     PatientConsole,
     defect,
@@ -45,6 +46,7 @@ from dutperf.cli.options import (
 from dutperf.cli.procedure_commands import command_of
 from dutperf.cli.selftest_command import selftest
 from dutperf.cli.testbeds import campaign_for
+from dutperf.cli.verify_command import verify
 from dutperf.config import ProcedureSpec, load_campaign, located, with_preset
 from dutperf.errors import DutperfError, InputError
 from dutperf.report import write_report
@@ -64,6 +66,8 @@ app.command("export-histograms")(export_histograms_command)
 app.command("selftest")(selftest)
 app.command("doctor")(doctor)
 app.command("calibrate")(calibrate_command)
+app.command("evidence")(evidence)
+app.command("verify")(verify)
 
 
 for _procedure in PROCEDURES.values():

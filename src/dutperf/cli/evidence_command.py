@@ -1,0 +1,46 @@
+"""``dutperf evidence``: a run packed into one archive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dutperf.cli.failures import PatientConsole
+from dutperf.cli.json_print import print_versioned
+from dutperf.cli.options import AsJson
+from dutperf.evidence import pack
+
+_VERSION = 1
+
+Directory = Annotated[
+    Path, typer.Argument(metavar="DIR", help="a results directory", show_default=False)
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="the archive; default: DIR.evidence.tar.gz",
+        show_default=False,
+    ),
+]
+
+
+def evidence(directory: Directory, out: Out = None, as_json: AsJson = False) -> None:
+    """Pack a run into one archive: all its files, with SHA-256 sums."""
+    made = pack(directory, out)
+    if as_json:
+        told = {
+            "path": str(made.path),
+            "files": list(made.files),
+            "size_bytes": made.size_bytes,
+        }
+        print_versioned(_VERSION, told)
+        return
+    PatientConsole().out(
+        f"{made.path}: {len(made.files)} files, {made.size_bytes:,} bytes; check it "
+        f"with: dutperf verify {made.path}",
+        highlight=False,
+    )

@@ -1,0 +1,169 @@
+"""One file with all that a result rests on: packed the same each time, opened warily.
+
+``NAME.evidence.tar.gz`` holds one folder of plain files: those of a results directory,
+``manifest.json``, and ``SHA256SUMS`` of all of them, which ``sha256sum -c`` reads, too.
+Names are sorted, times and owners are zero, so the same files make the same archive.
+
+An archive comes from somebody else. Nothing of it is written anywhere before its names
+and sizes were looked at: no links, no paths that lead out, nothing twice, no bomb.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import re
+import tarfile
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from dutperf.errors import InputError
+from dutperf.results.storage import storing
+
+SUMS = "SHA256SUMS"
+MANIFEST = "manifest.json"
+ENDING = ".evidence.tar.gz"
+MOST_FILES = 10_000
+MOST_BYTES = 2**31
+"""Of all files together, unpacked."""
+_LINE = re.compile(r"([0-9a-f]{64})  ([^\n]+)")
+_DAMAGED = (
+    "it was damaged on its way, or it is no evidence of dutperf: ask for it again"
+)
+
+Files = Mapping[str, bytes]
+"""By their names in the archive's folder, as "frames/left.pcap"."""
+
+
+def sums_of(files: Files) -> str:
+    """What ``SHA256SUMS`` says of ``files``, sorted by name."""
+    return "".join(
+        f"{hashlib.sha256(content).hexdigest()}  {name}\n"
+        for name, content in sorted(files.items())
+    )
+
+
+def wrong_sums(files: Files) -> list[str]:
+    """Where ``files`` are not those that their ``SHA256SUMS`` is of, in sentences."""
+    told: dict[str, str] = {}
+    wrong = []
+    for line in files[SUMS].decode(errors="replace").splitlines():
+        found = _LINE.fullmatch(line)
+        if found is None or found[2] in told:
+            wrong.append(f"{SUMS}: this line is no sum of one file: {line[:80]!r}")
+        else:
+            told[found[2]] = found[1]
+    for name, digest in sorted(told.items()):
+        if name not in files:
+            wrong.append(f"{name} is missing: {SUMS} has its sum")
+        elif hashlib.sha256(files[name]).hexdigest() != digest:
+            wrong.append(f"{name} was changed: its SHA-256 sum is another one")
+    unknown = sorted(set(files) - set(told) - {SUMS})
+    return [*wrong, *(f"{name} was added: {SUMS} does not have it" for name in unknown)]
+
+
+def packed(name: str, files: Files, about: Mapping[str, Any]) -> bytes:
+    """An archive of ``files``; ``about``: what its manifest says.
+
+    Args:
+        name: of its folder.
+        files: without manifest and sums.
+        about: plain data.
+    """
+    manifest = json.dumps({**about, "files": sorted(files)}, indent=2) + "\n"
+    whole = {**files, MANIFEST: manifest.encode()}
+    whole[SUMS] = sums_of(whole).encode()
+    stream = io.BytesIO()
+    with (
+        gzip.GzipFile(fileobj=stream, mode="wb", mtime=0, filename="") as packing,
+        tarfile.open(fileobj=packing, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for member, content in sorted(whole.items()):
+            record = tarfile.TarInfo(f"{name}/{member}")
+            record.size, record.mode = len(content), 0o644
+            archive.addfile(record, io.BytesIO(content))
+    return stream.getvalue()
+
+
+def opened(path: Path, most_bytes: int = MOST_BYTES) -> dict[str, bytes]:
+    """The files of an archive; nothing is written.
+
+    Raises:
+        InputError: it is none, or not one that dutperf packs.
+    """
+    try:
+        with tarfile.open(path, "r:gz") as archive:
+            return dict(_members(archive, path, most_bytes))
+    except FileNotFoundError:
+        raise InputError(
+            f"{path} does not exist", "give an archive, or a results directory"
+        ) from None
+    except (tarfile.TarError, EOFError, zlib.error, ValueError) as error:
+        raise InputError(f"{path} cannot be unpacked: {error}", _DAMAGED) from error
+    except OSError as error:  # a file that is no gzip is one, too
+        raise InputError(f"cannot read {path}: {error}", _DAMAGED) from error
+
+
+def _members(
+    archive: tarfile.TarFile, path: Path, most_bytes: int
+) -> Iterator[tuple[str, bytes]]:
+    seen: set[str] = set()
+    folders: set[str] = set()
+    left = most_bytes
+    for member in archive:
+        place = PurePosixPath(member.name)
+        folder, *rest = place.parts or ("",)
+        name = "/".join(rest)
+        if (
+            place.is_absolute()
+            or not rest
+            or ".." in place.parts
+            or "\0" in member.name
+        ):
+            raise _refused(
+                path, f"the name {member.name[:80]!r} leads out of its folder"
+            )
+        if not member.isreg() or member.issparse():
+            raise _refused(path, f"{name} is no plain file: links are not followed")
+        if name in seen:
+            raise _refused(path, f"{name} is in it twice")
+        seen.add(name)
+        folders.add(folder)
+        left -= member.size
+        if left < 0 or len(seen) > MOST_FILES:
+            raise _refused(
+                path,
+                f"it unpacks to more than {most_bytes} bytes or {MOST_FILES} files",
+            )
+        content = archive.extractfile(member)
+        assert content is not None, "it is a plain file"  # noqa: S101
+        yield name, content.read()
+    if len(folders) != 1:
+        raise _refused(path, f"it has {len(folders)} folders, not one")
+    for needed in (SUMS, MANIFEST):
+        if needed not in seen:
+            raise _refused(path, f"{needed} is missing")
+
+
+def _refused(path: Path, why: str) -> InputError:
+    return InputError(f"{path} is refused: {why}", _DAMAGED)
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """Write a file that is not there yet.
+
+    Raises:
+        InputError: it is.
+        StorageError: the file system refused.
+    """
+    try:
+        with storing(path), path.open("xb") as file:
+            file.write(content)
+    except FileExistsError:
+        raise InputError(
+            f"{path} exists: evidence is never overwritten", "give another name: --out"
+        ) from None

@@ -1,0 +1,26 @@
+"""Every result once more, from the journal alone: a second implementation.
+
+Whoever doubts a figure of ``results.json`` can read here, from top to bottom, how it
+follows from the counts of the trials. Nothing of what measured is used, neither its
+searches nor its statistics (import-linter sees to that), so a mistake there is not made
+again here.
+
+    formulas     each formula of the RFCs, once
+    records      what a trial says, by the keys of the file
+    accounting   whether a trial's frames and verdict hold together
+    searches     where a search ended, by its trials; MLRsearch
+    phases       which trials of phase 2 count
+    cells        throughput, frame loss, back-to-back frames
+    delays       latency, PDV, IPDV
+    connections  connection rate, table capacity, tear-down
+    beside       media, loads that another cell found
+
+What is derived has the shape of a stored cell, with those keys only that are known; a
+figure that has none here cannot be derived, and ``comparison`` says so.
+"""
+
+from dutperf.evidence.rederive.accounting import check_trials
+from dutperf.evidence.rederive.beside import Source
+from dutperf.evidence.rederive.cells import derived_cell
+
+__all__ = ["Source", "check_trials", "derived_cell"]

@@ -1,0 +1,209 @@
+"""Whether a journal holds together: every frame accounted for, every verdict earned.
+
+By the plain JSON of its trials; the rules are those of the engine's verdict
+(docs/adr/0001, RFC 2544 26.1), written once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dutperf.evidence.rederive import records
+
+Json = dict[str, Any]
+_TRIAL_IDS = 65535
+
+
+def check_trials(trials: Sequence[Json]) -> Iterator[str]:
+    """What is wrong with them, trial by trial; nothing: each can be believed."""
+    yield from _numbering(trials)
+    for trial in trials:
+        where = f"trial {trial['number']}"
+        for told in (*_frames(trial), *_verdict(trial), *_request(trial)):
+            yield f"{where}: {told}"
+
+
+def _numbering(trials: Sequence[Json]) -> Iterator[str]:
+    """Each trial is there once, in the order in which it was made."""
+    seen: dict[int, int] = {}
+    for place, trial in enumerate(trials, 1):
+        if trial["number"] != place:
+            yield f"trial {trial['number']} stands where trial {place} should"
+        begin = trial["result"].get("begin_unix_ns")
+        if begin is not None and begin in seen:
+            yield (
+                f"trials {seen[begin]} and {trial['number']} began in the same "
+                "nanosecond: one of them is a copy"
+            )
+        seen[begin or -place] = trial["number"]
+
+
+# --- frames
+
+
+def _frames(trial: Json) -> Iterator[str]:
+    recorded = trial.get("delays_recorded", True) and "role" in trial
+    for direction in records.directions(trial):
+        for name in ("lag_ns", "burst_frames", "send_call_ns", "receive_gap_ns"):
+            yield from _histogram(direction.get(name), f"{direction['name']}: {name}")
+        for stream in direction["streams"]:
+            where = f"{direction['name']} {stream['name']}"
+            for told in _stream(stream, recorded=recorded):
+                yield f"{where}: {told}"
+
+
+def _stream(stream: Json, *, recorded: bool) -> Iterator[str]:
+    sent, received, lost = (stream[key] for key in ("sent", "received", "lost"))
+    if sent - received != lost:
+        yield f"{sent} sent less {received} received are not {lost} lost"
+    if sent > stream["intended"]:
+        yield f"{sent} sent are more than {stream['intended']} intended"
+    if stream.get("late", 0) > received:
+        yield f"{stream['late']} late are more than {received} received"
+    for key, of in (("lost_in_shadow", "lost"), ("late_in_shadow", "late")):
+        if stream.get(key, 0) > stream.get(of, 0):
+            yield f"{key} is more than {of}"
+    damaged = stream.get("damaged")
+    if damaged is not None and sum(damaged.values()) != stream["corrupt"]:
+        yield f"its kinds of damage are not {stream['corrupt']} in sum"
+    if recorded:
+        yield from _recorded(stream)
+
+
+def _recorded(stream: Json) -> Iterator[str]:
+    """What is recorded beside the counts is of as many frames."""
+    received, lost = stream["received"], stream["lost"]
+    with_delay = stream["delay_ns"]["count"] + stream["negative_delays"]
+    if with_delay != received:
+        yield f"{with_delay} delays are not those of {received} received frames"
+    for name in ("delay_ns", "shaded_delay_ns", "ipdv_ns", "shaded_ipdv_ns"):
+        yield from _histogram(stream.get(name), name)
+    yield from _histogram(stream["loss_runs"], "loss_runs")
+    series = stream["series"]
+    for key in ("sent", "received"):
+        if sum(series[key]) != stream[key]:
+            yield f"{sum(series[key])} {key} by time are not {stream[key]}"
+    runs = stream["loss_runs"]["buckets"]
+    least, most = (sum(each[end] * each[2] for each in runs) for end in (0, 1))
+    if not least <= lost <= most:
+        yield f"runs of {least} to {most} lost frames are not {lost} lost"
+    tags = stream.get("tags")
+    if tags is not None:
+        without = tags["delays_ns"].count(None)
+        if without != tags["lost"]:
+            yield f"{without} tags have no delay, and {tags['lost']} are lost"
+    survival = stream.get("survival")
+    if survival is not None:
+        yield from _survival(survival, stream)
+    for each in stream["slower"]:
+        yield from _slower(each, stream)
+
+
+def _slower(told: Json, stream: Json) -> Iterator[str]:
+    """Frames slower than a timeout are those of the buckets above it."""
+    timeout, frames = told["timeout_ns"], told["frames"]
+    buckets = stream["delay_ns"]["buckets"]
+    least = sum(count for low, _, count in buckets if low > timeout)
+    most = sum(count for _, high, count in buckets if high > timeout)
+    if not least <= frames <= most:
+        yield f"{frames} slower than {timeout} ns, by their delays {least} to {most}"
+
+
+def _survival(survival: Json, stream: Json) -> Iterator[str]:
+    if sum(survival["received"]) != stream["received"]:
+        yield f"{sum(survival['received'])} survivors are not those received"
+    lost = sum(count for _, count in survival["lost_ranges"])
+    if not survival["more_ranges"] and lost != stream["lost"]:
+        yield f"ranges of {lost} lost frames are not {stream['lost']} lost"
+
+
+def _histogram(told: Json | None, name: str) -> Iterator[str]:
+    """Its buckets rise, and hold what it says it holds."""
+    if told is None:
+        return
+    buckets = told["buckets"]
+    if sum(each[2] for each in buckets) != told["count"]:
+        yield f"{name}: its buckets do not hold {told['count']} samples"
+    ends = [end for low, high, _ in buckets for end in (low, high)]
+    if ends != sorted(ends):
+        yield f"{name}: its buckets do not rise"
+    if ends and [told["min"], told["max"]] != [ends[0], ends[-1]]:
+        yield f"{name}: its ends are not those of its buckets"
+
+
+# --- verdicts
+
+
+_NEEDS = {
+    "frames_lost": "no frame was lost",
+    "frames_late": "no frame was late",
+}
+
+
+def _verdict(trial: Json) -> Iterator[str]:
+    """It follows from the counts, as far as they tell."""
+    kind, told = records.verdict(trial), records.codes(trial)
+    if (kind == "pass") == bool(told):
+        yield f"it is {kind} with {len(told) or 'no'} reasons"
+    if records.role(trial) == "probe":
+        return  # its frames are lost on purpose
+    ppb = trial["request"].get("loss_tolerance_ppb", 0)
+    over = [d for d in records.directions(trial) if _is_over(d, ppb)]
+    if kind == "pass" and over:
+        yield f"it passed, and {over[0]['name']} lost more than is tolerated"
+    if kind == "pass" and any(s["duplicate"] for s in records.streams(trial)):
+        yield "it passed, and frames arrived more than once"
+    if kind == "fail" and told and told <= records.LOSSES and not over:
+        yield "it failed for frames, and none was lost or late beyond the tolerance"
+    every = records.streams(trial)
+    counts = {
+        "frames_lost": sum(s["lost"] for s in every),
+        "frames_late": sum(s.get("late", 0) for s in every),
+    }
+    for code, words in _NEEDS.items():
+        if code in told and not counts[code]:
+            yield f"{code} is a reason, and {words}"
+
+
+def _is_over(direction: Json, ppb: int) -> bool:
+    """More lost or late than the request tolerates, of what was intended."""
+    intended = sum(stream["intended"] for stream in direction["streams"])
+    return bool(records.missing(direction) * 10**9 > ppb * intended)
+
+
+# --- what was asked for
+
+
+def _request(trial: Json) -> Iterator[str]:
+    """The trial is the one that was asked for, whole unless it ended early."""
+    request, result = trial["request"], trial["result"]
+    expected = (trial["number"] - 1) % _TRIAL_IDS + 1
+    ids = [request["trial_id"], result["trial_id"]]
+    if ids != [expected, expected]:
+        yield f"its ids, {ids[0]} and {ids[1]}, are not {expected}"
+    asked = {each["name"]: each for each in request["directions"]}
+    if list(asked) != [each["name"] for each in records.directions(trial)]:
+        if result["directions"]:
+            yield "its directions are not those that were asked for"
+        return
+    for direction in result["directions"]:
+        yield from _direction(trial, asked[direction["name"]], direction)
+
+
+def _direction(trial: Json, asked: Json, direction: Json) -> Iterator[str]:
+    name, rate = direction["name"], asked["rate_fps"]
+    if rate != trial["load_fps"] or rate != direction["intended_rate_fps"]:
+        yield (
+            f"{name}: {direction['intended_rate_fps']} fps, and {rate} asked for, "
+            f"are not its load, {trial['load_fps']}"
+        )
+    duration_ns = trial["request"]["duration_ns"]
+    frames = max(1, (rate * duration_ns + 5 * 10**8) // 10**9)
+    intended = sum(stream["intended"] for stream in direction["streams"])
+    if intended != frames:
+        yield f"{name}: {intended} intended, and {frames} asked for"
+    sent = sum(stream["sent"] for stream in direction["streams"])
+    whole = sent == intended or trial["result"].get("ended_early", False)
+    if not whole and records.verdict(trial) != "invalid":
+        yield f"{name}: {sent} of {intended} frames were sent, and it is not invalid"

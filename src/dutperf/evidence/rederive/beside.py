@@ -1,0 +1,175 @@
+"""What stands beside every result, and what one cell takes from another.
+
+The media, the sum of directions, the load that another cell found, and what a gateway's
+hooks printed of its table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from dutperf.evidence.rederive import formulas, records
+from dutperf.evidence.rederive.searches import Limit
+
+Json = dict[str, Any]
+
+
+class Source(NamedTuple):
+    """What a cell is derived from.
+
+    cell: as it is stored; its settings are read, and no figure.
+    trials: its own, of the journal, in order.
+    ports: of the tester, as the environment has them.
+    done: what was derived of the cells before it, by id.
+    """
+
+    cell: Json
+    trials: Sequence[Json]
+    ports: Sequence[Json]
+    done: Mapping[str, Json]
+
+    @property
+    def settings(self) -> Json:
+        """How it was measured."""
+        return dict(self.cell["parameters"])
+
+
+def limit_of(source: Source) -> Limit:
+    """The most that was asked for, and whether a device that passes may do more."""
+    told = source.settings
+    fps, kind = told.get("max_load_fps"), told.get("max_load_is")
+    physical = [m["rate_fps"] for m in _media_of(source) if not m["nominal"]]
+    full = bool(physical) and fps is not None and fps >= min(physical)
+    causes = {"media": "nominal", "set": "set", "tester": "tester"}
+    at_media = kind == "media" and not source.ports
+    return Limit(fps or 0, None if full or at_media else causes.get(str(kind)))
+
+
+def share_of(asked: str, found: Json) -> int | None:
+    """What "50% of throughput p5" is of the repeats of a cell that was derived."""
+    share, _, name = asked.rpartition("% of ")
+    quantile = name.partition(" p")[2]
+    values = [r["value"] for r in found["repeats"] if r["value"] is not None]
+    rate = formulas.median(values)
+    if quantile:
+        rate = formulas.percentile(values, Fraction(int(quantile), 100))
+    return int(Fraction(rate) * Fraction(share or 100) / 100)
+
+
+def beside(source: Source, told: Json) -> Json:
+    """The media, the sum of directions, and the load that came from another cell."""
+    found: Json = {}
+    media = _media(source)
+    median, passed = told.get("median"), told.get("verdict") == "pass"
+    rate = median if source.cell["procedure"] == "throughput" else None
+    if media:
+        share = None
+        if rate is not None and passed:
+            share = rate * 100 / media["rate_fps"]
+        found["media"] = media | {"share_percent": share}
+    elif source.ports:
+        found["media"] = None
+    found |= {"sum_fps": None, "wire": []}
+    if rate is not None:
+        ways = _ways(source)
+        found["sum_fps"] = rate * len(ways)
+        found["wire"] = [
+            {"direction": way, "mbps": _mbps(source, way, rate)} for way in ways
+        ]
+    found |= _load(source) | _of_hooks(source)
+    return found
+
+
+def _ways(source: Source) -> list[str]:
+    way = source.settings["direction"]
+    return ["forward", "reverse"] if way == "both" else [way]
+
+
+def _mbps(source: Source, way: str, rate_fps: float) -> float | None:
+    """What one direction takes of its medium, preambles and gaps included."""
+    size = _size(source, "left" if way == "forward" else "right")
+    if size is None:
+        return None
+    return float(Fraction(rate_fps) * 8 * (size + 20) / 10**6)
+
+
+def _size(source: Source, side: str) -> Fraction | None:
+    own = records.of_role(source.trials) or source.trials
+    return records.mean_size(own[0], side) if own else None
+
+
+def _media_of(source: Source) -> list[Json]:
+    """What each medium carries of the cell's frames (RFC 5180 A.1)."""
+    found = []
+    for port in sorted(source.ports, key=lambda port: str(port["name"])):
+        size = _size(source, port["name"])
+        if port.get("link_speed_mbps") and size is not None:
+            mbps = port["link_speed_mbps"]
+            found.append(
+                {
+                    "rate_fps": formulas.line_rate_fps(mbps, size),
+                    "link_speed_mbps": mbps,
+                    "nominal": _is_virtual(port),
+                }
+            )
+    return found
+
+
+_VIRTUAL = {"bridge", "dummy", "ipvlan", "macvlan", "tun", "veth", "vxlan"}
+_NO_MEDIUM = {"memif", "null", "ring"}
+
+
+def _is_virtual(port: Json) -> bool:
+    return port.get("kernel_driver") in _VIRTUAL or port["driver"] in _NO_MEDIUM
+
+
+def _media(source: Source) -> Json | None:
+    found = _media_of(source)
+    if not found or len(found) < len(source.ports):
+        return None
+    return min(found, key=lambda media: int(media["rate_fps"]))
+
+
+def _load(source: Source) -> Json:
+    """At which it was measured, and whether that is what was asked for."""
+    stored = source.cell.get("load")
+    trials = records.of_role(source.trials)
+    if not stored or not trials:
+        return {} if stored else {"load": None}
+    before = source.done.get(stored.get("cell") or "")
+    asked = share_of(stored["asked"], before) if before else None
+    sent = trials[0]["load_fps"]
+    if source.cell["procedure"] == "frame-loss":
+        sent = asked
+    told = sent if sent != asked and sent is not None and before else asked or sent
+    return {"load": {} if told is None else {"rate_fps": told}}
+
+
+_TABLE = {
+    "table_size": "nf_conntrack_max|table_size",
+    "hash_size": "nf_conntrack_buckets|hash_size|hashsize",
+}
+
+
+def _of_hooks(source: Source) -> Json:
+    """What a gateway's hooks printed of its table, and what it knew before."""
+    found: Json = dict.fromkeys(_TABLE)
+    for trial in source.trials if "connections" in source.settings else []:
+        for run in trial.get("hooks", []):
+            for key, names in _TABLE.items():
+                for line in re.findall(
+                    rf"(?:{names})\s*[:=]\s*([0-9]+)", run["output"]
+                ):
+                    found[key] = int(line)
+    known = [t["earlier"] for t in source.trials if t.get("earlier")]
+    earlier = None
+    if known:
+        earlier = {
+            "connections": max(each["connections"] for each in known),
+            "waited_s": round(sum(each["waited_s"] for each in known), 3),
+        }
+    shown = any(value is not None for value in found.values())
+    return {"limits": found if shown else None, "earlier": earlier}

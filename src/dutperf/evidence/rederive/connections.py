@@ -1,0 +1,395 @@
+"""What is found of a gateway's connections, once more (RFC 9693 4.5 to 4.9).
+
+An elementary test is phase 1, and, validated, one frame back for each connection. Which
+tests belong to a step of a capacity search follows from the RFC's order of numbers:
+the first, twice as many while it holds, then the middle between held and not held.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from dutperf.evidence.rederive import formulas, records
+from dutperf.evidence.rederive.searches import (
+    Asked,
+    Limit,
+    Repeat,
+    concluded,
+    ended,
+    is_closed,
+    overall,
+)
+
+Json = dict[str, Any]
+_ATTEMPTS = 3
+
+
+def derived_connections(
+    procedure: str, settings: Json, trials: Sequence[Json], limit: Limit
+) -> Json:
+    """The figures of a cell about connections."""
+    numbers = sorted({trial["repeat"] for trial in trials})
+    by_repeat = [[t for t in trials if t["repeat"] == n] for n in numbers]
+    parts: Json = {"capacity": [], "teardown": [], "expiry": []}
+    repeats: list[Repeat] = []
+    for own in by_repeat:
+        tests = list(_tests(own, validated=settings.get("alpha") is not None))
+        match procedure:
+            case "connection-rate":
+                repeats.append(_rate(tests, own, settings, limit))
+            case "table-capacity":
+                search = _CapacitySearch(tests, settings, limit)
+                repeats.append(search.repeat(own))
+                parts["capacity"].append(search.record())
+            case _:
+                repeat, part = _teardown(own, settings)
+                repeats.append(repeat)
+                if part:
+                    parts["expiry" if "counts" in part else "teardown"].append(part)
+    return overall(repeats) | parts
+
+
+class _Test(NamedTuple):
+    """Both phases of a test, and what it says of its rate."""
+
+    connections: int
+    rate_per_s: int
+    kind: str
+    last: Json
+    records: int
+
+    def asked(self) -> Asked:
+        return Asked(self.rate_per_s, self.last["repeat"], self.kind, self.last)
+
+
+def _tests(trials: Sequence[Json], *, validated: bool) -> Iterator[_Test]:
+    for place, first in enumerate(trials):
+        if not records.opens(first):
+            continue
+        after = trials[place + 1] if trials[place + 1 :] else None
+        back = after if after and not records.opens(after) else None
+        if validated and back is None and records.verdict(first) == "pass" and after:
+            continue  # the run ended here: the test was made anew
+        last = back or first
+        kind = records.verdict(last)
+        if back and kind == "fail" and _forgotten_in_shadow(first, back):
+            kind = "invalid"
+        used = place + (2 if back else 1)
+        count = records.connections(first)
+        yield _Test(count, first["load_fps"], kind, last, used)
+
+
+def _forgotten_in_shadow(first: Json, back: Json) -> bool:
+    """Whether all that is gone was opened in the shadow of a stall of the sender."""
+    survival = records.streams(back)[0].get("survival")
+    if (
+        records.codes(back) != {"frames_lost"}
+        or not survival
+        or survival["more_ranges"]
+    ):
+        return False
+    direction = records.directions(first)[0]
+    bursts = [s for s in direction.get("shadows", []) if s["may_lose"]]
+    lost = [(begin, begin + n - 1) for begin, n in survival["lost_ranges"] if n]
+    missing = sum(last - begin + 1 for begin, last in lost)
+    most = sum(missing if b["frames"] is None else b["frames"] for b in bursts)
+    rate = direction["intended_rate_fps"]
+    spans = []
+    for burst in bursts:
+        end = burst["end_ns"]
+        past = math.inf if end is None else end * rate // 10**9 + 1
+        spans.append((max(0, burst["begin_ns"] * rate // 10**9 - 1), past))
+    inside = all(
+        any(a <= begin and last <= b for a, b in spans) for begin, last in lost
+    )
+    return 0 < missing <= most and inside
+
+
+# --- connection rate (4.5, 4.6)
+
+
+def _rate(
+    tests: Sequence[_Test], own: Sequence[Json], settings: Json, limit: Limit
+) -> Repeat:
+    """Like a throughput; where nothing passed, more tests may ask who survives."""
+    searched, trials = list(tests), len(own)
+    if not any(test.kind == "pass" for test in _before_probe(tests)):
+        searched = _before_probe(tests)
+        probes = len(tests) > len(searched)
+        trials = searched[-1].records if probes and searched else trials
+    asked = [test.asked() for test in searched]
+    found = concluded(asked, settings["resolution"], limit)
+    return found._replace(trials=trials)
+
+
+def _before_probe(tests: Sequence[_Test]) -> list[_Test]:
+    """Up to the first at a rate at which, or below which, one has failed already."""
+    for place, test in enumerate(tests):
+        if any(
+            t.kind == "fail" and t.rate_per_s <= test.rate_per_s for t in tests[:place]
+        ):
+            return list(tests[:place])
+    return list(tests)
+
+
+# --- table capacity (4.9)
+
+
+class _CapacitySearch:
+    """The tests of one repeat, sorted into the numbers of connections they are of."""
+
+    def __init__(self, tests: Sequence[_Test], settings: Json, limit: Limit) -> None:
+        self._left = list(tests)
+        self._settings = settings
+        self._limit = limit
+        self._records = 0
+        self._gone = self._given_up = False
+        self._steps: list[Json] = []
+        self.held: int | None = None
+        self.rate_per_s: int | None = None
+        self.beyond: int | None = None
+        self.ending = self._search()
+
+    def repeat(self, own: Sequence[Json]) -> Repeat:
+        """As it is stored."""
+        used = self._records if self._left else len(own)
+        if self.ending == "nothing_held":
+            return Repeat(0, "fail", trials=used)
+        proven = "lower" if self.held is not None else None
+        match self.ending:
+            case "found":
+                return Repeat(self.held, "pass", trials=used)
+            case "most_held":
+                return Repeat(self.held, "pass", "lower", "set", used)
+            case _:
+                return Repeat(self.held, "invalid", proven, None, used)
+
+    def record(self) -> Json:
+        """Its numbers and steps."""
+        return {
+            "connections": self.held,
+            "beyond": self.beyond,
+            "rate_per_s": self.rate_per_s,
+            "error": self._settings["error"],
+            "ending": self.ending,
+            "steps": self._steps,
+        }
+
+    def _search(self) -> str:
+        settings = self._settings
+        first, most = settings["first"], settings["connections"]
+        if (end := self._try("first", first, least=1)) is not None:
+            self.beyond = None if end == "unstable" else first
+            return end
+        if self.held is None:
+            self.beyond = first
+            return "nothing_held"
+        while self.beyond is None:
+            if self.held == most:
+                return "most_held"
+            number = min(2 * self.held, most)
+            if (end := self._next("doubling", number, settings["beta"])) is not None:
+                self.beyond = number if end == "collapsed" else None
+                return end
+        while self.beyond - self.held > settings["error"]:
+            number = (self.held + self.beyond) // 2
+            if (end := self._next("bisection", number, settings["gamma"])) is not None:
+                self.beyond = number if end == "collapsed" else self.beyond
+                return end
+        return "found"
+
+    def _next(self, phase: str, number: int, share: float) -> str | None:
+        """A number that must reach a share of the rate of the one that was held."""
+        least = math.ceil(Fraction(str(share)) * (self.rate_per_s or 1))
+        end = self._try(phase, number, least)
+        if end is None and self.held != number:
+            self.beyond = number
+        return end
+
+    def _try(self, phase: str, number: int, least: int) -> str | None:
+        """One step; an ending, if it ends the search before its time."""
+        tests = self._take(number)
+        rate, held = self._judged(tests, least)
+        if held is None:
+            self._given_up = True
+            return "unstable"
+        self._steps.append(
+            {
+                "phase": phase,
+                "connections": number,
+                "rate_per_s": rate,
+                "least_per_s": least,
+                "held": held,
+                "tests": len(tests),
+            }
+        )
+        if held == "held":
+            self.held, self.rate_per_s = number, rate
+        if held == "collapsed" and not self._came_back(tests[-1].last):
+            return "collapsed"
+        return "unstable" if held == "unstable" else None
+
+    def _take(self, number: int) -> list[_Test]:
+        """The next tests of that number, up to one that the device did not stand."""
+        taken: list[_Test] = []
+        while self._left and self._left[0].connections == number:
+            if taken and _collapsed(taken[-1].last):
+                break
+            if len(_before_probe([*taken, self._left[0]])) == len(taken):
+                break  # who survives is asked beside the search
+            taken.append(self._left.pop(0))
+            self._records = taken[-1].records
+        return taken
+
+    def _judged(
+        self, tests: Sequence[_Test], least: int
+    ) -> tuple[int | None, str | None]:
+        """Its rate, and whether so many are held; None: it was given up."""
+        asked = [test.asked() for test in tests]
+        failed = [test for test in tests if test.kind == "fail"]
+        if tests and _collapsed(tests[-1].last):
+            return None, "collapsed"
+        if any(test.rate_per_s <= least for test in failed):
+            return None, "full" if _is_full(failed) else "too_slow"
+        end = ended(asked)
+        no_use = bool(tests) and _tells_for_good(tests[-1].last)
+        if not tests or no_use or not is_closed(end, self._settings["resolution"]):
+            return None, None
+        if end.lower is not None and end.lower >= least:
+            return end.lower, "held"
+        if end.why in ("unstable", "tester"):
+            return end.lower, "unstable"
+        return end.lower, "full" if _is_full(failed) else "too_slow"
+
+    def _came_back(self, last: Json) -> bool:
+        """Whether hooks brought it back, and it holds what it held before."""
+        moments = [run["moment"] for run in last.get("hooks", [])]
+        if "restart" not in moments:
+            return False
+        after = last["hooks"][moments.index("restart") :]
+        if not all(run["exit_code"] == 0 for run in after):
+            return False
+        kinds: list[str] = []
+        while self._left and self.held is not None and len(kinds) < _ATTEMPTS:
+            if self._left[0].connections != self.held:
+                break
+            test = self._left.pop(0)
+            self._records = test.records
+            kinds.append(test.kind)
+            if test.kind != "invalid":
+                break
+        return self.held is None or kinds[-1:] == ["pass"]
+
+
+def _is_full(failed: Sequence[_Test]) -> bool:
+    """Whether as many were missing at rates that differ by half or more."""
+    missing = {
+        test.rate_per_s: loss
+        for test in failed
+        if records.codes(test.last) <= records.LOSSES
+        and (loss := records.loss_percent(test.last) / 100)
+    }
+    if not missing or max(missing) < 1.5 * min(missing):
+        return False
+    shares = missing.values()
+    return max(shares) - min(shares) <= 0.01 * max(shares)
+
+
+def _collapsed(last: Json) -> bool:
+    """Whether no frame came back, or the device said that it does not work."""
+    for run in last.get("hooks", []):
+        if run["moment"] == "restart":
+            break
+        if run["moment"] == "is_alive" and run["exit_code"] != 0:
+            return True
+    every = records.streams(last)
+    sent, back = (any(s[key] for s in every) for key in ("sent", "received"))
+    return records.verdict(last) == "fail" and sent and not back
+
+
+def _tells_for_good(last: Json) -> bool:
+    """Whether no other test would tell anything either."""
+    hopeless = last["attempt"] == _ATTEMPTS and not records.helped_by_rate(last)
+    return records.foreign_addresses(last) or hopeless
+
+
+# --- tear-down (4.8)
+
+
+def _teardown(own: Sequence[Json], settings: Json) -> tuple[Repeat, Json | None]:
+    last = own[-1]
+    number = settings["connections"]
+    if records.verdict(last) != "pass" or records.foreign_addresses(last):
+        return Repeat(None, "invalid", trials=len(own)), None
+    deleted = list(records.hook_runs(last, "teardown"))
+    counts = [
+        (run.get("after_s") or 0, count)
+        for run in records.hook_runs(last, "table_count")
+        if (count := _number(run)) is not None
+    ]
+    part = _deletion(deleted, counts, number) if deleted else _expiry(counts, number)
+    agrees = _agrees(counts, number, deleted=bool(deleted))
+    value = part["rate_per_s"] if agrees else None
+    verdict = "invalid" if value is None else "pass"
+    return Repeat(value, verdict, trials=len(own)), part
+
+
+def _deletion(
+    deleted: Sequence[Json], counts: Sequence[tuple[float, int]], number: int
+) -> Json:
+    """What it takes with the table full, less what the command itself takes."""
+    full_s, *empty_s = (run["duration_s"] for run in deleted)
+    command_s = formulas.median(empty_s)
+    noise_s, net_s = max(empty_s) - min(empty_s), full_s - command_s
+    clear = net_s > 0 and net_s >= 20 * noise_s
+    return {
+        "connections": number,
+        "counted_before": counts[0][1] if counts else None,
+        "counted_after": counts[-1][1] if counts else None,
+        "delete_s": full_s,
+        "empty_s": empty_s,
+        "command_s": command_s,
+        "rate_per_s": number / net_s if clear else None,
+        "rfc_rate_per_s": number / full_s if full_s > 0 else None,
+    }
+
+
+def _expiry(counts: Sequence[tuple[float, int]], number: int) -> Json:
+    """From 90 % to 10 % of the connections, between two counts in proportion."""
+    begins_s, ends_s = (_when(counts, share * number) for share in (0.9, 0.1))
+    between = any(0.1 * number < count < 0.9 * number for _, count in counts)
+    rate = None
+    if between and begins_s is not None and ends_s is not None and ends_s > begins_s:
+        rate = (0.9 - 0.1) * number / (ends_s - begins_s)
+    return {
+        "connections": number,
+        "counts": [{"after_s": after, "connections": count} for after, count in counts],
+        "begins_s": begins_s,
+        "ends_s": ends_s,
+        "rate_per_s": rate,
+    }
+
+
+def _when(counts: Sequence[tuple[float, int]], number: float) -> float | None:
+    for (early, more), (late, fewer) in pairwise(counts):
+        if more >= number > fewer:
+            return early + (more - number) / (more - fewer) * (late - early)
+    return None
+
+
+def _agrees(counts: Sequence[tuple[float, int]], number: int, *, deleted: bool) -> bool:
+    """Whether the device's own counts are within 1 % of what they should be."""
+    if not counts:
+        return True
+    before, after = counts[0][1], counts[-1][1] if deleted else 0
+    return abs(before - number) <= 0.01 * number and after <= 0.01 * number
+
+
+def _number(run: Json) -> int | None:
+    found = re.search(r"[0-9]+", run["output"])
+    return int(found[0]) if found else None

@@ -1,0 +1,82 @@
+"""Which trials of a cell count, and how those on open connections do (RFC 9693 4.7).
+
+A trial of phase 2 tells nothing if its phase 1 failed, if connections were opened anew
+in it, or if a validation right after it found some gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dutperf.evidence.rederive import records
+from dutperf.evidence.rederive.searches import Asked
+
+Json = dict[str, Any]
+
+
+def counted_trials(trials: Sequence[Json]) -> list[Asked]:
+    """In their order, invalid ones among them."""
+    if any(records.role(trial) == "phase1" for trial in trials):
+        return list(_phased([t for t in trials if records.role(t) in _PHASES]))
+    return [
+        Asked(trial["load_fps"], trial["repeat"], records.verdict(trial), trial)
+        for trial in records.of_role(trials)
+    ]
+
+
+_PHASES = {"phase1", "trial", "validation"}
+
+
+def _phased(trials: Sequence[Json]) -> Iterator[Asked]:
+    """Phase 2 of each test, or the phase 1 that kept it from being run."""
+    for place, trial in enumerate(trials):
+        kind, after = records.role(trial), trials[place + 1 : place + 3]
+        then = records.role(after[0]) if after else None
+        if (
+            kind == "phase1"
+            and then != "trial"
+            and (_opening_failed(trial) or not then)
+        ):
+            yield Asked(_load_beside(trials, place), trial["repeat"], "invalid", trial)
+        if kind == "trial" and not _was_repeated(trial, after):
+            check = after[0] if then == "validation" else None
+            yield Asked(
+                trial["load_fps"], trial["repeat"], _judged(trial, check), trial
+            )
+
+
+def _judged(trial: Json, check: Json | None) -> str:
+    table = trial["result"].get("table")
+    renewed = bool(table) and table["changed"] > 0
+    gone = check is not None and records.verdict(check) == "fail"
+    if renewed or gone or records.foreign_addresses(trial):
+        return "invalid"
+    return records.verdict(trial)
+
+
+def _opening_failed(trial: Json) -> bool:
+    table = trial["result"].get("table")
+    few = bool(table) and table["filled"] < records.connections(trial)
+    return records.verdict(trial) != "pass" or few or records.foreign_addresses(trial)
+
+
+def _was_repeated(trial: Json, after: Sequence[Json]) -> bool:
+    """Whether a run ended before the check that the trial needed: it was made anew."""
+    if [records.role(each) for each in after] != ["phase1", "trial"]:
+        return False
+    same = ("repeat", "load_fps")
+    lost = any(stream["lost"] for stream in records.streams(trial))
+    return (
+        lost
+        and records.verdict(trial) == "fail"
+        and all(after[1][key] == trial[key] for key in same)
+        and records.seconds(after[1]) == records.seconds(trial)
+    )
+
+
+def _load_beside(trials: Sequence[Json], place: int) -> int:
+    """The load that a phase 1 was for: that of the next trial, else of the last."""
+    beside = [*trials[place:], *reversed(trials[:place])]
+    known = [t["load_fps"] for t in beside if records.role(t) == "trial"]
+    return int(known[0]) if known else 0

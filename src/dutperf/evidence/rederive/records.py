@@ -1,0 +1,191 @@
+"""What one trial of a journal says, read from its plain JSON.
+
+By the keys of the file, without the models that wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+Json = dict[str, Any]
+
+LOSSES = {"frames_lost", "frames_late"}
+_OTHER_RATES_TOO = {
+    "link_down",
+    "flow_control",
+    "neighbour_missing",
+    "nothing_sent",
+    "hook_failed",
+    "phase1_failed",
+    "unexpected_address",
+    "not_translated",
+    "connections_expired",
+}
+_BY_OTHERS = {
+    "sender_lag",
+    "sender_burst",
+    "sender_behind",
+    "receiver_lag",
+    "device_cpu_taken",
+}
+
+
+def verdict(trial: Json) -> str:
+    """Pass, fail or invalid."""
+    return str(trial["result"]["verdict"]["kind"])
+
+
+def codes(trial: Json) -> set[str]:
+    """Of the reasons for its verdict."""
+    return {reason["code"] for reason in trial["result"]["verdict"]["reasons"]}
+
+
+def role(trial: Json) -> str:
+    """What it was for."""
+    return str(trial.get("role", "trial"))
+
+
+def directions(trial: Json) -> list[Json]:
+    """Their results."""
+    return list(trial["result"]["directions"])
+
+
+def streams(trial: Json) -> list[Json]:
+    """Those of all directions."""
+    return [stream for each in directions(trial) for stream in each["streams"]]
+
+
+def seconds(trial: Json) -> Fraction:
+    """How long it was to last."""
+    return Fraction(trial["request"]["duration_ns"], 10**9)
+
+
+# --- loss
+
+
+def missing(direction: Json) -> int:
+    """Lost, or later than the frame timeout."""
+    return int(sum(s["lost"] + s.get("late", 0) for s in direction["streams"]))
+
+
+def missing_whole(direction: Json) -> int:
+    """The same, damaged frames taken as received."""
+    damaged = sum(min(s.get("corrupt", 0), s["lost"]) for s in direction["streams"])
+    return int(missing(direction) - damaged)
+
+
+def own_drops(trial: Json, direction: Json) -> int:
+    """What the tester may have dropped of a direction's frames itself."""
+    receiver = "right" if direction["name"] == "forward" else "left"
+    drops = int(trial["result"].get("input_queue_drops", 0))
+    for port in trial["result"]["ports"]:
+        if port["name"] != receiver:
+            drops += port.get("send_drops", 0)
+            continue
+        before, after = port["before"], port["after"]
+        drops += after["rx_missed"] - before["rx_missed"]
+        drops += after["rx_nombuf"] - before["rx_nombuf"]
+        drops += port.get("interface_drops", 0)
+    return drops
+
+
+def loss_percent(trial: Json, name: str | None = None, *, whole: bool = False) -> float:
+    """(input - output) * 100 / input (RFC 2544 26.3), of one direction or all."""
+    chosen = [d for d in directions(trial) if name is None or d["name"] == name]
+    of = missing_whole if whole else missing
+    lost = sum(max(of(d) - own_drops(trial, d), 0) for d in chosen)
+    return float(lost * 100 / sum(s["sent"] for d in chosen for s in d["streams"]))
+
+
+def timeout_loss_percent(trial: Json, place: int) -> float:
+    """What is lost if frames slower than timeout number ``place`` are."""
+    every = streams(trial)
+    lost = sum(s["lost"] + s["slower"][place]["frames"] for s in every)
+    return float(lost * 100 / sum(s["sent"] for s in every))
+
+
+def loss_ratio(trial: Json) -> float:
+    """As a goal of MLRsearch sees it: what fails otherwise counts as all lost."""
+    if verdict(trial) == "fail" and not codes(trial) <= LOSSES:
+        return 1.0
+    return loss_percent(trial) / 100
+
+
+# --- why it is invalid
+
+
+def could_not_offer(trial: Json) -> bool:
+    """Whether the load was more than the tester's, and not for a dead link."""
+    told = codes(trial)
+    return bool(told & {"sender_behind", "held_back"}) and not told & _OTHER_RATES_TOO
+
+
+def helped_by_rate(trial: Json) -> bool:
+    """Whether an invalid trial could be another one at another rate."""
+    return verdict(trial) != "invalid" or not codes(trial) & _OTHER_RATES_TOO
+
+
+def disturbed(trial: Json) -> bool:
+    """Whether others on the machine are all that spoilt it."""
+    told = codes(trial) - LOSSES - {"duplicates"}
+    return bool(told & _BY_OTHERS) and told <= _BY_OTHERS | {"receiver_overflow"}
+
+
+def offered_fps(trial: Json) -> float:
+    """By the slower direction."""
+    return float(min(d["offered_rate_fps"] for d in directions(trial)))
+
+
+# --- frames
+
+
+def burst_frames(trial: Json) -> int:
+    """How many each direction was to send."""
+    return int(sum(s["intended"] for s in directions(trial)[0]["streams"]))
+
+
+def mean_size(trial: Json, side: str) -> Fraction | None:
+    """Of the frames on one side of the device; None: a request that does not tell."""
+    for direction in trial["request"]["directions"]:
+        sends = (direction["name"] == "forward") == (side == "left")
+        key = "frame_sizes" if sends else "received_frame_sizes"
+        sizes = [stream.get(key) for stream in direction["streams"]]
+        if not all(sizes):
+            return None
+        means = [Fraction(sum(each), len(each)) for each in sizes]
+        mix = direction.get("mix") or {"foreground": 1, "of": 1}
+        share = Fraction(mix["foreground"], mix["of"])
+        return share * means[0] + (1 - share) * means[-1]
+    return None
+
+
+# --- phases (RFC 9693)
+
+
+def opens(trial: Json) -> bool:
+    """Whether it is phase 1, which makes a new table."""
+    learn = trial["request"].get("learn")
+    return bool(learn) and not learn["keep"]
+
+
+def connections(trial: Json) -> int:
+    """How many phase 1 opens."""
+    return int(trial["request"]["learn"]["entries"])
+
+
+def foreign_addresses(trial: Json) -> bool:
+    """Whether frames came from where none should."""
+    table = trial["result"].get("table")
+    return bool(table) and table["unexpected"] > 0
+
+
+def hook_runs(trial: Json, moment: str) -> Iterator[Json]:
+    """What hooks of that moment did, in order."""
+    yield from (run for run in trial.get("hooks", []) if run["moment"] == moment)
+
+
+def of_role(trials: Sequence[Json], name: str = "trial") -> list[Json]:
+    """Those that were for that."""
+    return [trial for trial in trials if role(trial) == name]

@@ -1,0 +1,313 @@
+"""Checks the evidence of a run: its sums, its journal, and every figure once more.
+
+    sums        no file was changed since it was packed
+    journal     each trial once, every frame accounted for, every verdict earned
+    results     its trials are the journal's, its cells the campaign's
+    figures     each derived from the journal by a second implementation (``rederive``)
+    report      it is what the results make
+
+A check never passes for want of something: what cannot be looked at is said.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dutperf.config import Campaign, PlannedTestbed, expand, load_campaign
+from dutperf.config.cell import Cell
+from dutperf.errors import InputError
+from dutperf.evidence.archive import MANIFEST, opened, wrong_sums
+from dutperf.evidence.comparison import Compared, compare_cell
+from dutperf.evidence.pack import NEEDED, REPORT, VERSION, files_of
+from dutperf.evidence.rederive import Source, check_trials, derived_cell
+from dutperf.results import load_environments, load_journal, load_results
+from dutperf.results.directory import CAMPAIGN, RESULTS
+from dutperf.results.journal import JOURNAL
+
+Json = dict[str, Any]
+Plan = Callable[[Campaign], list[PlannedTestbed]]
+"""Where a campaign is measured; labs as they would be."""
+WriteReport = Callable[[Path], Path]
+
+
+@dataclass
+class Check:
+    """One of them: what it looked at, what is wrong, and what it cannot tell.
+
+    ``looked``: whether it could look at all.
+    """
+
+    name: str
+    told: str
+    wrong: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    looked: bool = True
+
+
+@dataclass
+class Verification:
+    """All that was found; ``good``: nothing speaks against the evidence."""
+
+    what: str
+    checks: list[Check]
+    figures: Compared
+
+    @property
+    def good(self) -> bool:
+        """Whether every check passed."""
+        return not any(check.wrong for check in self.checks)
+
+
+def verify(
+    path: Path, plan: Plan, write_report: WriteReport | None = None
+) -> Verification:
+    """Check an archive, or a results directory.
+
+    Args:
+        path: of either.
+        plan: where a campaign is measured.
+        write_report: makes report.html again; None: it is not looked at.
+
+    Raises:
+        InputError: it is neither, or so damaged that nothing can be told of it.
+    """
+    checks = []
+    if path.is_dir():
+        files = files_of(path)
+        told = "a results directory has none; dutperf evidence packs one with them"
+        checks.append(Check("sums", "none", unknown=[told], looked=False))
+    else:
+        files = opened(path)
+        checks.append(_sums(files))
+        _check_version(path, files)
+    missing = [name for name in NEEDED if name not in files]
+    if missing:
+        raise InputError(f"{path}: {' and '.join(missing)} missing", "pack it again")
+    with tempfile.TemporaryDirectory(prefix="dutperf-verify-") as name:
+        directory = Path(name) / "run"
+        unpack(files, directory)
+        try:
+            return _verified(str(path), directory, checks, plan, write_report)
+        except InputError as error:
+            message = error.message.replace(str(directory), str(path))
+            if wrong := [told for check in checks for told in check.wrong]:
+                message = "\n".join([*wrong, message])
+            raise InputError(message, error.hint) from error
+
+
+def unpack(files: dict[str, bytes], directory: Path) -> None:
+    """Write the files of an archive, whose names were checked, into a new directory."""
+    for name, content in files.items():
+        target = directory / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+
+
+def _sums(files: dict[str, bytes]) -> Check:
+    return Check("sums", f"SHA-256 sums of {len(files) - 1} files", wrong_sums(files))
+
+
+def _check_version(path: Path, files: dict[str, bytes]) -> None:
+    try:
+        version = json.loads(files[MANIFEST]).get("schema_version")
+    except (ValueError, AttributeError) as error:
+        raise InputError(
+            f"{path}: {MANIFEST} is no JSON object", "pack it again"
+        ) from error
+    if not isinstance(version, int) or version > VERSION:
+        raise InputError(
+            f"{path}: {MANIFEST} has schema version {version}; this dutperf reads "
+            f"up to version {VERSION}",
+            "use the dutperf that packed it, or a newer one",
+        )
+
+
+def _verified(
+    what: str,
+    directory: Path,
+    checks: list[Check],
+    plan: Plan,
+    write_report: WriteReport | None,
+) -> Verification:
+    load_results(directory)  # refuses what is no run of dutperf, in sentences
+    load_journal(directory)
+    results = json.loads((directory / RESULTS).read_bytes())
+    header, *trials = _lines(directory / JOURNAL)
+    figures = Compared()
+    checks += [
+        _journal(trials, header),
+        _same_trials(results, trials, header),
+        _cells(directory, results, trials, plan),
+        _figures(directory, results, trials, figures),
+    ]
+    if write_report:
+        checks.append(_report(directory, write_report))
+    return Verification(what, checks, figures)
+
+
+def _lines(path: Path) -> list[Json]:
+    """As they were written; the last, if it is torn, is none."""
+    return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]]
+
+
+# --- the journal
+
+
+def _journal(trials: Sequence[Json], header: Json) -> Check:
+    told = f"{len(trials)} trials: frames, verdicts and numbers"
+    if header["schema_version"] == 1:
+        trials = [trial | {"delays_recorded": False} for trial in trials]
+    return Check("journal", told, list(check_trials(trials)))
+
+
+def _same_trials(results: Json, trials: Sequence[Json], header: Json) -> Check:
+    """``results.json`` has a copy of the journal, which the report is made of."""
+    check = Check("trials", "results.json has the trials of the journal")
+    stored = results.get("trials", [])
+    if len(stored) != len(trials):
+        check.wrong.append(f"it has {len(stored)} trials, the journal {len(trials)}")
+    for one, other in zip(stored, trials, strict=False):
+        if one != other:
+            where = next(iter(_differences(one, other, "")), "")
+            check.wrong.append(f"trial {other['number']}: {where} is another one")
+    for key, name in (("created_at", "created_at"), ("name", "campaign")):
+        if results[key] != header[name]:
+            check.wrong.append(f"{key}: {results[key]}, in the journal {header[name]}")
+    return check
+
+
+def _differences(one: Any, other: Any, place: str) -> Iterator[str]:  # noqa: ANN401 - JSON
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in sorted({*one, *other}):
+            yield from _differences(one.get(key), other.get(key), f"{place}.{key}")
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for number, (a, b) in enumerate(zip(one, other, strict=True)):
+            yield from _differences(a, b, f"{place}[{number}]")
+    elif one != other:
+        yield place.removeprefix(".")
+
+
+# --- the campaign
+
+
+def _cells(directory: Path, results: Json, trials: Sequence[Json], plan: Plan) -> Check:
+    """Each cell of the campaign once, and no other."""
+    check = Check("campaign", "")
+    try:
+        campaign = load_campaign(directory / CAMPAIGN)
+        cells = expand(campaign, *(each.testbed for each in plan(campaign)))
+    except InputError as error:
+        check.told = "its cells are those of the campaign"
+        check.unknown.append(f"campaign.yaml is none of today's: {error.message}")
+        check.looked = False
+        return check
+    check.told = f"its {len(cells)} cells are those of the campaign"
+    known = {cell.id: cell for cell in cells}
+    stored = [cell["id"] for cell in results["cells"]]
+    absent = [cell["id"] for cell in results.get("not_measured", [])]
+    check.wrong += [f"{name} is there twice" for name in _twice([*stored, *absent])]
+    check.wrong += [
+        f"{name} is no cell of the campaign"
+        for name in dict.fromkeys([*stored, *absent, *(t["cell"] for t in trials)])
+        if name not in known
+    ]
+    if results["complete"]:
+        missing = [name for name in known if name not in {*stored, *absent}]
+        check.wrong += [f"{name} of the campaign has no result" for name in missing]
+    for cell in results["cells"]:
+        if cell["id"] in known:
+            check.wrong += _settings(cell, known[cell["id"]])
+    return check
+
+
+def _twice(names: Sequence[str]) -> list[str]:
+    return sorted({name for name in names if names.count(name) > 1})
+
+
+_FOUND = {"max_load_fps", "max_load_is", "min_load_fps"}
+"""Parameters that are no settings; ``rate_fps`` and phase 1's may be found, too."""
+
+
+def _settings(stored: Json, cell: Cell) -> Iterator[str]:
+    """That it was measured as the campaign says, key by key."""
+    asked = cell.spec.model_dump(mode="json", exclude_none=True)
+    asked |= {"ip": cell.ip, "direction": cell.direction, "seed": cell.seed}
+    asked["procedure"] = cell.procedure
+    told = stored["parameters"] | {"procedure": stored["procedure"]}
+    for key, value in told.items():
+        if key in _FOUND or key not in asked or isinstance(asked[key], list | dict):
+            continue
+        same = asked[key] == value or str(asked[key]) == str(value)
+        if key in ("rate_fps", "repeats") and isinstance(asked[key], str):
+            continue  # what was found, or how often until it was settled
+        if not same:
+            yield f"{stored['id']}: {key} is {value}, in the campaign {asked[key]}"
+
+
+# --- figures
+
+
+def _figures(
+    directory: Path, results: Json, trials: Sequence[Json], found: Compared
+) -> Check:
+    environments = load_environments(directory)
+    done: dict[str, Json] = {}
+    by_cell: dict[str, list[Json]] = {}
+    for trial in trials:
+        by_cell.setdefault(trial["cell"], []).append(trial)
+    check = Check("figures", "")
+    for cell in results["cells"]:
+        place = cell.get("place")
+        known = environments.get(place) or environments.get(None)
+        ports = known.model_dump(mode="json")["ports"] if known else []
+        source = Source(cell, by_cell.get(cell["id"], []), ports, done)
+        try:
+            done[cell["id"]] = derived_cell(source)
+        except (
+            ArithmeticError,
+            AssertionError,
+            LookupError,
+            TypeError,
+            ValueError,
+        ) as e:
+            told = f"nothing follows from its trials ({type(e).__name__}: {e})"
+            check.wrong.append(f"{cell['id']}: {told}")
+            continue
+        compare_cell(cell, done[cell["id"]], found)
+    check.wrong += found.differ
+    check.told = f"{found.derived} figures derived again, {found.agree} agree"
+    check.unknown += [
+        f"{count} figures are not derived: {why}"
+        for why, count in found.underived.items()
+    ]
+    return check
+
+
+# --- the report
+
+
+def _report(directory: Path, write_report: WriteReport) -> Check:
+    check = Check("report", "report.html is what the results make")
+    path = directory / REPORT
+    if not path.exists():
+        check.unknown.append("there is none")
+        check.looked = False
+        return check
+    stored = path.read_bytes()
+    try:
+        made = write_report(directory).read_bytes()
+    except InputError as error:
+        check.wrong.append(f"the results make none: {error.message}")
+        return check
+    if stored != made:
+        check.unknown.append(
+            "it is not what this dutperf makes of the results: another version made "
+            "it, or it was changed; make it anew: dutperf report DIR"
+        )
+        check.looked = False
+    return check

@@ -1,0 +1,177 @@
+"""Every procedure's results by both implementations: what measured, what derives again.
+
+On simulated devices, with trials that are invalid at random, several repeats, damaged
+frames, bounds and resumed runs.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from every_procedure import CASES, MAX, Case
+from planning import TESTBED, Recording, cell
+
+from dutperf.catalogue import PROCEDURES
+from dutperf.config import Cell
+from dutperf.evidence.comparison import Compared, compare_cell
+from dutperf.evidence.rederive import Source, check_trials, derived_cell
+from dutperf.procedures.line_rates import beside_media
+from dutperf.procedures.max_rate import MaxRate
+from dutperf.protocol import ReasonCode
+from dutperf.results import CellResult, TrialRecord
+from dutperf.run.local_executor import measure_cell
+from dutperf.run.openings import beside_earlier
+from dutperf.simulation.fake_engine import (
+    FakeEngine,
+    jitter,
+    noisy,
+    sometimes,
+    step,
+    without_checksum,
+)
+
+Json = dict[str, Any]
+SPOILT: tuple[ReasonCode, ...] = (
+    "sender_lag",
+    "sender_behind",
+    "held_back",
+    "receiver_overflow",
+    "device_cpu_taken",
+)
+
+
+def plain(records: Sequence[TrialRecord]) -> list[Json]:
+    """As they are in the journal."""
+    return [json.loads(record.model_dump_json()) for record in records]
+
+
+def compared(
+    result: CellResult, records: Sequence[TrialRecord], asked: Cell
+) -> Compared:
+    """The figures of one cell, and of its trials."""
+    whole = beside_earlier(beside_media(result, asked, []), records)
+    stored, trials = json.loads(whole.model_dump_json()), plain(records)
+    found = Compared()
+    compare_cell(stored, derived_cell(Source(stored, trials, [], {})), found)
+    found.differ += check_trials(trials)
+    return found
+
+
+def test_there_is_a_case_for_every_procedure() -> None:
+    assert {case.keys["procedure"] for case in CASES.values()} == set(PROCEDURES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_second_implementation_comes_to_the_same(name: str) -> None:
+    case = CASES[name]
+    result, recording = case.run()
+    found = compared(result, recording.records, case.cell)
+    assert found.differ == []
+    assert found.agree > 20
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_so_it_does_of_runs_that_were_cut_and_resumed(name: str) -> None:
+    case = CASES[name]
+    _, whole = case.run()
+    places = range(1, len(whole.records))
+    for cut in random.Random(name).sample(places, min(6, len(places))):  # noqa: S311
+        stored = whole.records[:cut]
+        result, rest = case.run(stored)
+        renumbered = [*stored, *rest.records]
+        found = compared(result, renumbered, case.cell)
+        assert found.differ == [], cut
+
+
+STREAMS: dict[str, dict[str, object]] = {
+    "throughput": {"repeats": 7, "resolution": "2%"},
+    "throughput, classic": {"search": "classic", "repeats": 5, "resolution": "2%"},
+    "throughput, verified": {
+        "search": "verified",
+        "verify_trials": 2,
+        "repeats": 6,
+        "resolution": "2%",
+    },
+    "throughput, auto": {"repeats": "auto", "resolution": "1%", "interval_width": "9%"},
+    "throughput, goals": {
+        "search": "mlrsearch",
+        "resolution": "2%",
+        "goals": ["0", "0.5%", "1%:50%"],
+    },
+    "throughput, timeouts": {
+        "repeats": 3,
+        "resolution": "5%",
+        "timeout_sweep_ms": [0.02, 0.05, 1],
+    },
+    "frame-loss": {"repeats": 3, "load_percent": [100, 80, 60, 40, 20]},
+    "back-to-back": {"repeats": 5, "throughput_fps": 5000, "longest_burst_s": 2},
+    "latency": {"rate_fps": 3000, "repeats": 9, "tags": 700, "first_tag_s": 0.2},
+    "latency, one tag": {
+        "rate_fps": 3000,
+        "repeats": 5,
+        "rfc2544_latency": True,
+        "first_tag_s": 0.5,
+    },
+    "pdv": {"rate_fps": 3000, "repeats": 9},
+    "ipdv": {"rate_fps": 3000, "repeats": 9},
+}
+SHORT = {"trial_duration_s": 1, "residual_wait_s": 0.1, "settle_wait_s": 0.01}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("name", STREAMS)
+def test_random_devices_and_spoilt_trials(name: str, seed: int) -> None:
+    draw = random.Random(f"{name} {seed}")  # noqa: S311 - test data
+    procedure = name.partition(",")[0]
+    known = {"procedure": procedure} | STREAMS[name] | _short(procedure)
+    known["direction"] = [draw.choice(["both", "forward"])]
+    asked = cell(TESTBED, **known)
+    limit = draw.choice([MAX, MaxRate(MAX.rate_fps, "tester"), MaxRate(9001, "media")])
+    if asked.spec.given_rate_fps is not None:
+        limit = MaxRate(asked.spec.given_rate_fps, "load")
+    spoilt = {
+        call: draw.choice(SPOILT)
+        for call in range(1, 400)
+        if draw.random() < draw.choice([0, 0.1, 0.4])
+    }
+    engine = FakeEngine(
+        noisy(draw.uniform(500, 22_000), one_in=draw.choice([3, 10**6]), seed=seed),
+        delays=draw.choice(
+            [jitter(20_000, 90_000, seed=seed), sometimes(50, 10**6, seed=seed)]
+        ),
+        tester_limit_fps=draw.choice([None, 15_000.0]),
+        damages=without_checksum(draw.choice([2000, 10**9])),
+        troubles=spoilt,
+    )
+    recording = Recording(engine)
+    result = measure_cell(recording.runner, asked, limit)
+    assert compared(result, recording.records, asked).differ == []
+
+
+def _short(procedure: str) -> dict[str, object]:
+    if procedure == "back-to-back":
+        return {key: SHORT[key] for key in ("residual_wait_s", "settle_wait_s")}
+    return dict(SHORT)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", [n for n, case in CASES.items() if case.nat])
+def test_random_gateways(name: str, seed: int) -> None:
+    draw = random.Random(f"{name} {seed}")  # noqa: S311 - test data
+    case = replace(CASES[name], dut=step(draw.uniform(200, 12_000)))
+    result, recording = case.run()
+    assert compared(result, recording.records, case.cell).differ == []
+
+
+def test_a_case_is_what_is_compared() -> None:
+    """A digit of a result that is another one is found."""
+    case: Case = CASES["throughput"]
+    result, recording = case.run()
+    changed = result.model_copy(update={"median": (result.median or 0) + 1})
+    found = compared(changed, recording.records, case.cell)
+    assert any("median" in told for told in found.differ)

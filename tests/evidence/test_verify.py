@@ -1,0 +1,252 @@
+"""Evidence that is whole is good; one changed digit is found, sums repaired or not."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from planning import TESTBED, Run, campaign, spec
+
+from dutperf.cli import app
+from dutperf.config import Campaign, PlannedTestbed
+from dutperf.errors import InputError
+from dutperf.evidence import Verification, pack, verify
+from dutperf.evidence.archive import opened, packed
+from dutperf.evidence.comparison import Compared, compare_cell
+from dutperf.evidence.rederive import Source, derived_cell
+from dutperf.simulation.fake_engine import FakeEngine, buffered, jitter
+
+Json = dict[str, Any]
+Edit = Callable[[str], str]
+SHORT = {"trial_duration_s": 1, "first_tag_s": 0.1}
+WHAT = campaign(
+    spec(resolution="5%", repeats=3, trial_duration_s=1),
+    spec(procedure="frame-loss", load_percent=[100, 50, 10], trial_duration_s=1),
+    spec(procedure="back-to-back", repeats=2),
+    spec(
+        procedure="latency", rate_fps="50% of throughput", tags=600, repeats=3, **SHORT
+    ),
+    spec(procedure="pdv", rate_fps=20_000, repeats=3, trial_duration_s=1),
+)
+
+
+def plan(_campaign: Campaign) -> list[PlannedTestbed]:
+    return [PlannedTestbed(testbed=TESTBED)]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A results directory; nobody writes to it."""
+    path = tmp_path_factory.mktemp("evidence") / "run"
+    engine = FakeEngine(buffered(999, 200_000), delays=jitter(20_000, 90_000))
+    Run(path, engine)(WHAT)
+    return path
+
+
+@pytest.fixture
+def run(whole: Path, tmp_path: Path) -> Path:
+    """A copy that a test may change."""
+    return Path(shutil.copytree(whole, tmp_path / "run"))
+
+
+def verified(path: Path) -> Verification:
+    return verify(path, plan)
+
+
+def wrong(path: Path) -> list[str]:
+    return [told for check in verified(path).checks for told in check.wrong]
+
+
+def edited(path: Path, edit: Edit) -> None:
+    text = path.read_text()
+    assert edit(text) != text
+    path.write_text(edit(text))
+
+
+def test_a_run_and_its_archive_are_good(run: Path) -> None:
+    assert wrong(run) == []
+    made = pack(run)
+    assert made.path == run.parent / "run.evidence.tar.gz"
+    found = verified(made.path)
+    assert found.good
+    assert found.figures.differ == []
+    assert found.figures.derived > 200
+
+
+def test_the_same_run_is_packed_into_the_same_bytes(run: Path, tmp_path: Path) -> None:
+    one, other = (pack(run, tmp_path / name).path for name in ("a.gz", "b.gz"))
+    assert one.read_bytes() == other.read_bytes()
+
+
+def test_evidence_is_never_overwritten(run: Path) -> None:
+    pack(run)
+    with pytest.raises(InputError, match="never overwritten"):
+        pack(run)
+
+
+def test_one_changed_digit_in_a_packed_journal_is_refused(run: Path) -> None:
+    """By the sum; and by what follows from it, if somebody repaired the sums."""
+    path = pack(run).path
+    files = opened(path)
+    lost = re.compile(rb'"lost":(\d*[1-9]\d*),')
+    changed = lost.sub(
+        lambda m: b'"lost":%d,' % (int(m[1]) + 1), files["journal.jsonl"], 1
+    )
+    tampered = {**files, "journal.jsonl": changed}
+    path.write_bytes(_packed_with_old_sums(tampered))
+    assert "journal.jsonl was changed: its SHA-256 sum is another one" in wrong(path)
+    for name in ("SHA256SUMS", "manifest.json"):
+        del tampered[name]
+    path.write_bytes(packed("run", tampered, {"schema_version": 1}))
+    told = wrong(path)
+    assert any("sent less" in line for line in told)
+    assert any("is another one" in line for line in told)
+
+
+def _packed_with_old_sums(files: dict[str, bytes]) -> bytes:
+    import gzip
+    import io
+    import tarfile
+
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(f"run/{name}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return gzip.compress(stream.getvalue())
+
+
+def test_a_digit_changed_in_journal_and_results_alike_is_found(run: Path) -> None:
+    """Then the copies agree, and only what follows from the counts tells."""
+
+    def more(text: str) -> str:
+        return text.replace('"kind":"fail"', '"kind":"pass"', 1)
+
+    for name in ("journal.jsonl", "results.json"):
+        edited(run / name, more)
+    assert any("it passed, and" in line for line in wrong(run))
+
+
+def test_every_figure_of_a_cell_is_held_to_the_journal(whole: Path) -> None:
+    """Whatever number of a result is changed: it is found, or was said to be no result.
+
+    A digit of each number of all cells, chosen by a fixed seed.
+    """
+    stored = json.loads((whole / "results.json").read_text())["cells"]
+    trials = [
+        json.loads(t) for t in (whole / "journal.jsonl").read_text().split("\n")[1:-1]
+    ]
+    ports = json.loads((whole / "environment.json").read_text())["ports"]
+    draw = random.Random(5)  # noqa: S311 - test data
+    done: dict[str, Json] = {}
+    changed = 0
+    for cell in stored:
+        own = [trial for trial in trials if trial["cell"] == cell["id"]]
+        derived = done[cell["id"]] = derived_cell(Source(cell, own, ports, done))
+        for place in _numbers(cell):
+            if place[0] in ("parameters", "findings"):
+                continue
+            changed += 1
+            found = Compared()
+            compare_cell(_with_another_digit(cell, place, draw), derived, found)
+            assert found.differ, place
+    assert changed > 200
+
+
+def _with_another_digit(
+    cell: Json, place: tuple[Any, ...], draw: random.Random
+) -> Json:
+    copy: Json = json.loads(json.dumps(cell))
+    holder: Any = copy
+    *way, last = place
+    for step in way:
+        holder = holder[step]
+    holder[last] = _another_digit(holder[last], draw)
+    return copy
+
+
+def _numbers(value: Any) -> list[tuple[Any, ...]]:  # noqa: ANN401 - JSON
+    if isinstance(value, dict):
+        return [(k, *rest) for k, v in value.items() for rest in _numbers(v)]
+    if isinstance(value, list):
+        return [(n, *rest) for n, v in enumerate(value) for rest in _numbers(v)]
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return [()] if number else []
+
+
+def _another_digit(value: float, draw: random.Random) -> float:
+    """One of its first ten digits is another one."""
+    text = repr(value)
+    digits = [n for n, letter in enumerate(text) if letter.isdigit()][:10]
+    at = draw.choice(digits)
+    digit = draw.choice([d for d in "123456789" if d != text[at]])
+    found: float = json.loads(text[:at] + digit + text[at + 1 :])
+    return found
+
+
+def _write(path: Path, data: Json) -> None:
+    path.write_text(json.dumps(data, separators=(",", ":")))
+
+
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        (lambda lines: [*lines[:3], lines[2], *lines[3:]], "stands where"),
+        (lambda lines: [*lines[:4], *lines[5:]], "stands where"),
+        (lambda lines: lines[:-1], "the journal"),
+    ],
+)
+def test_a_trial_twice_or_missing_is_found(
+    run: Path, edit: Callable[[list[str]], list[str]], told: str
+) -> None:
+    path = run / "journal.jsonl"
+    path.write_text("".join(edit(path.read_text().splitlines(keepends=True))))
+    assert any(told in line for line in wrong(run))
+
+
+def test_cells_that_are_not_the_campaigns_are_found(run: Path) -> None:
+    results = json.loads((run / "results.json").read_text())
+    gone = results["cells"].pop()
+    _write(run / "results.json", results)
+    assert f"{gone['id']} of the campaign has no result" in wrong(run)
+
+
+def test_settings_that_are_not_the_campaigns_are_found(run: Path) -> None:
+    edited(run / "campaign.yaml", lambda text: text.replace("repeats: 3", "repeats: 4"))
+    assert any("repeats is 3, in the campaign 4" in line for line in wrong(run))
+
+
+def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="missing"):
+        verified(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["journal.jsonl", "results.json"])
+def test_a_file_that_was_emptied_is_refused_in_a_sentence(run: Path, name: str) -> None:
+    (run / name).write_text("")
+    with pytest.raises(InputError, match=f"{run}/{name}"):
+        verified(run)
+
+
+def test_the_commands(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["evidence", str(run)]) == 0
+    archive = f"{run}.evidence.tar.gz"
+    assert f"dutperf verify {archive}" in capsys.readouterr().out.replace("\n", "")
+    assert app.run(["verify", archive]) == 0
+    told = capsys.readouterr().out
+    assert re.search(r"good +figures +(\d+) figures derived again, \1 agree", told)
+    assert app.run(["verify", archive, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["schema_version"], data["good"]) == (1, True)
+    edited(
+        run / "results.json", lambda text: text.replace('"median":', '"median":1', 1)
+    )
+    assert app.run(["verify", str(run)]) == 1
+    assert "refused: figures" in capsys.readouterr().out

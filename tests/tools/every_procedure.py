@@ -1,0 +1,204 @@
+"""Every procedure on a simulated device or gateway, as small as it can be.
+
+For tests that hold of all of them: a journal that was cut, results derived again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from gateways import NAT44, ClearedEngine, SimulatedHooks, nat44
+from planning import TESTBED, Recording, cell
+
+from dutperf.config import Cell, Testbed
+from dutperf.procedures.max_rate import MaxRate
+from dutperf.results import CellResult, TrialRecord
+from dutperf.run.local_executor import measure_cell
+from dutperf.run.openings import Openings
+from dutperf.simulation.fake_engine import FakeEngine, SimulatedNat, step
+
+MAX = MaxRate(20_000, "set")
+R = 5001
+"""No rate that a search tries."""
+QUICK = {"trial_duration_s": 0.2, "settle_wait_s": 0.01, "residual_wait_s": 0.1}
+COUNTING = ("bulk_delete", "table_count")
+
+
+@dataclass(frozen=True)
+class Case:
+    """How a cell is measured, by an engine and on a gateway that are new each time."""
+
+    keys: dict[str, object]
+    nat: Callable[[], SimulatedNat] | None = None
+    hooks: tuple[str, ...] = ()
+    dut: Callable[[float, int], int] = lambda _rate_fps, frames: frames
+    remembers: bool = False
+    """What earlier tests opened, where no hook empties the table."""
+
+    def run(self, stored: Sequence[TrialRecord] = ()) -> tuple[CellResult, Recording]:
+        """Measure it, answered by what is ``stored`` as far as that goes."""
+        recording = self._recording(stored)
+        asked = self.cell
+        given = asked.spec.given_rate_fps
+        limit = MAX if given is None else MaxRate(given, "load")
+        return measure_cell(recording.runner, asked, limit), recording
+
+    @property
+    def cell(self) -> Cell:
+        """What is measured."""
+        return cell(self._testbed, **self.keys)
+
+    @property
+    def _testbed(self) -> Testbed:
+        if not self.nat:
+            return TESTBED
+        return nat44(*self.hooks) if self.hooks else NAT44
+
+    def _recording(self, stored: Sequence[TrialRecord]) -> Recording:
+        if not self.nat:
+            return Recording(FakeEngine(self.dut), stored=stored)
+        nat = self.nat()
+        if self.remembers:
+            return Recording(
+                FakeEngine(self.dut, nat=nat),
+                testbed=NAT44,
+                sleep=lambda seconds: nat.wait(int(seconds * 1e9)),
+                stored=stored,
+                openings=Openings(now=lambda: nat.now_ns / 1e9),
+            )
+        if not self.hooks:
+            engine = ClearedEngine(nat, dut=self.dut)
+            return Recording(engine, testbed=NAT44, stored=stored)
+        return Recording(
+            FakeEngine(self.dut, nat=nat),
+            testbed=self._testbed,
+            hooks=SimulatedHooks(nat),
+            sleep=lambda seconds: nat.wait(int(seconds * 1e9)),
+            clock=lambda: nat.now_ns / 1e9,
+            stored=stored,
+        )
+
+
+def slow_in_phase2(rate_fps: float, frames: int) -> int:
+    """3,000 frames a second; phase 1 and validations at R pass."""
+    return frames if rate_fps == R else step(3000)(rate_fps, frames)
+
+
+def opening(connections: int, **keys: object) -> dict[str, object]:
+    return {"connections": connections, "timeout_ms": 50, **keys}
+
+
+RATE = {"procedure": "connection-rate", "resolution": "5%", "repeats": 2}
+CASES = {
+    "throughput": Case(
+        {"procedure": "throughput", "resolution": "5%", "repeats": 2}, dut=step(9000)
+    ),
+    "mlrsearch": Case(
+        {
+            "procedure": "throughput",
+            "search": "mlrsearch",
+            "resolution": "2%",
+            "goals": ["0", "1%:50%"],
+        },
+        dut=step(9000),
+    ),
+    "frame-loss": Case({"procedure": "frame-loss", "repeats": 2}, dut=step(15_000)),
+    "back-to-back": Case(
+        {"procedure": "back-to-back", "repeats": 2, "throughput_fps": 1},
+        dut=lambda _rate, frames: min(frames, 300),
+    ),
+    "latency": Case({"procedure": "latency", "rate_fps": 1000, "repeats": 3}),
+    "pdv": Case({"procedure": "pdv", "rate_fps": 1000, "repeats": 3}),
+    "ipdv": Case({"procedure": "ipdv", "rate_fps": 1000, "repeats": 3}),
+    "connection-rate": Case(
+        RATE | {"stateful": opening(500)},
+        lambda: SimulatedNat(connection_rate_fps=6000),
+    ),
+    "connection-rate, validated": Case(
+        RATE | {"stateful": opening(500, alpha=0.8)},
+        lambda: SimulatedNat(connection_rate_fps=6000),
+    ),
+    "connection-rate, no hook": Case(
+        RATE | {"stateful": opening(500, table_size=10**6)},
+        lambda: SimulatedNat(connection_rate_fps=6000),
+        remembers=True,
+    ),
+    "table-capacity, no hook": Case(
+        {
+            "procedure": "table-capacity",
+            "resolution": "500",
+            "stateful": opening(1000, first=100, error=100, alpha=1, dut_timeout_s=9),
+        },
+        lambda: SimulatedNat(table_size=400, timeout_ns=9 * 10**9),
+        remembers=True,
+    ),
+    "connection-rate, nothing survives": Case(
+        RATE | {"repeats": 1, "stateful": opening(500, alpha=1)},
+        lambda: SimulatedNat(table_size=100, eviction="oldest"),
+    ),
+    "table-capacity": Case(
+        {
+            "procedure": "table-capacity",
+            "resolution": "500",
+            "stateful": opening(1000, first=100, error=100, alpha=1),
+        },
+        lambda: SimulatedNat(table_size=400),
+        ("bulk_delete", "restart", "is_alive"),
+    ),
+    "teardown-rate": Case(
+        {
+            "procedure": "teardown-rate",
+            "rate_fps": 10_000,
+            "repeats": 3,
+            "stateful": opening(500),
+        },
+        lambda: SimulatedNat(delete_rate_fps=5000, command_ns=1_000_000),
+        COUNTING,
+    ),
+    "throughput, phase 2": Case(
+        {
+            "procedure": "throughput",
+            "search": "classic",
+            "resolution": "5%",
+            "stateful": opening(500, phase1_rate=R),
+            **QUICK,
+        },
+        SimulatedNat,
+        dut=slow_in_phase2,
+    ),
+    "throughput, phase 2, no hook": Case(
+        {
+            "procedure": "throughput",
+            "search": "classic",
+            "resolution": "5%",
+            "stateful": opening(500, phase1_rate=R, table_size=10**6),
+            **QUICK,
+        },
+        SimulatedNat,
+        dut=slow_in_phase2,
+        remembers=True,
+    ),
+    "frame-loss, phase 2": Case(
+        {
+            "procedure": "frame-loss",
+            "load_percent": [100, 50, 10],
+            "stateful": opening(500, phase1_rate=R),
+            **QUICK,
+        },
+        SimulatedNat,
+        dut=slow_in_phase2,
+    ),
+    "latency, phase 2": Case(
+        {
+            "procedure": "latency",
+            "rate_fps": 1000,
+            "repeats": 2,
+            "stateful": opening(500, phase1_rate=R),
+            **QUICK,
+            "first_tag_s": 0.1,
+            "tags": 10,
+        },
+        SimulatedNat,
+    ),
+}
