@@ -44,12 +44,26 @@ def measure(
         DutperfError: as ``run_campaign``; and for anything unexpected.
         typer.Exit: with the exit code, unless it is 0.
     """
-    results = watched(
-        lambda on_event: _run(campaign, on_event, kind, output, resume),
-        _shown(display),
-    )
+    results = measured(campaign, kind, output, resume, _shown(display))
     if results and _falls_short(results.cells, display):
         raise typer.Exit(INVALID)
+
+
+def measured(
+    campaign: Campaign,
+    kind: Kind,
+    output: Path | None,
+    resume: Path | None,
+    show: Show,
+) -> ResultsFile | None:
+    """Measure and show progress; the results, which ``show`` gets, too.
+
+    Raises:
+        DutperfError, typer.Exit: see ``watched``.
+    """
+    return watched(
+        lambda on_event: _run(campaign, on_event, kind, output, resume), show
+    )
 
 
 def _shown(display: Display) -> Show:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from dutperf.cli.exit_codes import INVALID
-from dutperf.cli.failures import PatientConsole
+from dutperf.cli.failures import PatientConsole, show_notice
 from dutperf.cli.json_print import print_versioned
-from dutperf.cli.options import AsJson
+from dutperf.cli.measuring import measured
+from dutperf.cli.options import AsJson, Output
 from dutperf.cli.testbeds import planned_testbeds
-from dutperf.evidence import Check, Verification
+from dutperf.config import load_campaign
+from dutperf.errors import InputError, SetupError
+from dutperf.evidence import Check, TwoRuns, Verification, two_runs, unpacked
 from dutperf.evidence import verify as verified
 from dutperf.report import write_report
+from dutperf.results import ResultsFile, load_results
+from dutperf.results.directory import CAMPAIGN
 
 _VERSION = 1
 _MOST_WRONG = 10
@@ -31,20 +37,73 @@ File = Annotated[
 ]
 
 
-def verify(path: File, as_json: AsJson = False) -> None:
+Rerun = Annotated[
+    bool,
+    typer.Option(
+        "--rerun", help="measure the campaign anew, and compare the main figures"
+    ),
+]
+
+
+def verify(
+    path: File,
+    rerun: Rerun = False,
+    output: Output = None,
+    as_json: AsJson = False,
+) -> None:
     """Check the sums of a run, and derive each of its results from the journal again.
 
     Ends with 1 if anything speaks against them.
     """
+    if output and not rerun:
+        raise InputError("--output is where --rerun stores its run", "leave it out")
     found = verified(path, planned_testbeds, write_report)
+    if not as_json:
+        _print(lines(found))
+    again = _measured_again(path, output) if rerun else None
     if as_json:
-        print_versioned(_VERSION, as_data(found))
-    else:
-        console = PatientConsole()
-        for line in lines(found):
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
-    if not found.good:
+        told = {} if again is None else {"rerun": [asdict(each) for each in again]}
+        print_versioned(_VERSION, as_data(found) | told)
+    elif again is not None:
+        _print(rerun_lines(again))
+    if not found.good or any(each.agrees is False for each in again or []):
         raise typer.Exit(INVALID)
+
+
+def _print(texts: Iterable[str]) -> None:
+    console = PatientConsole()
+    for text in texts:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _measured_again(path: Path, output: Path | None) -> list[TwoRuns]:
+    """The same campaign on the way of ``dutperf run``, beside what is packed."""
+    with unpacked(path) as directory:
+        then = load_results(directory)
+        campaign = load_campaign(directory / CAMPAIGN, show_notice)
+    now = measured(campaign, then.procedure, output, None, _show_nothing)
+    if now is None:
+        raise SetupError("the campaign was not measured", "see why above")
+    return two_runs(then, now)
+
+
+def _show_nothing(
+    _console: Console, _results: ResultsFile, _report: Path | None
+) -> None:
+    """Its results are shown beside those of before."""
+
+
+def rerun_lines(rows: Sequence[TwoRuns]) -> Iterator[str]:
+    """A line for each cell: then, now, and whether they agree."""
+    longest = max((len(row.cell) for row in rows), default=0)
+    for row in rows:
+        sign = {True: "agrees", False: "DIFFERS", None: "-"}[row.agrees]
+        yield f"{sign:<8}{row.cell:<{longest}}  {row.words}"
+    counts = [sum(row.agrees is kind for row in rows) for kind in (True, False, None)]
+    yield (
+        f"measured again: {counts[0]} of {len(rows)} cells agree, {counts[1]} differ, "
+        f"of {counts[2]} nobody can tell"
+    )
 
 
 def as_data(found: Verification) -> dict[str, object]:

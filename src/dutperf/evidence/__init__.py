@@ -1,6 +1,16 @@
 """Evidence of a run: packed with its sums, checked, and derived a second time."""
 
 from dutperf.evidence.pack import Packed, pack
-from dutperf.evidence.verify import Check, Verification, verify
+from dutperf.evidence.rerun import TwoRuns, two_runs
+from dutperf.evidence.verify import Check, Verification, unpacked, verify
 
-__all__ = ["Check", "Packed", "Verification", "pack", "verify"]
+__all__ = [
+    "Check",
+    "Packed",
+    "TwoRuns",
+    "Verification",
+    "pack",
+    "two_runs",
+    "unpacked",
+    "verify",
+]

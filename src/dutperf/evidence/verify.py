@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -88,9 +89,7 @@ def verify(
     missing = [name for name in NEEDED if name not in files]
     if missing:
         raise InputError(f"{path}: {' and '.join(missing)} missing", "pack it again")
-    with tempfile.TemporaryDirectory(prefix="dutperf-verify-") as name:
-        directory = Path(name) / "run"
-        unpack(files, directory)
+    with _as_directory(files) as directory:
         try:
             return _verified(str(path), directory, checks, plan, write_report)
         except InputError as error:
@@ -100,12 +99,28 @@ def verify(
             raise InputError(message, error.hint) from error
 
 
-def unpack(files: dict[str, bytes], directory: Path) -> None:
-    """Write the files of an archive, whose names were checked, into a new directory."""
-    for name, content in files.items():
-        target = directory / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
+@contextmanager
+def unpacked(path: Path) -> Iterator[Path]:
+    """The files of an archive, or of a results directory, in a directory for a while.
+
+    Raises:
+        InputError: it is neither.
+    """
+    files = files_of(path) if path.is_dir() else opened(path)
+    with _as_directory(files) as directory:
+        yield directory
+
+
+@contextmanager
+def _as_directory(files: Mapping[str, bytes]) -> Iterator[Path]:
+    """Files whose names were checked."""
+    with tempfile.TemporaryDirectory(prefix="dutperf-verify-") as name:
+        directory = Path(name) / "run"
+        for file, content in files.items():
+            target = directory / file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        yield directory
 
 
 def _sums(files: dict[str, bytes]) -> Check:
