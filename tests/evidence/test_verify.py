@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from planning import TESTBED, Run, campaign, spec
 
-from dutperf.cli import app
+from dutperf.cli import app, evidence_command
 from dutperf.config import Campaign, PlannedTestbed
-from dutperf.errors import InputError
+from dutperf.errors import InputError, SetupError
 from dutperf.evidence import Verification, pack, verify
 from dutperf.evidence.archive import opened, packed
 from dutperf.evidence.comparison import Compared, compare_cell
@@ -235,10 +235,18 @@ def test_a_file_that_was_emptied_is_refused_in_a_sentence(run: Path, name: str) 
         verified(run)
 
 
-def test_the_commands(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands(
+    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_engine(*_: object) -> dict[str, bytes]:
+        raise SetupError("the engine needs root")
+
+    monkeypatch.setattr(evidence_command, "recorded_frames", no_engine)
     assert app.run(["evidence", str(run)]) == 0
     archive = f"{run}.evidence.tar.gz"
-    assert f"dutperf verify {archive}" in capsys.readouterr().out.replace("\n", "")
+    told_of_packing = capsys.readouterr()
+    assert f"dutperf verify {archive}" in told_of_packing.out.replace("\n", "")
+    assert "without the first frames" in told_of_packing.err
     assert app.run(["verify", archive]) == 0
     told = capsys.readouterr().out
     assert re.search(r"good +figures +(\d+) figures derived again, \1 agree", told)

@@ -7,10 +7,13 @@ from typing import Annotated
 
 import typer
 
-from dutperf.cli.failures import PatientConsole
+from dutperf.cli.failures import PatientConsole, show_notice
 from dutperf.cli.json_print import print_versioned
 from dutperf.cli.options import AsJson
-from dutperf.evidence import pack
+from dutperf.errors import DutperfError
+from dutperf.evidence import files_of, pack
+from dutperf.results import load_environments, load_journal
+from dutperf.run.recorded_frames import recorded_frames
 
 _VERSION = 1
 
@@ -30,7 +33,8 @@ Out = Annotated[
 
 def evidence(directory: Directory, out: Out = None, as_json: AsJson = False) -> None:
     """Pack a run into one archive: all its files, with SHA-256 sums."""
-    made = pack(directory, out)
+    files_of(directory)  # refuses what is no run before an engine is started
+    made = pack(directory, out, _frames(directory))
     if as_json:
         told = {
             "path": str(made.path),
@@ -44,3 +48,13 @@ def evidence(directory: Directory, out: Out = None, as_json: AsJson = False) -> 
         f"with: dutperf verify {made.path}",
         highlight=False,
     )
+
+
+def _frames(directory: Path) -> dict[str, bytes]:
+    """The first frames of each cell, where an engine can write them."""
+    journal, environments = load_journal(directory), load_environments(directory)
+    try:
+        return recorded_frames(journal.records, environments.values())
+    except DutperfError as error:
+        show_notice(f"packed without the first frames (pcap): {error.message}")
+        return {}

@@ -1,6 +1,6 @@
 """Evidence of a run: packed with its sums, checked, and derived a second time."""
 
-from dutperf.evidence.pack import Packed, pack
+from dutperf.evidence.pack import Packed, files_of, pack
 from dutperf.evidence.rerun import TwoRuns, two_runs
 from dutperf.evidence.verify import Check, Verification, unpacked, verify
 
@@ -9,6 +9,7 @@ __all__ = [
     "Packed",
     "TwoRuns",
     "Verification",
+    "files_of",
     "pack",
     "two_runs",
     "unpacked",
