@@ -115,9 +115,10 @@ fuzzers: | packages-test
 	    -DDUTPERF_TESTS=OFF
 	$(STEP) "the fuzz targets: building what has changed" $(NINJA) -C $(FUZZ_BUILD) fuzzers
 
-# Each target for FUZZ_SECONDS; see engine/fuzz/README.md
-fuzz: fuzzers
+# Each target for FUZZ_SECONDS, see engine/fuzz/README.md; then the Python parsers as long
+fuzz: fuzzers $(VENV)/.test
 	engine/fuzz/run $(FUZZ_SECONDS)
+	scripts/fuzz-python $(BIN)/pytest $(FUZZ_SECONDS)
 
 format: $(VENV)/.test | packages-test
 	@clang-format -i $(CPP)

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from config_samples import CAMPAIGN_YAML, TESTBED_YAML
-from hypothesis import HealthCheck, given, settings
+from fuzzing import seeded
+from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
@@ -17,14 +18,6 @@ from dutperf.config import from_data, load_campaign, load_testbed
 from dutperf.config.campaign import Campaign
 from dutperf.config.testbed import Testbed
 from dutperf.errors import InputError
-
-seeded = settings(
-    derandomize=True,
-    deadline=None,
-    database=None,
-    max_examples=150,
-    suppress_health_check=[HealthCheck.too_slow],
-)
 
 WORDS = """
     name lab testbed procedures procedure ip frame_size left right port interface pci
@@ -122,3 +115,35 @@ def test_any_value_of_a_known_key_is_at_most_refused(key: str, value: object) ->
         from_data(Testbed, data, "command line")
     assert "pydantic" not in caught.value.message
     assert "Input should" not in caught.value.message
+
+
+@pytest.mark.parametrize("bracket", ["{", "[", "{a: ", "[{", "a: [", "? {"])
+def test_brackets_without_end_do_not_keep_the_reader_busy(
+    tmp_path: Path, bracket: str
+) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(bracket * (90_000 // len(bracket)))
+    with pytest.raises(InputError, match="nested too deeply"):
+        load_campaign(path)
+
+
+@pytest.mark.parametrize("depth", [1, 20, 190])
+@pytest.mark.parametrize(("left", "right"), [("{", "}"), ("? ", "x"), ("[{[", "]}]")])
+def test_keys_that_are_blocks_are_refused_at_once(
+    tmp_path: Path, left: str, right: str, depth: int
+) -> None:
+    """A few dozen bytes of these once kept it busy for hours."""
+    path = tmp_path / "x.yaml"
+    path.write_text(f"name: x\na:\n  {left * (depth // len(left) + 2)}{right * 99}")
+    with pytest.raises(InputError, match=r"x\.yaml:3"):
+        load_campaign(path)
+
+
+def test_brackets_side_by_side_are_no_nesting(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(CAMPAIGN_YAML + "# see [1], {2} and so on ]]]\n" * 500)
+    with contextlib.suppress(InputError):
+        load_campaign(path)
+    path.write_text("x: [[1], {a: [2]}]\n" * 1)
+    with pytest.raises(InputError, match="unknown key"):
+        load_testbed(path)

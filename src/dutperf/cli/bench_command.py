@@ -19,11 +19,12 @@ from dutperf.cli.failures import PatientConsole
 from dutperf.cli.json_print import print_json
 from dutperf.cli.options import AsJson, Rules
 from dutperf.cli.path_bench_command import bench_lab
+from dutperf.config.document import shown
 from dutperf.errors import InputError
 
 _MAX_ENTRIES = 2**40  # of the engine's index draws
 _SUFFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
-_SIZE = re.compile(r"(\d[\d_]*)([kMG]?)", re.ASCII)
+_SIZE = re.compile(r"(\d[\d_]{0,20})([kMG]?)", re.ASCII)
 _ROUNDS = 15
 _LAB_ROUNDS = 3
 
@@ -138,7 +139,7 @@ def _sizes(text: str) -> list[int]:
         size = int(found[1].replace("_", "")) * _SUFFIXES[found[2]] if found else 0
         if not 1 <= size <= _MAX_ENTRIES:
             raise InputError(
-                f"--entries {text}: {part.strip()!r} is no number of entries",
+                f"--entries: {shown(part.strip())} is no number of entries",
                 f"whole numbers from 1 to {_MAX_ENTRIES:,}, separated by commas: "
                 "4000000,400M",
             )

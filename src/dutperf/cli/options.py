@@ -29,13 +29,20 @@ from dutperf.config.stateful_keys import ResponderOrder
 from dutperf.config.validate import models_in, validate
 from dutperf.errors import InputError
 
+_MOST_DIGITS = 20
+
 
 def _as_given(value: Any) -> Any:  # noqa: ANN401 - as typer parsed it
     return value
 
 
+def _whole(text: str) -> int | str:
+    """A number, if it can be one of anything; what is none is refused by key."""
+    return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else text
+
+
 def _whole_or_words(texts: list[str]) -> list[int | str]:
-    return [int(text) if text.isdecimal() else text for text in texts]
+    return [_whole(text) for text in texts]
 
 
 def _numbers(text: str) -> list[float | str]:
@@ -47,20 +54,11 @@ def _listed(value: int) -> list[int]:
     return [value]
 
 
-def _repeats(text: str) -> int | str:
-    return int(text) if text.isdecimal() else text
-
-
 def _number(text: str) -> float | str:
     try:
         return float(text)
     except ValueError:
         return text
-
-
-def _rate(text: str) -> int | str:
-    """Frames per second, or a load that is to be found."""
-    return int(text) if text.isdecimal() else text
 
 
 @dataclass(frozen=True)
@@ -87,8 +85,8 @@ FLAGS: dict[str, Flag] = {
     "resolution": Flag("--resolution", str, "FPS|PERCENT%"),
     "load_percent": Flag("--load", list[float], "PERCENT"),
     "load_step_percent": Flag("--load-step", float, "PERCENT"),
-    "rate_fps": Flag("--rate", str, "FPS|throughput", _rate),
-    "throughput_fps": Flag("--throughput", str, "FPS|throughput", _rate),
+    "rate_fps": Flag("--rate", str, "FPS|throughput", _whole),
+    "throughput_fps": Flag("--throughput", str, "FPS|throughput", _whole),
     "longest_burst_s": Flag("--longest-burst", float, "S"),
     "step": Flag("--step", str, "FRAMES|PERCENT%"),
     "tags": Flag("--tags", int, "N"),
@@ -98,7 +96,7 @@ FLAGS: dict[str, Flag] = {
     "timeout_sweep_ms": Flag("--timeout-sweep", str, "MS,MS,...", _numbers),
     "loss_tolerance_percent": Flag("--loss-tolerance", float, "PERCENT"),
     "max_rate_fps": Flag("--max-rate", int, "FPS"),
-    "repeats": Flag("--repeats", str, "N|auto", _repeats),
+    "repeats": Flag("--repeats", str, "N|auto", _whole),
     "interval_width": Flag("--interval-width", str, "FPS|PERCENT%"),
     "max_repeats": Flag("--max-repeats", int, "N"),
     "search": Flag("--search", Search),
@@ -111,7 +109,7 @@ FLAGS: dict[str, Flag] = {
     "stateful": Flag("--stateful", bool, read=lambda _given: {}),
     "stateful.connections": Flag("--connections", list[int], "N"),
     "stateful.phase1_rate": Flag(
-        "--phase1-rate", str, "FPS|PERCENT% of connection-rate", _rate
+        "--phase1-rate", str, "FPS|PERCENT% of connection-rate", _whole
     ),
     "stateful.first": Flag("--first", int, "C0"),
     "stateful.error": Flag("--error", int, "E"),

@@ -16,8 +16,9 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.constructor import DuplicateKeyError
+from ruamel.yaml.constructor import ConstructorError, DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
@@ -30,6 +31,7 @@ from dutperf.config.problem import (
     shortened,
 )
 from dutperf.errors import InputError
+from dutperf.nesting import is_nested_too_deeply
 
 _LARGEST_FILE_BYTES = 100_000
 _DEEPEST = 20
@@ -142,9 +144,12 @@ def _read(path: Path) -> str:
 
 
 def _parse(name: str, text: str) -> Any:  # noqa: ANN401 - whatever YAML holds
+    if is_nested_too_deeply(text):
+        raise InputError(f"{name}: nested too deeply", _START_FROM)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # hints for programmers, not for users
+            _refuse_compound_keys(YAML(typ="rt", pure=True).compose(text))
             return YAML(typ="rt", pure=True).load(text)
     except DuplicateKeyError as error:
         raise _duplicate(name, error) from None
@@ -165,6 +170,28 @@ def _parse(name: str, text: str) -> Any:  # noqa: ANN401 - whatever YAML holds
             f"{name}: not valid YAML: {shown(str(error))}",
             "look for values that should be in quotes",
         ) from None
+
+
+def _refuse_compound_keys(root: Node | None) -> None:
+    """Of ``{{{...}}}`` ruamel.yaml makes each level several times: hours for twenty.
+
+    Raises:
+        ConstructorError: at the first key that is a block or a list.
+    """
+    waiting, seen = [root], set()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:  # an alias
+            continue
+        seen.add(id(node))
+        if isinstance(node, MappingNode):
+            for key, value in node.value:
+                if not isinstance(key, ScalarNode):
+                    what = "a key is compound, not a text; put it in quotes"
+                    raise ConstructorError(None, None, what, key.start_mark)
+                waiting.append(value)
+        elif isinstance(node, SequenceNode):
+            waiting += node.value
 
 
 def _duplicate(name: str, error: DuplicateKeyError) -> InputError:

@@ -123,7 +123,7 @@ def _parse(line: bytes) -> Response | Notification:
         if "method" in message:
             return Notification.model_validate(message)
         response = Response.model_validate(message)
-    except (ValueError, ValidationError) as error:
+    except (ValueError, RecursionError) as error:
         raise _not_understood(line, _first_line(error)) from error
     if (response.result is None) == (response.error is None):
         raise _not_understood(line, "it needs exactly one of result and error")

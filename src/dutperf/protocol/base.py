@@ -50,4 +50,6 @@ Ip = Annotated[
 class Message(BaseModel):
     """Base of all messages: immutable; unknown keys and wrong types are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, allow_inf_nan=False
+    )

@@ -166,8 +166,20 @@ def _named(campaign: dict[str, Any]) -> Iterator[tuple[str, str]]:
     given = campaign.get("lab") or campaign.get("testbed") or []
     for testbed in given if isinstance(given, list) else [given]:
         if isinstance(testbed, dict) and "lab" in campaign:
-            yield lab_name(str(testbed.get("name")), testbed.get("rules")), ""
+            rules = testbed.get("rules")
+            yield (
+                lab_name(
+                    _text(testbed, "name"), rules if isinstance(rules, int) else None
+                ),
+                "",
+            )
         elif isinstance(testbed, dict):
-            yield str(testbed.get("name") or ""), str(testbed.get("description") or "")
-        else:
-            yield str(testbed), ""
+            yield _text(testbed, "name"), _text(testbed, "description")
+        elif isinstance(testbed, str):
+            yield testbed, ""
+
+
+def _text(data: dict[str, Any], key: str) -> str:
+    """What stands there, if it is a text: a list may be one of lists, and so on."""
+    value = data.get(key)
+    return value if isinstance(value, str) else ""

@@ -28,6 +28,7 @@ from ruamel.yaml.error import YAMLError
 
 from dutperf.errors import InputError
 from dutperf.interruption import postponed_signals
+from dutperf.nesting import is_nested_too_deeply
 from dutperf.results.changes import differences, listed
 from dutperf.results.environment import Environment
 from dutperf.results.journal import (
@@ -44,6 +45,8 @@ from dutperf.results.trial_record import TrialRecord
 from dutperf.results.upgrade import cell_of_today
 
 CAMPAIGN = "campaign.yaml"
+_LARGEST_CAMPAIGN = 2_000_000
+"""Characters; one that asks for hundreds of testbeds is smaller."""
 ENVIRONMENT = "environment.json"
 RESULTS = "results.json"
 ENGINE_LOG = "engine.log"
@@ -287,10 +290,16 @@ def load_campaign(path: Path) -> dict[str, Any]:
         InputError: missing, or not a YAML mapping.
     """
     file = stored_file(path, CAMPAIGN)
+    text = read_text(file)
+    if len(text) > _LARGEST_CAMPAIGN or is_nested_too_deeply(text):
+        raise InputError(f"{file} is not a campaign that dutperf stored")
     try:
-        data = YAML(typ="safe", pure=True).load(read_text(file))
+        data = YAML(typ="safe", pure=True).load(text)
     except YAMLError as error:
         raise InputError(f"{file} is not valid YAML: {error}") from error
+    except (ValueError, TypeError, RecursionError) as error:
+        # What Python says of a date 2001-99-99, a list as a key, a thousand brackets.
+        raise InputError(f"{file} is not a campaign that dutperf stored") from error
     if not isinstance(data, dict):
         raise InputError(f"{file} is not a YAML mapping")
     return data

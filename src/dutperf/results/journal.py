@@ -31,6 +31,8 @@ from dutperf.results.trial_record import TrialRecord
 from dutperf.results.upgrade import upgraded, upgraded_record
 
 JOURNAL = "journal.jsonl"
+_LONGEST_LINE_BYTES = 1 << 27
+"""Twice what the engine may tell of a trial (``engine/rpc.py``)."""
 
 
 class JournalHeader(Stored):
@@ -164,6 +166,8 @@ def _line(header: JournalHeader) -> str:
 
 
 def _record(line: bytes, version: int, where: str) -> TrialRecord:
+    if len(line) > _LONGEST_LINE_BYTES:
+        raise InputError(f"{where} is longer than any trial's record", _DAMAGED)
     try:
         data = upgraded_record(parse_object(line, where), version)
         return validated(TrialRecord, data, where)

@@ -58,6 +58,8 @@ def parse_object(text: str | bytes, where: str) -> dict[str, Any]:
     """
     try:
         value = json.loads(text)
+    except RecursionError as error:
+        raise InputError(f"{where} is not valid JSON: nested too deeply") from error
     except ValueError as error:  # not JSON, or not even text
         raise InputError(f"{where} is not valid JSON: {error}") from error
     if not isinstance(value, dict):

@@ -8,9 +8,12 @@ from dutperf.visible import visible_json
 
 
 class Stored(BaseModel):
-    """Base of all stored values: immutable, and an unknown key is an error."""
+    """Base of all stored values: immutable; an unknown key is an error.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    So is a number that is none: JSON has no NaN, but Python reads it.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     def stored_text(self, indent: int | None = None) -> str:
         """As JSON that may be looked at with ``cat``: a terminal obeys none of it."""
