@@ -19,6 +19,7 @@ _ON_KERNEL: tuple[Quantity, ...] = ("throughput", "delay", "loss")
 _S, _MS, _US = 1_000_000_000, 1_000_000, 1_000
 _QUEUE_S = 0.02
 """Of frames that wait: two hundredths of what is served in a trial of a second."""
+_MOST_QUEUED = 16_000
 _SEARCH_FROM = 1.3
 """Times the service rate: the first trial of a search is an overload."""
 WAITS: Mapping[str, Any] = {
@@ -90,7 +91,8 @@ def points(
     """
     if "memory" in paths:
         for quantity in wanted:
-            yield from _MAKERS[quantity](extent, limit)
+            if quantity != FLOW_CONTROL:
+                yield from _MAKERS[quantity](extent, limit)
     small = Extent(quick=True, repeats=extent.repeats)
     for path in paths:
         for quantity in wanted:
@@ -110,7 +112,7 @@ def _throughput(extent: Extent, limit: Limit) -> Iterator[Point]:
 
 def service_point(rate: int, traffic: Traffic, extent: Extent) -> Point:
     """Both directions of the device serve ``rate`` frames per second."""
-    queue = max(1, round(rate * _QUEUE_S))
+    queue = queue_frames(rate)
     duration_s = 0.5 if extent.quick else 1.0
     service = {"service": {"rate_fps": rate, "queue_frames": queue}}
     spec = {
@@ -130,6 +132,14 @@ def service_point(rate: int, traffic: Traffic, extent: Extent) -> Point:
         expected={"throughput": rate + (queue + 1) / duration_s},
         queue_frames=queue,
     )
+
+
+def queue_frames(rate: int) -> int:
+    """The queue of a device that serves ``rate``: as long, but never more than it can.
+
+    It has room for 32,768 frames.
+    """
+    return min(max(1, round(rate * _QUEUE_S)), _MOST_QUEUED)
 
 
 def _delays(extent: Extent, _limit: Limit) -> Iterator[Point]:
@@ -212,7 +222,7 @@ def _losses(extent: Extent, _limit: Limit) -> Iterator[Point]:
 
 def _connections(extent: Extent, _limit: Limit) -> Iterator[Point]:
     for rate in (20_000,) if extent.quick else (2_000, 20_000):
-        queue = max(1, round(rate * _QUEUE_S))
+        queue = queue_frames(rate)
         connections = rate
         nat = {
             "table": {"entries": 2 * connections},
@@ -312,4 +322,6 @@ _MAKERS: Mapping[Quantity, Callable[[Extent, Limit], Iterator[Point]]] = {
     "capacity": _capacity,
     "buffer": _buffers,
 }
-QUANTITIES = tuple(_MAKERS)
+FLOW_CONTROL: Quantity = "flow-control"
+"""Compares two devices, so it has no points of its own: see ``flow_control``."""
+QUANTITIES: tuple[Quantity, ...] = (*_MAKERS, FLOW_CONTROL)

@@ -18,9 +18,17 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from dutperf import lab
-from dutperf.calibration.grid import MEMORY_LAB, WAITS, Extent, Traffic, points
+from dutperf.calibration.flow_control import Pairing, compared, pairings
+from dutperf.calibration.grid import (
+    FLOW_CONTROL,
+    MEMORY_LAB,
+    WAITS,
+    Extent,
+    Traffic,
+    points,
+)
 from dutperf.calibration.judging import PROCEDURES, judged, unmeasured
-from dutperf.calibration.model import Calibration, Point, Quantity, Row
+from dutperf.calibration.model import Calibration, FlowControl, Point, Quantity, Row
 from dutperf.calibration.model import Path as Way
 from dutperf.calibration.witness import Witnessed
 from dutperf.config import Campaign, PlannedTestbed, Testbed, spec_from
@@ -90,6 +98,9 @@ def calibrate(
     with Run(directory, around, on_event, laboratory) as run:
         for point in points(wanted, paths, extent, run.limit):
             run.measure(point)
+        if FLOW_CONTROL in wanted and "memory" in paths:
+            for pairing in pairings(extent):
+                run.compare(pairing)
         return run.end()
 
 
@@ -116,6 +127,7 @@ class Run:
     on_event: OnEvent
     laboratory: Laboratory
     rows: list[Row] = field(default_factory=list)
+    flow_control: list[FlowControl] = field(default_factory=list)
     limits: dict[str, int] = field(default_factory=dict)
     machine: dict[str, str] = field(default_factory=dict)
 
@@ -165,6 +177,16 @@ class Run:
                     c for c in results.cells if c.procedure == PROCEDURES[figure]
                 )
                 self.rows.append(judged(point, figure, cell, trials, run))
+        self._store(complete=False)
+
+    def compare(self, pairing: Pairing) -> None:
+        """The same device with and without flow control, stored."""
+        self.on_event(Notice(f"flow control: {pairing.waiting.words}"))
+        without, told = self._results(pairing.dropping)
+        run = str(self._place(pairing.dropping).relative_to(self.directory))
+        row = judged(pairing.dropping, "throughput", without.cells[-1], told, run)
+        found, trials = self._results(pairing.waiting)
+        self.flow_control.append(compared(pairing, row, told, found.cells[-1], trials))
         self._store(complete=False)
 
     def end(self) -> Calibration:
@@ -225,6 +247,7 @@ class Run:
             checks=self._checks,
             limits_fps=self.limits,
             rows=self.rows,
+            flow_control=self.flow_control,
         )
         text = now.model_dump_json(indent=1) + "\n"
         write_atomically(self.directory / FILE, text)

@@ -16,7 +16,7 @@ from dutperf.results.machine_check import MachineCheck
 from dutperf.results.stored import Stored
 
 Quantity = Literal[
-    "throughput", "delay", "loss", "connections", "capacity", "buffer", "backpressure"
+    "throughput", "delay", "loss", "connections", "capacity", "buffer", "flow-control"
 ]
 """What ``--only`` names: a part of the grid."""
 Figure = Literal[
@@ -123,6 +123,31 @@ class Row(Stored):
     run: str = Field(description="directory of the run, as seen from this file")
 
 
+class FlowControl(Stored):
+    """One device with and without flow control; rates in frames per second."""
+
+    path: Path
+    service_fps: int = Field(description="what the device was told")
+    dropping: Row = Field(description="it drops what is too much: a row as any other")
+    most_fps: float = Field(
+        description="what a device of the served rate takes in a trial where nobody "
+        "drops: its queue and the ring before it are filled once"
+    )
+    found_fps: float | None = Field(description="with flow control; null: not measured")
+    bound: str | None = Field(description="lower: that much or more")
+    held_back: int = Field(description="trials that were found to be held back")
+    trials: int
+    classic_fps: int | None = Field(
+        description="the highest rate that was asked for in a trial without loss: what "
+        "a tester reports that counts lost frames alone"
+    )
+    classic_offered_fps: float | None = Field(
+        description="how fast that trial really was"
+    )
+    verdict: Literal["within", "MISSED"]
+    reasons: list[str]
+
+
 class Calibration(Stored):
     """``calibration.json``: one run of the grid on one machine."""
 
@@ -137,3 +162,13 @@ class Calibration(Stored):
         description="what the tester itself can do with an unlimited device"
     )
     rows: list[Row]
+    flow_control: list[FlowControl] = Field(
+        default=[], description="the same devices with and without it"
+    )
+
+    @property
+    def missed(self) -> int:
+        """How many of all rows are."""
+        verdicts = [row.verdict for row in self.rows]
+        verdicts += [row.verdict for row in self.flow_control]
+        return sum(verdict != "within" for verdict in verdicts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dutperf.calibration.model import Calibration, Path, Row
+from dutperf.calibration.model import Calibration, FlowControl, Path, Row
 
 HEADS = (
     "setting",
@@ -59,6 +59,38 @@ def sections(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
         yield quantity, sorted(own, key=lambda row: (places[row.setting], row.figure))
 
 
+FLOW_HEADS = (
+    "device",
+    "dropping: account",
+    "found",
+    "error",
+    "flow control: at most",
+    "found",
+    "held back",
+    "a classic tester",
+    "really offered",
+    "verdict",
+)
+
+
+def flow_texts(row: FlowControl) -> tuple[str, ...]:
+    """One for each of ``FLOW_HEADS``; frames per second."""
+    least = ">= " if row.bound else ""
+    found = _figure(row.found_fps, "fps")
+    return (
+        f"{row.service_fps:,}",
+        _figure(row.dropping.account, "fps"),
+        _figure(row.dropping.found, "fps"),
+        _error(row.dropping.error, row.dropping.error_percent, "fps"),
+        _figure(row.most_fps, "fps"),
+        "invalid" if row.found_fps is None else f"{least}{found}",
+        f"{row.held_back} of {row.trials} trials",
+        _figure(row.classic_fps, "fps"),
+        _figure(row.classic_offered_fps, "fps"),
+        row.verdict,
+    )
+
+
 def markdown(calibrations: Sequence[Calibration]) -> str:
     """The tables of several runs, one after the other, and what disturbed them."""
     parts = []
@@ -69,6 +101,8 @@ def markdown(calibrations: Sequence[Calibration]) -> str:
             f"### {quantity}\n\n{_table(rows)}\n{_misses(rows)}"
             for quantity, rows in sections(each.rows)
         ]
+        if each.flow_control:
+            parts.append(f"### flow control, fps\n\n{_flow_table(each.flow_control)}")
     return "\n".join(parts)
 
 
@@ -87,8 +121,21 @@ def _about(each: Calibration) -> str:
 
 
 def _table(rows: Sequence[Row]) -> str:
-    rule = ("---" if head in WORDS else "---:" for head in HEADS)
-    lines = [HEADS, tuple(rule), *map(texts, rows)]
+    rule = tuple("---" if head in WORDS else "---:" for head in HEADS)
+    return _lines([HEADS, rule, *map(texts, rows)])
+
+
+def _flow_table(rows: Sequence[FlowControl]) -> str:
+    rule = ("---:",) * len(FLOW_HEADS)
+    reasons = "".join(
+        f"\n* {row.service_fps:,} fps: {reason}"
+        for row in rows
+        for reason in row.reasons
+    )
+    return _lines([FLOW_HEADS, rule, *map(flow_texts, rows)]) + reasons
+
+
+def _lines(lines: Sequence[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 

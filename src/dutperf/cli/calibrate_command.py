@@ -14,7 +14,15 @@ from rich.text import Text
 from dutperf.calibration.grid import PATHS, QUANTITIES, Extent
 from dutperf.calibration.measuring import FILE, calibrate, load_calibration
 from dutperf.calibration.model import Calibration, Row
-from dutperf.calibration.tables import HEADS, WORDS, markdown, sections, texts
+from dutperf.calibration.tables import (
+    FLOW_HEADS,
+    HEADS,
+    WORDS,
+    flow_texts,
+    markdown,
+    sections,
+    texts,
+)
 from dutperf.cli.exit_codes import INTERRUPTED, INVALID
 from dutperf.cli.failures import PatientConsole, show_notice
 from dutperf.cli.measuring import surroundings
@@ -109,7 +117,7 @@ def calibrate_command(
     _show(found, as_json=as_json)
     if not as_json:
         PatientConsole().out(str(directory / FILE), highlight=False)
-    if any(row.verdict != "within" for row in found.rows):
+    if found.missed:
         raise typer.Exit(INVALID)
 
 
@@ -161,9 +169,16 @@ def _show(found: Calibration, *, as_json: bool) -> None:
                     markup=False,
                     soft_wrap=True,
                 )
-    missed = sum(row.verdict != "within" for row in found.rows)
+    if found.flow_control:
+        table = Table(title="flow control, fps")
+        for head in FLOW_HEADS:
+            table.add_column(head, justify="right", overflow="fold")
+        for each in found.flow_control:
+            table.add_row(*map(Text, flow_texts(each)))
+        console.print(table)
+    count = len(found.rows) + len(found.flow_control)
     console.print(
-        f"{len(found.rows)} rows, {missed} missed; {found.duration_s:.0f} s",
+        f"{count} rows, {found.missed} missed; {found.duration_s:.0f} s",
         highlight=False,
     )
 
