@@ -7,8 +7,15 @@ from operator import add
 from pathlib import Path
 
 import pytest
-from simulated_answer import EXTENT, rows_of
+from simulated_answer import (
+    EXTENT,
+    SimulatedAnswer,
+    SimulatedTester,
+    rows_of,
+    simulated_run,
+)
 
+from dutperf.calibration.flow_control import pairings
 from dutperf.calibration.grid import (
     BURSTS,
     PATHS,
@@ -22,7 +29,14 @@ from dutperf.calibration.measuring import calibrate, load_calibration
 from dutperf.calibration.model import Point, Row
 from dutperf.calibration.tables import markdown
 from dutperf.errors import EngineError, InputError
-from dutperf.simulation.fake_engine import Dut, buffered, lossy, perfect, step
+from dutperf.simulation.fake_engine import (
+    Dut,
+    buffered,
+    fixed,
+    lossy,
+    perfect,
+    step,
+)
 
 RATE = 20_000
 
@@ -158,6 +172,31 @@ def test_a_point_that_ends_in_an_error_is_missed_and_ends_nothing_else(
     )
     assert (row.verdict, row.found, row.pairs) == ("MISSED", None, [])
     assert "the engine has gone" in row.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("lets_through", "verdict"), [(1.1, "within"), (1.5, "MISSED")]
+)
+def test_with_flow_control_a_classic_tester_reports_what_was_never_sent(
+    tmp_path: Path, lets_through: float, verdict: str
+) -> None:
+    (pairing,) = pairings(EXTENT)
+    truth = buffered(pairing.dropping.queue_frames, RATE)
+    tester = SimulatedTester(truth, fixed(200_500), {})
+    device = SimulatedAnswer(tester, truth, 200_000)
+    device.lets_through = lets_through
+    with simulated_run(tmp_path, tester, device) as run:
+        run.compare(pairing)
+        stored = run.end()
+    (row,) = stored.flow_control
+    assert row.dropping.verdict == "within"
+    assert row.found_fps == pytest.approx(RATE * lets_through, rel=0.02)
+    assert row.classic_fps == 4 * RATE
+    assert row.classic_offered_fps == pytest.approx(RATE * lets_through, rel=0.01)
+    assert row.held_back > 0
+    assert row.most_fps == pytest.approx(RATE * 1.02 + 4096, rel=0.001)
+    assert (row.verdict, stored.missed) == (verdict, int(verdict == "MISSED"))
+    assert "80,000" in markdown([stored])
 
 
 def test_the_whole_grid_has_all_that_is_promised() -> None:

@@ -29,7 +29,7 @@ from dutperf.lab.refdut_socket import (
 )
 from dutperf.protocol import DirectionName, DirectionResult, TrialRequest, TrialResult
 from dutperf.run.local_executor import Surroundings
-from dutperf.simulation.fake_engine import Delays, Dut, FakeEngine, fixed
+from dutperf.simulation.fake_engine import Delays, Dut, FakeEngine, fixed, perfect
 
 EXTENT = Extent(quick=True, repeats=2)
 NOTHING = Durations(count=0, min=None, max=None, sum=0, buckets=())
@@ -55,7 +55,7 @@ def all_took(duration_ns: int, frames: int) -> Durations:
     )
 
 
-class Tester(FakeEngine):
+class SimulatedTester(FakeEngine):
     """Remembers its trials."""
 
     def __init__(
@@ -63,6 +63,10 @@ class Tester(FakeEngine):
     ) -> None:
         super().__init__(dut, delays=delays, troubles=troubles)
         self.done: list[tuple[TrialRequest, TrialResult]] = []
+
+    def hold_back_above(self, rate_fps: float) -> None:
+        """From now on somebody lets it send no more than that, and loses nothing."""
+        self._dut, self._tester_limit_fps, self._held_back = perfect(), rate_fps, True
 
     def measure(
         self, trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
@@ -75,9 +79,12 @@ class Tester(FakeEngine):
 class SimulatedAnswer:
     """``forwards`` and ``delay_ns`` are the truth; ``silent``: no account at all."""
 
+    lets_through = 1.1
+    """Times the service rate, where it withholds its descriptors: its ring fills."""
+
     def __init__(
         self,
-        tester: Tester,
+        tester: SimulatedTester,
         forwards: Dut,
         delay_ns: int,
         *,
@@ -91,6 +98,10 @@ class SimulatedAnswer:
 
     def configure(self, behaviour: Behaviour) -> None:
         self.told.append(behaviour)
+        service = behaviour.get("forward", {}).get("service", {})
+        if service.get("withhold"):
+            self._forwards = perfect()
+            self._tester.hold_back_above(service["rate_fps"] * self.lets_through)
 
     def report(self, trial_id: int | None = None) -> Report:
         done = self._tester.done[-8:]
@@ -173,8 +184,17 @@ def rows_of(
     troubles: Mapping[int, BaseException] = MappingProxyType({}),
 ) -> list[Row]:
     """What a calibration says of ``point``, by a tester that finds ``found``."""
-    tester = Tester(found, fixed(stamps(delay_ns)), troubles)
+    tester = SimulatedTester(found, fixed(stamps(delay_ns)), troubles)
     device = SimulatedAnswer(tester, truth, delay_ns, silent=silent)
+    with simulated_run(directory, tester, device) as run:
+        run.measure(point)
+        return run.end().rows
+
+
+def simulated_run(
+    directory: Path, tester: SimulatedTester, device: SimulatedAnswer
+) -> Run:
+    """A calibration without frames."""
     around = Surroundings(
         open_engine=FakeOpener(tester),
         write_report=lambda path: path,
@@ -186,6 +206,4 @@ def rows_of(
         device=lambda: device,
         examine=lambda: (),
     )
-    with Run(directory, around, lambda _event: None, laboratory) as run:
-        run.measure(point)
-        return run.end().rows
+    return Run(directory, around, lambda _event: None, laboratory)

@@ -45,6 +45,7 @@ def _pairing(rate: int, extent: Extent) -> Pairing:
         "trial_duration_s": _DURATION_S,
         "max_rate_fps": _OFFERED_TIMES * rate,
         "resolution": "0.5%",
+        "early_stop": False,  # as a classic tester's trials go on to their end
     }
 
     def point(*, withhold: bool) -> Point:

@@ -1,0 +1,33 @@
+"""Real frames through the device: what the tester counts is what the device says.
+
+Only counts are judged: delays and rates are the machine's, too.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from livetools import dutperf, needs_engine
+
+from dutperf.calibration.measuring import ACCOUNTS, load_calibration
+
+pytestmark = [*needs_engine, pytest.mark.lab]
+
+
+def test_losses_are_exact_on_packet_sockets(tmp_path: Path) -> None:
+    output = tmp_path / "calibration"
+    path = ("--path", "af_packet")
+    command = ("calibrate", "--quick", "--only", "loss", "--repeats", "1", *path)
+    done = dutperf(*command, "--output", str(output))
+    found = load_calibration(output)
+    assert [row.path for row in found.rows] == ["af_packet"] * 2
+    assert [row.reasons for row in found.rows] == [[]] * 2, done.stderr
+    assert (done.returncode, found.missed, found.complete) == (0, 0, True)
+    none, some = found.rows
+    assert (none.account, none.found) == (0, 0)
+    assert some.account is not None
+    assert 200 < some.account < 800  # a hundredth of 40,000, drawn
+    lines = (output / some.run / ACCOUNTS).read_text().splitlines()
+    assert json.loads(lines[-1])["account"]["forward"]["foreground"]["seen"] == 20_000
