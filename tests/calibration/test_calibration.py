@@ -180,7 +180,7 @@ def test_a_point_that_ends_in_an_error_is_missed_and_ends_nothing_else(
 def test_with_flow_control_a_classic_tester_reports_what_was_never_sent(
     tmp_path: Path, lets_through: float, verdict: str
 ) -> None:
-    (pairing,) = pairings(EXTENT)
+    (pairing,) = pairings(EXTENT, ("memory",))
     truth = buffered(pairing.dropping.queue_frames, RATE)
     tester = SimulatedTester(truth, fixed(200_500), {})
     device = SimulatedAnswer(tester, truth, 200_000)

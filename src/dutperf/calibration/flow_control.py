@@ -7,18 +7,27 @@ each such trial, at rates that were never sent; this one says that it was held b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from dutperf import stats
-from dutperf.calibration.grid import MEMORY_LAB, SMALL, Extent, queue_frames
-from dutperf.calibration.model import FlowControl, Point, Row
+from dutperf.calibration.grid import (
+    KERNEL_LAB,
+    MEMORY_LAB,
+    SMALL,
+    Extent,
+    queue_frames,
+)
+from dutperf.calibration.model import FlowControl, Path, Point, Row
 from dutperf.calibration.truth import served_per_s
 from dutperf.calibration.witness import Witnessed
+from dutperf.config.in_flight import IN_FLIGHT_FRAMES
 from dutperf.results import CellResult
 
 RATES = (20_000, 100_000)
-_RING_FRAMES = 4096
+RING_FRAMES: Mapping[Path, int] = {"memory": 4096, "af_packet": IN_FLIGHT_FRAMES}
+"""What is before the device: filled once while nobody drops."""
 _DURATION_S = 1.0
 _OFFERED_TIMES = 4
 """The service rate: the most that the search offers."""
@@ -33,12 +42,48 @@ class Pairing(NamedTuple):
     waiting: Point
 
 
-def pairings(extent: Extent) -> list[Pairing]:
-    """A pair for each rate."""
-    return [_pairing(rate, extent) for rate in RATES[: 1 if extent.quick else None]]
+def pairings(extent: Extent, paths: Sequence[Path]) -> list[Pairing]:
+    """A pair for each rate in shared memory, and one on packet sockets.
+
+    In shared memory the device withholds its descriptors. A packet socket that is full
+    drops, so there the wire holds frames back, as one does whose other end sends pause
+    frames. AF_XDP sockets have nothing of the kind.
+    """
+    rates = RATES[: 1 if extent.quick else None]
+    found = [_pairing(rate, extent) for rate in rates if "memory" in paths]
+    return found + [_on_sockets(rates[-1], extent)] * ("af_packet" in paths)
 
 
 def _pairing(rate: int, extent: Extent) -> Pairing:
+    def service(*, withhold: bool) -> dict[str, Any]:
+        told = {"rate_fps": rate, "queue_frames": queue_frames(rate)}
+        return {"forward": {"service": told | {"withhold": withhold}}}
+
+    first = _point(rate, extent, service(withhold=False), 0.2)
+    wait_s = (queue_frames(rate) + RING_FRAMES["memory"]) / rate + 0.2
+    second = _point(rate, extent, service(withhold=True), wait_s)
+    return Pairing(first, replace(second, name=f"{first.name}-on", waits=True))
+
+
+def _on_sockets(rate: int, extent: Extent) -> Pairing:
+    first = replace(_pairing(rate, extent).dropping, lab=KERNEL_LAB, path="af_packet")
+    wait_s = RING_FRAMES["af_packet"] / rate + 0.2
+    second = _point(rate, extent, {}, wait_s)
+    return Pairing(
+        first,
+        replace(
+            second,
+            name=f"{first.name}-on",
+            lab=KERNEL_LAB,
+            path="af_packet",
+            held_back_fps=rate,
+        ),
+    )
+
+
+def _point(
+    rate: int, extent: Extent, behaviour: Mapping[str, Any], residual_wait_s: float
+) -> Point:
     queue = queue_frames(rate)
     spec = {
         "procedure": "throughput",
@@ -46,27 +91,19 @@ def _pairing(rate: int, extent: Extent) -> Pairing:
         "max_rate_fps": _OFFERED_TIMES * rate,
         "resolution": "0.5%",
         "early_stop": False,  # as a classic tester's trials go on to their end
+        "residual_wait_s": round(residual_wait_s, 3),
     }
-
-    def point(*, withhold: bool) -> Point:
-        service = {"rate_fps": rate, "queue_frames": queue, "withhold": withhold}
-        wait = (queue + _RING_FRAMES) / rate + 0.2 if withhold else 0.2
-        return Point(
-            name=f"flow-control-{rate}-{'on' if withhold else 'off'}",
-            quantity="flow-control",
-            lab=MEMORY_LAB,
-            words=f"{rate:,} fps served, {'withheld' if withhold else 'dropped'}",
-            behaviour={"forward": {"service": service}},
-            specs=(
-                extent.keys | SMALL.keys | spec | {"residual_wait_s": round(wait, 3)},
-            ),
-            figures=("throughput",),
-            expected={"throughput": rate + (queue + 1) / _DURATION_S},
-            queue_frames=queue,
-            waits=withhold,
-        )
-
-    return Pairing(point(withhold=False), point(withhold=True))
+    return Point(
+        name=f"flow-control-{rate}",
+        quantity="flow-control",
+        lab=MEMORY_LAB,
+        words=f"{rate:,} fps served; {SMALL.words}",
+        behaviour=behaviour,
+        specs=(extent.keys | SMALL.keys | spec,),
+        figures=("throughput",),
+        expected={"throughput": rate + (queue + 1) / _DURATION_S},
+        queue_frames=queue,
+    )
 
 
 def compared(
@@ -77,10 +114,10 @@ def compared(
     waiting: Sequence[Witnessed],
 ) -> FlowControl:
     """What the search found where the tester had to wait, beside where it had not."""
-    service = pairing.waiting.behaviour["forward"]["service"]
+    service = pairing.dropping.behaviour["forward"]["service"]
     told = [each.account for each in without if each.account]
     served = served_per_s(told, "forward", pairing.dropping.queue_frames)
-    ring = _RING_FRAMES / _DURATION_S
+    ring = RING_FRAMES[pairing.dropping.path] / _DURATION_S
     most = (dropping.account or service["rate_fps"]) + ring
     trials = [each for each in waiting if each.record.role == "trial"]
     classic = _classic(trials)

@@ -22,19 +22,23 @@ from dutperf.calibration.flow_control import Pairing, compared, pairings
 from dutperf.calibration.grid import (
     FLOW_CONTROL,
     MEMORY_LAB,
+    SMALL,
     WAITS,
     Extent,
     Traffic,
     points,
+    queue_frames,
 )
 from dutperf.calibration.judging import PROCEDURES, judged, unmeasured
 from dutperf.calibration.model import Calibration, FlowControl, Point, Quantity, Row
 from dutperf.calibration.model import Path as Way
 from dutperf.calibration.witness import Witnessed
 from dutperf.config import Campaign, PlannedTestbed, Testbed, spec_from
+from dutperf.config.in_flight import IN_FLIGHT_FRAMES
 from dutperf.config.labs import LabKeys
 from dutperf.doctor import examine
 from dutperf.errors import EngineError, InputError, SetupError
+from dutperf.lab import topology
 from dutperf.lab.refdut_socket import (
     Behaviour,
     DirectionAccount,
@@ -50,6 +54,8 @@ from dutperf.run.local_executor import Surroundings
 
 FILE = "calibration.json"
 ACCOUNTS = "accounts.jsonl"
+_FCS = 4
+"""Bytes of a frame that the kernel does not see."""
 _LOSS_RUNS_KEPT = 20
 """Of a trial that lost thousands: what is judged needs the first."""
 
@@ -98,8 +104,8 @@ def calibrate(
     with Run(directory, around, on_event, laboratory) as run:
         for point in points(wanted, paths, extent, run.limit):
             run.measure(point)
-        if FLOW_CONTROL in wanted and "memory" in paths:
-            for pairing in pairings(extent):
+        if FLOW_CONTROL in wanted:
+            for pairing in pairings(extent, paths):
                 run.compare(pairing)
         return run.end()
 
@@ -182,11 +188,18 @@ class Run:
     def compare(self, pairing: Pairing) -> None:
         """The same device with and without flow control, stored."""
         self.on_event(Notice(f"flow control: {pairing.waiting.words}"))
-        without, told = self._results(pairing.dropping)
-        run = str(self._place(pairing.dropping).relative_to(self.directory))
-        row = judged(pairing.dropping, "throughput", without.cells[-1], told, run)
-        found, trials = self._results(pairing.waiting)
-        self.flow_control.append(compared(pairing, row, told, found.cells[-1], trials))
+        first = pairing.dropping
+        run = str(self._place(first).relative_to(self.directory))
+        try:
+            without, told = self._results(first)
+            row = judged(first, "throughput", without.cells[-1], told, run)
+            found, trials = self._results(pairing.waiting)
+        except (EngineError, SetupError) as error:
+            self.on_event(Notice(f"{first.name}: {error.message}"))
+            self.rows.append(unmeasured(first, "throughput", error.message, run))
+        else:
+            cell = found.cells[-1]
+            self.flow_control.append(compared(pairing, row, told, cell, trials))
         self._store(complete=False)
 
     def end(self) -> Calibration:
@@ -209,13 +222,14 @@ class Run:
             lab=[point.lab],
             procedures=[spec_from(dict(keys), "calibrate") for keys in point.specs],
         )
-        results = run_campaign(
-            campaign,
-            [PlannedTestbed(lab=LabKeys(name=point.lab), testbed=planned)],
-            around,
-            on_event=witness.on_event,
-            results_dir=place,
-        )
+        with held_back(point):
+            results = run_campaign(
+                campaign,
+                [PlannedTestbed(lab=LabKeys(name=point.lab), testbed=planned)],
+                around,
+                on_event=witness.on_event,
+                results_dir=place,
+            )
         self._see_machine(place)
         return results, witness.trials
 
@@ -286,6 +300,16 @@ def as_asked(testbed: Testbed, point: Point) -> Testbed:
         for name, side in testbed.sides.items()
     }
     return testbed.model_copy(update={str(name): side for name, side in sides.items()})
+
+
+def held_back(point: Point) -> AbstractContextManager[None]:
+    """The wire of its path, which holds frames back if the point says so."""
+    rate = point.held_back_fps
+    if rate is None:
+        return contextlib.nullcontext()
+    frame = SMALL.size - _FCS
+    burst, most = queue_frames(rate) * frame, 4 * IN_FLIGHT_FRAMES * frame
+    return topology.held_back("left", rate * frame * 8, burst, most)
 
 
 class _Labs:

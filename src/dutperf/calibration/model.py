@@ -52,7 +52,8 @@ class Point:
         queue_frames: that wait in the device without being lost.
         connections: that a test of a gateway opens.
         path: how its frames get to the device.
-        waits: the tester's ports wait where the device's ring is full.
+        waits: where there is no room the tester waits, and nothing is dropped.
+        held_back_fps: what a kernel interface's wire takes, if it holds the rest back.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Point:
     connections: int = 0
     path: Path = "memory"
     waits: bool = False
+    held_back_fps: int | None = None
 
 
 class Pair(Stored):

@@ -78,7 +78,7 @@ def flow_texts(row: FlowControl) -> tuple[str, ...]:
     least = ">= " if row.bound else ""
     found = _figure(row.found_fps, "fps")
     return (
-        f"{row.service_fps:,}",
+        f"{row.service_fps:,}, {_PATHS[row.path]}",
         _figure(row.dropping.account, "fps"),
         _figure(row.dropping.found, "fps"),
         _error(row.dropping.error, row.dropping.error_percent, "fps"),
