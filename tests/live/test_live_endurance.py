@@ -13,7 +13,6 @@ from livetools import (
     Trial,
     Usage,
     counting,
-    counts,
     engines_of,
     measured_once,
     open_rings,
@@ -21,6 +20,7 @@ from livetools import (
     usage,
 )
 
+from dutperf.calibration.witness import counts
 from dutperf.engine.client import Engine
 
 pytestmark = counting("endurance")
