@@ -20,7 +20,7 @@ from livetools import (
     usage,
 )
 
-from dutperf.calibration.witness import counts
+from dutperf.calibration.witness import by_result
 from dutperf.engine.client import Engine
 
 pytestmark = counting("endurance")
@@ -49,7 +49,7 @@ def test_thousands_of_trials_cost_no_memory_no_files_and_no_time(
     before: Usage | None = None
     for number in range(TRIALS):
         result = measured_once(engine, TINY.request(1 + number % 65_535))
-        assert {c.sent for c in counts(result).values()} == {20}
+        assert {c.sent for c in by_result(result).values()} == {20}
         overheads_ns.append(result.overhead_ns)
         if number == WARM:
             before = usage(pid)

@@ -58,6 +58,8 @@ WHY_NOT: Mapping[str, str] = {
     "media": "the medium's speed is in environment.json, which is missing or does not "
     "tell it",
     "load": "the cell whose throughput the load is of is not in this run",
+    "passport": "which entry of the passport it is held to does not follow from the "
+    "trials of an old file, or the passport is not in environment.json",
     "wire": "frame sizes are not in the trials of an old file",
 }
 """By the first part of a figure's place in its cell."""

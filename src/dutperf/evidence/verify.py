@@ -279,8 +279,14 @@ def _figures(
     for cell in results["cells"]:
         place = cell.get("place")
         known = environments.get(place) or environments.get(None)
-        ports = known.model_dump(mode="json")["ports"] if known else []
-        source = Source(cell, by_cell.get(cell["id"], []), ports, done)
+        told = known.model_dump(mode="json") if known else {}
+        source = Source(
+            cell,
+            by_cell.get(cell["id"], []),
+            told.get("ports", []),
+            done,
+            told.get("passport"),
+        )
         try:
             done[cell["id"]] = derived_cell(source)
         except (

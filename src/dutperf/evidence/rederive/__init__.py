@@ -14,6 +14,7 @@ again here.
     delays       latency, PDV, IPDV
     connections  connection rate, table capacity, tear-down
     beside       media, loads that another cell found
+    passports    the share of what the tester can do without a device
 
 What is derived has the shape of a stored cell, with those keys only that are known; a
 figure that has none here cannot be derived, and ``comparison`` says so.

@@ -24,12 +24,14 @@ class Source(NamedTuple):
     trials: its own, of the journal, in order.
     ports: of the tester, as the environment has them.
     done: what was derived of the cells before it, by id.
+    passport: of the tester, as the environment has it; None: nobody knew.
     """
 
     cell: Json
     trials: Sequence[Json]
     ports: Sequence[Json]
     done: Mapping[str, Json]
+    passport: Json | None = None
 
     @property
     def settings(self) -> Json:

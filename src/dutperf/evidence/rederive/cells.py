@@ -10,6 +10,7 @@ from dutperf.evidence.rederive import formulas, records
 from dutperf.evidence.rederive.beside import Source, beside, limit_of, share_of
 from dutperf.evidence.rederive.connections import derived_connections
 from dutperf.evidence.rederive.delays import derived_delays
+from dutperf.evidence.rederive.passports import beside_passport
 from dutperf.evidence.rederive.phases import counted_trials
 from dutperf.evidence.rederive.searches import (
     Asked,
@@ -29,7 +30,8 @@ def derived_cell(source: Source) -> Json:
     told = _NOTHING | _by_procedure(source)
     for key in _NOT_ALWAYS_DERIVED.get(source.cell["procedure"], ()):
         told.pop(key, None)
-    return told | beside(source, told)
+    told |= beside(source, told)
+    return told | beside_passport(source, told)
 
 
 def _by_procedure(source: Source) -> Json:

@@ -211,10 +211,10 @@ def _measure(quantity: Quantity, trials: Sequence[Json | None], d: int, s: int) 
 def _figure(reading: Reading | None, most: bool) -> Json:
     if reading is None or reading.value is None:
         absent = "undefined" if reading else "invalid"
-        return {"value": None, "absent": absent, "at_most": False}
+        return {"value": None, "absent": absent, "at_most": False, "below_ns": None}
     if math.isinf(reading.value):
-        return {"value": None, "absent": "lost", "at_most": False}
-    return {"value": reading.value, "absent": None, "at_most": most}
+        return {"value": None, "absent": "lost", "at_most": False, "below_ns": None}
+    return {"value": reading.value, "absent": None, "at_most": most, "below_ns": None}
 
 
 def _summary(
