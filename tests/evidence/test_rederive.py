@@ -101,7 +101,7 @@ STREAMS: dict[str, dict[str, object]] = {
         "repeats": "auto",
         "resolution": "1%",
         "interval_width": "9%",
-        "max_repeats": 17,
+        "max_repeats": 16,
     },
     "throughput, goals": {
         "search": "mlrsearch",

@@ -279,13 +279,13 @@ def _figures(
     for cell in results["cells"]:
         place = cell.get("place")
         known = environments.get(place) or environments.get(None)
-        told = known.model_dump(mode="json") if known else {}
+        recorded = known.model_dump(mode="json") if known else {}
         source = Source(
             cell,
             by_cell.get(cell["id"], []),
-            told.get("ports", []),
+            recorded.get("ports", []),
             done,
-            told.get("passport"),
+            recorded.get("passport"),
         )
         try:
             done[cell["id"]] = derived_cell(source)

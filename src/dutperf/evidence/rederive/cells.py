@@ -120,8 +120,19 @@ def _throughput(source: Source, asked: Sequence[Asked]) -> Json:
         "withdrawn": withdrawn,
         "timeouts": _timeouts(settings, passed),
         "settled": _settled(settings, repeats, told["spread"]),
-        "parameters": _known({"max_load_fps": asked[0].load_fps}),
+        "parameters": _known({"max_load_fps": _maximum(source, asked)}),
     }
+
+
+def _maximum(source: Source, asked: Sequence[Asked]) -> int:
+    """The maximum is tried first, or what is safe for the tester; then it is above.
+
+    0: nothing above that was tried, so the trials do not tell.
+    """
+    first_fps, most_fps = asked[0].load_fps, max(each.load_fps for each in asked)
+    safe_fps = (source.cell.get("passport") or {}).get("safe_rate_fps")
+    began_safe = safe_fps == first_fps and not source.settings.get("goals")
+    return 0 if began_safe and most_fps == first_fps else max(first_fps, most_fps)
 
 
 def _settled(

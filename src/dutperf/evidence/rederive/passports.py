@@ -40,7 +40,7 @@ def beside_passport(source: Source, told: Json) -> Json:
     if each_ns is not None and rate:
         ways = 2 if source.settings["direction"] == "both" else 1
         share = min(100.0, each_ns * rate * ways / 1e7)
-    found = {
+    found: Json = {
         "passport": {
             "passport": stored["passport"],
             "features": stored["features"],
