@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -494,6 +495,7 @@ def test_terminal_and_report_show_the_share(tmp_path: Path) -> None:
     assert "passport" in shown
     page = (tmp_path / "run" / "report.html").read_text()
     assert 'data-key="passport"' in page
+    assert re.search(r"Tester: 9\d\s?% of 100,000.fps", page)
     assert "what is safe for the tester" in page
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from dutperf.report.stream_measures import StreamMeasures, by_stream
 from dutperf.report.tester import TesterRecord, tester_record
-from dutperf.report.text import AT_LEAST, MISSING, sentence, shown
+from dutperf.report.text import AT_LEAST, MISSING, sentence, shown, whole
 from dutperf.report.trial_views import (
     SearchPath,
     burst_of,
@@ -127,6 +127,17 @@ class CellView(Subject):
     def findings(self) -> list[Finding]:
         """What speaks against one figure for all repeats."""
         return self.result.findings if self.result and self.measured else []
+
+    @property
+    def passport(self) -> str:
+        """What share of the tester's own safe rate the result used; empty: unknown."""
+        use = self.result.passport if self.result and self.measured else None
+        if use is None or use.share_percent is None or use.safe_rate_fps is None:
+            return ""
+        return (
+            f"Tester: {use.share_percent:.0f} % of {whole(use.safe_rate_fps)} fps, "
+            "what is safe for it without a device"
+        )
 
     @property
     def curve(self) -> list[CurvePoint]:
