@@ -273,6 +273,19 @@ def test_ports_that_need_a_cable_have_no_loop_unless_there_is_one() -> None:
     )
 
 
+def test_what_was_measured_with_a_cable_counts_without_it(tmp_path: Path) -> None:
+    planned = PlannedTestbed(testbed=TESTBED)
+    engine = FakeEngine(step(LIMIT_FPS))
+    make = maker(tmp_path, engine)
+    assert make(planned, [cell()], _ignore) is None
+    cabled = check_loop(loop_of(planned, cabled=True))
+    made_by_cable = make.made(cabled, sent_by(cell()), _ignore)
+    sent = len(engine.trials)
+    assert make(planned, [cell()], _ignore) == made_by_cable
+    assert make(planned, [cell(frame_size=[512])], _ignore) == made_by_cable
+    assert len(engine.trials) == sent
+
+
 def test_a_lab_on_veth_pairs_has_the_wire_and_others_have_shared_memory() -> None:
     wire = loop_of(_lab("linux-firewall"))
     assert wire

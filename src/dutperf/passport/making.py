@@ -12,7 +12,7 @@ from dutperf import lab
 from dutperf.config import Cell, PlannedTestbed, Testbed
 from dutperf.errors import DutperfError
 from dutperf.passport.keeping import load_passport, owner_of, save_passport
-from dutperf.passport.loops import SOCKETS, Loop, loop_of
+from dutperf.passport.loops import SOCKETS, Loop, check_loop, loop_of
 from dutperf.passport.measuring import (
     OPENED_AT_FPS,
     SHORT,
@@ -57,16 +57,16 @@ class Maker:
     ) -> Passport | None:
         """What is known of the cells' frames; what is not is measured.
 
-        None where the ports cannot be connected to each other. What goes wrong is told
-        and costs the passport alone, not the run.
+        Of ports that only a cable connects it is what the user measured with one. What
+        goes wrong is told and costs the passport alone, not the run.
         """
-        loop = loop_of(planned)
-        if loop is None:
-            return None
         needed = list(
             {s.model_dump_json(): s for c in cells for s in sent_by(c)}.values()
         )
         try:
+            loop = loop_of(planned)
+            if loop is None:
+                return self._measured_by_cable(planned)
             passport = load_passport(owner_of(loop), self.directory)
             missing = [sent for sent in needed if passport.entry(sent) is None]
             if missing and (busy := _in_the_way(loop)):
@@ -80,6 +80,12 @@ class Maker:
             notify(f"no passport of the tester: {error.message}")
             return None
         return passport
+
+    def _measured_by_cable(self, planned: PlannedTestbed) -> Passport | None:
+        """None: the ports were never measured."""
+        loop = check_loop(loop_of(planned, cabled=True))
+        passport = load_passport(owner_of(loop), self.directory)
+        return passport if passport.entries else None
 
     def made(self, loop: Loop, wanted: Sequence[Sent], notify: Notify) -> Passport:
         """Entries of all that is ``wanted``, measured anew; each is kept at once.
