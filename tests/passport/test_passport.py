@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +184,26 @@ def test_what_is_kept_is_not_measured_again(tmp_path: Path) -> None:
     again = FakeEngine(step(LIMIT_FPS))
     assert made(tmp_path, again, cell()) == first
     assert again.trials == []
+
+
+@pytest.mark.parametrize(
+    ("hours", "pace", "again"),
+    [
+        (23, SHORT, False),
+        (25, SHORT, True),
+        (-1, SHORT, True),
+        (9000, Pace(0.5, 20, 1, "5%"), False),
+    ],
+)
+def test_what_few_trials_said_holds_for_a_day(
+    tmp_path: Path, hours: int, pace: Pace, again: bool
+) -> None:
+    """Of a clock that was set back nobody knows how old it is."""
+    made(tmp_path, FakeEngine(step(LIMIT_FPS)), cell(), pace)
+    engine = FakeEngine(step(LIMIT_FPS))
+    later = datetime.now(UTC) + timedelta(hours=hours)
+    replace(maker(tmp_path, engine), now=lambda: later)(PLANNED, [cell()], _ignore)
+    assert bool(engine.trials) == again
 
 
 def test_other_frames_are_measured_beside_what_is_kept(tmp_path: Path) -> None:

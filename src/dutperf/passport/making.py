@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from dutperf import lab
@@ -14,6 +15,7 @@ from dutperf.errors import DutperfError
 from dutperf.passport.keeping import load_passport, owner_of, save_passport
 from dutperf.passport.loops import SOCKETS, Loop, check_loop, loop_of
 from dutperf.passport.measuring import (
+    FULL,
     OPENED_AT_FPS,
     SHORT,
     EntryMeasuring,
@@ -34,7 +36,12 @@ from dutperf.run.engine_session import (
 from dutperf.run.trial_runner import TrialRunner
 
 Notify = Callable[[str], None]
+_SHORT_HOLDS = timedelta(days=1)
 Opener = Callable[[PlannedTestbed], AbstractContextManager[Testbed]]
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 @dataclass(frozen=True)
@@ -45,12 +52,14 @@ class Maker:
     open_testbed: a lab is up inside the context.
     open_engine: see ``EngineOpener``.
     pace: how thoroughly what is missing is measured.
+    now: the time of day.
     """
 
     directory: Path
     open_testbed: Opener
     open_engine: EngineOpener = prepare_engine
     pace: Pace = SHORT
+    now: Callable[[], datetime] = _now
 
     def __call__(
         self, planned: PlannedTestbed, cells: Sequence[Cell], notify: Notify
@@ -68,7 +77,7 @@ class Maker:
             if loop is None:
                 return self._measured_by_cable(planned)
             passport = load_passport(owner_of(loop), self.directory)
-            missing = [sent for sent in needed if passport.entry(sent) is None]
+            missing = [sent for sent in needed if not self._holds(passport.entry(sent))]
             if missing and (busy := _in_the_way(loop)):
                 notify(busy)
                 return passport
@@ -80,6 +89,16 @@ class Maker:
             notify(f"no passport of the tester: {error.message}")
             return None
         return passport
+
+    def _holds(self, entry: PassportEntry | None) -> bool:
+        """Whether it need not be measured now: a few trials may have met a bad moment.
+
+        What ``selftest`` measured holds, and so does what is of the last day.
+        """
+        if entry is None or entry.trials >= FULL.trials:
+            return entry is not None
+        age = self.now() - datetime.fromisoformat(entry.made_at)
+        return timedelta(0) <= age < _SHORT_HOLDS
 
     def _measured_by_cable(self, planned: PlannedTestbed) -> Passport | None:
         """None: the ports were never measured."""
