@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from passport_sample import OWNER
 from planning import Run, campaign, cell, spec
 
 from dutperf.cli.testbeds import planned_testbeds
@@ -16,24 +17,9 @@ from dutperf.results.passport import (
     Passport,
     PassportDelay,
     PassportEntry,
-    PassportOwner,
 )
 from dutperf.simulation.fake_engine import FakeEngine, step
 
-OWNER = PassportOwner(
-    machine="m",
-    cpu_model="c",
-    cpus_total=2,
-    kernel="k",
-    dutperf_version="1",
-    engine="e",
-    cores=[0],
-    main_core=1,
-    device_cpu=1,
-    memory_mb=512,
-    hugepages=False,
-    link="veth",
-)
 FLOOR = PassportDelay(
     rate_fps=9, frames=99, minimum_ns=10, typical_ns=90_000, worst_ns=900_000
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from passport_sample import OWNER
 from planning import TESTBED, TRANSLATOR, FakeOpener, campaign, cell, spec
 
 from dutperf.config import Campaign, Cell, PlannedTestbed, Testbed, expand
@@ -55,20 +56,6 @@ RING = Testbed.model_validate(
 )
 PLANNED = PlannedTestbed(testbed=RING)
 LIMIT_FPS = 400_000
-OWNER = PassportOwner(
-    machine="m",
-    cpu_model="c",
-    cpus_total=2,
-    kernel="k",
-    dutperf_version="1",
-    engine="e",
-    cores=[0],
-    main_core=1,
-    device_cpu=None,
-    memory_mb=512,
-    hugepages=False,
-    link="ring",
-)
 
 
 @pytest.fixture(autouse=True)
