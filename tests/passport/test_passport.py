@@ -16,6 +16,7 @@ from planning import TESTBED, TRANSLATOR, FakeOpener, campaign, cell, spec
 from dutperf.config import Campaign, Cell, PlannedTestbed, Testbed, expand
 from dutperf.config.labs import LabKeys
 from dutperf.errors import EngineError, InputError
+from dutperf.lab.lifecycle import LabStatus
 from dutperf.passport import making
 from dutperf.passport.grid import default_grid
 from dutperf.passport.keeping import load_passport, owner_of, save_passport
@@ -267,6 +268,18 @@ def test_an_engine_that_fails_costs_the_passport_and_not_the_run(
     told: list[str] = []
     assert maker(tmp_path, engine)(PLANNED, [cell()], told.append) is None
     assert told[-1] == "no passport of the tester: the engine died"
+
+
+@pytest.mark.parametrize(("alive", "measured"), [(True, False), (False, True)])
+def test_a_lab_that_is_kept_is_in_the_way_and_what_a_killed_run_left_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alive: bool, measured: bool
+) -> None:
+    lab_there = LabStatus("wire", datetime.now(UTC), None, alive, (), ())
+    monkeypatch.setattr("dutperf.lab.running", lambda: [lab_there])
+    engine, told = FakeEngine(step(LIMIT_FPS)), list[str]()
+    maker(tmp_path, engine)(_lab("linux-router"), [cell()], told.append)
+    assert bool(engine.trials) == measured
+    assert any("is kept" in text for text in told) == alive
 
 
 # --- which loops there are

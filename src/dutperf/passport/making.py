@@ -194,7 +194,9 @@ def _told_before(missing: Sequence[Sent]) -> str:
 
 def _in_the_way(loop: Loop) -> str:
     """Why the loop cannot be made now; or nothing."""
-    kept = [status.name for status in lab.running()] if loop.planned.lab else []
+    there = lab.running() if loop.planned.lab else []
+    # What a killed run left behind goes when the loop is made.
+    kept = [status.name for status in there if status.alive]
     if not kept:
         return ""
     return (
