@@ -17,10 +17,12 @@ KERNEL_LAB = "known-answer-veth"
 PATHS: tuple[Path, ...] = ("memory", "af_packet", "af_xdp")
 _ON_KERNEL: tuple[Quantity, ...] = ("throughput", "delay", "loss")
 _S, _MS, _US = 1_000_000_000, 1_000_000, 1_000
-_TRIAL_S = 0.5
+_TRIAL_S = 0.25
 _QUEUE_S = 0.02
-"""Of frames that wait: a twenty-fifth of what is served in a trial."""
+"""Of frames that wait: a twelfth of what is served in a trial."""
 _MOST_QUEUED = 16_000
+_WITHOUT_END_FPS = 50_000_000
+"""A service rate that no device reaches; it costs what any costs."""
 _SEARCH_FROM = 1.3
 """Times the service rate: the first trial of a search is an overload."""
 WAITS: Mapping[str, Any] = {
@@ -59,7 +61,7 @@ class Traffic:
 
 
 Limit = Callable[[Traffic], int | None]
-"""What the tester itself can do, in frames per second and direction; None: unknown."""
+"""What tester and device can do, in frames per second and direction; None: unknown."""
 
 SMALL = Traffic(4, 64, "forward")
 WHOLE_TRAFFIC = (
@@ -133,6 +135,28 @@ def service_point(rate: int, traffic: Traffic, extent: Extent) -> Point:
         figures=("throughput",),
         expected={"throughput": rate + (queue + 1) / _TRIAL_S},
         queue_frames=queue,
+    )
+
+
+def limit_point(traffic: Traffic) -> Point:
+    """A device that serves all that it can: tester, path or device are the limit.
+
+    It has a service and a queue as those that are measured: without them it is faster.
+    """
+    service = {"rate_fps": _WITHOUT_END_FPS, "queue_frames": _MOST_QUEUED}
+    spec = {
+        "procedure": "throughput",
+        "trial_duration_s": _TRIAL_S,
+        "resolution": "5%",
+    }
+    return Point(
+        name=f"limit-{traffic.name}",
+        quantity="throughput",
+        lab=MEMORY_LAB,
+        words=f"unlimited; {traffic.words}",
+        behaviour={"forward": {"service": service}, "reverse": {"service": service}},
+        specs=({**WAITS, **traffic.keys, **spec, "repeats": 1},),
+        figures=(),
     )
 
 

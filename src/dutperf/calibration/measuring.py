@@ -21,11 +21,10 @@ from dutperf import lab
 from dutperf.calibration.flow_control import Pairing, compared, pairings
 from dutperf.calibration.grid import (
     FLOW_CONTROL,
-    MEMORY_LAB,
     SMALL,
-    WAITS,
     Extent,
     Traffic,
+    limit_point,
     points,
     queue_frames,
 )
@@ -135,6 +134,7 @@ class Run:
     rows: list[Row] = field(default_factory=list)
     flow_control: list[FlowControl] = field(default_factory=list)
     limits: dict[str, int] = field(default_factory=dict)
+    safe_rates: dict[str, int] = field(default_factory=dict)
     machine: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -155,14 +155,19 @@ class Run:
         self._labs.close()
 
     def limit(self, traffic: Traffic) -> int | None:
-        """What the tester itself can do, by a short search on an unlimited device."""
+        """The least of what the tester can do by its passport, and with the device.
+
+        By a short search: on two CPUs the device is often slower than the tester.
+        """
         if traffic.name not in self.limits:
-            point = limit_point(traffic)
-            results, _ = self._results(point)
-            found = results.cells[-1].median if results else None
-            if found is None:
+            results, _ = self._results(limit_point(traffic))
+            cell = results.cells[-1]
+            if cell.median is None:
                 return None
-            self.limits[traffic.name] = int(found)
+            safe_fps = cell.passport.safe_rate_fps if cell.passport else None
+            self.limits[traffic.name] = int(min(cell.median, safe_fps or cell.median))
+            if safe_fps:
+                self.safe_rates[traffic.name] = safe_fps
         return self.limits[traffic.name]
 
     def measure(self, point: Point) -> None:
@@ -260,30 +265,13 @@ class Run:
             machine=self.machine,
             checks=self._checks,
             limits_fps=self.limits,
+            safe_rates_fps=self.safe_rates,
             rows=self.rows,
             flow_control=self.flow_control,
         )
         text = now.model_dump_json(indent=1) + "\n"
         write_atomically(self.directory / FILE, text)
         return now
-
-
-def limit_point(traffic: Traffic) -> Point:
-    """A device that does nothing: what limits is the tester, or the path."""
-    spec = {
-        "procedure": "throughput",
-        "trial_duration_s": 0.5,
-        "resolution": "5%",
-    }
-    return Point(
-        name=f"limit-{traffic.name}",
-        quantity="throughput",
-        lab=MEMORY_LAB,
-        words=f"unlimited; {traffic.words}",
-        behaviour={},
-        specs=({**WAITS, **traffic.keys, **spec, "repeats": 1},),
-        figures=(),
-    )
 
 
 def as_asked(testbed: Testbed, point: Point) -> Testbed:

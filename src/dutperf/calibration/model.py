@@ -161,7 +161,10 @@ class Calibration(Stored):
     machine: dict[str, str] = Field(description="what measured, in words")
     checks: list[MachineCheck] = Field(description="what the doctor saw")
     limits_fps: dict[str, int] = Field(
-        description="what the tester itself can do with an unlimited device"
+        description="what tester and device can do together, the device unlimited"
+    )
+    safe_rates_fps: dict[str, int] = Field(
+        default={}, description="what the tester can do by its passport"
     )
     rows: list[Row]
     flow_control: list[FlowControl] = Field(

@@ -113,11 +113,17 @@ def _about(each: Calibration) -> str:
         for check in each.checks
         if check.is_finding
     ]
-    lines += [f"* limit, {name}: {fps:,} fps" for name, fps in each.limits_fps.items()]
+    lines += [_limit(each, name) for name in each.limits_fps]
     lines.append(f"* {each.duration_s:,.0f} s, dutperf {each.dutperf_version}")
     if not each.complete:
         lines.append("* **ended before its last point**")
     return "\n".join(lines) + "\n"
+
+
+def _limit(each: Calibration, name: str) -> str:
+    text = f"* limit, {name}: {each.limits_fps[name]:,} fps"
+    safe_fps = each.safe_rates_fps.get(name)
+    return text + (f"; safe by the passport: {safe_fps:,}" if safe_fps else "")
 
 
 def _table(rows: Sequence[Row]) -> str:
