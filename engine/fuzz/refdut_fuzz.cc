@@ -20,7 +20,7 @@ struct Table {
 
 struct Device {
   void configure(const refdut::Behaviour& behaviour) { told = behaviour; }
-  Json report(std::optional<uint16_t> trial) { return {{"trial", trial.value_or(0)}}; }
+  Json report(const Asked& asked) { return {{"trial", asked.trial.value_or(0)}}; }
   Table* gateway() { return told.nat ? &table : nullptr; }
   static uint64_t now_ns() { return 1; }
 

@@ -14,7 +14,7 @@ Json by_damage(const DamageLeft& counts) {
   return json;
 }
 
-Json to_json(const ClassCounts& c, const Durations& residence) {
+Json to_json(const ClassCounts& c) {
   return {{"seen", c.seen},
           {"left", c.left},
           {"copies_left", c.copies_left},
@@ -29,8 +29,7 @@ Json to_json(const ClassCounts& c, const Durations& residence) {
           {"corrupted_left", by_damage(c.corrupted_left)},
           {"corrupted_copies_left", by_damage(c.corrupted_copies_left)},
           {"failed_no_buffer", c.failed_no_buffer},
-          {"failed_refused", c.failed_refused},
-          {"residence_ns", residence.to_json()}};
+          {"failed_refused", c.failed_refused}};
 }
 
 Json to_json(const LossRun& run) {
@@ -120,20 +119,24 @@ void DirectionAccount::leave(const Departure& departure) {
   expected = std::max(expected, departure.sequence + 1);
 }
 
-Json DirectionAccount::to_json() const {
+Json DirectionAccount::to_json(Detail detail) const {
   Json rule_counts = Json::array();
   for (const RuleCount& rule : rules) {
     rule_counts.push_back({{"reached", rule.reached}, {"chosen", rule.chosen}});
   }
+  Json json = {{"foreground", refdut::to_json(classes_[0])},
+               {"background", refdut::to_json(classes_[1])},
+               {"rules", std::move(rule_counts)}};
+  if (detail == Detail::kCounts) return json;
+  json["foreground"]["residence_ns"] = residence_[0].to_json();
+  json["background"]["residence_ns"] = residence_[1].to_json();
+  json["own_error_ns"] = own_error_.to_json();
+  json["poll_gap_ns"] = poll_gap_.to_json();
   Json losses = Json::array();
   for (const LossRun& run : losses_) losses.push_back(refdut::to_json(run));
-  return {{"foreground", refdut::to_json(classes_[0], residence_[0])},
-          {"background", refdut::to_json(classes_[1], residence_[1])},
-          {"own_error_ns", own_error_.to_json()},
-          {"poll_gap_ns", poll_gap_.to_json()},
-          {"rules", std::move(rule_counts)},
-          {"losses", std::move(losses)},
-          {"loss_runs_left_out", loss_runs_left_out_}};
+  json["losses"] = std::move(losses);
+  json["loss_runs_left_out"] = loss_runs_left_out_;
+  return json;
 }
 
 void TrialAccount::reset() {
@@ -143,10 +146,10 @@ void TrialAccount::reset() {
   for (DirectionAccount& direction : directions) direction.reset();
 }
 
-Json TrialAccount::to_json() const {
+Json TrialAccount::to_json(Detail detail) const {
   Json json = {{"run", run}, {"trial_id", trial_id}, {"lasted_ns", last_ns - began_ns}};
   for (size_t d = 0; d < directions.size(); ++d) {
-    json[kDirectionNames[d]] = directions[d].to_json();
+    json[kDirectionNames[d]] = directions[d].to_json(detail);
   }
   return json;
 }

@@ -16,6 +16,9 @@
 
 namespace dutperf::refdut {
 
+// kCounts: without histograms and lists of losses, which take a hundred times as long to tell.
+enum class Detail : uint8_t { kAll, kCounts };
+
 // 0.1 % wide buckets, exact minimum and maximum.
 class Durations {
  public:
@@ -109,7 +112,7 @@ class DirectionAccount {
 
   std::vector<RuleCount> rules;
 
-  Json to_json() const;
+  Json to_json(Detail detail = Detail::kAll) const;
 
  private:
   std::array<ClassCounts, 2> classes_{};
@@ -131,7 +134,7 @@ struct TrialAccount {
   std::array<DirectionAccount, 2> directions;
 
   void reset();
-  Json to_json() const;
+  Json to_json(Detail detail = Detail::kAll) const;
 };
 
 }  // namespace dutperf::refdut

@@ -137,12 +137,12 @@ TEST(TrialBook, ForgetsTheOldestAndStartsCleanAccounts) {
     ASSERT_NE(book.find(oldest), nullptr);
     ASSERT_EQ(book.find(oldest - 1), nullptr);
   }
-  const Json all = book.to_json(std::nullopt);
+  const Json all = book.to_json({});
   ASSERT_EQ(all.size(), TrialBook::kKept);
   EXPECT_EQ(all.front()["trial_id"], 23);
   EXPECT_EQ(all.back()["trial_id"], 30);
-  EXPECT_EQ(book.to_json(25).size(), 1U);
-  EXPECT_EQ(book.to_json(1).size(), 0U);
+  EXPECT_EQ(book.to_json({.trial = 25}).size(), 1U);
+  EXPECT_EQ(book.to_json({.trial = 1}).size(), 0U);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 //
 //   {"do": "configure", "behaviour": {...}}  ->  {"configured": true}
 //   {"do": "report"}, {"do": "report", "trial": 7}  ->  the report
+//   {"do": "report", "brief": true}  ->  the counts of the last trial
 //   {"do": "connections"}  ->  how many the gateway's table holds: {"connections": 7}
 //   {"do": "clear_connections"}, {"do": "delete_connections"}  ->  the same, at once or not
 //   {"do": "stop"}  ->  the report; then the device ends
@@ -11,10 +12,11 @@
 #include <string>
 
 #include "behaviour.h"
+#include "trial_book.h"
 
 namespace dutperf::refdut {
 
-// REQUIRES: Device has configure(Behaviour), report(optional<uint16_t>), gateway() and now_ns().
+// REQUIRES: Device has configure(Behaviour), report(Asked), gateway() and now_ns().
 template <typename Device>
 class Commands {
  public:
@@ -49,10 +51,13 @@ class Commands {
       return {{"configured", true}};
     }
     if (command == "report") {
-      std::optional<uint16_t> trial;
-      if (reader.has("trial")) trial = static_cast<uint16_t>(reader.number("trial", 0, 65535));
+      Asked asked;
+      if (reader.has("trial")) {
+        asked.trial = static_cast<uint16_t>(reader.number("trial", 0, 65535));
+      }
+      asked.brief = reader.flag_or("brief", false);
       reader.finish();
-      return device_.report(trial);
+      return device_.report(asked);
     }
     if (command.ends_with("connections")) {
       reader.finish();
@@ -61,7 +66,7 @@ class Commands {
     if (command != "stop") reader.refuse("do", "is no command: \"" + command + "\"");
     reader.finish();
     stop_requested_ = true;
-    return device_.report(std::nullopt);
+    return device_.report(Asked{});
   }
 
   Json connections(const std::string& command) {

@@ -168,10 +168,10 @@ TEST(ControlSocketFile, ThatCannotBeMadeIsASetupError) {
 
 struct FakeDevice {
   std::optional<uint64_t> seed;
-  std::optional<uint16_t> trial;
+  Asked asked;
   void configure(const Behaviour& behaviour) { seed = behaviour.seed; }
-  Json report(std::optional<uint16_t> only) {
-    trial = only;
+  Json report(const Asked& what) {
+    asked = what;
     return {{"trials", 1}};
   }
   Gateway* gateway() { return nat ? &*nat : nullptr; }
@@ -191,9 +191,12 @@ TEST_F(TheCommands, ConfigureReportAndStop) {
   EXPECT_EQ(answer(R"({"do": "configure", "behaviour": {"seed": 9}})")["configured"], true);
   EXPECT_EQ(device_.seed, 9U);
   EXPECT_EQ(answer(R"({"do": "report"})")["trials"], 1);
-  EXPECT_EQ(device_.trial, std::nullopt);
+  EXPECT_EQ(device_.asked.trial, std::nullopt);
+  EXPECT_FALSE(device_.asked.brief);
   answer(R"({"do": "report", "trial": 7})");
-  EXPECT_EQ(device_.trial, 7);
+  EXPECT_EQ(device_.asked.trial, 7);
+  answer(R"({"do": "report", "brief": true})");
+  EXPECT_TRUE(device_.asked.brief);
   EXPECT_FALSE(commands_.stop_requested());
   EXPECT_EQ(answer(R"({"do": "stop"})")["trials"], 1);
   EXPECT_TRUE(commands_.stop_requested());

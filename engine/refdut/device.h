@@ -61,10 +61,9 @@ class Device {
   // Call when nothing has come for a while.
   void idle() { book_.prepare_next(); }
 
-  // `trial`: that one only.
-  Json report(std::optional<uint16_t> trial = std::nullopt) {
+  Json report(const Asked& asked = {}) {
     for (Path<Io>& path : paths_) path.settle();
-    Json json = {{"schema_version", 1}, {"trials", book_.to_json(trial)}};
+    Json json = {{"schema_version", 1}, {"trials", book_.to_json(asked)}};
     for (const Direction d : {kForward, kReverse}) {
       json["device"][kDirectionNames[d]] = {{"other_frames", paths_[d].other_frames()},
                                             {"other_dropped", other_dropped_[d]},

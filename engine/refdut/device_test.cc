@@ -287,7 +287,12 @@ TEST_F(TheDevice, CountsFromZeroWithEachTrial) {
     EXPECT_EQ(trial["forward"]["rules"], Json::parse(R"([{"reached": 5, "chosen": 1}])"));
     EXPECT_EQ(trial["lasted_ns"], 4000);
   }
-  EXPECT_EQ(device_.report(2)["trials"].size(), 1U);
+  EXPECT_EQ(device_.report({.trial = 2})["trials"].size(), 1U);
+  const Json brief = device_.report({.brief = true})["trials"];
+  ASSERT_EQ(brief.size(), 1U);
+  EXPECT_EQ(brief[0]["trial_id"], 2);
+  EXPECT_FALSE(brief[0]["forward"].contains("losses"));
+  EXPECT_EQ(brief[0]["forward"]["foreground"]["dropped_by_rule"], 1);
 }
 
 TEST_F(TheDevice, CanBeToldSomethingElseInMidTrial) {

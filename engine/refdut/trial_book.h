@@ -3,11 +3,18 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "account.h"
 
 namespace dutperf::refdut {
+
+// What of the accounts is to be told.
+struct Asked {
+  std::optional<uint16_t> trial = std::nullopt;  // only those with this id
+  bool brief = false;                            // the counts of the last trial
+};
 
 class TrialBook {
  public:
@@ -48,13 +55,15 @@ class TrialBook {
     if (next.run != 0) next.reset();
   }
 
-  // From the oldest to the newest; `only` that trial id when it is given.
-  Json to_json(std::optional<uint16_t> only) {
+  // From the oldest to the newest; a brief one is of the last trial.
+  Json to_json(const Asked& asked) {
+    const Detail detail = asked.brief ? Detail::kCounts : Detail::kAll;
+    const uint64_t kept = asked.brief ? 1 : kKept;
     Json list = Json::array();
-    for (uint64_t run = run_ > kKept ? run_ - kKept + 1 : 1; run <= run_; ++run) {
+    for (uint64_t run = run_ > kept ? run_ - kept + 1 : 1; run <= run_; ++run) {
       const TrialAccount* account = find(run);
-      if (account != nullptr && only.value_or(account->trial_id) == account->trial_id) {
-        list.push_back(account->to_json());
+      if (account != nullptr && asked.trial.value_or(account->trial_id) == account->trial_id) {
+        list.push_back(account->to_json(detail));
       }
     }
     return list;

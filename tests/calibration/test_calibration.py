@@ -27,7 +27,7 @@ from dutperf.calibration.grid import (
 )
 from dutperf.calibration.measuring import calibrate, load_calibration
 from dutperf.calibration.model import Point, Row
-from dutperf.calibration.tables import markdown
+from dutperf.calibration.tables import HEADS, markdown, texts
 from dutperf.errors import EngineError, InputError
 from dutperf.simulation.fake_engine import (
     Dut,
@@ -91,6 +91,14 @@ def test_a_device_of_another_rate_than_it_was_told_is_measured_as_it_is(
     assert row.verdict == "within"
     assert row.found == pytest.approx(RATE * 0.98, rel=0.005)
     assert row.expected == pytest.approx(RATE * 1.08, rel=0.001)
+
+
+def test_a_lower_bound_is_shown_as_one(tmp_path: Path) -> None:
+    (row,) = rows_of(service(), tmp_path, truth=served(), found=served())
+    found = HEADS.index("found")
+    assert not texts(row)[found].startswith(">=")
+    bound = row.model_copy(update={"bound": "lower"})
+    assert texts(bound)[found] == f">= {texts(row)[found]}"
 
 
 def test_without_an_account_nothing_is_within(tmp_path: Path) -> None:

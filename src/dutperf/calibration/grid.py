@@ -20,7 +20,9 @@ _S, _MS, _US = 1_000_000_000, 1_000_000, 1_000
 _TRIAL_S = 0.25
 _QUEUE_S = 0.02
 """Of frames that wait: a twelfth of what is served in a trial."""
-_MOST_QUEUED = 16_000
+_MOST_QUEUED = 5_000
+"""A little more than the ring before it: when a device comes back after others had its
+CPU, as many frames come at once. A longer one only makes frames colder."""
 _WITHOUT_END_FPS = 50_000_000
 """A service rate that no device reaches; it costs what any costs."""
 _SEARCH_FROM = 1.3
@@ -161,10 +163,7 @@ def limit_point(traffic: Traffic) -> Point:
 
 
 def queue_frames(rate: int) -> int:
-    """The queue of a device that serves ``rate``: as long, but never more than it can.
-
-    It has room for 32,768 frames.
-    """
+    """The queue of a device that serves ``rate``."""
     return min(max(1, round(rate * _QUEUE_S)), _MOST_QUEUED)
 
 

@@ -78,6 +78,7 @@ def judged(
         target=TARGETS[figure].words,
         pairs=pairs,
         found=found,
+        bound=cell.bound,
         account=account,
         error=error,
         worst=worst,
@@ -184,7 +185,7 @@ def _reasons(
     for number, pair in enumerate(pairs, 1):
         if not pair.within:
             yield f"repeat {number}: {_off(pair)}"
-    if cell.bound:
+    if cell.bound and not all(pair.within for pair in pairs):
         yield f"the result is only a lower bound ({cell.bound_cause})"
     if disagreeing:
         yield f"{len(disagreeing)} counts are not the device's: {disagreeing[0]}"

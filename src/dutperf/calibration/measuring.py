@@ -33,6 +33,7 @@ from dutperf.calibration.model import Calibration, FlowControl, Point, Quantity,
 from dutperf.calibration.model import Path as Way
 from dutperf.calibration.witness import Witnessed
 from dutperf.config import Campaign, PlannedTestbed, Testbed, spec_from
+from dutperf.config.hooks import Hooks
 from dutperf.config.in_flight import IN_FLIGHT_FRAMES
 from dutperf.config.labs import LabKeys
 from dutperf.doctor import examine
@@ -275,7 +276,11 @@ class Run:
 
 
 def as_asked(testbed: Testbed, point: Point) -> Testbed:
-    """``testbed`` with the ports that the point's path wants."""
+    """``testbed`` with the ports that the point's path wants.
+
+    Without its hook: the witness asks for the whole account itself.
+    """
+    testbed = testbed.model_copy(update={"hooks": Hooks()})
     changes: dict[str, object] = {}
     if point.path != "memory":
         changes["driver"] = point.path

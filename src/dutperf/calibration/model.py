@@ -108,6 +108,10 @@ class Row(Stored):
     target: str = Field(description="the error that is allowed, in words")
     pairs: list[Pair] = Field(description="of each repeat")
     found: float | None = Field(description="median over the repeats")
+    bound: str | None = Field(
+        default=None,
+        description="lower: that much or more; it is off by no more than a figure may",
+    )
     account: float | None = Field(description="median over the repeats")
     error: float | None = Field(description="median of the repeats' errors")
     worst: float | None = Field(description="the error that is farthest from 0")

@@ -42,13 +42,17 @@ def texts(row: Row) -> tuple[str, ...]:
         f"{row.figure}, {_UNITS.get(row.unit, row.unit)}",
         _figure(row.expected, row.unit),
         _figure(row.account, row.unit),
-        _figure(row.found, row.unit),
+        _at_least(row.bound) + _figure(row.found, row.unit),
         _error(row.error, row.error_percent, row.unit),
         _error(row.worst, row.worst_percent, row.unit),
         "-" if row.spread_percent is None else f"{row.spread_percent:.2f} %",
         _target(row),
         row.verdict,
     )
+
+
+def _at_least(bound: str | None) -> str:
+    return ">= " if bound else ""
 
 
 def sections(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
@@ -75,7 +79,6 @@ FLOW_HEADS = (
 
 def flow_texts(row: FlowControl) -> tuple[str, ...]:
     """One for each of ``FLOW_HEADS``; frames per second."""
-    least = ">= " if row.bound else ""
     found = _figure(row.found_fps, "fps")
     return (
         f"{row.service_fps:,}, {_PATHS[row.path]}",
@@ -83,7 +86,7 @@ def flow_texts(row: FlowControl) -> tuple[str, ...]:
         _figure(row.dropping.found, "fps"),
         _error(row.dropping.error, row.dropping.error_percent, "fps"),
         _figure(row.most_fps, "fps"),
-        "invalid" if row.found_fps is None else f"{least}{found}",
+        "invalid" if row.found_fps is None else f"{_at_least(row.bound)}{found}",
         f"{row.held_back} of {row.trials} trials",
         _figure(row.classic_fps, "fps"),
         _figure(row.classic_offered_fps, "fps"),

@@ -125,7 +125,8 @@ def main() -> None:
         if command:
             print(connections(path, command[0]))  # noqa: T201 - its work
         else:
-            print("\n".join(told(ask(path, {"do": "report"}))))  # noqa: T201 - its work
+            report = ask(path, {"do": "report", "brief": True})
+            print("\n".join(told(report)))  # noqa: T201 - its work
     except (OSError, ValueError, LookupError, TypeError) as error:
         sys.exit(f"error: {error}")
 
