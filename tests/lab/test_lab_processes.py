@@ -52,6 +52,20 @@ def test_a_process_is_started_recorded_and_ended(log: Path) -> None:
     assert not Path(f"/proc/{process.pid}").exists()
 
 
+def test_a_process_holds_nothing_that_its_maker_inherited(log: Path) -> None:
+    """As a pipe to tee, or the lock of a script that brings a lab up."""
+    theirs, mine = os.pipe()
+    os.set_inheritable(mine, True)
+    os.set_blocking(theirs, False)
+    process = start(log, SLEEP, [])
+    try:
+        os.close(mine)
+        assert os.read(theirs, 1) == b""  # an error while anybody has it open
+    finally:
+        os.close(theirs)
+        processes.end(process)
+
+
 def test_a_process_runs_on_its_cpu_alone_and_with_signals_unblocked(log: Path) -> None:
     cpu = max(os.sched_getaffinity(0))
     with postponed_signals():

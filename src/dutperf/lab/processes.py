@@ -12,7 +12,7 @@ import contextlib
 import os
 import select
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from dutperf.errors import SetupError
@@ -93,11 +93,20 @@ def _spawn(command: list[str], *, stdin: int, log: Path) -> int:
             (os.POSIX_SPAWN_DUP2, stdin, 0),
             (os.POSIX_SPAWN_OPEN, 1, str(log), flags, 0o644),
             (os.POSIX_SPAWN_DUP2, 1, 2),
+            *((os.POSIX_SPAWN_CLOSE, fd) for fd in _inherited()),
         ],
         setsid=True,
         setsigmask=(),
         setsigdef=(signal.SIGPIPE,),
     )
+
+
+def _inherited() -> Iterator[int]:
+    """What the caller's caller left open: a pipe or lock would stay with the device."""
+    for fd in (int(path.name) for path in Path("/proc/self/fd").iterdir()):
+        with contextlib.suppress(OSError):  # the one that lists them is closed again
+            if fd > 2 and os.get_inheritable(fd):
+                yield fd
 
 
 def _wait(handle: int, pid: int) -> None:
