@@ -158,6 +158,22 @@ def test_a_delay_is_off_by_what_tester_and_device_state(tmp_path: Path) -> None:
         assert (row.verdict, row.error) == ("MISSED", error_ns)
 
 
+@pytest.mark.parametrize(("handover_ns", "verdict"), [(400, "within"), (250, "MISSED")])
+def test_what_one_cpu_sees_late_of_another_is_in_no_stamp(
+    tmp_path: Path, handover_ns: int, verdict: str
+) -> None:
+    """A delay is handed over twice, so 2 us are 1.4 stated and two hand-overs."""
+    rows = rows_of(
+        point("delay-200us"),
+        tmp_path,
+        truth=perfect(),
+        found=perfect(),
+        stamps=partial(add, 2_000),
+        handover_ns=handover_ns,
+    )
+    assert only(rows, "TL").verdict == verdict
+
+
 def test_a_burst_is_that_before_the_first_frame_that_was_dropped(
     tmp_path: Path,
 ) -> None:

@@ -182,17 +182,21 @@ def rows_of(
     stamps: Callable[[int], int] = lambda delay_ns: delay_ns + 500,
     silent: bool = False,
     troubles: Mapping[int, BaseException] = MappingProxyType({}),
+    handover_ns: int = 0,
 ) -> list[Row]:
     """What a calibration says of ``point``, by a tester that finds ``found``."""
     tester = SimulatedTester(found, fixed(stamps(delay_ns)), troubles)
     device = SimulatedAnswer(tester, truth, delay_ns, silent=silent)
-    with simulated_run(directory, tester, device) as run:
+    with simulated_run(directory, tester, device, handover_ns) as run:
         run.measure(point)
         return run.end().rows
 
 
 def simulated_run(
-    directory: Path, tester: SimulatedTester, device: SimulatedAnswer
+    directory: Path,
+    tester: SimulatedTester,
+    device: SimulatedAnswer,
+    handover_ns: int = 0,
 ) -> Run:
     """A calibration without frames."""
     around = Surroundings(
@@ -205,5 +209,6 @@ def simulated_run(
         session=lambda _name: contextlib.nullcontext(TESTBED),
         device=lambda: device,
         examine=lambda: (),
+        handover_ns=lambda _cpus: handover_ns,
     )
     return Run(directory, around, lambda _event: None, laboratory)

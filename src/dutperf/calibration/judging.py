@@ -56,10 +56,11 @@ def judged(
     cell: CellResult,
     trials: Sequence[Witnessed],
     run: str,
+    handover_ns: int = 0,
 ) -> Row:
     """The row of ``figure``: ``cell`` is what was found, ``trials`` all of its run."""
     own = [each for each in trials if each.record.cell == cell.id]
-    pairs = list(_pairs(point, figure, cell, own))
+    pairs = list(_pairs(point, figure, cell, own, handover_ns))
     disagreeing = [text for each in own for text in contradictions(each)]
     reasons = list(_reasons(cell, pairs, own, disagreeing))
     errors = [pair.error for pair in pairs if pair.error is not None]
@@ -121,12 +122,16 @@ def unmeasured(point: Point, figure: Figure, reason: str, run: str) -> Row:
 
 
 def _pairs(
-    point: Point, figure: Figure, cell: CellResult, trials: Sequence[Witnessed]
+    point: Point,
+    figure: Figure,
+    cell: CellResult,
+    trials: Sequence[Witnessed],
+    handover_ns: int,
 ) -> Iterator[Pair]:
     for number, found in enumerate(_found(figure, cell, trials), 1):
         own = _of_repeat(trials, number)
         account = TRUTHS[figure](point, own)
-        allowed = _allowed(figure, account, own)
+        allowed = _allowed(figure, account, own, handover_ns)
         yield Pair(found=found, account=account, allowed=allowed)
 
 
@@ -162,13 +167,16 @@ def _lost(trials: Sequence[Witnessed]) -> float | None:
 
 
 def _allowed(
-    figure: Figure, account: float | None, trials: Sequence[Witnessed]
+    figure: Figure,
+    account: float | None,
+    trials: Sequence[Witnessed],
+    handover_ns: int,
 ) -> tuple[float, float]:
     """Least and largest error; of a delay what the tester and the device state."""
     if figure == "TL":
-        return latency_error_ns(trials)
+        return latency_error_ns(trials, handover_ns)
     if figure == "PDV":
-        return variation_error_ns(trials)
+        return variation_error_ns(trials, handover_ns)
     target = TARGETS[figure]
     most = max(target.share * abs(account or 0), target.least)
     return -most, most

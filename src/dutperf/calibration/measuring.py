@@ -33,12 +33,13 @@ from dutperf.calibration.model import Calibration, FlowControl, Point, Quantity,
 from dutperf.calibration.model import Path as Way
 from dutperf.calibration.witness import Witnessed
 from dutperf.config import Campaign, PlannedTestbed, Testbed, spec_from
-from dutperf.config.hooks import Hooks
 from dutperf.config.in_flight import IN_FLIGHT_FRAMES
 from dutperf.config.labs import LabKeys
 from dutperf.doctor import examine
+from dutperf.doctor.clock_sync import engine_offset_ns
 from dutperf.errors import EngineError, InputError, SetupError
 from dutperf.lab import topology
+from dutperf.lab.cpus import plan_cpus
 from dutperf.lab.refdut_socket import (
     Behaviour,
     DirectionAccount,
@@ -75,13 +76,15 @@ class Laboratory:
     """Where the device is; tests have another.
 
     plan: the testbed that a lab would have; session: the lab, up; device: the one of
-    the lab that is up; examine: what of the machine may touch the figures.
+    the lab that is up; examine: what of the machine may touch the figures;
+    handover_ns: until one of these CPUs sees what the other has written, at most.
     """
 
     plan: Callable[[str], Testbed] = lab.plan
     session: Callable[[str], AbstractContextManager[Testbed]] = lab.session
     device: Callable[[], Device] = lab.known_answer_device
     examine: Callable[[], Sequence[MachineCheck]] = examine
+    handover_ns: Callable[[Sequence[int]], int] = engine_offset_ns
 
 
 def calibrate(
@@ -143,6 +146,7 @@ class Run:
         self._created = datetime.now(UTC).isoformat(timespec="seconds")
         self._checks = list(self.laboratory.examine())
         self._labs = _Labs(self.laboratory)
+        self._handover_ns = self._handover()
 
     def __enter__(self) -> Self:
         return self
@@ -188,7 +192,8 @@ class Run:
                 (cell,) = (
                     c for c in results.cells if c.procedure == PROCEDURES[figure]
                 )
-                self.rows.append(judged(point, figure, cell, trials, run))
+                row = judged(point, figure, cell, trials, run, self._handover_ns)
+                self.rows.append(row)
         self._store(complete=False)
 
     def compare(self, pairing: Pairing) -> None:
@@ -239,6 +244,12 @@ class Run:
         self._see_machine(place)
         return results, witness.trials
 
+    def _handover(self) -> int:
+        cpus = plan_cpus()
+        if cpus.dut is None:
+            return 0
+        return self.laboratory.handover_ns([cpus.worker, cpus.dut])
+
     def _place(self, point: Point) -> Path:
         return self.directory / "runs" / f"{point.path}-{point.name}"
 
@@ -265,6 +276,7 @@ class Run:
             complete=complete,
             machine=self.machine,
             checks=self._checks,
+            handover_ns=self._handover_ns,
             limits_fps=self.limits,
             safe_rates_fps=self.safe_rates,
             rows=self.rows,
@@ -278,9 +290,10 @@ class Run:
 def as_asked(testbed: Testbed, point: Point) -> Testbed:
     """``testbed`` with the ports that the point's path wants.
 
-    Without its hook: the witness asks for the whole account itself.
+    Without the hook after each trial: the witness asks for the whole account itself.
     """
-    testbed = testbed.model_copy(update={"hooks": Hooks()})
+    hooks = testbed.hooks.model_copy(update={"after_trial": ()})
+    testbed = testbed.model_copy(update={"hooks": hooks})
     changes: dict[str, object] = {}
     if point.path != "memory":
         changes["driver"] = point.path

@@ -164,6 +164,11 @@ class Calibration(Stored):
     complete: bool = Field(description="false: it was ended before its last point")
     machine: dict[str, str] = Field(description="what measured, in words")
     checks: list[MachineCheck] = Field(description="what the doctor saw")
+    handover_ns: int = Field(
+        default=0,
+        description="until the device's CPU sees what the tester's wrote, at most; "
+        "no stamp has it in it; 0: unknown",
+    )
     limits_fps: dict[str, int] = Field(
         description="what tester and device can do together, the device unlimited"
     )

@@ -116,6 +116,7 @@ def _about(each: Calibration) -> str:
         for check in each.checks
         if check.is_finding
     ]
+    lines += [f"* hand-over between CPUs: {each.handover_ns} ns at most"]
     lines += [_limit(each, name) for name in each.limits_fps]
     lines.append(f"* {each.duration_s:,.0f} s, dutperf {each.dutperf_version}")
     if not each.complete:

@@ -104,7 +104,9 @@ def delay_variation(_point: Point, trials: Sequence[Witnessed]) -> float | None:
     return high - residence.min
 
 
-def latency_error_ns(trials: Sequence[Witnessed]) -> tuple[float, float]:
+def latency_error_ns(
+    trials: Sequence[Witnessed], handover_ns: int
+) -> tuple[float, float]:
     """Least and largest error of a median that both sides' own errors account for.
 
     A frame's delay is what the device kept it for, what the tester states it may have
@@ -112,16 +114,23 @@ def latency_error_ns(trials: Sequence[Witnessed]) -> tuple[float, float]:
     waited until the device looked. All but a hundredth of the frames have at most the
     99th percentile of each, so the sum's median is at most these three together and the
     device's 53rd percentile; the same holds of any other share.
+
+    ``handover_ns``: until one CPU sees what another has written, which is in nobody's
+    stamps; on its way through the device a frame is handed over twice.
     """
-    return _narrowest(_error_ns(trials, 500, apart) for apart in (1, 10, 50, 100))
+    ranges = (_error_ns(trials, 500, apart) for apart in (1, 10, 50, 100))
+    least, most = _narrowest(ranges)
+    return least, most + 2 * handover_ns
 
 
-def variation_error_ns(trials: Sequence[Witnessed]) -> tuple[float, float]:
+def variation_error_ns(
+    trials: Sequence[Witnessed], handover_ns: int
+) -> tuple[float, float]:
     """The same of D99.9 - Dmin; the smallest may be late by what is usual."""
     ranges = (_error_ns(trials, 999, apart) for apart in (0.05, 0.1, 0.25))
     least, most = _narrowest(ranges)
-    usual = sum(_at(part, 500) for part in _added(trials))
-    return least - usual, most
+    usual = sum(_at(part, 500) for part in _added(trials)) + 2 * handover_ns
+    return least - usual, most + 2 * handover_ns
 
 
 TRUTHS: Mapping[Figure, Truth] = {
