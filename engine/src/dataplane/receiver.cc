@@ -17,7 +17,8 @@ Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
       next_hops_(next_hops),
       replies_(replies),
       clock_(clock),
-      shadows_(stalls, spec.from[index_of(other(side))].rate_fps, queue.room_frames) {
+      shadows_(stalls, spec.from[index_of(other(side))].frames,
+               spec.from[index_of(other(side))].rate_fps, queue.room_frames) {
   constexpr auto kNotIp = static_cast<uint32_t>(sizeof(net::EthernetHeader) + net::kFcsBytes);
   stream_of_id_.fill(kNotExpected);
   const std::vector<StreamSpec>& streams = spec.from[index_of(other(side))].streams;

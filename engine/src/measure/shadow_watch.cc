@@ -36,8 +36,9 @@ void ShadowWatch::look(bool away, uint64_t drained_ns, uint64_t received_ns, uin
   if (away) {
     // The frames that waited, from the first on, and those after them that found no room.
     const uint64_t away_ns = received_ns - drained_ns;
-    const auto waited =
-        static_cast<uint64_t>((unsigned __int128){away_ns} * rate_fps_ / kNsPerSecond);
+    // No more can have waited than there are.
+    const auto waited = static_cast<uint64_t>(std::min(
+        (unsigned __int128){away_ns} * rate_fps_ / kNsPerSecond, (unsigned __int128){frames_}));
     // Half of the ring is for the DUT's own bursts.
     const bool may_lose = waited >= room_frames_ / 2;
     Open& cause = waiting(drained_ns, std::min(first_sent_ns, drained_ns));

@@ -89,11 +89,13 @@ class ShadowWatch {
   static constexpr size_t kMaxShadows = 1024;
   static constexpr uint64_t kPatience = 50;
 
-  // Frames come at `rate_fps`. A receiver that left them waiting for a stall's time was away; its
+  // `frames` come at `rate_fps`. A receiver that left them waiting for a stall's time was away; its
   // ring has room for `room_frames`, at least, before it loses some that no counter tells of.
   // `senders` (any may be null) outlive the watch.
-  ShadowWatch(std::array<const StallLog*, 2> senders, uint64_t rate_fps, uint64_t room_frames)
+  ShadowWatch(std::array<const StallLog*, 2> senders, uint64_t frames, uint64_t rate_fps,
+              uint64_t room_frames)
       : senders_(senders),
+        frames_(frames),
         rate_fps_(rate_fps),
         away_ns_(stall_ns_at(rate_fps)),
         room_frames_(room_frames) {
@@ -144,6 +146,7 @@ class ShadowWatch {
   uint64_t frames_of(size_t side, size_t first, size_t last) const;
 
   const std::array<const StallLog*, 2> senders_;
+  const uint64_t frames_;
   const uint64_t rate_fps_;
   const uint64_t away_ns_;
   const uint64_t room_frames_;

@@ -14,8 +14,8 @@ constexpr uint64_t kNever = UINT64_MAX;
 // A direction of 100,000 frames a second that arrive after `delay_ns`, polled without a break.
 class Direction {
  public:
-  explicit Direction(std::array<const StallLog*, 2> senders)
-      : watch(senders, kRateFps, 2 * kRoomFrames) {}
+  explicit Direction(std::array<const StallLog*, 2> senders, uint64_t frames = kNever)
+      : watch(senders, frames, kRateFps, 2 * kRoomFrames) {}
 
   // Frames sent from `now_ns` on up to `end_ns`; how many of them stood in a shadow.
   uint64_t run(uint64_t end_ns, uint64_t delay_ns) {
@@ -173,6 +173,19 @@ TEST_F(Shadows, OfAReceiverLieOnTheFramesThatWaitedForIt) {
   EXPECT_EQ(first.frames, 0U);
   EXPECT_TRUE(direction_.watch.shadows()[1].may_lose);
   EXPECT_EQ(direction_.watch.shadows()[1].frames, 1201U);
+}
+
+// A burst of a few frames fits into the ring, however long the device takes to let them go.
+TEST_F(Shadows, OfAReceiverCostNoMoreThanThereAre) {
+  for (const uint64_t frames : {kRoomFrames - 1, kRoomFrames}) {
+    Direction burst({nullptr, nullptr}, frames);
+    EXPECT_TRUE(burst.receive(100 * kMs, 100 * kMs));
+    burst.watch.finish();
+    ASSERT_EQ(burst.watch.shadows().size(), 1U);
+    const Shadow& shadow = burst.watch.shadows()[0];
+    EXPECT_EQ(shadow.may_lose, frames == kRoomFrames);
+    EXPECT_EQ(shadow.frames, shadow.may_lose ? frames + 1 : 0);
+  }
 }
 
 // A receiver in overload drains nothing for long: each call meets what waits already, and a few
