@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -196,6 +197,19 @@ def test_a_lower_bound_is_a_result(
     )
     [cell] = json.loads(capsys.readouterr().out)["cells"]
     assert (code, cell["bound"], cell["bound_cause"]) == (0, "lower", "tester")
+
+
+def test_a_device_that_sends_pause_frames_is_told_with_its_counters(
+    run: Run, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    slow = FakeEngine(
+        perfect(), tester_limit_fps=300_000, held_back=True, pause_frames=7
+    )
+    assert throughput(run, slow, "--output", str(tmp_path / "paused")) == 0
+    assert "something behind a port stopped the tester" in capsys.readouterr().out
+    report = (tmp_path / "paused" / "report.html").read_text("utf-8")
+    assert "Ethernet pause frames" in report
+    assert re.search(r"left rx_xoff_packets \d+, right rx_xoff_packets \d+", report)
 
 
 def test_who_asks_for_exact_values_gets_1_for_a_lower_bound(

@@ -150,7 +150,7 @@ def test_no_key_of_a_result_may_be_missing_or_of_another_type(name: str) -> None
     may_be_missing |= {"lost_in_shadow", "late_in_shadow"}
     may_be_missing |= {"shaded_delay_ns", "shaded_ipdv_ns", "shaded"}
     may_be_missing |= {"damaged", *Damage.model_fields}
-    may_be_missing |= {"kernel"}
+    may_be_missing |= {"kernel", "pauses"}
     may_be_missing |= {"interface_drops", "send_drops", "damaged_on_wire"}
     may_be_missing |= {"input_queues", "input_queue_drops"}
     may_be_missing |= {"begin_unix_ns", "source_example", "neighbour_conflicts"}

@@ -13,7 +13,13 @@ from report_sample import (
     trial,
 )
 
-from dutperf.protocol import Histogram, Stall, VerdictKind
+from dutperf.protocol import (
+    DriverCounter,
+    Histogram,
+    PortCounters,
+    Stall,
+    VerdictKind,
+)
 from dutperf.report import tester, text
 from dutperf.report.environment_rows import environment_rows
 from dutperf.report.tester import lag_of, verdict_on
@@ -119,6 +125,30 @@ def test_the_devices_drops_are_told_by_place_over_all_valid_trials() -> None:
     ]
     record = tester.tester_record(trials)
     assert record.device_drops == {"input queue": 14, "right tx_dropped": 4}
+
+
+def paused(number: int, before: int, after: int) -> TrialRecord:
+    """An invalid trial whose left port counts pause frames."""
+    record = trial(number, NAME, 1_000, "invalid")
+    left, right = port_report("left"), port_report("right")
+
+    def at(port: PortCounters, count: int) -> PortCounters:
+        pauses = [
+            DriverCounter(name="rx_xoff_packets", count=count),
+            DriverCounter(name="tx_xoff_packets", count=4),
+        ]
+        return port.model_copy(update={"pauses": pauses})
+
+    told = {"before": at(left.before, before), "after": at(left.after, after)}
+    ports = [left.model_copy(update=told), right]
+    result = record.result.model_copy(update={"ports": ports})
+    return record.model_copy(update={"result": result})
+
+
+def test_pause_frames_are_told_by_port_and_counter_also_of_invalid_trials() -> None:
+    trials = [paused(1, 7, 10), paused(2, 10, 14), paused(3, 14, 0)]
+    assert tester.tester_record(trials).pauses == {"left rx_xoff_packets": 7}
+    assert tester.tester_record([trial(1, NAME, 1_000, "pass")]).pauses == {}
 
 
 def test_drops_in_trials_that_do_not_count_are_not_held_against_a_result() -> None:

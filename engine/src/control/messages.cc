@@ -183,6 +183,7 @@ Json to_json(const dpdk::PortCounters& counters) {
           {"rx_errors", counters.rx_errors},
           {"rx_nombuf", counters.rx_nombuf},
           {"tx_errors", counters.tx_errors},
+          {"pauses", to_json(counters.pauses)},
           {"kernel", counters.kernel ? to_json(*counters.kernel) : Json()}};
 }
 

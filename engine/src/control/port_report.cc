@@ -4,6 +4,7 @@
 
 #include "kernel/attribution.h"
 #include "kernel/counters.h"
+#include "kernel/driver_counters.h"
 
 namespace dutperf::control {
 namespace {
@@ -18,6 +19,7 @@ dpdk::PortCounters difference(const dpdk::PortCounters& before, const dpdk::Port
           after.rx_errors - before.rx_errors,
           after.rx_nombuf - before.rx_nombuf,
           after.tx_errors - before.tx_errors,
+          kernel::rise(before.pauses, after.pauses),
           told ? std::optional(kernel::rise(*before.kernel, *after.kernel)) : std::nullopt};
 }
 
@@ -56,19 +58,14 @@ measure::PortFacts facts_of(const PortReport& report, const dpdk::Port& port,
                             const PortSnapshot& before, const PortSnapshot& after,
                             const dataplane::ReceiveReport& received) {
   const dpdk::PortCounters during = difference(report.before, report.after);
-  return {name_of(report.side),
-          before.link.up,
-          after.link.up,
-          before.link.changes != after.link.changes,
-          port.flow_control() == dpdk::FlowControl::kOn,
-          during.rx_missed,
-          during.rx_errors,
-          during.rx_nombuf,
-          during.tx_errors,
-          received.cut_short,
-          report.interface_drops,
-          report.send_drops,
-          report.damaged_on_wire,
+  return {name_of(report.side), before.link.up, after.link.up,
+          before.link.changes != after.link.changes, port.flow_control() == dpdk::FlowControl::kOn,
+          // A port that does not obey pause frames counts them all the same.
+          port.flow_control() == dpdk::FlowControl::kOff
+              ? 0
+              : kernel::pause_frames_received(during.pauses),
+          during.rx_missed, during.rx_errors, during.rx_nombuf, during.tx_errors,
+          received.cut_short, report.interface_drops, report.send_drops, report.damaged_on_wire,
           report.neighbour_conflicts};
 }
 

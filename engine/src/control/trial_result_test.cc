@@ -134,8 +134,9 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAPassSays) {
   result.directions[1].tx_full = 2;
   result.directions[1].port_full_ns = 800;
   result.directions[1].delay_floor_ns = result.directions[1].delay_bound_ns = 1210;
-  result.ports = {report(Side::kLeft, {12, 13, 0, 0, 0, 0}, {48'733, 60'015, 0, 0, 0, 0}),
-                  report(Side::kRight, {10, 10, 0, 0, 0, 0}, {60'011, 48'731, 0, 0, 0, 0})};
+  result.ports = {
+      report(Side::kLeft, {12, 13, 0, 0, 0, 0, {}, {}}, {48'733, 60'015, 0, 0, 0, 0, {}, {}}),
+      report(Side::kRight, {10, 10, 0, 0, 0, 0, {}, {}}, {60'011, 48'731, 0, 0, 0, 0, {}, {}})};
   result.ports[0].neighbour_requests = 1;
   result.ports[0].neighbour_conflicts = 2;
   result.ports[0].foreign = 2;
@@ -161,6 +162,8 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAPassSays) {
   kernel.xdp_ring_full = 15;
   kernel.xdp_fill_ring_empty = 16;
   result.ports[0].before.kernel = kernel;
+  result.ports[0].before.pauses = {{"rx_xoff_packets", 2}};
+  result.ports[0].after.pauses = {{"rx_xoff_packets", 5}};
   kernel.rx_dropped = 305;
   kernel.rx_crc = 7;
   kernel.tx_errors = 11;

@@ -145,6 +145,20 @@ std::optional<uint32_t> speed_mbps(const PortOptions& options, const rte_eth_lin
   return speed > 0 ? std::optional(static_cast<uint32_t>(speed)) : std::nullopt;
 }
 
+std::vector<std::pair<uint64_t, std::string>> find_pause_counters(uint16_t port) {
+  const int count = rte_eth_xstats_get_names(port, nullptr, 0);
+  std::vector<rte_eth_xstat_name> names(static_cast<size_t>(std::max(count, 0)));
+  const int told =
+      rte_eth_xstats_get_names(port, names.data(), static_cast<unsigned>(names.size()));
+  if (told != count) return {};
+  std::vector<std::pair<uint64_t, std::string>> result;
+  for (size_t id = 0; id < names.size(); ++id) {
+    const std::string name(names[id].name, strnlen(names[id].name, RTE_ETH_XSTATS_NAME_SIZE));
+    if (kernel::is_pause_counter(name)) result.emplace_back(id, name);
+  }
+  return result;
+}
+
 }  // namespace
 
 }  // namespace dutperf::dpdk
@@ -260,6 +274,7 @@ void Port::start() {
   std::memcpy(mac_.bytes.data(), address.addr_bytes, 6);
   if (options_.mac) mac_ = *options_.mac;
   rte_eth_stats_reset(id_);
+  if (options_.driver == Driver::kPci) pause_counters_ = find_pause_counters(id_);
   kernel_sockets_.adopt();
   xdp_rings_ = take_opened_rings();
 }
@@ -323,16 +338,27 @@ FlowControl Port::flow_control() const {
 PortCounters Port::counters() const {
   rte_eth_stats stats{};
   rte_eth_stats_get(id_, &stats);
-  PortCounters result{stats.ipackets, stats.opackets,  stats.imissed,
-                      stats.ierrors,  stats.rx_nombuf, stats.oerrors};
+  PortCounters result{stats.ipackets,  stats.opackets, stats.imissed, stats.ierrors,
+                      stats.rx_nombuf, stats.oerrors,  pauses(),      std::nullopt};
   if (!is_interface(options_)) return result;
   kernel::InterfaceCounters counters;
   kernel_sockets_.count(counters);
   // The AF_XDP driver's imissed holds `xdp_dropped` already, not what found the ring full.
   result.rx_missed += counters.socket_full + counters.xdp_ring_full;
   if (kernel::read_interface(if_nametoindex(options_.device.c_str()), counters)) {
-    counters.driver = kernel::read_driver(options_.device);
+    kernel::DriverCounters driver = kernel::read_driver(options_.device);
+    counters.driver = std::move(driver.drops);
+    result.pauses = std::move(driver.pauses);
     result.kernel = std::move(counters);
+  }
+  return result;
+}
+
+std::map<std::string, uint64_t> Port::pauses() const {
+  std::map<std::string, uint64_t> result;
+  for (const auto& [id, name] : pause_counters_) {
+    uint64_t count = 0;
+    if (rte_eth_xstats_get_by_id(id_, &id, &count, 1) == 1) result[name] = count;
   }
   return result;
 }

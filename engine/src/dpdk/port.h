@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "dpdk/kernel_sockets.h"
 #include "dpdk/mbuf.h"
@@ -46,6 +48,8 @@ struct PortCounters {
   uint64_t rx_errors = 0;
   uint64_t rx_nombuf = 0;
   uint64_t tx_errors = 0;
+  // Ethernet pause frames by the driver's own names, both ways; empty where it counts none.
+  std::map<std::string, uint64_t> pauses;
   // Of a kernel interface, if the kernel tells: all that may have been lost below the port.
   std::optional<kernel::InterfaceCounters> kernel;
 };
@@ -115,11 +119,14 @@ class Port {
   void configure();
   void start();
   void close() noexcept;
+  std::map<std::string, uint64_t> pauses() const;
   [[noreturn]] void refuse(const std::string& what, int error) const;
 
   PortOptions options_;
   KernelSockets kernel_sockets_;
   XdpRings xdp_rings_;
+  // Of a NIC's extended statistics those that count pause frames: id and name.
+  std::vector<std::pair<uint64_t, std::string>> pause_counters_;
   uint16_t id_ = RTE_MAX_ETHPORTS;
   std::string device_name_;  // DPDK's name of a virtual device; empty for PCI
   rte_mempool* receive_pool_ = nullptr;

@@ -13,6 +13,16 @@ uint64_t rise_of(uint64_t before, uint64_t after) { return after - std::min(befo
 
 }  // namespace
 
+std::map<std::string, uint64_t> rise(const std::map<std::string, uint64_t>& before,
+                                     const std::map<std::string, uint64_t>& after) {
+  std::map<std::string, uint64_t> result;
+  for (const auto& [name, count] : after) {
+    const auto earlier = before.find(name);
+    result[name] = rise_of(earlier == before.end() ? 0 : earlier->second, count);
+  }
+  return result;
+}
+
 InterfaceCounters rise(const InterfaceCounters& before, const InterfaceCounters& after) {
   InterfaceCounters result;
   for (const auto member :
@@ -25,10 +35,7 @@ InterfaceCounters rise(const InterfaceCounters& before, const InterfaceCounters&
     result.*member = rise_of(before.*member, after.*member);
   }
   result.queue_dropped = after.queue_dropped - before.queue_dropped;
-  for (const auto& [name, count] : after.driver) {
-    const auto earlier = before.driver.find(name);
-    result.driver[name] = rise_of(earlier == before.driver.end() ? 0 : earlier->second, count);
-  }
+  result.driver = rise(before.driver, after.driver);
   return result;
 }
 

@@ -35,6 +35,8 @@ struct InterfaceCounters {
 };
 
 // What rose from `before` to `after`. A driver that began anew counts from zero again: no rise.
+std::map<std::string, uint64_t> rise(const std::map<std::string, uint64_t>& before,
+                                     const std::map<std::string, uint64_t>& after);
 InterfaceCounters rise(const InterfaceCounters& before, const InterfaceCounters& after);
 
 // Of one CPU, modulo 2^32: frames that its input queue had no room for, and how often it stopped

@@ -25,10 +25,22 @@ constexpr std::string_view kOthers[] = {
     "steer", "filter", "fdir",   "vlan",  "otherhost", "multicast",          // not for us
     "pause", "stamp",  "ptp",    "cache", "pp_",       "lro",       "gro"};  // no frames
 
+constexpr std::string_view kPauses[] = {"pause", "xon", "xoff", "pfc"};
+constexpr std::string_view kNoFrames[] = {"duration", "transition", "_to_", "time",
+                                          "quanta",   "storm",      "stall"};
+constexpr std::string_view kCameIn[] = {"rx", "rcv", "receive"};
+
 bool has(std::string_view name, std::span<const std::string_view> parts) {
   return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
     return name.find(part) != std::string_view::npos;
   });
+}
+
+std::string in_lower_case(std::string_view name) {
+  std::string lower(name);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
 }
 
 // A struct of ethtool's with room for `count` values behind it.
@@ -57,7 +69,7 @@ uint32_t count_of_counters(int fd, const ifreq& request) {
   return count;
 }
 
-std::map<std::string, uint64_t> read_all(int fd, const ifreq& request) {
+DriverCounters read_all(int fd, const ifreq& request) {
   const uint32_t count = count_of_counters(fd, request);
   if (count == 0) return {};
   WithRoom<ethtool_gstrings> names(size_t{count} * ETH_GSTRING_LEN);
@@ -70,31 +82,44 @@ std::map<std::string, uint64_t> read_all(int fd, const ifreq& request) {
   if (!names.ask(fd, request) || !values.ask(fd, request)) return {};
   std::vector<uint64_t> numbers(count);
   std::memcpy(numbers.data(), values.room(), count * sizeof(uint64_t));
-  return receive_drops({names.room(), size_t{count} * ETH_GSTRING_LEN}, numbers);
+  return select_counters({names.room(), size_t{count} * ETH_GSTRING_LEN}, numbers);
 }
 
 }  // namespace
 
 bool is_receive_drop(std::string_view name) {
-  std::string lower(name);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = in_lower_case(name);
   return has(lower, kReceive) && has(lower, kDrops) && !has(lower, kOthers);
 }
 
-std::map<std::string, uint64_t> receive_drops(std::span<const char> names,
-                                              std::span<const uint64_t> values) {
-  std::map<std::string, uint64_t> result;
+bool is_pause_counter(std::string_view name) {
+  const std::string lower = in_lower_case(name);
+  return has(lower, kPauses) && !has(lower, kNoFrames);
+}
+
+bool counts_received(std::string_view name) { return has(in_lower_case(name), kCameIn); }
+
+uint64_t pause_frames_received(const std::map<std::string, uint64_t>& pauses) {
+  uint64_t most = 0;
+  for (const auto& [name, count] : pauses) {
+    if (counts_received(name)) most = std::max(most, count);
+  }
+  return most;
+}
+
+DriverCounters select_counters(std::span<const char> names, std::span<const uint64_t> values) {
+  DriverCounters result;
   const size_t count = std::min(values.size(), names.size() / ETH_GSTRING_LEN);
   for (size_t i = 0; i < count; ++i) {
     const char* const field = names.data() + i * ETH_GSTRING_LEN;
     const std::string name(field, strnlen(field, ETH_GSTRING_LEN));
-    if (is_receive_drop(name)) result[name] += values[i];
+    if (is_receive_drop(name)) result.drops[name] += values[i];
+    if (is_pause_counter(name)) result.pauses[name] += values[i];
   }
   return result;
 }
 
-std::map<std::string, uint64_t> read_driver(const std::string& interface) {
+DriverCounters read_driver(const std::string& interface) {
   ifreq request{};
   if (interface.size() >= sizeof(request.ifr_name)) return {};
   interface.copy(request.ifr_name, interface.size());

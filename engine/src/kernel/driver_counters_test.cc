@@ -8,9 +8,13 @@ namespace dutperf::kernel {
 namespace {
 
 class IsDrop : public ::testing::TestWithParam<const char*> {};
+class IsPause : public ::testing::TestWithParam<const char*> {};
+class IsNoPause : public ::testing::TestWithParam<const char*> {};
 class IsNoDrop : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(IsDrop, Counts) { EXPECT_TRUE(is_receive_drop(GetParam())); }
+TEST_P(IsPause, Counts) { EXPECT_TRUE(is_pause_counter(GetParam())); }
+TEST_P(IsNoPause, Counts) { EXPECT_FALSE(is_pause_counter(GetParam())); }
 TEST_P(IsNoDrop, Counts) { EXPECT_FALSE(is_receive_drop(GetParam())); }
 
 INSTANTIATE_TEST_SUITE_P(Each, IsDrop,
@@ -30,6 +34,32 @@ INSTANTIATE_TEST_SUITE_P(Each, IsNoDrop,
                                            "rx_hwtstamp_cleared", "rx_otherhost_dropped",
                                            "rx_flow_control_xoff", "dropped_smbus", ""));
 
+// By DPDK's drivers and by the kernel's.
+INSTANTIATE_TEST_SUITE_P(Each, IsPause,
+                         ::testing::Values("rx_xon_packets", "tx_xoff_packets",  // ixgbe, i40e, ice
+                                           "rx_priority3_xoff_packets", "rx_flow_control_xoff",
+                                           "port.link_xon_rx", "rx_pause_frames",
+                                           "rx_pfc_frames",                        // bnxt
+                                           "rx_pause_ctrl_phy", "tx_prio7_pause",  // mlx5
+                                           "mac.RxPauseMacCtrlFrames", "tx_pause"));
+
+INSTANTIATE_TEST_SUITE_P(Each, IsNoPause,
+                         ::testing::Values("rx_global_pause_duration", "tx_prio0_pause_transition",
+                                           "tx_priority0_xon_to_xoff_packets",
+                                           "tx_pause_storm_warning_events", "rx_good_packets",
+                                           "rx_missed_errors", ""));
+
+TEST(PauseFrames, ThatCameInAreCountedOnce) {
+  EXPECT_EQ(pause_frames_received({}), 0U);
+  EXPECT_EQ(pause_frames_received({{"tx_xoff_packets", 9}}), 0U);
+  EXPECT_EQ(pause_frames_received({{"rx_global_pause", 7},
+                                   {"rx_pause_ctrl_phy", 8},
+                                   {"rx_prio0_pause", 0},
+                                   {"tx_pause_ctrl_phy", 9}}),
+            8U);
+  EXPECT_EQ(pause_frames_received({{"tx_xon_pause_sent", 3}, {"xoff_pause_rcvd", 2}}), 2U);
+}
+
 TEST(ReceiveDrops, AreThoseOfADriversCountersThatAreSo) {
   // As the kernel gives them: fields of 32 bytes, the longest name without an end.
   std::string names;
@@ -39,18 +69,22 @@ TEST(ReceiveDrops, AreThoseOfADriversCountersThatAreSo) {
     names += field;
   }
   names += "rx_dropped_with_a_name_of_32_let";
-  const std::vector<uint64_t> values = {1, 2, uint64_t{1} << 40, 4};
-  EXPECT_EQ(receive_drops(names, values),
+  names += "rx_pause_frames";
+  names.resize(names.size() + 17);
+  const std::vector<uint64_t> values = {1, 2, uint64_t{1} << 40, 4, 5};
+  const DriverCounters found = select_counters(names, values);
+  EXPECT_EQ(found.drops,
             (std::map<std::string, uint64_t>{{"rx_missed_errors", 2},
                                              {"rx_dropped_for_want_of_a_buffer", uint64_t{1} << 40},
                                              {"rx_dropped_with_a_name_of_32_let", 4}}));
-  EXPECT_TRUE(receive_drops({}, values).empty());
-  EXPECT_TRUE(receive_drops(names, {}).empty());
+  EXPECT_EQ(found.pauses, (std::map<std::string, uint64_t>{{"rx_pause_frames", 5}}));
+  EXPECT_EQ(select_counters({}, values), DriverCounters{});
+  EXPECT_EQ(select_counters(names, {}), DriverCounters{});
 }
 
 TEST(ReceiveDrops, AreNoneOfAnInterfaceWithoutADriversCounters) {
-  EXPECT_TRUE(read_driver("lo").empty());
-  EXPECT_TRUE(read_driver("no such interface").empty());
+  EXPECT_EQ(read_driver("lo"), DriverCounters{});
+  EXPECT_EQ(read_driver("no such interface"), DriverCounters{});
 }
 
 }  // namespace

@@ -273,6 +273,12 @@ void judge_port(const PortFacts& port, const Losses& losses, Judge& judge) {
     judge.invalid("flow_control", where + ": Ethernet flow control is on",
                   "switch it off on tester and device: it hides loss by stretching time");
   }
+  if (port.pauses_received > 0 && !port.flow_control_on && !losses.sure) {
+    judge.invalid("held_back",
+                  where + ": the device paused it, by " + std::to_string(port.pauses_received) +
+                      " pause frames: what it had no room for waited in the tester",
+                  "switch flow control off on both ends");
+  }
   // Where others share the interface the kernel may have dropped theirs: that alone spoils nothing.
   const bool of_ours = port.rx_missed + port.rx_nombuf > 0 || losses.any;
   if (own_drops(port) > 0 && of_ours && !losses.sure) {

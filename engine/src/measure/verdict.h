@@ -58,6 +58,7 @@ struct PortFacts {
   bool link_up_after = true;
   bool link_flapped = false;  // went down or up in between, whatever it is now
   bool flow_control_on = false;
+  uint64_t pauses_received = 0;  // pause frames that it may have obeyed
   uint64_t rx_missed = 0;
   uint64_t rx_errors = 0;
   uint64_t rx_nombuf = 0;

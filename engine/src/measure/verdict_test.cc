@@ -100,6 +100,11 @@ const Trouble kTroubles[] = {
      [](TrialFacts& f) { f.ports[1].neighbour_conflicts = 1; }},
     {"flow_control", VerdictKind::kInvalid,
      [](TrialFacts& f) { f.ports[1].flow_control_on = true; }},
+    {"flow_control", VerdictKind::kInvalid,  // one reason is enough
+     [](TrialFacts& f) {
+       f.ports[1].flow_control_on = true;
+       f.ports[1].pauses_received = 1;
+     }},
     {"receiver_overflow", VerdictKind::kInvalid, [](TrialFacts& f) { f.ports[0].rx_missed = 1; }},
     {"receiver_overflow", VerdictKind::kInvalid, [](TrialFacts& f) { f.ports[0].rx_nombuf = 1; }},
     {"transmit_errors", VerdictKind::kInvalid, [](TrialFacts& f) { f.ports[1].tx_errors = 1; }},
@@ -160,6 +165,14 @@ TEST(Judge, TellsASenderThatWasHeldBackFromOneThatIsTooSlow) {
   EXPECT_EQ(codes(judge(facts)), Codes{"sender_behind"});
   forward.port_full_ns = 1'000'000'000;
   EXPECT_EQ(codes(judge(facts)), Codes{"held_back"});
+}
+
+TEST(Judge, ADeviceThatPausesTheTesterAndLosesFramesAllTheSameLosesThem) {
+  TrialFacts facts = good();
+  facts.ports[0].pauses_received = 5;
+  EXPECT_EQ(codes(judge(facts)), Codes{"held_back"});
+  facts.directions[0].received -= 1;
+  EXPECT_EQ(codes(judge(facts)), Codes{"frames_lost"});
 }
 
 TEST(Judge, DoesNotLetTheTestersDropsHideMoreLossThanTheyExplain) {

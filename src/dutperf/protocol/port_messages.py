@@ -118,6 +118,11 @@ class PortCounters(Message):
     rx_errors: Count = Field(description="came in damaged, as the port counts it")
     rx_nombuf: Count = Field(description="dropped: no receive buffer")
     tx_errors: Count
+    pauses: list[DriverCounter] = Field(
+        default=[],
+        description="Ethernet pause frames in and out, by the driver's own names; "
+        "empty: it counts none, or an old file",
+    )
     kernel: KernelCounters | None = Field(
         default=None, description="null: no kernel interface, or an old file"
     )

@@ -39,6 +39,7 @@ class TesterRecord:
     strange: dict[str, int]
     damaged: int
     device_drops: dict[str, int]
+    pauses: dict[str, int]
     invalid: int
     invalid_reasons: dict[ReasonCode, int]
 
@@ -78,6 +79,7 @@ def tester_record(trials: Sequence[TrialRecord]) -> TesterRecord:
         device_drops=_device_drops(
             t for t in trials if t.result.verdict.kind != "invalid"
         ),
+        pauses=_pauses(trials),
         invalid=len(invalid),
         invalid_reasons=dict(Counter(reasons)),
     )
@@ -103,6 +105,17 @@ def _device_drops(trials: Iterable[TrialRecord]) -> dict[str, int]:
         for side, counters in drops.interfaces.items():
             for name, count in counters.items():
                 found[f"{side} {name}"] += count
+    return {where: count for where, count in found.items() if count}
+
+
+def _pauses(trials: Iterable[TrialRecord]) -> dict[str, int]:
+    """Pause frames by port and counter, of those that rose; also of invalid trials."""
+    found: Counter[str] = Counter()
+    for port in (port for trial in trials for port in trial.result.ports):
+        before = {each.name: each.count for each in port.before.pauses}
+        for each in port.after.pauses:
+            rise = each.count - before.get(each.name, 0)
+            found[f"{port.name} {each.name}"] += max(rise, 0)
     return {where: count for where, count in found.items() if count}
 
 

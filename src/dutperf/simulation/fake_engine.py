@@ -27,6 +27,7 @@ from dutperf.protocol import (
     DirectionRequest,
     DirectionResult,
     Driver,
+    DriverCounter,
     HelloResult,
     Learn,
     NeighboursParams,
@@ -114,6 +115,7 @@ class FakeEngine:
         delays: how long its frames take.
         tester_limit_fps: the fastest rate the tester can offer; None: any.
         held_back: it is not the tester's own limit: something behind a port stops it.
+        pause_frames: that the sending port counts whenever the tester is held back.
         troubles: call number of ``measure`` (from 1) -> what happens instead of a
             measurement: a reason makes the trial invalid, an exception is raised.
         link_speed_mbps: what the ports say; None: nothing.
@@ -131,6 +133,7 @@ class FakeEngine:
         delays: Delays = fixed(_DELAY_NS),  # noqa: B008 - it has no state
         tester_limit_fps: float | None = None,
         held_back: bool = False,
+        pause_frames: int = 0,
         troubles: Mapping[int, ReasonCode | BaseException] | None = None,
         link_speed_mbps: int | None = 10_000,
         refused: Collection[Driver] = (),
@@ -145,6 +148,7 @@ class FakeEngine:
         self._delays = delays
         self._tester_limit_fps = tester_limit_fps
         self._held_back = held_back
+        self._pause_frames = pause_frames
         self._troubles = dict(troubles or {})
         self._link_speed_mbps = link_speed_mbps
         self._refused = refused
@@ -382,12 +386,15 @@ class FakeEngine:
         sender, receiver = _SIDES if direction.name == "forward" else _SIDES[::-1]
         sent = sum(s.sent for s in direction.streams)
         received = sum(s.received for s in direction.streams)
-        counters = self._counters
-        counters[sender] = _counters(
-            counters[sender].rx_frames, counters[sender].tx_frames + sent
-        )
-        counters[receiver] = _counters(
-            counters[receiver].rx_frames + received, counters[receiver].tx_frames
+        paused = self._held_back and self._too_fast(direction.intended_rate_fps)
+        self._rise(sender, tx=sent, pauses=self._pause_frames if paused else 0)
+        self._rise(receiver, rx=received)
+
+    def _rise(self, side: Side, rx: int = 0, tx: int = 0, pauses: int = 0) -> None:
+        before = self._counters[side]
+        paused = before.pauses[0].count + pauses
+        self._counters[side] = _counters(
+            before.rx_frames + rx, before.tx_frames + tx, paused
         )
 
 
@@ -482,7 +489,7 @@ def _state_error(message: str, hint: str = "") -> EngineError:
     return EngineError(message, hint, ERROR_STATE)
 
 
-def _counters(rx_frames: int = 0, tx_frames: int = 0) -> PortCounters:
+def _counters(rx_frames: int = 0, tx_frames: int = 0, pauses: int = 0) -> PortCounters:
     return PortCounters(
         rx_frames=rx_frames,
         tx_frames=tx_frames,
@@ -490,6 +497,7 @@ def _counters(rx_frames: int = 0, tx_frames: int = 0) -> PortCounters:
         rx_errors=0,
         rx_nombuf=0,
         tx_errors=0,
+        pauses=[DriverCounter(name="rx_xoff_packets", count=pauses)],
     )
 
 
