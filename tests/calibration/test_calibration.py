@@ -11,6 +11,7 @@ from simulated_answer import (
     EXTENT,
     SimulatedAnswer,
     SimulatedTester,
+    direction_account,
     rows_of,
     simulated_run,
 )
@@ -28,7 +29,9 @@ from dutperf.calibration.grid import (
 from dutperf.calibration.measuring import calibrate, load_calibration
 from dutperf.calibration.model import Point, Row
 from dutperf.calibration.tables import HEADS, markdown, texts
+from dutperf.calibration.truth import served_per_s
 from dutperf.errors import EngineError, InputError
+from dutperf.lab.refdut_socket import TrialAccount
 from dutperf.simulation.fake_engine import (
     Dut,
     buffered,
@@ -80,6 +83,30 @@ def test_a_rate_that_is_off_by_three_percent_is_missed(
     assert row.worst_percent == pytest.approx(100 * (share - 1), abs=0.5)
     assert row.contradictions
     assert len(row.pairs) == 2, "and no repeat is left out"
+
+
+def test_a_device_is_as_fast_as_in_its_best_overload() -> None:
+    """Others can only slow it; of few frames one more or less is no rate."""
+
+    def trial(seen: int, left: int, lasted_ms: int) -> TrialAccount:
+        forward, reverse = direction_account(seen, left), direction_account(0, 0)
+        return TrialAccount(
+            run=1,
+            trial_id=1,
+            lasted_ns=lasted_ms * 1_000_000,
+            forward=forward,
+            reverse=reverse,
+        )
+
+    whole = trial(6_000, 5_401, 250)
+    disturbed = trial(6_000, 5_200, 250)
+    not_overloaded = trial(5_500, 5_500, 250)
+    short = trial(3_000, 2_900, 124)
+    none = trial(0, 0, 0)
+    given = [disturbed, disturbed, whole, not_overloaded, short, none]
+    assert served_per_s(given, "forward", 400) == RATE
+    assert served_per_s([not_overloaded, none], "forward", 400) is None
+    assert served_per_s([whole], "reverse", 400) is None
 
 
 def test_a_device_of_another_rate_than_it_was_told_is_measured_as_it_is(

@@ -137,18 +137,23 @@ class SimulatedAnswer:
     ) -> DirectionAccount:
         seen = direction.streams[0].sent if direction else 0
         left = self._forwards(rate_fps, seen) if seen else 0
-        lost = LossRun(
-            stream=0, cause="queue", first=left, count=seen - left, from_ns=0, to_ns=0
-        )
-        return DirectionAccount(
-            foreground=_frames(seen, left, self._delay_ns),
-            background=_frames(0, 0, 0),
-            own_error_ns=all_took(10, left),
-            poll_gap_ns=all_took(20, left),
-            rules=(),
-            losses=(lost,) if left < seen else (),
-            loss_runs_left_out=0,
-        )
+        return direction_account(seen, left, self._delay_ns)
+
+
+def direction_account(seen: int, left: int, delay_ns: int = 0) -> DirectionAccount:
+    """Of ``seen`` frames the first ``left`` left, the rest found the queue full."""
+    lost = LossRun(
+        stream=0, cause="queue", first=left, count=seen - left, from_ns=0, to_ns=0
+    )
+    return DirectionAccount(
+        foreground=_frames(seen, left, delay_ns),
+        background=_frames(0, 0, 0),
+        own_error_ns=all_took(10, left),
+        poll_gap_ns=all_took(20, left),
+        rules=(),
+        losses=(lost,) if left < seen else (),
+        loss_runs_left_out=0,
+    )
 
 
 def _frames(seen: int, left: int, delay_ns: int) -> ClassAccount:

@@ -89,7 +89,7 @@ def _point(
         "procedure": "throughput",
         "trial_duration_s": _DURATION_S,
         "max_rate_fps": _OFFERED_TIMES * rate,
-        "resolution": "0.5%",
+        "resolution": "0.2%",
         "early_stop": False,  # as a classic tester's trials go on to their end
         "residual_wait_s": round(residual_wait_s, 3),
     }

@@ -7,7 +7,7 @@ account, and a trial whose counts are not the device's are MISSED as a wrong fig
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from dutperf import stats
 from dutperf.calibration.model import UNITS, Figure, Pair, Point, Row
@@ -69,14 +69,7 @@ def judged(
     account = _median([p.account for p in pairs])
     error = _median(errors)
     return Row(
-        point=point.name,
-        quantity=point.quantity,
-        path=point.path,
-        figure=figure,
-        unit=UNITS[figure],
-        setting=point.words,
-        expected=point.expected.get(figure),
-        target=TARGETS[figure].words,
+        **_named(point, figure, run),
         pairs=pairs,
         found=found,
         bound=cell.bound,
@@ -90,35 +83,27 @@ def judged(
         contradictions=disagreeing,
         verdict=_verdict(reasons),
         reasons=reasons,
-        run=run,
     )
 
 
 def unmeasured(point: Point, figure: Figure, reason: str, run: str) -> Row:
     """The row of a figure for which there is no result at all: it is no less MISSED."""
-    return Row(
-        point=point.name,
-        quantity=point.quantity,
-        path=point.path,
-        figure=figure,
-        unit=UNITS[figure],
-        setting=point.words,
-        expected=point.expected.get(figure),
-        target=TARGETS[figure].words,
-        pairs=[],
-        found=None,
-        account=None,
-        error=None,
-        worst=None,
-        error_percent=None,
-        worst_percent=None,
-        spread_percent=None,
-        trials=0,
-        contradictions=[],
-        verdict="MISSED",
-        reasons=[reason],
-        run=run,
-    )
+    return Row(**_named(point, figure, run), verdict="MISSED", reasons=[reason])
+
+
+def _named(point: Point, figure: Figure, run: str) -> dict[str, Any]:
+    """What a row is of, whatever was found."""
+    return {
+        "point": point.name,
+        "quantity": point.quantity,
+        "path": point.path,
+        "figure": figure,
+        "unit": UNITS[figure],
+        "setting": point.words,
+        "expected": point.expected.get(figure),
+        "target": TARGETS[figure].words,
+        "run": run,
+    }
 
 
 def _pairs(

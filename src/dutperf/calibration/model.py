@@ -106,23 +106,30 @@ class Row(Stored):
     setting: str = Field(description="what the device was told, in words")
     expected: float | None = Field(description="what arithmetic makes of the setting")
     target: str = Field(description="the error that is allowed, in words")
-    pairs: list[Pair] = Field(description="of each repeat")
-    found: float | None = Field(description="median over the repeats")
+    pairs: list[Pair] = Field(default=[], description="of each repeat")
+    found: float | None = Field(default=None, description="median over the repeats")
     bound: str | None = Field(
         default=None,
         description="lower: that much or more; it is off by no more than a figure may",
     )
-    account: float | None = Field(description="median over the repeats")
-    error: float | None = Field(description="median of the repeats' errors")
-    worst: float | None = Field(description="the error that is farthest from 0")
-    error_percent: float | None = Field(description="of the account")
-    worst_percent: float | None
-    spread_percent: float | None = Field(
-        description="largest less smallest of what was found, by the median"
+    account: float | None = Field(default=None, description="median over the repeats")
+    error: float | None = Field(
+        default=None, description="median of the repeats' errors"
     )
-    trials: int = Field(description="of which the device's account was compared")
+    worst: float | None = Field(
+        default=None, description="the error that is farthest from 0"
+    )
+    error_percent: float | None = Field(default=None, description="of the account")
+    worst_percent: float | None = None
+    spread_percent: float | None = Field(
+        default=None,
+        description="largest less smallest of what was found, by the median",
+    )
+    trials: int = Field(
+        default=0, description="of which the device's account was compared"
+    )
     contradictions: list[str] = Field(
-        description="trials whose counts are not those of the device"
+        default=[], description="trials whose counts are not those of the device"
     )
     verdict: Literal["within", "MISSED"]
     reasons: list[str] = Field(description="of MISSED, in words")

@@ -29,18 +29,21 @@ _DIRECTIONS: tuple[DirectionName, DirectionName] = ("forward", "reverse")
 def served_per_s(
     trials: Iterable[TrialAccount], direction: DirectionName, queue_frames: int
 ) -> float | None:
-    """How fast the device was in those of ``trials`` in which it was overloaded.
+    """How fast the device was in the best of ``trials`` in which it was overloaded.
 
-    The median: one in which others had its CPU for long is no trial of the device.
+    It serves by its clock, never faster; others that have its CPU can only slow it.
+    Of a trial that ended soon a single frame is too much of all.
     """
+    told = list(trials)
+    enough_ns = max((trial.lasted_ns for trial in told), default=0) / 2
     rates = []
-    for trial in trials:
+    for trial in told:
         foreground = trial.directions[direction].foreground
         served = foreground.left - queue_frames - 1
         overloaded = foreground.dropped_by_queue or foreground.dropped_by_nat
-        if overloaded and served > 0 and trial.lasted_ns:
+        if overloaded and served > 0 and trial.lasted_ns >= max(enough_ns, 1):
             rates.append(served * _S / trial.lasted_ns)
-    return stats.median(rates) if rates else None
+    return max(rates, default=None)
 
 
 def throughput(point: Point, trials: Sequence[Witnessed]) -> float | None:
