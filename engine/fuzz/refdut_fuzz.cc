@@ -20,7 +20,7 @@ struct Table {
 
 struct Device {
   void configure(const refdut::Behaviour& behaviour) { told = behaviour; }
-  Json report(const Asked& asked) { return {{"trial", asked.trial.value_or(0)}}; }
+  Json report(const refdut::Asked& asked) { return {{"trial", asked.trial.value_or(0)}}; }
   Table* gateway() { return told.nat ? &table : nullptr; }
   static uint64_t now_ns() { return 1; }
 
