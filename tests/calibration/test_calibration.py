@@ -267,6 +267,12 @@ def test_the_whole_grid_has_all_that_is_promised() -> None:
     assert {each.path for each in found} == set(PATHS)
 
 
+def test_the_wire_of_packet_sockets_is_no_faster_than_its_timers_leave_time() -> None:
+    whole = Extent(quick=False, repeats=3)
+    found = [(p.waiting.path, p.waiting.held_back_fps) for p in pairings(whole, PATHS)]
+    assert found == [("memory", None), ("memory", None), ("af_packet", 20_000)]
+
+
 def test_an_unknown_limit_leaves_out_no_other_rate() -> None:
     found = points(("throughput",), ("memory",), EXTENT, lambda _traffic: None)
     assert [each.name for each in found] == ["throughput-20000-ipv4-64-forward"]
