@@ -194,6 +194,29 @@ def test_a_loss_is_that_at_the_highest_load() -> None:
     assert [point.rate_fps for point in found.points] == [500, 500]
 
 
+def test_a_longer_burst_is_better_and_has_the_rate_at_which_it_was_sent() -> None:
+    def burst(flows: int, frames: float) -> CellResult:
+        name = f"back-to-back-ip4-{SIZE}-both-flows{flows}"
+        return throughput(flows, frames).model_copy(
+            update={
+                "id": name,
+                "series": "back-to-back-ip4-both-flows",
+                "procedure": "back-to-back",
+                "unit": "frames",
+                "parameters": told(flows, SIZE) | {"max_load_fps": 1_000_000},
+            }
+        )
+
+    [found] = scalability([burst(1, 1000), burst(4, 750)])
+    assert (found.name, found.unit, found.better) == (
+        "longest burst",
+        "frames",
+        "higher",
+    )
+    assert changes(found) == {1: None, 4: 25}
+    assert [point.rate_fps for point in found.points] == [1_000_000, 1_000_000]
+
+
 def test_what_differs_in_more_than_size_and_flows_is_compared_apart() -> None:
     cells = [
         throughput(flows, 1000).model_copy(update={"series": series})

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from burst_sample import burst_results
+from burst_sample import burst_results, bursts_of_flows
 from connection_sample import rate_results, stateful_results
 from report_sample import all_sizes, sample_environment, sample_results, store
 from stored_samples import VERSION_1
@@ -148,6 +148,7 @@ def printed_figures(table: Table) -> Counter[str]:
         of_flows,
         with_everything,
         burst_results,
+        bursts_of_flows,
         version_1,
     ],
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from planning import Run, campaign, spec
 
+from dutperf.config.specs import ProcedureSpec
 from dutperf.results import ResultsFile
 from dutperf.simulation.fake_engine import FakeEngine, buffered
 
@@ -16,10 +17,22 @@ SERVICE_FPS = 200_000
 
 def burst_results() -> ResultsFile:
     """A throughput of 200,000 fps, and bursts at 1,000,000 fps in two repeats."""
-    what = campaign(
+    return _results(
         spec(procedure="throughput", trial_duration_s=10),
         spec(procedure="back-to-back", repeats=2),
     )
+
+
+def bursts_of_flows() -> ResultsFile:
+    """The same bursts as one flow, and spread over four."""
+    return _results(
+        spec(procedure="throughput", trial_duration_s=10, flows=[1, 4]),
+        spec(procedure="back-to-back", repeats=2, flows=[1, 4]),
+    )
+
+
+def _results(*procedures: ProcedureSpec) -> ResultsFile:
+    what = campaign(*procedures)
     engine = FakeEngine(buffered(QUEUE, SERVICE_FPS))
     with tempfile.TemporaryDirectory() as directory:
         return Run(Path(directory) / "run", engine)(what)

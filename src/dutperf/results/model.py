@@ -172,7 +172,7 @@ class ScalabilityPoint(Stored):
     cell: str
     rate_fps: float | None = Field(description="the applied frame rate, per direction")
     value: float | None = Field(description="Xn; null: invalid, or infinite")
-    at_least: bool = Field(default=False, description="throughput: it is a lower bound")
+    at_least: bool = Field(default=False, description="it is a lower bound")
     degradation_percent: float | None = Field(
         description="(Xn - X1) / X1 * 100 where lower is better, (X1 - Xn) / X1 * 100 "
         "where higher is: above 0 is worse than one flow; null: n is 1, or Xn or "
@@ -185,7 +185,7 @@ class Scalability(Stored):
 
     procedure: ProcedureName
     name: str = Field(description="of the value: throughput; TL, forward; ...")
-    unit: Literal["fps", "percent", "ns"]
+    unit: Literal["fps", "percent", "frames", "ns"]
     better: Literal["higher", "lower"]
     series: str = Field(description="what all its cells have in common, but the size")
     frame_size: str

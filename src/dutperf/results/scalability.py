@@ -6,15 +6,25 @@ are started at once and share its rate evenly.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from dutperf.catalogue import ProcedureName
 from dutperf.results.model import CellResult, Scalability, ScalabilityPoint
 
 _VARIED = {
     "ports": "source ports (in the reverse direction destination ports)",
     "addresses": "source and destination addresses",
 }
+
+
+_NAMES: Mapping[ProcedureName, str] = {
+    "throughput": "throughput",
+    "back-to-back": "longest burst",
+    "frame-loss": "loss at the highest load",
+}
+"""Of the one value of a cell; delays have names of their own."""
+_HIGHER_IS_BETTER: Collection[ProcedureName] = ("throughput", "back-to-back")
 
 
 @dataclass(frozen=True)
@@ -79,7 +89,7 @@ def degradation_percent(
 def _compared(key: tuple[str, str, str], values: Sequence[_Value]) -> Scalability:
     series, frame_size, name = key
     first = values[0].cell
-    is_rate = first.procedure == "throughput"
+    higher_is_better = first.procedure in _HIGHER_IS_BETTER
     one = next((v.exactly for v in values if v.flows == 1), None)
     points = [
         ScalabilityPoint(
@@ -90,7 +100,9 @@ def _compared(key: tuple[str, str, str], values: Sequence[_Value]) -> Scalabilit
             at_least=each.at_least,
             degradation_percent=None
             if each.flows == 1
-            else degradation_percent(one, each.exactly, higher_is_better=is_rate),
+            else degradation_percent(
+                one, each.exactly, higher_is_better=higher_is_better
+            ),
         )
         for each in sorted(values, key=lambda v: v.flows)
     ]
@@ -98,7 +110,7 @@ def _compared(key: tuple[str, str, str], values: Sequence[_Value]) -> Scalabilit
         procedure=first.procedure,
         name=name,
         unit=first.unit,
-        better="higher" if is_rate else "lower",
+        better="higher" if higher_is_better else "lower",
         series=series,
         frame_size=frame_size,
         varied=_VARIED[str(first.parameters["flows_by"])],
@@ -109,9 +121,8 @@ def _compared(key: tuple[str, str, str], values: Sequence[_Value]) -> Scalabilit
 def _values(cell: CellResult) -> Iterator[_Value]:
     """Delays that were not measured have no names either."""
     valid = cell.verdict != "invalid"
-    if cell.unit != "ns":
-        name = "throughput" if cell.unit == "fps" else "loss at the highest load"
-        yield _Value(cell, name, cell.median if valid else None)
+    if cell.procedure in _NAMES:
+        yield _Value(cell, _NAMES[cell.procedure], cell.median if valid else None)
         return
     streams = {measure.stream for measure in cell.measures}
     for measure in cell.measures:
@@ -121,10 +132,17 @@ def _values(cell: CellResult) -> Iterator[_Value]:
 
 
 def _rate_fps(cell: CellResult) -> float | None:
-    """A throughput is its own rate."""
+    """A throughput is its own rate; bursts are sent at the highest."""
+    if cell.procedure == "throughput":
+        return cell.median
     if cell.points:
         return cell.points[0].load_fps
-    return cell.load.rate_fps if cell.load else cell.median
+    most = cell.parameters.get("max_load_fps")
+    return cell.load.rate_fps if cell.load else _number(most)
+
+
+def _number(told: str | int | float | bool | None) -> float | None:
+    return None if told is None or isinstance(told, str) else float(told)
 
 
 def _flows(cell: CellResult) -> int | None:

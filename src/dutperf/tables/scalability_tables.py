@@ -30,14 +30,23 @@ class Growth:
     table: Table
 
     @property
+    def higher_is_better(self) -> bool:
+        """Whether less than with one flow is worse."""
+        return self.series[0].better == "higher"
+
+    @property
     def is_rate(self) -> bool:
-        """Whether more is better, and the value is its own rate."""
-        return self.series[0].procedure == "throughput"
+        """Whether the value is its own rate."""
+        return self.series[0].unit == "fps"
 
     @property
     def several_rates(self) -> bool:
         """Whether not only the number of flows changed."""
         return len({p.rate_fps for each in self.series for p in each.points}) > 1
+
+
+_UNITS = {"fps": "fps per direction", "frames": "frames"}
+"""Of a column; other values have theirs with them."""
 
 
 class _Line(NamedTuple):
@@ -105,8 +114,8 @@ def _table(
 
 
 def _columns(index: int, name: str, of: Scalability) -> Iterator[_Col]:
-    is_rate = of.procedure == "throughput"
-    unit = "fps per direction" if is_rate else ""
+    is_rate = of.unit == "fps"
+    unit = _UNITS.get(of.unit, "")
     yield (
         Column(name, f"The {of.name} with so many flows.", unit, tone="strong"),
         _at(index, lambda point: _value(of, point)),
@@ -154,7 +163,7 @@ def _size(of: Scalability) -> str:
 
 def _value(of: Scalability, point: ScalabilityPoint) -> Value:
     match of.unit:
-        case "fps":
+        case "fps" | "frames":
             return count(point.value, "lower" if point.at_least else None)
         case "percent":
             return percent(point.value)
