@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import re
@@ -77,6 +78,38 @@ def test_a_run_and_its_archive_are_good(run: Path) -> None:
     assert found.good
     assert found.figures.differ == []
     assert found.figures.derived > 200
+
+
+def test_what_more_flows_cost_is_derived_again(tmp_path: Path) -> None:
+    """Of a device that is a little slower each time: no two figures are the same."""
+    services = (int(200_000 * 0.999**n) for n in itertools.count())
+    told = {"flows": [1, 4], "trial_duration_s": 1}
+    what = campaign(
+        spec(resolution="1%", repeats=2, **told),
+        spec(procedure="frame-loss", load_percent=[100, 50], **told),
+        spec(procedure="back-to-back", repeats=2, flows=[1, 4]),
+        spec(
+            procedure="latency", rate_fps="50% of throughput", tags=60, **SHORT | told
+        ),
+        spec(procedure="pdv", rate_fps=20_000, **told),
+    )
+
+    def slower_each_time(rate_fps: float, frames: int) -> int:
+        return buffered(999, next(services))(rate_fps, frames)
+
+    engine = FakeEngine(slower_each_time, delays=jitter(20_000, 90_000))
+    Run(tmp_path / "run", engine)(what)
+    assert wrong(tmp_path / "run") == []
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert len(results["scalability"]) == 13
+    keys = ("rate_fps", "value", "degradation_percent")
+    for row in results["scalability"]:
+        last = row["points"][-1]
+        last |= {key: (last[key] or 0) + 1 for key in keys}
+    (tmp_path / "run" / "results.json").write_text(json.dumps(results))
+    places = [line.partition(":")[0] for line in wrong(tmp_path / "run")]
+    changed = [f"scalability[{n}].points[1].{key}" for n in range(13) for key in keys]
+    assert sorted(places) == sorted(changed)
 
 
 def test_the_same_run_is_packed_into_the_same_bytes(run: Path, tmp_path: Path) -> None:

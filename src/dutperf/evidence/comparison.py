@@ -92,6 +92,13 @@ def compare_cell(stored: Json, derived: Json, found: Compared) -> None:
     found.by_cell[stored["id"]] = (now[0] - before[0], now[1] - before[1])
 
 
+def compare_scalability(
+    stored: list[Json], derived: list[Json], found: Compared
+) -> None:
+    """Add the rows of the overload scalability (RFC 8219 10.2.1) to ``found``."""
+    _compare(stored, derived, "scalability", "load", found)
+
+
 class _Unknown:
     """Not derived."""
 

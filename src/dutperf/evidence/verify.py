@@ -23,9 +23,18 @@ from dutperf.config import Campaign, PlannedTestbed, expand, load_campaign
 from dutperf.config.cell import Cell
 from dutperf.errors import InputError
 from dutperf.evidence.archive import MANIFEST, opened, wrong_sums
-from dutperf.evidence.comparison import Compared, compare_cell
+from dutperf.evidence.comparison import (
+    Compared,
+    compare_cell,
+    compare_scalability,
+)
 from dutperf.evidence.pack import NEEDED, REPORT, VERSION, files_of
-from dutperf.evidence.rederive import Source, check_trials, derived_cell
+from dutperf.evidence.rederive import (
+    Source,
+    check_trials,
+    derived_cell,
+    derived_scalability,
+)
 from dutperf.results import load_environments, load_journal, load_results
 from dutperf.results.directory import CAMPAIGN, RESULTS
 from dutperf.results.journal import JOURNAL
@@ -300,6 +309,9 @@ def _figures(
             check.wrong.append(f"{cell['id']}: {told}")
             continue
         compare_cell(cell, done[cell["id"]], found)
+    if not check.wrong and "scalability" in results:
+        rows = derived_scalability(results["cells"], done, by_cell)
+        compare_scalability(results["scalability"], rows, found)
     check.wrong += found.differ
     check.told = f"{found.derived} figures derived again, {found.agree} agree"
     check.unknown += [

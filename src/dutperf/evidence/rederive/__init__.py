@@ -14,6 +14,7 @@ again here.
     delays       latency, PDV, IPDV
     connections  connection rate, table capacity, tear-down
     beside       media, loads that another cell found
+    scalability  what more flows cost (RFC 8219 10.2.1)
     passports    the share of what the tester can do without a device
 
 What is derived has the shape of a stored cell, with those keys only that are known; a
@@ -23,5 +24,6 @@ figure that has none here cannot be derived, and ``comparison`` says so.
 from dutperf.evidence.rederive.accounting import check_trials
 from dutperf.evidence.rederive.beside import Source
 from dutperf.evidence.rederive.cells import derived_cell
+from dutperf.evidence.rederive.scalability import derived_scalability
 
-__all__ = ["Source", "check_trials", "derived_cell"]
+__all__ = ["Source", "check_trials", "derived_cell", "derived_scalability"]
