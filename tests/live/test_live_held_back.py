@@ -177,10 +177,11 @@ def test_a_queue_longer_than_the_testers_buffers_holds_it_back(
     tmp_path: Path, driver: Driver
 ) -> None:
     with queue_of(100_000), lab_engine(tmp_path, driver) as engine:
-        trial = replace(ROUTED, ms=3000, extra=ROUTED.extra | STRICT)
+        # Patient enough that what others take of its CPU is not most of its lag.
+        patient = ROUTED.extra | {"lag_limit_ns": 50 * MS}
+        trial = replace(ROUTED, ms=3000, extra=patient)
         told: list[set[str]] = []
-        # Others may take the tester's CPU for most of its 10 ms in some of seven: it
-        # must be held back in four, and behind in three at most.
+        # It must be held back in four of seven, and behind in three at most.
         while len(told) < 7 and not (
             of(told, "held_back") >= 4
             and of(told, "sender_behind") + 7 - len(told) <= 3

@@ -221,13 +221,18 @@ def test_a_worker_that_stops_for_100_ms_spoils_its_trial_only(
     device: RefDut, engine: Engine
 ) -> None:
     device.client.configure(DEVICES["sound"])
-    stopping = stop_worker(after_s=0.1, for_s=0.1)
-    stopped = engine.measure(LOAD.request(1))
-    stopping.join()
+    for number in range(1, 11):
+        stopping = stop_worker(after_s=0.1, for_s=0.1)
+        stopped = engine.measure(LOAD.request(number))
+        stopping.join()
+        if not device_paused(device, stopped):
+            break
+    else:
+        pytest.skip("others had the device's CPU in each of ten trials")
     assert stopped.verdict.kind == "invalid"
     assert codes(stopped) & {"sender_lag", "sender_behind", "sender_burst"}
     assert longest_ns(stopped) > 90 * MS
-    after = [engine.measure(LOAD.request(number)) for number in range(2, 5)]
+    after = [engine.measure(LOAD.request(number)) for number in range(11, 14)]
     assert all(longest_ns(result) < 90 * MS for result in after)
     sent = [s for r in after for d in r.directions for s in d.streams]
     assert all(stream.sent == stream.intended for stream in sent)
