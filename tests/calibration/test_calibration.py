@@ -147,6 +147,24 @@ def test_a_device_that_was_never_overloaded_tells_no_rate(tmp_path: Path) -> Non
     assert any("lower bound" in reason for reason in row.reasons)
 
 
+def test_what_left_whole_counts_where_an_overload_slowed_the_device(
+    tmp_path: Path,
+) -> None:
+    """By its own account: a tester that calls a lossy trial lossless gains nothing."""
+
+    def tired(rate_fps: float, frames: int) -> int:
+        fit = served()(rate_fps, frames)
+        return fit if fit == frames else fit - frames // 20
+
+    (row,) = rows_of(service(), tmp_path / "a", truth=tired, found=tired)
+    assert row.verdict == "within"
+    assert row.account == pytest.approx(RATE * 1.08, rel=0.005)
+    blind = served(1.05 * RATE)
+    (row,) = rows_of(service(), tmp_path / "b", truth=tired, found=blind)
+    assert row.verdict == "MISSED"
+    assert (row.worst_percent or 0) > 3
+
+
 def test_losses_are_exact_or_missed(tmp_path: Path) -> None:
     losing = point("loss-10000ppm")
 

@@ -8,7 +8,7 @@ length, or a burst, or so many connections, should be lossless up to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from dutperf import stats
 from dutperf.calibration.model import Figure, Point
@@ -47,7 +47,32 @@ def served_per_s(
 
 
 def throughput(point: Point, trials: Sequence[Witnessed]) -> float | None:
-    """Of the slower direction."""
+    """Of the slower direction, by overloads; or the highest load that left whole.
+
+    Near what its CPU can do a device is slower in an overload than before it. Without
+    an overload nobody knows how much more it could have done.
+    """
+    by_overloads = _by_overloads(point, trials)
+    return by_overloads and max([by_overloads, *_left_whole(trials)])
+
+
+def _left_whole(trials: Sequence[Witnessed]) -> Iterator[float]:
+    """Loads of which the device saw every frame in time and let every one go."""
+    for trial in trials:
+        request, account = trial.record.request, trial.account
+        if account is None or not account.lasted_ns:
+            continue
+        whole = []
+        for asked in request.directions:
+            foreground = account.directions[asked.name].foreground
+            frames = request.frames(asked)
+            if foreground.left == foreground.seen == frames:
+                whole.append((frames - 1) * _S / account.lasted_ns)
+        if len(whole) == len(request.directions):
+            yield min(*whole, *(asked.rate_fps for asked in request.directions))
+
+
+def _by_overloads(point: Point, trials: Sequence[Witnessed]) -> float | None:
     told = _accounts(trials)
     found = []
     for direction in _DIRECTIONS:
