@@ -10,8 +10,8 @@ from dutperf.lab.cpus import CpuPlan, cpus_of_mask, plan_cpus, rps_mask
     [
         ({3}, CpuPlan(worker=3, dut=None, main=3)),
         ({0, 1}, CpuPlan(worker=0, dut=1, main=1)),
-        ({2, 5, 7}, CpuPlan(worker=2, dut=7, main=5)),
-        (range(64), CpuPlan(worker=0, dut=63, main=1)),
+        ({2, 5, 7}, CpuPlan(worker=2, dut=7, main=5, receive=5)),
+        (range(64), CpuPlan(worker=0, dut=63, main=1, receive=62)),
     ],
 )
 def test_worker_and_dut_get_cpus_of_their_own_where_possible(

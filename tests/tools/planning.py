@@ -170,6 +170,7 @@ class FakeWatch:
         self.cpu = 1
         self.dropped: dict[Side, dict[str, int]] = {}
         self.drops = lambda: self.dropped
+        self.sent: Callable[[], dict[Side, int]] = dict
         self._taken_ns = taken_ns
         self._left = trials
 

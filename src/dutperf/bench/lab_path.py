@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from dutperf import lab
 from dutperf.bench.idle_wait import QuietWait
 from dutperf.bench.path_bench import (
     RESOLUTION,
@@ -22,7 +23,7 @@ from dutperf.config import Campaign, PlannedTestbed, Testbed, expand
 from dutperf.config.specs import ThroughputSpec
 from dutperf.lab.cpus import plan_cpus
 from dutperf.procedures.events import OnEvent
-from dutperf.run.engine_session import prepare_engine
+from dutperf.run.engine_session import EngineStarter, Notify, prepare_engine
 
 _PATIENCE = 20
 """How long the bench waits for quiet moments in all: so many trials for each round."""
@@ -83,13 +84,18 @@ def bench_lab_path(
         patience_s = _PATIENCE * rounds * cell.spec.trial_duration_s
         with contextlib.closing(PerfProfiler(cpus)) as profiler:
             around = PathSurroundings(
-                open_engine=prepare_engine,
+                open_engine=_open_engine,
                 profiler=profiler,
                 dut_alive=lambda: access.dut_alive(planned),
                 sleep=QuietWait(cpus, patience_s),
             )
             results = bench_path(testbed, cell, drivers, settings, around, on_event)
     return LabBench(planned.name, testbed.description, settings, results)
+
+
+def _open_engine(testbed: Testbed, notify: Notify) -> EngineStarter:
+    lab.renew_receiving()  # the driver before took its rings away
+    return prepare_engine(testbed, notify)
 
 
 def path_spec(trial_duration_s: float) -> ThroughputSpec:

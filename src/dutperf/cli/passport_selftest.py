@@ -136,6 +136,7 @@ def _show(console: Console, passport: Passport) -> None:
         f"(passport {passport.owner.name})"
     )
     table.add_column("frames", overflow="fold")
+    apart = passport.owner.receive_cpu is not None
     for name in (
         "safe fps\nper direction",
         "trials\npassed",
@@ -146,10 +147,14 @@ def _show(console: Console, passport: Passport) -> None:
         "\n99.9 %",
         "held\nframes",
         "device CPU\nper frame",
+        *(["if it\nreceives, too"] if apart else []),
     ):
         table.add_column(name, justify="right")
     for entry in passport.entries:
-        table.add_row(describe(entry.sent), *_entry_figures(entry))
+        figures = _entry_figures(entry)
+        if apart:
+            figures.append(entry_text(duration(entry.device_ns_if_shared, 3)))
+        table.add_row(describe(entry.sent), *figures)
     console.print(table)
     for entry in passport.entries:
         if entry.safe_rate_fps is None:

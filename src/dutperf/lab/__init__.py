@@ -20,8 +20,10 @@ from dutperf.lab.lifecycle import (
 from dutperf.lab.orders import (
     known_answer_device,
     limit_connections,
+    renew_receiving,
     watch_device,
 )
+from dutperf.lab.receive_cpu import left_to_the_device
 from dutperf.lab.refdut_socket import KnownAnswer, read_behaviour
 
 __all__ = [
@@ -33,9 +35,11 @@ __all__ = [
     "down",
     "dut_alive",
     "known_answer_device",
+    "left_to_the_device",
     "limit_connections",
     "plan",
     "read_behaviour",
+    "renew_receiving",
     "running",
     "session",
     "up",

@@ -2,7 +2,8 @@
 
 A veth device runs the receiver's work on the sender's CPU. Receive packet steering
 (RPS) at the DUT's interfaces moves forwarding to a CPU of its own; that is the
-difference between measuring the DUT and measuring the two together.
+difference between measuring the DUT and measuring the two together. What the DUT sends
+is received on its CPU likewise, unless there is a third one for that (``receive``).
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CpuPlan:
-    """CPU numbers. ``dut`` is None where the machine has but one CPU to use."""
+    """CPU numbers. ``dut`` is None where the machine has but one CPU to use.
+
+    ``receive``: takes in what the DUT sends; None: the DUT's own CPU has to.
+    """
 
     worker: int
     dut: int | None
     main: int
+    receive: int | None = None
 
     def describe(self) -> str:
         """Says where the DUT works, as part of the testbed's description."""
@@ -35,12 +40,14 @@ def plan_cpus(usable: Collection[int] | None = None) -> CpuPlan:
     """Gives the worker the first usable CPU, the DUT the last one.
 
     The main thread, which sleeps during trials, takes one that is free, or else the
-    DUT's. ``usable`` defaults to the CPUs that this process may run on.
+    DUT's. Of three CPUs it shares one with the kernel's receive work, of more it need
+    not. ``usable`` defaults to the CPUs that this process may run on.
     """
     cpus = sorted(os.sched_getaffinity(0) if usable is None else usable)
     if len(cpus) == 1:
         return CpuPlan(worker=cpus[0], dut=None, main=cpus[0])
-    return CpuPlan(worker=cpus[0], dut=cpus[-1], main=cpus[1])
+    receive = cpus[-2] if len(cpus) > 2 else None
+    return CpuPlan(worker=cpus[0], dut=cpus[-1], main=cpus[1], receive=receive)
 
 
 def cpus_of_mask(mask: str) -> list[int]:

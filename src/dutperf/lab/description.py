@@ -24,7 +24,11 @@ def planned(device: LabDevice, cpus: CpuPlan) -> str:
     place = cpus.describe_process() if device.answers else cpus.describe()
     filters = [] if device.filters is None else [_filters([device.filters])]
     tracked = [tracking.planned(device.tracking)] if device.tracking else []
-    return ", ".join([device.description, *filters, _kernel(), place, *tracked])
+    cpu = cpus.receive if device.wired else None
+    received = [] if cpu is None else [_receiving(cpu)]
+    return ", ".join(
+        [device.description, *filters, _kernel(), *received, place, *tracked]
+    )
 
 
 def present(state: LabState) -> str:
@@ -79,6 +83,8 @@ def _filters(counts: list[int]) -> str:
 
 def _now(state: LabState) -> Iterator[str]:
     device = LABS[state.device]
+    if state.receive_cpu is not None:
+        yield _receiving(state.receive_cpu)
     if device.answers:
         yield from _process(state)
         return
@@ -99,6 +105,10 @@ def _process(state: LabState) -> Iterator[str]:
             yield f"on the tester's own CPU {_listed(cpus)} (no other is usable)"
         else:
             yield f"on CPU {_listed(cpus)}"
+
+
+def _receiving(cpu: int) -> str:
+    return f"what it sends is taken in by CPU {cpu}"
 
 
 def _steering(state: LabState) -> str:

@@ -36,6 +36,7 @@ class DeviceCpuWatch:
         processes: their numbers; threads of the kernel are processes, too.
         queue_frames: how many frames wait for them without being lost.
         drops: what the device's interfaces have dropped so far.
+        sent: what it has sent to each port so far, where another CPU receives it.
     """
 
     cpu: int
@@ -43,6 +44,7 @@ class DeviceCpuWatch:
     queue_frames: int
     proc: Path = PROC
     drops: Callable[[], dict[Side, dict[str, int]]] = dict
+    sent: Callable[[], dict[Side, int]] = dict
 
     def started(self) -> Callable[[], int]:
         """Begins to watch; what it returns tells the nanoseconds taken since."""

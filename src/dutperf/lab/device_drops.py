@@ -17,12 +17,16 @@ COUNTERS = (
 )
 
 
-def read() -> dict[Side, dict[str, int]]:
-    """The drops of each of the device's interfaces since they were made."""
+def read(*, sent: bool = True) -> dict[Side, dict[str, int]]:
+    """The drops of each of the device's interfaces since they were made.
+
+    ``sent``: also of what it sent; else those are the tester's: see ``receive_cpu``.
+    """
     paths = {
         (side, counter): f"/sys/class/net/{side}/statistics/{counter}"
         for side in topology.SIDES
         for counter in COUNTERS
+        if sent or counter != "tx_dropped"
     }
     shown = topology.read_settings(topology.DUT, list(paths.values()))
     found: dict[Side, dict[str, int]] = {side: {} for side in topology.SIDES}

@@ -22,6 +22,7 @@ from dutperf.lab import (
     input_queue,
     machine,
     processes,
+    receive_cpu,
     refdut,
     topology,
     tracking,
@@ -98,7 +99,7 @@ def up(
 
 
 def attached(name: str, rules: int | None = None) -> Testbed:
-    """The testbed of a lab that is kept, as it is now; changes nothing.
+    """The testbed of a lab that is kept, as it is now; its device stays as it is.
 
     Raises:
         InputError: there is no device of that name, or it has no filters.
@@ -110,6 +111,8 @@ def attached(name: str, rules: int | None = None) -> Testbed:
         raise SetupError(
             f"lab {name} is not up any more", f"dutperf lab up {name}, or leave it out"
         )
+    if state.receive_cpu is not None:
+        receive_cpu.move(state.receive_cpu)
     now = [] if rules is None else description.filters_now()
     if any(count != rules for count in now):
         has = " and ".join(map(str, dict.fromkeys(now)))
@@ -287,6 +290,8 @@ def _build(device: LabDevice, cpus: CpuPlan, state: LabState) -> LabState:
         )
         input_queue.apply(changes)
     topology.build(device, cpus)
+    if cpus.receive is not None and device.wired and receive_cpu.move(cpus.receive):
+        update(receive_cpu=cpus.receive)
     if device.translator:
         translator.start(device.translator, cpus, StateFile().dut_directory, record)
     if device.answers:
@@ -302,6 +307,8 @@ def _tell(behaviour: Behaviour | None) -> None:
 def _check_programs(device: LabDevice) -> None:
     if device.translator:
         topology.check_program("tayga", "tayga")
+    if device.wired and plan_cpus().receive is not None:
+        topology.check_program("ethtool", "ethtool")
     if device.answers:
         refdut.check_program()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from dutperf.errors import SetupError
@@ -9,6 +10,7 @@ from dutperf.lab import (
     device_drops,
     input_queue,
     machine,
+    receive_cpu,
     refdut,
     topology,
     tracking,
@@ -29,16 +31,31 @@ def watch_device() -> DeviceCpuWatch | None:
         return None
     device = LABS[state.device]
     working = [process.pid for process in state.processes]
+    apart = state.receive_cpu is not None
+    sent = receive_cpu.sent if apart else dict
     if device.answers:
-        return DeviceCpuWatch(state.dut_cpu, working, refdut.ring_frames(device))
+        return DeviceCpuWatch(
+            state.dut_cpu, working, refdut.ring_frames(device), sent=sent
+        )
     thread = input_queue.server_of(state.dut_cpu)
     frames = [input_queue.length() or input_queue.FRAMES]
     if device.translator:
         frames.append(translator.queue_frames(device.translator))
     threads = [] if thread is None else [thread.pid]
     return DeviceCpuWatch(
-        state.dut_cpu, [*threads, *working], min(frames), drops=device_drops.read
+        state.dut_cpu,
+        [*threads, *working],
+        min(frames),
+        drops=partial(device_drops.read, sent=not apart),
+        sent=sent,
     )
+
+
+def renew_receiving() -> None:
+    """Before another driver has the interfaces of the lab that is up: see ``move``."""
+    state = StateFile().read()
+    if state is not None and state.receive_cpu is not None:
+        receive_cpu.move(state.receive_cpu)
 
 
 def limit_connections(connections: int | None, udp_timeout_s: int | None) -> str:

@@ -76,6 +76,7 @@ class LabState(BaseModel):
     Attributes:
         owner: whose lab it is; None if it is kept.
         dut_cpu: where the DUT works; None: on the tester's own CPU.
+        receive_cpu: what takes in the DUT's frames for the tester; None: the DUT's CPU.
         processes: the DUT's own, which end with the lab.
         settings: to be set back when the lab goes.
         priorities: likewise.
@@ -90,6 +91,7 @@ class LabState(BaseModel):
     namespaces: tuple[str, ...]
     links: tuple[str, ...]
     dut_cpu: int | None = None
+    receive_cpu: int | None = None
     processes: tuple[Process, ...] = ()
     settings: tuple[ChangedSetting, ...] = ()
     priorities: tuple[RaisedPriority, ...] = ()

@@ -117,8 +117,9 @@ def build(device: LabDevice, cpus: CpuPlan) -> None:
             _queue_before_wires(tester)
             if device.answers:
                 drop_behind_sockets(DUT)
+            if device.answers or cpus.receive is not None:
                 _queue_before_wires(dut)
-            else:
+            if not device.answers:
                 _add_addresses(dut, device)
             _set_up(tester, dut)
             if not device.answers:

@@ -49,6 +49,7 @@ def owner_of(loop: Loop, root: Path = Path("/")) -> PassportOwner:
         cores=list(testbed.cores),
         main_core=main_core(testbed),
         device_cpu=loop.device_cpu,
+        receive_cpu=loop.receive_cpu,
         memory_mb=testbed.memory_mb,
         hugepages=_hugepages(testbed),
         link=loop.link,

@@ -34,11 +34,13 @@ class Loop:
     link: what connects the ports, and how they are driven, in words.
     planned: what is opened for it.
     device_cpu: where a lab's device would work; None: there is no lab.
+    receive_cpu: what takes in the device's frames there; None: the device's CPU.
     """
 
     link: str
     planned: PlannedTestbed
     device_cpu: int | None = None
+    receive_cpu: int | None = None
 
 
 def loop_of(planned: PlannedTestbed, *, cabled: bool = False) -> Loop | None:
@@ -50,7 +52,8 @@ def loop_of(planned: PlannedTestbed, *, cabled: bool = False) -> Loop | None:
     ports = [side.port for side in testbed.sides.values()]
     if planned.lab and all(isinstance(port, InterfacePort) for port in ports):
         wire = PlannedTestbed(lab=LabKeys(name=WIRE), testbed=lab.plan(WIRE))
-        return Loop("veth pairs of a lab", wire, plan_cpus().dut)
+        cpus = plan_cpus()
+        return Loop("veth pairs of a lab", wire, cpus.dut, cpus.receive)
     if all(isinstance(port, MemifPort) for port in ports):
         own = connected(testbed, _memif_ends(), namespace=None)
         return Loop("memif, the tester at both ends", PlannedTestbed(testbed=own))

@@ -25,7 +25,7 @@ from dutperf.passport.measuring import (
 from dutperf.procedures.passport_use import sent_by
 from dutperf.results.environment import collect_environment
 from dutperf.results.passport import Passport, PassportEntry, Sent
-from dutperf.results.units import in_unit
+from dutperf.results.units import duration, in_unit
 from dutperf.run.engine_session import (
     EngineOpener,
     main_core,
@@ -155,6 +155,7 @@ class Maker:
                     ports,
                     len(testbed.cores),
                     loop.device_cpu,
+                    None if loop.receive_cpu is None else lab.left_to_the_device,
                 ).entry()
 
             yield measure
@@ -174,7 +175,18 @@ def told(entry: PassportEntry) -> str:
         return f"passport: {of}: no rate is safe ({entry.why_not or 'none passed'})"
     return (
         f"passport: {of}: safe at {in_unit(entry.safe_rate_fps, 'fps')} per direction, "
-        f"{entry.trials} of {entry.trials} trials"
+        f"{entry.trials} of {entry.trials} trials{_apart(entry)}"
+    )
+
+
+def _apart(entry: PassportEntry) -> str:
+    """What a receiving CPU of the tester's own spares a lab's device."""
+    own_ns, shared_ns = entry.device_ns_per_frame, entry.device_ns_if_shared
+    if own_ns is None or shared_ns is None:
+        return ""
+    return (
+        f"; of the device's CPU {duration(own_ns)} a frame, {duration(shared_ns)} "
+        "if it received for the tester, too"
     )
 
 

@@ -8,7 +8,8 @@ the device's CPU, which carries them), and limit what can be measured just as we
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -104,6 +105,7 @@ class EntryMeasuring:
     workers: how many cores send and receive. What one core sends while it does not
         look it does not hold: it stands still altogether.
     device_cpu: where a lab's device would work; None: there is none.
+    shared: that one takes in the tester's frames, too, in its block; None: always.
     """
 
     runner: DeviceTrials
@@ -113,6 +115,7 @@ class EntryMeasuring:
     ports: Sequence[PortRecord]
     workers: int = 1
     device_cpu: int | None = None
+    shared: Callable[[], AbstractContextManager[None]] | None = None
     _failed: dict[int, TrialRecord] = field(default_factory=dict, init=False)
     _per_frame_ns: list[float] = field(default_factory=list, init=False)
 
@@ -125,6 +128,8 @@ class EntryMeasuring:
         highest_fps = self._highest_fps()
         safe_fps, proof = self._proven(highest_fps)
         failed_at = min(self._failed, default=None)
+        # What else the CPU did can only add to it.
+        each_ns = min(self._per_frame_ns, default=None)
         return PassportEntry(
             sent=self.sent,
             made_at=datetime.now(UTC).isoformat("T", "seconds"),
@@ -137,9 +142,19 @@ class EntryMeasuring:
             lag=_lag(proof),
             delays=[] if safe_fps is None else [*self._delays(safe_fps, proof)],
             held_frames=_held(proof) if self.workers > 1 else None,
-            # What else the CPU did can only add to it.
-            device_ns_per_frame=min(self._per_frame_ns, default=None),
+            device_ns_per_frame=each_ns,
+            device_ns_if_shared=safe_fps and self._if_shared(safe_fps),
         )
+
+    def _if_shared(self, safe_fps: int) -> float | None:
+        """At the same rate, which need not be safe then."""
+        if self.shared is None:
+            return None
+        self._per_frame_ns.clear()
+        with self.shared():
+            for _ in range(self.pace.delay_trials):
+                self._watched(safe_fps)
+        return min(self._per_frame_ns, default=None)
 
     def _highest_fps(self) -> int | None:
         limit = with_probed(

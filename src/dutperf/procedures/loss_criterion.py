@@ -63,16 +63,16 @@ def loss_percent(result: TrialResult, *, damaged_is_lost: bool = True) -> float:
     Late frames are no output where there is a frame timeout, nor are damaged ones. What
     the tester's own ports dropped on receive had left the device.
     """
-    missing = _missing if damaged_is_lost else missing_but_damaged
-    return _loss_percent(result, result.directions, missing)
+    absent = missing if damaged_is_lost else missing_but_damaged
+    return _loss_percent(result, result.directions, absent)
 
 
 def _loss_percent(
     result: TrialResult,
     directions: Sequence[DirectionResult],
-    missing: Callable[[DirectionResult], int],
+    absent: Callable[[DirectionResult], int],
 ) -> float:
-    lost = sum(max(missing(d) - own_drops(result, d), 0) for d in directions)
+    lost = sum(max(absent(d) - own_drops(result, d), 0) for d in directions)
     return lost * 100 / sum(s.sent for d in directions for s in d.streams)
 
 
@@ -95,12 +95,13 @@ def _direction_loss(
 
 def missing_but_damaged(direction: DirectionResult) -> int:
     """Lost and late frames, if those that arrived damaged had been received."""
-    return _missing(direction) - sum(
+    return missing(direction) - sum(
         min(stream.corrupt, stream.lost) for stream in direction.streams
     )
 
 
-def _missing(direction: DirectionResult) -> int:
+def missing(direction: DirectionResult) -> int:
+    """Lost and late frames."""
     return sum(stream.lost + stream.late for stream in direction.streams)
 
 
@@ -112,12 +113,13 @@ def own_drops(result: TrialResult, direction: DirectionResult) -> int:
     """
     receiver = "right" if direction.name == "forward" else "left"
     return result.input_queue_drops + sum(
-        _dropped_on_receive(port) if port.name == receiver else port.send_drops
+        dropped_on_receive(port) if port.name == receiver else port.send_drops
         for port in result.ports
     )
 
 
-def _dropped_on_receive(port: PortReport) -> int:
+def dropped_on_receive(port: PortReport) -> int:
+    """For want of room or buffer, by the port or below it."""
     missed = port.after.rx_missed - port.before.rx_missed
     without_buffer = port.after.rx_nombuf - port.before.rx_nombuf
     return missed + without_buffer + port.interface_drops
@@ -134,7 +136,7 @@ def damage_fails(request: TrialRequest, result: TrialResult) -> bool:
 
 def _loss_of(result: TrialResult, name: DirectionName) -> float:
     directions = [d for d in result.directions if d.name == name]
-    return _loss_percent(result, directions, _missing)
+    return _loss_percent(result, directions, missing)
 
 
 def timeout_losses(

@@ -51,6 +51,11 @@ class DeviceWatch(Protocol):
         """Tells what its interfaces have dropped so far."""
         ...
 
+    @property
+    def sent(self) -> Callable[[], dict[Side, int]]:
+        """Tells what it has sent to each port so far; empty: its CPU hands it over."""
+        ...
+
     def started(self) -> Callable[[], int]:
         """Begins to watch; what it returns tells the nanoseconds taken since."""
         ...

@@ -31,6 +31,10 @@ class PassportOwner(Stored):
     cores: list[int]
     main_core: int
     device_cpu: int | None = Field(description="of a lab; null: it has none")
+    receive_cpu: int | None = Field(
+        default=None,
+        description="of a lab: takes in what the device sends; null: the device's does",
+    )
     memory_mb: int
     hugepages: bool
     link: str = Field(description="what connects the ports, and how they are driven")
@@ -106,6 +110,11 @@ class PassportEntry(Stored):
         default=None,
         description="of a lab: what the device's CPU does for each frame without a "
         "device, in links and in the tester's sockets",
+    )
+    device_ns_if_shared: float | None = Field(
+        default=None,
+        description="the same if it took in the tester's frames, too, for which this "
+        "lab has a CPU; null: it has none",
     )
 
     @property

@@ -20,7 +20,7 @@ from dutperf.config.testbed import Testbed
 from dutperf.engine.client import planned_s
 from dutperf.engine.measurer import Measurer
 from dutperf.errors import SetupError
-from dutperf.procedures import taken_cpu
+from dutperf.procedures import taken_cpu, unreceived
 from dutperf.procedures.events import (
     Notice,
     OnEvent,
@@ -278,6 +278,7 @@ class TrialRunner:
             )
         )
         dropped_before = self._device.drops() if self._device else {}
+        sent_before = self._device.sent() if self._device else {}
         taken_ns = self._device.started() if self._device else None
         if self._openings:
             self._openings.used(request, planned)
@@ -289,6 +290,7 @@ class TrialRunner:
         if not self._device or not taken_ns:
             return result, _Seen()
         queue_frames = self._device.queue_frames
+        result = unreceived.counted(result, request, sent_before, self._device.sent())
         return result, _Seen(
             cpu=taken_cpu.found_in(request, taken_ns(), queue_frames),
             drops=taken_cpu.dropped(self._device, dropped_before, result),

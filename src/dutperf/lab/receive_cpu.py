@@ -1,0 +1,118 @@
+"""The tester's receive work in a lab: on a CPU of its own, where there is one.
+
+    DUT's CPU:       forwards --> queue of its interface --> ring of the tester's
+    receive CPU:                                             ring --> tester's socket
+
+A veth device hands a frame to its peer's receive side on the CPU that sends it, so the
+DUT pays for the tester's sockets. With GRO on, its peer has a ring and a NAPI context
+instead, and that one may be a thread. Test frames are not merged by it: nothing that
+is forwarded here is TCP, and no socket asks for merged UDP. The peer uses the ring only
+where the sender cannot cut segments, so that is switched off at the DUT's end.
+
+The ring is short (256 frames). Since Linux 6.16 a full one stops the sender's queue, if
+it has one; before, the frame is dropped, and counted at the DUT's interface. Either way
+what is lost there is lost by the tester, so ``sent`` counts what it should receive.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dutperf.errors import SetupError
+from dutperf.lab import topology
+from dutperf.lab.commands import in_namespace
+from dutperf.lab.state import PROC
+from dutperf.protocol import Side
+
+NICE = -20
+"""As the thread that serves the DUT's input queue: see ``input_queue``."""
+
+
+def move(cpu: int) -> bool:
+    """Has the tester's receive work done by ``cpu``; False: this kernel cannot.
+
+    May be said again, and has to be once another driver had the interfaces: a program
+    that leaves one takes its ring away.
+    """
+    _set_rings(on=False)
+    # Those of other namespaces have the same names.
+    others = threads()
+    moved = _set_rings(on=True) and _set_threaded(on=True)
+    own = threads() - others
+    if not moved or len(own) != len(topology.SIDES):
+        _set_rings(on=False)
+        return False
+    for pid in own:
+        os.sched_setaffinity(pid, {cpu})
+        os.setpriority(os.PRIO_PROCESS, pid, NICE)
+    return True
+
+
+@contextmanager
+def left_to_the_device() -> Iterator[None]:
+    """In the block the DUT's CPU does it again: for comparison."""
+    _set_threaded(on=False)
+    try:
+        yield
+    finally:
+        _set_threaded(on=True)
+
+
+def sent() -> dict[Side, int]:
+    """Frames that the DUT has sent to each of the tester's ports so far.
+
+    By the queues before its wires: what left them, waits in them, or was dropped there.
+    """
+    command = in_namespace(topology.DUT, "tc", "-s", "-j", "qdisc", "show")
+    told = subprocess.run(command, capture_output=True, text=True, check=False)
+    queues = {queue["dev"]: queue for queue in json.loads(told.stdout or "[]")}
+    return {
+        side: queues[side]["packets"] + queues[side]["drops"] + queues[side]["qlen"]
+        for side in topology.SIDES
+        if side in queues
+    }
+
+
+def _set_rings(*, on: bool) -> bool:
+    """What the DUT sends goes to a ring; else up to the sockets at once."""
+    return all(
+        _set_feature(topology.DUT, side, "tso", on=not on)
+        and _set_feature(topology.TESTER, side, "gro", on=on)
+        for side in topology.SIDES
+    )
+
+
+def _set_feature(namespace: str, side: Side, name: str, *, on: bool) -> bool:
+    command = ["ethtool", "-K", side, name, "on" if on else "off"]
+    done = subprocess.run(
+        in_namespace(namespace, *command), capture_output=True, check=False
+    )
+    return done.returncode == 0
+
+
+def _set_threaded(*, on: bool) -> bool:
+    settings = {
+        f"/sys/class/net/{side}/threaded": str(int(on)) for side in topology.SIDES
+    }
+    try:
+        topology.write_settings(topology.TESTER, settings)
+    except SetupError:
+        return False
+    return True
+
+
+def threads() -> set[int]:
+    """The kernel's threads that serve an interface of such a name anywhere."""
+    found = set()
+    for entry in PROC.iterdir():
+        if entry.name.isdecimal():
+            with contextlib.suppress(OSError):
+                name = (entry / "comm").read_text("ascii", errors="replace")
+                if name.startswith(tuple(f"napi/{side}-" for side in topology.SIDES)):
+                    found.add(int(entry.name))
+    return found
