@@ -33,6 +33,17 @@ class CountingWatch(FakeWatch):
         return dict(self._sent)
 
 
+class GoneWatch(CountingWatch):
+    """Its device is not there at the first look, or was made anew."""
+
+    def _looked(self) -> dict[Side, int]:
+        return super()._looked() if self._looks else self._made_anew()
+
+    def _made_anew(self) -> dict[Side, int]:
+        self._looks += 1
+        return {"left": 2**50}
+
+
 def trial(watch: FakeWatch, limit_fps: int, **keys: object) -> TrialRecord:
     recording = Recording(FakeEngine(step(limit_fps)), device=watch)
     return recording.runner.run(Ask(cell(**keys), RATE))
@@ -98,6 +109,7 @@ def test_a_trial_without_loss_passes_whatever_else_was_sent() -> None:
 
 
 def test_where_nobody_counts_nothing_changes() -> None:
-    record = trial(FakeWatch(0), RATE - 1, **LOST)
-    assert [port.interface_drops for port in record.result.ports] == [0, 0]
-    assert record.result.verdict.kind == "fail"
+    for watch in (FakeWatch(0), GoneWatch(9, 9)):
+        record = trial(watch, RATE - 1, **LOST)
+        assert [port.interface_drops for port in record.result.ports] == [0, 0]
+        assert record.result.verdict.kind == "fail"

@@ -31,12 +31,12 @@ def counted(
     """``result`` with what was not received as the tester's own, and judged by that.
 
     ``before`` and ``now``: frames that the device has sent to each port so far; empty
-    where its own CPU hands them to the ports.
+    where its own CPU hands them to the ports, or it was gone.
     """
     lacking = {
         port.name: _unreceived(result, port, now[port.name] - before[port.name])
         for port in result.ports
-        if port.name in now
+        if port.name in before and port.name in now
     }
     if not any(lacking.values()):
         return result
