@@ -10,6 +10,12 @@ bool not_too_deep(int depth, Json::parse_event_t /*event*/, const Json& /*parsed
   return true;
 }
 
+// A name that comes from outside, as it can stand in a message: a NUL would end the message.
+std::string shown(const std::string& name) {
+  const std::string quoted = Json(name).dump();
+  return quoted.substr(1, quoted.size() - 2);
+}
+
 }  // namespace
 
 Json parse_text(const std::string& text) {
@@ -109,7 +115,7 @@ const Json& ObjectReader::array(const std::string& key, size_t least, size_t mos
 
 void ObjectReader::finish() const {
   for (const auto& item : object_.items()) {
-    if (!asked_.contains(item.key())) refuse(item.key(), "is not a known key");
+    if (!asked_.contains(item.key())) refuse(shown(item.key()), "is not a known key");
   }
 }
 

@@ -113,6 +113,12 @@ TEST(ObjectReader, RefusesKeysThatNobodyAskedFor) {
   EXPECT_EQ(refusal([&] { reader.finish(); }), "accepted");
 }
 
+TEST(ObjectReader, TellsKeysThatWouldCutTheMessageShort) {
+  const Json object = Json::parse(R"({"\u0000\u0000st": 1})");
+  EXPECT_EQ(refusal([&] { ObjectReader(object, "").finish(); }),
+            R"(\u0000\u0000st is not a known key)");
+}
+
 TEST(ObjectReader, RefusesWhatIsNoObject) {
   for (const Json& value : {Json(), Json(1), Json("text"), Json::array()}) {
     EXPECT_EQ(refusal([&] { ObjectReader(value, ""); }), "params must be an object");
