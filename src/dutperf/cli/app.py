@@ -15,12 +15,7 @@ from dutperf.cli.calibrate_command import calibrate_command
 from dutperf.cli.doctor_command import doctor
 from dutperf.cli.dry_run import show_plan
 from dutperf.cli.evidence_command import evidence
-from dutperf.cli.failures import (
-    PatientConsole,
-    defect,
-    show_failure,
-    show_notice,
-)
+from dutperf.cli.failures import PatientConsole, show_failure, show_notice
 from dutperf.cli.frames import write_frames
 from dutperf.cli.histograms import export_histograms_command
 from dutperf.cli.lab_commands import lab_app
@@ -48,6 +43,7 @@ from dutperf.cli.selftest_command import selftest
 from dutperf.cli.testbeds import campaign_for
 from dutperf.cli.verify_command import verify
 from dutperf.config import ProcedureSpec, load_campaign, located, with_preset
+from dutperf.defects import defect
 from dutperf.errors import DutperfError, InputError
 from dutperf.report import write_report
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
-import traceback
 from collections.abc import Iterable
-from pathlib import Path
 from typing import IO, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -64,28 +61,6 @@ class PatientConsole(Console):
         os.close(nowhere)
 
 
-class DefectError(DutperfError):
-    """Something escaped that dutperf should have handled."""
-
-
-def defect(error: Exception, directory: Path | None) -> DefectError:
-    """``error`` as something to report; its traceback goes to a file.
-
-    Args:
-        error: what escaped.
-        directory: of the results; None: there is none, a temporary file is used.
-    """
-    name = type(error).__name__
-    message = f"this is a defect in dutperf: {name}: {error}"
-    try:
-        path = _crash_file(directory)
-        with path.open("a", encoding="utf-8") as file:
-            file.writelines(map(visible, traceback.format_exception(error)))
-    except OSError as cause:
-        return DefectError(message, f"its traceback could not be stored: {cause}")
-    return DefectError(message, f"please report it with the file {path}")
-
-
 def show_failure(console: Console, error: DutperfError) -> None:
     """Print what happened and what to do."""
     _show_lines(console, "error", "bold red", error.message)
@@ -96,14 +71,6 @@ def show_failure(console: Console, error: DutperfError) -> None:
 def show_notice(text: str) -> None:
     """Print something that the user should know; the command goes on."""
     PatientConsole(stderr=True).out(f"notice: {text}", highlight=False)
-
-
-def _crash_file(directory: Path | None) -> Path:
-    if directory:
-        return directory / "crash.txt"
-    handle, name = tempfile.mkstemp(prefix="dutperf-crash-", suffix=".txt")
-    os.close(handle)
-    return Path(name)
 
 
 def _show_lines(console: Console, label: str, style: str, text: str) -> None:

@@ -8,12 +8,13 @@ from pathlib import Path
 import typer
 
 from dutperf.cli.exit_codes import INTERRUPTED, INVALID
-from dutperf.cli.failures import PatientConsole, defect, show_notice
+from dutperf.cli.failures import PatientConsole, show_notice
 from dutperf.cli.options import Display
 from dutperf.cli.summary import show_all, show_json, show_summary
 from dutperf.cli.terminal import Terminal
 from dutperf.cli.testbeds import dut_alive, open_testbed, planned_testbeds, watch_dut
 from dutperf.config import Campaign, Testbed
+from dutperf.defects import defect
 from dutperf.doctor import Check, examine
 from dutperf.errors import DutperfError
 from dutperf.passport.keeping import directory

@@ -19,7 +19,7 @@ from dutperf.config import (
 )
 from dutperf.config.labs import LabKeys
 from dutperf.config.problem import Problem
-from dutperf.errors import InputError, SetupError
+from dutperf.errors import InputError
 from dutperf.procedures.taken_cpu import DeviceWatch
 
 
@@ -72,28 +72,12 @@ def planned_testbeds(campaign: Campaign) -> list[PlannedTestbed]:
 def open_testbed(planned: PlannedTestbed) -> AbstractContextManager[Testbed]:
     """The testbed, once it is there; a lab is up inside the context.
 
-    A lab that ``lab up`` keeps is used and stays; otherwise it goes with the context.
-    One that is kept and broken is not replaced: the new device would not know what the
-    user has told the old one, and nobody would see that another one is measured.
-
     Raises:
-        SetupError: the lab cannot be brought up, or is kept and its device has gone or
-            is not as it was asked for.
+        SetupError: the lab cannot be brought up or used, see ``lab.use``.
     """
     if planned.lab is None:
         return contextlib.nullcontext(planned.testbed)
-    name, rules = planned.lab.name, planned.lab.rules
-    kept = [s for s in lab.running() if s.name == name and s.owner is None]
-    if not kept:
-        return lab.session(name, rules=rules)
-    if not all(status.alive for status in kept):
-        raise SetupError(
-            f"the device of lab {name}, which 'lab up' keeps, has gone: its process "
-            "ended, or its network namespaces were deleted",
-            f"make it anew: dutperf lab up {name}, with --behaviour if it had one; or "
-            "dutperf lab down, and it is up for each run only",
-        )
-    return contextlib.nullcontext(lab.attached(name, rules))
+    return lab.use(planned.lab.name, planned.lab.rules)
 
 
 def dut_alive(planned: PlannedTestbed) -> bool:

@@ -16,6 +16,7 @@ from dutperf.lab.lifecycle import (
     running,
     session,
     up,
+    use,
 )
 from dutperf.lab.orders import (
     known_answer_device,
@@ -43,5 +44,6 @@ __all__ = [
     "running",
     "session",
     "up",
+    "use",
     "watch_device",
 ]

@@ -7,9 +7,10 @@ removed by the next ``up``, ``session`` or ``down``.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -147,6 +148,30 @@ def session(
         finally:
             with postponed_signals(), StateFile().locked():
                 _clear_if_owned()
+
+
+def use(name: str, rules: int | None = None) -> AbstractContextManager[Testbed]:
+    """The lab, once it is there: the one that ``up`` keeps, or one of the block's own.
+
+    One that is kept and broken is not replaced: the new device would not know what the
+    user has told the old one, and nobody would see that another one is measured.
+
+    Raises:
+        InputError: as ``up``.
+        SetupError: it cannot be brought up, or is kept and its device has gone or is
+            not as it was asked for.
+    """
+    kept = [s for s in running() if s.name == name and s.owner is None]
+    if not kept:
+        return session(name, rules=rules)
+    if not all(status.alive for status in kept):
+        raise SetupError(
+            f"the device of lab {name}, which 'lab up' keeps, has gone: its process "
+            "ended, or its network namespaces were deleted",
+            f"make it anew: dutperf lab up {name}, with --behaviour if it had one; or "
+            "dutperf lab down, and it is up for each run only",
+        )
+    return contextlib.nullcontext(attached(name, rules))
 
 
 def down(name: str | None = None, *, all_: bool = False) -> list[str]:

@@ -138,10 +138,9 @@ class TrialRequest(Message):
             raise ValueError(f"learn.direction: nothing is sent {learn.direction}")
         direction = directions[learn.direction]
         stream = direction.streams[0]
-        if stream.is_learned or not stream.enumerates:
+        if stream.is_learned:
             raise ValueError(
-                f"learn.direction: the frames sent {learn.direction} have no numbers; "
-                f"vary must enumerate"
+                f"learn.direction: what is sent {learn.direction} was learned before"
             )
         if learn.keep:
             return self

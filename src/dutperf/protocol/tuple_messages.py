@@ -92,8 +92,9 @@ class ExpectedAddresses(Message):
 class Learn(Message):
     """Store the tuples that arrive of a direction's foreground stream.
 
-    Tuple number i goes to entry i mod ``entries``. The memory of a new table is taken
-    before the first frame is sent.
+    Tuple number i goes to entry i mod ``entries``; of a stream without ``tuples`` that
+    is the frame's number. The memory of a new table is taken before the first frame is
+    sent.
     """
 
     direction: DirectionName = Field(description="the initiator's")

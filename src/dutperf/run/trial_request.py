@@ -90,11 +90,11 @@ def _record(cell: Cell, duration_ns: int) -> Record:
         else None,
         ipdv=isinstance(cell.spec, IpdvSpec),
         fine_delays=isinstance(cell.spec, FixedLoadKeys),
-        series_interval_ns=_series_interval_ns(duration_ns),
+        series_interval_ns=series_interval_ns(duration_ns),
     )
 
 
-def _series_interval_ns(duration_ns: int) -> int:
+def series_interval_ns(duration_ns: int) -> int:
     """A tenth of a second, or what divides a very long trial often enough."""
     return max(_SERIES_INTERVAL_NS, -(-duration_ns // MAX_SERIES))
 

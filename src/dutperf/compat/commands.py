@@ -1,0 +1,230 @@
+"""siitperf-tp, siitperf-lat, siitperf-pdv: one trial by siitperf.conf, and its lines.
+
+Ends with 0 if the trial tells something, 1 if it is invalid or the state table was not
+filled, else as ``dutperf``: 2 bad input, 3 environment, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NoReturn
+
+from dutperf.compat.arguments import Arguments, Command, read_arguments
+from dutperf.compat.conf import NAME, Conf, read_conf
+from dutperf.compat.output import STATE_TABLE, is_invalid, trial_lines
+from dutperf.compat.ports import gateways, open_ports_of, with_cores
+from dutperf.compat.requests import Gateways, Requests, neighbours, trial_requests
+from dutperf.defects import defect
+from dutperf.errors import DutperfError, InputError
+from dutperf.interruption import terminate_as_interrupt
+from dutperf.protocol import TrialRequest, TrialResult
+from dutperf.run.engine_session import (
+    EngineOpener,
+    TesterEngine,
+    open_ports,
+    prepare_engine,
+)
+from dutperf.visible import visible
+
+STRICT = "SIITPERF_STRICT"
+SEED = "SIITPERF_SEED"
+
+_INVALID = 1
+_INTERRUPTED = 130
+_SEEDS = 2**63
+_TRIAL_IDS = 65535
+
+Print = Callable[[str], None]
+
+
+def tp() -> NoReturn:
+    """``siitperf-tp``: what was sent and received."""
+    _main("tp")
+
+
+def lat() -> NoReturn:
+    """``siitperf-lat``: also typical and worst case latency of tagged frames."""
+    _main("lat")
+
+
+def pdv() -> NoReturn:
+    """``siitperf-pdv``: also packet delay variation, or losses by a frame timeout."""
+    _main("pdv")
+
+
+def _main(command: Command) -> NoReturn:
+    try:
+        with terminate_as_interrupt():
+            code = run(command, sys.argv[1:], os.environ, Path(NAME), _to_stdout)
+    except KeyboardInterrupt:
+        code = _INTERRUPTED
+    sys.stdout.flush()
+    sys.exit(code)
+
+
+def run(
+    command: Command,
+    words: Sequence[str],
+    environment: Mapping[str, str],
+    path: Path,
+    show: Print,
+    prepare: EngineOpener = prepare_engine,
+) -> int:
+    """Run one command; its errors are lines, as scripts look for them.
+
+    Args:
+        command: which of the three.
+        words: its arguments.
+        environment: the variables that it obeys.
+        path: of siitperf.conf.
+        show: prints a line.
+        prepare: checks the machine and gives what starts the engine.
+
+    Returns:
+        What the program leaves with.
+    """
+    try:
+        return _run(command, words, environment, path, show, prepare)
+    except DutperfError as error:
+        failure = error
+    except Exception as error:  # noqa: BLE001 - no traceback reaches a user
+        failure = defect(error, None)
+    kind = "Input Error" if isinstance(failure, InputError) else "Error"
+    show(f"{kind}: {failure.message}")
+    if failure.hint:
+        _notify(failure.hint)
+    return failure.exit_code
+
+
+def _run(
+    command: Command,
+    words: Sequence[str],
+    environment: Mapping[str, str],
+    path: Path,
+    show: Print,
+    prepare: EngineOpener,
+) -> int:
+    conf = read_conf(path)
+    only_ipv4 = {side.version for side in conf.sides.values()} == {4}
+    arguments = read_arguments(
+        command, words, stateful=conf.initiator is not None, only_ipv4=only_ipv4
+    )
+    strict = _switch(environment, STRICT)
+    seed = _seed(environment)
+    first_id = secrets.randbelow(_TRIAL_IDS) + 1
+    with ExitStack() as stack:
+        testbed = with_cores(
+            stack.enter_context(open_ports_of(environment)), conf, _notify
+        )
+        hops = gateways(testbed)
+        # All that the file may have wrong is known before the engine starts.
+        trials = trial_requests(conf, arguments, hops, seed=seed, first_id=first_id)
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="siitperf-"))
+        start = prepare(testbed, _notify)
+        engine = stack.enter_context(start(Path(folder) / "engine.log"))
+        open_ports(engine, testbed, _notify)
+        _meet(engine, conf, hops, background=arguments.m < arguments.n)
+        show(f"Info: random values are drawn with {SEED}={seed}.")
+        return _measure(engine, arguments, trials, show, strict=strict)
+
+
+def _meet(
+    engine: TesterEngine, conf: Conf, hops: Gateways, *, background: bool
+) -> None:
+    """Ask the next hops; who has a MAC address in the file need not answer."""
+    asked = neighbours(conf, hops, background=background)
+    found = engine.set_neighbours(asked).neighbours
+    silent = {(each.port, each.ip) for each in found if each.mac is None}
+    for side, ip in silent:
+        if conf.sides[side].device_mac is None:
+            letter = "L" if side == "left" else "R"
+            raise conf.error(
+                f"MAC-{letter}-DUT",
+                f"is missing, and {ip} on the {side} does not answer ARP or "
+                "neighbour discovery",
+            )
+    if silent:
+        heard = {key: ip for key, ip in hops.items() if (key[0], ip) not in silent}
+        engine.set_neighbours(neighbours(conf, heard, background=background))
+
+
+def _measure(
+    engine: TesterEngine,
+    arguments: Arguments,
+    trials: Requests,
+    show: Print,
+    *,
+    strict: bool,
+) -> int:
+    if trials.phase1:
+        code = _open_connections(engine, arguments, trials.phase1, show, strict=strict)
+        if code:
+            return code
+    result = engine.measure(trials.main)
+    for line in trial_lines(arguments, result, strict=strict):
+        show(line)
+    show("Info: Test finished.")
+    return _INVALID if is_invalid(result, arguments.duration_s, strict=strict) else 0
+
+
+def _open_connections(
+    engine: TesterEngine,
+    arguments: Arguments,
+    phase1: TrialRequest,
+    show: Print,
+    *,
+    strict: bool,
+) -> int:
+    result = engine.measure(phase1)
+    for line in trial_lines(arguments, result, strict=strict, phase1=True):
+        show(line)
+    missing = _missing(result)
+    if missing:
+        show(f"{STATE_TABLE}: {missing}")
+        return _INVALID
+    invalid = strict and result.verdict.kind == "invalid"
+    return _INVALID if invalid else 0
+
+
+def _missing(result: TrialResult) -> str:
+    table = result.table
+    if table is None or table.filled == 0:
+        return "nothing was received in phase 1"
+    if table.filled < table.entries:
+        return f"{table.filled} of {table.entries} entries are filled"
+    return ""
+
+
+def _switch(environment: Mapping[str, str], name: str) -> bool:
+    value = environment.get(name, "1")
+    if value not in ("0", "1"):
+        raise InputError(f"{name} must be 0 or 1, not {value[:40]!r}")
+    return value == "1"
+
+
+def _seed(environment: Mapping[str, str]) -> int:
+    """As given, else another one for each trial, as siitperf has."""
+    given = environment.get(SEED)
+    if given is None:
+        return secrets.randbelow(_SEEDS)
+    if not given.isascii() or not given.isdigit() or int(given[:20]) >= _SEEDS:
+        raise InputError(f"{SEED} must be a number below 2^63, not {given[:40]!r}")
+    return int(given)
+
+
+def _to_stdout(line: str) -> None:
+    try:
+        print(visible(line), flush=True)  # noqa: T201 - scripts read it
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _notify(text: str) -> None:
+    for line in text.splitlines():
+        print(f"notice: {visible(line)}", file=sys.stderr)  # noqa: T201

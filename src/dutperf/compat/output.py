@@ -1,0 +1,122 @@
+"""The lines that scripts around siitperf read: one figure a line.
+
+A trial that is invalid has no ``frames sent`` and no ``frames received`` line, and one
+with the word ``invalid``: nobody takes it for a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dutperf import stats
+from dutperf.compat.arguments import Arguments
+from dutperf.protocol import DirectionName, DirectionResult, StreamResult, TrialResult
+
+STATE_TABLE = "Failed to fill state table"
+LATE = 1.00001
+"""siitperf's own limit: a sender that takes longer makes its direction invalid."""
+_NAMES: dict[DirectionName, str] = {"forward": "Forward", "reverse": "Reverse"}
+_PHASE1 = "Preliminary"
+_NS_PER_MS = 1e6
+
+
+def trial_lines(
+    arguments: Arguments, result: TrialResult, *, strict: bool, phase1: bool = False
+) -> Iterator[str]:
+    """What is printed of a trial.
+
+    Args:
+        arguments: the command line.
+        result: the trial.
+        strict: judged by the engine; otherwise as siitperf counts, which takes what
+            the tester itself dropped for lost.
+        phase1: it is phase 1 of a stateful command.
+    """
+    duration_ns = arguments.duration_s * 10**9
+    if strict and result.verdict.kind == "invalid":
+        for reason in result.verdict.reasons:
+            hint = f" ({reason.hint})" if reason.hint else ""
+            yield f"Info: this trial is invalid: {reason.message}{hint}"
+        return
+    for direction in result.directions:
+        name = _PHASE1 if phase1 else _NAMES[direction.name]
+        took_s = direction.sending_ns / 1e9
+        yield f"Info: {name} sender's sending took {took_s:.10f} seconds."
+        if not strict and not phase1 and direction.sending_ns > LATE * duration_ns:
+            yield f"{name} sending took too long, the trial is invalid."
+            continue
+        yield f"{name} frames sent: {sum(s.sent for s in direction.streams)}"
+        yield f"{name} frames received: {_received(direction, strict=strict)}"
+        yield from _remarks(name, direction)
+        if not phase1:
+            yield from _delays(name, arguments, direction)
+
+
+def is_invalid(result: TrialResult, duration_s: int, *, strict: bool) -> bool:
+    """Whether ``trial_lines`` calls it so."""
+    if strict:
+        return result.verdict.kind == "invalid"
+    return any(d.sending_ns > LATE * duration_s * 10**9 for d in result.directions)
+
+
+def _received(direction: DirectionResult, *, strict: bool) -> int:
+    in_time = sum(stream.received - stream.late for stream in direction.streams)
+    if strict:
+        return in_time
+    return in_time + sum(s.duplicate + s.corrupt for s in direction.streams)
+
+
+def _remarks(name: str, direction: DirectionResult) -> Iterator[str]:
+    """What a device did to frames beside forwarding or losing them."""
+    for stream in direction.streams:
+        if stream.corrupt:
+            kinds = stream.damaged.by_kind if stream.damaged else {}
+            named = ", ".join(
+                f"{kind} {count}" for kind, count in kinds.items() if count
+            )
+            yield f"Info: {name} frames damaged: {stream.corrupt} ({named})"
+        if stream.duplicate:
+            yield f"Info: {name} frames duplicated: {stream.duplicate}"
+        if stream.reordered:
+            yield f"Info: {name} frames reordered: {stream.reordered}"
+
+
+def _delays(
+    name: str, arguments: Arguments, direction: DirectionResult
+) -> Iterator[str]:
+    if arguments.command == "lat":
+        yield from _latency(name, arguments, direction.streams[0])
+    elif arguments.frame_timeout_ms:
+        missing = sum(stream.lost for stream in direction.streams)
+        yield f"Info: {name} frames completely missing: {missing}"
+    elif arguments.command == "pdv":
+        yield from _variation(name, direction.streams)
+
+
+def _latency(name: str, arguments: Arguments, stream: StreamResult) -> Iterator[str]:
+    """A lost tag counts with the largest delay that it could have had."""
+    if stream.tags is None:
+        return
+    most_ns = arguments.duration_s * 1e9 + arguments.timeout_ms * 1e6
+    delays = [most_ns if d is None else d for d in stream.tags.delays_ns]
+    yield f"{name} TL: {_ms(stats.median(delays))}"
+    yield f"{name} WCL: {_ms(stats.percentile(delays, 999, 1000))}"
+
+
+def _variation(name: str, streams: list[StreamResult]) -> Iterator[str]:
+    """Over foreground and background; without a frame that arrived there is none."""
+    found = [stream.delay_ns for stream in streams if stream.delay_ns.min is not None]
+    if not found:
+        return
+    least = min(each.min for each in found if each.min is not None)
+    most = max(each.max for each in found if each.max is not None)
+    buckets = stats.merged_histogram([each.buckets for each in found])
+    _, high = stats.percentile_bounds(buckets, 999, 1000)
+    yield f"Info: {name} D99_9th_perc: {_ms(high)}"
+    yield f"Info: {name} Dmin: {_ms(least)}"
+    yield f"Info: {name} Dmax: {_ms(most)}"
+    yield f"{name} PDV: {_ms(high - least)}"
+
+
+def _ms(value_ns: float) -> str:
+    return f"{value_ns / _NS_PER_MS:.6f}"

@@ -1,0 +1,117 @@
+"""Which two ports a siitperf command measures with, and the CPUs that do the work.
+
+siitperf takes DPDK's ports 0 and 1: here the two NICs that a driver for user space has,
+in the order of their PCI addresses. DUTPERF_TESTBED names a testbed file instead,
+DUTPERF_LAB a lab: their ports and next hops are used, the addresses are the file's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from dutperf import lab
+from dutperf.compat.conf import VERSIONS, Conf
+from dutperf.compat.requests import Gateways
+from dutperf.config import Testbed, load_testbed
+from dutperf.errors import InputError, SetupError
+
+TESTBED = "DUTPERF_TESTBED"
+LAB = "DUTPERF_LAB"
+DRIVERS = ("vfio-pci", "igb_uio", "uio_pci_generic")
+_PCI = Path("/sys/bus/pci/devices")
+_ETHERNET = "0x0200"
+_WORKERS = 4
+
+Notify = Callable[[str], None]
+
+
+def open_ports_of(
+    environment: Mapping[str, str], pci: Path = _PCI
+) -> AbstractContextManager[Testbed]:
+    """The testbed whose ports are used; a lab is up inside the context.
+
+    Raises:
+        InputError: both variables are set, or what they name is wrong.
+        SetupError: neither is, and there are not two NICs for DPDK.
+    """
+    testbed, name = environment.get(TESTBED), environment.get(LAB)
+    if testbed and name:
+        raise InputError(f"{TESTBED} and {LAB} are both set: unset one of them")
+    if name:
+        return lab.use(name)
+    if testbed:
+        return contextlib.nullcontext(load_testbed(Path(testbed)))
+    return contextlib.nullcontext(_of_nics(pci))
+
+
+def gateways(testbed: Testbed) -> Gateways:
+    """The device's own addresses, by side and IP version."""
+    return {
+        (name, version): real.gateway
+        for name, side in testbed.sides.items()
+        for version in VERSIONS
+        if (real := side.ip(version))
+    }
+
+
+def with_cores(testbed: Testbed, conf: Conf, notify: Notify) -> Testbed:
+    """The testbed with the CPUs of the file, where the machine has all of them.
+
+    A lab's device has CPUs of its own, which the file does not know: there, and where
+    CPUs are missing, the testbed's own do the work.
+    """
+    wanted = [
+        cpu
+        for each in conf.directions.values()
+        for cpu in (each.send_cpu, each.receive_cpu)
+        if cpu is not None
+    ]
+    if not wanted:
+        return testbed
+    there = os.sched_getaffinity(0)
+    own_cpus = testbed.namespace is None
+    if own_cpus and len(set(wanted)) == _WORKERS and there.issuperset(wanted):
+        return testbed.model_copy(update={"cores": wanted})
+    listed = ", ".join(map(str, wanted))
+    used = ", ".join(map(str, testbed.cores))
+    notify(f"CPUs {listed} of {conf.path} cannot all be used: CPUs {used} do the work")
+    return testbed
+
+
+def _of_nics(pci: Path) -> Testbed:
+    found = sorted(
+        device.name
+        for device in (pci.iterdir() if pci.is_dir() else ())
+        if _driver(device) in DRIVERS and _class(device).startswith(_ETHERNET)
+    )
+    if len(found) < 2:
+        raise SetupError(
+            f"there are {len(found)} Ethernet ports for DPDK, and two are needed "
+            f"(bound to {', '.join(DRIVERS)})",
+            f"bind two with dpdk-devbind.py, or name a testbed file in {TESTBED}, or "
+            f"a lab in {LAB}",
+        )
+    left, right = found[:2]
+    return Testbed.model_validate(
+        {
+            "name": "siitperf",
+            "left": {"port": {"pci": left}},
+            "right": {"port": {"pci": right}},
+        }
+    )
+
+
+def _driver(device: Path) -> str:
+    link = device / "driver"
+    return link.resolve().name if link.is_symlink() else ""
+
+
+def _class(device: Path) -> str:
+    try:
+        return (device / "class").read_text()
+    except OSError:
+        return ""

@@ -1,0 +1,76 @@
+"""siitperf.conf files of the kinds that its papers describe, in our own addresses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dutperf.compat.conf import NAME, Conf, read_conf
+
+ROUTER = {
+    "IP-L-Vers": "4",
+    "IP-R-Vers": "4",
+    "IPv4-L-Real": "198.18.0.2",
+    "IPv4-R-Real": "198.19.0.2",
+    "IPv6-L-Real": "2001:2::2",
+    "IPv6-R-Real": "2001:2:0:8000::2",
+    "MAC-L-Tester": "02:00:00:00:00:01",
+    "MAC-R-Tester": "02:00:00:00:00:02",
+    "MAC-L-DUT": "02:00:00:00:01:01",
+    "MAC-R-DUT": "02:00:00:00:01:02",
+}
+"""An IPv4 router; background frames are possible."""
+ROUTER6 = ROUTER | {"IP-L-Vers": "6", "IP-R-Vers": "6"}
+SIIT = ROUTER | {
+    "IP-L-Vers": "6",
+    "IPv4-L-Virt": "198.18.0.2",
+    "IPv6-R-Virt": "2001:2:0:1000::2",
+}
+"""Stateless NAT64: IPv6 on the left, IPv4 on the right (paper 000)."""
+RANDOM_PORTS = {
+    f"{word}-var-{end}port": "3" for word in ("Fwd", "Rev") for end in ("s", "d")
+}
+NAT44 = ROUTER | {
+    "IPv4-L-Real": "10.0.0.2",
+    "IPv4-L-Virt": "198.19.0.1",
+    "Stateful": "1",
+    "Enumerate-ports": "3",
+    "Responder-tuples": "3",
+    **RANDOM_PORTS,
+    "Fwd-sport-min": "10000",
+    "Fwd-sport-max": "10099",
+    "Fwd-dport-min": "80",
+    "Fwd-dport-max": "119",
+}
+"""4,000 connections by ports (paper 002)."""
+NAT64 = NAT44 | {"IP-L-Vers": "6", "IPv6-R-Virt": "64:ff9b::c613:2"}
+HOSTS44 = {
+    key: value for key, value in NAT44.items() if key not in ("Enumerate-ports",)
+} | {
+    "Enumerate-ips": "3",
+    "IP-L-var": "3",
+    "IP-R-var": "3",
+    "IP-L-min": "2",
+    "IP-L-max": "65534",
+    "IP-R-min": "0",
+    "IP-R-max": "65534",
+    "IPv4-L-offset": "2",
+    "IPv4-R-offset": "2",
+}
+"""Connections by addresses (paper 003, its Fig. 8)."""
+
+
+def text_of(keys: dict[str, str]) -> str:
+    """The file's text."""
+    return "".join(f"{key} {value}\n" for key, value in keys.items())
+
+
+def write(folder: Path, keys: dict[str, str]) -> Path:
+    """The file in ``folder``."""
+    path = folder / NAME
+    path.write_text(text_of(keys))
+    return path
+
+
+def read(folder: Path, keys: dict[str, str]) -> Conf:
+    """The file, read."""
+    return read_conf(write(folder, keys))
