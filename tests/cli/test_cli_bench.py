@@ -217,8 +217,8 @@ def lab_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:  # noqa: ANN
 
         monkeypatch.setattr(lab_path, "prepare_engine", prepare)
 
-    monkeypatch.setattr("dutperf.lab.session", session)
-    monkeypatch.setattr("dutperf.lab.running", list)
+    monkeypatch.setattr("dutperf.lab.lifecycle.session", session)
+    monkeypatch.setattr("dutperf.lab.lifecycle.running", list)
     monkeypatch.setattr("dutperf.lab.dut_alive", lambda _name: True)
     monkeypatch.setattr(lab_path, "QuietWait", lambda *_: lambda _seconds: None)
     monkeypatch.setattr(lab_path, "PerfProfiler", NoPerf)

@@ -25,7 +25,7 @@ def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(measuring, "prepare_engine", refuse)
-    monkeypatch.setattr(lab, "session", refuse)
+    monkeypatch.setattr(lab, "use", refuse)
     monkeypatch.setattr(lab, "up", refuse)
 
 

@@ -16,10 +16,11 @@ from rich.text import Text
 from simulated_program import PLACE
 
 from dutperf.cli import app, doctor_command, failures, summary
-from dutperf.cli.failures import PatientConsole, defect, show_failure
+from dutperf.cli.failures import PatientConsole, show_failure
 from dutperf.cli.json_print import print_versioned
 from dutperf.cli.measuring import Show
 from dutperf.cli.terminal import Terminal
+from dutperf.defects import defect
 from dutperf.doctor import Check
 from dutperf.errors import InputError
 from dutperf.procedures.events import Notice, TestbedStarted, TrialFinished

@@ -424,8 +424,8 @@ def lab_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         yield plan(name, rules).model_copy(update={"hooks": Hooks()})
         calls.append(f"down {name}")
 
-    monkeypatch.setattr("dutperf.lab.session", session)
-    monkeypatch.setattr("dutperf.lab.running", list)
+    monkeypatch.setattr("dutperf.lab.lifecycle.session", session)
+    monkeypatch.setattr("dutperf.lab.lifecycle.running", list)
     monkeypatch.setattr("dutperf.lab.dut_alive", lambda _name: True)
     return calls
 

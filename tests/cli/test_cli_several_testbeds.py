@@ -15,7 +15,7 @@ from dutperf.cli import app, measuring
 from dutperf.config import Testbed
 from dutperf.config.hooks import Hooks
 from dutperf.errors import SetupError
-from dutperf.lab import LabStatus
+from dutperf.lab import LabStatus, lifecycle
 from dutperf.results import ResultsFile, load_environments, load_results
 from dutperf.run.engine_session import EngineStarter, Notify
 from dutperf.simulation.fake_engine import FakeEngine, step
@@ -53,8 +53,8 @@ def labs(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
             engine = FakeEngine(step(DEVICES[testbed.name]))
             return lambda _log_path: contextlib.nullcontext(engine)
 
-        monkeypatch.setattr(lab, "session", session)
-        monkeypatch.setattr(lab, "running", list)
+        monkeypatch.setattr(lifecycle, "session", session)
+        monkeypatch.setattr(lifecycle, "running", list)
         monkeypatch.setattr(lab, "dut_alive", lambda _name: True)
         monkeypatch.setattr(measuring, "prepare_engine", prepare)
         return log
@@ -116,8 +116,10 @@ def test_a_kept_lab_is_used_and_stays(
     labs: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = labs()
-    monkeypatch.setattr(lab, "running", lambda: [kept("linux-router", alive=True)])
-    monkeypatch.setattr(lab, "attached", device_of)
+    monkeypatch.setattr(
+        lifecycle, "running", lambda: [kept("linux-router", alive=True)]
+    )
+    monkeypatch.setattr(lifecycle, "attached", device_of)
     assert run("--output", "run") == 0
     assert log == ["up tayga-siit", "down tayga-siit"]
     assert load_results(Path("run")).complete
@@ -180,7 +182,9 @@ def test_a_kept_lab_whose_device_has_gone_is_told_and_not_replaced(
 ) -> None:
     """What the user told the device is lost with it: another one is not the same."""
     log = labs()
-    monkeypatch.setattr(lab, "running", lambda: [kept("linux-router", alive=False)])
+    monkeypatch.setattr(
+        lifecycle, "running", lambda: [kept("linux-router", alive=False)]
+    )
     assert run("--output", "run") == 3
     errors = capsys.readouterr().err
     assert "the device of lab linux-router, which 'lab up' keeps, has gone" in errors

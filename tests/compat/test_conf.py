@@ -27,7 +27,7 @@ def test_comments_blank_lines_and_any_order_are_read(tmp_path: Path) -> None:
     conf = read_conf(path)
     assert conf.sides == read(tmp_path, ROUTER).sides
     assert conf.sides["left"].real == {4: "198.18.0.2", 6: "2001:2::2"}
-    assert conf.sides["right"].device_mac == "02:00:00:00:01:02"
+    assert conf.sides["right"].device_mac == "02:00:00:00:01:01"
 
 
 def test_defaults_are_those_of_the_documentation(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_a_router_gets_fixed_frames_from_real_to_real(tmp_path: Path) -> None:
     (reverse,) = streams(requests, "reverse")
     assert (reverse.src_mac, reverse.dst_mac) == (
         "02:00:00:00:00:02",
-        "02:00:00:00:01:02",
+        "02:00:00:00:01:01",
     )
 
 
@@ -197,6 +197,19 @@ def test_hosts_are_source_of_their_side_and_destination_of_the_other(
     assert not any(count > 1 for first, count, _ in sides["left"] if "." in first)
 
 
+def test_the_devices_own_address_is_never_the_testers(tmp_path: Path) -> None:
+    def right(gateway: str) -> list[tuple[str, int]]:
+        gateways: Gateways = {("right", 4): gateway}
+        found = neighbours(read(tmp_path, HOSTS44), gateways).ports[1]
+        return [(a.first, a.count) for a in found.own if "." in a.first][1:]
+
+    all_of_them = 65535
+    assert right("192.0.2.1") == [("198.19.0.0", all_of_them)]
+    assert right("198.19.0.1") == [("198.19.0.0", 1), ("198.19.0.2", 65533)]
+    assert right("198.19.0.0") == [("198.19.0.1", 65534)]
+    assert right("198.19.255.254") == [("198.19.0.0", 65534)]
+
+
 def test_next_hops_are_asked_if_a_testbed_tells_them(tmp_path: Path) -> None:
     keys = {key: v for key, v in ROUTER.items() if "DUT" not in key}
     requests = made(tmp_path, keys, "84 1000 60 2000 2 1", gateways=GATEWAYS)
@@ -272,8 +285,7 @@ def test_responder_tuples_is_an_order(tmp_path: Path, mode: str, order: str) -> 
 
 
 def test_connections_by_addresses_keep_what_is_fixed(tmp_path: Path) -> None:
-    keys = HOSTS44 | {"Fwd-var-sport": "0", "Fwd-var-dport": "0"}
-    requests = made(tmp_path, keys, TRIAL + PHASE1)
+    requests = made(tmp_path, HOSTS44, TRIAL + PHASE1)
     assert requests.phase1
     (stream,) = requests.phase1.directions[0].streams
     assert varied(stream) == {
@@ -284,7 +296,8 @@ def test_connections_by_addresses_keep_what_is_fixed(tmp_path: Path) -> None:
 
 
 def test_ports_and_addresses_are_enumerated_together(tmp_path: Path) -> None:
-    requests = made(tmp_path, HOSTS44 | {"Enumerate-ports": "3"}, TRIAL + PHASE1)
+    both = HOSTS44 | NAT44 | {"Enumerate-ports": "3"}
+    requests = made(tmp_path, both, TRIAL + PHASE1)
     assert requests.phase1
     (stream,) = requests.phase1.directions[0].streams
     assert {v.mode for v in stream.vary} == {"enumerate"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dutperf.compat.conf import NAME, Conf, read_conf
+from dutperf.simulation.fake_engine import DUT_MAC
 
 ROUTER = {
     "IP-L-Vers": "4",
@@ -15,8 +16,8 @@ ROUTER = {
     "IPv6-R-Real": "2001:2:0:8000::2",
     "MAC-L-Tester": "02:00:00:00:00:01",
     "MAC-R-Tester": "02:00:00:00:00:02",
-    "MAC-L-DUT": "02:00:00:00:01:01",
-    "MAC-R-DUT": "02:00:00:00:01:02",
+    "MAC-L-DUT": DUT_MAC,
+    "MAC-R-DUT": DUT_MAC,
 }
 """An IPv4 router; background frames are possible."""
 ROUTER6 = ROUTER | {"IP-L-Vers": "6", "IP-R-Vers": "6"}
@@ -44,7 +45,9 @@ NAT44 = ROUTER | {
 """4,000 connections by ports (paper 002)."""
 NAT64 = NAT44 | {"IP-L-Vers": "6", "IPv6-R-Virt": "64:ff9b::c613:2"}
 HOSTS44 = {
-    key: value for key, value in NAT44.items() if key not in ("Enumerate-ports",)
+    key: value
+    for key, value in NAT44.items()
+    if key != "Enumerate-ports" and "port-m" not in key and "var" not in key
 } | {
     "Enumerate-ips": "3",
     "IP-L-var": "3",

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from dutperf import lab
 from dutperf.compat.conf import VERSIONS, Conf
 from dutperf.compat.requests import Gateways
 from dutperf.config import Testbed, load_testbed
@@ -42,6 +41,9 @@ def open_ports_of(
     if testbed and name:
         raise InputError(f"{TESTBED} and {LAB} are both set: unset one of them")
     if name:
+        # What labs need takes half a second to load, which others need not wait for.
+        from dutperf import lab  # noqa: PLC0415 - see above
+
         return lab.use(name)
     if testbed:
         return contextlib.nullcontext(load_testbed(Path(testbed)))

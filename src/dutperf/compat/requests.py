@@ -21,7 +21,7 @@ from dutperf.compat.conf import (
     addresses_of,
 )
 from dutperf.compat.values import Mode
-from dutperf.config.address_set import AddressSet, BitField
+from dutperf.config.address_set import AddressSet, BitField, number
 from dutperf.errors import InputError
 from dutperf.protocol import (
     AddressRange,
@@ -120,26 +120,45 @@ def neighbours(
         ports=[
             PortNeighbours(
                 port=name,
-                own=[
-                    AddressRange(first=first, count=count, shift=shift)
-                    for first, count, shift in _own(side, background=background)
-                ],
+                own=list(_own(conf, name, gateways, background=background)),
                 resolve=_asked(conf, name, gateways),
             )
-            for name, side in conf.sides.items()
+            for name in conf.sides
         ]
     )
 
 
-def _own(side: ConfSide, *, background: bool) -> Iterator[tuple[str, int, int]]:
-    """First address, how many, and how far apart (2^shift)."""
+def _own(
+    conf: Conf, name: Side, gateways: Gateways, *, background: bool
+) -> Iterator[AddressRange]:
+    """All addresses of a side but the device's, where a range goes over that."""
+    side = conf.sides[name]
     for version, real in side.real.items():
-        yield real, 1, 0
+        yield AddressRange(first=real)
         if version != side.version and not (background and version == 6):
             continue
         for field in _host_bits(side, version):
-            shift = AddressSet(real).bits - field.offset - field.width
-            yield AddressSet(real, (field,)).lowest, side.hosts.size, shift
+            for part in _around(
+                AddressSet(real, (field,)), gateways.get((name, version))
+            ):
+                shift = part.bits - field.offset - field.width
+                (bits,) = part.fields
+                count = bits.max - bits.min + 1
+                yield AddressRange(first=part.lowest, count=count, shift=shift)
+
+
+def _around(hosts: AddressSet, device: str | None) -> list[AddressSet]:
+    """``hosts`` without ``device``."""
+    (bits,) = hosts.fields
+    if device is None or not hosts.reaches(number(device)):
+        return [hosts]
+    place = AddressSet(device).value(bits)
+    ends = ((bits.min, place - 1), (place + 1, bits.max))
+    return [
+        AddressSet(hosts.base, (bits._replace(min=least, max=most),))
+        for least, most in ends
+        if least <= most
+    ]
 
 
 def _asked(conf: Conf, name: Side, gateways: Gateways) -> list[str]:

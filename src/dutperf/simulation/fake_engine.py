@@ -107,6 +107,11 @@ _SEND_CALL_NS = 300
 _RECEIVE_GAP_NS = 900
 
 
+DUT_MAC = "02:00:00:00:01:01"
+"""The device's, on both sides."""
+_ITS_MACS = (None, DUT_MAC)
+
+
 class FakeEngine:
     """Implements everything that a campaign asks of an engine.
 
@@ -195,7 +200,7 @@ class FakeEngine:
             ResolvedNeighbour(
                 port=port.port,
                 ip=ip,
-                mac=None if ip in self._silent else "02:00:00:00:01:01",
+                mac=None if ip in self._silent else DUT_MAC,
                 duration_ns=1000,
             )
             for port in params.ports
@@ -297,7 +302,7 @@ class FakeEngine:
             sending_ns //= _GIVE_UP_SHARE
             sent = int(rate_fps * sending_ns / 1e9)
         # Frames to a MAC address of the tester's choice are not the device's.
-        reach_it = self._nat.is_alive and not direction.streams[0].dst_mac
+        reach_it = self._nat.is_alive and direction.streams[0].dst_mac in _ITS_MACS
         forwarded = self._dut(rate_fps, sent) if reach_it else 0
         damaged = self._damages(forwarded)
         received = forwarded - damaged.total
