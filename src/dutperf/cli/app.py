@@ -12,6 +12,7 @@ from dutperf.catalogue import PROCEDURES
 from dutperf.cli.bench_command import bench
 from dutperf.cli.bench_search import bench_search
 from dutperf.cli.calibrate_command import calibrate_command
+from dutperf.cli.convert_command import convert
 from dutperf.cli.doctor_command import doctor
 from dutperf.cli.dry_run import show_plan
 from dutperf.cli.evidence_command import evidence
@@ -64,6 +65,7 @@ app.command("doctor")(doctor)
 app.command("calibrate")(calibrate_command)
 app.command("evidence")(evidence)
 app.command("verify")(verify)
+app.command("convert")(convert)
 
 
 for _procedure in PROCEDURES.values():

@@ -23,7 +23,7 @@ ENDS: dict[DirectionName, tuple[Side, Side]] = {
     "forward": ("left", "right"),
     "reverse": ("right", "left"),
 }
-_LETTERS: dict[Side, str] = {"left": "L", "right": "R"}
+LETTERS: dict[Side, str] = {"left": "L", "right": "R"}
 _WORDS: dict[DirectionName, str] = {"forward": "Fwd", "reverse": "Rev"}
 _SWITCHES: dict[DirectionName, str] = {"forward": "Forward", "reverse": "Reverse"}
 _LONGEST = 2**20  # characters: a file of other things is not read into messages
@@ -187,7 +187,7 @@ def _key_table() -> dict[str, tuple[Reader[Any], Any]]:
     part = values.number(0, 65535, hexadecimal=True)
     cpu = values.number(0, 4095)
     found: dict[str, tuple[Reader[Any], Any]] = {}
-    for side, letter in _LETTERS.items():
+    for side, letter in LETTERS.items():
         found[f"IP-{letter}-Vers"] = (values.one_of(4, 6), 6 if side == "left" else 4)
         for kind in ("Real", "Virt"):
             found[f"IPv6-{letter}-{kind}"] = (values.address(6), None)
@@ -224,7 +224,7 @@ def _conf(path: Path, keys: _Keys) -> Conf:
     return Conf(
         path=path,
         given=keys.lines,
-        sides={side: _side(keys, letter) for side, letter in _LETTERS.items()},
+        sides={side: _side(keys, letter) for side, letter in LETTERS.items()},
         directions={name: _direction(keys, name) for name in ENDS},
         initiator=(None, "left", "right")[keys.take("Stateful")],
         enumerate_ports=keys.take("Enumerate-ports"),
@@ -258,7 +258,7 @@ def _addresses(keys: _Keys, letter: str, kind: str) -> dict[IpVersion, str]:
 
 
 def _direction(keys: _Keys, name: DirectionName) -> ConfDirection:
-    sender, receiver = (_LETTERS[side] for side in ENDS[name])
+    sender, receiver = (LETTERS[side] for side in ENDS[name])
     source, destination = (_ports(keys, _WORDS[name], letter) for letter in "sd")
     return ConfDirection(
         active=keys.take(_SWITCHES[name]),
@@ -283,7 +283,7 @@ def _check(conf: Conf) -> None:
         each = conf.directions[name]
         for letter, ports in (("s", each.source_ports), ("d", each.destination_ports)):
             _check_rising(conf, ports, f"{word}-{letter}port")
-    for side, letter in _LETTERS.items():
+    for side, letter in LETTERS.items():
         _check_rising(conf, conf.sides[side].hosts, f"IP-{letter}")
         _check_places(conf, side, letter)
     if not conf.active:
@@ -336,11 +336,11 @@ def addresses_of(conf: Conf, name: DirectionName) -> list[tuple[str, str]]:
     target = conf.sides[receiver]
     return [
         (
-            f"IPv{version}-{_LETTERS[sender]}-Real",
+            f"IPv{version}-{LETTERS[sender]}-Real",
             conf.sides[sender].real.get(version, ""),
         ),
         (
-            f"IPv{version}-{_LETTERS[receiver]}-{kind}",
+            f"IPv{version}-{LETTERS[receiver]}-{kind}",
             (target.real if same else target.virtual).get(version, ""),
         ),
     ]
@@ -357,14 +357,14 @@ def _check_enumeration(conf: Conf) -> None:
         key = _SWITCHES[conf.initiating]
         raise conf.error(key, "must be 1: the initiator's frames open the connections")
     if ports != "fixed":
-        for side, letter in _LETTERS.items():
+        for side, letter in LETTERS.items():
             if conf.sides[side].networks > 1:
                 raise conf.error(
                     "Enumerate-ports", f"needs one network, so Num-{letter}-Nets 1"
                 )
     if "fixed" not in (ports, addresses) and ports != addresses:
         raise conf.error("Enumerate-ips", "must be what Enumerate-ports is, or 0")
-    for side, letter in _LETTERS.items():
+    for side, letter in LETTERS.items():
         if addresses != "fixed" and not conf.sides[side].hosts.varies:
             raise conf.error(
                 "Enumerate-ips", f"needs addresses that vary, so IP-{letter}-var not 0"

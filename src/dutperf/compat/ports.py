@@ -17,6 +17,7 @@ from dutperf.compat.conf import VERSIONS, Conf
 from dutperf.compat.requests import Gateways
 from dutperf.config import Testbed, load_testbed
 from dutperf.errors import InputError, SetupError
+from dutperf.protocol import Side
 
 TESTBED = "DUTPERF_TESTBED"
 LAB = "DUTPERF_LAB"
@@ -56,7 +57,7 @@ def gateways(testbed: Testbed) -> Gateways:
         (name, version): real.gateway
         for name, side in testbed.sides.items()
         for version in VERSIONS
-        if (real := side.ip(version))
+        if (real := side.ip(version)) and real.gateway
     }
 
 
@@ -84,7 +85,12 @@ def with_cores(testbed: Testbed, conf: Conf, notify: Notify) -> Testbed:
     return testbed
 
 
-def _of_nics(pci: Path) -> Testbed:
+def pci_ports(pci: Path = _PCI) -> dict[Side, dict[str, str]]:
+    """DPDK's ports 0 and 1, as a testbed's.
+
+    Raises:
+        SetupError: there are not two NICs for DPDK.
+    """
     found = sorted(
         device.name
         for device in (pci.iterdir() if pci.is_dir() else ())
@@ -97,14 +103,12 @@ def _of_nics(pci: Path) -> Testbed:
             f"bind two with dpdk-devbind.py, or name a testbed file in {TESTBED}, or "
             f"a lab in {LAB}",
         )
-    left, right = found[:2]
-    return Testbed.model_validate(
-        {
-            "name": "siitperf",
-            "left": {"port": {"pci": left}},
-            "right": {"port": {"pci": right}},
-        }
-    )
+    return {"left": {"pci": found[0]}, "right": {"pci": found[1]}}
+
+
+def _of_nics(pci: Path) -> Testbed:
+    sides = {side: {"port": port} for side, port in pci_ports(pci).items()}
+    return Testbed.model_validate({"name": "siitperf", **sides})
 
 
 def _driver(device: Path) -> str:

@@ -30,7 +30,10 @@ _ENDS: dict[DirectionName, tuple[Side, Side]] = {
 
 @dataclass(frozen=True)
 class Flow:
-    """Addresses of one stream; ``received_version`` is after the DUT."""
+    """Addresses of one stream; ``received_version`` is after the DUT.
+
+    With ``next_hop_mac`` nobody is asked for ``next_hop``, which may be anybody then.
+    """
 
     name: StreamName
     sender: Side
@@ -40,6 +43,7 @@ class Flow:
     source: AddressSet
     destination: AddressSet
     next_hop: str
+    next_hop_mac: str | None
 
 
 def directions(cell: Cell) -> list[DirectionName]:
@@ -111,7 +115,8 @@ def _flow(
         received_version=received_version,
         source=sources,
         destination=destination,
-        next_hop=source.gateway,
+        next_hop=source.gateway or destination.base,
+        next_hop_mac=testbed.sides[sender].next_hop_mac,
     )
 
 

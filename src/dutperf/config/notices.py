@@ -65,7 +65,7 @@ def _used(testbed: Testbed, cell: Cell) -> Iterator[tuple[str, AddressSet]]:
             yield f"{side}.ipv{hosts.version}.address", hosts
         for version in side_versions(cell, side):
             real = config.ip(version)
-            if real:
+            if real and real.gateway:
                 yield f"{side}.ipv{version}.gateway", AddressSet(real.gateway)
     for direction in directions(cell):
         for flow in flows(testbed, cell, direction):

@@ -156,7 +156,7 @@ def _check_device(testbed: Testbed, keys: Keys, found: AddressSet) -> None:
     own = {side.address for side in sides if side}
     for name, side in testbed.sides.items():
         real = side.ip(found.version)
-        if not real or real.gateway in own:
+        if not real or real.gateway is None or real.gateway in own:
             continue
         if found.reaches(number(real.gateway)):
             raise KeyedError(

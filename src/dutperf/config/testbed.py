@@ -22,6 +22,7 @@ from dutperf.config.fields import (
     Strict,
 )
 from dutperf.config.hooks import Hooks
+from dutperf.config.problem import KeyedError
 from dutperf.protocol import IpVersion, Mac, Side, WhenFull
 
 _VERSIONS: tuple[IpVersion, ...] = (4, 6)
@@ -108,10 +109,13 @@ Port = Annotated[
 
 
 class RealAddress(NamedTuple):
-    """The tester's own address on a side, and the DUT's (its next hop)."""
+    """The tester's own address on a side, and the DUT's (its next hop).
+
+    Null: nobody knows it, only its MAC address.
+    """
 
     address: str
-    gateway: str
+    gateway: str | None
 
 
 _GATEWAY = "the DUT's IPv{} address on this side"
@@ -122,9 +126,8 @@ _VIRTUAL = (
 
 
 def _check_addresses(version: int, own: Ipv4Side | Ipv6Side) -> None:
-    if (own.address is None) != (own.gateway is None):
-        missing = "gateway" if own.gateway is None else "address"
-        raise ValueError(f"{missing} is missing: address and gateway belong together")
+    if own.address is None and own.gateway is not None:
+        raise ValueError("address is missing: address and gateway belong together")
     if own.address is None and own.virtual is None:
         raise ValueError(
             f"is empty: give address and gateway, or the virtual IPv{version} address "
@@ -177,11 +180,28 @@ class SideConfig(Strict):
     ipv6: Ipv6Side | None = Field(
         default=None, description="IPv6 addresses of tester and DUT on this side"
     )
+    next_hop_mac: Mac | None = Field(
+        default=None,
+        description="MAC address of the DUT, which all frames get: nobody is asked for "
+        "it, and gateway may be left out; default: the gateway's, by ARP and ND",
+    )
+
+    @model_validator(mode="after")
+    def _reaches_the_device(self) -> Self:
+        for key, own in (("ipv4", self.ipv4), ("ipv6", self.ipv6)):
+            known = own is None or own.address is None or own.gateway is not None
+            if not known and self.next_hop_mac is None:
+                raise KeyedError(
+                    (key,),
+                    "gateway is missing: address and gateway belong together, or give "
+                    "the DUT's MAC address, next_hop_mac",
+                )
+        return self
 
     def ip(self, version: IpVersion) -> RealAddress | None:
         """The addresses of tester and DUT on this side, if it speaks ``version``."""
         own = self._addresses(version)
-        if own is None or own.address is None or own.gateway is None:
+        if own is None or own.address is None:
             return None
         return RealAddress(own.address, own.gateway)
 

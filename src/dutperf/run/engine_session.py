@@ -213,7 +213,10 @@ def _range(hosts: AddressSet, field: BitField) -> AddressRange:
 
 def _next_hops(testbed: Testbed, cells: Sequence[Cell], side: Side) -> list[str]:
     versions = sorted({v for cell in cells for v in side_versions(cell, side)})
-    return [ip.gateway for ip in map(testbed.sides[side].ip, versions) if ip]
+    own = testbed.sides[side]
+    if own.next_hop_mac:
+        return []
+    return [ip.gateway for ip in map(own.ip, versions) if ip and ip.gateway]
 
 
 def _resolved(neighbour: ResolvedNeighbour) -> str:

@@ -125,6 +125,7 @@ def _stream(cell: Cell, direction: DirectionName, flow: Flow) -> StreamRequest:
         src_ip=flow.source.base,
         dst_ip=flow.destination.base,
         next_hop=flow.next_hop,
+        dst_mac=flow.next_hop_mac,
         src_mac=None if traffic.mac == "fixed" else _RANDOM_MACS[flow.sender],
         src_port=source_port.bounds[0],
         dst_port=destination_port.bounds[0],

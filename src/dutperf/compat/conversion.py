@@ -1,0 +1,295 @@
+"""siitperf.conf, and a command line, as a testbed and a campaign of dutperf.
+
+What our files have no place for stands in them as comments: nothing of the old file is
+lost, and nobody has to look for what became of a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from io import StringIO
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from dutperf.compat.arguments import Arguments
+from dutperf.compat.conf import ENDS, LETTERS, VERSIONS, Conf, ConfDirection, Range
+from dutperf.errors import InputError
+from dutperf.protocol import IpVersion, Side, foreground_frames
+
+NAME = "siitperf"
+_FIXED_PORTS = {"source": 0xC020, "destination": 7}
+_OTHER: dict[Side, Side] = {"left": "right", "right": "left"}
+_UNUSED = {
+    "Promisc": "every frame that reaches a port is looked at",
+    "MEM-Channels": "DPDK finds the memory channels itself",
+}
+_WIDTH = 80
+
+
+def as_testbed(conf: Conf, ports: Mapping[Side, Mapping[str, Any]] | None) -> str:
+    """The testbed file.
+
+    Args:
+        conf: the file.
+        ports: of the sides; None: nobody knows them here, they are to be filled in.
+    """
+    comments = list(_testbed_comments(conf, known=ports is not None))
+    data: dict[str, Any] = {"schema_version": 1, "name": NAME}
+    cores = _cores(conf)
+    if cores:
+        data["cores"] = cores
+    for name in ENDS["forward"]:
+        port = ports[name] if ports else {"pci": f"0000:00:00.{name == 'right':d}"}
+        data[name] = {"port": dict(port), **_side(conf, name)}
+    return _text(f"{conf.path.name} as a testbed of dutperf", comments, data)
+
+
+def as_campaign(conf: Conf, arguments: Arguments | None, testbed: str) -> str:
+    """The campaign file: the whole search that scripts make around the command.
+
+    Args:
+        conf: the file.
+        arguments: the command line; None: throughput with what the file says.
+        testbed: the name of the testbed's file.
+
+    Raises:
+        InputError: a stateful test without the command line that has its numbers, or
+            background frames alone.
+    """
+    procedure: dict[str, Any] = {"procedure": _procedure(arguments)}
+    procedure |= {"ip": [_ip(conf)], "direction": _direction(conf)}
+    if arguments:
+        procedure |= _trial(conf, arguments)
+    procedure["traffic"] = _traffic(conf, arguments)
+    if conf.initiator:
+        procedure["stateful"] = _stateful(conf, arguments)
+    data = {
+        "schema_version": 1,
+        "name": NAME,
+        "testbed": testbed,
+        "procedures": [procedure],
+    }
+    comments = list(_campaign_comments(conf, arguments))
+    return _text(f"{conf.path.name} as a campaign of dutperf", comments, data)
+
+
+def _text(title: str, comments: list[str], data: dict[str, Any]) -> str:
+    out = StringIO()
+    yaml = YAML()
+    yaml.width = _WIDTH
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    yaml.dump(data, out)
+    lines = [title, *([""] if comments else []), *comments]
+    head = "".join(f"# {line}".rstrip() + "\n" for line in lines)
+    return f"{head}\n{out.getvalue()}"
+
+
+def _testbed_comments(conf: Conf, *, known: bool) -> Iterator[str]:
+    if not known:
+        yield "left.port, right.port: siitperf took DPDK's ports 0 and 1; write here"
+        yield "the PCI addresses of these NICs."
+    for side, letter in LETTERS.items():
+        own = conf.sides[side]
+        if own.tester_mac:
+            yield f"MAC-{letter}-Tester {own.tester_mac}: frames have the port's own."
+        for kind, version, address in _unused(conf, side):
+            yield f"IPv{version}-{letter}-{kind} {address}: no frame has it."
+    cpus = _cpus(conf)
+    if cpus and not _cores(conf):
+        yield f"CPUs {', '.join(map(str, cpus))}: cores takes 1, 2 or 4 different ones."
+    for key, why in _UNUSED.items():
+        if key in conf.given:
+            yield f"{key}: of no meaning here, {why}."
+
+
+def _campaign_comments(conf: Conf, arguments: Arguments | None) -> Iterator[str]:
+    if arguments is None:
+        yield "Written without a command line: frame size, times and mix are dutperf's"
+        yield "defaults."
+    elif arguments.command == "tp" or arguments.frame_timeout_ms:
+        yield f"rate {arguments.rate_fps}: of one trial; the search finds its own."
+    phase1 = arguments.phase1 if arguments else None
+    if phase1 and phase1.entries != phase1.frames:
+        yield f"M {phase1.entries}: dutperf has an entry for each connection."
+    if conf.initiator and not conf.enumerates:
+        yield "Enumerate-ports, Enumerate-ips 0: dutperf opens each connection once, so"
+        yield "their ports are enumerated."
+    if conf.initiator:
+        yield "Ports of phase 2: those of the connections that are open."
+
+
+def _cpus(conf: Conf) -> list[int]:
+    found = (c for d in conf.directions.values() for c in (d.send_cpu, d.receive_cpu))
+    return [cpu for cpu in found if cpu is not None]
+
+
+def _cores(conf: Conf) -> list[int]:
+    """In the order of dutperf's roles, which is siitperf's layout."""
+    cpus = _cpus(conf)
+    return cpus if len(cpus) == 4 == len(set(cpus)) else []
+
+
+def _used(conf: Conf, side: Side) -> Iterator[tuple[str, IpVersion]]:
+    """Which addresses of a side its frames, or those to it, have."""
+    own, other = conf.sides[side], conf.sides[_OTHER[side]]
+    for version in VERSIONS:
+        if version in own.real and version in (own.version, 6):
+            yield "Real", version
+    if own.version != other.version and other.version in own.virtual:
+        yield "Virt", other.version
+
+
+def _unused(conf: Conf, side: Side) -> Iterator[tuple[str, IpVersion, str]]:
+    used = set(_used(conf, side))
+    own = conf.sides[side]
+    for kind, addresses in (("Real", own.real), ("Virt", own.virtual)):
+        for version, address in addresses.items():
+            if (kind, version) not in used:
+                yield kind, version, address
+
+
+def _side(conf: Conf, side: Side) -> dict[str, Any]:
+    own = conf.sides[side]
+    found: dict[str, Any] = {}
+    if own.device_mac:
+        found["next_hop_mac"] = own.device_mac
+    for kind, version in _used(conf, side):
+        block = found.setdefault(f"ipv{version}", {})
+        if kind == "Real":
+            block["address"] = own.real[version]
+        else:
+            block["virtual"] = own.virtual[version]
+    return found
+
+
+def _procedure(arguments: Arguments | None) -> str:
+    """A frame timeout judges losses: that is a throughput (paper 004)."""
+    if arguments is None or arguments.command == "tp" or arguments.frame_timeout_ms:
+        return "throughput"
+    return {"lat": "latency", "pdv": "pdv"}[arguments.command]
+
+
+def _ip(conf: Conf) -> int | str:
+    left, right = conf.sides["left"].version, conf.sides["right"].version
+    return left if left == right else f"{left}-{right}"
+
+
+def _direction(conf: Conf) -> str:
+    return conf.active[0] if len(conf.active) == 1 else "both"
+
+
+def _trial(conf: Conf, arguments: Arguments) -> dict[str, Any]:
+    only_ipv4 = _ip(conf) == 4 and arguments.m == arguments.n
+    size = arguments.ipv6_size
+    found: dict[str, Any] = {
+        "frame_size": [size - 20 if only_ipv4 else size],
+        "trial_duration_s": arguments.duration_s,
+        "residual_wait_s": _number(Fraction(arguments.timeout_ms, 1000)),
+    }
+    procedure = _procedure(arguments)
+    if procedure != "throughput":
+        found["rate_fps"] = arguments.rate_fps
+    if arguments.frame_timeout_ms:
+        found["frame_timeout_ms"] = arguments.frame_timeout_ms
+    if arguments.tags:
+        found |= {"first_tag_s": arguments.first_tag_s, "tags": arguments.tags}
+    return found
+
+
+def _traffic(conf: Conf, arguments: Arguments | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if arguments and arguments.m == 0:
+        raise InputError(
+            "m is 0, background frames alone: a campaign of dutperf has foreground "
+            "frames; measure the background as foreground, IP-L-Vers 6 and IP-R-Vers 6"
+        )
+    if arguments and arguments.m < arguments.n:
+        found["mix"] = f"{arguments.m}/{arguments.n}"
+    if conf.initiator is None:
+        found["ports"] = _ports(conf)
+    networks = {side: each.networks for side, each in conf.sides.items()}
+    if set(networks.values()) != {1}:
+        found["networks"] = networks
+    hosts = {side: _hosts(conf, side) for side in conf.sides if _varies(conf, side)}
+    if hosts:
+        found["addresses"] = hosts
+    return found
+
+
+def _ports(conf: Conf) -> dict[str, Any]:
+    forward = _pair(conf.directions["forward"])
+    reverse = _pair(conf.directions["reverse"])
+    return forward if reverse == forward else {**forward, "reverse": reverse}
+
+
+def _pair(direction: ConfDirection) -> dict[str, Any]:
+    return {
+        "source": _port(direction.source_ports, "source"),
+        "destination": _port(direction.destination_ports, "destination"),
+    }
+
+
+def _port(ports: Range, name: str) -> str:
+    if not ports.varies:
+        return f"fixed:{_FIXED_PORTS[name]}"
+    if ports.size == 1:
+        return f"fixed:{ports.least}"
+    return f"{ports.mode}:{ports.least}-{ports.most}"
+
+
+def _varies(conf: Conf, side: Side) -> bool:
+    hosts = conf.sides[side].hosts
+    return hosts.varies and hosts.size > 1
+
+
+def _hosts(conf: Conf, side: Side) -> dict[str, Any]:
+    own = conf.sides[side]
+    # A stateful test combines each address with each port, in one order for all.
+    mode = {} if conf.initiator else {"mode": own.hosts.mode}
+    return mode | {
+        "width": 16,
+        "min": own.hosts.least,
+        "max": own.hosts.most,
+        "ipv4_offset": 8 * own.offset[4],
+        "ipv6_offset": 8 * own.offset[6],
+    }
+
+
+def _stateful(conf: Conf, arguments: Arguments | None) -> dict[str, Any]:
+    if arguments is None or arguments.phase1 is None:
+        raise InputError(
+            f"{conf.path}: Stateful: a campaign of it needs N, M, R, T and D",
+            "give the command line, too: dutperf convert siitperf.conf --to campaign "
+            "siitperf-tp 84 ...",
+        )
+    phase1 = arguments.phase1
+    ports = conf.directions[conf.initiating]
+    by_ports = conf.enumerate_ports != "fixed" or not conf.enumerates
+    order = (
+        conf.enumerate_ports
+        if conf.enumerate_ports != "fixed"
+        else conf.enumerate_addresses
+    )
+    return {
+        "initiator": conf.initiator,
+        "connections": foreground_frames(phase1.frames, arguments.m, arguments.n),
+        "source_ports": _range(ports.source_ports, 0xC020, by_ports=by_ports),
+        "destination_ports": _range(ports.destination_ports, 7, by_ports=by_ports),
+        "order": "random" if order == "fixed" else order,
+        "phase1_rate": phase1.rate_fps,
+        "timeout_ms": phase1.timeout_ms,
+        "phase2_after_ms": phase1.gap_ms,
+        "responder_order": "first"
+        if conf.responder_tuples == "fixed"
+        else conf.responder_tuples,
+    }
+
+
+def _range(ports: Range, fixed: int, *, by_ports: bool) -> str:
+    return f"{ports.least}-{ports.most}" if by_ports else f"{fixed}-{fixed}"
+
+
+def _number(value: Fraction) -> int | float:
+    return int(value) if value.denominator == 1 else float(value)
