@@ -110,3 +110,12 @@ def test_tags_begin_within_the_trial() -> None:
     assert "timestamps must be" in refusal("lat", f"{TRIAL} 10 50001")
     assert "timestamps must be" in refusal("lat", f"{TRIAL} 10 0")
     assert "frame_timeout must be" in refusal("pdv", f"{TRIAL} 60001")
+
+
+def test_there_are_as_many_frames_as_tags() -> None:
+    line = "84 1000 10 2000 2 1 4"
+    assert read("lat", f"{line} 3000").tags == 3000
+    assert "timestamps must be at most 3000" in refusal("lat", f"{line} 3001")
+    alone = "84 1000 10 2000 1 0 4"
+    assert read("lat", f"{alone} 6000").tags == 6000
+    assert "timestamps must be at most 6000" in refusal("lat", f"{alone} 6001")

@@ -111,7 +111,7 @@ def test_a_lost_tag_has_the_largest_delay_of_all(router: Session) -> None:
 def test_a_tester_that_cannot_tell_prints_no_counts(router: Session) -> None:
     engine = FakeEngine(perfect(), troubles={1: "receiver_overflow"})
     assert router.run(engine) == 1
-    assert router.has("invalid")
+    assert sum("invalid" in line for line in router.lines) == 1
     assert not router.has("frames sent")
     assert not router.has("frames received")
     assert not router.has("Error:")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from dutperf.errors import InputError
+from dutperf.protocol import foreground_frames
 
 Command = Literal["tp", "lat", "pdv"]
 
@@ -156,8 +157,23 @@ def _check(found: Arguments, *, only_ipv4: bool) -> None:
             f"delay must be below duration, {found.duration_s} s, not "
             f"{found.first_tag_s} s"
         )
+    if found.tags is not None:
+        _check_tags(found, found.tags)
     if found.phase1:
         _check_phase1(found.phase1)
+
+
+def _check_tags(found: Arguments, tags: int) -> None:
+    """Each is another foreground frame; with background alone those are tagged."""
+    frames = found.rate_fps * found.duration_s
+    if 0 < found.m < found.n:
+        frames = foreground_frames(frames, found.m, found.n)
+    taggable = frames - frames * found.first_tag_s // found.duration_s
+    if tags > taggable:
+        raise InputError(
+            f"timestamps must be at most {taggable}, which are the foreground frames "
+            f"of a direction after the first {found.first_tag_s} s, not {tags}"
+        )
 
 
 def _check_phase1(phase1: Phase1) -> None:

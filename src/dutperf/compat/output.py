@@ -10,7 +10,13 @@ from collections.abc import Iterator
 
 from dutperf import stats
 from dutperf.compat.arguments import Arguments
-from dutperf.protocol import DirectionName, DirectionResult, StreamResult, TrialResult
+from dutperf.protocol import (
+    DirectionName,
+    DirectionResult,
+    Reason,
+    StreamResult,
+    TrialResult,
+)
 
 STATE_TABLE = "Failed to fill state table"
 LATE = 1.00001
@@ -34,9 +40,7 @@ def trial_lines(
     """
     duration_ns = arguments.duration_s * 10**9
     if strict and result.verdict.kind == "invalid":
-        for reason in result.verdict.reasons:
-            hint = f" ({reason.hint})" if reason.hint else ""
-            yield f"Info: this trial is invalid: {reason.message}{hint}"
+        yield from _why(result.verdict.reasons)
         return
     for direction in result.directions:
         name = _PHASE1 if phase1 else _NAMES[direction.name]
@@ -50,6 +54,15 @@ def trial_lines(
         yield from _remarks(name, direction)
         if not phase1:
             yield from _delays(name, arguments, direction)
+
+
+def _why(reasons: list[Reason]) -> Iterator[str]:
+    """What made a trial invalid; what else is known of it may be the tester's fault."""
+    begin = "this trial is invalid: "
+    for reason in reasons:
+        hint = f" ({reason.hint})" if reason.hint else ""
+        yield f"Info: {begin}{reason.message}{hint}"
+        begin = ""
 
 
 def is_invalid(result: TrialResult, duration_s: int, *, strict: bool) -> bool:
