@@ -17,8 +17,9 @@ from typing import NoReturn
 
 from dutperf.compat.arguments import Arguments, Command, read_arguments
 from dutperf.compat.conf import NAME, Conf, read_conf
+from dutperf.compat.measuring import measured
 from dutperf.compat.output import STATE_TABLE, is_invalid, trial_lines
-from dutperf.compat.ports import gateways, open_ports_of, with_cores
+from dutperf.compat.ports import device_watch, gateways, open_ports_of, with_cores
 from dutperf.compat.requests import Gateways, Requests, neighbours, trial_requests
 from dutperf.defects import defect
 from dutperf.errors import DutperfError, InputError
@@ -41,6 +42,7 @@ _SEEDS = 2**63
 _TRIAL_IDS = 65535
 
 Print = Callable[[str], None]
+Measure = Callable[[TrialRequest], TrialResult]
 
 
 def tp() -> NoReturn:
@@ -131,7 +133,12 @@ def _run(
         open_ports(engine, testbed, _notify)
         _meet(engine, conf, hops, background=arguments.m < arguments.n)
         show(f"Info: random values are drawn with {SEED}={seed}.")
-        return _measure(engine, arguments, trials, show, strict=strict)
+        watch = device_watch(environment) if strict else None
+
+        def measure(trial: TrialRequest) -> TrialResult:
+            return measured(engine, trial, watch) if strict else engine.measure(trial)
+
+        return _measure(measure, arguments, trials, show, strict=strict)
 
 
 def _meet(
@@ -155,7 +162,7 @@ def _meet(
 
 
 def _measure(
-    engine: TesterEngine,
+    measure: Measure,
     arguments: Arguments,
     trials: Requests,
     show: Print,
@@ -163,10 +170,10 @@ def _measure(
     strict: bool,
 ) -> int:
     if trials.phase1:
-        code = _open_connections(engine, arguments, trials.phase1, show, strict=strict)
+        code = _open_connections(measure, arguments, trials.phase1, show, strict=strict)
         if code:
             return code
-    result = engine.measure(trials.main)
+    result = measure(trials.main)
     for line in trial_lines(arguments, result, strict=strict):
         show(line)
     show("Info: Test finished.")
@@ -174,14 +181,14 @@ def _measure(
 
 
 def _open_connections(
-    engine: TesterEngine,
+    measure: Measure,
     arguments: Arguments,
     phase1: TrialRequest,
     show: Print,
     *,
     strict: bool,
 ) -> int:
-    result = engine.measure(phase1)
+    result = measure(phase1)
     for line in trial_lines(arguments, result, strict=strict, phase1=True):
         show(line)
     missing = _missing(result)

@@ -17,6 +17,7 @@ from dutperf.compat.conf import VERSIONS, Conf
 from dutperf.compat.requests import Gateways
 from dutperf.config import Testbed, load_testbed
 from dutperf.errors import InputError, SetupError
+from dutperf.procedures.taken_cpu import DeviceWatch
 from dutperf.protocol import Side
 
 TESTBED = "DUTPERF_TESTBED"
@@ -49,6 +50,15 @@ def open_ports_of(
     if testbed:
         return contextlib.nullcontext(load_testbed(Path(testbed)))
     return contextlib.nullcontext(_of_nics(pci))
+
+
+def device_watch(environment: Mapping[str, str]) -> DeviceWatch | None:
+    """Tells who else has the CPU of a lab's device; of others nobody can: None."""
+    if not environment.get(LAB):
+        return None
+    from dutperf import lab  # noqa: PLC0415 - as above
+
+    return lab.watch_device()
 
 
 def gateways(testbed: Testbed) -> Gateways:

@@ -105,9 +105,14 @@ def explains_absent(
     return 0 < lost <= found.taken_ns * _rate_fps(request) // 10**9
 
 
-def judged(result: TrialResult, found: DeviceCpu, *, again: bool) -> TrialResult:
-    """``result``, explained by ``found``: invalid if it is run ``again``."""
-    then = "it is repeated" if again else "repeating it has not helped"
+def judged(
+    result: TrialResult, found: DeviceCpu, *, again: bool, then: str = ""
+) -> TrialResult:
+    """``result``, explained by ``found``: invalid if it is run ``again``.
+
+    ``then``: what is done about it, if that is not for us.
+    """
+    then = then or ("it is repeated" if again else "repeating it has not helped")
     reason = Reason(
         code=_CODE,
         message=f"others had the device's CPU for {_ms(found.taken_ns)}, longer than "
