@@ -100,6 +100,11 @@ def test_phase_1_has_to_fit(phase1: str, told: str) -> None:
     assert told in refusal("tp", f"84 1000 60 2000 1 1 {phase1}", stateful=True)
 
 
+def test_background_alone_opens_no_connections() -> None:
+    line = "84 1000 60 2000 1 0 4000 4000 1000 500 4500"
+    assert "m must be at least 1" in refusal("tp", line, stateful=True)
+
+
 def test_phase_1_may_end_when_phase_2_begins() -> None:
     line = "84 1000 60 2000 1 1 4000 4000 1000 500 4500"
     assert read("tp", line, stateful=True).phase1

@@ -160,6 +160,8 @@ def _check(found: Arguments, *, only_ipv4: bool) -> None:
     if found.tags is not None:
         _check_tags(found, found.tags)
     if found.phase1:
+        if found.m == 0:
+            raise InputError("m must be at least 1: background opens no connections")
         _check_phase1(found.phase1)
 
 
