@@ -189,7 +189,8 @@ def test_a_device_that_dies_in_mid_trial_spoils_the_trial_only(
         def kill(_progress: TrialProgress) -> None:
             device.kill()
 
-        doomed = Trial(ms=2000, extra={"lag_limit_ns": 10 * MS})
+        # It ends with the device; long, as who kills that may have to wait for a CPU.
+        doomed = Trial(ms=20_000, extra={"lag_limit_ns": 10 * MS})
         result = measured_once(engine, doomed.request(), kill)
     assert result.verdict.kind in {"invalid", "fail"}
     assert codes(result) & {"link_changed", "link_down", "sender_behind", "frames_lost"}
