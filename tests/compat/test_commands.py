@@ -179,8 +179,10 @@ def test_each_command_has_frames_of_its_own_and_its_seed_can_be_repeated(
     router.environment["SIITPERF_SEED"] = str(seed)
     router.run(engine)
     assert engine.trials[-1].seed == seed
-    router.environment["SIITPERF_SEED"] = "-1"
-    assert router.run(engine) == 2
+    for wrong in ("-1", "9" * 19 + "9", "9" * 5000, "\u0661", ""):
+        router.environment["SIITPERF_SEED"] = wrong
+        assert router.run(engine) == 2
+        assert router.has("Input Error: SIITPERF_SEED must be")
 
 
 def test_who_has_a_mac_address_in_the_file_need_not_answer(tmp_path: Path) -> None:
@@ -212,6 +214,18 @@ def test_errors_are_lines_and_end_the_command(
     router.path.write_text("bogus 1\n")
     assert router.run(dead) == 2
     assert router.lines == [f"Input Error: {router.path}:1: there is no key 'bogus'"]
+
+
+def test_the_engines_log_stays_where_an_error_sends_somebody(
+    router: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    router.run(FakeEngine(perfect()))
+    assert list(tmp_path.glob("siitperf-*")) == []
+    router.run(FakeEngine(perfect(), troubles={1: SetupError("no device")}))
+    assert list(tmp_path.glob("siitperf-*")) == []
+    router.run(FakeEngine(perfect(), troubles={1: EngineError("it died")}))
+    assert len(list(tmp_path.glob("siitperf-*"))) == 1
 
 
 def test_nothing_starts_if_the_file_and_the_line_do_not_fit(tmp_path: Path) -> None:

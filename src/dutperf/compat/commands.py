@@ -7,11 +7,13 @@ filled, else as ``dutperf``: 2 bad input, 3 environment, 130 interrupted.
 from __future__ import annotations
 
 import os
+import re
 import secrets
+import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NoReturn
 
@@ -22,7 +24,7 @@ from dutperf.compat.output import STATE_TABLE, is_invalid, trial_lines
 from dutperf.compat.ports import device_watch, gateways, open_ports_of, with_cores
 from dutperf.compat.requests import Gateways, Requests, neighbours, trial_requests
 from dutperf.defects import defect
-from dutperf.errors import DutperfError, InputError
+from dutperf.errors import DutperfError, EngineError, InputError
 from dutperf.interruption import terminate_as_interrupt
 from dutperf.protocol import TrialRequest, TrialResult
 from dutperf.run.engine_session import (
@@ -39,6 +41,7 @@ SEED = "SIITPERF_SEED"
 _INVALID = 1
 _INTERRUPTED = 130
 _SEEDS = 2**63
+_SEED_FORM = re.compile(r"[0-9]{1,19}")
 _TRIAL_IDS = 65535
 
 Print = Callable[[str], None]
@@ -127,9 +130,9 @@ def _run(
         hops = gateways(testbed)
         # All that the file may have wrong is known before the engine starts.
         trials = trial_requests(conf, arguments, hops, seed=seed, first_id=first_id)
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="siitperf-"))
+        folder = stack.enter_context(_log_folder())
         start = prepare(testbed, _notify)
-        engine = stack.enter_context(start(Path(folder) / "engine.log"))
+        engine = stack.enter_context(start(folder / "engine.log"))
         open_ports(engine, testbed, _notify)
         _meet(engine, conf, hops, background=arguments.m < arguments.n)
         show(f"Info: random values are drawn with {SEED}={seed}.")
@@ -139,6 +142,21 @@ def _run(
             return measured(engine, trial, watch) if strict else engine.measure(trial)
 
         return _measure(measure, arguments, trials, show, strict=strict)
+
+
+@contextmanager
+def _log_folder() -> Iterator[Path]:
+    """Where the engine writes its log; it stays if an error may send somebody there."""
+    folder = Path(tempfile.mkdtemp(prefix="siitperf-"))
+    try:
+        yield folder
+    except EngineError:
+        raise
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _meet(
@@ -220,7 +238,7 @@ def _seed(environment: Mapping[str, str]) -> int:
     given = environment.get(SEED)
     if given is None:
         return secrets.randbelow(_SEEDS)
-    if not given.isascii() or not given.isdigit() or int(given[:20]) >= _SEEDS:
+    if not _SEED_FORM.fullmatch(given) or int(given) >= _SEEDS:
         raise InputError(f"{SEED} must be a number below 2^63, not {given[:40]!r}")
     return int(given)
 
