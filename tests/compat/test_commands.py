@@ -19,7 +19,7 @@ from dutperf.compat.ports import open_ports_of, with_cores
 from dutperf.config.testbed import Testbed
 from dutperf.errors import EngineError, InputError, SetupError
 from dutperf.run.engine_session import EngineStarter, Notify
-from dutperf.simulation.fake_engine import FakeEngine
+from dutperf.simulation.fake_engine import DUT_MAC, FakeEngine
 from dutperf.simulation.simulated_devices import lossy, perfect
 from dutperf.simulation.simulated_gateway import SimulatedNat
 
@@ -195,6 +195,18 @@ def test_who_has_a_mac_address_in_the_file_need_not_answer(tmp_path: Path) -> No
     (line,) = session.lines
     assert line.startswith("Input Error: ")
     assert "MAC-R-DUT is missing, and 198.19.0.1 on the right does not answer" in line
+
+
+def test_a_testbeds_next_hop_mac_stands_in_for_the_files(tmp_path: Path) -> None:
+    keys = {key: value for key, value in ROUTER.items() if "DUT" not in key}
+    session = Session(tmp_path, keys)
+    text = TESTBED.replace(", gateway: 198.18.0.1", "")
+    text = text.replace("left:\n", f"left:\n  next_hop_mac: {DUT_MAC}\n")
+    (tmp_path / "testbed.yaml").write_text(text)
+    engine = FakeEngine(perfect())
+    assert session.run(engine) == 0
+    macs = [d.streams[0].dst_mac for d in engine.trials[0].directions]
+    assert macs == [DUT_MAC, None]
 
 
 def test_errors_are_lines_and_end_the_command(

@@ -21,7 +21,13 @@ from dutperf.compat.arguments import Arguments, Command, read_arguments
 from dutperf.compat.conf import NAME, Conf, read_conf
 from dutperf.compat.measuring import measured
 from dutperf.compat.output import STATE_TABLE, is_invalid, trial_lines
-from dutperf.compat.ports import device_watch, gateways, open_ports_of, with_cores
+from dutperf.compat.ports import (
+    device_watch,
+    gateways,
+    open_ports_of,
+    with_cores,
+    with_macs,
+)
 from dutperf.compat.requests import Gateways, Requests, neighbours, trial_requests
 from dutperf.defects import defect
 from dutperf.errors import DutperfError, EngineError, InputError
@@ -127,6 +133,7 @@ def _run(
         testbed = with_cores(
             stack.enter_context(open_ports_of(environment)), conf, _notify
         )
+        conf = with_macs(conf, testbed)
         hops = gateways(testbed)
         # All that the file may have wrong is known before the engine starts.
         trials = trial_requests(conf, arguments, hops, seed=seed, first_id=first_id)

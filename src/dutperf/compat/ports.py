@@ -11,6 +11,7 @@ import contextlib
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 from dutperf.compat.conf import VERSIONS, Conf
@@ -69,6 +70,17 @@ def gateways(testbed: Testbed) -> Gateways:
         for version in VERSIONS
         if (real := side.ip(version)) and real.gateway
     }
+
+
+def with_macs(conf: Conf, testbed: Testbed) -> Conf:
+    """The file with the device's MAC addresses of the testbed where it has none."""
+    sides = {
+        name: replace(
+            side, device_mac=side.device_mac or testbed.sides[name].next_hop_mac
+        )
+        for name, side in conf.sides.items()
+    }
+    return replace(conf, sides=sides)
 
 
 def with_cores(testbed: Testbed, conf: Conf, notify: Notify) -> Testbed:
