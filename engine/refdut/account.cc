@@ -76,6 +76,7 @@ void DirectionAccount::reset() {
   losses_.clear();
   loss_runs_left_out_ = 0;
   rules.clear();
+  queues.clear();
 }
 
 void DirectionAccount::lose(bool background, uint8_t stream, uint64_t sequence, uint64_t at_ns,
@@ -124,9 +125,14 @@ Json DirectionAccount::to_json(Detail detail) const {
   for (const RuleCount& rule : rules) {
     rule_counts.push_back({{"reached", rule.reached}, {"chosen", rule.chosen}});
   }
+  Json queue_counts = Json::array();
+  for (const QueueCount& queue : queues) {
+    queue_counts.push_back({{"served", queue.served}, {"dropped", queue.dropped}});
+  }
   Json json = {{"foreground", refdut::to_json(classes_[0])},
                {"background", refdut::to_json(classes_[1])},
-               {"rules", std::move(rule_counts)}};
+               {"rules", std::move(rule_counts)},
+               {"queues", std::move(queue_counts)}};
   if (detail == Detail::kCounts) return json;
   json["foreground"]["residence_ns"] = residence_[0].to_json();
   json["background"]["residence_ns"] = residence_[1].to_json();

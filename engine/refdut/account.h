@@ -13,6 +13,7 @@
 #include "behaviour.h"
 #include "fate.h"
 #include "measure/histogram.h"
+#include "servers.h"
 
 namespace dutperf::refdut {
 
@@ -111,6 +112,7 @@ class DirectionAccount {
   void look(uint64_t ns) { poll_gap_.record(ns); }
 
   std::vector<RuleCount> rules;
+  std::vector<QueueCount> queues;  // empty where there is one
 
   Json to_json(Detail detail = Detail::kAll) const;
 

@@ -139,12 +139,34 @@ Rule parse_rule(const Json& json, const std::string& where) {
   return rule;
 }
 
+void parse_queues(ObjectReader& reader, Service& service) {
+  service.queues = static_cast<uint32_t>(reader.number_or("queues", 1, 1, kMaxQueues));
+  if (service.queues == 1) {
+    if (reader.has("hash")) reader.refuse("hash", "needs more than one of queues to choose from");
+    return;
+  }
+  if (service.withhold) {
+    reader.refuse("withhold", "needs one queue: a port's ring cannot be left in parts");
+  }
+  if (service.queues * service.queue_frames > kMaxQueueFrames) {
+    refuse(reader.path("queue_frames"), "is for each of the queues, and too much for all",
+           "at most " + std::to_string(kMaxQueueFrames / service.queues));
+  }
+  const std::string hash = reader.text("hash");
+  if (hash != "addresses" && hash != "addresses_and_ports") {
+    refuse(reader.path("hash"), "is neither \"addresses\" nor \"addresses_and_ports\"",
+           "it says what of a frame chooses its queue");
+  }
+  service.hash = hash == "addresses" ? RssFields::kAddresses : RssFields::kAddressesAndPorts;
+}
+
 Service parse_service(const Json& json, const std::string& where) {
   ObjectReader reader(json, where);
   Service service;
   service.rate_fps = reader.number("rate_fps", 1, kMaxRateFps);
   service.queue_frames = reader.number("queue_frames", 0, kMaxQueueFrames);
   service.withhold = reader.flag_or("withhold", false);
+  parse_queues(reader, service);
   reader.finish();
   return service;
 }

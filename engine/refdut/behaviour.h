@@ -65,12 +65,16 @@ struct Rule {
   Action action;
 };
 
+enum class RssFields : uint8_t { kAddresses, kAddressesAndPorts };
+
 // `rate_fps` one after the other; so many may wait, the next is dropped, or left in the port's
-// ring.
+// ring. With several queues each has a server and room of its own, and a hash chooses.
 struct Service {
   uint64_t rate_fps = 1;
   uint64_t queue_frames = 0;
   bool withhold = false;
+  uint32_t queues = 1;
+  RssFields hash = RssFields::kAddresses;
 };
 
 // Nothing leaves in [at, at + length) since the trial's first frame.
@@ -103,6 +107,7 @@ struct Behaviour {
 
 inline constexpr uint32_t kMaxDistance = 100'000;
 inline constexpr uint64_t kMaxQueueFrames = 10'000'000;
+inline constexpr uint32_t kMaxQueues = 128;
 inline constexpr uint64_t kMaxRateFps = 1'000'000'000;
 inline constexpr uint64_t kMaxNs = 3'600'000'000'000;  // an hour
 

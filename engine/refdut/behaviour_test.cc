@@ -44,6 +44,18 @@ TEST(Behaviour, HasWhatTheFileSaysForEachDirection) {
   EXPECT_EQ(freezes[1].at_ns, 500U);
 }
 
+TEST(Behaviour, MayHaveAServerForEachReceiveQueue) {
+  const Behaviour behaviour = parse(R"({
+    "forward": {"service": {"rate_fps": 9, "queue_frames": 5000000, "queues": 2,
+                            "hash": "addresses_and_ports"}},
+    "reverse": {"service": {"rate_fps": 9, "queue_frames": 1, "queues": 128, "hash": "addresses"}}
+  })");
+  EXPECT_EQ(behaviour.directions[kForward].service->queues, 2U);
+  EXPECT_EQ(behaviour.directions[kForward].service->hash, RssFields::kAddressesAndPorts);
+  EXPECT_EQ(behaviour.directions[kReverse].service->queues, 128U);
+  EXPECT_EQ(behaviour.directions[kReverse].service->hash, RssFields::kAddresses);
+}
+
 TEST(Behaviour, KnowsEveryAction) {
   EXPECT_EQ(rule(R"({"do": "drop"})").action.kind, Kind::kDrop);
   EXPECT_EQ(rule(R"({"do": "duplicate"})").action.kind, Kind::kDuplicate);
@@ -157,6 +169,23 @@ INSTANTIATE_TEST_SUITE_P(
                 "forward.service.queue_frames is missing"},
         Refused{R"({"forward": {"service": {"rate_fps": 0, "queue_frames": 1}}})",
                 "forward.service.rate_fps must be between 1"},
+        Refused{R"({"forward": {"service": {"rate_fps": 9, "queue_frames": 1, "queues": 4}}})",
+                "forward.service.hash is missing"},
+        Refused{R"({"forward": {"service": {"rate_fps": 9, "queue_frames": 1, "queues": 4,
+                                            "hash": "ports"}}})",
+                "forward.service.hash is neither"},
+        Refused{R"({"forward": {"service": {"rate_fps": 9, "queue_frames": 1,
+                                            "hash": "addresses"}}})",
+                "forward.service.hash needs more than one of queues"},
+        Refused{R"({"forward": {"service": {"rate_fps": 9, "queue_frames": 1, "queues": 129,
+                                            "hash": "addresses"}}})",
+                "forward.service.queues must be between 1 and 128"},
+        Refused{R"({"forward": {"service": {"rate_fps": 9, "queue_frames": 1, "queues": 2,
+                                            "hash": "addresses", "withhold": true}}})",
+                "forward.service.withhold needs one queue"},
+        Refused{R"({"forward": {"service": {"rate_fps": 9, "queue_frames": 5000001, "queues": 2,
+                                            "hash": "addresses"}}})",
+                "forward.service.queue_frames is for each of the queues"},
         Refused{
             R"({"forward": {"freezes": [{"at_ns": 0, "for_ns": 2}, {"at_ns": 1, "for_ns": 1}]}})",
             "forward.freezes overlap"},

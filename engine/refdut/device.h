@@ -98,6 +98,9 @@ class Device {
   void handle(Direction direction, Frame frame, uint64_t now_ns, uint64_t gap_ns) {
     auto classified = net::classify(io_.bytes(frame), io_.size(frame));
     const bool is_test = classified.kind == net::FrameKind::kTest;
+    // A NIC hashes what it receives, not what the device makes of it.
+    const uint8_t queue =
+        is_test ? paths_[direction].queue_of(io_.bytes(frame), classified) : uint8_t{0};
     if (router_) {
       switch (router_->handle(direction, io_.bytes(frame), io_.size(frame))) {
         case Router::Verdict::kForward: break;
@@ -113,7 +116,7 @@ class Device {
       if (gateway_) classified = net::classify(io_.bytes(frame), io_.size(frame));
     }
     if (is_test) {
-      paths_[direction].arrive(frame, classified, now_ns, gap_ns);
+      paths_[direction].arrive(frame, classified, queue, now_ns, gap_ns);
     } else {
       paths_[direction].pass(frame, now_ns);
     }

@@ -21,8 +21,10 @@ const std::array<net::Mac, 2> kMacs = {*net::Mac::parse("02:00:00:00:01:01"),
                                        *net::Mac::parse("02:00:00:00:01:02")};
 constexpr size_t kRoom = 10'000;
 
-Bytes frame(uint64_t sequence, uint16_t trial = 1, bool background = false, int version = 4) {
-  const net::FrameLayout layout = net::testing::sample_layout(version, 128);
+Bytes frame(uint64_t sequence, uint16_t trial = 1, bool background = false, int version = 4,
+            std::optional<uint16_t> src_port = {}) {
+  net::FrameLayout layout = net::testing::sample_layout(version, 128);
+  layout.src_port = src_port.value_or(layout.src_port);
   const net::TagIdentity tag{trial, static_cast<uint8_t>(background),
                              background ? net::kTagFlagBackground : uint8_t{0}};
   return reference_frame(layout, tagged_payload(layout, tag, sequence, 0));
@@ -199,6 +201,49 @@ TEST_F(TheDevice, ServesAtItsRateAndDropsWhatItsQueueCannotHold) {
   EXPECT_EQ(account()["left"], 505);
   EXPECT_EQ(account()["dropped_by_queue"], 495);
   EXPECT_EQ(io_.left[1].size(), 505U);
+}
+
+// The frames of each queue, by a hash of our own of what they came in with.
+std::vector<int> by_queue(RssFields fields, uint32_t queues, const std::vector<Bytes>& frames) {
+  const Rss rss(fields, queues);
+  std::vector<int> result(queues);
+  for (const Bytes& bytes : frames) ++result[rss.queue_of(bytes.data(), 4)];
+  return result;
+}
+
+TEST_F(TheDevice, ServesEachReceiveQueueAtItsRate) {
+  std::vector<Bytes> frames;
+  for (uint16_t i = 0; i < 400; ++i) frames.push_back(frame(i, 1, false, 4, 1024 + i));
+  for (const std::string hash : {"addresses", "addresses_and_ports"}) {
+    SCOPED_TRACE(hash);
+    const auto fields = hash == "addresses" ? RssFields::kAddresses : RssFields::kAddressesAndPorts;
+    // Ten frames in service or queue of each, and nothing served while all come at once.
+    configure(R"({"forward": {"service": {"rate_fps": 1000, "queue_frames": 9, "queues": 4,
+                                          "hash": ")" +
+              hash + R"("}}})");
+    io_.arriving[0].assign(frames.begin(), frames.end());
+    while (!io_.arriving[0].empty()) device_.step();
+    wait(20'000'000);
+    const std::vector<int> expected = by_queue(fields, 4, frames);
+    const Json queues = device_.report()["trials"].back()["forward"]["queues"];
+    ASSERT_EQ(queues.size(), 4U);
+    int served = 0;
+    for (size_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(queues[i]["served"], std::min(10, expected[i])) << i;
+      EXPECT_EQ(queues[i]["dropped"], expected[i] - std::min(10, expected[i])) << i;
+      served += queues[i]["served"].get<int>();
+    }
+    EXPECT_EQ(served, hash == "addresses" ? 10 : 40);
+    EXPECT_EQ(account()["left"], served);
+    EXPECT_EQ(account()["dropped_by_queue"], 400 - served);
+    EXPECT_EQ(io_.owned(), 0U);
+  }
+}
+
+TEST_F(TheDevice, HasOneQueueUnlessItIsToldOtherwise) {
+  configure(R"({"forward": {"service": {"rate_fps": 1000, "queue_frames": 9}}})");
+  send(20);
+  EXPECT_EQ(device_.report()["trials"][0]["forward"]["queues"], Json::array());
 }
 
 TEST_F(TheDevice, LeavesFramesInThePortWhenItWithholdsDescriptors) {

@@ -23,9 +23,9 @@
 #include "dpdk/error.h"
 #include "dpdk/mbuf.h"
 #include "dpdk/port.h"
+#include "forwarding_rounds.h"
 #include "hold_pool.h"
 #include "timing/clock.h"
-#include "unmapping.h"
 
 namespace {
 
@@ -194,7 +194,7 @@ void forward_until_told(const DpdkIo& io, Device& device, Commands& commands,
   uint64_t busy_ns = tick_ns;
   bool asleep = false;
   const auto answer = [&](const std::string& line) { return commands.answer(line); };
-  dutperf::refdut::Rounds::Loop rounds(dutperf::refdut::forwarding_rounds);
+  dutperf::refdut::Rounds::Loop rounds(dutperf::refdut::forwarding_rounds());
   for (; !stop_requested && !commands.stop_requested(); rounds.next()) {
     const bool busy = device.step();
     if (asleep && !busy) nanosleep(&kDoze, nullptr);

@@ -1,6 +1,6 @@
 // One direction of the device: from a frame's arrival to its departure.
 //
-//   arrive -> rules -> (parking) -> server -> delay line -> outbox -> send
+//   arrive -> rules -> (parking) -> servers -> delay line -> outbox -> send
 //
 // `Io` is the outside world: DPDK's ports and buffers, or a test's. One thread.
 //
@@ -23,7 +23,7 @@
 #include "fate.h"
 #include "net/classify.h"
 #include "parking.h"
-#include "server.h"
+#include "servers.h"
 #include "trial_book.h"
 
 namespace dutperf::refdut {
@@ -39,7 +39,7 @@ class Path {
   void configure(const DirectionBehaviour& behaviour, uint64_t seed, uint64_t now_ns) {
     release_parked(now_ns);
     rules_ = Rules(behaviour.rules, seed, direction_);
-    server_ = Server(behaviour.service, behaviour.freezes);
+    servers_ = Servers(behaviour.service, behaviour.freezes);
     configured_ns_ = now_ns;
     run_ = 0;  // the next test frame starts all counts
     parkings_.clear();
@@ -49,9 +49,16 @@ class Path {
     }
   }
 
-  // A test frame came in; the port had last been looked at `gap_ns` ago.
-  void arrive(Frame frame, const net::Classified& classified, uint64_t now_ns, uint64_t gap_ns) {
+  // The receive queue that takes a test frame, as it came in.
+  uint8_t queue_of(const uint8_t* frame, const net::Classified& classified) const {
+    return servers_.queue_of(frame, classified.ip_version);
+  }
+
+  // A test frame came in, by that queue; the port had last been looked at `gap_ns` ago.
+  void arrive(Frame frame, const net::Classified& classified, uint8_t queue, uint64_t now_ns,
+              uint64_t gap_ns) {
     Waiting waiting;
+    waiting.queue = queue;
     TrialAccount& trial = recognise(frame, *classified.tag, now_ns, waiting);
     trial.directions[direction_].look(gap_ns);
     const Fate fate = rules_.decide(
@@ -65,7 +72,7 @@ class Path {
   }
 
   // How many frames may be fetched from the port now.
-  uint64_t room(uint64_t now_ns) { return server_.room(now_ns); }
+  uint64_t room(uint64_t now_ns) { return servers_.room(now_ns); }
 
   // A test frame came in that router or gateway do not forward.
   void refuse(Frame frame, const net::Classified& classified, uint64_t now_ns, LossCause cause) {
@@ -106,7 +113,9 @@ class Path {
   // The rules' counts of the trial that runs go into its account.
   void settle() {
     TrialAccount* trial = book_.find(run_);
-    if (trial != nullptr) trial->directions[direction_].rules = rules_.counts();
+    if (trial == nullptr) return;
+    trial->directions[direction_].rules = rules_.counts();
+    trial->directions[direction_].queues = servers_.counts();
   }
 
   uint64_t other_frames() const { return other_frames_; }
@@ -130,6 +139,7 @@ class Path {
     uint32_t distance = 0;  // how many more it is told to let go; 0: it is in order
     uint32_t copies = 0;
     uint8_t stream = 0;
+    uint8_t queue = 0;
     Damage damage = Damage::kPayload;
     bool background = false;
     bool in_order = false;  // and served
@@ -158,7 +168,7 @@ class Path {
     release_parked(now_ns);
     run_ = trial.run;
     rules_.restart(trial.trial_id);
-    server_.restart(trial.began_ns);
+    servers_.restart(trial.began_ns);
   }
 
   void meet(const Fate& fate, const net::Classified& classified, Waiting& waiting,
@@ -185,12 +195,12 @@ class Path {
   }
 
   void enter(Waiting& waiting, uint64_t now_ns) {
-    const auto served = server_.serve(now_ns);
+    const auto served = servers_.serve(waiting.queue, now_ns);
     if (!served) {
       lose(waiting, now_ns, LossCause::kQueue);
       return;
     }
-    waiting.due_ns = server_.thaw(*served + waiting.delay_ns);
+    waiting.due_ns = servers_.thaw(*served + waiting.delay_ns);
     waiting.in_order = waiting.distance == 0;
     served_in_order_ += waiting.in_order;
     const uint32_t copies = waiting.copies;
@@ -301,7 +311,7 @@ class Path {
   TrialBook& book_;
   Direction direction_;
   Rules rules_;
-  Server server_;
+  Servers servers_;
   std::vector<Parking<Waiting>> parkings_;  // one per rule; those of other actions stay empty
   size_t parked_ = 0;
   DelayLine<Waiting> line_;

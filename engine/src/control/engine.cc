@@ -12,6 +12,7 @@
 #include "control/shadow_losses.h"
 #include "control/trial_facts.h"
 #include "dataplane/frame_order.h"
+#include "dpdk/queue_use.h"
 #include "measure/stream_recorder.h"
 #include "timing/schedule.h"
 
@@ -163,6 +164,7 @@ Json Engine::set_neighbours(const Json& params, Monitor& monitor) {
   const NeighboursParams parsed = parse_neighbours(params);
   Neighbours& neighbours = *open().neighbours;
   neighbours.set(parsed);
+  const dpdk::QueueUse use;
   Json list = Json::array();
   for (const ResolvedNeighbour& neighbour : neighbours.resolve(monitor)) {
     list.push_back(to_json(neighbour));
@@ -177,6 +179,7 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   TrialRequest request = parse_trial(params);
   OpenPorts& ports = open();
   check_fits(request);
+  const dpdk::QueueUse use;
   const dataplane::TrialSpec& spec = request.spec;
 
   TrialResult result;
@@ -302,7 +305,9 @@ Json Engine::drop_table() {
 }
 
 void Engine::idle() {
-  if (open_) open_->neighbours->drain();
+  if (!open_) return;
+  const dpdk::QueueUse use;
+  open_->neighbours->drain();
 }
 
 Engine::OpenPorts& Engine::open() const {

@@ -7,19 +7,13 @@
 #include <memory>
 #include <random>
 
-#include "dpdk/eal.h"
+#include "dpdk/testing/memory.h"
 
 namespace dutperf::dataplane {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
 using Pools = std::vector<dpdk::FramePool*>;
-
-// DPDK's memory; there can be one in a process.
-const dpdk::Eal& eal() {
-  static const dpdk::Eal instance({.main_cpu = 0, .memory_mb = 64, .hugepages = false});
-  return instance;
-}
 
 constexpr uint32_t kFramesInAPool = 255;
 constexpr vary::Variation kSrcPort{vary::Field::kSrcPort, 0, 16, 1024, 65535};
@@ -111,7 +105,7 @@ class SlowPort {
 class FrameSourceTest : public ::testing::TestWithParam<DirectionSpec (*)()> {
  protected:
   FrameSourceTest() {
-    eal();
+    dpdk::testing::memory();
     for (size_t lane = 0; lane < 8; ++lane) {
       const std::string name = "test_" + std::to_string(lane);
       owned_.push_back(std::make_unique<dpdk::FramePool>(name, kFramesInAPool, 2048, true, -1));

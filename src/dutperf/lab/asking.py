@@ -75,7 +75,10 @@ def _is_told(error: object) -> bool:
 
 
 def told(report: Mapping[str, Any]) -> Iterator[str]:
-    """A line for each direction and class of the last trial that had frames."""
+    """A line for each direction and class of the last trial that had frames.
+
+    And one for the receive queues of a direction that has several.
+    """
     if not report["trials"]:
         yield "no trial yet"
         return
@@ -86,6 +89,10 @@ def told(report: Mapping[str, Any]) -> Iterator[str]:
             account = trial[direction][name]
             if account["seen"]:
                 yield f"{direction} {name}: {', '.join(_counts(account))}"
+        queues = trial[direction].get("queues")
+        if queues:
+            served = ", ".join(str(queue["served"]) for queue in queues)
+            yield f"{direction}, frames served by each receive queue: {served}"
 
 
 def _counts(account: Mapping[str, Any]) -> Iterator[str]:

@@ -90,6 +90,13 @@ class RuleAccount(_Stored):
     chosen: int
 
 
+class QueueAccount(_Stored):
+    """How many frames a receive queue served, and for how many it had no room."""
+
+    served: int
+    dropped: int
+
+
 class LossRun(_Stored):
     """Frames ``first`` to ``first + count - 1`` of a stream, lost in a row."""
 
@@ -108,6 +115,7 @@ class DirectionAccount(_Stored):
         own_error_ns: how much later than told each frame left.
         poll_gap_ns: for each frame, how long before its arrival the device had last
             looked: it may have waited at the port for so long.
+        queues: of a service with several; empty where there is one.
     """
 
     foreground: ClassAccount
@@ -115,6 +123,7 @@ class DirectionAccount(_Stored):
     own_error_ns: Durations
     poll_gap_ns: Durations
     rules: tuple[RuleAccount, ...]
+    queues: tuple[QueueAccount, ...] = ()
     losses: tuple[LossRun, ...]
     loss_runs_left_out: int
 
