@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -41,9 +42,11 @@ using dutperf::refdut::Json;
 constexpr const char* kUsage =
     "usage: dutperf-refdut --left PORT --right PORT [--config FILE] [--control SOCKET]\n"
     "                      [--cpu N] [--frames-held N] [--mtu BYTES]\n"
+    "       dutperf-refdut --check < FILE\n"
     "Forwards between two ports as FILE says (a wire, without) until SIGTERM or a message on "
     "SOCKET;\n"
-    "then writes its account to standard output, as JSON.\n"
+    "then writes its account to standard output, as JSON. With --check it says whether it\n"
+    "understands FILE, and does nothing.\n"
     "  PORT           memif:SOCKET (as its server), af_packet:INTERFACE or af_xdp:INTERFACE\n"
     "  --frames-held  frames that may wait in the device, per direction; default 32768\n";
 
@@ -70,6 +73,7 @@ struct Arguments {
   int cpu = 0;
   std::string config;
   std::string control;
+  bool check = false;
   uint32_t frames_held = 32768;
   uint16_t mtu = 1500;
 };
@@ -100,10 +104,15 @@ uint32_t parse_number(const char* text, uint32_t lowest, uint32_t highest) {
 
 Arguments parse_arguments(int argc, char** argv) {
   static const option kOptions[] = {
-      {"left", required_argument, nullptr, 'l'},   {"right", required_argument, nullptr, 'r'},
-      {"config", required_argument, nullptr, 'f'}, {"control", required_argument, nullptr, 's'},
-      {"cpu", required_argument, nullptr, 'c'},    {"frames-held", required_argument, nullptr, 'h'},
-      {"mtu", required_argument, nullptr, 'm'},    {nullptr, 0, nullptr, 0},
+      {"left", required_argument, nullptr, 'l'},
+      {"right", required_argument, nullptr, 'r'},
+      {"config", required_argument, nullptr, 'f'},
+      {"control", required_argument, nullptr, 's'},
+      {"cpu", required_argument, nullptr, 'c'},
+      {"frames-held", required_argument, nullptr, 'h'},
+      {"mtu", required_argument, nullptr, 'm'},
+      {"check", no_argument, nullptr, 'k'},
+      {nullptr, 0, nullptr, 0},
   };
   Arguments arguments;
   for (int option = 0; (option = getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
@@ -113,27 +122,34 @@ Arguments parse_arguments(int argc, char** argv) {
       case 'f': arguments.config = optarg; break;
       case 's': arguments.control = optarg; break;
       case 'c': arguments.cpu = static_cast<int>(parse_number(optarg, 0, 4095)); break;
+      case 'k': arguments.check = true; break;
       case 'h': arguments.frames_held = parse_number(optarg, 1, 4'000'000); break;
       case 'm': arguments.mtu = static_cast<uint16_t>(parse_number(optarg, 68, 9702)); break;
       default: usage();
     }
   }
   if (optind != argc) usage();
+  if (arguments.check) return arguments;
   if (arguments.ports[0].device.empty() || arguments.ports[1].device.empty()) usage();
   return arguments;
+}
+
+// Throws SetupError, which begins with `prefix`.
+Behaviour parse_behaviour(std::istream& stream, const std::string& prefix) {
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  try {
+    return dutperf::refdut::parse_behaviour(dutperf::control::parse_text(text));
+  } catch (const ProtocolError& error) {
+    throw SetupError(prefix + error.what(),
+                     error.hint().empty() ? "docs/known-answer.md has examples" : error.hint());
+  }
 }
 
 Behaviour read_behaviour(const std::string& path) {
   if (path.empty()) return {};
   std::ifstream file(path);
   if (!file) throw SetupError("cannot read " + path, "--config takes a JSON file");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  try {
-    return dutperf::refdut::parse_behaviour(dutperf::control::parse_text(text));
-  } catch (const ProtocolError& error) {
-    throw SetupError(path + ": " + error.what(),
-                     error.hint().empty() ? "docs/known-answer.md has examples" : error.hint());
-  }
+  return parse_behaviour(file, path + ": ");
 }
 
 std::unique_ptr<Port> open_port(const char* name, const PortArgument& argument, const Mac& mac,
@@ -209,6 +225,10 @@ void forward_until_told(const DpdkIo& io, Device& device, Commands& commands,
 }
 
 int run(const Arguments& arguments) {
+  if (arguments.check) {
+    parse_behaviour(std::cin, "");
+    return 0;
+  }
   const Behaviour behaviour = read_behaviour(arguments.config);
   const uint32_t frame_bytes = std::max<uint32_t>(2048, arguments.mtu + 64U);
   const uint32_t held = 2 * arguments.frames_held;

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 
-def lab_name(name: str, rules: int | None) -> str:
-    """A lab as it is told from others of its kind: by how many filters it has, too."""
-    return name if rules is None else f"{name}-{rules}"
+def lab_name(name: str, rules: int | None = None, label: str | None = None) -> str:
+    """A lab as it is told from others of its kind: by filters and label, too."""
+    return "-".join(str(part) for part in (name, rules, label) if part is not None)

@@ -16,6 +16,7 @@ from dutperf.bench import lab_path
 from dutperf.bench.path_profile import PerfProfiler
 from dutperf.cli.app import app
 from dutperf.config import Testbed, load_testbed
+from dutperf.config.labs import LabKeys
 from dutperf.engine import process
 from dutperf.errors import InputError, SetupError
 from dutperf.run.engine_session import EngineStarter, Notify
@@ -206,8 +207,8 @@ def lab_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:  # noqa: ANN
     (tmp_path / "testbed.yaml").write_text(TESTBED)
 
     @contextlib.contextmanager
-    def session(_name: str, rules: int | None = None) -> Iterator[Testbed]:
-        assert rules is None
+    def session(given: LabKeys) -> Iterator[Testbed]:
+        assert given.rules is None
         yield load_testbed(tmp_path / "testbed.yaml")
 
     def use(dut: Dut, tester_limit_fps: float | None = 600_000) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from dutperf.cli import app, measuring
 from dutperf.config import Testbed
+from dutperf.config.labs import LabKeys
 from dutperf.errors import EngineError
 from dutperf.protocol import (
     Reason,
@@ -419,10 +420,10 @@ def lab_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     calls: list[str] = []
 
     @contextlib.contextmanager
-    def session(name: str, rules: int | None = None) -> Iterator[Testbed]:
-        calls.append(f"up {name}")
-        yield plan(name, rules).model_copy(update={"hooks": Hooks()})
-        calls.append(f"down {name}")
+    def session(given: LabKeys) -> Iterator[Testbed]:
+        calls.append(f"up {given.name}")
+        yield plan(given).model_copy(update={"hooks": Hooks()})
+        calls.append(f"down {given.name}")
 
     monkeypatch.setattr("dutperf.lab.lifecycle.session", session)
     monkeypatch.setattr("dutperf.lab.lifecycle.running", list)

@@ -14,6 +14,7 @@ from dutperf import lab
 from dutperf.cli import app, measuring
 from dutperf.config import Testbed
 from dutperf.config.hooks import Hooks
+from dutperf.config.labs import LabKeys
 from dutperf.errors import SetupError
 from dutperf.lab import LabStatus, lifecycle
 from dutperf.results import ResultsFile, load_environments, load_results
@@ -29,9 +30,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def device_of(name: str, rules: int | None = None) -> Testbed:
+def device_of(given: str | LabKeys) -> Testbed:
     """The lab's testbed, as its device is simulated."""
-    return lab.plan(name, rules).model_copy(update={"hooks": Hooks()})
+    return lab.plan(given).model_copy(update={"hooks": Hooks()})
 
 
 @pytest.fixture
@@ -42,12 +43,12 @@ def labs(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
         log: list[str] = []
 
         @contextlib.contextmanager
-        def session(name: str, rules: int | None = None) -> Iterator[Testbed]:
-            log.append(f"up {name}")
-            if name in refusing:
+        def session(given: LabKeys) -> Iterator[Testbed]:
+            log.append(f"up {given.name}")
+            if given.name in refusing:
                 raise SetupError("lab is in use by process 1", "wait for it")
-            yield device_of(name, rules)
-            log.append(f"down {name}")
+            yield device_of(given)
+            log.append(f"down {given.name}")
 
         def prepare(testbed: Testbed, _notify: Notify) -> EngineStarter:
             engine = FakeEngine(step(DEVICES[testbed.name]))

@@ -87,7 +87,7 @@ def test_every_example_says_how_to_use_it(path: Path) -> None:
 
 def test_the_filters_campaign_compares_numbers_of_filters() -> None:
     campaign = load_campaign(EXAMPLES / "filters.yaml")
-    testbeds = [lab.plan(keys.name, keys.rules) for keys in campaign.labs]
+    testbeds = [lab.plan(keys) for keys in campaign.labs]
     cells = expand(campaign, *testbeds)
     assert {(cell.testbed, cell.ip) for cell in cells} == {
         (f"linux-firewall-{rules}", ip) for rules in (1, 25, 100) for ip in (4, 6)
@@ -97,7 +97,7 @@ def test_the_filters_campaign_compares_numbers_of_filters() -> None:
 def test_the_matrix_campaign_compares_two_labs() -> None:
     campaign = load_campaign(EXAMPLES / "matrix.yaml")
     assert campaign.lab == ["linux-router", "tayga-siit"]
-    cells = expand(campaign, *(lab.plan(keys.name) for keys in campaign.labs))
+    cells = expand(campaign, *(lab.plan(keys) for keys in campaign.labs))
     assert {(cell.testbed, cell.ip) for cell in cells} == {
         ("linux-router", 4),
         ("linux-router", 6),

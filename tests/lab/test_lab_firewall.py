@@ -12,7 +12,7 @@ import pytest
 from labtools import cross, needs_lab
 
 from dutperf import lab
-from dutperf.config.labs import MOST_RULES
+from dutperf.config.labs import MOST_RULES, LabKeys
 from dutperf.errors import InputError, SetupError
 from dutperf.lab import nftables, topology
 from dutperf.lab.devices.linux_firewall import CHAIN, FILTERS, denied, filters
@@ -69,13 +69,13 @@ LEFT_IPV6 = "2001:2::/49"
 @pytest.mark.parametrize("name", ["linux-router", "nft-nat44", "known-answer"])
 def test_another_lab_takes_no_number_of_rules(name: str) -> None:
     with pytest.raises(InputError, match=f"{name} has no filters") as caught:
-        lab.plan(name, 25)
+        lab.plan(LabKeys(name=name, rules=25))
     assert NAME in caught.value.hint
 
 
 def test_the_plan_tells_the_number_of_filters() -> None:
     assert "nftables, 100 filters, the last one" in lab.plan(NAME).description
-    testbed = lab.plan(NAME, 1)
+    testbed = lab.plan(LabKeys(name=NAME, rules=1))
     assert "nftables, 1 filter, the last one matches" in testbed.description
     assert (lab.plan(NAME).name, testbed.name) == (NAME, f"{NAME}-1")
 
@@ -93,7 +93,7 @@ class TestInTheLab:
 
     @pytest.mark.parametrize("version", [4, 6])
     def test_a_frame_meets_every_filter_once(self, version: IpVersion) -> None:
-        with lab.session(NAME, rules=25) as testbed:
+        with lab.session(LabKeys(name=NAME, rules=25)) as testbed:
             nftables.replace(topology.DUT, list(counted(25)))
             for sender in topology.SIDES:
                 before = met(version)
@@ -102,7 +102,7 @@ class TestInTheLab:
                 assert [b - a for a, b in zip(before, after, strict=True)] == [1] * 25
 
     def test_what_is_not_allowed_does_not_pass(self) -> None:
-        with lab.session(NAME, rules=1) as testbed:
+        with lab.session(LabKeys(name=NAME, rules=1)) as testbed:
             cross(testbed, 4, "left")
             dut(["nft", "flush", "chain", "ip", FILTERS[0].name, CHAIN])
             cross(testbed, 6, "left")
@@ -111,17 +111,18 @@ class TestInTheLab:
 
     def test_a_kept_lab_takes_another_number_and_is_described_as_it_is(self) -> None:
         assert "100 filters, the last one matches" in lab.up(NAME).description
-        assert "25 filters, the last one matches" in lab.up(NAME, rules=25).description
+        chosen = lab.up(LabKeys(name=NAME, rules=25))
+        assert "25 filters, the last one matches" in chosen.description
         assert "25 filters" in lab.up(NAME).description
         dut(["nft", "flush", "chain", "ip", FILTERS[0].name, CHAIN])
         description = lab.attached(NAME).description
         assert "0 filters for IPv4 and 25 for IPv6" in description
 
     def test_a_kept_lab_with_another_number_is_not_measured(self) -> None:
-        lab.up(NAME, rules=25)
-        assert lab.attached(NAME, 25).name == f"{NAME}-25"
+        lab.up(LabKeys(name=NAME, rules=25))
+        assert lab.attached(LabKeys(name=NAME, rules=25)).name == f"{NAME}-25"
         with pytest.raises(SetupError, match="with 25 filters, not 1") as caught:
-            lab.attached(NAME, 1)
+            lab.attached(LabKeys(name=NAME, rules=1))
         assert f"dutperf lab up {NAME} --rules 1" in caught.value.hint
 
 

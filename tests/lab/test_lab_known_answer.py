@@ -110,24 +110,24 @@ def test_a_dead_device_is_noticed_and_the_lab_made_anew() -> None:
 
 def test_a_wrong_behaviour_is_refused_with_its_place_and_leaves_no_lab() -> None:
     with pytest.raises(InputError, match=r"forward\.rules\[0\]\.do") as caught:
-        lab.up(NAME, WRONG)
+        lab.up(LabKeys(name=NAME, behaviour=WRONG))
     assert "drop" in caught.value.hint
     assert lab.running() == []
 
 
 def test_a_kept_lab_takes_another_behaviour_and_refuses_a_wrong_one() -> None:
-    lab.up(NAME, DROP)
+    lab.up(LabKeys(name=NAME, behaviour=DROP))
     (process,) = dut_processes()
-    lab.up(NAME, {})
+    lab.up(LabKeys(name=NAME, behaviour={}))
     with pytest.raises(InputError, match="not an action"):
-        lab.up(NAME, WRONG)
+        lab.up(LabKeys(name=NAME, behaviour=WRONG))
     assert dut_processes() == (process,)
     assert is_running(process)
 
 
 def test_another_lab_takes_no_behaviour() -> None:
     with pytest.raises(InputError, match="linux-router takes no behaviour") as caught:
-        lab.up("linux-router", DROP)
+        lab.up(LabKeys(name="linux-router", behaviour=DROP))
     assert NAME in caught.value.hint
 
 
@@ -188,3 +188,22 @@ def test_a_file_that_is_no_behaviour_is_named(
         lab.read_behaviour(path)
     assert str(path) in caught.value.message
     assert caught.value.hint
+
+
+def test_each_behaviour_with_a_label_is_a_lab_of_its_own() -> None:
+    chosen = LabKeys(name=NAME, behaviour=DROP, label="every-second")
+    assert lab.plan(chosen).name == f"{NAME}-every-second"
+    with lab.session(chosen) as testbed:
+        assert testbed.name == f"{NAME}-every-second"
+
+
+def test_a_kept_device_is_not_told_otherwise_behind_its_keepers_back() -> None:
+    lab.up(NAME)
+    with pytest.raises(SetupError, match="does what it was told") as caught:
+        lab.use(LabKeys(name=NAME, behaviour=DROP))
+    assert "dutperf lab down" in caught.value.hint
+
+
+def test_a_wrong_behaviour_is_refused_before_there_is_a_lab() -> None:
+    with pytest.raises(InputError, match=r"forward\.rules\[0\]\.do is not an action"):
+        lab.plan(LabKeys(name=NAME, behaviour=WRONG))

@@ -15,6 +15,7 @@ from labtools import leftovers, neighbour_limits, queue_and_nice
 from livetools import Running, command, dutperf, needs_engine
 
 from dutperf import lab
+from dutperf.config.labs import LabKeys
 from dutperf.lab.refdut_socket import Behaviour
 from dutperf.results import ResultsFile, load_journal, load_results
 
@@ -95,7 +96,7 @@ def test_killed_at_three_moments_a_known_throughput_stays_what_it_was(
 ) -> None:
     (folder / "campaign.yaml").write_text(CAMPAIGN.format(lab="known-answer"))
     killed = folder / "killed"
-    lab.up("known-answer", SERVED)
+    lab.up(LabKeys(name="known-answer", behaviour=SERVED))
     done = dutperf("run", "campaign.yaml", "--output", "whole")
     assert done.returncode == 0, done.stderr
     whole = load_results(folder / "whole")

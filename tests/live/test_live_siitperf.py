@@ -16,6 +16,7 @@ from livetools import needs_engine
 from siitperf_files import HOSTS44, NAT44, ROUTER, SIIT, write
 
 from dutperf import lab
+from dutperf.config.labs import LabKeys
 from dutperf.lab.refdut_socket import Behaviour
 
 pytestmark = [*needs_engine, *needs_lab]
@@ -99,7 +100,7 @@ def without_macs(keys: dict[str, str]) -> dict[str, str]:
 def kept(name: str, behaviour: Behaviour | None = None) -> Iterator[None]:
     assert lab.running() == [], "a lab is up: take it down before these tests"
     try:
-        lab.up(name, behaviour)
+        lab.up(LabKeys(name=name, behaviour=behaviour))
         yield
     finally:
         lab.down(all_=True)

@@ -12,6 +12,7 @@ from dutperf import lab
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.json_print import print_json, print_versioned
 from dutperf.cli.options import AsJson, Rules
+from dutperf.config.labs import LabKeys
 
 lab_app = typer.Typer(
     help="Real devices under test in network namespaces; no hardware needed.",
@@ -34,7 +35,7 @@ def up(
 ) -> None:
     """Bring a lab up; it stays until 'lab down'."""
     told = lab.read_behaviour(behaviour) if behaviour else None
-    testbed = lab.up(name, told, rules)
+    testbed = lab.up(LabKeys(name=name, behaviour=told, rules=rules))
     _say(f"lab {name} is up: {testbed.description}")
     _say(f"measure: dutperf throughput --lab {name}")
     _say("take it down: dutperf lab down")

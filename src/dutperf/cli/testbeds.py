@@ -44,8 +44,8 @@ def campaign_for(
         )
     procedures = with_sources(spec, preset)
     if lab_name is not None:
-        name = f"{spec.procedure}-{lab.plan(lab_name, rules).name}"
         given = lab_name if rules is None else LabKeys(name=lab_name, rules=rules)
+        name = f"{spec.procedure}-{lab.plan(given).name}"
         return Campaign(name=name, seed=seed, lab=[given], procedures=procedures)
     if rules is not None:
         raise InputError(
@@ -77,7 +77,7 @@ def open_testbed(planned: PlannedTestbed) -> AbstractContextManager[Testbed]:
     """
     if planned.lab is None:
         return contextlib.nullcontext(planned.testbed)
-    return lab.use(planned.lab.name, planned.lab.rules)
+    return lab.use(planned.lab)
 
 
 def dut_alive(planned: PlannedTestbed) -> bool:
@@ -92,7 +92,7 @@ def watch_dut(planned: PlannedTestbed) -> DeviceWatch | None:
 
 def _lab(campaign: Campaign, number: int, keys: LabKeys) -> PlannedTestbed:
     try:
-        return PlannedTestbed(lab=keys, testbed=lab.plan(keys.name, keys.rules))
+        return PlannedTestbed(lab=keys, testbed=lab.plan(keys))
     except InputError as error:
         where = ("lab", number) if len(campaign.labs) > 1 else ("lab",)
         problem = Problem(where, error.message, error.hint)

@@ -1,4 +1,4 @@
-"""Which lab: its name, and of the firewall how many filters it has."""
+"""Which lab: its name, and what is chosen of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
 
-from dutperf.config.fields import Strict
+from dutperf.config.fields import Name, Strict
 from dutperf.naming import lab_name
 
 DEFAULT_RULES = 100
@@ -26,10 +26,21 @@ class LabKeys(Strict):
         "those of RFC 2544 11.4",
     )
 
+    behaviour: dict[str, Any] | None = Field(
+        default=None,
+        description="known-answer, known-answer-veth: what the device is told "
+        "(docs/known-answer.md); needs a lab that is not kept",
+    )
+    label: Name | None = Field(
+        default=None,
+        description="tells it from other labs of the same name in the campaign: "
+        "its results are named after both",
+    )
+
     @property
     def testbed_name(self) -> str:
         """The name of the lab as a testbed, by which it is told from others."""
-        return lab_name(self.name, self.rules)
+        return lab_name(self.name, self.rules, self.label)
 
 
 def _lab_kind(value: Any) -> str:  # noqa: ANN401 - raw YAML

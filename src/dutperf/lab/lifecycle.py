@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from dutperf.config.labs import LabKeys
+from dutperf.config.labs import LabKeys, lab_keys
 from dutperf.config.testbed import Testbed
 from dutperf.errors import InputError, SetupError
 from dutperf.interruption import postponed_signals, terminate_as_interrupt
@@ -63,9 +63,7 @@ class LabStatus:
     links: tuple[str, ...]
 
 
-def up(
-    name: str, behaviour: Behaviour | None = None, rules: int | None = None
-) -> Testbed:
+def up(given: str | LabKeys) -> Testbed:
     """Brings up a lab that is kept until ``down``.
 
     If the same lab is kept already and whole, its testbed is returned: a second
@@ -78,35 +76,38 @@ def up(
         SetupError: not root, another lab is up, the names are taken, or the kernel
             cannot do it. Nothing of the new lab is left then.
     """
-    device = _device(name, behaviour, rules)
+    keys = lab_keys(given)
+    device = _device(keys)
     topology.check_machine()
     with StateFile().locked():
         present = StateFile().read()
         if (
             present
-            and present.device == name
+            and present.device == keys.name
             and not present.owner
             and _usable(present)
         ):
-            if rules is not None:
+            if keys.rules is not None:
                 topology.load_rules(device)
-                named = {"name": LabKeys(name=name, rules=rules).testbed_name}
+                named = {"name": keys.testbed_name}
                 testbed = present.testbed.model_copy(update=named)
                 present = present.model_copy(update={"testbed": testbed})
                 StateFile().write(present)
-            _tell(behaviour)
+            _tell(keys.behaviour)
             return _as_it_is(present)
-        return _as_it_is(_bring_up(device, behaviour, rules, keep=True))
+        return _as_it_is(_bring_up(device, keys, keep=True))
 
 
-def attached(name: str, rules: int | None = None) -> Testbed:
+def attached(given: str | LabKeys) -> Testbed:
     """The testbed of a lab that is kept, as it is now; its device stays as it is.
 
     Raises:
         InputError: there is no device of that name, or it has no filters.
-        SetupError: it is not kept, or has not so many filters.
+        SetupError: it is not kept, has not so many filters, or is to do as told.
     """
-    _device(name, None, rules)
+    keys = lab_keys(given)
+    name, rules = keys.name, keys.rules
+    _device(keys)
     state = StateFile().read()
     if state is None or state.device != name or not is_whole(state):
         raise SetupError(
@@ -114,6 +115,12 @@ def attached(name: str, rules: int | None = None) -> Testbed:
         )
     if state.receive_cpu is not None:
         receive_cpu.move(state.receive_cpu)
+    if keys.behaviour is not None or keys.label is not None:
+        raise SetupError(
+            f"lab {name} is kept, and does what it was told when it was brought up",
+            "take it down, and it is made for each run, to do as the campaign says: "
+            "dutperf lab down",
+        )
     now = [] if rules is None else description.filters_now()
     if any(count != rules for count in now):
         has = " and ".join(map(str, dict.fromkeys(now)))
@@ -126,9 +133,7 @@ def attached(name: str, rules: int | None = None) -> Testbed:
 
 
 @contextmanager
-def session(
-    name: str, behaviour: Behaviour | None = None, rules: int | None = None
-) -> Iterator[Testbed]:
+def session(given: str | LabKeys) -> Iterator[Testbed]:
     """A lab of the block's own: down on its end, error, Ctrl-C, SIGTERM and SIGHUP.
 
     In the block, SIGTERM and SIGHUP raise KeyboardInterrupt unless the program has
@@ -138,19 +143,20 @@ def session(
         InputError: as ``up``.
         SetupError: as ``up``; also if the same lab is kept by ``up``.
     """
-    device = _device(name, behaviour, rules)
+    keys = lab_keys(given)
+    device = _device(keys)
     topology.check_machine()
     with terminate_as_interrupt():
         try:
             with StateFile().locked():
-                state = _bring_up(device, behaviour, rules, keep=False)
+                state = _bring_up(device, keys, keep=False)
             yield _as_it_is(state)
         finally:
             with postponed_signals(), StateFile().locked():
                 _clear_if_owned()
 
 
-def use(name: str, rules: int | None = None) -> AbstractContextManager[Testbed]:
+def use(given: str | LabKeys) -> AbstractContextManager[Testbed]:
     """The lab, once it is there: the one that ``up`` keeps, or one of the block's own.
 
     One that is kept and broken is not replaced: the new device would not know what the
@@ -161,9 +167,10 @@ def use(name: str, rules: int | None = None) -> AbstractContextManager[Testbed]:
         SetupError: it cannot be brought up, or is kept and its device has gone or is
             not as it was asked for.
     """
+    name = lab_keys(given).name
     kept = [s for s in running() if s.name == name and s.owner is None]
     if not kept:
-        return session(name, rules=rules)
+        return session(given)
     if not all(status.alive for status in kept):
         raise SetupError(
             f"the device of lab {name}, which 'lab up' keeps, has gone: its process "
@@ -171,7 +178,7 @@ def use(name: str, rules: int | None = None) -> AbstractContextManager[Testbed]:
             f"make it anew: dutperf lab up {name}, with --behaviour if it had one; or "
             "dutperf lab down, and it is up for each run only",
         )
-    return contextlib.nullcontext(attached(name, rules))
+    return contextlib.nullcontext(attached(given))
 
 
 def down(name: str | None = None, *, all_: bool = False) -> list[str]:
@@ -184,7 +191,7 @@ def down(name: str | None = None, *, all_: bool = False) -> list[str]:
         SetupError: not root, or the lab belongs to a process that runs.
     """
     if name is not None:
-        _device(name)
+        _device(LabKeys(name=name))
     topology.check_machine()
     with StateFile().locked():
         state = StateFile().read()
@@ -196,13 +203,18 @@ def down(name: str | None = None, *, all_: bool = False) -> list[str]:
         return [state.device]
 
 
-def plan(name: str, rules: int | None = None) -> Testbed:
+def plan(given: str | LabKeys) -> Testbed:
     """The testbed that the lab would have here; brings nothing up and needs no root.
 
     Raises:
-        InputError: there is no device of that name, or it has no filters.
+        InputError: there is no device of that name, or it has no filters, or does not
+            understand its behaviour.
     """
-    return _testbed(_device(name, None, rules), plan_cpus(), rules)
+    keys = lab_keys(given)
+    device = _device(keys)
+    if keys.behaviour is not None:
+        refdut.check(keys.behaviour)
+    return _testbed(device, plan_cpus(), keys)
 
 
 def running() -> list[LabStatus]:
@@ -229,12 +241,11 @@ def dut_alive(name: str) -> bool:
     return state is not None and state.device == name and is_whole(state)
 
 
-def _device(
-    name: str, behaviour: Behaviour | None = None, rules: int | None = None
-) -> LabDevice:
+def _device(keys: LabKeys) -> LabDevice:
+    name, rules = keys.name, keys.rules
     if name in LABS:
         device = LABS[name]
-        if behaviour is not None and not device.answers:
+        if keys.behaviour is not None and not device.answers:
             raise InputError(
                 f"lab {name} takes no behaviour: it does what it does",
                 f"the lab that does as told is {KNOWN_ANSWER.name}",
@@ -255,9 +266,7 @@ def _device(
     )
 
 
-def _bring_up(
-    device: LabDevice, behaviour: Behaviour | None, rules: int | None, *, keep: bool
-) -> LabState:
+def _bring_up(device: LabDevice, keys: LabKeys, *, keep: bool) -> LabState:
     """Makes the lab; call with the lock held.
 
     The maker owns the lab until it is ready, also one that is to be kept: if it dies
@@ -276,13 +285,13 @@ def _bring_up(
             machine.NEIGHBOUR_LIMITS, machine.NEIGHBOURS
         ),
         dut_cpu=cpus.dut,
-        testbed=_testbed(device, cpus, rules),
+        testbed=_testbed(device, cpus, keys),
     )
     StateFile().write(state)
     try:
         with terminate_as_interrupt(), postponed_signals():
             state = _build(device, cpus, state)
-        _tell(behaviour)
+        _tell(keys.behaviour)
         if keep:
             state = state.model_copy(update={"owner": None})
             StateFile().write(state)
@@ -403,9 +412,9 @@ def _usable(state: LabState) -> bool:
     return is_whole(state) and (state.owner is None or is_running(state.owner))
 
 
-def _testbed(device: LabDevice, cpus: CpuPlan, rules: int | None) -> Testbed:
+def _testbed(device: LabDevice, cpus: CpuPlan, keys: LabKeys) -> Testbed:
     return Testbed(
-        name=LabKeys(name=device.name, rules=rules).testbed_name,
+        name=keys.testbed_name,
         description=description.planned(device, cpus),
         device=description.facts(device, cpus),
         namespace=topology.TESTER,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import socket
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 from dutperf.config.in_flight import IN_FLIGHT_FRAMES
 from dutperf.config.testbed import InterfacePort, MemifPort, SideConfig
 from dutperf.engine.process import find_engine
-from dutperf.errors import SetupError
+from dutperf.errors import InputError, SetupError
 from dutperf.lab import processes, topology
 from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.devices.device import LabDevice
@@ -88,6 +89,30 @@ def start(
         record=record,
     )
     _wait_until_listening(control, process, log)
+
+
+def check(behaviour: Behaviour) -> None:
+    """Has the program read ``behaviour``, and do nothing; needs no root.
+
+    Raises:
+        InputError: it is no behaviour; says what the program said.
+        SetupError: it has not been built.
+    """
+    told = json.dumps(behaviour)
+    done = subprocess.run(
+        [str(check_program()), "--check"],
+        input=told,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode == 0:
+        return
+    message, _, hint = done.stderr.strip().partition("\nhint: ")
+    raise InputError(
+        f"behaviour: {message.removeprefix('error: ')}",
+        hint or "docs/known-answer.md describes every key",
+    )
 
 
 def tell(directory: Path, behaviour: Behaviour) -> None:

@@ -269,7 +269,7 @@ class KnownAnswer:
         )
 
 
-def read_behaviour(path: Path) -> Behaviour:
+def read_behaviour(path: Path) -> dict[str, Any]:
     """The behaviour in a JSON file; the device checks what it says.
 
     Raises:

@@ -167,12 +167,12 @@ def _named(campaign: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for testbed in given if isinstance(given, list) else [given]:
         if isinstance(testbed, dict) and "lab" in campaign:
             rules = testbed.get("rules")
-            yield (
-                lab_name(
-                    _text(testbed, "name"), rules if isinstance(rules, int) else None
-                ),
-                "",
+            name = lab_name(
+                _text(testbed, "name"),
+                rules if isinstance(rules, int) else None,
+                _text(testbed, "label") or None,
             )
+            yield name, ""
         elif isinstance(testbed, dict):
             yield _text(testbed, "name"), _text(testbed, "description")
         elif isinstance(testbed, str):
