@@ -1,5 +1,6 @@
 # make demo    measure a real Linux router, alone and with filters, in a lab (root)
 # make test    everything that CI runs (root)
+# make papers  run the experiments of the papers, half an hour (root)
 # make setup   what both share: Debian packages, .venv, the engine
 #
 # Each step says what it does, and does only what is missing; a second run installs nothing.
@@ -28,12 +29,17 @@ export GOAL := $(or $(firstword $(MAKECMDGOALS)),demo)
 STEP := @scripts/step
 NINJA := ninja --quiet -j $(JOBS)
 
-.PHONY: demo test setup test-setup engine engine-tests check fuzz fuzzers format clean
+.PHONY: demo papers test setup test-setup engine engine-tests check fuzz fuzzers format clean
 
 demo: setup
 	$(STEP) -v -n "see the reasons above, and README.md for what the exit code means" \
 	  "measuring examples/demo.yaml" $(BIN)/dutperf run examples/demo.yaml
 	$(STEP) "done; next: open the report in a browser, its path is above; more to measure: README.md"
+
+papers: setup
+	$(STEP) -v -n "what failed is told above; the others are in the overview" \
+	  "running examples/papers" scripts/papers $(BIN)/dutperf results/papers-$(shell date +%Y%m%d-%H%M%S)
+	$(STEP) "done; open the overview in a browser, its path is above"
 
 setup: $(VENV)/.run engine
 

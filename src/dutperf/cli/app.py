@@ -46,7 +46,7 @@ from dutperf.cli.verify_command import verify
 from dutperf.config import ProcedureSpec, load_campaign, located, with_preset
 from dutperf.defects import defect
 from dutperf.errors import DutperfError, InputError
-from dutperf.report import write_report
+from dutperf.report import OVERVIEW, write_overview, write_report
 
 app = typer.Typer(
     name="dutperf",
@@ -145,10 +145,23 @@ def frames(
 
 @app.command("report")
 def report(
-    directory: Annotated[Path, typer.Argument(help="a results directory")],
+    directories: Annotated[
+        list[Path], typer.Argument(metavar="DIRECTORY...", help="results directories")
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="an overview of all, with links to each report; default: "
+            f"{OVERVIEW} here if there are several directories",
+        ),
+    ] = None,
 ) -> None:
-    """Make report.html again from stored results."""
-    PatientConsole().out(write_report(directory), highlight=False)
+    """Make report.html again from stored results; of several runs an overview, too."""
+    reports = [write_report(directory) for directory in directories]
+    if output is not None or len(directories) > 1:
+        reports.append(write_overview(directories, output or Path(OVERVIEW)))
+    PatientConsole().out(reports[-1], highlight=False)
 
 
 def _show_version(value: bool) -> None:

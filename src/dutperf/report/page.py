@@ -114,11 +114,11 @@ def render(source: Source) -> str:
     charts += [chart for _, chart in growth if chart]
     charts += [chart for view in stateful for chart in view.charts]
     charts += [c for timing in timings for trial in timing.trials for c in trial.charts]
-    template = _environment().get_template("report.html.j2")
+    template = environment().get_template("report.html.j2")
     page = template.render(
         source=source,
         cells=cells,
-        closing=_closing(source, cells),
+        closing=closing_of(source, cells, where="below"),
         throughput=[c for c in cells if c.procedure == "throughput"],
         frame_loss=[c for c in cells if c.procedure == "frame-loss"],
         delays=[c for c in cells if c.procedure in DELAYS],
@@ -150,10 +150,13 @@ def render(source: Source) -> str:
     return visible(page)
 
 
-def _closing(source: Source, cells: list[CellView]) -> list[str]:
-    """What the end of the run said, but for the figures: each cell has a card."""
+def closing_of(source: Source, cells: list[CellView], *, where: str) -> list[str]:
+    """What the end of the run said, but for the figures: each cell has a card.
+
+    ``where``: to find the list of deviations.
+    """
     titles = {cell.id: cell.title for cell in cells}
-    words = Words(where="below", titles=titles, figures=False)
+    words = Words(where=where, titles=titles, figures=False)
     return [text.sentence(said) for said in closing(source.cells, words=words)]
 
 
@@ -216,17 +219,18 @@ def _plotly() -> Markup:
     return Markup(script)  # noqa: S704 - the library, not data
 
 
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
+def environment() -> jinja2.Environment:
+    """Where the pages' templates are, and what they may use."""
+    found = jinja2.Environment(
         loader=jinja2.PackageLoader("dutperf.report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["badges"] = BADGES
-    environment.tests["verdict"] = lambda entry: isinstance(entry, Verdict)
-    environment.filters.update(
+    found.globals["badges"] = BADGES
+    found.tests["verdict"] = lambda entry: isinstance(entry, Verdict)
+    found.filters.update(
         decimal=text.decimal,
         delay=text.delay_ns,
         damaged=damaged,
@@ -248,4 +252,4 @@ def _environment() -> jinja2.Environment:
         verdict=verdict,
         whole=text.whole,
     )
-    return environment
+    return found
