@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -63,10 +64,17 @@ def planned_testbeds(campaign: Campaign) -> list[PlannedTestbed]:
     Raises:
         CampaignError: there is no such lab.
     """
-    return [
+    given = [
         *(PlannedTestbed(testbed=testbed) for testbed in campaign.testbeds),
         *(_lab(campaign, number, keys) for number, keys in enumerate(campaign.labs)),
     ]
+    if campaign.cores is None:
+        return given
+    try:
+        return [each.with_cores(n) for each in given for n in campaign.cores]
+    except InputError as error:
+        problem = Problem(("cores",), error.message, error.hint)
+        raise CampaignError(campaign.name, problem) from None
 
 
 def open_testbed(planned: PlannedTestbed) -> AbstractContextManager[Testbed]:
@@ -77,7 +85,7 @@ def open_testbed(planned: PlannedTestbed) -> AbstractContextManager[Testbed]:
     """
     if planned.lab is None:
         return contextlib.nullcontext(planned.testbed)
-    return lab.use(planned.lab)
+    return _lab_as_asked(planned, planned.lab)
 
 
 def dut_alive(planned: PlannedTestbed) -> bool:
@@ -88,6 +96,12 @@ def dut_alive(planned: PlannedTestbed) -> bool:
 def watch_dut(planned: PlannedTestbed) -> DeviceWatch | None:
     """Tells who else has the device's CPU; of a testbed nobody can: None."""
     return lab.watch_device() if planned.lab else None
+
+
+@contextlib.contextmanager
+def _lab_as_asked(planned: PlannedTestbed, keys: LabKeys) -> Iterator[Testbed]:
+    with lab.use(keys) as testbed:
+        yield planned.as_asked(testbed)
 
 
 def _lab(campaign: Campaign, number: int, keys: LabKeys) -> PlannedTestbed:

@@ -22,6 +22,7 @@ def _testbed_kind(value: Any) -> str:  # noqa: ANN401 - raw YAML
     return "file" if isinstance(value, str) else "inline"
 
 
+Cores = Annotated[int, Field(ge=1, le=4096)]
 TestbedOrFile = Annotated[
     Annotated[Testbed, Tag("inline")] | Annotated[str, Tag("file")],
     Discriminator(_testbed_kind),
@@ -45,6 +46,12 @@ class Campaign(Strict):
         default=None,
         description="a testbed, or the path of its file as seen from this one; or a "
         "list of these, whose names differ",
+    )
+    cores: OneOrMore[Cores] | None = Field(
+        default=None,
+        description="how many cores of the device are to be active (RFC 9693 5.2), or "
+        "a list: each number makes a testbed of its own, NAME-4cores; needs the hook "
+        "set_cores",
     )
     preset: Preset | None = Field(
         default=None,

@@ -76,11 +76,14 @@ def resolved(campaign: Campaign, *testbeds: Testbed) -> dict[str, Any]:
     if campaign.lab is None:
         key, where = "testbed", [t.model_dump(exclude_none=True) for t in testbeds]
     several = len(testbeds) > 1
+    # A testbed has its own set already, by a hook; a lab is made again.
+    cores = {"cores": campaign.cores} if campaign.cores and campaign.lab else {}
     return {
         "schema_version": campaign.schema_version,
         "name": campaign.name,
         "seed": campaign.seed,
-        key: where if several else where[0],
+        key: where if len(where) > 1 else where[0],
+        **cores,
         "procedures": [
             cell.spec.model_dump(
                 exclude_none=True, exclude=None if several else {"testbeds"}

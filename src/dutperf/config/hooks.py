@@ -29,6 +29,8 @@ def _check_path(text: str) -> str:
     return text
 
 
+CORES = "{cores}"
+"""The number of cores, in a command of the hook ``set_cores``."""
 _Word = Annotated[str, AfterValidator(_check_word)]
 _Path = Annotated[str, AfterValidator(_check_path)]
 
@@ -75,6 +77,12 @@ class Hooks(Strict):
 
     before_campaign: list[Hook] = Field(
         default=[], description="once, before the first trial; if it fails, none is run"
+    )
+    set_cores: Hook | None = Field(
+        default=None,
+        description="makes so many cores of the device active as the words {cores} of "
+        "its command become; run before the first trial for each number of a "
+        "campaign's key cores (RFC 9693 5.2)",
     )
     bulk_delete: Hook | None = Field(
         default=None,

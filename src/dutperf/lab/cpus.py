@@ -56,7 +56,22 @@ def cpus_of_mask(mask: str) -> list[int]:
     return [cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1]
 
 
-def rps_mask(cpu: int) -> str:
-    """The mask of one CPU as ``rps_cpus`` takes it: 32-bit words, highest first."""
-    words = ["00000000"] * (cpu // 32)
-    return ",".join([f"{1 << cpu % 32:08x}", *words])
+def rps_mask(*cpus: int) -> str:
+    """The mask of some CPUs as ``rps_cpus`` takes it: 32-bit words, highest first."""
+    bits = sum(1 << cpu for cpu in set(cpus))
+    words = max(1, -(-bits.bit_length() // 32))
+    return ",".join(
+        f"{bits >> 32 * n & 0xFFFFFFFF:08x}" for n in reversed(range(words))
+    )
+
+
+def dut_cpus(plan: CpuPlan, usable: Collection[int] | None = None) -> list[int]:
+    """Those that the DUT may have, its own first: none that the tester needs.
+
+    Of two CPUs the DUT's one is also the main thread's, which sleeps during trials.
+    """
+    if plan.dut is None:
+        return []
+    cpus = sorted(os.sched_getaffinity(0) if usable is None else usable)
+    taken = {plan.worker, plan.main, plan.receive}
+    return [plan.dut, *(c for c in reversed(cpus) if c not in taken | {plan.dut})]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dutperf.config.hooks import Hook, Hooks
+from dutperf.config.hooks import CORES, Hook, Hooks
 from dutperf.config.testbed import InterfacePort, Ipv4Side, Ipv6Side, SideConfig
 from dutperf.lab.state import StateFile
 from dutperf.protocol import Side
@@ -102,6 +103,11 @@ def in_dut(*command: str) -> Hook:
     return Hook(command=["ip", "netns", "exec", DUT_NAMESPACE, *command])
 
 
+_SET_CORES = Hook(
+    command=[sys.executable, "-m", "dutperf.lab.active_cores", CORES], timeout_s=60
+)
+
+
 def kernel_hooks() -> Hooks:
     """What the DUT's kernel did with the frames of each trial.
 
@@ -111,6 +117,7 @@ def kernel_hooks() -> Hooks:
     """
     history = f"NSTAT_HISTORY={StateFile().dut_directory / 'nstat'}"
     return Hooks(
+        set_cores=_SET_CORES,
         before_trial=[in_dut("env", history, "nstat", "-n")],
         after_trial=[
             in_dut("env", history, "nstat"),
@@ -125,6 +132,7 @@ def gateway_hooks() -> Hooks:
     names = ("nf_conntrack_max", "nf_conntrack_buckets", *UDP_TIMEOUTS)
     shown = [f"net.netfilter.{name}" for name in names]
     return Hooks(
+        set_cores=_SET_CORES,
         bulk_delete=in_dut("conntrack", "-F"),
         table_count=in_dut("conntrack", "-C"),
         before_trial=kernel.before_trial,
