@@ -155,6 +155,15 @@ def test_a_stateful_trial_tells_phase_1_first(tmp_path: Path) -> None:
     assert session.value("Reverse frames received: ") == "1000"
 
 
+def test_phase_2_may_have_the_responders_frames_alone(tmp_path: Path) -> None:
+    """Paper 002, 6.3; and RFC 9693 4.6 finds so that no connection is missing."""
+    session = Session(tmp_path, NAT44 | {"Forward": "0"})
+    assert session.run(_gateway(10_000), TRIAL + PHASE1) == 0
+    assert session.value("Preliminary frames received: ") == "4000"
+    assert session.value("Reverse frames received: ") == "1000"
+    assert not session.has("Forward frames")
+
+
 def test_a_table_that_is_not_filled_ends_the_command(tmp_path: Path) -> None:
     session = Session(tmp_path, NAT44)
     engine = _gateway(3_000)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from siitperf_files import HOSTS44, NAT44, ROUTER, SIIT, read, text_of, write
+from siitperf_files import HOSTS44, NAT44, NAT64, ROUTER, SIIT, read, text_of, write
 
 from dutperf.compat.conf import KEYS, NAME, Range, addresses_of, read_conf
 from dutperf.errors import InputError
@@ -126,8 +126,7 @@ def test_a_key_given_twice_names_both_lines(tmp_path: Path) -> None:
         (NAT44, {"Num-R-Nets": "2"}, "Enumerate-ports needs one network"),
         (HOSTS44, {"Enumerate-ports": "1"}, "must be what Enumerate-ports is"),
         (HOSTS44, {"IP-R-var": "0"}, "so IP-R-var not 0"),
-        (NAT44, {"Forward": "0"}, "Forward must be 1"),
-        (NAT44, {"Stateful": "2", "Reverse": "0"}, "Reverse must be 1"),
+        (NAT64, {"Forward": "0", "IPv6-R-Virt": "::"}, "IPv6-R-Virt is missing"),
         (ROUTER, {"IP-R-var": "3", "Num-R-Nets": "9"}, "need the same bits"),
     ],
 )

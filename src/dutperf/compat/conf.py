@@ -313,8 +313,9 @@ def _check_places(conf: Conf, side: Side, letter: str) -> None:
 
 
 def _check_addresses(conf: Conf) -> None:
-    """Those that the foreground needs."""
-    for name in conf.active:
+    """Those that the foreground needs, that of phase 1 included."""
+    opening = [conf.initiating] if conf.initiator else []
+    for name in dict.fromkeys((*conf.active, *opening)):
         for key, found in addresses_of(conf, name):
             if not found:
                 raise conf.error(
@@ -353,9 +354,6 @@ def _check_enumeration(conf: Conf) -> None:
             if found != "fixed":
                 raise conf.error(key, "needs Stateful 1 or 2")
         return
-    if conf.initiating not in conf.active:
-        key = _SWITCHES[conf.initiating]
-        raise conf.error(key, "must be 1: the initiator's frames open the connections")
     if ports != "fixed":
         for side, letter in LETTERS.items():
             if conf.sides[side].networks > 1:

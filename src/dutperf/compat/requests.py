@@ -181,6 +181,7 @@ class _Maker:
         """The trial that the command is for; phase 2 of a stateful one."""
         given, phase1 = self.arguments, self.arguments.phase1
         timeout_ms = given.frame_timeout_ms
+        goes_on = self.conf.initiating in self.conf.active
         return TrialRequest(
             trial_id=trial_id,
             duration_ns=given.duration_s * S,
@@ -189,7 +190,7 @@ class _Maker:
             seed=self.seed,
             frame_timeout_ns=timeout_ms * MS if timeout_ms else None,
             record=self._record(given.duration_s * S),
-            learn=self._learn(phase1, keep=True) if phase1 else None,
+            learn=self._learn(phase1, keep=True) if phase1 and goes_on else None,
             not_before_ns=phase1.gap_ms * MS if phase1 else 0,
             directions=[
                 self._direction(name, given.rate_fps, self._foreground(name))
