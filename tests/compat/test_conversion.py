@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from siitperf_files import (
+    EXAMPLES,
     HOSTS44,
     NAT44,
     NAT64,
@@ -169,6 +170,21 @@ def test_a_stateful_file_needs_its_command_line(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match="background frames alone"):
         as_campaign(conf, alone, "testbed.yaml")
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_each_kind_of_file_becomes_a_campaign_that_would_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    keys, line = EXAMPLES[name]
+    path = str(write(tmp_path, keys))
+    words = ["siitperf-tp", *line.split()]
+    assert app.run(["convert", path, "--output", str(tmp_path), *words]) == 0
+    campaign = str(tmp_path / "campaign.yaml")
+    load_campaign(Path(campaign))
+    capsys.readouterr()
+    assert app.run(["run", campaign, "--dry-run"]) == 0
+    assert "1 cell, " in capsys.readouterr().out
 
 
 def test_the_command_writes_both_files_and_overwrites_none(

@@ -60,6 +60,46 @@ HOSTS44 = {
     "IPv4-R-offset": "2",
 }
 """Connections by addresses (paper 003, its Fig. 8)."""
+HOSTS4 = ROUTER | {
+    "IP-L-var": "3",
+    "IP-R-var": "3",
+    "IP-L-min": "2",
+    "IP-L-max": "65534",
+    "IP-R-min": "2",
+    "IP-R-max": "65534",
+}
+"""A router of IPv4, and in ``HOSTS6`` of IPv6, with many addresses (paper 003)."""
+HOSTS6 = HOSTS4 | {
+    "IP-L-Vers": "6",
+    "IP-R-Vers": "6",
+    "IP-L-var": "1",
+    "IPv6-L-offset": "12",
+    "IPv6-R-offset": "12",
+}
+FEW_HOSTS44 = HOSTS44 | {"IP-L-max": "401", "IP-R-min": "2", "IP-R-max": "254"}
+"""Of which a gateway with one network on its right knows all."""
+HOSTS64 = FEW_HOSTS44 | {
+    "IP-L-Vers": "6",
+    "IPv6-R-Virt": "64:ff9b::c613:2",
+    "IP-L-min": "0",
+    "IP-L-max": "252",
+    "IPv6-L-offset": "12",
+    "IPv6-R-offset": "14",
+}
+"""Through NAT64 the last bits of an IPv6 address are those of the IPv4 one."""
+TRIAL = "84 1000 1 300 1 1"
+PHASE1 = "2000 2000 4000 300 900"
+EXAMPLES = {
+    "ipv4-router": (ROUTER, TRIAL),
+    "ipv4-router-addresses": (HOSTS4, TRIAL),
+    "ipv6-router-addresses": (HOSTS6, TRIAL),
+    "stateless-nat64": (SIIT, "128 1000 1 300 2 1"),
+    "nat44-ports": (NAT44, f"{TRIAL} {PHASE1}"),
+    "nat44-addresses": (FEW_HOSTS44, f"{TRIAL} {PHASE1}"),
+    "nat64-ports": (NAT64, f"{TRIAL} {PHASE1}"),
+    "nat64-addresses": (HOSTS64, f"{TRIAL} {PHASE1}"),
+}
+"""Of each kind that siitperf's papers describe: a file, and a trial with it."""
 
 
 def text_of(keys: dict[str, str]) -> str:
