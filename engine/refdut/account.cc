@@ -120,18 +120,22 @@ void DirectionAccount::leave(const Departure& departure) {
   expected = std::max(expected, departure.sequence + 1);
 }
 
-Json DirectionAccount::to_json(Detail detail) const {
-  Json rule_counts = Json::array();
-  for (const RuleCount& rule : rules) {
-    rule_counts.push_back({{"reached", rule.reached}, {"chosen", rule.chosen}});
+Json rule_counts_json(const std::vector<RuleCount>& counts) {
+  Json list = Json::array();
+  for (const RuleCount& rule : counts) {
+    list.push_back({{"reached", rule.reached}, {"chosen", rule.chosen}});
   }
+  return list;
+}
+
+Json DirectionAccount::to_json(Detail detail) const {
   Json queue_counts = Json::array();
   for (const QueueCount& queue : queues) {
     queue_counts.push_back({{"served", queue.served}, {"dropped", queue.dropped}});
   }
   Json json = {{"foreground", refdut::to_json(classes_[0])},
                {"background", refdut::to_json(classes_[1])},
-               {"rules", std::move(rule_counts)},
+               {"rules", rule_counts_json(rules)},
                {"queues", std::move(queue_counts)}};
   if (detail == Detail::kCounts) return json;
   json["foreground"]["residence_ns"] = residence_[0].to_json();

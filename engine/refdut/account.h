@@ -64,6 +64,16 @@ struct ClassCounts {
   uint64_t failures() const { return failed_no_buffer + failed_refused; }
 };
 
+// Frames that are no test frames, once the device decided to let them through:
+// seen + copies == left + dropped_by_rule + failed + what is still held.
+struct OtherCounts {
+  uint64_t seen = 0;
+  uint64_t copies = 0;  // that rules added
+  uint64_t left = 0;    // the copies included
+  uint64_t dropped_by_rule = 0;
+  uint64_t failed = 0;  // no buffer, or the port did not take them
+};
+
 enum class LossCause : uint8_t { kRule, kQueue, kRouting, kNat, kNoBuffer, kRefused };
 
 // Frames first .. first + count - 1 of a stream, lost one after the other for the same reason.
@@ -75,6 +85,8 @@ struct LossRun {
   uint64_t from_ns = 0;  // since the trial's first frame
   uint64_t to_ns = 0;
 };
+
+Json rule_counts_json(const std::vector<RuleCount>& counts);
 
 class DirectionAccount {
  public:

@@ -27,9 +27,10 @@ Match parse_match(const Json& json, const std::string& where) {
   if (json == "all") return {};
   if (json == "foreground") return {Match::Kind::kForeground};
   if (json == "background") return {Match::Kind::kBackground};
+  if (json == "other") return {Match::Kind::kOther};
   if (!json.is_object()) {
     refuse(where, "is none of the matches",
-           "use \"all\", \"foreground\", \"background\" or {\"stream\": N}");
+           "use \"all\", \"foreground\", \"background\", {\"stream\": N} or \"other\"");
   }
   ObjectReader reader(json, where);
   const auto stream = static_cast<uint8_t>(reader.number("stream", 0, 255));
@@ -128,6 +129,16 @@ Action parse_action(const Json& json, const std::string& where) {
          "{\"corrupt\": \"payload\"}");
 }
 
+// Order and damage are told by a test frame's tag, which others have not.
+void check_action_for_others(const Action& action, const std::string& where) {
+  const bool damages = action.kind == Action::Kind::kCorrupt;
+  if (!damages && action.kind != Action::Kind::kReorder) return;
+  refuse(
+      where, std::string(damages ? "corrupt" : "reorder") + " is for test frames only",
+      "with \"match\": \"other\" use \"drop\", \"duplicate\" or {\"delay_ns\": N}; a random delay "
+      "changes the order, too");
+}
+
 Rule parse_rule(const Json& json, const std::string& where) {
   ObjectReader reader(json, where);
   Rule rule;
@@ -135,6 +146,9 @@ Rule parse_rule(const Json& json, const std::string& where) {
   if (reader.has("when")) rule.when = parse_window(json["when"], reader.path("when"));
   rule.choice = parse_choice(reader);
   rule.action = parse_action(reader.at("do"), reader.path("do"));
+  if (rule.match.kind == Match::Kind::kOther) {
+    check_action_for_others(rule.action, reader.path("do"));
+  }
   reader.finish();
   return rule;
 }

@@ -22,14 +22,15 @@ using control::Json;
 enum Direction : uint8_t { kForward = 0, kReverse = 1 };  // left to right, right to left
 inline constexpr std::array<const char*, 2> kDirectionNames = {"forward", "reverse"};
 
-// Which frames a rule is about.
+// Which frames a rule is about: test frames, or the IP packets that are none (kOther).
 struct Match {
-  enum class Kind : uint8_t { kAll, kForeground, kBackground, kStream };
+  enum class Kind : uint8_t { kAll, kForeground, kBackground, kStream, kOther };
   Kind kind = Kind::kAll;
   uint8_t stream = 0;
 };
 
-// When: [from_ns, to_ns) since the trial's first frame, or since the device was configured.
+// When: [from_ns, to_ns) since the trial's first frame, or since the device was configured. Packets
+// that are no test frames belong to no trial: theirs is always since it was configured.
 struct Window {
   uint64_t from_ns = 0;
   uint64_t to_ns = UINT64_MAX;

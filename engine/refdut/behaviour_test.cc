@@ -75,6 +75,9 @@ TEST(Behaviour, KnowsEveryAction) {
 TEST(Behaviour, KnowsWhichFramesAndWhen) {
   EXPECT_EQ(rule(R"({"do": "drop"})").match.kind, Match::Kind::kAll);
   EXPECT_EQ(rule(R"({"match": "background", "do": "drop"})").match.kind, Match::Kind::kBackground);
+  EXPECT_EQ(rule(R"({"match": "other", "do": "drop"})").match.kind, Match::Kind::kOther);
+  EXPECT_EQ(rule(R"({"match": "other", "do": "duplicate"})").match.kind, Match::Kind::kOther);
+  EXPECT_EQ(rule(R"({"match": "other", "do": {"delay_ns": 7}})").action.delay_to_ns, 7U);
   const Match stream = rule(R"({"match": {"stream": 255}, "do": "drop"})").match;
   EXPECT_EQ(stream.kind, Match::Kind::kStream);
   EXPECT_EQ(stream.stream, 255);
@@ -151,6 +154,11 @@ INSTANTIATE_TEST_SUITE_P(
                 "reverse.rules[0].probability must be"},
         Refused{R"({"forward": {"rules": [{"do": "drop", "match": "none"}]}})",
                 "forward.rules[0].match is none of the matches"},
+        Refused{R"({"forward": {"rules": [{"match": "other", "do": {"corrupt": "payload"}}]}})",
+                "forward.rules[0].do corrupt is for test frames only"},
+        Refused{
+            R"({"reverse": {"rules": [{"match": "other", "do": {"reorder": {"distance": 1}}}]}})",
+            "reverse.rules[0].do reorder is for test frames only"},
         Refused{R"({"forward": {"rules": [{"do": "drop", "match": {"stream": 256}}]}})",
                 "forward.rules[0].match.stream must be between 0 and 255"},
         Refused{R"({"forward": {"rules": [{"do": "drop", "when": {"from_ns": 5, "to_ns": 5}}]}})",

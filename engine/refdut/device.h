@@ -65,10 +65,17 @@ class Device {
     for (Path<Io>& path : paths_) path.settle();
     Json json = {{"schema_version", 1}, {"trials", book_.to_json(asked)}};
     for (const Direction d : {kForward, kReverse}) {
-      json["device"][kDirectionNames[d]] = {{"other_frames", paths_[d].other_frames()},
-                                            {"other_dropped", other_dropped_[d]},
-                                            {"other_failures", paths_[d].other_failures()},
-                                            {"held", paths_[d].held()}};
+      const OtherCounts& others = paths_[d].others();
+      json["device"][kDirectionNames[d]] = {
+          {"other_frames", others.seen},
+          {"other_dropped", other_dropped_[d]},
+          {"other_dropped_by_rule", others.dropped_by_rule},
+          {"other_copies", others.copies},
+          {"other_left", others.left},
+          {"other_failed", others.failed},
+          {"other_rules", rule_counts_json(paths_[d].other_rules())},
+          {"other_failures", paths_[d].other_failures()},
+          {"held", paths_[d].held()}};
     }
     if (gateway_) json["nat"] = gateway_->report(io_.now_ns());
     return json;
@@ -117,9 +124,20 @@ class Device {
     }
     if (is_test) {
       paths_[direction].arrive(frame, classified, queue, now_ns, gap_ns);
+    } else if (is_other_packet(frame, classified)) {
+      paths_[direction].arrive_other(frame, now_ns);
     } else {
       paths_[direction].pass(frame, now_ns);
     }
+  }
+
+  // What rules for others are about, of all that is no test frame: no ARP, no neighbour discovery.
+  bool is_other_packet(Frame frame, const net::Classified& classified) {
+    if (classified.kind == net::FrameKind::kNeighbour) return false;
+    if (io_.size(frame) < sizeof(net::EthernetHeader)) return false;
+    const uint16_t type =
+        reinterpret_cast<const net::EthernetHeader*>(io_.bytes(frame))->ether_type;
+    return type == net::kEtherTypeIpv4 || type == net::kEtherTypeIpv6;
   }
 
   // False when the frame goes no further.

@@ -30,6 +30,18 @@ Bytes frame(uint64_t sequence, uint16_t trial = 1, bool background = false, int 
   return reference_frame(layout, tagged_payload(layout, tag, sequence, 0));
 }
 
+// An IP packet that is no test frame, of the size of a small TCP segment.
+Bytes stranger(uint8_t number = 0, uint16_t ether_type = 0x0800) {
+  Bytes bytes(60, number);
+  bytes[12] = static_cast<uint8_t>(ether_type >> 8);
+  bytes[13] = static_cast<uint8_t>(ether_type);
+  const size_t ip = 14;
+  bytes[ip] = 0x45;
+  bytes[ip + 6] = bytes[ip + 7] = 0;  // no fragment
+  bytes[ip + 9] = 6;                  // TCP
+  return bytes;
+}
+
 class TheDevice : public ::testing::Test {
  protected:
   void configure(const std::string& behaviour) {
@@ -56,6 +68,33 @@ class TheDevice : public ::testing::Test {
     std::vector<uint64_t> result;
     for (const auto& departure : io_.left[1]) result.push_back(departure.sequence);
     return result;
+  }
+
+  // Strangers forward, each looked for as it comes; their last bytes are numbers from 0 on.
+  void send_strangers(uint8_t count, uint64_t gap_ns = 1000) {
+    for (uint8_t i = 0; i < count; ++i) {
+      io_.arriving[0].push_back(stranger(i));
+      device_.step();
+      io_.clock_ns += gap_ns;
+    }
+  }
+
+  std::vector<int> strangers_left() const {
+    std::vector<int> result;
+    for (const auto& departure : io_.left[1]) {
+      if (departure.sequence == UINT64_MAX) result.push_back(departure.bytes.back());
+    }
+    return result;
+  }
+
+  // seen + copies == left + dropped + failed + held, of those beside test frames.
+  Json others() {
+    const Json json = device_.report()["device"]["forward"];
+    const auto count = [&](const char* key) { return json[key].get<uint64_t>(); };
+    EXPECT_EQ(count("other_frames") + count("other_copies"),
+              count("other_left") + count("other_dropped_by_rule") + count("other_failed") +
+                  count("held"));
+    return json;
   }
 
   Json account() { return device_.report()["trials"].back()["forward"]["foreground"]; }
@@ -354,6 +393,147 @@ TEST_F(TheDevice, CanBeToldSomethingElseInMidTrial) {
   EXPECT_EQ(numbers(), (std::vector<uint64_t>{0, 1, 2, 3, 4, 5}));
   ASSERT_EQ(device_.report()["trials"].size(), 1U) << "the trial goes on";
   EXPECT_EQ(account()["dropped_by_rule"], 2);
+}
+
+TEST_F(TheDevice, LeavesOtherPacketsAloneUnlessARuleIsAboutThem) {
+  configure(R"({"forward": {"service": {"rate_fps": 1, "queue_frames": 0},
+                            "rules": [{"do": "drop"}]}})");
+  send_strangers(5);
+  EXPECT_EQ(strangers_left(), (std::vector<int>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(others()["other_dropped_by_rule"], 0);
+  EXPECT_EQ(others()["other_left"], 5);
+}
+
+TEST_F(TheDevice, DoesToOtherPacketsWhatRulesForThemSay) {
+  configure(R"({"forward": {"rules": [{"match": "other", "every": 3, "do": "drop"},
+                                      {"match": "other", "every": 4, "do": "duplicate"},
+                                      {"match": "other", "every": 2, "do": {"delay_ns": 2500}}]}})");
+  send_strangers(9);
+  send(6);
+  wait(5000);
+  // 2, 5 and 8 are dropped; of 0, 1, 3, 4, 6, 7 the fourth has a copy, and each second waits, the
+  // fourth and its copy, too.
+  EXPECT_EQ(strangers_left(), (std::vector<int>{0, 3, 1, 6, 4, 4, 7}));
+  EXPECT_EQ(numbers().size(), 7U + 6);
+  EXPECT_EQ(account()["left"], 6) << "test frames are none of their business";
+  EXPECT_EQ(account()["delayed"], 0);
+  const Json json = others();
+  EXPECT_EQ(json["other_frames"], 9);
+  EXPECT_EQ(json["other_dropped_by_rule"], 3);
+  EXPECT_EQ(json["other_copies"], 1);
+  EXPECT_EQ(json["other_left"], 7);
+  EXPECT_EQ(json["held"], 0);
+  EXPECT_EQ(json["other_rules"], Json::parse(R"([{"reached": 9, "chosen": 3},
+                                                 {"reached": 6, "chosen": 1},
+                                                 {"reached": 6, "chosen": 3}])"));
+  EXPECT_EQ(io_.owned(), 0U);
+}
+
+TEST_F(TheDevice, DelaysOtherPacketsToTheNanosecondThatItLooksAt) {
+  configure(R"({"forward": {"rules": [{"match": "other", "do": {"delay_ns": 1000000}}]}})");
+  send_strangers(3);
+  EXPECT_EQ(others()["held"], 3);
+  wait(2'000'000);
+  ASSERT_EQ(io_.left[1].size(), 3U);
+  for (uint64_t i = 0; i < 3; ++i) EXPECT_EQ(io_.left[1][i].at_ns, 2'000'000 + 1000 * i);
+}
+
+TEST_F(TheDevice, DrawsTheSameForOtherPacketsWhateverTrialsRun) {
+  const std::string chance = R"({"seed": 3, "forward": {"rules": [
+      {"match": "other", "probability": 0.3, "do": "drop"},
+      {"match": "other", "do": {"delay_ns": {"from": 0, "to": 9000}}}]}})";
+  configure(chance);
+  send_strangers(100);
+  wait(10'000);
+  const std::vector<int> first = strangers_left();
+  EXPECT_LT(first.size(), 90U);
+  EXPECT_GT(first.size(), 50U);
+  EXPECT_FALSE(std::is_sorted(first.begin(), first.end())) << "they may overtake each other";
+  io_.left[1].clear();
+  configure(chance);
+  send_strangers(50);
+  send(2, 0, 7);  // a trial begins
+  for (uint8_t i = 50; i < 100; ++i) {
+    io_.arriving[0].push_back(stranger(i));
+    device_.step();
+    io_.clock_ns += 1000;
+  }
+  wait(10'000);
+  EXPECT_EQ(strangers_left(), first);
+}
+
+TEST_F(TheDevice, CountsTheTimeOfOtherPacketsSinceItWasConfigured) {
+  send(3);
+  io_.left[1].clear();
+  configure(R"({"forward": {"rules": [{"match": "other", "when": {"from_ns": 1000, "to_ns": 3000},
+                                       "do": "drop"}]}})");
+  send_strangers(5);
+  EXPECT_EQ(strangers_left(), (std::vector<int>{0, 3, 4}));
+}
+
+TEST_F(TheDevice, TakesNoNeighbourDiscoveryAndNoOtherProtocolForAnOtherPacket) {
+  configure(R"({"forward": {"rules": [{"match": "other", "do": "drop"}]}})");
+  Bytes question(net::kNeighbourFrameBytes);
+  question.resize(net::write_request(*net::IpAddress::parse("2001:2::2"), {{2, 0, 0, 0, 0, 9}},
+                                     *net::IpAddress::parse("2001:2::1"), question.data()));
+  io_.arriving[0] = {question,     stranger(1, 0x0806), stranger(2, 0x88cc),
+                     Bytes(13, 0), stranger(3),         stranger(4, 0x86dd),
+                     frame(0)};
+  device_.step();
+  ASSERT_EQ(io_.left[1].size(), 5U);
+  EXPECT_EQ(others()["other_dropped_by_rule"], 2);
+}
+
+TEST_F(TheDevice, SaysWhenItHasNoRoomForOtherPackets) {
+  io_.hold_room = 3;
+  configure(R"({"forward": {"rules": [{"match": "other", "do": "duplicate"},
+                                      {"match": "other", "do": {"delay_ns": 1000000}}]}})");
+  send_strangers(5);
+  EXPECT_EQ(others()["other_failed"], 7);
+  wait(2'000'000);
+  EXPECT_EQ(others()["other_left"], 3);
+  EXPECT_EQ(others()["other_failures"], 7);
+  EXPECT_EQ(io_.owned(), 0U);
+}
+
+TEST_F(TheDevice, GivesUpOtherPacketsThatAPortRefuses) {
+  configure(R"({"forward": {"rules": [{"match": "other", "do": "duplicate"}]}})");
+  io_.ports_refuse = true;
+  send_strangers(50);
+  wait(1'500'000'000, 1'000'000);
+  EXPECT_EQ(others()["other_failed"], 100);
+  EXPECT_EQ(io_.owned(), 0U);
+}
+
+// What a rule for others delayed leaves as it was told, whatever comes after.
+TEST_F(TheDevice, ForgetsNoOtherPacketWhenItIsToldSomethingElse) {
+  configure(R"({"forward": {"rules": [{"match": "other", "do": {"delay_ns": 50000}}]}})");
+  send_strangers(3);
+  configure("{}");
+  io_.arriving[0].push_back(stranger(9));
+  wait(100'000);
+  EXPECT_EQ(strangers_left(), (std::vector<int>{9, 0, 1, 2}));
+  EXPECT_EQ(others()["other_rules"], Json::array());
+  EXPECT_EQ(io_.owned(), 0U);
+}
+
+TEST_F(TheDevice, RoutesOtherPacketsBeforeItsRulesSeeThem) {
+  configure(R"({"routing": {"left": ["198.18.0.1"], "right": ["198.19.0.1"]},
+                "reverse": {"rules": [{"match": "other", "every": 2, "do": "drop"}]}})");
+  io_.arriving[0] = {stranger(200)};  // to learn a neighbour; for somebody else, so dropped
+  device_.step();
+  Bytes through = stranger(64);
+  std::copy(kMacs[1].bytes.begin(), kMacs[1].bytes.end(), through.begin());
+  io_.arriving[1] = {through, stranger(64), through, through};
+  device_.step();
+  ASSERT_EQ(io_.left[0].size(), 2U);
+  EXPECT_EQ(io_.left[0][0].bytes[22], 63) << "TTL 64 less one";
+  const Json device = device_.report()["device"];
+  EXPECT_EQ(device["forward"]["other_dropped"], 1);
+  EXPECT_EQ(device["reverse"]["other_dropped"], 1);
+  EXPECT_EQ(device["reverse"]["other_frames"], 3);
+  EXPECT_EQ(device["reverse"]["other_dropped_by_rule"], 1);
+  EXPECT_EQ(io_.owned(), 0U);
 }
 
 TEST_F(TheDevice, AnswersAsARouterAndRoutes) {

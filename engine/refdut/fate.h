@@ -1,8 +1,9 @@
-// What happens to a test frame: a pure function of (seed, trial, direction, rule, how many frames
+// What happens to a frame: a pure function of (seed, trial, direction, rule, how many frames
 // the rule has seen), so the same frames have the same fates on every run.
 //
 // Rules are asked in their order. Each counts the frames that reach it: those that match, come in
-// its window and were not dropped by an earlier rule. All counts start at 0 with each trial.
+// its window and were not dropped by an earlier rule. All counts start at 0 with each trial; those
+// of IP packets that are no test frames when the device is configured, as if all were of trial 0.
 #pragma once
 
 #include <algorithm>
@@ -19,6 +20,12 @@ struct Facts {
   bool background = false;
   uint64_t since_trial_ns = 0;
   uint64_t since_configured_ns = 0;
+  bool other = false;  // no test frame: in no stream, in no trial
+
+  // Of an IP packet that is no test frame.
+  static Facts of_other(uint64_t since_configured_ns) {
+    return {0, false, since_configured_ns, since_configured_ns, true};
+  }
 };
 
 struct Fate {
@@ -73,11 +80,13 @@ class Rules {
   enum Purpose : uint64_t { kChoosing, kActing };
 
   static bool matches(const Match& match, const Facts& facts) {
+    if (facts.other != (match.kind == Match::Kind::kOther)) return false;
     switch (match.kind) {
       case Match::Kind::kAll: return true;
       case Match::Kind::kForeground: return !facts.background;
       case Match::Kind::kBackground: return facts.background;
       case Match::Kind::kStream: return facts.stream == match.stream;
+      case Match::Kind::kOther: return true;
     }
     return false;
   }

@@ -69,6 +69,31 @@ TEST(Fate, ConcernsOnlyFramesThatMatch) {
   EXPECT_EQ(rules.counts()[0].reached, 10U);
 }
 
+TEST(Fate, OfOtherPacketsIsTheirRulesAlone) {
+  Rule others = drop(every(2));
+  others.match.kind = Match::Kind::kOther;
+  Rules rules({others, drop(every(3)), others}, 1, kForward);
+  for (int i = 1; i <= 30; ++i) {
+    ASSERT_EQ(is_dropped(rules.decide(kForeground)), i % 3 == 0);
+    const Fate fate = rules.decide(Facts::of_other(0));
+    ASSERT_EQ(fate.dropped_by, i % 2 == 0 ? 0 : i % 4 == 3 ? 2 : Fate::kNone);
+  }
+  EXPECT_EQ(rules.counts()[0].reached, 30U);
+  EXPECT_EQ(rules.counts()[2].reached, 15U);
+}
+
+TEST(Fate, OfOtherPacketsIsInAWindowSinceConfiguredWhateverItSays) {
+  for (const bool since_configured : {false, true}) {
+    Rule others = drop({});
+    others.match.kind = Match::Kind::kOther;
+    others.when = {100, 200, since_configured};
+    Rules rules({others}, 1, kForward);
+    EXPECT_FALSE(is_dropped(rules.decide(Facts::of_other(99))));
+    EXPECT_TRUE(is_dropped(rules.decide(Facts::of_other(100))));
+    EXPECT_FALSE(is_dropped(rules.decide(Facts::of_other(200))));
+  }
+}
+
 TEST(Fate, IsForFramesInTheWindowOnly) {
   Rule trial = drop({});
   trial.when = {100, 200, false};

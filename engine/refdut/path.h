@@ -1,6 +1,8 @@
 // One direction of the device: from a frame's arrival to its departure.
 //
-//   arrive -> rules -> (parking) -> servers -> delay line -> outbox -> send
+//   arrive -> rules -> (parking) -> servers -> delay line -> outbox -> send      a test frame
+//   arrive_other -> rules -> delay line -> outbox -> send                        an IP packet
+//   pass -> outbox -> send                                                       anything else
 //
 // `Io` is the outside world: DPDK's ports and buffers, or a test's. One thread.
 //
@@ -39,6 +41,7 @@ class Path {
   void configure(const DirectionBehaviour& behaviour, uint64_t seed, uint64_t now_ns) {
     release_parked(now_ns);
     rules_ = Rules(behaviour.rules, seed, direction_);
+    other_rules_ = rules_;  // counts of its own, which no trial resets
     servers_ = Servers(behaviour.service, behaviour.freezes);
     configured_ns_ = now_ns;
     run_ = 0;  // the next test frame starts all counts
@@ -81,12 +84,31 @@ class Path {
     lose(waiting, now_ns, cause);
   }
 
+  // An IP packet came in that is no test frame. It takes no service: a rate is for those.
+  void arrive_other(Frame frame, uint64_t now_ns) {
+    const Fate fate = other_rules_.decide(Facts::of_other(now_ns - configured_ns_));
+    ++others_.seen;
+    if (fate.dropped_by != Fate::kNone) {
+      ++others_.dropped_by_rule;
+      io_.free(frame);
+      return;
+    }
+    others_.copies += fate.copies;
+    Waiting waiting;
+    waiting.frame = frame;
+    waiting.arrival_ns = now_ns;
+    waiting.due_ns = now_ns + fate.delay_ns;
+    // All references before the first departs, as it may be freed or moved then.
+    for (uint32_t i = 0; i < fate.copies; ++i) io_.share(frame);
+    for (uint32_t i = 0; i <= fate.copies; ++i) dispatch(waiting, now_ns);
+  }
+
   // Anything else leaves as it is, as soon as it can.
   void pass(Frame frame, uint64_t now_ns) {
     Waiting waiting;
     waiting.frame = frame;
     waiting.arrival_ns = waiting.due_ns = now_ns;
-    ++other_frames_;
+    ++others_.seen;
     dispatch(waiting, now_ns);
   }
 
@@ -118,7 +140,9 @@ class Path {
     trial->directions[direction_].queues = servers_.counts();
   }
 
-  uint64_t other_frames() const { return other_frames_; }
+  const OtherCounts& others() const { return others_; }
+  // Of the rules, since they were given.
+  const std::vector<RuleCount>& other_rules() const { return other_rules_.counts(); }
   uint64_t held() const { return line_.size() + parked_ + outbox_size_; }
   // Failures that belong to no trial that is remembered, or to no test frame.
   uint64_t other_failures() const { return other_failures_; }
@@ -243,6 +267,7 @@ class Path {
   void lose(const Waiting& waiting, uint64_t now_ns, LossCause cause) {
     if (waiting.frame != Frame{}) io_.free(waiting.frame);
     lost_in_order_ += waiting.in_order && !waiting.copy;
+    others_.failed += waiting.run == 0;
     TrialAccount* trial = book_.find(waiting.run);
     if (trial == nullptr || waiting.copy) {
       ++other_failures_;
@@ -294,6 +319,7 @@ class Path {
   void account_departure(const Waiting& waiting, uint64_t now_ns) {
     const Displacement displacement = displacement_of(waiting);
     left_in_order_ += waiting.in_order && !waiting.copy;
+    others_.left += waiting.run == 0;
     TrialAccount* trial = book_.find(waiting.run);
     if (trial == nullptr) return;
     trial->directions[direction_].leave({waiting.stream, waiting.background, waiting.copy,
@@ -311,6 +337,7 @@ class Path {
   TrialBook& book_;
   Direction direction_;
   Rules rules_;
+  Rules other_rules_;  // the same, as IP packets that are no test frames go through them
   Servers servers_;
   std::vector<Parking<Waiting>> parkings_;  // one per rule; those of other actions stay empty
   size_t parked_ = 0;
@@ -323,7 +350,7 @@ class Path {
   uint64_t served_in_order_ = 0;  // frames that no rule displaced, of all trials
   uint64_t left_in_order_ = 0;
   uint64_t lost_in_order_ = 0;  // after they had been served
-  uint64_t other_frames_ = 0;
+  OtherCounts others_;
   uint64_t other_failures_ = 0;
 };
 

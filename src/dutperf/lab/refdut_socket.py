@@ -149,10 +149,28 @@ class TrialAccount(_Stored):
 
 
 class OtherFrames(_Stored):
-    """A direction's frames beside those of trials, since the device was started."""
+    """A direction's frames beside those of trials, since the device was started.
+
+    Attributes:
+        other_frames: that the device decided to forward.
+        other_dropped: by routing or gateway, and counted nowhere else.
+        other_dropped_by_rule: of ``other_frames``.
+        other_copies: that rules added.
+        other_left: copies included.
+        other_failed: for want of buffers, or refused by the port.
+        other_rules: whom the rules met since they were given; rules for test frames
+            meet none of these.
+        other_failures: ``other_failed``, and test frames of trials that are forgotten.
+        held: frames of all kinds that wait.
+    """
 
     other_frames: int
     other_dropped: int
+    other_dropped_by_rule: int = 0
+    other_copies: int = 0
+    other_left: int = 0
+    other_failed: int = 0
+    other_rules: tuple[RuleAccount, ...] = ()
     other_failures: int
     held: int
 
