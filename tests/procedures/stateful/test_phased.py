@@ -11,7 +11,9 @@ from gateways import NAT44, ClearedEngine
 from planning import Recording, Run, campaign, cell, spec, spoilt
 
 from dutperf.config import Cell, Testbed, expand
+from dutperf.config.phase2 import timing_of
 from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.stateful.connection_diagnosis import expired_reasons
 from dutperf.protocol import DirectionRequest, TrialRequest
 from dutperf.results import CellResult, TrialRecord
 from dutperf.run.estimate import estimate
@@ -241,6 +243,34 @@ def test_a_timeout_shorter_than_the_plan_is_no_lack_of_speed(
     assert "not a lack of speed" in reason.message
     assert "at least 0.55 s" in reason.hint
     assert len(of_role(recording, "trial")) == 1
+
+
+@pytest.mark.parametrize(("lost", "damaged"), [(2, 2), (3, 2), (1, 0)])
+def test_a_frame_that_comes_back_damaged_is_no_connection_that_expired(
+    lost: int, damaged: int
+) -> None:
+    """A translator that leaves UDP checksums out loses frames, not connections."""
+    nat = SimulatedNat(timeout_ns=int(0.6 * (NEEDED_S - 0.1) * 1e9))
+    what = asked(direction="reverse")
+    _, recording = measured(ClearedEngine(nat), what)
+    (check,) = of_role(recording, "validation")
+    assert check.result.verdict.kind == "fail"
+    direction = check.result.directions[0]
+    stream = direction.streams[0].model_copy(
+        update={"lost": lost, "corrupt": damaged, "received": 500 - lost}
+    )
+    result = check.result.model_copy(
+        update={"directions": [direction.model_copy(update={"streams": [stream]})]}
+    )
+    timing = timing_of(what)
+    assert what.stateful
+    assert timing
+    reasons = expired_reasons(
+        check.model_copy(update={"result": result}), what.stateful, timing
+    )
+    silent = [f"{lost - damaged:,} let no frame back"] if lost > damaged else []
+    assert len(reasons) == len(silent)
+    assert all(told in reasons[0].message for told in silent)
 
 
 def test_a_timeout_longer_than_the_plan_is_enough() -> None:

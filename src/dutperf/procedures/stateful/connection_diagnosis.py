@@ -121,21 +121,29 @@ def forgotten_reasons(
 def expired_reasons(
     check: TrialRecord, stateful: Stateful, timing: Timing
 ) -> list[Reason]:
-    """What a validation after phase 2 says; empty: nothing against the device."""
-    if check.result.verdict.kind != "fail":
-        return []
+    """What a validation after phase 2 says; empty: no connection is gone.
+
+    A frame that arrived damaged came through one that is there.
+    """
     stream = _foreground(check.result)
+    silent = stream.lost - stream.corrupt
+    if check.result.verdict.kind != "fail" or silent <= 0:
+        return []
     told = (
-        f"of {stream.sent:,} connections {stream.lost:,} let no frame back any more "
+        f"of {stream.sent:,} connections {silent:,} let no frame back any more "
         "right after the trial"
     )
     return [_expired(told, stateful, timing)]
 
 
 def lost_answers(record: TrialRecord, stateful: Stateful) -> bool:
-    """Whether frames of the responder were lost that needed a connection."""
+    """Whether frames of the responder were lost that needed a connection.
+
+    One that arrived damaged had it.
+    """
     return any(
-        direction.name == stateful.responder_direction and direction.streams[0].lost
+        direction.name == stateful.responder_direction
+        and direction.streams[0].lost > direction.streams[0].corrupt
         for direction in record.result.directions
     )
 
