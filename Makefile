@@ -36,7 +36,7 @@ demo: setup
 	  "measuring examples/demo.yaml" $(BIN)/dutperf run examples/demo.yaml
 	$(STEP) "done; next: open the report in a browser, its path is above; more to measure: README.md"
 
-papers: setup
+papers: setup packages-papers
 	$(STEP) -v -n "what failed is told above; the others are in the overview" \
 	  "running examples/papers" scripts/papers $(BIN)/dutperf results/papers-$(shell date +%Y%m%d-%H%M%S)
 	$(STEP) "done; open the overview in a browser, its path is above"
@@ -44,11 +44,14 @@ papers: setup
 setup: $(VENV)/.run engine
 
 # One installation at a time: the second waits for the first.
-.PHONY: packages-run packages-test
+.PHONY: packages-run packages-test packages-papers
 packages-run:
 	$(STEP) -v "Debian packages to run: those that are missing" \
 	  scripts/install-packages scripts/packages-run.txt
-packages-test: packages-run
+packages-papers: packages-run
+	$(STEP) -v "Debian packages for examples/papers: those that are missing" \
+	  scripts/install-packages scripts/packages-papers.txt
+packages-test: packages-papers
 	$(STEP) -v "Debian packages for the tests: those that are missing" \
 	  scripts/install-packages scripts/packages-test.txt
 
