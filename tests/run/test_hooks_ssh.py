@@ -110,9 +110,9 @@ def test_a_run_whose_host_is_not_known_ends_before_any_frame_and_says_why(
 
 def test_what_takes_too_long_there_is_given_up(server: SshServer) -> None:
     began = time.monotonic()
-    run = once(hook(server.door(), "sh", "-c", "echo begun; sleep 30", timeout_s=3))
-    assert time.monotonic() - began < 20
-    assert (run.exit_code, run.ended) == (None, "did not end within 3 s")
+    run = once(hook(server.door(), "sh", "-c", "echo begun; sleep 60", timeout_s=8))
+    assert time.monotonic() - began < 40
+    assert (run.exit_code, run.ended) == (None, "did not end within 8 s")
     assert run.output == "begun\n"
 
 
