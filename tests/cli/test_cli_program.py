@@ -37,6 +37,20 @@ def test_python_m_dutperf_tells_its_version() -> None:
     assert not done.stderr
 
 
+def test_the_version_is_told_without_loading_the_commands() -> None:
+    script = (
+        "import sys\n"
+        "from dutperf.cli.main import main\n"
+        "sys.argv = ['dutperf', '--version']\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code\n"
+        "loaded = {'pydantic', 'typer', 'rich', 'pyroute2'} & set(sys.modules)\n"
+        "assert not loaded, loaded\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, text=True)
+    assert done.returncode == 0
+
+
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_end_the_program_with_130_and_without_traceback(
     tmp_path: Path, signum: signal.Signals

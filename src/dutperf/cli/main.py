@@ -5,11 +5,14 @@ Which is which: ``exit_codes``. No traceback is ever shown.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 import sys
 from types import FrameType
 from typing import NoReturn
 
+from dutperf import __version__
 from dutperf.cli.exit_codes import INTERRUPTED
 
 
@@ -17,6 +20,10 @@ def main() -> NoReturn:
     """Run the command that ``sys.argv`` holds."""
     for signum in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(signum, _interrupt)
+    if sys.argv[1:] == ["--version"]:  # the commands need not be loaded for that
+        with contextlib.suppress(OSError):
+            os.write(sys.stdout.fileno(), f"dutperf {__version__}\n".encode())
+        sys.exit()
     try:
         # Loading takes long enough to be interrupted: keep it inside the try.
         from dutperf.cli.app import run  # noqa: PLC0415 - see above
