@@ -145,7 +145,7 @@ def test_interrupted_at_any_moment_it_says_how_to_go_on(
     done = struck(f"{moment}:SIGINT", monkeypatch)
     assert done.returncode == 130
     assert "interrupted; results so far are in r" in done.stderr
-    go_on = "hint: go on where it ended: dutperf run r/campaign.yaml --resume r"
+    go_on = "hint: go on where it ended: dutperf run --resume r"
     assert (go_on in done.stderr) == Path("r/campaign.yaml").exists()
     assert not list(Path("r").glob(".*"))
     if kept():
@@ -165,7 +165,7 @@ def test_a_disk_that_is_full_for_any_file_is_told(
     assert done.returncode == 3
     assert f"error: cannot write r/{file}: No space left on device" in done.stderr
     assert "hint: free some space" in done.stderr
-    go_on = "then go on where it ended: dutperf run r/campaign.yaml --resume r"
+    go_on = "then go on where it ended: dutperf run --resume r"
     assert (go_on in done.stderr) == (kept() > 0) == (moment not in EARLY)
     assert not list(Path("r").glob(".*"))
     ends_as(whole)
@@ -190,7 +190,7 @@ def test_a_tester_without_memory_says_so_and_goes_on_later(
     assert done.returncode == 3
     assert "error: this machine has no memory left for dutperf" in done.stderr
     assert "hint: free some" in done.stderr
-    assert "hint: then go on where it ended: dutperf run r/campaign" in done.stderr
+    assert "hint: then go on where it ended: dutperf run --resume r" in done.stderr
     assert kept() == FAULTY_TRIAL - 1
     ends_as(whole)
 

@@ -54,9 +54,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("campaign.yaml").write_text(CAMPAIGN)
 
 
-def start(*arguments: str) -> subprocess.Popen[str]:
+def start(*arguments: str, campaign: str = "campaign.yaml") -> subprocess.Popen[str]:
+    given = [campaign] if campaign else []
     return subprocess.Popen(
-        [sys.executable, str(PROGRAM), "run", "campaign.yaml", *arguments],
+        [sys.executable, str(PROGRAM), "run", *given, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -64,8 +65,8 @@ def start(*arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def finish(*arguments: str) -> tuple[int, str]:
-    process = start(*arguments)
+def finish(*arguments: str, campaign: str = "campaign.yaml") -> tuple[int, str]:
+    process = start(*arguments, campaign=campaign)
     _, errors = process.communicate(timeout=PATIENCE_S)
     return process.returncode, errors
 
@@ -105,7 +106,7 @@ def test_killed_at_five_moments_it_ends_as_if_it_had_not_been() -> None:
         process = start(*(["--resume"] if kill else ["--output"]), "killed")
         kill_after(process, max(trials, lines("killed") - 1), moments.random() / 20)
         assert process.returncode == -9
-    code, errors = finish("--resume", "killed")
+    code, errors = finish("--resume", "killed", campaign="")
     assert code == 0, errors
     assert "finished trials are in killed/journal.jsonl" in errors
     resumed = load_results(Path("killed"))
@@ -129,6 +130,16 @@ def test_a_run_keeps_others_out_of_its_directory_until_it_is_killed() -> None:
     assert code == 2
     assert "killed is in use by another run" in errors
     assert finish("--resume", "killed")[0] == 0
+
+
+def test_without_a_campaign_it_says_what_to_give() -> None:
+    code, errors = finish(campaign="")
+    assert code == 2
+    assert "no campaign was given" in errors
+    Path("empty").mkdir()
+    code, errors = finish("--resume", "empty", campaign="")
+    assert code == 2
+    assert "empty has no campaign.yaml" in errors
 
 
 def test_a_changed_campaign_exits_with_2_and_the_difference() -> None:

@@ -94,10 +94,7 @@ def test_a_lab_that_refuses_is_named_and_made_up_for(
     assert run("--output", "run") == 3
     captured = capsys.readouterr()
     assert "error: linux-router: lab is in use by process 1" in captured.err
-    assert (
-        "hint: then go on where it ended: dutperf run run/campaign.yaml --resume run"
-        in captured.err
-    )
+    assert "hint: then go on where it ended: dutperf run --resume run" in captured.err
     assert "not measured at linux-router: throughput-ip4-128-both@linux" in captured.out
     assert {cell.place for cell in load_results(Path("run")).cells} == {"tayga-siit"}
     page = Path("run/report.html").read_text()

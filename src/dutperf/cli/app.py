@@ -47,6 +47,7 @@ from dutperf.config import ProcedureSpec, load_campaign, located, with_preset
 from dutperf.defects import defect
 from dutperf.errors import DutperfError, InputError
 from dutperf.report import OVERVIEW, write_overview, write_report
+from dutperf.results import stored_campaign
 
 app = typer.Typer(
     name="dutperf",
@@ -74,7 +75,13 @@ for _procedure in PROCEDURES.values():
 
 @app.command("run")
 def run_command(
-    campaign: Annotated[Path, typer.Argument(help="a campaign.yaml file")],
+    campaign: Annotated[
+        Path | None,
+        typer.Argument(
+            help="a campaign.yaml file; with --resume it may be left out",
+            metavar="FILE",
+        ),
+    ] = None,
     output: Output = None,
     resume: Resume = None,
     dry_run: DryRun = False,
@@ -94,7 +101,13 @@ def run_command(
         raise InputError(
             "--resume continues in its own directory", "leave --output or --resume out"
         )
+    if campaign is None and resume is None:
+        raise InputError(
+            "no campaign was given",
+            "dutperf run FILE, for one of those in examples/; or --resume DIRECTORY",
+        )
     preset = preset_of(standard, quick)
+    campaign = campaign or stored_campaign(resume or Path())
     asked = load_campaign(campaign, show_notice)
     if preset:
         asked = with_preset(asked, preset)

@@ -10,6 +10,7 @@ from dutperf.results.directory import (
     load_environment,
     load_environments,
     load_results,
+    stored_campaign,
 )
 from dutperf.results.environment import Environment, PortRecord, collect_environment
 from dutperf.results.journal import JournalContents, JournalHeader, load_journal
@@ -92,6 +93,7 @@ __all__ = [
     "scalability",
     "settled_words",
     "spread_of",
+    "stored_campaign",
     "valued",
     "withdrawn_words",
 ]

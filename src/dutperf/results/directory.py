@@ -116,7 +116,7 @@ class ResultsDirectory:
             raise InputError(
                 f"{path} holds the files of another run, or is a file itself",
                 "give a new or empty directory, results are never overwritten; to go "
-                f"on with a run that ended early: dutperf run CAMPAIGN --resume {path}",
+                f"on with a run that ended early: dutperf run --resume {path}",
             ) from error
         return cls(path, journal, header.created_at)
 
@@ -307,10 +307,24 @@ def load_campaign(path: Path) -> dict[str, Any]:
 
 def how_to_go_on(path: Path) -> str:
     """The command that continues the run in directory ``path``; empty: none can."""
-    campaign = path / CAMPAIGN
-    if not campaign.exists():
+    if not (path / CAMPAIGN).exists():
         return ""
-    return shlex.join(["dutperf", "run", str(campaign), "--resume", str(path)])
+    return shlex.join(["dutperf", "run", "--resume", str(path)])
+
+
+def stored_campaign(path: Path) -> Path:
+    """The campaign of the run in directory ``path``, as it was resolved.
+
+    Raises:
+        InputError: it has none.
+    """
+    campaign = path / CAMPAIGN
+    if campaign.exists():
+        return campaign
+    raise InputError(
+        f"{path} has no {CAMPAIGN}: it holds no run that could be resumed",
+        "give the results directory of a run, and its campaign if that is elsewhere",
+    )
 
 
 def _of(file: str, testbed: str | None) -> str:
