@@ -85,7 +85,7 @@ def open_testbed(planned: PlannedTestbed) -> AbstractContextManager[Testbed]:
     """
     if planned.lab is None:
         return contextlib.nullcontext(planned.testbed)
-    return _lab_as_asked(planned, planned.lab)
+    return _as_asked(planned, lab.use(planned.lab))
 
 
 def dut_alive(planned: PlannedTestbed) -> bool:
@@ -99,8 +99,10 @@ def watch_dut(planned: PlannedTestbed) -> DeviceWatch | None:
 
 
 @contextlib.contextmanager
-def _lab_as_asked(planned: PlannedTestbed, keys: LabKeys) -> Iterator[Testbed]:
-    with lab.use(keys) as testbed:
+def _as_asked(
+    planned: PlannedTestbed, there: AbstractContextManager[Testbed]
+) -> Iterator[Testbed]:
+    with there as testbed:
         yield planned.as_asked(testbed)
 
 
