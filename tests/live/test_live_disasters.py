@@ -177,7 +177,7 @@ def test_two_programs_do_not_share_a_lab(run: Running, tmp_path: Path) -> None:
 def goes_on(output: Path) -> None:
     """The next run works at once, and ends what this one began."""
     before = load_journal(output).records
-    done = dutperf("run", str(output / "campaign.yaml"), "--resume", str(output))
+    done = dutperf("run", "--resume", str(output))
     assert done.returncode in {0, 1}, done.stderr
     results = load_results(output)
     assert results.complete
@@ -203,7 +203,7 @@ def test_an_engine_that_hangs_is_given_up_and_ended(output: Path) -> None:
     assert code == 3
     assert "the engine did not answer within" in stderr
     assert "during trial 4" in stderr
-    assert f"then go on where it ended: dutperf run {output}/campaign" in stderr
+    assert f"then go on where it ended: dutperf run --resume {output}" in stderr
     assert all(map(gone, engines))
     assert leftovers() == []
     assert kept_trials(output) == 3
