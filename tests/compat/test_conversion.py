@@ -23,7 +23,7 @@ from dutperf.compat.arguments import Command, read_arguments
 from dutperf.compat.conversion import as_campaign, as_testbed
 from dutperf.compat.requests import trial_requests
 from dutperf.config import Cell, Testbed, load_campaign
-from dutperf.config.expand import expand
+from dutperf.config.expansion import expand
 from dutperf.config.specs import LatencySpec
 from dutperf.config.specs.throughput_spec import ThroughputSpec
 from dutperf.errors import InputError
@@ -134,6 +134,15 @@ def test_connections_are_those_of_phase_1(tmp_path: Path) -> None:
         assert (stateful.connections, stateful.combinations) == (4000, combinations)
         assert (stateful.phase1_rate, stateful.phase2_after_ms) == (1000, 4500)
         assert (stateful.order, stateful.responder_order) == ("random", "random")
+
+
+def test_connections_are_no_more_than_there_are(tmp_path: Path) -> None:
+    keys = NAT44 | {"Enumerate-ports": "1"}
+    _, cell = converted(tmp_path, keys, TRIAL + " 9000 9000 1000 500 9500")
+    assert cell.stateful
+    assert cell.stateful.connections == 4000
+    text = (tmp_path / "campaign.yaml").read_text()
+    assert "N 9000: dutperf opens each connection once" in text
 
 
 def test_what_has_no_place_is_a_comment(tmp_path: Path) -> None:

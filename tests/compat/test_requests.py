@@ -340,6 +340,20 @@ def test_a_right_initiator_and_an_ipv6_responder_work(tmp_path: Path) -> None:
     assert requests.phase1.learn.ip_version == 6
 
 
+@pytest.mark.parametrize("mode", ["1", "2"])
+def test_up_and_down_phase_1_goes_round_where_combinations_are_few(
+    tmp_path: Path, mode: str
+) -> None:
+    keys = NAT44 | {"Enumerate-ports": mode}
+    requests = made(tmp_path, keys, TRIAL + " 9000 9000 1000 500 9500")
+    assert requests.phase1
+    assert requests.phase1.learn
+    assert requests.phase1.learn.entries == 9000
+    (again,) = streams(requests, "forward")
+    assert again.tuples
+    assert again.tuples.count == 4000 == again.combinations
+
+
 def test_what_cannot_be_enumerated_or_filled_is_refused(tmp_path: Path) -> None:
     few = TRIAL + " 4001 4000 1000 500 4501"
     with pytest.raises(InputError, match="4000 combinations are fewer than the 4001"):

@@ -43,6 +43,8 @@ NAT44 = ROUTER | {
     "Fwd-dport-max": "119",
 }
 """4,000 connections by ports (paper 002)."""
+ROUND44 = NAT44 | {"Enumerate-ports": "1", "Fwd-sport-max": "10009"}
+"""400 connections, one after the other: phase 1 goes round."""
 NAT64 = NAT44 | {"IP-L-Vers": "6", "IPv6-R-Virt": "64:ff9b::c613:2"}
 HOSTS44 = {
     key: value
@@ -95,6 +97,7 @@ EXAMPLES = {
     "ipv6-router-addresses": (HOSTS6, TRIAL),
     "stateless-nat64": (SIIT, "128 1000 1 300 2 1"),
     "nat44-ports": (NAT44, f"{TRIAL} {PHASE1}"),
+    "nat44-few-ports": (ROUND44, f"{TRIAL} {PHASE1}"),
     "nat44-addresses": (FEW_HOSTS44, f"{TRIAL} {PHASE1}"),
     "nat64-ports": (NAT64, f"{TRIAL} {PHASE1}"),
     "nat64-addresses": (HOSTS64, f"{TRIAL} {PHASE1}"),

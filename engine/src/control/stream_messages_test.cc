@@ -226,6 +226,12 @@ TEST(CheckEnumeration, RefusesOneThatTheFramesWouldExhaust) {
   }
 }
 
+TEST(CheckEnumeration, MayGoRoundUpAndDown) {
+  for (const vary::Order order : {vary::Order::kIncreasing, vary::Order::kDecreasing}) {
+    check_enumeration(stream_with({kHundredPorts.list, order}), 101, "streams[0]");
+  }
+}
+
 TEST(CheckEnumeration, ConcernsEnumeratedFieldsOnly) {
   check_enumeration(stream_with({}), UINT64_MAX, "streams[0]");
   check_enumeration(stream_with({{{Field::kSrcPort, 0, 16, 0, 0, Mode::kRandom}}}), 1000,

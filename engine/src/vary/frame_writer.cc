@@ -294,9 +294,9 @@ void FrameWriter::enumerate(const Lanes& numbers, Burst& burst) const noexcept {
   const uint32_t count = burst.count_;
   Lanes* const places = burst.places_;
   switch (order_) {
-    case Order::kIncreasing: std::copy_n(numbers.lane, count, places[0].lane); return;
-    case Order::kDecreasing:
-      lanes::subtract_from(combinations_ - 1, numbers, places[0], count);
+    case Order::kIncreasing:
+    case Order::kDecreasing:  // the digits count down
+      std::copy_n(numbers.lane, count, places[0].lane);
       return;
     case Order::kRandom:
       if (in_pairs_) {
@@ -327,7 +327,11 @@ FrameWriter::Values FrameWriter::values_of(const Varying& varying, const Lanes& 
       break;
     case Mode::kEnumerate:
       if (varying.is_whole_side) return {places, varying.min};
-      lanes::digits_up(places, varying.size, varying.min, places, values, count);
+      if (order_ == Order::kDecreasing) {
+        lanes::digits_down(places, varying.size, varying.max, places, values, count);
+      } else {
+        lanes::digits_up(places, varying.size, varying.min, places, values, count);
+      }
       break;
   }
   return {values, 0};

@@ -43,7 +43,8 @@ TEST_P(FrameWriterTwin, WritesTheSameFrames) {
   for (int i = 0; i < 250; ++i) {
     const net::FrameLayout layout = random.layout();
     const Variations variations = random.variations(layout.ip_version);
-    const uint64_t frames = enumerates(variations) ? variations.combinations() : kMax48 + 1;
+    const bool ends = enumerates(variations) && variations.order == Order::kRandom;
+    const uint64_t frames = ends ? variations.combinations() : kMax48 + 1;
     Stream stream(layout, variations);
     for (int burst = 0; burst < 4; ++burst) {
       std::vector<uint64_t> sequences(1 + random.below(kMaxBurst));

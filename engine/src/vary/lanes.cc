@@ -170,12 +170,6 @@ void add(uint64_t number, const Lanes& numbers, Lanes& out, uint32_t count) {
 }
 
 FOR_EACH_CPU
-void subtract_from(uint64_t from, const Lanes& numbers, Lanes& out, uint32_t count) {
-  const uint32_t n = padded(count);
-  for (uint32_t i = 0; i < n; ++i) out.lane[i] = from - numbers.lane[i];
-}
-
-FOR_EACH_CPU
 void place(const Lanes& values, uint64_t first, int shift, Lanes& window, uint32_t count) {
   const uint32_t n = padded(count);
   const int left = shift > 0 ? shift : 0;

@@ -83,9 +83,6 @@ void join(const Lanes& left, uint64_t columns, Lanes& number, uint32_t count);
 // out = number + numbers
 void add(uint64_t number, const Lanes& numbers, Lanes& out, uint32_t count);
 
-// out = from - numbers
-void subtract_from(uint64_t from, const Lanes& numbers, Lanes& out, uint32_t count);
-
 // window |= first + values, shifted left (or right, when shift is negative)
 void place(const Lanes& values, uint64_t first, int shift, Lanes& window, uint32_t count);
 

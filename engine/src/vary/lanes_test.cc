@@ -235,14 +235,6 @@ TEST_F(EveryBurst, IsJoined) {
   });
 }
 
-TEST_F(EveryBurst, IsSubtracted) {
-  for_each_burst([&](uint32_t count) {
-    const Lanes numbers = lanes_below(kEnd48);
-    lanes::subtract_from(kEnd48, numbers, out_, count);
-    expect_lanes(out_, count, [&](uint32_t i) { return kEnd48 - numbers.lane[i]; });
-  });
-}
-
 TEST_F(EveryBurst, IsPlacedInWindowsBesideWhatIsThere) {
   for_each_burst([&](uint32_t count) {
     const Lanes values = lanes_below(1ULL << 31);

@@ -12,7 +12,8 @@ enum class Field : uint8_t { kSrcMac, kDstMac, kFlowLabel, kSrcIp, kDstIp, kSrcP
 
 enum class Mode : uint8_t { kIncreasing, kDecreasing, kRandom, kEnumerate };
 
-// How the combinations of all enumerated variations follow each other.
+// How the combinations of all enumerated variations follow each other. Up and down they go round;
+// at random each comes once, and there may be no more frames.
 enum class Order : uint8_t { kIncreasing, kDecreasing, kRandom };
 
 // `width` bits of `field`, `offset` bits from its most significant one, take the values min..max.

@@ -7,6 +7,7 @@ where it stands.
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,8 +102,24 @@ class Conf:
 
     @property
     def enumerates(self) -> bool:
-        """Whether phase 1 sends each four-tuple once."""
+        """Whether phase 1 sends each four-tuple once, if there are enough."""
         return {self.enumerate_ports, self.enumerate_addresses} != {"fixed"}
+
+    @property
+    def enumerated(self) -> list[Range]:
+        """The ranges that phase 1 combines."""
+        ports = self.directions[self.initiating]
+        found: list[Range] = []
+        if self.enumerate_ports != "fixed":
+            found += [ports.source_ports, ports.destination_ports]
+        if self.enumerate_addresses != "fixed":
+            found += [side.hosts for side in self.sides.values()]
+        return found
+
+    @property
+    def combinations(self) -> int:
+        """How many different four-tuples phase 1 has at most."""
+        return math.prod(each.size for each in self.enumerated)
 
     def error(self, key: str, trouble: str) -> InputError:
         """What is wrong with a key, where it stands."""

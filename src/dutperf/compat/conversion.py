@@ -13,7 +13,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from dutperf.compat.arguments import Arguments
+from dutperf.compat.arguments import Arguments, Phase1
 from dutperf.compat.conf import ENDS, LETTERS, VERSIONS, Conf, ConfDirection, Range
 from dutperf.errors import InputError
 from dutperf.protocol import IpVersion, Side, foreground_frames
@@ -113,6 +113,9 @@ def _campaign_comments(conf: Conf, arguments: Arguments | None) -> Iterator[str]
     phase1 = arguments.phase1 if arguments else None
     if phase1 and phase1.entries != phase1.frames:
         yield f"M {phase1.entries}: dutperf has an entry for each connection."
+    if phase1 and arguments and _goes_round(conf, arguments, phase1):
+        yield f"N {phase1.frames}: dutperf opens each connection once, and the ranges"
+        yield f"have {conf.combinations}."
     if conf.initiator and not conf.enumerates:
         yield "Enumerate-ports, Enumerate-ips 0: dutperf opens each connection once, so"
         yield "their ports are enumerated."
@@ -274,7 +277,7 @@ def _stateful(conf: Conf, arguments: Arguments | None) -> dict[str, Any]:
     )
     return {
         "initiator": conf.initiator,
-        "connections": foreground_frames(phase1.frames, arguments.m, arguments.n),
+        "connections": _connections(conf, arguments, phase1),
         "source_ports": _range(ports.source_ports, 0xC020, by_ports=by_ports),
         "destination_ports": _range(ports.destination_ports, 7, by_ports=by_ports),
         "order": "random" if order == "fixed" else order,
@@ -285,6 +288,19 @@ def _stateful(conf: Conf, arguments: Arguments | None) -> dict[str, Any]:
         if conf.responder_tuples == "fixed"
         else conf.responder_tuples,
     }
+
+
+def _connections(conf: Conf, arguments: Arguments, phase1: Phase1) -> int:
+    if _goes_round(conf, arguments, phase1):
+        return conf.combinations
+    return foreground_frames(phase1.frames, arguments.m, arguments.n)
+
+
+def _goes_round(conf: Conf, arguments: Arguments, phase1: Phase1) -> bool:
+    """Whether up or down there are fewer four-tuples than frames."""
+    up_or_down = {conf.enumerate_ports, conf.enumerate_addresses} - {"fixed", "random"}
+    opened = foreground_frames(phase1.frames, arguments.m, arguments.n)
+    return bool(up_or_down) and conf.combinations < opened
 
 
 def _range(ports: Range, fixed: int, *, by_ports: bool) -> str:

@@ -42,8 +42,8 @@ from dutperf.protocol import (
     TupleOrder,
     Tuples,
     foreground_frames,
+    series_interval_ns,
 )
-from dutperf.run.trial_request import series_interval_ns
 
 MS = 1_000_000
 S = 1_000_000_000
@@ -259,7 +259,9 @@ class _Maker:
         if order is None:
             return plain
         opened = foreground_frames(phase1.frames, self.arguments.m, self.arguments.n)
-        tuples = Tuples(source="generated", count=opened, order=order)
+        # Where phase 1 went round, four-tuples are fewer than its frames.
+        count = min(opened, self.conf.combinations)
+        tuples = Tuples(source="generated", count=count, order=order)
         return self._enumerated(plain, {"tuples": tuples})
 
     def _opening(self, name: DirectionName) -> StreamRequest:
@@ -282,13 +284,7 @@ class _Maker:
         conf = self.conf
         if not conf.enumerates:
             return None
-        ports = conf.directions[conf.initiating]
-        fields: list[Range] = []
-        if conf.enumerate_ports != "fixed":
-            fields += [ports.source_ports, ports.destination_ports]
-        if conf.enumerate_addresses != "fixed":
-            fields += [side.hosts for side in conf.sides.values()]
-        modes = {field.mode for field in fields} - {"fixed"}
+        modes = {field.mode for field in conf.enumerated} - {"fixed"}
         for order in ("random", "increasing", "decreasing"):
             if order in modes:
                 return _ANSWERS[order]
@@ -297,7 +293,7 @@ class _Maker:
     def _enumerated(
         self, plain: StreamRequest, changes: dict[str, object]
     ) -> StreamRequest:
-        """Ports or addresses in all their combinations, each once."""
+        """Ports or addresses in all their combinations; up and down they go round."""
         conf = self.conf
         order = next(
             _ORDERS[mode]

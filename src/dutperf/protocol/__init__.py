@@ -98,6 +98,7 @@ from dutperf.protocol.trial_messages import (
     Timeout,
     TrialProgress,
     TrialRequest,
+    series_interval_ns,
 )
 from dutperf.protocol.tuple_messages import (
     MAX_COMBINATIONS,
@@ -203,4 +204,5 @@ __all__ = [
     "field_bits",
     "foreground_frames",
     "minimum_frame_size",
+    "series_interval_ns",
 ]

@@ -51,5 +51,5 @@ class Message(BaseModel):
     """Base of all messages: immutable; unknown keys and wrong types are errors."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, allow_inf_nan=False
+        defer_build=True, extra="forbid", frozen=True, strict=True, allow_inf_nan=False
     )

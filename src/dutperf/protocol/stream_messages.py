@@ -78,7 +78,9 @@ class StreamRequest(Message):
     df: bool = False
     vary: Annotated[list[FieldVariation], Field(max_length=8)] = Field(default=[])
     enumeration_order: EnumerationOrder = Field(
-        default="random", description="of the variations with mode enumerate"
+        default="random",
+        description="of the variations with mode enumerate; increasing and decreasing "
+        "go round, random has each combination once",
     )
     tuples: Tuples | None = Field(
         default=None, description="null: what vary enumerates, each once"
@@ -158,7 +160,8 @@ class StreamRequest(Message):
     def longest(self) -> int | None:
         """How many frames it may have at most, when each is another one."""
         limits = []
-        if self.enumerates and (self.tuples is None or self.is_learned):
+        ends = self.enumeration_order == "random"  # up and down it goes round
+        if ends and self.enumerates and (self.tuples is None or self.is_learned):
             limits.append(self.combinations)
         if self.tuples and self.tuples.takes_each_once:
             limits.append(self.tuples.count)

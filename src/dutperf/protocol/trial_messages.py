@@ -15,6 +15,12 @@ Timeout = Annotated[int, Field(ge=1, le=2**47)]
 MAX_TIMEOUTS = 16
 MAX_SERIES = 2**16
 """Intervals of a time series."""
+_SERIES_INTERVAL_NS = 100_000_000
+
+
+def series_interval_ns(duration_ns: int) -> int:
+    """A tenth of a second, or what divides a very long trial often enough."""
+    return max(_SERIES_INTERVAL_NS, -(-duration_ns // MAX_SERIES))
 
 
 class TagPlan(Message):

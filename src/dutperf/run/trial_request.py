@@ -9,7 +9,6 @@ from dutperf.config.specs import FixedLoadKeys, IpdvSpec
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import RANDOM_LABEL, Traffic
 from dutperf.protocol import (
-    MAX_SERIES,
     DirectionName,
     DirectionRequest,
     FieldName,
@@ -20,6 +19,7 @@ from dutperf.protocol import (
     StreamRequest,
     TagPlan,
     TrialRequest,
+    series_interval_ns,
 )
 
 _STREAM_IDS: dict[tuple[DirectionName, str], int] = {
@@ -35,7 +35,6 @@ _RANDOM_MACS: dict[Side, str] = {
 }
 _MAC_FIELDS = ((0, 6), (24, 24))
 _LABEL_BITS = 20
-_SERIES_INTERVAL_NS = 100_000_000
 
 
 def trial_request(
@@ -92,11 +91,6 @@ def _record(cell: Cell, duration_ns: int) -> Record:
         fine_delays=isinstance(cell.spec, FixedLoadKeys),
         series_interval_ns=series_interval_ns(duration_ns),
     )
-
-
-def series_interval_ns(duration_ns: int) -> int:
-    """A tenth of a second, or what divides a very long trial often enough."""
-    return max(_SERIES_INTERVAL_NS, -(-duration_ns // MAX_SERIES))
 
 
 def _direction(
