@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import subprocess
 import sys
+import time
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -247,6 +249,29 @@ def test_the_engines_log_stays_where_an_error_sends_somebody(
     assert list(tmp_path.glob("siitperf-*")) == []
     router.run(FakeEngine(perfect(), troubles={1: EngineError("it died")}))
     assert len(list(tmp_path.glob("siitperf-*"))) == 1
+
+
+def test_what_a_killed_command_left_is_removed_and_nothing_else(
+    router: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    router.run(FakeEngine(perfect(), troubles={1: EngineError("it died")}))
+    (kept,) = tmp_path.glob("siitperf-*")
+    killed, running, link = (tmp_path / f"siitperf-{n}" for n in ("k", "r", "l"))
+    killed.mkdir()
+    running.mkdir()
+    (killed / "engine.log").write_text("...")
+    (tmp_path / "elsewhere").mkdir()
+    link.symlink_to(tmp_path / "elsewhere")
+    long_ago = time.time() - 3600
+    for folder in (kept, killed, running):
+        os.utime(folder, (long_ago, long_ago))
+    descriptor = os.open(running, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    router.run(FakeEngine(perfect()))
+    os.close(descriptor)
+    assert set(tmp_path.glob("siitperf-*")) == {kept, running, link}
+    assert (tmp_path / "elsewhere").is_dir()
 
 
 def test_nothing_starts_if_the_file_and_the_line_do_not_fit(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from planning import TESTBED
 from dutperf import lab
 from dutperf.cli.testbeds import planned_testbeds
 from dutperf.config import Campaign, CampaignError, expand, load_campaign
-from dutperf.config.expand import resolved
+from dutperf.config.expansion import resolved
 from dutperf.config.hooks import Hook, Hooks
 from dutperf.config.labs import LabKeys
 from dutperf.config.testbed import Testbed

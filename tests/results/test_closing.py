@@ -17,7 +17,7 @@ from dutperf.results import (
     closing,
     spread_of,
 )
-from dutperf.results.closing import MOST
+from dutperf.results.closing_words import MOST
 from dutperf.results.named import named
 from dutperf.standards import Conformance, Deviation, Status
 

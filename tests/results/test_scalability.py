@@ -14,7 +14,7 @@ from dutperf.results import (
     scalability,
 )
 from dutperf.results.rate_results import Load, LoadPoint
-from dutperf.results.scalability import degradation_percent
+from dutperf.results.scalable import degradation_percent
 
 SIZE = 64
 

@@ -8,7 +8,7 @@ from planning import Run, campaign, spec
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.protocol import TrialRequest, TrialResult
 from dutperf.results import ResultsFile, load_results
-from dutperf.results.scalability import scalability
+from dutperf.results.scalable import scalability
 from dutperf.simulation.fake_engine import FakeEngine, step
 
 

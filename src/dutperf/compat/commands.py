@@ -9,16 +9,15 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import shutil
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NoReturn
 
 from dutperf.compat.arguments import Arguments, Command, read_arguments
 from dutperf.compat.conf import NAME, Conf, read_conf
+from dutperf.compat.log_folder import log_folder
 from dutperf.compat.measuring import measured
 from dutperf.compat.output import STATE_TABLE, is_invalid, trial_lines
 from dutperf.compat.ports import (
@@ -30,7 +29,7 @@ from dutperf.compat.ports import (
 )
 from dutperf.compat.requests import Gateways, Requests, neighbours, trial_requests
 from dutperf.defects import defect
-from dutperf.errors import DutperfError, EngineError, InputError
+from dutperf.errors import DutperfError, InputError
 from dutperf.interruption import terminate_as_interrupt
 from dutperf.protocol import TrialRequest, TrialResult
 from dutperf.run.engine_session import (
@@ -76,7 +75,10 @@ def _main(command: Command) -> NoReturn:
     except KeyboardInterrupt:
         code = _INTERRUPTED
     sys.stdout.flush()
-    sys.exit(code)
+    sys.stderr.flush()
+    # All is closed by now. Python's own end takes a tenth of a second more, and scripts
+    # run these commands hundreds of times.
+    os._exit(code)
 
 
 def run(
@@ -137,7 +139,7 @@ def _run(
         hops = gateways(testbed)
         # All that the file may have wrong is known before the engine starts.
         trials = trial_requests(conf, arguments, hops, seed=seed, first_id=first_id)
-        folder = stack.enter_context(_log_folder())
+        folder = stack.enter_context(log_folder())
         start = prepare(testbed, _notify)
         engine = stack.enter_context(start(folder / "engine.log"))
         open_ports(engine, testbed, _notify)
@@ -149,21 +151,6 @@ def _run(
             return measured(engine, trial, watch) if strict else engine.measure(trial)
 
         return _measure(measure, arguments, trials, show, strict=strict)
-
-
-@contextmanager
-def _log_folder() -> Iterator[Path]:
-    """Where the engine writes its log; it stays if an error may send somebody there."""
-    folder = Path(tempfile.mkdtemp(prefix="siitperf-"))
-    try:
-        yield folder
-    except EngineError:
-        raise
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    else:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _meet(

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dutperf.compat.conf import VERSIONS, Conf
 from dutperf.compat.requests import Gateways
-from dutperf.config import Testbed, load_testbed
+from dutperf.config import Testbed
 from dutperf.errors import InputError, SetupError
 from dutperf.procedures.taken_cpu import DeviceWatch
 from dutperf.protocol import Side
@@ -44,11 +44,13 @@ def open_ports_of(
     if testbed and name:
         raise InputError(f"{TESTBED} and {LAB} are both set: unset one of them")
     if name:
-        # What labs need takes half a second to load, which others need not wait for.
+        # What labs need takes a while to load, which others need not wait for.
         from dutperf import lab  # noqa: PLC0415 - see above
 
         return lab.use(name)
     if testbed:
+        from dutperf.config import load_testbed  # noqa: PLC0415 - as above
+
         return contextlib.nullcontext(load_testbed(Path(testbed)))
     return contextlib.nullcontext(_of_nics(pci))
 

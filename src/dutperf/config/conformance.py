@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from dutperf.catalogue import PROCEDURES
 from dutperf.config.cell import Cell
-from dutperf.config.deviations import hasty, is_rfc2544_latency, of_further_goals
+from dutperf.config.deviating import hasty, is_rfc2544_latency, of_further_goals
 from dutperf.config.sizes import cell_versions
 from dutperf.config.specs import ConnectionRateSpec, LatencySpec
 from dutperf.config.versions import translates

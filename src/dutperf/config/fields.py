@@ -27,7 +27,7 @@ from pydantic_core import CoreSchema, core_schema
 class Strict(BaseModel):
     """Base of all configuration: immutable, and an unknown key is an error."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
 
 @dataclass(frozen=True, eq=False)

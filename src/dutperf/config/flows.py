@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from dutperf.config.address_set import AddressSet
-from dutperf.config.cell import Cell
 from dutperf.config.placement import destinations, hosts
 from dutperf.config.problem import KeyedError, Keys
 from dutperf.config.testbed import RealAddress, Testbed
 from dutperf.config.versions import IpVersions, version_of
 from dutperf.protocol import DirectionName, IpVersion, Side
+
+if TYPE_CHECKING:  # compat has no use for it, and its commands start fast
+    from dutperf.config.cell import Cell
 
 StreamName = Literal["foreground", "background"]
 

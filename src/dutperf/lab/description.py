@@ -16,7 +16,6 @@ from dutperf.lab.cpus import CpuPlan, cpus_of_mask
 from dutperf.lab.devices import LABS, LabDevice
 from dutperf.lab.devices.linux_firewall import FILTERS
 from dutperf.lab.state import LabState
-from dutperf.results.environment import computer
 
 
 def planned(device: LabDevice, cpus: CpuPlan) -> str:
@@ -39,6 +38,8 @@ def present(state: LabState) -> str:
 
 def facts(device: LabDevice, cpus: CpuPlan) -> DeviceFacts:
     """Its parameters (RFC 9693 6): it shares the tester's computer."""
+    from dutperf.results.environment import computer  # noqa: PLC0415 - takes a while
+
     this = computer()
     kind = "virtual machine" if this.virtual else "the tester's own computer"
     links = "veth pairs of the kernel" if device.wired else "shared memory"

@@ -22,9 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from pyroute2 import netns
-from pyroute2.iproute.linux import IPRoute
-from pyroute2.netlink.exceptions import NetlinkError
+import lazy_loader
 
 from dutperf.config.in_flight import IN_FLIGHT_FRAMES
 from dutperf.config.testbed import SideConfig
@@ -48,6 +46,9 @@ NO_GENERATED_ADDRESSES = "1"  # IN6_ADDR_GEN_MODE_NONE, linux/if_link.h
 _FIRST_QDISC, _SECOND_QDISC = 0x10000, 0x20000  # "1:", "2:"
 QUIET_S = 0.2
 QUIET_TIMEOUT_S = 3.0
+
+pyroute2 = lazy_loader.load("pyroute2")
+"""Takes a quarter of a second to load: who only looks at a lab need not wait for it."""
 
 Rtnetlink: TypeAlias = Any
 """An IPRoute; pyroute2 has no types."""
@@ -105,7 +106,7 @@ def build(device: LabDevice, cpus: CpuPlan) -> None:
     """
     with _kernel_errors("make the lab's namespaces and links"):
         for name in NAMESPACES:
-            netns.create(name)
+            pyroute2.netns.create(name)
         if not device.wired:
             return
         with _rtnetlink(TESTER) as tester, _rtnetlink(DUT) as dut:
@@ -139,7 +140,7 @@ def clear(namespaces: Sequence[str]) -> None:
             with _rtnetlink(name) as handle:
                 _delete_links(handle)
         for name in leftovers(namespaces):
-            netns.remove(name)
+            pyroute2.netns.remove(name)
 
 
 def write_settings(namespace: str, settings: Mapping[str, str]) -> None:
@@ -241,7 +242,7 @@ def steering_path(side: Side) -> str:
 
 def _rtnetlink(namespace: str) -> Rtnetlink:
     # Without flags=0 pyroute2 would make a namespace that does not exist.
-    return IPRoute(netns=namespace, flags=0)  # type: ignore[no-untyped-call]
+    return pyroute2.IPRoute(netns=namespace, flags=0)
 
 
 def _add_wires(tester: Rtnetlink) -> None:
@@ -355,7 +356,7 @@ def _delete_links(handle: Rtnetlink) -> None:
     for link in handle.get_links(kind="veth"):
         try:
             handle.link("del", index=link["index"])
-        except NetlinkError as error:
+        except pyroute2.NetlinkError as error:
             # The kernel may be at it already, if the peer's namespace was deleted.
             if error.code != errno.ENODEV:
                 raise
@@ -411,7 +412,7 @@ def _index(handle: Rtnetlink, name: str) -> int:
 def _kernel_errors(action: str) -> Iterator[None]:
     try:
         yield
-    except (NetlinkError, OSError, RuntimeError) as error:
+    except (pyroute2.NetlinkError, OSError, RuntimeError) as error:
         raise SetupError(
             f"cannot {action}: {error}",
             "needs CAP_SYS_ADMIN and CAP_NET_ADMIN (a container must be privileged) "

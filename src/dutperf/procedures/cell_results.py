@@ -12,7 +12,7 @@ from typing import TypedDict
 
 from dutperf.catalogue import PROCEDURES, ProcedureName, Unit
 from dutperf.config.cell import Cell
-from dutperf.config.deviations import deviations
+from dutperf.config.deviating import deviations
 from dutperf.procedures.describe import Parameters, cell_parameters
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.trial_verdicts import distinct

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dutperf import search, stats
 from dutperf.config.cell import Cell
-from dutperf.config.deviations import lower_bound
+from dutperf.config.deviating import lower_bound
 from dutperf.config.search_keys import GoalSpec
 from dutperf.config.specs import ThroughputSpec
 from dutperf.procedures.loss_criterion import goal_words, judged_by

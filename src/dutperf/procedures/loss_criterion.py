@@ -7,10 +7,9 @@ and a tolerated loss are other measures, and are never called by its name (paper
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from dutperf import stats
-from dutperf.config.cell import Cell
-from dutperf.config.search_keys import GoalSpec
 from dutperf.protocol import (
     DirectionName,
     DirectionResult,
@@ -19,6 +18,10 @@ from dutperf.protocol import (
     TrialResult,
 )
 from dutperf.results.rate_results import DirectionLoss, TimeoutLoss
+
+if TYPE_CHECKING:  # compat has no use for them, and its commands start fast
+    from dutperf.config.cell import Cell
+    from dutperf.config.search_keys import GoalSpec
 
 
 def throughput_quantity(cell: Cell) -> str:

@@ -15,7 +15,7 @@ from functools import partial
 
 from dutperf import stats
 from dutperf.config.cell import Cell
-from dutperf.config.deviations import other_load
+from dutperf.config.deviating import other_load
 from dutperf.config.rate_reference import RateReference
 from dutperf.config.rate_sources import check_load
 from dutperf.errors import InputError

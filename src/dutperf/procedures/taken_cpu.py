@@ -8,7 +8,7 @@ who knows where the device works can tell: a lab does, a testbed does not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from dutperf.procedures.loss_criterion import damage_fails, missing_but_damaged
 from dutperf.protocol import (
@@ -20,9 +20,11 @@ from dutperf.protocol import (
     Verdict,
     VerdictKind,
 )
-from dutperf.results.model import CellResult
 from dutperf.results.trial_record import DeviceCpu, DeviceDrops, TrialRecord
 from dutperf.results.units import about
+
+if TYPE_CHECKING:  # compat has no use for them, and its commands start fast
+    from dutperf.results.model import CellResult
 
 _CODE: ReasonCode = "device_cpu_taken"
 _EXPLAINED = {"frames_lost", "frames_late"}

@@ -13,7 +13,9 @@ class Stored(BaseModel):
     So is a number that is none: JSON has no NaN, but Python reads it.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False
+    )
 
     def stored_text(self, indent: int | None = None) -> str:
         """As JSON that may be looked at with ``cat``: a terminal obeys none of it."""

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from dutperf.config.address_set import AddressSet, BitField
-from dutperf.config.cell import Cell
 from dutperf.config.flows import own_hosts, side_versions
 from dutperf.config.testbed import (
     InterfacePort,
@@ -44,6 +43,9 @@ from dutperf.protocol import (
     ResolvedNeighbour,
     Side,
 )
+
+if TYPE_CHECKING:  # compat has no use for it, and its commands start fast
+    from dutperf.config.cell import Cell
 
 Notify = Callable[[str], None]
 
