@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import runpy
+import sys
 import time
 from pathlib import Path
 
@@ -13,6 +16,7 @@ from siitperf_folder import Folder, kept
 
 pytestmark = [*needs_engine, *needs_lab]
 
+START_UP = Path(__file__).parents[2] / "examples/papers/003/start_up.py"
 TAYGA = {"IPv6-R-Virt": "2001:2:0:6464::c613:2"}  # its prefix is one of its own
 
 
@@ -25,7 +29,7 @@ TAYGA = {"IPv6-R-Virt": "2001:2:0:6464::c613:2"}  # its prefix is one of its own
             {},
         ),
         ("tayga-siit", ("stateless-nat64",), {}),
-        ("nft-nat44", ("nat44-ports", "nat44-addresses"), {}),
+        ("nft-nat44", ("nat44-ports", "nat44-few-ports", "nat44-addresses"), {}),
         ("known-answer-nat64", ("nat64-ports", "nat64-addresses"), {}),
         ("tayga-nat64", ("nat64-addresses",), TAYGA),
     ],
@@ -59,3 +63,15 @@ def test_a_trial_takes_little_beside_its_own_time(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     # 1.5 s on a machine that has nothing else to do; here no more than an order above.
     assert took_s < 1.1 + 15
+
+
+def test_start_and_memory_of_many_connections_are_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start_up = runpy.run_path(str(START_UP))
+    ways = {"ports only": (2000, start_up["_ports"](40, 50))}
+    monkeypatch.setitem(start_up["main"].__globals__, "WAYS", ways)
+    monkeypatch.setattr(sys, "argv", [str(START_UP), "--rate", "4000"])
+    start_up["main"]()
+    row = capsys.readouterr().out.splitlines()[-1]
+    assert re.fullmatch(r"\| ports only \| [\d.]+ \| [+-][\d.]+ s \| -?\d+ \|", row)
