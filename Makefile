@@ -33,8 +33,7 @@ NINJA := ninja --quiet -j $(JOBS)
 
 demo: setup
 	$(STEP) -v -n "see the reasons above, and README.md for what the exit code means" \
-	  "measuring examples/demo.yaml" $(BIN)/dutperf run examples/demo.yaml
-	$(STEP) "done; next: open the report in a browser, its path is above; more to measure: README.md"
+	  "measuring examples/demo.yaml" scripts/demo $(BIN)/dutperf results/demo-$(shell date +%Y%m%d-%H%M%S)
 
 papers: setup packages-papers
 	$(STEP) -v -n "what failed is told above; the others are in the overview" \

@@ -10,7 +10,7 @@ from rich.table import Table as Shown
 from dutperf.cli.failures import PatientConsole
 from dutperf.tables import Column, Entry, Row, Style, Table, Verdict, state_word
 
-_STYLE = Style(
+STYLE = Style(
     absent={None: "-", "lost": "> lost", "undefined": "-", "invalid": "invalid"},
     bounds={None: "", "lower": ">= ", "upper": "<= ", "below": "< "},
     minus="-",
@@ -61,7 +61,7 @@ def _sideways(table: Table, rows: Sequence[Row]) -> Shown:
         shown.add_column(row.name, justify="right", overflow="fold")
     for place, column in enumerate(table.columns):
         told = (entry_text(row.entries[place]) for row in rows)
-        shown.add_row(", ".join(column.head(_STYLE)), *told)
+        shown.add_row(", ".join(column.head(STYLE)), *told)
     return shown
 
 
@@ -74,7 +74,7 @@ def _empty(table: Table) -> Shown:
 
 def _wrapped(column: Column, width: int) -> str:
     """Name and unit in lines that are no wider than the figures below them."""
-    lines = (wrap(part, width, break_long_words=False) for part in column.head(_STYLE))
+    lines = (wrap(part, width, break_long_words=False) for part in column.head(STYLE))
     return "\n".join(line for part in lines for line in part)
 
 
@@ -82,7 +82,7 @@ def entry_text(entry: Entry) -> str:
     """As it stands on a terminal."""
     if isinstance(entry, Verdict):
         return state_word(entry.state)
-    return entry if isinstance(entry, str) else entry.text(_STYLE)
+    return entry if isinstance(entry, str) else entry.text(STYLE)
 
 
 def _kept(table: Table, width: int, *, named: bool) -> list[int]:
@@ -103,5 +103,5 @@ def _column_width(table: Table, place: int) -> int:
     column = table.columns[place]
     texts = [entry_text(row.entries[place]) for row in table.rows]
     longest = max(map(len, texts), default=0)
-    words = (len(word) for part in column.head(_STYLE) for word in part.split())
+    words = (len(word) for part in column.head(STYLE) for word in part.split())
     return max(min(longest, _WORDS_WIDTH) if column.words else longest, *words)

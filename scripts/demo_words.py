@@ -1,0 +1,116 @@
+"""What make demo found, in five lines: the figures, what they mean, what to do next.
+
+    python scripts/demo_words.py DIRECTORY
+
+Made of the stored results of examples/demo.yaml: a router, and the same one behind 100
+filters, each with IPv4 and IPv6. What is a bound, or has no figure, is told as such.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from dutperf.cli.table_print import STYLE
+from dutperf.results import ResultsFile, load_results
+from dutperf.tables import Subject, subjects
+from dutperf.tables.figures import delay
+
+ROUTER, FIREWALL = "linux-router", "linux-firewall"
+VERSIONS = {"4": "IPv4", "6": "IPv6"}
+LIKELY_NOISE_PERCENT = 10
+
+
+def words(results: ResultsFile, directory: Path) -> Iterator[str]:
+    """The five lines; fewer if what they are about was not measured."""
+    cells = list(subjects(results))
+    rates = {key: cell for key, cell in _of(cells, "throughput") if cell.measured}
+    yield from _found(rates)
+    yield from _cost(rates)
+    yield from _delays(cells)
+    yield (
+        "trust: each rate was really offered, and what the tester itself may have "
+        "lost is not in it; >= is a lower bound; half-second trials are a look, no "
+        "result by RFC 2544"
+    )
+    yield (
+        f"next: open {directory}/report.html; by the book, in hours: dutperf "
+        "throughput --lab linux-router --standard; your own device: docs/real-nics.md"
+    )
+
+
+def _of(
+    cells: list[Subject], procedure: str
+) -> Iterator[tuple[tuple[str, str], Subject]]:
+    """By device and IP version."""
+    for cell in cells:
+        if cell.procedure == procedure:
+            yield (cell.testbed, VERSIONS[cell.setting_text("ip")]), cell
+
+
+def _found(rates: dict[tuple[str, str], Subject]) -> Iterator[str]:
+    told = [
+        f"{device} {version} {cell.figure.text(STYLE)}"
+        + (f" ({cell.doubt})" if cell.doubt else "")
+        for (device, version), cell in rates.items()
+    ]
+    if told:
+        yield (
+            "found: frames a second that pass in each direction without a loss: "
+            f"{', '.join(told)}"
+        )
+
+
+def _cost(rates: dict[tuple[str, str], Subject]) -> Iterator[str]:
+    """What the filters cost; nothing of a bound, and of what noise may be."""
+    told = []
+    for version in VERSIONS.values():
+        alone, filtered = rates.get((ROUTER, version)), rates.get((FIREWALL, version))
+        if not alone or not filtered or alone.is_bound or filtered.is_bound:
+            continue
+        if not alone.median or filtered.median is None:
+            continue
+        less = 100 * (1 - filtered.median / alone.median)
+        if less > LIKELY_NOISE_PERCENT:
+            told.append(f"{less:.0f} % of its {version} rate")
+    if told:
+        yield (
+            f"means: 100 filters cost this router {' and '.join(told)}; beyond that "
+            "rate it drops frames, and the report's loss curves show how many"
+        )
+
+
+def _delays(cells: list[Subject]) -> Iterator[str]:
+    told = []
+    for (device, version), cell in _of(cells, "latency"):
+        if device != ROUTER or cell.result is None:
+            continue
+        figures = {m.name: m for m in cell.result.measures if m.direction == "forward"}
+        if {"TL", "WCL"} <= figures.keys():
+            # Also an upper bound is a time within which they came.
+            half, most = (
+                replace(delay(figures[name].result), bound=None)
+                for name in ("TL", "WCL")
+            )
+            if half.digits and most.digits:
+                within = (half.text(STYLE), most.text(STYLE))
+                told.append(
+                    f"{version} half of the frames within {within[0]}, "
+                    f"999 of 1,000 within {within[1]}"
+                )
+    if told:
+        yield f"delay: at half of that rate, through {ROUTER}: {'; '.join(told)}"
+
+
+def main() -> None:
+    """Print them; the report's path is the last line."""
+    directory = Path(sys.argv[1])
+    for line in words(load_results(directory), directory):
+        print(line)
+    print(directory / "report.html")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""What make demo says at its end is what was stored, and no more."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+from report_sample import sample_results, throughput_cell
+
+from dutperf.protocol import IpVersion
+from dutperf.results import CellResult, ResultsFile
+
+WORDS = runpy.run_path(str(Path(__file__).parents[2] / "scripts/demo_words.py"))
+
+
+def cell(device: str, ip: IpVersion, fps: int, **more: object) -> CellResult:
+    plain = throughput_cell(f"ip{ip}@{device}", ip, 84, [fps])
+    parameters = {**plain.parameters, "ip": str(ip)}
+    return plain.model_copy(update={"place": device, "parameters": parameters, **more})
+
+
+def lines(*cells: CellResult) -> dict[str, str]:
+    results: ResultsFile = sample_results().model_copy(update={"cells": [*cells]})
+    told = WORDS["words"](results, Path("results/demo"))
+    return dict(line.split(": ", 1) for line in told)
+
+
+def test_what_was_found_and_what_filters_cost_is_told() -> None:
+    told = lines(
+        cell("linux-router", 4, 200_000),
+        cell("linux-router", 6, 100_000, bound="lower"),
+        cell("linux-firewall", 4, 50_000),
+        cell("linux-firewall", 6, 40_000),
+    )
+    assert told["found"].endswith(
+        "linux-router IPv4 200,000, linux-router IPv6 >= 100,000, "
+        "linux-firewall IPv4 50,000, linux-firewall IPv6 40,000"
+    )
+    assert "75 % of its IPv4 rate;" in told["means"]  # and nothing of a bound
+    assert "open results/demo/report.html" in told["next"]
+
+
+def test_no_cost_is_claimed_where_noise_may_be_all() -> None:
+    told = lines(cell("linux-router", 4, 100_000), cell("linux-firewall", 4, 95_000))
+    assert list(told) == ["found", "trust", "next"]
+
+
+def test_nothing_is_found_where_nothing_was_measured() -> None:
+    assert list(lines()) == ["trust", "next"]
+    invalid = cell("linux-router", 4, 100_000, verdict="invalid")
+    assert list(lines(invalid)) == ["trust", "next"]
