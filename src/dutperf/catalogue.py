@@ -36,6 +36,7 @@ class Procedure:
     finds: a sentence with the sections, as the command's help has it.
     heading: of its results.
     unit: of its figure.
+    better: whether a device is the better for a higher figure, or for a lower one.
     statistic: what its repeats are summed up by.
     sections: where each RFC defines it, the RFC that did first.
     """
@@ -46,6 +47,7 @@ class Procedure:
     finds: str
     heading: str
     unit: Unit
+    better: Literal["higher", "lower"]
     sections: Mapping[str, str]
     statistic: Literal["median", "average"] = "median"
 
@@ -58,6 +60,7 @@ _ALL = (
         finds="Fastest rate at which no frame is lost (RFC 2544 26.1).",
         heading="Throughput, zero loss (RFC 2544 26.1)",
         unit="fps",
+        better="higher",
         sections={"RFC 2544": "26.1", "RFC 5180": "7.1", "RFC 8219": "7.1"},
     ),
     Procedure(
@@ -67,6 +70,7 @@ _ALL = (
         finds="Frame loss over the whole range of loads (RFC 2544 26.3).",
         heading="Frame loss rate at the highest load (RFC 2544 26.3)",
         unit="percent",
+        better="lower",
         sections={"RFC 2544": "26.3", "RFC 5180": "7.3", "RFC 8219": "7.4"},
     ),
     Procedure(
@@ -76,6 +80,7 @@ _ALL = (
         finds="Longest burst of which no frame is lost, and buffer time (RFC 9004).",
         heading="Back-to-back frames, longest burst without loss (RFC 9004 6)",
         unit="frames",
+        better="higher",
         sections={"RFC 9004": "6", "RFC 2544": "26.4", "RFC 8219": "7.5"},
         statistic="average",
     ),
@@ -86,6 +91,7 @@ _ALL = (
         finds="How fast a stateful gateway opens connections (RFC 9693 4.5, 4.6).",
         heading="Maximum connection establishment rate (RFC 9693 4.5, 4.6)",
         unit="connections/s",
+        better="higher",
         sections={"RFC 9693": "4.5"},
     ),
     Procedure(
@@ -95,6 +101,7 @@ _ALL = (
         finds="How many connections a stateful gateway holds (RFC 9693 4.9).",
         heading="Capacity of the connection tracking table (RFC 9693 4.9)",
         unit="connections",
+        better="higher",
         sections={"RFC 9693": "4.9"},
     ),
     Procedure(
@@ -104,6 +111,7 @@ _ALL = (
         finds="How fast a stateful gateway deletes connections (RFC 9693 4.8).",
         heading="Connection tear-down rate (RFC 9693 4.8)",
         unit="connections/s",
+        better="higher",
         sections={"RFC 9693": "4.8"},
     ),
     Procedure(
@@ -114,6 +122,7 @@ _ALL = (
         "(RFC 8219 7.2).",
         heading="Latency of tagged frames (RFC 8219 7.2)",
         unit="ns",
+        better="lower",
         sections={"RFC 2544": "26.2", "RFC 5180": "7.2", "RFC 8219": "7.2"},
     ),
     Procedure(
@@ -123,6 +132,7 @@ _ALL = (
         finds="How far all frames' delays spread at a fixed load (RFC 8219 7.3.1).",
         heading="Packet delay variation, D99.9 - Dmin (RFC 8219 7.3.1)",
         unit="ns",
+        better="lower",
         sections={"RFC 8219": "7.3.1"},
     ),
     Procedure(
@@ -132,6 +142,7 @@ _ALL = (
         finds="How delays change from frame to frame at a fixed load (RFC 8219 7.3.2).",
         heading="Inter-packet delay variation (RFC 8219 7.3.2)",
         unit="ns",
+        better="lower",
         sections={"RFC 8219": "7.3.2"},
     ),
 )

@@ -12,6 +12,7 @@ from dutperf.catalogue import PROCEDURES
 from dutperf.cli.bench_command import bench
 from dutperf.cli.bench_search import bench_search
 from dutperf.cli.calibrate_command import calibrate_command
+from dutperf.cli.compare_command import compare
 from dutperf.cli.convert_command import convert
 from dutperf.cli.doctor_command import doctor
 from dutperf.cli.dry_run import show_plan
@@ -67,6 +68,7 @@ app.command("calibrate")(calibrate_command)
 app.command("evidence")(evidence)
 app.command("verify")(verify)
 app.command("convert")(convert)
+app.command("compare")(compare)
 
 
 for _procedure in PROCEDURES.values():

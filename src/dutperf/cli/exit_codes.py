@@ -1,8 +1,10 @@
 """How a command ends; ``docs`` and scripts rely on these.
 
-0 measured; 1 measured but invalid; 2 bad input; 3 environment, or a defect in dutperf
-(``dutperf.errors``); 130 interrupted.
+0 measured; 1 measured but invalid, or nothing that a gate could judge; 2 bad input;
+3 environment, or a defect in dutperf (``dutperf.errors``); 4 worse than a baseline by
+more than was allowed; 130 interrupted.
 """
 
 INVALID = 1
+WORSE = 4
 INTERRUPTED = 130

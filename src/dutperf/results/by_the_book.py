@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dutperf.results.model import CellResult
 
-_OTHER_MEASURE = ("frame_timeout_ms", "loss_tolerance_percent", "verify_trials")
+OTHER_MEASURE = ("frame_timeout_ms", "loss_tolerance_percent", "verify_trials")
+"""Settings that make a result another measure than the RFC's; not set: the RFC's."""
 
 
 def is_by_the_book(result: CellResult) -> bool:
     """Whether nothing lets a lossy rate pass, or makes of late frames lost ones."""
     lossy = any(goal.loss_ratio or goal.exceed_ratio for goal in result.goals[:1])
-    return not lossy and not any(map(result.parameters.get, _OTHER_MEASURE))
+    return not lossy and not any(map(result.parameters.get, OTHER_MEASURE))

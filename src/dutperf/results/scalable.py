@@ -6,10 +6,10 @@ are started at once and share its rate evenly.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dutperf.catalogue import ProcedureName
+from dutperf.catalogue import PROCEDURES, ProcedureName
 from dutperf.results.model import CellResult, Scalability, ScalabilityPoint
 
 _VARIED = {
@@ -24,7 +24,6 @@ _NAMES: Mapping[ProcedureName, str] = {
     "frame-loss": "loss at the highest load",
 }
 """Of the one value of a cell; delays have names of their own."""
-_HIGHER_IS_BETTER: Collection[ProcedureName] = ("throughput", "back-to-back")
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ def degradation_percent(
 def _compared(key: tuple[str, str, str], values: Sequence[_Value]) -> Scalability:
     series, frame_size, name = key
     first = values[0].cell
-    higher_is_better = first.procedure in _HIGHER_IS_BETTER
+    better = PROCEDURES[first.procedure].better
     one = next((v.exactly for v in values if v.flows == 1), None)
     points = [
         ScalabilityPoint(
@@ -101,7 +100,7 @@ def _compared(key: tuple[str, str, str], values: Sequence[_Value]) -> Scalabilit
             degradation_percent=None
             if each.flows == 1
             else degradation_percent(
-                one, each.exactly, higher_is_better=higher_is_better
+                one, each.exactly, higher_is_better=better == "higher"
             ),
         )
         for each in sorted(values, key=lambda v: v.flows)
@@ -110,7 +109,7 @@ def _compared(key: tuple[str, str, str], values: Sequence[_Value]) -> Scalabilit
         procedure=first.procedure,
         name=name,
         unit=first.unit,
-        better="higher" if higher_is_better else "lower",
+        better=better,
         series=series,
         frame_size=frame_size,
         varied=_VARIED[str(first.parameters["flows_by"])],

@@ -17,17 +17,21 @@ from dutperf.stats.order import (
     percentile,
     percentile_bounds,
 )
+from dutperf.stats.two_samples import Sample, Shift, least_each, rank, shift
 
 __all__ = [
     "LOOKS",
     "Estimate",
     "Interval",
+    "Sample",
+    "Shift",
     "Statistic",
     "estimate",
     "highest",
     "histogram_median",
     "histogram_percentile",
     "interval_at_look",
+    "least_each",
     "mean",
     "median",
     "median_bounds",
@@ -35,4 +39,6 @@ __all__ = [
     "merged_histogram",
     "percentile",
     "percentile_bounds",
+    "rank",
+    "shift",
 ]

@@ -28,12 +28,13 @@ BURSTS = names_of("burst search")
 SEARCHES = (*names_of("rate search"), *BURSTS)
 COUNTED = (*CONNECTIONS, *BURSTS)
 """How long their trials last follows from a number of connections or frames."""
-_DOUBTS: dict[str, str] = {
+DOUBTS: dict[str, str] = {
     "modes": "no single figure",
     "shift": "no single figure",
     "drift": "no settled figure",
     "unstable": "too unstable",
 }
+"""Kinds of findings that leave no figure for all repeats, in three words."""
 _SEARCHES = {"classic": "classic search", "mlrsearch": "MLRsearch"}
 _WAYS = {
     "both": "both directions",
@@ -346,7 +347,7 @@ class Subject:
         if self.procedure != "throughput" or self.result is None or not self.measured:
             return ""
         kinds = [finding.kind for finding in self.result.findings]
-        return next((_DOUBTS[kind] for kind in kinds if kind in _DOUBTS), "")
+        return next((DOUBTS[kind] for kind in kinds if kind in DOUBTS), "")
 
     @property
     def counting_trials(self) -> list[TrialRecord]:

@@ -1,0 +1,168 @@
+"""``dutperf compare``: runs beside a baseline, and a gate for regressions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dutperf.cli.exit_codes import INVALID, WORSE
+from dutperf.cli.failures import PatientConsole
+from dutperf.cli.json_print import print_versioned
+from dutperf.cli.options import AsJson
+from dutperf.cli.table_print import show_table
+from dutperf.errors import InputError
+from dutperf.results.storage import write_atomically
+from dutperf.visible import visible
+
+if TYPE_CHECKING:
+    from dutperf.comparison import Comparison
+    from dutperf.tables import Table
+
+_VERSION = 1
+
+Directories = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="A B...",
+        help="results directories; A is the baseline",
+        show_default=False,
+    ),
+]
+Limit = Annotated[
+    str | None,
+    typer.Option(
+        "--fail-if-worse",
+        metavar="PERCENT",
+        help="end with 4 if a figure is shown to be worse by more, such as 3%; losses: "
+        "percentage points",
+        show_default=False,
+    ),
+]
+Html = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="write a page, too", show_default=False),
+]
+Markdown = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="write Markdown, too; - prints it, and nothing else",
+        show_default=False,
+    ),
+]
+Junit = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="write JUnit's XML, too: a case for each cell, failed if worse than the "
+        "limit (0 without one)",
+        show_default=False,
+    ),
+]
+
+
+def compare(
+    directories: Directories,
+    fail_if_worse: Limit = None,
+    html: Html = None,
+    markdown: Markdown = None,
+    junit: Junit = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare runs with a baseline: differences, with their intervals."""
+    from dutperf import comparison  # noqa: PLC0415 - for this command only
+
+    limit = None if fail_if_worse is None else _percent(fail_if_worse)
+    to_print = markdown == Path("-")
+    if as_json and to_print:
+        raise InputError("--json and --markdown - both print", "leave one out")
+    found = comparison.compare(comparison.read_runs(directories))
+    if html:
+        _write(html, comparison.page_of(found, limit))
+    if junit:
+        _write(junit, comparison.junit(found, limit or 0.0))
+    if markdown and not to_print:
+        _write(markdown, _markdown(found, limit))
+    if as_json:
+        print_versioned(_VERSION, comparison.as_data(found, limit))
+    elif to_print:
+        PatientConsole().out(_markdown(found, limit), highlight=False, end="")
+    else:
+        _print(found, limit)
+    if limit is not None:
+        _end(found, limit)
+
+
+def _percent(told: str) -> float:
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?%?", told):
+        raise InputError(
+            f"--fail-if-worse: {told!r} is no percentage", "give one such as 3%"
+        )
+    return float(told.removesuffix("%"))
+
+
+def _end(found: Comparison, limit: float) -> None:
+    """The gate: worse if one figure is, no gate at all if none can be judged."""
+    judged = {each.judged(limit) for each in found.figures}
+    if "worse" in judged:
+        raise typer.Exit(WORSE)
+    if "not_worse" not in judged:
+        raise typer.Exit(INVALID)
+
+
+def _write(path: Path, text: str) -> None:
+    if not path.parent.is_dir():
+        raise InputError(
+            f"cannot write {path}: there is no directory {path.parent}", "make it"
+        )
+    write_atomically(path, text, "the results are not affected")
+
+
+def _print(found: Comparison, limit: float | None) -> None:
+    from dutperf.comparison import sentences  # noqa: PLC0415 - for this command only
+
+    console = PatientConsole()
+    for line in _runs(found):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    for table in _tables(found, limit):
+        console.print()
+        show_table(console, table)
+    console.print()
+    for sentence in sentences(found, limit):
+        console.print(sentence, markup=False, highlight=False)
+
+
+def _tables(found: Comparison, limit: float | None) -> Iterator[Table]:
+    from dutperf import comparison  # noqa: PLC0415 - for this command only
+
+    yield from comparison.comparison_tables(found, limit)
+    baseline, *others = found.runs
+    for other in others:
+        table = comparison.difference_table(comparison.differences_of(baseline, other))
+        if table.rows:
+            yield table
+
+
+def _runs(found: Comparison) -> Iterator[str]:
+    for run in found.runs:
+        source = run.source
+        stopped = f" {source.interruption}" if source.interruption else ""
+        yield visible(
+            f"{run.letter}: {run.directory} ({source.name}, {source.created_at}, "
+            f"dutperf {source.written_by}){stopped}"
+        )
+
+
+def _markdown(found: Comparison, limit: float | None) -> str:
+    from dutperf.comparison import sentences  # noqa: PLC0415 - for this command only
+    from dutperf.tables.markdown import escaped, markdown  # noqa: PLC0415
+
+    said = [
+        f"* {escaped(line)}\n" for line in (*_runs(found), *sentences(found, limit))
+    ]
+    tables = (f"\n{markdown(table)}" for table in _tables(found, limit))
+    return "".join(["## Runs compared\n\n", *said, *tables])

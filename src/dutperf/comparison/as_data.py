@@ -1,0 +1,68 @@
+"""A comparison as ``dutperf compare --json`` prints it (docs/json.md)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dutperf.comparison.judging import Compared, Comparison
+from dutperf.comparison.surroundings import differences_of
+
+
+def as_data(found: Comparison, limit: float | None) -> dict[str, Any]:
+    """All of it; what is infinite, or not known, is null.
+
+    Args:
+        found: what was compared.
+        limit: of the gate; null: there is none.
+    """
+    baseline, *others = found.runs
+    return {
+        "runs": [
+            {
+                "run": run.letter,
+                "directory": str(run.directory),
+                "name": run.source.name,
+                "created_at": run.source.created_at,
+                "dutperf_version": run.source.written_by,
+                "interruption": run.source.interruption or None,
+            }
+            for run in found.runs
+        ],
+        "comparisons": found.family,
+        "interval_percent": found.interval_percent,
+        "limit": limit,
+        "figures": [_figure(each, limit) for each in found.figures],
+        "differences": [
+            {
+                "run": told.run,
+                "environment": [change._asdict() for change in told.environment],
+                "configuration": [change._asdict() for change in told.configuration],
+            }
+            for told in (differences_of(baseline, each) for each in others)
+        ],
+    }
+
+
+def _figure(each: Compared, limit: float | None) -> dict[str, Any]:
+    change, (one, two) = each.change, each.repeats
+    return {
+        "cell": each.key.words,
+        "run": each.run,
+        "procedure": each.cell.procedure or None,
+        "figure": each.name or None,
+        "repeats": [one, two],
+        "outcome": each.outcome,
+        "why": each.why or None,
+        "better": each.better,
+        "unit": each.unit,
+        "change": _number(change.value) if change else None,
+        "bound": change.bound if change else None,
+        "lower": _number(change.lower) if change else None,
+        "upper": _number(change.upper) if change else None,
+        "judgement": None if limit is None else each.judged(limit),
+    }
+
+
+def _number(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

@@ -1,0 +1,257 @@
+"""A comparison as tables: the figures side by side, and what else differs."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from dutperf.comparison.judging import Compared, Comparison, Judgement, Outcome
+from dutperf.comparison.readings import Reading
+from dutperf.comparison.surroundings import Differences
+from dutperf.results.changes import Change
+from dutperf.results.units import about
+from dutperf.tables import Column, Entry, Row, Span, Subject, Table, Value
+from dutperf.tables.figures import NONE
+from dutperf.tables.markdown import STYLE
+from dutperf.tables.result_tables import TRAFFIC, alike, title
+from dutperf.tables.table_model import Columns, heads, rows
+
+OUTCOMES: dict[Outcome, str] = {
+    "worse": "worse",
+    "better": "better",
+    "none_shown": "no difference shown",
+    "too_few": "too few repeats",
+    "not_compared": "not compared",
+    "gone": "no figure any more",
+}
+JUDGEMENTS: dict[Judgement, str] = {
+    "worse": "FAILED",
+    "not_worse": "held",
+    "cannot_tell": "cannot tell",
+}
+_MOST_DIFFERENCES = 20
+
+
+def comparison_tables(found: Comparison, limit: float | None) -> Iterator[Table]:
+    """One for each procedure, as it is judged.
+
+    Args:
+        found: what was compared.
+        limit: of the gate, if there is one.
+    """
+    numbers: Counter[str] = Counter()
+    cells = {id(each.cell): each.cell for each in found.figures}
+    for group in alike(list(cells.values())):
+        own = {id(cell) for cell in group}
+        figures = [each for each in found.figures if id(each.cell) in own]
+        procedure = group[0].procedure
+        numbers[procedure] += 1
+        number = "" if numbers[procedure] == 1 else f"-{numbers[procedure]}"
+        yield _table(
+            f"compare-{procedure}{number}", title(group), figures, found, limit
+        )
+
+
+def _table(
+    key: str,
+    name: str,
+    figures: Sequence[Compared],
+    found: Comparison,
+    limit: float | None,
+) -> Table:
+    unit = figures[0].unit
+    columns: Columns[Compared] = (
+        *((column, _of_cell(entry)) for column, entry in TRAFFIC),
+        *_which(figures, found),
+        (
+            Column("A", "The figure of the baseline.", _unit(figures), spared=2),
+            lambda each: _figure(each.before),
+        ),
+        (
+            Column(
+                "B" if len(found.runs) == 2 else "other",
+                "The figure of the run that is compared with it.",
+                _unit(figures),
+                spared=2,
+            ),
+            lambda each: _figure(each.after),
+        ),
+        (
+            Column(
+                "difference",
+                "How much higher: the median of the differences of all pairs of "
+                "repeats, one of each run (Hodges and Lehmann).",
+                unit,
+                tone="strong",
+            ),
+            _change,
+        ),
+        (
+            Column(
+                "interval",
+                "What the difference lies in. All intervals of this comparison hold "
+                "together with 95 %.",
+                unit,
+                spared=1,
+            ),
+            _interval,
+        ),
+        (
+            Column("finding", "What that shows.", words=True),
+            finding,
+        ),
+        *_gate(limit, unit),
+    )
+    made = rows(columns, figures, lambda each: each.key.words)
+    return Table(key, name, heads(columns), tuple(_once(made)))
+
+
+def _of_cell(entry: Callable[[Subject], Entry]) -> Callable[[Compared], Entry]:
+    return lambda each: entry(each.cell)
+
+
+def _which(figures: Sequence[Compared], found: Comparison) -> Columns[Compared]:
+    """Which figure of a cell that has several, and which of several runs."""
+    named = any(each.name for each in figures)
+    several = len(found.runs) > 2
+    name = Column(
+        "figure", "Which of the cell's figures, and in which direction.", words=True
+    )
+    run = Column("run", "The run that is compared with A.", words=True)
+    return (
+        *([(name, lambda each: each.name)] if named else []),
+        *([(run, lambda each: each.run)] if several else []),
+    )
+
+
+def _gate(limit: float | None, unit: str) -> Columns[Compared]:
+    if limit is None:
+        return ()
+    column = Column(
+        f"at most {limit:g} {unit} worse",
+        "FAILED: the whole interval is beyond that, or there is no figure any more. "
+        "Cannot tell: a part of it is.",
+        words=True,
+    )
+    return ((column, lambda each: judgement(each, limit)),)
+
+
+def judgement(each: Compared, limit: float) -> str:
+    """What the gate says of it; empty: nothing."""
+    found = each.judged(limit)
+    return JUDGEMENTS[found] if found else ""
+
+
+def _unit(figures: Sequence[Compared]) -> str:
+    """Of a whole column; delays have each their own, and so have shares."""
+    units = {
+        side.unit for each in figures for side in (each.before, each.after) if side
+    }
+    return "".join(units - {"ns", "percent"})
+
+
+def _figure(side: Reading | None) -> Entry:
+    return NONE if side is None else side.shown
+
+
+def _change(each: Compared) -> Value:
+    if each.change is None:
+        return NONE
+    return signed(each.change.value, each.change.bound)
+
+
+def _interval(each: Compared) -> Value | Span:
+    """An end that is not known is left out."""
+    change = each.change
+    if change is None or change.lower is None or change.upper is None:
+        return NONE
+    low, high = signed(change.lower), signed(change.upper)
+    if low.digits and high.digits:
+        return Span(low, high)
+    if low.digits:
+        return replace(low, bound="lower")
+    return replace(high, bound="upper") if high.digits else NONE
+
+
+def interval_words(each: Compared) -> str:
+    """The interval in brackets; empty: there is none."""
+    found = _interval(each)
+    return "" if found == NONE else f" ({found.text(STYLE)} {each.unit})"
+
+
+def signed(value: float | None, bound: str | None = None) -> Value:
+    """A change in two or three digits, with its sign."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    told = about(value, 3 if abs(value) >= 1 else 2)
+    return Value(f"+{told}" if value > 0 else told, "", bound)  # type: ignore[arg-type]
+
+
+def finding(each: Compared) -> str:
+    """What is shown, and why no more."""
+    return ": ".join(part for part in (OUTCOMES[each.outcome], each.why) if part)
+
+
+def _once(made: Sequence[Row]) -> Iterator[Row]:
+    """A name stands at the first of its rows only."""
+    last = ""
+    for row in made:
+        yield replace(row, name="" if row.name == last else row.name)
+        last = row.name
+
+
+@dataclass(frozen=True)
+class _Difference:
+    kind: str
+    change: Change
+
+
+def difference_table(found: Differences) -> Table:
+    """What the runs differ in beside their results; without rows if in nothing."""
+    told = [
+        *(_Difference("environment", change) for change in found.environment),
+        *(_Difference("configuration", change) for change in found.configuration),
+    ]
+    columns: Columns[_Difference] = (
+        (
+            Column("of", "Environment or configuration.", words=True, spared=1),
+            lambda d: d.kind,
+        ),
+        (Column("what", "Key of what differs.", words=True), lambda d: d.change.where),
+        (Column("A", "In the baseline.", words=True), lambda d: d.change.old),
+        (Column(found.run, "In the other run.", words=True), lambda d: d.change.new),
+    )
+    more = len(told) - _MOST_DIFFERENCES
+    return Table(
+        f"differences-{found.run}",
+        f"What differs between A and {found.run} beside the results",
+        heads(columns),
+        rows(columns, told[:_MOST_DIFFERENCES]),
+        (f"and {more} more, which --json lists",) if more > 0 else (),
+    )
+
+
+def sentences(found: Comparison, limit: float | None) -> Iterator[str]:
+    """What was found, in short."""
+    counts = Counter(each.outcome for each in found.figures)
+    told = [
+        f"{counts[outcome]} {OUTCOMES[outcome]}"
+        for outcome in OUTCOMES
+        if counts[outcome]
+    ]
+    number = len(found.figures)
+    yield f"{number} figure{'' if number == 1 else 's'}: {', '.join(told) or 'none'}."
+    if found.family > 1:
+        yield (
+            f"All {found.family} intervals hold together with 95 %, so each by itself "
+            f"with {found.interval_percent:.4g} %."
+        )
+    if limit is None:
+        return
+    judged = Counter(each.judged(limit) for each in found.figures)
+    parts = [
+        f"{judged[kind]} {word}" for kind, word in JUDGEMENTS.items() if judged[kind]
+    ]
+    yield f"At most {limit:g} % worse (losses: percentage points): {', '.join(parts)}."

@@ -1,0 +1,193 @@
+"""Two samples compared, no distribution assumed (Hodges, Lehmann 1963; Mann-Whitney).
+
+How much larger samples are than those before is the median of all pairs of one of each:
+of their ratios, or of their differences. If both samples came from one distribution but
+for such a shift, the number of pairs below the true shift has the null distribution of
+Mann and Whitney's U, which only depends on how many samples there are. So the k-th
+smallest and the k-th largest pair enclose the shift with a probability that needs no
+assumption; samples that are equal only make it larger.
+
+A sample may be known to lie between two values only: a search tells a rate to within
+its resolution, a bound one side of it. Each end of the interval is then that of the
+least favourable values, so what is not known never looks like a difference.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Literal, NamedTuple
+
+_MOST_EXACT = 40_000
+"""Pairs up to which the null distribution is counted out, in a second at most."""
+Scale = Literal["ratio", "difference"]
+Bound = Literal["lower", "upper"]
+
+
+class Sample(NamedTuple):
+    """``value`` as it was found, and between which values the truth lies.
+
+    ``bound``: it is a bound: ``high`` or ``low`` is all that is known beyond it.
+    """
+
+    value: float
+    low: float
+    high: float
+    bound: Bound | None = None
+
+    @property
+    def least(self) -> float:
+        """But for what was not resolved."""
+        return self.low if self.bound == "upper" else self.value
+
+    @property
+    def most(self) -> float:
+        """But for what was not resolved."""
+        return self.high if self.bound == "lower" else self.value
+
+
+class Shift(NamedTuple):
+    """How the samples after stand to those before: a ratio, or a difference.
+
+    ``estimate``: null if bounds leave it open; ``bound``: which side of it they tell.
+    ``lower`` and ``upper``: of the interval, null if there are too few samples.
+    """
+
+    estimate: float | None
+    bound: Bound | None
+    lower: float | None
+    upper: float | None
+
+
+def shift(
+    before: Sequence[Sample], after: Sequence[Sample], alpha: Fraction, scale: Scale
+) -> Shift:
+    """Hodges and Lehmann's estimate and its interval, which misses it in ``alpha``.
+
+    Args:
+        before: not empty; for ratios none is below 0.
+        after: the same.
+        alpha: of both sides together.
+        scale: what each pair is; of ratios 0 to 0 may be any.
+    """
+    scaled = _SCALES[scale]
+    pairs = [(old, new) for old in before for new in after]
+    estimate, bound = _estimate(
+        scaled,
+        [scaled.middle(new.least, old.most) for old, new in pairs],
+        [scaled.middle(new.value, old.value) for old, new in pairs],
+        [scaled.middle(new.most, old.least) for old, new in pairs],
+    )
+    k = rank(len(before), len(after), alpha)
+    if k == 0:
+        return Shift(estimate, bound, None, None)
+    lows = sorted(scaled.least(new.low, old.high) for old, new in pairs)
+    highs = sorted(scaled.most(new.high, old.low) for old, new in pairs)
+    return Shift(estimate, bound, lows[k - 1], highs[-k])
+
+
+def rank(before: int, after: int, alpha: Fraction) -> int:
+    """Which pair ends the interval, counted from its side; 0: too few samples for one.
+
+    Above ``_MOST_EXACT`` pairs by the normal distribution, whose tails are the heavier.
+
+    Args:
+        before: how many samples.
+        after: the same of the others.
+        alpha: how often both ends together may miss.
+    """
+    if before * after > _MOST_EXACT:
+        deviation = math.sqrt(before * after * (before + after + 1) / 12)
+        z = NormalDist().inv_cdf(float(alpha / 2))
+        return max(0, math.floor(before * after / 2 + z * deviation + 0.5))
+    allowed = alpha / 2 * math.comb(before + after, before)
+    outside = 0
+    for k, arrangements in enumerate(_arrangements(before, after)):
+        outside += arrangements
+        if outside > allowed:
+            return k
+    return before * after // 2
+
+
+def least_each(alpha: Fraction) -> int:
+    """As many samples before and after there is an interval for."""
+    return next(n for n in itertools.count(1) if rank(n, n, alpha))
+
+
+@lru_cache(maxsize=64)
+def _arrangements(before: int, after: int) -> list[int]:
+    """In how many orders of all samples U is 0, 1, ... up to its middle.
+
+    The coefficients of the Gaussian binomial of both numbers.
+    """
+    few, many = sorted((before, after))
+    found = [1] + [0] * (few * many // 2)
+    for n in range(1, few + 1):
+        for u in range(len(found) - 1, many + n - 1, -1):
+            found[u] -= found[u - many - n]
+        for u in range(n, len(found)):
+            found[u] += found[u - n]
+    return found
+
+
+class _Scale(NamedTuple):
+    """``of`` a value and the one before; what may be any is ``lowest`` to ``highest``.
+
+    It is where both are 0, or infinite; ``none``: what no change is.
+    """
+
+    of: Callable[[float, float], float | None]
+    between: Callable[[float, float], float]
+    lowest: float
+    none: float
+
+    def least(self, new: float, old: float) -> float:
+        found = self.of(new, old)
+        return self.lowest if found is None else found
+
+    def middle(self, new: float, old: float) -> float:
+        found = self.of(new, old)
+        return self.none if found is None else found
+
+    def most(self, new: float, old: float) -> float:
+        found = self.of(new, old)
+        return math.inf if found is None else found
+
+
+def _ratio(new: float, old: float) -> float | None:
+    if new == old and new in (0, math.inf):
+        return None
+    return new / old if old else math.inf
+
+
+def _difference(new: float, old: float) -> float | None:
+    return None if new == old and math.isinf(new) else new - old
+
+
+_SCALES: dict[Scale, _Scale] = {
+    "ratio": _Scale(_ratio, lambda a, b: math.sqrt(a) * math.sqrt(b), 0.0, 1.0),
+    "difference": _Scale(_difference, lambda a, b: (a + b) / 2, -math.inf, 0.0),
+}
+
+
+def _estimate(
+    scale: _Scale, least: list[float], values: list[float], most: list[float]
+) -> tuple[float | None, Bound | None]:
+    """The median of the pairs, and whether it depends on how far bounds reach."""
+    low, middle, high = (_median(scale, each) for each in (least, values, most))
+    if math.isnan(middle) or low != middle != high:
+        return None, None
+    if low == high:
+        return middle, None
+    return middle, "lower" if low == middle else "upper"
+
+
+def _median(scale: _Scale, pairs: list[float]) -> float:
+    """Between the middle two, as the scale has it; of 0 and infinite it is none."""
+    ordered = sorted(pairs)
+    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    return low if low == high else scale.between(low, high)
