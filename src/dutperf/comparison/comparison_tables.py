@@ -84,7 +84,6 @@ def _table(
                 "How much higher: the median of the differences of all pairs of "
                 "repeats, one of each run (Hodges and Lehmann).",
                 unit,
-                tone="strong",
             ),
             _change,
         ),

@@ -1,8 +1,8 @@
 """What a cell found, as samples that can be compared; or why there are none.
 
 Each repeat is a value and the two that the truth lies between. A search knows a rate
-to within its resolution. A delay is too large by the tester's share at most; differences of
-delays (PDV, IPDV) are wrong by so much to either side.
+to within its resolution. A delay is too large by the tester's share at most;
+differences of delays (PDV, IPDV) are wrong by so much to either side.
 """
 
 from __future__ import annotations

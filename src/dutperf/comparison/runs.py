@@ -13,6 +13,8 @@ from dutperf.report.cells import CellView
 from dutperf.report.page import cells_of
 from dutperf.report.source import Source, read_source
 
+_LETTERS = string.ascii_uppercase
+
 
 class Key(NamedTuple):
     """What a cell is called in all runs; ``place`` is empty where each has only one."""
@@ -52,19 +54,20 @@ def read_runs(directories: Sequence[Path]) -> list[Run]:
         InputError: there are not two, or too many; one has no results, or a file is
             damaged or of a newer dutperf.
     """
-    letters = string.ascii_uppercase
-    if not 1 < len(directories) <= len(letters):
+    if not 1 < len(directories) <= len(_LETTERS):
         raise InputError(
             f"{len(directories)} runs cannot be compared",
-            f"give two to {len(letters)} results directories, the baseline first",
+            f"give two to {len(_LETTERS)} results directories, the baseline first",
         )
-    sources = [read_source(directory) for directory in directories]
-    several = any(source.several for source in sources)
+    return runs_of([(each, read_source(each)) for each in directories])
+
+
+def runs_of(stored: Sequence[tuple[Path, Source]]) -> list[Run]:
+    """The same of what was read already."""
+    several = any(source.several for _, source in stored)
     return [
         Run(letter, directory, source, _cells(source, several=several))
-        for letter, directory, source in zip(
-            letters, directories, sources, strict=False
-        )
+        for letter, (directory, source) in zip(_LETTERS, stored, strict=False)
     ]
 
 
