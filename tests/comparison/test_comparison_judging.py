@@ -62,6 +62,9 @@ def test_more_comparisons_need_more_repeats() -> None:
     assert found.family == 2
     assert found.interval_percent == 97.5
     assert {each.why for each in found.figures} == {"4 and 4, at least 5 each"}
+    single = [[rate(1, name=name) for name in names]] * 2
+    why = {each.why for each in compared(*single).figures}
+    assert why == {"1 and 1, at least 5 each"}
 
 
 def test_all_runs_are_compared_with_the_first() -> None:
@@ -205,6 +208,12 @@ def test_a_longer_delay_is_worse_and_each_figure_is_told() -> None:
 def test_a_delay_is_not_known_better_than_the_testers_share() -> None:
     cells = [latency({"TL": [each] * 10}, share_ns=5_000) for each in (20_000, 24_000)]
     assert one(*cells).outcome == "none_shown"
+
+
+def test_the_testers_share_of_a_delay_that_is_no_bound_is_a_small_part() -> None:
+    tl = {each: latency({"TL": [each] * 10}, share_ns=10**6) for each in (20, 26, 27)}
+    assert one(tl[20], tl[26]).outcome == "none_shown"
+    assert one(tl[20], tl[27]).outcome == "worse"
 
 
 def test_delays_that_are_upper_bounds_tell_one_side() -> None:

@@ -66,7 +66,7 @@ def _table(
         *((column, _of_cell(entry)) for column, entry in TRAFFIC),
         *_which(figures, found),
         (
-            Column("A", "The figure of the baseline.", _unit(figures), spared=2),
+            Column("A", "The figure of the baseline.", _unit(figures)),
             lambda each: _figure(each.before),
         ),
         (
@@ -74,7 +74,6 @@ def _table(
                 "B" if len(found.runs) == 2 else "other",
                 "The figure of the run that is compared with it.",
                 _unit(figures),
-                spared=2,
             ),
             lambda each: _figure(each.after),
         ),

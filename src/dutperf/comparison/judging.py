@@ -139,8 +139,8 @@ def compare(runs: Sequence[Run]) -> Comparison:
     ]
     in_family = [stats.rank(*each.repeats, _TOGETHER) > 0 for each in paired]
     family = sum(in_family)
-    alpha = _alpha(family)
-    figures = [_told(each, alpha) for each in paired]
+    needed = stats.least_each(_alpha(sum(not each.why for each in paired)))
+    figures = [_told(each, _alpha(family), needed) for each in paired]
     return Comparison(runs, figures, family)
 
 
@@ -193,13 +193,14 @@ def _unless_comparable(
     return pair
 
 
-def _told(pair: Compared, alpha: Fraction) -> Compared:
-    """What its samples show, beside those of so many others."""
+def _told(pair: Compared, alpha: Fraction, needed: int) -> Compared:
+    """What its samples show; ``needed``: repeats that would be enough for all pairs."""
     if pair.why or pair.before is None or pair.after is None:
         return pair
     change = _change(pair.before, pair.after, alpha)
     if change.lower is None or change.upper is None:
-        why = _too_few(pair, alpha)
+        before, after = pair.repeats
+        why = f"{before} and {after}, at least {needed} each"
         return replace(pair, outcome="too_few", why=why, change=change)
     higher, lower = change.lower > 0, change.upper < 0
     outcome: Outcome = "none_shown"
@@ -218,12 +219,6 @@ def _change(before: Reading, after: Reading, alpha: Fraction) -> Change:
     ends = (found.estimate, found.lower, found.upper)
     value, lower, upper = (None if end is None else (end - 1) * 100 for end in ends)
     return Change(value, found.bound, lower, upper)
-
-
-def _too_few(pair: Compared, alpha: Fraction) -> str:
-    needed = stats.least_each(alpha)
-    before, after = pair.repeats
-    return f"{before} and {after}, at least {needed} each"
 
 
 def _remarks(pair: Compared, change: Change) -> Iterator[str]:

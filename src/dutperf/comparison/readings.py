@@ -13,8 +13,16 @@ from dataclasses import dataclass, field
 
 from dutperf.catalogue import PROCEDURES, Unit
 from dutperf.procedures.findings import delay_findings, loss_findings
+from dutperf.procedures.measures import NO_SMALL_PART
 from dutperf.report.cells import CellView
-from dutperf.results import CellResult, Figure, Finding, Measure, RepeatResult
+from dutperf.results import (
+    CellResult,
+    DelayRecord,
+    Figure,
+    Finding,
+    Measure,
+    RepeatResult,
+)
 from dutperf.search import Resolution
 from dutperf.stats import Sample
 from dutperf.tables import DELAYS, DOUBTS, Entry, Verdict
@@ -120,12 +128,8 @@ def _of_measure(result: CellResult, measure: Measure) -> Reading:
     if not why_not and result.delays is None:
         why_not = "the tester's share in it is not stored"
     if not why_not and result.delays:
-        known = result.delays
-        share_ns = float(known.usual_bound_ns or known.bound_ns)
-        share_ns = max(share_ns, measure.rounding_ns or 0.0)
-        both_ways = result.procedure in _OF_TWO_DELAYS
         samples = [
-            _delay_sample(figure, share_ns, share_ns if both_ways else 0.0)
+            _delay_sample(result, result.delays, measure, figure)
             for figure in measure.repeats
             if figure.value is not None or figure.absent == "lost"
         ]
@@ -138,11 +142,23 @@ def _of_measure(result: CellResult, measure: Measure) -> Reading:
     )
 
 
-def _delay_sample(figure: Figure, below_ns: float, above_ns: float) -> Sample:
-    """Infinite where too much was lost; an upper bound may be next to nothing."""
-    value = math.inf if figure.value is None else figure.value
+def _delay_sample(
+    result: CellResult, known: DelayRecord, measure: Measure, figure: Figure
+) -> Sample:
+    """Infinite where too much was lost; an upper bound may be next to nothing.
+
+    A delay that is none has no more than a small part of the tester's.
+    """
+    if figure.value is None:
+        return Sample(math.inf, math.inf, math.inf)
+    value = figure.value
+    share_ns = float(known.usual_bound_ns or known.bound_ns)
+    if result.procedure != "ipdv":
+        share_ns = min(share_ns, NO_SMALL_PART * value)
+    above_ns = share_ns if result.procedure in _OF_TWO_DELAYS else 0.0
     if figure.below_ns is not None:
-        return Sample(value, 0.0, max(value, figure.below_ns), "upper")
+        return Sample(value, 0.0, max(value, figure.below_ns) + above_ns, "upper")
     if figure.at_most:
         return Sample(value, 0.0, value + above_ns, "upper")
+    below_ns = share_ns + (measure.rounding_ns or 0.0)
     return Sample(value, min(value, max(0.0, value - below_ns)), value + above_ns)
