@@ -13,6 +13,9 @@ from report_sample import BEHIND
 from dutperf.comparison.judging import Outcome, compare
 from dutperf.comparison.runs import read_runs
 from dutperf.results import CellResult, Figure, Finding, GoalResult
+from dutperf.search import Outcome as TrialOutcome
+from dutperf.search import Resolution
+from dutperf.search.binary import binary_search
 
 TEN = [100_000 + 10 * n for n in range(10)]
 
@@ -269,6 +272,39 @@ def test_a_limit_within_the_interval_cannot_be_told() -> None:
     found = one(rate(*TEN), scaled(0.97))
     judged = [found.judged(limit) for limit in (1, 3, 5)]
     assert judged == ["worse", "cannot_tell", "not_worse"]
+
+
+def _found(limit_fps: float, max_rate_fps: int) -> CellResult:
+    """What searches find of a device that forwards everything up to a rate."""
+    resolution = Resolution.parse("0.5%")
+    found = binary_search(
+        lambda rate_fps, _: TrialOutcome("pass" if rate_fps <= limit_fps else "fail"),
+        max_rate_fps=max_rate_fps,
+        duration_s=1,
+        resolution=resolution,
+    )
+    assert found.conclusion == "found"
+    return rate(*[found.rate_fps] * 8)
+
+
+def test_searches_over_other_ranges_make_no_difference_of_one_device() -> None:
+    draw = random.Random(6)  # noqa: S311 - repeatable
+    apart = 0
+    for _ in range(200):
+        limit_fps = draw.uniform(50, 200_000)
+        before, after = (
+            _found(limit_fps, round(limit_fps * draw.uniform(1.1, 9))) for _ in range(2)
+        )
+        apart += before.median != after.median
+        assert one(before, after).outcome == "none_shown"
+        slower = _found(0.98 * limit_fps, round(limit_fps * 3))
+        found = one(before, slower)
+        assert found.change is not None
+        assert found.change.lower is not None
+        assert found.change.upper is not None
+        assert found.change.lower <= -2 <= found.change.upper
+        assert found.outcome == "worse" or limit_fps < 500
+    assert apart > 150
 
 
 def _noisy(draw: random.Random, middle: float, cells: int) -> list[CellResult]:

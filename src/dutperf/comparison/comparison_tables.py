@@ -128,9 +128,10 @@ def _gate(limit: float | None, unit: str) -> Columns[Compared]:
     if limit is None:
         return ()
     column = Column(
-        f"at most {limit:g} {unit} worse",
-        "FAILED: the whole interval is beyond that, or there is no figure any more. "
+        "gate",
+        "FAILED: all of the interval is worse than that, or there is no figure now. "
         "Cannot tell: a part of it is.",
+        f"{limit:g} {unit}",
         words=True,
     )
     return ((column, lambda each: judgement(each, limit)),)
