@@ -168,6 +168,7 @@ def test_another_measure_is_not_compared(settings: dict[str, object]) -> None:
     found = one(rate(*TEN), other)
     assert (found.outcome, found.judged(3)) == ("not_compared", "cannot_tell")
     assert next(iter(settings)) in found.why
+    assert compared([rate(*TEN)], [other]).family == 0
 
 
 def test_a_loss_at_another_load_is_another_measure() -> None:

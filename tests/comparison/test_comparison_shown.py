@@ -130,6 +130,20 @@ def test_environment_and_campaign_are_compared_but_for_what_always_differs(
     assert found.configuration == (("seed", "absent", "7"),)
 
 
+def test_long_texts_differ_where_they_end(tmp_path: Path) -> None:
+    texts = [f"{'a long description of a device' * 5} {n}" for n in (1, 2)]
+    paths = [
+        stored(
+            tmp_path / text[-1],
+            rate(*TEN),
+            environment=sample_environment().model_copy(update={"dut": text}),
+        )
+        for text in texts
+    ]
+    found = differences_of(*read_runs(paths))
+    assert found.environment == (("dut", *texts),)
+
+
 def test_a_run_without_records_beside_its_results_says_so(tmp_path: Path) -> None:
     paths = [stored(tmp_path / name, rate(*TEN)) for name in ("one", "two")]
     (paths[1] / "campaign.yaml").unlink()
@@ -185,6 +199,9 @@ def test_what_was_found_is_said_in_short(tmp_path: Path) -> None:
         "1 figure: 1 worse.",
         "At most 3 % worse (losses: percentage points): 1 FAILED.",
     ]
+    few = found_in(tmp_path / "few", [rate(*TEN[:3])], [rate(*SLOW[:3])])
+    *_, last = sentences(few, 3)
+    assert last == "So nothing could be judged: this is no gate."
 
 
 @pytest.mark.parametrize("count", [0, 1, 27])

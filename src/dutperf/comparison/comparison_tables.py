@@ -254,3 +254,5 @@ def sentences(found: Comparison, limit: float | None) -> Iterator[str]:
         f"{judged[kind]} {word}" for kind, word in JUDGEMENTS.items() if judged[kind]
     ]
     yield f"At most {limit:g} % worse (losses: percentage points): {', '.join(parts)}."
+    if not judged["worse"] and not judged["not_worse"]:
+        yield "So nothing could be judged: this is no gate."

@@ -137,9 +137,9 @@ def compare(runs: Sequence[Run]) -> Comparison:
         if key in baseline.cells or key in other.cells
         for each in _paired(key, baseline, other)
     ]
-    in_family = [stats.rank(*each.repeats, _TOGETHER) > 0 for each in paired]
-    family = sum(in_family)
-    needed = stats.least_each(_alpha(sum(not each.why for each in paired)))
+    comparable = [each for each in paired if not each.why]
+    family = sum(stats.rank(*each.repeats, _TOGETHER) > 0 for each in comparable)
+    needed = stats.least_each(_alpha(len(comparable)))
     figures = [_told(each, _alpha(family), needed) for each in paired]
     return Comparison(runs, figures, family)
 

@@ -24,7 +24,7 @@ def changes(old: Any, new: Any) -> Iterator[Change]:  # noqa: ANN401 - plain dat
 def differences(old: Any, new: Any) -> list[str]:  # noqa: ANN401 - plain data
     """One line for each value that changed: ``left.mtu: was 1500, is 9000``."""
     return [
-        f"{change.where}: was {change.old}, is {change.new}"
+        f"{change.where}: was {_short(change.old)}, is {_short(change.new)}"
         for change in changes(old, new)
     ]
 
@@ -60,5 +60,8 @@ def _shown(value: Any) -> str:  # noqa: ANN401 - plain data
     if isinstance(value, dict):
         named = value.get("procedure") or value.get("name")
         return f"a block of keys ({named})" if named else "a block of keys"
-    text = str(value)
+    return str(value)
+
+
+def _short(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
