@@ -52,7 +52,13 @@ def test_no_name_or_description_can_become_markup(tmp_path: Path) -> None:
         cell.model_copy(update={"id": f"{cell.id}{NASTY}", "verdict": "invalid"})
         for cell in results.cells
     ]
-    spoilt = results.model_copy(update={"name": NASTY, "cells": cells})
+    trials = [
+        each.model_copy(update={"cell": f"{each.cell}{NASTY}"})
+        for each in results.trials
+    ]
+    spoilt = results.model_copy(
+        update={"name": NASTY, "cells": cells, "trials": trials}
+    )
     directory = store(tmp_path / "nasty", spoilt, sample_environment())
     directory.write_campaign({"testbed": {"name": NASTY, "description": NASTY}})
     page = Page(write_report(tmp_path / "nasty").read_text())

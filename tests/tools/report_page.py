@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 from html.parser import HTMLParser
 from typing import Any
@@ -54,7 +56,8 @@ class Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self._within == ("script", "figures"):
-            self.figures = json.loads(data)
+            text = gzip.decompress(base64.b64decode(data)).decode("utf-8")
+            self.figures = json.loads(text)["figures"]
         elif self._within[0] == "style":
             self.style += data
         elif not self._within[0]:

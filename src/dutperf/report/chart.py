@@ -10,6 +10,7 @@ and all other text is shown as it is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -75,6 +76,26 @@ def line_trace(index: int, name: str, x: list[float], y: list[float | None]) -> 
             "color": colour,
         },
     }
+
+
+def numbers(
+    name: str,
+    x: str,
+    y: str,
+    *,
+    xs: Sequence[float] | None = None,
+    ys: Sequence[float | None] | None = None,
+) -> Figure:
+    """What the page's table of a trace says where its axes do not: its ``meta``.
+
+    ``xs`` and ``ys`` are the figures themselves where what is drawn is not.
+    """
+    told: Figure = {"name": name, "x": x, "y": y}
+    if xs is not None:
+        told["xs"] = list(xs)
+    if ys is not None:
+        told["ys"] = list(ys)
+    return {"meta": told}
 
 
 def layout(x_title: str, y_title: str, x: Figure, y: Figure) -> Figure:

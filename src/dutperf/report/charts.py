@@ -18,6 +18,7 @@ from dutperf.report.chart import (
     Trace,
     layout,
     line_trace,
+    numbers,
 )
 from dutperf.report.rates import maxima
 from dutperf.report.tester import lag_of
@@ -62,7 +63,9 @@ def search_chart(cell: CellView, number: int) -> Chart:
     for kind in _MARKS:
         chosen = [step for step in steps if step.trial.result.verdict.kind == kind]
         if chosen:
-            data.append(_marks(kind, chosen, (bottom, top)))
+            tried = [step.tried for step in chosen]
+            named = numbers(_MARKS[kind][0], "trial", _axis_title(cell), ys=tried)
+            data.append(_marks(kind, chosen, (bottom, top)) | named)
     figure = layout(
         "trial",
         _axis_title(cell),
@@ -260,7 +263,7 @@ def frame_rate_chart(
     sizes = sorted({size for rates in lines.values() for size in rates})
     media = maxima(rate_rows(cells, link_speed_mbps))
     data = [_medium_line(name, each) for name, each in media.items()]
-    data += [_measured_line(*each) for each in enumerate(sorted(lines.items()))]
+    data += [_measured_line(*each) for each in enumerate(lines.items())]
     for trace in data:
         trace.setdefault("hovertemplate", "%{x:,d} bytes: %{y:,d} fps" + HOVER_END)
     shown = [value for trace in data for value in trace["y"]]

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 
 from dutperf.protocol import DirectionResult, Histogram, StreamResult
-from dutperf.report.chart import HOVER_END, Chart, Figure, Trace, heading
+from dutperf.report.chart import HOVER_END, Chart, Figure, Trace, heading, numbers
 from dutperf.report.delay_views import Mark, marks_of, spread_of
 from dutperf.report.marks import (
     BINS,
@@ -88,8 +88,8 @@ def _delay_chart(
     for index, stream in enumerate(direction.streams):
         if stream.delay_ns.count:
             look = look_of(direction.name, index)
-            data += _within(stream.delay_ns, look, bottom)
-            data.append(_shape(stream.delay_ns, look, x_range))
+            data += _within(stream, look, bottom)
+            data.append(_shape(stream, look, x_range))
     if direction.streams[0].delay_ns.count:
         data.append(_dots(direction.streams[0], look_of(direction.name, 0)))
     top = stairs_end(len(marks), _HEIGHT)
@@ -129,9 +129,9 @@ def _delay_chart(
     )
 
 
-def _within(histogram: Histogram, look: Look, bottom: float) -> list[Trace]:
+def _within(stream: StreamResult, look: Look, bottom: float) -> list[Trace]:
     """The distribution; its last step, beyond which there is nothing, is no point."""
-    *points, (largest, _) = slower_shares(histogram)
+    *points, (largest, _) = slower_shares(stream.delay_ns)
     line = {"shape": "hv", "width": 2, "color": look.colour, "dash": look.dash}
     share = points[-1][1]
     return [
@@ -143,6 +143,7 @@ def _within(histogram: Histogram, look: Look, bottom: float) -> list[Trace]:
             "line": line,
             "hovertemplate": "%{x:,d} ns: %{y:.3~p} of the frames took longer"
             + HOVER_END,
+            **numbers(stream.name, "delay, ns", "share of frames that took longer"),
         },
         {
             "type": "scatter",
@@ -162,12 +163,13 @@ def _bins(histogram: Histogram, low: float, high: float) -> list[float]:
     return shares(histogram, edges, lambda ns: math.log10(max(ns, 1)))
 
 
-def _shape(histogram: Histogram, look: Look, x_range: tuple[float, float]) -> Trace:
-    found = _bins(histogram, *x_range)
+def _shape(stream: StreamResult, look: Look, x_range: tuple[float, float]) -> Trace:
+    found = _bins(stream.delay_ns, *x_range)
     edges = [10**edge for edge in even_edges(*x_range, BINS)]
     return outline(found, [float(f"{edge:.5g}") for edge in edges], look) | {
         "yaxis": "y2",
         "hovertemplate": "%{y:.3~g} % of the frames from %{x:,.0f} ns on" + HOVER_END,
+        **numbers(stream.name, "delay, ns", "frames from here on, %"),
     }
 
 

@@ -3,79 +3,169 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dutperf.report.cells import FAILED, INVALID, CellView, CurvePoint
 from dutperf.report.stream_measures import MeasureView
 from dutperf.report.text import (
     AT_LEAST,
+    INFINITE,
     NBSP,
     decimal,
+    delay_ns,
     percent,
     plural,
     sentence,
     shown,
     whole,
 )
-from dutperf.results import GoalResult, highest_clean
+from dutperf.results import (
+    GoalResult,
+    Spread,
+    SpreadFigure,
+    highest_clean,
+    limit_words,
+)
 from dutperf.results.damage_words import RECEIVED
-from dutperf.tables import CONNECTIONS, DELAYS
+from dutperf.tables import DELAYS
 from dutperf.tables.figures import derived
 
-_FEW = 2
+_SURE_PERCENT = 95
+_SEVERAL = 2
+_NAMES = {
+    "TL": "typical latency (TL)",
+    "WCL": "worst-case latency (WCL)",
+    "PDV": "packet delay variation (PDV)",
+}
+"""What the RFC's letters stand for, where one meets them first."""
 
 
 @dataclass(frozen=True)
 class Headline:
-    """``value`` is a number only if the result is valid."""
+    """One figure in the reader's words.
+
+    Attributes:
+        value: a number where ``unit`` is not empty, otherwise why there is none.
+        caption: what the figure says of the device, in a sentence.
+        interval: within which it is known.
+        limit: what a lower bound ended at; empty where it is none.
+        lines: what else belongs to it, for those who ask.
+    """
 
     value: str
     unit: str
     caption: str
+    interval: str = ""
+    limit: str = ""
     lines: tuple[str, ...] = ()
 
 
 def headline(cell: CellView) -> Headline:
     """What a reader in a hurry must know of ``cell``."""
     if not cell.measured:
-        return _without_number(cell)
+        return _without_result(cell)
     if cell.procedure == "frame-loss":
         return _frame_loss(cell)
     if cell.procedure in DELAYS:
         return _delay(cell)
-    if cell.procedure in CONNECTIONS:
-        return _connections(cell)
-    if cell.derived:
-        return _with_derived(cell)
-    return _throughput(cell)
+    return _rate(cell)
 
 
-def _with_derived(cell: CellView) -> Headline:
-    """What the RFC calculates of a result stands below it."""
-    summed = f"{cell.statistic} of " if cell.several else ""
-    each = f"per direction, {summed}{plural(len(cell.values), 'repeat')}{_limit(cell)}"
-    told = [
-        f"{sentence(name)}: {shown(derived(figure, unit=True))}"
-        for name, figure in cell.derived.items()
-    ]
-    return Headline(cell.figure_text, cell.unit, each, (*told, *_remarks(cell)))
-
-
-def _connections(cell: CellView) -> Headline:
-    value = cell.figure_text
-    if cell.procedure == "table-capacity":
-        return _capacity(cell, value)
-    if cell.procedure == "teardown-rate":
-        return Headline(
-            value, "connections/s", f"{whole(cell.connections)} connections deleted"
-        )
-    validated = " validated" if cell.validated else ", not validated"
+def _rate(cell: CellView) -> Headline:
+    """A rate, a burst, a number of connections."""
+    if cell.doubt:
+        middle = f"Median, for what it is worth: {cell.figure_text}{NBSP}{cell.unit}."
+        return Headline(sentence(cell.doubt), "", middle)
     return Headline(
-        value,
-        "connections/s",
-        f"{whole(cell.connections)} connections{validated}{_limit(cell)}",
-        tuple(_remarks(cell)),
+        cell.figure_text,
+        cell.unit,
+        _meaning(cell),
+        interval_words(cell),
+        cell.limit,
+        tuple(_more(cell)),
     )
+
+
+def _meaning(cell: CellView) -> str:
+    """What the figure says of the device, and how far that goes."""
+    each = " in each direction" if cell.bidirectional else ""
+    known = {
+        "throughput": f"Forwarded without loss{each}",
+        "back-to-back": f"Frames in a row{each}, at the highest rate, without loss",
+        "connection-rate": f"New connections opened, of {whole(cell.connections)}"
+        f"{', each used once more' if cell.validated else ', not validated'}",
+        "table-capacity": "Connections held in the table at once",
+        "teardown-rate": f"Connections deleted, {whole(cell.connections)} at once",
+    }
+    said = known.get(cell.procedure, sentence(cell.name))
+    if cell.procedure == "throughput" and cell.judged:
+        said = f"Forwarded{each}, {cell.judged}"
+    if cell.at_least:
+        return f"{said}. More was not tried: the device may be faster."
+    return f"{said}."
+
+
+def interval_words(cell: CellView) -> str:
+    """Within which the median is known; of a single search its bounds."""
+    spread, values = cell.spread, cell.values
+    if spread and spread.interval_lower is not None:
+        low, high = cell.of_spread("interval_lower"), cell.of_spread("interval_upper")
+        sure = f"{spread.interval_percent or _SURE_PERCENT:.3g}{NBSP}%"
+        return (
+            f"{sentence(cell.statistic)} of {plural(len(values), 'repeat')}, "
+            f"{sure} interval {shown(low)} to {shown(high)}"
+        )
+    if len(values) > 1:
+        low, high = cell.of_spread("minimum"), cell.of_spread("maximum")
+        ends = f", {shown(low)} to {shown(high)}" if shown(low) != shown(high) else ""
+        same = "" if ends else ", all the same"
+        return f"{sentence(cell.statistic)} of {len(values)} repeats{ends}{same}"
+    return f"One repeat{_bounds(cell)}"
+
+
+def _bounds(cell: CellView) -> str:
+    """What the only search passed and failed at, if it found both."""
+    found = cell.bounds
+    failed = found and any(
+        step.trial.result.verdict.kind == "fail" and step.tried == found.upper
+        for step in found.steps
+    )
+    if found is None or not failed or cell.at_least or cell.settled:
+        return ""
+    return f": passed at {whole(found.lower)}, failed at {whole(found.upper)}"
+
+
+def _more(cell: CellView) -> Iterator[str]:
+    """What the RFC calculates of it, its share of the medium, other measures."""
+    if cell.procedure == "table-capacity" and cell.result:
+        yield from (sentence(search.words) for search in cell.result.capacity[-1:])
+        if cell.result.eviction:
+            yield sentence(cell.result.eviction.words)
+    for name, figure in cell.derived.items():
+        yield f"{sentence(name)}: {shown(derived(figure, unit=True))}"
+    if cell.procedure == "throughput":
+        yield from _throughput_lines(cell)
+
+
+def _throughput_lines(cell: CellView) -> Iterator[str]:
+    sign = cell.at_least
+    if cell.received_figure:
+        yield f"{cell.received_figure}, {RECEIVED}"
+    if cell.bidirectional:
+        yield f"{sign}{whole(cell.sum_fps)}{NBSP}fps, sum of both directions"
+    if cell.wire:
+        yield _wire(cell)
+    if cell.media and cell.media.share_percent is not None:
+        nominal = ", nominal" if cell.media.nominal else ""
+        yield (
+            f"{sign}{percent(cell.media.share_percent)} of the theoretical maximum, "
+            f"{whole(cell.media.rate_fps)}{NBSP}fps per direction "
+            f"({whole(cell.media.link_speed_mbps)}{NBSP}Mbit/s{nominal})"
+        )
+    yield from (_goal(goal) for goal in cell.goals[1:])
+    if cell.settled:
+        yield sentence(cell.settled)
 
 
 def _wire(cell: CellView) -> str:
@@ -93,81 +183,37 @@ def _wire(cell: CellView) -> str:
     return told + both
 
 
-def _limit(cell: CellView) -> str:
-    """What a lower bound ends at."""
-    return f" ({cell.limit})" if cell.limit else ""
-
-
-def _capacity(cell: CellView, value: str) -> Headline:
-    searches = cell.result.capacity if cell.result else []
-    eviction = cell.result.eviction if cell.result else None
-    lines = [sentence(search.words) for search in searches[-1:]]
-    lines += [sentence(eviction.words)] if eviction else []
-    held = f"held{_limit(cell)}"
-    return Headline(value, "connections", held, (*lines, *_remarks(cell)))
-
-
-def _without_number(cell: CellView) -> Headline:
-    tried = f"{plural(len(cell.trials), 'trial')} stored"
-    if cell.badge is INVALID:
-        vouch = "the tester cannot vouch for a figure"
-        return Headline("No result", "", vouch, tuple(_proven(cell)))
-    if cell.badge is FAILED:
-        none = "no load that was tried passed"
-        return Headline("No result", "", none, tuple(_received(cell)))
-    return Headline("Not finished", "", f"the run ended here, {tried}")
-
-
-def _proven(cell: CellView) -> list[str]:
-    """What passed before it went wrong; that is no result yet."""
-    result = cell.result
-    if result is None or not result.bound or result.median is None:
-        return []
-    return [f"{AT_LEAST}{whole(result.median)}{NBSP}{result.unit} did pass"]
-
-
-def _throughput(cell: CellView) -> Headline:
-    sign = cell.at_least
-    lines = _received(cell)
-    if cell.bidirectional:
-        total = f"{sign}{whole(cell.sum_fps)}"
-        lines.append(f"{total}{NBSP}fps, sum of both directions")
-    if cell.wire:
-        lines.append(_wire(cell))
-    if cell.media and cell.media.share_percent is not None:
-        nominal = ", nominal" if cell.media.nominal else ""
-        lines.append(
-            f"{sign}{percent(cell.media.share_percent)} of the theoretical maximum, "
-            f"{whole(cell.media.rate_fps)}{NBSP}fps per direction "
-            f"({whole(cell.media.link_speed_mbps)}{NBSP}Mbit/s{nominal})"
-        )
-    lines += [_goal(goal) for goal in cell.goals[1:]]
-    if cell.settled:
-        lines.append(sentence(cell.settled))
-    if cell.doubt:
-        middle = f"median, for what it is worth: {cell.figure_text}{NBSP}fps"
-        return Headline(sentence(cell.doubt), "", middle, tuple(_remarks(cell)))
-    each = f"per direction{_limit(cell)}"
-    return Headline(cell.figure_text, "fps", each, (*lines, *_remarks(cell)))
-
-
-def _received(cell: CellView) -> list[str]:
-    """Another measure, where damaged frames are all that limits this one."""
-    figure = cell.received_figure
-    return [f"{figure}, {RECEIVED}"] if figure else []
-
-
 def _goal(goal: GoalResult) -> str:
     irregular = "" if goal.regular else ", irregular"
     sign = AT_LEAST if goal.bound else ""
     return f"{sentence(goal.name)}: {sign}{whole(goal.lower_fps)}{NBSP}fps{irregular}"
 
 
+def _without_result(cell: CellView) -> Headline:
+    """What did pass is a bound also where the tester cannot vouch for more."""
+    result = cell.result
+    if cell.badge is INVALID and result and result.bound and result.median is not None:
+        return Headline(
+            f"{AT_LEAST}{whole(result.median)}",
+            result.unit,
+            "So much did pass; the tester cannot vouch for more.",
+            limit=limit_words(result.bound_cause),
+        )
+    if cell.badge is INVALID:
+        return Headline("No result", "", "The tester cannot vouch for a figure.")
+    if cell.badge is FAILED:
+        received = cell.received_figure
+        lines = (f"{received}, {RECEIVED}",) if received else ()
+        return Headline("No result", "", "No load that was tried passed.", lines=lines)
+    tried = f"{plural(len(cell.trials), 'trial')} stored"
+    return Headline("Not finished", "", f"The run ended here, {tried}.")
+
+
 def _frame_loss(cell: CellView) -> Headline:
     curve = cell.curve
-    at = f"lost at {_load(curve[-1])}" if curve else "lost at the highest load"
+    at = f"Lost at {_load(curve[-1])}" if curve else "Lost at the highest load"
     value, unit = percent(cell.median).split(NBSP)
-    return Headline(value, unit, at, (*_clean_part(curve), *_remarks(cell)))
+    return Headline(value, unit, "; ".join((at, *_clean_part(curve))) + ".")
 
 
 def _delay(cell: CellView) -> Headline:
@@ -178,28 +224,40 @@ def _delay(cell: CellView) -> Headline:
     value, _, unit = worst.result.partition(NBSP)
     where = "the larger of both directions" if len(foreground) > 1 else cell.ways
     several = len(streams) > len(foreground)
+    meaning = sentence(_NAMES.get(worst.name, worst.name))
     return Headline(
         value,
         unit,
-        f"{worst.name}, {where}, at {whole(cell.load_fps)}{NBSP}fps{_source(cell)}",
-        (
-            *(
-                f"{stream.named(several)}: "
-                + ", ".join(f"{view.name} {view.result}" for view in stream.measures)
-                for stream in streams
-            ),
-            *_remarks(cell),
+        f"{meaning}, {where}, at {whole(cell.load_fps)}{NBSP}fps{_source(cell)}.",
+        _delay_interval(worst),
+        lines=tuple(
+            f"{stream.named(several)}: "
+            + ", ".join(f"{view.name} {view.result}" for view in stream.measures)
+            for stream in streams
         ),
     )
 
 
-def _remarks(cell: CellView) -> list[str]:
-    """What speaks against one figure; the panel of the cell has it in full."""
-    return [sentence(f.message) for f in cell.findings[:_FEW]] + (
-        [f"{plural(len(cell.findings) - _FEW, 'more finding')} below"]
-        if len(cell.findings) > _FEW
-        else []
-    )
+def _delay_interval(view: MeasureView) -> str:
+    """Of the repeats' median where six of them tell one, else from least to most."""
+    measure, spread = view.measure, view.measure.spread
+    if measure.count < _SEVERAL:
+        return "One repeat"
+    of = f"{sentence(measure.summary)} of {measure.count} repeats"
+    if spread is None:
+        return of
+    if spread.interval_lower is not None:
+        sure = f"{spread.interval_percent or _SURE_PERCENT:.3g}{NBSP}%"
+        return (
+            f"{of}, {sure} interval {_ends(spread, 'interval_lower', 'interval_upper')}"
+        )
+    return f"{of}, {_ends(spread, 'minimum', 'maximum')}"
+
+
+def _ends(spread: Spread, low: SpreadFigure, high: SpreadFigure) -> str:
+    """A delay without an end is that of frames that were lost."""
+    ends = (getattr(spread, name) for name in (low, high))
+    return " to ".join(INFINITE if ns is None else delay_ns(ns) for ns in ends)
 
 
 def _source(cell: CellView) -> str:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import jinja2
-from markupsafe import Markup
-from plotly.offline.offline import get_plotlyjs
 
 from dutperf import __version__
 from dutperf.report import text
@@ -17,11 +15,13 @@ from dutperf.report.cells import BADGES, CellView, finished_cell, open_cell
 from dutperf.report.chart import TEMPLATE, Chart, Figure
 from dutperf.report.charts import frame_rate_chart, search_chart
 from dutperf.report.connection_views import connection_views
-from dutperf.report.environment_rows import environment_rows, findings_beside
+from dutperf.report.environment_rows import environment_rows
+from dutperf.report.glance import cards_of
 from dutperf.report.growthcharts import growth_charts
 from dutperf.report.headline import headline
 from dutperf.report.hook_outputs import hook_views
 from dutperf.report.losscharts import frame_loss_chart, loss_around_chart
+from dutperf.report.packed import packed, packed_plotly
 from dutperf.report.rates import maxima
 from dutperf.report.repeatcharts import rate_repeats_chart, repeats_chart
 from dutperf.report.source import Source, read_source
@@ -40,6 +40,7 @@ from dutperf.report.trial_views import (
     totals_by_stream,
     verdict,
 )
+from dutperf.report.trust import trust_rows
 from dutperf.report.wire import medium_speed_mbps
 from dutperf.results import Words, closing
 from dutperf.results.storage import write_atomically
@@ -51,6 +52,28 @@ from dutperf.visible import visible
 
 REPORT = "report.html"
 _LEVELS = {"text": "plain text"}
+_MANY = 3
+"""So many cells may have a panel each; of more the reader chooses one."""
+_PARTS = (
+    ("glance", "Glance"),
+    ("summary", "Results"),
+    ("rates", "Rates"),
+    ("losses", "Frame loss"),
+    ("delays", "Delays"),
+    ("connections", "Connections"),
+    ("phases", "Phase 1"),
+    ("scalability", "Scalability"),
+    ("searches", "Searches"),
+    ("timing", "In time"),
+    ("tester", "Tester"),
+    ("deviations", "Deviations"),
+    ("environment", "Environment"),
+    ("reproduce", "Again"),
+    ("trials", "Trials"),
+    ("hooks", "Hooks"),
+    ("glossary", "Glossary"),
+)
+"""The sections and their names in the contents; what has nothing to say is left out."""
 
 
 @dataclass(frozen=True)
@@ -114,11 +137,16 @@ def render(source: Source) -> str:
     charts += [chart for _, chart in growth if chart]
     charts += [chart for view in stateful for chart in view.charts]
     charts += [c for timing in timings for trial in timing.trials for c in trial.charts]
+    trust, told = trust_rows(source, cells), closing_of(source, cells, where="below")
+    figures = {chart.id: chart.figure for chart in charts}
+    drawn: Figure = {"figures": figures, "template": TEMPLATE}
     template = environment().get_template("report.html.j2")
     page = template.render(
         source=source,
         cells=cells,
-        closing=closing_of(source, cells, where="below"),
+        cards=cards_of(cells),
+        trust=trust,
+        closing=[said for said in told if said not in {row.words for row in trust}],
         throughput=[c for c in cells if c.procedure == "throughput"],
         frame_loss=[c for c in cells if c.procedure == "frame-loss"],
         delays=[c for c in cells if c.procedure in DELAYS],
@@ -139,12 +167,12 @@ def render(source: Source) -> str:
         environments=[
             (each, environment_rows(each.environment)) for each in source.testbeds
         ],
-        beside={cell.id: findings_beside(cell, source) for cell in cells},
         hooks=hook_views(source.trials),
         tester_sentence=verdict_on([cell.tester for cell in cells]),
-        figures=_json({chart.id: chart.figure for chart in charts}),
-        chart_template=_json(TEMPLATE),
-        plotly=_plotly(),
+        campaign=source.campaign,
+        figures=packed(json.dumps(drawn, separators=(",", ":"))),
+        plotly=packed_plotly(),
+        parts=_PARTS,
         version=__version__,
     )
     return visible(page)
@@ -157,7 +185,8 @@ def closing_of(source: Source, cells: list[CellView], *, where: str) -> list[str
     """
     titles = {cell.id: cell.title for cell in cells}
     words = Words(where=where, titles=titles, figures=False)
-    return [text.sentence(said) for said in closing(source.cells, words=words)]
+    told = closing(source.cells, words=words)
+    return [text.sentence(said) for said in told]
 
 
 def cells_of(source: Source) -> list[CellView]:
@@ -206,19 +235,6 @@ def _concerned(concerned: list[CellView], cells: list[CellView]) -> Iterator[str
             yield from (cell.title for cell in of_name)
 
 
-def _json(data: Figure) -> Markup:
-    """JSON that cannot end the script element it stands in."""
-    plain = json.dumps(data, separators=(",", ":"))
-    safe = plain.replace("&", "\\u0026").replace("<", "\\u003c")
-    return Markup(safe.replace(">", "\\u003e"))  # noqa: S704 - escaped just above
-
-
-def _plotly() -> Markup:
-    """plotly.js itself: the report must work without a network, for years."""
-    script: str = get_plotlyjs()  # type: ignore[no-untyped-call]
-    return Markup(script)  # noqa: S704 - the library, not data
-
-
 def environment() -> jinja2.Environment:
     """Where the pages' templates are, and what they may use."""
     found = jinja2.Environment(
@@ -229,6 +245,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     found.globals["badges"] = BADGES
+    found.globals["many"] = _MANY
     found.tests["verdict"] = lambda entry: isinstance(entry, Verdict)
     found.filters.update(
         decimal=text.decimal,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dutperf.report.cells import CellView
-from dutperf.report.chart import BOUND_SYMBOL, Chart, Figure, Trace, layout
+from dutperf.report.chart import BOUND_SYMBOL, Chart, Figure, Trace, layout, numbers
 from dutperf.report.marks import look_of
 from dutperf.report.scales import SignedScale, delay_range, log_axis
 from dutperf.report.stream_measures import MeasureView
@@ -96,6 +96,7 @@ def rate_repeats_chart(cell: CellView, number: int) -> Chart | None:
         ],
         "hoverinfo": "text",
         "cliponaxis": False,
+        **numbers("repeats", "repeat", f"{cell.unit} per direction"),
     }
     told = f"{cell.statistic} {cell.figure_text} {cell.unit}"
     words = f"Repeats of {cell.title}, in their order; {told}"
@@ -157,6 +158,7 @@ def _dots(
         "hovertext": [f"repeat {n}: {delay_ns(f.value)}" for n, f in figures],
         "hoverinfo": "text",
         "cliponaxis": False,
+        **numbers("repeats", "ns", "of", xs=[f.value or 0 for _, f in figures]),
     }
 
 
@@ -175,4 +177,7 @@ def _result(label: str, view: MeasureView, place: Callable[[float], float]) -> T
         },
         "hovertext": [f"{view.measure.summary}: {view.result}"],
         "hoverinfo": "text",
+        **numbers(
+            view.measure.summary, "ns", "of", xs=[] if value is None else [value]
+        ),
     }

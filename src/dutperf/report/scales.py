@@ -63,6 +63,10 @@ class SignedScale:
         """Where ``value_ns`` stands."""
         return math.asinh(value_ns / self._unit_ns)
 
+    def value_ns(self, place: float) -> float:
+        """What stands at ``place``."""
+        return math.sinh(place) * self._unit_ns
+
     @property
     def ends(self) -> tuple[float, float]:
         """Where the axis begins and ends."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from dutperf.results import (
     load_journal,
     load_results,
 )
+from dutperf.results.directory import CAMPAIGN
+from dutperf.results.loading import read_text
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,19 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class StoredCampaign:
+    """What was asked for, as it was resolved; empty where that is not stored."""
+
+    data: Mapping[str, Any]
+    text: str
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether its times and repeats are those for looking around."""
+        return self.data.get("preset") == "quick"
+
+
+@dataclass(frozen=True)
 class Source:
     """One run as stored. ``interruption`` is empty for a complete run."""
 
@@ -60,6 +75,7 @@ class Source:
     cells: tuple[CellResult, ...]
     scalability: tuple[Scalability, ...]
     trials: tuple[TrialRecord, ...]
+    campaign: StoredCampaign
 
     @property
     def several(self) -> bool:
@@ -105,6 +121,7 @@ def read_source(directory: Path) -> Source:
 
 
 def _from_results(directory: Path, results: ResultsFile) -> Source:
+    campaign = _campaign(directory)
     interruption = ""
     if results.not_measured:
         interruption = "Not every testbed could be measured to the end."
@@ -114,28 +131,31 @@ def _from_results(directory: Path, results: ResultsFile) -> Source:
         name=results.name,
         created_at=results.created_at,
         written_by=results.dutperf_version,
-        testbeds=_testbeds(directory),
+        testbeds=_testbeds(directory, campaign),
         interruption=interruption,
         failures=_failures(results.not_measured),
         cells=tuple(results.cells),
         scalability=tuple(results.scalability),
         trials=tuple(results.trials),
+        campaign=campaign,
     )
 
 
 def _from_journal(directory: Path) -> Source:
     journal = load_journal(directory)
+    campaign = _campaign(directory)
     torn = " The last trial was being written and is lost." if journal.truncated else ""
     return Source(
         name=journal.header.campaign,
         created_at=journal.header.created_at,
         written_by=journal.header.dutperf_version,
-        testbeds=_testbeds(directory),
+        testbeds=_testbeds(directory, campaign),
         failures=(),
         interruption=f"It ended without writing results.{torn}",
         cells=(),
         scalability=(),
         trials=journal.records,
+        campaign=campaign,
     )
 
 
@@ -146,13 +166,16 @@ def _failures(cells: Sequence[NotMeasured]) -> tuple[Failure, ...]:
     return tuple(Failure(*why, tuple(ids)) for why, ids in found.items())
 
 
-def _testbeds(directory: Path) -> tuple[TestbedRecord, ...]:
+def _campaign(directory: Path) -> StoredCampaign:
+    if not (directory / CAMPAIGN).exists():
+        return StoredCampaign({}, "")
+    return StoredCampaign(load_campaign(directory), read_text(directory / CAMPAIGN))
+
+
+def _testbeds(directory: Path, campaign: StoredCampaign) -> tuple[TestbedRecord, ...]:
     """As in the campaign; at least one, also if nothing is known of it."""
     environments = load_environments(directory)
-    campaign: dict[str, Any] = {}
-    if (directory / "campaign.yaml").exists():
-        campaign = load_campaign(directory)
-    named = list(_named(campaign)) or [("", "")]
+    named = list(_named(campaign.data)) or [("", "")]
     found = []
     for name, description in named:
         environment = environments.get(name if len(named) > 1 else None)
@@ -161,7 +184,7 @@ def _testbeds(directory: Path) -> tuple[TestbedRecord, ...]:
     return tuple(found)
 
 
-def _named(campaign: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _named(campaign: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Name and description of each lab or testbed; a list of one needs no list."""
     given = campaign.get("lab") or campaign.get("testbed") or []
     for testbed in given if isinstance(given, list) else [given]:

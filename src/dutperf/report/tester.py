@@ -34,6 +34,7 @@ class TesterRecord:
     lag: Lag | None
     stalls: int
     longest_stall_ns: int | None
+    lost_in_shadow: int
     tx_full: int
     drops: dict[str, int]
     strange: dict[str, int]
@@ -71,6 +72,7 @@ def tester_record(trials: Sequence[TrialRecord]) -> TesterRecord:
         lag=lag_of(direction.lag_ns for direction in directions),
         stalls=len(stalls),
         longest_stall_ns=max((stall.max_lag_ns for stall in stalls), default=None),
+        lost_in_shadow=sum(s.lost_in_shadow for d in directions for s in d.streams),
         tx_full=sum(direction.tx_full for direction in directions),
         drops={name: sum(_rise(p, name) for p in ports) for name in _PORT_DROPS}
         | _kernel_drops(lossy),

@@ -16,7 +16,7 @@ from dutperf.protocol import (
     TrialRequest,
 )
 from dutperf.protocol.tagging import tagged_frames
-from dutperf.report.chart import HOVER_END, Chart, Figure, Trace, heading
+from dutperf.report.chart import HOVER_END, Chart, Figure, Trace, heading, numbers
 from dutperf.report.marks import look_of
 from dutperf.report.runs import Interval, RunClass, intervals_of, run_classes
 from dutperf.report.scales import delay_range, log_axis
@@ -32,6 +32,8 @@ _HEIGHTS = {"rate": 70, "lost": 110, "tags": 150}
 _GAP = 26
 _FOOT = 56
 _BACKGROUND_LOST = "var(--fail-pale)"
+_BACKGROUND = ", background"
+_SENT_AT = "time of sending, s"
 
 
 @dataclass(frozen=True)
@@ -218,6 +220,7 @@ def _rates(
             },
             "fillcolor": look.soft,
             "hovertemplate": f"%{{x:.4~g}} s: {name} %{{y:,d}} fps" + HOVER_END,
+            **numbers(f"{name}{_BACKGROUND if index else ''}", _SENT_AT, "fps"),
             **style,
         }
 
@@ -252,6 +255,7 @@ def _lost(intervals: Sequence[Interval], index: int, axis: str) -> Trace:
         "hovertemplate": "sent from %{customdata[0]:.6~g} to %{customdata[1]:.6~g} s:"
         + Markup("<br>%{y:,d} of %{customdata[2]:,d} frames lost")
         + HOVER_END,
+        **numbers(f"lost{_BACKGROUND if index else ''}", _SENT_AT, "frames"),
     }
 
 
@@ -304,6 +308,7 @@ def _tags(
             | {
                 "marker": {"symbol": "x", "size": 7, "color": "var(--fail)"},
                 "hovertemplate": "%{x:.4~g} s: tagged frames lost" + HOVER_END,
+                **numbers("tagged frames", _SENT_AT, "lost", ys=[c.lost for c in gone]),
             }
         )
     return found
@@ -344,6 +349,7 @@ def _points(
         "yaxis": axis,
         "cliponaxis": False,
         "hovertemplate": f"%{{x:.4~g}} s: {name} %{{y:,d}} ns" + HOVER_END,
+        **numbers(f"tagged frames, {name}", _SENT_AT, "delay, ns"),
     }
 
 
@@ -414,6 +420,11 @@ def _run_bars(
             "color": look.colour if index == 0 else look.soft,
             "line": {"width": 1, "color": look.colour},
         },
+        **numbers(
+            f"{direction}, {stream.name}" if several else direction,
+            "frames lost in a row, from",
+            "times",
+        ),
         "hovertext": [
             f"{whole(one.lowest)} to {whole(one.highest)} in a row: {one.runs:,} times"
             for one in classes

@@ -6,7 +6,15 @@ import math
 from collections.abc import Sequence
 
 from dutperf.report.cells import CellView
-from dutperf.report.chart import HOVER_END, Chart, Figure, Trace, heading, line_trace
+from dutperf.report.chart import (
+    HOVER_END,
+    Chart,
+    Figure,
+    Trace,
+    heading,
+    line_trace,
+    numbers,
+)
 from dutperf.report.marks import look_of
 from dutperf.report.scales import delay_range, log_axis
 from dutperf.report.text import percent
@@ -73,6 +81,8 @@ def _chart(name: str, description: str, data: list[Trace]) -> Chart | None:
         return None
     for trace in data:
         trace["hovertemplate"] = _HOVER
+        name, lost = trace["name"], "lost or late, %"
+        trace.update(numbers(name, "frame timeout, ns", lost, ys=trace["y"]))
     timeouts = [timeout for trace in data for timeout in trace["x"]]
     figure: Figure = {
         "height": 280,

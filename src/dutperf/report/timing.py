@@ -1,7 +1,8 @@
 """The trials of a cell in time: delays, and when frames were lost.
 
 One trial is shown, the one that the cell's result rests on; the reader may choose any
-other. All of them are in the page, so that nothing has to be measured or made again.
+other. They are in the page, so that nothing has to be measured or made again; of very
+many those around it.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ from dutperf.report.variationcharts import variation_charts
 from dutperf.results import TrialRecord
 from dutperf.tables import DELAYS
 
+_MOST_TRIALS = 150
+"""Of all cells together, so that a page stays small; each has a few at least."""
+_LEAST_TRIALS = 3
 _FEW = 4
 """Cells of delays that are unfolded at once; of more than these only the first."""
 
@@ -190,6 +194,7 @@ class CellTiming:
     cell: CellView
     shown: TrialTiming
     trials: tuple[TrialTiming, ...]
+    left_out: int
     open: bool
 
     @property
@@ -201,14 +206,32 @@ class CellTiming:
 def timings_of(cells: Sequence[CellView]) -> list[CellTiming]:
     """All cells that have a trial with delays."""
     few = sum(cell.procedure in DELAYS for cell in cells) <= _FEW
+    every = [
+        (cell, [TrialTiming(t) for t in cell.trials if _has_delays(t)])
+        for cell in cells
+    ]
+    timed = [(cell, trials) for cell, trials in every if trials]
+    room = max(_LEAST_TRIALS, _MOST_TRIALS // max(len(timed), 1))
     found: list[CellTiming] = []
-    for cell in cells:
-        trials = [TrialTiming(trial) for trial in cell.trials if _has_delays(trial)]
-        if trials:
-            shown = _result_trial(cell, trials)
-            is_open = not found or (few and cell.procedure in DELAYS)
-            found.append(CellTiming(cell, shown, tuple(trials), is_open))
+    for cell, trials in timed:
+        shown = _result_trial(cell, trials)
+        chosen = _nearest(trials, shown, room)
+        is_open = not found or (few and cell.procedure in DELAYS)
+        left_out = len(trials) - len(chosen)
+        found.append(CellTiming(cell, shown, chosen, left_out, is_open))
     return found
+
+
+def _nearest(
+    trials: Sequence[TrialTiming], shown: TrialTiming, room: int
+) -> tuple[TrialTiming, ...]:
+    """Those whose loads are nearest to that of ``shown``, in the order of the run."""
+
+    def distance(trial: TrialTiming) -> tuple[bool, float]:
+        return trial is not shown, abs(trial.record.load_fps - shown.record.load_fps)
+
+    chosen = {trial.id for trial in sorted(trials, key=distance)[:room]}
+    return tuple(trial for trial in trials if trial.id in chosen)
 
 
 def _has_delays(trial: TrialRecord) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dutperf.protocol import DirectionResult, Histogram
-from dutperf.report.chart import Chart, Figure, heading
+from dutperf.report.chart import HOVER_END, Chart, Figure, Trace, heading, numbers
 from dutperf.report.delay_views import Mark, spread_of
 from dutperf.report.marks import (
     BINS,
@@ -64,11 +64,15 @@ def _variation_chart(
 ) -> Chart:
     edges = even_edges(*ends, BINS)
     rounded = [round(edge, 4) for edge in edges]
+    names = [stream.name for stream in direction.streams if stream.ipdv_ns]
     data = [
-        outline(
-            shares(histogram, edges, scale), rounded, look_of(direction.name, index)
+        _shape(
+            names[index],
+            outline(
+                shares(histogram, edges, scale), rounded, look_of(direction.name, index)
+            ),
+            scale,
         )
-        | {"hoverinfo": "skip"}
         for index, histogram in enumerate(histograms)
         if histogram.count
     ]
@@ -99,6 +103,17 @@ def _variation_chart(
         data,
         figure,
     )
+
+
+def _shape(name: str, drawn: Trace, scale: SignedScale) -> Trace:
+    """What is drawn on the signed scale, with the variations themselves."""
+    from_ns = [round(scale.value_ns(place)) for place in drawn["x"]]
+    return drawn | {
+        "customdata": from_ns,
+        "hovertemplate": "%{y:.3~g} % of the pairs from %{customdata:,d} ns on"
+        + HOVER_END,
+        **numbers(name, "IPDV, ns", "pairs from here on, %", xs=from_ns),
+    }
 
 
 def variation_marks(histogram: Histogram) -> list[Mark]:

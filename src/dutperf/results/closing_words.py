@@ -129,7 +129,7 @@ def closing(
         *_ranked(_Rank.DOUBT, _doubts(measured)),
         *_ranked(_Rank.DOUBT, _damaged(cells, words)),
         *_ranked(_Rank.BOUND, _bounds(measured)),
-        *_ranked(_Rank.DEVIATIONS, _deviations(cells, words)),
+        *_ranked(_Rank.DEVIATIONS, deviations_words(cells, words)),
         *_ranked(_Rank.FOUND, _found(measured, words) if words.figures else []),
         *_ranked(_Rank.REMARK, _remarks(measured)),
         *_ranked(_Rank.SURE, _sureness(measured)),
@@ -243,7 +243,7 @@ def _first(alike: Sequence[tuple[CellResult, Reason]]) -> Reason:
     return alike[0][1]
 
 
-def _deviations(cells: Sequence[CellResult], words: Words) -> Iterator[str]:
+def deviations_words(cells: Sequence[CellResult], words: Words) -> Iterator[str]:
     """How many, and whether one may speak of the RFCs' results at all."""
     points = {point for cell in cells for point in cell.deviations}
     if not points:
@@ -401,9 +401,8 @@ def _intervals(cells: Sequence[CellResult], counts: Sequence[int]) -> str:
     if not widths:
         return f"{span} repeats; no interval of the median is known"
     widest = "" if len(widths) == 1 else "widest "
-    return (
-        f"{span} repeats: the {widest}interval of a median is {max(widths):.2g} % wide"
-    )
+    width = f"{about(max(widths))} % wide"
+    return f"{span} repeats: the {widest}interval of a median is {width}"
 
 
 def _spreads(cell: CellResult) -> Iterator[Spread]:

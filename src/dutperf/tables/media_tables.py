@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from dutperf.line_rate import line_rate_fps
 from dutperf.results import Media
@@ -92,18 +91,20 @@ def media_table(cells: Sequence[Subject], link_speed_mbps: int | None) -> Table 
 
 
 def rate_rows(cells: Sequence[Subject], link_speed_mbps: int | None) -> Rates:
-    """The throughputs of each stream, by frame size, mixes last; flows have a table.
+    """The throughputs of each stream, in the campaign's order; flows have a table.
+
+    Of a stream they are by frame size, mixes last.
 
     ``link_speed_mbps`` is for results of older files, which do not say it themselves.
     """
-    found = [
-        RateRow(cell, cell.media or _media(cell.frame_size, link_speed_mbps))
-        for cell in cells
-        if cell.procedure == "throughput" and not cell.flows
-    ]
-    found.sort(key=lambda row: (row.cell.series, row.cell.frame_size or float("inf")))
-    by_series = groupby(found, lambda row: row.cell.series)
-    return [(name, list(each)) for name, each in by_series]
+    found: dict[str, list[RateRow]] = {}
+    for cell in cells:
+        if cell.procedure == "throughput" and not cell.flows:
+            row = RateRow(cell, cell.media or _media(cell.frame_size, link_speed_mbps))
+            found.setdefault(cell.series, []).append(row)
+    for of_series in found.values():
+        of_series.sort(key=lambda row: row.cell.frame_size or float("inf"))
+    return list(found.items())
 
 
 def _media_notes(shown: Sequence[RateRow]) -> Iterator[str]:

@@ -1,78 +1,99 @@
 "use strict";
-(() => {
-  const read = (id) => JSON.parse(document.getElementById(id).textContent);
-  const figures = read("figures");
-  const template = read("chart-template");
-  const root = document.documentElement;
-  const printWidth = 650;
+(async () => {
+{% include "charts.js" %}
+{% include "numbers.js" %}
 
-  // One palette for page and charts: var(--name) becomes what the style sheet says.
-  const resolved = (value, style) => {
-    if (typeof value === "string") {
-      return value.replace(/^var\((--[a-z0-9-]+)\)$/, (_, name) =>
-        style.getPropertyValue(name).trim());
-    }
-    if (Array.isArray(value)) return value.map((item) => resolved(item, style));
-    if (value === null || typeof value !== "object") return value;
-    return Object.fromEntries(
-      Object.entries(value).map(([key, item]) => [key, resolved(item, style)]));
-  };
+// --- the contents: open beside the page where there is room
 
-  const settings = {
-    responsive: true,
-    displaylogo: false,
-    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
-  };
+const contents = document.getElementById("contents");
+const wide = matchMedia("(min-width: 900px)");
+const fold = () => { contents.open = wide.matches; };
+wide.addEventListener("change", fold);
+contents.addEventListener("click", (event) => {
+  if (event.target.closest("a")) fold();
+});
+fold();
 
-  // Plotly leaves room for the legend only as high as it thinks it is; on a narrow
-  // screen the legend has more rows, so the chart gets higher with it.
-  const height = (width, layout, traces) =>
-    layout.showlegend && width < 560 ? layout.height + 24 * traces : layout.height;
+// --- one of many: the panel that was chosen
 
-  // What is folded away is drawn when somebody looks at it: a page may hold the charts
-  // of hundreds of trials.
-  const visible = (place) => !place.closest("[hidden], details:not([open])");
-
-  const draw = (pageWidth, isWanted = () => true) => {
-    const style = getComputedStyle(root);
-    for (const [id, figure] of Object.entries(figures)) {
-      const place = document.getElementById(id);
-      if (!visible(place) || !isWanted(place)) continue;
-      const pair = place.closest(".pair");
-      const width = pageWidth && pair && pair.children.length > 1
-        ? (pageWidth - 16) / 2 : pageWidth;
-      const { data, layout } = resolved(figure, style);
-      layout.template = resolved(template, style);
-      layout.height = height(width || place.clientWidth, layout, data.length);
-      layout.width = width;
-      layout.autosize = !width;
-      Plotly.react(place, data, layout, settings);
-    }
-  };
-  const drawWithin = (element) => draw(undefined, (place) => element.contains(place));
-
-  const drawForScreen = () => {
-    root.removeAttribute("data-print");
-    draw();
-  };
-  const drawForPaper = () => {
-    root.setAttribute("data-print", "");
-    draw(printWidth);
-  };
-
-  for (const details of document.querySelectorAll("details.timing")) {
-    details.addEventListener("toggle", () => drawWithin(details));
-    const select = details.querySelector("select");
-    select?.addEventListener("change", () => {
-      for (const trial of details.querySelectorAll(".trial")) {
-        trial.hidden = trial.id !== select.value;
-      }
-      drawWithin(details);
-    });
+const choices = [...document.querySelectorAll("select[data-choice]")];
+const choose = (select) => {
+  for (const { value } of select.options) {
+    document.getElementById(value).hidden = value !== select.value;
   }
+};
+choices.forEach(choose);
 
-  drawForScreen();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
-  addEventListener("beforeprint", drawForPaper);
-  addEventListener("afterprint", drawForScreen);
+// What an address points to may be folded away, or not chosen.
+const reveal = () => {
+  const target = document.querySelector(":target");
+  const panel = target?.closest("[hidden]");
+  if (!panel) return;
+  for (const select of document.querySelectorAll(".choice select")) {
+    if (![...select.options].some(({ value }) => value === panel.id)) continue;
+    select.value = panel.id;
+    select.dispatchEvent(new Event("change"));
+  }
+  target.scrollIntoView();
+};
+
+// What is wider than its place is scrolled, by the keyboard, too.
+const scrollable = () => {
+  for (const place of document.querySelectorAll(".wide")) {
+    if (place.scrollWidth > place.clientWidth) place.tabIndex = 0;
+    else place.removeAttribute("tabindex");
+  }
+};
+addEventListener("resize", scrollable);
+addEventListener("toggle", scrollable, true);
+scrollable();
+
+let found;
+try {
+  run(await unpacked("plotly"));
+  found = JSON.parse(await unpacked("figures"));
+} catch {
+  document.getElementById("no-charts").hidden = false;
+  return;
+}
+const draw = drawing(found);
+const drawWithin = (element) => draw(undefined, (place) => element.contains(place));
+
+const drawForScreen = () => {
+  root.removeAttribute("data-print");
+  draw();
+};
+const drawForPaper = () => {
+  root.setAttribute("data-print", "");
+  draw(printWidth);
+};
+
+for (const select of choices) {
+  select.addEventListener("change", () => {
+    choose(select);
+    drawWithin(document.getElementById(select.value));
+  });
+}
+for (const details of document.querySelectorAll("details.timing")) {
+  details.addEventListener("toggle", () => drawWithin(details));
+  const select = details.querySelector("select");
+  select?.addEventListener("change", () => {
+    for (const trial of details.querySelectorAll(".trial")) {
+      trial.hidden = trial.id !== select.value;
+    }
+    drawWithin(details);
+  });
+}
+for (const [id, figure] of Object.entries(found.figures)) {
+  const place = document.getElementById(id);
+  steps(place, figure);
+  numbersBeside(place, figure);
+}
+
+drawForScreen();
+reveal();
+addEventListener("hashchange", reveal);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
+addEventListener("beforeprint", drawForPaper);
+addEventListener("afterprint", drawForScreen);
 })();

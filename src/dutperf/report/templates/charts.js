@@ -1,0 +1,59 @@
+// What the page carries is compressed; a browser unpacks it by itself.
+const unpacked = async (id) => {
+  const packed = atob(document.getElementById(id).textContent);
+  const bytes = Uint8Array.from(packed, (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).text();
+};
+const run = (code) => {
+  const script = document.createElement("script");
+  script.textContent = code;
+  document.head.append(script);
+};
+
+const root = document.documentElement;
+const printWidth = 650;
+
+// One palette for page and charts: var(--name) becomes what the style sheet says.
+const resolved = (value, style) => {
+  if (typeof value === "string") {
+    return value.replace(/^var\((--[a-z0-9-]+)\)$/, (_, name) =>
+      style.getPropertyValue(name).trim());
+  }
+  if (Array.isArray(value)) return value.map((item) => resolved(item, style));
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [key, resolved(item, style)]));
+};
+
+const settings = {
+  responsive: true,
+  displaylogo: false,
+  modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+};
+
+// Plotly leaves room for the legend only as high as it thinks it is; on a narrow
+// screen the legend has more rows, so the chart gets higher with it.
+const height = (width, layout, traces) =>
+  layout.showlegend && width < 560 ? layout.height + 24 * traces : layout.height;
+
+// What is folded away is drawn when somebody looks at it: a page may hold the charts
+// of hundreds of trials.
+const visible = (place) => !place.closest("[hidden], details:not([open])");
+
+const drawing = ({ figures, template }) => (pageWidth, isWanted = () => true) => {
+  const style = getComputedStyle(root);
+  for (const [id, figure] of Object.entries(figures)) {
+    const place = document.getElementById(id);
+    if (!visible(place) || !isWanted(place)) continue;
+    const pair = place.closest(".pair");
+    const width = pageWidth && pair && pair.children.length > 1
+      ? (pageWidth - 16) / 2 : pageWidth;
+    const { data, layout } = resolved(figure, style);
+    layout.template = resolved(template, style);
+    layout.height = height(width || place.clientWidth, layout, data.length);
+    layout.width = width;
+    layout.autosize = !width;
+    Plotly.react(place, data, layout, settings);
+  }
+};
