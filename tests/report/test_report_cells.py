@@ -48,7 +48,7 @@ def test_a_throughput_is_told_per_direction_in_sum_and_on_the_wire() -> None:
     assert (shown.value, shown.unit, shown.caption) == (
         "100,000",
         "fps",
-        "per direction",
+        "Forwarded without loss in each direction.",
     )
     # 84 bytes of frame, preamble and gap, 8 bits each, 100,000 times a second.
     assert [plain(line) for line in shown.lines] == [
@@ -95,7 +95,8 @@ def test_all_figures_of_a_lower_bound_say_so() -> None:
     cell = finished_cell(bounded(100_000.0), ())
     shown = headline(cell)
     assert plain(shown.value) == "≥ 100,000"
-    assert shown.caption == "per direction (the tester's limit)"
+    assert (shown.unit, shown.limit) == ("fps", "the tester's limit")
+    assert shown.caption.endswith("the device may be faster.")
     assert [plain(line) for line in shown.lines] == [
         "≥ 200,000 fps, sum of both directions",
         "≥ 67.2 Mbit/s on the wire per direction, ≥ 134.4 in sum",
@@ -118,10 +119,34 @@ def test_of_repeats_only_what_rests_on_a_bound_is_one() -> None:
     assert text.shown(cell.dispersion) == MISSING
 
 
-def test_an_invalid_result_says_what_did_pass() -> None:
-    shown = headline(finished_cell(bounded(100_000.0, verdict="invalid"), ()))
-    assert shown.value == "No result"
-    assert [plain(line) for line in shown.lines] == ["≥ 100,000 fps did pass"]
+def test_a_bound_is_a_figure_also_where_the_result_is_invalid() -> None:
+    cell = finished_cell(bounded(100_000.0, verdict="invalid"), ())
+    shown = headline(cell)
+    assert (plain(shown.value), shown.unit) == ("≥ 100,000", "fps")
+    assert shown.limit == "the tester's limit"
+    assert cell.badge is INVALID
+
+
+def test_a_single_search_tells_what_it_passed_and_failed_at() -> None:
+    result = throughput_cell(NAME, 4, 64, [100_000.0])
+    trials = (trial(1, NAME, 110_000, "fail"), trial(2, NAME, 100_000, "pass"))
+    assert headline(finished_cell(result, trials)).interval == (
+        "One repeat: passed at 100,000, failed at 110,000"
+    )
+    # No fail, no upper bound: the highest rate that was tried is none.
+    assert headline(finished_cell(result, trials[1:])).interval == "One repeat"
+
+
+def test_repeats_tell_their_interval_or_their_ends() -> None:
+    values = [100_000.0 + n for n in range(3)]
+    few = finished_cell(throughput_cell(NAME, 4, 64, values), ())
+    told = headline(few).interval
+    assert told == "Median of 3 repeats, 100,000 to 100,002"
+    result = throughput_cell(NAME, 4, 64, [100_000.0 + n for n in range(9)])
+    many = finished_cell(result, ())
+    assert many.spread
+    low, high = many.spread.interval_lower, many.spread.interval_upper
+    assert f"interval {low:,.0f} to {high:,.0f}" in plain(headline(many).interval)
 
 
 def test_one_direction_has_no_sum() -> None:
@@ -218,32 +243,33 @@ def test_the_first_percentile_of_many_repeats_is_not_the_minimum() -> None:
 def test_a_frame_loss_is_told_at_the_highest_load() -> None:
     shown = headline(finished_cell(loss_cell("frame-loss", 4, 64, LOSSES_4), ()))
     assert (shown.value, shown.unit) == ("38.6", "%")
-    assert plain(shown.caption) == "lost at 100 % load (500,000 fps)"
-    assert [plain(line) for line in shown.lines] == [
-        "no loss up to 60 % load (300,000 fps)"
-    ]
+    assert plain(shown.caption) == (
+        "Lost at 100 % load (500,000 fps); no loss up to 60 % load (300,000 fps)."
+    )
 
 
 def test_loss_at_every_load_is_said() -> None:
     shown = headline(finished_cell(loss_cell("frame-loss", 6, 84, LOSSES_6), ()))
-    assert shown.lines == ("loss at every load tried",)
+    assert shown.caption.endswith("; loss at every load tried.")
 
 
 def test_an_unknown_lowest_load_is_not_taken_for_loss() -> None:
     cell = loss_cell("frame-loss", 4, 64, {100: 9.0, 90: 0.0, 80: None})
-    assert headline(finished_cell(cell, ())).lines == ()
+    assert plain(headline(finished_cell(cell, ())).caption) == (
+        "Lost at 100 % load (500,000 fps)."
+    )
 
 
 def test_loss_at_the_lowest_load_is_said_though_a_higher_one_is_clean() -> None:
     cell = loss_cell("frame-loss", 4, 64, {100: 9.0, 90: 0.0, 80: 0.1})
-    (line,) = headline(finished_cell(cell, ())).lines
-    assert plain(line) == "loss even at 80 % load (400,000 fps), the lowest tried"
+    caption = plain(headline(finished_cell(cell, ())).caption)
+    assert "; loss even at 80 % load (400,000 fps), the lowest tried" in caption
 
 
 def test_a_clean_load_above_a_lossy_one_does_not_count() -> None:
     cell = loss_cell("frame-loss", 4, 64, {100: 9.0, 90: 0.0, 80: 0.1, 70: 0.0})
-    (line,) = headline(finished_cell(cell, ())).lines
-    assert plain(line) == "no loss up to 70 % load (350,000 fps)"
+    caption = plain(headline(finished_cell(cell, ())).caption)
+    assert "; no loss up to 70 % load (350,000 fps)" in caption
 
 
 def test_cells_that_differ_in_their_direction_only_have_different_titles() -> None:
@@ -266,7 +292,7 @@ def test_an_open_cell_is_described_by_its_trials() -> None:
     assert plain(cell.title) == "Throughput, IPv6, 1,280 bytes"
     assert cell.ways == "both directions"
     assert (cell.measured, cell.median, cell.valid_repeats) == (False, None, Value())
-    assert headline(cell).caption == "the run ended here, 2 trials stored"
+    assert headline(cell).caption == "The run ended here, 2 trials stored."
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,9 @@ def test_a_latency_is_told_where_it_is_larger_and_for_each_direction() -> None:
     )
     shown = headline(finished_cell(cell, (timed_trial(1, 40_000, "pass"),)))
     assert (shown.value, shown.unit) == ("42", "µs")
-    assert plain(shown.caption) == "TL, the larger of both directions, at 40,000 fps"
+    told = "Typical latency (TL), the larger of both directions, at 40,000 fps."
+    assert plain(shown.caption) == told
+    assert plain(shown.interval) == "Median of 2 repeats, 40 µs to 44 µs"
     assert [plain(line) for line in shown.lines] == [
         "forward: TL 32 µs, WCL 195 µs",
         "reverse: TL 42 µs, WCL 91 µs",

@@ -13,11 +13,13 @@ from report_sample import (
 )
 
 from dutperf.report.cells import CellView, finished_cell
+from dutperf.report.glance import Card
 from dutperf.report.headline import headline
 from dutperf.report.page import write_report
 from dutperf.report.repeatcharts import rate_repeats_chart
-from dutperf.report.text import NBSP
+from dutperf.report.text import NBSP, sentence
 from dutperf.results import CellResult, Finding, ValueGroup
+from dutperf.results.closing import DOUBTS
 from dutperf.results.rate_results import FindingKind
 
 NAME = "throughput-ip4-64-both"
@@ -46,8 +48,8 @@ def test_two_modes_have_no_number_in_the_headline_but_their_evidence() -> None:
     cell = view(*[300_000] * 4, *[400_000] * 5, findings=[told("modes")])
     shown = headline(cell)
     assert (shown.value, shown.unit) == ("No single figure", "")
-    assert shown.caption == f"median, for what it is worth: 400,000{NBSP}fps"
-    assert shown.lines == ("Evidence of <b>modes</b>",)
+    assert shown.caption == f"Median, for what it is worth: 400,000{NBSP}fps."
+    assert Card((cell,)).remarks == [(sentence(DOUBTS["modes"]), "")]
     assert cell.doubt == "no single figure"
 
 
@@ -62,14 +64,15 @@ def test_drift_and_instability_have_words_of_their_own() -> None:
 
 
 def test_outliers_leave_the_number_and_are_said_below_it() -> None:
-    shown = headline(view(1, 2, 3, findings=[told("outliers")]))
-    assert (shown.value, shown.unit) == ("2", "fps")
-    assert shown.lines[-1] == "Evidence of <b>outliers</b>"
+    cell = view(1, 2, 3, findings=[told("outliers")])
+    assert (headline(cell).value, headline(cell).unit) == ("2", "fps")
+    assert Card((cell,)).remarks == [(sentence(DOUBTS["outliers"]), "")]
 
 
 def test_many_findings_do_not_fill_the_card() -> None:
-    shown = headline(view(1, 2, 3, findings=[told("outliers")] * 5))
-    assert shown.lines[-1] == "3 more findings below"
+    kinds: tuple[FindingKind, ...] = ("modes", "shift", "drift", "outliers")
+    card = Card((view(1, 2, 3, findings=[told(kind) for kind in kinds]),))
+    assert card.remarks[-1] == ("2 more findings below", "")
 
 
 def test_findings_stand_by_the_value_and_by_the_chart(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The first screen: the headline figures, a card for each, or for a series of many."""
+"""The first screen: the headline figures, a card for each, or for a kind of many."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from dutperf.report.cells import CellView
 from dutperf.report.headline import Headline, headline
 from dutperf.report.text import NBSP, plural, sentence
+from dutperf.results.closing import DOUBTS
 
 MOST_CARDS = 6
 """Cells that have a card of their own each."""
 _FEW = 2
-_SHORT = 8
+_SHORT = 12
 
 
 @dataclass(frozen=True)
 class Card:
-    """One cell, or all cells of a procedure that differ in frame sizes alone."""
+    """One cell, or all cells of a procedure."""
 
     cells: tuple[CellView, ...]
 
@@ -46,21 +47,35 @@ class Card:
 
     @property
     def setting(self) -> str:
-        """With what: frames and directions; of a series how many sizes."""
+        """With what: frames and directions; of many how many."""
         first = self.cells[0]
         if len(self.cells) == 1:
             return f"{first.stream}, {first.setting}"
-        return f"{first.series}, {plural(len(self.cells), 'cell')}"
+        common = first.series if self._one_series else ""
+        return ", ".join(filter(None, (common, plural(len(self.cells), "cell"))))
+
+    @property
+    def _one_series(self) -> bool:
+        """Whether they differ in frame sizes alone."""
+        return len({cell.series for cell in self.cells}) == 1
 
     @property
     def each(self) -> list[tuple[str, str]]:
-        """Of a short series: what differs, and the figure."""
-        if not 1 < len(self.cells) <= _SHORT:
+        """Of several cells what differs, and the figure; of very many by series."""
+        if len(self.cells) == 1:
             return []
-        told = [(cell.sizes, headline(cell)) for cell in self.cells]
+        if len(self.cells) <= _SHORT:
+            names = [c.sizes if self._one_series else c.line for c in self.cells]
+            told = [headline(cell) for cell in self.cells]
+        else:
+            by_series: dict[str, list[CellView]] = {}
+            for cell in self.cells:
+                by_series.setdefault(cell.series, []).append(cell)
+            names = list(by_series)
+            told = [_range(cells) for cells in by_series.values()]
         return [
-            (sizes, f"{shown.value}{NBSP}{shown.unit}".rstrip())
-            for sizes, shown in told
+            (name, f"{shown.value}{NBSP}{shown.unit}".rstrip())
+            for name, shown in zip(names, told, strict=True)
         ]
 
     @property
@@ -82,7 +97,8 @@ class Card:
         """What speaks against the figure, or why there is none; and what to do."""
         told: dict[tuple[str, str], None] = {}
         for cell in self.cells:
-            told |= dict.fromkeys((sentence(f.message), "") for f in cell.findings)
+            findings = [(sentence(DOUBTS[f.kind]), "") for f in cell.findings]
+            told |= dict.fromkeys(findings)
             told |= dict.fromkeys([] if cell.measured else cell.reasons)
         left = len(told) - _FEW
         more = [(f"{plural(left, 'more finding')} below", "")] if left > 0 else []
@@ -90,12 +106,12 @@ class Card:
 
 
 def cards_of(cells: Sequence[CellView]) -> list[Card]:
-    """Of few cells one each; of many, one for each series."""
+    """Of few cells one each; of many, one for each procedure."""
     if len(cells) <= MOST_CARDS:
         return [Card((cell,)) for cell in cells]
-    found: dict[tuple[str, str], list[CellView]] = {}
+    found: dict[str, list[CellView]] = {}
     for cell in cells:
-        found.setdefault((cell.name, cell.series), []).append(cell)
+        found.setdefault(cell.name, []).append(cell)
     return [Card(tuple(each)) for each in found.values()]
 
 
@@ -104,15 +120,10 @@ def _range(cells: Sequence[CellView]) -> Headline:
     if not known:
         return Headline("No result", "", "None of these cells has one.")
     low, high = (headline(known[place][1]) for place in (0, -1))
-    at_low, at_high = known[0][1].frames, known[-1][1].frames
     if len(known) == 1:
         return low
     unit = "" if low.unit == high.unit else f"{NBSP}{low.unit}"
-    return Headline(
-        f"{low.value}{unit} to {high.value}",
-        high.unit,
-        f"Least with {at_low}, most with {at_high}.",
-    )
+    return Headline(f"{low.value}{unit} to {high.value}", high.unit, "")
 
 
 def _ranked(cells: Sequence[CellView]) -> Iterator[tuple[float, CellView]]:

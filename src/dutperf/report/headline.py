@@ -102,7 +102,7 @@ def _meaning(cell: CellView) -> str:
     if cell.procedure == "throughput" and cell.judged:
         said = f"Forwarded{each}, {cell.judged}"
     if cell.at_least:
-        return f"{said}. More was not tried: the device may be faster."
+        return f"{said}. A lower bound: the device may do more."
     return f"{said}."
 
 

@@ -54,7 +54,7 @@ _PLACES = (
 )
 """Their order for a reader."""
 
-_DOUBTS: dict[FindingKind, str] = {
+DOUBTS: dict[FindingKind, str] = {
     "modes": "repeats lie in groups with nothing between them: no single figure",
     "shift": "the device changed during the run: no single figure",
     "drift": "figures rise or fall from repeat to repeat: no settled figure",
@@ -193,7 +193,7 @@ def _incomplete(complete: bool, not_measured: Sequence[NotMeasured]) -> list[str
 
 def _doubts(cells: Sequence[CellResult]) -> Iterator[str]:
     """Of one cell in its own words, of several in common ones; outliers last."""
-    for kind, words in _DOUBTS.items():
+    for kind, words in DOUBTS.items():
         concerned = [c for c in cells if kind in {f.kind for f in c.findings}]
         if len(concerned) == 1:
             first = next(f for f in concerned[0].findings if f.kind == kind)

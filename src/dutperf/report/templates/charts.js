@@ -37,15 +37,15 @@ const settings = {
 const height = (width, layout, traces) =>
   layout.showlegend && width < 560 ? layout.height + 24 * traces : layout.height;
 
-// What is folded away is drawn when somebody looks at it: a page may hold the charts
-// of hundreds of trials.
+// What is folded away, or far from what is on the screen, is drawn when somebody looks
+// at it: a page may hold the charts of hundreds of trials.
 const visible = (place) => !place.closest("[hidden], details:not([open])");
 
-const drawing = ({ figures, template }) => (pageWidth, isWanted = () => true) => {
+const drawing = ({ figures, template }) => (places, pageWidth) => {
   const style = getComputedStyle(root);
-  for (const [id, figure] of Object.entries(figures)) {
-    const place = document.getElementById(id);
-    if (!visible(place) || !isWanted(place)) continue;
+  for (const place of places) {
+    if (!visible(place)) continue;
+    const figure = figures[place.id];
     const pair = place.closest(".pair");
     const width = pageWidth && pair && pair.children.length > 1
       ? (pageWidth - 16) / 2 : pageWidth;

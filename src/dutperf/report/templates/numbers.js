@@ -1,9 +1,12 @@
 // The numbers of a chart: as a table, as CSV, and point by point by the keyboard.
 
 // Texts of a figure are markup for plotly; a document of its own runs and loads nothing.
-const plain = (text) => new DOMParser()
-  .parseFromString(String(text ?? "").replace(/<br>/g, "; "), "text/html")
-  .body.textContent;
+const plain = (value) => {
+  const text = String(value ?? "");
+  if (!/[<&]/.test(text)) return text;
+  return new DOMParser().parseFromString(text.replace(/<br>/g, "; "), "text/html")
+    .body.textContent;
+};
 
 // What can be pointed at: lines that only help to look have no numbers of their own.
 const series = (figure) => figure.data.flatMap((trace, curve) => {
@@ -71,7 +74,7 @@ const asTable = (figure) => {
 };
 
 const steps = (place, figure) => {
-  const found = series(figure);
+  let found = null;
   let at = null;
   const move = (key) => {
     if (!at) return { curve: 0, point: 0 };
@@ -84,7 +87,9 @@ const steps = (place, figure) => {
     return { curve, point: Math.min(at.point, found[curve].points.length - 1) };
   };
   place.addEventListener("keydown", (event) => {
-    if (event.target !== place || !found.length) return;
+    if (event.target !== place) return;
+    found ??= series(figure);
+    if (!found.length) return;
     if (event.key === "Escape") {
       Plotly.Fx.unhover(place);
       at = null;

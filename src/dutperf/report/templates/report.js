@@ -57,43 +57,41 @@ try {
   return;
 }
 const draw = drawing(found);
-const drawWithin = (element) => draw(undefined, (place) => element.contains(place));
+const charts = Object.keys(found.figures).map((id) => document.getElementById(id));
+const near = new Set();
+const watcher = new IntersectionObserver((entries) => {
+  const come = entries.filter((entry) => entry.isIntersecting).map(({ target }) => target);
+  come.forEach((place) => near.add(place));
+  come.forEach((place) => watcher.unobserve(place));
+  draw(come);
+}, { rootMargin: "800px" });
 
 const drawForScreen = () => {
   root.removeAttribute("data-print");
-  draw();
+  draw(near);
 };
 const drawForPaper = () => {
   root.setAttribute("data-print", "");
-  draw(printWidth);
+  draw(charts, printWidth);
 };
 
-for (const select of choices) {
-  select.addEventListener("change", () => {
-    choose(select);
-    drawWithin(document.getElementById(select.value));
-  });
-}
+for (const select of choices) select.addEventListener("change", () => choose(select));
 for (const details of document.querySelectorAll("details.timing")) {
-  details.addEventListener("toggle", () => drawWithin(details));
   const select = details.querySelector("select");
   select?.addEventListener("change", () => {
     for (const trial of details.querySelectorAll(".trial")) {
       trial.hidden = trial.id !== select.value;
     }
-    drawWithin(details);
   });
 }
-for (const [id, figure] of Object.entries(found.figures)) {
-  const place = document.getElementById(id);
-  steps(place, figure);
-  numbersBeside(place, figure);
+for (const place of charts) {
+  steps(place, found.figures[place.id]);
+  numbersBeside(place, found.figures[place.id]);
+  watcher.observe(place);
 }
-
-drawForScreen();
 reveal();
 addEventListener("hashchange", reveal);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawForScreen);
 addEventListener("beforeprint", drawForPaper);
 addEventListener("afterprint", drawForScreen);
 })();
