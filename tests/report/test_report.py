@@ -21,7 +21,7 @@ from report_sample import (
 from dutperf.errors import InputError
 from dutperf.protocol import Reason
 from dutperf.report import write_report
-from dutperf.report.text import MISSING
+from dutperf.report.text import MISSING, NBSP
 from dutperf.results import ResultsFile
 
 
@@ -250,12 +250,36 @@ def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
         write_report(tmp_path / "r")
 
 
-def test_many_cells_that_went_well_are_one_line_of_the_header(tmp_path: Path) -> None:
+def test_many_cells_share_a_card_that_has_all_figures_and_doubts(
+    tmp_path: Path,
+) -> None:
     results = all_sizes()
     spoilt = results.cells[0].model_copy(update={"verdict": "invalid"})
     cells = [spoilt, *results.cells[1:]]
     page = page_of(tmp_path / "r", results.model_copy(update={"cells": cells}))
-    header = " ".join(page.text.partition("At a glance")[0].split())
-    assert f"measured {len(cells) - 1} of {len(cells)} cells" in header
-    assert f"#{spoilt.id}" in page.loads
-    assert f"#{cells[1].id}" not in page.loads
+    glance = page.section("glance")
+    assert page.tags.count("article") == 1
+    assert "64 bytes No result" in glance
+    assert "! invalid" in glance
+    for cell in cells[1:]:
+        assert f"{cell.median:,.0f} fps" in glance.replace(NBSP, " ")
+
+
+def test_a_quick_run_says_so_in_its_title(tmp_path: Path) -> None:
+    store(tmp_path / "r", sample_results(), sample_environment())
+    plain = write_report(tmp_path / "r").read_text()
+    campaign = tmp_path / "r" / "campaign.yaml"
+    campaign.write_text(campaign.read_text() + "preset: quick\n")
+    quick = write_report(tmp_path / "r").read_text()
+    assert "(quick) \N{MIDDLE DOT} dutperf report</title>" in quick
+    assert "(quick)" not in plain
+    assert "preset: quick" in Page(quick).section("reproduce")
+
+
+def test_the_results_come_before_how_they_were_found(tmp_path: Path) -> None:
+    text = page_of(tmp_path / "r", sample_results()).text
+    places = [
+        text.index(heading)
+        for heading in ("Can these figures", "Results Throughput", "How each rate")
+    ]
+    assert places == sorted(places)

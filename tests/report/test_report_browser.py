@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -82,6 +86,39 @@ def hostile_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 PAGES = ["report", "wide_report", "timed_report", "stateful_report"]
 
 
+VISIBLE = (
+    "[...document.querySelectorAll('.chart')]"
+    ".filter(one => !one.closest('[hidden], details:not([open])'))"
+)
+LOOK_AT_ALL = """async () => {
+  for (let y = 0; y < document.body.scrollHeight; y += 600) {
+    scrollTo(0, y);
+    await new Promise(requestAnimationFrame);
+  }
+  scrollTo(0, 0);
+}"""
+ALL_DRAWN = (
+    f"() => {{ const all = {VISIBLE};"
+    " return all.length && all.every(one => one.querySelector('.main-svg')); }"
+)
+POINTS = f"""() => {VISIBLE}.map(one => {{
+  const known = trace => trace.y.filter(y => y !== null).length;
+  const marked = one.data.filter(trace =>
+    trace.type === "bar" || trace.mode.includes("markers"));
+  const wanted = marked.reduce((sum, trace) => sum + known(trace), 0);
+  const lines = one.data.filter(trace =>
+    trace.type === "scatter" && trace.mode.includes("lines") && trace.line.width);
+  return [one.id, wanted, one.querySelectorAll(".point").length,
+    lines.length, one.querySelectorAll(".js-line").length];
+}})"""
+SERIOUS = """async () => {
+  const found = await axe.run({ resultTypes: ["violations"] });
+  return found.violations
+    .filter(({ impact }) => ["serious", "critical"].includes(impact))
+    .map(({ id, nodes }) => [id, nodes.map(({ html }) => html.slice(0, 200))]);
+}"""
+
+
 class Visit:
     """One page view: what it asked for and what went wrong."""
 
@@ -104,7 +141,12 @@ class Visit:
             ),
         )
         self.page.goto(report.as_uri())
-        self.page.wait_for_selector(".chart .main-svg")
+        self.draw()
+
+    def draw(self) -> None:
+        """Look at all of the page: a chart is drawn when it comes near the screen."""
+        self.page.evaluate(LOOK_AT_ALL)
+        self.page.wait_for_function(ALL_DRAWN)
 
     def _only_files(self, route: Route) -> None:
         self.requests.append(route.request.url)
@@ -116,6 +158,116 @@ class Visit:
     def points(self, chart: str) -> int:
         found: int = self.page.locator(f"#{chart} .scatterlayer .point").count()
         return found
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("width", [400, 800, 1280])
+def test_each_chart_has_as_many_points_as_its_data(
+    browser: Browser, name: str, width: int, request: pytest.FixtureRequest
+) -> None:
+    report = request.getfixturevalue(name)
+    visit = Visit(browser, report, width, "light")
+    for scheme in ("light", "dark"):
+        visit.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        charts = visit.page.evaluate(POINTS)
+        assert charts
+        for chart, points, drawn, lines, paths in charts:
+            assert drawn == points, (chart, scheme)
+            assert paths >= lines, (chart, scheme)
+    assert visit.troubles == []
+    assert visit.requests == [report.as_uri()]
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(
+    browser: Browser, name: str, scheme: str, request: pytest.FixtureRequest
+) -> None:
+    page = Visit(browser, request.getfixturevalue(name), 1280, scheme).page
+    axe = files("axe_playwright_python") / "axe.min.js"
+    page.evaluate(axe.read_text("utf-8"))
+    assert page.evaluate(SERIOUS) == []
+
+
+def test_a_chart_is_read_by_the_arrow_keys(browser: Browser, report: Path) -> None:
+    page = Visit(browser, report, 1280, "light").page
+    page.locator("#search-1").focus()
+    said = page.locator("#said")
+    page.keyboard.press("ArrowRight")
+    first = said.text_content() or ""
+    assert first.startswith("pass: trial 2: pass; intended 250,000 fps")
+    assert page.locator("#search-1 .hoverlayer .hovertext").count() == 1
+    page.keyboard.press("ArrowRight")
+    assert said.text_content() != first
+    page.keyboard.press("ArrowDown")
+    assert (said.text_content() or "").startswith("fail")
+    page.keyboard.press("Home")
+    assert "(1 of " in (said.text_content() or "")
+    page.keyboard.press("Escape")
+    assert page.locator("#search-1 .hoverlayer .hovertext").count() == 0
+
+
+def test_the_file_of_a_chart_has_its_figures(
+    browser: Browser, report: Path, tmp_path: Path
+) -> None:
+    page = Visit(browser, report, 1280, "light").page
+    beside = page.locator("#search-1 + .beside")
+    with page.expect_download() as waiting:
+        beside.get_by_role("button").click()
+    waiting.value.save_as(tmp_path / "search.csv")
+    text = (tmp_path / "search.csv").read_text("utf-8")
+    head, *rows = csv.reader(io.StringIO(text))
+    assert head == ["series", "trial", "intended rate, fps per direction", "note"]
+    first = sample_results().cells[0].id
+    trials = [each for each in sample_results().trials if each.cell == first]
+    told = {(int(row[1]), int(row[2]), row[0].partition(":")[0]) for row in rows}
+    assert told == {
+        (place, each.load_fps, each.result.verdict.kind)
+        for place, each in enumerate(trials, 1)
+    }
+    beside.locator("summary").click()
+    assert beside.locator("tbody tr").count() == len(rows)
+
+
+def test_a_name_is_no_formula_in_a_file(
+    browser: Browser, hostile_report: Path, tmp_path: Path
+) -> None:
+    page = Visit(browser, hostile_report, 1280, "light").page
+    with page.expect_download() as waiting:
+        page.locator("#frame-loss + .beside button").click()
+    waiting.value.save_as(tmp_path / "loss.csv")
+    _, *rows = csv.reader(io.StringIO((tmp_path / "loss.csv").read_text("utf-8")))
+    assert rows
+    assert all(SHOWN in row[0] for row in rows)
+    assert not any(cell[:1] in tuple("=+@") for row in rows for cell in row)
+
+
+def test_the_contents_stay_in_sight(browser: Browser, report: Path) -> None:
+    page = Visit(browser, report, 1280, "light").page
+    page.get_by_role("link", name="Environment", exact=True).click()
+    place = page.locator("nav").bounding_box()
+    assert place
+    assert place["y"] == 0
+    narrow = Visit(browser, report, 400, "light").page
+    link = narrow.get_by_role("link", name="Environment", exact=True)
+    assert not link.is_visible()
+    narrow.locator("nav summary").click()
+    link.click()
+    assert not link.is_visible()
+    assert narrow.locator("#environment h2").is_visible()
+
+
+def test_of_many_cells_the_reader_chooses_one(
+    browser: Browser, wide_report: Path
+) -> None:
+    visit = Visit(browser, wide_report, 1280, "light")
+    page, cells = visit.page, all_sizes().cells
+    assert page.locator("#searches .panel:visible").count() == 1
+    page.locator("#searches select").select_option(cells[3].id)
+    page.wait_for_selector("#search-4 .main-svg")
+    assert not page.locator("#search-1").is_visible()
+    page.evaluate(f"location.hash = {json.dumps(cells[5].id)}")
+    page.wait_for_selector("#search-6 .main-svg")
 
 
 @pytest.mark.parametrize("width", [1280, 400])
@@ -246,11 +398,12 @@ def test_the_charts_of_a_trial_are_drawn_when_it_is_looked_at(
     shown = {f"{kind}-2-{way}" for kind in ("delay", "time") for way in WAYS}
     assert drawn(page) == {*shown, "timeout-2"}
     page.locator("details.timing select").first.select_option("trial-1")
+    visit.draw()
     assert page.locator("#delay-1-forward").is_visible()
     assert not page.locator("#delay-2-forward").is_visible()
     assert drawn(page) >= {"delay-1-forward", "time-1-reverse", "runs-1"}
-    page.locator("details.timing summary").nth(1).click()
-    page.wait_for_selector("#variation-3-reverse .main-svg")
+    page.locator("details.timing > summary").nth(1).click()
+    visit.draw()
     assert drawn(page) >= {"delay-3-forward", "time-3-forward"}
     assert visit.troubles == []
 
@@ -262,9 +415,10 @@ WAYS = ("forward", "reverse")
 def test_no_label_of_a_delay_is_cut_off_or_crossed_by_another(
     browser: Browser, timed_report: Path, width: int
 ) -> None:
-    page = Visit(browser, timed_report, width, "light").page
-    page.locator("details.timing summary").nth(1).click()
-    page.wait_for_selector("#variation-3-reverse .main-svg")
+    visit = Visit(browser, timed_report, width, "light")
+    page = visit.page
+    page.locator("details.timing > summary").nth(1).click()
+    visit.draw()
     for name in ("delay-2-forward", "delay-3-reverse", "variation-3-forward"):
         boxes = page.eval_on_selector_all(
             f"#{name} .annotation-text-g",
