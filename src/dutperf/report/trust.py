@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dutperf.report.cells import CellView
+from dutperf.report.environment_rows import findings_beside
 from dutperf.report.source import Source
 from dutperf.report.text import MISSING, duration_ns, plural, sentence, whole
 from dutperf.results import CellResult, Words
@@ -35,7 +36,7 @@ def trust_rows(source: Source, cells: Sequence[CellView]) -> list[TrustRow]:
         _share(cells),
         _stalls(cells),
         _drops(cells),
-        _machine(source),
+        _machine(source, cells),
         _standards(source.cells),
     ]
 
@@ -98,18 +99,12 @@ def _drops(cells: Sequence[CellView]) -> TrustRow:
     return TrustRow("Dropped by the tester", "no frame", "good", "tester")
 
 
-def _machine(source: Source) -> TrustRow:
-    """What the doctor found, once for all testbeds."""
+def _machine(source: Source, cells: Sequence[CellView]) -> TrustRow:
+    """What the doctor found that may touch one of these cells, once for all."""
     name = "This machine"
-    known = [each.environment for each in source.testbeds if each.environment]
-    if not known:
+    if not any(each.environment for each in source.testbeds):
         return TrustRow(name, MISSING, "note")
-    found = dict.fromkeys(
-        check.name.replace("_", " ")
-        for environment in known
-        for check in environment.checks
-        if check.is_finding
-    )
+    found = dict.fromkeys(f for cell in cells for f in findings_beside(cell, source))
     if not found:
         return TrustRow(name, "dutperf doctor found nothing", "good", "environment")
     more = ", \N{HORIZONTAL ELLIPSIS}" if len(found) > _FEW else ""
