@@ -99,3 +99,24 @@ def test_the_page_has_the_table_and_says_what_nominal_means(tmp_path: Path) -> N
     assert "of the theoretical maximum, 14,880,952 fps per direction" in page.section(
         "glance"
     )
+
+
+def test_profiles_keep_the_order_of_the_campaign() -> None:
+    found = results(nominal=False)
+    cells = [
+        cell.model_copy(
+            update={
+                "id": f"{name}-{cell.id}",
+                "parameters": {**cell.parameters, "traffic": name, "profile": name},
+            }
+        )
+        for name in ("plain", "acl")
+        for cell in found.cells
+    ]
+    shown = views(found.model_copy(update={"cells": cells}))
+    names = [name for name, _ in rate_rows(shown, None)]
+    assert [name.rpartition(", ")[2] for name in names] == ["plain", "acl"]
+    chart = frame_rate_chart(shown, None)
+    assert chart
+    measured = [t["name"] for t in chart.data if t["name"].startswith("measured")]
+    assert [name.rpartition(", ")[2] for name in measured] == ["plain", "acl"]

@@ -217,6 +217,11 @@ def test_repeats_say_how_sure_it_is(count: int, words: str) -> None:
     assert told[1] == words
 
 
+def test_a_very_wide_interval_is_told_in_plain_digits() -> None:
+    told = closing([cell(IP4, *[1.0, 2.0, 3.0, 50.0, 60.0, 70.0] * 3)])
+    assert "e+" not in told[1]
+
+
 def test_an_interval_that_may_be_wider_is_not_known() -> None:
     values = [100_000.0] * 8
     spread = spread_of(values, at_least=[True] * 4 + [False] * 4)

@@ -28,6 +28,8 @@ MOST = 5
 """Sentences at the end of a run."""
 _FEW = 3
 _WITH_INTERVAL = 6
+_DELAY_DIGITS = 4
+"""As fine as delays are recorded."""
 _TRIAL_DURATION = "RFC 2544 24"
 
 
@@ -365,7 +367,7 @@ def _worst(measures: Sequence[Measure]) -> str:
     if not known:
         return "not known"
     largest = max(known, key=lambda figure: figure.value or 0)
-    return f"{'at most ' if largest.at_most else ''}{duration(largest.value or 0)}"
+    return f"{'at most ' if largest.at_most else ''}{duration(largest.value or 0, _DELAY_DIGITS)}"
 
 
 # --- how sure it is

@@ -32,9 +32,9 @@ def about(value: float, digits: int = 2) -> str:
     return f"{Context(prec=digits).create_decimal(repr(value)).normalize():f}"
 
 
-def duration(value_ns: float) -> str:
+def duration(value_ns: float, digits: int = 6) -> str:
     """In the unit that leaves one to three digits before the point."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
         if abs(value_ns) >= size:
-            return f"{value_ns / size:.6g} {unit}"
-    return f"{value_ns:.6g} ns"
+            return f"{value_ns / size:.{digits}g} {unit}"
+    return f"{value_ns:.{digits}g} ns"

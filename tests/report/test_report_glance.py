@@ -1,0 +1,66 @@
+"""The first screen: which cards there are, and what speaks for the figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from report_sample import all_sizes, sample_environment, sample_results, store
+
+from dutperf.report.glance import cards_of
+from dutperf.report.page import cells_of
+from dutperf.report.source import Source, read_source
+from dutperf.report.trust import TrustRow, trust_rows
+from dutperf.results import ResultsFile
+
+
+def source_of(path: Path, results: ResultsFile) -> Source:
+    store(path, results, sample_environment())
+    return read_source(path)
+
+
+def rows_of(path: Path, results: ResultsFile) -> dict[str, TrustRow]:
+    source = source_of(path, results)
+    return {row.name: row for row in trust_rows(source, cells_of(source))}
+
+
+def test_few_cells_have_a_card_each_and_many_one_for_each_procedure(
+    tmp_path: Path,
+) -> None:
+    few = cards_of(cells_of(source_of(tmp_path / "few", sample_results())))
+    assert [len(card.cells) for card in few] == [1] * len(sample_results().cells)
+    (many,) = cards_of(cells_of(source_of(tmp_path / "many", all_sizes())))
+    medians = sorted(cell.median or 0 for cell in all_sizes().cells)
+    assert many.shown.value == f"{medians[0]:,.0f} to {medians[-1]:,.0f}"
+    assert [size for size, _ in many.each][:2] == ["64 bytes", "128 bytes"]
+
+
+def test_a_kind_of_which_nothing_is_valid_has_no_figure(tmp_path: Path) -> None:
+    results = all_sizes()
+    cells = [c.model_copy(update={"verdict": "invalid"}) for c in results.cells]
+    spoilt = results.model_copy(update={"cells": cells})
+    (card,) = cards_of(cells_of(source_of(tmp_path / "r", spoilt)))
+    assert (card.shown.value, card.shown.unit) == ("No result", "")
+    assert card.kind == "invalid"
+    assert len(card.doubtful) == len(cells)
+
+
+def test_invalid_trials_are_counted_with_their_reasons(tmp_path: Path) -> None:
+    results = sample_results()
+    kinds = [each.result.verdict.kind for each in results.trials]
+    row = rows_of(tmp_path / "r", results)["Invalid trials"]
+    invalid = kinds.count("invalid")
+    assert row.words == f"{invalid} of {len(kinds)}, not counted (sender behind)"
+    assert row.level == "note"
+
+
+def test_nothing_stored_is_not_called_good(tmp_path: Path) -> None:
+    nothing = sample_results().model_copy(update={"trials": [], "cells": []})
+    found = rows_of(tmp_path / "r", nothing)
+    assert (found["Trials"].words, found["Trials"].level) == ("none is stored", "bad")
+    assert found["Tester's own limit"].level == "note"
+
+
+def test_deviations_are_one_line_that_leads_to_the_list(tmp_path: Path) -> None:
+    row = rows_of(tmp_path / "r", sample_results())["By the RFCs"]
+    assert row.words == "Short trials (1 s): not RFC results, 2 deviations below"
+    assert row.target == "deviations"
