@@ -367,7 +367,8 @@ def _worst(measures: Sequence[Measure]) -> str:
     if not known:
         return "not known"
     largest = max(known, key=lambda figure: figure.value or 0)
-    return f"{'at most ' if largest.at_most else ''}{duration(largest.value or 0, _DELAY_DIGITS)}"
+    told = duration(largest.value or 0, _DELAY_DIGITS)
+    return f"{'at most ' if largest.at_most else ''}{told}"
 
 
 # --- how sure it is
