@@ -65,7 +65,7 @@ class Card:
         if len(self.cells) == 1:
             return []
         if len(self.cells) <= _SHORT:
-            names = [c.sizes if self._one_series else c.line for c in self.cells]
+            names = [c.sizes if self._one_series else _short(c) for c in self.cells]
             told = [headline(cell) for cell in self.cells]
         else:
             by_series: dict[str, list[CellView]] = {}
@@ -121,9 +121,15 @@ def _range(cells: Sequence[CellView]) -> Headline:
         return Headline("No result", "", "None of these cells has one.")
     low, high = (headline(known[place][1]) for place in (0, -1))
     if len(known) == 1:
-        return low
+        only = f"One of {len(cells)} cells has a figure to quote."
+        return Headline(low.value, low.unit, only, limit=low.limit)
     unit = "" if low.unit == high.unit else f"{NBSP}{low.unit}"
     return Headline(f"{low.value}{unit} to {high.value}", high.unit, "")
+
+
+def _short(cell: CellView) -> str:
+    """What tells it from others of its procedure; both directions are the rule."""
+    return cell.stream if cell.bidirectional else f"{cell.stream}, {cell.ways}"
 
 
 def _ranked(cells: Sequence[CellView]) -> Iterator[tuple[float, CellView]]:
