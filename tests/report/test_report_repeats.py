@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dutperf.results.closing import DOUBTS
 from report_page import Page
 from report_sample import (
     sample_environment,
@@ -20,6 +19,7 @@ from dutperf.report.page import write_report
 from dutperf.report.repeatcharts import rate_repeats_chart
 from dutperf.report.text import NBSP, sentence
 from dutperf.results import CellResult, Finding, ValueGroup
+from dutperf.results.closing_words import DOUBTS
 from dutperf.results.rate_results import FindingKind
 
 NAME = "throughput-ip4-64-both"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dutperf.report.cells import CellView
 from dutperf.report.headline import Headline, headline
 from dutperf.report.text import NBSP, plural, sentence
-from dutperf.results.closing import DOUBTS
+from dutperf.results.closing_words import DOUBTS
 
 MOST_CARDS = 6
 """Cells that have a card of their own each."""

@@ -12,7 +12,7 @@ from dutperf.report.environment_rows import findings_beside
 from dutperf.report.source import Source
 from dutperf.report.text import MISSING, duration_ns, plural, sentence, whole
 from dutperf.results import CellResult, Words
-from dutperf.results.closing import deviations_words
+from dutperf.results.closing_words import deviations_words
 from dutperf.results.passport import NEAR_PERCENT
 
 Level = Literal["good", "note", "bad"]
