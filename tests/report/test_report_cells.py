@@ -96,7 +96,7 @@ def test_all_figures_of_a_lower_bound_say_so() -> None:
     shown = headline(cell)
     assert plain(shown.value) == "≥ 100,000"
     assert (shown.unit, shown.limit) == ("fps", "the tester's limit")
-    assert shown.caption.endswith("the device may be faster.")
+    assert shown.caption.endswith("the device may do more.")
     assert [plain(line) for line in shown.lines] == [
         "≥ 200,000 fps, sum of both directions",
         "≥ 67.2 Mbit/s on the wire per direction, ≥ 134.4 in sum",
