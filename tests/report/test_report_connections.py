@@ -36,8 +36,8 @@ def test_the_table_of_rfc_9693_has_the_limits_that_hooks_showed(tmp_path: Path) 
 
 def test_each_headline_says_of_what_the_number_is(tmp_path: Path) -> None:
     text = page(tmp_path).section("glance")
-    assert "3,000 connections held" in text
-    assert "20,000 connections/s 8,000 connections deleted" in text
+    assert "3,000 connections Connections held" in text
+    assert "20,000 connections/s Connections deleted, 8,000 at once" in text
 
 
 def test_survival_steps_from_block_to_block_up_to_the_last_connection() -> None:

@@ -85,7 +85,7 @@ def test_a_latency_is_told_where_it_is_larger_and_for_each_direction() -> None:
     assert (shown.value, shown.unit) == ("42", "µs")
     told = "Typical latency (TL), the larger of both directions, at 40,000 fps."
     assert plain(shown.caption) == told
-    assert plain(shown.interval) == "Median of 2 repeats, 40 µs to 44 µs"
+    assert plain(shown.interval) == "Median of 2 repeats"
     assert [plain(line) for line in shown.lines] == [
         "forward: TL 32 µs, WCL 195 µs",
         "reverse: TL 42 µs, WCL 91 µs",
@@ -136,7 +136,7 @@ def test_an_average_is_not_called_a_median(tmp_path: Path) -> None:
     )
     results = delay_results().model_copy(update={"cells": [legacy], "trials": []})
     page = page_of(tmp_path / "r", results)
-    assert "Latency (one tagged frame), IPv4, 64" in plain(page.section("glance"))
+    assert "Latency (one tagged frame) IPv4, 64" in plain(page.section("glance"))
     assert "Latency mean" in page.section("summary")
     assert "100.1 ms" in plain(page.section("summary"))
 

@@ -81,8 +81,8 @@ def _chart(name: str, description: str, data: list[Trace]) -> Chart | None:
         return None
     for trace in data:
         trace["hovertemplate"] = _HOVER
-        name, lost = trace["name"], "lost or late, %"
-        trace.update(numbers(name, "frame timeout, ns", lost, ys=trace["y"]))
+        heads = (trace["name"], "frame timeout, ns", "lost or late, %")
+        trace.update(numbers(*heads, ys=trace["y"]))
     timeouts = [timeout for trace in data for timeout in trace["x"]]
     figure: Figure = {
         "height": 280,
