@@ -25,11 +25,13 @@ from dutperf.cli.measuring import measure
 from dutperf.cli.options import (
     DEFAULT_SEED,
     AsJson,
+    Deviations,
     Display,
     DryRun,
     Exact,
     LabName,
     Output,
+    Plain,
     Quick,
     Resume,
     Rules,
@@ -92,6 +94,8 @@ def run_command(
     as_json: AsJson = False,
     verbose: Verbose = False,
     exact: Exact = False,
+    plain: Plain = False,
+    deviations: Deviations = False,
 ) -> None:
     """Run all procedures of a campaign file."""
     if dry_run and (output or resume):
@@ -121,7 +125,7 @@ def run_command(
         if dry_run:
             show_plan(asked, as_json=as_json)
             return
-        display = Display(as_json, verbose, exact)
+        display = Display(as_json, verbose, exact, plain, deviations)
         measure(asked, kind="campaign", output=output, display=display, resume=resume)
 
 

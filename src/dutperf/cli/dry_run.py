@@ -9,7 +9,7 @@ from dutperf.cli.json_print import print_versioned
 from dutperf.cli.testbeds import planned_testbeds
 from dutperf.config import Campaign, Cell, expand
 from dutperf.config.phase2 import timing_of
-from dutperf.run.campaign_run import all_notices
+from dutperf.run.campaign_run import all_notices, virtual_testbeds
 from dutperf.run.estimate import ASSUMPTION, Estimate, estimate
 
 _PLAN_VERSION = 1
@@ -23,8 +23,7 @@ def show_plan(campaign: Campaign, *, as_json: bool) -> None:
     """
     planned = planned_testbeds(campaign)
     cells = expand(campaign, *(each.testbed for each in planned))
-    virtual = {p.testbed.name for p in planned if p.lab or p.testbed.has_no_medium}
-    found = estimate(cells, virtual)
+    found = estimate(cells, virtual_testbeds(planned))
     for text in all_notices(campaign, planned, cells):
         show_notice(text)
     console = PatientConsole()

@@ -9,8 +9,13 @@ import typer
 
 from dutperf.cli.exit_codes import INTERRUPTED, INVALID
 from dutperf.cli.failures import PatientConsole, show_notice
-from dutperf.cli.options import Display
-from dutperf.cli.summary import show_all, show_json, show_summary
+from dutperf.cli.options import DISPLAY, Display
+from dutperf.cli.summary import (
+    show_all,
+    show_json,
+    show_summary,
+    show_with_deviations,
+)
 from dutperf.cli.terminal import Terminal
 from dutperf.cli.testbeds import dut_alive, open_testbed, planned_testbeds, watch_dut
 from dutperf.config import Campaign, Testbed
@@ -45,7 +50,7 @@ def measure(
         DutperfError: as ``run_campaign``; and for anything unexpected.
         typer.Exit: with the exit code, unless it is 0.
     """
-    results = measured(campaign, kind, output, resume, _shown(display))
+    results = measured(campaign, kind, output, resume, _shown(display), display)
     if results and _falls_short(results.cells, display):
         raise typer.Exit(INVALID)
 
@@ -56,6 +61,7 @@ def measured(
     output: Path | None,
     resume: Path | None,
     show: Show,
+    display: Display = DISPLAY,
 ) -> ResultsFile | None:
     """Measure and show progress; the results, which ``show`` gets, too.
 
@@ -63,14 +69,16 @@ def measured(
         DutperfError, typer.Exit: see ``watched``.
     """
     return watched(
-        lambda on_event: _run(campaign, on_event, kind, output, resume), show
+        lambda on_event: _run(campaign, on_event, kind, output, resume), show, display
     )
 
 
 def _shown(display: Display) -> Show:
     if display.as_json:
         return show_json
-    return show_all if display.verbose else show_summary
+    if display.verbose:
+        return show_all
+    return show_with_deviations if display.deviations else show_summary
 
 
 def _falls_short(cells: Sequence[CellResult], display: Display) -> bool:
@@ -84,14 +92,17 @@ def _falls_short(cells: Sequence[CellResult], display: Display) -> bool:
     return False
 
 
-def watched(run: Callable[[OnEvent], object], show: Show) -> ResultsFile | None:
+def watched(
+    run: Callable[[OnEvent], object], show: Show, display: Display = DISPLAY
+) -> ResultsFile | None:
     """Run a campaign; ``show`` gets what was measured, however the run ends.
 
     Raises:
         DutperfError: as ``run``; and for anything unexpected.
         typer.Exit: when it was interrupted.
     """
-    with Terminal(PatientConsole(stderr=True)) as terminal:
+    console = PatientConsole(stderr=True)
+    with Terminal(console, plain=display.plain, verbose=display.verbose) as terminal:
         try:
             run(terminal.on_event)
         except KeyboardInterrupt:

@@ -173,7 +173,20 @@ Verbose = Annotated[
     bool,
     typer.Option(
         "--verbose",
-        help="show all that the report says in words: deviations, conformance, notes",
+        help="a line for each trial, and at the end all that the report says",
+    ),
+]
+Plain = Annotated[
+    bool,
+    typer.Option(
+        "--plain", help="lines that stay instead of a view that changes in place"
+    ),
+]
+Deviations = Annotated[
+    bool,
+    typer.Option(
+        "--deviations",
+        help="list how the run stands to the RFCs; with --resume of an ended run, too",
     ),
 ]
 Exact = Annotated[
@@ -259,6 +272,12 @@ class Display:
     as_json: bool = False
     verbose: bool = False
     exact: bool = False
+    plain: bool = False
+    deviations: bool = False
+
+
+DISPLAY = Display()
+"""As it is where nobody asks for anything."""
 
 
 def preset_of(standard: bool, quick: bool) -> Preset | None:
@@ -334,7 +353,9 @@ def _flags(**options: object) -> dict[str, inspect.Parameter]:
     }
 
 
-_DISPLAY = _flags(as_json=AsJson, verbose=Verbose, exact=Exact)
+_DISPLAY = _flags(
+    as_json=AsJson, verbose=Verbose, exact=Exact, plain=Plain, deviations=Deviations
+)
 _PRESETS = _flags(standard=Standard, quick=Quick)
 
 

@@ -35,9 +35,16 @@ def show_summary(
     console: PatientConsole, results: ResultsFile, report: Path | None
 ) -> None:
     """Print the tables, a few sentences, and the report's path."""
-    for table in _tables(results):
-        if not table.detail:
-            show_table(console, table)
+    _show_tables(console, results)
+    _close(console, results, report)
+
+
+def show_with_deviations(
+    console: PatientConsole, results: ResultsFile, report: Path | None
+) -> None:
+    """The same, and how the run stands to the RFCs, point by point."""
+    _show_tables(console, results)
+    _say_standards(console, results)
     _close(console, results, report)
 
 
@@ -68,9 +75,19 @@ def show_all(
             _say(console, f"{cell.id}: {finding.message}")
     for line in _not_measured(results.not_measured):
         _say(console, line)
+    _say_standards(console, results)
+    _close(console, results, report)
+
+
+def _show_tables(console: PatientConsole, results: ResultsFile) -> None:
+    for table in _tables(results):
+        if not table.detail:
+            show_table(console, table)
+
+
+def _say_standards(console: PatientConsole, results: ResultsFile) -> None:
     for line in [*_conformance(results.cells), *_deviations(results.cells)]:
         _say(console, line)
-    _close(console, results, report)
 
 
 def _close(console: PatientConsole, results: ResultsFile, report: Path | None) -> None:
@@ -78,7 +95,10 @@ def _close(console: PatientConsole, results: ResultsFile, report: Path | None) -
         results.cells,
         not_measured=results.not_measured,
         complete=results.complete,
-        words=Words(where="in the report" if report else "in results.json"),
+        words=Words(
+            where="in the report" if report else "in results.json",
+            lister="--deviations",
+        ),
     ):
         _say(console, line)
     if report:

@@ -1,6 +1,7 @@
-"""What a user sees while a run lasts: standard error, one line a trial.
+"""What a user sees while a run lasts, on standard error.
 
-On a terminal the running trial has a line of its own that changes in place.
+On a terminal one view of the running cell, see ``live_view``, and a line for each cell
+that has ended; elsewhere, and on request, a line for each trial.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from rich.status import Status
 from rich.text import Text
 
 from dutperf.catalogue import names_of
 from dutperf.cli.failures import PatientConsole
-from dutperf.procedures.damage_search import judged_whole
+from dutperf.cli.live_view import LiveView
+from dutperf.cli.trial_words import ROLES, STYLES, judged_kind
 from dutperf.procedures.events import (
     CellStarted,
     Event,
@@ -29,37 +30,26 @@ from dutperf.procedures.events import (
     TrialReplayed,
     TrialStarted,
 )
-from dutperf.protocol import Damage, StreamResult, TrialProgress, TrialResult
-from dutperf.results import ResultsFile, TrialRecord, how_to_go_on
-from dutperf.results.damage_words import RECEIVED, kinds_words
-from dutperf.results.trial_record import TrialRole
+from dutperf.protocol import Damage, StreamResult, TrialResult
+from dutperf.results import ResultsFile, TrialRecord, Words, closing, how_to_go_on
+from dutperf.results.damage_words import kinds_words
 from dutperf.results.units import about
-
-_ROLES: dict[TrialRole, str] = {
-    "trial": "",
-    "first_frames": ", first frames",
-    "probe": ", probe",
-    "phase1": ", phase 1",
-    "validation": ", validation",
-    "damage": f", {RECEIVED}",
-}
-_STYLES = {"pass": "green", "fail": "yellow", "invalid": "red"}
 
 
 class Terminal:
     """Shows events; remembers what is shown at the end."""
 
-    def __init__(self, console: PatientConsole) -> None:
+    def __init__(
+        self, console: PatientConsole, *, plain: bool = False, verbose: bool = False
+    ) -> None:
         self.directory: Path | None = None
         self.results: ResultsFile | None = None
         self.report: Path | None = None
         self._console = console
-        self._status = (
-            Status("", console=console, refresh_per_second=2)
-            if console.is_terminal
-            else None
-        )
-        self._trial: TrialStarted | None = None
+        can_move = console.is_terminal and not console.is_dumb_terminal
+        self._view = LiveView(console) if can_move and not plain else None
+        self._lines = self._view is None or verbose
+        self._cell: CellStarted | None = None
         self._usual_s = 0.0
         self._in_frames = False
         self._repeat: tuple[str, int] | None = None
@@ -77,9 +67,9 @@ class Terminal:
         self.stop()
 
     def stop(self) -> None:
-        """Take the changing line away."""
-        if self._status:
-            self._status.stop()
+        """Take the view away."""
+        if self._view:
+            self._view.stop()
 
     def say_interrupted(self) -> None:
         """Tell where the measured part is, and how to have the rest."""
@@ -98,28 +88,29 @@ class Terminal:
             case TestbedStarted(name, cells):
                 self._print(f"{name}: {cells} cell{'' if cells == 1 else 's'}")
             case CellStarted(cell, index, count):
+                self._cell = event
                 self._usual_s = cell.spec.trial_duration_s
                 self._in_frames = cell.procedure in names_of("burst search")
-                self._print(f"[{index}/{count}] {cell.id}")
-            case TrialStarted():
-                self._started(event)
-            case TrialMoved(progress):
-                self._moved(progress)
+                if self._lines:
+                    self._print(f"[{index}/{count}] {cell.id}")
+            case TrialStarted(cell=name, repeat=repeat):
+                self._enter(name, repeat)
+            case TrialMoved():
+                pass
             case TrialFinished(record):
-                self._finished(record)
+                if self._lines:
+                    self._finished(record)
             case TrialReplayed(record):
                 self._enter(record.cell, record.repeat)
             case IntervalNarrowed(lower_fps, upper_fps):
                 self._interval = f" in {lower_fps:,.0f}..{upper_fps:,.0f}"
             case ResultsChanged(results):
                 self.results = results
+                self._ended(results)
             case ReportWritten(path):
                 self.report = path
-
-    def _started(self, trial: TrialStarted) -> None:
-        self._enter(trial.cell, trial.repeat)
-        self._trial = trial
-        self._live("starting", 0.0)
+        if self._view:
+            self._view.on_event(event)
 
     def _enter(self, cell: str, repeat: int) -> None:
         """Each repeat starts with the whole interval."""
@@ -127,35 +118,29 @@ class Terminal:
             self._interval = ""
         self._repeat = (cell, repeat)
 
-    def _moved(self, progress: TrialProgress) -> None:
-        self._live(progress.phase, progress.elapsed_ns / 1e9)
-
-    def _live(self, phase: str, elapsed_s: float) -> None:
-        trial = self._trial
-        if self._status is None or trial is None:
+    def _ended(self, results: ResultsFile) -> None:
+        """A line for the cell, where its trials had none and others come after it."""
+        cell = self._cell
+        found = [r for r in results.cells if cell and r.id == cell.cell.id]
+        if self._lines or cell is None or cell.index == cell.count or not found:
             return
-        self._status.update(
-            f"trial {trial.number}: {trial.rate_fps:,} fps{self._interval}: "
-            f"{phase}, {elapsed_s:.1f} of {trial.planned_s:.1f} s"
-        )
-        self._status.start()
+        sentences = closing(found, words=Words(where="in the report"))
+        self._print(f"[{cell.index}/{cell.count}] {sentences[0]}")
 
     def _finished(self, record: TrialRecord) -> None:
         verdict = record.result.verdict
-        kind = verdict.kind
-        if record.role == "damage":
-            kind = judged_whole(record) or "invalid"
+        kind = judged_kind(record)
         again = f" (attempt {record.attempt})" if record.attempt > 1 else ""
         reasons = _in_short([reason.message for reason in verdict.reasons])
         early = ", ended early" if record.result.ended_early else ""
         where = f"{self._duration(record)}{self._interval}{again}"
         why = f" ({reasons})" if reasons else ""
         beside = f"{why}{early}{_by_stream(record.result)}{_damaged(record.result)}"
-        told = [Text(kind, _STYLES[kind]), beside]
+        told = [Text(kind, STYLES[kind]), beside]
         if record.role == "probe":
             told = [_offered(record.result)]
         self._console.print(
-            f"  trial {record.number}{_ROLES[record.role]}: {record.load_fps:,} fps"
+            f"  trial {record.number}{ROLES[record.role]}: {record.load_fps:,} fps"
             f"{where}: ",
             *told,
             sep="",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,9 +21,15 @@ class Notice:
 
 @dataclass(frozen=True)
 class RunStarted:
-    """The results directory exists."""
+    """The results directory exists.
+
+    cells: all that are to be measured, in their order.
+    virtual: names of the testbeds whose ports are known to be virtual.
+    """
 
     directory: Path
+    cells: Sequence[Cell] = ()
+    virtual: Collection[str] = ()
 
 
 @dataclass(frozen=True)
@@ -38,11 +44,12 @@ class TestbedStarted:
 
 @dataclass(frozen=True)
 class CellStarted:
-    """``index`` counts from 1."""
+    """``index`` counts from 1; ``safe_fps`` is for the tester without a device."""
 
     cell: Cell
     index: int
     count: int
+    safe_fps: int | None = None
 
 
 @dataclass(frozen=True)

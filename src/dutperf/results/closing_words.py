@@ -82,13 +82,15 @@ class Words:
     """How the sentences are worded where they stand.
 
     ``titles`` of cells stand for their ids; without ``figures`` it is not said what was
-    found, because that stands beside it.
+    found, because that stands beside it. ``lister`` is what lists the deviations, where
+    they are not ``where``.
     """
 
     at_least: str = ">= "
     where: str = "in the report"
     titles: Mapping[str, str] = field(default_factory=dict)
     figures: bool = True
+    lister: str = ""
 
 
 @dataclass(frozen=True)
@@ -250,17 +252,23 @@ def deviations_words(cells: Sequence[CellResult], words: Words) -> Iterator[str]
     points = {point for cell in cells for point in cell.deviations}
     if not points:
         return
-    count = f"{len(points)} deviation{'' if len(points) == 1 else 's'} {words.where}"
+    number = f"{len(points)} deviation{'' if len(points) == 1 else 's'}"
+    count = (
+        f"{words.lister} lists {number}" if words.lister else f"{number} {words.where}"
+    )
     short = [
         float(cell.parameters["trial_duration_s"] or 0)
         for cell in cells
         if any(point.rfc == _TRIAL_DURATION for point in cell.deviations)
         and "trial_duration_s" in cell.parameters
     ]
+    beside = "; " if words.lister else ", "
     statuses = {c.conformance.status for c in cells if c.conformance and not c.bound}
     if short:
         spans = f"{min(short):g} to {max(short):g}" if len(set(short)) > 1 else None
-        yield f"short trials ({spans or f'{short[0]:g}'} s): not RFC results, {count}"
+        once = ", 1 repeat" if {len(cell.repeats) for cell in cells} == {1} else ""
+        told = f"short trials ({spans or f'{short[0]:g}'} s){once}"
+        yield f"{told}: not RFC results{beside}{count}"
     elif statuses & {"none", "other_measure"}:
         yield f"not RFC results: {count}"
     elif "conditional" in statuses:

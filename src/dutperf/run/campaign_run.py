@@ -112,6 +112,11 @@ def all_notices(
     return told
 
 
+def virtual_testbeds(planned: Sequence[PlannedTestbed]) -> set[str]:
+    """Names of those whose ports are known to be virtual."""
+    return {p.testbed.name for p in planned if p.lab or p.testbed.has_no_medium}
+
+
 @dataclass
 class _Run:
     """One run; ``done`` and ``not_measured`` grow as outcomes are told."""
@@ -128,7 +133,13 @@ class _Run:
 
     def begin(self, executor: Executor, asked: dict[str, Any]) -> ResultsFile:
         self.began_with = len(self.directory.records)
-        self.on_event(RunStarted(self.directory.path))
+        self.on_event(
+            RunStarted(
+                self.directory.path,
+                tuple(job.cell for job in self.jobs),
+                virtual_testbeds([job.planned for job in self.jobs]),
+            )
+        )
         for text in self.directory.notices:
             self.on_event(Notice(text))
         results = self.directory.complete_results()

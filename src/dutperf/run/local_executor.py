@@ -416,7 +416,8 @@ class _Visit:
     ) -> Iterator[CellResult]:
         done: list[CellResult] = []
         for number, (job, limit) in enumerate(zip(self.jobs, limits, strict=True), 1):
-            runner.on_event(CellStarted(job.cell, self._before + number, self._count))
+            index = self._before + number
+            runner.on_event(CellStarted(job.cell, index, self._count, limit.begin_fps))
             try:
                 result = measure_cell(runner, job.cell, limit, done, ports)
             except ConnectionsRemainError as error:

@@ -1,0 +1,312 @@
+"""The running cell on a terminal: where its result lies, its last trials, what is left.
+
+Events alone draw it: it has no thread, so between two events it costs nothing. A trial
+tells about twice a second how far it is; it is drawn once a second. The cursor is never
+hidden, so however the program ends there is nothing to give back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from rich.control import Control
+from rich.live import Live
+from rich.segment import ControlType
+from rich.text import Text
+
+from dutperf.catalogue import PROCEDURES, names_of
+from dutperf.cli.dry_run import span
+from dutperf.cli.failures import PatientConsole
+from dutperf.cli.trial_words import ROLES, STYLES, judged_kind
+from dutperf.errors import DutperfError
+from dutperf.procedures.events import (
+    CellStarted,
+    Event,
+    IntervalNarrowed,
+    RunStarted,
+    TrialFinished,
+    TrialMoved,
+    TrialReplayed,
+    TrialStarted,
+)
+from dutperf.procedures.loss_criterion import loss_percent, own_drops
+from dutperf.protocol import TrialProgress
+from dutperf.results import TrialRecord
+from dutperf.results.units import about, whole
+from dutperf.run.estimate import estimate
+from dutperf.visible import visible
+
+WIDTH = 79
+"""At most: what is narrower than a terminal stays whole when that is made narrower."""
+_SHOWN_TRIALS = 5
+_MOST_PER_S = 4
+_MOVED_EVERY_S = 1.0
+_MARGIN = "  "
+
+Clock = Callable[[], float]
+
+
+class CellState:
+    """What events told of the cell that is measured, and of those after it."""
+
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self._clock = clock
+        self._cell: CellStarted | None = None
+        self._begun_s = 0.0
+        self._expected_s: dict[str, float] = {}
+        self._waiting: dict[str, float] = {}
+        self._trials: deque[TrialRecord] = deque(maxlen=_SHOWN_TRIALS)
+        self._running: TrialStarted | None = None
+        self._progress: TrialProgress | None = None
+        self._repeat = 0
+        self._bounds: tuple[float, float] | None = None
+        self._top = 0.0
+        self._failed: set[float] = set()
+
+    def on_event(self, event: Event) -> None:
+        """Remember what ``event`` tells."""
+        match event:
+            case RunStarted():
+                self._expected_s = _expected_s(event)
+                self._waiting = dict(self._expected_s)
+            case CellStarted(cell):
+                self._cell, self._begun_s = event, self._clock()
+                self._waiting.pop(cell.id, None)
+                self._trials.clear()
+                self._running, self._top = None, 0.0
+                self._enter(1)
+            case TrialStarted(repeat=repeat):
+                self._running, self._progress = event, None
+                self._enter(repeat)
+            case TrialMoved(progress):
+                self._progress = progress
+            case TrialFinished(record) | TrialReplayed(record):
+                self._running = None
+                self._enter(record.repeat)
+                self._trials.append(record)
+                if record.role == "trial" and record.result.verdict.kind == "fail":
+                    self._failed.add(self._asked(record))
+            case IntervalNarrowed(lower, upper):
+                self._bounds, self._top = (lower, upper), max(self._top, upper)
+
+    def _enter(self, repeat: int) -> None:
+        """Each repeat starts with the whole interval."""
+        if repeat != self._repeat:
+            self._bounds = None
+            self._failed.clear()
+        self._repeat = repeat
+
+    @property
+    def _in_frames(self) -> bool:
+        cell = self._cell
+        return cell is not None and cell.cell.procedure in names_of("burst search")
+
+    def _asked(self, record: TrialRecord) -> float:
+        """The rate of a trial; of a burst its length in frames."""
+        if self._in_frames:
+            return record.request.frames(record.request.directions[0])
+        return record.load_fps
+
+    def lines(self, width: int, *, ascii_only: bool = False) -> Iterator[Text]:
+        """At most nine, none of them longer than ``width``."""
+        if self._cell is None:
+            return
+        width = min(width, WIDTH)
+        for line in (
+            self._title(self._cell),
+            *self._interval(width, ascii_only=ascii_only),
+            *self._rows(),
+            self._to_go(self._cell),
+        ):
+            line.truncate(width, overflow="crop" if ascii_only else "ellipsis")
+            line.no_wrap = True
+            yield line
+
+    def _title(self, cell: CellStarted) -> Text:
+        repeat = f", repeat {self._repeat}" if self._repeat > 1 else ""
+        name = visible(cell.cell.id)
+        return Text(f"[{cell.index}/{cell.count}] {name}{repeat}", "bold")
+
+    def _interval(self, width: int, *, ascii_only: bool) -> Iterator[Text]:
+        if self._bounds is None or self._cell is None or not self._top:
+            return
+        lower, upper = self._bounds
+        unit = PROCEDURES[self._cell.cell.procedure].unit
+        top = f" {whole(self._top)} {unit}"
+        yield Text.assemble(
+            f"{_MARGIN}0 ",
+            bar(
+                lower / self._top,
+                upper / self._top,
+                width - len(top) - len(_MARGIN) - 2,
+                ascii_only=ascii_only,
+            ),
+            top,
+        )
+        passed = f"highest passed {whole(lower)}" if lower else "none passed yet"
+        word = "lowest failed" if upper in self._failed else "looking below"
+        share = about((upper - lower) * 100 / upper) if upper else "0"
+        yield Text(f"{_MARGIN}{passed}, {word} {whole(upper)} {unit}: {share} % apart")
+
+    def _rows(self) -> Iterator[Text]:
+        """The last trials and the one that runs, in columns."""
+        unit = "frames" if self._in_frames else "fps"
+        rows = [
+            (f"{r.number}{ROLES[r.role]}", whole(self._asked(r)), self._told(r))
+            for r in self._trials
+        ]
+        if self._running:
+            trial = self._running
+            rows.append((f"{trial.number}", whole(trial.rate_fps), self._now(trial)))
+        wide = [max((len(row[n]) for row in rows), default=0) for n in (0, 1)]
+        for name, load, told in rows:
+            yield Text.assemble(
+                f"{_MARGIN}trial {name:<{wide[0]}}  {load:>{wide[1]}} {unit}  ", told
+            )
+
+    def _told(self, record: TrialRecord) -> Text:
+        if record.role == "probe":
+            return Text("what the ports can offer")
+        kind = judged_kind(record)
+        return Text.assemble(
+            (f"{kind:<7}", STYLES[kind]), "  ", ", ".join(self._beside(record))
+        )
+
+    def _beside(self, record: TrialRecord) -> Iterator[str]:
+        result = record.result
+        if result.verdict.kind == "invalid":
+            yield from (visible(r.message) for r in result.verdict.reasons[:1])
+        if any(s.sent for d in result.directions for s in d.streams):
+            lost = loss_percent(result)
+            if lost or result.verdict.kind != "invalid":
+                yield f"lost {about(lost, 3)} %" if lost else "nothing lost"
+        shadows = sum(len(d.shadows) for d in result.directions)
+        if shadows:
+            yield f"{shadows} shadow{'' if shadows == 1 else 's'}"
+        if own := sum(own_drops(result, d) for d in result.directions):
+            yield f"tester dropped {own:,}"
+        if record.device_drops and (device := record.device_drops.input_queue):
+            yield f"device dropped {device:,}"
+        safe_fps = self._cell.safe_fps if self._cell else None
+        if safe_fps and not self._in_frames:
+            yield f"passport {record.load_fps * 100 / safe_fps:.0f} %"
+
+    def _now(self, trial: TrialStarted) -> Text:
+        phase = self._progress.phase if self._progress else "starting"
+        elapsed_s = self._progress.elapsed_ns / 1e9 if self._progress else 0.0
+        return Text(f"{phase}, {elapsed_s:.1f} of {trial.planned_s:.1f} s", "bold")
+
+    def _to_go(self, cell: CellStarted) -> Text:
+        """Estimates; nothing is said of a cell that has taken longer than its own."""
+        took_s = self._clock() - self._begun_s
+        expected_s = self._expected_s.get(cell.cell.id)
+        if expected_s is None:
+            return Text(f"{_MARGIN}{span(took_s)} so far", "dim")
+        left_s = expected_s - took_s
+        told = f"about {span(left_s)} to go" if left_s > 0 else "longer than expected"
+        words = f"this cell: {span(took_s)} so far, {told}"
+        if self._waiting:
+            all_s = max(left_s, 0.0) + sum(self._waiting.values())
+            words += f"; all cells: about {span(all_s)} to go"
+        return Text(f"{_MARGIN}{words}", "dim")
+
+
+def bar(lower: float, upper: float, width: int, *, ascii_only: bool = False) -> Text:
+    """Where a result lies: ``lower`` and ``upper`` are shares of the whole, 0 to 1.
+
+    What passed, what is not decided and what is out of reach differ in shape, too; what
+    is not decided has at least one character.
+    """
+    passed, between, beyond = ("-", "#", ".") if ascii_only else ("─", "█", "·")
+    width = max(width, 1)
+    left = min(int(lower * width), width - 1)
+    right = max(min(-int(-upper * width // 1), width), left + 1)
+    return Text.assemble(
+        (passed * left, "green"),
+        (between * (right - left), "bold"),
+        (beyond * (width - right), "yellow"),
+    )
+
+
+class LiveView:
+    """Draws a ``CellState``, at most four times in a second."""
+
+    def __init__(self, console: PatientConsole, clock: Clock = time.monotonic) -> None:
+        self._console = console
+        self._clock = clock
+        self._state = CellState(clock)
+        self._live: Live | None = None
+        self._drawn: list[str] = []
+        self._width = console.width
+        self._last: deque[float] = deque(maxlen=_MOST_PER_S)
+        self._ascii = not console.encoding.lower().startswith("utf")
+
+    def on_event(self, event: Event) -> None:
+        """Draw what ``event`` changes, unless it was drawn too often just now."""
+        self._state.on_event(event)
+        now_s = self._clock()
+        least_s = 0.0
+        if isinstance(event, TrialMoved):
+            least_s = _MOVED_EVERY_S
+        elif isinstance(event, TrialReplayed):
+            return
+        if self._last and now_s - self._last[-1] < least_s:
+            return
+        if len(self._last) == _MOST_PER_S and now_s - self._last[0] < 1:
+            return
+        self._last.append(now_s)
+        self._draw()
+
+    def stop(self) -> None:
+        """Take the view away."""
+        if self._live:
+            self._unwrap()
+            self._live.stop()
+            self._live = None
+
+    def _draw(self) -> None:
+        lines = list(self._state.lines(self._console.width - 1, ascii_only=self._ascii))
+        if not lines:
+            return
+        if self._live is None:
+            self._live = Live(
+                console=self._console,
+                auto_refresh=False,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._live.start()
+            self._console.show_cursor(True)
+        self._unwrap()
+        self._live.update(Text("\n").join(lines), refresh=True)
+        self._drawn = [line.plain for line in lines]
+        self._width = self._console.width
+
+    def _unwrap(self) -> None:
+        """A terminal that was made narrower wrapped lines: go up by as many more."""
+        width = self._console.width
+        if width >= self._width:
+            return
+        more = sum(-(-len(line) // width) - 1 for line in self._drawn)
+        self._width = width
+        for _ in range(more):
+            self._console.control(
+                Control(
+                    ControlType.CARRIAGE_RETURN,
+                    (ControlType.ERASE_IN_LINE, 2),
+                    (ControlType.CURSOR_UP, 1),
+                )
+            )
+
+
+def _expected_s(run: RunStarted) -> dict[str, float]:
+    """Of each cell; empty where an estimate is refused that the run is not."""
+    with contextlib.suppress(DutperfError):
+        return {
+            each.cell.id: each.duration_s for each in estimate(run.cells, run.virtual)
+        }
+    return {}
