@@ -15,7 +15,7 @@ from dutperf.cli.calibrate_command import calibrate_command
 from dutperf.cli.compare_command import compare
 from dutperf.cli.convert_command import convert
 from dutperf.cli.doctor_command import doctor
-from dutperf.cli.dry_run import show_plan
+from dutperf.cli.dry_run import NOTHING_STORED, show_plan
 from dutperf.cli.evidence_command import evidence
 from dutperf.cli.failures import PatientConsole, show_failure, show_notice
 from dutperf.cli.frames import write_frames
@@ -99,10 +99,7 @@ def run_command(
 ) -> None:
     """Run all procedures of a campaign file."""
     if dry_run and (output or resume):
-        raise InputError(
-            "--dry-run measures and stores nothing",
-            "leave it out, or else --output and --resume",
-        )
+        raise NOTHING_STORED
     if output and resume:
         raise InputError(
             "--resume continues in its own directory", "leave --output or --resume out"

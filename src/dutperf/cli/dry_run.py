@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from rich.table import Table
 
 from dutperf.cli.failures import PatientConsole, show_notice
@@ -9,10 +11,18 @@ from dutperf.cli.json_print import print_versioned
 from dutperf.cli.testbeds import planned_testbeds
 from dutperf.config import Campaign, Cell, expand
 from dutperf.config.phase2 import timing_of
+from dutperf.errors import InputError
 from dutperf.run.campaign_run import all_notices, virtual_testbeds
 from dutperf.run.estimate import ASSUMPTION, Estimate, estimate
 
+NOTHING_STORED = InputError(
+    "--dry-run measures and stores nothing",
+    "leave it out, or else --output and --resume",
+)
 _PLAN_VERSION = 1
+_MANY_CELLS = 1000
+"""More of them take seconds, in which something is told."""
+_AT_ONCE = 100
 
 
 def show_plan(campaign: Campaign, *, as_json: bool) -> None:
@@ -23,7 +33,7 @@ def show_plan(campaign: Campaign, *, as_json: bool) -> None:
     """
     planned = planned_testbeds(campaign)
     cells = expand(campaign, *(each.testbed for each in planned))
-    found = estimate(cells, virtual_testbeds(planned))
+    found = _estimated(cells, virtual_testbeds(planned))
     for text in all_notices(campaign, planned, cells):
         show_notice(text)
     console = PatientConsole()
@@ -37,6 +47,17 @@ def show_plan(campaign: Campaign, *, as_json: bool) -> None:
             console.out(f"{kind} {at.name}: {_effort(here)}", highlight=False)
         console.print(_table(here))
     console.out(f"{_effort(found)}; {ASSUMPTION}", highlight=False)
+
+
+def _estimated(cells: Sequence[Cell], virtual: Collection[str]) -> list[Estimate]:
+    if len(cells) <= _MANY_CELLS:
+        return estimate(cells, virtual)
+    found: list[Estimate] = []
+    with PatientConsole(stderr=True).status("") as status:
+        for first in range(0, len(cells), _AT_ONCE):
+            status.update(f"{first:,} of {len(cells):,} cells")
+            found += estimate(cells[first : first + _AT_ONCE], virtual)
+    return found
 
 
 def span(duration_s: float) -> str:

@@ -18,13 +18,14 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from dutperf.catalogue import ProcedureName
+from dutperf.cli.option_help import MORE, SHOWN, brief, first_of, panel_of
 from dutperf.config import Preset, ProcedureSpec, preset_keys
 from dutperf.config.campaign import Campaign
 from dutperf.config.document import Document
 from dutperf.config.labs import MOST_RULES, LabKeys
 from dutperf.config.problem import Keys, Problem
 from dutperf.config.search_keys import Search
-from dutperf.config.specs import SPECS, EstablishmentKeys, StreamKeys
+from dutperf.config.specs import SPECS, EstablishmentKeys
 from dutperf.config.stateful_keys import ResponderOrder
 from dutperf.config.validate import models_in, validate
 from dutperf.errors import InputError
@@ -75,73 +76,73 @@ class Flag:
 
 
 FLAGS: dict[str, Flag] = {
-    "ip": Flag("--ip", list[str], "4|6|6-4|4-6", _whole_or_words),
-    "frame_size": Flag("--frame-size", list[str], "BYTES|all", _whole_or_words),
-    "direction": Flag("--direction", list[str], "both|forward|reverse"),
+    "ip": Flag("--ip", list[str], "VERSIONS", _whole_or_words),
+    "frame_size": Flag("--frame-size", list[str], "BYTES", _whole_or_words),
+    "direction": Flag("--direction", list[str], "WAY"),
     "trial_duration_s": Flag("--trial-duration", float, "S"),
     "settle_wait_s": Flag("--settle-wait", float, "S"),
     "residual_wait_s": Flag("--residual-wait", float, "S"),
     "restabilise_wait_s": Flag("--restabilise-wait", float, "S"),
-    "resolution": Flag("--resolution", str, "FPS|PERCENT%"),
+    "resolution": Flag("--resolution", str, "WIDTH"),
     "load_percent": Flag("--load", list[float], "PERCENT"),
     "load_step_percent": Flag("--load-step", float, "PERCENT"),
-    "rate_fps": Flag("--rate", str, "FPS|throughput", _whole),
-    "throughput_fps": Flag("--throughput", str, "FPS|throughput", _whole),
+    "rate_fps": Flag("--rate", str, "RATE", _whole),
+    "throughput_fps": Flag("--throughput", str, "RATE", _whole),
     "longest_burst_s": Flag("--longest-burst", float, "S"),
-    "step": Flag("--step", str, "FRAMES|PERCENT%"),
+    "step": Flag("--step", str, "WIDTH"),
     "tags": Flag("--tags", int, "N"),
     "first_tag_s": Flag("--first-tag", float, "S"),
     "rfc2544_latency": Flag("--rfc2544-latency", bool),
     "frame_timeout_ms": Flag("--frame-timeout", float, "MS"),
-    "timeout_sweep_ms": Flag("--timeout-sweep", str, "MS,MS,...", _numbers),
+    "timeout_sweep_ms": Flag("--timeout-sweep", str, "MS,MS", _numbers),
     "loss_tolerance_percent": Flag("--loss-tolerance", float, "PERCENT"),
     "max_rate_fps": Flag("--max-rate", int, "FPS"),
     "repeats": Flag("--repeats", str, "N|auto", _whole),
-    "interval_width": Flag("--interval-width", str, "FPS|PERCENT%"),
+    "interval_width": Flag("--interval-width", str, "WIDTH"),
     "max_repeats": Flag("--max-repeats", int, "N"),
-    "search": Flag("--search", Search),
+    "search": Flag("--search", Search, "HOW"),
     "verify_trials": Flag("--verify-trials", int, "N"),
     "max_verify_loss_percent": Flag("--max-verify-loss", float, "PERCENT"),
-    "goals": Flag("--goal", list[str], "LOSS%[:EXCEED%]"),
+    "goals": Flag("--goal", list[str], "LOSS%"),
     "early_stop": Flag("--early-stop/--no-early-stop", bool),
     "lag_limit_ms": Flag("--lag-limit", float, "MS"),
     "burst_limit": Flag("--burst-limit", int, "FRAMES"),
     "stateful": Flag("--stateful", bool, read=lambda _given: {}),
     "stateful.connections": Flag("--connections", list[int], "N"),
-    "stateful.phase1_rate": Flag(
-        "--phase1-rate", str, "FPS|PERCENT% of connection-rate", _whole
-    ),
+    "stateful.phase1_rate": Flag("--phase1-rate", str, "RATE", _whole),
     "stateful.first": Flag("--first", int, "C0"),
     "stateful.error": Flag("--error", int, "E"),
     "stateful.beta": Flag("--beta", float, "SHARE"),
     "stateful.gamma": Flag("--gamma", float, "SHARE"),
     "stateful.expiry": Flag("--expiry", bool),
     "stateful.alpha": Flag("--alpha", float, "SHARE"),
-    "stateful.initiator": Flag("--initiator", Literal["left", "right"]),
-    "stateful.source_ports": Flag("--initiator-ports", str, "MIN-MAX"),
-    "stateful.destination_ports": Flag("--responder-ports", str, "MIN-MAX"),
-    "stateful.order": Flag("--order", Literal["random", "increasing", "decreasing"]),
+    "stateful.initiator": Flag("--initiator", Literal["left", "right"], "SIDE"),
+    "stateful.source_ports": Flag("--initiator-ports", str, "PORTS"),
+    "stateful.destination_ports": Flag("--responder-ports", str, "PORTS"),
+    "stateful.order": Flag(
+        "--order", Literal["random", "increasing", "decreasing"], "ORDER"
+    ),
     "stateful.timeout_ms": Flag("--phase-timeout", int, "MS"),
     "stateful.dut_timeout_s": Flag("--dut-timeout", float, "S"),
     "stateful.table_size": Flag("--table-size", int, "N"),
     "stateful.phase2_after_ms": Flag("--phase2-after", int, "MS"),
-    "stateful.responder_order": Flag("--responder-order", ResponderOrder),
-    "stateful.public_addresses": Flag("--public-addresses", str, "FIRST-LAST"),
-    "traffic.ports.source": Flag("--source-ports", str, "MODE[:PORTS]"),
-    "traffic.ports.destination": Flag("--destination-ports", str, "MODE[:PORTS]"),
+    "stateful.responder_order": Flag("--responder-order", ResponderOrder, "ORDER"),
+    "stateful.public_addresses": Flag("--public-addresses", str, "RANGE"),
+    "traffic.ports.source": Flag("--source-ports", str, "PORTS"),
+    "traffic.ports.destination": Flag("--destination-ports", str, "PORTS"),
     "traffic.addresses": Flag("--addresses", int, "N"),
     "traffic.networks": Flag("--networks", int, "N"),
     "flows": Flag("--flows", list[int], "N"),
-    "traffic.flows_by": Flag("--flows-by", Literal["ports", "addresses"]),
-    "traffic.mix": Flag("--mix", str, "PERCENT/PERCENT|M/N"),
+    "traffic.flows_by": Flag("--flows-by", Literal["ports", "addresses"], "BY"),
+    "traffic.mix": Flag("--mix", str, "SHARES"),
     "traffic.background_ip": Flag("--background-ip", int, "4|6"),
     "traffic.imix": Flag("--imix", str, "LETTERS"),
     "traffic.ttl": Flag("--ttl", int, "N"),
     "traffic.dscp": Flag("--dscp", int, "N"),
     "traffic.df": Flag("--df", bool),
     "traffic.ignore_checksums": Flag("--ignore-checksums", bool),
-    "traffic.flow_label": Flag("--flow-label", str, "N|random"),
-    "traffic.mac": Flag("--mac", Literal["fixed", "random"]),
+    "traffic.flow_label": Flag("--flow-label", str, "LABEL"),
+    "traffic.mac": Flag("--mac", Literal["fixed", "random"], "MAC"),
 }
 _TRAFFIC = "traffic."
 _STATEFUL = "stateful"
@@ -162,47 +163,61 @@ Output = Annotated[
     typer.Option(
         "--output",
         metavar="DIR",
-        help="results directory, new or empty; default: results/NAME-TIME",
+        help="results directory, new or empty",
+        show_default="results/NAME-TIME",
     ),
 ]
 AsJson = Annotated[
     bool,
-    typer.Option("--json", help="print one JSON object on standard output"),
+    typer.Option(
+        "--json",
+        metavar="",
+        help="print one JSON object on standard output",
+        rich_help_panel=SHOWN,
+    ),
 ]
 Verbose = Annotated[
     bool,
     typer.Option(
         "--verbose",
-        help="a line for each trial, and at the end all that the report says",
+        metavar="",
+        help="a line for each trial; at the end all that the report says",
+        rich_help_panel=SHOWN,
     ),
 ]
 Plain = Annotated[
     bool,
     typer.Option(
-        "--plain", help="lines that stay instead of a view that changes in place"
+        "--plain",
+        metavar="",
+        help="lines that stay instead of a view that changes",
+        rich_help_panel=SHOWN,
     ),
 ]
 Deviations = Annotated[
     bool,
     typer.Option(
         "--deviations",
-        help="list how the run stands to the RFCs; with --resume of an ended run, too",
+        metavar="",
+        help="list what is not as the RFCs have it",
+        rich_help_panel=SHOWN,
     ),
 ]
 Exact = Annotated[
     bool,
     typer.Option(
         "--exact",
-        help="exit with 1 as well if a result is only a lower bound: for those who "
-        "compare exact values",
+        metavar="",
+        help="exit with 1 if a result is only a lower bound, too",
+        rich_help_panel=SHOWN,
     ),
 ]
 DryRun = Annotated[
     bool,
     typer.Option(
         "--dry-run",
-        help="print the cells, the expected number of trials and the expected time; "
-        "send nothing",
+        metavar="",
+        help="print cells, trials and expected time; send nothing",
     ),
 ]
 Resume = Annotated[
@@ -210,7 +225,7 @@ Resume = Annotated[
     typer.Option(
         "--resume",
         metavar="DIR",
-        help="continue the run in this results directory; repeats no finished trial",
+        help="continue the run in there; repeats no finished trial",
     ),
 ]
 TestbedFile = Annotated[
@@ -227,7 +242,8 @@ Rules = Annotated[
     typer.Option(
         "--rules",
         metavar="N",
-        help=LabKeys.model_fields["rules"].description,
+        help=brief(LabKeys.model_fields["rules"].description or ""),
+        rich_help_panel=MORE,
         min=1,
         max=MOST_RULES,
     ),
@@ -237,7 +253,8 @@ Seed = Annotated[
     typer.Option(
         "--seed",
         metavar="N",
-        help=Campaign.model_fields["seed"].description,
+        help=brief(Campaign.model_fields["seed"].description or ""),
+        rich_help_panel=MORE,
         min=0,
         max=2**63 - 1,
     ),
@@ -249,18 +266,16 @@ Standard = Annotated[
     bool,
     typer.Option(
         "--standard",
-        help="by the RFCs: waits of 2, 2 and 5 s, trials of 60 s (latency 120 s), "
-        "20 repeats, resolution 0.1%",
-        rich_help_panel="Presets",
+        help="by the RFCs: trials of 60 s, 20 repeats, 0.1%",
+        metavar="",
     ),
 ]
 Quick = Annotated[
     bool,
     typer.Option(
         "--quick",
-        help="to look around: short waits, trials of 1 s, 1 repeat (delays 3), "
-        "resolution 5%",
-        rich_help_panel="Presets",
+        help="to look around: trials of 1 s, 1 repeat, 5%",
+        metavar="",
     ),
 ]
 
@@ -333,8 +348,15 @@ def _with_options(
         own = inspect.signature(command, eval_str=True)
         made_here = {"spec", "preset", "display"}
         parameters = [p for p in own.parameters.values() if p.name not in made_here]
-        parameters += [*_DISPLAY.values(), *_PRESETS.values()] if measures else ()
-        parameters += [_parameter(key, procedure) for key in keys]
+        first = first_of(keys)
+        parameters += _PRESETS.values() if measures else ()
+        parameters += [_parameter(key, procedure, None) for key in first]
+        parameters += [
+            _parameter(key, procedure, panel_of(key))
+            for key in keys
+            if key not in first
+        ]
+        parameters += _DISPLAY.values() if measures else ()
         wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
         wrapped.__annotations__ = {p.name: p.annotation for p in parameters}
         vars(wrapped)["__signature__"] = own.replace(parameters=parameters)
@@ -431,16 +453,9 @@ def _field(key: str, procedure: ProcedureName) -> FieldInfo | None:
     return model.model_fields.get(last)
 
 
-def _panel(key: str, procedure: ProcedureName) -> str | None:
-    if key.startswith(_TRAFFIC):
-        return "Traffic"
-    on_connections = issubclass(SPECS[procedure], StreamKeys)
-    if on_connections and key.startswith(_STATEFUL):
-        return "Stateful gateways (RFC 9693)"
-    return None
-
-
-def _parameter(key: str, procedure: ProcedureName) -> inspect.Parameter:
+def _parameter(
+    key: str, procedure: ProcedureName, panel: str | None
+) -> inspect.Parameter:
     flag, field = flag_of(key, procedure), _field(key, procedure)
     assert field  # noqa: S101 - options are made of fields
     default = field.default
@@ -448,10 +463,10 @@ def _parameter(key: str, procedure: ProcedureName) -> inspect.Parameter:
     shown = isinstance(default, str | int | float) and flag.kind is not bool
     option = typer.Option(
         flag.name,
-        metavar=flag.metavar,
-        help=f"{field.description}{f'; default: {default}' if shown else ''}",
+        metavar="" if flag.kind is bool else flag.metavar,
+        help=brief(field.description or "", default if shown else None),
         show_default=False,
-        rich_help_panel=_panel(key, procedure),
+        rich_help_panel=panel,
     )
     return inspect.Parameter(
         _parameter_name(key),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dutperf.catalogue import Procedure
+from dutperf.cli.dry_run import NOTHING_STORED, show_plan
 from dutperf.cli.measuring import measure
 from dutperf.cli.options import (
     DEFAULT_SEED,
     Display,
+    DryRun,
     LabName,
     Output,
     Rules,
@@ -29,11 +31,17 @@ def command_of(procedure: Procedure) -> Callable[..., None]:
         display: Display,
         testbed: TestbedFile = None,
         lab: LabName = None,
+        output: Output = None,
+        dry_run: DryRun = False,
         rules: Rules = None,
         seed: Seed = DEFAULT_SEED,
-        output: Output = None,
     ) -> None:
+        if dry_run and output:
+            raise NOTHING_STORED
         campaign = campaign_for(spec, testbed, lab, rules, seed, preset)
+        if dry_run:
+            show_plan(campaign, as_json=display.as_json)
+            return
         measure(campaign, kind=procedure.name, output=output, display=display)
 
     command.__doc__ = procedure.finds

@@ -148,8 +148,9 @@ class Ports(Strict):
 
     source: Source = Field(
         default=SourcePort(),
-        description="source port: random, fixed:N, or (with decreasing, random) "
-        "increasing:MIN-MAX; RFC 4814 4.5: random:1024-65535",
+        description="source port: random, fixed:N or increasing:MIN-MAX; also "
+        "decreasing and random with a range; RFC 4814 4.5: "
+        "random:1024-65535",
     )
     destination: Destination = Field(
         default=DestinationPort(),

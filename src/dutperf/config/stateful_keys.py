@@ -104,19 +104,20 @@ class _Enumeration(Strict):
     )
     dut_timeout_s: Annotated[float, Field(gt=0)] | None = Field(
         default=None,
-        description="after which time without frames the device forgets a connection; "
-        "slower tests are not made",
+        description="the device forgets a connection after so long without "
+        "frames; slower tests are not made",
     )
     table_size: Connections | None = Field(
         default=None,
-        description="how many connections the device's table holds: if no hook empties "
-        "it, each test opens others as long as there is room; default: the run waits "
-        "for the device's timeout before each test",
+        description="how many connections the device's table holds; if no hook "
+        "empties it, each test opens others as long as there is room;"
+        " default: the run waits for the device's timeout before each"
+        " test",
     )
     public_addresses: AddressRange | None = Field(
         default=None,
-        description="the device's own on the responder's side, one or FIRST-LAST: "
-        "other ones are told; default: not checked",
+        description="the device's own on the responder's side, one or FIRST-LAST;"
+        " other ones are told; default: not checked",
     )
 
     @property
@@ -182,9 +183,10 @@ class Phase2Keys(ConnectionKeys):
     """Connections on which a trial is measured, opened before it (RFC 9693 4.7)."""
 
     phase1_rate: ConnectionRate = Field(
-        description="frames per second of phase 1 (R), safely below the maximum "
-        "connection establishment rate; or connection-rate: the one that the campaign "
-        "finds before, 50% of connection-rate (RFC 9693 4.7)",
+        description="frames per second of phase 1 (R), or 50% of connection-rate;"
+        " safely below the maximum connection establishment rate; "
+        "connection-rate is the one that the campaign finds before "
+        "(RFC 9693 4.7)",
     )
     phase2_after_ms: Annotated[int, Field(ge=1, le=100_000_000)] | None = Field(
         default=None,
@@ -208,8 +210,9 @@ class RateKeys(ConnectionKeys):
 
     alpha: Alpha | None = Field(
         default=None,
-        description="validate each connection by a frame back, at this share of the "
-        "rate (RFC 9693 4.6); default: connections are not validated",
+        description="validate connections, at this share of the rate (RFC 9693 "
+        "4.6); by a frame back each; default: connections are not "
+        "validated",
     )
 
 
@@ -220,22 +223,22 @@ class CapacityKeys(ConnectionKeys):
         description="as many as may be tried; several: a cell of each"
     )
     first: Connections = Field(
-        description="a number of connections that is surely held (C0), where the "
+        description="a number of connections that is surely held (C0); where the "
         "search begins",
     )
     error: Annotated[int, Field(ge=1)] = Field(
         default=1,
-        description="how far a number that is held may be from one that is not (E)",
+        description="how far what is held may be from what is not (E)",
     )
     alpha: Alpha = Field(
         default=0.8,  # RFC 9693 4.6: a safety factor
-        description="each connection is validated by a frame back, at this share of "
-        "the rate (RFC 9693 4.6)",
+        description="connections are validated at this share of the rate; by a "
+        "frame back each (RFC 9693 4.6)",
     )
     beta: Share = Field(
         default=0.1,
-        description="while the number is doubled, one whose rate is below this share "
-        "of the rate before is not held (RFC 9693 4.9)",
+        description="doubling ends where the rate falls below this share; of the "
+        "rate before: the number is not held (RFC 9693 4.9)",
     )
     gamma: Share = Field(
         default=0.5, description="the same while the number is bisected"
@@ -256,8 +259,8 @@ class TeardownKeys(ConnectionKeys):
 
     expiry: bool = Field(
         default=False,
-        description="connections expire one by one, and hooks.table_count watches "
-        "them, instead of being deleted at once",
+        description="connections expire instead of being deleted at once; one by "
+        "one, and hooks.table_count watches them",
     )
 
     def troubles(self, hosts: Addresses) -> Iterator[KeyedError]:

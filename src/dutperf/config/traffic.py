@@ -100,16 +100,17 @@ class Traffic(Strict):
     ports: Ports = Field(default=Ports(), description="UDP ports (RFC 4814 4.5)")
     addresses: HostAddresses = Field(
         default=Addresses(),
-        description="hosts with addresses of their own (paper 003): a number for both "
-        "sides, or left and right",
+        description="hosts with addresses of their own (paper 003); a number for "
+        "both sides, or left and right",
     )
     networks: Annotated[
         Networks,
         Short(int, _on_both, {"type": "integer", "minimum": 1, "maximum": 256}),
     ] = Field(
         default=Networks(),
-        description="random destination networks (RFC 2544 12: 256): a number for both "
-        "sides, or left and right; bits 16-23 of IPv4, bits 56-63 of IPv6 addresses",
+        description="random destination networks (RFC 2544 12: 256); a number for"
+        " both sides, or left and right; bits 16-23 of IPv4, bits "
+        "56-63 of IPv6 addresses",
     )
     flows: FlowCount | None = Field(
         default=None,
@@ -118,8 +119,9 @@ class Traffic(Strict):
     )
     flows_by: FlowsBy = Field(
         default="ports",
-        description="what flows differ in: ports (one host on each side), or addresses "
-        "(host k of one side to host k of the other)",
+        description="what flows differ in: ports or addresses; ports: one host on"
+        " each side; addresses: host k of one side to host k of the "
+        "other",
     )
     mix: Annotated[
         str,
@@ -127,16 +129,17 @@ class Traffic(Strict):
         Field(json_schema_extra={"pattern": f"^{_MIX}$"}),
     ] = Field(
         default="100/0",
-        description="foreground/background (RFC 8219 5.3): 100/0, 90/10, 50/50, 10/90 "
-        "percent, or m/n: m of n frames are foreground",
+        description="foreground/background in percent (RFC 8219 5.3), or M/N; "
+        "100/0, 90/10, 50/50, 10/90, or m/n: m of n frames are "
+        "foreground",
     )
     background_ip: IpVersion = Field(
         default=6, description="IP version of the background frames, on both sides"
     )
     imix: ImixSizes | None = Field(
         default=None,
-        description="sequence of frame sizes (RFC 6985) instead of frame_size: aaafg, "
-        "or sequence and sizes",
+        description="sequence of frame sizes (RFC 6985), like aaafg; instead of "
+        "frame_size; a sequence, or sequence and sizes",
     )
     ttl: Annotated[int, Field(ge=1, le=255)] = Field(
         default=10, description="time to live, hop limit (RFC 2544 C.2.6.4: 10)"

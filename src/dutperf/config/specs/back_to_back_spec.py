@@ -27,28 +27,27 @@ class BackToBackSpec(StreamKeys):
     procedure: Literal["back-to-back"] = Field(description=told("back-to-back"))
     throughput_fps: FixedRate = Field(
         default="throughput",
-        description="what frames leave the device's buffer at, by which the buffer "
-        "time is corrected (RFC 9004 6.4): the throughput that the campaign finds "
-        "before, or frames per second",
+        description="what frames leave the device's buffer at (RFC 9004 6.4); the"
+        " buffer time is corrected by it; the throughput that the "
+        "campaign finds before, or frames per second",
     )
     longest_burst_s: Annotated[float, Field(ge=0.0001, le=30)] = Field(
         default=2,
-        description="how long the longest burst takes that is tried (RFC 9004 6.2: up "
-        "to 30 s)",
+        description="how long the longest burst takes (RFC 9004 6.2: up to 30 s)",
     )
     step: Width = Field(
         default="1",
-        description="the search ends when a burst without loss and one with loss are "
-        "so close (RFC 9004 6.2: minimum step size); frames, or '5%' of the burst",
+        description="where the search stops, in frames or '5%' of the burst; RFC "
+        "9004 6.2: minimum step size",
     )
     verify_trials: Annotated[int, Field(ge=1, le=10)] = Field(
         default=2,
-        description="so many trials with a burst must lose frames until it counts as "
-        "too long (binary search with loss verification); 1: binary search",
+        description="trials with loss until a burst is too long; binary search "
+        "with loss verification; 1: binary search",
     )
     max_verify_loss_percent: Annotated[float, Field(gt=0, le=100)] = Field(
         default=10,
-        description="a burst that lost more than this is not tried again, in percent",
+        description="a burst that lost more is not tried again; in percent",
     )
     repeats: RepeatNumber = Field(
         default=50,

@@ -25,9 +25,10 @@ class FixedLoadKeys(TimedStreamKeys):
     """What procedures have that measure delays at one load."""
 
     rate_fps: FixedRate = Field(
-        description="the load in frames per second of each direction, or throughput: "
-        "the one that the campaign finds before (RFC 8219 7.2), throughput p25: a "
-        "lower quantile of its repeats, 90% of throughput",
+        description="load of each direction: frames per second, or throughput; "
+        "throughput: the one that the campaign finds before (RFC 8219"
+        " 7.2), throughput p25: a lower quantile of its repeats, 90% "
+        "of throughput",
     )
     repeats: RepeatNumber = Field(
         default=20,
@@ -61,18 +62,16 @@ class LatencySpec(FixedLoadKeys):
     )
     tags: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
         default=50_000,
-        description="tagged frames of each direction, whose delays are kept exactly "
-        "(RFC 8219 7.2: at least 500)",
+        description="tagged frames of each direction (RFC 8219 7.2: at least "
+        "500); their delays are kept exactly",
     )
     first_tag_s: Annotated[float, Field(ge=0, le=86400)] = Field(
         default=60,
-        description="how far into the trial the first frame is tagged (RFC 8219 7.2: "
-        "60 s)",
+        description="when the first frame is tagged (RFC 8219 7.2: 60 s)",
     )
     rfc2544_latency: bool = Field(
         default=False,
-        description="one tagged frame a trial, and the average over the trials (RFC "
-        "2544 26.2)",
+        description="one tagged frame a trial, averaged (RFC 2544 26.2)",
     )
 
     @model_validator(mode="before")

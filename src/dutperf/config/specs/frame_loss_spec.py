@@ -41,13 +41,15 @@ class FrameLossSpec(LossKeys):
     )
     load_step_percent: Annotated[float, Field(ge=0.1, le=10)] | None = Field(
         default=None,
-        description="from 100 % down in steps of so much until two loads in a row are "
-        "lossless (RFC 2544 26.3: at most 10; finer is encouraged); default: 10",
+        description="from 100 % down in such steps (RFC 2544 26.3: at most 10); "
+        "until two loads in a row are lossless; finer is encouraged; "
+        "default: 10",
     )
     rate_fps: ThroughputReference | None = Field(
         default=None,
-        description="what 100 % is: throughput, the one that the campaign finds "
-        "before, or a share of it, 90% of throughput; default: the maximum rate",
+        description="what 100 % is: a rate, throughput or 90% of throughput; "
+        "throughput is the one that the campaign finds before; "
+        "default: the maximum rate",
     )
     repeats: RepeatNumber = Field(
         default=1, description="how often each load is measured; the median counts"

@@ -46,14 +46,14 @@ class LossKeys(TimedStreamKeys):
 
     frame_timeout_ms: Milliseconds | None = Field(
         default=None,
-        description="frames slower than this count as lost, which is not RFC 2544's "
-        "measure; in milliseconds",
+        description="frames slower than this count as lost; in milliseconds, and "
+        "not RFC 2544's measure",
     )
     timeout_sweep_ms: list[Milliseconds] = Field(
         default=[],
         max_length=MAX_TIMEOUTS,
-        description="tell also what would be lost by each of these frame timeouts, "
-        "from the same trials; in milliseconds",
+        description="what each of these frame timeouts would lose, too; from the "
+        "same trials, in milliseconds",
     )
 
     @field_validator("timeout_sweep_ms")

@@ -195,14 +195,14 @@ class StreamKeys(ProcedureKeys):
     )
     flows: Annotated[list[FlowCount], Listed()] = Field(
         default=[],
-        description="overload scalability (RFC 8219 10.2.1): a cell for each number of "
-        "network flows that the frames are spread over; begin with 1, which the others "
-        "are compared with",
+        description="a cell for each number of network flows (RFC 8219 10.2.1); "
+        "the frames are spread over them; begin with 1, which the "
+        "others are compared with",
     )
     stateful: Phase2Keys | None = Field(
         default=None,
-        description="connections through a stateful gateway that are opened anew "
-        "before each trial, which is measured on them (RFC 9693 4.7)",
+        description="measure on connections through a stateful gateway; they are "
+        "opened anew before each trial (RFC 9693 4.7)",
     )
 
     @field_validator("direction", "flows")
@@ -241,8 +241,8 @@ class TimedStreamKeys(StreamKeys):
 
     trial_duration_s: TrialDuration = Field(
         default=60,
-        description="how long to send (RFC 2544 24: at least 60 s; latency: 120 s, "
-        "RFC 8219 7.2)",
+        description="how long to send (RFC 2544 24: at least 60 s); latency: 120 "
+        "s, RFC 8219 7.2",
     )
 
 

@@ -44,9 +44,9 @@ class ThroughputSpec(LossKeys, SearchedKeys):
     )
     interval_width: Width | None = Field(
         default=None,
-        description="repeats auto: repeat until the 95 % confidence interval of the "
-        "median is no wider than this; a percentage of the median, or frames per "
-        "second; default: 1%",
+        description="repeats auto: until the median is known so closely; width of"
+        " its 95 % confidence interval, a percentage of the median, "
+        "or frames per second; default: 1%",
     )
     max_repeats: MostRepeats | None = Field(
         default=None,
@@ -56,36 +56,38 @@ class ThroughputSpec(LossKeys, SearchedKeys):
         float, Field(ge=0, lt=100), AfterValidator(_check_percent)
     ] = Field(
         default=0,
-        description="how much of a direction's frames may be lost, in percent; above 0 "
-        "it is not RFC 2544's throughput",
+        description="share of a direction's frames that may be lost; in percent, "
+        "and above 0 it is not RFC 2544's throughput",
     )
     search: Search = Field(
         default="narrowed",
-        description="classic starts each repeat between nothing and the maximum; "
-        "narrowed does so until repeats agree exactly, and while they do the others "
-        "measure only the two rates that matter; verified repeats a trial that lost "
-        "frames before it counts (ETSI GS NFV-TST 009); mlrsearch has several goals "
-        "(RFC 9971)",
+        description="classic, narrowed, verified or mlrsearch; classic starts "
+        "each repeat between nothing and the maximum; narrowed does "
+        "so until repeats agree exactly, and while they do the others"
+        " measure only the two rates that matter; verified repeats a "
+        "trial that lost frames before it counts (ETSI GS NFV-TST "
+        "009); mlrsearch has several goals (RFC 9971)",
     )
     verify_trials: Annotated[int, Field(ge=2, le=10)] | None = Field(
         default=None,
-        description="search verified: so many trials at a rate must lose frames until "
-        "it counts as failed; default: 2",
+        description="search verified: trials with loss until a rate has failed; "
+        "default: 2",
     )
     max_verify_loss_percent: Annotated[float, Field(gt=0, lt=100)] | None = Field(
         default=None,
-        description="search verified: a trial that lost more than this is not "
-        "repeated, in percent; its trials are not ended early",
+        description="search verified: nothing that lost more is repeated; in "
+        "percent, and its trials are not ended early",
     )
     goals: Annotated[list[Goal], Field(max_length=20)] = Field(
         default=[],
-        description="search mlrsearch: losses that are tolerated, and in how much of "
-        "the time they may be more: 0, 0.5% or 0.5%:50%; default: 0",
+        description="search mlrsearch: losses that are tolerated: 0, 0.5% or "
+        "0.5%:50%; after the colon in how much of the time they may "
+        "be more; default: 0",
     )
     early_stop: bool = Field(
         default=True,
-        description="end a trial when more frames are lost than may be; not for "
-        "mlrsearch, which needs to know how many",
+        description="end a trial once it is lost; when more frames are lost than "
+        "may be; not for mlrsearch, which needs to know how many",
     )
 
     @model_validator(mode="before")
