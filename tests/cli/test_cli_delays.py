@@ -152,7 +152,7 @@ def test_a_timeout_and_a_tolerance_are_named_beside_the_rate(
     told = "throughput per direction, frames within 10 ms, losing up to 0.01 %"
     [line] = [s for s in out.splitlines() if s.startswith(f"{cell}: ")]
     assert line.endswith(f" fps: {told}")
-    assert "not RFC results: 3 deviations in the report" in out
+    assert "not RFC results: --deviations lists 3 deviations" in out
 
 
 def test_a_sweep_of_a_throughput_has_a_table_of_its_own(

@@ -63,7 +63,7 @@ def test_one_cell_is_told_with_how_sure_it_is_and_its_deviations() -> None:
     assert closing([cell(IP4, deviations=[SHORT, SETTLE])]) == [
         f"{IP4}: 100,000 fps per direction",
         "one repeat: another run may say something else",
-        "short trials (1 s): not RFC results, 2 deviations in the report",
+        "short trials (1 s), 1 repeat: not RFC results, 2 deviations in the report",
     ]
 
 
@@ -272,7 +272,7 @@ def test_a_full_campaign_has_five_sentences_and_its_deviations_are_among_them() 
     ]
     told = closing(cells)
     assert len(told) == MOST
-    assert told[-1] == "short trials (1 s): not RFC results, 1 deviation in the report"
+    assert told[-1] == "short trials (1 s), 1 repeat: not RFC results, 1 deviation in the report"
     assert "it falls" in " ".join(told)
 
 

@@ -17,6 +17,7 @@ from dutperf.cli.convert_command import convert
 from dutperf.cli.doctor_command import doctor
 from dutperf.cli.dry_run import NOTHING_STORED, show_plan
 from dutperf.cli.evidence_command import evidence
+from dutperf.cli.examples import epilog
 from dutperf.cli.failures import PatientConsole, show_failure, show_notice
 from dutperf.cli.frames import write_frames
 from dutperf.cli.histograms import export_histograms_command
@@ -56,7 +57,6 @@ app = typer.Typer(
     name="dutperf",
     help="Benchmarks routers, translators and NAT gateways (RFC 2544, 5180, 8219).",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 app.add_typer(lab_app, name="lab")
@@ -168,8 +168,7 @@ def report(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="an overview of all, with links to each report; default: "
-            f"{OVERVIEW} here if there are several directories",
+            help=f"an overview of all; of several directories: {OVERVIEW}",
         ),
     ] = None,
 ) -> None:
@@ -196,6 +195,10 @@ def _every_command(
     ] = False,
 ) -> None:
     pass
+
+
+for _command in app.registered_commands:
+    _command.epilog = epilog(_command.name or "")
 
 
 def run(arguments: list[str]) -> int:

@@ -47,8 +47,7 @@ Entries = Annotated[
     str | None,
     typer.Option(
         metavar="N[,N...]",
-        help="entries of the table of learned four-tuples, 12 bytes each, "
-        "as 4M,400M; default: 4M",
+        help="of the table of learned four-tuples; default: 4M",
         show_default=False,
     ),
 ]
@@ -60,8 +59,7 @@ Lab = Annotated[
     typer.Option(
         "--lab",
         metavar="NAME",
-        help="measure the path through a lab's device instead, and where the "
-        "worker's time goes",
+        help="measure the path through a lab's device instead",
         rich_help_panel="Path",
     ),
 ]

@@ -31,8 +31,7 @@ def bench_search(
         typer.Option(
             min=1,
             max=100_000,
-            help="campaigns of each search on each device; 100 take some 2 minutes, "
-            "400 some 8; with fewer than 100 a promise may be missed by chance",
+            help="campaigns of each search on each device; 100: 2 minutes",
         ),
     ] = 100,
     as_json: AsJson = False,

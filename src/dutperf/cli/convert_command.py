@@ -28,8 +28,7 @@ Line = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[COMMAND ARGUMENT...]",
-        help="a command line of it, siitperf-tp 84 1000000 60 2000 2 1: its campaign "
-        "makes the whole search",
+        help="siitperf-tp 84 1000000 60 2000 2 1: its whole search",
         show_default=False,
     ),
 ]

@@ -30,7 +30,7 @@ Seconds = Annotated[
         min=0,
         max=3600,
         metavar="S",
-        help="how long each CPU of the tester is watched for preemptions; 0: not",
+        help="how long to watch each CPU; 0: not",
     ),
 ]
 

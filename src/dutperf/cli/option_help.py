@@ -85,7 +85,10 @@ def brief(description: str, default: object = None) -> str:
     """The begin of a key's description, and its default if it is told."""
     end = "" if default is None else f"; default: {default}"
     told, *others = description.split("; ")
+    has_room = True
     for text in others:
-        if len(f"{told}; {text}{end}") <= _ROOM:
+        fits = len(f"{told}; {text}{end}") <= _ROOM
+        has_room &= fits
+        if fits and (has_room or text.startswith("default: ")):
             told = f"{told}; {text}"
     return f"{told}{end}"

@@ -347,7 +347,8 @@ def _with_options(
 
         own = inspect.signature(command, eval_str=True)
         made_here = {"spec", "preset", "display"}
-        parameters = [p for p in own.parameters.values() if p.name not in made_here]
+        all_own = [p for p in own.parameters.values() if p.name not in made_here]
+        parameters = [p for p in all_own if p.name not in _RARE]
         first = first_of(keys)
         parameters += _PRESETS.values() if measures else ()
         parameters += [_parameter(key, procedure, None) for key in first]
@@ -356,6 +357,7 @@ def _with_options(
             for key in keys
             if key not in first
         ]
+        parameters += [p for p in all_own if p.name in _RARE]
         parameters += _DISPLAY.values() if measures else ()
         wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
         wrapped.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -378,6 +380,7 @@ def _flags(**options: object) -> dict[str, inspect.Parameter]:
 _DISPLAY = _flags(
     as_json=AsJson, verbose=Verbose, exact=Exact, plain=Plain, deviations=Deviations
 )
+_RARE = {"rules", "seed"}
 _PRESETS = _flags(standard=Standard, quick=Quick)
 
 

@@ -28,8 +28,7 @@ Connections = Annotated[
         min=1,
         max=2**32,
         metavar="N",
-        help="how many; repeat the option for several; 12 bytes of memory each, "
-        "IPv6 36",
+        help="how many, each 12 bytes; IPv6: 36",
         show_default="4000000",
     ),
 ]
