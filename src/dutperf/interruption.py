@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from types import FrameType
 
 TERMINATE = (signal.SIGTERM, signal.SIGHUP)
+_LOOK_EVERY_S = 0.05
 
 
 @contextmanager
@@ -29,8 +32,10 @@ def terminate_as_interrupt() -> Iterator[None]:
 
 
 @contextmanager
-def postponed_signals() -> Iterator[None]:
+def postponed_signals(telling: str = "") -> Iterator[None]:
     """Nothing interrupts the block; what arrived meanwhile is raised at its end.
+
+    ``telling`` is said on standard error at once, for blocks that take seconds.
 
     The signals are blocked because the lab's pyroute2 forks: an exception raised by a
     handler in its child would run the rest of this program there, a second time. They
@@ -50,13 +55,40 @@ def postponed_signals() -> Iterator[None]:
         signal.signal(signum, remember)
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
-        yield
+        with _answering(signals, arrived, telling) if telling else nullcontext():
+            yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         for signum, handler in before.items():
             signal.signal(signum, handler)
         for number in arrived:
             signal.raise_signal(number)
+
+
+@contextmanager
+def _answering(
+    signals: Collection[signal.Signals], arrived: list[int], telling: str
+) -> Iterator[None]:
+    """A thread takes the signals, which are blocked, and says so at the first."""
+    ended = threading.Event()
+
+    def answer() -> None:
+        while not ended.is_set():
+            taken = signal.sigtimedwait(signals, _LOOK_EVERY_S)
+            if taken is None:
+                continue
+            if not arrived:
+                with suppress(OSError):
+                    os.write(sys.stderr.fileno(), f"{telling}\n".encode())
+            arrived.append(taken.si_signo)
+
+    thread = threading.Thread(target=answer, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def _interrupt(_signum: int, _frame: FrameType | None) -> None:

@@ -169,7 +169,8 @@ def test_a_sweep_of_a_curve_has_a_row_for_each_load(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     engine = FakeEngine(step(50_000), delays=every(10, 8 * MS))
-    loads = ["--load", "100", "--load", "50", "--timeout-sweep", "5,10"]
+    sweep = ["--timeout-sweep", "5", "--timeout-sweep", "10"]
+    loads = ["--load", "100,50", *sweep]
     assert run(engine, "frame-loss", *loads) == 0
     out = capsys.readouterr().out
     assert rows(out) == [

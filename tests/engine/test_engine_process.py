@@ -253,3 +253,15 @@ def test_pci_ports_do_not_run_without_huge_pages(tmp_path: Path, setting: str) -
             meminfo=meminfo(tmp_path, 0),
         )
     assert "nr_hugepages" in caught.value.hint
+
+
+def test_more_memory_than_there_is_is_refused_before_anything_starts(
+    tmp_path: Path,
+) -> None:
+    place = meminfo(tmp_path, 0)
+    place.write_text(place.read_text() + "MemAvailable:    2097152 kB\n")
+    with pytest.raises(SetupError, match=r"memory_mb: 4,096 MiB .* 2,048 MiB") as found:
+        process.choose_hugepages("auto", meminfo=place, memory_mb=4096, pci=False)
+    assert "lower memory_mb" in found.value.hint
+    used, _ = process.choose_hugepages("auto", meminfo=place, memory_mb=512, pci=False)
+    assert not used

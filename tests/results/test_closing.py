@@ -272,7 +272,10 @@ def test_a_full_campaign_has_five_sentences_and_its_deviations_are_among_them() 
     ]
     told = closing(cells)
     assert len(told) == MOST
-    assert told[-1] == "short trials (1 s), 1 repeat: not RFC results, 1 deviation in the report"
+    assert (
+        told[-1]
+        == "short trials (1 s), 1 repeat: not RFC results, 1 deviation in the report"
+    )
     assert "it falls" in " ".join(told)
 
 

@@ -89,19 +89,6 @@ def test_directory_of_another_run_is_refused(tmp_path: Path) -> None:
     assert load_journal(tmp_path).header.campaign == "first"
 
 
-def test_a_file_in_place_of_the_directory_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "results").write_text("")
-    with pytest.raises(InputError, match="is a file itself"):
-        ResultsDirectory.create(tmp_path / "results", "demo")
-
-
-def test_a_path_through_a_file_is_a_setup_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(SetupError, match="Not a directory") as caught:
-        ResultsDirectory.create(tmp_path / "file/results", "demo")
-    assert "a part of the path is a file" in caught.value.hint
-
-
 def test_a_newer_results_file_is_refused_with_its_writer(tmp_path: Path) -> None:
     newer = {"schema_version": 7, "dutperf_version": "9.8", "future": True}
     (tmp_path / "results.json").write_text(json.dumps(newer))
@@ -167,3 +154,22 @@ def test_a_new_directory_is_locked_until_it_is_closed(tmp_path: Path) -> None:
         pytest.raises(InputError, match="in use by another run"),
     ):
         ResultsDirectory.resume(tmp_path, "demo", {})
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("file", "file is a file"),
+        ("file/below", "file is a file"),
+        ("/proc/x", "/proc holds no files"),
+        ("/proc/1/x/y", "/proc holds no files"),
+    ],
+)
+def test_what_can_be_no_results_directory_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    with pytest.raises(InputError, match=told) as caught:
+        ResultsDirectory.create(Path(path), "demo")
+    assert "resume" not in caught.value.hint

@@ -191,3 +191,20 @@ def test_the_main_thread_sleeps_on_the_configured_cpu_or_a_spare_one(
     machine.setattr(os, "sched_getaffinity", lambda _pid: {0, 1, 2})
     assert engine_session.main_core(TESTBED) == 1
     assert engine_session.main_core(TESTBED.model_copy(update={"main_core": 2})) == 2
+
+
+def test_an_interface_elsewhere_is_found_and_the_key_is_named(tmp_path: Path) -> None:
+    (tmp_path / "blue").touch()
+    (tmp_path / "green").touch()
+    ours = {(None, "left"), ("green", "right")}
+    with pytest.raises(SetupError, match="interface right does not exist here") as told:
+        engine_session.check_interfaces(TESTBED, tmp_path, lambda *at: at in ours)
+    assert "in network namespace green" in told.value.hint
+    assert "'namespace: green'" in told.value.hint
+    with pytest.raises(SetupError, match="interface left") as told:
+        engine_session.check_interfaces(TESTBED, tmp_path, lambda *_at: False)
+    assert "'namespace: NAME'" in told.value.hint
+    inside = TESTBED.model_copy(update={"namespace": "green"})
+    with pytest.raises(SetupError, match="does not exist in namespace green"):
+        engine_session.check_interfaces(inside, tmp_path, lambda at, _name: at is None)
+    engine_session.check_interfaces(TESTBED, tmp_path, lambda *_at: True)

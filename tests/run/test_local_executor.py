@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +10,7 @@ import pytest
 from planning import TESTBED, Run, campaign, spec
 
 from dutperf.config import PlannedTestbed, Testbed, load_campaign
+from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.errors import EngineError, InputError, SetupError
 from dutperf.procedures.events import (
     CellStarted,
@@ -16,7 +19,13 @@ from dutperf.procedures.events import (
     ResultsChanged,
     RunStarted,
 )
-from dutperf.protocol import ReasonCode
+from dutperf.protocol import (
+    PortSpec,
+    PortsResult,
+    ReasonCode,
+    TrialRequest,
+    TrialResult,
+)
 from dutperf.results import (
     ResultsDirectory,
     ResultsFile,
@@ -124,6 +133,39 @@ def test_a_machine_that_is_not_ready_leaves_no_directory(path: Path) -> None:
     with pytest.raises(SetupError, match="needs root"):
         run()
     assert not path.exists()
+
+
+def test_a_start_that_fails_leaves_no_directory_and_keeps_its_log(path: Path) -> None:
+    class Broken(FakeEngine):
+        def open_ports(self, _ports: list[PortSpec]) -> PortsResult:
+            raise EngineError(f"cannot open the port; see {path / 'engine.log'}")
+
+    with pytest.raises(EngineError, match="cannot open the port") as caught:
+        Run(path, Broken(perfect()))()
+    assert not path.exists()
+    assert str(path) not in caught.value.message
+    assert "nothing was measured; the log is" in caught.value.message
+    log = re.search(r"see (\S+/engine.log)", caught.value.message)
+    assert log
+    assert Path(log[1]).read_text() == "simulated\n"
+    shutil.rmtree(Path(log[1]).parent)
+
+
+def test_results_that_somebody_removed_are_not_called_safe(path: Path) -> None:
+    class Removing(FakeEngine):
+        def measure(
+            self, trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
+        ) -> TrialResult:
+            if trial.trial_id == 3:
+                shutil.rmtree(path)
+            return super().measure(trial, on_progress)
+
+    with pytest.raises(SetupError) as caught:
+        Run(path, Removing(perfect()))(campaign(spec(ip=[4, 6], repeats=3)))
+    told = f"{caught.value.message}\n{caught.value.hint}"
+    assert "safe" not in told
+    assert "--resume" not in told
+    assert "removed" in told
 
 
 def test_a_silent_next_hop_ends_the_run_before_the_first_frame(path: Path) -> None:

@@ -150,7 +150,11 @@ def frames(
     ] = 1000,
     seed: Seed = DEFAULT_SEED,
 ) -> None:
-    """Write the first frames of a trial to a pcap file; send none of them."""
+    """Write the first frames of a trial to a pcap file; send none of them.
+
+    Opens the ports and asks the next hops for their MAC addresses, as a trial does, so
+    that the frames are those of one: it needs root, and a device that answers.
+    """
     write_frames(
         campaign_for(spec, testbed, lab, rules, seed),
         rate_fps=rate,

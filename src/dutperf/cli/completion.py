@@ -69,12 +69,12 @@ def _candidates(before: list[str], begun: str) -> Iterator[tuple[str, str]]:
         deeper = command.get("commands", {}).get(word) if last is None else None
         if deeper:
             command = deeper
-        option = command["options"].get(word, {})
+        option = command.get("options", {}).get(word, {})
         last = option if "takes" in option else None
     if last is not None:
         yield from _values(last, begun)
     elif begun.startswith("-"):
-        for name, option in command["options"].items():
+        for name, option in command.get("options", {}).items():
             yield name, option.get("help", "")
     else:
         for name, deeper in command.get("commands", {}).items():

@@ -35,9 +35,13 @@ def main() -> NoReturn:
         # Loading takes long enough to be interrupted: keep it inside the try.
         from dutperf.cli.app import run  # noqa: PLC0415 - see above
 
-        sys.exit(run(sys.argv[1:]))
+        code = run(sys.argv[1:])
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        code = INTERRUPTED
+    # All is said: one more Ctrl-C must change neither the code nor the last line.
+    for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(signum, signal.SIG_IGN)
+    sys.exit(code)
 
 
 def _interrupt(_signum: int, _frame: FrameType | None) -> NoReturn:

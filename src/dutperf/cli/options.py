@@ -39,16 +39,22 @@ def _as_given(value: Any) -> Any:  # noqa: ANN401 - as typer parsed it
 
 def _whole(text: str) -> int | str:
     """A number, if it can be one of anything; what is none is refused by key."""
-    return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else text
+    is_number = (
+        text.isdecimal() and len(text) <= _MOST_DIGITS and str(int(text)) == text
+    )
+    return int(text) if is_number else text
 
 
 def _whole_or_words(texts: list[str]) -> list[int | str]:
     return [_whole(text) for text in texts]
 
 
-def _numbers(text: str) -> list[float | str]:
-    """Numbers between commas; what is none stays a text, which is refused by key."""
-    return [_number(part.strip()) for part in text.split(",")]
+def _numbers(texts: list[str]) -> list[float | str]:
+    """Numbers between commas, and of each time that the option is given.
+
+    What is none stays a text, which is refused by key.
+    """
+    return [_number(part.strip()) for text in texts for part in text.split(",")]
 
 
 def _listed(value: int) -> list[int]:
@@ -84,7 +90,7 @@ FLAGS: dict[str, Flag] = {
     "residual_wait_s": Flag("--residual-wait", float, "S"),
     "restabilise_wait_s": Flag("--restabilise-wait", float, "S"),
     "resolution": Flag("--resolution", str, "WIDTH"),
-    "load_percent": Flag("--load", list[float], "PERCENT"),
+    "load_percent": Flag("--load", list[str], "PERCENT", _numbers),
     "load_step_percent": Flag("--load-step", float, "PERCENT"),
     "rate_fps": Flag("--rate", str, "RATE", _whole),
     "throughput_fps": Flag("--throughput", str, "RATE", _whole),
@@ -94,7 +100,7 @@ FLAGS: dict[str, Flag] = {
     "first_tag_s": Flag("--first-tag", float, "S"),
     "rfc2544_latency": Flag("--rfc2544-latency", bool),
     "frame_timeout_ms": Flag("--frame-timeout", float, "MS"),
-    "timeout_sweep_ms": Flag("--timeout-sweep", str, "MS,MS", _numbers),
+    "timeout_sweep_ms": Flag("--timeout-sweep", list[str], "MS", _numbers),
     "loss_tolerance_percent": Flag("--loss-tolerance", float, "PERCENT"),
     "max_rate_fps": Flag("--max-rate", int, "FPS"),
     "repeats": Flag("--repeats", str, "N|auto", _whole),
@@ -357,7 +363,8 @@ def _with_options(
             for key in keys
             if key not in first
         ]
-        parameters += [p for p in all_own if p.name in _RARE]
+        rare = [p for p in all_own if p.name in _RARE]
+        parameters += [p.replace(kind=p.KEYWORD_ONLY) for p in rare]
         parameters += _DISPLAY.values() if measures else ()
         wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
         wrapped.__annotations__ = {p.name: p.annotation for p in parameters}

@@ -73,7 +73,11 @@ class Terminal:
 
     def say_interrupted(self) -> None:
         """Tell where the measured part is, and how to have the rest."""
-        where = f"; results so far are in {self.directory}" if self.directory else ""
+        where = ""
+        if self.directory and self.directory.exists():
+            where = f"; results so far are in {self.directory}"
+        elif self.directory:
+            where = f"; {self.directory} was removed: nothing is stored any more"
         self._print(f"interrupted{where}")
         if self.directory and (command := how_to_go_on(self.directory)):
             self._print(f"hint: go on where it ended: {command}")

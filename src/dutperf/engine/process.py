@@ -174,6 +174,21 @@ def check_namespace(namespace: str) -> None:
         )
 
 
+def has_interface(namespace: str | None, interface: str) -> bool:
+    """Whether it exists in a network namespace; None: in our own."""
+    prefix = ["ip"] if namespace is None else ["ip", "-n", namespace]
+    try:
+        done = subprocess.run(
+            [*prefix, "link", "show", "dev", interface],
+            capture_output=True,
+            check=False,
+            timeout=_END_TIMEOUT_S,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return True  # nobody can tell: opening the port will
+    return done.returncode == 0
+
+
 def choose_hugepages(
     setting: Literal["auto", "off"],
     *,
@@ -184,9 +199,11 @@ def choose_hugepages(
     """Decide about huge pages; the text is a notice for the user, or empty.
 
     Raises:
-        SetupError: PCI ports need huge pages and there are not enough.
+        SetupError: PCI ports need huge pages and there are not enough; or without
+            them this machine has not so much memory free.
     """
-    free_mb = _free_hugepages_mb(meminfo)
+    fields = _meminfo(meminfo)
+    free_mb = fields.get("HugePages_Free", 0) * fields.get("Hugepagesize", 0) // 1024
     if setting == "auto" and free_mb >= memory_mb:
         return True, ""
     needed = max(512, (memory_mb + 1) // 2)
@@ -200,6 +217,13 @@ def choose_hugepages(
         raise SetupError(
             f"PCI ports need huge pages: {cause}", f"set hugepages to auto and {remedy}"
         )
+    available_mb = fields.get("MemAvailable", memory_mb * 1024) // 1024
+    if memory_mb > available_mb:
+        raise SetupError(
+            f"testbed key memory_mb: {memory_mb:,} MiB are asked for, and "
+            f"{available_mb:,} MiB of this machine are free",
+            "lower memory_mb, or end what else runs",
+        )
     if setting == "off":
         return False, ""
     notice = (
@@ -208,13 +232,10 @@ def choose_hugepages(
     return False, notice
 
 
-def _free_hugepages_mb(meminfo: Path) -> int:
-    fields = dict(
-        line.split(":", 1) for line in meminfo.read_text().splitlines() if ":" in line
-    )
-    pages = int(fields.get("HugePages_Free", "0").split()[0])
-    page_kb = int(fields.get("Hugepagesize", "0").split()[0])
-    return pages * page_kb // 1024
+def _meminfo(path: Path) -> dict[str, int]:
+    """Counts and kB."""
+    lines = [line.split(":", 1) for line in path.read_text().splitlines()]
+    return {parts[0]: int(parts[1].split()[0]) for parts in lines if len(parts) == 2}
 
 
 def _spawn(

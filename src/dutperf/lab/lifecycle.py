@@ -41,6 +41,8 @@ from dutperf.lab.state import (
     this_process,
 )
 
+_INTERRUPTED = "interrupted: the lab is finished, then taken down; a moment"
+
 
 @dataclass(frozen=True)
 class LabStatus:
@@ -289,7 +291,7 @@ def _bring_up(device: LabDevice, keys: LabKeys, *, keep: bool) -> LabState:
     )
     StateFile().write(state)
     try:
-        with terminate_as_interrupt(), postponed_signals():
+        with terminate_as_interrupt(), postponed_signals(_INTERRUPTED):
             state = _build(device, cpus, state)
         _tell(keys.behaviour)
         if keep:

@@ -105,6 +105,8 @@ class ResultsDirectory:
             InputError: the directory holds files, or another run has it.
             SetupError: it cannot be made or written to.
         """
+        if path is not None:
+            _check_place(path)
         now = datetime.now(UTC)
         if path is None:
             path = Path("results") / f"{name}-{now:%Y%m%dT%H%M%SZ}"
@@ -114,7 +116,7 @@ class ResultsDirectory:
             journal = Journal.create(path / JOURNAL, header)
         except FileExistsError as error:
             raise InputError(
-                f"{path} holds the files of another run, or is a file itself",
+                f"{path} holds the files of another run, or other ones",
                 "give a new or empty directory, results are never overwritten; to go "
                 f"on with a run that ended early: dutperf run --resume {path}",
             ) from error
@@ -166,6 +168,19 @@ class ResultsDirectory:
             contents.records,
             tuple(_resumption(journal.path, contents)),
         )
+
+    @property
+    def has_environment(self) -> bool:
+        """Whether ports were opened at any testbed."""
+        return (
+            any(self.path.glob(_of(ENVIRONMENT, "*")))
+            or (self.path / ENVIRONMENT).exists()
+        )
+
+    @property
+    def is_there(self) -> bool:
+        """Whether its journal is still where it was made; somebody may remove it."""
+        return (self.path / JOURNAL).exists()
 
     @property
     def records(self) -> tuple[TrialRecord, ...]:
@@ -406,6 +421,27 @@ def _resumption(journal: Path, contents: JournalContents) -> Iterator[str]:
             f"record, {last}"
         )
     yield f"resuming: {trials} finished trials are in {journal}"
+
+
+def _check_place(path: Path) -> None:
+    """Refuse what can be no directory of files, before anything is opened.
+
+    Raises:
+        InputError: it is a file, or a part of it is, or lies where none can be made.
+    """
+    for part in (path, *path.parents):
+        if part.exists() and not part.is_dir():
+            raise InputError(
+                f"{path} cannot be a results directory: {part} is a file",
+                "give a new or empty directory; stored results are in a directory, and "
+                "--json prints them",
+            )
+    nearest = next((p for p in path.absolute().parents if p.exists()), Path("/"))
+    if nearest.resolve().is_relative_to("/proc"):
+        raise InputError(
+            f"{path} cannot be a results directory: /proc holds no files",
+            "give a new or empty directory elsewhere",
+        )
 
 
 def _claim(path: Path) -> None:

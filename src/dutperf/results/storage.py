@@ -41,7 +41,8 @@ def storage_error(error: OSError, path: Path, safe: str = "") -> StorageError:
     """
     reason = os.strerror(error.errno) if error.errno else str(error)
     hint = _HINTS.get(error.errno or 0, "give another results directory")
-    kept = f"; {safe}" if safe else ""
+    # What was removed is not safe, whatever was in it.
+    kept = f"; {safe}" if safe and error.errno != errno.ENOENT else ""
     return StorageError(f"cannot write {path}: {reason}{kept}", hint)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -130,6 +131,8 @@ class _Run:
     done: list[CellResult] = field(default_factory=list)
     not_measured: list[NotMeasured] = field(default_factory=list)
     began_with: int = 0
+    logs_kept: Path | None = None
+    """Where the logs of a start that failed are."""
 
     def begin(self, executor: Executor, asked: dict[str, Any]) -> ResultsFile:
         self.began_with = len(self.directory.records)
@@ -161,6 +164,10 @@ class _Run:
             with contextlib.suppress(DutperfError, OSError):
                 self._save_what_there_is()
             self._forget(error)
+            if isinstance(error, DutperfError) and self.logs_kept:
+                before, after = str(self.directory.path), str(self.logs_kept)
+                error.message = error.message.replace(before, after)
+                error.hint = error.hint.replace(before, after)
             if isinstance(error, EngineError):
                 error.message += f"; {self._what_is_safe()}"
             if isinstance(error, TestbedsError):
@@ -218,14 +225,21 @@ class _Run:
     def _forget(self, error: BaseException) -> None:
         """Leave no directory that is in the way of the corrected command.
 
-        After an input error, which comes before the first trial, or when no engine
-        was started at all, there is nothing in it; it was new or empty.
+        After an input error, which comes before the first trial, or where no port was
+        opened, there is nothing in it but logs, which are kept elsewhere; it was new
+        or empty.
         """
         if self.directory.records or self.resumed:
             return
-        idle = isinstance(error, DutperfError) and not self.directory.logs
-        if isinstance(error, InputError) or idle:
-            shutil.rmtree(self.directory.path, ignore_errors=True)
+        idle = isinstance(error, DutperfError) and not self.directory.has_environment
+        if not idle and not isinstance(error, InputError):
+            return
+        logs = self.directory.logs
+        if logs and isinstance(error, EngineError):
+            self.logs_kept = Path(tempfile.mkdtemp(prefix="dutperf-start-"))
+            for log in logs:
+                shutil.copy(log, self.logs_kept)
+        shutil.rmtree(self.directory.path, ignore_errors=True)
 
     def _report(self) -> None:
         self.on_event(ReportWritten(self.around.write_report(self.directory.path)))
@@ -237,7 +251,7 @@ class _Run:
             with _memory_errors():
                 yield
         except (SetupError, TestbedsError) as error:
-            if self.directory.records:
+            if self.directory.records and self.directory.is_there:
                 then = "then go on" if error.hint else "go on"
                 command = how_to_go_on(self.directory.path)
                 hints = (error.hint, f"{then} where it ended: {command}")
@@ -247,10 +261,17 @@ class _Run:
     def _what_is_safe(self) -> str:
         trials, path = len(self.directory.records), self.directory.path
         if not trials:
-            logs = " and ".join(map(str, self.directory.logs))
+            logs = " and ".join(map(str, self._logs()))
             return f"nothing was measured{f'; the log is {logs}' if logs else ''}"
+        if not self.directory.is_there:
+            return f"{path} was removed: nothing of the run is stored any more"
         cells = f"{len(self.done)} of {len(self.jobs)} cells"
         return f"the last finished trial is {trials}; results so far ({cells}): {path}"
+
+    def _logs(self) -> list[Path]:
+        return (
+            sorted(self.logs_kept.iterdir()) if self.logs_kept else self.directory.logs
+        )
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ from dutperf.engine.process import (
     check_machine,
     choose_hugepages,
     choose_main_cpu,
+    has_interface,
     start_engine,
 )
 from dutperf.errors import EngineError, SetupError
@@ -49,6 +50,9 @@ if TYPE_CHECKING:  # compat has no use for it, and its commands start fast
 
 Notify = Callable[[str], None]
 
+Holds = Callable[[str | None, str], bool]
+"""Whether a network namespace (None: our own) has an interface of that name."""
+_KEY = "add 'namespace: {}' to the testbed"
 _OWN_NAMESPACE = Path("/proc/self/ns/net")
 _DEFAULT_MACS: dict[Side, str] = {
     "left": "02:00:00:00:00:01",
@@ -84,6 +88,7 @@ def prepare_engine(testbed: Testbed, notify: Notify) -> EngineStarter:
     """
     main_cpu = main_core(testbed)
     check_machine(testbed.cores, main_cpu, testbed.namespace)
+    check_interfaces(testbed)
     ports = [side.port for side in testbed.sides.values()]
     pci = [port.pci for port in ports if isinstance(port, PciPort)]
     hugepages, notice = choose_hugepages(
@@ -107,6 +112,35 @@ def prepare_engine(testbed: Testbed, notify: Notify) -> EngineStarter:
             yield started
 
     return start
+
+
+def check_interfaces(
+    testbed: Testbed,
+    namespaces: Path = Path("/run/netns"),
+    holds: Holds = has_interface,
+) -> None:
+    """Refuse interfaces that do not exist where the testbed says that they are.
+
+    Raises:
+        SetupError: one does not; names the network namespace that has it, if one does.
+    """
+    for side in testbed.sides.values():
+        port = side.port
+        if not isinstance(port, InterfacePort):
+            continue
+        if holds(testbed.namespace, port.interface):
+            continue
+        others = sorted(path.name for path in namespaces.glob("*"))
+        found = [name for name in others if holds(name, port.interface)]
+        here = f"in namespace {testbed.namespace}" if testbed.namespace else "here"
+        hint = (
+            f"'ip link' shows those that do; is it in a network namespace? then {_KEY}"
+        )
+        if found:
+            hint = f"it is in network namespace {found[0]}: {_KEY.format(found[0])}"
+        raise SetupError(
+            f"interface {port.interface} does not exist {here}", hint.format("NAME")
+        )
 
 
 def port_names(
