@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from stored_samples import VERSION_1, results_file, trial_record
 
-from dutperf.errors import InputError, SetupError
+from dutperf.errors import InputError
 from dutperf.results import (
     ResultsDirectory,
     load_campaign,
