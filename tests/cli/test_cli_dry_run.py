@@ -140,3 +140,12 @@ def test_a_place_for_results_contradicts_it(
 )
 def test_a_time_is_told_as_people_do(duration_s: float, text: str) -> None:
     assert span(duration_s) == text
+
+
+def test_each_procedure_has_one(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("throughput", "latency"):
+        assert app.run([name, "--lab", "linux-router", "--quick", "--dry-run"]) == 0
+        assert f"{name}-ip4-64-both" in capsys.readouterr().out
+    asked = ["throughput", "--lab", "linux-router", "--dry-run", "--output", "x"]
+    assert app.run(asked) == 2
+    assert "--dry-run measures and stores nothing" in capsys.readouterr().err

@@ -54,9 +54,9 @@ class TerminalScreen(PatientConsole):
         super().__init__(file=io.StringIO(), width=columns)
         self._known_as = encoding
 
-    is_terminal = property(lambda _self: True)  # type: ignore[assignment]
-    is_dumb_terminal = property(lambda _self: False)  # type: ignore[assignment]
-    encoding = property(lambda self: self._known_as)  # type: ignore[assignment]
+    is_terminal = property(lambda _self: True)
+    is_dumb_terminal = property(lambda _self: False)
+    encoding = property(lambda self: self._known_as)
 
     @property
     def sent(self) -> str:
@@ -289,8 +289,10 @@ def test_lines_stand_beside_the_view_only_where_they_are_asked_for(
     )
     assert "trial 1: " not in alone
     assert "[1/2] throughput-ip4-128-both-classic: 299,804 fps per direction" in alone
-    assert "  trial 1: 1,000,000 fps: fail" in beside
-    assert "  trial 1: 1,000,000 fps: fail" in plain
+    line = re.compile(r"  trial \d+: 1,000,000 fps.*: fail \(")
+    assert not line.search(alone)
+    assert line.search(beside)
+    assert line.search(plain)
     assert "so far" in alone
     assert "so far" in beside
     assert "so far" not in plain

@@ -180,6 +180,7 @@ def test_missing_huge_pages_are_a_notice(machine: pytest.MonkeyPatch) -> None:
     machine.setattr(
         engine_session, "choose_hugepages", lambda *_a, **_k: (False, "slower")
     )
+    machine.setattr(engine_session, "check_interfaces", lambda _testbed: None)
     notices: list[str] = []
     engine_session.prepare_engine(TESTBED, notices.append)
     assert notices == ["slower"]
