@@ -143,8 +143,9 @@ def test_a_time_is_told_as_people_do(duration_s: float, text: str) -> None:
 
 
 def test_each_procedure_has_one(capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("throughput", "latency"):
-        assert app.run([name, "--lab", "linux-router", "--quick", "--dry-run"]) == 0
+    for name, more in (("throughput", []), ("latency", ["--rate", "throughput"])):
+        asked = [name, "--lab", "linux-router", "--quick", "--dry-run", *more]
+        assert app.run(asked) == 0
         assert f"{name}-ip4-64-both" in capsys.readouterr().out
     asked = ["throughput", "--lab", "linux-router", "--dry-run", "--output", "x"]
     assert app.run(asked) == 2

@@ -43,7 +43,7 @@ def _option(param: Any) -> dict[str, Any]:  # noqa: ANN401 - of typer's
     kind = param.type_descriptor.annotation
     values = get_args(kind) if get_origin(kind) is Literal else ()
     if param.name in {"lab", "lab_name"}:
-        values = lab.LABS
+        values = tuple(lab.LABS)
     is_flag = bool(getattr(param, "is_flag", False))
     told = {
         "help": (param.help or "").partition(";")[0],

@@ -23,17 +23,23 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "dutperf back-to-back testbed.yaml --longest-burst 2 --repeats 50",
     ),
     "latency": (
-        f"dutperf latency {_LAB}",
+        f"dutperf latency {_LAB} --rate throughput",
         "dutperf latency testbed.yaml --rate 100000 --tags 500",
     ),
-    "pdv": (f"dutperf pdv {_LAB}", "dutperf pdv testbed.yaml --rate throughput"),
-    "ipdv": (f"dutperf ipdv {_LAB}", "dutperf ipdv testbed.yaml --rate 100000"),
-    "connection-rate": (
-        "dutperf connection-rate --lab linux-nat44 --connections 10000",
+    "pdv": (
+        f"dutperf pdv {_LAB} --rate throughput",
+        "dutperf pdv testbed.yaml --rate throughput",
     ),
-    "table-capacity": ("dutperf table-capacity --lab linux-nat44 --most 100000",),
+    "ipdv": (
+        f"dutperf ipdv {_LAB} --rate throughput",
+        "dutperf ipdv testbed.yaml --rate 100000",
+    ),
+    "connection-rate": ("dutperf connection-rate --lab nft-nat44 --connections 10000",),
+    "table-capacity": (
+        "dutperf table-capacity --lab nft-nat44 --most 100000 --first 1000",
+    ),
     "teardown-rate": (
-        "dutperf teardown-rate --lab linux-nat44 --connections 10000 --rate 5000",
+        "dutperf teardown-rate --lab nft-nat44 --connections 10000 --rate 5000",
     ),
     "frames": (
         "dutperf frames --lab linux-router --pcap frames.pcap --count 10",

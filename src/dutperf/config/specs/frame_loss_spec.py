@@ -35,10 +35,9 @@ class FrameLossSpec(LossKeys):
     procedure: Literal["frame-loss"] = Field(description=told("frame-loss"))
     load_percent: Annotated[list[Percent], Field(max_length=1000)] = Field(
         default=[],
-        min_length=1,
-        description="loads in percent of the maximum rate; default: as "
+        description="loads in percent of the maximum rate; empty: as "
         "load_step_percent says; with rate_fps: in percent of that, which may be above "
-        "100, default: 200 to 50",
+        "100, empty: 200 to 50",
     )
     load_step_percent: Annotated[float, Field(ge=0.1, le=10)] | None = Field(
         default=None,

@@ -50,18 +50,16 @@ class ProcedureKeys(Strict):
     )
     ip: list[IpVersions] = Field(
         default=[],
-        min_length=1,
-        description="IP versions: 4, 6, or left-right 6-4, 4-6; default: the "
+        description="IP versions: 4, 6, or left-right 6-4, 4-6; empty: the "
         "translation that the testbed's virtual addresses are for, else all that both "
         "sides have",
     )
     frame_size: Annotated[list[SizeOrAll], Listed()] = Field(
         default=[],
-        min_length=1,
         description="frame sizes in bytes with FCS; where IPv4 and IPv6 frames occur "
         "in one trial, of the IPv6 ones: IPv4 frames are 20 bytes shorter; all: those "
         "of RFC 2544 9.1, RFC 5180 5.1.1 and RFC 8219 5.1.1 that the MTU carries; "
-        "default: the smallest, 64 for IPv4 and 84 for IPv6",
+        "empty: the smallest, 64 for IPv4 and 84 for IPv6",
     )
     settle_wait_s: Seconds = Field(
         default=2, description="wait after the learning frames (RFC 2544 23 b)"
