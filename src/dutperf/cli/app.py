@@ -44,6 +44,7 @@ from dutperf.cli.options import (
     with_frame_options,
 )
 from dutperf.cli.procedure_commands import command_of
+from dutperf.cli.query_command import query
 from dutperf.cli.selftest_command import selftest
 from dutperf.cli.testbeds import campaign_for
 from dutperf.cli.verify_command import verify
@@ -71,6 +72,7 @@ app.command("evidence")(evidence)
 app.command("verify")(verify)
 app.command("convert")(convert)
 app.command("compare")(compare)
+app.command("query")(query)
 
 
 for _procedure in PROCEDURES.values():

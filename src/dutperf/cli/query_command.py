@@ -1,0 +1,260 @@
+"""``dutperf query``: SQL over all results under a directory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, datetime
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from dutperf.cli.failures import PatientConsole, show_notice
+from dutperf.cli.json_print import print_versioned
+from dutperf.cli.options import AsJson
+from dutperf.csv_text import csv_lines
+from dutperf.errors import InputError
+from dutperf.results.storage import write_atomically
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from dutperf.query import Selected
+
+_VERSION = 1
+_DEFAULT = "results"
+_MOST_ROWS = 1000
+"""As many as anybody reads on a terminal."""
+_VALUE_WIDTH = 40
+"""A value is folded only if it is longer than this."""
+
+Directory = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[DIR]",
+        help="where results are stored, at any depth; default: results",
+        show_default=False,
+    ),
+]
+Sql = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[SQL]",
+        help="for example: select device, frame_size, median(rate_fps) from results "
+        "group by all; without it the views are listed",
+        show_default=False,
+    ),
+]
+AsCsv = Annotated[bool, typer.Option("--csv", help="print CSV on standard output")]
+File = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        metavar="FILE",
+        help="write the rows to FILE.csv or FILE.parquet",
+        show_default=False,
+    ),
+]
+
+
+def query(
+    directory: Directory = None,
+    sql: Sql = None,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+    output: File = None,
+) -> None:
+    """Ask all results under a directory by SQL (DuckDB): trials, results, findings.
+
+    The views are results, trials, environment and findings. Nothing but the results
+    is read, and nothing but --output is written.
+    """
+    place, sql = _given(directory, sql)
+    if as_json + as_csv + (output is not None) > 1:
+        raise InputError("--json, --csv and --output are one or the other")
+    if not sql and (as_csv or output):
+        raise InputError(
+            "there is no SQL", 'for example: dutperf query results "from results"'
+        )
+    parquet = output if output and _is_parquet(output) else None
+    # Nobody else needs DuckDB, which takes a while to be loaded.
+    from dutperf.query import connect, selected, write_parquet  # noqa: PLC0415
+
+    database = connect([place], show_notice, writes=parquet)
+    if not sql:
+        _list_views(database, as_json=as_json)
+        return
+    if parquet:
+        write_parquet(database, sql, parquet)
+        PatientConsole().out(parquet, highlight=False)
+        return
+    found = selected(database, sql)
+    if as_json:
+        _print_json(found)
+    elif as_csv:
+        PatientConsole().out(_csv(found), end="", highlight=False)
+    elif output:
+        write_atomically(output, _csv(found), "the results are not affected")
+        PatientConsole().out(output, highlight=False)
+    else:
+        show_rows(PatientConsole(), found.names, found.rows(), _numeric(found))
+
+
+def _given(first: str | None, second: str | None) -> tuple[str, str | None]:
+    """Directory and SQL, of which one may be left out: SQL is words with spaces."""
+    if first and second is None and " " in first and not Path(first).exists():
+        return _DEFAULT, first
+    return first or _DEFAULT, second
+
+
+def _is_parquet(path: Path) -> bool:
+    if path.suffix not in (".csv", ".parquet"):
+        raise InputError(
+            f"--output {path}: the name tells the format",
+            "end it with .csv or .parquet",
+        )
+    if not path.parent.is_dir():
+        raise InputError(
+            f"cannot write {path}: there is no directory {path.parent}",
+            "make it, or choose another --output",
+        )
+    return path.suffix == ".parquet"
+
+
+def _list_views(database: DuckDBPyConnection, *, as_json: bool) -> None:
+    from dutperf.query import VIEWS, count_rows  # noqa: PLC0415 - as above
+
+    rows = {view.name: count_rows(database, view) for view in VIEWS}
+    if as_json:
+        told = {
+            view.name: {
+                "rows": rows[view.name],
+                "meaning": view.meaning,
+                "columns": [
+                    {"name": c.name, "type": c.type, "meaning": c.meaning}
+                    for c in view.columns
+                ],
+            }
+            for view in VIEWS
+        }
+        print_versioned(_VERSION, {"views": told})
+        return
+    console = PatientConsole()
+    for view in VIEWS:
+        table = Table(
+            title=f"{view.name}, {rows[view.name]:,} rows",
+            caption=view.meaning,
+            title_style="bold",
+            caption_style="",
+        )
+        for head in ("column", "type", "meaning"):
+            table.add_column(head, overflow="fold")
+        for column in view.columns:
+            table.add_row(column.name, column.type.lower(), column.meaning)
+        console.print(table)
+    console.out(
+        'next: dutperf query DIR "select device, frame_size, median(rate_fps) from '
+        'results group by all"',
+        highlight=False,
+    )
+
+
+def _print_json(found: Selected) -> None:
+    columns = [
+        {"name": name, "type": kind}
+        for name, kind in zip(found.names, found.types, strict=True)
+    ]
+    rows = [
+        dict(zip(found.names, map(_json, row), strict=True)) for row in found.rows()
+    ]
+    print_versioned(_VERSION, {"columns": columns, "rows": rows})
+
+
+def _json(value: object) -> object:
+    """JSON has no infinite number: it is a text, never null, which is no value."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
+    if isinstance(value, dict):
+        return {str(key): _json(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json(each) for each in value]
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _csv(found: Selected) -> str:
+    return csv_lines([found.names, *found.rows()])
+
+
+def _numeric(found: Selected) -> set[str]:
+    """Columns that stand on the right."""
+    words = ("VARCHAR", "JSON", "BOOLEAN", "DATE", "TIMESTAMP", "UUID", "BLOB")
+    return {
+        name
+        for name, kind in zip(found.names, found.types, strict=True)
+        if not kind.startswith(words) and "[" not in kind and "(" not in kind[:7]
+    }
+
+
+def show_rows(
+    console: PatientConsole,
+    names: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    numeric: set[str],
+) -> None:
+    """A table of as many rows as anybody reads; a wide one with a column for each."""
+    more = iter(rows)
+    told = [[_shown(value) for value in row] for row in islice(more, _MOST_ROWS)]
+    widths = [
+        min(max(map(len, column)), _VALUE_WIDTH)
+        for column in zip(names, *told, strict=True)
+    ]
+    if sum(widths) + 3 * len(widths) + 1 <= console.width or not told:
+        console.print(_upright(names, told, numeric))
+    else:
+        for table in _sideways(names, told, console.width):
+            console.print(table)
+    if next(more, None) is not None:
+        console.out(
+            f"the first {_MOST_ROWS:,} rows; all: --csv or --output", highlight=False
+        )
+
+
+def _upright(
+    names: Sequence[str], rows: Sequence[Sequence[str]], numeric: set[str]
+) -> Table:
+    table = Table()
+    for name in names:
+        right = name in numeric
+        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _sideways(
+    names: Sequence[str], rows: Sequence[Sequence[str]], width: int
+) -> Iterator[Table]:
+    """As many rows side by side as there is room for."""
+    at_once = max(1, (width - max(map(len, names)) - 4) // (_VALUE_WIDTH // 2 + 3))
+    for first in range(0, len(rows), at_once):
+        some = rows[first : first + at_once]
+        table = Table(show_header=False)
+        table.add_column("", no_wrap=True)
+        for _ in some:
+            table.add_column("", overflow="fold")
+        for place, name in enumerate(names):
+            table.add_row(name, *(row[place] for row in some))
+        yield table
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return "infinite" if math.isinf(value) else f"{value:.10g}"
+    if isinstance(value, list):
+        return ", ".join(map(_shown, value))
+    return value.isoformat(" ") if isinstance(value, datetime) else str(value)

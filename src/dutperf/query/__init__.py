@@ -1,0 +1,27 @@
+"""All stored results as views of one database, and figures over time.
+
+from dutperf import query
+database = query.connect(["results"])
+database.sql("select device, frame_size, median(rate_fps) from results group by all")
+"""
+
+from dutperf.query.columns import Column, View
+from dutperf.query.database import VIEWS, connect
+from dutperf.query.figures import StoredFigure, figures_of
+from dutperf.query.runs import Run, stored_runs
+from dutperf.query.select import Selected, count_rows, selected, write_parquet
+
+__all__ = [
+    "VIEWS",
+    "Column",
+    "Run",
+    "Selected",
+    "StoredFigure",
+    "View",
+    "connect",
+    "count_rows",
+    "figures_of",
+    "selected",
+    "stored_runs",
+    "write_parquet",
+]
