@@ -18,6 +18,7 @@ from dutperf.cli.doctor_command import doctor
 from dutperf.cli.dry_run import NOTHING_STORED, show_plan
 from dutperf.cli.evidence_command import evidence
 from dutperf.cli.examples import epilog
+from dutperf.cli.export_command import export
 from dutperf.cli.failures import PatientConsole, show_failure, show_notice
 from dutperf.cli.frames import write_frames
 from dutperf.cli.histograms import export_histograms_command
@@ -73,6 +74,7 @@ app.command("verify")(verify)
 app.command("convert")(convert)
 app.command("compare")(compare)
 app.command("query")(query)
+app.command("export")(export)
 
 
 for _procedure in PROCEDURES.values():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context
 from typing import Literal
 
@@ -41,13 +41,20 @@ class Value:
     """One figure: its digits, with an ASCII minus, and its unit (us: microseconds).
 
     Without digits there is none; ``absent`` says why, null that it does not apply or
-    was not measured.
+    was not measured. ``exact``: the same with all its digits, a time in nanoseconds;
+    null: it is more than one number.
     """
 
     digits: str = ""
     unit: str = ""
     bound: Literal["lower", "upper", "below"] | None = None
     absent: Absent | None = None
+    exact: float | None = field(default=None, compare=False)
+
+    @property
+    def is_time(self) -> bool:
+        """Whether it is one, in whatever unit."""
+        return any(self.unit == unit for unit, _ in _UNITS)
 
     def text(self, style: Style) -> str:
         """As ``style`` has it."""
@@ -89,14 +96,18 @@ NONE = Value()
 
 def count(value: float | None, bound: Bound = None, unit: str = "") -> Value:
     """A rate or a number of things: thousands separated, no decimals unless small."""
-    return NONE if value is None else Value(words.whole(value), unit, bound)
+    if value is None:
+        return NONE
+    return Value(words.whole(value), unit, bound, exact=value)
 
 
 def number(value: object, digits: int = 6) -> Value:
     """A setting; whole numbers in full, others with so many digits."""
     if isinstance(value, int):
-        return Value(f"{value:,}")
-    return Value(words.about(value, digits)) if isinstance(value, float) else NONE
+        return Value(f"{value:,}", exact=value)
+    if isinstance(value, float):
+        return Value(words.about(value, digits), exact=value)
+    return NONE
 
 
 def percent(value: float | None, bound: Bound = None, digits: int = 6) -> Value:
@@ -108,7 +119,7 @@ def percent(value: float | None, bound: Bound = None, digits: int = 6) -> Value:
         return NONE
     rounding = ROUND_DOWN if value > _NEARLY_ALL_PERCENT else ROUND_HALF_EVEN
     told = Context(prec=digits, rounding=rounding).create_decimal(repr(value))
-    return Value(f"{told.normalize():f}", "%", bound)
+    return Value(f"{told.normalize():f}", "%", bound, exact=value)
 
 
 def duration(value_ns: float | None, digits: int = 6) -> Value:
@@ -118,8 +129,8 @@ def duration(value_ns: float | None, digits: int = 6) -> Value:
     for unit, size in _UNITS:
         shown = float(f"{value_ns / size:.{digits}g}")
         if abs(shown) < _NEXT_UNIT_FROM:
-            return Value(f"{shown:g}", unit)
-    return count(value_ns / 1e9, unit="s")
+            return Value(f"{shown:g}", unit, exact=value_ns)
+    return replace(count(value_ns / 1e9, unit="s"), exact=value_ns)
 
 
 def derived(figure: Derived | None, *, unit: bool = False) -> Value:
@@ -139,5 +150,5 @@ def delay(figure: Figure) -> Value:
         return Value(absent="lost")
     if figure.below_ns is not None:
         return replace(duration(figure.below_ns, 4), bound="below")
-    told = duration(figure.value, 4)
-    return Value(told.digits, told.unit, "upper" if figure.at_most else None)
+    bound: Literal["upper"] | None = "upper" if figure.at_most else None
+    return replace(duration(figure.value, 4), bound=bound)

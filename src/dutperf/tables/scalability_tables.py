@@ -6,7 +6,7 @@ A row for each number of flows, a column for each frame size, as the RFC wants i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from dutperf.results import Figure, Scalability, ScalabilityPoint
@@ -176,4 +176,4 @@ def _signed(change_percent: float | None) -> Entry:
     if change_percent is None:
         return ""
     told = percent(change_percent, digits=3)
-    return Value(f"+{told.digits}", "%") if change_percent > 0 else told
+    return replace(told, digits=f"+{told.digits}") if change_percent > 0 else told
