@@ -48,6 +48,7 @@ from dutperf.cli.procedure_commands import command_of
 from dutperf.cli.query_command import query
 from dutperf.cli.selftest_command import selftest
 from dutperf.cli.testbeds import campaign_for
+from dutperf.cli.trend_command import trend
 from dutperf.cli.verify_command import verify
 from dutperf.config import ProcedureSpec, load_campaign, located, with_preset
 from dutperf.defects import defect
@@ -74,6 +75,7 @@ app.command("verify")(verify)
 app.command("convert")(convert)
 app.command("compare")(compare)
 app.command("query")(query)
+app.command("trend")(trend)
 app.command("export")(export)
 
 

@@ -49,7 +49,7 @@ File = Annotated[
 def export(
     directory: Directory, format_: As, tables: Keys = None, output: File = None
 ) -> None:
-    """Write the tables of a run as CSV, Markdown or LaTeX, or its figures as metrics."""
+    """Write the tables of a run as CSV, Markdown or LaTeX, its figures as metrics."""
     text = _text(directory, format_, tables or [])
     if output is None:
         PatientConsole().out(text, end="", highlight=False)

@@ -44,7 +44,7 @@ def csv_table(table: Table) -> str:
     parts = list(_parts(table))
     names = _names(table)
     heads = [*(["cell"] if names else []), *(part.head for part in parts)]
-    lines = [heads]
+    lines: list[list[object]] = [[*heads]]
     for place, row in enumerate(table.rows):
         told = [part.told(row.entries[part.place]) for part in parts]
         lines.append([*(names[place : place + 1]), *told])
@@ -71,9 +71,12 @@ def _names(table: Table) -> list[str]:
 
 
 def _parts(table: Table) -> Iterator[_Part]:
+    names = [column.name for column in table.columns]
     for place, column in enumerate(table.columns):
         entries = [row.entries[place] for row in table.rows]
         head = _head(column, entries)
+        if names.count(column.name) > 1 and column.below:
+            head = f"{names[place - 1]}, {head}"
         if any(isinstance(entry, Span) for entry in entries):
             yield _Part(f"{head}, from", place, lambda entry: _figure(_end(entry, 0)))
             yield _Part(f"{head}, to", place, lambda entry: _figure(_end(entry, 1)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from dutperf.report.text import STYLE
@@ -26,7 +27,6 @@ _SIGNS = str.maketrans(
         '"': r"\textquotedbl{}",
         "'": r"\textquotesingle{}",
         "`": r"\textasciigrave{}",
-        "-": "{-}",
         "[": "{[}",
         "]": "{]}",
         "\N{GREATER-THAN OR EQUAL TO}": r"$\geq$",
@@ -35,14 +35,15 @@ _SIGNS = str.maketrans(
         "\N{INFINITY}": r"$\infty$",
         "\N{MICRO SIGN}": r"\textmu{}",
         "\N{MULTIPLICATION SIGN}": r"$\times$",
-        "\N{EN DASH}": "--",
+        "\N{EN DASH}": r"\textendash{}",
         "\N{NO-BREAK SPACE}": "~",
         "\N{NARROW NO-BREAK SPACE}": r"\,",
         "\n": " ",
     }
 )
-"""Text that is only text: ``[`` at the begin of a line would be an argument of ``\\``,
-and two hyphens a dash."""
+"""Text that is only text: ``[`` behind ``\\`` would be its argument."""
+_DASH = re.compile("-(?=-)")
+"""Two hyphens would be one."""
 
 
 def latex(table: Table) -> str:
@@ -75,7 +76,7 @@ def latex(table: Table) -> str:
 
 def escaped(text: str) -> str:
     """``text`` as LaTeX that prints just that."""
-    return visible(text).translate(_SIGNS)
+    return _DASH.sub("-{}", visible(text).translate(_SIGNS))
 
 
 Lines = list[list[str]]

@@ -16,13 +16,13 @@ from dutperf.visible import visible
 _END = "# EOF\n"
 _UNITS: Mapping[str, tuple[str, float]] = {
     "fps": ("frames_per_second", 1),
-    "percent": ("ratio", 0.01),
+    "percent": ("ratio", 100),
     "frames": ("frames", 1),
-    "ns": ("seconds", 1e-9),
+    "ns": ("seconds", 1e9),
     "connections/s": ("connections_per_second", 1),
     "connections": ("connections", 1),
 }
-"""Base units, and what makes a figure one in them."""
+"""Base units, and how many of ours one is."""
 _NAMES: Mapping[ProcedureName, str] = {
     "throughput": "throughput",
     "frame-loss": "frame_loss",
@@ -72,8 +72,8 @@ def _figures(run: Run) -> Iterator[Sample]:
     for cell in run.cells:
         for figure in figures_of(cell):
             if figure.value is not None:
-                unit, factor = _UNITS[figure.unit]
-                yield _metric(figure, unit), _told(figure), figure.value * factor
+                unit, size = _UNITS[figure.unit]
+                yield _metric(figure, unit), _told(figure), figure.value / size
 
 
 def _metric(figure: StoredFigure, unit: str) -> _Metric:

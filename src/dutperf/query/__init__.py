@@ -10,12 +10,16 @@ from dutperf.query.database import VIEWS, connect
 from dutperf.query.figures import StoredFigure, figures_of
 from dutperf.query.runs import Run, stored_runs
 from dutperf.query.select import Selected, count_rows, selected, write_parquet
+from dutperf.query.trend import Change, Point, Series, trends
 
 __all__ = [
     "VIEWS",
+    "Change",
     "Column",
+    "Point",
     "Run",
     "Selected",
+    "Series",
     "StoredFigure",
     "View",
     "connect",
@@ -23,5 +27,6 @@ __all__ = [
     "figures_of",
     "selected",
     "stored_runs",
+    "trends",
     "write_parquet",
 ]

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dutperf.catalogue import PROCEDURES
+from dutperf.catalogue import PROCEDURES, Unit
 from dutperf.results import (
+    CellResult,
     Figure,
     LoadPoint,
     Measure,
@@ -45,7 +46,7 @@ class StoredFigure:
 
     cell: Subject
     name: str
-    unit: str
+    unit: Unit
     value: float | None
     limit: Limit = None
     absent: Absent | None = None
@@ -80,26 +81,37 @@ def figures_of(cell: Subject) -> Iterator[StoredFigure]:
     if result is None:
         return
     if result.points:
-        yield from (_of_point(cell, point) for point in result.points)
+        yield from (_of_point(cell, result.unit, point) for point in result.points)
     elif result.measures:
         yield from (_of_measure(cell, measure) for measure in result.measures)
     else:
-        yield _of_cell(cell)
+        yield _of_cell(cell, result)
 
 
-def headline(cell: Subject) -> StoredFigure:
-    """The one that the cell is known by; of a curve that of the highest load."""
-    return _of_cell(cell)
+def leading_figures(cell: Subject) -> Iterator[StoredFigure]:
+    """Those that the cell is known by.
+
+    Of a curve the highest load, of delays the first measure in each direction.
+    """
+    found = list(figures_of(cell))
+    if cell.result and cell.result.points:
+        yield max(found, key=lambda figure: figure.load_percent or 0)
+    else:
+        first = found[0].name if found else ""
+        yield from (
+            figure
+            for figure in found
+            if figure.name == first and figure.stream != "background"
+        )
 
 
-def _of_cell(cell: Subject) -> StoredFigure:
-    result = cell.result
-    repeats, at_least = _valid(result.repeats if result else ())
+def _of_cell(cell: Subject, result: CellResult) -> StoredFigure:
+    repeats, at_least = _valid(result.repeats)
     title = PROCEDURES[cell.procedure].title.lower() if cell.procedure else ""
     return StoredFigure(
         cell,
         "rate" if cell.judged and cell.procedure == "throughput" else title,
-        cell.unit,
+        result.unit,
         cell.median,
         "lower" if cell.is_bound else None,
         None if cell.measured else "invalid",
@@ -107,17 +119,17 @@ def _of_cell(cell: Subject) -> StoredFigure:
         spread=cell.spread,
         repeats=repeats,
         at_least=at_least,
-        load_fps=result.load.rate_fps if result and result.load else None,
+        load_fps=result.load.rate_fps if result.load else None,
     )
 
 
-def _of_point(cell: Subject, point: LoadPoint) -> StoredFigure:
+def _of_point(cell: Subject, unit: Unit, point: LoadPoint) -> StoredFigure:
     repeats, at_least = _valid(point.repeats)
     valid = any(repeat.verdict != "invalid" for repeat in point.repeats)
     return StoredFigure(
         cell,
         "frame loss",
-        cell.unit,
+        unit,
         point.loss_percent if valid else None,
         absent=None if valid else "invalid",
         direction=cell.direction,

@@ -180,4 +180,4 @@ def _range(samples: Sequence[int]) -> Value:
     if not valid:
         return NONE
     least, most = min(valid), max(valid)
-    return Value(f"{least:,}" if least == most else f"{least:,} to {most:,}")
+    return count(least) if least == most else Value(f"{least:,} to {most:,}")

@@ -18,8 +18,6 @@ STYLE = Style(
 )
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>|~#&$]")
 """What would be more than text somewhere."""
-_SPECIAL = re.compile(r"[\\`*_{}\[\]<>|~#&$@!]|://|(?<=www)\.")
-"""What would be more than text somewhere: markup, references, mentions, links."""
 
 
 def markdown(table: Table) -> str:
@@ -46,7 +44,6 @@ def escaped(text: str) -> str:
     """``text`` in one line that stays text."""
     plain = " ".join(visible(text).split())
     return _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", plain)
-    return _SPECIAL.sub(lambda found: "".join(f"&#{ord(c)};" for c in found[0]), plain)
 
 
 def _text(entry: Entry) -> str:
