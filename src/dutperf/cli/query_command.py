@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.table import Table
@@ -28,8 +28,12 @@ _VERSION = 1
 _DEFAULT = "results"
 _MOST_ROWS = 1000
 """As many as anybody reads on a terminal."""
-_VALUE_WIDTH = 40
-"""A value is folded only if it is longer than this."""
+_FOLDED_WIDTH = 8
+"""Words are folded to this, where a terminal has no room for more."""
+_SIDEWAYS_WIDTH = 20
+"""Of a column with a whole row, at least."""
+_MANY = 1e6
+"""From here on decimals tell nothing."""
 
 Directory = Annotated[
     str | None,
@@ -207,12 +211,9 @@ def show_rows(
     """A table of as many rows as anybody reads; a wide one with a column for each."""
     more = iter(rows)
     told = [[_shown(value) for value in row] for row in islice(more, _MOST_ROWS)]
-    widths = [
-        min(max(map(len, column)), _VALUE_WIDTH)
-        for column in zip(names, *told, strict=True)
-    ]
-    if sum(widths) + 3 * len(widths) + 1 <= console.width or not told:
-        console.print(_upright(names, told, numeric))
+    least = [_least_width(name, told, at, numeric) for at, name in enumerate(names)]
+    if sum(least) + 3 * len(least) + 1 <= console.width or not told:
+        console.print(_upright(names, told, numeric, least))
     else:
         for table in _sideways(names, told, console.width):
             console.print(table)
@@ -222,13 +223,26 @@ def show_rows(
         )
 
 
+def _least_width(
+    name: str, rows: Sequence[Sequence[str]], at: int, numeric: set[str]
+) -> int:
+    """Figures stay in one piece; words and heads may be folded."""
+    longest = max((len(row[at]) for row in rows), default=0)
+    if name in numeric:
+        return max(longest, min(len(name), _FOLDED_WIDTH))
+    return min(max(longest, len(name)), _FOLDED_WIDTH)
+
+
 def _upright(
-    names: Sequence[str], rows: Sequence[Sequence[str]], numeric: set[str]
+    names: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    numeric: set[str],
+    least: Sequence[int],
 ) -> Table:
     table = Table()
-    for name in names:
-        right = name in numeric
-        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    for name, width in zip(names, least, strict=True):
+        side: Literal["left", "right"] = "right" if name in numeric else "left"
+        table.add_column(name, justify=side, overflow="fold", min_width=width)
     for row in rows:
         table.add_row(*row)
     return table
@@ -238,7 +252,7 @@ def _sideways(
     names: Sequence[str], rows: Sequence[Sequence[str]], width: int
 ) -> Iterator[Table]:
     """As many rows side by side as there is room for."""
-    at_once = max(1, (width - max(map(len, names)) - 4) // (_VALUE_WIDTH // 2 + 3))
+    at_once = max(1, (width - max(map(len, names)) - 4) // (_SIDEWAYS_WIDTH + 3))
     for first in range(0, len(rows), at_once):
         some = rows[first : first + at_once]
         table = Table(show_header=False)
@@ -254,7 +268,10 @@ def _shown(value: object) -> str:
     if value is None:
         return "-"
     if isinstance(value, float):
-        return "infinite" if math.isinf(value) else f"{value:.10g}"
+        if math.isinf(value):
+            return "infinite" if value > 0 else "-infinite"
+        whole = value.is_integer() or abs(value) >= _MANY
+        return f"{value:.0f}" if whole else f"{value:.7g}"
     if isinstance(value, list):
         return ", ".join(map(_shown, value))
     return value.isoformat(" ") if isinstance(value, datetime) else str(value)

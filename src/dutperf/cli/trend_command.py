@@ -13,6 +13,7 @@ from rich.table import Table
 from dutperf.cli.failures import PatientConsole, show_notice
 from dutperf.cli.json_print import print_versioned
 from dutperf.cli.options import AsJson
+from dutperf.results.named import named
 from dutperf.results.units import in_unit
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ def sparkline(points: Sequence[Point]) -> str:
 
 def _lines(found: Sequence[Series]) -> Iterator[str]:
     """Each change in a sentence; why others were not looked for; what else differs."""
+    unlooked: dict[str, list[str]] = {}
     for series in found:
         name = _name(series, with_device=True)
         for change in series.changes:
@@ -122,10 +124,12 @@ def _lines(found: Sequence[Series]) -> Iterator[str]:
                 f"({run.path}): {in_unit(change.before, series.unit)} before, "
                 f"{in_unit(change.after, series.unit)} after"
             )
-        if series.unlooked:
-            yield f"{name}: no changes looked for: {series.unlooked}"
         if series.settings:
             yield f"{name}: not asked for alike: {', '.join(series.settings)}"
+        if series.unlooked:
+            unlooked.setdefault(series.unlooked, []).append(name)
+    for why, names in unlooked.items():
+        yield f"no changes looked for, {why}: {named(names)}"
 
 
 def _as_data(series: Series) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """Where the level of a series changes: PELT (Killick, Fearnhead, Eckley 2012).
 
 What a change has to gain is taken from the series itself: more than the best split
-gains in 99 of 100 of its shuffles, which have no order. So noise of any kind is rarely
+gains in 199 of 200 of its shuffles, which have no order. So noise of any kind is rarely
 split, and nothing has to be known of it; runs are taken to be independent otherwise.
 """
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from numpy import float64
     from numpy.typing import NDArray
 
-LEAST_RUNS = 10
-"""With fewer, no order of values is rarer than 1 in 100."""
+LEAST_RUNS = 11
+"""With fewer, no order of values is rarer than 1 in 200."""
 _SHORTEST = 2
 """Runs of one level: a single one may be an outlier."""
 _SHUFFLES = 1999
-_RARE = 0.99
+_RARE = 0.995
 _SEED = 1
 _ROUNDING = 1e-9
 """Relative; so far apart may be what is equal."""
@@ -52,7 +52,7 @@ def change_points(values: Sequence[float]) -> list[int]:
 
 
 def _penalty(logs: NDArray[float64]) -> float:
-    """What the best split of a series without order gains, but in 1 of 100 cases."""
+    """What the best split of a series without order gains, but in 1 of 200 cases."""
     import numpy as np  # noqa: PLC0415 - as above
 
     draws = np.random.default_rng(_SEED)

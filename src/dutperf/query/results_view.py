@@ -12,6 +12,7 @@ from dutperf.query.figures import StoredFigure, figures_of
 from dutperf.query.runs import Run
 from dutperf.results import CellResult
 from dutperf.tables import Subject
+from dutperf.visible import visible_json
 
 
 @dataclass(frozen=True)
@@ -259,7 +260,7 @@ _BESIDE: tuple[Column[Row], ...] = (
         "settings",
         "JSON",
         "All settings of the cell: settings->>'trial_duration_s'.",
-        lambda row: json.dumps(dict(row.cell.settings)),
+        lambda row: visible_json(json.dumps(dict(row.cell.settings))),
     ),
 )
 RESULTS = View(

@@ -127,7 +127,7 @@ def _unlooked(points: Sequence[Point]) -> str:
     if any(value is None or value <= 0 for value in plain):
         return "a figure of 0 or less has no logarithm"
     if len(plain) < LEAST_RUNS:
-        return f"{len(plain)} plain figures, fewer than {LEAST_RUNS}"
+        return f"fewer than {LEAST_RUNS} plain figures"
     return ""
 
 

@@ -1,0 +1,106 @@
+"""Figures over many runs: marked where they are none, and changes at their place."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from many_runs import CELL, nightly, stored_run
+from report_sample import loss_cell, throughput_cell
+
+from dutperf.query import Series, stored_runs, trends
+
+STEADY = [3e5 + 300 * (n * 7 % 5) for n in range(12)]
+
+
+def trend_of(path: Path) -> list[Series]:
+    return trends(stored_runs([path], lambda _: None))
+
+
+def test_a_fall_is_told_with_place_sign_and_size(tmp_path: Path) -> None:
+    nightly(tmp_path, [*STEADY, *(0.9 * value for value in STEADY[:6])])
+    (series,) = trend_of(tmp_path)
+    (change,) = series.changes
+    assert series.points[change.at].run.path.name == "night13"
+    assert change.percent == pytest.approx(-10, abs=0.2)
+
+
+def test_runs_stand_by_their_time_and_not_by_their_names(tmp_path: Path) -> None:
+    for day, name in ((1, "z"), (2, "a"), (3, "m")):
+        stored_run(tmp_path / name, [throughput_cell(CELL, 4, 64, [1e5 + day])], day)
+    (series,) = trend_of(tmp_path)
+    assert [point.value for point in series.points] == [1e5 + 1, 1e5 + 2, 1e5 + 3]
+
+
+def test_bounds_and_invalid_results_are_shown_and_are_no_figures(
+    tmp_path: Path,
+) -> None:
+    nightly(tmp_path, [*STEADY, *(0.9 * value for value in STEADY[:6])])
+    for day, verdict in ((19, "pass"), (20, "invalid"), (21, "pass")):
+        cell = throughput_cell(CELL, 4, 64, [1.0]).model_copy(
+            update={"bound": "lower", "verdict": verdict}
+        )
+        stored_run(tmp_path / f"night{day}", [cell], day)
+    (series,) = trend_of(tmp_path)
+    assert [point.plain for point in series.points[-4:]] == [True, False, False, False]
+    assert [point.value for point in series.points[-3:]] == [1.0, None, 1.0]
+    (change,) = series.changes
+    assert series.points[change.at].run.path.name == "night13"
+
+
+def test_the_place_of_a_change_counts_bounds_before_it(tmp_path: Path) -> None:
+    bound = throughput_cell(CELL, 4, 64, [9e9]).model_copy(update={"bound": "lower"})
+    stored_run(tmp_path / "first", [bound], 1, name="other")
+    nightly(tmp_path, [*STEADY, *(0.9 * value for value in STEADY[:6])])
+    (series,) = trend_of(tmp_path)
+    (change,) = series.changes
+    assert series.points[change.at].run.path.name == "night13"
+
+
+def test_a_copy_of_a_run_counts_once(tmp_path: Path) -> None:
+    nightly(tmp_path, STEADY)
+    shutil.copytree(tmp_path / "night03", tmp_path / "copy")
+    (series,) = trend_of(tmp_path)
+    assert len(series.points) == len(STEADY)
+
+
+def test_a_few_runs_and_a_loss_of_nothing_say_why_nothing_is_looked_for(
+    tmp_path: Path,
+) -> None:
+    for day in range(1, 13):
+        cells = [loss_cell("frame-loss-ip4-64-both", 4, 64, {100: 0.0, 50: 0.0})]
+        if day < 5:
+            cells.append(throughput_cell(CELL, 4, 64, [1e5]))
+        stored_run(tmp_path / str(day), cells, day)
+    told = {series.name: series.unlooked for series in trend_of(tmp_path)}
+    assert told == {
+        "frame loss": "a figure of 0 or less has no logarithm",
+        "throughput": "fewer than 11 plain figures",
+    }
+
+
+def test_other_settings_are_named_but_not_what_was_drawn_or_found(
+    tmp_path: Path,
+) -> None:
+    for day in (1, 2):
+        cell = throughput_cell(CELL, 4, 64, [1e5])
+        told = {"seed": day, "max_load_fps": day, "trial_duration_s": day}
+        cell = cell.model_copy(update={"parameters": cell.parameters | told})
+        stored_run(tmp_path / str(day), [cell], day)
+    (series,) = trend_of(tmp_path)
+    assert series.settings == ("trial_duration_s",)
+
+
+def test_one_of_several_testbeds_goes_on_where_it_was_alone(tmp_path: Path) -> None:
+    stored_run(tmp_path / "alone", [throughput_cell(CELL, 4, 64, [1e5])], 1)
+    cells = [
+        throughput_cell(f"{CELL}@{place}", 4, 64, [1e5]).model_copy(
+            update={"place": place}
+        )
+        for place in ("bench", "other")
+    ]
+    both = stored_run(tmp_path / "both", cells, 2)
+    (both / "campaign.yaml").write_text("testbed: [{name: bench}, {name: other}]\n")
+    told = {series.device: len(series.points) for series in trend_of(tmp_path)}
+    assert told == {"bench": 2, "other": 1}
