@@ -92,6 +92,16 @@ def test_other_settings_are_named_but_not_what_was_drawn_or_found(
     assert series.settings == ("trial_duration_s",)
 
 
+def test_losses_at_other_loads_are_not_taken_for_the_same(tmp_path: Path) -> None:
+    for day in (1, 2):
+        cell = loss_cell("frame-loss-ip4-64-both", 4, 64, {100: 5.0})
+        point = cell.points[0].model_copy(update={"load_fps": 1000 * day})
+        cell = cell.model_copy(update={"points": [point]})
+        stored_run(tmp_path / str(day), [cell], day)
+    (series,) = trend_of(tmp_path)
+    assert series.settings == ("load_fps",)
+
+
 def test_one_of_several_testbeds_goes_on_where_it_was_alone(tmp_path: Path) -> None:
     stored_run(tmp_path / "alone", [throughput_cell(CELL, 4, 64, [1e5])], 1)
     cells = [

@@ -30,6 +30,12 @@ _MOST_ROWS = 1000
 """As many as anybody reads on a terminal."""
 _FOLDED_WIDTH = 8
 """Words are folded to this, where a terminal has no room for more."""
+_WHOLE = {
+    f"{sign}{size}INT"
+    for sign in ("", "U")
+    for size in ("TINY", "SMALL", "BIG", "HUGE")
+} | {"INTEGER", "UINTEGER"}
+"""DuckDB's types of whole numbers."""
 _SIDEWAYS_WIDTH = 20
 """Of a column with a whole row, at least."""
 _MANY = 1e6
@@ -194,11 +200,10 @@ def _csv(found: Selected) -> str:
 
 def _numeric(found: Selected) -> set[str]:
     """Columns that stand on the right."""
-    words = ("VARCHAR", "JSON", "BOOLEAN", "DATE", "TIMESTAMP", "UUID", "BLOB")
     return {
         name
         for name, kind in zip(found.names, found.types, strict=True)
-        if not kind.startswith(words) and "[" not in kind and "(" not in kind[:7]
+        if kind in _WHOLE or kind == "DOUBLE" or kind.startswith(("FLOAT", "DECIMAL"))
     }
 
 

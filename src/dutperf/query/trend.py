@@ -142,7 +142,10 @@ def _changes(plain: Sequence[tuple[int, float]]) -> Iterator[Change]:
 
 
 def _settings(figures: Sequence[StoredFigure]) -> Iterator[str]:
-    """Keys of settings that differ; one that an older version did not tell does not."""
+    """Keys of settings that differ; one that an older version did not tell does not.
+
+    A loss or a delay is of its load, wherever that is from.
+    """
     keys = dict.fromkeys(key for f in figures for key in f.cell.settings)
     for key in keys:
         told = {
@@ -152,3 +155,5 @@ def _settings(figures: Sequence[StoredFigure]) -> Iterator[str]:
         }
         if len(told) > 1 and key not in _NO_SETTINGS:
             yield key
+    if len({figure.load_fps for figure in figures}) > 1:
+        yield "load_fps"
