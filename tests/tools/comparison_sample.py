@@ -9,7 +9,7 @@ from report_sample import CREATED, sample_environment, store, throughput_cell
 
 from dutperf.comparison.judging import Compared, Comparison, compare
 from dutperf.comparison.runs import runs_of
-from dutperf.report.source import Source, TestbedRecord
+from dutperf.report.source import Source, StoredCampaign, TestbedRecord
 from dutperf.results import (
     CellResult,
     DelayRecord,
@@ -153,4 +153,5 @@ def _source(cells: Sequence[CellResult]) -> Source:
         cells=tuple(cells),
         scalability=(),
         trials=(),
+        campaign=StoredCampaign({}, ""),
     )

@@ -412,8 +412,8 @@ def _intervals(cells: Sequence[CellResult], counts: Sequence[int]) -> str:
     if not widths:
         return f"{span} repeats; no interval of the median is known"
     widest = "" if len(widths) == 1 else "widest "
-    width = f"{about(max(widths))} % wide"
-    return f"{span} repeats: the {widest}interval of a median is {width}"
+    most = f"{about(max(widths))} % wide"
+    return f"{span} repeats: the {widest}interval of a median is {most}"
 
 
 def _spreads(cell: CellResult) -> Iterator[Spread]:
