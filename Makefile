@@ -32,7 +32,7 @@ NINJA := ninja --quiet -j $(JOBS)
 .PHONY: demo papers test setup test-setup engine engine-tests check fuzz fuzzers format clean
 
 demo: setup
-	$(STEP) -v -n "see the reasons above, and README.md for what the exit code means" \
+	$(STEP) -v -n "see the reasons above, and docs/results.md for what the exit code means" \
 	  "measuring examples/demo.yaml" scripts/demo $(BIN)/dutperf results/demo-$(shell date +%Y%m%d-%H%M%S)
 
 papers: setup packages-papers
@@ -67,6 +67,10 @@ $(VENV)/.test: requirements/test.txt $(VENV)/.run
 	$(STEP) "Python packages for the tests into $(VENV)" $(PIP) -r requirements/test.txt
 	@touch $@
 
+$(VENV)/.docs: requirements/docs.txt $(VENV)/.test
+	$(STEP) "Python packages for the documents into $(VENV)" $(PIP) -r requirements/docs.txt
+	@touch $@
+
 engine: | packages-run
 	@[ -f $(BUILD)/build.ninja ] || scripts/step "configuring the engine" \
 	  cmake -S . -B $(BUILD) -G Ninja -DDUTPERF_TESTS=OFF
@@ -83,7 +87,7 @@ engine-tests: configured
 test-setup: $(VENV)/.test engine-tests
 
 CHECKS := check-cpp-format check-tidy check-arrows check-ruff check-python-format check-types \
-  check-imports
+  check-imports check-docs
 .PHONY: $(CHECKS)
 check: test-setup $(CHECKS)
 check-cpp-format: | packages-test
@@ -101,6 +105,10 @@ check-types: $(VENV)/.test
 	$(STEP) "Python: types" $(BIN)/mypy
 check-imports: $(VENV)/.test
 	$(STEP) "Python: import arrows" $(BIN)/lint-imports
+# Into site/. Without its advertisement, which is no warning of ours.
+check-docs: $(VENV)/.docs
+	$(STEP) "documents: the site, each link and anchor" env NO_MKDOCS_2_WARNING=1 \
+	  $(BIN)/mkdocs build --strict --quiet
 
 # The Python tests come when nothing else runs: among them is the lab.
 test: check cpp-tests fuzz-short
@@ -134,4 +142,4 @@ format: $(VENV)/.test | packages-test
 	$(BIN)/ruff format
 
 clean:
-	rm -rf $(BUILD) $(FUZZ_BUILD) $(VENV)
+	rm -rf $(BUILD) $(FUZZ_BUILD) $(VENV) site

@@ -14,7 +14,14 @@ from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
 from dutperf.config import Campaign, Testbed
-from dutperf.reference.files import MARK, schema_files, tables, write_reference
+from dutperf.reference.commands import command_page
+from dutperf.reference.files import (
+    COMMANDS,
+    MARK,
+    schema_files,
+    tables,
+    write_reference,
+)
 from dutperf.reference.schemas import schemas
 from dutperf.results import load_environment, load_journal, load_results
 
@@ -45,12 +52,16 @@ def test_the_committed_tables_are_those_of_the_models() -> None:
     assert below == tables(), RENEW
 
 
+def test_the_committed_commands_are_those_of_the_program() -> None:
+    assert (REFERENCE / COMMANDS).read_text("utf-8") == command_page(), RENEW
+
+
 def test_the_program_keeps_what_people_wrote(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text(f"# Words\n{MARK}old")
     subprocess.run([sys.executable, "-m", "dutperf.reference", tmp_path], check=True)
     assert (tmp_path / "README.md").read_text("utf-8") == f"# Words\n{MARK}{tables()}"
     again = write_reference(tmp_path / "new")
-    assert {path.name for path in again} == {"README.md", *schema_files()}
+    assert {path.name for path in again} == {"README.md", COMMANDS, *schema_files()}
 
 
 @pytest.mark.parametrize("model", [Campaign, Testbed])

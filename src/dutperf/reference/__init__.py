@@ -1,1 +1,1 @@
-"""``docs/reference``: what stands in which file, made from the models themselves."""
+"""``docs/reference``: what stands in which file, made from the models and commands."""

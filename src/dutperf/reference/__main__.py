@@ -1,4 +1,4 @@
-"""``python -m dutperf.reference [DIR]``: write schemas and tables (docs/reference)."""
+"""``python -m dutperf.reference [DIR]``: write schemas, tables and commands."""
 
 from __future__ import annotations
 

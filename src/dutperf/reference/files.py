@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from dutperf.reference.commands import command_page
 from dutperf.reference.schemas import schemas
 from dutperf.reference.tables import key_tables
 
 DEFAULT_DIRECTORY = Path("docs/reference")
+COMMANDS = "commands.md"
 MARK = "<!-- From here on made by: python -m dutperf.reference -->\n"
 
 
@@ -36,6 +38,7 @@ def write_reference(directory: Path) -> list[Path]:
     readme = directory / "README.md"
     above = readme.read_text("utf-8").partition(MARK)[0] if readme.exists() else ""
     texts[readme] = above + MARK + tables()
+    texts[directory / COMMANDS] = command_page()
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")

@@ -1,0 +1,124 @@
+"""What the documents tell their readers to do is done here, page by page.
+
+Devices are simulated; what needs a real lab is done in ``tests/live`` again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from document_steps import DOCS, ROOT, Command, mentioned, steps, understand
+from ruamel.yaml import YAML
+
+from dutperf import lab
+from dutperf.cli import app, measuring
+from dutperf.config import Testbed
+from dutperf.config.hooks import Hooks
+from dutperf.config.labs import LabKeys
+from dutperf.lab import lifecycle
+from dutperf.run.engine_session import EngineStarter, Notify
+from dutperf.run.local_executor import Surroundings
+from dutperf.simulation.fake_engine import FakeEngine, SimulatedNat, step
+
+PAGES = [
+    *DOCS.rglob("*.md"),
+    *(ROOT / "examples").rglob("*.md"),
+    ROOT / "README.md",
+]
+DONE = [page for page in DOCS.rglob("*.md") if steps(page)]
+OF_THE_MACHINE = {"bench", "calibrate", "doctor", "frames", "lab", "selftest"}
+"""Commands that look at the machine or change it: read by the parser only."""
+BY_HAND = {".", "dpdk-devbind.py", "echo", "modprobe", "ssh-keyscan"}
+"""Programs of others, which need their hardware."""
+STATEFUL = re.compile("nat44|nat64|nat66")
+
+
+def name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_command_in_the_documents_is_one_that_there_is(page: Path) -> None:
+    for command in mentioned(page):
+        try:
+            understand(command.words)
+        except Exception as error:  # noqa: BLE001 - of the parser's own kinds
+            pytest.fail(f"{command}: {error!r}")
+
+
+def test_the_tutorial_and_each_page_of_how_to_has_commands() -> None:
+    menu = YAML(typ="safe").load(ROOT / "mkdocs.yml")["nav"]
+    parts = {title: pages for part in menu for title, pages in part.items()}
+    how_to = [page for each in parts["How to"] for page in each.values()]
+    for page in (parts["Tutorial"], *how_to):
+        path = ROOT / page if page.startswith("examples/") else DOCS / page
+        assert mentioned(path) or "make papers" in path.read_text(), page
+
+
+def device_of(given: str | LabKeys) -> Testbed:
+    return lab.plan(given).model_copy(update={"hooks": Hooks()})
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a reader stands: the examples are there, and every device is simulated."""
+
+    @contextlib.contextmanager
+    def session(given: LabKeys) -> Iterator[Testbed]:
+        yield device_of(given)
+
+    def prepare(testbed: Testbed, _notify: Notify) -> EngineStarter:
+        nat = SimulatedNat() if STATEFUL.search(testbed.name) else None
+        engine = FakeEngine(step(100_000), nat=nat)
+        return lambda _log_path: contextlib.nullcontext(engine)
+
+    patient = partial(Surroundings, sleep=lambda _seconds: None)
+    monkeypatch.setattr(lifecycle, "session", session)
+    monkeypatch.setattr(lifecycle, "running", list)
+    monkeypatch.setattr(lab, "dut_alive", lambda _name: True)
+    monkeypatch.setattr(measuring, "prepare_engine", prepare)
+    monkeypatch.setattr(measuring, "Surroundings", patient)
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for program in ("conntrack", "ping", "ssh"):
+        (programs / program).write_text("#!/bin/sh\n")
+        (programs / program).chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs), prepend=":")
+    reader = tmp_path / "dutperf"
+    reader.mkdir()
+    (reader / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(reader)
+    return reader
+
+
+@pytest.mark.parametrize("page", DONE, ids=name)
+def test_every_step_of_a_page_can_be_taken_in_its_order(
+    page: Path, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in steps(page):
+        program, *arguments = command.words
+        if program == "dutperf":
+            take(command, arguments)
+        elif program in ("cat", "cp"):
+            subprocess.run(["sh", "-c", command.text], check=True, cwd=place)
+        elif program == "make":
+            targets = (ROOT / "Makefile").read_text()
+            assert all(f"\n{target}:" in targets for target in arguments), command
+        else:
+            assert program in BY_HAND or program.startswith("siitperf-"), command
+        assert "Traceback" not in capsys.readouterr().err
+
+
+def take(command: Command, arguments: list[str]) -> None:
+    """Measures on the simulated device; may be invalid if connections are needed."""
+    if arguments[0] in OF_THE_MACHINE and "--help" not in arguments:
+        understand(command.words)
+        return
+    allowed = {0, 1} if STATEFUL.search(command.text) else {0}
+    assert app.run(arguments) in allowed, command

@@ -1,0 +1,90 @@
+"""Commands that stand in the documents, and how to understand and take them."""
+
+from __future__ import annotations
+
+import functools
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from dutperf.cli.app import app
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+_HERE_DOCUMENT = re.compile(r"<<'?(\w+)'?")
+_FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command as it stands in a page; one that writes a file, with its lines."""
+
+    page: str
+    text: str
+
+    @property
+    def words(self) -> list[str]:
+        """As a shell splits them; variables set for it are left out."""
+        words = shlex.split(self.text.partition("\n")[0], comments=True)
+        while words and re.match(r"[A-Z_]+=", words[0]):
+            words.pop(0)
+        return words
+
+    def __str__(self) -> str:
+        """For the messages of tests."""
+        return f"{self.page}: {self.text}"
+
+
+def steps(page: Path) -> list[Command]:
+    """The commands of a page's ``sh`` blocks: what a reader is to do, in order."""
+    blocks = [text for kind, text in _FENCED.findall(page.read_text()) if kind == "sh"]
+    name = page.relative_to(ROOT).as_posix()
+    return [Command(name, text) for block in blocks for text in _commands(block)]
+
+
+def mentioned(page: Path) -> list[Command]:
+    """Every command of ours in any block of a page, fenced or indented."""
+    name = page.relative_to(ROOT).as_posix()
+    text = re.sub(r" \\\n\s*", " ", page.read_text())
+    code = [block for kind, block in _FENCED.findall(text) if kind in ("", "sh")]
+    code += re.findall(r"^    (.*)$", _FENCED.sub("", text), re.MULTILINE)
+    lines = re.split(r"\n| && ", "\n".join(code))
+    return [
+        Command(name, line.strip()) for line in lines if line.startswith("dutperf ")
+    ]
+
+
+def _commands(block: str) -> Iterator[str]:
+    lines = iter(block.splitlines())
+    for line in lines:
+        if found := _HERE_DOCUMENT.search(line):
+            rest = iter(lines.__next__, found[1])
+            yield "\n".join([line, *rest, found[1]])
+        elif line.strip() and not line.startswith("#"):
+            yield line
+
+
+@functools.cache
+def _program() -> Any:  # noqa: ANN401 - the parser's classes are no part of its interface
+    return typer.main.get_command(app)
+
+
+def understand(words: list[str]) -> None:
+    """Have the program's own parser read a command; nothing is done.
+
+    Raises:
+        Exception: of the parser's, if there is no such command, option or value.
+    """
+    command = _program()
+    names, rest = words[:1], words[1:]
+    while isinstance(command, TyperGroup) and rest and rest[0] in command.commands:
+        command = command.commands[rest[0]]
+        names.append(rest.pop(0))
+    if rest not in (["--help"], ["--version"]):
+        command.make_context(" ".join(names), rest)
