@@ -17,8 +17,10 @@ from document_steps import DOCS, ROOT, Command, mentioned, steps, understand
 from ruamel.yaml import YAML
 
 from dutperf import lab
-from dutperf.cli import app, measuring
-from dutperf.config import Testbed
+from dutperf.catalogue import PROCEDURES
+from dutperf.cli import app, measuring, procedure_commands
+from dutperf.cli.testbeds import planned_testbeds
+from dutperf.config import Campaign, Testbed, expand
 from dutperf.config.hooks import Hooks
 from dutperf.config.labs import LabKeys
 from dutperf.lab import lifecycle
@@ -44,12 +46,22 @@ def name(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_every_command_in_the_documents_is_one_that_there_is(page: Path) -> None:
+def test_every_command_in_the_documents_is_one_that_there_is(
+    page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What measures in a lab is planned, too: values that do not fit are refused."""
+    monkeypatch.setattr(procedure_commands, "measure", plan)
     for command in mentioned(page):
         try:
             understand(command.words)
         except Exception as error:  # noqa: BLE001 - of the parser's own kinds
             pytest.fail(f"{command}: {error!r}")
+        if command.words[1] in PROCEDURES and "--lab" in command.words:
+            assert app.run(command.words[1:]) == 0, command
+
+
+def plan(campaign: Campaign, **_how: object) -> None:
+    assert expand(campaign, *(each.testbed for each in planned_testbeds(campaign)))
 
 
 def test_the_tutorial_and_each_page_of_how_to_has_commands() -> None:
