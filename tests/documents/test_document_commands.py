@@ -73,6 +73,14 @@ def test_the_tutorial_and_each_page_of_how_to_has_commands() -> None:
         assert mentioned(path) or "make papers" in path.read_text(), page
 
 
+def test_the_readme_is_one_page_and_its_links_lead_to_files() -> None:
+    """It is no page of the site, whose links mkdocs follows."""
+    text = (ROOT / "README.md").read_text()
+    assert len(text.split()) <= 700
+    for link in re.findall(r"\]\(([^)#]+)", text):
+        assert (ROOT / link).exists(), link
+
+
 def device_of(given: str | LabKeys) -> Testbed:
     return lab.plan(given).model_copy(update={"hooks": Hooks()})
 
@@ -96,6 +104,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(lab, "dut_alive", lambda _name: True)
     monkeypatch.setattr(measuring, "prepare_engine", prepare)
     monkeypatch.setattr(measuring, "Surroundings", patient)
+    monkeypatch.setattr(measuring, "write_report", lambda run: run / "report.html")
     programs = tmp_path / "programs"
     programs.mkdir()
     for program in ("conntrack", "ping", "ssh"):
