@@ -137,9 +137,13 @@ def test_every_step_of_a_page_can_be_taken_in_its_order(
 
 
 def take(command: Command, arguments: list[str]) -> None:
-    """Measures on the simulated device; may be invalid if connections are needed."""
+    """Measures on the simulated device; may be invalid if connections are needed.
+
+    What takes 20 repeats by the RFCs is done once.
+    """
     if arguments[0] in OF_THE_MACHINE and "--help" not in arguments:
         understand(command.words)
         return
     allowed = {0, 1} if STATEFUL.search(command.text) else {0}
-    assert app.run(arguments) in allowed, command
+    short = ["--quick" if word == "--standard" else word for word in arguments]
+    assert app.run(short) in allowed, command
