@@ -11,13 +11,20 @@ from dutperf import lab
 from dutperf.cli.app import app
 from dutperf.cli.completion import TABLE
 
-_RUNS = {"resume", "report", "verify", "evidence", "compare", "export-histograms"}
+_RUNS = {
+    *("resume", "report", "verify", "evidence", "compare", "export-histograms"),
+    *("export", "query", "trend", "serve"),
+}
 """Commands and options that take directories of runs."""
 
 
 def table() -> str:
-    """Every command with its options, as JSON."""
-    return json.dumps(_command("dutperf", get_command(app)), indent=0) + "\n"
+    """Every command with its options, as JSON, a line each."""
+    program = _command("dutperf", get_command(app))
+    commands = program.pop("commands")
+    told = (f"{json.dumps(key)}: {json.dumps(each)}" for key, each in commands.items())
+    lines = ",\n".join(told)
+    return f'{json.dumps(program)[:-1]}, "commands": {{\n{lines}\n}}}}\n'
 
 
 def _command(name: str, command: Any) -> dict[str, Any]:  # noqa: ANN401 - of typer's
