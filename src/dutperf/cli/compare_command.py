@@ -37,8 +37,7 @@ Limit = Annotated[
     typer.Option(
         "--fail-if-worse",
         metavar="PERCENT",
-        help="end with 4 if a figure is shown to be worse by more, such as 3%; losses: "
-        "percentage points",
+        help="end with 4 if a figure is worse by more, such as 3%",
         show_default=False,
     ),
 ]
@@ -58,8 +57,7 @@ Junit = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="write JUnit's XML, too: a case for each cell, failed if worse than the "
-        "limit (0 without one)",
+        help="write the comparison as JUnit XML",
         show_default=False,
     ),
 ]
