@@ -12,6 +12,7 @@ from dutperf.naming import lab_name
 from dutperf.results import (
     CellResult,
     Environment,
+    JournalFollower,
     NotMeasured,
     ResultsFile,
     Scalability,
@@ -104,16 +105,18 @@ class Source:
         return tuple(t for name, t in first.items() if name not in finished)
 
 
-def read_source(directory: Path) -> Source:
+def read_source(directory: Path, *, trials: bool = True) -> Source:
     """Read results.json, or, if the run never wrote it, the journal.
+
+    ``trials``: they, too; without them it is quick, however long the run was.
 
     Raises:
         InputError: neither exists, or a file is damaged or of a newer dutperf.
     """
     if (directory / "results.json").exists():
-        return _from_results(directory, load_results(directory))
+        return _from_results(directory, load_results(directory, trials=trials))
     if (directory / "journal.jsonl").exists():
-        return _from_journal(directory)
+        return _from_journal(directory, trials=trials)
     raise InputError(
         f"{directory} holds neither results.json nor journal.jsonl",
         "give the results directory of a run",
@@ -141,20 +144,24 @@ def _from_results(directory: Path, results: ResultsFile) -> Source:
     )
 
 
-def _from_journal(directory: Path) -> Source:
-    journal = load_journal(directory)
+def _from_journal(directory: Path, *, trials: bool) -> Source:
+    if trials:
+        journal = load_journal(directory)
+        header, records, truncated = journal[:3]
+    else:
+        header, records, truncated = JournalFollower(directory).header, (), False
     campaign = _campaign(directory)
-    torn = " The last trial was being written and is lost." if journal.truncated else ""
+    torn = " The last trial was being written and is lost." if truncated else ""
     return Source(
-        name=journal.header.campaign,
-        created_at=journal.header.created_at,
-        written_by=journal.header.dutperf_version,
+        name=header.campaign,
+        created_at=header.created_at,
+        written_by=header.dutperf_version,
         testbeds=_testbeds(directory, campaign),
         failures=(),
         interruption=f"It ended without writing results.{torn}",
         cells=(),
         scalability=(),
-        trials=journal.records,
+        trials=records,
         campaign=campaign,
     )
 

@@ -11,6 +11,7 @@ from .directory import (
     stored_campaign,
 )
 from .environment import Environment, PortRecord, collect_environment
+from .following import JournalFollower, is_running
 from .journal import JournalContents, JournalHeader, load_journal
 from .model import (
     RESULTS_SCHEMA_VERSION,
@@ -57,6 +58,7 @@ __all__ = [
     "GoalResult",
     "HookRun",
     "JournalContents",
+    "JournalFollower",
     "JournalHeader",
     "LoadPoint",
     "Measure",
@@ -80,6 +82,7 @@ __all__ = [
     "collect_environment",
     "highest_clean",
     "how_to_go_on",
+    "is_running",
     "limit_words",
     "load_campaign",
     "load_environment",

@@ -265,13 +265,15 @@ class ResultsDirectory:
         return f"all {len(self._records)} trials are safe in {self._journal.path}"
 
 
-def load_results(path: Path) -> ResultsFile:
+def load_results(path: Path, *, trials: bool = True) -> ResultsFile:
     """Read results.json in directory ``path``, or the file ``path``.
+
+    ``trials``: they, too, which are most of it.
 
     Raises:
         InputError: missing, damaged, or written by a newer dutperf.
     """
-    results = load_versioned(ResultsFile, path, RESULTS)
+    results = load_versioned(ResultsFile, path, RESULTS, None if trials else "trials")
     cells = [cell_of_today(cell) for cell in results.cells]
     return results.model_copy(update={"cells": cells})
 

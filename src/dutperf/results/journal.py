@@ -31,7 +31,7 @@ from dutperf.results.trial_record import TrialRecord
 from dutperf.results.upgrade import upgraded, upgraded_record
 
 JOURNAL = "journal.jsonl"
-_LONGEST_LINE_BYTES = 1 << 27
+LONGEST_LINE_BYTES = 1 << 27
 """Twice what the engine may tell of a trial (``engine/rpc.py``)."""
 
 
@@ -142,12 +142,9 @@ def load_journal(path: Path) -> JournalContents:
     *lines, torn = stored.split(b"\n")
     if not lines:
         raise InputError(f"{file} is empty", "the run ended before its first trial")
-    data = parse_object(lines[0], f"{file}:1")
-    check_version(data, f"{file}:1")
-    header = validated(JournalHeader, upgraded(data), f"{file}:1")
-    version = data["schema_version"]
+    header, version = header_of(lines[0], file)
     records = tuple(
-        _record(line, version, f"{file}:{number}")
+        record_of(line, version, f"{file}:{number}")
         for number, line in enumerate(lines[1:], 2)
     )
     return JournalContents(
@@ -165,8 +162,25 @@ def _line(header: JournalHeader) -> str:
     return header.stored_text()
 
 
-def _record(line: bytes, version: int, where: str) -> TrialRecord:
-    if len(line) > _LONGEST_LINE_BYTES:
+def header_of(line: bytes, file: Path) -> tuple[JournalHeader, int]:
+    """The first line of a journal, and the schema version that it is stored in.
+
+    Raises:
+        InputError: it is damaged, or of a newer dutperf.
+    """
+    data = parse_object(line, f"{file}:1")
+    check_version(data, f"{file}:1")
+    version: int = data["schema_version"]
+    return validated(JournalHeader, upgraded(data), f"{file}:1"), version
+
+
+def record_of(line: bytes, version: int, where: str) -> TrialRecord:
+    """Any other line, of a journal of that schema version.
+
+    Raises:
+        InputError: it is damaged.
+    """
+    if len(line) > LONGEST_LINE_BYTES:
         raise InputError(f"{where} is longer than any trial's record", _DAMAGED)
     try:
         data = upgraded_record(parse_object(line, where), version)

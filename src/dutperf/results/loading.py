@@ -102,10 +102,13 @@ def validated(model: type[S], data: dict[str, Any], where: str) -> S:
         ) from error
 
 
-def load_versioned(model: type[S], path: Path, name: str) -> S:
+def load_versioned(
+    model: type[S], path: Path, name: str, without: str | None = None
+) -> S:
     """The JSON file ``name`` in directory ``path`` (or the file ``path``) as ``model``.
 
-    What an older dutperf wrote is brought up to date first.
+    What an older dutperf wrote is brought up to date first. The key ``without`` is left
+    out as if it were not there.
 
     Raises:
         InputError: missing, damaged, or written by a newer dutperf.
@@ -113,4 +116,6 @@ def load_versioned(model: type[S], path: Path, name: str) -> S:
     file = stored_file(path, name)
     data = parse_object(read_text(file), str(file))
     check_version(data, str(file))
+    if without is not None:
+        data.pop(without, None)
     return validated(model, upgraded(data), str(file))
