@@ -47,6 +47,7 @@ from dutperf.cli.options import (
 from dutperf.cli.procedure_commands import command_of
 from dutperf.cli.query_command import query
 from dutperf.cli.selftest_command import selftest
+from dutperf.cli.serve_command import serve_command
 from dutperf.cli.testbeds import campaign_for
 from dutperf.cli.trend_command import trend
 from dutperf.cli.verify_command import verify
@@ -77,6 +78,7 @@ app.command("compare")(compare)
 app.command("query")(query)
 app.command("trend")(trend)
 app.command("export")(export)
+app.command("serve")(serve_command)
 
 
 for _procedure in PROCEDURES.values():
