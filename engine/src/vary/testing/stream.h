@@ -118,7 +118,8 @@ class Stream {
     if (variations_.order == Order::kIncreasing) {
       ASSERT_EQ(place_of(values), sequence % variations_.combinations());
     } else if (variations_.order == Order::kDecreasing) {
-      ASSERT_EQ(place_of(values), variations_.combinations() - 1 - sequence % variations_.combinations());
+      ASSERT_EQ(place_of(values),
+                variations_.combinations() - 1 - sequence % variations_.combinations());
     }
   }
 
