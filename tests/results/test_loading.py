@@ -34,7 +34,7 @@ def test_brackets_without_end_are_no_traceback(tmp_path: Path) -> None:
 def test_a_line_that_is_longer_than_any_record_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal_module, "_LONGEST_LINE_BYTES", 1000)
+    monkeypatch.setattr(journal_module, "LONGEST_LINE_BYTES", 1000)
     path = tmp_path / "journal.jsonl"
     header = {"schema_version": 2, "campaign": "x", "created_at": "2026-01-01"}
     path.write_text(f"{json.dumps(header)}\n{'[' * 1001}\n", "utf-8")
