@@ -199,7 +199,7 @@ def test_foreground_and_background_are_told_apart_for_each_trial(
     [
         (
             ["latency"],
-            "hint: add --rate: the load in frames per second",
+            "hint: add --rate: load of each direction: frames per second",
         ),
         (["latency", "--rate", "0"], "error: --rate must be at least 1, not 0"),
         (
