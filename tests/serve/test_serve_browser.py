@@ -142,6 +142,7 @@ def test_a_report_draws_its_charts_in_the_sandbox(
 ) -> None:
     visit = Visit(browser, address, 1280, "light")
     report = visit.open("run?run=first").frame_locator("iframe")
+    report.locator(".chart").first.scroll_into_view_if_needed()
     report.locator(".chart .main-svg").first.wait_for(state="attached")
     expect(report.locator("h1")).to_have_text(sample_results().name)
     visit.check()
