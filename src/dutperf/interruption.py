@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from types import FrameType
 
@@ -44,9 +44,15 @@ def postponed_signals(telling: str = "") -> Iterator[None]:
     inherits the mask.
     """
     arrived: list[int] = []
+    to_tell = [telling] if telling else []
+
+    def arrive(signum: int) -> None:
+        with suppress(IndexError, OSError):  # only one thread gets it
+            os.write(sys.stderr.fileno(), f"{to_tell.pop()}\n".encode())
+        arrived.append(signum)
 
     def remember(signum: int, _frame: FrameType | None) -> None:
-        arrived.append(signum)
+        arrive(signum)
 
     signals = (signal.SIGINT, *TERMINATE)
     ours = signals if _in_main_thread() else ()
@@ -55,7 +61,7 @@ def postponed_signals(telling: str = "") -> Iterator[None]:
         signal.signal(signum, remember)
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
-        with _answering(signals, arrived, telling) if telling else nullcontext():
+        with _answering(signals, arrive) if telling else nullcontext():
             yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -67,20 +73,16 @@ def postponed_signals(telling: str = "") -> Iterator[None]:
 
 @contextmanager
 def _answering(
-    signals: Collection[signal.Signals], arrived: list[int], telling: str
+    signals: Collection[signal.Signals], arrive: Callable[[int], None]
 ) -> Iterator[None]:
-    """A thread takes the signals, which are blocked, and says so at the first."""
+    """A thread takes the signals that are blocked."""
     ended = threading.Event()
 
     def answer() -> None:
         while not ended.is_set():
             taken = signal.sigtimedwait(signals, _LOOK_EVERY_S)
-            if taken is None:
-                continue
-            if not arrived:
-                with suppress(OSError):
-                    os.write(sys.stderr.fileno(), f"{telling}\n".encode())
-            arrived.append(taken.si_signo)
+            if taken is not None:
+                arrive(taken.si_signo)
 
     thread = threading.Thread(target=answer, daemon=True)
     thread.start()

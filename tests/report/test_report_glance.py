@@ -62,5 +62,7 @@ def test_nothing_stored_is_not_called_good(tmp_path: Path) -> None:
 
 def test_deviations_are_one_line_that_leads_to_the_list(tmp_path: Path) -> None:
     row = rows_of(tmp_path / "r", sample_results())["By the RFCs"]
-    assert row.words == "Short trials (1 s): not RFC results, 2 deviations below"
+    assert (
+        row.words == "Short trials (1 s), 1 repeat: not RFC results, 2 deviations below"
+    )
     assert row.target == "deviations"

@@ -21,8 +21,8 @@ As = Annotated[
     Format,
     typer.Option(
         "--format",
-        help="tables as CSV, Markdown or LaTeX; figures as OpenMetrics, for a node "
-        "exporter",
+        metavar="FORMAT",
+        help="csv, md or tex: tables; openmetrics: figures",
         show_default=False,
     ),
 ]
