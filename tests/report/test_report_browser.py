@@ -264,6 +264,7 @@ def test_of_many_cells_the_reader_chooses_one(
     page, cells = visit.page, all_sizes().cells
     assert page.locator("#searches .panel:visible").count() == 1
     page.locator("#searches select").select_option(cells[3].id)
+    page.locator("#search-4").scroll_into_view_if_needed()  # it is drawn when near
     page.wait_for_selector("#search-4 .main-svg")
     assert not page.locator("#search-1").is_visible()
     page.evaluate(f"location.hash = {json.dumps(cells[5].id)}")
