@@ -112,6 +112,7 @@ class Visit:
         return found
 
     def check(self) -> None:
+        self.page.wait_for_load_state()  # its style sheet, too
         assert self.troubles == []
         assert self.elsewhere == []
         assert self.excess() <= 0
