@@ -3,9 +3,32 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
 
 from dutperf.passport.keeping import NONE, VARIABLE
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # Measuring the tester itself first is a test of its own; programs that tests start
 # inherit it.
 os.environ[VARIABLE] = NONE
+
+
+@pytest.fixture(scope="module")
+def _chromium() -> Iterator[Browser]:
+    from browsing import chromium
+
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def browser(_chromium: Browser) -> Iterator[Browser]:
+    """Every window of a test is closed after it: one that is left goes on loading."""
+    yield _chromium
+    for context in _chromium.contexts:
+        context.close()

@@ -7,7 +7,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from labtools import Wire, is_test_frame, leftovers
@@ -19,6 +19,9 @@ from dutperf.engine.ownership import owned
 from dutperf.protocol import Driver, IpVersion
 from dutperf.results import load_campaign, load_environment, load_journal, load_results
 from dutperf.run.engine_session import port_names
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 pytestmark = [*needs_engine, pytest.mark.lab]
 
@@ -234,13 +237,12 @@ def test_a_driver_that_is_refused_is_an_error_with_a_hint(
 
 @pytest.mark.browser
 def test_the_report_of_a_real_run_is_drawn_without_console_errors(
-    output: Path,
-    chromium: Any,  # noqa: ANN401 - playwright has no stubs here
+    output: Path, browser: Browser
 ) -> None:
     loads = ("--load", "100", "--load", "50")
     where = ("--lab", LAB, "--ip", "4", "--output", str(output))
     dutperf("frame-loss", *where, *SHORT, *loads, "--max-rate", "5000")
-    page = chromium.new_page()
+    page = browser.new_page()
     troubles: list[str] = []
     page.on("console", lambda m: troubles.extend([m.text] * (m.type == "error")))
     page.on("pageerror", lambda error: troubles.append(str(error)))
@@ -249,15 +251,3 @@ def test_the_report_of_a_real_run_is_drawn_without_console_errors(
     page.wait_for_selector(".main-svg", state="attached")
     assert page.locator(".js-plotly-plot").count() >= 1
     assert troubles == []
-
-
-@pytest.fixture
-def chromium() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    program = Path("/usr/bin/chromium")
-    if not program.exists():
-        pytest.skip("needs Debian's chromium")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield browser
-        browser.close()

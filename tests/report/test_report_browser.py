@@ -5,43 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from browsing import NEEDS_BROWSER, Visit
 from connection_sample import RATES_PER_S, rate_results, stateful_results
 from hostile import SHOWN, hostile_environment, hostile_results
-from playwright.sync_api import Browser, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Page
 from report_sample import all_sizes, sample_environment, sample_results, store
 from timed_sample import timed_results
 
 from dutperf.report import write_report
 
-CHROMIUM = Path("/usr/bin/chromium")
-SWITCHES = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.skipif(not CHROMIUM.exists(), reason="Debian's chromium is missing"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=SWITCHES)
-        yield browser
-        browser.close()
+pytestmark = NEEDS_BROWSER
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +70,8 @@ VISIBLE = (
 LOOK_AT_ALL = """async () => {
   for (let y = 0; y < document.body.scrollHeight; y += 600) {
     scrollTo(0, y);
-    await new Promise(requestAnimationFrame);
+    await Promise.race([requestAnimationFrame, done => setTimeout(done, 100)]
+      .map(soon => new Promise(soon)));
   }
   scrollTo(0, 0);
 }"""
@@ -119,27 +97,11 @@ SERIOUS = """async () => {
 }"""
 
 
-class Visit:
-    """One page view: what it asked for and what went wrong."""
+class Look(Visit):
+    """One page, all of it looked at."""
 
     def __init__(self, browser: Browser, report: Path, width: int, scheme: str) -> None:
-        self.requests: list[str] = []
-        self.troubles: list[str] = []
-        context = browser.new_context(
-            viewport={"width": width, "height": 900},
-            color_scheme="dark" if scheme == "dark" else "light",
-        )
-        self.page: Page = context.new_page()
-        self.page.route("**/*", self._only_files)
-        self.page.on("pageerror", lambda error: self.troubles.append(str(error)))
-        self.page.on(
-            "console",
-            lambda said: (
-                self.troubles.append(said.text)
-                if said.type in {"error", "warning"}
-                else None
-            ),
-        )
+        super().__init__(browser, "file:", width, scheme)
         self.page.goto(report.as_uri())
         self.draw()
 
@@ -147,13 +109,6 @@ class Visit:
         """Look at all of the page: a chart is drawn when it comes near the screen."""
         self.page.evaluate(LOOK_AT_ALL)
         self.page.wait_for_function(ALL_DRAWN)
-
-    def _only_files(self, route: Route) -> None:
-        self.requests.append(route.request.url)
-        if route.request.url.startswith("file:"):
-            route.continue_()
-        else:
-            route.abort()
 
     def points(self, chart: str) -> int:
         found: int = self.page.locator(f"#{chart} .scatterlayer .point").count()
@@ -166,7 +121,7 @@ def test_each_chart_has_as_many_points_as_its_data(
     browser: Browser, name: str, width: int, request: pytest.FixtureRequest
 ) -> None:
     report = request.getfixturevalue(name)
-    visit = Visit(browser, report, width, "light")
+    visit = Look(browser, report, width, "light")
     for scheme in ("light", "dark"):
         visit.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
         charts = visit.page.evaluate(POINTS)
@@ -183,14 +138,14 @@ def test_each_chart_has_as_many_points_as_its_data(
 def test_axe_finds_nothing_serious(
     browser: Browser, name: str, scheme: str, request: pytest.FixtureRequest
 ) -> None:
-    page = Visit(browser, request.getfixturevalue(name), 1280, scheme).page
+    page = Look(browser, request.getfixturevalue(name), 1280, scheme).page
     axe = files("axe_playwright_python") / "axe.min.js"
     page.evaluate(axe.read_text("utf-8"))
     assert page.evaluate(SERIOUS) == []
 
 
 def test_a_chart_is_read_by_the_arrow_keys(browser: Browser, report: Path) -> None:
-    page = Visit(browser, report, 1280, "light").page
+    page = Look(browser, report, 1280, "light").page
     page.locator("#search-1").focus()
     said = page.locator("#said")
     page.keyboard.press("ArrowRight")
@@ -210,7 +165,7 @@ def test_a_chart_is_read_by_the_arrow_keys(browser: Browser, report: Path) -> No
 def test_the_file_of_a_chart_has_its_figures(
     browser: Browser, report: Path, tmp_path: Path
 ) -> None:
-    page = Visit(browser, report, 1280, "light").page
+    page = Look(browser, report, 1280, "light").page
     beside = page.locator("#search-1 + .beside")
     with page.expect_download() as waiting:
         beside.get_by_role("button").click()
@@ -232,7 +187,7 @@ def test_the_file_of_a_chart_has_its_figures(
 def test_a_name_is_no_formula_in_a_file(
     browser: Browser, hostile_report: Path, tmp_path: Path
 ) -> None:
-    page = Visit(browser, hostile_report, 1280, "light").page
+    page = Look(browser, hostile_report, 1280, "light").page
     with page.expect_download() as waiting:
         page.locator("#frame-loss + .beside button").click()
     waiting.value.save_as(tmp_path / "loss.csv")
@@ -243,12 +198,12 @@ def test_a_name_is_no_formula_in_a_file(
 
 
 def test_the_contents_stay_in_sight(browser: Browser, report: Path) -> None:
-    page = Visit(browser, report, 1280, "light").page
+    page = Look(browser, report, 1280, "light").page
     page.get_by_role("link", name="Environment", exact=True).click()
     place = page.locator("nav").bounding_box()
     assert place
     assert place["y"] == 0
-    narrow = Visit(browser, report, 400, "light").page
+    narrow = Look(browser, report, 400, "light").page
     link = narrow.get_by_role("link", name="Environment", exact=True)
     assert not link.is_visible()
     narrow.locator("nav summary").click()
@@ -260,7 +215,7 @@ def test_the_contents_stay_in_sight(browser: Browser, report: Path) -> None:
 def test_of_many_cells_the_reader_chooses_one(
     browser: Browser, wide_report: Path
 ) -> None:
-    visit = Visit(browser, wide_report, 1280, "light")
+    visit = Look(browser, wide_report, 1280, "light")
     page, cells = visit.page, all_sizes().cells
     assert page.locator("#searches .panel:visible").count() == 1
     page.locator("#searches select").select_option(cells[3].id)
@@ -276,7 +231,7 @@ def test_of_many_cells_the_reader_chooses_one(
 def test_it_draws_every_chart_without_a_word_of_trouble(
     browser: Browser, report: Path, width: int, scheme: str
 ) -> None:
-    visit = Visit(browser, report, width, scheme)
+    visit = Look(browser, report, width, scheme)
     results = sample_results()
     for number, cell in enumerate(results.cells[:2], 1):
         trials = sum(t.cell == cell.id for t in results.trials)
@@ -290,7 +245,7 @@ def test_it_draws_every_chart_without_a_word_of_trouble(
 def test_the_survivors_of_a_full_table_are_drawn(
     browser: Browser, stateful_report: Path, scheme: str
 ) -> None:
-    visit = Visit(browser, stateful_report, 400, scheme)
+    visit = Look(browser, stateful_report, 400, scheme)
     assert visit.points("capacity-2") == 2
     assert visit.page.locator("#survival-2 .scatterlayer .js-line").count() == 1
     assert visit.troubles == []
@@ -303,7 +258,7 @@ def test_the_axis_of_a_search_comes_from_all_of_its_trials(
     browser: Browser, tmp_path: Path
 ) -> None:
     store(tmp_path / "r", rate_results(), sample_environment())
-    visit = Visit(browser, write_report(tmp_path / "r"), 1280, "light")
+    visit = Look(browser, write_report(tmp_path / "r"), 1280, "light")
     (low, high), lines = visit.page.locator("#search-1").evaluate(AXIS)
     drawn = {y for line in lines for y in line if y is not None}
     assert drawn >= set(RATES_PER_S)
@@ -323,7 +278,7 @@ def excess(page: Page, selector: str) -> list[int]:
 def test_the_frame_rates_of_all_sizes_are_drawn(
     browser: Browser, wide_report: Path
 ) -> None:
-    visit = Visit(browser, wide_report, 1280, "light")
+    visit = Look(browser, wide_report, 1280, "light")
     assert visit.points("frame-rate") == 2 * 7  # theoretical and measured
     assert visit.troubles == []
 
@@ -332,7 +287,7 @@ def test_the_frame_rates_of_all_sizes_are_drawn(
 def test_a_narrow_screen_does_not_scroll_sideways(
     browser: Browser, name: str, request: pytest.FixtureRequest
 ) -> None:
-    page = Visit(browser, request.getfixturevalue(name), 400, "light").page
+    page = Look(browser, request.getfixturevalue(name), 400, "light").page
     page.eval_on_selector_all("details", "all => all.forEach(one => one.open = true)")
     assert max(excess(page, "html")) <= 0
 
@@ -340,7 +295,7 @@ def test_a_narrow_screen_does_not_scroll_sideways(
 def test_no_table_is_cut_off_on_a_common_screen(
     browser: Browser, wide_report: Path
 ) -> None:
-    page = Visit(browser, wide_report, 1280, "light").page
+    page = Look(browser, wide_report, 1280, "light").page
     found = excess(page, "section:not(#trials) .wide")
     assert found
     assert max(found) <= 0
@@ -351,7 +306,7 @@ def test_a_printed_page_is_not_wider_than_the_paper(
     browser: Browser, name: str, request: pytest.FixtureRequest
 ) -> None:
     """A browser shrinks all of a page that is; A4 leaves 688 px."""
-    page = Visit(browser, request.getfixturevalue(name), 688, "light").page
+    page = Look(browser, request.getfixturevalue(name), 688, "light").page
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert max(excess(page, "html")) <= 0
@@ -366,10 +321,10 @@ def test_a_dark_page_is_dark_and_its_print_is_not(
         )
         return said
 
-    light = Visit(browser, report, 1280, "light").page
+    light = Look(browser, report, 1280, "light").page
     page = light
     on_paper = ink()
-    page = Visit(browser, report, 1280, "dark").page
+    page = Look(browser, report, 1280, "dark").page
     assert ink() != on_paper
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert ink() == on_paper
@@ -378,7 +333,7 @@ def test_a_dark_page_is_dark_and_its_print_is_not(
 
 
 def test_the_key_numbers_can_be_seen(browser: Browser, report: Path) -> None:
-    page = Visit(browser, report, 1280, "light").page
+    page = Look(browser, report, 1280, "light").page
     for cell in sample_results().cells[:2]:
         assert page.get_by_text(f"{cell.median:,.0f}").first.is_visible()
 
@@ -394,7 +349,7 @@ def drawn(page: Page) -> set[str]:
 def test_the_charts_of_a_trial_are_drawn_when_it_is_looked_at(
     browser: Browser, timed_report: Path, scheme: str
 ) -> None:
-    visit = Visit(browser, timed_report, 1280, scheme)
+    visit = Look(browser, timed_report, 1280, scheme)
     page = visit.page
     shown = {f"{kind}-2-{way}" for kind in ("delay", "time") for way in WAYS}
     assert drawn(page) == {*shown, "timeout-2"}
@@ -416,7 +371,7 @@ WAYS = ("forward", "reverse")
 def test_no_label_of_a_delay_is_cut_off_or_crossed_by_another(
     browser: Browser, timed_report: Path, width: int
 ) -> None:
-    visit = Visit(browser, timed_report, width, "light")
+    visit = Look(browser, timed_report, width, "light")
     page = visit.page
     page.locator("details.timing > summary").nth(1).click()
     visit.draw()
@@ -444,7 +399,7 @@ def _overlap(one: list[float], other: list[float]) -> bool:
 def test_hostile_names_are_read_and_not_run(
     browser: Browser, hostile_report: Path
 ) -> None:
-    visit = Visit(browser, hostile_report, 1280, "light")
+    visit = Look(browser, hostile_report, 1280, "light")
     page = visit.page
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
     page.wait_for_timeout(200)
@@ -461,7 +416,7 @@ def test_hostile_names_are_read_and_not_run(
 def test_hostile_names_in_charts_are_drawn_as_they_are(
     browser: Browser, hostile_report: Path
 ) -> None:
-    page = Visit(browser, hostile_report, 1280, "light").page
+    page = Look(browser, hostile_report, 1280, "light").page
     drawn = page.locator("#frame-loss .legendtext").all_text_contents()
     assert drawn
     assert all(SHOWN in text for text in drawn)

@@ -6,35 +6,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from browsing import NEEDS_BROWSER, Visit
 from hostile import SHOWN, hostile_environment, hostile_results
-from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 from report_sample import sample_environment, sample_results, search, store
 from served import open_run, stored_run
 from serving import serving
 
 from dutperf.report import write_report
 
-CHROMIUM = Path("/usr/bin/chromium")
-SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 STUB = "<!doctype html><title>t</title><h1>{}</h1>"
 CELL = "throughput-ip4-64-both"
-PATIENCE_MS = 60_000
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.skipif(not CHROMIUM.exists(), reason="Debian's chromium is missing"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    expect.set_options(timeout=PATIENCE_MS)
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=SWITCHES)
-        yield browser
-        browser.close()
-
+pytestmark = NEEDS_BROWSER
 
 RUNS = (
     "first",
@@ -69,36 +53,12 @@ def address(root: Path) -> Iterator[str]:
         yield served.address
 
 
-class Visit:
-    """One reader: what was asked for on the way, and what went wrong."""
+class Reader(Visit):
+    """Who goes from page to page of one address."""
 
     def __init__(self, browser: Browser, address: str, width: int, scheme: str) -> None:
+        super().__init__(browser, address, width, scheme)
         self.address = address
-        self.elsewhere: list[str] = []
-        self.troubles: list[str] = []
-        context = browser.new_context(
-            viewport={"width": width, "height": 900},
-            color_scheme="dark" if scheme == "dark" else "light",
-        )
-        self.page: Page = context.new_page()
-        self.page.set_default_timeout(PATIENCE_MS)
-        self.page.route("**/*", self._only_here)
-        self.page.on("pageerror", lambda error: self.troubles.append(str(error)))
-        self.page.on(
-            "console",
-            lambda said: (
-                self.troubles.append(said.text)
-                if said.type in {"error", "warning"}
-                else None
-            ),
-        )
-
-    def _only_here(self, route: Route) -> None:
-        if route.request.url.startswith((self.address, "data:", "blob:")):
-            route.continue_()
-        else:
-            self.elsewhere.append(route.request.url)
-            route.abort()
 
     def open(self, path: str = "") -> Page:
         self.page.goto(self.address + path)
@@ -125,7 +85,7 @@ LOOKS = [(width, scheme) for width in (400, 800, 1280) for scheme in ("light", "
 def test_the_way_from_the_list_to_a_report_and_back(
     browser: Browser, address: str, width: int, scheme: str
 ) -> None:
-    visit = Visit(browser, address, width, scheme)
+    visit = Reader(browser, address, width, scheme)
     page = visit.open()
     runs = page.locator(".list > li").count()
     assert runs >= len(RUNS)
@@ -141,7 +101,7 @@ def test_the_way_from_the_list_to_a_report_and_back(
 def test_a_report_draws_its_charts_in_the_sandbox(
     browser: Browser, address: str
 ) -> None:
-    visit = Visit(browser, address, 1280, "light")
+    visit = Reader(browser, address, 1280, "light")
     report = visit.open("run?run=first").frame_locator("iframe")
     report.locator(".chart").first.scroll_into_view_if_needed()
     report.locator(".chart .main-svg").first.wait_for(state="attached")
@@ -153,7 +113,7 @@ def test_the_page_is_dark_where_the_reader_wants_it(
     browser: Browser, address: str
 ) -> None:
     grounds = {
-        Visit(browser, address, 800, scheme)
+        Reader(browser, address, 800, scheme)
         .open()
         .evaluate("getComputedStyle(document.body).backgroundColor")
         for scheme in ("light", "dark")
@@ -165,7 +125,7 @@ def test_the_page_is_dark_where_the_reader_wants_it(
 def test_two_runs_are_compared_by_clicking(
     browser: Browser, address: str, width: int, scheme: str
 ) -> None:
-    visit = Visit(browser, address, width, scheme)
+    visit = Reader(browser, address, width, scheme)
     page = visit.open()
     page.locator("li", has=page.locator("a[href='/run?run=first']")).get_by_text(
         "compare"
@@ -185,7 +145,7 @@ def test_a_run_is_followed_until_it_ends_in_its_report(
     records = search(1, CELL, 306_700)
     directory = open_run(tmp_path / "r", records[:2])
     with serving(tmp_path, "--port", "0") as served:
-        visit = Visit(browser, served.address, 400, "dark")
+        visit = Reader(browser, served.address, 400, "dark")
         page = visit.open("run?run=r")
         for number, record in enumerate(records[2:6], 3):
             directory.append(record)
@@ -205,7 +165,7 @@ def test_a_run_is_followed_until_it_ends_in_its_report(
 
 
 def test_hostile_names_are_read_and_not_run(browser: Browser, address: str) -> None:
-    visit = Visit(browser, address, 800, "light")
+    visit = Reader(browser, address, 800, "light")
     page = visit.open()
     assert page.get_by_text(SHOWN, exact=True).count() == 1
     assert page.get_by_text(r"onerror=window.owned=1>\u202e").count() == 1
@@ -241,7 +201,7 @@ def test_a_report_reaches_neither_the_page_around_it_nor_the_network(
         });
         </script>"""
     )
-    visit = Visit(browser, address, 800, "light")
+    visit = Reader(browser, address, 800, "light")
     page = visit.open("run?run=evil")
     expect(page.frame_locator("iframe").locator("h1")).to_have_text("did:")
     assert page.url == f"{address}run?run=evil"
@@ -255,7 +215,7 @@ def test_a_token_is_needed_beyond_this_machine_and_then_kept(
         start, _, token = served.address.partition("?")
         port = start.rstrip("/").rpartition(":")[2]
         here = f"http://127.0.0.1:{port}/"
-        visit = Visit(browser, here, 800, "light")
+        visit = Reader(browser, here, 800, "light")
         answer = visit.page.goto(here)
         assert answer
         assert answer.status == 401
