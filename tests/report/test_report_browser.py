@@ -312,6 +312,17 @@ def test_a_printed_page_is_not_wider_than_the_paper(
     assert max(excess(page, "html")) <= 0
 
 
+def test_no_printed_heading_stands_alone(browser: Browser, report: Path) -> None:
+    """What is folded is not printed, nor its heading."""
+    page = Look(browser, report, 688, "light").page
+    assert page.locator("#trials h2").is_visible()
+    page.emulate_media(media="print")
+    assert not page.locator("#trials h2").is_visible()
+    assert page.locator("#environment h2").is_visible()
+    page.locator("#trials details").evaluate("one => { one.open = true; }")
+    assert page.locator("#trials h2").is_visible()
+
+
 def test_a_dark_page_is_dark_and_its_print_is_not(
     browser: Browser, report: Path
 ) -> None:
