@@ -5,17 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
 from browsing import NEEDS_BROWSER, Visit
+from burst_sample import burst_results
 from connection_sample import RATES_PER_S, rate_results, stateful_results
 from hostile import SHOWN, hostile_environment, hostile_results
 from playwright.sync_api import Browser, Page
 from report_sample import all_sizes, sample_environment, sample_results, store
-from timed_sample import timed_results
+from timed_sample import delay_results, timed_results
 
+from dutperf.catalogue import PROCEDURES
 from dutperf.report import write_report
 
 pytestmark = NEEDS_BROWSER
@@ -60,7 +61,35 @@ def hostile_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(directory)
 
 
-PAGES = ["report", "wide_report", "timed_report", "stateful_report"]
+@pytest.fixture(scope="module")
+def delays_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Latency, PDV and IPDV of tagged frames, repeat by repeat."""
+    directory = tmp_path_factory.mktemp("report") / "delays"
+    store(directory, delay_results(), sample_environment())
+    return write_report(directory)
+
+
+@pytest.fixture(scope="module")
+def bursts_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Back-to-back frames beside the throughput that their buffer is reckoned with."""
+    directory = tmp_path_factory.mktemp("report") / "bursts"
+    store(directory, burst_results(), sample_environment())
+    return write_report(directory)
+
+
+PAGES = {
+    "report": sample_results,
+    "wide_report": all_sizes,
+    "timed_report": timed_results,
+    "stateful_report": stateful_results,
+    "delays_report": delay_results,
+    "bursts_report": burst_results,
+}
+
+
+def test_the_pages_have_every_procedure() -> None:
+    shown = {cell.procedure for made in PAGES.values() for cell in made().cells}
+    assert shown == set(PROCEDURES)
 
 
 VISIBLE = (
@@ -89,12 +118,6 @@ POINTS = f"""() => {VISIBLE}.map(one => {{
   return [one.id, wanted, one.querySelectorAll(".point").length,
     lines.length, one.querySelectorAll(".js-line").length];
 }})"""
-SERIOUS = """async () => {
-  const found = await axe.run({ resultTypes: ["violations"] });
-  return found.violations
-    .filter(({ impact }) => ["serious", "critical"].includes(impact))
-    .map(({ id, nodes }) => [id, nodes.map(({ html }) => html.slice(0, 200))]);
-}"""
 
 
 class Look(Visit):
@@ -138,10 +161,7 @@ def test_each_chart_has_as_many_points_as_its_data(
 def test_axe_finds_nothing_serious(
     browser: Browser, name: str, scheme: str, request: pytest.FixtureRequest
 ) -> None:
-    page = Look(browser, request.getfixturevalue(name), 1280, scheme).page
-    axe = files("axe_playwright_python") / "axe.min.js"
-    page.evaluate(axe.read_text("utf-8"))
-    assert page.evaluate(SERIOUS) == []
+    assert Look(browser, request.getfixturevalue(name), 1280, scheme).serious() == []
 
 
 def test_a_chart_is_read_by_the_arrow_keys(browser: Browser, report: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -96,6 +97,39 @@ def test_the_way_from_the_list_to_a_report_and_back(
     page.get_by_text("all runs").click()
     expect(page.locator(".list > li")).to_have_count(runs)
     visit.check()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        "?with=first",
+        "run?run=second",
+        "run?run=damaged",
+        "compare?run=first&run=second",
+        "comparison?run=first&run=second",
+    ],
+)
+def test_axe_finds_nothing_serious(
+    browser: Browser, address: str, path: str, scheme: str
+) -> None:
+    reader = Reader(browser, address, 800, scheme)
+    reader.open(path)
+    assert reader.serious() == []
+
+
+def test_axe_finds_nothing_serious_while_a_run_is_followed(
+    browser: Browser, tmp_path: Path
+) -> None:
+    records = search(1, CELL, 306_700)
+    with (
+        contextlib.closing(open_run(tmp_path / "r", records[:4])),
+        serving(tmp_path, "--port", "0") as served,
+    ):
+        reader = Reader(browser, served.address, 800, "light")
+        reader.open("run?run=r").get_by_text("4 trials so far").wait_for()
+        assert reader.serious() == []
 
 
 def test_a_report_draws_its_charts_in_the_sandbox(

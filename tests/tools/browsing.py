@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,13 @@ _SWITCHES = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+_SERIOUS = """async () => {
+  const found = await axe.run({ resultTypes: ["violations"] });
+  return found.violations
+    .filter(({ impact }) => ["serious", "critical"].includes(impact))
+    .map(({ id, nodes }) => [id, nodes.map(({ html }) => html.slice(0, 200))]);
+}"""
 
 
 @contextmanager
@@ -78,3 +86,10 @@ class Visit:
         else:
             self.elsewhere.append(route.request.url)
             route.abort()
+
+    def serious(self) -> list[list[object]]:
+        """What axe finds of the page as it is now: rule and elements."""
+        axe = files("axe_playwright_python") / "axe.min.js"
+        self.page.evaluate(axe.read_text("utf-8"))
+        found: list[list[object]] = self.page.evaluate(_SERIOUS)
+        return found
