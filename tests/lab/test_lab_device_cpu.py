@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dutperf import lab
+from dutperf.lab import own_queue
 from dutperf.lab.device_cpu import DeviceCpuWatch
 
 TICK_NS = 10**9 // os.sysconf("SC_CLK_TCK")
@@ -83,3 +84,32 @@ def test_without_a_lab_nobody_knows(
 
     monkeypatch.setattr(orders, "StateFile", lambda: StateFile(tmp_path))
     assert lab.watch_device() is None
+
+
+def _service(queue_frames: int, **more: object) -> dict[str, object]:
+    return {"service": {"rate_fps": 9, "queue_frames": queue_frames, **more}}
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "frames"),
+    [
+        ({}, 100),
+        ({"forward": {}}, 100),
+        ({"forward": _service(20)}, 20),
+        ({"forward": _service(0)}, 0),
+        ({"forward": _service(30), "reverse": _service(20)}, 20),
+        ({"forward": _service(20, withhold=True), "reverse": _service(30)}, 30),
+        ({"reverse": _service(20, withhold=True)}, 100),
+        ({"forward": _service(5000)}, 100),
+    ],
+)
+def test_a_queue_of_its_own_bridges_less_than_the_port(
+    tmp_path: Path, behaviour: dict[str, object], frames: int
+) -> None:
+    """As the device was told last, also while a watch is there."""
+    control = tmp_path / "control"
+    watch = DeviceCpuWatch(CPU, [], 100, own_frames=lambda: own_queue.frames(control))
+    assert watch.queue_frames == 100
+    for told, expected in (({"forward": _service(7)}, 7), (behaviour, frames)):
+        own_queue.note(control, told)
+        assert watch.queue_frames == expected

@@ -75,6 +75,19 @@ def test_it_runs_on_the_cpu_of_the_dut_and_ends_with_the_lab() -> None:
     assert not StateFile().dut_directory.exists()
 
 
+def test_its_own_queue_counts_when_others_take_its_cpu() -> None:
+    lab.up(NAME)
+    watch = lab.watch_device()
+    if watch is None:
+        pytest.skip("the device has no CPU of its own here")
+    assert watch.queue_frames == refdut.RING_FRAMES
+    service = {"rate_fps": 20_000, "queue_frames": 20}
+    lab.known_answer_device().configure({"forward": {"service": service}})
+    assert watch.queue_frames == service["queue_frames"]
+    lab.known_answer_device().configure({})
+    assert watch.queue_frames == refdut.RING_FRAMES
+
+
 def test_its_log_outlives_the_lab() -> None:
     lab.up(NAME)
     lab.down()

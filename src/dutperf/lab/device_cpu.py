@@ -34,17 +34,25 @@ class DeviceCpuWatch:
     Attributes:
         cpu: its number.
         processes: their numbers; threads of the kernel are processes, too.
-        queue_frames: how many frames wait for them without being lost.
+        port_frames: how many frames wait in front of them without being lost.
         drops: what the device's interfaces have dropped so far.
         sent: what it has sent to each port so far, where another CPU receives it.
+        own_frames: how many wait behind that; None: nothing limits them.
     """
 
     cpu: int
     processes: Sequence[int]
-    queue_frames: int
+    port_frames: int
     proc: Path = PROC
     drops: Callable[[], dict[Side, dict[str, int]]] = dict
     sent: Callable[[], dict[Side, int]] = dict
+    own_frames: Callable[[], int | None] = lambda: None
+
+    @property
+    def queue_frames(self) -> int:
+        """How many frames wait for them without being lost, as the device is now."""
+        own = self.own_frames()
+        return self.port_frames if own is None else min(own, self.port_frames)
 
     def started(self) -> Callable[[], int]:
         """Begins to watch; what it returns tells the nanoseconds taken since."""

@@ -10,6 +10,7 @@ from dutperf.lab import (
     device_drops,
     input_queue,
     machine,
+    own_queue,
     receive_cpu,
     refdut,
     topology,
@@ -34,8 +35,13 @@ def watch_device() -> DeviceCpuWatch | None:
     apart = state.receive_cpu is not None
     sent = receive_cpu.sent if apart else dict
     if device.answers:
+        control = control_socket(StateFile().dut_directory)
         return DeviceCpuWatch(
-            state.dut_cpu, working, refdut.ring_frames(device), sent=sent
+            state.dut_cpu,
+            working,
+            refdut.ring_frames(device),
+            sent=sent,
+            own_frames=partial(own_queue.frames, control),
         )
     thread = input_queue.server_of(state.dut_cpu)
     frames = [input_queue.length() or input_queue.FRAMES]

@@ -14,7 +14,7 @@ from dutperf.config.in_flight import IN_FLIGHT_FRAMES
 from dutperf.config.testbed import InterfacePort, MemifPort, SideConfig
 from dutperf.engine.process import find_engine
 from dutperf.errors import InputError, SetupError
-from dutperf.lab import processes, topology
+from dutperf.lab import own_queue, processes, topology
 from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.devices.device import LabDevice
 from dutperf.lab.refdut_socket import Behaviour, KnownAnswer, control_socket
@@ -74,6 +74,7 @@ def start(
     log = log_of(directory)
     log.unlink(missing_ok=True)
     control = control_socket(directory)
+    own_queue.note(control, device.behaviour)
     process = processes.start(
         [
             str(check_program()),

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from dutperf.errors import InputError, SetupError
+from dutperf.lab import own_queue
 from dutperf.lab.asking import ask
 from dutperf.protocol import DirectionName
 
@@ -243,6 +244,7 @@ class KnownAnswer:
             SetupError: the device does not answer.
         """
         self._ask({"do": "configure", "behaviour": behaviour})
+        own_queue.note(self.path, behaviour)
 
     def report(self, trial_id: int | None = None) -> Report:
         """What it did: in the last trials, or in those with ``trial_id`` only.
