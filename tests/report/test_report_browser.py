@@ -18,63 +18,69 @@ from timed_sample import delay_results, timed_results
 
 from dutperf.catalogue import PROCEDURES
 from dutperf.report import write_report
+from dutperf.results import Environment, ResultsFile
 
 pytestmark = NEEDS_BROWSER
 
 
-@pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("report") / "r"
-    store(directory, sample_results(), sample_environment())
-    return write_report(directory)
+class Written:
+    """Reports in a directory of their own."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def of(
+        self, name: str, results: ResultsFile, environment: Environment | None = None
+    ) -> Path:
+        directory = self._root / name
+        store(directory, results, environment or sample_environment())
+        return write_report(directory)
 
 
 @pytest.fixture(scope="module")
-def wide_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
+    return Written(tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture(scope="module")
+def report(written: Written) -> Path:
+    return written.of("r", sample_results())
+
+
+@pytest.fixture(scope="module")
+def wide_report(written: Written) -> Path:
     """Seven frame sizes, three repeats: the widest tables there are."""
-    directory = tmp_path_factory.mktemp("report") / "wide"
-    store(directory, all_sizes(), sample_environment("ixgbe"))
-    return write_report(directory)
+    return written.of("wide", all_sizes(), sample_environment("ixgbe"))
 
 
 @pytest.fixture(scope="module")
-def timed_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def timed_report(written: Written) -> Path:
     """Every chart of delays and loss in time."""
-    directory = tmp_path_factory.mktemp("report") / "timed"
-    store(directory, timed_results(), sample_environment())
-    return write_report(directory)
+    return written.of("timed", timed_results())
 
 
 @pytest.fixture(scope="module")
-def stateful_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stateful_report(written: Written) -> Path:
     """Capacity, survivors and tear-down of a gateway."""
-    directory = tmp_path_factory.mktemp("report") / "stateful"
-    store(directory, stateful_results(), sample_environment())
-    return write_report(directory)
+    return written.of("stateful", stateful_results())
 
 
 @pytest.fixture(scope="module")
-def hostile_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def hostile_report(written: Written) -> Path:
     """Every name means harm."""
-    directory = tmp_path_factory.mktemp("report") / "hostile"
-    store(directory, hostile_results(), hostile_environment())
-    return write_report(directory)
+    return written.of("hostile", hostile_results(), hostile_environment())
 
 
 @pytest.fixture(scope="module")
-def delays_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def delays_report(written: Written) -> Path:
     """Latency, PDV and IPDV of tagged frames, repeat by repeat."""
-    directory = tmp_path_factory.mktemp("report") / "delays"
-    store(directory, delay_results(), sample_environment())
-    return write_report(directory)
+    return written.of("delays", delay_results())
 
 
 @pytest.fixture(scope="module")
-def bursts_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bursts_report(written: Written) -> Path:
     """Back-to-back frames beside the throughput that their buffer is reckoned with."""
-    directory = tmp_path_factory.mktemp("report") / "bursts"
-    store(directory, burst_results(), sample_environment())
-    return write_report(directory)
+    return written.of("bursts", burst_results())
 
 
 PAGES = {
