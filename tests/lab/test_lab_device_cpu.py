@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dutperf import lab
+from dutperf.errors import SetupError
 from dutperf.lab import own_queue
 from dutperf.lab.device_cpu import DeviceCpuWatch
 
@@ -113,3 +114,9 @@ def test_a_queue_of_its_own_bridges_less_than_the_port(
     for told, expected in (({"forward": _service(7)}, 7), (behaviour, frames)):
         own_queue.note(control, told)
         assert watch.queue_frames == expected
+
+
+def test_what_cannot_be_kept_is_said(tmp_path: Path) -> None:
+    """A lab that was taken down in the same moment."""
+    with pytest.raises(SetupError, match="own-queue: No such file"):
+        own_queue.note(tmp_path / "gone" / "control", {})

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from dutperf.errors import SetupError
+
 
 def note(control: Path, behaviour: Mapping[str, Any]) -> None:
     """Keeps the shortest queue of ``behaviour`` beside the device's ``control`` socket.
@@ -17,12 +19,21 @@ def note(control: Path, behaviour: Mapping[str, Any]) -> None:
     Args:
         control: where the device listens that does so now.
         behaviour: one that the device took.
+
+    Raises:
+        SetupError: there is no room for it, or the device's directory has gone.
     """
     shortest = min(_queues(behaviour), default=None)
     kept = _kept_in(control)
     written = kept.with_suffix(".new")
-    written.write_text("" if shortest is None else str(shortest), "ascii")
-    written.replace(kept)
+    try:
+        written.write_text("" if shortest is None else str(shortest), "ascii")
+        written.replace(kept)
+    except OSError as error:
+        raise SetupError(
+            f"cannot keep what the device was told in {kept}: {error.strerror}",
+            "make the lab anew: dutperf lab down; dutperf lab up known-answer",
+        ) from error
 
 
 def frames(control: Path) -> int | None:
