@@ -15,6 +15,7 @@ from planning import TESTBED, TRANSLATOR, FakeOpener, campaign, cell, spec
 
 from dutperf.config import Campaign, Cell, PlannedTestbed, Testbed, expand
 from dutperf.config.labs import LabKeys
+from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.errors import EngineError, InputError
 from dutperf.lab.lifecycle import LabStatus
 from dutperf.passport import making
@@ -29,6 +30,7 @@ from dutperf.procedures.passport_use import (
     first_load_fps,
     sent_by,
 )
+from dutperf.protocol import Reason, TrialRequest, TrialResult, Verdict
 from dutperf.report import write_report
 from dutperf.results import ResultsFile, load_environment
 from dutperf.results.delay_results import Figure, Measure
@@ -574,9 +576,38 @@ def test_the_tester_need_not_learn_more_than_some_connections() -> None:
     assert sent.connections == 100_000
 
 
+class SpoiltOpenings(FakeEngine):
+    """Each third time it is disturbed while it opens connections."""
+
+    opened = 0
+
+    def measure(
+        self, trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
+    ) -> TrialResult:
+        """Simulate ``trial``."""
+        self.opened += trial.learn is not None
+        result = super().measure(trial, on_progress)
+        if trial.learn is None or self.opened % 3:
+            return result
+        why = Reason(code="sender_behind", message="the tester was disturbed")
+        verdict = Verdict(kind="invalid", reasons=[why])
+        return result.model_copy(update={"verdict": verdict})
+
+
+def test_what_spoils_the_opening_of_connections_says_nothing_of_the_rate(
+    tmp_path: Path,
+) -> None:
+    keys = {"stateful": {"connections": 900, "phase1_rate": 1000}}
+    of = cell(procedure="throughput", **keys)
+    entry = made(tmp_path, SpoiltOpenings(step(LIMIT_FPS)), of)
+    assert entry.trials == SHORT.trials
+    assert entry.safe_rate_fps == entry.highest_rate_fps
+    assert 0.9 * LIMIT_FPS < (entry.safe_rate_fps or 0) <= LIMIT_FPS
+
+
 def test_connections_are_opened_as_fast_as_is_safe() -> None:
     opened = next(sent for sent in default_grid([4]) if sent.opens)
     used = opened.model_copy(update={"opens": False, "direction": "both"})
     known = Passport(owner=OWNER, entries=[entry_with(opened, safe_rate_fps=1000)])
-    assert opened_at_fps(used, known) == 900
+    assert opened_at_fps(used, known) == 500
     assert opened_at_fps(used.model_copy(update={"ip": 6}), known) == OPENED_AT_FPS
