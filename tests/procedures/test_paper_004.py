@@ -52,7 +52,7 @@ def test_random_loss_ruins_zero_loss_throughput_and_a_tolerance_does_not(
     assert max(values) < 20_000 / 4
     assert len(set(values)) > 1
     assert [repeat.value for repeat in tolerant.repeats] == [20_000] * 3
-    assert tolerant.quantity == "throughput per direction, losing up to 0.02 %"
+    assert tolerant.quantity == "throughput per direction, losing up to 0.03 %"
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -63,8 +63,8 @@ def test_single_tags_disagree_and_many_tags_do_not(seed: int, tmp_path: Path) ->
     assert fifty.median is not None
     assert abs(twenty.median - fifty.median) > 5_000_000
     typical, worst = many.measures
-    assert [f.value for f in typical.repeats] == [ORDINARY_NS] * 20
-    assert [f.value for f in worst.repeats] == [ORDINARY_NS + SECOND] * 20
+    assert [f.value for f in typical.repeats] == [ORDINARY_NS] * 10
+    assert [f.value for f in worst.repeats] == [ORDINARY_NS + SECOND] * 10
 
 
 @pytest.mark.parametrize("path", sorted(PAPER.glob("*.yaml")), ids=lambda p: p.name)
