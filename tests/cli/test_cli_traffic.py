@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -146,8 +147,11 @@ def test_wrong_traffic_exits_with_2_before_a_frame_is_sent(
 
 
 def test_frames_are_written_without_a_trial(
-    engine: FakeEngine, capsys: pytest.CaptureFixture[str]
+    engine: FakeEngine,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
     code = app.run(
         [
             *("frames", "testbed.yaml", "--ip", "6-4", "--count", "5"),
@@ -162,6 +166,27 @@ def test_frames_are_written_without_a_trial(
     told = capsys.readouterr()
     assert told.out == "10 frames of throughput-ip6-4-84-both-net256 are in x.pcap\n"
     assert "next hops: 2001:2::1 on the left answered in" in told.err
+
+
+@pytest.mark.parametrize("where", [["testbed.yaml"], ["--lab", "linux-router"]])
+def test_without_root_what_only_ports_and_neighbours_know_is_made_up(
+    engine: FakeEngine,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    where: list[str],
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert app.run(["frames", *where, "--ip", "4", "--pcap", "x.pcap"]) == 0
+    [asked] = engine.previews
+    forward, reverse = (d.streams[0] for d in asked.trial.directions)
+    assert (forward.dst_mac, reverse.dst_mac) == (
+        "02:00:00:00:01:01",
+        "02:00:00:00:01:02",
+    )
+    told = " ".join(capsys.readouterr().err.split())
+    assert "without root no port is opened and no neighbour asked" in told
+    assert "next hop on the left, 02:00:00:00:01:01" in told
+    assert "answered in" not in told
 
 
 def test_frames_need_a_file_to_go_to(

@@ -160,8 +160,8 @@ def frames(
 ) -> None:
     """Write the first frames of a trial to a pcap file; send none of them.
 
-    Opens the ports and asks the next hops for their MAC addresses, as a trial does, so
-    that the frames are those of one: it needs root, and a device that answers.
+    As root it opens the ports and asks the next hops for their MAC addresses, as a
+    trial does; else MAC addresses that are not given are made up, and said to be.
     """
     write_frames(
         campaign_for(spec, testbed, lab, rules, seed),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.testbeds import open_testbed, planned_testbeds
-from dutperf.config import Campaign
+from dutperf.config import Campaign, PlannedTestbed, Testbed
 from dutperf.run.engine_session import prepare_engine
-from dutperf.run.preview import preview_frames
+from dutperf.run.preview import preview_frames, unopened
 
 
 def write_frames(campaign: Campaign, *, rate_fps: int, count: int, pcap: Path) -> None:
@@ -18,8 +21,12 @@ def write_frames(campaign: Campaign, *, rate_fps: int, count: int, pcap: Path) -
         DutperfError: as ``preview_frames``.
     """
     told = PatientConsole(stderr=True)
+
+    def notify(text: str) -> None:
+        told.print(f"notice: {text}", markup=False, highlight=False, soft_wrap=True)
+
     (planned,) = planned_testbeds(campaign)
-    with open_testbed(planned) as testbed:
+    with _opened(planned, notify) as testbed:
         preview = preview_frames(
             campaign,
             testbed,
@@ -27,11 +34,26 @@ def write_frames(campaign: Campaign, *, rate_fps: int, count: int, pcap: Path) -
             rate_fps=rate_fps,
             count=count,
             path=pcap,
-            notify=lambda text: told.print(
-                f"notice: {text}", markup=False, highlight=False, soft_wrap=True
-            ),
+            notify=notify,
         )
     PatientConsole().out(
         f"{preview.frames} frames of {preview.cell.id} are in {preview.path}",
         highlight=False,
     )
+
+
+@contextmanager
+def _opened(
+    planned: PlannedTestbed, notify: Callable[[str], None]
+) -> Iterator[Testbed]:
+    """Where the frames would be sent; without root as much of it as can be."""
+    if os.geteuid() == 0:
+        with open_testbed(planned) as testbed:
+            yield testbed
+        return
+    testbed, made_up = unopened(planned.testbed)
+    notify(
+        "without root no port is opened and no neighbour asked; made up are "
+        f"{', '.join(made_up)}"
+    )
+    yield testbed

@@ -126,11 +126,11 @@ def check_machine(worker_cpus: list[int], main_cpu: int, namespace: str | None) 
 
     Raises:
         InputError: a CPU does not exist.
-        SetupError: not root, no engine, or no such namespace.
+        SetupError: no engine, no such namespace, or not root, who alone enters one.
     """
     check_cpus(worker_cpus, main_cpu)
-    check_root()
     if namespace:
+        check_root()
         check_namespace(namespace)
     find_engine()
 

@@ -22,6 +22,7 @@ from dutperf.engine.measurer import Measurer
 from dutperf.engine.ownership import owned
 from dutperf.engine.process import (
     check_machine,
+    check_root,
     choose_hugepages,
     choose_main_cpu,
     has_interface,
@@ -87,9 +88,11 @@ def prepare_engine(testbed: Testbed, notify: Notify) -> EngineStarter:
         InputError, SetupError: it cannot; nothing was started or written.
     """
     main_cpu = main_core(testbed)
+    ports = [side.port for side in testbed.sides.values()]
+    if not all(isinstance(port, RingPort) for port in ports):
+        check_root()
     check_machine(testbed.cores, main_cpu, testbed.namespace)
     check_interfaces(testbed)
-    ports = [side.port for side in testbed.sides.values()]
     pci = [port.pci for port in ports if isinstance(port, PciPort)]
     hugepages, notice = choose_hugepages(
         testbed.hugepages, memory_mb=testbed.memory_mb, pci=bool(pci)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dutperf.config import Campaign, Cell, Testbed, expand, notices
+from dutperf.config.testbed import RingPort, SideConfig
 from dutperf.errors import InputError
-from dutperf.protocol import PreviewParams
+from dutperf.protocol import PreviewParams, Side
 from dutperf.run.engine_session import (
     EngineOpener,
     Notify,
@@ -20,6 +21,11 @@ from dutperf.run.trial_request import trial_request
 
 _MAX_DURATION_S = 2**47 // 10**9
 _TRIAL_ID = 1
+_NEXT_HOP_MACS: dict[Side, str] = {
+    "left": "02:00:00:00:01:01",
+    "right": "02:00:00:00:01:02",
+}
+"""Of devices that nobody could ask."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,7 @@ def preview_frames(
     """Write the first ``count`` frames of each direction of the first cell to a pcap.
 
     The ports are opened and the next hops are asked for, so the MAC addresses are
-    those of a trial.
+    those of a trial; of ``unopened`` ports they are stand-ins.
 
     Args:
         campaign: its first cell counts.
@@ -77,6 +83,25 @@ def preview_frames(
         frames = engine.preview(params).frames
     shutil.rmtree(logs)  # an error leaves the log: its message names it
     return Preview(cell, frames, path)
+
+
+def unopened(testbed: Testbed) -> tuple[Testbed, list[str]]:
+    """``testbed`` on ports inside the engine, which needs nothing of the machine.
+
+    Returns:
+        It, and which MAC addresses are stand-ins, in words: those of ports and next
+        hops that are not given.
+    """
+    sides: dict[str, SideConfig] = {}
+    made_up = ["the ports' own MAC addresses"]
+    for name, side in testbed.sides.items():
+        port = RingPort(ring=True, mtu=side.port.mtu)
+        mac = side.next_hop_mac or _NEXT_HOP_MACS[name]
+        if side.next_hop_mac is None:
+            made_up.append(f"that of the next hop on the {name}, {mac}")
+        sides[name] = side.model_copy(update={"port": port, "next_hop_mac": mac})
+    keys = {"namespace": None, "hugepages": "off"}
+    return testbed.model_copy(update=sides | keys), made_up
 
 
 def _check_place(path: Path) -> None:
