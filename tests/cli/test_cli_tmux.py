@@ -1,10 +1,12 @@
-"""What an operator sees in a real terminal while hostile words pass through it."""
+"""What an operator sees in a real terminal: in mid-search, and of hostile words."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -37,6 +39,14 @@ procedures:
     settle_wait_s: 0
     residual_wait_s: 0
 """
+SEARCH = """\
+  - procedure: throughput
+    trial_duration_s: 1
+    repeats: 1
+    restabilise_wait_s: 0
+    settle_wait_s: 0
+    residual_wait_s: 0
+"""
 PATIENCE_S = 120
 
 Tmux = Callable[..., str]
@@ -53,7 +63,8 @@ def tmux(tmp_path: Path) -> Iterator[Tmux]:
         ).stdout
 
     yield call
-    call("kill-server")
+    with contextlib.suppress(subprocess.CalledProcessError):  # its last window is gone
+        call("kill-server")
 
 
 def test_a_hook_cannot_clear_the_screen_or_change_the_title(
@@ -83,16 +94,63 @@ def test_a_hook_cannot_clear_the_screen_or_change_the_title(
             assert "\x1b[31m\\" not in line
 
 
+@pytest.mark.parametrize("columns", [80, 160])
+def test_the_terminal_in_mid_search(tmux: Tmux, tmp_path: Path, columns: int) -> None:
+    # The view is drawn four times in a second, which the simulation is faster than.
+    hooks = "  hooks: {after_trial: [{command: [sleep, '0.3']}]}\n"
+    campaign = f"name: demo\n{PLACE}{hooks}procedures:\n{SEARCH}"
+    (tmp_path / "campaign.yaml").write_text(campaign, "utf-8")
+    program = [sys.executable, simulated_program.__file__, "run", "campaign.yaml"]
+    settings = {
+        "PYTHONPATH": _search_path(),
+        # The program stands still in its seventh trial, so the screen does, too.
+        simulated_program.FAULT_VARIABLE: "sending:SIGSTOP",
+    }
+    shell = f"cd {shlex.quote(str(tmp_path))}; echo $$ > pid; exec env " + shlex.join(
+        [f"{key}={value}" for key, value in settings.items()] + program
+    )
+    # tmux wakes a child of its own that stops, but not that child's child.
+    size = ["-x", str(columns), "-y", "40"]
+    tmux("new-session", "-d", *size, f"sh -c {shlex.quote(shell)}; exit")
+    pid = _pid_in(tmp_path / "pid")
+    try:
+        _wait_until(lambda: _is_stopped(pid))
+        screen = tmux("capture-pane", "-p")
+    finally:
+        os.kill(pid, signal.SIGKILL)
+    told = screen[screen.index("[1/1]") :].splitlines()
+    assert max(map(len, told)) <= 79  # so none is wrapped
+    assert any("throughput-ip4-64-both" in line for line in told)
+    assert any("fps" in line and "pass" in line for line in told)
+    assert any("trial 4" in line for line in told)
+    assert any("to go" in line for line in told)
+
+
+def _pid_in(file: Path) -> int:
+    _wait_until(lambda: file.exists() and file.read_text("utf-8").endswith("\n"))
+    return int(file.read_text("utf-8"))
+
+
+def _is_stopped(pid: int) -> bool:
+    stat = Path(f"/proc/{pid}/stat").read_text("utf-8")
+    return stat.rpartition(")")[2].split()[0] == "T"
+
+
 def _search_path() -> str:
     here = Path(simulated_program.__file__).parent
     return os.pathsep.join([str(Path(dutperf.__file__).parents[1]), str(here)])
 
 
 def _screen_with(tmux: Tmux, word: str) -> str:
+    def screen() -> str:
+        return tmux("capture-pane", "-p", "-J")
+
+    _wait_until(lambda: word in map(str.rstrip, screen().splitlines()))
+    return screen()
+
+
+def _wait_until(holds: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        screen = tmux("capture-pane", "-p", "-J")
-        if word in map(str.rstrip, screen.splitlines()):
-            return screen
+    while not holds():
+        assert time.monotonic() < deadline, f"not within {PATIENCE_S} s"
         time.sleep(0.1)
-    pytest.fail(f"no {word} within {PATIENCE_S} s:\n{screen}")
