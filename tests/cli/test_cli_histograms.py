@@ -57,7 +57,7 @@ def test_a_run_is_exported_beside_itself_and_its_files_are_named(
 
 
 def test_another_directory_may_be_given(run_directory: Path) -> None:
-    assert app.run(["export-histograms", str(run_directory), "--out", "logs"]) == 0
+    assert app.run(["export-histograms", str(run_directory), "--output", "logs"]) == 0
     assert list(Path("logs").glob("*.hlog"))
     assert not (run_directory / "histograms").exists()
 

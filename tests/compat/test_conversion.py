@@ -200,11 +200,14 @@ def test_the_command_writes_both_files_and_overwrites_none(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = str(write(tmp_path, ROUTER))
-    assert app.run(["convert", path, "--output", str(tmp_path)]) == 0
+    made = str(tmp_path / "new/folder")
+    assert app.run(["convert", path, "--output", made]) == 0
     assert "dutperf run" in capsys.readouterr().out
-    load_campaign(tmp_path / "campaign.yaml")
-    assert app.run(["convert", path, "--output", str(tmp_path)]) == 2
-    assert "is there already" in capsys.readouterr().err
+    load_campaign(Path(made) / "campaign.yaml")
+    assert app.run(["convert", path, "--output", made]) == 2
+    assert "testbed.yaml is there already" in capsys.readouterr().err
+    assert app.run(["convert", path, "--output", path]) == 2
+    assert f"{path} is there already" in capsys.readouterr().err
     line = ["siitperf-tp", "84", "1000", "60", "2000", "2", "1"]
     assert app.run(["convert", path, "--to", "campaign", *line]) == 0
     assert "mix: 1/2" in capsys.readouterr().out

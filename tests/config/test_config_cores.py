@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from planning import TESTBED
+from pydantic import ValidationError
 
 from dutperf import lab
 from dutperf.cli.testbeds import planned_testbeds
@@ -59,6 +60,11 @@ def test_what_is_resolved_gives_the_same_testbeds_again() -> None:
         again = Campaign.model_validate(resolved(chosen, *beds), strict=True)
         assert [p.testbed for p in planned_testbeds(again)] == beds
         assert [p.name for p in planned_testbeds(again)] == [p.name for p in planned]
+
+
+def test_a_number_of_cores_is_listed_once() -> None:
+    with pytest.raises(ValidationError, match="must not list 2 twice"):
+        campaign(2, 1, 2)
 
 
 def test_a_device_whose_cores_nobody_sets_is_refused() -> None:

@@ -77,14 +77,14 @@ def test_a_cell_carries_everything_that_its_procedure_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given_loads", "loads"),
+    ("given", "loads"),
     [
-        ([], [100, 90, 80, 70, 60, 50, 40, 30, 20, 10]),
-        ([20, 100, 60.5], [100, 60.5, 20]),
+        ({}, [100, 90, 80, 70, 60, 50, 40, 30, 20, 10]),
+        ({"load_percent": [20, 100, 60.5]}, [100, 60.5, 20]),
     ],
 )
-def test_loads_fall_strictly(given_loads: list[float], loads: list[float]) -> None:
-    spec = {**LOSS, "ip": [4], "load_percent": given_loads}
+def test_loads_fall_strictly(given: dict[str, list[float]], loads: list[float]) -> None:
+    spec = {**LOSS, "ip": [4], **given}
     [cell] = expand(make_campaign(spec), make_testbed())
     assert cell.spec_of(FrameLossSpec).load_percent == loads
 
@@ -191,8 +191,10 @@ def test_a_cell_that_is_listed_twice_is_refused() -> None:
 SPECS = st.fixed_dictionaries(
     {"procedure": st.sampled_from(["throughput", "frame-loss"])},
     optional={
-        "ip": st.lists(st.sampled_from([4, 6]), max_size=2, unique=True),
-        "frame_size": st.lists(st.integers(84, 1518), max_size=3, unique=True),
+        "ip": st.lists(st.sampled_from([4, 6]), min_size=1, max_size=2, unique=True),
+        "frame_size": st.lists(
+            st.integers(84, 1518), min_size=1, max_size=3, unique=True
+        ),
         "direction": st.sampled_from(["both", "forward", "reverse"]),
         "max_rate_fps": st.none() | st.integers(1, 1000),
         "trial_duration_s": st.floats(0.01, 100),

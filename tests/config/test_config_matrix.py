@@ -91,6 +91,9 @@ def test_editors_accept_both_ways_of_writing() -> None:
     [
         ("direction: []", "5: procedures[0].direction: must have at least 1 entry"),
         ("traffic: []", "5: procedures[0].traffic: must have at least 1 entry"),
+        ("ip: []", "5: procedures[0].ip: must have at least 1 entry"),
+        ("frame_size: []", "5: procedures[0].frame_size: must have at least 1 entry"),
+        ("testbeds: []", "5: procedures[0].testbeds: must have at least 1 entry"),
         (
             "direction: [both, forward, both]",
             "5: procedures[0].direction: must not list both twice",

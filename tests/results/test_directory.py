@@ -11,13 +11,15 @@ from pathlib import Path
 import pytest
 from stored_samples import VERSION_1, results_file, trial_record
 
-from dutperf.errors import InputError
+from dutperf.errors import DutperfError, InputError
 from dutperf.results import (
     ResultsDirectory,
     load_campaign,
     load_journal,
     load_results,
 )
+from dutperf.results.journal import JournalHeader
+from dutperf.results.journal_place import begin_journal
 
 
 def test_results_come_back_as_they_were_stored(tmp_path: Path) -> None:
@@ -75,6 +77,24 @@ def test_default_directory_is_named_after_campaign_and_utc_time(
     assert path.parent == Path("results")
     assert path.name.startswith("demo-20")
     assert path.name.endswith("Z")
+
+
+def test_runs_of_one_second_have_directories_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    header = JournalHeader(campaign="demo", created_at="2026-03-04T05:06:07+00:00")
+    taken = [begin_journal(None, "demo-1", header)[0].name for _ in range(3)]
+    assert taken == ["demo-1", "demo-1-2", "demo-1-3"]
+
+
+def test_a_default_place_that_cannot_be_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("results").touch()
+    with pytest.raises(DutperfError, match="results"):
+        ResultsDirectory.create(None, "demo")
 
 
 def test_parents_of_the_directory_are_made(tmp_path: Path) -> None:

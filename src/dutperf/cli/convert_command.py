@@ -93,11 +93,13 @@ def _print(text: str) -> None:
 
 def _write(path: Path, text: str) -> None:
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
-    except FileExistsError:
+    except FileExistsError as error:
         raise InputError(
-            f"{path} is there already", "take it away, or give another --output DIR"
+            f"{error.filename} is there already",
+            "take it away, or give another --output DIR",
         ) from None
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from error

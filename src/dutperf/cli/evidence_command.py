@@ -23,7 +23,7 @@ Directory = Annotated[
 Out = Annotated[
     Path | None,
     typer.Option(
-        "--out",
+        "--output",
         metavar="FILE",
         help="the archive; default: DIR.evidence.tar.gz",
         show_default=False,

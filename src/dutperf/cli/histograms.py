@@ -18,7 +18,7 @@ def export_histograms_command(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out",
+            "--output",
             metavar="DIR",
             help="where to write; default: histograms in the results directory",
         ),

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
-from dutperf.config.fields import Name, OneOrMore, Strict
+from dutperf.config.fields import Name, OneOrMore, Strict, distinct
 from dutperf.config.labs import LabKeys, LabOrName, lab_keys
 from dutperf.config.presets import Preset, preset_keys
 from dutperf.config.specs import ProcedureSpec
@@ -61,6 +61,11 @@ class Campaign(Strict):
     procedures: Annotated[list[ProcedureSpec], Field(min_length=1)] = Field(
         description="what to measure, in this order"
     )
+
+    @field_validator("cores")
+    @classmethod
+    def _cores_once(cls, numbers: list[int] | None) -> list[int] | None:
+        return numbers and distinct(numbers)
 
     @model_validator(mode="before")
     @classmethod

@@ -89,6 +89,20 @@ def repeated(values: Sequence[object]) -> int | None:
     return next((n for n, value in enumerate(values) if value in values[:n]), None)
 
 
+def distinct(values: list[T]) -> list[T]:
+    """``values``, none of which is listed twice.
+
+    Raises:
+        ValueError: one is.
+    """
+    twice = repeated(values)
+    if twice is not None:
+        value = values[twice]
+        shown = f"{value:g}" if isinstance(value, float) else value
+        raise ValueError(f"must not list {shown} twice")
+    return values
+
+
 def _as_text(value: Any) -> Any:  # noqa: ANN401 - raw YAML
     return str(value) if type(value) in (int, float) else value
 

@@ -38,9 +38,10 @@ from dutperf.results.journal import (
     JournalHeader,
     load_journal,
 )
+from dutperf.results.journal_place import begin_journal
 from dutperf.results.loading import load_versioned, read_text, stored_file
 from dutperf.results.model import RESULTS_SCHEMA_VERSION, ResultsFile, RunPart
-from dutperf.results.storage import storing, write_atomically
+from dutperf.results.storage import write_atomically
 from dutperf.results.trial_record import TrialRecord
 from dutperf.results.upgrade import cell_of_today
 
@@ -98,29 +99,18 @@ class ResultsDirectory:
         """Take a directory for a new run and start its journal.
 
         Args:
-            path: the directory, absent or empty; None: results/<name>-<UTC time>.
+            path: the directory, absent or empty; None: results/<name>-<UTC time>, with
+                a number behind it if another run began in the same second.
             name: the campaign's name.
 
         Raises:
             InputError: the directory holds files, or another run has it.
             SetupError: it cannot be made or written to.
         """
-        if path is not None:
-            _check_place(path)
         now = datetime.now(UTC)
-        if path is None:
-            path = Path("results") / f"{name}-{now:%Y%m%dT%H%M%SZ}"
         header = _header(name, now)
-        try:
-            _claim(path)
-            journal = Journal.create(path / JOURNAL, header)
-        except FileExistsError as error:
-            raise InputError(
-                f"{path} holds the files of another run, or other ones",
-                "give a new or empty directory, results are never overwritten; to go "
-                f"on with a run that ended early: dutperf run --resume {path}",
-            ) from error
-        return cls(path, journal, header.created_at)
+        taken, journal = begin_journal(path, f"{name}-{now:%Y%m%dT%H%M%SZ}", header)
+        return cls(taken, journal, header.created_at)
 
     @classmethod
     def resume(
@@ -423,31 +413,3 @@ def _resumption(journal: Path, contents: JournalContents) -> Iterator[str]:
             f"record, {last}"
         )
     yield f"resuming: {trials} finished trials are in {journal}"
-
-
-def _check_place(path: Path) -> None:
-    """Refuse what can be no directory of files, before anything is opened.
-
-    Raises:
-        InputError: it is a file, or a part of it is, or lies where none can be made.
-    """
-    for part in (path, *path.parents):
-        if part.exists() and not part.is_dir():
-            raise InputError(
-                f"{path} cannot be a results directory: {part} is a file",
-                "give a new or empty directory; stored results are in a directory, and "
-                "--json prints them",
-            )
-    nearest = next((p for p in path.absolute().parents if p.exists()), Path("/"))
-    if nearest.resolve().is_relative_to("/proc"):
-        raise InputError(
-            f"{path} cannot be a results directory: /proc holds no files",
-            "give a new or empty directory elsewhere",
-        )
-
-
-def _claim(path: Path) -> None:
-    with storing(path):
-        path.mkdir(parents=True, exist_ok=True)
-        if any(path.iterdir()):
-            raise FileExistsError(path)

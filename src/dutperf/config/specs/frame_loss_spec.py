@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from dutperf.config.fields import distinct
 from dutperf.config.load_steps import (
     AROUND_THROUGHPUT,
     STANDARD_STEP_PERCENT,
@@ -22,7 +23,6 @@ from dutperf.config.specs.loss_keys import LossKeys
 from dutperf.config.specs.procedure_keys import (
     ReferenceUse,
     RepeatNumber,
-    distinct,
     told,
 )
 
@@ -35,9 +35,10 @@ class FrameLossSpec(LossKeys):
     procedure: Literal["frame-loss"] = Field(description=told("frame-loss"))
     load_percent: Annotated[list[Percent], Field(max_length=1000)] = Field(
         default=[],
-        description="loads in percent of the maximum rate; empty: as "
+        min_length=1,
+        description="loads in percent of the maximum rate; default: as "
         "load_step_percent says; with rate_fps: in percent of that, which may be above "
-        "100, empty: 200 to 50",
+        "100, default: 200 to 50",
     )
     load_step_percent: Annotated[float, Field(ge=0.1, le=10)] | None = Field(
         default=None,

@@ -11,8 +11,9 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from dutperf.config.fields import distinct
 from dutperf.config.problem import KeyedError
-from dutperf.config.specs.procedure_keys import TimedStreamKeys, distinct
+from dutperf.config.specs.procedure_keys import TimedStreamKeys
 from dutperf.protocol import MAX_TIMEOUTS
 
 

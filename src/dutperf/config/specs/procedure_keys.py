@@ -7,12 +7,25 @@ ask for in vain: its neutral value is a property here.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar, get_args
+from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from dutperf.catalogue import PROCEDURES, ProcedureName
-from dutperf.config.fields import Listed, Name, OneOrMore, Strict, repeated
+from dutperf.config.fields import (
+    Listed,
+    Name,
+    OneOrMore,
+    Strict,
+    distinct,
+    repeated,
+)
 from dutperf.config.flow_count import FlowCount
 from dutperf.config.frame_size import ALL_SIZES, SizeOrAll
 from dutperf.config.loss_criteria import LossCriterion
@@ -28,7 +41,6 @@ Seconds = Annotated[float, Field(ge=0, le=86400)]
 ReferenceUse = Literal["load", "full load", "correction"]
 """The load itself; what 100 % of the loads is; what a result is corrected by."""
 TrialDuration = Annotated[float, Field(ge=0.01, le=86400)]
-T = TypeVar("T")
 RepeatNumber = Annotated[int, Field(ge=1, le=1000)]
 
 
@@ -40,26 +52,32 @@ class Tagging(NamedTuple):
 
 
 class ProcedureKeys(Strict):
-    """One procedure over a matrix of cells."""
+    """One procedure over a matrix of cells.
+
+    An empty list is a key's default alone, never written: a file that says "none" of
+    what is measured is mistaken.
+    """
 
     procedure: str = Field(description="what is measured")
     testbeds: list[Name] = Field(
         default=[],
+        min_length=1,
         description="at which of the campaign's labs or testbeds, by their names; "
-        "empty: at all of them",
+        "default: at all of them",
     )
     ip: list[IpVersions] = Field(
         default=[],
-        description="IP versions: 4, 6, or left-right 6-4, 4-6; empty: the "
+        min_length=1,
+        description="IP versions: 4, 6, or left-right 6-4, 4-6; default: the "
         "translation that the testbed's virtual addresses are for, else all that both "
         "sides have",
     )
-    frame_size: Annotated[list[SizeOrAll], Listed()] = Field(
+    frame_size: OneOrMore[SizeOrAll] = Field(
         default=[],
         description="frame sizes in bytes with FCS; where IPv4 and IPv6 frames occur "
         "in one trial, of the IPv6 ones: IPv4 frames are 20 bytes shorter; all: those "
         "of RFC 2544 9.1, RFC 5180 5.1.1 and RFC 8219 5.1.1 that the MTU carries; "
-        "empty: the smallest, 64 for IPv4 and 84 for IPv6",
+        "default: the smallest, 64 for IPv4 and 84 for IPv6",
     )
     settle_wait_s: Seconds = Field(
         default=2, description="wait after the learning frames (RFC 2544 23 b)"
@@ -111,6 +129,10 @@ class ProcedureKeys(Strict):
         if self.frame_size and any(profile.imix for profile in self.traffic):
             raise ValueError("give frame_size or traffic.imix, not both")
         return self
+
+    @model_serializer(mode="wrap")
+    def _as_written(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {key: value for key, value in plain(self).items() if value != []}
 
     @classmethod
     def named(cls) -> str:
@@ -251,20 +273,6 @@ def told(name: ProcedureName) -> str:
     """What the key ``procedure`` says by its name."""
     finds = PROCEDURES[name].finds
     return f"{finds[:1].lower()}{finds[1:-1]}"
-
-
-def distinct(values: list[T]) -> list[T]:
-    """``values``, none of which is listed twice.
-
-    Raises:
-        ValueError: one is.
-    """
-    twice = repeated(values)
-    if twice is not None:
-        value = values[twice]
-        shown = f"{value:g}" if isinstance(value, float) else value
-        raise ValueError(f"must not list {shown} twice")
-    return values
 
 
 def check_connections(stateful: ConnectionKeys, profiles: list[Traffic]) -> None:
