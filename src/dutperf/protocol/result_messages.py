@@ -185,6 +185,28 @@ class Damage(Message):
         return sum(self.by_kind.values())
 
 
+class LossRun(Message):
+    """Frames of a stream lost in a row; times since the trial's start, by schedule."""
+
+    first: Count = Field(description="number of the first one, in its stream")
+    frames: Annotated[int, Field(ge=1)]
+    begin_ns: Nanoseconds = Field(description="when the first one was due")
+    end_ns: Nanoseconds | None = Field(
+        description="when the next one that arrived was due; null: none did"
+    )
+
+
+class Silence(Message):
+    """A time without a frame of the direction; since the trial's start, of arrival."""
+
+    begin_ns: Nanoseconds = Field(
+        description="the last frame before arrived, or the first one was due"
+    )
+    end_ns: Nanoseconds | None = Field(
+        description="the next frame arrived; null: none did"
+    )
+
+
 class StreamResult(Message):
     """Exact accounting of one stream; every sent frame is received once or lost."""
 
@@ -231,6 +253,14 @@ class StreamResult(Message):
     tags: TagResult | None
     series: Series
     loss_runs: Histogram = Field(description="how many frames were lost in a row")
+    longest_loss: LossRun | None = Field(
+        default=None,
+        description="the first of the longest ones; null: nothing was lost, or not "
+        "known, with a window or of an older engine",
+    )
+    last_loss: LossRun | None = Field(
+        default=None, description="the last one; null: as longest_loss"
+    )
     survival: Survival | None = None
 
 
@@ -265,6 +295,10 @@ class DirectionResult(Message):
     stalls: list[Stall] = Field(default=[], description="of the sender")
     shadows: list[Shadow] = Field(
         default=[], description="in which this direction's frames stood, rising"
+    )
+    longest_silence: Silence | None = Field(
+        default=None,
+        description="between frames that arrived; null: of an older engine",
     )
     streams: list[StreamResult]
 

@@ -13,6 +13,8 @@ from dutperf.protocol.tuple_messages import MAX_COMBINATIONS, Tuples
 
 MAX_FRAMES = 2**40
 """Of one direction in one trial."""
+MAX_STEPS = 4096
+"""Of a load over time."""
 GENERATOR = "splitmix64-counter-3"
 """How the engine draws random values; stored with each result, beside the seed."""
 
@@ -205,11 +207,33 @@ def foreground_frames(total: int, m: int, n: int) -> int:
     return (total - 1) * m // n + 1 if total else 0
 
 
+class RateStep(Message):
+    """For ``duration_ns`` the load is ``rate_fps``, all streams together; 0: a pause.
+
+    It has ``frames`` frames; number j of them is due j / rate_fps after the step
+    begins, whatever was sent before (an absolute schedule).
+    """
+
+    rate_fps: Annotated[int, Field(ge=0, le=10**12)]
+    duration_ns: Annotated[int, Field(ge=1, le=2**47)]
+
+    @property
+    def frames(self) -> int:
+        """Rate times duration, rounded."""
+        return (self.rate_fps * self.duration_ns + 5 * 10**8) // 10**9
+
+
 class DirectionRequest(Message):
     """What one side sends: the foreground stream, and with a mix the background's."""
 
     name: DirectionName
     rate_fps: Annotated[int, Field(ge=1, le=10**12, description="all streams together")]
+    steps: Annotated[list[RateStep], Field(max_length=MAX_STEPS)] = Field(
+        default=[],
+        description="the load over time, begun again until the trial's duration is "
+        "over, where the last step is cut; rate_fps is the highest of them; empty: "
+        "rate_fps throughout",
+    )
     streams: Annotated[list[StreamRequest], Field(min_length=1, max_length=2)]
     mix: Mix | None = None
 
@@ -223,6 +247,26 @@ class DirectionRequest(Message):
                 "mix must leave frames to the second stream, just when there is one"
             )
         return self
+
+    @model_validator(mode="after")
+    def _highest_step(self) -> DirectionRequest:
+        highest = max((step.rate_fps for step in self.steps), default=self.rate_fps)
+        if highest != self.rate_fps:
+            raise ValueError(f"rate_fps must be the highest of steps, {highest}")
+        return self
+
+    def frames(self, duration_ns: int) -> int:
+        """How many frames it has in a trial of ``duration_ns``; at least one."""
+        steps = self.steps or [RateStep(rate_fps=self.rate_fps, duration_ns=2**47)]
+        period_ns = sum(step.duration_ns for step in steps)
+        rounds, left_ns = divmod(duration_ns, period_ns)
+        frames = rounds * sum(step.frames for step in steps)
+        for step in steps:
+            cut = min(step.duration_ns, left_ns)
+            if cut:
+                frames += RateStep(rate_fps=step.rate_fps, duration_ns=cut).frames
+            left_ns -= cut
+        return max(1, frames)
 
     @model_validator(mode="after")
     def _tuples_of_the_foreground(self) -> DirectionRequest:

@@ -114,7 +114,7 @@ class TrialRequest(Message):
 
     def frames(self, direction: DirectionRequest) -> int:
         """Frames of one direction: rate times duration, rounded, at least one."""
-        return max(1, (direction.rate_fps * self.duration_ns + 5 * 10**8) // 10**9)
+        return direction.frames(self.duration_ns)
 
     @model_validator(mode="after")
     def _countable(self) -> TrialRequest:
