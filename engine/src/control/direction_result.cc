@@ -44,6 +44,14 @@ void add_accuracy(const dataplane::SendReport& sent, const dataplane::ReceiveRep
   result.delay_bound_ns = sent.call_ns.max() + received.gap_ns.max();
 }
 
+// With a window nobody knows any more which ones they were.
+void add_losses(const dataplane::DirectionSpec& direction, const timing::Load& load, size_t stream,
+                const measure::SequenceTracker& tracker, StreamResult& result) {
+  if (tracker.window_frames() > 0) return;
+  result.longest_loss = timed(direction, load, stream, tracker.longest_loss(), result.sent);
+  result.last_loss = timed(direction, load, stream, tracker.last_loss(), result.sent);
+}
+
 // Those that ended, and the one that the sender ended in.
 void add_stalls(const dataplane::TrialRun& run, Side from, DirectionResult& result) {
   const measure::StallLog& log = run.stalls_of(from);
@@ -73,6 +81,10 @@ DirectionResult direction_result(const TrialRequest& request, Side from,
   result.burst_frames = &report.burst_frames;
   add_accuracy(report, run.received_at(other(from)), clock, result);
   add_stalls(run, from, result);
+  const timing::Load load = direction.load();
+  result.longest_silence =
+      run.silence_at(other(from))
+          .longest(load.due_ns(report.sent - std::min<uint64_t>(report.sent, 1)));
   std::vector<measure::Shadow> shadows = result.shadows;
   for (size_t i = 0; i < direction.streams.size(); ++i) {
     const dataplane::StreamSpec& stream = direction.streams[i];
@@ -84,6 +96,7 @@ DirectionResult direction_result(const TrialRequest& request, Side from,
     recorders[i].finish(entry.sent);
     add_recorded(spec, recorders[i], request.fine_delays, entry);
     entry.lost_in_shadow = lost_in_shadow(direction, i, shadows, recorders[i].tracker(), entry);
+    add_losses(direction, load, i, recorders[i].tracker(), entry);
     entry.sent_by_time = sent_by_time(direction, i, report);
     result.streams.push_back(std::move(entry));
   }

@@ -62,7 +62,7 @@ uint64_t write_frames(const dataplane::DirectionSpec& direction, uint64_t count,
   const dataplane::FrameOrder order(direction);
   const std::vector<vary::FrameWriter> writers = dataplane::FrameOrder::writers(direction);
   dataplane::FrameOrder::Position position;
-  timing::Schedule schedule = direction.schedule(0, timing::kNsPerSecond);  // ticks are ns here
+  timing::Schedule schedule(0, timing::kNsPerSecond, direction.load());  // ticks are ns here
   const uint64_t frames = std::min(count, direction.frames);
   for (uint64_t i = 0; i < frames; ++i) {
     const dataplane::FrameOrder::Next next = order.next(position);

@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "control/load_messages.h"
 #include "control/stream_messages.h"
-#include "timing/schedule.h"
 #include "vary/draw.h"
 
 namespace dutperf::control {
@@ -17,7 +17,6 @@ using control::to_json;  // not hidden by the ones in here
 using dataplane::Side;
 
 constexpr uint64_t kMaxNs = 1ULL << 47;
-constexpr uint64_t kMaxFrames = 1ULL << 40;
 
 constexpr std::array<std::pair<const char*, dpdk::Driver>, 6> kDrivers = {{
     {"af_packet", dpdk::Driver::kAfPacket},
@@ -114,7 +113,7 @@ void parse_direction(const Json& json, const std::string& where, uint64_t seed,
   const Side from = name == "forward" ? Side::kLeft : Side::kRight;
   dataplane::DirectionSpec& direction = request.spec.from[dataplane::index_of(from)];
   if (direction.active()) reader.refuse("name", "stands twice");
-  direction.rate_fps = reader.number("rate_fps", 1, 1'000'000'000'000);
+  parse_load(reader, request.spec.duration_ns, direction);
   const Json& streams = reader.array("streams", 1, dataplane::kMaxStreams);
   for (size_t i = 0; i < streams.size(); ++i) {
     ParsedStream parsed =
@@ -123,8 +122,6 @@ void parse_direction(const Json& json, const std::string& where, uint64_t seed,
     request.addressing[dataplane::index_of(from)].push_back(parsed.addressing);
   }
   direction.mix = parse_mix(reader, streams.size());
-  direction.frames = timing::frames_in(direction.rate_fps, request.spec.duration_ns);
-  if (direction.frames > kMaxFrames) reader.refuse("rate_fps", "makes more than 2^40 frames");
   for (size_t i = 0; i < streams.size(); ++i) {
     if (i > 0 && direction.streams[i].tuples) {
       reader.refuse(element("streams", i) + ".tuples", "are for the first stream only");
@@ -256,6 +253,7 @@ Json to_json(const DirectionResult& direction) {
           {"delay_bound_ns", direction.delay_bound_ns},
           {"stalls", list_of(direction.stalls)},
           {"shadows", list_of(direction.shadows)},
+          {"longest_silence", to_json(direction.longest_silence)},
           {"streams", list_of(direction.streams)}};
 }
 

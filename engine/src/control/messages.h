@@ -13,6 +13,7 @@
 #include "dpdk/port.h"
 #include "measure/histogram.h"
 #include "measure/shadow_watch.h"
+#include "measure/silence_meter.h"
 #include "measure/verdict.h"
 #include "net/address.h"
 
@@ -99,6 +100,7 @@ struct DirectionResult {
   std::vector<measure::Stall> stalls;     // of the sender
   std::optional<measure::Stall> stalled;  // the one that it ended in, also in the list
   std::vector<measure::Shadow> shadows;   // in which the frames stood
+  measure::Silence longest_silence;
   std::vector<StreamResult> streams;
 };
 

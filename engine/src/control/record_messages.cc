@@ -244,6 +244,8 @@ Json to_json(const StreamResult& stream) {
             {"sent", stream.sent_by_time},
             {"received", stream.received_by_time}}},
           {"loss_runs", to_json(stream.loss_runs)},
+          {"longest_loss", to_json(stream.longest_loss)},
+          {"last_loss", to_json(stream.last_loss)},
           {"survival", stream.survival ? to_json(*stream.survival) : Json()}};
 }
 

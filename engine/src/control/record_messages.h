@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "control/json.h"
+#include "control/load_messages.h"
 #include "control/tuple_messages.h"
 #include "dataplane/trial_spec.h"
 #include "measure/histogram.h"
@@ -72,6 +73,8 @@ struct StreamResult {
   std::vector<uint64_t> sent_by_time;
   std::vector<uint64_t> received_by_time;
   Distribution loss_runs;
+  std::optional<TimedLoss> longest_loss;  // none, too, with a window
+  std::optional<TimedLoss> last_loss;
   std::optional<measure::Survival> survival;
 };
 

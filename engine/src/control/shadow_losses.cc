@@ -2,18 +2,12 @@
 
 #include <algorithm>
 
-#include "timing/clock.h"
+#include "timing/load.h"
 
 namespace dutperf::control {
 namespace {
 
 constexpr uint64_t kForeverNs = 1ULL << 48;  // longer than any trial
-
-// How many of a direction's first frames were due before `ns`.
-uint64_t due_before(uint64_t ns, uint64_t rate_fps) {
-  const auto scaled = (unsigned __int128){ns} * rate_fps;
-  return static_cast<uint64_t>((scaled + timing::kNsPerSecond - 1) / timing::kNsPerSecond);
-}
 
 }  // namespace
 
@@ -21,13 +15,13 @@ uint64_t lost_in_shadow(const dataplane::DirectionSpec& direction, size_t stream
                         std::vector<measure::Shadow>& shadows,
                         const measure::SequenceTracker& tracker, const StreamResult& result) {
   const bool exact = tracker.window_frames() == 0;
+  const timing::Load load = direction.load();
   uint64_t lost = 0;
   for (measure::Shadow& shadow : shadows) {
     if (!shadow.may_lose) continue;
-    // A frame more at each end, as due times are rounded.
-    const uint64_t first = due_before(shadow.begin_ns, direction.rate_fps);
-    const uint64_t last =
-        due_before(std::min<uint64_t>(shadow.end_ns, kForeverNs), direction.rate_fps);
+    // A frame more at each end, as counts are rounded.
+    const uint64_t first = load.frames_in(shadow.begin_ns);
+    const uint64_t last = load.frames_in(std::min<uint64_t>(shadow.end_ns, kForeverNs));
     const uint64_t begin = direction.frames_of(stream, first - std::min<uint64_t>(first, 1));
     const uint64_t end = std::min(direction.frames_of(stream, last + 1), result.sent);
     if (begin >= end) continue;

@@ -80,6 +80,16 @@ TEST_F(LostInShadow, ExcusesAllWhenNobodyKnowsWhatItCanHaveCost) {
   EXPECT_EQ(shadows[0].frames, UINT64_MAX);
 }
 
+TEST_F(LostInShadow, LooksWhereTheStepsOfTheLoadHaveTheFrames) {
+  // 100 frames in 100 ms, none in as long, then one every 2 ms.
+  direction_.steps = {{1000, 100 * kMs}, {0, 100 * kMs}, {500, 1800 * kMs}};
+  lose(100, 149);  // due from 200 to 298 ms
+  EXPECT_EQ(lost(shadow(200, 300, 500)), 50U);
+  EXPECT_EQ(lost(shadow(120, 180, 500)), 1U) << "a frame more at each end";
+  EXPECT_EQ(lost(shadow(220, 240, 500)), 12U);
+  EXPECT_EQ(lost(shadow(310, 400, 500)), 0U);
+}
+
 TEST_F(LostInShadow, ExcusesNothingWithoutABurst) {
   lose(200, 299);
   Shadow calm = shadow(100, 400, 500);

@@ -32,6 +32,7 @@ measure::DirectionFacts facts_of(const DirectionResult& result, bool gave_up,
     facts.damaged += stream.damaged;
   }
   facts.sending_ns = result.sending_ns;
+  facts.idle_end_ns = spec.idle_end_ns(result.from);
   facts.max_lag_ns = result.lag_ns->count() > 0 ? result.lag_ns->max() : 0;
   if (spec.frame_timeout_ns) {
     const uint64_t long_ns = *spec.frame_timeout_ns / measure::kHeldShare;

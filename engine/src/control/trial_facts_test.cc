@@ -70,6 +70,24 @@ TEST(TrialFacts, CountFramesThatTheTesterHeldForHalfTheTimeout) {
   EXPECT_EQ(facts_of(direction.result, false, spec).held_frames, 16U);
 }
 
+TEST(TrialFacts, KnowWhenALoadEndsBeforeTheTrial) {
+  Direction direction(Side::kLeft);
+  dataplane::TrialSpec spec;
+  spec.duration_ns = 1000 * kMs;
+  EXPECT_EQ(facts_of(direction.result, false, spec).idle_end_ns, 0U) << "nothing is sent";
+  dataplane::DirectionSpec& load = spec.from[0];
+  load.streams.resize(1);
+  load.rate_fps = 1000;
+  load.frames = 1000;
+  EXPECT_EQ(facts_of(direction.result, false, spec).idle_end_ns, 0U);
+  load.steps = {{1000, 300 * kMs}, {0, 200 * kMs}};
+  load.frames = 600;
+  EXPECT_EQ(facts_of(direction.result, false, spec).idle_end_ns, 200 * kMs);
+  spec.duration_ns = 700 * kMs;  // cut in the second step
+  load.frames = 500;
+  EXPECT_EQ(facts_of(direction.result, false, spec).idle_end_ns, 0U);
+}
+
 TEST(TrialFacts, BlameAnySendersStallForBurstsAndTheReceiverForTheRest) {
   Direction forward(Side::kLeft);
   Direction reverse(Side::kRight);

@@ -143,6 +143,17 @@ TEST(TrialRun, IsReadWithMacsOfItsOwnAndAnEnumeration) {
                              }));
 }
 
+TEST(TrialRun, IsReadWithALoadOverTime) {
+  const dataplane::TrialSpec spec = parse_trial(golden_params("trial.run-steps")).spec;
+  const dataplane::DirectionSpec& direction = spec.from[0];
+  EXPECT_EQ(direction.rate_fps, 110'000U);
+  EXPECT_EQ(direction.steps,
+            (std::vector<timing::RateStep>{
+                {110'000, 1'000'000'000}, {55'000, 1'000'000'000}, {0, 500'000'000}}));
+  EXPECT_EQ(direction.frames, 220'000U) << "half of the first step once more";
+  EXPECT_EQ(spec.idle_end_ns(Side::kLeft), 0U);
+}
+
 TEST(TrialRun, IsReadWithATableToLearn) {
   const dataplane::TrialSpec spec = parse_trial(golden_params("trial.run-learning")).spec;
   ASSERT_TRUE(spec.learn);

@@ -97,6 +97,11 @@ Distribution runs(Values values) {
   return distribution_of(histogram(measure::SequenceTracker::kRunBits, values));
 }
 
+std::optional<TimedLoss> loss(measure::LossRun run, uint64_t begin_ns, uint64_t last_ns,
+                              std::optional<uint64_t> end_ns) {
+  return TimedLoss{run, begin_ns, last_ns, end_ns};
+}
+
 PortReport report(Side side, const dpdk::PortCounters& before, const dpdk::PortCounters& after) {
   PortReport result{};
   result.side = side;
@@ -125,6 +130,8 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAPassSays) {
   result.trial_id = 41;
   result.directions = {direction(Side::kLeft, 1000, forward, {foreground}),
                        direction(Side::kRight, 812, reverse, {background})};
+  result.directions[0].longest_silence = {41'020'500, 42'022'000};
+  result.directions[1].longest_silence = {615'764, 1'877'291};
   result.directions[0].offered_rate_fps = 1000.0000125;
   result.directions[0].sending_ns = 59'999'000'412;
   result.directions[0].delay_floor_ns = 1024;
@@ -193,9 +200,12 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAFailSays) {
   foreground.sent_by_time = {14'881};
   foreground.received_by_time = {14'000};
   foreground.loss_runs = runs({{1, 1}, {880, 1}});
+  foreground.longest_loss = loss({9000, 880}, 604'801, 663'869, 663'937);
+  foreground.last_loss = loss({12'000, 1}, 806'401, 806'401, 806'468);
   TrialResult result;
   result.trial_id = 65535;
   result.directions = {direction(Side::kRight, 14'880'952, conduct, {foreground})};
+  result.directions[0].longest_silence = {604'730, 663'910};
   result.directions[0].offered_rate_fps = 14'880'951.5;
   result.directions[0].sending_ns = 999'937;
   result.directions[0].delay_floor_ns = result.directions[0].delay_bound_ns = 1210;
@@ -220,11 +230,15 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfTwoStreamsSays) {
   foreground.sent_by_time = foreground.received_by_time = std::vector<uint64_t>(10, 90);
   foreground.received_by_time.back() = 89;
   foreground.loss_runs = runs({{1, 1}});
+  foreground.longest_loss = foreground.last_loss =
+      loss({899, 1}, 999'000'000, 999'000'000, std::nullopt);
   StreamResult background = stream(3, true, 100, 100, 98);
   background.delay_ns = coarse({{41'000, 98}});
   background.sent_by_time = background.received_by_time = std::vector<uint64_t>(10, 10);
   background.received_by_time.back() = 8;
   background.loss_runs = runs({{2, 1}});
+  background.longest_loss = background.last_loss =
+      loss({98, 2}, 981'000'000, 991'000'000, std::nullopt);
   StreamResult back = stream(4, false, 999, 999, 999);
   back.delay_ns = coarse({{42'000, 999}});
   back.sent_by_time = std::vector<uint64_t>(10, 100);
@@ -236,6 +250,8 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfTwoStreamsSays) {
                        direction(Side::kRight, 999, reverse, {back})};
   result.directions[0].offered_rate_fps = 1000;
   result.directions[0].sending_ns = 999'000'100;
+  result.directions[0].longest_silence = {998'040'000, std::nullopt};
+  result.directions[1].longest_silence = {500'500, 1'543'501};
   result.directions[1].offered_rate_fps = 999;
   result.directions[1].sending_ns = 999'000'200;
   for (DirectionResult& each : result.directions) each.delay_floor_ns = each.delay_bound_ns = 1210;
@@ -258,6 +274,8 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAStoppedTrialSays) {
   foreground.sent_by_time = {90, 90, 90, 90, 90, 90, 90, 0, 0, 0};
   foreground.received_by_time = {90, 60, 90, 90, 90, 90, 90, 0, 0, 0};
   foreground.loss_runs = runs({{30, 1}});
+  foreground.longest_loss = foreground.last_loss =
+      loss({90, 30}, 100'000'000, 133'000'000, 134'000'000);
   StreamResult background = stream(3, true, 100, 70, 70);
   background.delay_ns = coarse({{41'000, 70}});
   background.sent_by_time = {10, 10, 10, 10, 10, 10, 10, 0, 0, 0};
@@ -273,6 +291,8 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAStoppedTrialSays) {
                        direction(Side::kRight, 999, reverse, {back})};
   result.directions[0].offered_rate_fps = 1000;
   result.directions[0].sending_ns = 699'000'100;
+  result.directions[0].longest_silence = {132'040'000, 134'040'000};
+  result.directions[1].longest_silence = {500'500, 1'543'501};
   result.directions[1].offered_rate_fps = 999;
   result.directions[1].sending_ns = 698'698'900;
   for (DirectionResult& each : result.directions) each.delay_floor_ns = each.delay_bound_ns = 1210;
@@ -302,6 +322,8 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfDelaysSays) {
   foreground.sent_by_time = foreground.received_by_time = std::vector<uint64_t>(10, 200'000);
   foreground.received_by_time[6] -= 2;
   foreground.loss_runs = runs({{2, 1}});
+  foreground.longest_loss = foreground.last_loss =
+      loss({1'300'000, 2}, 650'000'000, 650'000'500, 650'001'000);
   StreamResult background = stream(1, true, 2'000'000, 2'000'000, 2'000'000);
   background.late = 1;
   background.damaged[net::Damage::kChecksumZero] = 2;
@@ -332,6 +354,8 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfDelaysSays) {
                        direction(Side::kRight, 10'000'000, reverse, {back})};
   result.directions[0].offered_rate_fps = 4'000'000;
   result.directions[0].sending_ns = 999'999'750;
+  result.directions[0].longest_silence = {649'999'770, 650'001'520};
+  result.directions[1].longest_silence = {500'000'000, 509'502'000};
   result.directions[0].delay_floor_ns = 1024;
   result.directions[0].delay_bound_ns = 46'000;
   result.directions[1].offered_rate_fps = 10'000'000;
@@ -386,7 +410,12 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAStatefulTrialSays) {
   result.directions = {
       quarters(Side::kLeft, forth, 2'500, {625, {625, 625, 625, 625}, {}, 0}),
       quarters(Side::kRight, back, 2'497, {625, {625, 623, 625, 624}, {{700, 2}, {2499, 1}}, 0})};
-  result.directions[1].streams[0].loss_runs = runs({{1, 1}, {2, 1}});
+  result.directions[0].longest_silence = {0, 400'060};
+  result.directions[1].longest_silence = {279'800'060, 281'000'060};
+  StreamResult& lossy = result.directions[1].streams[0];
+  lossy.loss_runs = runs({{1, 1}, {2, 1}});
+  lossy.longest_loss = loss({700, 2}, 280'200'000, 280'600'000, 281'000'000);
+  lossy.last_loss = loss({2499, 1}, 999'800'000, 999'800'000, std::nullopt);
   measure::TrialFacts facts;
   facts.directions = {{"forward", 2'500, 2'500, 2'500}, {"reverse", 2'500, 2'500, 2'497}};
   facts.ports = {{"left"}, {"right"}};

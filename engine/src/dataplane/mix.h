@@ -17,6 +17,15 @@ class Mix {
     return static_cast<uint64_t>((unsigned __int128){total - 1} * foreground_ / of_) + 1;
   }
 
+  // Which frame of the direction is number `k` of its foreground, and of its background. REQUIRES:
+  // it has a background.
+  constexpr uint64_t place_of_foreground(uint64_t k) const {
+    return static_cast<uint64_t>(((unsigned __int128){k} * of_ + foreground_ - 1) / foreground_);
+  }
+  constexpr uint64_t place_of_background(uint64_t k) const {
+    return static_cast<uint64_t>((unsigned __int128){k} * of_ / (of_ - foreground_)) + 1;
+  }
+
   // Whether the next frame is foreground; steps through frames 0, 1, 2, ... without division.
   class Walk {
    public:

@@ -44,6 +44,19 @@ TEST(Mix, CountsTheForegroundAmongTheFirstFrames) {
   });
 }
 
+TEST(Mix, KnowsThePlaceOfEachFrameOfAStream) {
+  for_each_mix(60, [](uint64_t m, uint64_t n) {
+    const Mix mix(m, n);
+    uint64_t foreground = 0;
+    uint64_t background = 0;
+    for (uint64_t frame = 0; frame < 3 * n + 7; ++frame) {
+      const uint64_t place = is_foreground(frame, m, n) ? mix.place_of_foreground(foreground++)
+                                                        : mix.place_of_background(background++);
+      ASSERT_EQ(place, frame) << m << "/" << n;
+    }
+  });
+}
+
 TEST(Mix, CountsExactlyInTheLongestTrials) {
   std::mt19937_64 random(8219);
   for (int i = 0; i < 10'000; ++i) {
@@ -54,8 +67,11 @@ TEST(Mix, CountsExactlyInTheLongestTrials) {
     if (std::gcd(m, n) != 1) continue;
     ASSERT_EQ(mix.foreground_among(periods * n), periods * m);  // m of every n
     const uint64_t total = random() % (1ULL << 40);
-    ASSERT_EQ(mix.foreground_among(total + 1) - mix.foreground_among(total),
-              is_foreground(total, m, n) ? 1U : 0U);
+    const uint64_t before = mix.foreground_among(total);
+    ASSERT_EQ(mix.foreground_among(total + 1) - before, is_foreground(total, m, n) ? 1U : 0U);
+    ASSERT_EQ(is_foreground(total, m, n) ? mix.place_of_foreground(before)
+                                         : mix.place_of_background(total - before),
+              total);
   }
 }
 

@@ -22,6 +22,7 @@
 #include "dpdk/reply_ring.h"
 #include "measure/histogram.h"
 #include "measure/shadow_watch.h"
+#include "measure/silence_meter.h"
 #include "measure/stream_recorder.h"
 #include "net/classify.h"
 #include "net/neighbour.h"
@@ -73,6 +74,7 @@ class Receiver {
     shadows_.finish();
     return shadows_.shadows();
   }
+  const measure::SilenceMeter& silence() const { return silence_; }
   state::Learner::Counts learned() const {
     return learning_ ? learning_->counts() : state::Learner::Counts{};
   }
@@ -122,6 +124,7 @@ class Receiver {
   uint64_t start_tsc_ = 0;
   uint64_t drained_tsc_ = 0;  // begin of the last poll that left nothing behind
   measure::ShadowWatch shadows_;
+  measure::SilenceMeter silence_;
   ReceiveReport report_;
   alignas(64) std::atomic<uint64_t> published_received_{0};
 };

@@ -18,7 +18,7 @@ Sender::Sender(const TrialSpec& spec, Side side, dpdk::TxQueue queue,
       source_(spec.from[index_of(side)], pools),
       replies_(replies),
       clock_(clock),
-      schedule_(spec.from[index_of(side)].schedule(0, clock.tsc().hz())),
+      schedule_(0, clock.tsc().hz(), spec.from[index_of(side)].load()),
       stall_(stalls, rate_fps_, measure::stall_ns_at(rate_fps_)) {
   report_.built_by_time.reset(spec.record.series_interval_ns, spec.record.series_intervals);
 }

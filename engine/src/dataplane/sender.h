@@ -90,8 +90,8 @@ class Sender {
   // A sender this many lag limits behind is hopeless: the trial is invalid whatever follows.
   static constexpr uint64_t kHopelessLagLimits = 10;
 
-  uint64_t frames_;  // to be sent; fewer when the trial is stopped
-  const uint64_t rate_fps_;
+  uint64_t frames_;          // to be sent; fewer when the trial is stopped
+  const uint64_t rate_fps_;  // the highest
   const uint32_t burst_limit_;
   const uint64_t hopeless_tsc_;
   const uint64_t stall_tsc_;  // a sender that is so late is in a stall

@@ -86,6 +86,9 @@ class TrialRun {
   const std::vector<measure::Shadow>& shadows_at(Side side) const {
     return receivers_[index_of(side)]->finish_shadows();
   }
+  const measure::SilenceMeter& silence_at(Side side) const {
+    return receivers_[index_of(side)]->silence();
+  }
   const ReceiveReport& received_at(Side side) const { return receivers_[index_of(side)]->report(); }
   // Frames of learned four-tuples that were built although their entry was empty.
   uint64_t unlearned() const { return senders_[0]->unlearned() + senders_[1]->unlearned(); }

@@ -12,7 +12,7 @@
 #include "measure/stream_recorder.h"
 #include "net/frame.h"
 #include "state/tuple_table.h"
-#include "timing/schedule.h"
+#include "timing/load.h"
 #include "vary/draw.h"
 #include "vary/tuples.h"
 #include "vary/variation.h"
@@ -44,9 +44,10 @@ struct StreamSpec {
 
 // What one side sends. A side without streams only answers neighbours.
 struct DirectionSpec {
-  uint64_t rate_fps = 0;
-  uint64_t frames = 0;              // of all streams together
-  std::vector<StreamSpec> streams;  // foreground first
+  uint64_t rate_fps = 0;                // the highest of `steps`; without any the rate throughout
+  std::vector<timing::RateStep> steps;  // the load over time; one has a frame
+  uint64_t frames = 0;                  // of all streams together
+  std::vector<StreamSpec> streams;      // foreground first
   Mix mix{1, 1};
   // Half an interval later than the schedule begins: two directions whose frames are due at the
   // same times would wait for each other, the one always first, the other always second (ADR 8).
@@ -54,16 +55,19 @@ struct DirectionSpec {
 
   bool active() const { return !streams.empty(); }
 
-  // When the frames are due, of a trial that starts at `start_tsc`.
-  timing::Schedule schedule(uint64_t start_tsc, uint64_t tsc_hz) const {
-    const uint64_t rate = std::max<uint64_t>(rate_fps, 1);
-    return timing::Schedule(start_tsc, tsc_hz, 2 * rate, between ? 1 : 0, 2);
+  // When the frames are due, from the start of the trial on.
+  timing::Load load() const {
+    return timing::Load(std::max<uint64_t>(rate_fps, 1), steps, between);
   }
 
   // How many of the direction's first `total` frames belong to streams[index].
   uint64_t frames_of(size_t index, uint64_t total) const {
     const uint64_t foreground = mix.foreground_among(total);
     return index == 0 ? foreground : total - foreground;
+  }
+  // Which of the direction's frames is number `sequence` of streams[index].
+  uint64_t place_of(size_t index, uint64_t sequence) const {
+    return index == 0 ? mix.place_of_foreground(sequence) : mix.place_of_background(sequence);
   }
 };
 
@@ -107,13 +111,24 @@ struct TrialSpec {
     return stream < direction.streams.size() ? direction.frames_of(stream, direction.frames) : 0;
   }
 
+  // How long before the end of the trial a sender's load ends: in a pause.
+  uint64_t idle_end_ns(Side sender) const {
+    const DirectionSpec& direction = from[index_of(sender)];
+    if (!direction.active()) return 0;
+    const uint64_t end_ns = direction.load().step_end_ns(direction.frames - 1);
+    return duration_ns - std::min(duration_ns, end_ns);
+  }
+
   // Where the tags of a sender's stream lie; without any for the background.
   TagSpread tags_of(Side sender, size_t stream) const {
-    if (!tags || stream > 0 || !from[index_of(sender)].active()) return {};
-    const StreamSpec& tagged = from[index_of(sender)].streams[0];
+    const DirectionSpec& direction = from[index_of(sender)];
+    if (!tags || stream > 0 || !direction.active()) return {};
+    const StreamSpec& tagged = direction.streams[0];
     const uint64_t frames = frames_of(sender, stream);
-    const auto first =
-        static_cast<uint64_t>((unsigned __int128){frames} * tags->first_ns / duration_ns);
+    auto first = static_cast<uint64_t>((unsigned __int128){frames} * tags->first_ns / duration_ns);
+    if (!direction.steps.empty()) {
+      first = direction.frames_of(stream, direction.load().frames_in(tags->first_ns));
+    }
     return {first, frames - first, tags->count,
             vary::key_of(tagged.variations.seed, tagged.id, TagSpread::kGroup)};
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <utility>
 
 namespace dutperf::measure {
 
@@ -23,6 +22,7 @@ void SequenceTracker::reset(uint64_t frames, uint64_t max_bytes, uint64_t reorde
   newest_word_ = next_expected_ = received_ = duplicate_ = reordered_ = 0;
   impossible_ = unplaced_ = run_ = accounted_words_ = 0;
   loss_runs_.reset();
+  longest_loss_ = last_loss_ = {};
 }
 
 void SequenceTracker::slide_window(uint64_t word) {
@@ -42,17 +42,26 @@ void SequenceTracker::slide_window(uint64_t word) {
 
 void SequenceTracker::account_runs(uint64_t bits, uint64_t frames) {
   if (bits == UINT64_MAX && run_ == 0) return;
+  const uint64_t end = accounted_words_ * 64 + frames;
   while (frames > 0) {
     const auto lost = std::min<uint64_t>(static_cast<uint64_t>(std::countr_zero(bits)), frames);
     run_ += lost;
     frames -= lost;
     if (frames == 0) return;
-    if (run_ > 0) loss_runs_.record(std::exchange(run_, 0));
+    end_run(end - frames);
     bits = lost == 0 ? bits : bits >> lost;
     const auto arrived = std::min<uint64_t>(static_cast<uint64_t>(std::countr_one(bits)), frames);
     frames -= arrived;
     bits = arrived == 64 ? 0 : bits >> arrived;
   }
+}
+
+void SequenceTracker::end_run(uint64_t end) {
+  if (run_ == 0) return;
+  loss_runs_.record(run_);
+  last_loss_ = {end - run_, run_};
+  if (run_ > longest_loss_.frames) longest_loss_ = last_loss_;
+  run_ = 0;
 }
 
 uint64_t SequenceTracker::missing_among(uint64_t begin, uint64_t end) const {
@@ -74,7 +83,7 @@ void SequenceTracker::finish(uint64_t sent) {
     const uint64_t bits = reached ? seen_[accounted_words_ & word_mask_] : 0;
     account_runs(bits, std::min<uint64_t>(64, sent - accounted_words_ * 64));
   }
-  if (run_ > 0) loss_runs_.record(std::exchange(run_, 0));
+  end_run(sent);
 }
 
 }  // namespace dutperf::measure

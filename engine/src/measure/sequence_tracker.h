@@ -18,6 +18,14 @@
 
 namespace dutperf::measure {
 
+// Frames lost in a row; none: nothing was lost.
+struct LossRun {
+  uint64_t first = 0;
+  uint64_t frames = 0;
+
+  bool operator==(const LossRun&) const = default;
+};
+
 class SequenceTracker {
  public:
   static constexpr unsigned kRunBits = 10;
@@ -78,6 +86,9 @@ class SequenceTracker {
   uint64_t missing_among(uint64_t begin, uint64_t end) const;
   // How many frames were lost in a row; complete after finish().
   const Histogram& loss_runs() const { return loss_runs_; }
+  // The first of the longest ones, and the last one; complete after finish().
+  const LossRun& longest_loss() const { return longest_loss_; }
+  const LossRun& last_loss() const { return last_loss_; }
 
  private:
   // The usual case: all arrivals are new and follow each other. False, and nothing done, otherwise.
@@ -110,6 +121,8 @@ class SequenceTracker {
   void slide_window(uint64_t word);
   // Adds the word's frames to the loss runs. Words come in order.
   void account_runs(uint64_t bits, uint64_t frames);
+  // The frame `end` is not lost, or was not sent.
+  void end_run(uint64_t end);
 
   std::vector<uint64_t> seen_;
   uint64_t frames_ = 0;
@@ -126,6 +139,8 @@ class SequenceTracker {
   uint64_t run_ = 0;  // frames lost in a row up to the last accounted one
   uint64_t accounted_words_ = 0;
   Histogram loss_runs_{kRunBits};
+  LossRun longest_loss_;
+  LossRun last_loss_;
 };
 
 }  // namespace dutperf::measure

@@ -51,6 +51,21 @@ struct SlowTracker {
     return runs;
   }
 
+  // The first of the longest ones, or the last one.
+  LossRun loss(uint64_t sent, bool longest) const {
+    LossRun found;
+    LossRun run;
+    for (uint64_t i = 0; i <= sent; ++i) {
+      if (i < sent && !seen.contains(i)) {
+        run = {run.frames == 0 ? i : run.first, run.frames + 1};
+        continue;
+      }
+      if (run.frames > (longest ? found.frames : 0)) found = run;
+      run = {};
+    }
+    return found;
+  }
+
   uint64_t frames;
   uint64_t distance;
   std::set<uint64_t> seen = {};
@@ -119,6 +134,8 @@ void expect_same(SequenceTracker& tracker, SlowTracker& slow, const Numbers& num
   EXPECT_EQ(tracker.impossible(), slow.impossible);
   EXPECT_EQ(tracker.unplaced(), 0U);
   EXPECT_EQ(runs_of(tracker), slow.loss_runs(slow.frames));
+  EXPECT_EQ(tracker.longest_loss(), slow.loss(slow.frames, true));
+  EXPECT_EQ(tracker.last_loss(), slow.loss(slow.frames, false));
 }
 
 void record(SequenceTracker& tracker, const Numbers& numbers) {
@@ -215,6 +232,21 @@ TEST(SequenceTracker, CountsFramesThatNeverLeftAsNoLoss) {
   EXPECT_EQ(runs_of(tracker), (std::map<uint64_t, uint64_t>{{2, 1}}));
 }
 
+TEST(SequenceTracker, TellsWhereTheLongestLossIsAndTheLastOne) {
+  SequenceTracker tracker = tracker_of(1000);
+  for (uint64_t i = 0; i < 1000; ++i) {
+    const bool lost = (i >= 60 && i < 70) || (i >= 190 && i < 200) || i >= 995;
+    if (!lost) record(tracker, {i});
+  }
+  tracker.finish(998);
+  EXPECT_EQ(tracker.longest_loss(), (LossRun{60, 10})) << "the first of two";
+  EXPECT_EQ(tracker.last_loss(), (LossRun{995, 3})) << "to the last one sent";
+  tracker.reset(10);
+  tracker.finish(0);
+  EXPECT_EQ(tracker.longest_loss(), LossRun{});
+  EXPECT_EQ(tracker.last_loss(), LossRun{});
+}
+
 TEST(SequenceTracker, TellsOneLongLossFromManyShortOnes) {
   SequenceTracker tracker = tracker_of(1000);
   for (uint64_t i = 0; i < 1000; ++i) {
@@ -254,6 +286,8 @@ TEST(SequenceTracker, AgreesWithASetOverRowsOfEveryLengthAndPlace) {
         ASSERT_EQ(tracker.received(), slow.seen.size());
         ASSERT_EQ(tracker.impossible(), slow.impossible);
         ASSERT_EQ(runs_of(tracker), slow.loss_runs(frames)) << first << ' ' << count;
+        ASSERT_EQ(tracker.longest_loss(), slow.loss(frames, true)) << first << ' ' << count;
+        ASSERT_EQ(tracker.last_loss(), slow.loss(frames, false)) << first << ' ' << count;
       }
     }
   }

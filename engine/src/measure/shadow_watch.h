@@ -89,9 +89,9 @@ class ShadowWatch {
   static constexpr size_t kMaxShadows = 1024;
   static constexpr uint64_t kPatience = 50;
 
-  // `frames` come at `rate_fps`. A receiver that left them waiting for a stall's time was away; its
-  // ring has room for `room_frames`, at least, before it loses some that no counter tells of.
-  // `senders` (any may be null) outlive the watch.
+  // `frames` come at `rate_fps` at most. A receiver that left them waiting for a stall's time was
+  // away; its ring has room for `room_frames`, at least, before it loses some that no counter tells
+  // of. `senders` (any may be null) outlive the watch.
   ShadowWatch(std::array<const StallLog*, 2> senders, uint64_t frames, uint64_t rate_fps,
               uint64_t room_frames)
       : senders_(senders),

@@ -17,8 +17,9 @@ namespace dutperf::measure {
 
 class StallMeter {
  public:
-  // Lags of `stall_ns` and more are a stall, until less than half of that is left. `log` outlives
-  // the meter.
+  // Lags of `stall_ns` and more are a stall, until less than half of that is left. `rate_fps` is
+  // the highest of the load: no step can have sent more at once, so the device is not blamed for a
+  // frame that the burst cost. `log` outlives the meter.
   StallMeter(StallLog& log, uint64_t rate_fps, uint64_t stall_ns)
       : log_(log), rate_fps_(rate_fps), stall_ns_(stall_ns) {}
 

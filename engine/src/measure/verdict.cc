@@ -32,14 +32,21 @@ std::string ms(uint64_t ns) {
   return padded.substr(0, padded.size() - 3) + "." + padded.substr(padded.size() - 3) + " ms";
 }
 
+// How long the direction has for its frames: the trial less a pause at its end.
+uint64_t load_ns(const TrialFacts& facts, const DirectionFacts& direction) {
+  return facts.duration_ns - direction.idle_end_ns;
+}
+
 bool fell_behind(const TrialFacts& facts, const DirectionFacts& direction) {
-  const uint64_t allowed = facts.duration_ns + tolerated_ns(facts.duration_ns);
+  const uint64_t intended_ns = load_ns(facts, direction);
+  const uint64_t allowed = intended_ns + tolerated_ns(intended_ns);
   return direction.gave_up || direction.sending_ns > allowed;
 }
 
 // How much later than it should have been the sender was done, or gave up.
 uint64_t behind_ns(const TrialFacts& facts, const DirectionFacts& direction) {
-  const uint64_t over = direction.sending_ns - std::min(direction.sending_ns, facts.duration_ns);
+  const uint64_t over =
+      direction.sending_ns - std::min(direction.sending_ns, load_ns(facts, direction));
   return std::max(over, direction.gave_up ? direction.max_lag_ns : 0);
 }
 

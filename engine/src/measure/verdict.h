@@ -43,6 +43,7 @@ struct DirectionFacts {
   uint64_t held_frames = 0;       // may have waited half the frame timeout inside the tester
   size_t receiving_port = 0;      // place in TrialFacts::ports
   uint64_t sending_ns = 0;
+  uint64_t idle_end_ns = 0;  // its load ends so long before the trial
   uint64_t max_lag_ns = 0;
   uint64_t away_at_end_ns = 0;  // the sender did not run for so long, and ended late for it
   uint64_t port_full_ns = 0;    // the port, or what is behind it, had no room for frames
@@ -82,7 +83,7 @@ struct TrialFacts {
   uint64_t input_queue_drops = 0;  // of the tester's machine, at whichever port
 };
 
-// How long sending may take beyond the trial's duration for its rate to count as offered: 10 ppm
+// How long sending may take beyond the load's duration for its rate to count as offered: 10 ppm
 // (no clock of the trade is worse, and siitperf allows as much); in short trials as long as in one
 // of 60 s, but never more than 0.1 %; and a step of the send loop. See docs/adr/0001.
 constexpr uint64_t tolerated_ns(uint64_t duration_ns) {

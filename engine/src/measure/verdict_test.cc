@@ -135,6 +135,17 @@ TEST(Judge, AllowsTheSenderAShareOfTheDurationAndAStepOfItsLoop) {
   }
 }
 
+TEST(Judge, ExpectsNoFrameInAPauseAtTheEnd) {
+  TrialFacts facts = good();
+  facts.duration_ns = 1'000'000'000;
+  facts.directions[0].idle_end_ns = 400'000'000;
+  facts.directions[0].sending_ns = 600'000'000 + tolerated_ns(600'000'000);
+  facts.directions[1].sending_ns = 1'000'000'000;
+  EXPECT_EQ(judge(facts).kind, VerdictKind::kPass);
+  facts.directions[0].sending_ns += 1;
+  EXPECT_EQ(codes(judge(facts)), Codes{"sender_behind"});
+}
+
 TEST(Judge, TellsASenderThatWasAwayAtTheEndFromOneThatIsTooSlow) {
   TrialFacts facts = good();
   DirectionFacts& forward = facts.directions[0];

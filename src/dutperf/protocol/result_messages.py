@@ -191,6 +191,7 @@ class LossRun(Message):
     first: Count = Field(description="number of the first one, in its stream")
     frames: Annotated[int, Field(ge=1)]
     begin_ns: Nanoseconds = Field(description="when the first one was due")
+    last_ns: Nanoseconds = Field(description="when the last one was due")
     end_ns: Nanoseconds | None = Field(
         description="when the next one that arrived was due; null: none did"
     )
@@ -298,7 +299,8 @@ class DirectionResult(Message):
     )
     longest_silence: Silence | None = Field(
         default=None,
-        description="between frames that arrived; null: of an older engine",
+        description="from the first frame's due time on, and while frames were due; "
+        "null: of an older engine",
     )
     streams: list[StreamResult]
 

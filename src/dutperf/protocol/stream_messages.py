@@ -256,7 +256,14 @@ class DirectionRequest(Message):
         return self
 
     def frames(self, duration_ns: int) -> int:
-        """How many frames it has in a trial of ``duration_ns``; at least one."""
+        """How many frames it has in a trial of ``duration_ns``.
+
+        At least one, which is due at once if no step has a frame by then.
+        """
+        return max(1, self.frames_in(duration_ns))
+
+    def frames_in(self, duration_ns: int) -> int:
+        """How many frames the first ``duration_ns`` have, to the nearest one."""
         steps = self.steps or [RateStep(rate_fps=self.rate_fps, duration_ns=2**47)]
         period_ns = sum(step.duration_ns for step in steps)
         rounds, left_ns = divmod(duration_ns, period_ns)
@@ -266,7 +273,7 @@ class DirectionRequest(Message):
             if cut:
                 frames += RateStep(rate_fps=step.rate_fps, duration_ns=cut).frames
             left_ns -= cut
-        return max(1, frames)
+        return frames
 
     @model_validator(mode="after")
     def _tuples_of_the_foreground(self) -> DirectionRequest:

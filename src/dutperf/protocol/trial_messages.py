@@ -189,7 +189,10 @@ class TrialRequest(Message):
             raise ValueError("record.tags.first_ns is not before the end of the trial")
         for direction in self.directions:
             frames = direction.frames_of(0, self.frames(direction))
-            taggable = frames - frames * tags.first_ns // self.duration_ns
+            before = frames * tags.first_ns // self.duration_ns
+            if direction.steps:
+                before = direction.frames_of(0, direction.frames_in(tags.first_ns))
+            taggable = frames - before
             if taggable < tags.count:
                 raise ValueError(
                     f"record.tags.count: {direction.name} has {taggable} foreground "
