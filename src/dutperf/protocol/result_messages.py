@@ -47,6 +47,7 @@ ReasonCode = Literal[
     "nothing_passed",
     "unstable",
     "no_throughput",
+    "not_overloaded",
     "connections_expire",
     "connections_remain",
     "device_collapsed",

@@ -43,12 +43,23 @@ from dutperf.protocol import (
     ReasonCode,
     ResolvedNeighbour,
     Side,
+    Silence,
     TableResult,
     TrialProgress,
     TrialRequest,
     TrialResult,
     Verdict,
 )
+from dutperf.simulation.loads_over_time import (
+    Arrivals,
+    absent,
+    due_times,
+    each_step,
+    longest_silence,
+    of_stream,
+    queueing,
+)
+from dutperf.simulation.schedule import Schedule
 from dutperf.simulation.simulated_devices import (
     COARSE_BITS,
     Counts,
@@ -81,10 +92,12 @@ from dutperf.simulation.simulated_gateway import (
 )
 
 __all__ = [
+    "Arrivals",
     "Delays",
     "Dut",
     "FakeEngine",
     "SimulatedNat",
+    "absent",
     "buffered",
     "every",
     "fixed",
@@ -93,6 +106,7 @@ __all__ = [
     "lossy",
     "noisy",
     "perfect",
+    "queueing",
     "sometimes",
     "step",
     "without_checksum",
@@ -129,6 +143,7 @@ class FakeEngine:
         damages: how many of a direction's forwarded frames it damages.
         nat: the connections of the device, when it has any. Where connections are
             opened or answered no trial ends early.
+        arrivals: which frames arrive, one by one; ``dut`` is not asked then.
     """
 
     def __init__(
@@ -145,6 +160,7 @@ class FakeEngine:
         silent: Collection[str] = (),
         damages: Damages = without_checksum(sys.maxsize),  # noqa: B008 - the same
         nat: SimulatedNat | None = None,
+        arrivals: Arrivals | None = None,
     ) -> None:
         self.trials: list[TrialRequest] = []
         self.previews: list[PreviewParams] = []
@@ -159,6 +175,7 @@ class FakeEngine:
         self._refused = refused
         self._silent = silent
         self._damages = damages
+        self._arrivals = arrivals
         self._nat = nat or SimulatedNat()
         self._table: SimulatedTable | None = None
         self._ports: list[PortSpec] = []
@@ -303,10 +320,21 @@ class FakeEngine:
             sent = int(rate_fps * sending_ns / 1e9)
         # Frames to a MAC address of the tester's choice are not the device's.
         reach_it = self._nat.is_alive and direction.streams[0].dst_mac in _ITS_MACS
-        forwarded = self._dut(rate_fps, sent) if reach_it else 0
+        if not reach_it:
+            return Fate(rate_fps, sent, 0, sending_ns)
+        arrived = self._arrived(direction, sent)
+        forwarded = self._dut(rate_fps, sent) if arrived is None else arrived.count(1)
         damaged = self._damages(forwarded)
+        if arrived is not None:
+            arrived = arrived.replace(b"\1", b"\0", damaged.total)
         received = forwarded - damaged.total
-        return Fate(rate_fps, sent, received, sending_ns, damaged)
+        return Fate(rate_fps, sent, received, sending_ns, damaged, arrived)
+
+    def _arrived(self, direction: DirectionRequest, sent: int) -> bytearray | None:
+        """One by one, where the load changes or the device looks at each frame."""
+        if self._arrivals:
+            return self._arrivals(due_times(direction, sent))
+        return each_step(self._dut, direction, sent) if direction.steps else None
 
     def _end_ns(self, trial: TrialRequest, fates: list[Fate], pattern: Pattern) -> int:
         """When sending ends; where a sender gives up, the trial is not stopped."""
@@ -419,6 +447,11 @@ def _direction(
         )
         for i in range(len(direction.streams))
     ]
+    if fate.arrived is not None:
+        counts = [
+            count.which(of_stream(direction, i, fate.arrived))
+            for i, count in enumerate(counts)
+        ]
     if arrived is not None:
         counts[0] = counts[0].which(arrived)
     received = sum(count.received for count in counts)
@@ -434,6 +467,7 @@ def _direction(
         receive_gap_ns=histogram([(_RECEIVE_GAP_NS, received)], COARSE_BITS),
         delay_floor_ns=_SEND_CALL_NS + _RECEIVE_GAP_NS,
         delay_bound_ns=_SEND_CALL_NS + _RECEIVE_GAP_NS,
+        longest_silence=_silence(trial, direction, fate, pattern),
         streams=[
             stream_result(
                 trial,
@@ -441,10 +475,26 @@ def _direction(
                 counts[i],
                 pattern,
                 trial.record.tags if i == 0 else None,
+                Schedule(direction, i, counts[i].intended, trial.duration_ns),
             )
             for i, stream in enumerate(direction.streams)
         ],
     )
+
+
+def _silence(
+    trial: TrialRequest, direction: DirectionRequest, fate: Fate, pattern: Pattern
+) -> Silence | None:
+    """Where it is known which frames arrived."""
+    if fate.arrived is None:
+        return None
+    due = due_times(direction, fate.sent)
+    times_ns = [
+        at_ns + pattern.delay_ns(frame, fate.sent)
+        for frame, at_ns in enumerate(due)
+        if fate.arrived[frame]
+    ]
+    return longest_silence(times_ns, trial.duration_ns)
 
 
 def _failure(

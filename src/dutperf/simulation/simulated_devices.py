@@ -23,6 +23,7 @@ from dutperf.protocol import (
     Damage,
     DirectionRequest,
     Histogram,
+    LossRun,
     Record,
     Series,
     SlowerThan,
@@ -35,6 +36,7 @@ from dutperf.protocol import (
 )
 from dutperf.protocol.tagging import tagged_frames
 from dutperf.protocol.tuple_messages import MAX_LOST_RANGES
+from dutperf.simulation.schedule import Schedule
 
 Dut = Callable[[float, int], int]
 """(rate in frames per second, frames sent) -> frames forwarded, one direction."""
@@ -217,7 +219,7 @@ def jump(more_ns: int, *, delay_ns: int = 20_000) -> Delays:
 class Fate:
     """What becomes of the frames that a direction sends, evenly, in ``sending_ns``.
 
-    Damaged ones are not among those received.
+    Damaged ones are not among those received. ``arrived``: which, where that is known.
     """
 
     rate_fps: float
@@ -225,6 +227,7 @@ class Fate:
     received: int
     sending_ns: int
     damaged: Damage = WHOLE
+    arrived: bytearray | None = None
 
     def until(self, end_ns: int) -> Fate:
         """The same, of the frames that are due before ``end_ns``."""
@@ -235,10 +238,12 @@ class Fate:
             """The middle one of three stands at half of the time, the only one too."""
             return (2 * count * sent + self.sent) // max(1, 2 * self.sent)
 
+        arrived = None if self.arrived is None else self.arrived[:sent]
         return replace(
             self,
             sent=sent,
-            received=sent - of_sent(lost),
+            received=sent - of_sent(lost) if arrived is None else arrived.count(1),
+            arrived=arrived,
             sending_ns=end_ns,
             damaged=self.damaged.each(of_sent),
         )
@@ -340,6 +345,7 @@ def stream_result(
     counts: Counts,
     pattern: Pattern,
     tags: TagPlan | None,
+    schedule: Schedule,
 ) -> StreamResult:
     """Everything that is recorded of one stream; its parts agree with each other."""
     record = trial.record
@@ -348,6 +354,7 @@ def stream_result(
     delays = pattern.counts(received, intended)
     lost = counts.sent - received
     ranges = counts.lost_ranges()
+    longest = max(ranges, key=lambda run: run[1], default=None)
     return StreamResult(
         id=stream.id,
         name=stream.name,
@@ -372,7 +379,9 @@ def stream_result(
         if record.ipdv
         else None,
         tags=_tags(trial, stream.id, counts, pattern, tags) if tags else None,
-        series=_series(trial.duration_ns, record, counts),
+        series=_series(trial.duration_ns, record, counts, schedule),
+        longest_loss=_loss_run(longest, counts.sent, schedule) if longest else None,
+        last_loss=_loss_run(ranges[-1], counts.sent, schedule) if ranges else None,
         loss_runs=histogram(Counter(n for _, n in ranges).items(), COARSE_BITS),
         survival=_survival(record.survival_blocks, counts, ranges)
         if record.survival_blocks
@@ -439,15 +448,26 @@ def _tags(
     return TagResult(lost=delays_ns.count(None), delays_ns=delays_ns)
 
 
-def _series(duration_ns: int, record: Record, counts: Counts) -> Series:
-    """Frame i is due at i / intended of the duration."""
+def _loss_run(run: tuple[int, int], sent: int, schedule: Schedule) -> LossRun:
+    first, frames = run
+    end = first + frames
+    return LossRun(
+        first=first,
+        frames=frames,
+        begin_ns=schedule.due_ns(first),
+        last_ns=schedule.due_ns(end - 1),
+        end_ns=schedule.due_ns(end) if end < sent else None,
+    )
+
+
+def _series(
+    duration_ns: int, record: Record, counts: Counts, schedule: Schedule
+) -> Series:
     interval_ns = record.series_interval_ns
-    due = [
-        min(counts.intended, -(-j * interval_ns * counts.intended // duration_ns))
+    until = [
+        min(counts.sent, schedule.before(j * interval_ns))
         for j in range(-(-duration_ns // interval_ns) + 1)
     ]
-
-    until = [min(count, counts.sent) for count in due]
     return Series(
         interval_ns=interval_ns,
         sent=[b - a for a, b in pairwise(until)],

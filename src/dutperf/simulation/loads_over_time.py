@@ -1,0 +1,94 @@
+"""Simulated devices that look at each frame: what becomes of a load over time.
+
+Slow and obvious: a list has when every frame of a direction is due, and a device says
+of each whether it arrives. For trials of some thousand frames.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from dutperf.protocol import DirectionRequest, Silence
+from dutperf.simulation.schedule import rounds
+from dutperf.simulation.simulated_devices import Dut
+
+Arrivals = Callable[[Sequence[int]], bytearray]
+"""When each frame of a direction is due, in ns -> 1 for each that arrives."""
+
+
+def queueing(queue: int, service_fps: int) -> Arrivals:
+    """Serves a frame after the other; ``queue`` wait, what comes then is lost."""
+
+    def forward(due_ns: Sequence[int]) -> bytearray:
+        arrived, leaves_ns, waiting = bytearray(), 0, deque[int]()
+        for at_ns in due_ns:
+            while waiting and waiting[0] <= at_ns:
+                waiting.popleft()
+            if len(waiting) <= queue:
+                leaves_ns = max(leaves_ns, at_ns) + 10**9 // service_fps
+                waiting.append(leaves_ns)
+                arrived.append(1)
+            else:
+                arrived.append(0)
+        return arrived
+
+    return forward
+
+
+def absent(*spans_ns: tuple[int, int], device: Arrivals | None = None) -> Arrivals:
+    """Loses what is due in one of the spans; of the rest what ``device`` loses."""
+
+    def forward(due_ns: Sequence[int]) -> bytearray:
+        arrived = device(due_ns) if device else bytearray(b"\1" * len(due_ns))
+        for place, at_ns in enumerate(due_ns):
+            if any(begin_ns <= at_ns < end_ns for begin_ns, end_ns in spans_ns):
+                arrived[place] = 0
+        return arrived
+
+    return forward
+
+
+def each_step(dut: Dut, direction: DirectionRequest, frames: int) -> bytearray:
+    """What arrives of the first ``frames`` of a load whose steps ``dut`` knows not."""
+    arrived = bytearray()
+    for step in rounds(direction):
+        sent = min(step.frames, frames - len(arrived))
+        forwarded = dut(float(step.rate_fps), sent) if sent else 0
+        arrived += b"\1" * forwarded + bytes(sent - forwarded)
+        if len(arrived) == frames:
+            break
+    return arrived
+
+
+def due_times(direction: DirectionRequest, frames: int) -> list[int]:
+    """Of the first ``frames`` of a direction, whatever their stream, in ns."""
+    due_ns: list[int] = []
+    begin_ns = 0
+    for step in rounds(direction):
+        count = min(step.frames, frames - len(due_ns))
+        due_ns += [begin_ns + k * 10**9 // step.rate_fps for k in range(count)]
+        begin_ns += step.duration_ns
+        if len(due_ns) == frames:
+            break
+    return due_ns
+
+
+def of_stream(
+    direction: DirectionRequest, stream: int, arrived: bytearray
+) -> bytearray:
+    """Which of the stream's frames arrive, by those of the direction."""
+    return bytearray(
+        each
+        for number, each in enumerate(arrived)
+        if direction.frames_of(stream, number + 1) > direction.frames_of(stream, number)
+    )
+
+
+def longest_silence(arrived_ns: Sequence[int], end_ns: int) -> Silence:
+    """Between frames that arrived at these times; ``end_ns``: of the trial."""
+    times_ns = [0, *sorted(arrived_ns), end_ns]
+    begin_ns, until_ns = max(pairwise(times_ns), key=lambda pair: pair[1] - pair[0])
+    last = begin_ns == times_ns[-2]
+    return Silence(begin_ns=begin_ns, end_ns=None if last else until_ns)
