@@ -21,9 +21,15 @@ ProcedureName = Literal[
     "connection-rate",
     "table-capacity",
     "teardown-rate",
+    "system-recovery",
 ]
 Family = Literal[
-    "rate search", "load sweep", "burst search", "fixed load", "connections"
+    "rate search",
+    "load sweep",
+    "burst search",
+    "fixed load",
+    "connections",
+    "load over time",
 ]
 Unit = Literal["fps", "percent", "frames", "ns", "connections/s", "connections"]
 
@@ -82,6 +88,18 @@ _ALL = (
         unit="frames",
         better="higher",
         sections={"RFC 9004": "6", "RFC 2544": "26.4", "RFC 8219": "7.5"},
+        statistic="average",
+    ),
+    Procedure(
+        name="system-recovery",
+        family="load over time",
+        title="System recovery",
+        finds="How long frames are lost after an overload has ended (RFC 2544 26.5).",
+        heading="System recovery, from an overload's end to the last lost frame "
+        "(RFC 2544 26.5)",
+        unit="ns",
+        better="lower",
+        sections={"RFC 2544": "26.5", "RFC 5180": "7.5", "RFC 8219": "7.6"},
         statistic="average",
     ),
     Procedure(

@@ -12,6 +12,7 @@ from dutperf.config.testbed import DeviceFacts
 from dutperf.standards import Conformance, Deviation
 
 LATENCY: dict[str, Any] = {"procedure": "latency", "rate_fps": 1000}
+RECOVERY: dict[str, Any] = {"procedure": "system-recovery", "throughput_fps": 1000}
 
 
 def said(
@@ -29,6 +30,8 @@ def said(
         ({"ip": [6]}, "RFC 5180", "7.1"),
         ({"procedure": "frame-loss"}, "RFC 2544", "26.3"),
         ({"procedure": "frame-loss", "ip": [6]}, "RFC 5180", "7.3"),
+        (RECOVERY, "RFC 2544", "26.5"),
+        ({**RECOVERY, "ip": [6]}, "RFC 5180", "7.5"),
         (LATENCY, "RFC 8219", "7.2"),
         ({**LATENCY, "rfc2544_latency": True}, "RFC 2544", "26.2"),
         ({**LATENCY, "rfc2544_latency": True, "ip": [6]}, "RFC 5180", "7.2"),

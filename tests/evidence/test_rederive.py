@@ -115,6 +115,13 @@ STREAMS: dict[str, dict[str, object]] = {
     },
     "frame-loss": {"repeats": 3, "load_percent": [100, 80, 60, 40, 20]},
     "back-to-back": {"repeats": 5, "throughput_fps": 5000, "longest_burst_s": 2},
+    "system-recovery": {
+        "throughput_fps": 3000,
+        "overload_percent": 150,
+        "overload_duration_s": 0.5,
+        "reduced_duration_s": 0.5,
+        "repeats": 3,
+    },
     "latency": {"rate_fps": 3000, "repeats": 9, "tags": 700, "first_tag_s": 0.2},
     "latency, one tag": {
         "rate_fps": 3000,
@@ -159,7 +166,7 @@ def test_random_devices_and_spoilt_trials(name: str, seed: int) -> None:
 
 
 def _short(procedure: str) -> dict[str, object]:
-    if procedure == "back-to-back":
+    if procedure in ("back-to-back", "system-recovery"):
         return {key: SHORT[key] for key in ("residual_wait_s", "settle_wait_s")}
     return dict(SHORT)
 

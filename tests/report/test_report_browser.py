@@ -13,6 +13,7 @@ from burst_sample import burst_results
 from connection_sample import RATES_PER_S, rate_results, stateful_results
 from hostile import SHOWN, hostile_environment, hostile_results
 from playwright.sync_api import Browser, Page
+from recovery_sample import recovery_results
 from report_sample import all_sizes, sample_environment, sample_results, store
 from timed_sample import delay_results, timed_results
 
@@ -83,6 +84,12 @@ def bursts_report(written: Written) -> Path:
     return written.of("bursts", burst_results())
 
 
+@pytest.fixture(scope="module")
+def recovery_report(written: Written) -> Path:
+    """System recovery around the moment at which the load fell."""
+    return written.of("recovery", recovery_results())
+
+
 PAGES = {
     "report": sample_results,
     "wide_report": all_sizes,
@@ -90,6 +97,7 @@ PAGES = {
     "stateful_report": stateful_results,
     "delays_report": delay_results,
     "bursts_report": burst_results,
+    "recovery_report": recovery_results,
 }
 
 

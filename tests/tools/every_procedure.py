@@ -16,7 +16,13 @@ from dutperf.procedures.max_rate import MaxRate
 from dutperf.results import CellResult, TrialRecord
 from dutperf.run.local_executor import measure_cell
 from dutperf.run.openings import Openings
-from dutperf.simulation.fake_engine import FakeEngine, SimulatedNat, step
+from dutperf.simulation.fake_engine import (
+    Arrivals,
+    FakeEngine,
+    SimulatedNat,
+    absent,
+    step,
+)
 
 MAX = MaxRate(20_000, "set")
 R = 5001
@@ -33,6 +39,7 @@ class Case:
     nat: Callable[[], SimulatedNat] | None = None
     hooks: tuple[str, ...] = ()
     dut: Callable[[float, int], int] = lambda _rate_fps, frames: frames
+    arrivals: Arrivals | None = None
     remembers: bool = False
     """What earlier tests opened, where no hook empties the table."""
 
@@ -57,7 +64,8 @@ class Case:
 
     def _recording(self, stored: Sequence[TrialRecord]) -> Recording:
         if not self.nat:
-            return Recording(FakeEngine(self.dut), stored=stored)
+            engine = FakeEngine(self.dut, arrivals=self.arrivals)
+            return Recording(engine, stored=stored)
         nat = self.nat()
         if self.remembers:
             return Recording(
@@ -68,8 +76,8 @@ class Case:
                 openings=Openings(now=lambda: nat.now_ns / 1e9),
             )
         if not self.hooks:
-            engine = ClearedEngine(nat, dut=self.dut)
-            return Recording(engine, testbed=NAT44, stored=stored)
+            cleared = ClearedEngine(nat, dut=self.dut)
+            return Recording(cleared, testbed=NAT44, stored=stored)
         return Recording(
             FakeEngine(self.dut, nat=nat),
             testbed=self._testbed,
@@ -107,6 +115,16 @@ CASES = {
     "back-to-back": Case(
         {"procedure": "back-to-back", "repeats": 2, "throughput_fps": 1},
         dut=lambda _rate, frames: min(frames, 300),
+    ),
+    "system-recovery": Case(
+        {
+            "procedure": "system-recovery",
+            "throughput_fps": 1000,
+            "overload_duration_s": 1,
+            "reduced_duration_s": 1,
+            "repeats": 3,
+        },
+        arrivals=absent((500_000_000, 1_030_000_000)),
     ),
     "latency": Case({"procedure": "latency", "rate_fps": 1000, "repeats": 3}),
     "pdv": Case({"procedure": "pdv", "rate_fps": 1000, "repeats": 3}),

@@ -34,6 +34,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         f"dutperf ipdv {_LAB} --rate throughput",
         "dutperf ipdv testbed.yaml --rate 100000",
     ),
+    "system-recovery": (
+        f"dutperf system-recovery {_LAB}",
+        "dutperf system-recovery testbed.yaml --throughput 100000 --repeats 20",
+    ),
     "connection-rate": ("dutperf connection-rate --lab nft-nat44 --connections 10000",),
     "table-capacity": (
         "dutperf table-capacity --lab nft-nat44 --most 100000 --first 1000",

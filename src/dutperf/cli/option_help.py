@@ -21,6 +21,7 @@ _FIRST = (
     "rate_fps",
     "throughput_fps",
     "load_percent",
+    "overload_percent",
     "repeats",
     "resolution",
     "search",
@@ -41,7 +42,13 @@ _PANELS: dict[str, tuple[str, ...]] = {
         "max_verify_loss_percent",
         "goals",
     ),
-    "Times": ("settle_wait_s", "residual_wait_s", "restabilise_wait_s"),
+    "Times": (
+        "overload_duration_s",
+        "reduced_duration_s",
+        "settle_wait_s",
+        "residual_wait_s",
+        "restabilise_wait_s",
+    ),
     "What is lost, what is late": (
         "frame_timeout_ms",
         "timeout_sweep_ms",

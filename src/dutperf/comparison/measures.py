@@ -32,6 +32,8 @@ _SENT = (
     "beta",
     "gamma",
     "first",
+    "overload_percent",
+    "overload_duration_s",
 )
 """Compared where both have it: older files do not tell all."""
 

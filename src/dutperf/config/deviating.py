@@ -26,10 +26,12 @@ from dutperf.config.specs import (
     FixedLoadKeys,
     FrameLossSpec,
     LatencySpec,
+    SystemRecoverySpec,
     TeardownRateSpec,
     ThroughputSpec,
     TimedStreamKeys,
 )
+from dutperf.config.specs.system_recovery_spec import OVERLOAD_PERCENT, OVERLOAD_S
 from dutperf.config.standard_sizes import listed_sizes
 from dutperf.config.stateful_keys import Stateful
 from dutperf.config.versions import translates
@@ -59,6 +61,8 @@ def deviations(cell: Cell) -> list[Deviation]:
             found += _bursts(spec)
         case FixedLoadKeys() as spec:
             found += _load(cell, spec)
+        case SystemRecoverySpec() as spec:
+            found += _overload(spec)
     found += _repeats(cell)
     if isinstance(cell.spec, LatencySpec):
         found += _tags(cell.spec)
@@ -75,7 +79,11 @@ def hasty(cell: Cell) -> list[str]:
         for _, _, is_s, least_s in _duration(cell)
         if is_s < least_s
     ]
+    spec = cell.spec
+    if isinstance(spec, SystemRecoverySpec) and spec.overload_duration_s < OVERLOAD_S:
+        found.append(f"an overload of {spec.overload_duration_s:.12g} s")
     asks_for_more = cell.stateful or _delay_rfc(cell) or translates(cell.ip)
+    asks_for_more = asks_for_more or isinstance(spec, SystemRecoverySpec)
     if cell.repeats == 1 and asks_for_more and not cell.spec.loss_criterion.goals:
         found.append("a single repeat")
     return found
@@ -225,6 +233,30 @@ def _bursts(spec: BackToBackSpec) -> list[Deviation]:
         rule = "the throughput, measured without loss before"
         actual = f"{spec.throughput_fps:,} fps, as given"
         found.append(Deviation("RFC 9004 5", rule, actual, "MUST"))
+    return found
+
+
+def _overload(spec: SystemRecoverySpec) -> list[Deviation]:
+    """RFC 2544 26.5: how much, for how long, and how often."""
+    found: list[Deviation] = []
+    rfc, is_s = "RFC 2544 26.5", spec.overload_duration_s
+    if is_s < OVERLOAD_S:
+        rule = f"an overload for at least {OVERLOAD_S} s"
+        actual = f"{is_s:.12g} s instead of at least {OVERLOAD_S} s"
+        found.append(Deviation(rfc, rule, actual, "text"))
+    if spec.overload_percent != OVERLOAD_PERCENT:
+        rule = f"an overload of {OVERLOAD_PERCENT} % of the throughput"
+        actual = f"{spec.overload_percent:.12g} %"
+        found.append(Deviation(rfc, rule, actual, "text"))
+    if spec.repeats == 1:
+        rule = "repeated a number of times"
+        found.append(Deviation(rfc, rule, "a single repeat", "SHOULD"))
+    reference = spec.rate_reference
+    if reference is None or not reference.plain:
+        rule = "the throughput, determined first"
+        given = spec.throughput_fps
+        actual = f"{given:,} fps, as given" if isinstance(given, int) else str(given)
+        found.append(Deviation(rfc, rule, actual, "text"))
     return found
 
 

@@ -27,9 +27,11 @@ from dutperf.config.specs import (
     LatencySpec,
     ProcedureSpec,
     StreamKeys,
+    SystemRecoverySpec,
     TableCapacitySpec,
     ThroughputSpec,
 )
+from dutperf.config.specs.system_recovery_spec import OVERLOAD_PERCENT
 from dutperf.config.standard_sizes import frame_versions, standard_sizes
 from dutperf.config.stateful_keys import Stateful
 from dutperf.config.testbed import Testbed
@@ -232,7 +234,10 @@ def _judged(spec: ProcedureSpec) -> Iterator[str]:
     """What tells cells apart that send the same frames."""
     if isinstance(spec, ThroughputSpec) and spec.search != "narrowed":
         yield spec.search
-    if spec.rate_reference and spec.reference_use != "correction":
+    if isinstance(spec, SystemRecoverySpec):
+        if spec.overload_percent != OVERLOAD_PERCENT:
+            yield f"overload-{spec.overload_percent:.12g}percent"
+    elif spec.rate_reference and spec.reference_use != "correction":
         named = str(spec.rate_reference).replace("%", "percent")
         yield f"at-{named.replace(' ', '-')}"
     elif spec.given_rate_fps and not isinstance(spec, EstablishmentKeys):

@@ -36,6 +36,8 @@ _BY_THE_BOOK = (
     "repeats",
     "tags",
     "first_tag_s",
+    "overload_duration_s",
+    "reduced_duration_s",
 )
 _OF_REPEATS = {"repeats", "interval_width", "max_repeats"}
 
@@ -81,6 +83,8 @@ def _quick(spec: type[ProcedureSpec], procedure: Mapping[str, Any]) -> dict[str,
         "resolution": "5%",
         "step": "5%",
         "repeats": 3 if issubclass(spec, FixedLoadKeys) else 1,
+        "overload_duration_s": 1.0,
+        "reduced_duration_s": 1.0,
     }
     if issubclass(spec, LatencySpec):
         found |= {"tags": _tags(procedure), "first_tag_s": 0.2}

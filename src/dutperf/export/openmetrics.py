@@ -30,6 +30,7 @@ _NAMES: Mapping[ProcedureName, str] = {
     "latency": "latency",
     "pdv": "pdv",
     "ipdv": "ipdv",
+    "system-recovery": "system_recovery",
     "connection-rate": "connection_establishment",
     "table-capacity": "table_capacity",
     "teardown-rate": "connection_teardown",

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from statistics import fmean, stdev
+from statistics import stdev
 
 from dutperf.config.cell import Cell
 from dutperf.config.specs import BackToBackSpec
@@ -39,7 +39,7 @@ from dutperf.procedures.trial_verdicts import (
 )
 from dutperf.procedures.trials import Ask, Trials
 from dutperf.protocol import Reason, TrialRequest, TrialResult, Verdict, VerdictKind
-from dutperf.results.bounds import Overall, overall, valued
+from dutperf.results.bounds import Overall, averaged, valued
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import Derived, RepeatResult
 from dutperf.search import Outcome, Resolution, SearchResult, Step, Verification
@@ -319,7 +319,7 @@ def _longest_passed(bursts: _Bursts) -> Reason:
 
 def _conclude(bursts: _Bursts, repeats: list[RepeatResult]) -> CellResult:
     """The average of all searches (RFC 9004 6.3), and what follows from it."""
-    found = _averaged(repeats)
+    found = averaged(repeats)
     short = [*_short_of(bursts), *bound_deviations(bursts.cell, found)]
     return CellResult(
         **of_cell(bursts.cell, bursts.maximum, short),
@@ -351,17 +351,6 @@ def _not_overloaded(bursts: _Bursts) -> list[Reason]:
             "6.1), or a faster port driver",
         )
     ]
-
-
-def _averaged(repeats: Sequence[RepeatResult]) -> Overall:
-    """One lower bound makes the average one."""
-    found, (values, _) = overall(repeats), valued(repeats)
-    bounded = [repeat for repeat in repeats if repeat.bound]
-    return found._replace(
-        median=fmean(values) if values else None,
-        bound=bounded[0].bound if bounded else None,
-        bound_cause=bounded[0].bound_cause if bounded else None,
-    )
 
 
 def _derived(bursts: _Bursts, found: Overall, values: Sequence[float]) -> list[Derived]:

@@ -24,6 +24,8 @@ LEAST_WIDTH = 1.0
 DELAY_LIMITS = stability.Limits(middle=0.5, all_of_them=1.0)
 """Delays of software scatter by nature: the repeats of a worst case most of all."""
 
+_LIMITS = stability.Limits()
+
 
 def rate_findings(cell: Cell, repeats: Sequence[RepeatResult]) -> list[Finding]:
     """Of the rates that a search found, each known to within its resolution."""
@@ -33,7 +35,11 @@ def rate_findings(cell: Cell, repeats: Sequence[RepeatResult]) -> list[Finding]:
 
 
 def search_findings(
-    repeats: Sequence[RepeatResult], resolution: Resolution, what: str, unit: Unit
+    repeats: Sequence[RepeatResult],
+    resolution: Resolution,
+    what: str,
+    unit: Unit,
+    limits: stability.Limits = _LIMITS,
 ) -> list[Finding]:
     """Of whatever repeated searches found: ``what``, in ``unit``."""
     values = _valid(repeats)
@@ -43,7 +49,7 @@ def search_findings(
     width = float(resolution.value)
     if resolution.relative:
         width = max(width * stats.median(known), LEAST_WIDTH)
-    found = stability.examine(values, width)
+    found = stability.examine(values, width, limits)
     return [_Words(what, unit, len(known), width).finding(f) for f in found]
 
 

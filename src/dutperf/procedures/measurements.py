@@ -18,6 +18,7 @@ from dutperf.procedures.pdv import pdv_plan
 from dutperf.procedures.stateful.connection_rate import measure_connection_rate
 from dutperf.procedures.stateful.table_capacity import measure_table_capacity
 from dutperf.procedures.stateful.teardown_rate import measure_teardown_rate
+from dutperf.procedures.system_recovery import measure_system_recovery
 from dutperf.procedures.throughput import measure_throughput
 from dutperf.procedures.trials import DeviceTrials, Trials
 from dutperf.results.model import CellResult
@@ -41,6 +42,7 @@ MEASUREMENTS: Mapping[ProcedureName, OnStreams | OnConnections] = {
     "throughput": OnStreams(measure_throughput),
     "frame-loss": OnStreams(measure_frame_loss),
     "back-to-back": OnStreams(measure_back_to_back),
+    "system-recovery": OnStreams(measure_system_recovery),
     "latency": OnStreams(partial(measure_delays, latency_plan)),
     "pdv": OnStreams(partial(measure_delays, pdv_plan)),
     "ipdv": OnStreams(partial(measure_delays, ipdv_plan)),

@@ -44,7 +44,7 @@ def found_load(
         return limit
     source = next(r for r in done if r.id == cell.throughput_cell)
     if source.verdict != "pass" or not source.median:
-        if cell.spec.reference_use != "load":
+        if cell.spec.reference_use in ("full load", "correction"):
             return replace(limit, shortfall=unknown(source, "throughput"))
         return unmeasured(cell, limit, _no_throughput(source))
     load = _load(asked, source)

@@ -31,7 +31,12 @@ _STALLS = {"sender_lag", "sender_burst", "sender_behind", "receiver_lag"}
 _PASSING = {*_STALLS, "device_cpu_taken"}
 _LOSSES = {"frames_lost", "frames_late"}
 _OF_DEVICE = {*_LOSSES, "duplicates"}
-_FOR_GOOD = {"unexpected_address", "not_translated", "connections_expired"}
+_FOR_GOOD = {
+    "unexpected_address",
+    "not_translated",
+    "connections_expired",
+    "not_overloaded",
+}
 """Another trial would say the same."""
 
 

@@ -107,19 +107,22 @@ def leading_figures(cell: Subject) -> Iterator[StoredFigure]:
 
 def _of_cell(cell: Subject, result: CellResult) -> StoredFigure:
     repeats, at_least = _valid(result.repeats)
+    is_below = cell.median == 0 and cell.within_ns is not None
+    cell_load_fps = result.load.rate_fps if result.load else None
+    limit: Limit = "lower" if cell.is_bound else None
     title = PROCEDURES[cell.procedure].title.lower() if cell.procedure else ""
     return StoredFigure(
         cell,
         "rate" if cell.judged and cell.procedure == "throughput" else title,
         result.unit,
-        cell.median,
-        "lower" if cell.is_bound else None,
+        cell.within_ns if is_below else cell.median,
+        "below" if is_below else limit,
         None if cell.measured else "invalid",
         direction=cell.direction,
         spread=cell.spread,
         repeats=repeats,
         at_least=at_least,
-        load_fps=result.load.rate_fps if result.load else None,
+        load_fps=result.recovery.overload_fps if result.recovery else cell_load_fps,
     )
 
 

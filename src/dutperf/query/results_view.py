@@ -135,7 +135,7 @@ _FIGURE: tuple[Column[Row], ...] = (
     Column(
         "load_fps",
         "DOUBLE",
-        "The load at which loss or delay was measured, per direction.",
+        "The load at which loss or delay was measured, or the overload; per direction.",
         lambda row: row.figure.load_fps,
     ),
     Column("rate_fps", "DOUBLE", "Throughput, frames/s per direction.", _value("fps")),
@@ -149,7 +149,7 @@ _FIGURE: tuple[Column[Row], ...] = (
     Column(
         "delay_ns",
         "DOUBLE",
-        "Latency, PDV, IPDV; infinite: too many frames were lost.",
+        "Latency, PDV, IPDV, recovery; infinite: too many frames were lost.",
         _value("ns"),
     ),
     Column(

@@ -28,7 +28,7 @@ from dutperf.results import (
     limit_words,
 )
 from dutperf.results.damage_words import RECEIVED
-from dutperf.tables import DELAYS
+from dutperf.tables import DELAYS, OVER_TIME
 from dutperf.tables.figures import derived
 
 _SURE_PERCENT = 95
@@ -69,6 +69,8 @@ def headline(cell: CellView) -> Headline:
         return _frame_loss(cell)
     if cell.procedure in DELAYS:
         return _delay(cell)
+    if cell.procedure in OVER_TIME:
+        return _recovery(cell)
     return _rate(cell)
 
 
@@ -214,6 +216,23 @@ def _frame_loss(cell: CellView) -> Headline:
     at = f"Lost at {_load(curve[-1])}" if curve else "Lost at the highest load"
     value, unit = percent(cell.median).split(NBSP)
     return Headline(value, unit, "; ".join((at, *_clean_part(curve))) + ".")
+
+
+def _recovery(cell: CellView) -> Headline:
+    """A time, or what it is shorter than."""
+    value, _, unit = cell.figure_text.rpartition(NBSP)
+    recovery = cell.result.recovery if cell.result else None
+    after = f" after {whole(recovery.overload_fps)}{NBSP}fps" if recovery else ""
+    longer = ", the longer one of both directions" if cell.bidirectional else ""
+    known = f"Known to {delay_ns(cell.within_ns)}: until the next frame was due"
+    return Headline(
+        value,
+        unit,
+        f"Frames were still lost for so long{after}{longer}.",
+        interval_words(cell),
+        cell.limit,
+        (f"{known}, and the sender's lag",) if cell.within_ns else (),
+    )
 
 
 def _delay(cell: CellView) -> Headline:

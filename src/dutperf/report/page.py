@@ -23,6 +23,7 @@ from dutperf.report.hook_outputs import hook_views
 from dutperf.report.losscharts import frame_loss_chart, loss_around_chart
 from dutperf.report.packed import packed, packed_plotly
 from dutperf.report.rates import maxima
+from dutperf.report.recovery_views import recovery_views
 from dutperf.report.repeatcharts import rate_repeats_chart, repeats_chart
 from dutperf.report.source import Source, read_source
 from dutperf.report.stacking import head_lines, stacked
@@ -59,6 +60,7 @@ _PARTS = (
     ("summary", "Results"),
     ("rates", "Rates"),
     ("losses", "Frame loss"),
+    ("recovery", "System recovery"),
     ("delays", "Delays"),
     ("connections", "Connections"),
     ("phases", "Phase 1"),
@@ -130,12 +132,14 @@ def render(source: Source) -> str:
     losses, losses_around = frame_loss_chart(cells), loss_around_chart(cells)
     growth = growth_charts(growths(source.scalability, cells))
     stateful = connection_views(cells)
+    recoveries = recovery_views(cells)
     timings = timings_of(cells)
     curves = (rates, losses, losses_around)
     charts = [*searches.values(), *(chart for chart in curves if chart)]
     charts += [*repeats.values(), *rate_repeats.values(), *timeouts.values()]
     charts += [chart for _, chart in growth if chart]
     charts += [chart for view in stateful for chart in view.charts]
+    charts += [chart for view in recoveries for chart in view.charts]
     charts += [c for timing in timings for trial in timing.trials for c in trial.charts]
     trust, told = trust_rows(source, cells), closing_of(source, cells, where="below")
     figures = {chart.id: chart.figure for chart in charts}
@@ -161,6 +165,7 @@ def render(source: Source) -> str:
         losses_around=losses_around,
         growth=growth,
         stateful=stateful,
+        recoveries=recoveries,
         timings=timings,
         media=list(maxima(table_of_rates)),
         deviations=deviations_of(cells),

@@ -42,6 +42,17 @@ def overall(
     return Overall(spread.median, "lower", _cause(repeats, values), spread)
 
 
+def averaged(repeats: Sequence[RepeatResult]) -> Overall:
+    """The same where repeats are averaged: one lower bound makes the average one."""
+    found, (values, _) = overall(repeats), valued(repeats)
+    bounded = [repeat for repeat in repeats if repeat.bound]
+    return found._replace(
+        median=stats.mean(values) if values else None,
+        bound=bounded[0].bound if bounded else None,
+        bound_cause=bounded[0].bound_cause if bounded else None,
+    )
+
+
 def _cause(repeats: Sequence[RepeatResult], values: Sequence[float]) -> BoundCause:
     """What bounds the median: the repeat with a bound that is nearest to it.
 

@@ -322,6 +322,11 @@ def _value(cell: CellResult, words: Words) -> str:
         return _curve(cell)
     if cell.measures:
         return _delays(cell.measures, cell)
+    if cell.recovery and cell.recovery.within_ns is not None:
+        after = f"after {cell.recovery.overload_fps:,} fps per direction"
+        known = duration(cell.recovery.within_ns, _DELAY_DIGITS)
+        beside = f", known to {known}" if cell.median else ""
+        return f"{_figure(cell, words)} {after}{beside}"
     if cell.conformance and cell.conformance.status == "other_measure":
         return f"{_figure(cell, words)}: {cell.quantity}"
     each = " per direction" if cell.unit == "fps" else ""
@@ -336,6 +341,8 @@ def _value(cell: CellResult, words: Words) -> str:
 def _figure(cell: CellResult, words: Words) -> str:
     if cell.median is None:
         return "infinite"
+    if cell.median == 0 and cell.recovery and cell.recovery.within_ns:
+        return f"less than {duration(cell.recovery.within_ns, _DELAY_DIGITS)}"
     return f"{_sign(cell.bound, words)}{in_unit(cell.median, cell.unit)}"
 
 

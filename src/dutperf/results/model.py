@@ -44,6 +44,7 @@ from dutperf.results.rate_results import (
     WireRate,
     Withdrawal,
 )
+from dutperf.results.recovery_results import Recovery
 from dutperf.results.stored import Stored
 from dutperf.results.trial_record import Earlier, TrialRecord
 from dutperf.standards import Conformance, Deviation
@@ -64,7 +65,8 @@ class CellResult(Stored):
     second; teardown-rate: deleted ones. table-capacity: connections. frame-loss:
     percent lost at the highest load; the whole curve is in ``points``. latency: TL,
     pdv: PDV, ipdv: the largest IPDV, each of the foreground and of the direction where
-    it is larger, null if infinite; everything is in ``measures``.
+    it is larger, null if infinite; everything is in ``measures``. system-recovery:
+    nanoseconds, of the direction that takes longer; both are in ``recovery``.
     """
 
     id: str
@@ -113,8 +115,10 @@ class CellResult(Stored):
     load: Load | None = Field(
         default=None,
         description="latency, pdv, ipdv: null if it was not recorded; frame-loss: the "
-        "throughput that 100 % is, null if it is the maximum load",
+        "throughput that 100 % is, null if it is the maximum load; system-recovery: "
+        "the throughput that the overload is a share of",
     )
+    recovery: Recovery | None = Field(default=None, description="system-recovery")
     measures: list[Measure] = Field(default=[])
     frames: list[FrameCount] = Field(default=[])
     delays: DelayRecord | None = None

@@ -22,6 +22,7 @@ _NAMES: Mapping[ProcedureName, str] = {
     "throughput": "throughput",
     "back-to-back": "longest burst",
     "frame-loss": "loss at the highest load",
+    "system-recovery": "recovery time",
 }
 """Of the one value of a cell; delays have names of their own."""
 
@@ -136,6 +137,8 @@ def _rate_fps(cell: CellResult) -> float | None:
         return cell.median
     if cell.points:
         return cell.points[0].load_fps
+    if cell.recovery:
+        return cell.recovery.overload_fps
     most = cell.parameters.get("max_load_fps")
     return cell.load.rate_fps if cell.load else _number(most)
 

@@ -15,10 +15,11 @@ from dutperf.tables.delay_tables import delay_table, frames_table
 from dutperf.tables.media_tables import media_table
 from dutperf.tables.passport_tables import passport_table
 from dutperf.tables.phase_tables import phase_table
+from dutperf.tables.recovery_tables import recovery_repeats_table, recovery_table
 from dutperf.tables.result_tables import alike, curve_table, result_table
 from dutperf.tables.scalability_tables import growths
 from dutperf.tables.search_tables import goal_table, timeout_table
-from dutperf.tables.subject import CONNECTIONS, DELAYS, Subject
+from dutperf.tables.subject import CONNECTIONS, DELAYS, OVER_TIME, Subject
 from dutperf.tables.table_model import Table
 
 
@@ -63,6 +64,8 @@ def result_tables(cells: Sequence[Subject]) -> Iterator[tuple[Table, list[Subjec
             made = connection_table
         elif procedure in DELAYS:
             made = delay_table
+        elif procedure in OVER_TIME:
+            made = recovery_table
         yield made(key, group), group
 
 
@@ -80,5 +83,7 @@ def _of_cell(cell: Subject) -> Iterator[Table]:
         yield step_table(cell)
     if result.teardown:
         yield teardown_table(cell)
+    if result.recovery:
+        yield recovery_repeats_table(cell)
     if result.frames:
         yield frames_table(cell)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from dutperf.catalogue import PROCEDURES, ProcedureName, names_of
@@ -20,11 +20,20 @@ from dutperf.results import (
 )
 from dutperf.results.rate_results import Derived
 from dutperf.results.units import whole
-from dutperf.tables.figures import NONE, State, Value, count, number, percent
+from dutperf.tables.figures import (
+    NONE,
+    State,
+    Value,
+    count,
+    duration,
+    number,
+    percent,
+)
 
 DELAYS = names_of("fixed load")
 CONNECTIONS = names_of("connections")
 BURSTS = names_of("burst search")
+OVER_TIME = names_of("load over time")
 SEARCHES = (*names_of("rate search"), *BURSTS)
 COUNTED = (*CONNECTIONS, *BURSTS)
 """How long their trials last follows from a number of connections or frames."""
@@ -35,6 +44,7 @@ DOUBTS: dict[str, str] = {
     "unstable": "too unstable",
 }
 """Kinds of findings that leave no figure for all repeats, in three words."""
+_TIME_DIGITS = 4
 _SEARCHES = {"classic": "classic search", "mlrsearch": "MLRsearch"}
 _WAYS = {
     "both": "both directions",
@@ -257,7 +267,16 @@ class Subject:
     @property
     def figure(self) -> Value:
         """The same as its unit wants it."""
+        within_ns = self.within_ns
+        if self.median == 0 and within_ns:
+            return replace(duration(within_ns, _TIME_DIGITS), bound="below")
         return self.in_unit(self.median, lower=self.is_bound)
+
+    @property
+    def within_ns(self) -> float | None:
+        """How much longer a time may be than is told, at most."""
+        recovery = self.result.recovery if self.result else None
+        return recovery.within_ns if recovery else None
 
     @property
     def derived(self) -> dict[str, Derived]:
@@ -272,9 +291,12 @@ class Subject:
         return bool(known and known.bound)
 
     def in_unit(self, value: float | None, *, lower: bool = False) -> Value:
-        """A rate, a share or a number of connections."""
-        told = percent if self.procedure == "frame-loss" else count
-        return told(value, "lower" if lower else None)
+        """A rate, a share, a time or a number of connections."""
+        if self.procedure in OVER_TIME:
+            told = duration(value, _TIME_DIGITS)
+            return replace(told, bound="lower" if lower else None)
+        of = percent if self.procedure == "frame-loss" else count
+        return of(value, "lower" if lower else None)
 
     @property
     def unit(self) -> str:

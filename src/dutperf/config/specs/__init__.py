@@ -31,6 +31,7 @@ from dutperf.config.specs.procedure_keys import (
     StreamKeys,
     TimedStreamKeys,
 )
+from dutperf.config.specs.system_recovery_spec import SystemRecoverySpec
 from dutperf.config.specs.throughput_spec import ThroughputSpec
 
 _Any: TypeAlias = (
@@ -43,6 +44,7 @@ _Any: TypeAlias = (
     | ConnectionRateSpec
     | TableCapacitySpec
     | TeardownRateSpec
+    | SystemRecoverySpec
 )
 ProcedureSpec = Annotated[_Any, Field(discriminator="procedure")]
 SPECS: dict[str, type[_Any]] = {spec.named(): spec for spec in get_args(_Any)}
@@ -63,6 +65,7 @@ __all__ = [
     "ProcedureSpec",
     "SearchedKeys",
     "StreamKeys",
+    "SystemRecoverySpec",
     "TableCapacitySpec",
     "TeardownRateSpec",
     "ThroughputSpec",

@@ -38,8 +38,9 @@ from dutperf.config.versions import IpVersions
 
 Direction = Literal["both", "forward", "reverse"]
 Seconds = Annotated[float, Field(ge=0, le=86400)]
-ReferenceUse = Literal["load", "full load", "correction"]
-"""The load itself; what 100 % of the loads is; what a result is corrected by."""
+ReferenceUse = Literal["load", "full load", "correction", "overload"]
+"""The load itself; what 100 % of the loads is; what a result is corrected by; what an
+overload is more than."""
 TrialDuration = Annotated[float, Field(ge=0.01, le=86400)]
 RepeatNumber = Annotated[int, Field(ge=1, le=1000)]
 

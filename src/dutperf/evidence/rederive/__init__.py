@@ -12,6 +12,7 @@ again here.
     phases       which trials of phase 2 count
     cells        throughput, frame loss, back-to-back frames
     delays       latency, PDV, IPDV
+    recovery     system recovery
     connections  connection rate, table capacity, tear-down
     beside       media, loads that another cell found
     scalability  what more flows cost (RFC 8219 10.2.1)

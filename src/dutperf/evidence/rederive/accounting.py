@@ -88,6 +88,9 @@ def _recorded(stream: Json) -> Iterator[str]:
     least, most = (sum(each[end] * each[2] for each in runs) for end in (0, 1))
     if not least <= lost <= most:
         yield f"runs of {least} to {most} lost frames are not {lost} lost"
+    longest = stream.get("longest_loss")
+    if longest is not None and longest["frames"] != stream["loss_runs"]["max"]:
+        yield f"the longest run, of {longest['frames']} frames, is not that of its runs"
     tags = stream.get("tags")
     if tags is not None:
         without = tags["delays_ns"].count(None)
@@ -199,7 +202,7 @@ def _direction(trial: Json, asked: Json, direction: Json) -> Iterator[str]:
             f"are not its load, {trial['load_fps']}"
         )
     duration_ns = trial["request"]["duration_ns"]
-    frames = max(1, (rate * duration_ns + 5 * 10**8) // 10**9)
+    frames = _frames_asked(asked, duration_ns)
     intended = sum(stream["intended"] for stream in direction["streams"])
     if intended != frames:
         yield f"{name}: {intended} intended, and {frames} asked for"
@@ -207,3 +210,15 @@ def _direction(trial: Json, asked: Json, direction: Json) -> Iterator[str]:
     whole = sent == intended or trial["result"].get("ended_early", False)
     if not whole and records.verdict(trial) != "invalid":
         yield f"{name}: {sent} of {intended} frames were sent, and it is not invalid"
+
+
+def _frames_asked(asked: Json, duration_ns: int) -> int:
+    """Of the rate, or of the steps of a load over time, again and again."""
+    whole = {"rate_fps": asked["rate_fps"], "duration_ns": duration_ns}
+    frames, left = 0, duration_ns
+    while left:
+        for step in asked.get("steps") or [whole]:
+            span = min(step["duration_ns"], left)
+            frames += (step["rate_fps"] * span + 5 * 10**8) // 10**9
+            left -= span
+    return int(max(1, frames))

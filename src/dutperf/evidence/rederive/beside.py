@@ -144,7 +144,9 @@ def _load(source: Source) -> Json:
     before = source.done.get(stored.get("cell") or "")
     asked = share_of(stored["asked"], before) if before else None
     sent = trials[0]["load_fps"]
-    if source.cell["procedure"] == "frame-loss":
+    if source.cell["procedure"] == "system-recovery" and stored["asked"].isdecimal():
+        asked = int(stored["asked"])
+    if source.cell["procedure"] in ("frame-loss", "system-recovery"):
         sent = asked
     told = sent if sent != asked and sent is not None and before else asked or sent
     return {"load": {} if told is None else {"rate_fps": told}}

@@ -12,6 +12,7 @@ from dutperf.evidence.rederive.connections import derived_connections
 from dutperf.evidence.rederive.delays import derived_delays
 from dutperf.evidence.rederive.passports import beside_passport
 from dutperf.evidence.rederive.phases import counted_trials
+from dutperf.evidence.rederive.recovery import derived_recovery
 from dutperf.evidence.rederive.searches import (
     Asked,
     Limit,
@@ -48,6 +49,8 @@ def _by_procedure(source: Source) -> Json:
             return _back_to_back(source, asked)
         case "latency" | "pdv" | "ipdv":
             return derived_delays(procedure, source.settings, asked)
+        case "system-recovery":
+            return derived_recovery(source.settings, asked) or _UNMEASURED
         case _:
             return derived_connections(
                 procedure, source.settings, source.trials, limit_of(source)
@@ -70,6 +73,7 @@ _NOTHING: Json = {
     "expiry": [],
     "damage": None,
     "eviction": None,
+    "recovery": None,
 }
 """What a cell has none of, unless its procedure does."""
 _NOT_ALWAYS_DERIVED = {

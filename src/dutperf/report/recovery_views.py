@@ -1,0 +1,81 @@
+"""System recovery: one trial around the moment at which its load fell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dutperf.report.cells import CellView
+from dutperf.report.chart import Chart
+from dutperf.report.timecharts import time_charts
+from dutperf.results import TrialRecord
+from dutperf.results.recovery_results import Recovery
+
+_INTERVALS = 10
+"""To either side of the fall at least; a longer recovery has as much room again."""
+
+
+@dataclass(frozen=True)
+class RecoveryView:
+    """The trial whose recovery took longest, in charts of its directions."""
+
+    cell: CellView
+    recovery: Recovery
+    trial: TrialRecord | None
+    charts: tuple[Chart, ...]
+
+
+def recovery_views(cells: Sequence[CellView]) -> list[RecoveryView]:
+    """Of the cells that have a recovery, valid or not."""
+    return [
+        _view(cell, cell.result.recovery)
+        for cell in cells
+        if cell.result and cell.result.recovery
+    ]
+
+
+def _view(cell: CellView, recovery: Recovery) -> RecoveryView:
+    valid = [t for t in cell.trials if t.result.verdict.kind != "invalid"]
+    if not valid:
+        return RecoveryView(cell, recovery, None, ())
+    longest_ns = [
+        max((t.value_ns for d in recovery.directions if (t := d.repeats[n])), default=0)
+        for n in range(len(recovery.directions[0].repeats))
+    ]
+    trial = max(valid, key=lambda trial: longest_ns[trial.repeat - 1])
+    around = _around(trial, recovery, longest_ns[trial.repeat - 1])
+    charts = (_marked(chart, recovery, around) for chart in time_charts(trial))
+    return RecoveryView(cell, recovery, trial, tuple(charts))
+
+
+def _around(
+    trial: TrialRecord, recovery: Recovery, longest_ns: float
+) -> tuple[float, float]:
+    """What of the trial is shown, in seconds."""
+    room_ns = _INTERVALS * trial.request.record.series_interval_ns
+    begin_ns = max(0, recovery.overload_ns - room_ns)
+    end_ns = recovery.overload_ns + max(room_ns, 2 * longest_ns)
+    return begin_ns / 1e9, min(end_ns, trial.request.duration_ns) / 1e9
+
+
+def _marked(chart: Chart, recovery: Recovery, around: tuple[float, float]) -> Chart:
+    """With time stamp A as a dotted line."""
+    figure = dict(chart.layout)
+    fell_s = recovery.overload_ns / 1e9
+    figure["xaxis"] = {**figure["xaxis"], "range": list(around)}
+    line = {
+        "type": "line",
+        "x0": fell_s,
+        "x1": fell_s,
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "line": {"width": 1.5, "dash": "dot", "color": "var(--ink)"},
+    }
+    figure["shapes"] = [*figure["shapes"], line]
+    return replace(
+        chart,
+        id=chart.id.replace("time-", "recovery-", 1),
+        description=f"{chart.description}; the load fell at {fell_s:g} s",
+        layout=figure,
+    )

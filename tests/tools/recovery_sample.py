@@ -1,0 +1,31 @@
+"""Runs of system recovery on simulated devices that recover when it is told."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from planning import Run, campaign, spec
+
+from dutperf.results import ResultsFile
+from dutperf.simulation.fake_engine import FakeEngine, absent
+
+SECOND = 10**9
+LATE_NS = 30_000_000
+
+
+def recovery_results(until_ns: int = SECOND + LATE_NS, **keys: object) -> ResultsFile:
+    """A throughput of 10,000 fps that is given; the device loses until ``until_ns``."""
+    what = campaign(
+        spec(
+            procedure="system-recovery",
+            throughput_fps=10_000,
+            max_rate_fps=20_000,
+            overload_duration_s=1,
+            reduced_duration_s=1,
+            **{"repeats": 2} | keys,
+        )
+    )
+    engine = FakeEngine(lambda *_: 0, arrivals=absent((SECOND // 2, until_ns)))
+    with tempfile.TemporaryDirectory() as directory:
+        return Run(Path(directory) / "run", engine)(what)
