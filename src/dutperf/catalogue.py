@@ -22,6 +22,7 @@ ProcedureName = Literal[
     "table-capacity",
     "teardown-rate",
     "system-recovery",
+    "outage",
 ]
 Family = Literal[
     "rate search",
@@ -100,6 +101,23 @@ _ALL = (
         unit="ns",
         better="lower",
         sections={"RFC 2544": "26.5", "RFC 5180": "7.5", "RFC 8219": "7.6"},
+        statistic="average",
+    ),
+    Procedure(
+        name="outage",
+        family="load over time",
+        title="Outage",
+        finds="How long forwarding is interrupted, by a reset for example "
+        "(RFC 6201 4).",
+        heading="Outage, frames lost / offered rate (RFC 6201 1.3)",
+        unit="ns",
+        better="lower",
+        sections={
+            "RFC 6201": "4",
+            "RFC 2544": "26.6",
+            "RFC 5180": "7.6",
+            "RFC 8219": "7.7",
+        },
         statistic="average",
     ),
     Procedure(

@@ -12,6 +12,7 @@ from dutperf.config.testbed import DeviceFacts
 from dutperf.standards import Conformance, Deviation
 
 LATENCY: dict[str, Any] = {"procedure": "latency", "rate_fps": 1000}
+OUTAGE: dict[str, Any] = {"procedure": "outage", "rate_fps": 1000}
 RECOVERY: dict[str, Any] = {"procedure": "system-recovery", "throughput_fps": 1000}
 
 
@@ -32,6 +33,8 @@ def said(
         ({"procedure": "frame-loss", "ip": [6]}, "RFC 5180", "7.3"),
         (RECOVERY, "RFC 2544", "26.5"),
         ({**RECOVERY, "ip": [6]}, "RFC 5180", "7.5"),
+        (OUTAGE, "RFC 6201", "4"),
+        ({**OUTAGE, "ip": [6]}, "RFC 6201", "4"),
         (LATENCY, "RFC 8219", "7.2"),
         ({**LATENCY, "rfc2544_latency": True}, "RFC 2544", "26.2"),
         ({**LATENCY, "rfc2544_latency": True, "ip": [6]}, "RFC 5180", "7.2"),

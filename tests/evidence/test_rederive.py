@@ -122,6 +122,7 @@ STREAMS: dict[str, dict[str, object]] = {
         "reduced_duration_s": 0.5,
         "repeats": 3,
     },
+    "outage": {"rate_fps": 3000, "repeats": 3, "trigger_after_s": 0.5},
     "latency": {"rate_fps": 3000, "repeats": 9, "tags": 700, "first_tag_s": 0.2},
     "latency, one tag": {
         "rate_fps": 3000,

@@ -13,7 +13,7 @@ from burst_sample import burst_results
 from connection_sample import RATES_PER_S, rate_results, stateful_results
 from hostile import SHOWN, hostile_environment, hostile_results
 from playwright.sync_api import Browser, Page
-from recovery_sample import recovery_results
+from recovery_sample import outage_results, recovery_results
 from report_sample import all_sizes, sample_environment, sample_results, store
 from timed_sample import delay_results, timed_results
 
@@ -90,6 +90,12 @@ def recovery_report(written: Written) -> Path:
     return written.of("recovery", recovery_results())
 
 
+@pytest.fixture(scope="module")
+def outage_report(written: Written) -> Path:
+    """An outage over time."""
+    return written.of("outage", outage_results())
+
+
 PAGES = {
     "report": sample_results,
     "wide_report": all_sizes,
@@ -98,6 +104,7 @@ PAGES = {
     "delays_report": delay_results,
     "bursts_report": burst_results,
     "recovery_report": recovery_results,
+    "outage_report": outage_results,
 }
 
 

@@ -120,3 +120,16 @@ def test_the_terminal_and_the_page_have_it_all(tmp_path: Path) -> None:
     section = page.section("recovery")
     assert "Overload: 11,000 fps for 1" in section
     assert "the load fell" in page.text or "time stamp A" in section
+
+
+def test_a_device_that_was_not_overloaded_has_a_panel_without_a_figure(
+    tmp_path: Path,
+) -> None:
+    results = recovery_results(0)
+    assert results.cells[-1].recovery is None
+    store(tmp_path, results, sample_environment())
+    page = Page(write_report(tmp_path).read_text("utf-8"))
+    section = page.section("recovery")
+    assert "not overloaded: nothing was lost at 11,000 fps in 1 s" in section
+    assert "1 trial stored, no recovery" in section
+    assert headline(view(results)).value == "No result"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from burst_sample import burst_results, bursts_of_flows
 from connection_sample import rate_results, stateful_results
-from recovery_sample import recovery_results
+from recovery_sample import outage_results, recovery_results
 from report_sample import all_sizes, sample_environment, sample_results, store
 from stored_samples import VERSION_1
 from timed_sample import delay_results
@@ -151,6 +151,7 @@ def printed_figures(table: Table) -> Counter[str]:
         burst_results,
         bursts_of_flows,
         recovery_results,
+        outage_results,
         version_1,
     ],
 )

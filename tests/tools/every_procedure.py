@@ -126,6 +126,16 @@ CASES = {
         },
         arrivals=absent((500_000_000, 1_030_000_000)),
     ),
+    "outage": Case(
+        {
+            "procedure": "outage",
+            "rate_fps": 1000,
+            "trial_duration_s": 2,
+            "trigger_after_s": 1,
+            "repeats": 3,
+        },
+        arrivals=absent((1_200_000_000, 1_500_000_000)),
+    ),
     "latency": Case({"procedure": "latency", "rate_fps": 1000, "repeats": 3}),
     "pdv": Case({"procedure": "pdv", "rate_fps": 1000, "repeats": 3}),
     "ipdv": Case({"procedure": "ipdv", "rate_fps": 1000, "repeats": 3}),
@@ -206,6 +216,20 @@ CASES = {
         },
         SimulatedNat,
         dut=slow_in_phase2,
+    ),
+    "system-recovery, phase 2": Case(
+        {
+            "procedure": "system-recovery",
+            "throughput_fps": 2000,
+            "overload_duration_s": 0.2,
+            "reduced_duration_s": 0.2,
+            "repeats": 2,
+            "stateful": opening(500, phase1_rate=R),
+            "settle_wait_s": 0.01,
+            "residual_wait_s": 0.1,
+        },
+        SimulatedNat,
+        dut=lambda rate, n: n if rate == R else step(2000)(rate, n),
     ),
     "latency, phase 2": Case(
         {

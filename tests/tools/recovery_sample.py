@@ -1,4 +1,4 @@
-"""Runs of system recovery on simulated devices that recover when it is told."""
+"""Runs of loads over time on simulated devices that do what they are told."""
 
 from __future__ import annotations
 
@@ -27,5 +27,26 @@ def recovery_results(until_ns: int = SECOND + LATE_NS, **keys: object) -> Result
         )
     )
     engine = FakeEngine(lambda *_: 0, arrivals=absent((SECOND // 2, until_ns)))
+    with tempfile.TemporaryDirectory() as directory:
+        return Run(Path(directory) / "run", engine)(what)
+
+
+def outage_results(*spans_ns: tuple[int, int], **keys: object) -> ResultsFile:
+    """A device that is out for 300 ms, or in the spans given; nobody acts."""
+    spans = spans_ns or ((1_200_000_000, 1_500_000_000),)
+    what = campaign(
+        spec(
+            procedure="outage",
+            max_rate_fps=20_000,
+            **{
+                "rate_fps": 1000,
+                "trial_duration_s": 3,
+                "trigger_after_s": 1,
+                "repeats": 2,
+            }
+            | keys,
+        )
+    )
+    engine = FakeEngine(lambda *_: 0, arrivals=absent(*spans))
     with tempfile.TemporaryDirectory() as directory:
         return Run(Path(directory) / "run", engine)(what)

@@ -38,6 +38,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         f"dutperf system-recovery {_LAB}",
         "dutperf system-recovery testbed.yaml --throughput 100000 --repeats 20",
     ),
+    "outage": (
+        f"dutperf outage {_LAB} --rate 10000",
+        "dutperf outage testbed.yaml --rate 100000 --trial-duration 300",
+    ),
     "connection-rate": ("dutperf connection-rate --lab nft-nat44 --connections 10000",),
     "table-capacity": (
         "dutperf table-capacity --lab nft-nat44 --most 100000 --first 1000",

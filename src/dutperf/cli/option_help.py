@@ -43,6 +43,7 @@ _PANELS: dict[str, tuple[str, ...]] = {
         "goals",
     ),
     "Times": (
+        "trigger_after_s",
         "overload_duration_s",
         "reduced_duration_s",
         "settle_wait_s",

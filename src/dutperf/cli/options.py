@@ -98,6 +98,7 @@ FLAGS: dict[str, Flag] = {
     "overload_percent": Flag("--overload", float, "PERCENT"),
     "overload_duration_s": Flag("--overload-duration", float, "S"),
     "reduced_duration_s": Flag("--reduced-duration", float, "S"),
+    "trigger_after_s": Flag("--trigger-after", float, "S"),
     "step": Flag("--step", str, "WIDTH"),
     "tags": Flag("--tags", int, "N"),
     "first_tag_s": Flag("--first-tag", float, "S"),

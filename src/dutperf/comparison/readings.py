@@ -108,8 +108,9 @@ def _resolution(result: CellResult) -> Callable[[float], float] | None:
     settings = result.parameters
     if result.procedure in ("frame-loss", "teardown-rate"):
         return lambda value: value
-    if result.recovery:
-        within_ns = result.recovery.within_ns or 0.0
+    timed = result.recovery or result.outage
+    if timed:
+        within_ns = timed.within_ns
         return lambda value: value + within_ns
     told = settings.get("step" if result.procedure == "back-to-back" else "resolution")
     if result.procedure == "table-capacity":

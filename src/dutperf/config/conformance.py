@@ -29,6 +29,7 @@ _BUILT_ON: dict[str, tuple[str, ...]] = {
     "RFC 2544": ("RFC 1242", "RFC 2544"),
     "RFC 5180": ("RFC 1242", "RFC 2544", "RFC 5180"),
     "RFC 8219": ("RFC 1242", "RFC 2544", "RFC 5180", "RFC 8219"),
+    "RFC 6201": ("RFC 1242", "RFC 2544", "RFC 6201"),
     "RFC 9004": ("RFC 1242", "RFC 2544", "RFC 9004"),
     "RFC 9693": ("RFC 9693",),
 }
@@ -90,7 +91,8 @@ def _rfc(cell: Cell) -> str:
     if cell.stateful:
         return "RFC 9693"
     sections = PROCEDURES[cell.procedure].sections
-    if "RFC 2544" not in sections or "RFC 9004" in sections:
+    replaced = "RFC 9004" in sections or "RFC 6201" in sections
+    if "RFC 2544" not in sections or replaced:
         return next(iter(sections))
     if isinstance(cell.spec, LatencySpec) and not cell.spec.rfc2544_latency:
         return "RFC 8219"

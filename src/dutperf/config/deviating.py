@@ -26,11 +26,13 @@ from dutperf.config.specs import (
     FixedLoadKeys,
     FrameLossSpec,
     LatencySpec,
+    OutageSpec,
     SystemRecoverySpec,
     TeardownRateSpec,
     ThroughputSpec,
     TimedStreamKeys,
 )
+from dutperf.config.specs.outage_spec import TRIGGER_S
 from dutperf.config.specs.system_recovery_spec import OVERLOAD_PERCENT, OVERLOAD_S
 from dutperf.config.standard_sizes import listed_sizes
 from dutperf.config.stateful_keys import Stateful
@@ -63,6 +65,8 @@ def deviations(cell: Cell) -> list[Deviation]:
             found += _load(cell, spec)
         case SystemRecoverySpec() as spec:
             found += _overload(spec)
+        case OutageSpec() as spec:
+            found += _outage(cell, spec)
     found += _repeats(cell)
     if isinstance(cell.spec, LatencySpec):
         found += _tags(cell.spec)
@@ -83,6 +87,8 @@ def hasty(cell: Cell) -> list[str]:
     if isinstance(spec, SystemRecoverySpec) and spec.overload_duration_s < OVERLOAD_S:
         found.append(f"an overload of {spec.overload_duration_s:.12g} s")
     asks_for_more = cell.stateful or _delay_rfc(cell) or translates(cell.ip)
+    if isinstance(spec, OutageSpec) and spec.trigger_after_s < TRIGGER_S:
+        found.append(f"an outage after {spec.trigger_after_s:.12g} s")
     asks_for_more = asks_for_more or isinstance(spec, SystemRecoverySpec)
     if cell.repeats == 1 and asks_for_more and not cell.spec.loss_criterion.goals:
         found.append("a single repeat")
@@ -260,6 +266,31 @@ def _overload(spec: SystemRecoverySpec) -> list[Deviation]:
     return found
 
 
+def _outage(cell: Cell, spec: OutageSpec) -> list[Deviation]:
+    """RFC 6201 4: what is forwarded before; 1.4: how often."""
+    found: list[Deviation] = []
+    rfc, after_s = "RFC 6201 4", spec.trigger_after_s
+    if after_s < TRIGGER_S:
+        rule = f"forwarding for at least {TRIGGER_S} s before"
+        actual = f"{after_s:.12g} s instead of at least {TRIGGER_S} s"
+        found.append(Deviation(rfc, rule, actual, "text"))
+    reference = spec.rate_reference
+    if reference is None or not reference.plain:
+        given = spec.rate_fps
+        actual = f"{given:,} fps, as given" if isinstance(given, int) else str(given)
+        found.append(
+            Deviation(rfc, "a rate that reaches the throughput", actual, "text")
+        )
+    smallest = min(listed_sizes(cell_versions(cell))[0])
+    if not cell.imix and cell.frame_sizes[0] > smallest:
+        actual = f"{cell.frame_sizes[0]} bytes"
+        found.append(Deviation(rfc, "the smallest frames", actual, "text"))
+    if spec.repeats == 1:
+        rule = "multiple trials, averaged"
+        found.append(Deviation("RFC 6201 1.4", rule, "a single one", "SHOULD"))
+    return found
+
+
 def _tags(spec: LatencySpec) -> list[Deviation]:
     found: list[Deviation] = []
     rfc = "RFC 2544 26.2" if spec.rfc2544_latency else "RFC 8219 7.2"
@@ -350,7 +381,7 @@ def _times(cell: Cell) -> list[Deviation]:
 
 def _duration(cell: Cell) -> list[tuple[str, str, float, int]]:
     """Of trials that last as long as they are told to."""
-    if not isinstance(cell.spec, TimedStreamKeys):
+    if not isinstance(cell.spec, TimedStreamKeys) or isinstance(cell.spec, OutageSpec):
         return []
     least = ("RFC 2544 24", 60)
     if isinstance(cell.spec, LatencySpec):

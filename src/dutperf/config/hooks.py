@@ -102,6 +102,11 @@ class Hooks(Strict):
     before_trial: list[Hook] = Field(
         default=[], description="prepares the device for a trial"
     )
+    during_trial: list[Hook] = Field(
+        default=[],
+        description="outage: what interrupts the device, while frames are sent "
+        "(trigger_after_s); none: you are asked to do it",
+    )
     after_trial: list[Hook] = Field(default=[], description="reads counters, mostly")
     is_alive: Hook | None = Field(
         default=None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dutperf.config.cell import Cell
-from dutperf.config.specs import TableCapacitySpec, TeardownRateSpec
+from dutperf.config.specs import OutageSpec, TableCapacitySpec, TeardownRateSpec
 from dutperf.config.testbed import Testbed
 from dutperf.errors import InputError
 
@@ -39,7 +39,13 @@ def empties_table(testbed: Testbed) -> bool:
 
 
 def hook_notices(testbed: Testbed, cell: Cell) -> Iterator[str]:
-    """What is done where nobody empties the table before a test (RFC 9693 4.4)."""
+    """Who acts where no hook does; an outage, and the table of RFC 9693 4.4."""
+    if isinstance(cell.spec, OutageSpec) and not testbed.hooks.during_trial:
+        yield (
+            f"testbed {testbed.name} has no hook during_trial: "
+            f"{cell.spec.trigger_after_s:g} s after a trial of outage has begun you "
+            "are asked to interrupt the device"
+        )
     stateful = cell.stateful
     if stateful is None or empties_table(testbed):
         return

@@ -14,6 +14,7 @@ from dutperf.config.specs import (
     SPECS,
     FixedLoadKeys,
     LatencySpec,
+    OutageSpec,
     ProcedureSpec,
     ThroughputSpec,
 )
@@ -38,6 +39,7 @@ _BY_THE_BOOK = (
     "first_tag_s",
     "overload_duration_s",
     "reduced_duration_s",
+    "trigger_after_s",
 )
 _OF_REPEATS = {"repeats", "interval_width", "max_repeats"}
 
@@ -88,6 +90,8 @@ def _quick(spec: type[ProcedureSpec], procedure: Mapping[str, Any]) -> dict[str,
     }
     if issubclass(spec, LatencySpec):
         found |= {"tags": _tags(procedure), "first_tag_s": 0.2}
+    if issubclass(spec, OutageSpec):
+        found |= {"trial_duration_s": 20.0, "trigger_after_s": 1.0}
     return found
 
 

@@ -31,6 +31,7 @@ _NAMES: Mapping[ProcedureName, str] = {
     "pdv": "pdv",
     "ipdv": "ipdv",
     "system-recovery": "system_recovery",
+    "outage": "outage",
     "connection-rate": "connection_establishment",
     "table-capacity": "table_capacity",
     "teardown-rate": "connection_teardown",

@@ -10,7 +10,7 @@ from dutperf.config.phase2 import timing_of
 from dutperf.config.ports import Ports
 from dutperf.config.search_keys import AUTO, GoalSpec
 from dutperf.config.sizes import sizes_text
-from dutperf.config.specs import FixedLoadKeys, ThroughputSpec
+from dutperf.config.specs import LoadKeys, ThroughputSpec
 from dutperf.config.stateful_keys import Stateful
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import version_of
@@ -57,7 +57,7 @@ def cell_parameters(cell: Cell, limit: MaxRate) -> Parameters:
         "seed": cell.seed,
     }
     limits: Parameters = {"max_load_fps": limit.rate_fps, "max_load_is": limit.kind}
-    if isinstance(spec, FixedLoadKeys):
+    if isinstance(spec, LoadKeys):
         limits = {"rate_fps": limit.rate_fps} if limit.kind == "found" else {}
     if spec.timeout_sweep_ns:
         each = ", ".join(f"{ns / 1e6:.12g}" for ns in spec.timeout_sweep_ns)

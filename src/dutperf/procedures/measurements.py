@@ -14,6 +14,7 @@ from dutperf.procedures.ipdv import ipdv_plan
 from dutperf.procedures.latency import latency_plan
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.measures import measure_delays
+from dutperf.procedures.outage import measure_outage
 from dutperf.procedures.pdv import pdv_plan
 from dutperf.procedures.stateful.connection_rate import measure_connection_rate
 from dutperf.procedures.stateful.table_capacity import measure_table_capacity
@@ -43,6 +44,7 @@ MEASUREMENTS: Mapping[ProcedureName, OnStreams | OnConnections] = {
     "frame-loss": OnStreams(measure_frame_loss),
     "back-to-back": OnStreams(measure_back_to_back),
     "system-recovery": OnStreams(measure_system_recovery),
+    "outage": OnStreams(measure_outage),
     "latency": OnStreams(partial(measure_delays, latency_plan)),
     "pdv": OnStreams(partial(measure_delays, pdv_plan)),
     "ipdv": OnStreams(partial(measure_delays, ipdv_plan)),

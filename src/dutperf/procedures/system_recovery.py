@@ -276,7 +276,7 @@ def _conclude(loads: _Loads, repeats: Sequence[Repeat]) -> CellResult:
         reduced_fps=loads.reduced_fps,
         overload_ns=loads.fell_ns,
         reduced_ns=loads.reduced_ns,
-        within_ns=max(within, default=None),
+        within_ns=max(within, default=0),
         directions=directions,
     )
     return CellResult(
@@ -290,7 +290,7 @@ def _conclude(loads: _Loads, repeats: Sequence[Repeat]) -> CellResult:
             cell=loads.cell.throughput_cell,
             words=loads.throughput.words,
         ),
-        recovery=recovery,
+        recovery=recovery if directions else None,
         findings=search_findings(
             told,
             Resolution(Fraction(max(within, default=1)), relative=False),

@@ -49,6 +49,7 @@ class Ask:
     rejudge: has the last word on whether the trial tells anything, and is told whether
         it may be run again.
     attempts: how often it is run at most while it is invalid.
+    trigger_after_s: when hooks during_trial are run, or a person is asked to act.
     """
 
     cell: Cell
@@ -63,6 +64,7 @@ class Ask:
     role: TrialRole = "trial"
     rejudge: Rejudge | None = None
     attempts: int = ATTEMPTS
+    trigger_after_s: float | None = None
 
 
 class Trials(Protocol):

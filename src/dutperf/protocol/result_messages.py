@@ -48,6 +48,7 @@ ReasonCode = Literal[
     "unstable",
     "no_throughput",
     "not_overloaded",
+    "no_outage",
     "connections_expire",
     "connections_remain",
     "device_collapsed",

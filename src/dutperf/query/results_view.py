@@ -149,7 +149,7 @@ _FIGURE: tuple[Column[Row], ...] = (
     Column(
         "delay_ns",
         "DOUBLE",
-        "Latency, PDV, IPDV, recovery; infinite: too many frames were lost.",
+        "Latency, PDV, IPDV, recovery, outage; infinite: too many frames were lost.",
         _value("ns"),
     ),
     Column(

@@ -70,7 +70,7 @@ def headline(cell: CellView) -> Headline:
     if cell.procedure in DELAYS:
         return _delay(cell)
     if cell.procedure in OVER_TIME:
-        return _recovery(cell)
+        return _time(cell)
     return _rate(cell)
 
 
@@ -218,20 +218,23 @@ def _frame_loss(cell: CellView) -> Headline:
     return Headline(value, unit, "; ".join((at, *_clean_part(curve))) + ".")
 
 
-def _recovery(cell: CellView) -> Headline:
-    """A time, or what it is shorter than."""
+def _time(cell: CellView) -> Headline:
+    """A recovery or an outage, or what it is shorter than."""
     value, _, unit = cell.figure_text.rpartition(NBSP)
     recovery = cell.result.recovery if cell.result else None
-    after = f" after {whole(recovery.overload_fps)}{NBSP}fps" if recovery else ""
+    said = f"The device forwarded nothing for so long, at {whole(cell.load_fps)}"
+    if recovery:
+        said = (
+            f"Frames were still lost for so long after {whole(recovery.overload_fps)}"
+        )
     longer = ", the longer one of both directions" if cell.bidirectional else ""
-    known = f"Known to {delay_ns(cell.within_ns)}: until the next frame was due"
     return Headline(
         value,
         unit,
-        f"Frames were still lost for so long{after}{longer}.",
+        f"{said}{NBSP}fps{longer}.",
         interval_words(cell),
         cell.limit,
-        (f"{known}, and the sender's lag",) if cell.within_ns else (),
+        (f"Known to {delay_ns(cell.within_ns)}",) if cell.within_ns else (),
     )
 
 

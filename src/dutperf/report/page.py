@@ -21,6 +21,7 @@ from dutperf.report.growthcharts import growth_charts
 from dutperf.report.headline import headline
 from dutperf.report.hook_outputs import hook_views
 from dutperf.report.losscharts import frame_loss_chart, loss_around_chart
+from dutperf.report.outage_views import outage_views
 from dutperf.report.packed import packed, packed_plotly
 from dutperf.report.rates import maxima
 from dutperf.report.recovery_views import recovery_views
@@ -61,6 +62,7 @@ _PARTS = (
     ("rates", "Rates"),
     ("losses", "Frame loss"),
     ("recovery", "System recovery"),
+    ("outage", "Outage"),
     ("delays", "Delays"),
     ("connections", "Connections"),
     ("phases", "Phase 1"),
@@ -132,7 +134,7 @@ def render(source: Source) -> str:
     losses, losses_around = frame_loss_chart(cells), loss_around_chart(cells)
     growth = growth_charts(growths(source.scalability, cells))
     stateful = connection_views(cells)
-    recoveries = recovery_views(cells)
+    recoveries, outages = recovery_views(cells), outage_views(cells)
     timings = timings_of(cells)
     curves = (rates, losses, losses_around)
     charts = [*searches.values(), *(chart for chart in curves if chart)]
@@ -140,6 +142,7 @@ def render(source: Source) -> str:
     charts += [chart for _, chart in growth if chart]
     charts += [chart for view in stateful for chart in view.charts]
     charts += [chart for view in recoveries for chart in view.charts]
+    charts += [chart for view in outages for chart in view.charts]
     charts += [c for timing in timings for trial in timing.trials for c in trial.charts]
     trust, told = trust_rows(source, cells), closing_of(source, cells, where="below")
     figures = {chart.id: chart.figure for chart in charts}
@@ -166,6 +169,7 @@ def render(source: Source) -> str:
         growth=growth,
         stateful=stateful,
         recoveries=recoveries,
+        outages=outages,
         timings=timings,
         media=list(maxima(table_of_rates)),
         deviations=deviations_of(cells),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dutperf.report.cells import CellView
-from dutperf.report.chart import Chart
+from dutperf.report.chart import Chart, Figure
 from dutperf.report.timecharts import time_charts
 from dutperf.results import TrialRecord
 from dutperf.results.recovery_results import Recovery
@@ -20,31 +20,29 @@ class RecoveryView:
     """The trial whose recovery took longest, in charts of its directions."""
 
     cell: CellView
-    recovery: Recovery
+    recovery: Recovery | None
     trial: TrialRecord | None
     charts: tuple[Chart, ...]
 
 
 def recovery_views(cells: Sequence[CellView]) -> list[RecoveryView]:
-    """Of the cells that have a recovery, valid or not."""
-    return [
-        _view(cell, cell.result.recovery)
-        for cell in cells
-        if cell.result and cell.result.recovery
-    ]
+    """Of the cells of that procedure, finished or not."""
+    return [_view(cell) for cell in cells if cell.procedure == "system-recovery"]
 
 
-def _view(cell: CellView, recovery: Recovery) -> RecoveryView:
+def _view(cell: CellView) -> RecoveryView:
+    recovery = cell.result.recovery if cell.result else None
     valid = [t for t in cell.trials if t.result.verdict.kind != "invalid"]
-    if not valid:
-        return RecoveryView(cell, recovery, None, ())
+    if not valid or recovery is None:
+        return RecoveryView(cell, None, None, ())
     longest_ns = [
         max((t.value_ns for d in recovery.directions if (t := d.repeats[n])), default=0)
         for n in range(len(recovery.directions[0].repeats))
     ]
     trial = max(valid, key=lambda trial: longest_ns[trial.repeat - 1])
     around = _around(trial, recovery, longest_ns[trial.repeat - 1])
-    charts = (_marked(chart, recovery, around) for chart in time_charts(trial))
+    fell = upright(recovery.overload_ns / 1e9)
+    charts = (marked(chart, "recovery", around, [fell]) for chart in time_charts(trial))
     return RecoveryView(cell, recovery, trial, tuple(charts))
 
 
@@ -58,24 +56,24 @@ def _around(
     return begin_ns / 1e9, min(end_ns, trial.request.duration_ns) / 1e9
 
 
-def _marked(chart: Chart, recovery: Recovery, around: tuple[float, float]) -> Chart:
-    """With time stamp A as a dotted line."""
+def marked(
+    chart: Chart, name: str, around: tuple[float, float], marks: list[Figure]
+) -> Chart:
+    """A chart over time in another place: a part of it, with marks."""
     figure = dict(chart.layout)
-    fell_s = recovery.overload_ns / 1e9
     figure["xaxis"] = {**figure["xaxis"], "range": list(around)}
-    line = {
+    figure["shapes"] = [*figure["shapes"], *marks]
+    return replace(chart, id=chart.id.replace("time", name, 1), layout=figure)
+
+
+def upright(at_s: float) -> Figure:
+    """A dotted line over the whole height."""
+    return {
         "type": "line",
-        "x0": fell_s,
-        "x1": fell_s,
+        "x0": at_s,
+        "x1": at_s,
         "yref": "paper",
         "y0": 0,
         "y1": 1,
         "line": {"width": 1.5, "dash": "dot", "color": "var(--ink)"},
     }
-    figure["shapes"] = [*figure["shapes"], line]
-    return replace(
-        chart,
-        id=chart.id.replace("time-", "recovery-", 1),
-        description=f"{chart.description}; the load fell at {fell_s:g} s",
-        layout=figure,
-    )

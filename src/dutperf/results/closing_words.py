@@ -322,11 +322,13 @@ def _value(cell: CellResult, words: Words) -> str:
         return _curve(cell)
     if cell.measures:
         return _delays(cell.measures, cell)
-    if cell.recovery and cell.recovery.within_ns is not None:
+    if cell.recovery:
         after = f"after {cell.recovery.overload_fps:,} fps per direction"
         known = duration(cell.recovery.within_ns, _DELAY_DIGITS)
         beside = f", known to {known}" if cell.median else ""
         return f"{_figure(cell, words)} {after}{beside}"
+    if cell.outage and cell.load:
+        return f"{_figure(cell, words)} at {cell.load.rate_fps:,} fps per direction"
     if cell.conformance and cell.conformance.status == "other_measure":
         return f"{_figure(cell, words)}: {cell.quantity}"
     each = " per direction" if cell.unit == "fps" else ""
@@ -341,8 +343,9 @@ def _value(cell: CellResult, words: Words) -> str:
 def _figure(cell: CellResult, words: Words) -> str:
     if cell.median is None:
         return "infinite"
-    if cell.median == 0 and cell.recovery and cell.recovery.within_ns:
-        return f"less than {duration(cell.recovery.within_ns, _DELAY_DIGITS)}"
+    timed = cell.recovery or cell.outage
+    if cell.median == 0 and timed:
+        return f"less than {duration(timed.within_ns, _DELAY_DIGITS)}"
     return f"{_sign(cell.bound, words)}{in_unit(cell.median, cell.unit)}"
 
 

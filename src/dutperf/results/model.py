@@ -26,6 +26,7 @@ from dutperf.results.connection_results import (
     TeardownRate,
 )
 from dutperf.results.delay_results import DelayRecord, FrameCount, Measure
+from dutperf.results.outage_results import Outage
 from dutperf.results.passport import PassportUse
 from dutperf.results.rate_results import (
     Bound,
@@ -66,7 +67,8 @@ class CellResult(Stored):
     percent lost at the highest load; the whole curve is in ``points``. latency: TL,
     pdv: PDV, ipdv: the largest IPDV, each of the foreground and of the direction where
     it is larger, null if infinite; everything is in ``measures``. system-recovery:
-    nanoseconds, of the direction that takes longer; both are in ``recovery``.
+    nanoseconds, of the direction that takes longer; both are in ``recovery``. outage:
+    the same, in ``outage``.
     """
 
     id: str
@@ -118,7 +120,12 @@ class CellResult(Stored):
         "throughput that 100 % is, null if it is the maximum load; system-recovery: "
         "the throughput that the overload is a share of",
     )
-    recovery: Recovery | None = Field(default=None, description="system-recovery")
+    recovery: Recovery | None = Field(
+        default=None, description="system-recovery; null: no repeat is valid"
+    )
+    outage: Outage | None = Field(
+        default=None, description="outage; null: no repeat is valid"
+    )
     measures: list[Measure] = Field(default=[])
     frames: list[FrameCount] = Field(default=[])
     delays: DelayRecord | None = None

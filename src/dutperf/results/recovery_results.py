@@ -40,7 +40,5 @@ class Recovery(Stored):
     reduced_fps: int
     overload_ns: int = Field(description="when the load fell, since the trial's start")
     reduced_ns: int = Field(description="how long the reduced load lasted")
-    within_ns: float | None = Field(
-        description="the largest of all repeats; null: none is valid"
-    )
+    within_ns: float = Field(description="the largest of all repeats")
     directions: list[DirectionRecovery]

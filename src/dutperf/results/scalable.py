@@ -23,6 +23,7 @@ _NAMES: Mapping[ProcedureName, str] = {
     "back-to-back": "longest burst",
     "frame-loss": "loss at the highest load",
     "system-recovery": "recovery time",
+    "outage": "outage",
 }
 """Of the one value of a cell; delays have names of their own."""
 

@@ -22,6 +22,7 @@ HookMoment = Literal[
     "before_campaign",
     "bulk_delete",
     "before_trial",
+    "during_trial",
     "table_count",
     "teardown",
     "after_trial",
@@ -43,7 +44,8 @@ class HookRun(Stored):
     duration_s: float
     after_s: float | None = Field(
         default=None,
-        description="teardown-rate: when it began, seconds after the trial's end",
+        description="when it began; teardown-rate: seconds after the trial's end; "
+        "during_trial: after the first frame was due; null: not known",
     )
 
     @property

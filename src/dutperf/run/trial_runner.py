@@ -33,7 +33,7 @@ from dutperf.procedures.stateful.collapse import has_collapsed
 from dutperf.procedures.taken_cpu import DeviceWatch
 from dutperf.procedures.trial_verdicts import ATTEMPTS, comes_and_goes
 from dutperf.procedures.trials import Ask, RunHooks
-from dutperf.protocol import TrialRequest, TrialResult
+from dutperf.protocol import TrialProgress, TrialRequest, TrialResult
 from dutperf.results.trial_record import (
     DeviceCpu,
     DeviceDrops,
@@ -54,6 +54,7 @@ from dutperf.run.hook_runs import (
 from dutperf.run.openings import Openings, begun_like
 from dutperf.run.replay import JournalEndsError, Replay
 from dutperf.run.trial_request import trial_request
+from dutperf.run.trial_trigger import Trigger
 
 _TRIAL_IDS = 65535
 _OF_COLLAPSE = ("is_alive", "restart")
@@ -234,7 +235,9 @@ class TrialRunner:
         ask = coming.ask
         hooks = [*self._hooks, *self._made_ready(coming)]
         started_at = datetime.now(UTC).isoformat("T", "milliseconds")
-        result, seen = self._run(measurer, coming)
+        trigger = self._trigger(ask)
+        result, seen = self._run(measurer, coming, trigger)
+        hooks += trigger.finished(result) if trigger else []
         if ask.afterwards:
             hooks += ask.afterwards(result)
         hooks += self.run_hooks(self.hooks.after_trial, "after_trial")
@@ -264,7 +267,19 @@ class TrialRunner:
         self.sleep(self._wait_s + self._patience_s(coming))
         return run_before_trial(self.hooks, self.run_hooks)
 
-    def _run(self, measurer: Measurer, coming: _Next) -> tuple[TrialResult, _Seen]:
+    def _trigger(self, ask: Ask) -> Trigger | None:
+        if ask.trigger_after_s is None:
+            return None
+        return Trigger(
+            self.hooks.during_trial,
+            self.run_hooks,
+            ask.trigger_after_s,
+            lambda text: self.on_event(Notice(text)),
+        )
+
+    def _run(
+        self, measurer: Measurer, coming: _Next, trigger: Trigger | None
+    ) -> tuple[TrialResult, _Seen]:
         ask, request = coming.ask, coming.request
         planned = planned_s(request)
         self.on_event(
@@ -282,9 +297,13 @@ class TrialRunner:
         taken_ns = self._device.started() if self._device else None
         if self._openings:
             self._openings.used(request, planned)
-        result = measurer.measure(
-            request, lambda progress: self.on_event(TrialMoved(progress))
-        )
+
+        def moved(progress: TrialProgress) -> None:
+            self.on_event(TrialMoved(progress))
+            if trigger:
+                trigger.watch(progress)
+
+        result = measurer.measure(request, moved)
         if self._openings:
             self._openings.used(request, 0)
         if not self._device or not taken_ns:

@@ -13,13 +13,18 @@ from dutperf.tables.connection_tables import (
 )
 from dutperf.tables.delay_tables import delay_table, frames_table
 from dutperf.tables.media_tables import media_table
+from dutperf.tables.outage_tables import (
+    action_table,
+    outage_repeats_table,
+    outage_table,
+)
 from dutperf.tables.passport_tables import passport_table
 from dutperf.tables.phase_tables import phase_table
 from dutperf.tables.recovery_tables import recovery_repeats_table, recovery_table
 from dutperf.tables.result_tables import alike, curve_table, result_table
 from dutperf.tables.scalability_tables import growths
 from dutperf.tables.search_tables import goal_table, timeout_table
-from dutperf.tables.subject import CONNECTIONS, DELAYS, OVER_TIME, Subject
+from dutperf.tables.subject import CONNECTIONS, DELAYS, Subject
 from dutperf.tables.table_model import Table
 
 
@@ -64,8 +69,10 @@ def result_tables(cells: Sequence[Subject]) -> Iterator[tuple[Table, list[Subjec
             made = connection_table
         elif procedure in DELAYS:
             made = delay_table
-        elif procedure in OVER_TIME:
+        elif procedure == "system-recovery":
             made = recovery_table
+        elif procedure == "outage":
+            made = outage_table
         yield made(key, group), group
 
 
@@ -85,5 +92,8 @@ def _of_cell(cell: Subject) -> Iterator[Table]:
         yield teardown_table(cell)
     if result.recovery:
         yield recovery_repeats_table(cell)
+    if result.outage:
+        yield outage_repeats_table(cell)
+        yield action_table(cell)
     if result.frames:
         yield frames_table(cell)

@@ -275,8 +275,8 @@ class Subject:
     @property
     def within_ns(self) -> float | None:
         """How much longer a time may be than is told, at most."""
-        recovery = self.result.recovery if self.result else None
-        return recovery.within_ns if recovery else None
+        timed = self.result and (self.result.recovery or self.result.outage)
+        return timed.within_ns if timed else None
 
     @property
     def derived(self) -> dict[str, Derived]:

@@ -21,10 +21,12 @@ from dutperf.config.specs.fixed_load_spec import (
     FixedLoadKeys,
     IpdvSpec,
     LatencySpec,
+    LoadKeys,
     PdvSpec,
 )
 from dutperf.config.specs.frame_loss_spec import FrameLossSpec
 from dutperf.config.specs.loss_keys import LossKeys
+from dutperf.config.specs.outage_spec import OutageSpec
 from dutperf.config.specs.procedure_keys import (
     Direction,
     SearchedKeys,
@@ -45,6 +47,7 @@ _Any: TypeAlias = (
     | TableCapacitySpec
     | TeardownRateSpec
     | SystemRecoverySpec
+    | OutageSpec
 )
 ProcedureSpec = Annotated[_Any, Field(discriminator="procedure")]
 SPECS: dict[str, type[_Any]] = {spec.named(): spec for spec in get_args(_Any)}
@@ -60,7 +63,9 @@ __all__ = [
     "FrameLossSpec",
     "IpdvSpec",
     "LatencySpec",
+    "LoadKeys",
     "LossKeys",
+    "OutageSpec",
     "PdvSpec",
     "ProcedureSpec",
     "SearchedKeys",

@@ -21,8 +21,8 @@ from dutperf.config.specs.procedure_keys import (
 )
 
 
-class FixedLoadKeys(TimedStreamKeys):
-    """What procedures have that measure delays at one load."""
+class LoadKeys(TimedStreamKeys):
+    """What procedures have that send at one load."""
 
     rate_fps: FixedRate = Field(
         description="load of each direction: frames per second, or throughput; "
@@ -30,11 +30,7 @@ class FixedLoadKeys(TimedStreamKeys):
         " 7.2), throughput p25: a lower quantile of its repeats, 90% "
         "of throughput",
     )
-    repeats: RepeatNumber = Field(
-        default=20,
-        description="how often each cell is measured; the median counts (RFC 8219 "
-        "7.2: at least 20)",
-    )
+    repeats: RepeatNumber
 
     @property
     def rate_reference(self) -> RateReference | None:
@@ -51,6 +47,16 @@ class FixedLoadKeys(TimedStreamKeys):
     def most_repeats(self) -> int:
         """How often each cell is measured at most."""
         return self.repeats
+
+
+class FixedLoadKeys(LoadKeys):
+    """What procedures have that measure delays at one load."""
+
+    repeats: RepeatNumber = Field(
+        default=20,
+        description="how often each cell is measured; the median counts (RFC 8219 "
+        "7.2: at least 20)",
+    )
 
 
 class LatencySpec(FixedLoadKeys):

@@ -13,6 +13,7 @@ again here.
     cells        throughput, frame loss, back-to-back frames
     delays       latency, PDV, IPDV
     recovery     system recovery
+    outage       outages
     connections  connection rate, table capacity, tear-down
     beside       media, loads that another cell found
     scalability  what more flows cost (RFC 8219 10.2.1)

@@ -10,6 +10,7 @@ from dutperf.evidence.rederive import formulas, records
 from dutperf.evidence.rederive.beside import Source, beside, limit_of, share_of
 from dutperf.evidence.rederive.connections import derived_connections
 from dutperf.evidence.rederive.delays import derived_delays
+from dutperf.evidence.rederive.outage import derived_outage
 from dutperf.evidence.rederive.passports import beside_passport
 from dutperf.evidence.rederive.phases import counted_trials
 from dutperf.evidence.rederive.recovery import derived_recovery
@@ -51,6 +52,8 @@ def _by_procedure(source: Source) -> Json:
             return derived_delays(procedure, source.settings, asked)
         case "system-recovery":
             return derived_recovery(source.settings, asked) or _UNMEASURED
+        case "outage":
+            return derived_outage(source.settings, asked)
         case _:
             return derived_connections(
                 procedure, source.settings, source.trials, limit_of(source)
@@ -74,6 +77,7 @@ _NOTHING: Json = {
     "damage": None,
     "eviction": None,
     "recovery": None,
+    "outage": None,
 }
 """What a cell has none of, unless its procedure does."""
 _NOT_ALWAYS_DERIVED = {

@@ -15,7 +15,7 @@ Json = dict[str, Any]
 def derived_recovery(settings: Json, asked: Sequence[Asked]) -> Json | None:
     """The figures of a cell; None: its loads were lowered to where none overloads."""
     overload, throughput = asked[-1].load_fps, settings["max_load_fps"]
-    if overload <= throughput:
+    if 0 < overload <= throughput:
         return None
     # An overload that the tester could not offer was lowered before anything counted.
     own = [each for each in asked if each.load_fps == overload]
@@ -46,18 +46,23 @@ def derived_recovery(settings: Json, asked: Sequence[Asked]) -> Json | None:
     values = [repeat.value for repeat in repeats if repeat.value is not None]
     bounded = any(repeat.bound for repeat in repeats)
     within = [t["within_ns"] for d in directions for t in d["repeats"] if t]
-    first, then = own[-1].trial["request"]["directions"][0]["steps"]
-    return overall(repeats) | {
+    told = overall(repeats) | {
         "median": formulas.mean(values) if values else None,
         "bound": "lower" if bounded else None,
         "bound_cause": None,
+        "recovery": None,
+    }
+    if not valid:
+        return told
+    first, then = valid[0]["request"]["directions"][0]["steps"]
+    return told | {
         "recovery": {
             "throughput_fps": throughput,
             "overload_fps": first["rate_fps"],
             "reduced_fps": then["rate_fps"],
             "overload_ns": first["duration_ns"],
             "reduced_ns": then["duration_ns"],
-            "within_ns": max(within, default=None),
+            "within_ns": max(within),
             "directions": directions,
         },
     }

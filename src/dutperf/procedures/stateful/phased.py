@@ -24,7 +24,7 @@ from dutperf.procedures.stateful.connection_diagnosis import (
 from dutperf.procedures.stateful.counting import Counting
 from dutperf.procedures.stateful.phases import phase1, phase2, validation
 from dutperf.procedures.trials import Ask, DeviceTrials, Trials
-from dutperf.protocol import Reason, Verdict
+from dutperf.protocol import Reason, TrialRequest, Verdict
 from dutperf.results.trial_record import TrialRecord
 
 _CHECKS = 2
@@ -88,9 +88,13 @@ class PhasedTrials:
             return _invalid(opening.model_copy(update=failed), reasons)
         self._failures = 0
         self._counting.compare(opening, self._stateful)
-        shape = partial(
+        on_connections = partial(
             phase2, cell=ask.cell, stateful=self._stateful, timing=self._timing
         )
+
+        def shape(request: TrialRequest) -> TrialRequest:
+            return on_connections(ask.shape(request) if ask.shape else request)
+
         record = self._runner.run(replace(ask, shape=shape, continues=True))
         missing = self._missing(ask.cell, record)
         if missing is None:

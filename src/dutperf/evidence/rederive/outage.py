@@ -1,0 +1,95 @@
+"""Outages (RFC 6201 1.3) once more, by frames lost and by time stamps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dutperf.evidence.rederive import formulas, records
+from dutperf.evidence.rederive.searches import Asked, Repeat, overall
+
+Json = dict[str, Any]
+
+
+def derived_outage(settings: Json, asked: Sequence[Asked]) -> Json:
+    """The figures of a cell, each trial of which was interrupted once."""
+    numbers = sorted({each.repeat for each in asked})
+    tried = [[each for each in asked if each.repeat == n] for n in numbers]
+    trials = [t[-1].trial if t[-1].kind != "invalid" else None for t in tried]
+    valid = [trial for trial in trials if trial is not None]
+    directions = [
+        {
+            "direction": direction["name"],
+            "repeats": [_time(trial, place) if trial else None for trial in trials],
+        }
+        for place, direction in enumerate(records.directions(valid[0]) if valid else [])
+    ]
+    repeats = []
+    for place, took in enumerate(tried):
+        times = [time for d in directions if (time := d["repeats"][place])]
+        value = max((time["value_ns"] for time in times), default=None)
+        bound = "lower" if any(time["bound"] for time in times) else None
+        kind = "pass" if times else "invalid"
+        repeats.append(Repeat(value, kind, bound, trials=len(took)))
+    values = [repeat.value for repeat in repeats if repeat.value is not None]
+    within = [t["within_ns"] for d in directions for t in d["repeats"] if t]
+    return overall(repeats) | {
+        "median": formulas.mean(values) if values else None,
+        "bound": "lower" if any(repeat.bound for repeat in repeats) else None,
+        "bound_cause": None,
+        "outage": {
+            "trigger_ns": round(settings["trigger_after_s"] * 10**9),
+            "actions": [act for took in tried for act in _actions(took[-1].trial)],
+            "within_ns": max(within),
+            "directions": directions,
+        }
+        if within
+        else None,
+    }
+
+
+def _time(trial: Json, place: int) -> Json:
+    direction = records.directions(trial)[place]
+    streams = direction["streams"]
+    lost = sum(stream["lost"] for stream in streams)
+    doubted = sum(stream.get("lost_in_shadow", 0) for stream in streams)
+    doubted = min(lost, doubted + records.own_drops(trial, direction))
+    each = 1e9 / direction["offered_rate_fps"]
+    longest: Json = {"frames": 0, "begin_ns": None, "end_ns": None}
+    length = -1
+    for stream in streams:
+        run = stream["longest_loss"]
+        if run and run["last_ns"] - run["begin_ns"] > length:
+            longest, length = run, run["last_ns"] - run["begin_ns"]
+    open_end = any(s["last_loss"] and s["last_loss"]["end_ns"] is None for s in streams)
+    silence, quiet = direction["longest_silence"], None
+    if silence:
+        end = silence["end_ns"]
+        until = trial["request"]["duration_ns"] if end is None else end
+        quiet = max(0, until - silence["begin_ns"])
+    return {
+        "value_ns": lost * each,
+        "within_ns": each * (1 + doubted) + (direction["lag_ns"]["max"] or 0),
+        "bound": "lower" if open_end else None,
+        "lost": lost,
+        "longest_lost": longest["frames"],
+        "begin_ns": longest["begin_ns"],
+        "end_ns": longest["end_ns"],
+        "silence_ns": quiet,
+    }
+
+
+def _actions(trial: Json) -> list[Json]:
+    """What hooks did while frames were sent."""
+    return [
+        {
+            "command": run["command"],
+            "host": run["host"],
+            "repeat": trial["repeat"],
+            "started_ns": None
+            if run["after_s"] is None
+            else round(run["after_s"] * 10**9),
+            "duration_ns": round(run["duration_s"] * 10**9),
+        }
+        for run in records.hook_runs(trial, "during_trial")
+    ]

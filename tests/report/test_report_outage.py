@@ -1,0 +1,89 @@
+"""Outages in tables, cards, charts and sentences."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from recovery_sample import outage_results
+from report_page import Page
+from report_sample import sample_environment, store
+
+from dutperf.query.figures import figures_of
+from dutperf.report.cells import CellView, finished_cell
+from dutperf.report.headline import headline
+from dutperf.report.outage_views import outage_views
+from dutperf.report.page import write_report
+from dutperf.report.text import NBSP, shown
+from dutperf.results import ResultsFile, closing
+from dutperf.results.outage_results import Action
+from dutperf.tables import Verdict, result_tables, subjects, tables
+
+
+@cache
+def run() -> ResultsFile:
+    return outage_results()
+
+
+def acted() -> ResultsFile:
+    """The same with a hook that ran from 1.1 to 1.3 s."""
+    cell = run().cells[-1]
+    assert cell.outage
+    action = Action(
+        command=["reset"], repeat=1, started_ns=1_100_000_000, duration_ns=200_000_000
+    )
+    outage = cell.outage.model_copy(update={"actions": [action]})
+    changed = cell.model_copy(update={"outage": outage})
+    return run().model_copy(update={"cells": [changed]})
+
+
+def view(results: ResultsFile) -> CellView:
+    result = results.cells[-1]
+    own = tuple(t for t in results.trials if t.cell == result.id and t.role == "trial")
+    return finished_cell(result, own)
+
+
+def test_a_row_has_both_methods() -> None:
+    *_, (table, _) = result_tables(list(subjects(run())))
+    heads = [column.name for column in table.columns]
+    told = {
+        head: "verdict" if isinstance(entry, Verdict) else shown(entry)
+        for head, entry in zip(heads, table.rows[0].entries, strict=True)
+    }
+    assert told["outage, average"] == f"300{NBSP}ms"
+    assert told["by time stamps"] == f"301{NBSP}ms"
+    assert told["lost"] == "300"
+    assert told["forward"] == told["reverse"] == f"300{NBSP}ms"
+
+
+def test_what_was_done_is_a_table_where_something_was() -> None:
+    keys = [t.key.partition("-")[0] for t in tables(list(subjects(run())), [])]
+    assert keys == ["outage", "outage"]
+    found = {t.key.partition("-")[0]: t for t in tables(list(subjects(acted())), [])}
+    entries = [shown(e) for e in found["actions"].rows[0].entries]  # type: ignore[arg-type]
+    assert entries == ["1", "reset", "this machine", f"1.1{NBSP}s", f"200{NBSP}ms"]
+
+
+def test_no_outage_is_less_than_an_interval() -> None:
+    found = view(outage_results((9_000_000_000, 9_000_000_001)))
+    (figure,) = figures_of(found)
+    assert figure.limit == "below"
+    assert headline(found).value.startswith("<")
+    told = " ".join(closing([found.result] if found.result else []))
+    assert "no outage seen in 2 of 2 repeats" in told
+
+
+def test_the_chart_shows_when_the_hook_ran() -> None:
+    (found,) = outage_views([view(acted())])
+    for chart in found.charts:
+        marks = [s["x0"] for s in chart.layout["shapes"] if s["type"] == "line"]
+        assert marks == [1.1, 1.3]
+        assert chart.layout["xaxis"]["range"] == [0, 3]
+
+
+def test_the_page_has_it_all(tmp_path: Path) -> None:
+    store(tmp_path, acted(), sample_environment())
+    page = Page(write_report(tmp_path).read_text("utf-8"))
+    section = page.section("outage")
+    assert "The testbed's hooks were run" in section
+    assert "The device forwarded nothing for so long" in page.text
