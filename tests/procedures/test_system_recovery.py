@@ -13,7 +13,14 @@ from dutperf.config import Cell
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.system_recovery import measure_system_recovery
-from dutperf.protocol import Damage, DirectionResult, Shadow, TrialRequest, TrialResult
+from dutperf.protocol import (
+    Damage,
+    DirectionResult,
+    Shadow,
+    Stall,
+    TrialRequest,
+    TrialResult,
+)
 from dutperf.results import CellResult
 from dutperf.results.recovery_results import RecoveryTime
 from dutperf.simulation.fake_engine import FakeEngine, absent, queueing, step
@@ -241,6 +248,38 @@ def test_a_last_loss_in_the_shadow_of_a_stall_is_measured_again(
     result, recording = measured(changing(engine, first))
     assert result.verdict == "pass"
     assert len(recording.records) == trials
+
+
+@pytest.mark.parametrize(
+    ("caught_up_ns", "max_lag_ns", "trials"),
+    [
+        (SECOND + 60_000_000, 50_000_000, 4),
+        (SECOND + 60_000_000, 5_000_000, 3),
+        (SECOND - 10_000_000, 50_000_000, 3),
+    ],
+)
+def test_an_overload_that_left_late_is_measured_again(
+    caught_up_ns: int, max_lag_ns: int, trials: int
+) -> None:
+    stall = Stall(
+        begin_ns=SECOND // 2,
+        caught_up_ns=caught_up_ns,
+        max_lag_ns=max_lag_ns,
+        away_ns=0,
+        frames=500,
+    )
+
+    def first(number: int, result: TrialResult) -> TrialResult:
+        stalls = [stall] if number == 1 else []
+        directions = [
+            d.model_copy(update={"stalls": stalls}) for d in result.directions
+        ]
+        return result.model_copy(update={"directions": directions})
+
+    engine = FakeEngine(step(1), arrivals=absent((SECOND // 2, SECOND + 30_000_000)))
+    result, recording = measured(changing(engine, first))
+    assert len(recording.records) == trials
+    assert result.verdict == "pass"
 
 
 def test_it_never_counts_however_often() -> None:

@@ -31,6 +31,7 @@ from dutperf.protocol import (
     RateStep,
     Reason,
     Shadow,
+    Stall,
     TrialRequest,
     TrialResult,
     Verdict,
@@ -39,6 +40,7 @@ from dutperf.results.bounds import averaged
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import Load, RepeatResult
 from dutperf.results.recovery_results import DirectionRecovery, Recovery, RecoveryTime
+from dutperf.results.units import duration
 from dutperf.search import Resolution
 from dutperf.standards import Deviation
 
@@ -188,6 +190,14 @@ class _Loads:
                 "so it is not known which was lost last",
                 hint="take a shorter overload, or larger frames",
             )
+        behind_ns = max(map(self._behind_ns, direction.stalls), default=0)
+        if behind_ns > self.spec.lag_limit_ms * 1e6:
+            yield Reason(
+                code="sender_lag",
+                message=f"{name}: the tester was up to {duration(behind_ns, 3)} late "
+                "when the load fell: frames of the overload left after it",
+                hint="isolate the tester's cores, or lower the overload (--max-rate)",
+            )
         last = self.last_loss(direction)
         if last is None:
             return
@@ -207,6 +217,11 @@ class _Loads:
                 "them",
                 hint="give the testbed more cores, or keep other work off them",
             )
+
+    def _behind_ns(self, stall: Stall) -> int:
+        """How late a sender was that made up for it only when the load had fallen."""
+        is_at = stall.begin_ns < self.fell_ns < stall.caught_up_ns
+        return stall.max_lag_ns if is_at else 0
 
     def last_loss(self, direction: DirectionResult) -> LossRun | None:
         """The last run of lost frames that does not end before the load fell."""
