@@ -44,12 +44,6 @@ Window parse_window(const Json& json, const std::string& where) {
   window.from_ns = reader.number_or("from_ns", 0, 0, kMaxNs);
   window.to_ns = reader.number_or("to_ns", UINT64_MAX, 0, UINT64_MAX);
   const std::string since = reader.text_or("since", "trial");
-  if (reader.has("load_above_fps")) {
-    window.load_above_fps = reader.number("load_above_fps", 1, kMaxRateFps);
-    window.recovery_ns = reader.number_or("recovery_ns", 0, 0, kMaxNs);
-  } else if (reader.has("recovery_ns")) {
-    refuse(reader.path("recovery_ns"), "needs load_above_fps", "it counts from when the load fell");
-  }
   reader.finish();
   if (since != "trial" && since != "configured") {
     refuse(reader.path("since"), "is neither \"trial\" nor \"configured\"",
@@ -154,10 +148,6 @@ Rule parse_rule(const Json& json, const std::string& where) {
   rule.action = parse_action(reader.at("do"), reader.path("do"));
   if (rule.match.kind == Match::Kind::kOther) {
     check_action_for_others(rule.action, reader.path("do"));
-    if (rule.when.load_above_fps > 0) {
-      refuse(reader.path("when.load_above_fps"), "is for test frames only",
-             "the load of other packets is not looked at");
-    }
   }
   reader.finish();
   return rule;

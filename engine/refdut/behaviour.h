@@ -35,10 +35,6 @@ struct Window {
   uint64_t from_ns = 0;
   uint64_t to_ns = UINT64_MAX;
   bool since_configured = false;
-  // And only while the last kLoadFrames intervals between the direction's test frames were shorter
-  // than those of `load_above_fps` on average, and for so long after; 0: whatever the load is.
-  uint64_t load_above_fps = 0;
-  uint64_t recovery_ns = 0;
 };
 
 // Which of the frames that reach a rule, match it and come in its window.
@@ -110,7 +106,6 @@ struct Behaviour {
   std::array<DirectionBehaviour, 2> directions;
 };
 
-inline constexpr size_t kLoadFrames = 32;
 inline constexpr uint32_t kMaxDistance = 100'000;
 inline constexpr uint64_t kMaxQueueFrames = 10'000'000;
 inline constexpr uint32_t kMaxQueues = 128;

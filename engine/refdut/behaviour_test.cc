@@ -86,13 +86,8 @@ TEST(Behaviour, KnowsWhichFramesAndWhen) {
   EXPECT_EQ(window.when.from_ns, 3U);
   EXPECT_EQ(window.when.to_ns, UINT64_MAX);
   EXPECT_TRUE(window.when.since_configured);
-  EXPECT_EQ(window.when.load_above_fps, 0U);
   EXPECT_EQ(window.choice.kind, Choice::Kind::kEvery);
   EXPECT_EQ(window.choice.every, 9U);
-  const Window loaded =
-      rule(R"({"when": {"load_above_fps": 80000, "recovery_ns": 7}, "do": "drop"})").when;
-  EXPECT_EQ(loaded.load_above_fps, 80'000U);
-  EXPECT_EQ(loaded.recovery_ns, 7U);
 }
 
 TEST(Behaviour, TurnsProbabilitiesIntoShareOf64Bits) {
@@ -170,11 +165,6 @@ INSTANTIATE_TEST_SUITE_P(
                 "forward.rules[0].when.to_ns must be greater than from_ns"},
         Refused{R"({"forward": {"rules": [{"do": "drop", "when": {"since": "ever"}}]}})",
                 "forward.rules[0].when.since is neither"},
-        Refused{R"({"forward": {"rules": [{"do": "drop", "when": {"recovery_ns": 5}}]}})",
-                "forward.rules[0].when.recovery_ns needs load_above_fps"},
-        Refused{R"({"forward": {"rules": [{"match": "other", "do": "drop",
-                                           "when": {"load_above_fps": 5}}]}})",
-                "forward.rules[0].when.load_above_fps is for test frames only"},
         Refused{R"({"forward": {"rules": [{"do": {"delay_ns": 1e9}}]}})",
                 "forward.rules[0].do.delay_ns must be a whole number of nanoseconds"},
         Refused{R"({"forward": {"rules": [{"do": {"delay_ns": {"from": 2, "to": 1}}}]}})",

@@ -132,25 +132,6 @@ TEST_F(TheDevice, DropsWhatItsRulesSayAndListsIt) {
   EXPECT_EQ(losses[0]["from_ns"], 2000);
 }
 
-// 1 Mfps for 320 frames, half of that for 200.
-TEST_F(TheDevice, RecoversSomeTimeAfterTheLoadFell) {
-  configure(R"({"forward": {"rules": [{"when": {"load_above_fps": 900000, "recovery_ns": 100000},
-                                       "every": 10, "do": "drop"}]}})");
-  for (uint64_t i = 0; i < 520; ++i) {
-    io_.arriving[0] = {frame(i)};
-    device_.step();
-    io_.clock_ns += i < 319 ? 1000 : 2000;
-  }
-  // Frame 32 is the first that has 32 intervals before it; of these 3 may be twice as long, so the
-  // load was above until frame 322, at 325 us.
-  const Json trial = device_.report()["trials"].back()["forward"];
-  EXPECT_EQ(trial["rules"][0]["chosen"], 34);
-  const Json losses = trial["losses"];
-  EXPECT_EQ(losses.front()["first"], 41);
-  EXPECT_EQ(losses.back()["first"], 371);
-  EXPECT_EQ(losses.back()["from_ns"], 423'000) << "of 425";
-}
-
 TEST_F(TheDevice, SendsCopiesRightBehindTheirOriginals) {
   configure(R"({"forward": {"rules": [{"every": 2, "do": "duplicate"},
                                       {"every": 4, "do": {"delay_ns": 1500}}]}})");

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "behaviour.h"
@@ -21,28 +20,12 @@ struct Facts {
   bool background = false;
   uint64_t since_trial_ns = 0;
   uint64_t since_configured_ns = 0;
-  bool other = false;               // no test frame: in no stream, in no trial
-  uint64_t recent_ns = UINT64_MAX;  // kLoadFrames test frames ago, by arrivals; none: fewer came
+  bool other = false;  // no test frame: in no stream, in no trial
 
   // Of an IP packet that is no test frame.
   static Facts of_other(uint64_t since_configured_ns) {
     return {0, false, since_configured_ns, since_configured_ns, true};
   }
-};
-
-// How long ago the arrival kLoadFrames test frames before this one was.
-class RecentArrivals {
- public:
-  uint64_t add(uint64_t now_ns) {
-    uint64_t& oldest_ns = arrivals_ns_[count_ % kLoadFrames];
-    const uint64_t recent_ns = count_++ < kLoadFrames ? UINT64_MAX : now_ns - oldest_ns;
-    oldest_ns = now_ns;
-    return recent_ns;
-  }
-
- private:
-  std::array<uint64_t, kLoadFrames> arrivals_ns_{};
-  uint64_t count_ = 0;
 };
 
 struct Fate {
@@ -66,17 +49,12 @@ class Rules {
  public:
   Rules() = default;
   Rules(std::vector<Rule> rules, uint64_t seed, Direction direction)
-      : rules_(std::move(rules)),
-        seed_(seed),
-        direction_(direction),
-        counts_(rules_.size()),
-        loaded_until_ns_(rules_.size()) {
+      : rules_(std::move(rules)), seed_(seed), direction_(direction), counts_(rules_.size()) {
     restart(0);
   }
 
   void restart(uint16_t trial) {
     std::fill(counts_.begin(), counts_.end(), RuleCount{});
-    std::fill(loaded_until_ns_.begin(), loaded_until_ns_.end(), 0);
     const uint64_t seed = vary::mix64(seed_) + trial;
     key_ = vary::key_of(seed, direction_, 0);
   }
@@ -88,8 +66,7 @@ class Rules {
     Fate fate;
     for (size_t i = 0; i < rules_.size(); ++i) {
       const Rule& rule = rules_[i];
-      const bool loaded = is_loaded(rule.when, facts, loaded_until_ns_[i]);
-      if (!loaded || !matches(rule.match, facts) || !is_open(rule.when, facts)) continue;
+      if (!matches(rule.match, facts) || !is_open(rule.when, facts)) continue;
       const uint64_t number = ++counts_[i].reached;
       if (!chooses(rule.choice, number, random(i, number, kChoosing))) continue;
       ++counts_[i].chosen;
@@ -117,16 +94,6 @@ class Rules {
   static bool is_open(const Window& window, const Facts& facts) {
     const uint64_t now = window.since_configured ? facts.since_configured_ns : facts.since_trial_ns;
     return now >= window.from_ns && now < window.to_ns;
-  }
-
-  // Whether the load is above the window's, or was until no longer ago than recovery takes.
-  static bool is_loaded(const Window& window, const Facts& facts, uint64_t& until_ns) {
-    if (window.load_above_fps == 0) return true;
-    const auto frames = static_cast<unsigned __int128>(facts.recent_ns) * window.load_above_fps;
-    if (frames < kLoadFrames * 1'000'000'000ULL) {
-      until_ns = facts.since_trial_ns + window.recovery_ns + 1;
-    }
-    return facts.since_trial_ns < until_ns;
   }
 
   static bool chooses(const Choice& choice, uint64_t number, uint64_t random) {
@@ -167,7 +134,6 @@ class Rules {
   Direction direction_ = kForward;
   uint64_t key_ = 0;
   std::vector<RuleCount> counts_;
-  std::vector<uint64_t> loaded_until_ns_;  // since the trial began; 0: not yet
 };
 
 }  // namespace dutperf::refdut

@@ -108,30 +108,6 @@ TEST(Fate, IsForFramesInTheWindowOnly) {
   }
 }
 
-TEST(Fate, IsForFramesOfAHighLoadAndOfTheRecoveryAfterIt) {
-  Rule loaded = drop({});
-  loaded.when.load_above_fps = 1'000'000;
-  loaded.when.recovery_ns = 500;
-  Rules rules({loaded}, 1, kForward);
-  const auto is_lost = [&](uint64_t ns, uint64_t recent_ns) {
-    return is_dropped(rules.decide({0, false, ns, 0, false, recent_ns}));
-  };
-  EXPECT_FALSE(is_lost(0, UINT64_MAX)) << "nobody knows the load yet";
-  EXPECT_FALSE(is_lost(1000, 32'000)) << "not above";
-  EXPECT_TRUE(is_lost(2000, 31'999));
-  EXPECT_TRUE(is_lost(2500, 64'000));
-  EXPECT_FALSE(is_lost(2501, 64'000));
-  EXPECT_TRUE(is_lost(3000, 16'000)) << "again";
-  rules.restart(2);
-  EXPECT_FALSE(is_lost(100, UINT64_MAX)) << "another trial";
-}
-
-TEST(RecentArrivals, TellHowLongThe32IntervalsTook) {
-  RecentArrivals recent;
-  for (uint64_t i = 0; i < 32; ++i) ASSERT_EQ(recent.add(i * i), UINT64_MAX) << i;
-  for (uint64_t i = 32; i < 200; ++i) ASSERT_EQ(recent.add(i * i), i * i - (i - 32) * (i - 32));
-}
-
 TEST(Fate, IsTheSameForTheSameSeedTrialDirectionAndRule) {
   const std::vector<Rule> chance = {drop(at_random(1ULL << 63))};
   Rules rules(chance, 1, kForward);

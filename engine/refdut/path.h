@@ -64,8 +64,8 @@ class Path {
     waiting.queue = queue;
     TrialAccount& trial = recognise(frame, *classified.tag, now_ns, waiting);
     trial.directions[direction_].look(gap_ns);
-    const Fate fate = rules_.decide({waiting.stream, waiting.background, now_ns - trial.began_ns,
-                                     now_ns - configured_ns_, false, recent_.add(now_ns)});
+    const Fate fate = rules_.decide(
+        {waiting.stream, waiting.background, now_ns - trial.began_ns, now_ns - configured_ns_});
     if (fate.dropped_by != Fate::kNone) {
       lose(waiting, now_ns, LossCause::kRule);
     } else {
@@ -192,7 +192,6 @@ class Path {
     release_parked(now_ns);
     run_ = trial.run;
     rules_.restart(trial.trial_id);
-    recent_ = {};
     servers_.restart(trial.began_ns);
   }
 
@@ -338,8 +337,7 @@ class Path {
   TrialBook& book_;
   Direction direction_;
   Rules rules_;
-  RecentArrivals recent_;  // of this trial
-  Rules other_rules_;      // the same, as IP packets that are no test frames go through them
+  Rules other_rules_;  // the same, as IP packets that are no test frames go through them
   Servers servers_;
   std::vector<Parking<Waiting>> parkings_;  // one per rule; those of other actions stay empty
   size_t parked_ = 0;
