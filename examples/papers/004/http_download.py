@@ -431,8 +431,8 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--total-s",
         type=float,
-        default=90,
-        help="no repeat that would end later is begun; default 90",
+        default=60,
+        help="no repeat that would end later is begun; default 60",
     )
     parser.add_argument(
         "--round-trip-us",
