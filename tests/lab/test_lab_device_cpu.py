@@ -33,7 +33,7 @@ class FakeProc:
         (self.root / "stat").write_text("\n".join([*lines, "cpu10 1 2 3", "intr 0\n"]))
 
     def watch(self, *processes: int) -> DeviceCpuWatch:
-        return DeviceCpuWatch(CPU, processes, 100, self.root)
+        return DeviceCpuWatch(CPU, lambda: processes, 100, self.root)
 
 
 @pytest.fixture
@@ -54,6 +54,22 @@ def test_what_the_host_took_is_told_too(proc: FakeProc) -> None:
     taken_ns = proc.watch(5).started()
     proc.steal(3)
     assert taken_ns() == 3 * TICK_NS
+
+
+def test_of_a_device_that_was_restarted_the_host_s_share_alone_is_known(
+    proc: FakeProc,
+) -> None:
+    """The new process ran meanwhile; it is no other's time that the old one waited."""
+    working = [[5, 6]]
+    watch = DeviceCpuWatch(CPU, lambda: working[0], 100, proc.root)
+    for process in (5, 6, 7):
+        proc.thread(process, process, ran_ns=1000, waited_ns=70)
+    taken_ns = watch.started()
+    proc.thread(5, 5, ran_ns=2000, waited_ns=900_000)
+    proc.steal(2)
+    assert taken_ns() > 2 * TICK_NS
+    working[0] = [5, 7]
+    assert taken_ns() == 2 * TICK_NS
 
 
 def test_that_its_own_threads_wait_for_each_other_does_not_count(
@@ -109,7 +125,7 @@ def test_a_queue_of_its_own_bridges_less_than_the_port(
 ) -> None:
     """As the device was told last, also while a watch is there."""
     control = tmp_path / "control"
-    watch = DeviceCpuWatch(CPU, [], 100, own_frames=lambda: own_queue.frames(control))
+    watch = DeviceCpuWatch(CPU, list, 100, own_frames=lambda: own_queue.frames(control))
     assert watch.queue_frames == 100
     for told, expected in (({"forward": _service(7)}, 7), (behaviour, frames)):
         own_queue.note(control, told)

@@ -67,7 +67,7 @@ def test_it_runs_on_the_cpu_of_the_dut_and_ends_with_the_lab() -> None:
     assert os.sched_getaffinity(process.pid) <= {plan_cpus().dut} or len(usable) == 1
     assert "dutperf-refdut" in testbed.description
     watch = lab.watch_device()
-    assert watch is None or watch.processes == [process.pid]
+    assert watch is None or watch.processes() == [process.pid]
     assert "queue" not in testbed.description
     assert lab.known_answer_device().report().trials == ()
     lab.down()

@@ -329,7 +329,7 @@ def test_the_lab_knows_who_works_for_the_device_and_what_waits_for_it() -> None:
         assert watch is not None
         thread = input_queue.server_of(plan_cpus().dut)
         assert thread is not None
-        assert (watch.cpu, watch.processes) == (plan_cpus().dut, [thread.pid])
+        assert (watch.cpu, watch.processes()) == (plan_cpus().dut, [thread.pid])
         assert watch.queue_frames == input_queue.FRAMES
         assert watch.started()() >= 0
 

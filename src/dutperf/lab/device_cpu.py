@@ -33,7 +33,7 @@ class DeviceCpuWatch:
 
     Attributes:
         cpu: its number.
-        processes: their numbers; threads of the kernel are processes, too.
+        processes: tells their numbers; threads of the kernel are processes, too.
         port_frames: how many frames wait in front of them without being lost.
         drops: what the device's interfaces have dropped so far.
         sent: what it has sent to each port so far, where another CPU receives it.
@@ -41,7 +41,7 @@ class DeviceCpuWatch:
     """
 
     cpu: int
-    processes: Sequence[int]
+    processes: Callable[[], Sequence[int]]
     port_frames: int
     proc: Path = PROC
     drops: Callable[[], dict[Side, dict[str, int]]] = dict
@@ -55,20 +55,24 @@ class DeviceCpuWatch:
         return self.port_frames if own is None else min(own, self.port_frames)
 
     def started(self) -> Callable[[], int]:
-        """Begins to watch; what it returns tells the nanoseconds taken since."""
-        before, stolen_ns = self._threads(), self._stolen_ns()
+        """Begins to watch; what it returns tells the nanoseconds taken since.
+
+        Of a device that was restarted meanwhile only what the host took is known.
+        """
+        working = self.processes()
+        before, stolen_ns = self._threads(working), self._stolen_ns()
 
         def taken_ns() -> int:
-            waited_ns = _waited_for_others(before, self._threads())
-            return waited_ns + self._stolen_ns() - stolen_ns
+            taken = self._stolen_ns() - stolen_ns
+            if self.processes() != working:
+                return taken
+            return taken + _waited_for_others(before, self._threads(working))
 
         return taken_ns
 
-    def _threads(self) -> dict[int, Waited]:
+    def _threads(self, working: Sequence[int]) -> dict[int, Waited]:
         return dict(
-            found
-            for process in self.processes
-            for found in _threads(process, self.proc)
+            found for process in working for found in _threads(process, self.proc)
         )
 
     def _stolen_ns(self) -> int:

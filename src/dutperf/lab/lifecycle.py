@@ -329,7 +329,7 @@ def _build(device: LabDevice, cpus: CpuPlan, state: LabState) -> LabState:
     if cpus.receive is not None and device.wired and receive_cpu.move(cpus.receive):
         update(receive_cpu=cpus.receive)
     if device.translator:
-        translator.start(device.translator, cpus, StateFile().dut_directory, record)
+        translator.start(device.translator, cpus.dut, StateFile().dut_directory, record)
     if device.answers:
         refdut.start(device, cpus, StateFile().dut_directory, record)
     return state

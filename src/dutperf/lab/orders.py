@@ -31,14 +31,13 @@ def watch_device() -> DeviceCpuWatch | None:
     if state is None or state.dut_cpu is None:
         return None
     device = LABS[state.device]
-    working = [process.pid for process in state.processes]
     apart = state.receive_cpu is not None
     sent = receive_cpu.sent if apart else dict
     if device.answers:
         control = control_socket(StateFile().dut_directory)
         return DeviceCpuWatch(
             state.dut_cpu,
-            working,
+            _processes,
             refdut.ring_frames(device),
             sent=sent,
             own_frames=partial(own_queue.frames, control),
@@ -50,11 +49,17 @@ def watch_device() -> DeviceCpuWatch | None:
     threads = [] if thread is None else [thread.pid]
     return DeviceCpuWatch(
         state.dut_cpu,
-        [*threads, *working],
+        lambda: [*threads, *_processes()],
         min(frames),
         drops=partial(device_drops.read, sent=not apart),
         sent=sent,
     )
+
+
+def _processes() -> list[int]:
+    """The device's own as it is now: one that was restarted has others."""
+    state = StateFile().read()
+    return [process.pid for process in state.processes] if state else []
 
 
 def renew_receiving() -> None:

@@ -130,6 +130,26 @@ def build(device: LabDevice, cpus: CpuPlan) -> None:
             _wait_until_quiet(tester)
 
 
+def restart_links(device: LabDevice) -> None:
+    """Sets the DUT's interfaces down and up, and what the kernel forgot by it.
+
+    Addresses stay (``keep_addr_on_down``) but for those of the link alone; routes and
+    neighbours are gone.
+
+    Raises:
+        SetupError: the kernel refused.
+    """
+    run_ip(DUT, [f"link set {side} down" for side in SIDES])
+    up = [f"link set {side} up" for side in SIDES]
+    link_local = [
+        f"addr replace {text} dev {side} nodad"
+        for side in SIDES
+        for text in device.addresses[side]
+        if ipaddress.ip_interface(text).is_link_local
+    ]
+    run_ip(DUT, [*up, *link_local, *_unicast_only(device), *_routes(device)])
+
+
 def clear(namespaces: Sequence[str]) -> None:
     """Removes the namespaces and their links, however little of them was made.
 
@@ -318,6 +338,7 @@ def _dut_settings(device: LabDevice, cpus: CpuPlan) -> dict[str, str]:
         sysctls[f"net.ipv6.conf.{side}.dad_transmits"] = "0"
     for side in SIDES:
         sysctls[f"net.ipv6.conf.{side}.addr_gen_mode"] = NO_GENERATED_ADDRESSES
+        sysctls[f"net.ipv6.conf.{side}.keep_addr_on_down"] = "1"
         # Multicast listener reports cannot be switched off, but be over at once.
         sysctls[f"net.ipv6.conf.{side}.mldv2_unsolicited_report_interval"] = "0"
     settings = {sysctl_path(key): value for key, value in sysctls.items()}

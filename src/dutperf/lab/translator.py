@@ -9,7 +9,6 @@ from pathlib import Path
 
 from dutperf.errors import SetupError
 from dutperf.lab import processes, topology
-from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.devices.device import Translator
 from dutperf.lab.state import Process, is_running
 
@@ -21,28 +20,41 @@ TUNNEL_FRAMES = 500
 
 def start(
     translator: Translator,
-    cpus: CpuPlan,
+    cpu: int | None,
     directory: Path,
     record: Callable[[Process], None],
 ) -> None:
     """Makes the tunnel and its routes, starts TAYGA and waits until it translates.
 
     ``directory`` takes its files. ``record`` is called before TAYGA itself runs, which
-    goes on after this process has ended.
+    goes on after this process has ended, on ``cpu`` alone if one is given.
 
     Raises:
         SetupError: the tunnel cannot be made, or TAYGA ended or did not take it.
     """
-    settings = directory / "tayga.conf"
+    settings = _settings(directory)
     settings.write_text(configuration(translator, directory), "ascii")
-    tayga = ["tayga", "--config", str(settings)]
-    _make_tunnel([*tayga, "--mktun"])
+    _make_tunnel([*_tayga(settings), "--mktun"])
     _route(translator)
+    run(translator, cpu, directory, record)
+
+
+def run(
+    translator: Translator,
+    cpu: int | None,
+    directory: Path,
+    record: Callable[[Process], None],
+) -> None:
+    """The part of ``start`` that is TAYGA itself; its tunnel is there, and free.
+
+    Raises:
+        SetupError: TAYGA ended, or did not take the tunnel.
+    """
     log = directory / "tayga.log"
     process = processes.start(
-        [*tayga, "--nodetach"],
+        [*_tayga(_settings(directory)), "--nodetach"],
         namespace=topology.DUT,
-        cpu=cpus.dut,
+        cpu=cpu,
         log=log,
         record=record,
     )
@@ -67,6 +79,14 @@ def queue_frames(translator: Translator) -> int:
     path = f"/sys/class/net/{translator.tunnel}/tx_queue_len"
     shown = topology.read_settings(topology.DUT, [path])
     return int(shown.get(path, TUNNEL_FRAMES))
+
+
+def _settings(directory: Path) -> Path:
+    return directory / "tayga.conf"
+
+
+def _tayga(settings: Path) -> list[str]:
+    return ["tayga", "--config", str(settings)]
 
 
 def _make_tunnel(command: list[str]) -> None:

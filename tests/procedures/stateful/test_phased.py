@@ -316,6 +316,16 @@ def test_initiator_alone_shows_by_new_mappings_that_connections_expired() -> Non
     assert any("opened anew" in reason.message for reason in result.reasons)
 
 
+def test_connections_that_an_interruption_costs_are_part_of_the_outage() -> None:
+    engine = ClearedEngine(SimulatedNat(timeout_ns=100_000_000))
+    what = asked(
+        "outage", direction="forward", rate_fps=R, trigger_after_s=0.1, repeats=1
+    )
+    result, _ = measured(engine, what)
+    assert "connections_expired" not in {reason.code for reason in result.reasons}
+    assert result.verdict == "pass"
+
+
 @pytest.mark.parametrize(
     ("nat", "stateful", "code", "told"),
     [

@@ -67,8 +67,8 @@ class LabDevice:
         tracking: the kernel keeps connections.
         translates: connections through it get another address; where nothing does,
             those of a stateful test are to come as they were sent.
-        hooks: how its state is cleared and its counters are read, as of any testbed's
-            device; each command takes milliseconds.
+        hooks: how its state is cleared, its counters are read and it is restarted, as
+            of any testbed's device; each command takes milliseconds.
     """
 
     name: str
@@ -106,6 +106,7 @@ def in_dut(*command: str) -> Hook:
 _SET_CORES = Hook(
     command=[sys.executable, "-m", "dutperf.lab.active_cores", CORES], timeout_s=60
 )
+_RESTART = Hook(command=[sys.executable, "-m", "dutperf.lab.restart"])
 
 
 def kernel_hooks() -> Hooks:
@@ -119,6 +120,7 @@ def kernel_hooks() -> Hooks:
     return Hooks(
         set_cores=_SET_CORES,
         before_trial=[in_dut("env", history, "nstat", "-n")],
+        during_trial=[_RESTART],
         after_trial=[
             in_dut("env", history, "nstat"),
             Hook(command=["ip", "-netns", DUT_NAMESPACE, "-s", "link"]),
@@ -136,6 +138,7 @@ def gateway_hooks() -> Hooks:
         bulk_delete=in_dut("conntrack", "-F"),
         table_count=in_dut("conntrack", "-C"),
         before_trial=kernel.before_trial,
+        during_trial=[_RESTART],
         after_trial=[
             in_dut("conntrack", "-C"),
             in_dut("conntrack", "-S"),

@@ -96,6 +96,8 @@ class PhasedTrials:
             return on_connections(ask.shape(request) if ask.shape else request)
 
         record = self._runner.run(replace(ask, shape=shape, continues=True))
+        if ask.trigger_after_s is not None:
+            return record  # what the device then forgets is part of what it does
         missing = self._missing(ask.cell, record)
         if missing is None:
             return None
