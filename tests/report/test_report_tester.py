@@ -16,6 +16,7 @@ from report_sample import (
 from dutperf.protocol import (
     DriverCounter,
     Histogram,
+    LossRun,
     PortCounters,
     Stall,
     VerdictKind,
@@ -259,6 +260,29 @@ def test_frames_of_a_trial_are_summed_over_directions() -> None:
     assert (frames.sent, frames.received, frames.lost) == (2_000, 1_990, 10)
     assert loss(record) == "10 frames (0.5\N{NO-BREAK SPACE}%)"
     assert loss(trial(1, NAME, 1_000, "pass")) == "none"
+
+
+@pytest.mark.parametrize(
+    ("frames", "end_ns", "told"),
+    [
+        (2, 9_000_000, ""),
+        (7, 9_000_000, ", 7 of them in a row for 7\N{NO-BREAK SPACE}ms"),
+        (7, None, ", the last 7 in a row"),
+    ],
+)
+def test_the_longest_interruption_is_told(
+    frames: int, end_ns: int | None, told: str
+) -> None:
+    record = trial(1, NAME, 1_000, "fail", lost=10)
+    (first, *others) = record.result.directions
+    run = LossRun(
+        first=1, frames=frames, begin_ns=2_000_000, last_ns=8_000_000, end_ns=end_ns
+    )
+    stream = first.streams[0].model_copy(update={"longest_loss": run})
+    changed = [first.model_copy(update={"streams": [stream]}), *others]
+    result = record.result.model_copy(update={"directions": changed})
+    said = loss(record.model_copy(update={"result": result}))
+    assert said == f"10 frames (0.5\N{NO-BREAK SPACE}%){told}"
 
 
 def test_a_failed_trial_says_whether_it_lost_frames_in_the_light() -> None:

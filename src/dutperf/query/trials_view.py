@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from dutperf.protocol import DirectionName, Histogram, StreamResult
+from dutperf.protocol import DirectionName, Histogram, LossRun, StreamResult
 from dutperf.query.columns import Column, View, of_run
 from dutperf.query.runs import Run, moment
 from dutperf.results import TrialRecord
@@ -56,6 +56,18 @@ class Row:
     def delay(self, of: Callable[[Histogram], float | None]) -> float | None:
         """A figure of them."""
         return None if self.delays is None else of(self.delays)
+
+    @property
+    def longest_loss(self) -> LossRun | None:
+        """The most frames of a stream that were lost in a row."""
+        runs = [s.longest_loss for s in self.streams if s.longest_loss]
+        return max(runs, key=lambda run: run.frames, default=None)
+
+    @property
+    def longest_loss_ns(self) -> int | None:
+        """When they were due, up to the next frame; None: none was lost, or came."""
+        run = self.longest_loss
+        return None if run is None or run.end_ns is None else run.end_ns - run.begin_ns
 
     @property
     def lag_max_ns(self) -> int | None:
@@ -159,6 +171,18 @@ _FRAMES: tuple[Column[Row], ...] = (
         "shadow_lost_frames",
         "Of those lost: sent in the shadow of a tester's stall.",
         lambda s: s.lost_in_shadow,
+    ),
+    Column(
+        "longest_loss_frames",
+        "BIGINT",
+        "Most frames of a stream lost in a row; null: none was lost.",
+        lambda row: row.longest_loss and row.longest_loss.frames,
+    ),
+    Column(
+        "longest_loss_ns",
+        "BIGINT",
+        "How long these were due; null: none was lost, or none came any more.",
+        lambda row: row.longest_loss_ns,
     ),
 )
 _TIMES: tuple[Column[Row], ...] = (

@@ -81,6 +81,9 @@ class Totals:
         return "lost or late" if self.late else "lost"
 
 
+_WORTH_TELLING = 3
+"""Frames lost in a row: two are not rare where many are lost."""
+
 Tried = Callable[[TrialRecord], int]
 """What a search asked for by a trial."""
 
@@ -211,7 +214,20 @@ def loss(trial: TrialRecord) -> str:
     )
     share = percent(frames.loss_percent) + (f"; {parts}" if parts else "")
     late = f", {whole(frames.late)} of them late" if frames.late else ""
-    return f"{plural(frames.gone, 'frame')} ({share}){late}{_in_light(trial)}"
+    beside = f"{late}{_in_a_row(trial)}{_in_light(trial)}"
+    return f"{plural(frames.gone, 'frame')} ({share}){beside}"
+
+
+def _in_a_row(trial: TrialRecord) -> str:
+    """The longest interruption: frames of a stream, and how long they were due."""
+    runs = [s.longest_loss for s in _streams(trial.result.directions) if s.longest_loss]
+    longest = max(runs, key=lambda run: run.frames, default=None)
+    if longest is None or longest.frames < _WORTH_TELLING:
+        return ""
+    if longest.end_ns is None:
+        return f", the last {whole(longest.frames)} in a row"
+    took = duration_ns(longest.end_ns - longest.begin_ns)
+    return f", {whole(longest.frames)} of them in a row for {took}"
 
 
 def _in_light(trial: TrialRecord) -> str:
