@@ -147,6 +147,7 @@ FLAGS: dict[str, Flag] = {
     "traffic.mix": Flag("--mix", str, "SHARES"),
     "traffic.background_ip": Flag("--background-ip", int, "4|6"),
     "traffic.imix": Flag("--imix", str, "LETTERS"),
+    "traffic.burst_frames": Flag("--bursts", int, "FRAMES"),
     "traffic.ttl": Flag("--ttl", int, "N"),
     "traffic.dscp": Flag("--dscp", int, "N"),
     "traffic.df": Flag("--df", bool),
@@ -167,6 +168,8 @@ _STATELESS = (
 """Begins of keys of the traffic that connections say instead."""
 _OF_FRAMES = {"ip", "frame_size", "direction", "flows"}
 """Options beside the traffic's that change what is in the frames."""
+_OF_TIMES = {"traffic.burst_frames"}
+"""Options of the traffic's that change when frames are sent."""
 
 Output = Annotated[
     Path | None,
@@ -337,7 +340,11 @@ def with_procedure_options(
 
 def with_frame_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options that change what is in the frames; ``spec`` as above."""
-    keys = [k for k in FLAGS if k in _OF_FRAMES or k.startswith(_TRAFFIC)]
+    keys = [
+        key
+        for key in FLAGS
+        if key in _OF_FRAMES or (key.startswith(_TRAFFIC) and key not in _OF_TIMES)
+    ]
     return _with_options("throughput", keys)(command)
 
 

@@ -56,6 +56,7 @@ def deviations(cell: Cell) -> list[Deviation]:
     if isinstance(cell.spec, EstablishmentKeys):
         return opened
     found = [*opened, *_times(cell), *_direction(cell), *_sizes(cell), *_frames(cell)]
+    found += _shape(cell)
     match cell.spec:
         case FrameLossSpec(load_percent=loads):
             found += _loads(loads)
@@ -71,6 +72,15 @@ def deviations(cell: Cell) -> list[Deviation]:
     if isinstance(cell.spec, LatencySpec):
         found += _tags(cell.spec)
     return [*found, *_judgement(cell)]
+
+
+def _shape(cell: Cell) -> list[Deviation]:
+    """Bursts are RFC 2544 21's; anything else that is not steady is another measure."""
+    shape = cell.traffic.load_shape
+    if shape is None:
+        return []
+    actual = f"a load that changes: {shape.label}"
+    return [Deviation("RFC 2544 21", "steady or bursty traffic", actual, "definition")]
 
 
 def hasty(cell: Cell) -> list[str]:

@@ -18,7 +18,11 @@ from dutperf.config.labs import LabKeys
 from dutperf.config.phase2 import check_stateful
 from dutperf.config.planned_testbed import check_testbeds
 from dutperf.config.problem import KeyedError
-from dutperf.config.rate_sources import check_load, with_source
+from dutperf.config.rate_sources import (
+    check_load,
+    check_load_over_time,
+    with_source,
+)
 from dutperf.config.sizes import check_sizes, smallest_size
 from dutperf.config.specs import (
     Direction,
@@ -298,6 +302,7 @@ def _check(testbed: Testbed, cell: Cell) -> None:
         list(own_hosts(testbed, cell, side))
     check_sizes(testbed, cell)
     check_load(cell)
+    check_load_over_time(cell)
     check_hooks(testbed, cell)
     check_stateful(testbed, cell)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dutperf.config.cell import Cell
+from dutperf.config.load_shape import LoadShape
 from dutperf.config.presets import Preset, preset_keys
 from dutperf.config.problem import KeyedError
 from dutperf.config.specs import (
@@ -43,6 +44,63 @@ def check_load(cell: Cell) -> None:
         )
     if cell.spec.tagging:
         _check_tags(cell, rate_fps, cell.spec.tagging)
+
+
+FEWEST_BURSTS = 2
+"""In a trial: with one there is no interval between them."""
+
+
+def check_load_over_time(cell: Cell) -> None:
+    """Refuse bursts and other shapes where they have no meaning, or do not fit.
+
+    Raises:
+        KeyedError: says which key is wrong.
+    """
+    traffic, key = cell.traffic, "burst_frames"
+    if traffic.load_shape is not None:
+        key = "load_shape"
+    elif traffic.burst_frames is None:
+        return
+    keys = ("traffic", key)
+    if not cell.spec.takes_bursts:
+        raise KeyedError(
+            keys,
+            f"must be left out of {cell.procedure}, whose load over time is its own",
+        )
+    if cell.stateful:
+        raise KeyedError(keys, "must be left out of a stateful test")
+    if traffic.load_shape is not None:
+        _check_shape(cell, traffic.load_shape)
+    elif traffic.burst_frames is not None:
+        _check_bursts(cell, traffic.burst_frames)
+
+
+def _check_shape(cell: Cell, shape: LoadShape) -> None:
+    keys = ("traffic", "load_shape")
+    if isinstance(cell.spec, ThroughputSpec):
+        raise KeyedError(
+            keys,
+            "must be left out of throughput, which is a steady load, or one in bursts",
+            "measure frame-loss, or delays, with it",
+        )
+    if shape.period_s > cell.spec.trial_duration_s:
+        raise KeyedError(
+            keys,
+            f"takes {shape.period_s:g} s, longer than a trial, "
+            f"{cell.spec.trial_duration_s:g} s",
+            "make it shorter, or raise trial_duration_s",
+        )
+
+
+def _check_bursts(cell: Cell, frames: int) -> None:
+    rate_fps, duration_s = cell.spec.given_rate_fps, cell.spec.trial_duration_s
+    if rate_fps and rate_fps * duration_s < FEWEST_BURSTS * frames:
+        raise KeyedError(
+            ("traffic", "burst_frames"),
+            f"{frames} is too many: a trial of {duration_s:g} s at {rate_fps} fps has "
+            f"no {FEWEST_BURSTS} such bursts",
+            "take shorter bursts, or longer trials (trial_duration_s)",
+        )
 
 
 _THE_SAME = ("testbed", "ip", "frame_sizes", "direction", "traffic", "stateful")

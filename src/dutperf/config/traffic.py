@@ -21,6 +21,7 @@ from dutperf.config.flow_count import (
 )
 from dutperf.config.hosts import Addresses, HostAddresses
 from dutperf.config.imix import ImixSizes
+from dutperf.config.load_shape import LoadShape
 from dutperf.config.ports import Ports
 from dutperf.protocol import IpVersion, Side
 
@@ -141,6 +142,15 @@ class Traffic(Strict):
         description="sequence of frame sizes (RFC 6985), like aaafg; instead of "
         "frame_size; a sequence, or sequence and sizes",
     )
+    burst_frames: Annotated[int, Field(ge=2, le=1_000_000)] | None = Field(
+        default=None,
+        description="send in bursts of so many frames, at the maximum rate, as often "
+        "as the load has them (RFC 2544 21: 16, 64, 256, 1024)",
+    )
+    load_shape: LoadShape | None = Field(
+        default=None,
+        description="a load that goes up and down in a trial, instead of a steady one",
+    )
     ttl: Annotated[int, Field(ge=1, le=255)] = Field(
         default=10, description="time to live, hop limit (RFC 2544 C.2.6.4: 10)"
     )
@@ -176,6 +186,12 @@ class Traffic(Strict):
     @classmethod
     def _spread(cls, data: Any) -> Any:  # noqa: ANN401 - raw YAML
         return _with_flows(data) if isinstance(data, dict) else data
+
+    @model_validator(mode="after")
+    def _one_load_over_time(self) -> Self:
+        if self.burst_frames and self.load_shape:
+            raise ValueError("give burst_frames or load_shape, not both")
+        return self
 
     @model_validator(mode="after")
     def _exactly_so_many_flows(self) -> Self:
@@ -230,9 +246,12 @@ class Traffic(Strict):
         background = "-ip4" if self.background_ip == 4 else ""
         mix = self.mix.replace("/", "-") + background
         mixed = f"mix{mix}" if self.has_background else ""
+        bursts = f"bursts{self.burst_frames}" if self.burst_frames else ""
+        shape = self.load_shape.label if self.load_shape else bursts
         if self.flows is not None:
-            return [mixed]
+            return [shape, mixed]
         return [
+            shape,
             mixed,
             _pair("net", (networks.left, networks.right)),
             _pair("hosts", counts),

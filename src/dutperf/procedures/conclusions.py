@@ -198,7 +198,7 @@ def _nothing_passed(cell: Cell, otherwise: Sequence[Reason]) -> Reason:
     return Reason(
         code="nothing_passed",
         message=f"{failed} at every rate that {tried}",
-        hint="" if otherwise else _FORWARDS,
+        hint="" if otherwise else _why_nothing(cell),
     )
 
 
@@ -220,6 +220,18 @@ def spoilt(value: float | None, evidence: Evidence) -> tuple[VerdictKind, list[R
     if is_final(troubles):
         return "invalid", list(troubles)
     return "invalid", [_UNSTABLE, *troubles]
+
+
+def _why_nothing(cell: Cell) -> str:
+    """What to look at where no rate passed."""
+    frames = cell.traffic.burst_frames
+    if frames is None:
+        return _FORWARDS
+    return (
+        f"a single burst of {frames:,} frames may be more than the device's buffer "
+        "takes, however long it has then: take shorter ones (--bursts); or does it "
+        "forward at all?"
+    )
 
 
 _FORWARDS = (

@@ -126,7 +126,9 @@ def _with_mtu(side: SideConfig, mtu: int) -> SideConfig:
 
 def is_probed(cell: Cell) -> bool:
     """Whether what virtual ports can offer is found before it is measured."""
-    return cell.spec.up_to_maximum and not cell.stateful
+    if cell.stateful:
+        return False
+    return cell.spec.up_to_maximum or cell.traffic.burst_frames is not None
 
 
 def max_rate(cell: Cell, ports: Sequence[Link]) -> MaxRate:
@@ -143,6 +145,15 @@ def max_rate(cell: Cell, ports: Sequence[Link]) -> MaxRate:
         return MaxRate(0, "found", "the load that is yet to be found")
     if cell.spec.given_rate_fps is not None:
         return _fixed_load(cell, cell.spec.given_rate_fps, ports)
+    return highest_rate(cell, ports)
+
+
+def highest_rate(cell: Cell, ports: Sequence[Link]) -> MaxRate:
+    """The same whatever the cell's load is.
+
+    Raises:
+        InputError: nothing was set and a port does not tell its speed.
+    """
     if cell.spec.max_rate_fps is not None:
         return MaxRate(cell.spec.max_rate_fps, "set")
     for port in ports:

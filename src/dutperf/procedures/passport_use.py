@@ -32,8 +32,8 @@ _IPV6_LONGER = 20
 _OF_RATES = {"throughput", "connection-rate"}
 """Whose figure is a rate of frames; of others it is their load."""
 MOST_CONNECTIONS = 100_000
-_FREE = {"name", "ttl", "dscp", "df"}
-"""Keys of a profile that cost the tester nothing."""
+_FREE = {"name", "ttl", "dscp", "df", "burst_frames", "load_shape"}
+"""Keys of a profile that cost the tester nothing; bursts are judged by their rate."""
 
 
 def sent_by(cell: Cell) -> list[Sent]:
@@ -199,17 +199,23 @@ def _above(floor: PassportDelay, measure: Measure) -> Measure:
 
 
 def _rate_of(result: CellResult, records: Sequence[TrialRecord]) -> float | None:
-    """The rate that was found; of other results the highest of their valid trials."""
-    if result.procedure in _OF_RATES:
-        return result.median
-    rates = [
-        record.load_fps
+    """The rate that was found; of other results the highest of their valid trials.
+
+    Of bursts the rate within them, which the tester has to keep up with, too.
+    """
+    valid = [
+        record
         for record in records
         if record.cell == result.id
         and record.role in {"trial", "phase1"}
         and record.result.verdict.kind != "invalid"
     ]
-    return max(rates, default=None)
+    if "burst_frames" in result.parameters:
+        sent = [direction for r in valid for direction in r.request.directions]
+        return max((direction.rate_fps for direction in sent), default=None)
+    if result.procedure in _OF_RATES:
+        return result.median
+    return max((record.load_fps for record in valid), default=None)
 
 
 def _device_share(

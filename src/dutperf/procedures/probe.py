@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dutperf.config.cell import Cell
-from dutperf.procedures.max_rate import MaxRate, is_probed
+from dutperf.procedures.line_rates import at_line_rate
+from dutperf.procedures.max_rate import MaxRate, highest_rate, is_probed
 from dutperf.procedures.searching import offered_fps
 from dutperf.procedures.trial_verdicts import no_rate_helps
 from dutperf.procedures.trials import Ask, DeviceTrials
@@ -42,12 +43,35 @@ def with_probed(
     Raises:
         EngineError, SetupError: see ``Trials.run``.
     """
-    virtual = any(port.nominal for port in ports)
-    if not virtual or not is_probed(cell) or runner.goes_on_without("probe", cell):
+    if not cell.spec.up_to_maximum or not _is_probed(runner, cell, ports):
         return load
     if load.most:
         return replace(load, most=_probed(runner, cell, load.most))
     return _probed(runner, cell, load)
+
+
+def burst_peak(
+    runner: DeviceTrials, cell: Cell, load: MaxRate, ports: Sequence[PortRecord]
+) -> MaxRate:
+    """The rate of frames within a burst: the highest that there is, whatever the load.
+
+    ``load``: of ``with_probed``.
+
+    Raises:
+        InputError: nothing was set and a port does not tell its speed.
+        EngineError, SetupError: see ``Trials.run``.
+    """
+    if cell.spec.up_to_maximum or cell.traffic.burst_frames is None:
+        return load.most or load
+    highest = at_line_rate(highest_rate(cell, ports), cell, ports)
+    if not _is_probed(runner, cell, ports):
+        return highest
+    return _probed(runner, cell, highest)
+
+
+def _is_probed(runner: DeviceTrials, cell: Cell, ports: Sequence[PortRecord]) -> bool:
+    virtual = any(port.nominal for port in ports)
+    return virtual and is_probed(cell) and not runner.goes_on_without("probe", cell)
 
 
 def _probed(runner: DeviceTrials, cell: Cell, limit: MaxRate) -> MaxRate:

@@ -49,6 +49,7 @@ def strategy_of(
         resolution=Resolution.parse(spec.resolution),
         attempts=ATTEMPTS,
         begin_fps=begin_fps,
+        least_fps=min(single_burst_fps(cell), max_rate_fps),
     )
     match spec.search:
         case "classic":
@@ -59,6 +60,14 @@ def strategy_of(
             return narrowed(task, verification=_verification(spec))
         case "mlrsearch":
             return mlrsearch(task, goals_of(cell))
+
+
+def single_burst_fps(cell: Cell) -> int:
+    """At this load a trial has one burst, and at lower ones it would be the same."""
+    frames = cell.traffic.burst_frames
+    if frames is None:
+        return 1
+    return max(1, int(frames / cell.spec.trial_duration_s))
 
 
 def repeats_of(cell: Cell, highest_fps: float = math.inf) -> Repeats:

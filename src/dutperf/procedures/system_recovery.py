@@ -24,6 +24,7 @@ from dutperf.procedures.loss_criterion import own_drops
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.offered_maximum import reach_maximum
 from dutperf.procedures.reference_load import unmeasured
+from dutperf.procedures.shaped_trials import with_steps
 from dutperf.procedures.trials import Ask, Trials
 from dutperf.protocol import (
     DirectionResult,
@@ -143,14 +144,10 @@ class _Loads:
             RateStep(rate_fps=self.overload_fps, duration_ns=self.fell_ns),
             RateStep(rate_fps=self.reduced_fps, duration_ns=self.reduced_ns),
         ]
-        directions = [
-            direction.model_copy(update={"steps": steps})
-            for direction in request.directions
-        ]
         record = request.record
         interval_ns = max(_SERIES_NS, record.series_interval_ns // 10)
         record = record.model_copy(update={"series_interval_ns": interval_ns})
-        return request.model_copy(update={"directions": directions, "record": record})
+        return with_steps(request.model_copy(update={"record": record}), steps)
 
     def _judged(self, result: TrialResult, *, again: bool) -> TrialResult:  # noqa: ARG002 - nor does the last attempt count
         """A trial whose last loss may be the tester's tells nothing of a recovery."""

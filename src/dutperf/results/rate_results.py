@@ -176,7 +176,9 @@ class Derived(Stored):
     meaning: str = Field(description="in a sentence, with the section")
     value: float | None = Field(description="null: what it is made of is not known")
     unit: Literal["s", "frames", "fps"]
-    bound: Bound = None
+    bound: Literal["lower", "upper"] | None = Field(
+        default=None, description="that much, or more; or less; null: exact"
+    )
 
 
 class TimeoutLoss(Stored):

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from dutperf.config import Cell, PlannedTestbed, Testbed
 from dutperf.errors import DutperfError, EngineError, InputError, StorageError
+from dutperf.procedures.bursts import beside_bursts
 from dutperf.procedures.describe import with_conformance
 from dutperf.procedures.events import CellStarted, Notice, OnEvent, TestbedStarted
 from dutperf.procedures.first_frames import is_tried_first, try_first_frames
@@ -27,9 +28,10 @@ from dutperf.procedures.line_rates import at_line_rate, beside_media
 from dutperf.procedures.max_rate import MaxRate, check_links, max_rate
 from dutperf.procedures.measurements import MEASUREMENTS, OnConnections
 from dutperf.procedures.passport_use import beside_passport, first_load_fps
-from dutperf.procedures.probe import with_probed
+from dutperf.procedures.probe import burst_peak, with_probed
 from dutperf.procedures.reference_load import found_load, unmeasured
 from dutperf.procedures.searching import check_range
+from dutperf.procedures.shaped_trials import shaped_trials
 from dutperf.procedures.stateful.phase1_rate import too_fast, with_phase1_rate
 from dutperf.procedures.stateful.phased import trials_of
 from dutperf.procedures.stateful.table_limits import beside_limits
@@ -100,7 +102,9 @@ def measure_cell(
         if troubles:
             return unmeasured(ready, load, *troubles)
     load = with_probed(runner, ready, load, ports)
-    return method.measure(trials_of(ready, runner), ready, load)
+    peak = burst_peak(runner, ready, load, ports)
+    trials = shaped_trials(trials_of(ready, runner), ready, peak)
+    return beside_bursts(method.measure(trials, ready, load), ready, peak)
 
 
 _STEADY = {

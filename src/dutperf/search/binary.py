@@ -62,21 +62,23 @@ def binary_search(
     attempts: int = 3,
     max_trials: int = 200,
     begin_fps: int | None = None,
+    least_fps: int = 1,
     on_step: OnStep = ignore_step,
 ) -> SearchResult:
     """The highest rate up to ``max_rate_fps`` that passes, within ``resolution``.
 
     ``attempts`` bounds the trials at one rate while they are invalid, ``max_trials``
     all trials together; ``begin_fps`` is tried before the maximum, which is tried then
-    only if it passed; ``on_step`` is told of each trial. Whatever ``measure`` raises
-    ends the search.
+    only if it passed; below ``least_fps`` a rate would tell no more than there, and is
+    not tried; ``on_step`` is told of each trial. Whatever ``measure`` raises ends the
+    search.
 
     Raises:
         ValueError: a limit below 1.
     """
     if min(max_rate_fps, attempts, max_trials) < 1:
         raise ValueError("max_rate_fps, attempts and max_trials must be at least 1")
-    bounds = _Bounds(max_rate_fps, attempts, verification, begin_fps)
+    bounds = _Bounds(max_rate_fps, attempts, verification, begin_fps, least_fps)
     run = _Run(bounds, measure, duration_s, on_step)
     while (rate_fps := bounds.next_rate(resolution)) is not None:
         if not run.decide(rate_fps, max_trials - len(run.steps)):
@@ -140,6 +142,7 @@ class _Bounds:
         attempts: int,
         verification: Verification,
         begin_fps: int | None = None,
+        least_fps: int = 1,
     ) -> None:
         self.lower = 0
         self.upper = max_rate_fps
@@ -149,6 +152,7 @@ class _Bounds:
         self._verification = verification
         self._margin_percent = 0
         self._begin_fps = begin_fps
+        self._least_fps = least_fps
 
     def next_rate(self, resolution: Resolution) -> int | None:
         """The rate to measure next; None at the end."""
@@ -158,7 +162,9 @@ class _Bounds:
         lower, upper = self.lower, self.upper
         if upper - lower <= 1 or resolution.reached(lower, upper):
             return None
-        middle = lower + (upper - lower) // 2
+        if upper <= self._least_fps:
+            return None
+        middle = max(lower + (upper - lower) // 2, self._least_fps)
         if self.kind != "tester":
             return middle
         return max(middle, upper * (100 - self._margin_percent) // 100)

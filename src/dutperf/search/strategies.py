@@ -30,7 +30,8 @@ _ONCE = Verification()
 class Task:
     """What all searches of a cell have in common.
 
-    ``begin_fps``: where the first one begins; None: at the maximum.
+    ``begin_fps``: where the first one begins; None: at the maximum. ``least_fps``: no
+    lower rate tells more.
     """
 
     max_rate_fps: int
@@ -38,6 +39,7 @@ class Task:
     resolution: Resolution
     attempts: int = 3
     begin_fps: int | None = None
+    least_fps: int = 1
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,7 @@ class _Bisections:
             verification=self._verification,
             attempts=self._task.attempts,
             begin_fps=self._begin_fps,
+            least_fps=self._task.least_fps,
             on_step=on_step,
         )
         judged = [s.rate_fps for s in found.steps if s.outcome.verdict != "invalid"]

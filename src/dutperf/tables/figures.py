@@ -94,7 +94,9 @@ Entry = Value | Span | Verdict | str
 NONE = Value()
 
 
-def count(value: float | None, bound: Bound = None, unit: str = "") -> Value:
+def count(
+    value: float | None, bound: Literal["lower", "upper"] | None = None, unit: str = ""
+) -> Value:
     """A rate or a number of things: thousands separated, no decimals unless small."""
     if value is None:
         return NONE

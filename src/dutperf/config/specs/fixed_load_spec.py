@@ -58,6 +58,11 @@ class FixedLoadKeys(LoadKeys):
         "7.2: at least 20)",
     )
 
+    @property
+    def takes_bursts(self) -> bool:
+        """Whether its loads may be sent in bursts (RFC 2544 21)."""
+        return True
+
 
 class LatencySpec(FixedLoadKeys):
     """Typical and worst-case latency of tagged frames (RFC 8219 7.2)."""

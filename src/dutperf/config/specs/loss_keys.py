@@ -80,6 +80,11 @@ class LossKeys(TimedStreamKeys):
         return self
 
     @property
+    def takes_bursts(self) -> bool:
+        """Whether its loads may be sent in bursts (RFC 2544 21)."""
+        return True
+
+    @property
     def up_to_maximum(self) -> bool:
         """Whether the highest load is as much as the ports can offer."""
         return True

@@ -171,6 +171,11 @@ class ProcedureKeys(Strict):
         return False
 
     @property
+    def takes_bursts(self) -> bool:
+        """Whether its loads may be sent in bursts (RFC 2544 21)."""
+        return False
+
+    @property
     def given_rate_fps(self) -> int | None:
         """The load, if it is given as a number."""
         return None

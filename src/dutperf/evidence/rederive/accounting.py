@@ -7,6 +7,7 @@ By the plain JSON of its trials; the rules are those of the engine's verdict
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import Any
 
 from dutperf.evidence.rederive import records
@@ -196,7 +197,8 @@ def _request(trial: Json) -> Iterator[str]:
 
 def _direction(trial: Json, asked: Json, direction: Json) -> Iterator[str]:
     name, rate = direction["name"], asked["rate_fps"]
-    if rate != trial["load_fps"] or rate != direction["intended_rate_fps"]:
+    load = trial["load_fps"]
+    if not _is_load(load, asked) or rate != direction["intended_rate_fps"]:
         yield (
             f"{name}: {direction['intended_rate_fps']} fps, and {rate} asked for, "
             f"are not its load, {trial['load_fps']}"
@@ -210,6 +212,16 @@ def _direction(trial: Json, asked: Json, direction: Json) -> Iterator[str]:
     whole = sent == intended or trial["result"].get("ended_early", False)
     if not whole and records.verdict(trial) != "invalid":
         yield f"{name}: {sent} of {intended} frames were sent, and it is not invalid"
+
+
+def _is_load(load: int, asked: Json) -> bool:
+    """Of bursts, which have pauses, it is what they are on average; else the most."""
+    steps = asked.get("steps") or []
+    if load == asked["rate_fps"] or not any(s["rate_fps"] == 0 for s in steps):
+        return bool(load == asked["rate_fps"])
+    frames = sum((s["rate_fps"] * s["duration_ns"] + 5 * 10**8) // 10**9 for s in steps)
+    average = Fraction(frames * 10**9, sum(s["duration_ns"] for s in steps))
+    return abs(average - load) * 10**3 <= average
 
 
 def _frames_asked(asked: Json, duration_ns: int) -> int:

@@ -129,7 +129,22 @@ def _throughput(source: Source, asked: Sequence[Asked]) -> Json:
         "timeouts": _timeouts(settings, passed),
         "settled": _settled(settings, repeats, told["spread"]),
         "parameters": _known({"max_load_fps": _maximum(source, asked)}),
+        "derived": _of_bursts(settings, told["median"], told["bound"]),
     }
+
+
+def _of_bursts(settings: Json, rate: float | None, bound: str | None) -> list[Json]:
+    """Of bursts (RFC 2544 21): how far apart they may be begun, and the pause."""
+    if "burst_frames" not in settings:
+        return []
+    frames, peak = settings["burst_frames"], settings["burst_rate_fps"]
+    each = frames / rate if rate else None
+    pause = None if each is None else max(0.0, each - frames / peak)
+    told = {"burst interval": each, "pause between bursts": pause}
+    upper = "upper" if bound else None
+    return [
+        {"name": name, "value": value, "bound": upper} for name, value in told.items()
+    ]
 
 
 def _maximum(source: Source, asked: Sequence[Asked]) -> int:

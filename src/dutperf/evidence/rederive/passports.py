@@ -79,15 +79,18 @@ def _entries(source: Source, features: str) -> Iterator[Json]:
 
 
 def _rate(source: Source, told: Json) -> float | None:
-    if source.cell["procedure"] in _OF_RATES:
-        return told.get("median")
-    loads = [
-        trial["load_fps"]
+    valid = [
+        trial
         for trial in source.trials
         if trial.get("role", "trial") in {"trial", "phase1"}
         and trial["result"]["verdict"]["kind"] != "invalid"
     ]
-    return max(loads, default=None)
+    if "burst_frames" in source.settings:
+        sent = [d["rate_fps"] for t in valid for d in t["request"]["directions"]]
+        return max(sent, default=None)
+    if source.cell["procedure"] in _OF_RATES:
+        return told.get("median")
+    return max((trial["load_fps"] for trial in valid), default=None)
 
 
 def _told_above(floor: Json, measure: Json) -> Json:

@@ -1,0 +1,171 @@
+"""Frames in bursts (RFC 2544 21): the same load, so many frames at a time.
+
+    |||||||                |||||||                |||||||
+    n / L    a pause       n frames at the maximum rate L
+    <------ n / R -------> from burst to burst, where the load is R
+
+A modifier of whatever is measured: a procedure asks for trials at its loads as ever,
+and each is sent in bursts. What a throughput finds is then the shortest interval
+between bursts of which no frame is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Literal
+
+from dutperf.config.cell import Cell
+from dutperf.config.rate_sources import FEWEST_BURSTS
+from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.trials import Ask
+from dutperf.protocol import (
+    RateStep,
+    Reason,
+    TrialResult,
+    Verdict,
+)
+from dutperf.results.model import CellResult
+from dutperf.results.rate_results import Derived
+from dutperf.results.units import duration
+from dutperf.standards import Deviation
+from dutperf.stats import percentile_bounds
+
+_RFC = "RFC 2544 21"
+_MOST_IN_A_PERIOD = 64
+_NS = 10**9
+_PERCENTILE = 90
+"""Of how late frames left: of most bursts their end is among the others."""
+_LATE = Fraction(1, 4)
+_AT_ONCE_NS = 50_000
+"""A burst as a whole may leave so much later: the sender was at something else."""
+
+
+def burst_steps(frames: int, rate_fps: int, peak_fps: int) -> list[RateStep]:
+    """Bursts of ``frames`` at ``peak_fps`` that are ``rate_fps`` on average.
+
+    Steps last whole nanoseconds. So that the average is exact all the same, a period
+    has as many bursts as fit whole nanoseconds best, each begun to the nearest one.
+
+    Returns:
+        Steps of one period; none where the load leaves no pause.
+    """
+    each = Fraction(frames * _NS, rate_fps)
+    burst_ns = round(Fraction(frames * _NS, peak_fps))
+    if burst_ns >= int(each):
+        return []
+    count = min(range(1, _MOST_IN_A_PERIOD + 1), key=lambda n: _off(n * each) / n)
+    begins = [round(number * each) for number in range(count + 1)]
+    steps = []
+    for begin_ns, next_ns in pairwise(begins):
+        pause_ns = next_ns - begin_ns - burst_ns
+        steps.append(RateStep(rate_fps=peak_fps, duration_ns=burst_ns))
+        steps.append(RateStep(rate_fps=0, duration_ns=pause_ns))
+    return steps
+
+
+def _off(time_ns: Fraction) -> Fraction:
+    """From a whole number of nanoseconds."""
+    return abs(time_ns - round(time_ns))
+
+
+@dataclass(frozen=True)
+class Bursts:
+    """Of ``frames`` at ``peak_fps``: what is sent, and whether it was."""
+
+    frames: int
+    peak_fps: int
+
+    def steps_of(self, rate_fps: int) -> list[RateStep]:
+        """One period of a load; none where it leaves no pause."""
+        return burst_steps(self.frames, rate_fps, self.peak_fps)
+
+    def judged(self, result: TrialResult, ask: Ask) -> TrialResult:
+        """Invalid where bursts were none, or too few."""
+        if result.verdict.kind == "invalid" or ask.rate_fps >= self.peak_fps:
+            return result
+        reasons = [*self._stretched(result), *self._too_few(result, ask)]
+        if not reasons:
+            return result
+        verdict = Verdict(kind="invalid", reasons=[*reasons, *result.verdict.reasons])
+        return result.model_copy(update={"verdict": verdict})
+
+    def _stretched(self, result: TrialResult) -> Iterator[Reason]:
+        """Bursts that took longer were no such bursts, and easier on the device."""
+        burst_ns = self.frames * _NS // self.peak_fps
+        for direction in result.directions:
+            if not direction.lag_ns.count:
+                continue
+            late_ns = percentile_bounds(direction.lag_ns.buckets, _PERCENTILE)[0]
+            if late_ns > _AT_ONCE_NS + burst_ns * _LATE:
+                yield Reason(
+                    code="sender_lag",
+                    message=f"{direction.name}: most bursts took longer than "
+                    f"{duration(burst_ns, 3)}: at their end frames left "
+                    f"{duration(late_ns, 3)} late",
+                    hint="the tester does not send so fast while frames come back: "
+                    "lower the rate of the bursts (--max-rate)",
+                )
+
+    def _too_few(self, result: TrialResult, ask: Ask) -> Iterator[Reason]:
+        sent = min(
+            sum(stream.sent for stream in direction.streams)
+            for direction in result.directions
+        )
+        if result.verdict.kind == "pass" and sent < FEWEST_BURSTS * self.frames:
+            yield Reason(
+                code="too_short",
+                message=f"a trial at {ask.rate_fps:,} fps has {sent:,} frames, less "
+                f"than {FEWEST_BURSTS} bursts of {self.frames:,}: nothing is known of "
+                "the interval between them",
+                hint="raise the rate, or trial_duration_s (--trial-duration)",
+            )
+
+
+def beside_bursts(result: CellResult, cell: Cell, peak: MaxRate) -> CellResult:
+    """``result`` with what it says of bursts, if ``cell`` is measured in such."""
+    frames = cell.traffic.burst_frames
+    if frames is None:
+        return result
+    told = {"burst_frames": frames, "burst_rate_fps": peak.rate_fps}
+    found = cell.procedure == "throughput"
+    return result.model_copy(
+        update={
+            "quantity": f"{result.quantity}, in bursts of {frames:,} ({_RFC})",
+            "parameters": result.parameters | told,
+            "deviations": [*result.deviations, *_short_of(peak)],
+            "derived": _intervals(result, frames, peak.rate_fps) if found else [],
+        }
+    )
+
+
+def _intervals(result: CellResult, frames: int, peak_fps: int) -> list[Derived]:
+    """Of a throughput: from burst to burst, and the pause between two."""
+    each_s = frames / result.median if result.median else None
+    pause_s = None if each_s is None else max(0.0, each_s - frames / peak_fps)
+    bound: Literal["upper"] | None = "upper" if result.bound else None
+    return [
+        Derived(
+            name="burst interval",
+            meaning=f"Shortest time from burst to burst without loss ({_RFC}).",
+            value=each_s,
+            unit="s",
+            bound=bound,
+        ),
+        Derived(
+            name="pause between bursts",
+            meaning="The same from the end of one to the begin of the next.",
+            value=pause_s,
+            unit="s",
+            bound=bound,
+        ),
+    ]
+
+
+def _short_of(peak: MaxRate) -> Iterator[Deviation]:
+    if peak.bound_cause:
+        rule = "bursts with the minimum gap between frames"
+        actual = f"bursts at {peak.rate_fps:,} fps, {peak.words}"
+        yield Deviation(_RFC, rule, actual, "text")
