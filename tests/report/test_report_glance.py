@@ -11,6 +11,7 @@ from dutperf.report.page import cells_of
 from dutperf.report.source import Source, read_source
 from dutperf.report.trust import TrustRow, trust_rows
 from dutperf.results import ResultsFile
+from dutperf.results.rate_results import Derived
 
 
 def source_of(path: Path, results: ResultsFile) -> Source:
@@ -66,3 +67,18 @@ def test_deviations_are_one_line_that_leads_to_the_list(tmp_path: Path) -> None:
         row.words == "Short trials (1 s), 1 repeat: not RFC results, 2 deviations below"
     )
     assert row.target == "deviations"
+
+
+def test_a_throughput_of_bursts_says_how_often_they_may_come(tmp_path: Path) -> None:
+    results = sample_results()
+    cell = next(c for c in results.cells if c.procedure == "throughput" and c.median)
+    told = {"burst_frames": 16, "burst_rate_fps": 10**6, "traffic": "bursts16"}
+    interval = Derived(name="burst interval", meaning="", value=0.0008, unit="s")
+    bursty = cell.model_copy(
+        update={"parameters": cell.parameters | told, "derived": [interval]}
+    )
+    few = results.model_copy(update={"cells": [bursty]})
+    card = cards_of(cells_of(source_of(tmp_path / "r", few)))[0]
+    assert card.cells[0].profile == "bursts of 16"
+    every = "a burst of 16 frames every 800\N{NO-BREAK SPACE}\N{MICRO SIGN}s"
+    assert every in card.shown.caption

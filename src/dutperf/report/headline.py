@@ -103,6 +103,9 @@ def _meaning(cell: CellView) -> str:
     said = known.get(cell.procedure, sentence(cell.name))
     if cell.procedure == "throughput" and cell.judged:
         said = f"Forwarded{each}, {cell.judged}"
+    if cell.procedure == "throughput" and cell.burst_frames:
+        every = shown(derived(cell.derived.get("burst interval"), unit=True))
+        said += f", a burst of {whole(cell.burst_frames)} frames every {every}"
     if cell.at_least:
         return f"{said}. A lower bound: the device may do more."
     return f"{said}."

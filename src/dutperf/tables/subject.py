@@ -118,11 +118,21 @@ class Subject:
         """The traffic profile's name, and over how many flows it is spread."""
         flows = self.flows
         if flows is None:
-            return self.setting_text("traffic")
+            return self._in_words(self.setting_text("traffic"))
         told = f"{flows:,} flow{'' if flows == 1 else 's'}"
         by = " of addresses" if self.setting_text("flows_by") == "addresses" else ""
-        own = self.setting_text("profile")
+        own = self._in_words(self.setting_text("profile"))
         return ", ".join(part for part in (own, told + by) if part)
+
+    def _in_words(self, profile: str) -> str:
+        """A name that was made of what is in the profile, as a reader has it."""
+        frames = self.burst_frames
+        return profile.replace(f"bursts{frames}", f"bursts of {frames}", 1)
+
+    @property
+    def burst_frames(self) -> int | None:
+        """Frames of a burst, if the load is in bursts (RFC 2544 21)."""
+        return self.whole_setting("burst_frames")
 
     @property
     def flows(self) -> int | None:
