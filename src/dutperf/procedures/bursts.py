@@ -73,10 +73,15 @@ def _off(time_ns: Fraction) -> Fraction:
 
 @dataclass(frozen=True)
 class Bursts:
-    """Of ``frames`` at ``peak_fps``: what is sent, and whether it was."""
+    """Of ``frames`` at ``peak_fps``: what is sent, and whether it was.
+
+    ``searched``: it is asked only whether frames are lost. Then a loss stands, as real
+    bursts, or more of them, are harder on the device; else it is a figure, too.
+    """
 
     frames: int
     peak_fps: int
+    searched: bool
 
     def steps_of(self, rate_fps: int) -> list[RateStep]:
         """One period of a load; none where it leaves no pause."""
@@ -84,7 +89,10 @@ class Bursts:
 
     def judged(self, result: TrialResult, ask: Ask) -> TrialResult:
         """Invalid where bursts were none, or too few."""
-        if result.verdict.kind == "invalid" or ask.rate_fps >= self.peak_fps:
+        kind = result.verdict.kind
+        if kind == "invalid" or ask.rate_fps >= self.peak_fps:
+            return result
+        if self.searched and kind == "fail":
             return result
         reasons = [*self._stretched(result), *self._too_few(result, ask)]
         if not reasons:
@@ -114,7 +122,7 @@ class Bursts:
             sum(stream.sent for stream in direction.streams)
             for direction in result.directions
         )
-        if result.verdict.kind == "pass" and sent < FEWEST_BURSTS * self.frames:
+        if sent < FEWEST_BURSTS * self.frames:
             yield Reason(
                 code="too_short",
                 message=f"a trial at {ask.rate_fps:,} fps has {sent:,} frames, less "

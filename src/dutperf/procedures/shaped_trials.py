@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from dutperf.config.cell import Cell
+from dutperf.config.specs import ThroughputSpec
 from dutperf.procedures.bursts import Bursts
 from dutperf.procedures.events import OnEvent
 from dutperf.procedures.max_rate import MaxRate
@@ -28,7 +29,8 @@ def shaped_trials(runner: Trials, cell: Cell, peak: MaxRate) -> Trials:
     """
     frames, shape = cell.traffic.burst_frames, cell.traffic.load_shape
     if frames is not None:
-        bursts = Bursts(frames, peak.rate_fps)
+        searched = isinstance(cell.spec, ThroughputSpec)
+        bursts = Bursts(frames, peak.rate_fps, searched)
         return _ShapedTrials(runner, bursts.steps_of, bursts.judged)
     if shape is not None:
         return _ShapedTrials(runner, shape.of_load, _as_it_is)
