@@ -29,7 +29,9 @@ class LoadStep(Strict):
     percent: Annotated[float, Field(ge=0, le=100)] = Field(
         description="of the load; the highest step is 100"
     )
-    duration_s: Annotated[float, Field(ge=0.001, le=86400)]
+    duration_s: Annotated[float, Field(ge=0.001, le=86400)] = Field(
+        description="how long it lasts"
+    )
 
 
 class LoadShape(Strict):
