@@ -335,6 +335,8 @@ def with_procedure_options(
     keys = [key for key in FLAGS if _field(key, procedure)]
     if issubclass(SPECS[procedure], EstablishmentKeys):
         keys = [k for k in keys if not k.startswith(_STATELESS) and k != _STATEFUL]
+    if not SPECS[procedure].takes_bursts:
+        keys = [key for key in keys if key not in _OF_TIMES]
     return _with_options(procedure, keys, measures=True)
 
 

@@ -144,8 +144,8 @@ class Traffic(Strict):
     )
     burst_frames: Annotated[int, Field(ge=2, le=1_000_000)] | None = Field(
         default=None,
-        description="send in bursts of so many frames, at the maximum rate, as often "
-        "as the load has them (RFC 2544 21: 16, 64, 256, 1024)",
+        description="in bursts of so many frames at the maximum rate (RFC 2544 21); as "
+        "often as the load has them; the RFC: 16, 64, 256, 1024",
     )
     load_shape: LoadShape | None = Field(
         default=None,

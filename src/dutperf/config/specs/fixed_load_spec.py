@@ -58,10 +58,7 @@ class FixedLoadKeys(LoadKeys):
         "7.2: at least 20)",
     )
 
-    @property
-    def takes_bursts(self) -> bool:
-        """Whether its loads may be sent in bursts (RFC 2544 21)."""
-        return True
+    takes_bursts = True
 
 
 class LatencySpec(FixedLoadKeys):

@@ -79,10 +79,7 @@ class LossKeys(TimedStreamKeys):
                 )
         return self
 
-    @property
-    def takes_bursts(self) -> bool:
-        """Whether its loads may be sent in bursts (RFC 2544 21)."""
-        return True
+    takes_bursts = True
 
     @property
     def up_to_maximum(self) -> bool:

@@ -7,7 +7,7 @@ ask for in vain: its neutral value is a property here.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 from pydantic import (
     Field,
@@ -58,6 +58,9 @@ class ProcedureKeys(Strict):
     An empty list is a key's default alone, never written: a file that says "none" of
     what is measured is mistaken.
     """
+
+    takes_bursts: ClassVar[bool] = False
+    """Whether its loads may be sent in bursts (RFC 2544 21)."""
 
     procedure: str = Field(description="what is measured")
     testbeds: list[Name] = Field(
@@ -168,11 +171,6 @@ class ProcedureKeys(Strict):
     @property
     def up_to_maximum(self) -> bool:
         """Whether the highest load is as much as the ports can offer."""
-        return False
-
-    @property
-    def takes_bursts(self) -> bool:
-        """Whether its loads may be sent in bursts (RFC 2544 21)."""
         return False
 
     @property
