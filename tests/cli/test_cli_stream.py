@@ -29,6 +29,7 @@ from dutperf.cli.stream_words import piece_line, summary_lines
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.trials import Ask
 from dutperf.protocol import TrialProgress
+from dutperf.results.units import duration
 from dutperf.run.stream_counts import StreamCounts
 from dutperf.simulation.fake_engine import FakeEngine, lossy, perfect
 
@@ -99,6 +100,14 @@ def test_one_direction_has_two_columns() -> None:
     assert row(told(SCREEN, counts, 80), "sent") == ["100,000", "100,000"]
 
 
+def test_a_low_terminal_has_what_matters_and_the_begin_of_the_table() -> None:
+    counts = counted(FakeEngine(perfect()), 10_000)
+    shown = [line.plain for line in lines(SCREEN, counts, 80, 12)]
+    assert len(shown) == 12
+    assert shown[-4].startswith("device: ")
+    assert row(shown, "sent")[:2] == ["100,000", "100,000"]
+
+
 @pytest.mark.parametrize("columns", [1, 20, 40, 80, 160, 400])
 def test_no_line_is_longer_than_the_terminal(columns: int) -> None:
     asked = replace(SCREEN, frames="x" * 200, said="y" * 200, duration_s=60.0)
@@ -110,7 +119,10 @@ def test_no_line_is_longer_than_the_terminal(columns: int) -> None:
 
 def test_what_is_typed_paused_or_about_to_end_is_seen() -> None:
     counts = StreamCounts()
-    assert "rate: 1.5_" in told(replace(SCREEN, typed="1.5"), counts, 80)
+    typed = told(replace(SCREEN, typed="1.5"), counts, 80)
+    assert typed[-1] == "rate: 1.5_  Enter, or Esc"
+    assert told(SCREEN, counts, 80)[-1].endswith("q end")
+    assert told(replace(SCREEN, said="no"), counts, 80)[-1] == "no"
     assert "PAUSED" in told(replace(SCREEN, paused=True), counts, 80)[1]
     assert "ENDING" in told(replace(SCREEN, ending=True), counts, 80)[1]
     idle = replace(SCREEN, running_fps=None, progress=None)
@@ -125,6 +137,16 @@ def test_lines_for_a_piece_and_for_all() -> None:
     assert "sent for 20 s of 20 s, in 2 pieces" in summary
     assert "forward 300,000 sent" in summary
     assert "20,000 fps 10 s: lost" in summary
+
+
+@pytest.mark.parametrize(
+    ("value_ns", "text"),
+    [(999.6, "1 us"), (999_950_000, "1 s"), (999_400_000, "999 ms"), (0, "0 ns")],
+)
+def test_a_time_that_is_rounded_up_has_the_next_unit(
+    value_ns: float, text: str
+) -> None:
+    assert duration(value_ns, 3) == text
 
 
 @pytest.mark.parametrize(

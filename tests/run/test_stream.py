@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -205,10 +206,14 @@ def test_a_rate_beyond_the_limit_is_refused(tmp_path: Path) -> None:
         sent(FakeEngine(perfect()), [1_000_001], tmp_path)
 
 
-def test_an_engine_that_fails_is_told(tmp_path: Path) -> None:
+def test_an_engine_that_fails_is_told_and_leaves_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     engine = FakeEngine(perfect(), troubles={3: EngineError("it died")})
     with pytest.raises(EngineError, match="it died"):
         sent(engine, [1000] * 3, tmp_path)
+    assert len([*tmp_path.glob("dutperf-stream-*/engine.log")]) == 1
 
 
 def test_ctrl_c_ends_the_running_trial_and_the_engine(tmp_path: Path) -> None:
@@ -270,7 +275,7 @@ def silent(
     silence = Silence(begin_ns=round(begin_s * S), end_ns=end_ns)
     (direction,) = record.result.directions
     streams = direction.streams
-    if end_s is None and not begin_s:
+    if end_s is None and begin_s < 0.001:
         streams = [s.model_copy(update={"received": 0}) for s in streams]
     elif not begin_s and end_s:
         run = {"first": 0, "frames": 9, "begin_ns": 0, "last_ns": 9, "end_ns": end_ns}
@@ -293,7 +298,7 @@ Told = tuple[float, float, float | None]
         ([(10, 0.25, 0.5), (11, 0.25, 0.26)], 0.25, False),
         ([(10, 0.75, None)], 0.25, True),
         # Through a whole piece, with the times between.
-        ([(10, 0.75, None), (11.125, 0, None), (12.25, 0, 0.25)], 1.75, False),
+        ([(10, 0.75, None), (11.125, 0.0005, None), (12.25, 0, 0.25)], 1.75, False),
         ([(10, 0.75, None), (11.125, 0, None)], 1.375, True),
         # It ended between two pieces: as long as is known.
         ([(10, 0.75, None), (11.125, 0.5, 0.625)], 0.25, False),

@@ -53,9 +53,7 @@ _NO_RESULT = "nothing was stored: these figures are no results by an RFC"
 
 Rate = Annotated[
     str,
-    typer.Option(
-        "--rate", metavar="RATE", help="of each direction, to begin with: 25000, 10k"
-    ),
+    typer.Option("--rate", metavar="RATE", help="of each direction: 25000, 10k, 1.5M"),
 ]
 MaxRateFps = Annotated[
     int | None,
@@ -84,7 +82,7 @@ PieceDuration = Annotated[
         metavar="S",
         min=0.1,
         max=10,
-        help="of each piece; counters and keys wait for its end",
+        help="of each piece; keys wait for its end",
     ),
 ]
 ResidualWait = Annotated[
@@ -94,7 +92,7 @@ ResidualWait = Annotated[
         metavar="S",
         min=0,
         max=10,
-        help="for late frames after each piece, while nothing is sent",
+        help="for late frames, after each piece",
     ),
 ]
 
@@ -116,9 +114,9 @@ def stream(
 ) -> None:
     """Send frames at a rate that keys change; show who loses what, live.
 
-    To demonstrate and to find faults: its figures are no results by an RFC, and none is
-    stored. Keys: + - 10 %, ] [ 1 %, r types a rate, space pauses, 0 clears, ? helps, q
-    ends. Without a terminal a line a piece, and --duration is needed.
+    To demonstrate and to find faults: these are no results by an RFC, and not
+    stored. Keys: + - 10 %, ] [ 1 %, r types a rate, space pauses, 0 clears,
+    ? helps, q ends. Without a keyboard it needs --duration.
     """
     rate_fps = parse_rate(rate)
     console = PatientConsole(stderr=True)
@@ -320,8 +318,8 @@ class _Session:
     def _draw(self) -> None:
         if self._by_keys and self._stream and self._control:
             screen = self._screen(self._stream, self._control)
-            columns = self._console.width - 1
-            self._live.draw(list(lines(screen, self.counts, columns)))
+            columns, rows = (size - 1 for size in self._console.size)
+            self._live.draw(list(lines(screen, self.counts, columns, rows)))
 
     def _screen(self, stream: Stream, control: StreamControl) -> Screen:
         running = self._running

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import islice, zip_longest
+from textwrap import wrap
 
 from rich.text import Text
 
@@ -29,7 +30,9 @@ _LABEL, _COLUMN = 15, 15
 _RATES_FROM, _RATES_WIDTH = 120, 44
 """The rates that were used stand beside the table of a terminal as wide as this."""
 _SHOWN_RATES = 14
+_ROOMY = 24
 _DIGITS = 3
+_REASON_LINES = 2
 _NOT_YET = "-"
 _WAYS: dict[DirectionName, str] = {
     "forward": "forward, left to right",
@@ -64,18 +67,16 @@ class Screen:
     helps: bool = False
 
 
-def lines(screen: Screen, counts: StreamCounts, columns: int) -> Iterator[Text]:
-    """None of them longer than ``columns``; at most 23."""
+def lines(
+    screen: Screen, counts: StreamCounts, columns: int, rows: int = _ROOMY
+) -> Iterator[Text]:
+    """None is longer than ``columns``; of ``rows`` the table takes what is left."""
     width = min(columns, WIDTH)
-    for line in (
-        _title(screen, width),
-        _rate(screen),
-        *_beside(_help() if screen.helps else _table(counts), counts, columns),
-        *_whose(counts),
-        _running(screen),
-        _answer(screen),
-        Text(SHORT_HELP, "dim"),
-    ):
+    above = [_title(screen, width), _rate(screen)]
+    table = _beside(_help() if screen.helps else _table(counts), counts, columns)
+    below = [*_whose(counts, width), _running(screen), _answer(screen)]
+    left = max(rows - len(above) - len(below), 0)
+    for line in (*above, *islice(table, left), *below):
         line.truncate(columns, overflow="crop")
         line.no_wrap = True
         yield line
@@ -193,7 +194,7 @@ def rate_words(used: RateUsed) -> str:
     return f"{used.rate_fps:,} fps {span(used.sending_s)}: lost {share} %{invalid}"
 
 
-def _whose(counts: StreamCounts) -> Iterator[Text]:
+def _whose(counts: StreamCounts, width: int) -> Iterator[Text]:
     """Who loses, by the last piece."""
     record = counts.last
     if record is None:
@@ -212,7 +213,7 @@ def _whose(counts: StreamCounts) -> Iterator[Text]:
         " - if the tester is right" if lost and kind == "invalid" else "",
     )
     if kind == "invalid":
-        yield Text.assemble("tester: ", (visible(why), LOST_BY_TESTER))
+        yield from _tester_words(visible(why), width)
         return
     lag_ns = max(c.lag_ns for c in counts.of_last)
     earlier = f"; {counts.invalid} of {counts.pieces} pieces were invalid"
@@ -222,6 +223,15 @@ def _whose(counts: StreamCounts) -> Iterator[Text]:
         f", at most {duration(lag_ns, _DIGITS)} late",
         earlier if counts.invalid else "",
     )
+
+
+def _tester_words(why: str, width: int) -> Iterator[Text]:
+    """In two lines at most."""
+    begin = "tester: "
+    room = max(width - len(begin), 1)
+    for line in wrap(why, room, max_lines=_REASON_LINES, placeholder=" ..."):
+        yield Text.assemble(begin, (line, LOST_BY_TESTER))
+        begin = " " * len(begin)
 
 
 def judgement(record: TrialRecord) -> tuple[VerdictKind, str]:
@@ -244,6 +254,10 @@ def _running(screen: Screen) -> Text:
 
 
 def _answer(screen: Screen) -> Text:
+    """To the last key; if there is none, which keys there are."""
     if screen.typed is not None:
-        return Text.assemble(("rate: ", "bold"), f"{visible(screen.typed)}_")
-    return Text(visible(screen.said), "yellow")
+        typed = f"{visible(screen.typed)}_"
+        return Text.assemble(("rate: ", "bold"), typed, ("  Enter, or Esc", "dim"))
+    if screen.said:
+        return Text(visible(screen.said), "yellow")
+    return Text(SHORT_HELP, "dim")

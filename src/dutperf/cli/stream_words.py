@@ -31,6 +31,10 @@ def piece_line(elapsed_s: float, counts: StreamCounts) -> Text:
 
 
 def _direction_words(counts: DirectionCounts) -> str:
+    return f"{_frame_words(counts)}, delays {_delay_words(counts)}"
+
+
+def _frame_words(counts: DirectionCounts) -> str:
     words = f"{counts.name} {counts.sent:,} sent, {counts.lost:,} lost"
     if counts.tester_dropped:
         words += f", {counts.tester_dropped:,} by the tester"
@@ -38,7 +42,7 @@ def _direction_words(counts: DirectionCounts) -> str:
         words += f", {counts.damaged:,} damaged"
     if counts.foreign:
         words += f", {counts.foreign:,} foreign"
-    return f"{words}, delays {_delay_words(counts)}"
+    return words
 
 
 def _delay_words(counts: DirectionCounts) -> str:
@@ -56,22 +60,8 @@ def summary_lines(name: str, lasted_s: float, counts: StreamCounts) -> Iterator[
         f"{counts.pieces:,} piece{'' if counts.pieces == 1 else 's'}"
     )
     for each in counts.all.values():
-        silence = counts.silences[each.name]
-        yield Text(f"  {_direction_words(each)}")
-        least = ">= " if silence.open else ""
-        if silence.longest_ns:
-            yield Text(
-                f"    longest silence {least}{duration(silence.longest_ns, _DIGITS)}, "
-                f"sender's lag at most {duration(each.lag_ns, _DIGITS)}"
-            )
-    yield Text(
-        "  delays: least / median / 99.9 % / greatest; the median and 99.9 % to 3 %"
-    )
-    left_out = len(counts.rates) - _SHOWN_RATES
-    for used in counts.rates[-_SHOWN_RATES:]:
-        yield Text(f"  {rate_words(used)}")
-    if left_out > 0:
-        yield Text(f"  and {left_out} rates before; --json has all")
+        yield from (Text(line) for line in _direction_lines(each, counts))
+    yield from _rate_lines(counts)
     if counts.invalid:
         share = about(counts.invalid * 100 / counts.pieces)
         codes = ", ".join(code.replace("_", " ") for code in counts.reasons)
@@ -80,3 +70,21 @@ def summary_lines(name: str, lasted_s: float, counts: StreamCounts) -> Iterator[
             f"{codes}",
             "red",
         )
+
+
+def _direction_lines(each: DirectionCounts, counts: StreamCounts) -> Iterator[str]:
+    yield f"  {_frame_words(each)}"
+    yield f"    delays {_delay_words(each)} (least, median, 99.9 %, greatest)"
+    silence = counts.silences[each.name]
+    least = ">= " if silence.open else ""
+    longest = duration(silence.longest_ns, _DIGITS)
+    told = f"longest silence {least}{longest}, " if silence.longest_ns else ""
+    yield f"    {told}sender's lag at most {duration(each.lag_ns, _DIGITS)}"
+
+
+def _rate_lines(counts: StreamCounts) -> Iterator[Text]:
+    left_out = len(counts.rates) - _SHOWN_RATES
+    for used in counts.rates[-_SHOWN_RATES:]:
+        yield Text(f"  {rate_words(used)}")
+    if left_out > 0:
+        yield Text(f"  and {left_out} rates before; --json has all")

@@ -144,9 +144,12 @@ class Silence:
         if begin_ns is None or found is None:
             self.interrupt()
             return
+        each_ns = 10**9 // max(direction.intended_rate_fps, 1)
         since_ns, self._since_ns = self._since_ns, None
         starts_ns = begin_ns + found.begin_ns
-        if since_ns is not None and found.begin_ns == 0 and _begins_lost(direction):
+        # The first frames of the two directions are not due at the same time.
+        from_first = found.begin_ns < each_ns and _begins_lost(direction)
+        if since_ns is not None and from_first:
             starts_ns = since_ns
         elif since_ns is not None:
             self._note(self._until_ns - since_ns, still=False)
@@ -155,7 +158,6 @@ class Silence:
             return
         self._until_ns = begin_ns + direction.sending_ns
         self._note(self._until_ns - starts_ns, still=True)
-        each_ns = 10**9 // max(direction.intended_rate_fps, 1)
         if self._until_ns - starts_ns > _LOST_IN_A_ROW * each_ns:
             self._since_ns = starts_ns
 
