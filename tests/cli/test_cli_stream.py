@@ -29,7 +29,6 @@ from dutperf.cli.stream_words import piece_line, summary_lines
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.trials import Ask
 from dutperf.protocol import TrialProgress
-from dutperf.results.units import duration
 from dutperf.run.stream_counts import StreamCounts
 from dutperf.simulation.fake_engine import FakeEngine, lossy, perfect
 
@@ -137,16 +136,6 @@ def test_lines_for_a_piece_and_for_all() -> None:
     assert "sent for 20 s of 20 s, in 2 pieces" in summary
     assert "forward 300,000 sent" in summary
     assert "20,000 fps 10 s: lost" in summary
-
-
-@pytest.mark.parametrize(
-    ("value_ns", "text"),
-    [(999.6, "1 us"), (999_950_000, "1 s"), (999_400_000, "999 ms"), (0, "0 ns")],
-)
-def test_a_time_that_is_rounded_up_has_the_next_unit(
-    value_ns: float, text: str
-) -> None:
-    assert duration(value_ns, 3) == text
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from rich.text import Text
 from dutperf.cli.dry_run import span
 from dutperf.cli.stream_view import judgement, rate_words
 from dutperf.cli.trial_words import STYLES
-from dutperf.results.units import about, duration
+from dutperf.results.units import duration
 from dutperf.run.stream_counts import DirectionCounts, StreamCounts
 
 _DIGITS = 3
@@ -63,11 +63,10 @@ def summary_lines(name: str, lasted_s: float, counts: StreamCounts) -> Iterator[
         yield from (Text(line) for line in _direction_lines(each, counts))
     yield from _rate_lines(counts)
     if counts.invalid:
-        share = about(counts.invalid * 100 / counts.pieces)
         codes = ", ".join(code.replace("_", " ") for code in counts.reasons)
         yield Text(
-            f"  the tester cannot vouch for {counts.invalid:,} pieces ({share} %): "
-            f"{codes}",
+            f"  the tester cannot vouch for {counts.invalid:,} of {counts.pieces:,} "
+            f"pieces: {codes}",
             "red",
         )
 
