@@ -22,7 +22,7 @@ from dutperf.procedures.max_rate import MaxRate
 from dutperf.protocol import DirectionName, TrialProgress, VerdictKind
 from dutperf.results.trial_record import TrialRecord
 from dutperf.results.units import about, duration, whole
-from dutperf.run.stream_counts import DirectionCounts, RateUsed, StreamCounts
+from dutperf.run.stream_counts import DirectionCounts, RateUsed, StreamCounts, sending_s
 from dutperf.visible import visible
 
 LOST_BY_TESTER, LOST_BY_DEVICE = "red", "yellow"
@@ -116,7 +116,7 @@ def _table(counts: StreamCounts) -> Iterator[Text]:
     yield Text.assemble(
         " " * _LABEL, *(f"{_WAYS[last.name]:>{2 * _COLUMN}}" for last, _ in pairs)
     )
-    last_s = counts.last.request.duration_ns / 1e9 if counts.last else 0.0
+    last_s = sending_s(counts.last) if counts.last else 0.0
     heads = f"{f'last {about(last_s, _DIGITS)} s':>{_COLUMN}}{'total':>{_COLUMN}}"
     yield Text.assemble(" " * _LABEL, heads * len(pairs), style="dim")
     for label, style, value in _ROWS:

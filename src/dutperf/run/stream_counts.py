@@ -192,7 +192,7 @@ class RateUsed:
     def add(self, record: TrialRecord) -> None:
         """Another one."""
         streams = [s for d in record.result.directions for s in d.streams]
-        self.sending_s += _sending_s(record)
+        self.sending_s += sending_s(record)
         self.sent += sum(s.sent for s in streams)
         self.lost += sum(s.lost for s in streams)
         self.invalid += record.result.verdict.kind == "invalid"
@@ -228,7 +228,7 @@ class StreamCounts:
             silence = self.silences.setdefault(direction.name, Silence())
             silence.add(result, direction)
         self.pieces += 1
-        self.sending_s += _sending_s(record)
+        self.sending_s += sending_s(record)
         if result.verdict.kind == "invalid":
             self.invalid += 1
             for code in dict.fromkeys(r.code for r in result.verdict.reasons[:1]):
@@ -280,7 +280,7 @@ class StreamCounts:
         }
 
 
-def _sending_s(record: TrialRecord) -> float:
+def sending_s(record: TrialRecord) -> float:
     """As long as was planned, unless the sender gave up, or nothing was sent."""
     longest_ns = max(d.sending_ns for d in record.result.directions)
     planned_ns = record.request.duration_ns
