@@ -274,12 +274,17 @@ def test_the_help_of_latency_has_its_own_defaults(
         (999, "999 ns"),
         (1000, "1 us"),
         (-20_500, "-20.5 us"),
-        (999_999_999, "1000 ms"),
+        (999_999_999, "1 s"),  # rounded
         (1_500_000_000, "1.5 s"),
     ],
 )
 def test_durations_have_the_unit_that_fits(value_ns: float, text: str) -> None:
     assert duration(value_ns) == text
+
+
+def test_a_duration_that_is_rounded_up_has_the_next_unit() -> None:
+    assert duration(999_400_000, 3) == "999 ms"
+    assert duration(999_500_001, 3) == "1 s"
 
 
 # --- at the throughput found

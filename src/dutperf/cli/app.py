@@ -48,6 +48,7 @@ from dutperf.cli.procedure_commands import command_of
 from dutperf.cli.query_command import query
 from dutperf.cli.selftest_command import selftest
 from dutperf.cli.serve_command import serve_command
+from dutperf.cli.stream_command import stream
 from dutperf.cli.testbeds import campaign_for
 from dutperf.cli.trend_command import trend
 from dutperf.cli.verify_command import verify
@@ -79,6 +80,7 @@ app.command("query")(query)
 app.command("trend")(trend)
 app.command("export")(export)
 app.command("serve")(serve_command)
+app.command("stream")(stream)
 
 
 for _procedure in PROCEDURES.values():

@@ -42,6 +42,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         f"dutperf outage {_LAB} --rate 10000",
         "dutperf outage testbed.yaml --rate 100000 --trial-duration 300",
     ),
+    "stream": (
+        "dutperf stream --lab tayga-siit --rate 10k",
+        "dutperf stream testbed.yaml --rate 100000 --frame-size 1518",
+        "dutperf stream testbed.yaml --rate 1.5M --plain --duration 60 --json",
+    ),
     "connection-rate": ("dutperf connection-rate --lab nft-nat44 --connections 10000",),
     "table-capacity": (
         "dutperf table-capacity --lab nft-nat44 --most 100000 --first 1000",

@@ -1,8 +1,7 @@
 """The running cell on a terminal: where its result lies, its last trials, what is left.
 
 Events alone draw it: it has no thread, so between two events it costs nothing. A trial
-tells about twice a second how far it is; it is drawn once a second. The cursor is never
-hidden, so however the program ends there is nothing to give back.
+tells about twice a second how far it is; it is drawn once a second.
 """
 
 from __future__ import annotations
@@ -12,14 +11,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 
-from rich.control import Control
-from rich.live import Live
-from rich.segment import ControlType
 from rich.text import Text
 
 from dutperf.catalogue import PROCEDURES, names_of
 from dutperf.cli.dry_run import span
 from dutperf.cli.failures import PatientConsole
+from dutperf.cli.live_lines import WIDTH, LiveLines
 from dutperf.cli.trial_words import ROLES, STYLES, judged_kind
 from dutperf.errors import DutperfError
 from dutperf.procedures.events import (
@@ -39,8 +36,6 @@ from dutperf.results.units import about, whole
 from dutperf.run.estimate import estimate
 from dutperf.visible import visible
 
-WIDTH = 79
-"""At most: what is narrower than a terminal stays whole when that is made narrower."""
 _SHOWN_TRIALS = 5
 _MOST_PER_S = 4
 _MOVED_EVERY_S = 1.0
@@ -238,9 +233,7 @@ class LiveView:
         self._console = console
         self._clock = clock
         self._state = CellState(clock)
-        self._live: Live | None = None
-        self._drawn: list[str] = []
-        self._width = console.width
+        self._lines = LiveLines(console)
         self._last: deque[float] = deque(maxlen=_MOST_PER_S)
         self._ascii = not console.encoding.lower().startswith("utf")
 
@@ -262,45 +255,12 @@ class LiveView:
 
     def stop(self) -> None:
         """Take the view away."""
-        if self._live:
-            self._unwrap()
-            self._live.stop()
-            self._live = None
+        self._lines.stop()
 
     def _draw(self) -> None:
         lines = list(self._state.lines(self._console.width - 1, ascii_only=self._ascii))
-        if not lines:
-            return
-        if self._live is None:
-            self._live = Live(
-                console=self._console,
-                auto_refresh=False,
-                transient=True,
-                redirect_stdout=False,
-                redirect_stderr=False,
-            )
-            self._live.start()
-            self._console.show_cursor(True)
-        self._unwrap()
-        self._live.update(Text("\n").join(lines), refresh=True)
-        self._drawn = [line.plain for line in lines]
-        self._width = self._console.width
-
-    def _unwrap(self) -> None:
-        """A terminal that was made narrower wrapped lines: go up by as many more."""
-        width = self._console.width
-        if width >= self._width:
-            return
-        more = sum(-(-len(line) // width) - 1 for line in self._drawn)
-        self._width = width
-        for _ in range(more):
-            self._console.control(
-                Control(
-                    ControlType.CARRIAGE_RETURN,
-                    (ControlType.ERASE_IN_LINE, 2),
-                    (ControlType.CURSOR_UP, 1),
-                )
-            )
+        if lines:
+            self._lines.draw(lines)
 
 
 def _expected_s(run: RunStarted) -> dict[str, float]:

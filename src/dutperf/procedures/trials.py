@@ -48,7 +48,7 @@ class Ask:
     role: what it is for in a test of several trials.
     rejudge: has the last word on whether the trial tells anything, and is told whether
         it may be run again.
-    attempts: how often it is run at most while it is invalid.
+    attempts: how often it is run at most while it is invalid; 1: nobody repeats it.
     trigger_after_s: when hooks during_trial are run, or a person is asked to act.
     """
 

@@ -7,6 +7,7 @@ from decimal import Context
 from dutperf.catalogue import Unit
 
 _SMALL = 9.5
+_NEXT_UNIT_FROM = 1000
 
 
 def in_unit(value: float, unit: Unit) -> str:
@@ -34,7 +35,8 @@ def about(value: float, digits: int = 2) -> str:
 
 def duration(value_ns: float, digits: int = 6) -> str:
     """In the unit that leaves one to three digits before the point."""
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
-        if abs(value_ns) >= size:
-            return f"{value_ns / size:.{digits}g} {unit}"
-    return f"{value_ns:.{digits}g} ns"
+    for unit, size in (("ns", 1), ("us", 1e3), ("ms", 1e6)):
+        told = f"{value_ns / size:.{digits}g}"
+        if abs(float(told)) < _NEXT_UNIT_FROM:  # once it is rounded
+            return f"{told} {unit}"
+    return f"{value_ns / 1e9:.{digits}g} s"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -115,6 +115,17 @@ def prepare_engine(testbed: Testbed, notify: Notify) -> EngineStarter:
             yield started
 
     return start
+
+
+@contextmanager
+def aborting(engine: TesterEngine) -> Iterator[None]:
+    """End the running trial in order when the user interrupts it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        with suppress(EngineError):
+            engine.abort()
+        raise
 
 
 def check_interfaces(

@@ -16,10 +16,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from dutperf.config import Cell, PlannedTestbed, Testbed
-from dutperf.errors import DutperfError, EngineError, InputError, StorageError
+from dutperf.errors import DutperfError, InputError, StorageError
 from dutperf.procedures.bursts import beside_bursts
 from dutperf.procedures.describe import with_conformance
 from dutperf.procedures.events import CellStarted, Notice, OnEvent, TestbedStarted
@@ -51,6 +52,7 @@ from dutperf.results.passport import Passport
 from dutperf.run.engine_session import (
     EngineOpener,
     TesterEngine,
+    aborting,
     main_core,
     open_ports,
     resolve_neighbours,
@@ -63,11 +65,7 @@ from dutperf.run.openings import (
     beside_earlier,
 )
 from dutperf.run.replay import JournalEndsError
-from dutperf.run.trial_runner import (
-    DUT_GONE,
-    DUT_GONE_HINT,
-    TrialRunner,
-)
+from dutperf.run.trial_runner import TrialRunner, explaining
 
 
 def measure_cell(
@@ -292,7 +290,8 @@ class _Visit:
             start = self._around.open_engine(testbed, self._notify)
             log = self._directory.engine_log(self._name)
             engine = stack.enter_context(start(log))
-            with self._explaining(), _aborting(engine):
+            alive = partial(self._around.dut_alive, self.planned)
+            with explaining(alive), aborting(engine):
                 self._measure(engine, testbed, on_outcome)
 
     def give_up(self, on_outcome: OnOutcome, error: DutperfError) -> None:
@@ -453,19 +452,6 @@ class _Visit:
     def _notify(self, text: str) -> None:
         self._on_event(Notice(f"{self._name}: {text}" if self._name else text))
 
-    @contextlib.contextmanager
-    def _explaining(self) -> Iterator[None]:
-        """An engine that fails because its device has gone is not to blame."""
-        try:
-            yield
-        except EngineError as error:
-            if self._around.dut_alive(self.planned):
-                raise
-            raise EngineError(
-                f"the device under test has gone: {DUT_GONE} ({error.message})",
-                DUT_GONE_HINT,
-            ) from error
-
 
 def _ignore(_event: object) -> None:
     pass
@@ -477,14 +463,3 @@ def _joined(failed: dict[str, DutperfError]) -> TestbedsError:
         "\n".join(dict.fromkeys(e.hint for e in failed.values() if e.hint)),
         max(error.exit_code for error in failed.values()),
     )
-
-
-@contextlib.contextmanager
-def _aborting(engine: TesterEngine) -> Iterator[None]:
-    """End the running trial in order when the user interrupts it."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        with contextlib.suppress(EngineError):
-            engine.abort()
-        raise

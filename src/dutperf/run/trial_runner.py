@@ -10,7 +10,8 @@ for again: this, too, follows from the journal alone.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -19,7 +20,7 @@ from dutperf.config.hooks import Hooks
 from dutperf.config.testbed import Testbed
 from dutperf.engine.client import planned_s
 from dutperf.engine.measurer import Measurer
-from dutperf.errors import SetupError
+from dutperf.errors import EngineError, SetupError
 from dutperf.procedures import taken_cpu, unreceived
 from dutperf.procedures.events import (
     Notice,
@@ -67,6 +68,20 @@ DUT_GONE_HINT = (
     "do not run 'dutperf lab down' or 'ip netns del' while measuring; the logs of "
     "devices that are programs are in /run/dutperf"
 )
+
+
+@contextmanager
+def explaining(dut_alive: Callable[[], bool]) -> Iterator[None]:
+    """An engine that fails because its device has gone is not to blame."""
+    try:
+        yield
+    except EngineError as error:
+        if dut_alive():
+            raise
+        raise EngineError(
+            f"the device under test has gone: {DUT_GONE} ({error.message})",
+            DUT_GONE_HINT,
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -350,8 +365,10 @@ class TrialRunner:
             and ask.role != "probe"
             and taken_cpu.explains(seen.cpu, coming.request, result)
         ):
-            again = self._invalid < ask.attempts - 1
-            result = taken_cpu.judged(result, seen.cpu, again=again)
+            once = ask.attempts == 1  # nobody needs a bound, and it is as invalid
+            again = once or self._invalid < ask.attempts - 1
+            then = "it is not repeated" if once else ""
+            result = taken_cpu.judged(result, seen.cpu, again=again, then=then)
         if ask.rejudge:
             # Where it says no to the last, its figures are bounds: enough is enough.
             result = ask.rejudge(result, again=self._invalid < ATTEMPTS - 1)

@@ -1,0 +1,188 @@
+"""A stream whose rate changes while it is sent: trials one after the other, no rest.
+
+    open      testbed, engine, ports and next hops, as for every procedure
+    first     a hundred frames: does the device forward at all?
+    pieces    trials of one rate each, as short as somebody waits who watches
+
+A piece is a whole trial with its own wait for late frames, so what it counts is exact;
+between two of them nothing is sent for that long. A rate changes with the next piece,
+for an aborted trial cannot tell which of its frames were lost and which on their way.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dutperf.config import Campaign, Cell, PlannedTestbed, Testbed, expand, notices
+from dutperf.errors import EngineError, InputError
+from dutperf.procedures.events import Notice, OnEvent
+from dutperf.procedures.first_frames import is_tried_first, try_first_frames
+from dutperf.procedures.max_rate import MaxRate, check_links, max_rate
+from dutperf.procedures.trials import Ask
+from dutperf.results.trial_record import TrialRecord
+from dutperf.run.engine_session import aborting, open_ports, resolve_neighbours
+from dutperf.run.local_executor import Surroundings
+from dutperf.run.numa import far_cores
+from dutperf.run.trial_runner import TrialRunner, explaining
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long a piece sends, and then waits for its late frames, in seconds."""
+
+    piece_s: float = 1.0
+    residual_wait_s: float = 0.1
+
+
+class Stream:
+    """An open stream: ``cell`` says what is in its frames, ``limit`` how many at most.
+
+    Args:
+        runner: runs its trials.
+        cell: see above.
+        limit: see above.
+    """
+
+    def __init__(self, runner: TrialRunner, cell: Cell, limit: MaxRate) -> None:
+        self.cell = cell
+        self.limit = limit
+        self._runner = runner
+
+    def send(self, rate_fps: int, duration_s: float) -> TrialRecord:
+        """One piece, right after the one before.
+
+        Raises:
+            EngineError, SetupError: see ``Trials.run``.
+        """
+        ask = Ask(
+            self.cell, rate_fps, duration_s=duration_s, continues=True, attempts=1
+        )
+        return self._runner.run(ask)
+
+
+@contextmanager
+def opened_stream(
+    campaign: Campaign,
+    planned: PlannedTestbed,
+    around: Surroundings,
+    *,
+    rate_fps: int,
+    max_rate_fps: int | None,
+    pace: Pace,
+    on_event: OnEvent,
+) -> Iterator[Stream]:
+    """Open ``planned`` and send its first frames; the stream is open in the context.
+
+    Args:
+        campaign: its first cell is what is sent.
+        planned: where.
+        around: engine, lab, and the rest of the world.
+        rate_fps: the first rate.
+        max_rate_fps: the highest one; None: the testbed's, else the media's.
+        pace: of its pieces.
+        on_event: is told what happens, of each piece, too.
+
+    Raises:
+        InputError: found before the first frame was sent.
+        SetupError, EngineError: machine, lab, device or engine are not as needed.
+    """
+
+    def notify(text: str) -> None:
+        on_event(Notice(text))
+
+    cell = _cell(campaign, planned.testbed, max_rate_fps, pace, on_event)
+    with ExitStack() as stack:
+        logs = stack.enter_context(_log_directory())
+        testbed = stack.enter_context(around.open_testbed(planned))
+        start = around.open_engine(testbed, notify)
+        stack.enter_context(explaining(lambda: around.dut_alive(planned)))
+        engine = stack.enter_context(start(logs / "engine.log"))
+        stack.enter_context(aborting(engine))
+        ports = open_ports(engine, testbed, notify)
+        check_links(testbed, ports, [cell])
+        for text in far_cores(ports, testbed.cores):
+            notify(text)
+        limit = max_rate(cell, ports.ports)
+        if rate_fps > limit.rate_fps:
+            raise InputError(
+                f"--rate: {rate_fps:,} fps is more than {limit.rate_fps:,} fps, "
+                f"{limit.words}",
+                "lower it; of a link whose speed is only nominal set --max-rate",
+            )
+        resolve_neighbours(engine, testbed, [cell], notify)
+        runner = TrialRunner(
+            engine,
+            _without_hooks_of_trials(testbed),
+            journal=lambda _record: None,
+            on_event=on_event,
+            sleep=around.sleep,
+            dut_alive=lambda: around.dut_alive(planned),
+            device=around.watch_dut(planned),
+        )
+        runner.prepare()
+        if is_tried_first(cell):
+            for reason in try_first_frames(runner, cell, rate_fps):
+                notify("; ".join(filter(None, (reason.message, reason.hint))))
+        yield Stream(runner, cell, limit)
+
+
+@contextmanager
+def _log_directory() -> Iterator[Path]:
+    """An engine that failed leaves its log: the error's message names it."""
+    path = Path(tempfile.mkdtemp(prefix="dutperf-stream-"))
+    kept = False
+    try:
+        yield path
+    except EngineError:
+        kept = True
+        raise
+    finally:
+        if not kept:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _cell(
+    campaign: Campaign,
+    testbed: Testbed,
+    max_rate_fps: int | None,
+    pace: Pace,
+    on_event: OnEvent,
+) -> Cell:
+    """The first one, with the times of a stream."""
+    cells = expand(campaign, testbed)
+    cell = cells[0]
+    for text in notices(testbed, [cell]):
+        on_event(Notice(text))
+    if len(cells) > 1:
+        on_event(
+            Notice(
+                f"of {len(cells)} kinds of frames that are asked for, the first is "
+                f"sent, {name_of(cell)}; --ip, --frame-size and --direction choose"
+            )
+        )
+    keys: dict[str, object] = {
+        "trial_duration_s": pace.piece_s,
+        "settle_wait_s": 0.0,
+        "residual_wait_s": pace.residual_wait_s,
+        "restabilise_wait_s": 0.0,
+    }
+    if max_rate_fps is not None:
+        keys["max_rate_fps"] = max_rate_fps
+    return cell.with_keys(**keys)
+
+
+def name_of(cell: Cell) -> str:
+    """What its frames are: its id without the procedure, which a stream is none of."""
+    return cell.id.removeprefix(f"{cell.procedure}-")
+
+
+def _without_hooks_of_trials(testbed: Testbed) -> Testbed:
+    """Commands that run after each trial are not meant for every second."""
+    none: dict[str, object] = {"after_trial": [], "during_trial": [], "is_alive": None}
+    hooks = testbed.hooks.model_copy(update=none)
+    return testbed.model_copy(update={"hooks": hooks})
