@@ -92,7 +92,26 @@ void check_kind(const Bytes& frame, net::FrameKind kind) {
   require((kind == net::FrameKind::kFragment) == (ipv4_piece || ipv6_piece), "fragments");
 }
 
+// A frame with the port's tags is what stands behind them, whatever that is.
+void check_tagged(const uint8_t* frame, size_t size) {
+  constexpr net::VlanTag kTags[] = {{0x88a8, 10}, {0x8100, 100}};
+  const net::VlanTags vlan(kTags);
+  require(net::classify_behind({}, frame, size).kind == net::classify(frame, size).kind,
+          "no tags change nothing");
+  net::classify_behind(vlan, frame, size);
+  if (size < sizeof(net::EthernetHeader)) return;
+  const std::unique_ptr<uint8_t[]> tagged(new uint8_t[size + vlan.bytes()]);
+  std::copy_n(frame, size, tagged.get());
+  const size_t tagged_size = vlan.put_in(tagged.get(), size);
+  const net::Classified behind = net::classify_behind(vlan, tagged.get(), tagged_size);
+  require(behind.kind == net::classify(frame, size).kind, "tags hide nothing");
+  require(vlan.take_out(tagged.get(), tagged_size) == size &&
+              std::equal(frame, frame + size, tagged.get()),
+          "what is put in is taken out");
+}
+
 void check(const uint8_t* frame, size_t size) {
+  check_tagged(frame, size);
   const net::Classified classified = net::classify(frame, size);
   if (classified.kind == net::FrameKind::kTest) {
     check_test_frame(frame, size, classified);

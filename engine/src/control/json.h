@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "net/address.h"
+#include "net/vlan.h"
 
 namespace dutperf::control {
 
@@ -71,6 +72,8 @@ class ObjectReader {
   net::IpAddress ip(const std::string& key);
   // The one value that may be null.
   std::optional<net::Mac> mac_or_none(const std::string& key);
+  // VLAN tags, outermost first; none when the key is missing.
+  net::VlanTags vlan_or_none(const std::string& key);
   // An array of `least` to `most` elements.
   const Json& array(const std::string& key, size_t least, size_t most);
 

@@ -9,6 +9,7 @@
 #include "net/damage.h"
 #include "net/frame.h"
 #include "net/headers.h"
+#include "net/vlan.h"
 
 namespace dutperf::net {
 
@@ -17,6 +18,7 @@ enum class FrameKind : uint8_t {
   kTruncated,  // UDP, and ends before its IP packet does
   kNeighbour,  // ARP, or an ICMPv6 message of neighbour discovery
   kFragment,   // a piece of an IP packet
+  kOtherVlan,  // its VLAN tags are not the port's
   kForeign,    // anything else
 };
 
@@ -54,9 +56,15 @@ inline FrameKind kind_of_icmpv6(const uint8_t* message, size_t size) {
   return neighbour ? FrameKind::kNeighbour : FrameKind::kForeign;
 }
 
+inline FrameKind kind_of_other(uint16_t ether_type) {
+  if (ether_type == kEtherTypeArp) return FrameKind::kNeighbour;
+  return is_vlan_type(ether_type) ? FrameKind::kOtherVlan : FrameKind::kForeign;
+}
+
 }  // namespace detail
 
-// The tag is found from the end of the IP packet, so padding and translation do not hide it.
+// Of a frame without VLAN tags. The tag is found from the end of the IP packet, so padding and
+// translation do not hide it.
 [[gnu::always_inline]] inline Classified classify(const uint8_t* frame, size_t size) {
   if (size < sizeof(EthernetHeader) + sizeof(Ipv4Header)) return {};
   const uint16_t ether_type = reinterpret_cast<const EthernetHeader*>(frame)->ether_type;
@@ -78,13 +86,26 @@ inline FrameKind kind_of_icmpv6(const uint8_t* message, size_t size) {
     constexpr size_t kHeaders = sizeof(EthernetHeader) + sizeof(Ipv6Header);
     return {detail::kind_of_icmpv6(frame + kHeaders, size - kHeaders)};
   }
-  return {ether_type == kEtherTypeArp ? FrameKind::kNeighbour : FrameKind::kForeign};
+  return {detail::kind_of_other(ether_type)};
+}
+
+// Of a frame that should carry `vlan`: what stands behind these tags. A frame too short to tell is
+// foreign, whatever it carries. All else that is asked of a frame is asked of `frame` and
+// vlan.bytes().
+[[gnu::always_inline]] inline Classified classify_behind(const VlanTags& vlan, const uint8_t* frame,
+                                                         size_t size) {
+  constexpr size_t kLeast = sizeof(EthernetHeader) + sizeof(Ipv4Header);
+  const size_t tags_bytes = vlan.bytes();
+  if (size < kLeast + tags_bytes) return {};
+  if (!vlan.stand_in(frame)) return {FrameKind::kOtherVlan};
+  return classify(frame + tags_bytes, size - tags_bytes);
 }
 
 // True when the IPv4 header checksum and the UDP checksum hold (RFC 1242 3.17 asks for both).
 // An IPv4 datagram without UDP checksum (0) is whole; an IPv6 one is not (RFC 8200 8.1).
 // REQUIRES: `classified` came from classify(frame, ...) with kind kTest.
-inline bool checksums_hold(const uint8_t* frame, const Classified& classified) {
+[[gnu::always_inline]] inline bool checksums_hold(const uint8_t* frame,
+                                                  const Classified& classified) {
   const uint8_t* ip = frame + sizeof(EthernetHeader);
   const int version = classified.ip_version;
   const uint8_t* udp = ip + ip_header_bytes(version);

@@ -46,26 +46,26 @@ uint64_t udp_sum(int ip_version, const uint8_t* ip_header, const uint8_t* udp, s
 }
 
 FrameTemplate::FrameTemplate(const FrameLayout& layout, const TagIdentity& tag)
-    : bytes_(layout.frame_size - kFcsBytes) {
-  const size_t ip_offset = sizeof(EthernetHeader);
-  const size_t udp_offset = ip_offset + ip_header_bytes(layout.ip_version);
-  const size_t payload_offset = udp_offset + sizeof(UdpHeader);
-  const auto datagram_bytes = static_cast<uint16_t>(bytes_.size() - udp_offset);
-  tag_offset_ = static_cast<uint32_t>(bytes_.size() - sizeof(WireTag));
-  tag_is_odd_ = (tag_offset_ - udp_offset) % 2 != 0;
-  udp_checksum_offset_ = static_cast<uint32_t>(udp_offset + offsetof(UdpHeader, checksum));
+    : bytes_(layout.frame_size - kFcsBytes + layout.vlan.bytes()),
+      ip_offset_(static_cast<uint32_t>(sizeof(EthernetHeader)) + layout.vlan.bytes()),
+      udp_offset_(ip_offset_ + static_cast<uint32_t>(ip_header_bytes(layout.ip_version))),
+      tag_offset_(static_cast<uint32_t>(bytes_.size() - sizeof(WireTag))),
+      tag_is_odd_((tag_offset_ - udp_offset_) % 2 != 0) {
+  const size_t payload_offset = udp_offset_ + sizeof(UdpHeader);
+  const auto datagram_bytes = static_cast<uint16_t>(bytes_.size() - udp_offset_);
 
   uint8_t* frame = bytes_.data();
   write_ethernet(layout, frame);
+  layout.vlan.put_in(frame, sizeof(EthernetHeader));
   if (layout.ip_version == 4) {
-    write_ipv4(layout, datagram_bytes, frame + ip_offset);
-    const uint16_t checksum = reinterpret_cast<Ipv4Header*>(frame + ip_offset)->checksum;
+    write_ipv4(layout, datagram_bytes, frame + ip_offset_);
+    const uint16_t checksum = reinterpret_cast<Ipv4Header*>(frame + ip_offset_)->checksum;
     // The words' sum and the checksum together are 0xffff.
     ipv4_sum_ = static_cast<uint16_t>(~checksum);
   } else {
-    write_ipv6(layout, datagram_bytes, frame + ip_offset);
+    write_ipv6(layout, datagram_bytes, frame + ip_offset_);
   }
-  auto* udp = reinterpret_cast<UdpHeader*>(frame + udp_offset);
+  auto* udp = reinterpret_cast<UdpHeader*>(frame + udp_offset_);
   udp->src_port = layout.src_port;
   udp->dst_port = layout.dst_port;
   udp->length = datagram_bytes;
@@ -78,7 +78,8 @@ FrameTemplate::FrameTemplate(const FrameLayout& layout, const TagIdentity& tag)
   wire_tag->stream = tag.stream;
   wire_tag->flags = tag.flags;
 
-  udp_sum_ = net::udp_sum(layout.ip_version, frame + ip_offset, frame + udp_offset, datagram_bytes);
+  udp_sum_ =
+      net::udp_sum(layout.ip_version, frame + ip_offset_, frame + udp_offset_, datagram_bytes);
   udp->checksum = finish_udp(udp_sum_);
 }
 

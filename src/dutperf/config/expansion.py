@@ -268,7 +268,7 @@ def _sizes(
     """The sizes of each cell: one, or the sequence of an IMIX."""
     versions = frame_versions(ip, traffic)
     if traffic.imix:
-        mtu = min(side.port.mtu for side in testbed.sides.values())
+        mtu = min(side.mtu for side in testbed.sides.values())
         return [traffic.imix.frame_sizes(mtu, ipv6=6 in versions)]
     if ALL_SIZES in spec.frame_size:
         return [[size] for size in standard_sizes(testbed, versions).fit]

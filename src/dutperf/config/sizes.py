@@ -81,14 +81,16 @@ def check_sizes(testbed: Testbed, cell: Cell) -> None:
         )
     for name, side in testbed.sides.items():
         size = max(max(sizes_in(cell, v)) for v in side_versions(cell, name))
-        if size - _HEADER_AND_FCS_BYTES > side.port.mtu:
+        if size - _HEADER_AND_FCS_BYTES > side.mtu:
+            tags = side.port.mtu - side.mtu
+            beside = f" beside the {tags} bytes of {name}.vlan" if tags else ""
             raise KeyedError(
                 keys,
                 f"{size} does not fit the {name} port: its MTU "
                 f"{side.port.mtu} carries frames of at most "
-                f"{side.port.mtu + _HEADER_AND_FCS_BYTES} bytes",
-                f"raise {name}.port.mtu to {size - _HEADER_AND_FCS_BYTES} (and the "
-                "MTU of interface and DUT), or use smaller frames",
+                f"{side.mtu + _HEADER_AND_FCS_BYTES} bytes{beside}",
+                f"raise {name}.port.mtu to {size - _HEADER_AND_FCS_BYTES + tags} (and "
+                "the MTU of interface and DUT), or use smaller frames",
             )
 
 

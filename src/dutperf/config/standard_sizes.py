@@ -88,7 +88,7 @@ def _left_out(testbed: Testbed, versions: set[IpVersion]) -> Iterator[str]:
 
 
 def _mtu(testbed: Testbed) -> int:
-    return min(side.port.mtu for side in testbed.sides.values())
+    return min(side.mtu for side in testbed.sides.values())
 
 
 def _largest_frame(testbed: Testbed) -> int:

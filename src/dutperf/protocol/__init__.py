@@ -118,6 +118,15 @@ from dutperf.protocol.tuple_messages import (
     Tuples,
     TupleSource,
 )
+from dutperf.protocol.vlan_tag import (
+    MAX_VLAN_TAGS,
+    SERVICE_VLAN_TPID,
+    VLAN_TPID,
+    VlanTag,
+    VlanTags,
+    vlan_bytes,
+    vlan_bytes_of_mtu,
+)
 
 __all__ = [
     "ERROR_ENVIRONMENT",
@@ -136,10 +145,13 @@ __all__ = [
     "MAX_SURVIVAL_BLOCKS",
     "MAX_TIMEOUTS",
     "MAX_TUPLES",
+    "MAX_VLAN_TAGS",
     "METHODS",
     "NOTHING",
     "PROTOCOL_VERSION",
+    "SERVICE_VLAN_TPID",
     "TAG_BYTES",
+    "VLAN_TPID",
     "AddressRange",
     "Count",
     "Damage",
@@ -207,10 +219,14 @@ __all__ = [
     "VariationMode",
     "Verdict",
     "VerdictKind",
+    "VlanTag",
+    "VlanTags",
     "Wait",
     "WhenFull",
     "field_bits",
     "foreground_frames",
     "minimum_frame_size",
     "series_interval_ns",
+    "vlan_bytes",
+    "vlan_bytes_of_mtu",
 ]

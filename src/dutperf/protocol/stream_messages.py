@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from dutperf.protocol.base import TAG_BYTES, DirectionName, Ip, IpVersion, Mac, Message
 from dutperf.protocol.tuple_messages import MAX_COMBINATIONS, Tuples
+from dutperf.protocol.vlan_tag import VlanTags
 
 MAX_FRAMES = 2**40
 """Of one direction in one trial."""
@@ -233,6 +234,15 @@ class DirectionRequest(Message):
         description="the load over time, begun again until the trial's duration is "
         "over, where the last step is cut; rate_fps is the highest of them; empty: "
         "rate_fps throughout",
+    )
+    vlan: VlanTags = Field(
+        default=[],
+        description="tags of its frames, outermost first: those of the port that "
+        "sends; frame sizes do not count them",
+    )
+    received_vlan: VlanTags = Field(
+        default=[],
+        description="those of the port that receives: the DUT may change them",
     )
     streams: Annotated[list[StreamRequest], Field(min_length=1, max_length=2)]
     mix: Mix | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dutperf.config.cell import Cell
-from dutperf.config.flows import Flow, directions, flows
+from dutperf.config.flows import Flow, directions, ends, flows
 from dutperf.config.sizes import sizes_in
 from dutperf.config.specs import FixedLoadKeys, IpdvSpec
 from dutperf.config.testbed import Testbed
@@ -97,9 +97,12 @@ def _direction(
     testbed: Testbed, cell: Cell, rate_fps: int, name: DirectionName
 ) -> DirectionRequest:
     share = cell.traffic.foreground
+    sender, receiver = ends(name)
     return DirectionRequest(
         name=name,
         rate_fps=rate_fps,
+        vlan=testbed.sides[sender].vlan,
+        received_vlan=testbed.sides[receiver].vlan,
         streams=[_stream(cell, name, flow) for flow in flows(testbed, cell, name)],
         mix=Mix(foreground=share.numerator, of=share.denominator)
         if cell.traffic.has_background

@@ -94,6 +94,10 @@ Bytes reference_frame(const FrameLayout& layout, const Bytes& payload) {
   const size_t datagram_bytes = 8 + payload.size();
   Bytes frame(layout.dst_mac.bytes.begin(), layout.dst_mac.bytes.end());
   frame.insert(frame.end(), layout.src_mac.bytes.begin(), layout.src_mac.bytes.end());
+  for (const VlanTag& tag : layout.vlan.list()) {
+    put(frame, tag.tpid, 2);
+    put(frame, tag.pcp * 8192U + tag.id, 2);
+  }
   put(frame, layout.ip_version == 4 ? 0x0800 : 0x86dd, 2);
   put(frame, layout.ip_version == 4 ? ipv4_header(layout, datagram_bytes)
                                     : ipv6_header(layout, datagram_bytes));

@@ -77,7 +77,7 @@ class Stream {
   std::vector<uint64_t> values_in(const Bytes& frame) const {
     std::vector<uint64_t> values;
     for (const Variation& variation : variations_.list) {
-      values.push_back(value_in(frame, variation, layout_.ip_version));
+      values.push_back(value_in(frame, variation, layout_.ip_version, layout_.vlan.list().size()));
     }
     return values;
   }
@@ -157,7 +157,17 @@ class Random {
     layout.dscp = static_cast<uint8_t>(below(64));
     layout.df = version == 4 && below(2) == 0;
     if (version == 6) layout.flow_label = static_cast<uint32_t>(below(1 << 20));
+    layout.vlan = vlan();
     return layout;
+  }
+
+  net::VlanTags vlan() {
+    constexpr uint16_t kTypes[] = {0x8100, 0x88a8};
+    std::vector<net::VlanTag> tags(below(3));
+    for (net::VlanTag& tag : tags) {
+      tag = {kTypes[below(2)], static_cast<uint16_t>(below(4095)), static_cast<uint8_t>(below(8))};
+    }
+    return net::VlanTags(tags);
   }
 
   Variation variation(int version) {
