@@ -120,8 +120,8 @@ TEST_P(Classify, DoesNotTakeOtherPayloadForATag) {
 TEST_P(Classify, LeavesOtherProtocolsAlone) {
   const Bytes frame = test_frame(GetParam(), 128);
   const size_t protocol = GetParam() == 4 ? 23 : 20;
-  EXPECT_EQ(Exact(changed(frame, protocol, Bytes{6})).kind(), FrameKind::kForeign);  // TCP
-  EXPECT_EQ(Exact(changed(frame, protocol, {0})).kind(), FrameKind::kForeign);       // hop by hop
+  EXPECT_EQ(Exact(changed(frame, protocol, Bytes{6})).kind(), FrameKind::kForeign);   // TCP
+  EXPECT_EQ(Exact(changed(frame, protocol, Bytes{50})).kind(), FrameKind::kForeign);  // ESP
 }
 
 // What a port's frames carry, against what a frame carries: types and ids must be the same.
@@ -343,10 +343,13 @@ TEST(ClassifyIpv4, TakesDontFragmentForNoFragment) {
   EXPECT_TRUE(frame.whole());
 }
 
-TEST(ClassifyIpv4, LeavesHeadersWithOptionsAlone) {
+TEST(ClassifyIpv4, BelievesALengthOfItsHeaderThatIsOne) {
   const Bytes frame = test_frame(4, 128);
-  for (const Bytes& version_ihl : {Bytes{0x46}, Bytes{0x4f}, Bytes{0x44}, Bytes{0x65}}) {
+  for (const Bytes& version_ihl : {Bytes{0x44}, Bytes{0x65}}) {
     EXPECT_EQ(Exact(changed(frame, 14, version_ihl)).kind(), FrameKind::kForeign);
+  }
+  for (const Bytes& version_ihl : {Bytes{0x46}, Bytes{0x4f}}) {
+    EXPECT_FALSE(Exact(changed(frame, 14, version_ihl)).whole());
   }
 }
 

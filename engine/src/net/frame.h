@@ -9,6 +9,7 @@
 #include "net/address.h"
 #include "net/byte_order.h"
 #include "net/checksum.h"
+#include "net/extra_headers.h"
 #include "net/headers.h"
 #include "net/vlan.h"
 
@@ -30,6 +31,7 @@ struct FrameLayout {
   uint8_t dscp = 0;
   uint32_t flow_label = 0;  // IPv6
   bool df = false;
+  ExtraHeaders extra;  // between the IP header and UDP; part of the frame's size
 
   bool operator==(const FrameLayout&) const = default;
 };
@@ -57,8 +59,8 @@ static_assert(minimum_frame_size(4) == 64 && minimum_frame_size(6) == 84);
 
 class FrameTemplate {
  public:
-  // REQUIRES: layout.frame_size >= minimum_frame_size(layout.ip_version), addresses of that
-  // version.
+  // REQUIRES: layout.frame_size >= minimum_frame_size(layout.ip_version) and the extra headers,
+  // addresses of that version.
   FrameTemplate(const FrameLayout& layout, const TagIdentity& tag);
 
   // The frame without FCS, its VLAN tags in it, with sequence number and stamp zero and a valid

@@ -19,7 +19,13 @@ inline constexpr uint16_t kEtherTypeVlan = 0x8100;         // IEEE 802.1Q
 inline constexpr uint16_t kEtherTypeServiceVlan = 0x88a8;  // IEEE 802.1ad
 inline constexpr uint8_t kProtocolUdp = 17;
 inline constexpr uint8_t kProtocolIcmpv6 = 58;
+inline constexpr uint8_t kIpv6HopByHop = 0;
+inline constexpr uint8_t kIpv6Routing = 43;
 inline constexpr uint8_t kIpv6FragmentHeader = 44;
+inline constexpr uint8_t kIpv6Authentication = 51;
+inline constexpr uint8_t kIpv6DestinationOptions = 60;
+inline constexpr uint8_t kIpv6Mobility = 135;
+inline constexpr uint16_t kIpv6FragmentOffsetOrMore = 0xfff9;
 inline constexpr uint16_t kMoreFragmentsOrOffset = 0x3fff;  // in IPv4's flags_fragment
 
 struct EthernetHeader {

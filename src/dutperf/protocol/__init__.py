@@ -25,6 +25,13 @@ from dutperf.protocol.base import (
     Wait,
     WhenFull,
 )
+from dutperf.protocol.header_names import (
+    MAX_IPV4_OPTIONS,
+    MAX_IPV6_HEADERS,
+    Ipv4Option,
+    Ipv6Header,
+    header_bytes,
+)
 from dutperf.protocol.methods import (
     ERROR_ENVIRONMENT,
     ERROR_INTERNAL,
@@ -139,6 +146,8 @@ __all__ = [
     "GENERATOR",
     "MAX_COMBINATIONS",
     "MAX_FRAMES",
+    "MAX_IPV4_OPTIONS",
+    "MAX_IPV6_HEADERS",
     "MAX_LOST_RANGES",
     "MAX_SERIES",
     "MAX_STEPS",
@@ -173,6 +182,8 @@ __all__ = [
     "InputQueueDrops",
     "Ip",
     "IpVersion",
+    "Ipv4Option",
+    "Ipv6Header",
     "KernelCounters",
     "Learn",
     "LossRun",
@@ -225,6 +236,7 @@ __all__ = [
     "WhenFull",
     "field_bits",
     "foreground_frames",
+    "header_bytes",
     "minimum_frame_size",
     "series_interval_ns",
     "vlan_bytes",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dutperf.config.cell import Cell
 from dutperf.config.flows import Flow, directions, ends, flows
-from dutperf.config.sizes import sizes_in
+from dutperf.config.sizes import received_sizes, sizes_in
 from dutperf.config.specs import FixedLoadKeys, IpdvSpec
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import RANDOM_LABEL, Traffic
@@ -113,12 +113,13 @@ def _direction(
 def _stream(cell: Cell, direction: DirectionName, flow: Flow) -> StreamRequest:
     traffic = cell.traffic
     source_port, destination_port = traffic.ports.of(direction)
+    headed = flow.name == "foreground"
     return StreamRequest(
         id=_STREAM_IDS[direction, flow.name],
         name=flow.name,
         ip_version=flow.version,
         frame_sizes=sizes_in(cell, flow.version),
-        received_frame_sizes=sizes_in(cell, flow.received_version),
+        received_frame_sizes=received_sizes(cell, flow.name, flow.sender),
         src_ip=flow.source.base,
         dst_ip=flow.destination.base,
         next_hop=flow.next_hop,
@@ -130,6 +131,8 @@ def _stream(cell: Cell, direction: DirectionName, flow: Flow) -> StreamRequest:
         dscp=traffic.dscp,
         df=traffic.df and flow.version == 4,
         flow_label=_flow_label(traffic, flow),
+        ipv6_headers=traffic.extension_headers(flow.version) if headed else [],
+        ipv4_options=traffic.options(flow.version) if headed else [],
         vary=_variations(traffic, flow, direction),
     )
 
