@@ -95,6 +95,14 @@ void record_everything(TrialSpec& spec) {
   spec.tags = dutperf::dataplane::TagPlan{0, 1000};
 }
 
+// With an 802.1Q tag, which the receiving port expects, too.
+TrialSpec tagged(TrialSpec spec) {
+  constexpr dutperf::net::VlanTag kTag{.id = 10};
+  spec.from[0].received_vlan = dutperf::net::VlanTags({&kTag, 1});
+  spec.from[0].streams[0].layout.vlan = spec.from[0].received_vlan;
+  return spec;
+}
+
 double cycles(uint64_t frames, const std::function<void()>& work) {
   const uint64_t start = read_tsc();
   measured_section(work);
@@ -150,6 +158,7 @@ struct Bench {
 std::function<double(uint64_t round)> Bench::receive(TrialSpec spec) {
   return [this, spec = std::move(spec)](uint64_t round) mutable {
     spec.from[0].streams[0].variations.seed = round + 1;
+    right_side.own.vlan = spec.from[0].received_vlan;
     right_side.recorders[0].reset(spec.record, frames, spec.tags_of(Side::kLeft, 0).sequences());
     Receiver receiver(spec, Side::kRight, right_side.rx, right_side.recorders, right_side.own,
                       right_side.next_hops, right_side.replies, clock, {});
@@ -217,6 +226,8 @@ std::vector<Mode> Bench::modes() {
        }},
       {"receive.full", receive_all(ports, false)},
       {"receive.full_checksums", receive_all(ports, true)},
+      {"send.vlan_random_ports", send(tagged(ports))},
+      {"receive.vlan_checksums", receive_all(tagged(ports), true)},
   };
   add_learned(modes);
   return modes;

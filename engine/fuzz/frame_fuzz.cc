@@ -35,12 +35,13 @@ void check_test_frame(const uint8_t* frame, size_t size, const net::Classified& 
   require(classified.tag->magic == net::kTagMagic, "a tag is one of ours");
   require(classified.tag->sequence() >> 48 == 0 && classified.tag->stamp_ns() >> 48 == 0,
           "numbers and stamps have 48 bits");
+  const size_t extra = classified.ip_headers - net::ip_header_bytes(version);
   const bool whole = net::checksums_hold(frame, classified);
   require(whole == net::testing::reference_whole(Bytes(frame, frame + size), version,
-                                                 classified.ip_bytes),
+                                                 classified.ip_bytes, extra),
           "checksums hold as the slow twin says");
   if (whole) return;
-  const size_t udp = net::testing::udp_offset(version);
+  const size_t udp = net::testing::udp_offset(version) + extra;
   const Bytes bytes(frame, frame + size);
   const bool length = number(bytes, udp + 4) != kIp + classified.ip_bytes - udp;
   const bool absent = version == 6 && number(bytes, udp + 6) == 0;
@@ -88,11 +89,36 @@ void check_kind(const Bytes& frame, net::FrameKind kind) {
                          (frame[54] == 135 || frame[54] == 136);
   require((kind == net::FrameKind::kNeighbour) == (arp || discovery), "neighbours");
   const bool ipv4_piece = ether_type == 0x0800 && number(frame, 20) % 0x4000 != 0;
-  const bool ipv6_piece = ether_type == 0x86dd && frame.size() >= 54 && frame[20] == 44;
-  require((kind == net::FrameKind::kFragment) == (ipv4_piece || ipv6_piece), "fragments");
+  const bool ipv6 = ether_type == 0x86dd && frame.size() >= 54;
+  const bool ipv6_piece = ipv6 && frame[20] == 44 &&
+                          (frame.size() < 62 || number(frame, 56) / 8 * 8 + frame[57] % 2 > 0);
+  const bool is_chain = ipv6 && (frame[20] == 0 || frame[20] == 43 || frame[20] == 44 ||
+                                 frame[20] == 51 || frame[20] == 60 || frame[20] == 135);
+  // Behind other headers there may be a piece, too.
+  require(is_chain || (kind == net::FrameKind::kFragment) == ipv4_piece, "fragments");
+  require(!ipv6_piece || kind == net::FrameKind::kFragment, "fragments of IPv6");
+}
+
+// A frame with the port's tags is what stands behind them, whatever that is.
+void check_tagged(const uint8_t* frame, size_t size) {
+  constexpr net::VlanTag kTags[] = {{0x88a8, 10}, {0x8100, 100}};
+  const net::VlanTags vlan(kTags);
+  require(net::classify_behind({}, frame, size).kind == net::classify(frame, size).kind,
+          "no tags change nothing");
+  net::classify_behind(vlan, frame, size);
+  if (size < sizeof(net::EthernetHeader)) return;
+  const std::unique_ptr<uint8_t[]> tagged(new uint8_t[size + vlan.bytes()]);
+  std::copy_n(frame, size, tagged.get());
+  const size_t tagged_size = vlan.put_in(tagged.get(), size);
+  const net::Classified behind = net::classify_behind(vlan, tagged.get(), tagged_size);
+  require(behind.kind == net::classify(frame, size).kind, "tags hide nothing");
+  require(vlan.take_out(tagged.get(), tagged_size) == size &&
+              std::equal(frame, frame + size, tagged.get()),
+          "what is put in is taken out");
 }
 
 void check(const uint8_t* frame, size_t size) {
+  check_tagged(frame, size);
   const net::Classified classified = net::classify(frame, size);
   if (classified.kind == net::FrameKind::kTest) {
     check_test_frame(frame, size, classified);

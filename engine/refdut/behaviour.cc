@@ -252,6 +252,13 @@ Routing parse_routing(const Json& json) {
   return routing;
 }
 
+std::array<net::VlanTags, 2> parse_vlan(const Json& json) {
+  ObjectReader reader(json, "vlan");
+  const std::array tags = {reader.vlan_or_none("left"), reader.vlan_or_none("right")};
+  reader.finish();
+  return tags;
+}
+
 Behaviour parse(const Json& json) {
   if (!json.is_object()) refuse("a behaviour", "must be a JSON object", kWhereToRead);
   ObjectReader reader(json, "");
@@ -259,6 +266,7 @@ Behaviour parse(const Json& json) {
   reader.text_or("about", "");  // for people
   behaviour.seed = reader.number_or("seed", 1, 0, UINT64_MAX);
   if (reader.has("routing")) behaviour.routing = parse_routing(json["routing"]);
+  if (reader.has("vlan")) behaviour.vlan = parse_vlan(json["vlan"]);
   if (reader.has("nat")) {
     const bool off = json["nat"] == "off";
     behaviour.nat =

@@ -13,6 +13,7 @@
 
 #include "control/json.h"
 #include "net/address.h"
+#include "net/vlan.h"
 
 namespace dutperf::refdut {
 
@@ -103,6 +104,8 @@ struct Behaviour {
   std::optional<Routing> routing;  // none: stays as it is
   // The gateway that the router is: none: stays as it is, with its table; null: it is none.
   std::optional<std::shared_ptr<const NatSettings>> nat;
+  // That the frames of each side carry, left and right; none: stay as they are.
+  std::optional<std::array<net::VlanTags, 2>> vlan;
   std::array<DirectionBehaviour, 2> directions;
 };
 

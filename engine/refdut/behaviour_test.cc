@@ -56,6 +56,13 @@ TEST(Behaviour, MayHaveAServerForEachReceiveQueue) {
   EXPECT_EQ(behaviour.directions[kReverse].service->hash, RssFields::kAddresses);
 }
 
+TEST(Behaviour, MayHaveVlanTagsOnEachSide) {
+  EXPECT_FALSE(parse("{}").vlan.has_value());
+  const auto tags = *parse(R"({"vlan": {"right": [{"tpid": 34984, "id": 10}, {"id": 7}]}})").vlan;
+  EXPECT_EQ(tags[0], net::VlanTags());
+  EXPECT_EQ(tags[1], net::VlanTags(std::vector<net::VlanTag>{{0x88a8, 10}, {0x8100, 7}}));
+}
+
 TEST(Behaviour, KnowsEveryAction) {
   EXPECT_EQ(rule(R"({"do": "drop"})").action.kind, Kind::kDrop);
   EXPECT_EQ(rule(R"({"do": "duplicate"})").action.kind, Kind::kDuplicate);
@@ -197,7 +204,9 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{
             R"({"forward": {"freezes": [{"at_ns": 0, "for_ns": 2}, {"at_ns": 1, "for_ns": 1}]}})",
             "forward.freezes overlap"},
-        Refused{R"({"routing": "on"})", "routing is neither"},
+        Refused{R"({"routing": "on"})", "routing is neither"}, Refused{R"({"vlan": [10]})", "vlan"},
+        Refused{R"({"vlan": {"top": []}})", "vlan.top is not a known key"},
+        Refused{R"({"vlan": {"left": [{"id": 4095}]}})", "vlan.left[0].id must be between 0"},
         Refused{R"({"routing": {"left": ["198.18.0.1/24"], "right": ["198.19.0.1"]}})",
                 "routing.left[0] is not an IP address"},
         Refused{R"({"routing": {"left": ["198.18.0.1"]}})", "routing.right is missing"}));

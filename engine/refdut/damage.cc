@@ -23,7 +23,7 @@ void spoil(net::Be16& checksum) {
 
 // Sets the highest bit of the number and makes the checksum fit.
 void renumber(uint8_t* ip, const net::Classified& classified) {
-  const size_t ip_header = net::ip_header_bytes(classified.ip_version);
+  const size_t ip_header = size_t{classified.ip_headers};
   uint8_t* udp = ip + ip_header;
   ip[classified.ip_bytes - sizeof(net::WireTag) + offsetof(net::WireTag, sequence_stamp_high)] ^=
       0x80;
@@ -38,7 +38,7 @@ void renumber(uint8_t* ip, const net::Classified& classified) {
 size_t inflict(Damage damage, uint64_t draw, uint8_t* frame, size_t size,
                const net::Classified& classified) {
   uint8_t* ip = frame + sizeof(net::EthernetHeader);
-  const size_t ip_header = net::ip_header_bytes(classified.ip_version);
+  const size_t ip_header = size_t{classified.ip_headers};
   uint8_t* udp = ip + ip_header;
   auto* header = reinterpret_cast<net::UdpHeader*>(udp);
   switch (damage) {

@@ -39,8 +39,10 @@ class Device {
       gateway_.reset();
       if (*behaviour.nat) gateway_.emplace(**behaviour.nat, behaviour.seed);
     }
+    if (behaviour.vlan) vlan_ = *behaviour.vlan;
     for (Path<Io>& path : paths_) path.settle();
     for (const Direction d : {kForward, kReverse}) {
+      paths_[d].leave_with(vlan_[1 - d]);
       paths_[d].configure(behaviour.directions[d], behaviour.seed, now_ns);
     }
   }
@@ -103,6 +105,7 @@ class Device {
   }
 
   void handle(Direction direction, Frame frame, uint64_t now_ns, uint64_t gap_ns) {
+    if (!take_tags(direction, frame)) return;
     auto classified = net::classify(io_.bytes(frame), io_.size(frame));
     const bool is_test = classified.kind == net::FrameKind::kTest;
     // A NIC hashes what it receives, not what the device makes of it.
@@ -129,6 +132,22 @@ class Device {
     } else {
       paths_[direction].pass(frame, now_ns);
     }
+  }
+
+  // False, and the frame is gone, when it has others than those of the side where it came in.
+  bool take_tags(Direction direction, Frame frame) {
+    const net::VlanTags& vlan = vlan_[direction];
+    if (vlan.bytes() == 0) return true;
+    const bool carries =
+        io_.size(frame) >= sizeof(net::EthernetHeader) + net::VlanTags::kMaxBytes &&
+        vlan.stand_in(io_.bytes(frame));
+    if (!carries) {
+      ++other_dropped_[direction];
+      io_.free(frame);
+      return false;
+    }
+    io_.set_size(frame, vlan.take_out(io_.bytes(frame), io_.size(frame)));
+    return true;
   }
 
   // What rules for others are about, of all that is no test frame: no ARP, no neighbour discovery.
@@ -171,6 +190,7 @@ class Device {
   std::array<net::Mac, 2> macs_;
   TrialBook book_;
   std::array<Path<Io>, 2> paths_;
+  std::array<net::VlanTags, 2> vlan_;
   std::optional<Router> router_;
   std::optional<Gateway> gateway_;
   std::array<uint64_t, 2> looked_ns_{};

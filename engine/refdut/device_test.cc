@@ -617,5 +617,70 @@ TEST_F(TheDevice, AccountsForEveryFrameWhateverItDoes) {
   EXPECT_EQ(io_.owned(), 0U);
 }
 
+Bytes tagged(Bytes bytes, const Bytes& tags) {
+  bytes.insert(bytes.begin() + 12, tags.begin(), tags.end());
+  return bytes;
+}
+
+constexpr const char* kTenToHundreds =
+    R"({"vlan": {"left": [{"id": 10}], "right": [{"tpid": 34984, "id": 100}, {"id": 10, "pcp": 1}]},
+        "forward": {"rules": [{"every": 3, "do": "duplicate"}, {"match": "other", "do": "duplicate"}]}})";
+const Bytes kTen = {0x81, 0x00, 0x00, 10};
+const Bytes kHundredTen = {0x88, 0xa8, 0x00, 100, 0x81, 0x00, 0x20, 10};
+
+TEST_F(TheDevice, GivesFramesTheTagsOfTheSideWhereTheyLeave) {
+  configure(kTenToHundreds);
+  for (uint64_t i = 0; i < 3; ++i) io_.arriving[0].push_back(tagged(frame(i), kTen));
+  io_.arriving[0].push_back(tagged(stranger(), kTen));
+  io_.arriving[1].push_back(tagged(frame(0), kHundredTen));
+  device_.step();
+  ASSERT_EQ(io_.left[1].size(), 6U);
+  const uint64_t expected[] = {0, 1, 2, 2};
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(io_.left[1][i].bytes, tagged(frame(expected[i]), kHundredTen)) << i;
+  }
+  for (size_t i = 4; i < 6; ++i) {
+    EXPECT_EQ(io_.left[1][i].bytes, tagged(stranger(), kHundredTen)) << i;
+  }
+  ASSERT_EQ(io_.left[0].size(), 1U);
+  EXPECT_EQ(io_.left[0][0].bytes, tagged(frame(0), kTen));
+  EXPECT_EQ(account()["seen"], 3);
+  configure(R"({"vlan": {}})");
+  io_.arriving[0].push_back(tagged(frame(0), kTen));
+  device_.step();
+  EXPECT_EQ(io_.left[1].back().bytes, tagged(frame(0), kTen)) << "a wire leaves tags alone";
+}
+
+TEST_F(TheDevice, DropsFramesOfOtherNetworks) {
+  configure(kTenToHundreds);
+  for (const Bytes& tags : {Bytes{}, Bytes{0x81, 0, 0, 11}, Bytes{0x88, 0xa8, 0, 10}}) {
+    io_.arriving[0].push_back(tagged(frame(0), tags));
+  }
+  io_.arriving[0].push_back({1, 2, 3});
+  device_.step();
+  EXPECT_TRUE(io_.left[1].empty());
+  EXPECT_EQ(device_.report()["device"]["forward"]["other_dropped"], 4);
+  EXPECT_EQ(io_.owned(), 0U);
+}
+
+TEST_F(TheDevice, AnswersItsNeighboursWithTheirTags) {
+  configure(R"({"routing": {"left": ["198.18.0.1"], "right": ["198.19.0.1"]},
+                "vlan": {"left": [{"id": 10}]}})");
+  uint8_t question[net::kTaggedNeighbourFrameBytes];
+  const auto ip = [](const char* text) { return *net::IpAddress::parse(text); };
+  const size_t size =
+      net::write_request(ip("198.18.0.2"), {{2, 0, 0, 0, 0, 1}}, ip("198.18.0.1"), question);
+  io_.arriving[0].push_back(tagged({question, question + size}, kTen));
+  device_.step();
+  device_.step();
+  ASSERT_EQ(io_.left[0].size(), 1U);
+  Bytes reply = io_.left[0][0].bytes;
+  EXPECT_EQ(Bytes(reply.begin() + 12, reply.begin() + 16), kTen);
+  reply.erase(reply.begin() + 12, reply.begin() + 16);
+  const auto answer = net::parse_answer(reply.data(), reply.size());
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->mac, kMacs[0]);
+}
+
 }  // namespace
 }  // namespace dutperf::refdut

@@ -52,6 +52,9 @@ class Path {
     }
   }
 
+  // The tags that frames leave with; they come without.
+  void leave_with(const net::VlanTags& vlan) { vlan_ = vlan; }
+
   // The receive queue that takes a test frame, as it came in.
   uint8_t queue_of(const uint8_t* frame, const net::Classified& classified) const {
     return servers_.queue_of(frame, classified.ip_version);
@@ -94,6 +97,7 @@ class Path {
       return;
     }
     others_.copies += fate.copies;
+    put_tags(frame);
     Waiting waiting;
     waiting.frame = frame;
     waiting.arrival_ns = now_ns;
@@ -105,6 +109,7 @@ class Path {
 
   // Anything else leaves as it is, as soon as it can.
   void pass(Frame frame, uint64_t now_ns) {
+    put_tags(frame);
     Waiting waiting;
     waiting.frame = frame;
     waiting.arrival_ns = waiting.due_ns = now_ns;
@@ -205,6 +210,7 @@ class Path {
       io_.set_size(waiting.frame, inflict(fate.damage, fate.damage_draw, io_.bytes(waiting.frame),
                                           io_.size(waiting.frame), classified));
     }
+    put_tags(waiting.frame);
     if (fate.displaced_by == Fate::kNone) {
       enter(waiting, now_ns);
     } else if (keep(waiting, now_ns)) {
@@ -216,6 +222,10 @@ class Path {
                                        now_ns + action.at_most_ns);
       ++parked_;
     }
+  }
+
+  void put_tags(Frame frame) {
+    if (vlan_.bytes() > 0) io_.set_size(frame, vlan_.put_in(io_.bytes(frame), io_.size(frame)));
   }
 
   void enter(Waiting& waiting, uint64_t now_ns) {
@@ -336,6 +346,7 @@ class Path {
   Io& io_;
   TrialBook& book_;
   Direction direction_;
+  net::VlanTags vlan_;
   Rules rules_;
   Rules other_rules_;  // the same, as IP packets that are no test frames go through them
   Servers servers_;

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from config_samples import make_cell
 from planning import TRANSLATOR, Run, campaign, cell, spec
 
 from dutperf.config import expand
-from dutperf.procedures.line_rates import at_line_rate, media_of
-from dutperf.procedures.max_rate import LimitKind, MaxRate
+from dutperf.line_rate import line_rate_fps
+from dutperf.procedures.line_rates import at_line_rate, beside_media, media_of
+from dutperf.procedures.max_rate import LimitKind, MaxRate, max_rate
+from dutperf.protocol import VlanTag
 from dutperf.results import CellResult, PortRecord
 from dutperf.simulation.fake_engine import FakeEngine, perfect, step
 
@@ -49,6 +52,27 @@ def test_a_throughput_tells_what_of_the_media_it_reaches(tmp_path: Path) -> None
     assert media is not None
     assert (media.rate_fps, media.link_speed_mbps) == (1_488_095, 1000)
     assert media.share_percent == pytest.approx(16.8, rel=1e-3)
+
+
+def test_vlan_tags_take_of_the_media_what_they_are_long() -> None:
+    at = make_cell()
+    ports = [
+        port("left", 1000).model_copy(update={"vlan": [VlanTag(id=1)]}),
+        port("right", 1000).model_copy(update={"vlan": [VlanTag(id=1)] * 2}),
+    ]
+    media = media_of(at, ports)
+    assert media is not None
+    assert media.rate_fps == max_rate(at, ports).rate_fps
+    assert media.rate_fps == line_rate_fps(1000, 64 + 8)
+    assert media_of(at, ports[:1]) != media
+
+
+def test_the_wire_carries_vlan_tags_too(tmp_path: Path) -> None:
+    result = found(tmp_path)
+    tagged = [port("left", 1000).model_copy(update={"vlan": [VlanTag(id=1)]})]
+    beside = beside_media(result, make_cell(), tagged)
+    assert [way.mbps for way in result.wire] == [168.0, 168.0]
+    assert [way.mbps for way in beside.wire] == [176.0, 168.0]
 
 
 def test_a_loss_has_no_share_of_the_media(tmp_path: Path) -> None:

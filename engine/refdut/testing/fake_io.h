@@ -94,7 +94,8 @@ class FakeIo {
  private:
   Frame make(Bytes bytes) {
     const size_t size = bytes.size();
-    bytes.resize(std::max<size_t>(size, 128));  // a reply may be longer than its question
+    // A reply may be longer than its question, and what leaves may have more tags than what came.
+    bytes.resize(std::max<size_t>(size, 128) + net::VlanTags::kMaxBytes);
     buffers_.push_back(std::make_unique<Buffer>(Buffer{std::move(bytes), size}));
     return buffers_.back().get();
   }

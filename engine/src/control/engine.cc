@@ -178,6 +178,7 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   const uint64_t entered = timing::read_tsc();
   TrialRequest request = parse_trial(params);
   OpenPorts& ports = open();
+  check_vlan(request);
   check_fits(request);
   const dpdk::QueueUse use;
   const dataplane::TrialSpec& spec = request.spec;
@@ -340,12 +341,29 @@ Engine::Snapshot Engine::snapshot() const {
   return result;
 }
 
+// Tags are the ports': what a trial sends and expects with others would be lost without a word.
+void Engine::check_vlan(const TrialRequest& request) const {
+  for (const Side from : request.order) {
+    const dataplane::DirectionSpec& direction = request.spec.from[index_of(from)];
+    const auto check = [&](const char* key, const net::VlanTags& tags, Side side) {
+      if (tags == open_->sides[index_of(side)]->own.vlan) return;
+      throw ProtocolError(kInvalidParams,
+                          direction_name(from) + ": " + key + " is not the " + name_of(side) +
+                              " port's, as ports.open gave it",
+                          "give both the same VLAN tags");
+    };
+    check("vlan", direction.vlan, from);
+    check("received_vlan", direction.received_vlan, other(from));
+  }
+}
+
 void Engine::check_fits(const TrialRequest& request) const {
   uint64_t bytes = 0;
   for (const Side from : request.order) {
     const dataplane::DirectionSpec& direction = request.spec.from[index_of(from)];
+    constexpr uint32_t kNotIp = sizeof(net::EthernetHeader) + net::kFcsBytes;
     const uint32_t largest =
-        open_->ports[index_of(from)]->mtu() + sizeof(net::EthernetHeader) + net::kFcsBytes;
+        open_->ports[index_of(from)]->mtu() + kNotIp - direction.vlan.bytes_of_mtu();
     for (const dataplane::StreamSpec& stream : direction.streams) {
       const uint32_t size = *std::max_element(stream.frame_sizes.begin(), stream.frame_sizes.end());
       if (size > largest) {

@@ -1,5 +1,7 @@
 #include "control/json.h"
 
+#include <vector>
+
 namespace dutperf::control {
 namespace {
 
@@ -103,6 +105,25 @@ std::optional<net::Mac> ObjectReader::mac_or_none(const std::string& key) {
   const auto mac = net::Mac::parse(text(key));
   if (!mac) refuse(key, "is not a MAC address");
   return mac;
+}
+
+net::VlanTags ObjectReader::vlan_or_none(const std::string& key) {
+  if (!has(key)) return {};
+  std::vector<net::VlanTag> tags;
+  const Json& list = array(key, 0, net::VlanTags::kMax);
+  for (size_t i = 0; i < list.size(); ++i) {
+    ObjectReader reader(list[i], element(path(key), i));
+    net::VlanTag tag;
+    tag.tpid = static_cast<uint16_t>(reader.number_or("tpid", tag.tpid, 0, UINT16_MAX));
+    if (!net::is_vlan_type(tag.tpid)) {
+      reader.refuse("tpid", "is none of 33024 (0x8100), 34984 (0x88a8), 37120, 37376");
+    }
+    tag.id = static_cast<uint16_t>(reader.number("id", 0, net::VlanTag::kMaxId));
+    tag.pcp = static_cast<uint8_t>(reader.number_or("pcp", 0, 0, 7));
+    reader.finish();
+    tags.push_back(tag);
+  }
+  return net::VlanTags(tags);
 }
 
 const Json& ObjectReader::array(const std::string& key, size_t least, size_t most) {

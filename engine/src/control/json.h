@@ -8,12 +8,17 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "net/address.h"
+#include "net/vlan.h"
 
 namespace dutperf::control {
 
 using Json = nlohmann::json;
+
+// `path(key)` with an index: "directions[1]".
+std::string element(const std::string& path, size_t index);
 
 inline constexpr int kParseError = -32700;
 inline constexpr int kInvalidRequest = -32600;
@@ -67,10 +72,25 @@ class ObjectReader {
   T name_or(const std::string& key, const std::string& fallback, const NamesOf<T, N>& names) {
     return meaning(key, text_or(key, fallback), names);
   }
+  // A list of some of a few names, at most so many; empty when the key is missing.
+  template <typename T, size_t N>
+  std::vector<T> names_or_none(const std::string& key, const NamesOf<T, N>& names, size_t most) {
+    std::vector<T> result;
+    if (!has(key)) return result;
+    const Json& list = array(key, 0, most);
+    for (size_t i = 0; i < list.size(); ++i) {
+      const std::string at = element(key, i);
+      if (!list[i].is_string()) refuse(at, "must be a string");
+      result.push_back(meaning(at, list[i].get<std::string>(), names));
+    }
+    return result;
+  }
   int ip_version(const std::string& key);
   net::IpAddress ip(const std::string& key);
   // The one value that may be null.
   std::optional<net::Mac> mac_or_none(const std::string& key);
+  // VLAN tags, outermost first; none when the key is missing.
+  net::VlanTags vlan_or_none(const std::string& key);
   // An array of `least` to `most` elements.
   const Json& array(const std::string& key, size_t least, size_t most);
 
@@ -95,8 +115,5 @@ class ObjectReader {
   std::string where_;
   std::set<std::string> asked_;
 };
-
-// `path(key)` with an index: "directions[1]".
-std::string element(const std::string& path, size_t index);
 
 }  // namespace dutperf::control

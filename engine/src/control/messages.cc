@@ -70,6 +70,13 @@ dpdk::PortOptions parse_port(const Json& json, const std::string& where) {
     reader.refuse("in_flight_frames", "must be a power of 2");
   }
   options.mtu = static_cast<uint16_t>(reader.number_or("mtu", 1500, 68, 9702));
+  options.vlan = reader.vlan_or_none("vlan");
+  // The kernel takes the outermost tag off what a packet socket receives, and DPDK puts 802.1Q's
+  // back, whatever it was.
+  const bool is_socket = options.driver == dpdk::Driver::kAfPacket;
+  if (is_socket && options.vlan.bytes() > 0 && !options.vlan.begin_with_8021q()) {
+    reader.refuse("vlan", "must begin with TPID 33024 (0x8100): af_packet receives no other");
+  }
   options.rx_descriptors =
       static_cast<uint16_t>(reader.number_or("rx_descriptors", 8192, 64, 32768));
   options.tx_descriptors =
@@ -114,10 +121,13 @@ void parse_direction(const Json& json, const std::string& where, uint64_t seed,
   dataplane::DirectionSpec& direction = request.spec.from[dataplane::index_of(from)];
   if (direction.active()) reader.refuse("name", "stands twice");
   parse_load(reader, request.spec.duration_ns, direction);
+  direction.vlan = reader.vlan_or_none("vlan");
+  direction.received_vlan = reader.vlan_or_none("received_vlan");
   const Json& streams = reader.array("streams", 1, dataplane::kMaxStreams);
   for (size_t i = 0; i < streams.size(); ++i) {
     ParsedStream parsed =
         parse_stream(streams[i], element(reader.path("streams"), i), request.spec.trial_id, seed);
+    parsed.spec.layout.vlan = direction.vlan;
     direction.streams.push_back(std::move(parsed.spec));
     request.addressing[dataplane::index_of(from)].push_back(parsed.addressing);
   }
@@ -268,6 +278,7 @@ Json to_json(const PortReport& port) {
           {"misdirected", port.misdirected},
           {"corrupt", port.damaged.total()},
           {"damaged", to_json(port.damaged)},
+          {"other_vlan", port.other_vlan},
           {"fragments", port.fragments},
           {"interface_drops", port.interface_drops},
           {"send_drops", port.send_drops},
@@ -362,6 +373,10 @@ PreviewParams parse_preview(const Json& params) {
 }
 
 Json to_json(const PortStatus& status) {
+  Json vlan = Json::array();
+  for (const net::VlanTag& tag : status.options.vlan.list()) {
+    vlan.push_back({{"tpid", tag.tpid}, {"id", tag.id}, {"pcp", tag.pcp}});
+  }
   return {{"name", status.options.name},
           {"driver", driver_name(status.options.driver)},
           {"device", status.options.device},
@@ -372,6 +387,7 @@ Json to_json(const PortStatus& status) {
           {"flow_control", flow_control_name(status.flow_control)},
           {"numa_node", status.numa_node >= 0 ? Json(status.numa_node) : Json()},
           {"mtu", status.mtu},
+          {"vlan", vlan},
           {"in_flight_frames", status.in_flight_frames ? Json(*status.in_flight_frames) : Json()},
           {"dpdk_name", status.dpdk_name},
           {"counters", to_json(status.counters)}};

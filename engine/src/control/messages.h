@@ -114,6 +114,7 @@ struct PortReport {
   uint64_t stale = 0;
   uint64_t misdirected = 0;
   net::DamageCounts damaged;  // those truncated beyond recognition among them
+  uint64_t other_vlan = 0;
   uint64_t fragments = 0;
   uint64_t interface_drops = 0;
   uint64_t send_drops = 0;

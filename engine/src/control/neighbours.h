@@ -43,7 +43,9 @@ class Neighbours {
  private:
   void ask(dataplane::Side side, const net::IpAddress& target);
   void learn(dataplane::Side side, const net::NeighbourAnswer& answer);
-  void handle(dataplane::Side side, const uint8_t* frame, size_t size);
+  void handle(dataplane::Side side, uint8_t* frame, size_t size);
+  // `frame`, which has kTaggedNeighbourFrameBytes, with the side's VLAN tags.
+  void send(size_t side, uint8_t* frame, size_t size);
 
   Ports ports_;
   Sides sides_;

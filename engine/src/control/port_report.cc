@@ -47,6 +47,7 @@ PortReport port_report(Side side, const dpdk::Port& port, const PortSnapshot& be
   report.foreign = received.foreign;
   report.stale = received.stale;
   report.misdirected = received.misdirected;
+  report.other_vlan = received.other_vlan;
   report.fragments = received.fragments;
   for (const measure::StreamRecorder& recorder : recorders) report.damaged += recorder.damaged();
   report.damaged[net::Damage::kTruncated] += received.cut_short;

@@ -35,6 +35,18 @@ constexpr NamesOf<Order, 3> kOrders = {{
     {"decreasing", Order::kDecreasing},
     {"random", Order::kRandom},
 }};
+constexpr size_t kMaxIpv6Headers = 6;
+constexpr NamesOf<net::Ipv6Extension, 5> kIpv6Headers = {{
+    {"hop-by-hop", net::Ipv6Extension::kHopByHop},
+    {"destination-options", net::Ipv6Extension::kDestinationOptions},
+    {"routing", net::Ipv6Extension::kRouting},
+    {"fragment", net::Ipv6Extension::kFragment},
+    {"authentication", net::Ipv6Extension::kAuthentication},
+}};
+constexpr NamesOf<net::Ipv4Option, 2> kIpv4Options = {{
+    {"router-alert", net::Ipv4Option::kRouterAlert},
+    {"nop", net::Ipv4Option::kNop},
+}};
 constexpr NamesOf<uint8_t, 2> kStreamNames = {{
     {"foreground", uint8_t{0}},
     {"background", net::kTagFlagBackground},
@@ -108,6 +120,19 @@ vary::Variations parse_variations(ObjectReader& reader, int ip_version, uint64_t
   return variations;
 }
 
+// Those of the other version must not be there.
+net::ExtraHeaders parse_extra_headers(ObjectReader& reader, int ip_version) {
+  const auto extensions = reader.names_or_none("ipv6_headers", kIpv6Headers, kMaxIpv6Headers);
+  const auto options = reader.names_or_none("ipv4_options", kIpv4Options, net::kMaxIpv4Options);
+  if (ip_version == 4 && !extensions.empty()) {
+    reader.refuse("ipv6_headers", "are for streams of IPv6");
+  }
+  if (ip_version == 6 && !options.empty()) {
+    reader.refuse("ipv4_options", "are for streams of IPv4");
+  }
+  return ip_version == 4 ? net::ipv4_options(options) : net::ipv6_extensions(extensions);
+}
+
 }  // namespace
 
 ParsedStream parse_stream(const Json& json, const std::string& where, uint16_t trial_id,
@@ -120,8 +145,9 @@ ParsedStream parse_stream(const Json& json, const std::string& where, uint16_t t
   const uint8_t flags = reader.name_or("name", "foreground", kStreamNames);
   stream.tag = {trial_id, stream.id, flags};
   layout.ip_version = reader.ip_version("ip_version");
-  stream.frame_sizes =
-      parse_sizes(reader, "frame_sizes", net::minimum_frame_size(layout.ip_version));
+  layout.extra = parse_extra_headers(reader, layout.ip_version);
+  const auto least = net::minimum_frame_size(layout.ip_version) + layout.extra.bytes.size();
+  stream.frame_sizes = parse_sizes(reader, "frame_sizes", least);
   stream.received_frame_sizes =
       parse_sizes(reader, "received_frame_sizes", net::minimum_frame_size(4));
   if (stream.frame_sizes.size() != stream.received_frame_sizes.size()) {

@@ -101,6 +101,12 @@ TEST(TrialRun, IsReadWithTwoStreamsSizesAndVariations) {
   const dataplane::DirectionSpec& forward = request.spec.from[0];
   EXPECT_EQ(forward.frames, 1000U);
   ASSERT_EQ(forward.streams.size(), 2U);
+  const net::VlanTags sent{std::vector<net::VlanTag>{{0x8100, 10, 5}}};
+  EXPECT_EQ(forward.vlan, sent);
+  EXPECT_EQ(forward.streams[0].layout.vlan, sent);
+  EXPECT_EQ(forward.streams[1].layout.vlan, sent);
+  EXPECT_EQ(forward.received_vlan,
+            net::VlanTags(std::vector<net::VlanTag>{{0x9100, 20}, {0x9200, 0}}));
   EXPECT_EQ(forward.frames_of(0, forward.frames), 900U);
   EXPECT_EQ(forward.frames_of(1, forward.frames), 100U);
   const dataplane::StreamSpec& foreground = forward.streams[0];

@@ -150,6 +150,7 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAPassSays) {
   result.ports[1].neighbour_requests = 1;
   result.ports[1].neighbour_conflicts = 2;
   result.ports[1].stale = 4;
+  result.ports[1].other_vlan = 3;
   result.ports[1].fragments = 1;
   kernel::InterfaceCounters kernel;
   kernel.rx_missed = 1;

@@ -27,6 +27,14 @@ uint16_t ether_type_of(const uint8_t* frame) {
   return reinterpret_cast<const net::EthernetHeader*>(frame)->ether_type;
 }
 
+// Behind options or extension headers the ports do not follow the addresses.
+bool has_plain_header(const uint8_t* frame, int ip_version) {
+  const uint8_t* ip = frame + sizeof(net::EthernetHeader);
+  return ip_version == 4
+             ? reinterpret_cast<const net::Ipv4Header*>(ip)->version_ihl == 0x45
+             : reinterpret_cast<const net::Ipv6Header*>(ip)->next_header == net::kProtocolUdp;
+}
+
 }  // namespace
 
 Learning::Learning(const TrialSpec& spec)
@@ -46,7 +54,8 @@ void Learning::look_up(const measure::Arrival* arrivals, const uint8_t* const* f
       count == 0 ? 0 : state::TupleTable::tuple_of(frames[0], ip_version_) - frames[0];
   for (uint32_t i = 0; i < count; ++i) {
     const bool known = arrivals[i].sequence < frames_;
-    const bool right_version = ether_type_of(frames[i]) == ether_type_;
+    const bool right_version =
+        ether_type_of(frames[i]) == ether_type_ && has_plain_header(frames[i], ip_version_);
     other_versions_ += static_cast<uint64_t>(known && !right_version);
     numbers.lane[fitting] = arrivals[i].sequence;
     burst.tuples[fitting] = frames[i] + offset;

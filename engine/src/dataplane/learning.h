@@ -30,7 +30,8 @@ class Learning {
   // REQUIRES: spec.learn with a table of its version and size.
   explicit Learning(const TrialSpec& spec);
 
-  // The frames of the learned stream that were received, whole. Those of another IP version, or
+  // The frames of the learned stream that were received, whole. Those of another IP version, with
+  // IPv4 options or IPv6 extension headers, or
   // with numbers of none that were sent, are left out. REQUIRES: count <= vary::kMaxBurst.
   void look_up(const measure::Arrival* arrivals, const uint8_t* const* frames, uint32_t count,
                Burst& burst) noexcept;

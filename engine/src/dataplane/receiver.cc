@@ -11,6 +11,7 @@ Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
                    const timing::TscClock& clock, const SenderStalls& stalls)
     : trial_id_(spec.trial_id),
       verify_checksums_(spec.verify_checksums),
+      vlan_(own.vlan),
       queue_(queue),
       recorders_(recorders),
       own_(own),
@@ -31,12 +32,6 @@ Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
     ip_bytes_[i].first = in_turn[0];
   }
   if (spec.learn && spec.learn->from == other(side)) learning_.emplace(spec);
-}
-
-void Receiver::step() noexcept {
-  for (uint32_t burst = 0; burst < kBurstsPerStep; ++burst) {
-    if (receive_burst() < kBurst) return;
-  }
 }
 
 // Inlined into the one loop: nothing it looks at goes through memory.
@@ -60,6 +55,7 @@ void Receiver::step() noexcept {
   }
 }
 
+template <bool kTagged>
 uint32_t Receiver::receive_burst() noexcept {
   dpdk::Mbuf* mbufs[kBurst];
   const uint64_t polled_tsc = timing::read_tsc();
@@ -74,9 +70,11 @@ uint32_t Receiver::receive_burst() noexcept {
   uint32_t kept = 0;  // mbufs to free; answered requests leave with the reply ring
   for (uint32_t i = 0; i < count; ++i) {
     const uint8_t* frame = dpdk::frame_of(mbufs[i]);
-    const net::Classified classified = net::classify(frame, dpdk::size_of(mbufs[i]));
+    const size_t size = dpdk::size_of(mbufs[i]);
+    const net::Classified classified =
+        kTagged ? net::classify_behind(vlan_, frame, size) : net::classify(frame, size);
     if (classified.kind == net::FrameKind::kTest) [[likely]] {
-      account(frame, classified, burst);
+      account(kTagged ? frame + vlan_.bytes() : frame, classified, burst);
     } else if (take_aside(mbufs[i], classified)) {
       continue;
     }
@@ -91,6 +89,13 @@ uint32_t Receiver::receive_burst() noexcept {
   published_received_.store(recorders_[0].tracker().received() + recorders_[1].tracker().received(),
                             std::memory_order_relaxed);
   return count;
+}
+
+void Receiver::step() noexcept {
+  for (uint32_t burst = 0; burst < kBurstsPerStep; ++burst) {
+    const uint32_t count = vlan_.bytes() > 0 ? receive_burst<true>() : receive_burst<false>();
+    if (count < kBurst) return;
+  }
 }
 
 void Receiver::record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) noexcept {
@@ -119,6 +124,7 @@ void Receiver::record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) 
     case net::FrameKind::kTruncated: account_truncated(classified); break;
     case net::FrameKind::kForeign: ++report_.foreign; break;
     case net::FrameKind::kFragment: ++report_.fragments; break;
+    case net::FrameKind::kOtherVlan: ++report_.other_vlan; break;
     case net::FrameKind::kNeighbour: return answer(mbuf);
   }
   return false;
@@ -144,13 +150,16 @@ void Receiver::account_truncated(const net::Classified& classified) noexcept {
 
 // Turns a request into its reply in place; true when the reply ring took the buffer.
 bool Receiver::answer(dpdk::Mbuf* mbuf) noexcept {
-  const auto claim = net::parse_claim(dpdk::frame_of(mbuf), dpdk::size_of(mbuf));
+  uint8_t* const message = dpdk::frame_of(mbuf);
+  const size_t message_size = vlan_.take_out(message, dpdk::size_of(mbuf));
+  const auto claim = net::parse_claim(message, message_size);
   if (claim && net::contradicts(*claim, own_, next_hops_)) ++report_.neighbour_conflicts;
-  uint8_t reply[net::kNeighbourFrameBytes];
-  const size_t size = net::write_reply(dpdk::frame_of(mbuf), dpdk::size_of(mbuf), own_, reply);
-  if (size == 0) return false;
+  uint8_t reply[net::kTaggedNeighbourFrameBytes];
+  const size_t reply_size = net::write_reply(message, message_size, own_, reply);
+  if (reply_size == 0) return false;
   ++report_.neighbour_requests;
-  std::memcpy(dpdk::frame_of(mbuf), reply, size);
+  const size_t size = vlan_.put_in(reply, reply_size);
+  std::memcpy(message, reply, size);
   dpdk::set_size(mbuf, size);
   return replies_.put(mbuf);
 }

@@ -25,6 +25,7 @@ SideResources::SideResources(const dpdk::Port& port, uint32_t max_frame_bytes)
       port_(port),
       max_frame_bytes_(max_frame_bytes) {
   own.mac = port.mac();
+  own.vlan = port.options().vlan;
   pools(1);
 }
 

@@ -49,6 +49,8 @@ struct DirectionSpec {
   uint64_t frames = 0;                  // of all streams together
   std::vector<StreamSpec> streams;      // foreground first
   Mix mix{1, 1};
+  net::VlanTags vlan;           // the streams' layouts have them, too
+  net::VlanTags received_vlan;  // with which the frames arrive: the DUT may change them
   // Half an interval later than the schedule begins: two directions whose frames are due at the
   // same times would wait for each other, the one always first, the other always second (ADR 8).
   bool between = false;

@@ -1,12 +1,42 @@
 #include "net/classify.h"
 
+#include <algorithm>
+
 namespace dutperf::net {
+
+namespace {
+
+uint32_t word_at(const uint8_t* bytes) { return static_cast<uint32_t>(bytes[0] << 8 | bytes[1]); }
+
+bool is_extension(uint8_t protocol) {
+  switch (protocol) {
+    case kIpv6HopByHop:
+    case kIpv6Routing:
+    case kIpv6FragmentHeader:
+    case kIpv6Authentication:
+    case kIpv6DestinationOptions:
+    case kIpv6Mobility: return true;
+    default: return false;
+  }
+}
+
+// By its own length field, at least 8.
+size_t extension_bytes(uint8_t protocol, uint8_t length) {
+  switch (protocol) {
+    case kIpv6FragmentHeader: return 8;
+    case kIpv6Authentication: return std::max<size_t>(8, (length + 2U) * 4U);
+    default: return (length + 1U) * 8U;
+  }
+}
+
+}  // namespace
 
 namespace detail {
 
-Classified cut_short(const uint8_t* frame, size_t size, int version, size_t ip_bytes) {
+Classified cut_short(const uint8_t* frame, size_t size, int version, size_t ip_headers,
+                     size_t ip_bytes) {
   Classified result{FrameKind::kTruncated, static_cast<uint8_t>(version),
-                    static_cast<uint32_t>(ip_bytes), nullptr};
+                    static_cast<uint16_t>(ip_headers), static_cast<uint32_t>(ip_bytes), nullptr};
   const size_t tag_at = sizeof(EthernetHeader) + ip_bytes - sizeof(WireTag);
   if (tag_at + kTagIdentityBytes > size) return result;
   const auto* tag = reinterpret_cast<const WireTag*>(frame + tag_at);
@@ -15,12 +45,47 @@ Classified cut_short(const uint8_t* frame, size_t size, int version, size_t ip_b
   return result;
 }
 
+Classified behind_options(const uint8_t* frame, size_t size) {
+  const auto* header = reinterpret_cast<const Ipv4Header*>(frame + sizeof(EthernetHeader));
+  const size_t headers = (header->version_ihl & 0x0fU) * 4U;
+  const bool udp = header->version_ihl >> 4 == 4 && headers >= sizeof(Ipv4Header) &&
+                   header->protocol == kProtocolUdp;
+  return udp ? with_tag(frame, size, 4, headers, header->total_length) : Classified{};
+}
+
+// The chain ends where UDP begins, or the first header that is none of an extension.
+Classified behind_extensions(const uint8_t* frame, size_t size) {
+  constexpr size_t kFirst = sizeof(EthernetHeader) + sizeof(Ipv6Header);
+  const auto* header = reinterpret_cast<const Ipv6Header*>(frame + sizeof(EthernetHeader));
+  uint8_t protocol = header->next_header;
+  size_t at = kFirst;
+  while (protocol != kProtocolUdp) {
+    if (protocol == kProtocolIcmpv6 && at == kFirst) {
+      return {kind_of_icmpv6(frame + at, size - at)};
+    }
+    if (!is_extension(protocol)) return {};
+    const bool there = at + 8 <= size;
+    if (protocol == kIpv6FragmentHeader) {
+      // What follows a piece is no header, unless it is the first piece and all of the packet.
+      if (!there || (word_at(frame + at + 2) & kIpv6FragmentOffsetOrMore) != 0) {
+        return {FrameKind::kFragment};
+      }
+    }
+    if (!there) return {};
+    const size_t length = extension_bytes(protocol, frame[at + 1]);
+    protocol = frame[at];
+    at += length;
+  }
+  return with_tag(frame, size, 6, at - sizeof(EthernetHeader),
+                  sizeof(Ipv6Header) + header->payload_length);
+}
+
 }  // namespace detail
 
 Damage damage_of(const uint8_t* frame, const Classified& classified, size_t expected_ip_bytes) {
   if (classified.ip_bytes != expected_ip_bytes) return Damage::kLength;
   const int version = classified.ip_version;
-  const size_t ip_header = ip_header_bytes(version);
+  const size_t ip_header = classified.ip_headers;
   const auto* header =
       reinterpret_cast<const UdpHeader*>(frame + sizeof(EthernetHeader) + ip_header);
   if (header->length != classified.ip_bytes - ip_header) return Damage::kLength;

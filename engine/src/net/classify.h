@@ -9,6 +9,7 @@
 #include "net/damage.h"
 #include "net/frame.h"
 #include "net/headers.h"
+#include "net/vlan.h"
 
 namespace dutperf::net {
 
@@ -17,6 +18,7 @@ enum class FrameKind : uint8_t {
   kTruncated,  // UDP, and ends before its IP packet does
   kNeighbour,  // ARP, or an ICMPv6 message of neighbour discovery
   kFragment,   // a piece of an IP packet
+  kOtherVlan,  // its VLAN tags are not the port's
   kForeign,    // anything else
 };
 
@@ -26,25 +28,35 @@ enum class FrameKind : uint8_t {
 struct Classified {
   FrameKind kind = FrameKind::kForeign;
   uint8_t ip_version = 0;
-  uint32_t ip_bytes = 0;  // length of the IP packet by its own header
+  uint16_t ip_headers = 0;  // bytes from the IP header to UDP: options or extension headers, too
+  uint32_t ip_bytes = 0;    // length of the IP packet by its own header
   const WireTag* tag = nullptr;
 };
 
 namespace detail {
 
 // Of a frame that ends before its IP packet of `ip_bytes` does.
-Classified cut_short(const uint8_t* frame, size_t size, int version, size_t ip_bytes);
+Classified cut_short(const uint8_t* frame, size_t size, int version, size_t ip_headers,
+                     size_t ip_bytes);
 
 [[gnu::always_inline]] inline Classified with_tag(const uint8_t* frame, size_t size, int version,
-                                                  size_t ip_bytes) {
-  const size_t least = ip_header_bytes(version) + sizeof(UdpHeader) + sizeof(WireTag);
+                                                  size_t ip_headers, size_t ip_bytes) {
+  const size_t least = ip_headers + sizeof(UdpHeader) + sizeof(WireTag);
   if (ip_bytes < least) return {};
-  if (sizeof(EthernetHeader) + ip_bytes > size) return cut_short(frame, size, version, ip_bytes);
+  if (sizeof(EthernetHeader) + ip_bytes > size) {
+    return cut_short(frame, size, version, ip_headers, ip_bytes);
+  }
   const auto* tag =
       reinterpret_cast<const WireTag*>(frame + sizeof(EthernetHeader) + ip_bytes - sizeof(WireTag));
   if (tag->magic != kTagMagic) return {};
-  return {FrameKind::kTest, static_cast<uint8_t>(version), static_cast<uint32_t>(ip_bytes), tag};
+  return {FrameKind::kTest, static_cast<uint8_t>(version), static_cast<uint16_t>(ip_headers),
+          static_cast<uint32_t>(ip_bytes), tag};
 }
+
+// Of an IPv4 packet that has options, or no UDP; of an IPv6 one whose header is not followed by
+// UDP. REQUIRES: the IP header is there.
+Classified behind_options(const uint8_t* frame, size_t size);
+Classified behind_extensions(const uint8_t* frame, size_t size);
 
 // Other ICMPv6 messages, such as the DUT's errors, are foreign.
 inline FrameKind kind_of_icmpv6(const uint8_t* message, size_t size) {
@@ -54,9 +66,15 @@ inline FrameKind kind_of_icmpv6(const uint8_t* message, size_t size) {
   return neighbour ? FrameKind::kNeighbour : FrameKind::kForeign;
 }
 
+inline FrameKind kind_of_other(uint16_t ether_type) {
+  if (ether_type == kEtherTypeArp) return FrameKind::kNeighbour;
+  return is_vlan_type(ether_type) ? FrameKind::kOtherVlan : FrameKind::kForeign;
+}
+
 }  // namespace detail
 
-// The tag is found from the end of the IP packet, so padding and translation do not hide it.
+// Of a frame without VLAN tags. IPv4 options and IPv6 extension headers hide nothing. The tag is
+// found from the end of the IP packet, so padding and translation do not hide it.
 [[gnu::always_inline]] inline Classified classify(const uint8_t* frame, size_t size) {
   if (size < sizeof(EthernetHeader) + sizeof(Ipv4Header)) return {};
   const uint16_t ether_type = reinterpret_cast<const EthernetHeader*>(frame)->ether_type;
@@ -64,38 +82,54 @@ inline FrameKind kind_of_icmpv6(const uint8_t* message, size_t size) {
   if (ether_type == kEtherTypeIpv4) {
     const auto* header = reinterpret_cast<const Ipv4Header*>(ip);
     if ((header->flags_fragment & kMoreFragmentsOrOffset) != 0) return {FrameKind::kFragment};
-    const bool udp = header->version_ihl == 0x45 && header->protocol == kProtocolUdp;
-    return udp ? detail::with_tag(frame, size, 4, header->total_length) : Classified{};
+    const bool plain = header->version_ihl == 0x45 && header->protocol == kProtocolUdp;
+    if (!plain) return detail::behind_options(frame, size);
+    return detail::with_tag(frame, size, 4, sizeof(Ipv4Header), header->total_length);
   }
   if (ether_type == kEtherTypeIpv6) {
     if (size < sizeof(EthernetHeader) + sizeof(Ipv6Header)) return {};
     const auto* header = reinterpret_cast<const Ipv6Header*>(ip);
-    if (header->next_header == kProtocolUdp) {
-      return detail::with_tag(frame, size, 6, sizeof(Ipv6Header) + header->payload_length);
-    }
-    if (header->next_header == kIpv6FragmentHeader) return {FrameKind::kFragment};
-    if (header->next_header != kProtocolIcmpv6) return {};
-    constexpr size_t kHeaders = sizeof(EthernetHeader) + sizeof(Ipv6Header);
-    return {detail::kind_of_icmpv6(frame + kHeaders, size - kHeaders)};
+    if (header->next_header != kProtocolUdp) return detail::behind_extensions(frame, size);
+    return detail::with_tag(frame, size, 6, sizeof(Ipv6Header),
+                            sizeof(Ipv6Header) + header->payload_length);
   }
-  return {ether_type == kEtherTypeArp ? FrameKind::kNeighbour : FrameKind::kForeign};
+  return {detail::kind_of_other(ether_type)};
+}
+
+// Of a frame that should carry `vlan`: what stands behind these tags. A frame too short to tell is
+// foreign, whatever it carries. All else that is asked of a frame is asked of `frame` and
+// vlan.bytes().
+[[gnu::always_inline]] inline Classified classify_behind(const VlanTags& vlan, const uint8_t* frame,
+                                                         size_t size) {
+  constexpr size_t kLeast = sizeof(EthernetHeader) + sizeof(Ipv4Header);
+  const size_t tags_bytes = vlan.bytes();
+  if (size < kLeast + tags_bytes) return {};
+  if (!vlan.stand_in(frame)) return {FrameKind::kOtherVlan};
+  return classify(frame + tags_bytes, size - tags_bytes);
 }
 
 // True when the IPv4 header checksum and the UDP checksum hold (RFC 1242 3.17 asks for both).
 // An IPv4 datagram without UDP checksum (0) is whole; an IPv6 one is not (RFC 8200 8.1).
 // REQUIRES: `classified` came from classify(frame, ...) with kind kTest.
-inline bool checksums_hold(const uint8_t* frame, const Classified& classified) {
+[[gnu::always_inline]] inline bool checksums_hold(const uint8_t* frame,
+                                                  const Classified& classified) {
   const uint8_t* ip = frame + sizeof(EthernetHeader);
   const int version = classified.ip_version;
-  const uint8_t* udp = ip + ip_header_bytes(version);
+  const size_t ip_headers = classified.ip_headers;
+  const uint8_t* udp = ip + ip_headers;
   const auto* header = reinterpret_cast<const UdpHeader*>(udp);
-  const size_t datagram_bytes = classified.ip_bytes - ip_header_bytes(version);
+  const size_t datagram_bytes = classified.ip_bytes - ip_headers;
   if (header->length != datagram_bytes) return false;
   uint64_t addresses = 0;
   if (version == 4) {
     constexpr size_t kBefore = offsetof(Ipv4Header, src);
     addresses = native::sum(ip + kBefore, 8);
-    if (!native::holds(native::add(native::sum(ip, kBefore), addresses))) return false;
+    uint64_t ipv4_header = native::add(native::sum(ip, kBefore), addresses);
+    if (ip_headers > sizeof(Ipv4Header)) [[unlikely]] {
+      ipv4_header = native::add(
+          ipv4_header, native::sum(ip + sizeof(Ipv4Header), ip_headers - sizeof(Ipv4Header)));
+    }
+    if (!native::holds(ipv4_header)) return false;
   } else {
     addresses = native::sum(ip + offsetof(Ipv6Header, src), 32);
   }

@@ -120,14 +120,56 @@ TEST_P(Classify, DoesNotTakeOtherPayloadForATag) {
 TEST_P(Classify, LeavesOtherProtocolsAlone) {
   const Bytes frame = test_frame(GetParam(), 128);
   const size_t protocol = GetParam() == 4 ? 23 : 20;
-  EXPECT_EQ(Exact(changed(frame, protocol, Bytes{6})).kind(), FrameKind::kForeign);  // TCP
-  EXPECT_EQ(Exact(changed(frame, protocol, {0})).kind(), FrameKind::kForeign);       // hop by hop
+  EXPECT_EQ(Exact(changed(frame, protocol, Bytes{6})).kind(), FrameKind::kForeign);   // TCP
+  EXPECT_EQ(Exact(changed(frame, protocol, Bytes{50})).kind(), FrameKind::kForeign);  // ESP
 }
 
-TEST_P(Classify, LeavesVlanTaggedFramesAlone) {
-  Bytes frame = test_frame(GetParam(), 128);
-  frame.insert(frame.begin() + 12, {0x81, 0x00, 0x00, 0x01});
-  EXPECT_EQ(Exact(frame).kind(), FrameKind::kForeign);
+// What a port's frames carry, against what a frame carries: types and ids must be the same.
+TEST_P(Classify, KnowsAFrameByTheTagsOfItsPort) {
+  const std::vector<std::vector<VlanTag>> all = {
+      {},
+      {{0x8100, 10}},
+      {{0x8100, 11}},
+      {{0x88a8, 10}},
+      {{0x88a8, 10}, {0x8100, 100}},
+      {{0x88a8, 10}, {0x8100, 101}},
+      {{0x8100, 10}, {0x8100, 100}},
+  };
+  for (const std::vector<VlanTag>& carried : all) {
+    FrameLayout layout = sample_layout(GetParam(), 128);
+    layout.vlan = VlanTags(carried);
+    const Bytes bytes = reference_frame(layout, tagged_payload(layout, kTag, kSequence, kStampNs));
+    ASSERT_EQ(bytes.size(), 124 + 4 * carried.size());
+    const Exact frame(bytes);
+    for (const std::vector<VlanTag>& expected : all) {
+      const VlanTags vlan(expected);
+      const Classified result = classify_behind(vlan, frame.data(), bytes.size());
+      ASSERT_EQ(result.kind, carried == expected ? FrameKind::kTest : FrameKind::kOtherVlan);
+      if (carried != expected) continue;
+      ASSERT_EQ(result.ip_bytes, 110);
+      ASSERT_EQ(result.tag->sequence(), kSequence);
+      ASSERT_TRUE(checksums_hold(frame.data() + vlan.bytes(), result));
+    }
+  }
+}
+
+TEST_P(Classify, DoesNotAskForAPriority) {
+  FrameLayout layout = sample_layout(GetParam(), 128);
+  layout.vlan = VlanTags(std::vector<VlanTag>{{0x8100, 10, 7}});
+  const Exact frame(reference_frame(layout, tagged_payload(layout, kTag, kSequence, kStampNs)));
+  const VlanTags lower(std::vector<VlanTag>{{0x8100, 10, 1}});
+  EXPECT_EQ(classify_behind(lower, frame.data(), 128).kind, FrameKind::kTest);
+}
+
+TEST_P(Classify, ReadsNoTagsOfAFrameThatIsTooShortForThem) {
+  const VlanTags vlan(std::vector<VlanTag>{{0x88a8, 10}, {0x8100, 100}});
+  FrameLayout layout = sample_layout(GetParam(), 128);
+  layout.vlan = vlan;
+  const Bytes bytes = reference_frame(layout, tagged_payload(layout, kTag, kSequence, kStampNs));
+  for (size_t size = 0; size < 42; ++size) {
+    ASSERT_EQ(classify_behind(vlan, Exact(bytes, size).data(), size).kind, FrameKind::kForeign);
+  }
+  EXPECT_EQ(classify_behind(vlan, Exact(bytes, 100).data(), 100).kind, FrameKind::kTruncated);
 }
 
 TEST_P(Classify, DistrustsLengthsThatDoNotFitTheFrame) {
@@ -301,10 +343,13 @@ TEST(ClassifyIpv4, TakesDontFragmentForNoFragment) {
   EXPECT_TRUE(frame.whole());
 }
 
-TEST(ClassifyIpv4, LeavesHeadersWithOptionsAlone) {
+TEST(ClassifyIpv4, BelievesALengthOfItsHeaderThatIsOne) {
   const Bytes frame = test_frame(4, 128);
-  for (const Bytes& version_ihl : {Bytes{0x46}, Bytes{0x4f}, Bytes{0x44}, Bytes{0x65}}) {
+  for (const Bytes& version_ihl : {Bytes{0x44}, Bytes{0x65}}) {
     EXPECT_EQ(Exact(changed(frame, 14, version_ihl)).kind(), FrameKind::kForeign);
+  }
+  for (const Bytes& version_ihl : {Bytes{0x46}, Bytes{0x4f}}) {
+    EXPECT_FALSE(Exact(changed(frame, 14, version_ihl)).whole());
   }
 }
 

@@ -15,22 +15,23 @@ void write_ethernet(const FrameLayout& layout, uint8_t* frame) {
 
 void write_ipv4(const FrameLayout& layout, uint16_t datagram_bytes, uint8_t* ip) {
   auto* header = reinterpret_cast<Ipv4Header*>(ip);
-  header->version_ihl = 0x45;
+  const size_t header_bytes = sizeof(Ipv4Header) + layout.extra.bytes.size();
+  header->version_ihl = static_cast<uint8_t>(0x40 | header_bytes / 4);
   header->tos = static_cast<uint8_t>(layout.dscp << 2);
-  header->total_length = static_cast<uint16_t>(sizeof(Ipv4Header) + datagram_bytes);
+  header->total_length = static_cast<uint16_t>(header_bytes + datagram_bytes);
   header->flags_fragment = layout.df ? 0x4000 : 0;
   header->ttl = layout.ttl;
   header->protocol = kProtocolUdp;
   std::memcpy(header->src, layout.src_ip.bytes.data(), 4);
   std::memcpy(header->dst, layout.dst_ip.bytes.data(), 4);
-  header->checksum = finish(sum_words(ip, sizeof(Ipv4Header)));
+  header->checksum = finish(sum_words(ip, header_bytes));
 }
 
 void write_ipv6(const FrameLayout& layout, uint16_t datagram_bytes, uint8_t* ip) {
   auto* header = reinterpret_cast<Ipv6Header*>(ip);
   header->version_class_flow = (6U << 28) | (uint32_t{layout.dscp} << 22) | layout.flow_label;
-  header->payload_length = datagram_bytes;
-  header->next_header = kProtocolUdp;
+  header->payload_length = static_cast<uint16_t>(layout.extra.bytes.size() + datagram_bytes);
+  header->next_header = layout.extra.first_protocol;
   header->hop_limit = layout.ttl;
   std::memcpy(header->src, layout.src_ip.bytes.data(), 16);
   std::memcpy(header->dst, layout.dst_ip.bytes.data(), 16);
@@ -46,26 +47,29 @@ uint64_t udp_sum(int ip_version, const uint8_t* ip_header, const uint8_t* udp, s
 }
 
 FrameTemplate::FrameTemplate(const FrameLayout& layout, const TagIdentity& tag)
-    : bytes_(layout.frame_size - kFcsBytes) {
-  const size_t ip_offset = sizeof(EthernetHeader);
-  const size_t udp_offset = ip_offset + ip_header_bytes(layout.ip_version);
-  const size_t payload_offset = udp_offset + sizeof(UdpHeader);
-  const auto datagram_bytes = static_cast<uint16_t>(bytes_.size() - udp_offset);
-  tag_offset_ = static_cast<uint32_t>(bytes_.size() - sizeof(WireTag));
-  tag_is_odd_ = (tag_offset_ - udp_offset) % 2 != 0;
-  udp_checksum_offset_ = static_cast<uint32_t>(udp_offset + offsetof(UdpHeader, checksum));
+    : bytes_(layout.frame_size - kFcsBytes + layout.vlan.bytes()),
+      ip_offset_(static_cast<uint32_t>(sizeof(EthernetHeader)) + layout.vlan.bytes()),
+      udp_offset_(ip_offset_ + static_cast<uint32_t>(ip_header_bytes(layout.ip_version) +
+                                                     layout.extra.bytes.size())),
+      tag_offset_(static_cast<uint32_t>(bytes_.size() - sizeof(WireTag))),
+      tag_is_odd_((tag_offset_ - udp_offset_) % 2 != 0) {
+  const size_t payload_offset = udp_offset_ + sizeof(UdpHeader);
+  const auto datagram_bytes = static_cast<uint16_t>(bytes_.size() - udp_offset_);
 
   uint8_t* frame = bytes_.data();
   write_ethernet(layout, frame);
+  layout.vlan.put_in(frame, sizeof(EthernetHeader));
+  std::copy(layout.extra.bytes.begin(), layout.extra.bytes.end(),
+            frame + udp_offset_ - layout.extra.bytes.size());
   if (layout.ip_version == 4) {
-    write_ipv4(layout, datagram_bytes, frame + ip_offset);
-    const uint16_t checksum = reinterpret_cast<Ipv4Header*>(frame + ip_offset)->checksum;
+    write_ipv4(layout, datagram_bytes, frame + ip_offset_);
+    const uint16_t checksum = reinterpret_cast<Ipv4Header*>(frame + ip_offset_)->checksum;
     // The words' sum and the checksum together are 0xffff.
     ipv4_sum_ = static_cast<uint16_t>(~checksum);
   } else {
-    write_ipv6(layout, datagram_bytes, frame + ip_offset);
+    write_ipv6(layout, datagram_bytes, frame + ip_offset_);
   }
-  auto* udp = reinterpret_cast<UdpHeader*>(frame + udp_offset);
+  auto* udp = reinterpret_cast<UdpHeader*>(frame + udp_offset_);
   udp->src_port = layout.src_port;
   udp->dst_port = layout.dst_port;
   udp->length = datagram_bytes;
@@ -78,7 +82,8 @@ FrameTemplate::FrameTemplate(const FrameLayout& layout, const TagIdentity& tag)
   wire_tag->stream = tag.stream;
   wire_tag->flags = tag.flags;
 
-  udp_sum_ = net::udp_sum(layout.ip_version, frame + ip_offset, frame + udp_offset, datagram_bytes);
+  udp_sum_ =
+      net::udp_sum(layout.ip_version, frame + ip_offset_, frame + udp_offset_, datagram_bytes);
   udp->checksum = finish_udp(udp_sum_);
 }
 

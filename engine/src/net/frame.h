@@ -9,16 +9,20 @@
 #include "net/address.h"
 #include "net/byte_order.h"
 #include "net/checksum.h"
+#include "net/extra_headers.h"
 #include "net/headers.h"
+#include "net/vlan.h"
 
 namespace dutperf::net {
 
-// What one stream's frames look like. Sizes include the FCS.
+// What one stream's frames look like. Sizes include the FCS, and no VLAN tag: what a frame has
+// of these makes it longer (IEEE 802.3ac).
 struct FrameLayout {
   int ip_version = 4;
   uint32_t frame_size = 64;
   Mac src_mac;
   Mac dst_mac;
+  VlanTags vlan;
   IpAddress src_ip;
   IpAddress dst_ip;
   uint16_t src_port = 0xC020;
@@ -27,6 +31,7 @@ struct FrameLayout {
   uint8_t dscp = 0;
   uint32_t flow_label = 0;  // IPv6
   bool df = false;
+  ExtraHeaders extra;  // between the IP header and UDP; part of the frame's size
 
   bool operator==(const FrameLayout&) const = default;
 };
@@ -54,16 +59,18 @@ static_assert(minimum_frame_size(4) == 64 && minimum_frame_size(6) == 84);
 
 class FrameTemplate {
  public:
-  // REQUIRES: layout.frame_size >= minimum_frame_size(layout.ip_version), addresses of that
-  // version.
+  // REQUIRES: layout.frame_size >= minimum_frame_size(layout.ip_version) and the extra headers,
+  // addresses of that version.
   FrameTemplate(const FrameLayout& layout, const TagIdentity& tag);
 
-  // The frame without FCS, with sequence number and stamp zero and a valid checksum.
+  // The frame without FCS, its VLAN tags in it, with sequence number and stamp zero and a valid
+  // checksum.
   const std::vector<uint8_t>& bytes() const { return bytes_; }
 
-  // Where what changes from frame to frame stands.
+  // Where the headers stand, and what changes from frame to frame.
+  uint32_t ip_offset() const { return ip_offset_; }
+  uint32_t udp_offset() const { return udp_offset_; }
   uint32_t tag_offset() const { return tag_offset_; }
-  uint32_t udp_checksum_offset() const { return udp_checksum_offset_; }
   // The tag lies at an odd offset in the datagram: its words count byte-swapped in the checksum.
   bool tag_is_odd() const { return tag_is_odd_; }
 
@@ -75,8 +82,9 @@ class FrameTemplate {
   std::vector<uint8_t> bytes_;
   uint64_t udp_sum_ = 0;
   uint64_t ipv4_sum_ = 0;
+  uint32_t ip_offset_ = 0;
+  uint32_t udp_offset_ = 0;
   uint32_t tag_offset_ = 0;
-  uint32_t udp_checksum_offset_ = 0;
   bool tag_is_odd_ = false;
 };
 

@@ -15,9 +15,17 @@ inline constexpr size_t kMinFrameBytes = 60;  // without FCS
 inline constexpr uint16_t kEtherTypeIpv4 = 0x0800;
 inline constexpr uint16_t kEtherTypeArp = 0x0806;
 inline constexpr uint16_t kEtherTypeIpv6 = 0x86dd;
+inline constexpr uint16_t kEtherTypeVlan = 0x8100;         // IEEE 802.1Q
+inline constexpr uint16_t kEtherTypeServiceVlan = 0x88a8;  // IEEE 802.1ad
 inline constexpr uint8_t kProtocolUdp = 17;
 inline constexpr uint8_t kProtocolIcmpv6 = 58;
+inline constexpr uint8_t kIpv6HopByHop = 0;
+inline constexpr uint8_t kIpv6Routing = 43;
 inline constexpr uint8_t kIpv6FragmentHeader = 44;
+inline constexpr uint8_t kIpv6Authentication = 51;
+inline constexpr uint8_t kIpv6DestinationOptions = 60;
+inline constexpr uint8_t kIpv6Mobility = 135;
+inline constexpr uint16_t kIpv6FragmentOffsetOrMore = 0xfff9;
 inline constexpr uint16_t kMoreFragmentsOrOffset = 0x3fff;  // in IPv4's flags_fragment
 
 struct EthernetHeader {
@@ -26,6 +34,13 @@ struct EthernetHeader {
   Be16 ether_type;
 };
 static_assert(sizeof(EthernetHeader) == 14);
+
+// Between the MAC addresses and the EtherType, perhaps several.
+struct VlanHeader {
+  Be16 tpid;        // where an EtherType would be
+  Be16 pcp_dei_id;  // priority code point 3 bits, drop eligible 1, VLAN id 12
+};
+static_assert(sizeof(VlanHeader) == 4);
 
 struct Ipv4Header {
   uint8_t version_ihl;

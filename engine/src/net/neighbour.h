@@ -1,5 +1,6 @@
 // ARP (RFC 826) and IPv6 neighbour discovery (RFC 4861) for the tester's own addresses: frames in,
-// frames out, no state but the addresses. Both asking and answering.
+// frames out, no state but the addresses. Both asking and answering. VLAN tags are taken out
+// before and put in afterwards (see vlan.h).
 #pragma once
 
 #include <cstddef>
@@ -9,16 +10,21 @@
 #include <vector>
 
 #include "net/address.h"
+#include "net/vlan.h"
 
 namespace dutperf::net {
 
 // Room that `write_reply` and `write_request` may use: a neighbour message in Ethernet and IPv6.
 inline constexpr size_t kNeighbourFrameBytes = 86;
+// With room for VLAN tags.
+inline constexpr size_t kTaggedNeighbourFrameBytes = kNeighbourFrameBytes + VlanTags::kMaxBytes;
 
-// The addresses a port answers for, with its MAC.
+// The addresses a port answers for, with its MAC, and the VLAN tags that its frames carry both
+// ways.
 struct OwnAddresses {
   Mac mac;
   std::vector<AddressRange> ranges;
+  VlanTags vlan;
 
   bool contains(const IpAddress& address) const;
 };

@@ -14,14 +14,15 @@ constexpr uint32_t kUdp = 0;  // the UDP header's tile and window; that window i
 constexpr uint32_t kMaxVarying = 8;
 
 constexpr uint32_t kIp = sizeof(net::EthernetHeader);
-constexpr uint32_t kIpv4Checksum = kIp + offsetof(net::Ipv4Header, checksum);
 constexpr uint32_t kIpv4Addresses = kIp + offsetof(net::Ipv4Header, src);
 constexpr uint32_t kIpv4Ports = kIp + sizeof(net::Ipv4Header);
 constexpr uint32_t kIpv6Addresses = kIp + offsetof(net::Ipv6Header, src);
 constexpr uint32_t kIpv6Ports = kIp + sizeof(net::Ipv6Header);
 
 // The headers' variable places, cut into windows that do not overlap. Those that a checksum covers
-// start at an even offset of what it covers, so that their words are the checksum's words.
+// start at an even offset of what it covers, so that their words are the checksum's words. Offsets
+// are those of a frame that has no more headers than it must: they name the places, and the
+// template knows where the headers are (see offset_of).
 struct Tile {
   uint32_t offset;
   uint32_t bytes;
@@ -138,13 +139,23 @@ void FrameWriter::add(const Variation& variation, int ip_version) {
   enumerates_ = enumerates_ || variation.mode == Mode::kEnumerate;
 }
 
+// Where a tile is in this stream's frames: the MAC addresses stand first in all.
+uint32_t FrameWriter::offset_of(uint32_t tile_index, int ip_version) const {
+  const uint32_t offset = tiles_of(ip_version)[tile_index].offset;
+  if (offset < kIp) return offset;
+  const uint32_t udp = ip_version == 4 ? kIpv4Ports : kIpv6Ports;
+  return offset < udp ? template_.ip_offset() + offset - kIp
+                      : template_.udp_offset() + offset - udp;
+}
+
 // The window of a tile, made when it is first needed; what it covers leaves the template's sums.
 uint32_t FrameWriter::window_at(uint32_t tile_index, int ip_version) {
   const Tile& tile = tiles_of(ip_version)[tile_index];
   for (uint32_t i = 0; i < windows_.size(); ++i) {
-    if (windows_[i].offset == tile.offset) return i;
+    if (windows_[i].place == tile.offset) return i;
   }
-  uint64_t bits = read_bytes(template_.bytes().data() + tile.offset, tile.bytes);
+  const uint32_t offset = offset_of(tile_index, ip_version);
+  uint64_t bits = read_bytes(template_.bytes().data() + offset, tile.bytes);
   if (tile_index == kUdp) {
     bits &= ~0xffffULL;  // the checksum itself
     udp_base_ += without(bits >> 32, 4);
@@ -152,13 +163,14 @@ uint32_t FrameWriter::window_at(uint32_t tile_index, int ip_version) {
     udp_base_ += without(bits, tile.bytes);
     ipv4_base_ += without(bits, tile.bytes);
   }
-  windows_.push_back({tile.offset, tile.bytes, bits, tile.is_address});
+  windows_.push_back({tile.offset, offset, tile.bytes, bits, tile.is_address});
   return static_cast<uint32_t>(windows_.size() - 1);
 }
 
 // The random fields that begin in one window share draws, two to a draw, in the order in which they
 // stand in the frame. So a field's values depend neither on the order in which fields are listed
-// nor on what varies in other windows. A field's window is that of its first bit.
+// nor on what varies in other windows, nor on what headers the frames have beside. A field's window
+// is that of its first bit.
 void FrameWriter::plan_draws(uint64_t seed, uint8_t stream) {
   for (uint32_t i = 0; i < windows_.size(); ++i) {
     std::vector<Varying*> fields;
@@ -172,7 +184,7 @@ void FrameWriter::plan_draws(uint64_t seed, uint8_t stream) {
     });
     for (uint32_t place = 0; place < fields.size(); ++place) {
       if (place % 2 == 0) {
-        draw_keys_.push_back(key_of(seed, stream, windows_[i].offset * kMaxVarying + place / 2));
+        draw_keys_.push_back(key_of(seed, stream, windows_[i].place * kMaxVarying + place / 2));
       }
       fields[place]->draw_group = static_cast<uint32_t>(draw_keys_.size() - 1);
       fields[place]->draw_shift = place % 2 == 0 ? 32 : 0;
@@ -390,6 +402,8 @@ void FrameWriter::compose(const Lanes& sequences, uint32_t count, uint64_t stamp
 template <bool kIpv4AddressesVary>
 void FrameWriter::store_frames(const Burst& burst, uint8_t* const* buffers,
                                uint32_t lead) const noexcept {
+  const uint32_t ipv4_checksum = lead + template_.ip_offset() + offsetof(net::Ipv4Header, checksum);
+  const uint32_t ipv4_addresses = lead + template_.ip_offset() + offsetof(net::Ipv4Header, src);
   const uint32_t udp = lead + windows_[kUdp].offset;
   const uint32_t tag = lead + template_.tag_offset();
   const uint32_t tag_high = tag + offsetof(net::WireTag, sequence_stamp_high);
@@ -400,8 +414,8 @@ void FrameWriter::store_frames(const Burst& burst, uint8_t* const* buffers,
   for (uint32_t i = 0; i < count; ++i) {
     uint8_t* const buffer = buffers[i];
     if constexpr (kIpv4AddressesVary) {
-      std::memcpy(buffer + lead + kIpv4Checksum, &burst.ipv4_checksums_.lane[i], 2);
-      std::memcpy(buffer + lead + kIpv4Addresses, &burst.ipv4_addresses_.lane[i], 8);
+      std::memcpy(buffer + ipv4_checksum, &burst.ipv4_checksums_.lane[i], 2);
+      std::memcpy(buffer + ipv4_addresses, &burst.ipv4_addresses_.lane[i], 8);
     }
     std::memcpy(buffer + udp, &burst.udps_.lane[i], 8);
     std::memcpy(buffer + tag_high, &burst.tags_.lane[i], 8);
@@ -412,7 +426,7 @@ void FrameWriter::store_frames(const Burst& burst, uint8_t* const* buffers,
 void FrameWriter::store(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept {
   for (size_t i = kUdp + 1; i < windows_.size(); ++i) {
     const Window& window = windows_[i];
-    if (window.offset == kIpv4Addresses && ipv4_addresses_vary_) continue;
+    if (ipv4_addresses_vary_ && i == ipv4_addresses_) continue;
     if (window.bytes == 4) {
       store_all<net::Be32, uint32_t>(buffers, burst.count_, lead + window.offset,
                                      burst.windows_[i]);

@@ -81,6 +81,7 @@ class FrameWriter {
     std::vector<Target> targets;
   };
   struct Window {
+    uint32_t place;   // names its tile
     uint32_t offset;  // in the frame
     uint32_t bytes;   // 4 or 8
     uint64_t fixed;   // the template's bits where nothing varies
@@ -93,6 +94,7 @@ class FrameWriter {
     uint64_t first;  // to be added
   };
 
+  uint32_t offset_of(uint32_t tile, int ip_version) const;
   void add(const Variation& variation, int ip_version);
   uint32_t window_at(uint32_t tile, int ip_version);
   void plan_draws(uint64_t seed, uint8_t stream);

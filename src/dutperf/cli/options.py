@@ -61,6 +61,10 @@ def _listed(value: int) -> list[int]:
     return [value]
 
 
+def _split(text: str) -> list[str]:
+    return text.split(",")
+
+
 def _number(text: str) -> float | str:
     try:
         return float(text)
@@ -153,6 +157,8 @@ FLAGS: dict[str, Flag] = {
     "traffic.df": Flag("--df", bool),
     "traffic.ignore_checksums": Flag("--ignore-checksums", bool),
     "traffic.flow_label": Flag("--flow-label", str, "LABEL"),
+    "traffic.ipv6_headers": Flag("--ipv6-headers", str, "NAMES", _split),
+    "traffic.ipv4_options": Flag("--ipv4-options", str, "NAMES", _split),
     "traffic.mac": Flag("--mac", Literal["fixed", "random"], "MAC"),
 }
 _TRAFFIC = "traffic."

@@ -22,6 +22,8 @@ _SENT = (
     "df",
     "ignore_checksums",
     "flow_label",
+    "ipv6_headers",
+    "ipv4_options",
     "mac",
     "flows",
     "flows_by",

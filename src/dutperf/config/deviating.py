@@ -13,13 +13,13 @@ its two fixed ports, and for the tag, without which no frame could be told from 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from dutperf.config.cell import Cell
-from dutperf.config.flows import directions
+from dutperf.config.flows import directions, ends
 from dutperf.config.search_keys import GoalSpec
-from dutperf.config.sizes import cell_versions
+from dutperf.config.sizes import cell_versions, most_header_bytes
 from dutperf.config.specs import (
     BackToBackSpec,
     EstablishmentKeys,
@@ -36,7 +36,7 @@ from dutperf.config.specs.outage_spec import TRIGGER_S
 from dutperf.config.specs.system_recovery_spec import OVERLOAD_PERCENT, OVERLOAD_S
 from dutperf.config.standard_sizes import listed_sizes
 from dutperf.config.stateful_keys import Stateful
-from dutperf.config.versions import translates
+from dutperf.config.versions import translates, version_of
 from dutperf.standards import Deviation, Level
 
 _FORMAT = "RFC 2544 8, C.2.6.4"
@@ -291,7 +291,7 @@ def _outage(cell: Cell, spec: OutageSpec) -> list[Deviation]:
         found.append(
             Deviation(rfc, "a rate that reaches the throughput", actual, "text")
         )
-    smallest = min(listed_sizes(cell_versions(cell))[0])
+    smallest = min(_listed_sizes(cell)[0])
     if not cell.imix and cell.frame_sizes[0] > smallest:
         actual = f"{cell.frame_sizes[0]} bytes"
         found.append(Deviation(rfc, "the smallest frames", actual, "text"))
@@ -412,11 +412,16 @@ def _direction(cell: Cell) -> list[Deviation]:
     ]
 
 
+def _listed_sizes(cell: Cell) -> tuple[list[int], str]:
+    extra = most_header_bytes(cell.traffic, cell.ip)
+    return listed_sizes(cell_versions(cell), extra)
+
+
 def _sizes(cell: Cell) -> list[Deviation]:
     if cell.imix:
         rule, actual = "frames of one size", f"{cell.traffic.imix} (RFC 6985)"
         return [Deviation("RFC 2544 9, RFC 1242 3.4", rule, actual, "text")]
-    listed, rfc = listed_sizes(cell_versions(cell))
+    listed, rfc = _listed_sizes(cell)
     if cell.frame_sizes[0] in listed:
         return []
     rule = f"one of the frame sizes {', '.join(map(str, listed))}"
@@ -429,6 +434,7 @@ def _frames(cell: Cell) -> list[Deviation]:
     found = _ports(cell)
     if traffic.df and 4 in cell_versions(cell):
         found.append(Deviation(_FORMAT, "IPv4 flags 0", "DF set", "SHOULD"))
+    found += _headers(cell)
     if traffic.ignore_checksums:
         rule = "checksums of received frames"
         found.append(Deviation("RFC 1242 3.17", rule, "not verified", "MUST"))
@@ -443,6 +449,22 @@ def _frames(cell: Cell) -> list[Deviation]:
         rule = "a routing update with all networks before each trial"
         found.append(Deviation("RFC 2544 13", rule, "routes are static", "MUST"))
     return found
+
+
+def _headers(cell: Cell) -> Iterator[Deviation]:
+    """Of the foreground's frames as they are sent."""
+    versions = {version_of(cell.ip, ends(way)[0]) for way in directions(cell)}
+    options = cell.traffic.ipv4_options
+    if options and 4 in versions:
+        yield Deviation(_FORMAT, "no IPv4 options", ", ".join(options), "SHOULD")
+    headers = cell.traffic.ipv6_headers
+    if "hop-by-hop" not in headers or 6 not in versions:
+        return
+    if len(headers) > 1:
+        rule = "no hop-by-hop header in a chain of extension headers"
+        yield Deviation("RFC 5180 5.3", rule, ", ".join(headers), "MUST")
+    rule = "hop-by-hop headers at 1, 10 and 50 % of the bandwidth, for their impact"
+    yield Deviation("RFC 5180 5.3", rule, "in all foreground frames", "text")
 
 
 def _ports(cell: Cell) -> list[Deviation]:

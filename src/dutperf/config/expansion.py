@@ -23,7 +23,7 @@ from dutperf.config.rate_sources import (
     check_load_over_time,
     with_source,
 )
-from dutperf.config.sizes import check_sizes, smallest_size
+from dutperf.config.sizes import check_sizes, most_header_bytes, smallest_size
 from dutperf.config.specs import (
     Direction,
     EstablishmentKeys,
@@ -272,12 +272,13 @@ def _sizes(
     """The sizes of each cell: one, or the sequence of an IMIX."""
     versions = frame_versions(ip, traffic)
     if traffic.imix:
-        mtu = min(side.port.mtu for side in testbed.sides.values())
+        mtu = min(side.mtu for side in testbed.sides.values())
         return [traffic.imix.frame_sizes(mtu, ipv6=6 in versions)]
+    extra = most_header_bytes(traffic, ip)
     if ALL_SIZES in spec.frame_size:
-        return [[size] for size in standard_sizes(testbed, versions).fit]
+        return [[size] for size in standard_sizes(testbed, versions, extra).fit]
     given = [size for size in spec.frame_size if isinstance(size, int)]
-    return [[size] for size in given or [smallest_size(versions)]]
+    return [[size] for size in given or [smallest_size(versions, extra)]]
 
 
 def _max_rate(spec: ProcedureSpec, testbed: Testbed) -> int | None:
@@ -301,10 +302,22 @@ def _check(testbed: Testbed, cell: Cell) -> None:
     for side in testbed.sides:
         list(own_hosts(testbed, cell, side))
     check_sizes(testbed, cell)
+    _check_plain(cell)
     check_load(cell)
     check_load_over_time(cell)
     check_hooks(testbed, cell)
     check_stateful(testbed, cell)
+
+
+def _check_plain(cell: Cell) -> None:
+    """Learned four-tuples are those of frames whose UDP follows the IP header."""
+    for key in ("ipv6_headers", "ipv4_options"):
+        if cell.stateful and getattr(cell.traffic, key):
+            raise KeyedError(
+                ("traffic", key),
+                "are not for stateful tests, which learn where UDP follows IP",
+                "leave them out, or measure without connections",
+            )
 
 
 def _ways(cell: Cell) -> list[DirectionName]:

@@ -53,6 +53,11 @@ def directions(cell: Cell) -> list[DirectionName]:
     return ["forward", "reverse"] if cell.direction == "both" else [cell.direction]
 
 
+def ends(direction: DirectionName) -> tuple[Side, Side]:
+    """The side that sends, and the one that receives."""
+    return _ENDS[direction]
+
+
 def flows(testbed: Testbed, cell: Cell, direction: DirectionName) -> list[Flow]:
     """The streams of one direction: foreground, and background if there is any.
 

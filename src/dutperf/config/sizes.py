@@ -12,9 +12,17 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from dutperf.config.cell import Cell
-from dutperf.config.flows import StreamName, side_versions, stream_version
+from dutperf.config.flows import (
+    StreamName,
+    directions,
+    ends,
+    side_versions,
+    stream_version,
+)
 from dutperf.config.problem import KeyedError
 from dutperf.config.testbed import Testbed
+from dutperf.config.traffic import Traffic
+from dutperf.config.versions import IpVersions, version_of
 from dutperf.protocol import IpVersion, Side, minimum_frame_size
 
 HEADER_DIFFERENCE_BYTES = 20
@@ -35,21 +43,47 @@ def sizes_in(cell: Cell, version: IpVersion) -> list[int]:
     ]
 
 
-def smallest_size(versions: set[IpVersion]) -> int:
-    """The smallest size that can be given where these IP versions occur."""
-    return max(minimum_frame_size(version) for version in versions)
+def received_sizes(cell: Cell, name: StreamName, sender: Side) -> list[int]:
+    """Sizes of what ``sender`` sends, as it comes out of the device.
+
+    A translator leaves IPv4 options and IPv6 extension headers out (RFC 7915 4.1, 5.1);
+    whoever forwards them must not touch them.
+    """
+    receiver = _other(sender)
+    sent, received = (stream_version(cell, name, side) for side in (sender, receiver))
+    shorter = cell.traffic.header_bytes(sent) if sent != received else 0
+    return [size - shorter for size in sizes_in(cell, received)]
+
+
+def smallest_size(versions: set[IpVersion], header_bytes: int = 0) -> int:
+    """The smallest size that can be given where these IP versions occur.
+
+    ``header_bytes``: see ``most_header_bytes``.
+    """
+    return max(minimum_frame_size(version) for version in versions) + header_bytes
+
+
+def most_header_bytes(traffic: Traffic, ip: IpVersions) -> int:
+    """What options or extension headers take of a foreground frame, on either side."""
+    return max(traffic.header_bytes(version_of(ip, side)) for side in _SIDES)
 
 
 def mean_frame_size(cell: Cell, side: Side) -> Fraction:
     """Mean size in bytes with FCS of the frames on one side, either direction.
 
-    Of foreground and background in their mix, over all sizes of an IMIX.
+    Of foreground and background in their mix, over all sizes of an IMIX. Where the
+    directions differ, those of the larger ones.
     """
+    senders = [ends(direction)[0] for direction in directions(cell)]
+    return max(_mean_of(cell, side, sender) for sender in senders)
+
+
+def _mean_of(cell: Cell, side: Side, sender: Side) -> Fraction:
     share = cell.traffic.foreground
-    foreground = _mean(cell, "foreground", side)
+    foreground = _mean(cell, "foreground", side, sender)
     if share == 1:
         return foreground
-    return share * foreground + (1 - share) * _mean(cell, "background", side)
+    return share * foreground + (1 - share) * _mean(cell, "background", side, sender)
 
 
 def sizes_text(cell: Cell) -> str:
@@ -70,31 +104,45 @@ def check_sizes(testbed: Testbed, cell: Cell) -> None:
     """
     keys = ("traffic", "imix") if cell.imix else ("frame_size",)
     versions = cell_versions(cell)
-    least = smallest_size(versions)
+    extra = most_header_bytes(cell.traffic, cell.ip)
+    least = smallest_size(versions, extra)
     if min(cell.frame_sizes) < least:
+        key = (
+            "ipv6_headers" if cell.traffic.header_bytes(6) == extra else "ipv4_options"
+        )
+        beside = f" and {extra} bytes of traffic.{key}" if extra else ""
         raise KeyedError(
             keys,
             f"{min(cell.frame_sizes)} is too small for {_names(versions)}: the "
-            f"smallest frame with room for the 18-byte tag has {least} bytes",
+            f"smallest frame with room for the 18-byte tag{beside} has {least} bytes",
             f"use {least} or more; give IPv4 and IPv6 entries of their own under "
             "procedures if their sizes differ",
         )
     for name, side in testbed.sides.items():
         size = max(max(sizes_in(cell, v)) for v in side_versions(cell, name))
-        if size - _HEADER_AND_FCS_BYTES > side.port.mtu:
+        if size - _HEADER_AND_FCS_BYTES > side.mtu:
+            tags = side.port.mtu - side.mtu
+            beside = f" beside the {tags} bytes of {name}.vlan" if tags else ""
             raise KeyedError(
                 keys,
                 f"{size} does not fit the {name} port: its MTU "
                 f"{side.port.mtu} carries frames of at most "
-                f"{side.port.mtu + _HEADER_AND_FCS_BYTES} bytes",
-                f"raise {name}.port.mtu to {size - _HEADER_AND_FCS_BYTES} (and the "
-                "MTU of interface and DUT), or use smaller frames",
+                f"{side.mtu + _HEADER_AND_FCS_BYTES} bytes{beside}",
+                f"raise {name}.port.mtu to {size - _HEADER_AND_FCS_BYTES + tags} (and "
+                "the MTU of interface and DUT), or use smaller frames",
             )
 
 
-def _mean(cell: Cell, name: StreamName, side: Side) -> Fraction:
-    sizes = sizes_in(cell, stream_version(cell, name, side))
+def _mean(cell: Cell, name: StreamName, side: Side, sender: Side) -> Fraction:
+    if side == sender:
+        sizes = sizes_in(cell, stream_version(cell, name, side))
+    else:
+        sizes = received_sizes(cell, name, sender)
     return Fraction(sum(sizes), len(sizes))
+
+
+def _other(side: Side) -> Side:
+    return "right" if side == "left" else "left"
 
 
 def _listed(sizes: Sequence[int]) -> str:

@@ -36,9 +36,14 @@ class StandardSizes(NamedTuple):
     rfc: str
 
 
-def standard_sizes(testbed: Testbed, versions: set[IpVersion]) -> StandardSizes:
-    """The list for frames of these IP versions on ``testbed``."""
-    sizes, rfc = listed_sizes(versions)
+def standard_sizes(
+    testbed: Testbed, versions: set[IpVersion], header_bytes: int = 0
+) -> StandardSizes:
+    """The list for frames of these IP versions on ``testbed``.
+
+    ``header_bytes``: what options or extension headers take of them.
+    """
+    sizes, rfc = listed_sizes(versions, header_bytes)
     most = _largest_frame(testbed)
     return StandardSizes(
         [size for size in sizes if size <= most],
@@ -47,13 +52,18 @@ def standard_sizes(testbed: Testbed, versions: set[IpVersion]) -> StandardSizes:
     )
 
 
-def listed_sizes(versions: set[IpVersion]) -> tuple[list[int], str]:
-    """The list for frames of these IP versions, and where it stands."""
+def listed_sizes(
+    versions: set[IpVersion], header_bytes: int = 0
+) -> tuple[list[int], str]:
+    """The list for frames of these IP versions, and where it stands.
+
+    ``header_bytes``: what more headers take; the smallest size grows (RFC 5180 5.3).
+    """
     listed, rfc = _ONE_VERSION, "RFC 5180 5.1.1"
     if len(versions) > 1:
         listed, rfc = _BOTH_VERSIONS, "RFC 8219 5.1.1"
-    least = _SMALLEST_IPV6 if 6 in versions else 64
-    return [max(size, least) for size in listed], rfc
+    least = (_SMALLEST_IPV6 if 6 in versions else 64) + header_bytes
+    return sorted({max(size, least) for size in listed}), rfc
 
 
 def frame_versions(ip: IpVersions, traffic: Traffic) -> set[IpVersion]:
@@ -88,7 +98,7 @@ def _left_out(testbed: Testbed, versions: set[IpVersion]) -> Iterator[str]:
 
 
 def _mtu(testbed: Testbed) -> int:
-    return min(side.port.mtu for side in testbed.sides.values())
+    return min(side.mtu for side in testbed.sides.values())
 
 
 def _largest_frame(testbed: Testbed) -> int:

@@ -23,7 +23,14 @@ from dutperf.config.fields import (
 )
 from dutperf.config.hooks import Hooks
 from dutperf.config.problem import KeyedError
-from dutperf.protocol import IpVersion, Mac, Side, WhenFull
+from dutperf.config.vlan import SideTags
+from dutperf.protocol import (
+    IpVersion,
+    Mac,
+    Side,
+    WhenFull,
+    vlan_bytes_of_mtu,
+)
 
 _VERSIONS: tuple[IpVersion, ...] = (4, 6)
 
@@ -186,6 +193,13 @@ class SideConfig(Strict):
         "it, and gateway may be left out; default: the gateway's, by ARP and ND",
     )
 
+    vlan: SideTags = Field(
+        default=[],
+        description="VLAN tags of all frames on this side, outermost first: an id, or "
+        "a list of ids or tags (id, tpid, pcp); of two ids the outer one is 802.1ad "
+        "(TPID 0x88a8), others are 802.1Q",
+    )
+
     @model_validator(mode="after")
     def _reaches_the_device(self) -> Self:
         for key, own in (("ipv4", self.ipv4), ("ipv6", self.ipv6)):
@@ -197,6 +211,11 @@ class SideConfig(Strict):
                     "the DUT's MAC address, next_hop_mac",
                 )
         return self
+
+    @property
+    def mtu(self) -> int:
+        """The largest IP packet, beside the VLAN tags that the MTU has no room for."""
+        return self.port.mtu - vlan_bytes_of_mtu(self.vlan)
 
     def ip(self, version: IpVersion) -> RealAddress | None:
         """The addresses of tester and DUT on this side, if it speaks ``version``."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 import re
 from fractions import Fraction
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Final, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
-from dutperf.config.fields import Name, NumberAsText, Short, Strict
+from dutperf.config.fields import Listed, Name, NumberAsText, Short, Strict
 from dutperf.config.flow_count import (
     MOST_FLOWS,
     FlowCount,
@@ -23,7 +23,15 @@ from dutperf.config.hosts import Addresses, HostAddresses
 from dutperf.config.imix import ImixSizes
 from dutperf.config.load_shape import LoadShape
 from dutperf.config.ports import Ports
-from dutperf.protocol import IpVersion, Side
+from dutperf.protocol import (
+    MAX_IPV4_OPTIONS,
+    MAX_IPV6_HEADERS,
+    Ipv4Option,
+    Ipv6Header,
+    IpVersion,
+    Side,
+    header_bytes,
+)
 
 NAMED_MIXES = {
     "100/0": Fraction(1),
@@ -33,6 +41,9 @@ NAMED_MIXES = {
 }
 """RFC 8219 5.3: percent foreground / background."""
 RANDOM_LABEL = "random"
+RFC5180_CHAIN: Final = "rfc5180"
+_CHAIN: tuple[Ipv6Header, ...] = ("routing", "destination-options", "fragment")
+"""RFC 5180 5.3: routing 24 to 32 bytes, destination options 8, fragment 8."""
 _MOST_OF = 10**6
 _MIX = "[0-9]{1,7}/[0-9]{1,7}"
 _LABEL = f"[0-9]{{1,7}}|{RANDOM_LABEL}"
@@ -73,6 +84,18 @@ def _check_label(text: str) -> str:
     if not re.fullmatch(_LABEL, text) or (text.isdigit() and int(text) >= _LABELS):
         raise ValueError(f"must be 0 to {_LABELS - 1}, or random, not {text[:40]!r}")
     return text
+
+
+def _check_chain(names: list[str]) -> list[str]:
+    if RFC5180_CHAIN in names and len(names) > 1:
+        raise ValueError(f"{RFC5180_CHAIN} is a whole chain: let it stand alone")
+    if "hop-by-hop" in names[1:]:
+        raise ValueError("hop-by-hop must be the first header (RFC 8200 4.1)")
+    for name in dict.fromkeys(names):
+        most = 2 if name == "destination-options" else 1
+        if names.count(name) > most:
+            raise ValueError(f"must not list {name} {most + 1} times (RFC 8200 4.1)")
+    return names
 
 
 class Networks(Strict):
@@ -177,6 +200,24 @@ class Traffic(Strict):
             }
         ),
     ] = Field(default="0", description="flow label, IPv6: a number, or random")
+    ipv6_headers: Annotated[
+        list[Literal[Ipv6Header, "rfc5180"]],
+        Field(max_length=MAX_IPV6_HEADERS),
+        AfterValidator(_check_chain),
+        Listed(),
+    ] = Field(
+        default=[],
+        description="extension headers of the foreground's IPv6 frames, in this order "
+        "(RFC 5180 5.3): routing and authentication have 24 bytes, others 8; rfc5180: "
+        "routing, destination-options, fragment; part of frame_size",
+    )
+    ipv4_options: Annotated[
+        list[Ipv4Option], Field(max_length=MAX_IPV4_OPTIONS), Listed()
+    ] = Field(
+        default=[],
+        description="options of the foreground's IPv4 frames, 4 bytes each: "
+        "router-alert (RFC 2113), nop; part of frame_size",
+    )
     mac: Literal["fixed", "random"] = Field(
         default="fixed",
         description="source MAC address: the port's, or random (RFC 4814 4.2)",
@@ -208,6 +249,22 @@ class Traffic(Strict):
         """The same profile, its frames spread over so many flows."""
         keys = self.model_dump(exclude={*_OF_FLOWS, "flows"}, exclude_none=True)
         return Traffic.model_validate(keys | {"flows": flows})
+
+    def extension_headers(self, version: IpVersion) -> list[Ipv6Header]:
+        """Of the foreground's frames of ``version``."""
+        if version == 4:
+            return []
+        if RFC5180_CHAIN in self.ipv6_headers:
+            return list(_CHAIN)
+        return [name for name in self.ipv6_headers if name != RFC5180_CHAIN]
+
+    def options(self, version: IpVersion) -> list[Ipv4Option]:
+        """Of the foreground's frames of ``version``."""
+        return self.ipv4_options if version == 4 else []
+
+    def header_bytes(self, version: IpVersion) -> int:
+        """What these take of the foreground's frames of ``version``."""
+        return header_bytes([*self.extension_headers(version), *self.options(version)])
 
     @property
     def foreground(self) -> Fraction:
@@ -249,13 +306,23 @@ class Traffic(Strict):
         bursts = f"bursts{self.burst_frames}" if self.burst_frames else ""
         shape = self.load_shape.label if self.load_shape else bursts
         if self.flows is not None:
-            return [shape, mixed]
+            return [shape, mixed, *self._headers()]
         return [
             shape,
             mixed,
             _pair("net", (networks.left, networks.right)),
             _pair("hosts", counts),
             "" if self.ports == Ports() else "ports",
+            *self._headers(),
+        ]
+
+    def _headers(self) -> list[str]:
+        return [
+            "-".join([name, *listed]) if listed else ""
+            for name, listed in (
+                ("ipv6", self.ipv6_headers),
+                ("ipv4", self.ipv4_options),
+            )
         ]
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from dutperf.config.labs import LabKeys, lab_keys
-from dutperf.config.testbed import Testbed
+from dutperf.config.testbed import SideConfig, Testbed
 from dutperf.errors import InputError, SetupError
 from dutperf.interruption import postponed_signals, terminate_as_interrupt
 from dutperf.lab import (
@@ -40,6 +40,7 @@ from dutperf.lab.state import (
     is_running,
     this_process,
 )
+from dutperf.protocol import Side, VlanTag
 
 _INTERRUPTED = "interrupted: the lab is finished, then taken down; a moment"
 
@@ -422,11 +423,18 @@ def _testbed(device: LabDevice, cpus: CpuPlan, keys: LabKeys) -> Testbed:
         namespace=topology.TESTER,
         cores=[cpus.worker],
         main_core=cpus.main,
-        left=device.left,
-        right=device.right,
+        left=_tagged("left", device.left, keys),
+        right=_tagged("right", device.right, keys),
         translates=device.translates,
         hooks=device.hooks,
     )
+
+
+def _tagged(name: Side, side: SideConfig, keys: LabKeys) -> SideConfig:
+    """With the VLAN tags that the device is told to have there."""
+    tags = (keys.behaviour or {}).get("vlan", {}).get(name, [])
+    listed = [VlanTag.model_validate(tag) for tag in tags]
+    return side.model_copy(update={"vlan": listed}) if listed else side
 
 
 def _as_it_is(state: LabState) -> Testbed:

@@ -154,7 +154,8 @@ class OtherFrames(_Stored):
 
     Attributes:
         other_frames: that the device decided to forward.
-        other_dropped: by routing or gateway, and counted nowhere else.
+        other_dropped: by routing or gateway, or for its VLAN tags; counted nowhere
+            else.
         other_dropped_by_rule: of ``other_frames``.
         other_copies: that rules added.
         other_left: copies included.

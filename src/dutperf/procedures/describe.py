@@ -170,6 +170,9 @@ def _traffic(traffic: Traffic) -> Parameters:
             "flows": traffic.flows,
             "flows_by": traffic.flows_by,
         }
+    for key in ("ipv6_headers", "ipv4_options"):
+        if listed := getattr(traffic, key):
+            found[key] = ", ".join(listed)
     if ports.reverse:
         found["ports_reverse"] = _ports(ports, "reverse")
     return found

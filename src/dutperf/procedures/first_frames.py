@@ -24,7 +24,14 @@ RATE_FPS = 1000
 LONGEST_S = 1.0
 _TRIES = 2
 """A device may drop what it gets until its own neighbours have answered it."""
-_INSTEAD = ("misdirected", "foreign", "corrupt", "stale", "fragments")
+_INSTEAD = {
+    "misdirected": "misdirected",
+    "other_vlan": "with other VLAN tags",
+    "foreign": "foreign",
+    "corrupt": "corrupt",
+    "stale": "stale",
+    "fragments": "fragments",
+}
 
 
 def is_tried_first(cell: Cell) -> bool:
@@ -99,8 +106,8 @@ def _nothing_forwarded(result: TrialResult, silent: list[DirectionResult]) -> Re
 
 
 def _arrived(port: PortReport) -> str:
-    counts = [(getattr(port, kind), kind) for kind in _INSTEAD]
-    told = ", ".join(f"{count:,} {kind}" for count, kind in counts if count)
+    counts = [(getattr(port, kind), words) for kind, words in _INSTEAD.items()]
+    told = ", ".join(f"{count:,} {words}" for count, words in counts if count)
     return f"{told or 'nothing'} on the {port.name} port"
 
 
@@ -110,6 +117,8 @@ def _places_to_look(result: TrialResult) -> Iterator[str]:
 
     if any_of("misdirected"):
         yield "whether the ports are swapped, as frames came back where they were sent;"
+    if any_of("other_vlan"):
+        yield "the VLAN tags of both sides (left.vlan, right.vlan in the testbed);"
     if any_of("fragments"):
         yield "the device's MTU, as it cuts frames into pieces;"
     if any_of("corrupt"):

@@ -10,8 +10,8 @@ from dutperf.config import Cell
 from dutperf.config.flows import directions
 from dutperf.config.sizes import mean_frame_size
 from dutperf.line_rate import line_rate_fps, wire_mbps
-from dutperf.procedures.max_rate import MaxRate
-from dutperf.protocol import DirectionName
+from dutperf.procedures.max_rate import MaxRate, mean_wire_size
+from dutperf.protocol import DirectionName, Side, vlan_bytes
 from dutperf.results import CellResult, Media, PortRecord
 from dutperf.results.rate_results import WireRate
 from dutperf.standards import Deviation
@@ -35,7 +35,9 @@ def beside_media(
         media = media.model_copy(update={"share_percent": share})
     ways = directions(cell)
     wire = [
-        WireRate(direction=way, mbps=wire_mbps(result.median, _mean_sent(cell, way)))
+        WireRate(
+            direction=way, mbps=wire_mbps(result.median, _mean_sent(cell, ports, way))
+        )
         for way in ways
     ]
     total_fps = result.median * len(ways)
@@ -54,9 +56,13 @@ def at_line_rate(limit: MaxRate, cell: Cell, ports: Sequence[PortRecord]) -> Max
     return replace(limit, line_rate=line_rate)
 
 
-def _mean_sent(cell: Cell, direction: DirectionName) -> Fraction:
+def _mean_sent(
+    cell: Cell, ports: Sequence[PortRecord], direction: DirectionName
+) -> Fraction:
     """Mean size of the frames that one side sends; they may come out in another."""
-    return mean_frame_size(cell, "left" if direction == "forward" else "right")
+    side: Side = "left" if direction == "forward" else "right"
+    tags = [tag for port in ports if port.name == side for tag in port.vlan]
+    return mean_frame_size(cell, side) + vlan_bytes(tags)
 
 
 def _with_lower_maximum(result: CellResult, media: Media) -> CellResult:
@@ -95,7 +101,7 @@ def _media(cell: Cell, ports: Sequence[PortRecord]) -> list[Media]:
     """Of the links that tell their speed."""
     return [
         Media(
-            rate_fps=line_rate_fps(port.link_speed_mbps, mean_frame_size(cell, side)),
+            rate_fps=line_rate_fps(port.link_speed_mbps, mean_wire_size(cell, port)),
             link_speed_mbps=port.link_speed_mbps,
             nominal=port.nominal,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal, Protocol
 
 from dutperf.config import Cell, Testbed
@@ -11,7 +12,7 @@ from dutperf.config.sizes import check_sizes, mean_frame_size
 from dutperf.config.testbed import SideConfig
 from dutperf.errors import InputError
 from dutperf.line_rate import line_rate_fps
-from dutperf.protocol import PortsResult, Side
+from dutperf.protocol import PortsResult, Side, VlanTag, vlan_bytes
 from dutperf.results import BoundCause
 from dutperf.results.environment import WITHOUT_MEDIUM
 
@@ -35,6 +36,8 @@ class Link(Protocol):
     def device(self) -> str: ...  # noqa: D102
     @property
     def link_speed_mbps(self) -> int | None: ...  # noqa: D102
+    @property
+    def vlan(self) -> Sequence[VlanTag]: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,11 @@ def _with_mtu(side: SideConfig, mtu: int) -> SideConfig:
     return side.model_copy(update={"port": side.port.model_copy(update={"mtu": least})})
 
 
+def mean_wire_size(cell: Cell, port: Link) -> Fraction:
+    """Mean size in bytes with FCS of the frames at a port, VLAN tags included."""
+    return mean_frame_size(cell, port.name) + vlan_bytes(port.vlan)
+
+
 def is_probed(cell: Cell) -> bool:
     """Whether what virtual ports can offer is found before it is measured."""
     if cell.stateful:
@@ -189,7 +197,7 @@ def _fixed_load(cell: Cell, rate_fps: int, ports: Sequence[Link]) -> MaxRate:
 def _media_fps(cell: Cell, ports: Sequence[Link]) -> list[int]:
     """What each medium carries whose speed is known."""
     return [
-        line_rate_fps(port.link_speed_mbps, mean_frame_size(cell, port.name))
+        line_rate_fps(port.link_speed_mbps, mean_wire_size(cell, port))
         for port in ports
         if port.link_speed_mbps
     ]

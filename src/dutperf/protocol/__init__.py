@@ -25,6 +25,13 @@ from dutperf.protocol.base import (
     Wait,
     WhenFull,
 )
+from dutperf.protocol.header_names import (
+    MAX_IPV4_OPTIONS,
+    MAX_IPV6_HEADERS,
+    Ipv4Option,
+    Ipv6Header,
+    header_bytes,
+)
 from dutperf.protocol.methods import (
     ERROR_ENVIRONMENT,
     ERROR_INTERNAL,
@@ -118,6 +125,15 @@ from dutperf.protocol.tuple_messages import (
     Tuples,
     TupleSource,
 )
+from dutperf.protocol.vlan_tag import (
+    MAX_VLAN_TAGS,
+    SERVICE_VLAN_TPID,
+    VLAN_TPID,
+    VlanTag,
+    VlanTags,
+    vlan_bytes,
+    vlan_bytes_of_mtu,
+)
 
 __all__ = [
     "ERROR_ENVIRONMENT",
@@ -130,16 +146,21 @@ __all__ = [
     "GENERATOR",
     "MAX_COMBINATIONS",
     "MAX_FRAMES",
+    "MAX_IPV4_OPTIONS",
+    "MAX_IPV6_HEADERS",
     "MAX_LOST_RANGES",
     "MAX_SERIES",
     "MAX_STEPS",
     "MAX_SURVIVAL_BLOCKS",
     "MAX_TIMEOUTS",
     "MAX_TUPLES",
+    "MAX_VLAN_TAGS",
     "METHODS",
     "NOTHING",
     "PROTOCOL_VERSION",
+    "SERVICE_VLAN_TPID",
     "TAG_BYTES",
+    "VLAN_TPID",
     "AddressRange",
     "Count",
     "Damage",
@@ -161,6 +182,8 @@ __all__ = [
     "InputQueueDrops",
     "Ip",
     "IpVersion",
+    "Ipv4Option",
+    "Ipv6Header",
     "KernelCounters",
     "Learn",
     "LossRun",
@@ -207,10 +230,15 @@ __all__ = [
     "VariationMode",
     "Verdict",
     "VerdictKind",
+    "VlanTag",
+    "VlanTags",
     "Wait",
     "WhenFull",
     "field_bits",
     "foreground_frames",
+    "header_bytes",
     "minimum_frame_size",
     "series_interval_ns",
+    "vlan_bytes",
+    "vlan_bytes_of_mtu",
 ]

@@ -17,6 +17,7 @@ from dutperf.protocol.base import (
     Wait,
     WhenFull,
 )
+from dutperf.protocol.vlan_tag import VLAN_TPID, VlanTag, VlanTags
 
 
 class PortSpec(Message):
@@ -31,6 +32,11 @@ class PortSpec(Message):
     memif_role: Literal["server", "client"] = "client"
     memif_id: Annotated[int, Field(ge=0, lt=2**32)] = 0
     mtu: Annotated[int, Field(ge=68, le=9702)] = 1500
+    vlan: VlanTags = Field(
+        default=[],
+        description="tags of all frames, sent and received, outermost first; af_packet "
+        "receives no outermost one but 802.1Q's",
+    )
     rx_descriptors: Annotated[int, Field(ge=64, le=32768)] = 8192
     tx_descriptors: Annotated[int, Field(ge=64, le=32768)] = 4096
     in_flight_frames: Annotated[int, Field(ge=64, le=32768)] = Field(
@@ -43,6 +49,14 @@ class PortSpec(Message):
         description="frames for which the queue behind the port has no room: wait, "
         "or are lost there",
     )
+
+    @model_validator(mode="after")
+    def _receives_its_tags(self) -> PortSpec:
+        # The kernel takes the outermost tag off what a packet socket receives, and DPDK
+        # puts 802.1Q's back, whatever it was.
+        if self.driver == "af_packet" and self.vlan and self.vlan[0].tpid != VLAN_TPID:
+            raise ValueError("vlan must begin with TPID 0x8100: af_packet has no other")
+        return self
 
     @field_validator("in_flight_frames")
     @classmethod
@@ -141,6 +155,7 @@ class PortStatus(Message):
     flow_control: Literal["on", "off", "unknown"]
     numa_node: int | None
     mtu: Count
+    vlan: list[VlanTag] = Field(default=[], description="as it was opened")
     dpdk_name: str = Field(description="name of the DPDK driver")
     in_flight_frames: Count | None = Field(
         default=None,

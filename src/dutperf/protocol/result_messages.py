@@ -329,6 +329,10 @@ class PortReport(Message):
     damaged: Damage | None = Field(
         default=None, description="these by kind; null: of an older file"
     )
+    other_vlan: Count = Field(
+        default=0,
+        description="frames whose VLAN tags are not the port's, or that have none",
+    )
     fragments: Count = Field(description="pieces of IP packets")
     interface_drops: Count = Field(
         default=0,

@@ -9,7 +9,9 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from dutperf.protocol.base import TAG_BYTES, DirectionName, Ip, IpVersion, Mac, Message
+from dutperf.protocol.header_names import Ipv4Options, Ipv6Headers, header_bytes
 from dutperf.protocol.tuple_messages import MAX_COMBINATIONS, Tuples
+from dutperf.protocol.vlan_tag import VlanTags
 
 MAX_FRAMES = 2**40
 """Of one direction in one trial."""
@@ -78,6 +80,14 @@ class StreamRequest(Message):
     dscp: Annotated[int, Field(ge=0, le=63)] = 0
     flow_label: Annotated[int, Field(ge=0, lt=2**20, description="IPv6 only")] = 0
     df: bool = False
+    ipv6_headers: Ipv6Headers = Field(
+        default=[],
+        description="extension headers in this order, part of frame_sizes: routing and "
+        "authentication 24 bytes, others 8; the fragment is all of its packet",
+    )
+    ipv4_options: Ipv4Options = Field(
+        default=[], description="4 bytes each, part of frame_sizes"
+    )
     vary: Annotated[list[FieldVariation], Field(max_length=8)] = Field(default=[])
     enumeration_order: EnumerationOrder = Field(
         default="random",
@@ -93,7 +103,10 @@ class StreamRequest(Message):
         for key in ("src_ip", "dst_ip"):
             if ipaddress.ip_address(getattr(self, key)).version != self.ip_version:
                 raise ValueError(f"{key} is not an IPv{self.ip_version} address")
-        least = minimum_frame_size(self.ip_version)
+        other = "ipv6_headers" if self.ip_version == 4 else "ipv4_options"
+        if getattr(self, other):
+            raise ValueError(f"{other} are not for streams of IPv{self.ip_version}")
+        least = minimum_frame_size(self.ip_version) + self.extra_bytes
         if min(self.frame_sizes) < least:
             raise ValueError(
                 f"frame size {min(self.frame_sizes)} cannot carry the {TAG_BYTES}-byte "
@@ -141,6 +154,11 @@ class StreamRequest(Message):
                 "enumerates"
             )
         return self
+
+    @property
+    def extra_bytes(self) -> int:
+        """What its headers take between IP and UDP."""
+        return header_bytes([*self.ipv6_headers, *self.ipv4_options])
 
     @property
     def enumerates(self) -> bool:
@@ -233,6 +251,15 @@ class DirectionRequest(Message):
         description="the load over time, begun again until the trial's duration is "
         "over, where the last step is cut; rate_fps is the highest of them; empty: "
         "rate_fps throughout",
+    )
+    vlan: VlanTags = Field(
+        default=[],
+        description="tags of its frames, outermost first: those of the port that "
+        "sends; frame sizes do not count them",
+    )
+    received_vlan: VlanTags = Field(
+        default=[],
+        description="those of the port that receives: the DUT may change them",
     )
     streams: Annotated[list[StreamRequest], Field(min_length=1, max_length=2)]
     mix: Mix | None = None

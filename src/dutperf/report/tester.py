@@ -14,7 +14,7 @@ from dutperf.stats import histogram_percentile, merged_histogram
 _PORT_DROPS = ("rx_missed", "rx_nombuf", "tx_errors")
 _KERNEL_DROPS = ("interface_drops", "send_drops")
 """Below the port: frames of others may be among them."""
-_STRANGE = ("foreign", "stale", "misdirected", "corrupt")
+_STRANGE = ("foreign", "stale", "misdirected", "other_vlan", "corrupt")
 
 
 @dataclass(frozen=True)

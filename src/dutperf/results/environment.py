@@ -16,7 +16,7 @@ from typing import NamedTuple
 from pydantic import Field
 
 from dutperf import __version__
-from dutperf.protocol import HelloResult, PortsResult, PortStatus, Side
+from dutperf.protocol import HelloResult, PortsResult, PortStatus, Side, VlanTag
 from dutperf.results.links import KernelDriver, LinkDrivers, interface_driver
 from dutperf.results.machine_check import MachineCheck
 from dutperf.results.model import RunPart, SchemaVersion
@@ -39,6 +39,9 @@ class PortRecord(Stored):
     link_speed_mbps: int | None = Field(description="null: the port does not say")
     numa_node: int | None = None
     mtu: int | None = None
+    vlan: list[VlanTag] = Field(
+        default=[], description="tags of all its frames, outermost first"
+    )
     flow_control: str = "unknown"
     kernel_driver: str | None = Field(
         default=None, description="of the interface, for example veth or ixgbe"
@@ -265,6 +268,7 @@ def _port(
         link_speed_mbps=status.link_speed_mbps,
         numa_node=status.numa_node,
         mtu=status.mtu,
+        vlan=status.vlan,
         flow_control=status.flow_control,
         kernel_driver=kernel.name,
         kernel_driver_version=kernel.version,

@@ -285,10 +285,20 @@ def _port_spec(name: Side, side: SideConfig, auto_driver: Driver) -> PortSpec:
         case InterfacePort():
             driver = auto_driver if port.driver == "auto" else port.driver
             return PortSpec(
-                name=name, driver=driver, device=port.interface, mtu=port.mtu
+                name=name,
+                driver=driver,
+                device=port.interface,
+                mtu=port.mtu,
+                vlan=side.vlan,
             )
         case PciPort():
-            return PortSpec(name=name, driver="pci", device=port.pci, mtu=port.mtu)
+            return PortSpec(
+                name=name,
+                driver="pci",
+                device=port.pci,
+                mtu=port.mtu,
+                vlan=side.vlan,
+            )
         case MemifPort():
             return PortSpec(
                 name=name,
@@ -297,12 +307,17 @@ def _port_spec(name: Side, side: SideConfig, auto_driver: Driver) -> PortSpec:
                 memif_role=port.role,
                 memif_id=port.id,
                 mtu=port.mtu,
+                vlan=side.vlan,
                 mac=port.mac or _DEFAULT_MACS[name],
                 when_full=port.when_full,
             )
         case RingPort():
             return PortSpec(
-                name=name, driver="ring", mtu=port.mtu, mac=_DEFAULT_MACS[name]
+                name=name,
+                driver="ring",
+                mtu=port.mtu,
+                vlan=side.vlan,
+                mac=_DEFAULT_MACS[name],
             )
 
 
@@ -313,9 +328,10 @@ def _unresolved(testbed: Testbed, side: Side, ip: str) -> SetupError:
     version: IpVersion = 6 if ":" in ip else 4
     own = config.ip(version)
     protocol = "neighbour discovery" if version == 6 else "ARP"
+    tags = f", with the VLAN tags of {side}.vlan" if config.vlan else ""
     return SetupError(
         f"{side}: the next hop {ip} does not answer {protocol} on {device} "
         f"(asked from {own.address if own else 'no address'})",
-        f"check that the device under test has {ip} on the link behind {device}, that "
-        f"the link is up, and the keys {side}.ipv{version}.address and gateway",
+        f"check that the device under test has {ip} on the link behind {device}{tags}, "
+        f"that the link is up, and the keys {side}.ipv{version}.address and gateway",
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dutperf.config.cell import Cell
-from dutperf.config.flows import Flow, directions, flows
-from dutperf.config.sizes import sizes_in
+from dutperf.config.flows import Flow, directions, ends, flows
+from dutperf.config.sizes import received_sizes, sizes_in
 from dutperf.config.specs import FixedLoadKeys, IpdvSpec
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import RANDOM_LABEL, Traffic
@@ -97,9 +97,12 @@ def _direction(
     testbed: Testbed, cell: Cell, rate_fps: int, name: DirectionName
 ) -> DirectionRequest:
     share = cell.traffic.foreground
+    sender, receiver = ends(name)
     return DirectionRequest(
         name=name,
         rate_fps=rate_fps,
+        vlan=testbed.sides[sender].vlan,
+        received_vlan=testbed.sides[receiver].vlan,
         streams=[_stream(cell, name, flow) for flow in flows(testbed, cell, name)],
         mix=Mix(foreground=share.numerator, of=share.denominator)
         if cell.traffic.has_background
@@ -110,12 +113,13 @@ def _direction(
 def _stream(cell: Cell, direction: DirectionName, flow: Flow) -> StreamRequest:
     traffic = cell.traffic
     source_port, destination_port = traffic.ports.of(direction)
+    headed = flow.name == "foreground"
     return StreamRequest(
         id=_STREAM_IDS[direction, flow.name],
         name=flow.name,
         ip_version=flow.version,
         frame_sizes=sizes_in(cell, flow.version),
-        received_frame_sizes=sizes_in(cell, flow.received_version),
+        received_frame_sizes=received_sizes(cell, flow.name, flow.sender),
         src_ip=flow.source.base,
         dst_ip=flow.destination.base,
         next_hop=flow.next_hop,
@@ -127,6 +131,8 @@ def _stream(cell: Cell, direction: DirectionName, flow: Flow) -> StreamRequest:
         dscp=traffic.dscp,
         df=traffic.df and flow.version == 4,
         flow_label=_flow_label(traffic, flow),
+        ipv6_headers=traffic.extension_headers(flow.version) if headed else [],
+        ipv4_options=traffic.options(flow.version) if headed else [],
         vary=_variations(traffic, flow, direction),
     )
 

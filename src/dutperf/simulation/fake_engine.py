@@ -298,6 +298,7 @@ class FakeEngine:
             flow_control="off",
             numa_node=None,
             mtu=port.mtu,
+            vlan=port.vlan,
             dpdk_name="fake",
             counters=self._counters[port.name],
         )
@@ -575,6 +576,7 @@ def _port_report(
         misdirected=0,
         corrupt=damaged.total,
         damaged=damaged,
+        other_vlan=0,
         fragments=0,
     )
 

@@ -18,11 +18,12 @@ Bytes address_bytes(const IpAddress& address) {
 uint16_t complement(uint16_t sum) { return static_cast<uint16_t>(0xffff - sum); }
 
 Bytes ipv4_header(const FrameLayout& layout, size_t datagram_bytes) {
+  const size_t words = 5 + layout.extra.bytes.size() / 4;
   const auto with_checksum = [&](uint16_t checksum) {
     Bytes header;
-    put(header, 0x45, 1);
+    put(header, 0x40 + words, 1);
     put(header, layout.dscp * 4U, 1);
-    put(header, 20 + datagram_bytes, 2);
+    put(header, 4 * words + datagram_bytes, 2);
     put(header, 0, 2);
     put(header, layout.df ? 0x4000 : 0, 2);
     put(header, layout.ttl, 1);
@@ -30,6 +31,7 @@ Bytes ipv4_header(const FrameLayout& layout, size_t datagram_bytes) {
     put(header, checksum, 2);
     put(header, address_bytes(layout.src_ip));
     put(header, address_bytes(layout.dst_ip));
+    put(header, layout.extra.bytes);
     return header;
   };
   return with_checksum(complement(reference_sum(with_checksum(0))));
@@ -41,11 +43,12 @@ Bytes ipv6_header(const FrameLayout& layout, size_t datagram_bytes) {
   put(header, 0x60 + traffic_class / 16, 1);
   put(header, traffic_class % 16 * 16 + layout.flow_label / 65536, 1);
   put(header, layout.flow_label % 65536, 2);
-  put(header, datagram_bytes, 2);
-  put(header, 17, 1);
+  put(header, layout.extra.bytes.size() + datagram_bytes, 2);
+  put(header, layout.extra.first_protocol, 1);
   put(header, layout.ttl, 1);
   put(header, address_bytes(layout.src_ip));
   put(header, address_bytes(layout.dst_ip));
+  put(header, layout.extra.bytes);
   return header;
 }
 
@@ -94,6 +97,10 @@ Bytes reference_frame(const FrameLayout& layout, const Bytes& payload) {
   const size_t datagram_bytes = 8 + payload.size();
   Bytes frame(layout.dst_mac.bytes.begin(), layout.dst_mac.bytes.end());
   frame.insert(frame.end(), layout.src_mac.bytes.begin(), layout.src_mac.bytes.end());
+  for (const VlanTag& tag : layout.vlan.list()) {
+    put(frame, tag.tpid, 2);
+    put(frame, tag.pcp * 8192U + tag.id, 2);
+  }
   put(frame, layout.ip_version == 4 ? 0x0800 : 0x86dd, 2);
   put(frame, layout.ip_version == 4 ? ipv4_header(layout, datagram_bytes)
                                     : ipv6_header(layout, datagram_bytes));
@@ -101,23 +108,25 @@ Bytes reference_frame(const FrameLayout& layout, const Bytes& payload) {
   return frame;
 }
 
-bool reference_whole(const Bytes& frame, int ip_version, size_t ip_bytes) {
+bool reference_whole(const Bytes& frame, int ip_version, size_t ip_bytes, size_t extra_bytes) {
   const auto at = [&](size_t offset) { return frame.begin() + static_cast<ptrdiff_t>(offset); };
   const auto number = [&](size_t offset) { return frame[offset] * 256U + frame[offset + 1]; };
-  const size_t udp = udp_offset(ip_version);
+  const size_t ip_end = udp_offset(ip_version);  // without options
+  const size_t udp = ip_end + extra_bytes;
   const size_t end = 14 + ip_bytes;
   if (ip_version == 4 && reference_sum(Bytes(at(14), at(udp))) != 0xffff) return false;
   if (number(udp + 4) != end - udp) return false;
   if (number(udp + 6) == 0) return ip_version == 4;
   const size_t addresses_bytes = ip_version == 4 ? 8 : 32;
-  Bytes covered(at(udp - addresses_bytes), at(udp));
+  Bytes covered(at(ip_end - addresses_bytes), at(ip_end));
   covered.insert(covered.end(), {0, 17, frame[udp + 4], frame[udp + 5]});
   covered.insert(covered.end(), at(udp), at(end));
   return reference_sum(covered) == 0xffff;
 }
 
 Bytes counting_payload(const FrameLayout& layout) {
-  Bytes payload(layout.frame_size - 4 - udp_offset(layout.ip_version) - 8);
+  Bytes payload(layout.frame_size - 4 - udp_offset(layout.ip_version) - layout.extra.bytes.size() -
+                8);
   for (size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<uint8_t>(i % 256);
   return payload;
 }

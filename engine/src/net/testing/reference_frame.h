@@ -18,8 +18,9 @@ uint16_t reference_sum(const Bytes& bytes);
 Bytes reference_frame(const FrameLayout& layout, const Bytes& payload);
 
 // Both checksums and the length of UDP of a frame whose IP packet has `ip_bytes`, read byte after
-// byte. REQUIRES: the IP packet lies in the frame, with its UDP header.
-bool reference_whole(const Bytes& frame, int ip_version, size_t ip_bytes);
+// byte; `extra_bytes` of options or extension headers stand before UDP. REQUIRES: the IP packet
+// lies in the frame, with its UDP header.
+bool reference_whole(const Bytes& frame, int ip_version, size_t ip_bytes, size_t extra_bytes = 0);
 
 // 00 01 02 ... as RFC 2544 C.2.6.4 has it, as much as a frame of layout.frame_size carries.
 Bytes counting_payload(const FrameLayout& layout);

@@ -18,6 +18,7 @@ Bytes slow_frame(const net::FrameLayout& layout, const net::TagIdentity& tag,
                  uint64_t sequence, uint64_t stamp_ns);
 
 // What `frame` carries where `variation` has its bits.
-uint64_t value_in(const Bytes& frame, const Variation& variation, int ip_version);
+uint64_t value_in(const Bytes& frame, const Variation& variation, int ip_version,
+                  size_t vlan_tags = 0, size_t extra_bytes = 0);
 
 }  // namespace dutperf::vary::testing

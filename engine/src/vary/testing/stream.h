@@ -77,7 +77,8 @@ class Stream {
   std::vector<uint64_t> values_in(const Bytes& frame) const {
     std::vector<uint64_t> values;
     for (const Variation& variation : variations_.list) {
-      values.push_back(value_in(frame, variation, layout_.ip_version));
+      values.push_back(value_in(frame, variation, layout_.ip_version, layout_.vlan.list().size(),
+                                layout_.extra.bytes.size()));
     }
     return values;
   }
@@ -157,7 +158,33 @@ class Random {
     layout.dscp = static_cast<uint8_t>(below(64));
     layout.df = version == 4 && below(2) == 0;
     if (version == 6) layout.flow_label = static_cast<uint32_t>(below(1 << 20));
+    layout.vlan = vlan();
+    layout.extra = extra(version);
+    layout.frame_size += static_cast<uint32_t>(layout.extra.bytes.size());
     return layout;
+  }
+
+  net::VlanTags vlan() {
+    constexpr uint16_t kTypes[] = {0x8100, 0x88a8};
+    std::vector<net::VlanTag> tags(below(3));
+    for (net::VlanTag& tag : tags) {
+      tag = {kTypes[below(2)], static_cast<uint16_t>(below(4095)), static_cast<uint8_t>(below(8))};
+    }
+    return net::VlanTags(tags);
+  }
+
+  net::ExtraHeaders extra(int version) {
+    const uint64_t count = below(2) * below(4);
+    if (version == 4) {
+      std::vector<net::Ipv4Option> options(count);
+      for (net::Ipv4Option& option : options) option = static_cast<net::Ipv4Option>(below(2));
+      return net::ipv4_options(options);
+    }
+    std::vector<net::Ipv6Extension> extensions(count);
+    for (net::Ipv6Extension& extension : extensions) {
+      extension = static_cast<net::Ipv6Extension>(below(5));
+    }
+    return net::ipv6_extensions(extensions);
   }
 
   Variation variation(int version) {

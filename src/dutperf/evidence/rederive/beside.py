@@ -92,7 +92,7 @@ def _ways(source: Source) -> list[str]:
 
 def _mbps(source: Source, way: str, rate_fps: float) -> float | None:
     """What one direction takes of its medium, preambles and gaps included."""
-    size = _size(source, "left" if way == "forward" else "right")
+    size = _wire_size(source, "left" if way == "forward" else "right")
     if size is None:
         return None
     return float(Fraction(rate_fps) * 8 * (size + 20) / 10**6)
@@ -103,11 +103,18 @@ def _size(source: Source, side: str) -> Fraction | None:
     return records.mean_size(own[0], side) if own else None
 
 
+def _wire_size(source: Source, side: str) -> Fraction | None:
+    """With four bytes for each VLAN tag of the port (IEEE 802.3ac)."""
+    size = _size(source, side)
+    ports = [port for port in source.ports if port["name"] == side]
+    return size and size + 4 * sum(len(port.get("vlan", [])) for port in ports)
+
+
 def _media_of(source: Source) -> list[Json]:
     """What each medium carries of the cell's frames (RFC 5180 A.1)."""
     found = []
     for port in sorted(source.ports, key=lambda port: str(port["name"])):
-        size = _size(source, port["name"])
+        size = _wire_size(source, port["name"])
         if port.get("link_speed_mbps") and size is not None:
             mbps = port["link_speed_mbps"]
             found.append(

@@ -147,18 +147,25 @@ def burst_frames(trial: Json) -> int:
 
 
 def mean_size(trial: Json, side: str) -> Fraction | None:
-    """Of the frames on one side of the device; None: a request that does not tell."""
-    for direction in trial["request"]["directions"]:
-        sends = (direction["name"] == "forward") == (side == "left")
-        key = "frame_sizes" if sends else "received_frame_sizes"
-        sizes = [stream.get(key) for stream in direction["streams"]]
-        if not all(sizes):
-            return None
-        means = [Fraction(sum(each), len(each)) for each in sizes]
-        mix = direction.get("mix") or {"foreground": 1, "of": 1}
-        share = Fraction(mix["foreground"], mix["of"])
-        return share * means[0] + (1 - share) * means[-1]
-    return None
+    """Of the frames on one side of the device; None: a request that does not tell.
+
+    Where the directions differ (a device that leaves headers out), of the larger ones.
+    """
+    found = [_mean_size(way, side) for way in trial["request"]["directions"]]
+    known = [size for size in found if size is not None]
+    return max(known) if known and len(known) == len(found) else None
+
+
+def _mean_size(direction: Json, side: str) -> Fraction | None:
+    sends = (direction["name"] == "forward") == (side == "left")
+    key = "frame_sizes" if sends else "received_frame_sizes"
+    sizes = [stream.get(key) for stream in direction["streams"]]
+    if not all(sizes):
+        return None
+    means = [Fraction(sum(each), len(each)) for each in sizes]
+    mix = direction.get("mix") or {"foreground": 1, "of": 1}
+    share = Fraction(mix["foreground"], mix["of"])
+    return share * means[0] + (1 - share) * means[-1]
 
 
 # --- phases (RFC 9693)

@@ -1,0 +1,39 @@
+// What may stand between the IP header and UDP: IPv4 options (RFC 791 3.1), or IPv6 extension
+// headers (RFC 8200 4). Written once, into a stream's template.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "net/headers.h"
+
+namespace dutperf::net {
+
+enum class Ipv6Extension : uint8_t {
+  kHopByHop,            // 8 bytes, padding only
+  kDestinationOptions,  // 8 bytes, padding only
+  kRouting,             // 24 bytes: an experimental type, no segments left
+  kFragment,            // 8 bytes: an atomic fragment, all of the packet
+  kAuthentication,      // 24 bytes with an integrity check value that nobody can check
+};
+
+enum class Ipv4Option : uint8_t {
+  kRouterAlert,  // RFC 2113
+  kNop,          // four of them, so that the header ends in whole words
+};
+
+struct ExtraHeaders {
+  uint8_t first_protocol = kProtocolUdp;  // what the IP header says that follows
+  std::vector<uint8_t> bytes;
+
+  bool operator==(const ExtraHeaders&) const = default;
+};
+
+ExtraHeaders ipv6_extensions(std::span<const Ipv6Extension> extensions);
+// REQUIRES: at most kMaxIpv4Options.
+ExtraHeaders ipv4_options(std::span<const Ipv4Option> options);
+inline constexpr size_t kIpv4OptionBytes = 4;
+inline constexpr size_t kMaxIpv4Options = (15 - 5) * 4 / kIpv4OptionBytes;
+
+}  // namespace dutperf::net

@@ -1,0 +1,233 @@
+"""VLAN tags on real ports: crossed rings, and a device that exchanges them.
+
+What is sent carries the sender's tags, what comes in must carry the receiver's, and so
+with ARP and neighbour discovery.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from livetools import (
+    BOTH,
+    DEVICE,
+    ENDS,
+    GATEWAYS,
+    MACS,
+    NO_ODD_FRAMES,
+    STALLS,
+    Trial,
+    codes,
+    counting,
+    crossed_neighbours,
+    lab_neighbours,
+    odd_frames,
+    ref_dut,
+    ring_ports,
+    running_engine,
+)
+from readers import needs_tshark, tag_of, tshark, with_good_checksums
+from scapy.layers.inet import UDP
+from scapy.layers.l2 import Dot1AD, Dot1Q, Ether
+from scapy.packet import Packet
+from scapy.utils import rdpcap
+
+from dutperf.calibration.witness import Counts, by_account
+from dutperf.calibration.witness import by_result as counts
+from dutperf.engine.client import Engine
+from dutperf.errors import EngineError
+from dutperf.protocol import (
+    ERROR_INVALID_PARAMS,
+    IpVersion,
+    NeighboursParams,
+    PortSpec,
+    PreviewParams,
+    TrialRequest,
+    TrialResult,
+    VlanTag,
+)
+
+pytestmark = counting(DEVICE)
+
+Tags = list[VlanTag]
+NONE: Tags = []
+ONE: Tags = [VlanTag(id=10, pcp=5)]
+TWO: Tags = [VlanTag(tpid=0x88A8, id=4094, pcp=7), VlanTag(id=100)]
+FRAMES = 500
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with running_engine(tmp_path_factory.mktemp("vlan")) as it:
+        yield it
+
+
+def tagged(ports: list[PortSpec], left: Tags, right: Tags) -> list[PortSpec]:
+    return [
+        port.model_copy(update={"vlan": left if port.name == "left" else right})
+        for port in ports
+    ]
+
+
+def request(
+    left: Tags,
+    right: Tags,
+    trial: Trial | None = None,
+    trial_id: int = 1,
+    **stream: str,
+) -> TrialRequest:
+    """``stream``: other keys of each stream."""
+    plain = (trial or Trial(size=128)).request(trial_id)
+    ways = []
+    for way in plain.directions:
+        ends = (left, right) if way.name == "forward" else (right, left)
+        streams = [each.model_copy(update=stream) for each in way.streams]
+        keys = {"vlan": ends[0], "received_vlan": ends[1], "streams": streams}
+        ways.append(way.model_copy(update=keys))
+    return plain.model_copy(update={"directions": ways})
+
+
+def other_vlan(result: TrialResult) -> list[int]:
+    return [port.other_vlan for port in result.ports]
+
+
+@pytest.mark.parametrize("ip", [4, 6])
+@pytest.mark.parametrize("tags", [ONE, TWO], ids=["802.1Q", "802.1ad"])
+def test_tagged_ports_find_each_other_and_exchange_every_frame(
+    engine: Engine, tags: Tags, ip: IpVersion
+) -> None:
+    engine.open_ports(tagged(ring_ports(), tags, tags))
+    found = engine.set_neighbours(crossed_neighbours()).neighbours
+    assert all(neighbour.mac for neighbour in found)
+    result = engine.measure(request(tags, tags, Trial(ip, 128)))
+    assert codes(result) <= STALLS
+    assert counts(result) == dict.fromkeys(BOTH, Counts(FRAMES, FRAMES))
+    assert odd_frames(result) == NO_ODD_FRAMES
+    assert other_vlan(result) == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [(ONE, NONE), (NONE, ONE), (ONE, [VlanTag(id=11)]), (TWO, TWO[:1]), (TWO[1:], TWO)],
+)
+def test_a_frame_with_other_tags_is_lost_and_counted(
+    engine: Engine, left: Tags, right: Tags
+) -> None:
+    engine.open_ports(tagged(ring_ports(), left, right))
+    engine.set_neighbours(NeighboursParams(ports=[]))
+    trial = request(left, right, dst_mac="02:00:00:00:00:09")
+    result = engine.measure(trial)
+    assert counts(result) == dict.fromkeys(BOTH, Counts(FRAMES, 0, FRAMES))
+    assert other_vlan(result) == [FRAMES, FRAMES]
+    assert odd_frames(result) == NO_ODD_FRAMES
+
+
+def test_a_port_that_does_not_know_its_neighbours_tags_finds_nobody(
+    engine: Engine,
+) -> None:
+    engine.open_ports(tagged(ring_ports(), ONE, NONE))
+    found = engine.set_neighbours(crossed_neighbours(timeout_ms=50)).neighbours
+    assert [neighbour.mac for neighbour in found] == [None] * 4
+
+
+def test_a_trial_with_other_tags_than_its_ports_is_refused(engine: Engine) -> None:
+    engine.open_ports(tagged(ring_ports(), ONE, TWO))
+    engine.set_neighbours(NeighboursParams(ports=[]))
+    for left, right, where in ((NONE, TWO, "forward: vlan"), (ONE, ONE, "received_")):
+        with pytest.raises(EngineError, match=where) as refused:
+            engine.measure(request(left, right))
+        assert refused.value.code == ERROR_INVALID_PARAMS
+
+
+@pytest.mark.parametrize("size", [1514, 1518])
+def test_the_mtu_has_room_for_one_tag_and_no_second(engine: Engine, size: int) -> None:
+    engine.open_ports(tagged(ring_ports(), [ONE[0], ONE[0]], NONE))
+    engine.set_neighbours(NeighboursParams(ports=[]))
+    asked = Trial(size=size, directions=["forward"])
+    trial = request([ONE[0], ONE[0]], NONE, asked, dst_mac="02:00:00:00:00:09")
+    if size == 1518:
+        with pytest.raises(EngineError, match="can carry, 1514"):
+            engine.measure(trial)
+    else:
+        assert other_vlan(engine.measure(trial)) == [0, FRAMES]
+
+
+def preview(engine: Engine, tags: Tags, ip: IpVersion, path: Path) -> list[bytes]:
+    engine.open_ports(tagged(ring_ports(), tags, tags))
+    trial = request(tags, tags, Trial(ip, 128))
+    params = PreviewParams(trial=trial, count=3, path=str(path))
+    assert engine.preview(params).frames == 6
+    return [bytes(packet) for packet in rdpcap(str(path))]
+
+
+@pytest.mark.parametrize("ip", [4, 6])
+@pytest.mark.parametrize("tags", [ONE, TWO], ids=["802.1Q", "802.1ad"])
+def test_scapy_finds_the_tags_and_behind_them_the_frame_as_without(
+    engine: Engine, tmp_path: Path, tags: Tags, ip: IpVersion
+) -> None:
+    plain = preview(engine, NONE, ip, tmp_path / "plain.pcap")
+    frames = preview(engine, tags, ip, tmp_path / "tagged.pcap")
+    for number, frame in enumerate(frames):
+        packet: Packet = Ether(frame)
+        assert packet.src == MACS["left" if number < 3 else "right"]
+        seen = []
+        while isinstance(packet.payload, Dot1Q | Dot1AD):
+            tpid, packet = packet.type, packet.payload
+            seen.append(VlanTag(tpid=tpid, id=packet.vlan, pcp=packet.prio))
+        assert seen == tags
+        assert packet[UDP].sport == 0xC020
+        assert tag_of(frame).sequence == number % 3
+        bare = frame[:12] + frame[12 + 4 * len(tags) :]
+        assert len(bare) == 124
+        assert with_good_checksums(bare) == bare
+        assert bare == plain[number]
+
+
+@needs_tshark
+def test_tshark_finds_both_tags_and_every_checksum_good(
+    engine: Engine, tmp_path: Path
+) -> None:
+    preview(engine, TWO, 6, tmp_path / "frames.pcap")
+    columns = ["ieee8021ad.id", "vlan.id", "udp.checksum.status", "ipv6.src"]
+    for row in tshark(tmp_path / "frames.pcap", columns):
+        assert row["ieee8021ad.id"] == "4094"
+        assert row["vlan.id"] == "100"
+        assert row["udp.checksum.status"] == "1"
+        assert row["ipv6.src"] in ENDS[6]
+
+
+SIDES = {"left": ONE, "right": TWO}
+EXCHANGED = {
+    "vlan": {side: [tag.model_dump() for tag in tags] for side, tags in SIDES.items()},
+    "routing": {
+        "left": ["198.18.0.1", "2001:2::1"],
+        "right": ["198.19.0.1", "2001:2:0:8000::1"],
+    },
+    "forward": {"rules": [{"every": 7, "do": "drop"}]},
+}
+
+
+def test_a_device_that_exchanges_tags_is_measured_as_one_without(
+    engine: Engine,
+) -> None:
+    with (
+        tempfile.TemporaryDirectory(prefix="dutperf") as short,
+        ref_dut(Path(short), EXCHANGED) as device,
+    ):
+        engine.open_ports(tagged(device.ports(), ONE, TWO))
+        found = engine.set_neighbours(lab_neighbours()).neighbours
+        assert all(neighbour.mac for neighbour in found)
+        for number, ip in enumerate(ENDS, 1):
+            asked = Trial(ip, 128, hops=GATEWAYS)
+            result = engine.measure(request(ONE, TWO, asked, number))
+            lost = FRAMES // 7
+            assert counts(result) == by_account(device.account(number))
+            assert counts(result) == {
+                "forward": Counts(FRAMES, FRAMES - lost, lost),
+                "reverse": Counts(FRAMES, FRAMES),
+            }
+            assert odd_frames(result) == NO_ODD_FRAMES
+            assert other_vlan(result) == [0, 0]
