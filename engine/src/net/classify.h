@@ -55,8 +55,8 @@ Classified cut_short(const uint8_t* frame, size_t size, int version, size_t ip_h
 
 // Of an IPv4 packet that has options, or no UDP; of an IPv6 one whose header is not followed by
 // UDP. REQUIRES: the IP header is there.
-Classified behind_options(const uint8_t* frame, size_t size);
-Classified behind_extensions(const uint8_t* frame, size_t size);
+[[gnu::cold, gnu::noinline]] Classified behind_options(const uint8_t* frame, size_t size);
+[[gnu::cold, gnu::noinline]] Classified behind_extensions(const uint8_t* frame, size_t size);
 
 // Other ICMPv6 messages, such as the DUT's errors, are foreign.
 inline FrameKind kind_of_icmpv6(const uint8_t* message, size_t size) {
@@ -83,13 +83,17 @@ inline FrameKind kind_of_other(uint16_t ether_type) {
     const auto* header = reinterpret_cast<const Ipv4Header*>(ip);
     if ((header->flags_fragment & kMoreFragmentsOrOffset) != 0) return {FrameKind::kFragment};
     const bool plain = header->version_ihl == 0x45 && header->protocol == kProtocolUdp;
-    if (!plain) return detail::behind_options(frame, size);
+    if (!plain) [[unlikely]] {
+      return detail::behind_options(frame, size);
+    }
     return detail::with_tag(frame, size, 4, sizeof(Ipv4Header), header->total_length);
   }
   if (ether_type == kEtherTypeIpv6) {
     if (size < sizeof(EthernetHeader) + sizeof(Ipv6Header)) return {};
     const auto* header = reinterpret_cast<const Ipv6Header*>(ip);
-    if (header->next_header != kProtocolUdp) return detail::behind_extensions(frame, size);
+    if (header->next_header != kProtocolUdp) [[unlikely]] {
+      return detail::behind_extensions(frame, size);
+    }
     return detail::with_tag(frame, size, 6, sizeof(Ipv6Header),
                             sizeof(Ipv6Header) + header->payload_length);
   }
