@@ -51,6 +51,12 @@ std::vector<uint8_t> frame_of(int ip_version, uint32_t mark) {
   std::vector<uint8_t> frame(64, 0x11);
   const uint16_t ether_type = ip_version == 4 ? 0x0008 : 0xdd86;  // in the order of the wire
   std::memcpy(frame.data() + 12, &ether_type, 2);
+  uint8_t* const ip = frame.data() + sizeof(net::EthernetHeader);
+  if (ip_version == 4) {
+    ip[0] = 0x45;
+  } else {
+    ip[6] = net::kProtocolUdp;
+  }
   const size_t ports = sizeof(net::EthernetHeader) + (ip_version == 4 ? 20 : 40);
   std::memcpy(frame.data() + ports, &mark, 4);
   return frame;
@@ -126,6 +132,18 @@ TEST(Learning, LeavesOutWhatIsOfAnotherVersion) {
   EXPECT_EQ(learning.counts().unexpected, 1);
   EXPECT_EQ(mark_in(trial.table, 1), 0);
   EXPECT_EQ(mark_in(trial.table, 2), 6);
+}
+
+TEST(Learning, LeavesOutFramesWhosePortsStandElsewhere) {
+  for (const int version : {4, 6}) {
+    Trial trial({version, vary::IndexOrder::kOnce, 10, 10}, 10);
+    Learning learning(trial.spec);
+    std::vector<uint8_t> other = frame_of(version, 5);
+    other[sizeof(net::EthernetHeader) + (version == 4 ? 0 : 6)] = version == 4 ? 0x46 : 60;
+    pass(learning, {0, 1}, {frame_of(version, 6), other});
+    EXPECT_EQ(learning.counts().learned, 1);
+    EXPECT_EQ(learning.counts().unexpected, 1);
+  }
 }
 
 TEST(Learning, LeavesOutNumbersThatWereNeverSent) {
