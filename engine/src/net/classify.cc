@@ -24,8 +24,8 @@ bool is_extension(uint8_t protocol) {
 size_t extension_bytes(uint8_t protocol, uint8_t length) {
   switch (protocol) {
     case kIpv6FragmentHeader: return 8;
-    case kIpv6Authentication: return std::max<size_t>(8, (length + 2U) * 4U);
-    default: return (length + 1U) * 8U;
+    case kIpv6Authentication: return std::max<size_t>(8, (size_t{length} + 2) * 4);
+    default: return (size_t{length} + 1) * 8;
   }
 }
 
@@ -47,7 +47,7 @@ Classified cut_short(const uint8_t* frame, size_t size, int version, size_t ip_h
 
 Classified behind_options(const uint8_t* frame, size_t size) {
   const auto* header = reinterpret_cast<const Ipv4Header*>(frame + sizeof(EthernetHeader));
-  const size_t headers = (header->version_ihl & 0x0fU) * 4U;
+  const size_t headers = size_t{header->version_ihl & 0x0fU} * 4;
   const bool udp = header->version_ihl >> 4 == 4 && headers >= sizeof(Ipv4Header) &&
                    header->protocol == kProtocolUdp;
   return udp ? with_tag(frame, size, 4, headers, header->total_length) : Classified{};

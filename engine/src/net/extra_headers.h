@@ -34,6 +34,6 @@ ExtraHeaders ipv6_extensions(std::span<const Ipv6Extension> extensions);
 // REQUIRES: at most kMaxIpv4Options.
 ExtraHeaders ipv4_options(std::span<const Ipv4Option> options);
 inline constexpr size_t kIpv4OptionBytes = 4;
-inline constexpr size_t kMaxIpv4Options = (15 - 5) * 4 / kIpv4OptionBytes;
+inline constexpr size_t kMaxIpv4Options = size_t{15 - 5} * 4 / kIpv4OptionBytes;
 
 }  // namespace dutperf::net
