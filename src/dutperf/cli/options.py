@@ -170,6 +170,8 @@ _STATELESS = (
     "traffic.background_ip",
     "traffic.imix",
     "traffic.flows",
+    "traffic.ipv6_headers",
+    "traffic.ipv4_options",
 )
 """Begins of keys of the traffic that connections say instead."""
 _OF_FRAMES = {"ip", "frame_size", "direction", "flows"}

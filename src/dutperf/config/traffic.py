@@ -207,16 +207,16 @@ class Traffic(Strict):
         Listed(),
     ] = Field(
         default=[],
-        description="extension headers of the foreground's IPv6 frames, in this order "
-        "(RFC 5180 5.3): routing and authentication have 24 bytes, others 8; rfc5180: "
-        "routing, destination-options, fragment; part of frame_size",
+        description="IPv6 extension headers, in order (RFC 5180 5.3); of the "
+        "foreground's frames; routing and authentication have 24 bytes, others 8; "
+        "rfc5180: routing, destination-options, fragment; part of frame_size",
     )
     ipv4_options: Annotated[
         list[Ipv4Option], Field(max_length=MAX_IPV4_OPTIONS), Listed()
     ] = Field(
         default=[],
-        description="options of the foreground's IPv4 frames, 4 bytes each: "
-        "router-alert (RFC 2113), nop; part of frame_size",
+        description="IPv4 options: router-alert (RFC 2113), nop; of the foreground's "
+        "frames; 4 bytes each; part of frame_size",
     )
     mac: Literal["fixed", "random"] = Field(
         default="fixed",
