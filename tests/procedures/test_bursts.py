@@ -9,6 +9,7 @@ import pytest
 from planning import TESTBED, Recording, campaign, cell, spec
 
 from dutperf.config import Cell, expand
+from dutperf.config.traffic import MOST_BURST_FRAMES
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.errors import InputError
 from dutperf.procedures.bursts import beside_bursts, burst_steps
@@ -70,6 +71,14 @@ def test_each_burst_is_whole_and_begins_on_time() -> None:
         periods = Fraction(len(steps) // 2 * frames * NS, rate_fps)
         assert abs(at_ns - periods) < Fraction(1, 64) * len(steps)
         assert abs(at_ns / periods - 1) < Fraction(1, 10**3 * frames)
+
+
+def test_the_longest_burst_may_come_at_the_lowest_load() -> None:
+    """The pause is then longer than a trial, and still one that the engine takes."""
+    for peak_fps in (1_000, 148_809_523):
+        burst, pause = burst_steps(MOST_BURST_FRAMES, 1, peak_fps)
+        assert burst.frames == MOST_BURST_FRAMES
+        assert pause.duration_ns > 86_400 * NS
 
 
 def test_a_load_that_leaves_no_pause_is_one_stream() -> None:

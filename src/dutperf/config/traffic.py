@@ -40,6 +40,8 @@ NAMED_MIXES = {
     "10/90": Fraction(1, 10),
 }
 """RFC 8219 5.3: percent foreground / background."""
+MOST_BURST_FRAMES = 100_000
+"""At 1 fps, the lowest load, they still have a pause that a step of the schedule takes."""
 RANDOM_LABEL = "random"
 RFC5180_CHAIN: Final = "rfc5180"
 _CHAIN: tuple[Ipv6Header, ...] = ("routing", "destination-options", "fragment")
@@ -165,7 +167,7 @@ class Traffic(Strict):
         description="sequence of frame sizes (RFC 6985), like aaafg; instead of "
         "frame_size; a sequence, or sequence and sizes",
     )
-    burst_frames: Annotated[int, Field(ge=2, le=1_000_000)] | None = Field(
+    burst_frames: Annotated[int, Field(ge=2, le=MOST_BURST_FRAMES)] | None = Field(
         default=None,
         description="in bursts of so many frames at the maximum rate (RFC 2544 21); as "
         "often as the load has them; the RFC: 16, 64, 256, 1024",
