@@ -41,7 +41,7 @@ NAMED_MIXES = {
 }
 """RFC 8219 5.3: percent foreground / background."""
 MOST_BURST_FRAMES = 100_000
-"""At 1 fps, the lowest load, they still have a pause that a step of the schedule takes."""
+"""At 1 fps, the lowest load, their pause is still one that a step can last."""
 RANDOM_LABEL = "random"
 RFC5180_CHAIN: Final = "rfc5180"
 _CHAIN: tuple[Ipv6Header, ...] = ("routing", "destination-options", "fragment")
