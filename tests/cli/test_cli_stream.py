@@ -28,7 +28,12 @@ from dutperf.cli.stream_view import Screen, lines
 from dutperf.cli.stream_words import piece_line, summary_lines
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.trials import Ask
-from dutperf.protocol import TrialProgress
+from dutperf.protocol import (
+    IcmpMessages,
+    TrialProgress,
+    TrialRequest,
+    TrialResult,
+)
 from dutperf.run.stream_counts import StreamCounts
 from dutperf.simulation.fake_engine import FakeEngine, lossy, perfect
 
@@ -92,6 +97,26 @@ def test_the_tester_is_too_slow() -> None:
     engine = FakeEngine(perfect(), tester_limit_fps=5000)
     shown = told(SCREEN, counted(engine, 10_000), 80)
     assert "tester: the simulated tester is not that fast" in shown
+
+
+class Answering(FakeEngine):
+    """One frame of ten is foreign: the device says something."""
+
+    def measure(self, trial: TrialRequest, *_progress: object) -> TrialResult:
+        result = super().measure(trial)
+        left, right = result.ports
+        said = IcmpMessages(ip_version=6, type=2, code=0, frames=1000)
+        heard = right.model_copy(update={"foreign": 1234, "icmp": [said]})
+        return result.model_copy(update={"ports": [left, heard]})
+
+
+def test_what_the_device_answers_is_told_and_added_up() -> None:
+    counts = counted(Answering(perfect()), 10_000, 10_000)
+    assert row(told(SCREEN, counts, 80), "foreign frames")[:2] == ["1,234", "2,468"]
+    line = piece_line(1.0, counts).plain
+    assert "1,234 foreign (of these 1,000 ICMPv6 packet too big)" in line
+    summary = "\n".join(line.plain for line in summary_lines("x", 20.5, counts))
+    assert "2,468 foreign (of these 2,000 ICMPv6 packet too big)" in summary
 
 
 def test_one_direction_has_two_columns() -> None:

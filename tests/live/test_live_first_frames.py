@@ -47,6 +47,27 @@ def test_a_device_that_drops_everything_is_told_by_its_first_frames(
     assert "forward: none of 100 frames arrived" in reason.message
 
 
+@pytest.mark.parametrize(
+    ("ip", "said"),
+    [(4, "ICMP TTL exceeded in transit"), (6, "ICMPv6 hop limit exceeded in transit")],
+)
+def test_a_router_says_itself_why_it_does_not_forward(
+    tmp_path: Path, ip: int, said: str
+) -> None:
+    campaign = tmp_path / "campaign.yaml"
+    campaign.write_text(
+        f"{{schema_version: 1, name: ttl, lab: linux-router, procedures: "
+        f"[{{procedure: throughput, ip: [{ip}], traffic: {{ttl: 1}}}}]}}"
+    )
+    done = dutperf("run", str(campaign), "--output", str(tmp_path / "results"))
+    assert done.returncode == 1, done.stderr
+    results = load_results(tmp_path / "results")
+    (reason,) = results.cells[0].reasons
+    assert said in reason.message
+    assert "routes for a loop" in reason.hint
+    assert any(port.icmp for t in results.trials for port in t.result.ports)
+
+
 def test_a_probe_finds_where_the_search_may_begin_and_no_frame_of_it_comes_back(
     tmp_path: Path,
 ) -> None:

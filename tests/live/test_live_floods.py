@@ -24,8 +24,13 @@ from livetools import (
     odd_frames,
     usage,
 )
-from scapy.layers.inet import IP, UDP
-from scapy.layers.inet6 import ICMPv6ND_NA, ICMPv6NDOptDstLLAddr, IPv6
+from scapy.layers.inet import ICMP, IP, UDP
+from scapy.layers.inet6 import (
+    ICMPv6ND_NA,
+    ICMPv6NDOptDstLLAddr,
+    ICMPv6PacketTooBig,
+    IPv6,
+)
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
@@ -121,8 +126,24 @@ def neighbours() -> list[Packet]:
     return said
 
 
+def errors() -> list[Packet]:
+    """A device's complaints, of both IP versions."""
+    tester = inside("tester", "cat", "/sys/class/net/left/address").strip()
+    ether = Ether(src=mac(1), dst=tester)
+    ipv4 = ether / IP(src="198.18.0.1", dst="198.18.0.2")
+    ipv6 = ether / IPv6(src="2001:2::1", dst="2001:2::2")
+    # Longer than a port's shortest frame, so nothing is padded.
+    quoted = Raw(bytes(100))
+    return [
+        ipv4 / ICMP(type=3, code=13) / quoted,
+        ipv4 / ICMP(type=11, code=0) / quoted,
+        ipv6 / ICMPv6PacketTooBig() / quoted,
+    ]
+
+
 FLOODS: dict[str, Callable[[], list[Packet]]] = {
     "foreign frames": foreign,
+    "errors": errors,
     "questions and answers": neighbours,
 }
 
@@ -138,7 +159,10 @@ def test_what_a_flood_says_is_counted_and_changes_nothing(
     with storm(frames):
         result = engine.measure(TRIAL.request(2))
     left, right = result.ports
-    assert (left.foreign > 1000) == (name == "foreign frames")
+    assert (left.foreign > 1000) == (name in {"foreign frames", "errors"})
+    told = [(each.ip_version, each.type, each.code) for each in left.icmp]
+    assert sorted(told) == ([(4, 3, 13), (4, 11, 0), (6, 2, 0)] if name == "errors" else [])
+    assert sum(each.frames for each in left.icmp) in {0, left.foreign}
     assert (left.neighbour_requests > 100) == (name == "questions and answers")
     assert right.foreign == 0
     assert left.neighbour_conflicts == right.neighbour_conflicts == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from planning import Run, campaign, spec, spoilt
 
-from dutperf.protocol import TrialRequest, TrialResult
+from dutperf.protocol import IcmpMessages, TrialRequest, TrialResult
 from dutperf.results import ResultsFile, TrialRecord, load_results
 from dutperf.simulation.fake_engine import Dut, FakeEngine, perfect, step
 
@@ -70,6 +70,25 @@ def test_what_arrived_instead_is_told_with_where_to_look(tmp_path: Path) -> None
     assert "97 misdirected, 2 fragments on the right port" in reason.message
     assert "ports are swapped" in reason.hint
     assert "MTU" in reason.hint
+
+
+class Refusing(FakeEngine):
+    """Says that its filter forbids them, once in a while."""
+
+    def measure(self, trial: TrialRequest, *_progress: object) -> TrialResult:
+        result = super().measure(trial)
+        left, right = result.ports
+        said = IcmpMessages(ip_version=4, type=3, code=13, frames=6)
+        refused = left.model_copy(update={"foreign": 9, "icmp": [said]})
+        return result.model_copy(update={"ports": [refused, right]})
+
+
+def test_what_the_device_answered_is_told_in_words(tmp_path: Path) -> None:
+    results = Run(tmp_path / "run", Refusing(nothing()))(campaign(spec()))
+    [reason] = results.cells[0].reasons
+    told = "9 foreign (of the foreign ones 6 ICMP administratively prohibited)"
+    assert f"{told} on the left port; nothing on the right port" in reason.message
+    assert "the device's filter, which forbids these frames;" in reason.hint
 
 
 def test_a_device_that_answers_late_for_the_first_time_is_measured(

@@ -16,6 +16,7 @@ from report_sample import (
 from dutperf.protocol import (
     DriverCounter,
     Histogram,
+    IcmpMessages,
     LossRun,
     PortCounters,
     Stall,
@@ -43,6 +44,21 @@ def test_a_result_rests_on_all_valid_trials_a_search_on_those_that_failed_too() 
     kinds: tuple[VerdictKind, ...] = ("pass", "fail", "invalid", "pass")
     trials = [trial(n, NAME, 1_000, kind) for n, kind in enumerate(kinds, 1)]
     assert tester.tester_record(trials).trials == 3
+
+
+def test_what_the_device_answered_is_added_up_by_what_it_says() -> None:
+    def answered(number: int, verdict: VerdictKind, frames: int) -> TrialRecord:
+        record = trial(number, NAME, 1_000, verdict)
+        said = IcmpMessages(ip_version=4, type=11, code=0, frames=frames)
+        ports = [
+            port_report(side).model_copy(update={"foreign": 9, "icmp": [said]})
+            for side in ("left", "right")
+        ]
+        result = record.result.model_copy(update={"ports": ports})
+        return record.model_copy(update={"result": result})
+
+    trials = [answered(1, "fail", 5), answered(2, "invalid", 50), answered(3, "pass", 1)]
+    assert tester.tester_record(trials).icmp == {"ICMP TTL exceeded in transit": 12}
 
 
 def test_stalls_are_counted_and_the_longest_told() -> None:

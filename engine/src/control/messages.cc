@@ -267,6 +267,17 @@ Json to_json(const DirectionResult& direction) {
           {"streams", list_of(direction.streams)}};
 }
 
+Json to_json(const net::IcmpCounts& icmp) {
+  Json list = Json::array();
+  for (const auto& [kind, frames] : icmp.each()) {
+    list.push_back({{"ip_version", kind.ip_version},
+                    {"type", kind.type},
+                    {"code", kind.code},
+                    {"frames", frames}});
+  }
+  return list;
+}
+
 Json to_json(const PortReport& port) {
   return {{"name", name_of(port.side)},
           {"before", to_json(port.before)},
@@ -274,6 +285,7 @@ Json to_json(const PortReport& port) {
           {"neighbour_requests", port.neighbour_requests},
           {"neighbour_conflicts", port.neighbour_conflicts},
           {"foreign", port.foreign},
+          {"icmp", to_json(port.icmp)},
           {"stale", port.stale},
           {"misdirected", port.misdirected},
           {"corrupt", port.damaged.total()},

@@ -16,6 +16,7 @@
 #include "measure/silence_meter.h"
 #include "measure/verdict.h"
 #include "net/address.h"
+#include "net/icmp.h"
 
 namespace dutperf::control {
 
@@ -111,6 +112,7 @@ struct PortReport {
   uint64_t neighbour_requests = 0;
   uint64_t neighbour_conflicts = 0;
   uint64_t foreign = 0;
+  net::IcmpCounts icmp;  // of these
   uint64_t stale = 0;
   uint64_t misdirected = 0;
   net::DamageCounts damaged;  // those truncated beyond recognition among them

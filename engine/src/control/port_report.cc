@@ -45,6 +45,7 @@ PortReport port_report(Side side, const dpdk::Port& port, const PortSnapshot& be
   report.neighbour_requests = received.neighbour_requests;
   report.neighbour_conflicts = received.neighbour_conflicts;
   report.foreign = received.foreign;
+  report.icmp = received.icmp;
   report.stale = received.stale;
   report.misdirected = received.misdirected;
   report.other_vlan = received.other_vlan;

@@ -380,6 +380,8 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfDelaysSays) {
   result.ports = {report(Side::kLeft, {}, {9'950'008, 4'000'000, 0, 0, 0, 0}),
                   report(Side::kRight, {}, {4'000'001, 10'000'000, 0, 0, 0, 0})};
   result.ports[0].foreign = 7;
+  for (int i = 0; i < 3; ++i) result.ports[0].icmp.count({6, 3, 0});
+  result.ports[0].icmp.count({4, 11, 0});
   result.ports[0].fragments = 7;
   result.ports[1].damaged = background.damaged;
   result.total_ns = 5'002'000'000;

@@ -123,6 +123,9 @@ void Receiver::record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) 
     case net::FrameKind::kTest: break;
     case net::FrameKind::kTruncated: account_truncated(classified); break;
     case net::FrameKind::kForeign: ++report_.foreign; break;
+    case net::FrameKind::kIcmp:
+      account_icmp(dpdk::frame_of(mbuf) + vlan_.bytes(), classified);
+      break;
     case net::FrameKind::kFragment: ++report_.fragments; break;
     case net::FrameKind::kOtherVlan: ++report_.other_vlan; break;
     case net::FrameKind::kNeighbour: return answer(mbuf);
@@ -146,6 +149,12 @@ void Receiver::account_truncated(const net::Classified& classified) noexcept {
   } else {
     ++report_.misdirected;
   }
+}
+
+void Receiver::account_icmp(const uint8_t* frame, const net::Classified& classified) noexcept {
+  const uint8_t* const message = frame + sizeof(net::EthernetHeader) + classified.ip_headers;
+  ++report_.foreign;
+  report_.icmp.count({classified.ip_version, message[0], message[1]});
 }
 
 // Turns a request into its reply in place; true when the reply ring took the buffer.

@@ -3,8 +3,8 @@
 // Classify -> account -> learn -> record, a burst at a time. Frames that are not this trial's are
 // counted where they belong: neighbour requests are answered, another trial's frames are stale, the
 // other port's are misdirected, those with other VLAN tags than the port's are no frames of its
-// network, everything else is foreign. How a frame is damaged is looked at
-// only once it is known to be.
+// network, everything else is foreign, and of that ICMP by type: it says why a device does not
+// forward. How a frame is damaged is looked at only once it is known to be.
 //
 // A receiver is driven by one worker. `published_received` may be read by others at any time; the
 // rest only after the worker has ended.
@@ -26,6 +26,7 @@
 #include "measure/silence_meter.h"
 #include "measure/stream_recorder.h"
 #include "net/classify.h"
+#include "net/icmp.h"
 #include "net/neighbour.h"
 
 namespace dutperf::dataplane {
@@ -38,7 +39,8 @@ inline constexpr unsigned kGapBits = 5;  // an error bound: 3 % is plenty
 struct ReceiveReport {
   uint64_t neighbour_requests = 0;
   uint64_t neighbour_conflicts = 0;
-  uint64_t foreign = 0;
+  uint64_t foreign = 0;     // ICMP messages among them
+  net::IcmpCounts icmp;     // these by kind
   uint64_t other_vlan = 0;  // VLAN tags that are not the port's, or missing
   uint64_t fragments = 0;
   uint64_t stale = 0;
@@ -101,6 +103,7 @@ class Receiver {
   bool take_aside(dpdk::Mbuf* mbuf, net::Classified classified) noexcept;
   void account_damaged(uint8_t stream, const uint8_t* frame, net::Classified classified) noexcept;
   void account_truncated(const net::Classified& classified) noexcept;
+  void account_icmp(const uint8_t* frame, const net::Classified& classified) noexcept;
   void record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) noexcept;
   bool answer(dpdk::Mbuf* mbuf) noexcept;
 

@@ -19,6 +19,7 @@ enum class FrameKind : uint8_t {
   kNeighbour,  // ARP, or an ICMPv6 message of neighbour discovery
   kFragment,   // a piece of an IP packet
   kOtherVlan,  // its VLAN tags are not the port's
+  kIcmp,       // any other message of ICMP or ICMPv6; its type and code are there
   kForeign,    // anything else
 };
 
@@ -28,7 +29,8 @@ enum class FrameKind : uint8_t {
 struct Classified {
   FrameKind kind = FrameKind::kForeign;
   uint8_t ip_version = 0;
-  uint16_t ip_headers = 0;  // bytes from the IP header to UDP: options or extension headers, too
+  // Bytes from the IP header to UDP, or ICMP: options or extension headers, too.
+  uint16_t ip_headers = 0;
   uint32_t ip_bytes = 0;    // length of the IP packet by its own header
   const WireTag* tag = nullptr;
 };
@@ -57,14 +59,6 @@ Classified cut_short(const uint8_t* frame, size_t size, int version, size_t ip_h
 // UDP. REQUIRES: the IP header is there.
 [[gnu::cold, gnu::noinline]] Classified behind_options(const uint8_t* frame, size_t size);
 [[gnu::cold, gnu::noinline]] Classified behind_extensions(const uint8_t* frame, size_t size);
-
-// Other ICMPv6 messages, such as the DUT's errors, are foreign.
-inline FrameKind kind_of_icmpv6(const uint8_t* message, size_t size) {
-  const bool neighbour =
-      size >= kNeighbourMessageWithoutOption &&
-      (message[0] == kNeighbourSolicitation || message[0] == kNeighbourAdvertisement);
-  return neighbour ? FrameKind::kNeighbour : FrameKind::kForeign;
-}
 
 inline FrameKind kind_of_other(uint16_t ether_type) {
   if (ether_type == kEtherTypeArp) return FrameKind::kNeighbour;

@@ -370,18 +370,48 @@ TEST(ClassifyNeighbour, SendsArpAndNeighbourDiscoveryToSlowerCode) {
   for (const uint8_t type : {kNeighbourSolicitation, kNeighbourAdvertisement}) {
     const Bytes neighbour = changed(icmpv6, 54, {type});
     EXPECT_EQ(Exact(neighbour).kind(), FrameKind::kNeighbour);
-    for (size_t size = 0; size < 78; ++size) {
-      ASSERT_EQ(Exact(neighbour, size).kind(), FrameKind::kForeign) << size;
+    for (size_t size = 0; size < 78; ++size) {  // one that is cut short is none to answer
+      ASSERT_EQ(Exact(neighbour, size).kind(), size < 56 ? FrameKind::kForeign : FrameKind::kIcmp)
+          << size;
     }
   }
 }
 
-TEST(ClassifyNeighbour, LeavesOtherIcmpv6MessagesAlone) {
+// `frame` is one from its type on at `at`, whatever is cut off behind its code.
+void expect_icmp(const Bytes& frame, size_t at, int version) {
+  for (size_t size = 0; size <= frame.size(); ++size) {
+    const Exact cut(frame, size);
+    const Classified result = cut.classified();
+    ASSERT_EQ(result.kind, size < at + 2 ? FrameKind::kForeign : FrameKind::kIcmp) << size;
+    if (result.kind != FrameKind::kIcmp) continue;
+    ASSERT_EQ(result.ip_version, version);
+    ASSERT_EQ(sizeof(EthernetHeader) + result.ip_headers, at);
+    ASSERT_EQ(result.tag, nullptr);
+  }
+}
+
+TEST(ClassifyIcmp, IsToldApartWithItsTypeAndCode) {
+  expect_icmp(changed(test_frame(4, 128), 23, {1}), 34, 4);
   const Bytes icmpv6 = changed(test_frame(6, 128), 20, {58});
   for (const int type : {1, 3, 128, 129, 134}) {  // errors, echo, a router's advertisement
-    EXPECT_EQ(Exact(changed(icmpv6, 54, Bytes{static_cast<uint8_t>(type)})).kind(),
-              FrameKind::kForeign);
+    expect_icmp(changed(icmpv6, 54, Bytes{static_cast<uint8_t>(type)}), 54, 6);
   }
+}
+
+TEST(ClassifyIcmp, StandsBehindOptionsAndExtensionHeaders) {
+  // A header of 24 bytes.
+  expect_icmp(changed(changed(test_frame(4, 128), 23, {1}), 14, {0x46}), 38, 4);
+  // Behind the router alert of a multicast listener's report; neighbour discovery has none.
+  const Bytes hop_by_hop = changed(test_frame(6, 128), 20, {0});
+  for (const int type : {143, 135}) {
+    const Bytes report = changed(hop_by_hop, 54, {58, 0, 5, 2, 0, 0, 1, 0});
+    expect_icmp(changed(report, 62, Bytes{static_cast<uint8_t>(type)}), 62, 6);
+  }
+}
+
+TEST(ClassifyIcmp, IsNotThereInAPieceThatIsNotTheFirst) {
+  const Bytes icmp = changed(test_frame(4, 128), 23, {1});
+  EXPECT_EQ(Exact(changed(icmp, 20, {0, 1})).kind(), FrameKind::kFragment);
 }
 
 TEST(ClassifyNeighbour, LeavesOtherEtherTypesAlone) {

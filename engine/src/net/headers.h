@@ -17,6 +17,7 @@ inline constexpr uint16_t kEtherTypeArp = 0x0806;
 inline constexpr uint16_t kEtherTypeIpv6 = 0x86dd;
 inline constexpr uint16_t kEtherTypeVlan = 0x8100;         // IEEE 802.1Q
 inline constexpr uint16_t kEtherTypeServiceVlan = 0x88a8;  // IEEE 802.1ad
+inline constexpr uint8_t kProtocolIcmp = 1;
 inline constexpr uint8_t kProtocolUdp = 17;
 inline constexpr uint8_t kProtocolIcmpv6 = 58;
 inline constexpr uint8_t kIpv6HopByHop = 0;

@@ -42,6 +42,9 @@ def _frame_words(counts: DirectionCounts) -> str:
         words += f", {counts.damaged:,} damaged"
     if counts.foreign:
         words += f", {counts.foreign:,} foreign"
+    if counts.icmp:
+        told = ", ".join(f"{n:,} {name}" for name, n in counts.icmp.most_common())
+        words += f" (of these {told})"
     return words
 
 

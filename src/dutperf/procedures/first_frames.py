@@ -17,6 +17,7 @@ from dutperf.protocol import (
     Reason,
     TrialResult,
 )
+from dutperf.results.icmp import icmp_words, places_to_look
 from dutperf.search.attempts import attempted
 
 FRAMES = 100
@@ -108,6 +109,8 @@ def _nothing_forwarded(result: TrialResult, silent: list[DirectionResult]) -> Re
 def _arrived(port: PortReport) -> str:
     counts = [(getattr(port, kind), words) for kind, words in _INSTEAD.items()]
     told = ", ".join(f"{count:,} {words}" for count, words in counts if count)
+    if icmp := icmp_words(port.icmp):
+        told += f" (of the foreign ones {icmp})"
     return f"{told or 'nothing'} on the {port.name} port"
 
 
@@ -121,6 +124,7 @@ def _places_to_look(result: TrialResult) -> Iterator[str]:
         yield "the VLAN tags of both sides (left.vlan, right.vlan in the testbed);"
     if any_of("fragments"):
         yield "the device's MTU, as it cuts frames into pieces;"
+    yield from places_to_look(each for port in result.ports for each in port.icmp)
     if any_of("corrupt"):
         yield "checksums and sizes, as frames arrived damaged (--ignore-checksums);"
     yield (

@@ -307,6 +307,15 @@ class DirectionResult(Message):
     streams: list[StreamResult]
 
 
+class IcmpMessages(Message):
+    """ICMP messages of one kind that a port received, neighbour discovery apart."""
+
+    ip_version: Literal[4, 6]
+    type: Annotated[int, Field(ge=0, le=255)]
+    code: Annotated[int, Field(ge=0, le=255)]
+    frames: Annotated[int, Field(ge=1)]
+
+
 class PortReport(Message):
     """What a port saw during the trial beside the frames accounted to streams."""
 
@@ -320,6 +329,10 @@ class PortReport(Message):
         "it answered with, or an address of the tester's is somebody else's",
     )
     foreign: Count = Field(description="not this tester's frames")
+    icmp: list[IcmpMessages] = Field(
+        default=[],
+        description="of the foreign ones: ICMP messages, by kind, at most 16 kinds",
+    )
     stale: Count = Field(description="frames of an earlier trial")
     misdirected: Count = Field(description="frames that belong to the other port")
     corrupt: Count = Field(

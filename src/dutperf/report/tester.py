@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dutperf.protocol import Histogram, PortReport, ReasonCode
 from dutperf.report.text import duration_ns, plural
 from dutperf.results import TrialRecord
+from dutperf.results.icmp import icmp_counts
 from dutperf.stats import histogram_percentile, merged_histogram
 
 _PORT_DROPS = ("rx_missed", "rx_nombuf", "tx_errors")
@@ -38,6 +39,7 @@ class TesterRecord:
     tx_full: int
     drops: dict[str, int]
     strange: dict[str, int]
+    icmp: dict[str, int]
     damaged: int
     device_drops: dict[str, int]
     pauses: dict[str, int]
@@ -77,6 +79,7 @@ def tester_record(trials: Sequence[TrialRecord]) -> TesterRecord:
         drops={name: sum(_rise(p, name) for p in ports) for name in _PORT_DROPS}
         | _kernel_drops(lossy),
         strange={name: sum(getattr(p, name) for p in ports) for name in _STRANGE},
+        icmp=icmp_counts(message for p in ports for message in p.icmp),
         damaged=sum(_rise(p, "rx_errors") + p.damaged_on_wire for p in ports),
         device_drops=_device_drops(
             t for t in trials if t.result.verdict.kind != "invalid"

@@ -6,12 +6,14 @@ buckets of their histograms; the least and the greatest one are exact.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from dutperf.procedures.loss_criterion import own_drops
 from dutperf.protocol import DirectionName, DirectionResult, TrialResult
+from dutperf.results.icmp import icmp_counts
 from dutperf.results.trial_record import TrialRecord
 from dutperf.stats.order import merged_histogram, percentile_bounds
 
@@ -43,6 +45,7 @@ class DirectionCounts:
     tester_dropped: that the tester may have dropped itself, of those lost.
     damaged: arrived damaged, of those lost.
     foreign: not this tester's frames, at the port that receives the direction.
+    icmp: of these, ICMP messages, by what they say.
     stale: arrived after the wait for late frames of their piece, of those lost.
     lag_ns: the sender's largest.
     """
@@ -56,6 +59,7 @@ class DirectionCounts:
     tester_dropped: int = 0
     damaged: int = 0
     foreign: int = 0
+    icmp: Counter[str] = field(default_factory=Counter)
     stale: int = 0
     reordered: int = 0
     duplicate: int = 0
@@ -82,6 +86,7 @@ class DirectionCounts:
             tester_dropped=min(lost, own_drops(result, direction)),
             damaged=sum(s.corrupt for s in streams),
             foreign=port.foreign,
+            icmp=Counter(icmp_counts(port.icmp)),
             stale=port.stale,
             reordered=sum(s.reordered for s in streams),
             duplicate=sum(s.duplicate for s in streams),
@@ -96,6 +101,7 @@ class DirectionCounts:
         self.intended_fps, self.offered_fps = piece.intended_fps, piece.offered_fps
         for key in _SUMS:
             setattr(self, key, getattr(self, key) + getattr(piece, key))
+        self.icmp.update(piece.icmp)
         self.lag_ns = max(self.lag_ns, piece.lag_ns)
         self._buckets = merged_histogram([self._buckets, piece._buckets])
         self._min_ns = _least((self._min_ns, piece._min_ns))
