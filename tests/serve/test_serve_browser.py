@@ -198,6 +198,28 @@ def test_a_run_is_followed_until_it_ends_in_its_report(
         visit.check()
 
 
+def test_the_list_follows_runs_that_begin_and_end(
+    browser: Browser, tmp_path: Path
+) -> None:
+    directory = open_run(tmp_path / "first", search(1, CELL, 306_700)[:2])
+    with serving(tmp_path, "--port", "0") as served:
+        visit = Reader(browser, served.address, 400, "light")
+        page = visit.open()
+        state = page.locator(".card .badge")
+        expect(state).to_have_text(["running"])
+        link = page.locator("a[href='/run?run=first']")
+        link.focus()
+        stored_run(tmp_path / "second")
+        expect(page.locator(".list > li")).to_have_count(2)
+        expect(page.locator("header .facts")).to_contain_text("2, newest first")
+        expect(link).to_be_focused()
+        directory.write_results(sample_results())
+        directory.close()
+        expect(page.locator(".badge", has_text="running")).to_have_count(0)
+        expect(page.locator(".badge", has_text="complete")).to_have_count(2)
+        visit.check()
+
+
 def test_hostile_names_are_read_and_not_run(browser: Browser, address: str) -> None:
     visit = Reader(browser, address, 800, "light")
     page = visit.open()

@@ -37,7 +37,8 @@ from dutperf.visible import visible, visible_json
 _PER_PAGE = 50
 _POLL_S = 0.5
 _POLLS_TO_PING = 30
-_STATIC = {"serve.css": "text/css", "live.js": "text/javascript"}
+_SCRIPT = "text/javascript"
+_STATIC = {"serve.css": "text/css", "live.js": _SCRIPT, "runs.js": _SCRIPT}
 
 Compare = Callable[[Sequence[Path]], str]
 """The page that compares the runs in directories."""
