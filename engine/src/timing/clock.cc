@@ -1,14 +1,10 @@
 #include "timing/clock.h"
 
+#include <algorithm>
 #include <ctime>
 
 namespace dutperf::timing {
 namespace {
-
-struct Pair {
-  uint64_t tsc;
-  uint64_t ns;
-};
 
 uint64_t monotonic_ns() {
   timespec now{};
@@ -16,8 +12,10 @@ uint64_t monotonic_ns() {
   return static_cast<uint64_t>(now.tv_sec) * kNsPerSecond + static_cast<uint64_t>(now.tv_nsec);
 }
 
+}  // namespace
+
 // The tightest of many readings: a preemption between the two clocks would spoil a single one.
-Pair read_pair() {
+TscCalibration::Pair TscCalibration::read() {
   Pair best{};
   uint64_t best_gap = UINT64_MAX;
   for (int i = 0; i < 200; ++i) {
@@ -32,16 +30,15 @@ Pair read_pair() {
   return best;
 }
 
-}  // namespace
-
-TscClock calibrate_tsc(uint64_t duration_ns) {
-  const Pair start = read_pair();
-  const timespec pause{static_cast<time_t>(duration_ns / kNsPerSecond),
-                       static_cast<long>(duration_ns % kNsPerSecond)};
+TscClock TscCalibration::finish(uint64_t duration_ns) const {
+  const uint64_t passed_ns = monotonic_ns() - start_.ns;
+  const uint64_t left_ns = duration_ns - std::min(duration_ns, passed_ns);
+  const timespec pause{static_cast<time_t>(left_ns / kNsPerSecond),
+                       static_cast<long>(left_ns % kNsPerSecond)};
   nanosleep(&pause, nullptr);
-  const Pair end = read_pair();
-  const auto ticks = (unsigned __int128){end.tsc - start.tsc} * kNsPerSecond;
-  return TscClock(static_cast<uint64_t>(ticks / (end.ns - start.ns)));
+  const Pair end = read();
+  const auto ticks = (unsigned __int128){end.tsc - start_.tsc} * kNsPerSecond;
+  return TscClock(static_cast<uint64_t>(ticks / (end.ns - start_.ns)));
 }
 
 }  // namespace dutperf::timing

@@ -20,6 +20,7 @@ from typing import Literal
 
 from dutperf.engine.client import Ending, Engine, last_log_line
 from dutperf.errors import EngineError, InputError, SetupError
+from dutperf.process_end import ends_within
 
 ENGINE_VARIABLE = "DUTPERF_ENGINE"
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -324,7 +325,7 @@ def _end(engine: Engine, process: subprocess.Popen[bytes]) -> None:
 
 
 def _wait(process: subprocess.Popen[bytes], otherwise: Callable[[], None]) -> None:
-    try:
-        process.wait(_END_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
+    if ends_within(process, _END_TIMEOUT_S):
+        process.wait()
+    else:
         otherwise()

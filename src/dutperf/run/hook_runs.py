@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import select
 import shlex
 import signal
 import subprocess
@@ -16,6 +15,7 @@ from collections.abc import Sequence
 from dutperf.config.hooks import Hook, Hooks, SshHost
 from dutperf.errors import SetupError
 from dutperf.procedures.trials import RunHooks
+from dutperf.process_end import ends_within
 from dutperf.protocol import Reason, TrialResult, Verdict
 from dutperf.results.trial_record import HookMoment, HookRun, TrialRecord
 
@@ -176,7 +176,7 @@ def _execute(
     except OSError as error:
         return None, f"could not be started: {error.strerror}"
     try:
-        if not _ends_within(process, timeout_s):
+        if not ends_within(process, timeout_s):
             return None, f"did not end within {timeout_s:g} s"
         code = process.wait()
         return code, f"ended with exit code {code}"
@@ -185,19 +185,6 @@ def _execute(
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-
-
-def _ends_within(process: subprocess.Popen[bytes], timeout_s: float) -> bool:
-    """As soon as it does: ``Popen.wait`` with a timeout looks every 50 ms only.
-
-    What deletes a device's connections is timed.
-    """
-    descriptor = os.pidfd_open(process.pid)
-    try:
-        ready, _, _ = select.select([descriptor], [], [], timeout_s)
-        return bool(ready)
-    finally:
-        os.close(descriptor)
 
 
 def _told(run: HookRun) -> str:
