@@ -161,7 +161,9 @@ def test_what_a_flood_says_is_counted_and_changes_nothing(
     left, right = result.ports
     assert (left.foreign > 1000) == (name in {"foreign frames", "errors"})
     told = [(each.ip_version, each.type, each.code) for each in left.icmp]
-    assert sorted(told) == ([(4, 3, 13), (4, 11, 0), (6, 2, 0)] if name == "errors" else [])
+    assert sorted(told) == (
+        [(4, 3, 13), (4, 11, 0), (6, 2, 0)] if name == "errors" else []
+    )
     assert sum(each.frames for each in left.icmp) in {0, left.foreign}
     assert (left.neighbour_requests > 100) == (name == "questions and answers")
     assert right.foreign == 0

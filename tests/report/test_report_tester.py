@@ -57,7 +57,11 @@ def test_what_the_device_answered_is_added_up_by_what_it_says() -> None:
         result = record.result.model_copy(update={"ports": ports})
         return record.model_copy(update={"result": result})
 
-    trials = [answered(1, "fail", 5), answered(2, "invalid", 50), answered(3, "pass", 1)]
+    trials = [
+        answered(1, "fail", 5),
+        answered(2, "invalid", 50),
+        answered(3, "pass", 1),
+    ]
     assert tester.tester_record(trials).icmp == {"ICMP TTL exceeded in transit": 12}
 
 

@@ -51,7 +51,12 @@ def test_what_says_the_same_is_counted_together_and_the_most_comes_first() -> No
 
 
 def test_each_place_to_look_is_told_once_and_none_for_what_is_no_error() -> None:
-    said = [messages(4, 3, 9), messages(6, 1, 1), messages(6, 133, 0), messages(4, 3, 4)]
+    said = [
+        messages(4, 3, 9),
+        messages(6, 1, 1),
+        messages(6, 133, 0),
+        messages(4, 3, 4),
+    ]
     assert places_to_look(said) == [
         "the device's filter, which forbids these frames;",
         "the device's MTU;",

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <fstream>
 
+#include "control/announcer.h"
 #include "control/clock_check.h"
 #include "control/direction_result.h"
 #include "control/pcap.h"
@@ -116,10 +117,15 @@ Engine::OpenPorts::OpenPorts(const PortsOpenParams& params) {
   neighbours = std::make_unique<Neighbours>(port_pointers, side_pointers);
 }
 
+Announcer Engine::OpenPorts::announcer(const std::vector<Announcement>& announcements) const {
+  return Announcer(announcements, {ports[0].get(), ports[1].get()},
+                   {sides[0].get(), sides[1].get()});
+}
+
 Engine::Engine(const dpdk::EalOptions& options)
     : options_(options),
-      clock_(timing::calibrate_tsc(kCalibrationNs)),
       eal_(options),
+      clock_(calibration_.finish(kCalibrationNs)),
       table_(clock_) {
   check_invariant_clock();
   clock_offset_ns_ = measure_clock_offset_ns(eal_.worker_lcores(), clock_);
@@ -199,6 +205,8 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   bool go_on = monitor.wait(-1, 0);
   if (go_on) facts.unresolved_neighbours = unresolved(result.neighbours);
   go_on = go_on && facts.unresolved_neighbours.empty();
+  Announcer announcer = ports.announcer(request.announcements);
+  if (go_on) announcer.send_before();
   if (go_on) timed([&] { go_on = ports.neighbours->serve(request.settle_ns, monitor); });
   if (go_on) timed([&] { go_on = ports.neighbours->serve(until(spec.not_before_tsc), monitor); });
 
@@ -211,8 +219,9 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   dataplane::TrialRun run(spec, {ports.sides[0].get(), ports.sides[1].get()}, clock_,
                           eal_.worker_lcores());
   if (!go_on) run.abort();
+  announcer.send_due(0);
   run.launch();
-  watch(run, spec, monitor);
+  watch(run, spec, announcer, monitor);
   run.join();
   result.begin_unix_ns = begin_of(run, clock_);
   const Snapshot after = snapshot();
@@ -238,6 +247,7 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
     result.ports.push_back(port_report(side, port, before.ports[i], after.ports[i], received,
                                        ports.sides[i]->recorders));
     result.ports.back().neighbour_conflicts += ports.neighbours->conflicts(side);
+    result.ports.back().announced = announcer.sent(side);
     facts.ports.push_back(
         facts_of(result.ports.back(), port, before.ports[i], after.ports[i], received));
   }
@@ -258,13 +268,16 @@ uint64_t Engine::until(uint64_t tsc) const {
   return left_ns - std::min(left_ns, kShortNs);
 }
 
-void Engine::watch(dataplane::TrialRun& run, const dataplane::TrialSpec& spec, Monitor& monitor) {
+void Engine::watch(dataplane::TrialRun& run, const dataplane::TrialSpec& spec, Announcer& announcer,
+                   Monitor& monitor) {
   const uint64_t launched = timing::read_tsc();
-  const int wait_ms = spec.stop_when_lost ? kLossCheckMs : kProgressMs;
+  const int look_ms = spec.stop_when_lost ? kLossCheckMs : kProgressMs;
   int since_progress_ms = 0;
   eventfd_t done = 0;
   while (eventfd_read(run.done_fd(), &done) != 0) {
+    const int wait_ms = announcer.wait_ms(since_start_ns(run), look_ms);
     if (!monitor.wait(run.done_fd(), wait_ms)) run.abort();
+    announcer.send_due(since_start_ns(run));
     if (spec.stop_when_lost) stop_if_lost(run, spec);
     since_progress_ms += wait_ms;
     if (since_progress_ms < kProgressMs) continue;
@@ -277,12 +290,16 @@ void Engine::watch(dataplane::TrialRun& run, const dataplane::TrialSpec& spec, M
   }
 }
 
-void Engine::stop_if_lost(dataplane::TrialRun& run, const dataplane::TrialSpec& spec) const {
-  constexpr uint64_t kCheckNs = kLossCheckMs * 1'000'000ULL;
+// 0 before the start.
+uint64_t Engine::since_start_ns(const dataplane::TrialRun& run) const {
   const uint64_t start_tsc = run.start_tsc();
   const uint64_t now = timing::read_tsc();
-  if (start_tsc == 0 || now < start_tsc) return;
-  const uint64_t running_ns = clock_.to_ns(now - start_tsc);
+  return start_tsc == 0 || now < start_tsc ? 0 : clock_.to_ns(now - start_tsc);
+}
+
+void Engine::stop_if_lost(dataplane::TrialRun& run, const dataplane::TrialSpec& spec) const {
+  constexpr uint64_t kCheckNs = kLossCheckMs * 1'000'000ULL;
+  const uint64_t running_ns = since_start_ns(run);
   if (running_ns + kCheckNs >= spec.duration_ns) return;  // it is about to end anyway
   if (seems_lost(spec, run, running_ns)) run.stop();
 }
@@ -292,12 +309,24 @@ Json Engine::preview(const Json& params) const {
   refuse_learned(parsed.trial.spec);
   fill_in_macs(parsed.trial);
   PcapWriter pcap(parsed.path);
+  write_announcements(parsed.trial.announcements, pcap);
   uint64_t frames = 0;
   for (const Side from : parsed.trial.order) {
     frames += write_frames(parsed.trial.spec.from[index_of(from)], parsed.count, pcap);
   }
   pcap.close();
   return {{"frames", frames}};
+}
+
+// As they would leave, before all frames of the streams.
+void Engine::write_announcements(const std::vector<Announcement>& announcements,
+                                 PcapWriter& pcap) const {
+  for (const Announcement& announcement : announcements) {
+    const size_t side = index_of(announcement.side);
+    const net::Mac mac = open_ ? open_->ports[side]->mac() : net::Mac{};
+    const net::VlanTags vlan = open_ ? open_->sides[side]->own.vlan : net::VlanTags{};
+    pcap.write(announcement.at_ns.value_or(0), frame_of(announcement, mac, vlan));
+  }
 }
 
 Json Engine::drop_table() {

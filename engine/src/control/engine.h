@@ -6,10 +6,12 @@
 #include <memory>
 #include <vector>
 
+#include "control/announcer.h"
 #include "control/learned_table.h"
 #include "control/messages.h"
 #include "control/monitor.h"
 #include "control/neighbours.h"
+#include "control/pcap.h"
 #include "control/port_report.h"
 #include "dataplane/trial_run.h"
 #include "dpdk/eal.h"
@@ -37,6 +39,7 @@ class Engine {
  private:
   struct OpenPorts {
     explicit OpenPorts(const PortsOpenParams& params);
+    Announcer announcer(const std::vector<Announcement>& announcements) const;
 
     std::unique_ptr<dpdk::RingPair> rings;
     std::array<std::unique_ptr<dpdk::Port>, dataplane::kSides> ports;
@@ -53,15 +56,19 @@ class Engine {
   uint64_t own_input_queue_drops(const TrialResult& result) const;
   void check_vlan(const TrialRequest& request) const;
   void check_fits(const TrialRequest& request) const;
+  void write_announcements(const std::vector<Announcement>& announcements, PcapWriter& pcap) const;
   void fill_in_macs(TrialRequest& request) const;
   uint64_t until(uint64_t tsc) const;
   // Serves the monitor until the run has ended; stops it when it is lost and the spec says so.
-  void watch(dataplane::TrialRun& run, const dataplane::TrialSpec& spec, Monitor& monitor);
+  void watch(dataplane::TrialRun& run, const dataplane::TrialSpec& spec, Announcer& announcer,
+             Monitor& monitor);
+  uint64_t since_start_ns(const dataplane::TrialRun& run) const;
   void stop_if_lost(dataplane::TrialRun& run, const dataplane::TrialSpec& spec) const;
 
   dpdk::EalOptions options_;
-  timing::TscClock clock_;
+  timing::TscCalibration calibration_;  // while DPDK starts
   dpdk::Eal eal_;
+  timing::TscClock clock_;
   uint64_t clock_offset_ns_ = 0;  // what two workers' clocks may be apart at most
   std::unique_ptr<OpenPorts> open_;
   LearnedTable table_;

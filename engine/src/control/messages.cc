@@ -292,6 +292,7 @@ Json to_json(const PortReport& port) {
           {"damaged", to_json(port.damaged)},
           {"other_vlan", port.other_vlan},
           {"fragments", port.fragments},
+          {"announced", port.announced},
           {"interface_drops", port.interface_drops},
           {"send_drops", port.send_drops},
           {"damaged_on_wire", port.damaged_on_wire}};
@@ -354,6 +355,7 @@ TrialRequest parse_trial(const Json& params, const std::string& where) {
   spec.trial_id = static_cast<uint16_t>(reader.number("trial_id", 1, 65535));
   spec.duration_ns = reader.number("duration_ns", 1, kMaxNs);
   request.settle_ns = reader.number_or("settle_ns", 2'000'000'000, 0, kMaxNs);
+  request.announcements = parse_announcements(reader, spec.duration_ns);
   spec.residual_wait_ns = reader.number_or("residual_wait_ns", 2'000'000'000, 0, kMaxNs);
   spec.burst_limit = static_cast<uint32_t>(reader.number_or("burst_limit", 32, 1, 64));
   spec.lag_limit_ns = reader.number_or("lag_limit_ns", 10'000'000, 0, kMaxNs);

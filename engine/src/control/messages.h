@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "control/announcement_messages.h"
 #include "control/json.h"
 #include "control/record_messages.h"
 #include "dataplane/trial_spec.h"
@@ -50,7 +51,8 @@ struct TrialRequest {
   uint64_t settle_ns = 0;
   std::vector<StreamAddressing> addressing[dataplane::kSides];  // of each stream
   std::vector<dataplane::Side> order;  // sending sides, in the order of the request
-  bool fine_delays = false;            // in the result
+  std::vector<Announcement> announcements;
+  bool fine_delays = false;  // in the result
 };
 
 struct PreviewParams {
@@ -118,6 +120,7 @@ struct PortReport {
   net::DamageCounts damaged;  // those truncated beyond recognition among them
   uint64_t other_vlan = 0;
   uint64_t fragments = 0;
+  uint64_t announced = 0;
   uint64_t interface_drops = 0;
   uint64_t send_drops = 0;
   uint64_t damaged_on_wire = 0;

@@ -288,11 +288,17 @@ void Port::close() noexcept {
   rte_mempool_free(receive_pool_);
 }
 
-bool Port::send_copy(const uint8_t* frame, size_t size) {
-  Mbuf* mbuf = rte_pktmbuf_alloc(receive_pool_);
-  if (mbuf == nullptr) return false;
+Mbuf* Port::copy(const uint8_t* frame, size_t size) {
+  Mbuf* const mbuf = rte_pktmbuf_alloc(receive_pool_);
+  if (mbuf == nullptr) return nullptr;
   std::memcpy(frame_of(mbuf), frame, size);
   set_size(mbuf, size);
+  return mbuf;
+}
+
+bool Port::send_copy(const uint8_t* frame, size_t size) {
+  Mbuf* mbuf = copy(frame, size);
+  if (mbuf == nullptr) return false;
   if (tx().send(&mbuf, 1) == 1) return true;
   free_frame(mbuf);
   return false;

@@ -1,5 +1,6 @@
-// Hands neighbour replies from the worker that receives on a port to the one that sends on it.
-// One producer, one consumer, no lock; what does not fit is dropped (the asker asks again).
+// Hands frames that no schedule knows to the worker that sends on a port: replies to neighbours from
+// the worker that receives on it, announcements from the control thread. One consumer, no lock; what
+// does not fit is dropped (who asked asks again).
 #pragma once
 
 #include <rte_ring.h>
@@ -15,7 +16,7 @@ namespace dutperf::dpdk {
 class ReplyRing {
  public:
   explicit ReplyRing(const std::string& name)
-      : ring_(rte_ring_create(name.c_str(), 1024, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ)) {
+      : ring_(rte_ring_create(name.c_str(), 1024, SOCKET_ID_ANY, RING_F_SC_DEQ)) {
     if (ring_ == nullptr) throw SetupError("no memory for " + name, "raise memory_mb");
   }
   ~ReplyRing() { rte_ring_free(ring_); }
@@ -23,7 +24,7 @@ class ReplyRing {
   ReplyRing& operator=(const ReplyRing&) = delete;
 
   // Takes ownership when it returns true.
-  bool put(Mbuf* reply) { return rte_ring_sp_enqueue(ring_, reply) == 0; }
+  bool put(Mbuf* reply) { return rte_ring_mp_enqueue(ring_, reply) == 0; }
 
   uint32_t take(Mbuf** replies, uint32_t limit) {
     if (rte_ring_empty(ring_) != 0) [[likely]]

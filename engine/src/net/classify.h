@@ -31,7 +31,7 @@ struct Classified {
   uint8_t ip_version = 0;
   // Bytes from the IP header to UDP, or ICMP: options or extension headers, too.
   uint16_t ip_headers = 0;
-  uint32_t ip_bytes = 0;    // length of the IP packet by its own header
+  uint32_t ip_bytes = 0;  // length of the IP packet by its own header
   const WireTag* tag = nullptr;
 };
 

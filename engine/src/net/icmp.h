@@ -16,8 +16,8 @@ struct IcmpKind {
   bool operator==(const IcmpKind&) const = default;
 };
 
-// Messages by their kind, in the order in which the kinds came first. Beyond so many kinds, which no
-// device sends, nothing is told apart any more.
+// Messages by their kind, in the order in which the kinds came first. Beyond so many kinds, which
+// no device sends, nothing is told apart any more.
 class IcmpCounts {
  public:
   struct Count {
@@ -28,8 +28,8 @@ class IcmpCounts {
 
   void count(IcmpKind kind) noexcept {
     const auto end = counts_.begin() + used_;
-    const auto found = std::find_if(counts_.begin(), end,
-                                    [&](const Count& each) { return each.kind == kind; });
+    const auto found =
+        std::find_if(counts_.begin(), end, [&](const Count& each) { return each.kind == kind; });
     if (found != end) {
       ++found->frames;
     } else if (used_ < counts_.size()) {

@@ -15,7 +15,8 @@ TEST(IcmpCounts, AreThoseOfAMap) {
   IcmpCounts counts;
   for (int i = 0; i < 10'000; ++i) {
     const IcmpKind kind{static_cast<uint8_t>(random() % 2 != 0 ? 4 : 6),
-                        static_cast<uint8_t>(random() % 2 * 255), static_cast<uint8_t>(random() % 4)};
+                        static_cast<uint8_t>(random() % 2 * 255),
+                        static_cast<uint8_t>(random() % 4)};
     counts.count(kind);
     ++slow[{kind.ip_version, kind.type, kind.code}];
   }

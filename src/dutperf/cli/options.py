@@ -159,6 +159,8 @@ FLAGS: dict[str, Flag] = {
     "traffic.flow_label": Flag("--flow-label", str, "LABEL"),
     "traffic.ipv6_headers": Flag("--ipv6-headers", str, "NAMES", _split),
     "traffic.ipv4_options": Flag("--ipv4-options", str, "NAMES", _split),
+    "traffic.routes": Flag("--routes", Literal["static", "rip"], "HOW"),
+    "traffic.route_changes": Flag("--route-changes", bool),
     "traffic.mac": Flag("--mac", Literal["fixed", "random"], "MAC"),
 }
 _TRAFFIC = "traffic."
@@ -172,6 +174,7 @@ _STATELESS = (
     "traffic.flows",
     "traffic.ipv6_headers",
     "traffic.ipv4_options",
+    "traffic.route",
 )
 """Begins of keys of the traffic that connections say instead."""
 _OF_FRAMES = {"ip", "frame_size", "direction", "flows"}

@@ -24,6 +24,8 @@ _SENT = (
     "flow_label",
     "ipv6_headers",
     "ipv4_options",
+    "routes",
+    "route_changes",
     "mac",
     "flows",
     "flows_by",

@@ -40,6 +40,7 @@ from dutperf.config.versions import translates, version_of
 from dutperf.standards import Deviation, Level
 
 _FORMAT = "RFC 2544 8, C.2.6.4"
+_UPDATE_BEFORE_S = 5
 _TTL = 10
 _LARGEST_STEP_PERCENT = 10
 _REPEATS = 20
@@ -445,10 +446,19 @@ def _frames(cell: Cell) -> list[Deviation]:
         found.append(
             Deviation(_FORMAT, "type of service 0", f"DSCP {traffic.dscp}", "SHOULD")
         )
-    if max(traffic.networks.left, traffic.networks.right) > 1:
-        rule = "a routing update with all networks before each trial"
-        found.append(Deviation("RFC 2544 13", rule, "routes are static", "MUST"))
+    found += _routes(cell)
     return found
+
+
+def _routes(cell: Cell) -> Iterator[Deviation]:
+    traffic, settle_s = cell.traffic, cell.spec.settle_wait_s
+    most_networks = max(traffic.networks.left, traffic.networks.right)
+    if traffic.routes == "rip" and settle_s < _UPDATE_BEFORE_S:
+        rule = f"routing updates {_UPDATE_BEFORE_S} s before the frames"
+        yield Deviation("RFC 2544 C.2.3", rule, f"{settle_s:g} s before", "text")
+    elif traffic.routes == "static" and most_networks > 1:
+        rule = "a routing update with all networks before each trial"
+        yield Deviation("RFC 2544 13", rule, "routes are static", "MUST")
 
 
 def _headers(cell: Cell) -> Iterator[Deviation]:

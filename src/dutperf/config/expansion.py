@@ -23,6 +23,7 @@ from dutperf.config.rate_sources import (
     check_load_over_time,
     with_source,
 )
+from dutperf.config.routing import check_routing
 from dutperf.config.sizes import check_sizes, most_header_bytes, smallest_size
 from dutperf.config.specs import (
     Direction,
@@ -302,6 +303,7 @@ def _check(testbed: Testbed, cell: Cell) -> None:
     for side in testbed.sides:
         list(own_hosts(testbed, cell, side))
     check_sizes(testbed, cell)
+    check_routing(testbed, cell)
     _check_plain(cell)
     check_load(cell)
     check_load_over_time(cell)

@@ -220,6 +220,18 @@ class Traffic(Strict):
         description="IPv4 options: router-alert (RFC 2113), nop; of the foreground's "
         "frames; 4 bytes each; part of frame_size",
     )
+    routes: Literal["static", "rip"] = Field(
+        default="static",
+        description="how the device knows the frames' networks (RFC 2544 13): static, "
+        "or rip: told by RIPv2 before each trial; again every 30 s of one longer than "
+        "60 s; IPv4",
+    )
+    route_changes: bool = Field(
+        default=False,
+        description="RIPv2 updates that change other routes, first in each trial and "
+        "every 30 s (RFC 2544 11.3); six networks of no frame, there and gone in turn; "
+        "IPv4",
+    )
     mac: Literal["fixed", "random"] = Field(
         default="fixed",
         description="source MAC address: the port's, or random (RFC 4814 4.2)",
@@ -308,7 +320,7 @@ class Traffic(Strict):
         bursts = f"bursts{self.burst_frames}" if self.burst_frames else ""
         shape = self.load_shape.label if self.load_shape else bursts
         if self.flows is not None:
-            return [shape, mixed, *self._headers()]
+            return [shape, mixed, *self._headers(), *self._routing()]
         return [
             shape,
             mixed,
@@ -316,7 +328,12 @@ class Traffic(Strict):
             _pair("hosts", counts),
             "" if self.ports == Ports() else "ports",
             *self._headers(),
+            *self._routing(),
         ]
+
+    def _routing(self) -> list[str]:
+        routes = "" if self.routes == "static" else self.routes
+        return [routes, "route-changes" if self.route_changes else ""]
 
     def _headers(self) -> list[str]:
         return [

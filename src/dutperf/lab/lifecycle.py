@@ -25,6 +25,7 @@ from dutperf.lab import (
     processes,
     receive_cpu,
     refdut,
+    routing_daemon,
     topology,
     tracking,
     translator,
@@ -331,6 +332,8 @@ def _build(device: LabDevice, cpus: CpuPlan, state: LabState) -> LabState:
         update(receive_cpu=cpus.receive)
     if device.translator:
         translator.start(device.translator, cpus.dut, StateFile().dut_directory, record)
+    if device.takes_routes:
+        routing_daemon.start(cpus.dut, StateFile().dut_directory, record)
     if device.answers:
         refdut.start(device, cpus, StateFile().dut_directory, record)
     return state
@@ -344,6 +347,8 @@ def _tell(behaviour: Behaviour | None) -> None:
 def _check_programs(device: LabDevice) -> None:
     if device.translator:
         topology.check_program("tayga", "tayga")
+    if device.takes_routes:
+        topology.check_program("bird", "bird2")
     if device.wired and plan_cpus().receive is not None:
         topology.check_program("ethtool", "ethtool")
     if device.answers:

@@ -173,6 +173,10 @@ def _traffic(traffic: Traffic) -> Parameters:
     for key in ("ipv6_headers", "ipv4_options"):
         if listed := getattr(traffic, key):
             found[key] = ", ".join(listed)
+    if traffic.routes != "static":
+        found["routes"] = traffic.routes
+    if traffic.route_changes:
+        found["route_changes"] = True
     if ports.reverse:
         found["ports_reverse"] = _ports(ports, "reverse")
     return found

@@ -11,6 +11,7 @@ counts are per direction. Unknown keys are errors on both sides, and so are valu
 another JSON type: no number in a string, no 1 for true.
 """
 
+from dutperf.protocol.announcement import MAX_ANNOUNCEMENTS, Announcement
 from dutperf.protocol.base import (
     TAG_BYTES,
     Count,
@@ -145,6 +146,7 @@ __all__ = [
     "ERROR_STATE",
     "ERROR_UNKNOWN_METHOD",
     "GENERATOR",
+    "MAX_ANNOUNCEMENTS",
     "MAX_COMBINATIONS",
     "MAX_FRAMES",
     "MAX_IPV4_OPTIONS",
@@ -163,6 +165,7 @@ __all__ = [
     "TAG_BYTES",
     "VLAN_TPID",
     "AddressRange",
+    "Announcement",
     "Count",
     "Damage",
     "DirectionName",

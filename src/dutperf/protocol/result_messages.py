@@ -347,6 +347,9 @@ class PortReport(Message):
         description="frames whose VLAN tags are not the port's, or that have none",
     )
     fragments: Count = Field(description="pieces of IP packets")
+    announced: Count = Field(
+        default=0, description="announcements that left, of those that were asked for"
+    )
     interface_drops: Count = Field(
         default=0,
         description="received, and dropped below the port by the tester's own NIC, "

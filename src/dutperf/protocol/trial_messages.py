@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from dutperf.protocol.announcement import MAX_ANNOUNCEMENTS, Announcement
 from dutperf.protocol.base import Count, Message, Nanoseconds, Wait
 from dutperf.protocol.stream_messages import MAX_FRAMES, DirectionRequest
 from dutperf.protocol.tuple_messages import MAX_SURVIVAL_BLOCKS, Learn
@@ -98,6 +99,9 @@ class TrialRequest(Message):
     )
     record: Record = Record()
     learn: Learn | None = None
+    announcements: Annotated[
+        list[Announcement], Field(max_length=MAX_ANNOUNCEMENTS)
+    ] = Field(default=[])
     not_before_ns: Wait = Field(
         default=0,
         description="wait so long after the start of the trial that made the table",
@@ -115,6 +119,13 @@ class TrialRequest(Message):
     def frames(self, direction: DirectionRequest) -> int:
         """Frames of one direction: rate times duration, rounded, at least one."""
         return direction.frames(self.duration_ns)
+
+    @model_validator(mode="after")
+    def _announced_in_time(self) -> TrialRequest:
+        times_ns = (each.at_ns for each in self.announcements if each.at_ns is not None)
+        if max(times_ns, default=0) >= self.duration_ns:
+            raise ValueError("an announcement is due after the trial's end")
+        return self
 
     @model_validator(mode="after")
     def _countable(self) -> TrialRequest:

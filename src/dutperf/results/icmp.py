@@ -66,11 +66,12 @@ _TYPES: Mapping[tuple[int, int], str] = {
     (6, 137): "redirect",
     (6, 143): "multicast listener report",
 }
+_NOBODY = "the tester's addresses, as nobody answers the device there;"
 _PLACES: Mapping[str, str] = {
     "network unreachable": "the device's routes to the tester's networks;",
     "no route": "the device's routes to the tester's networks;",
-    "host unreachable": "the tester's addresses, as nobody answers the device there;",
-    "address unreachable": "the tester's addresses, as nobody answers the device there;",
+    "host unreachable": _NOBODY,
+    "address unreachable": _NOBODY,
     "port unreachable": "the destination, as the device takes frames for its own;",
     "fragmentation needed": "the device's MTU;",
     "packet too big": "the device's MTU;",
@@ -84,7 +85,7 @@ def icmp_name(messages: IcmpMessages) -> str:
     """What they say; where no RFC has a word for it, by number."""
     version, kind, code = messages.ip_version, messages.type, messages.code
     found = _KINDS.get((version, kind, code)) or _TYPES.get((version, kind))
-    protocol = "ICMP" if version == 4 else "ICMPv6"  # noqa: PLR2004 - IPv4
+    protocol = "ICMP" if version == 4 else "ICMPv6"
     return f"{protocol} {found or f'type {kind}, code {code}'}"
 
 

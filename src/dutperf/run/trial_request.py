@@ -21,6 +21,7 @@ from dutperf.protocol import (
     TrialRequest,
     series_interval_ns,
 )
+from dutperf.run.routing import announcements
 
 _STREAM_IDS: dict[tuple[DirectionName, str], int] = {
     ("forward", "foreground"): 0,
@@ -74,6 +75,7 @@ def trial_request(
         loss_tolerance_ppb=cell.spec.loss_tolerance_ppb,
         stop_when_lost=stop_when_lost,
         record=_record(cell, duration_ns),
+        announcements=announcements(testbed, cell, duration_ns),
         directions=[
             _direction(testbed, cell, rate_fps, name) for name in directions(cell)
         ],

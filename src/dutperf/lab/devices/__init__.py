@@ -11,7 +11,11 @@ from dutperf.lab.devices.known_answer import (
     KNOWN_ANSWER_VETH,
 )
 from dutperf.lab.devices.linux_firewall import linux_firewall
-from dutperf.lab.devices.linux_router import LINUX_ROUTER, LINUX_ROUTER_HOSTS
+from dutperf.lab.devices.linux_router import (
+    LINUX_ROUTER,
+    LINUX_ROUTER_HOSTS,
+    LINUX_ROUTER_RIP,
+)
 from dutperf.lab.devices.nft_nat import NFT_NAT44, NFT_NAT66
 from dutperf.lab.devices.tayga_nat64 import TAYGA_NAT64
 from dutperf.lab.devices.tayga_siit import TAYGA_SIIT
@@ -22,6 +26,7 @@ LABS: Mapping[str, LabDevice] = {
     for device in (
         LINUX_ROUTER,
         LINUX_ROUTER_HOSTS,
+        LINUX_ROUTER_RIP,
         linux_firewall(),
         TAYGA_SIIT,
         KNOWN_ANSWER,

@@ -58,6 +58,7 @@ class LabDevice:
         right: likewise.
         networks: those behind the tester, per side: routed to its address there.
         translator: the program that translates between IP versions, if any.
+        takes_routes: a routing daemon, BIRD, takes IPv4 routes from the tester (RIPv2).
         answers: it is the known-answer device: dutperf-refdut; nothing but the wires,
             if it has any, is left for the kernel to do.
         behaviour: what the known-answer device is told at its start, beside routing.
@@ -79,6 +80,7 @@ class LabDevice:
     sysctls: Mapping[str, str] = field(default_factory=dict)
     networks: Mapping[Side, tuple[str, ...]] = field(default_factory=dict)
     translator: Translator | None = None
+    takes_routes: bool = False
     answers: bool = False
     behaviour: Mapping[str, Any] = field(default_factory=dict)
     ruleset: tuple[Mapping[str, Any], ...] = ()

@@ -19,6 +19,9 @@ IPv4 networks up: 198.18.0.0/16 and 198.19.0.0/16 are on the link as a whole, wi
 The link-local addresses are set by hand because the kernel has to have one to ask for
 neighbours on behalf of forwarded packets; it gives them to interfaces too late and
 with more noise.
+
+``linux-router-rip`` knows none of the 255 IPv4 networks behind the links: BIRD takes
+them from the tester (``routes: rip``, RFC 2544 13).
 """
 
 from __future__ import annotations
@@ -47,6 +50,8 @@ def _router(
     description: str,
     prefix_length: int,
     networks: Mapping[Side, tuple[str, ...]],
+    *,
+    takes_routes: bool = False,
 ) -> LabDevice:
     return LabDevice(
         name=name,
@@ -71,6 +76,7 @@ def _router(
         ),
         sysctls=ROUTER_SYSCTLS,
         networks=networks,
+        takes_routes=takes_routes,
         hooks=kernel_hooks(),
     )
 
@@ -86,4 +92,11 @@ LINUX_ROUTER_HOSTS = _router(
     "Linux forwarding, 65,534 IPv4 hosts to resolve on each side",
     16,
     _IPV6_NETWORKS,
+)
+LINUX_ROUTER_RIP = _router(
+    "linux-router-rip",
+    "Linux forwarding, IPv4 routes from the tester by RIPv2 (BIRD)",
+    24,
+    _IPV6_NETWORKS,
+    takes_routes=True,
 )
