@@ -54,7 +54,7 @@ def tuples(cell: Cell, direction: DirectionName, frames: int) -> list[Tuple]:
     ]
 
 
-@pytest.mark.parametrize("by", ["ports", "addresses"])
+@pytest.mark.parametrize("by", ["ports", "addresses", "sources"])
 @pytest.mark.parametrize("ip", [4, 6])
 @pytest.mark.parametrize("count", [1, 2, 5, 100])
 def test_there_are_exactly_so_many_flows_and_all_get_as_many_frames(
@@ -68,9 +68,18 @@ def test_there_are_exactly_so_many_flows_and_all_get_as_many_frames(
     assert answers == forward
 
 
+@pytest.mark.parametrize("ip", [4, 6])
+def test_sources_are_hosts_of_the_left_side_alone(ip: int) -> None:
+    asked = {"ip": [ip], "flows": [5], "traffic": {"flows_by": "sources"}}
+    [cell] = cells(THROUGHPUT | asked)
+    found = tuples(cell, "forward", 5)
+    assert len({source for source, *_ in found}) == 5
+    assert len({each[1:] for each in found}) == 1
+
+
 def test_every_field_of_a_flow_goes_up_in_step() -> None:
     """What ``tuples`` takes for granted."""
-    for by in ("ports", "addresses"):
+    for by in ("ports", "addresses", "sources"):
         [cell] = cells(THROUGHPUT | {"flows": 7, "traffic": {"flows_by": by}})
         [flow] = flows(make_testbed(), cell, "forward")
         fields = [*flow.source.fields, *flow.destination.fields]
@@ -147,7 +156,14 @@ def test_the_resolved_campaign_gives_the_same_cells(tmp_path: Path) -> None:
     ("keys", "message"),
     [
         ({"flows": [0]}, "flows[0]: must be at least 1, not 0"),
-        ({"flows": [MOST_FLOWS + 1]}, "flows[0]: must be at most 64512"),
+        (
+            {"flows": [MOST_FLOWS + 1]},
+            "flows[0]: must be at most 64512, as many as there are ports from 1024 on",
+        ),
+        (
+            {"flows": [1], "stateful": {"connections": 9, "phase1_rate": 9}},
+            "flows: must be left out of a stateful test (stateful.connections)",
+        ),
         ({"flows": [4, 4]}, "flows: must not list 4 twice"),
         ({"flows": "many"}, "flows: must be a whole number, not 'many'"),
         ({"flows": 2, "traffic": {"networks": 4}}, "so leave traffic.networks out"),
@@ -176,3 +192,106 @@ def test_as_many_flows_as_ports_are_allowed() -> None:
     [cell] = cells(THROUGHPUT | {"flows": MOST_FLOWS})
     source, _ = cell.traffic.ports.of("forward")
     assert source.bounds == (1024, 65535)
+
+
+PDV: dict[str, Any] = {"procedure": "pdv", "ip": [4], "rate_fps": "1000 per flow"}
+
+
+def test_a_rate_for_each_flow_makes_a_load_that_grows_with_them() -> None:
+    found = cells(PDV | {"flows": [1, 4, 16]})
+    assert [cell.spec.given_rate_fps for cell in found] == [1000, 4000, 16_000]
+    assert [cell.id for cell in found] == [
+        f"pdv-ip4-64-both-at-1000fps-per-flow-flows{n}" for n in (1, 4, 16)
+    ]
+    [series] = {cell.series for cell in found}
+    assert series == "pdv-ip4-both-at-1000fps-per-flow-flows"
+    assert {cell.throughput_cell for cell in found} == {None}
+
+
+def test_the_load_is_none_that_was_looked_for() -> None:
+    found = list(deviations(cells(PDV | {"flows": [4]})[0]))
+    assert "at 4,000 fps, 1,000 per flow" in [each.actual for each in found]
+
+
+def test_a_profile_may_say_the_flows_of_a_rate_for_each() -> None:
+    [cell] = cells(PDV | {"traffic": {"flows": 7}})
+    assert cell.spec.given_rate_fps == 7000
+
+
+def test_the_resolved_campaign_keeps_the_rate_for_each_flow(tmp_path: Path) -> None:
+    campaign = make_campaign(PDV | {"flows": [1, 4], "rate_fps": "1000  per flow"})
+    text = io.StringIO()
+    YAML(typ="safe", pure=True).dump(resolved(campaign, make_testbed()), text)
+    (tmp_path / "c.yaml").write_text(text.getvalue())
+    again = load_campaign(tmp_path / "c.yaml")
+    assert expand(again, make_testbed()) == expand(campaign, make_testbed())
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({}, "rate_fps: 1000 per flow needs a number of flows"),
+        (
+            {"traffic": [{"flows": 2}, {"name": "other"}]},
+            "rate_fps: 1000 per flow needs a number of flows",
+        ),
+        ({"flows": [1], "rate_fps": "0 per flow"}, "rate_fps: must be at least 1"),
+        (
+            {"flows": [1], "rate_fps": "9999999999999 per flow"},
+            "rate_fps: must be at most 1000000000000",
+        ),
+        (
+            {"flows": [1], "rate_fps": "90% per flow"},
+            "rate_fps: must be whole frames per second like 100000, or throughput",
+        ),
+    ],
+)
+def test_a_rate_for_each_flow_that_cannot_be_is_refused(
+    keys: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError) as refusal:
+        spec_from(PDV | keys, "here")
+    assert message in refusal.value.message
+
+
+@pytest.mark.parametrize("procedure", ["outage", "frame-loss"])
+def test_it_is_for_delays_alone(procedure: str) -> None:
+    asked = {"procedure": procedure, "rate_fps": "1000 per flow", "flows": [1]}
+    with pytest.raises(InputError, match="rate_fps"):
+        spec_from(asked, "here")
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        (
+            {"flows": [1, 4], "max_rate_fps": 3999},
+            "1000 per flow, 4000 of 4 flows, is more than the maximum rate",
+        ),
+        (
+            {"flows": [2], "rate_fps": "600000000000 per flow"},
+            "1200000000000 of 2 flows, must be at most 1000000000000",
+        ),
+    ],
+)
+def test_a_load_that_grew_too_high_is_refused(
+    keys: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError) as refusal:
+        cells(PDV | keys)
+    assert message in refusal.value.message
+
+
+@pytest.mark.parametrize("by", ["addresses", "sources"])
+def test_more_hosts_than_there_are_addresses_are_refused_with_their_number(
+    by: str,
+) -> None:
+    left = {"port": {"interface": "tl"}}
+    ipv4 = {"address": "198.18.255.200", "gateway": "198.18.255.1"}
+    testbed = make_testbed(left=left | {"ipv4": ipv4})
+    asked = THROUGHPUT | {"flows": [1, 56], "traffic": {"flows_by": by}}
+    with pytest.raises(InputError) as refusal:
+        expand(make_campaign(asked), testbed)
+    told = "from 198.18.255.200 on there are 55 addresses, fewer than 56 hosts"
+    assert told in refusal.value.message
+    assert len(expand(make_campaign(asked | {"flows": [55]}), testbed)) == 1

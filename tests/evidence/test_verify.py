@@ -102,7 +102,7 @@ def test_what_more_flows_cost_is_derived_again(tmp_path: Path) -> None:
     assert wrong(tmp_path / "run") == []
     results = json.loads((tmp_path / "run" / "results.json").read_text())
     assert len(results["scalability"]) == 13
-    keys = ("rate_fps", "value", "degradation_percent")
+    keys = ("rate_fps", "value", "degradation_percent", "upper_percent")
     for row in results["scalability"]:
         last = row["points"][-1]
         last |= {key: (last[key] or 0) + 1 for key in keys}
@@ -110,6 +110,26 @@ def test_what_more_flows_cost_is_derived_again(tmp_path: Path) -> None:
     places = [line.partition(":")[0] for line in wrong(tmp_path / "run")]
     changed = [f"scalability[{n}].points[1].{key}" for n in range(13) for key in keys]
     assert sorted(places) == sorted(changed)
+
+
+def test_intervals_of_what_more_flows_cost_are_derived_again(tmp_path: Path) -> None:
+    services = (int(200_000 * 0.999**n) for n in itertools.count())
+    told = {"flows": [1, 4], "repeats": 12, "trial_duration_s": 1}
+    what = campaign(
+        spec(resolution="1%", **told),
+        spec(procedure="latency", rate_fps="9000 per flow", tags=60, **SHORT | told),
+        spec(procedure="ipdv", rate_fps=20_000, **told),
+    )
+
+    def slower_each_time(rate_fps: float, frames: int) -> int:
+        return buffered(999, next(services))(rate_fps, frames)
+
+    engine = FakeEngine(slower_each_time, delays=jitter(20_000, 90_000))
+    Run(tmp_path / "run", engine)(what)
+    assert wrong(tmp_path / "run") == []
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    known = [row["points"][1]["lower_percent"] for row in results["scalability"]]
+    assert sum(low is not None for low in known) > 4
 
 
 def test_the_same_run_is_packed_into_the_same_bytes(run: Path, tmp_path: Path) -> None:

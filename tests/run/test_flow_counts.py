@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from planning import Run, campaign, spec
 
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.procedures.scalable import scalability
 from dutperf.protocol import TrialRequest, TrialResult
 from dutperf.results import ResultsFile, load_results
-from dutperf.results.scalable import scalability
 from dutperf.simulation.fake_engine import FakeEngine, step
 
 
@@ -65,3 +67,20 @@ def test_the_summary_can_be_made_again_from_the_cells(results: ResultsFile) -> N
     assert results.cells[1].parameters["ports"] == (
         "source increasing 1024-1032, destination fixed 7"
     )
+
+
+def test_a_rate_for_each_flow_is_sent_and_told(tmp_path: Path) -> None:
+    """Each number of flows in trials of its own, at so many times the rate of one."""
+    asked = campaign(
+        spec(procedure="pdv", rate_fps="1000 per flow", flows=[1, 4, 9], repeats=2)
+    )
+    found = Run(tmp_path / "run", FakeEngine(step(10**6)))(asked)
+    assert load_results(tmp_path / "run") == found
+    sent = {
+        (flows_of(t.request), t.load_fps) for t in found.trials if t.role == "trial"
+    }
+    assert sent == {(1, 1000), (4, 4000), (9, 9000)}
+    spread = next(s for s in found.scalability if s.name == "PDV, forward")
+    assert spread.rate_per_flow_fps == 1000
+    assert [point.rate_fps for point in spread.points] == [1000, 4000, 9000]
+    assert found.cells[1].parameters["rate_fps"] == 4000

@@ -19,6 +19,7 @@ from timed_sample import delay_results
 
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.table_print import show_table
+from dutperf.procedures.scalable import scalability
 from dutperf.report import write_report
 from dutperf.results import (
     CellResult,
@@ -28,7 +29,6 @@ from dutperf.results import (
     TimeoutLoss,
     load_results,
     overall,
-    scalability,
 )
 from dutperf.results.rate_results import DamageFigure
 from dutperf.tables import Table, subjects, tables
@@ -55,8 +55,21 @@ def of_flows() -> ResultsFile:
             "parameters": cell.parameters | told | sizes,
         }
         cells.append(cell.model_copy(update=update))
+    cells = [_often(cell) for cell in cells]
     return found.model_copy(
         update={"cells": cells, "trials": [], "scalability": scalability(cells)}
+    )
+
+
+def _often(cell: CellResult) -> CellResult:
+    """With repeats enough for intervals."""
+    middle = cell.median or 0
+    repeats = [
+        cell.repeats[0].model_copy(update={"value": middle + n}) for n in range(-3, 4)
+    ]
+    told = cell.parameters | {"resolution": "0.1%"}
+    return cell.model_copy(
+        update={"repeats": repeats, "parameters": told, "findings": []}
     )
 
 

@@ -22,6 +22,7 @@ from dutperf.cli.option_help import MORE, SHOWN, brief, first_of, panel_of
 from dutperf.config import Preset, ProcedureSpec, preset_keys
 from dutperf.config.campaign import Campaign
 from dutperf.config.document import Document
+from dutperf.config.flow_count import FlowsBy
 from dutperf.config.labs import MOST_RULES, LabKeys
 from dutperf.config.problem import Keys, Problem
 from dutperf.config.search_keys import Search
@@ -147,7 +148,7 @@ FLAGS: dict[str, Flag] = {
     "traffic.addresses": Flag("--addresses", int, "N"),
     "traffic.networks": Flag("--networks", int, "N"),
     "flows": Flag("--flows", list[int], "N"),
-    "traffic.flows_by": Flag("--flows-by", Literal["ports", "addresses"], "BY"),
+    "traffic.flows_by": Flag("--flows-by", FlowsBy, "BY"),
     "traffic.mix": Flag("--mix", str, "SHARES"),
     "traffic.background_ip": Flag("--background-ip", int, "4|6"),
     "traffic.imix": Flag("--imix", str, "LETTERS"),

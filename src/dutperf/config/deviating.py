@@ -185,6 +185,8 @@ def _load(cell: Cell, spec: FixedLoadKeys) -> list[Deviation]:
         return []
     given = spec.rate_fps
     actual = f"at {given:,} fps, as given" if isinstance(given, int) else f"at {given}"
+    if spec.rate_per_flow_fps is not None:
+        actual = f"at {spec.given_rate_fps:,} fps, {spec.rate_per_flow_fps:,} per flow"
     return [other_load(cell, actual)]
 
 

@@ -205,7 +205,7 @@ def _name(entry: Entry, of: _Choice) -> str:
 
 
 def _series(entry: Entry, of: _Choice) -> str | None:
-    """The name without frame size and number of flows (RFC 8219 10.2.1)."""
+    """The name without frame size and number of flows (RFC 8219 10)."""
     if of.traffic.flows is None:
         return None
     parts = _parts(entry.spec, of, _size(of), of.traffic.series_label)
@@ -245,6 +245,8 @@ def _judged(spec: ProcedureSpec) -> Iterator[str]:
     elif spec.rate_reference and spec.reference_use != "correction":
         named = str(spec.rate_reference).replace("%", "percent")
         yield f"at-{named.replace(' ', '-')}"
+    elif spec.rate_per_flow_fps:
+        yield f"at-{spec.rate_per_flow_fps}fps-per-flow"
     elif spec.given_rate_fps and not isinstance(spec, EstablishmentKeys):
         yield f"{spec.given_rate_fps}fps"
     if isinstance(spec, LatencySpec) and spec.rfc2544_latency:

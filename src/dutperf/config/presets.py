@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+from dutperf.config.rate_reference import parse_rate_per_flow
 from dutperf.config.specs import (
     SPECS,
     FixedLoadKeys,
@@ -109,6 +110,8 @@ def _residual_s(procedure: Mapping[str, Any]) -> float:
 def _tags(procedure: Mapping[str, Any]) -> int:
     """At most every other frame of the second."""
     rate_fps = procedure.get("rate_fps")
+    if isinstance(rate_fps, str):
+        rate_fps = parse_rate_per_flow(rate_fps)
     if not isinstance(rate_fps, int):
         return _QUICK_TAGS
     return max(1, min(_QUICK_TAGS, rate_fps // 2))

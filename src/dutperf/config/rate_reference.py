@@ -3,6 +3,8 @@
 ``throughput`` is the median of its repeats (RFC 2544 26.2, RFC 8219 7.2), ``throughput
 p25`` a lower quantile: their 25th percentile; ``90% of throughput`` is a share of it.
 So is ``50% of connection-rate`` where connections are opened (RFC 9693 4.5).
+
+``1000 per flow`` is a load that grows with the number of flows (RFC 8219 10.2.2).
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import PlainValidator, WithJsonSchema
 
-_MOST_FPS = 10**12
+MOST_FPS = 10**12
+_PER_FLOW = r"(?P<fps>[0-9]{1,13}) ?per flow"
+_PER_FLOW_SCHEMA = r"^[0-9]{1,13} ?per flow$"
 _PATTERN = (
     r"((?P<share>[0-9]{{1,3}}(\.[0-9]{{1,6}})?) ?% of )?"
     r"{found}( p(?P<percentile>[0-9]{{1,2}}))?"
@@ -71,6 +75,12 @@ def parse_rate_reference(text: str, found: Found = "throughput") -> RateReferenc
     return RateReference(share_percent.normalize(), percentile, found)
 
 
+def parse_rate_per_flow(text: str) -> int | None:
+    """The 1000 of ``1000 per flow``, whatever it is; None: ``text`` is no such rate."""
+    match = re.fullmatch(_PER_FLOW, " ".join(text.split()))
+    return None if match is None else int(match["fps"])
+
+
 def _rate(value: Any, found: Found = "throughput") -> int | str:  # noqa: ANN401 - raw YAML
     if isinstance(value, str):
         return str(parse_rate_reference(value, found))
@@ -78,19 +88,29 @@ def _rate(value: Any, found: Found = "throughput") -> int | str:  # noqa: ANN401
         raise ValueError(
             f"must be whole frames per second, or {found}, not {str(value)[:40]}"
         )
-    if value < 1:
-        raise ValueError(f"must be at least 1, not {value}")
-    if value > _MOST_FPS:
-        raise ValueError(f"must be at most {_MOST_FPS}, not {value}")
-    return value
+    return _in_range(value)
 
 
-def _schema(found: Found) -> WithJsonSchema:
+def _load(value: Any) -> int | str:  # noqa: ANN401 - raw YAML
+    per_flow = parse_rate_per_flow(value) if isinstance(value, str) else None
+    return _rate(value) if per_flow is None else f"{_in_range(per_flow)} per flow"
+
+
+def _in_range(rate_fps: int) -> int:
+    if rate_fps < 1:
+        raise ValueError(f"must be at least 1, not {rate_fps}")
+    if rate_fps > MOST_FPS:
+        raise ValueError(f"must be at most {MOST_FPS}, not {rate_fps}")
+    return rate_fps
+
+
+def _schema(found: Found, *more: str) -> WithJsonSchema:
+    patterns = [_SCHEMA.format(found=found), *more]
     return WithJsonSchema(
         {
             "anyOf": [
-                {"type": "integer", "minimum": 1, "maximum": _MOST_FPS},
-                {"type": "string", "pattern": _SCHEMA.format(found=found)},
+                {"type": "integer", "minimum": 1, "maximum": MOST_FPS},
+                *({"type": "string", "pattern": pattern} for pattern in patterns),
             ]
         }
     )
@@ -113,6 +133,10 @@ ThroughputReference = Annotated[
 """A ``RateReference`` as text."""
 FixedRate = Annotated[int | str, PlainValidator(_rate), _schema("throughput")]
 """Frames per second and direction, or a ``RateReference`` as text."""
+LoadRate = Annotated[
+    int | str, PlainValidator(_load), _schema("throughput", _PER_FLOW_SCHEMA)
+]
+"""The same, or a rate ``per flow`` as text."""
 ConnectionRate = Annotated[
     int | str,
     PlainValidator(partial(_rate, found="connection-rate")),

@@ -13,6 +13,7 @@ from dutperf.config.cell import Cell
 from dutperf.config.load_shape import LoadShape
 from dutperf.config.presets import Preset, preset_keys
 from dutperf.config.problem import KeyedError
+from dutperf.config.rate_reference import MOST_FPS
 from dutperf.config.specs import (
     ConnectionRateSpec,
     ProcedureSpec,
@@ -36,12 +37,17 @@ def check_load(cell: Cell) -> None:
     rate_fps, limit_fps = cell.spec.given_rate_fps, cell.spec.max_rate_fps
     if rate_fps is None:
         return
+    told, per_flow_fps = f"{rate_fps}", cell.spec.rate_per_flow_fps
+    if per_flow_fps:
+        told = f"{per_flow_fps} per flow, {rate_fps} of {cell.traffic.flows} flows,"
     if limit_fps is not None and rate_fps > limit_fps:
         raise KeyedError(
             ("rate_fps",),
-            f"{rate_fps} is more than the maximum rate that was set, {limit_fps}",
+            f"{told} is more than the maximum rate that was set, {limit_fps}",
             "lower it, or raise max_rate_fps",
         )
+    if rate_fps > MOST_FPS:
+        raise KeyedError(("rate_fps",), f"{told} must be at most {MOST_FPS}")
     if cell.spec.tagging:
         _check_tags(cell, rate_fps, cell.spec.tagging)
 

@@ -145,9 +145,9 @@ class Traffic(Strict):
     )
     flows_by: FlowsBy = Field(
         default="ports",
-        description="what flows differ in: ports or addresses; ports: one host on"
-        " each side; addresses: host k of one side to host k of the "
-        "other",
+        description="what flows differ in: ports, addresses or sources; ports: one "
+        "host on each side; addresses: host k of one side to host k of the other; "
+        "sources: hosts of the left side to one of the right",
     )
     mix: Annotated[
         str,

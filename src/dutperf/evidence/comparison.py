@@ -95,7 +95,7 @@ def compare_cell(stored: Json, derived: Json, found: Compared) -> None:
 def compare_scalability(
     stored: list[Json], derived: list[Json], found: Compared
 ) -> None:
-    """Add the rows of the overload scalability (RFC 8219 10.2.1) to ``found``."""
+    """Add the rows of the overload scalability (RFC 8219 10.2) to ``found``."""
     _compare(stored, derived, "scalability", "load", found)
 
 

@@ -74,16 +74,17 @@ def _parts(table: Table) -> Iterator[_Part]:
     names = [column.name for column in table.columns]
     for place, column in enumerate(table.columns):
         entries = [row.entries[place] for row in table.rows]
-        head = _head(column, entries)
+        head, name = _head(column, entries), column.name
         if names.count(column.name) > 1 and column.below:
-            head = f"{names[place - 1]}, {head}"
+            above = max(n for n in range(place) if not table.columns[n].below)
+            head, name = f"{names[above]}, {head}", f"{names[above]}, {name}"
         if any(isinstance(entry, Span) for entry in entries):
             yield _Part(f"{head}, from", place, lambda entry: _figure(_end(entry, 0)))
             yield _Part(f"{head}, to", place, lambda entry: _figure(_end(entry, 1)))
         else:
             yield _Part(head, place, _figure)
         if any(_mark(entry) for entry in entries):
-            yield _Part(f"{column.name}, mark", place, _mark)
+            yield _Part(f"{name}, mark", place, _mark)
 
 
 def _head(column: Column, entries: Sequence[Entry]) -> str:

@@ -58,7 +58,7 @@ def cell_parameters(cell: Cell, limit: MaxRate) -> Parameters:
     }
     limits: Parameters = {"max_load_fps": limit.rate_fps, "max_load_is": limit.kind}
     if isinstance(spec, LoadKeys):
-        limits = {"rate_fps": limit.rate_fps} if limit.kind == "found" else {}
+        limits = _of_load(spec, limit)
     if spec.timeout_sweep_ns:
         each = ", ".join(f"{ns / 1e6:.12g}" for ns in spec.timeout_sweep_ns)
         limits["timeout_sweep_ms"] = each
@@ -67,6 +67,14 @@ def cell_parameters(cell: Cell, limit: MaxRate) -> Parameters:
     if isinstance(spec, ThroughputSpec):
         limits |= _of_search(cell, spec)
     return settings | limits | _frames(cell) | _traffic(cell.traffic)
+
+
+def _of_load(spec: LoadKeys, limit: MaxRate) -> Parameters:
+    """Where the load is not the number that was given, what it is."""
+    per_flow_fps = spec.rate_per_flow_fps
+    if per_flow_fps is not None:
+        return {"rate_fps": limit.rate_fps, "rate_per_flow_fps": per_flow_fps}
+    return {"rate_fps": limit.rate_fps} if limit.kind == "found" else {}
 
 
 def _of_search(cell: Cell, spec: ThroughputSpec) -> Parameters:

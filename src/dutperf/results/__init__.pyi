@@ -38,7 +38,6 @@ from .rate_results import (
     ValueGroup,
     Withdrawal,
 )
-from .scalable import scalability
 from .settled import settled_words, withdrawn_words
 from .spread import spread_of
 from .trial_record import HookRun, TrialRecord
@@ -91,7 +90,6 @@ __all__ = [
     "load_results",
     "overall",
     "result_word",
-    "scalability",
     "settled_words",
     "spread_of",
     "stored_campaign",

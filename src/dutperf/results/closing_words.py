@@ -67,6 +67,8 @@ DOUBTS: dict[FindingKind, str] = {
 }
 _HARMLESS: set[FindingKind] = {"outliers", "tester", "near_limit"}
 """A figure stands beside them."""
+NO_COMMON_VALUE = frozenset(DOUBTS) - _HARMLESS
+"""Kinds of findings that leave no figure for all repeats."""
 _BOUNDS: dict[BoundCause, str] = {
     "tester": "the tester could not offer more",
     "disturbed": "the test was disturbed each time that more was tried",

@@ -177,7 +177,7 @@ class CellResult(Stored):
 
 
 class ScalabilityPoint(Stored):
-    """One result with so many network flows (RFC 8219 10.2.1)."""
+    """One result with so many network flows (RFC 8219 10.2)."""
 
     flows: int = Field(description="n, in each direction")
     cell: str
@@ -189,10 +189,17 @@ class ScalabilityPoint(Stored):
         "where higher is: above 0 is worse than one flow; null: n is 1, or Xn or "
         "X1 is not known, at least, or 0"
     )
+    lower_percent: float | None = Field(
+        default=None,
+        description="the least that the degradation may be by what the repeats differ; "
+        "all intervals of a run hold together with 95 %; null: too few repeats, or "
+        "they have no common value, or it is not known",
+    )
+    upper_percent: float | None = Field(default=None, description="the most")
 
 
 class Scalability(Stored):
-    """One benchmark value over the number of network flows (RFC 8219 10.2.1)."""
+    """One benchmark value over the number of network flows (RFC 8219 10.2)."""
 
     procedure: ProcedureName
     name: str = Field(description="of the value: throughput; TL, forward; ...")
@@ -201,6 +208,11 @@ class Scalability(Stored):
     series: str = Field(description="what all its cells have in common, but the size")
     frame_size: str
     varied: str = Field(description="what the flows differ in")
+    rate_per_flow_fps: int | None = Field(
+        default=None,
+        description="the load is so much for each flow (RFC 8219 10.2.2); null: all "
+        "flows share it (10.2.1)",
+    )
     points: list[ScalabilityPoint]
 
 

@@ -34,13 +34,13 @@ from dutperf.procedures.events import (
     ResultsChanged,
     RunStarted,
 )
+from dutperf.procedures.scalable import scalability
 from dutperf.results import (
     CellResult,
     NotMeasured,
     ResultsDirectory,
     ResultsFile,
     how_to_go_on,
-    scalability,
 )
 from dutperf.run.jobs import Executor, Job, Outcome, TestbedsError, jobs_of
 from dutperf.run.local_executor import LocalExecutor, Surroundings

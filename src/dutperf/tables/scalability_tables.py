@@ -1,4 +1,4 @@
-"""Overload scalability (RFC 8219 10.2.1): values by number of flows.
+"""Overload scalability (RFC 8219 10.2): values by number of flows.
 
 A row for each number of flows, a column for each frame size, as the RFC wants it.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from dutperf.results import Figure, Scalability, ScalabilityPoint
-from dutperf.tables.figures import NONE, Entry, Value, count, delay, percent
+from dutperf.tables.figures import NONE, Entry, Span, Value, count, delay, percent
 from dutperf.tables.subject import Subject
 from dutperf.tables.table_model import Column, Columns, Table, heads, rows
 
@@ -38,6 +38,21 @@ class Growth:
     def is_rate(self) -> bool:
         """Whether the value is its own rate."""
         return self.series[0].unit == "fps"
+
+    @property
+    def rate_per_flow_fps(self) -> int | None:
+        """What each flow adds to the load; None: they share it."""
+        return self.series[0].rate_per_flow_fps
+
+    @property
+    def rfc(self) -> str:
+        """The section that says how the flows are loaded."""
+        return _rfc(self.series[0])
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether repeats were enough for one."""
+        return any(bool(_interval(p)) for each in self.series for p in each.points)
 
     @property
     def several_rates(self) -> bool:
@@ -92,28 +107,62 @@ def _table(
 ) -> Table:
     first = group[0]
     size = "" if len({each.frame_size for each in group}) > 1 else f", {_size(first)}"
+    known = any(bool(_interval(point)) for each in group for point in each.points)
     columns: Columns[_Line] = (
         (Column("flows", "n, in each direction."), lambda line: count(line.flows)),
         *(
             column
             for index, (name, each) in enumerate(zip(names, group, strict=True))
-            for column in _columns(index, name, each)
+            for column in _columns(index, name, each, intervals=known)
         ),
     )
     points = [{point.flows: point for point in each.points} for each in group]
     flows = sorted({n for of in points for n in of})
     return Table(
         key=f"scalability-{place}",
-        title=f"{title}{size}: overload scalability (RFC 8219 10.2.1)",
+        title=f"{title}{size}: overload scalability ({_rfc(first)})",
         columns=heads(columns),
         rows=rows(
             columns, [_Line(n, tuple(of.get(n) for of in points)) for n in flows]
         ),
-        notes=(f"flows differ in {first.varied}; + is worse than one flow",),
+        notes=tuple(_notes(group)),
     )
 
 
-def _columns(index: int, name: str, of: Scalability) -> Iterator[_Col]:
+def _rfc(of: Scalability) -> str:
+    return "RFC 8219 10.2.1" if of.rate_per_flow_fps is None else "RFC 8219 10.2.2"
+
+
+def _notes(group: Sequence[Scalability]) -> Iterator[str]:
+    first = group[0]
+    yield f"flows differ in {first.varied}; + is worse than one flow"
+    if first.rate_per_flow_fps is not None:
+        yield (
+            f"{first.rate_per_flow_fps:,} fps for each flow, each number of flows in "
+            "trials of its own; RFC 8219 10.2.2 starts flow after flow in one trial"
+        )
+    compared = [
+        point
+        for each in group
+        for point in each.points
+        if point.degradation_percent is not None
+    ]
+    intervals = [_interval(point) for point in compared]
+    if any(intervals):
+        yield (
+            "an interval that holds 0 shows no difference; all of a run hold together "
+            "with 95 %"
+        )
+    if not all(intervals):
+        yield (
+            "without an interval a degradation may be chance: too few repeats, or they "
+            "have no common value"
+        )
+
+
+def _columns(
+    index: int, name: str, of: Scalability, *, intervals: bool
+) -> Iterator[_Col]:
     is_rate = of.unit == "fps"
     unit = _UNITS.get(of.unit, "")
     yield (
@@ -129,6 +178,17 @@ def _columns(index: int, name: str, of: Scalability) -> Iterator[_Col]:
         ),
         _at(index, lambda point: _signed(point.degradation_percent)),
     )
+    if intervals:
+        yield (
+            Column(
+                "interval",
+                "What the degradation lies in, by what the repeats differ.",
+                spared=1,
+                below=True,
+                tone="muted",
+            ),
+            _at(index, _interval),
+        )
     if not is_rate:
         yield (
             Column(
@@ -173,7 +233,19 @@ def _value(of: Scalability, point: ScalabilityPoint) -> Value:
 
 def _signed(change_percent: float | None) -> Entry:
     """One flow has none."""
-    if change_percent is None:
-        return ""
-    told = percent(change_percent, digits=3)
-    return replace(told, digits=f"+{told.digits}") if change_percent > 0 else told
+    return "" if change_percent is None else _change(change_percent)
+
+
+def _change(percents: float) -> Value:
+    told = percent(percents, digits=3)
+    return replace(told, digits=f"+{told.digits}") if percents > 0 else told
+
+
+def _interval(point: ScalabilityPoint) -> Entry:
+    """An end that is not known is left out; empty: there is none."""
+    low, high = point.lower_percent, point.upper_percent
+    if low is not None and high is not None:
+        return Span(_change(low), _change(high))
+    if low is not None:
+        return replace(_change(low), bound="lower")
+    return "" if high is None else replace(_change(high), bound="upper")

@@ -119,8 +119,10 @@ class Subject:
         flows = self.flows
         if flows is None:
             return self._in_words(self.setting_text("traffic"))
-        told = f"{flows:,} flow{'' if flows == 1 else 's'}"
-        by = " of addresses" if self.setting_text("flows_by") == "addresses" else ""
+        by = self.setting_text("flows_by")
+        what = "source" if by == "sources" else "flow"
+        told = f"{flows:,} {what}{'' if flows == 1 else 's'}"
+        by = " of addresses" if by == "addresses" else ""
         own = self._in_words(self.setting_text("profile"))
         return ", ".join(part for part in (own, told + by) if part)
 

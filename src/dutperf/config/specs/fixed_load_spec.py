@@ -11,7 +11,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from dutperf.config.problem import KeyedError
-from dutperf.config.rate_reference import FixedRate, RateReference, parse_rate_reference
+from dutperf.config.rate_reference import (
+    FixedRate,
+    LoadRate,
+    RateReference,
+    parse_rate_per_flow,
+    parse_rate_reference,
+)
 from dutperf.config.specs.procedure_keys import (
     RepeatNumber,
     Tagging,
@@ -36,12 +42,21 @@ class LoadKeys(TimedStreamKeys):
     def rate_reference(self) -> RateReference | None:
         """The load, if it is known only when the throughput was found."""
         rate_fps = self.rate_fps
-        return parse_rate_reference(rate_fps) if isinstance(rate_fps, str) else None
+        named = isinstance(rate_fps, str) and self.rate_per_flow_fps is None
+        return parse_rate_reference(str(rate_fps)) if named else None
 
     @property
     def given_rate_fps(self) -> int | None:
-        """The load, if it is given as a number."""
+        """The load, if it is given as a number, or one for each flow of a cell."""
+        if self.rate_per_flow_fps is not None:
+            return self.rate_per_flow_fps * (self.traffic[0].flows or 1)
         return self.rate_fps if isinstance(self.rate_fps, int) else None
+
+    @property
+    def rate_per_flow_fps(self) -> int | None:
+        """What each flow adds to the load, if it grows with them."""
+        rate_fps = self.rate_fps
+        return parse_rate_per_flow(rate_fps) if isinstance(rate_fps, str) else None
 
     @property
     def most_repeats(self) -> int:
@@ -52,6 +67,12 @@ class LoadKeys(TimedStreamKeys):
 class FixedLoadKeys(LoadKeys):
     """What procedures have that measure delays at one load."""
 
+    rate_fps: LoadRate = Field(
+        description="load of each direction: frames per second, or throughput; "
+        "throughput: the one that the campaign finds before (RFC 8219"
+        " 7.2), throughput p25: a lower quantile of its repeats, 90% "
+        "of throughput; 1000 per flow: as many for each of the flows (RFC 8219 10.2.2)",
+    )
     repeats: RepeatNumber = Field(
         default=20,
         description="how often each cell is measured; the median counts (RFC 8219 "
@@ -59,6 +80,17 @@ class FixedLoadKeys(LoadKeys):
     )
 
     takes_bursts = True
+
+    @model_validator(mode="after")
+    def _flows_have_rates(self) -> Self:
+        spread = all(profile.flows for profile in self.profiles)
+        if self.rate_per_flow_fps is not None and not spread:
+            raise KeyedError(
+                ("rate_fps",),
+                f"{self.rate_fps} needs a number of flows",
+                "give flows (--flows), or a rate that is that of all frames",
+            )
+        return self
 
 
 class LatencySpec(FixedLoadKeys):

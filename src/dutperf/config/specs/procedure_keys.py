@@ -179,6 +179,11 @@ class ProcedureKeys(Strict):
         return None
 
     @property
+    def rate_per_flow_fps(self) -> int | None:
+        """What each flow adds to the load, if it grows with them."""
+        return None
+
+    @property
     def tagging(self) -> Tagging | None:
         """Which frames are tagged, if any are."""
         return None
@@ -222,7 +227,7 @@ class StreamKeys(ProcedureKeys):
     )
     flows: Annotated[list[FlowCount], Listed()] = Field(
         default=[],
-        description="a cell for each number of network flows (RFC 8219 10.2.1); "
+        description="a cell for each number of network flows (RFC 8219 10); "
         "the frames are spread over them; begin with 1, which the "
         "others are compared with",
     )

@@ -16,7 +16,8 @@ again here.
     outage       outages
     connections  connection rate, table capacity, tear-down
     beside       media, loads that another cell found
-    scalability  what more flows cost (RFC 8219 10.2.1)
+    scalability  what more flows cost (RFC 8219 10.2)
+    shifts       how surely the repeats of two cells differ
     passports    the share of what the tester can do without a device
 
 What is derived has the shape of a stored cell, with those keys only that are known; a

@@ -213,6 +213,19 @@ def corrected_buffer_time_s(
     return float(implied - implied * Fraction(throughput_fps) / Fraction(maximum_fps))
 
 
+# --- distributions
+
+
+def normal_quantile(share: float) -> float:
+    """Below which so large a share of a standard normal distribution is; bisected."""
+    low, high = -40.0, 40.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        below = math.erfc(-middle / math.sqrt(2)) / 2 < share
+        low, high = (middle, high) if below else (low, middle)
+    return low
+
+
 # --- MLRsearch (RFC 9971)
 
 

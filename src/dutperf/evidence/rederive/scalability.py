@@ -1,15 +1,29 @@
-"""Overload scalability (RFC 8219 10.2.1): each value beside that of one flow."""
+"""Overload scalability (RFC 8219 10.2): each value beside that of one flow."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
-from dutperf.evidence.rederive import records
+from dutperf.evidence.rederive import records, shifts
 
 Json = dict[str, Any]
 _MORE_IS_BETTER = ("throughput", "back-to-back")
+_TOGETHER = Fraction(5, 100)
+
+
+class _Of(NamedTuple):
+    """One value of a cell, and what its repeats say of it."""
+
+    cell: Json
+    value: float | None
+    repeats: Sequence[shifts.Known] = ()
+
+    @property
+    def flows(self) -> int:
+        return int(self.cell["parameters"]["flows"])
 
 
 def derived_scalability(
@@ -24,70 +38,100 @@ def derived_scalability(
         derived: what follows of each cell, by its id.
         trials: those of each cell, by its id.
     """
-    rows: dict[tuple[str, str, str], list[tuple[Json, float | None]]] = {}
+    rows: dict[tuple[str, str, str], list[_Of]] = {}
     of_flows = [cell for cell in cells if cell.get("series") is not None]
     nameless = []
     for cell in of_flows:
         values = list(_values(cell, derived[cell["id"]]))
         for name, value in values:
-            rows.setdefault((*_series(cell), name), []).append((cell, value))
+            rows.setdefault((*_series(cell), name), []).append(value)
         if not values:
             nameless.append(cell)
     for cell in nameless:
         for key, row in rows.items():
             if key[:2] == _series(cell):
-                row.append((cell, None))
-    return [_row(size, row, derived, trials) for (_, size, _name), row in rows.items()]
+                row.append(_Of(cell, None))
+    for row in rows.values():
+        row.sort(key=lambda each: each.flows)
+    pairs = [pair for row in rows.values() for pair in _compared(row, derived)]
+    enough = [
+        one
+        for one, other in pairs
+        if shifts.end_of_interval(len(one.repeats), len(other.repeats), _TOGETHER)
+    ]
+    alpha = _TOGETHER / max(1, len(enough))
+    return [
+        _row(size, row, derived, trials, alpha)
+        for (_, size, _name), row in rows.items()
+    ]
 
 
 def _series(cell: Json) -> tuple[str, str]:
     return cell["series"], str(cell["parameters"]["frame_sizes"])
 
 
-def _values(cell: Json, told: Json) -> Iterator[tuple[str, float | None]]:
+def _values(cell: Json, told: Json) -> Iterator[tuple[str, _Of]]:
     """A delay has one for each measure and direction; none was measured: no names."""
     valid = told["verdict"] != "invalid"
     if cell["procedure"] not in ("latency", "pdv", "ipdv"):
-        yield "", told["median"] if valid else None
+        known = shifts.rate_repeats(cell, told) if valid else ()
+        yield "", _Of(cell, told["median"] if valid else None, known)
         return
     for measure in told["measures"]:
         name = "{name} {direction} {stream}".format_map(measure)
-        yield name, measure["result"]["value"] if valid else None
+        known = shifts.delay_repeats(cell, told, measure) if valid else ()
+        yield name, _Of(cell, measure["result"]["value"] if valid else None, known)
+
+
+def _compared(
+    row: Sequence[_Of], derived: Mapping[str, Json]
+) -> Iterator[tuple[_Of, _Of]]:
+    """One flow and each other number of them, where both values are known."""
+
+    def known(of: _Of) -> bool:
+        return of.value is not None and derived[of.cell["id"]].get("bound") is None
+
+    one = next((of for of in row if of.flows == 1), None)
+    if one is not None and known(one) and one.value:
+        yield from ((one, of) for of in row if of.flows != 1 and known(of))
 
 
 def _row(
     size: str,
-    row: Sequence[tuple[Json, float | None]],
+    row: Sequence[_Of],
     derived: Mapping[str, Json],
     trials: Mapping[str, Sequence[Json]],
+    alpha: Fraction,
 ) -> Json:
-    by_flows = sorted(row, key=lambda each: int(each[0]["parameters"]["flows"]))
-    procedure = row[0][0]["procedure"]
-    better = 1 if procedure in _MORE_IS_BETTER else -1
-
-    def known(place: int) -> float | None:
-        cell, value = by_flows[place]
-        return value if derived[cell["id"]].get("bound") is None else None
-
-    flows = [int(cell["parameters"]["flows"]) for cell, _ in by_flows]
-    one = known(flows.index(1)) if 1 in flows else None
-    points = []
-    for place, (cell, value) in enumerate(by_flows):
-        several = known(place)
-        worse = None
-        if flows[place] != 1 and one and several is not None:
-            worse = float(Fraction(one - several) * better * 100 / Fraction(one))
-        points.append(
-            {
-                "flows": flows[place],
-                "value": value,
-                "at_least": derived[cell["id"]].get("bound") is not None,
-                "degradation_percent": worse,
-            }
-            | _rate(cell, derived[cell["id"]], trials.get(cell["id"], ()))
-        )
+    better = 1 if row[0].cell["procedure"] in _MORE_IS_BETTER else -1
+    worse = {
+        of.flows: _worse(one, of, better, alpha) for one, of in _compared(row, derived)
+    }
+    points = [
+        {
+            "flows": of.flows,
+            "value": of.value,
+            "at_least": derived[of.cell["id"]].get("bound") is not None,
+        }
+        | worse.get(of.flows, _worse(None, of, better, alpha))
+        | _rate(of.cell, derived[of.cell["id"]], trials.get(of.cell["id"], ()))
+        for of in row
+    ]
     told = {"better": "higher" if better > 0 else "lower", "frame_size": size}
-    return told | {"points": points}
+    per_flow = row[0].cell["parameters"].get("rate_per_flow_fps")
+    return told | {"rate_per_flow_fps": per_flow, "points": points}
+
+
+def _worse(one: _Of | None, of: _Of, better: int, alpha: Fraction) -> Json:
+    """RFC 8219 10.2.1, in percent, and what it lies between."""
+    keys = ("degradation_percent", "lower_percent", "upper_percent")
+    if one is None or not one.value or of.value is None:
+        return dict.fromkeys(keys)
+    change = Fraction(one.value - of.value) * better * 100 / Fraction(one.value)
+    found = shifts.shift_percent(one.repeats, of.repeats, alpha)
+    ends = sorted(-better * end for end in found) if found else (None, None)
+    told = [None if end is None or math.isinf(end) else end for end in ends]
+    return dict(zip(keys, (float(change), *told), strict=True))
 
 
 def _rate(cell: Json, told: Json, trials: Sequence[Json]) -> Json:

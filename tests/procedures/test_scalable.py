@@ -1,20 +1,21 @@
-"""Degradation by the number of flows (RFC 8219 10.2.1), of results made by hand."""
+"""Degradation by the number of flows (RFC 8219 10.2), of results made by hand."""
 
 from __future__ import annotations
 
 import pytest
 
+from dutperf.procedures.scalable import degradation_percent, scalability
 from dutperf.protocol import DirectionName
 from dutperf.results import (
     CellResult,
+    DelayRecord,
     Figure,
+    Finding,
     Measure,
     RepeatResult,
     Scalability,
-    scalability,
 )
 from dutperf.results.rate_results import Load, LoadPoint
-from dutperf.results.scalable import degradation_percent
 
 SIZE = 64
 
@@ -224,3 +225,108 @@ def test_what_differs_in_more_than_size_and_flows_is_compared_apart() -> None:
         for flows in (1, 16)
     ]
     assert [len(found.points) for found in scalability(cells)] == [2, 2]
+
+
+def repeated(flows: int, *rates_fps: int, **keys: object) -> CellResult:
+    repeats = [RepeatResult(value=v, verdict="pass", trials=1) for v in rates_fps]
+    cell = throughput(flows, sorted(rates_fps)[len(rates_fps) // 2])
+    told = cell.parameters | {"resolution": "0.1%"}
+    return cell.model_copy(update={"repeats": repeats, "parameters": told} | keys)
+
+
+def intervals(of: Scalability) -> list[tuple[float | None, float | None]]:
+    return [(point.lower_percent, point.upper_percent) for point in of.points]
+
+
+DELAYS = DelayRecord(
+    definition="", resolution="", floor_ns=1, bound_ns=1, usual_bound_ns=1
+)
+ONE = (1000, 1001, 1002, 1003, 1004, 1005)
+
+
+def test_a_change_larger_than_what_repeats_differ_is_shown() -> None:
+    [found] = scalability(
+        [repeated(1, *ONE), repeated(4, 900, 901, 902, 903, 904, 905)]
+    )
+    one, four = found.points
+    assert (one.lower_percent, one.upper_percent) == (None, None)
+    assert four.degradation_percent == pytest.approx(9.97, abs=0.01)
+    low, high = four.lower_percent or 0, four.upper_percent or 0
+    assert 9 < low < (four.degradation_percent or 0) < high < 11
+
+
+def test_what_repeats_differ_anyway_is_no_difference() -> None:
+    """The medians differ by 0.3 %, and nobody can tell whether flows did that."""
+    [found] = scalability(
+        [repeated(1, *ONE), repeated(4, 990, 995, 999, 1000, 1006, 1009)]
+    )
+    _, (low, high) = intervals(found)
+    assert low is not None
+    assert high is not None
+    assert low < 0 < high
+
+
+def test_a_delay_that_grew_is_worse() -> None:
+    def delays(flows: int, *values_ns: float) -> CellResult:
+        cell = latency(flows, 900, TL=sorted(values_ns)[3])
+        own = [
+            each.model_copy(update={"repeats": [Figure(value=v) for v in values_ns]})
+            for each in cell.measures
+        ]
+        return cell.model_copy(update={"measures": own, "delays": DELAYS})
+
+    one = delays(1, 1000, 1001, 1002, 1003, 1004, 1005)
+    found = scalability([one, delays(8, 1500, 1501, 1502, 1503, 1504, 1505)])
+    for each in found:
+        _, (low, high) = intervals(each)
+        assert low is not None
+        assert high is not None
+        assert 49 < low < 50 < high < 51
+
+
+def test_there_is_no_interval_of_few_repeats_or_of_none_with_a_common_value() -> None:
+    four = repeated(4, 900, 901, 902, 903, 904, 905)
+    doubt = Finding(kind="drift", of="throughput", message="", unit="fps")
+    for one in (
+        repeated(1, 1000, 1001),
+        repeated(1, *ONE, findings=[doubt]),
+        repeated(1, *ONE, bound="lower"),
+    ):
+        [found] = scalability([one, four])
+        assert intervals(found) == [(None, None)] * 2
+
+
+def test_a_doubt_of_one_delay_is_none_of_another() -> None:
+    def delays(flows: int) -> CellResult:
+        cell = latency(flows, 900, TL=1000.0, WCL=2000.0)
+        own = [
+            each.model_copy(update={"repeats": [each.result] * 8})
+            for each in cell.measures
+        ]
+        doubt = Finding(kind="modes", of="TL, forward", message="", unit="ns")
+        return cell.model_copy(
+            update={"measures": own, "delays": DELAYS, "findings": [doubt]}
+        )
+
+    found = {of.name: intervals(of)[1] for of in scalability([delays(1), delays(4)])}
+    assert [name for name, (low, _) in found.items() if low is None] == ["TL, forward"]
+
+
+def test_all_intervals_of_a_run_share_the_5_percent() -> None:
+    """Four repeats each are enough for one interval, and not for two."""
+    few = [repeated(n, *(1000 * n + k for k in range(4))) for n in (1, 2, 3)]
+    [alone] = scalability(few[:2])
+    [together] = scalability(few)
+    assert None not in intervals(alone)[1]
+    assert intervals(together)[1:] == [(None, None)] * 2
+
+
+def test_a_load_that_grows_with_the_flows_is_told() -> None:
+    cells = [latency(n, 100 * n, TL=1000) for n in (1, 4)]
+    told = {"rate_per_flow_fps": 100}
+    cells = [c.model_copy(update={"parameters": c.parameters | told}) for c in cells]
+    [forward, _] = scalability(cells)
+    assert forward.rate_per_flow_fps == 100
+    assert [point.rate_fps for point in forward.points] == [100, 400]
+    [plain] = scalability([throughput(1, 200)])
+    assert plain.rate_per_flow_fps is None

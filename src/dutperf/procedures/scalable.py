@@ -1,0 +1,244 @@
+"""Overload scalability (RFC 8219 10): how results change with the number of flows.
+
+Each value of a benchmark is compared with that of one flow. All flows of a direction
+are started at once and share its rate evenly (10.2.1), or the rate grows with them as
+in 10.2.2, though from cell to cell and not within a trial.
+
+Repeats differ by themselves. So each change has an interval, as that of two runs has
+(``comparison.judging``), and all intervals of a run share the 5 %.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+from dutperf import stats
+from dutperf.catalogue import PROCEDURES, ProcedureName
+from dutperf.procedures.samples import delay_samples, samples_of
+from dutperf.results.closing_words import NO_COMMON_VALUE
+from dutperf.results.delay_results import Measure
+from dutperf.results.model import CellResult, Scalability, ScalabilityPoint
+
+_TOGETHER = Fraction(5, 100)
+_VARIED = {
+    "ports": "source ports (in the reverse direction destination ports)",
+    "addresses": "source and destination addresses",
+    "sources": "source addresses, the hosts of the left side (in the reverse "
+    "direction destination addresses)",
+}
+
+
+_NAMES: Mapping[ProcedureName, str] = {
+    "throughput": "throughput",
+    "back-to-back": "longest burst",
+    "frame-loss": "loss at the highest load",
+    "system-recovery": "recovery time",
+    "outage": "outage",
+}
+"""Of the one value of a cell; delays have names of their own."""
+
+
+@dataclass(frozen=True)
+class _Value:
+    """One value of one cell."""
+
+    cell: CellResult
+    name: str
+    value: float | None
+    samples: tuple[stats.Sample, ...] = ()
+
+    @property
+    def flows(self) -> int:
+        return _flows(self.cell) or 0
+
+    @property
+    def at_least(self) -> bool:
+        """Whether the device may do more than was asked of it."""
+        return self.cell.bound is not None
+
+    @property
+    def exactly(self) -> float | None:
+        return None if self.at_least else self.value
+
+    @property
+    def series(self) -> tuple[str, str, str]:
+        sizes = str(self.cell.parameters["frame_sizes"])
+        return self.cell.series or "", sizes, self.name
+
+    @property
+    def higher_is_better(self) -> bool:
+        return PROCEDURES[self.cell.procedure].better == "higher"
+
+
+class _Change(NamedTuple):
+    """Percent, above 0 is worse; ``lower`` and ``upper``: what it lies between."""
+
+    percent: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+
+
+def scalability(cells: Iterable[CellResult]) -> list[Scalability]:
+    """A series for each benchmark value of the cells with a number of flows.
+
+    What was not measured has its place in those that were.
+    """
+    series: dict[tuple[str, str, str], list[_Value]] = {}
+    unmeasured: list[CellResult] = []
+    for cell in cells:
+        if cell.series is None:
+            continue
+        values = list(_values(cell))
+        unmeasured += [cell] if not values else []
+        for value in values:
+            series.setdefault(value.series, []).append(value)
+    for cell in unmeasured:
+        for (_, _, name), others in series.items():
+            missing = _Value(cell, name, None)
+            if missing.series == others[0].series:
+                others.append(missing)
+    rising = {
+        key: sorted(values, key=lambda v: v.flows) for key, values in series.items()
+    }
+    alpha = _TOGETHER / max(1, sum(map(_intervals, rising.values())))
+    return [_compared(key, values, alpha) for key, values in rising.items()]
+
+
+def degradation_percent(
+    one: float | None, several: float | None, *, higher_is_better: bool
+) -> float | None:
+    """RFC 8219 10.2.1: above 0 is worse than one flow."""
+    if not one or several is None:
+        return None
+    change = one - several if higher_is_better else several - one
+    return change * 100 / one
+
+
+def _intervals(values: Sequence[_Value]) -> int:
+    """How many of them have repeats enough for one."""
+    one = _of_one(values)
+    return sum(
+        stats.rank(len(one.samples), len(each.samples), _TOGETHER) > 0
+        for each in values
+        if one and _percent(one, each) is not None
+    )
+
+
+def _of_one(values: Sequence[_Value]) -> _Value | None:
+    return next((each for each in values if each.flows == 1), None)
+
+
+def _percent(one: _Value, several: _Value) -> float | None:
+    if several.flows == 1:
+        return None
+    return degradation_percent(
+        one.exactly, several.exactly, higher_is_better=one.higher_is_better
+    )
+
+
+def _change(one: _Value | None, several: _Value, alpha: Fraction) -> _Change:
+    change = _percent(one, several) if one else None
+    if one is None or change is None or not one.samples or not several.samples:
+        return _Change(change)
+    found = stats.shift(one.samples, several.samples, alpha, "ratio")
+    ends = [None if end is None else (end - 1) * 100 for end in found[2:]]
+    if one.higher_is_better:
+        ends = [None if end is None else 0.0 - end for end in reversed(ends)]
+    return _Change(change, *(_finite(end) for end in ends))
+
+
+def _finite(end: float | None) -> float | None:
+    return end if end is not None and math.isfinite(end) else None
+
+
+def _compared(
+    key: tuple[str, str, str], values: Sequence[_Value], alpha: Fraction
+) -> Scalability:
+    series, frame_size, name = key
+    first, one = values[0].cell, _of_one(values)
+    points = []
+    for each in values:
+        change = _change(one, each, alpha)
+        points.append(
+            ScalabilityPoint(
+                flows=each.flows,
+                cell=each.cell.id,
+                rate_fps=_rate_fps(each.cell),
+                value=each.value,
+                at_least=each.at_least,
+                degradation_percent=change.percent,
+                lower_percent=change.lower,
+                upper_percent=change.upper,
+            )
+        )
+    per_flow = first.parameters.get("rate_per_flow_fps")
+    return Scalability(
+        procedure=first.procedure,
+        name=name,
+        unit=first.unit,
+        better=PROCEDURES[first.procedure].better,
+        series=series,
+        frame_size=frame_size,
+        varied=_VARIED[str(first.parameters["flows_by"])],
+        rate_per_flow_fps=per_flow if isinstance(per_flow, int) else None,
+        points=points,
+    )
+
+
+def _values(cell: CellResult) -> Iterator[_Value]:
+    """Delays that were not measured have no names either."""
+    valid = cell.verdict != "invalid"
+    if cell.procedure in _NAMES:
+        samples = _samples(cell) if valid else ()
+        yield _Value(
+            cell, _NAMES[cell.procedure], cell.median if valid else None, samples
+        )
+        return
+    streams = {measure.stream for measure in cell.measures}
+    for measure in cell.measures:
+        stream = f", {measure.stream}" if len(streams) > 1 else ""
+        name = f"{measure.name}, {measure.direction}{stream}"
+        value = measure.result.value if valid else None
+        yield _Value(cell, name, value, _of_delay(cell, measure) if valid else ())
+
+
+def _samples(cell: CellResult) -> tuple[stats.Sample, ...]:
+    """None where no single figure stands for all repeats."""
+    irregular = bool(cell.goals) and not cell.goals[0].regular
+    if irregular or any(f.kind in NO_COMMON_VALUE for f in cell.findings):
+        return ()
+    return tuple(samples_of(cell)[0])
+
+
+def _of_delay(cell: CellResult, measure: Measure) -> tuple[stats.Sample, ...]:
+    stream = "" if measure.stream == "foreground" else f" {measure.stream}"
+    of = f"{measure.name}, {measure.direction}{stream}"
+    doubts = (f.of for f in cell.findings if f.kind in NO_COMMON_VALUE)
+    if cell.delays is None or of in doubts:
+        return ()
+    return tuple(delay_samples(cell, cell.delays, measure)[0])
+
+
+def _rate_fps(cell: CellResult) -> float | None:
+    """A throughput is its own rate; bursts are sent at the highest."""
+    if cell.procedure == "throughput":
+        return cell.median
+    if cell.points:
+        return cell.points[0].load_fps
+    if cell.recovery:
+        return cell.recovery.overload_fps
+    most = cell.parameters.get("max_load_fps")
+    return cell.load.rate_fps if cell.load else _number(most)
+
+
+def _number(told: str | int | float | bool | None) -> float | None:
+    return None if told is None or isinstance(told, str) else float(told)
+
+
+def _flows(cell: CellResult) -> int | None:
+    flows = cell.parameters.get("flows")
+    return flows if isinstance(flows, int) else None
