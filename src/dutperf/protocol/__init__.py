@@ -64,6 +64,7 @@ from dutperf.protocol.port_messages import (
     ResolvedNeighbour,
 )
 from dutperf.protocol.result_messages import (
+    BesideResult,
     NOTHING,
     Damage,
     DirectionResult,
