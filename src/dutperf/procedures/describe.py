@@ -173,6 +173,8 @@ def _traffic(traffic: Traffic) -> Parameters:
     for key in ("ipv6_headers", "ipv4_options"):
         if listed := getattr(traffic, key):
             found[key] = ", ".join(listed)
+    if traffic.beside:
+        found["beside"] = traffic.beside.words
     if ports.reverse:
         found["ports_reverse"] = _ports(ports, "reverse")
     return found

@@ -64,8 +64,8 @@ from dutperf.protocol.port_messages import (
     ResolvedNeighbour,
 )
 from dutperf.protocol.result_messages import (
-    BesideResult,
     NOTHING,
+    BesideResult,
     Damage,
     DirectionResult,
     Histogram,
@@ -163,6 +163,7 @@ __all__ = [
     "TAG_BYTES",
     "VLAN_TPID",
     "AddressRange",
+    "BesideResult",
     "Count",
     "Damage",
     "DirectionName",

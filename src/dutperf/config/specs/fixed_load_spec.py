@@ -59,6 +59,7 @@ class FixedLoadKeys(LoadKeys):
     )
 
     takes_bursts = True
+    takes_beside = True
 
 
 class LatencySpec(FixedLoadKeys):
