@@ -109,7 +109,8 @@ def test_a_router_forwards_no_broadcast_and_passes(engine: Engine) -> None:
     ):
         engine.open_ports(device.ports())
         engine.set_neighbours(lab_neighbours())
-        for number, ip in enumerate((4, 6), 1):
+        versions: tuple[IpVersion, ...] = (4, 6)
+        for number, ip in enumerate(versions, 1):
             result = engine.measure(request(ip, number, hops=GATEWAYS))
             assert codes(result) <= STALLS
             assert stream_counts(result) == [ALL, ALL]

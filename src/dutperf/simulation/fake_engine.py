@@ -420,9 +420,11 @@ class FakeEngine:
 
     def _count(self, direction: DirectionResult) -> None:
         sender, receiver = _SIDES if direction.name == "forward" else _SIDES[::-1]
-        counted = [*direction.streams, *filter(None, [direction.beside])]
-        sent = sum(s.sent for s in counted)
-        received = sum(s.received for s in counted)
+        sent = sum(s.sent for s in direction.streams)
+        received = sum(s.received for s in direction.streams)
+        if direction.beside:
+            sent += direction.beside.sent
+            received += direction.beside.received
         paused = self._held_back and self._too_fast(direction.intended_rate_fps)
         self._rise(sender, tx=sent, pauses=self._pause_frames if paused else 0)
         self._rise(receiver, rx=received)

@@ -359,7 +359,7 @@ def stream_result(
     longest = max(ranges, key=lambda run: run[1], default=None)
     return StreamResult(
         id=stream.id,
-        name=stream.name,
+        name="background" if stream.name == "background" else "foreground",
         intended=intended,
         sent=counts.sent,
         received=received,
