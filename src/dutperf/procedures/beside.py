@@ -16,19 +16,22 @@ def with_beside(
 ) -> CellResult:
     """``result`` with what it says of them, if ``cell`` has any.
 
+    Counted in the trials that passed: the device was not overloaded there, so what did
+    not come was not forwarded on purpose. If none passed, in all valid ones.
+
     Args:
         result: of the cell.
         cell: what was measured.
-        records: trials, the cell's valid ones among them.
+        records: trials, the cell's among them.
     """
     beside = cell.traffic.beside
     if beside is None:
         return result
+    own = [r for r in records if r.cell == result.id and r.role == "trial"]
+    passed = [r for r in own if r.result.verdict.kind == "pass"]
+    valid = [r for r in own if r.result.verdict.kind != "invalid"]
     counts: dict[DirectionName, BesideCount] = {}
-    for record in records:
-        valid = record.result.verdict.kind != "invalid"
-        if not valid or record.cell != result.id or record.role != "trial":
-            continue
+    for record in passed or valid:
         for each in record.result.directions:
             if each.beside:
                 before = counts.get(each.name)

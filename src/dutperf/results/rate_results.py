@@ -280,7 +280,10 @@ class WireRate(Stored):
 
 
 class BesideCount(Stored):
-    """Frames beside the stream in one direction, over all valid trials of a cell."""
+    """Frames beside the stream in one direction, over the trials that passed.
+
+    Over all valid trials of the cell, if none did.
+    """
 
     direction: DirectionName
     sent: int

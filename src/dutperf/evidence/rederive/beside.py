@@ -87,11 +87,11 @@ def beside(source: Source, told: Json) -> Json:
 
 
 def _beside_stream(source: Source) -> list[Json]:
-    """Frames that need not be forwarded, of all valid trials: sent, and come."""
+    """Frames that need not be forwarded: sent, and come, where trials passed."""
+    own = records.of_role(source.trials)
+    passed = [trial for trial in own if records.verdict(trial) == "pass"]
     counted: dict[str, Json] = {}
-    for trial in records.of_role(source.trials):
-        if records.verdict(trial) == "invalid":
-            continue
+    for trial in passed or [t for t in own if records.verdict(t) == "fail"]:
         for direction in records.directions(trial):
             if told := direction.get("beside"):
                 way = direction["name"]
