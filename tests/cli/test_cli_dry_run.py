@@ -95,7 +95,14 @@ def test_repeats_that_depend_on_the_device_are_a_range(
 
 @pytest.mark.parametrize(
     "name",
-    ["demo.yaml", "nat64.yaml", "networks.yaml", "searches.yaml", "stateful.yaml"],
+    [
+        "demo.yaml",
+        "modifiers.yaml",
+        "nat64.yaml",
+        "networks.yaml",
+        "searches.yaml",
+        "stateful.yaml",
+    ],
 )
 def test_every_example_has_a_plan(name: str) -> None:
     assert app.run(["run", str(EXAMPLES / name), "--dry-run"]) == 0

@@ -96,6 +96,35 @@ def test_the_traffic_is_in_the_results_in_words(engine: FakeEngine) -> None:
     assert (found["seed"], found["generator"]) == (1, "splitmix64-counter-3")
 
 
+@pytest.mark.parametrize(
+    ("ip", "option", "words"),
+    [
+        ("4", "--broadcast", "1 % broadcast frames"),
+        ("6", "--hop-by-hop", "1 % hop-by-hop frames"),
+    ],
+)
+def test_frames_beside_the_stream_are_told_wherever_the_result_is(
+    engine: FakeEngine,
+    capsys: pytest.CaptureFixture[str],
+    ip: str,
+    option: str,
+    words: str,
+) -> None:
+    assert throughput("--ip", ip, option, "1") == 0
+    told = capsys.readouterr().out
+    assert f"{words}," in told or f"{words} " in told
+    assert f"{words} beside the stream: " in told
+    assert parameters()["beside"] == words
+    assert [s.name for s in engine.trials[0].directions[0].streams] == [
+        "foreground",
+        "beside",
+    ]
+    results = json.loads(Path("run/results.json").read_text())
+    (cell,) = results["cells"]
+    assert [each["direction"] for each in cell["beside"]] == ["forward", "reverse"]
+    assert words in cell["quantity"]
+
+
 def test_fixed_ports_are_a_deviation(
     engine: FakeEngine, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -131,6 +160,10 @@ def test_the_summary_names_an_imix_and_both_sizes(
             "traffic.networks.right: the networks take bits 16 to 23",
         ),
         (["--ip", "4-6"], "right.ipv4.virtual"),
+        (["--ip", "6", "--broadcast", "1"], "IPv6 has no broadcast"),
+        (["--ip", "4", "--hop-by-hop", "1"], "IPv4 has no hop-by-hop header"),
+        (["--broadcast", "60"], "error: --broadcast must be at most 50"),
+        (["--broadcast", "1", "--mix", "90/10"], "give mix or broadcast_percent"),
     ],
 )
 def test_wrong_traffic_exits_with_2_before_a_frame_is_sent(

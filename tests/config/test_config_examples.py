@@ -82,6 +82,20 @@ def test_the_networks_campaign_lacks_routing_updates_only() -> None:
         assert [found.rfc for found in deviations(cell)] == wanted
 
 
+def test_the_modifiers_campaign_has_what_the_rfcs_put_beside_a_stream() -> None:
+    campaign = load_campaign(EXAMPLES / "modifiers.yaml")
+    cells = expand(campaign, make_testbed(**IN_THE_FIRST_NETWORK))
+    beside = {cell.traffic.beside and cell.traffic.beside.words for cell in cells}
+    assert beside == {
+        None,
+        "1 % broadcast frames",
+        "1 % hop-by-hop frames",
+        "10 % hop-by-hop frames",
+        "50 % hop-by-hop frames",
+    }
+    assert not any(deviations(cell) for cell in cells)
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda p: p.name)
 def test_every_example_says_how_to_use_it(path: Path) -> None:
     assert path.read_text().startswith("# ")

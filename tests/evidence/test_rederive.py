@@ -20,6 +20,7 @@ from dutperf.catalogue import PROCEDURES
 from dutperf.config import Cell
 from dutperf.evidence.comparison import Compared, compare_cell
 from dutperf.evidence.rederive import Source, check_trials, derived_cell
+from dutperf.procedures.beside import with_beside
 from dutperf.procedures.line_rates import beside_media
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.protocol import ReasonCode
@@ -55,6 +56,7 @@ def compared(
 ) -> Compared:
     """The figures of one cell, and of its trials."""
     whole = beside_earlier(beside_media(result, asked, []), records)
+    whole = with_beside(whole, asked, records)
     stored, trials = json.loads(whole.model_dump_json()), plain(records)
     found = Compared()
     compare_cell(stored, derived_cell(Source(stored, trials, [], {})), found)
@@ -112,6 +114,17 @@ STREAMS: dict[str, dict[str, object]] = {
         "repeats": 3,
         "resolution": "5%",
         "timeout_sweep_ms": [0.02, 0.05, 1],
+    },
+    "throughput, broadcast frames": {
+        "repeats": 3,
+        "resolution": "2%",
+        "traffic": {"broadcast_percent": 1},
+    },
+    "frame-loss, hop-by-hop frames": {
+        "ip": [6],
+        "repeats": 3,
+        "load_percent": [100, 80, 60],
+        "traffic": {"hop_by_hop_percent": 10},
     },
     "frame-loss": {"repeats": 3, "load_percent": [100, 80, 60, 40, 20]},
     "back-to-back": {"repeats": 5, "throughput_fps": 5000, "longest_burst_s": 2},

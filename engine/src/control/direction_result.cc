@@ -94,6 +94,10 @@ DirectionResult direction_result(const TrialRequest& request, Side from,
     entry.intended = direction.frames_of(i, direction.frames);
     entry.sent = direction.frames_of(i, report.sent);
     recorders[i].finish(entry.sent);
+    if (stream.is_beside()) {
+      result.beside = {entry.intended, entry.sent, recorders[i].tracker().received()};
+      continue;
+    }
     add_recorded(spec, recorders[i], request.fine_delays, entry);
     entry.lost_in_shadow = lost_in_shadow(direction, i, shadows, recorders[i].tracker(), entry);
     add_losses(direction, load, i, recorders[i].tracker(), entry);

@@ -53,7 +53,8 @@ bool seems_lost(const dataplane::TrialSpec& spec, const dataplane::TrialRun& run
   if (running_ns < patience_ns) return false;
   return std::any_of(std::begin(kBothSides), std::end(kBothSides), [&](Side from) {
     const uint64_t missing = run.missing_from(from, running_ns - patience_ns);
-    return !measure::within_tolerance(missing, spec.from[index_of(from)].frames,
+    const dataplane::DirectionSpec& direction = spec.from[index_of(from)];
+    return !measure::within_tolerance(missing, direction.expected_among(direction.frames),
                                       spec.loss_tolerance_ppb);
   });
 }

@@ -133,6 +133,9 @@ void parse_direction(const Json& json, const std::string& where, uint64_t seed,
   }
   direction.mix = parse_mix(reader, streams.size());
   for (size_t i = 0; i < streams.size(); ++i) {
+    if (i == 0 && direction.streams[i].is_beside()) {
+      reader.refuse(element("streams", i) + ".name", "must not be beside: that is the second one");
+    }
     if (i > 0 && direction.streams[i].tuples) {
       reader.refuse(element("streams", i) + ".tuples", "are for the first stream only");
     }
@@ -247,6 +250,10 @@ Json list_of(const std::vector<T>& values) {
   return list;
 }
 
+Json to_json(const BesideResult& beside) {
+  return {{"intended", beside.intended}, {"sent", beside.sent}, {"received", beside.received}};
+}
+
 Json to_json(const DirectionResult& direction) {
   return {{"name", direction_name(direction.from)},
           {"intended_rate_fps", direction.intended_rate_fps},
@@ -264,7 +271,8 @@ Json to_json(const DirectionResult& direction) {
           {"stalls", list_of(direction.stalls)},
           {"shadows", list_of(direction.shadows)},
           {"longest_silence", to_json(direction.longest_silence)},
-          {"streams", list_of(direction.streams)}};
+          {"streams", list_of(direction.streams)},
+          {"beside", direction.beside ? to_json(*direction.beside) : Json()}};
 }
 
 Json to_json(const net::IcmpCounts& icmp) {

@@ -86,6 +86,13 @@ struct ResolvedNeighbour {
   uint64_t duration_ns = 0;
 };
 
+// Frames that the DUT need not forward: how many there were, and how many came.
+struct BesideResult {
+  uint64_t intended = 0;
+  uint64_t sent = 0;
+  uint64_t received = 0;
+};
+
 struct DirectionResult {
   dataplane::Side from;
   uint64_t intended_rate_fps = 0;
@@ -104,7 +111,8 @@ struct DirectionResult {
   std::optional<measure::Stall> stalled;  // the one that it ended in, also in the list
   std::vector<measure::Shadow> shadows;   // in which the frames stood
   measure::Silence longest_silence;
-  std::vector<StreamResult> streams;
+  std::vector<StreamResult> streams;  // which the DUT must forward
+  std::optional<BesideResult> beside;
 };
 
 struct PortReport {

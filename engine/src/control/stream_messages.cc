@@ -47,9 +47,10 @@ constexpr NamesOf<net::Ipv4Option, 2> kIpv4Options = {{
     {"router-alert", net::Ipv4Option::kRouterAlert},
     {"nop", net::Ipv4Option::kNop},
 }};
-constexpr NamesOf<uint8_t, 2> kStreamNames = {{
+constexpr NamesOf<uint8_t, 3> kStreamNames = {{
     {"foreground", uint8_t{0}},
     {"background", net::kTagFlagBackground},
+    {"beside", static_cast<uint8_t>(net::kTagFlagBackground | net::kTagFlagBeside)},
 }};
 
 net::IpAddress parse_ip_of(ObjectReader& reader, const std::string& key, int version) {

@@ -160,6 +160,21 @@ TEST(TrialRun, IsReadWithALoadOverTime) {
   EXPECT_EQ(spec.idle_end_ns(Side::kLeft), 0U);
 }
 
+TEST(TrialRun, IsReadWithFramesThatNeedNotBeForwarded) {
+  const TrialRequest request = parse_trial(golden_params("trial.run-beside"));
+  const dataplane::DirectionSpec& direction = request.spec.from[0];
+  ASSERT_EQ(direction.streams.size(), 2U);
+  EXPECT_FALSE(direction.streams[0].is_beside());
+  EXPECT_TRUE(direction.streams[1].is_beside());
+  EXPECT_EQ(request.addressing[0][1].dst_mac, mac("ff:ff:ff:ff:ff:ff"));
+  EXPECT_EQ(direction.frames, 1000U);
+  EXPECT_EQ(direction.expected_among(1000), 990U);
+  // Number 1, and every hundredth from there on.
+  for (uint64_t k = 0; k < 10; ++k) EXPECT_EQ(direction.place_of(1, k), 100 * k + 1);
+  EXPECT_EQ(parse_trial(golden_params("trial.run-traffic")).spec.from[0].expected_among(1000),
+            1000U);
+}
+
 TEST(TrialRun, IsReadWithATableToLearn) {
   const dataplane::TrialSpec spec = parse_trial(golden_params("trial.run-learning")).spec;
   ASSERT_TRUE(spec.learn);

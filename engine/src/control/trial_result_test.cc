@@ -267,6 +267,24 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfTwoStreamsSays) {
   EXPECT_EQ(golden_result("trial.run-traffic"), to_json(result));
 }
 
+TEST(TrialRunResult, TellsFramesBesideTheStreamApart) {
+  const Conduct forward({{5, 1000}}, {{1, 1000}}, {{310, 1000}}, {{900, 990}});
+  StreamResult foreground = stream(0, false, 990, 990, 990);
+  foreground.delay_ns = coarse({{42'000, 990}});
+  foreground.sent_by_time = foreground.received_by_time = std::vector<uint64_t>(10, 99);
+  TrialResult result;
+  result.trial_id = 82;
+  result.directions = {direction(Side::kLeft, 1000, forward, {foreground})};
+  result.directions[0].beside = {10, 10, 0};
+  result.directions[0].offered_rate_fps = 1000;
+  result.directions[0].sending_ns = 999'000'100;
+  result.directions[0].longest_silence = {500'500, 1'543'501};
+  result.directions[0].delay_floor_ns = result.directions[0].delay_bound_ns = 1210;
+  result.total_ns = 5'002'000'000;
+  result.overhead_ns = 1'999'700;
+  EXPECT_EQ(golden_result("trial.run-beside"), to_json(result));
+}
+
 TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAStoppedTrialSays) {
   const Conduct forward({{5, 700}}, {{1, 700}}, {{310, 700}}, {{900, 670}});
   const Conduct reverse({{5, 699}}, {{1, 699}}, {{310, 699}}, {{900, 699}});

@@ -142,12 +142,15 @@ state::Learner::Counts TrialRun::learned() const {
 
 uint64_t TrialRun::missing_from(Side side, uint64_t until_ns) const {
   const Sender& sender = *senders_[index_of(side)];
+  const DirectionSpec& direction = spec_.from[index_of(side)];
   // Of the last burst some frames may still wait for the port.
-  const uint64_t sent =
-      std::min(sender.report().built_by_time.sum_before(until_ns), sender.published_sent());
+  const uint64_t sent = direction.expected_among(
+      std::min(sender.report().built_by_time.sum_before(until_ns), sender.published_sent()));
   uint64_t received = 0;
   uint64_t late = 0;
-  for (const measure::StreamRecorder& recorder : sides_[index_of(other(side))]->recorders) {
+  for (size_t i = 0; i < direction.streams.size(); ++i) {
+    if (direction.streams[i].is_beside()) continue;
+    const measure::StreamRecorder& recorder = sides_[index_of(other(side))]->recorders[i];
     received += recorder.received_by_time().sum_before(until_ns);
     if (spec_.frame_timeout_ns) late += recorder.delays().slower_than(*spec_.frame_timeout_ns);
   }

@@ -75,8 +75,9 @@ class TrialRun {
   uint64_t start_tsc() const { return clock_.start_tsc(); }
   uint64_t published_sent() const;
   uint64_t published_received() const;
-  // How many of the frames that left `side` up to `until_ns` after the start have not arrived, by
-  // whole intervals of the time series; and how many arrived later than the frame timeout.
+  // How many of the frames that left `side` up to `until_ns` after the start, and that the DUT must
+  // forward, have not arrived, by whole intervals of the time series; and how many arrived later
+  // than the frame timeout.
   uint64_t missing_from(Side side, uint64_t until_ns) const;
 
   // After join().

@@ -26,7 +26,7 @@ inline constexpr Side kBothSides[kSides] = {Side::kLeft, Side::kRight};
 constexpr Side other(Side side) { return side == Side::kLeft ? Side::kRight : Side::kLeft; }
 constexpr size_t index_of(Side side) { return static_cast<size_t>(side); }
 
-inline constexpr size_t kMaxStreams = 2;  // foreground and background
+inline constexpr size_t kMaxStreams = 2;  // foreground, and background or frames beside it
 
 // Frames of one kind. Frame number k has the size frame_sizes[k mod n]: one size, or an IMIX
 // (RFC 6985); the layout's own size is not used. Sizes include the FCS.
@@ -40,6 +40,8 @@ struct StreamSpec {
   std::vector<uint32_t> received_frame_sizes = {64};  // where the DUT changes the size
 
   bool is_learned() const { return tuples && tuples->source == vary::IndexSource::kLearned; }
+  // The DUT need not forward these (RFC 2544 11.1, RFC 5180 5.3): none of them is lost.
+  bool is_beside() const { return (tag.flags & net::kTagFlagBeside) != 0; }
 };
 
 // What one side sends. A side without streams only answers neighbours.
@@ -66,6 +68,12 @@ struct DirectionSpec {
   uint64_t frames_of(size_t index, uint64_t total) const {
     const uint64_t foreground = mix.foreground_among(total);
     return index == 0 ? foreground : total - foreground;
+  }
+  // How many of the direction's first `total` frames the DUT must forward. What it need not is the
+  // second stream.
+  uint64_t expected_among(uint64_t total) const {
+    const bool beside = streams.size() > 1 && streams[1].is_beside();
+    return beside ? frames_of(0, total) : total;
   }
   // Which of the direction's frames is number `sequence` of streams[index].
   uint64_t place_of(size_t index, uint64_t sequence) const {

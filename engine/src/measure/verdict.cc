@@ -224,10 +224,10 @@ void judge_loss(const TrialFacts& facts, const DirectionFacts& direction, Judge&
                                       ? ""
                                       : ", " + std::to_string(std::min(lost, damaged.total())) +
                                             " of them damaged: " + in_words(damaged);
-    const std::string of_ring =
-        direction.ring_full == 0
-            ? ""
-            : ", " + std::to_string(direction.ring_full) + " of them at the device's full ring";
+    const std::string of_ring = direction.ring_full == 0
+                                    ? ""
+                                    : ", " + std::to_string(std::min(lost, direction.ring_full)) +
+                                          " of them at the device's full ring";
     const std::string of_shadow =
         direction.lost_in_shadow == 0
             ? ""

@@ -45,6 +45,7 @@ struct TagIdentity {
 };
 
 inline constexpr uint8_t kTagFlagBackground = 0x01;
+inline constexpr uint8_t kTagFlagBeside = 0x02;  // need not be forwarded
 
 constexpr size_t ip_header_bytes(int ip_version) {
   return ip_version == 4 ? sizeof(Ipv4Header) : sizeof(Ipv6Header);

@@ -151,6 +151,8 @@ FLAGS: dict[str, Flag] = {
     "traffic.flows_by": Flag("--flows-by", FlowsBy, "BY"),
     "traffic.mix": Flag("--mix", str, "SHARES"),
     "traffic.background_ip": Flag("--background-ip", int, "4|6"),
+    "traffic.broadcast_percent": Flag("--broadcast", float, "PERCENT"),
+    "traffic.hop_by_hop_percent": Flag("--hop-by-hop", float, "PERCENT"),
     "traffic.imix": Flag("--imix", str, "LETTERS"),
     "traffic.burst_frames": Flag("--bursts", int, "FRAMES"),
     "traffic.ttl": Flag("--ttl", int, "N"),
@@ -182,6 +184,8 @@ _OF_FRAMES = {"ip", "frame_size", "direction", "flows"}
 """Options beside the traffic's that change what is in the frames."""
 _OF_TIMES = {"traffic.burst_frames"}
 """Options of the traffic's that change when frames are sent."""
+_BESIDE = {"traffic.broadcast_percent", "traffic.hop_by_hop_percent"}
+"""Options of the traffic's for frames beside the stream."""
 
 Output = Annotated[
     Path | None,
@@ -349,6 +353,8 @@ def with_procedure_options(
         keys = [k for k in keys if not k.startswith(_STATELESS) and k != _STATEFUL]
     if not SPECS[procedure].takes_bursts:
         keys = [key for key in keys if key not in _OF_TIMES]
+    if not SPECS[procedure].takes_beside:
+        keys = [key for key in keys if key not in _BESIDE]
     return _with_options(procedure, keys, measures=True)
 
 

@@ -19,6 +19,7 @@ from dutperf.results import (
     settled_words,
     withdrawn_words,
 )
+from dutperf.results.beside_words import beside_sentence
 from dutperf.results.damage_words import damage_sentence
 from dutperf.results.units import duration, whole
 from dutperf.tables import Table, subjects, tables
@@ -73,6 +74,8 @@ def show_all(
             _say(console, f"{cell.id}: {reason.message}{remedy}")
         for finding in cell.findings:
             _say(console, f"{cell.id}: {finding.message}")
+        if cell.beside:
+            _say(console, f"{cell.id}: {beside_sentence(cell)}")
     for line in _not_measured(results.not_measured):
         _say(console, line)
     _say_standards(console, results)

@@ -6,7 +6,7 @@ from dutperf.results import CellResult
 from dutperf.results.by_the_book import OTHER_MEASURE
 from dutperf.results.units import whole
 
-_JUDGED = (*OTHER_MEASURE, "rfc2544_latency", "goals")
+_JUDGED = (*OTHER_MEASURE, "rfc2544_latency", "goals", "beside")
 """Not set is a setting, too."""
 _SENT = (
     "ip",

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from dutperf.config.beside import BesideKind
 from dutperf.config.cell import Cell
 from dutperf.config.flows import directions, ends
 from dutperf.config.search_keys import GoalSpec
@@ -438,6 +439,7 @@ def _frames(cell: Cell) -> list[Deviation]:
     if traffic.df and 4 in cell_versions(cell):
         found.append(Deviation(_FORMAT, "IPv4 flags 0", "DF set", "SHOULD"))
     found += _headers(cell)
+    found += _beside(cell)
     if traffic.ignore_checksums:
         rule = "checksums of received frames"
         found.append(Deviation("RFC 1242 3.17", rule, "not verified", "MUST"))
@@ -477,6 +479,24 @@ def _headers(cell: Cell) -> Iterator[Deviation]:
         yield Deviation("RFC 5180 5.3", rule, ", ".join(headers), "MUST")
     rule = "hop-by-hop headers at 1, 10 and 50 % of the bandwidth, for their impact"
     yield Deviation("RFC 5180 5.3", rule, "in all foreground frames", "text")
+
+
+def _beside(cell: Cell) -> Iterator[Deviation]:
+    """Frames beside the stream: as many as the RFCs have."""
+    beside = cell.traffic.beside
+    if beside is None or beside.percent in _PERCENT_BESIDE[beside.kind]:
+        return
+    if beside.kind == "broadcast":
+        yield Deviation(beside.rfc, "1 % broadcast frames", beside.words, "SHOULD")
+    else:
+        rule = "hop-by-hop headers at 1, 10 and 50 % of the bandwidth, for their impact"
+        yield Deviation(beside.rfc, rule, beside.words, "text")
+
+
+_PERCENT_BESIDE: dict[BesideKind, tuple[int, ...]] = {
+    "broadcast": (1,),
+    "hop-by-hop": (1, 10, 50),
+}
 
 
 def _ports(cell: Cell) -> list[Deviation]:

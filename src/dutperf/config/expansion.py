@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from dutperf.config.beside import check_beside
 from dutperf.config.campaign import Campaign
 from dutperf.config.cell import Cell
 from dutperf.config.entry import Entry
@@ -304,6 +305,7 @@ def _check(testbed: Testbed, cell: Cell) -> None:
         flows(testbed, cell, direction)
     for side in testbed.sides:
         list(own_hosts(testbed, cell, side))
+    check_beside(cell)
     check_sizes(testbed, cell)
     check_routing(testbed, cell)
     _check_plain(cell)

@@ -22,7 +22,7 @@ from dutperf.protocol import DirectionName, IpVersion, Side
 if TYPE_CHECKING:  # compat has no use for it, and its commands start fast
     from dutperf.config.cell import Cell
 
-StreamName = Literal["foreground", "background"]
+StreamName = Literal["foreground", "background", "beside"]
 
 _ENDS: dict[DirectionName, tuple[Side, Side]] = {
     "forward": ("left", "right"),
@@ -59,7 +59,7 @@ def ends(direction: DirectionName) -> tuple[Side, Side]:
 
 
 def flows(testbed: Testbed, cell: Cell, direction: DirectionName) -> list[Flow]:
-    """The streams of one direction: foreground, and background if there is any.
+    """The streams of one direction: foreground, and what is beside it if anything is.
 
     Raises:
         InputError: the testbed lacks an address, or a varying field does not fit one.
@@ -68,6 +68,8 @@ def flows(testbed: Testbed, cell: Cell, direction: DirectionName) -> list[Flow]:
     names: list[StreamName] = ["foreground"]
     if cell.traffic.has_background:
         names.append("background")
+    if cell.traffic.beside:
+        names.append("beside")
     return [_flow(testbed, cell, name, sender, receiver) for name in names]
 
 

@@ -23,7 +23,7 @@ from dutperf.config.problem import KeyedError
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import IpVersions, version_of
-from dutperf.protocol import IpVersion, Side, minimum_frame_size
+from dutperf.protocol import IpVersion, Side, header_bytes, minimum_frame_size
 
 HEADER_DIFFERENCE_BYTES = 20
 _HEADER_AND_FCS_BYTES = 18  # Ethernet header 14, FCS 4: frame size less MTU
@@ -64,7 +64,7 @@ def smallest_size(versions: set[IpVersion], header_bytes: int = 0) -> int:
 
 
 def most_header_bytes(traffic: Traffic, ip: IpVersions) -> int:
-    """What options or extension headers take of a foreground frame, on either side."""
+    """What options or extension headers take of a frame, on either side."""
     return max(traffic.header_bytes(version_of(ip, side)) for side in _SIDES)
 
 
@@ -79,10 +79,10 @@ def mean_frame_size(cell: Cell, side: Side) -> Fraction:
 
 
 def _mean_of(cell: Cell, side: Side, sender: Side) -> Fraction:
-    share = cell.traffic.foreground
     foreground = _mean(cell, "foreground", side, sender)
-    if share == 1:
-        return foreground
+    if not cell.traffic.has_background:
+        return foreground  # what else is beside it has its sizes
+    share = cell.traffic.foreground
     return share * foreground + (1 - share) * _mean(cell, "background", side, sender)
 
 
@@ -107,9 +107,7 @@ def check_sizes(testbed: Testbed, cell: Cell) -> None:
     extra = most_header_bytes(cell.traffic, cell.ip)
     least = smallest_size(versions, extra)
     if min(cell.frame_sizes) < least:
-        key = (
-            "ipv6_headers" if cell.traffic.header_bytes(6) == extra else "ipv4_options"
-        )
+        key = _key_of_headers(cell.traffic, extra)
         beside = f" and {extra} bytes of traffic.{key}" if extra else ""
         raise KeyedError(
             keys,
@@ -131,6 +129,14 @@ def check_sizes(testbed: Testbed, cell: Cell) -> None:
                 f"raise {name}.port.mtu to {size - _HEADER_AND_FCS_BYTES + tags} (and "
                 "the MTU of interface and DUT), or use smaller frames",
             )
+
+
+def _key_of_headers(traffic: Traffic, extra: int) -> str:
+    """Which one makes the frames so much longer."""
+    if traffic.header_bytes(6) != extra:
+        return "ipv4_options"
+    own = header_bytes(traffic.extension_headers(6)) == extra
+    return "ipv6_headers" if own else "hop_by_hop_percent"
 
 
 def _mean(cell: Cell, name: StreamName, side: Side, sender: Side) -> Fraction:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
+from dutperf.config.beside import Beside, BesidePercent
 from dutperf.config.fields import Listed, Name, NumberAsText, Short, Strict
 from dutperf.config.flow_count import (
     MOST_FLOWS,
@@ -162,6 +163,17 @@ class Traffic(Strict):
     background_ip: IpVersion = Field(
         default=6, description="IP version of the background frames, on both sides"
     )
+    broadcast_percent: BesidePercent | None = Field(
+        default=None,
+        description="so many of the frames to the broadcast MAC address, IPv4 (RFC "
+        "2544 11.1: 1); in the place of the stream's, evenly spread; the device need "
+        "not forward them: they are counted apart; of the others none may be lost",
+    )
+    hop_by_hop_percent: BesidePercent | None = Field(
+        default=None,
+        description="so many of the frames with a hop-by-hop header, IPv6 (RFC 5180 "
+        "5.3: 1, 10, 50); counted as with broadcast_percent",
+    )
     imix: ImixSizes | None = Field(
         default=None,
         description="sequence of frame sizes (RFC 6985), like aaafg; instead of "
@@ -249,6 +261,26 @@ class Traffic(Strict):
         return self
 
     @model_validator(mode="after")
+    def _two_streams(self) -> Self:
+        found = {
+            "mix": self.has_background,
+            "broadcast_percent": self.broadcast_percent,
+            "hop_by_hop_percent": self.hop_by_hop_percent,
+        }
+        given = [key for key, value in found.items() if value]
+        if len(given) > 1:
+            raise ValueError(
+                f"give {' or '.join(given)}, not both: a direction has one stream, and "
+                "one beside it"
+            )
+        if self.hop_by_hop_percent and "hop-by-hop" in self.ipv6_headers:
+            raise ValueError(
+                "give hop_by_hop_percent, or hop-by-hop among ipv6_headers, where all "
+                "frames of the stream have it"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _exactly_so_many_flows(self) -> Self:
         if self.flows is not None:
             plain = Traffic.model_validate(spread_over(self.flows, self.flows_by))
@@ -277,18 +309,34 @@ class Traffic(Strict):
         return self.ipv4_options if version == 4 else []
 
     def header_bytes(self, version: IpVersion) -> int:
-        """What these take of the foreground's frames of ``version``."""
-        return header_bytes([*self.extension_headers(version), *self.options(version)])
+        """What these take of the foreground's frames, or of those beside it."""
+        own = header_bytes([*self.extension_headers(version), *self.options(version)])
+        if self.beside is None or self.beside.version != version:
+            return own
+        return max(own, header_bytes(self.beside.ipv6_headers))
+
+    @property
+    def beside(self) -> Beside | None:
+        """What is sent beside the stream, if anything is."""
+        if self.broadcast_percent:
+            return Beside("broadcast", self.broadcast_percent)
+        if self.hop_by_hop_percent:
+            return Beside("hop-by-hop", self.hop_by_hop_percent)
+        return None
 
     @property
     def foreground(self) -> Fraction:
         """Share of the foreground frames."""
-        return NAMED_MIXES.get(self.mix) or Fraction(self.mix)
+        return 1 - self.beside.share if self.beside else self._of_mix
 
     @property
     def has_background(self) -> bool:
         """Whether there is a background stream."""
-        return self.foreground < 1
+        return self._of_mix < 1
+
+    @property
+    def _of_mix(self) -> Fraction:
+        return NAMED_MIXES.get(self.mix) or Fraction(self.mix)
 
     @property
     def label(self) -> str:
@@ -319,11 +367,13 @@ class Traffic(Strict):
         mixed = f"mix{mix}" if self.has_background else ""
         bursts = f"bursts{self.burst_frames}" if self.burst_frames else ""
         shape = self.load_shape.label if self.load_shape else bursts
+        beside = self.beside.label if self.beside else ""
         if self.flows is not None:
-            return [shape, mixed, *self._headers(), *self._routing()]
+            return [shape, mixed, beside, *self._headers(), *self._routing()]
         return [
             shape,
             mixed,
+            beside,
             _pair("net", (networks.left, networks.right)),
             _pair("hosts", counts),
             "" if self.ports == Ports() else "ports",

@@ -100,6 +100,8 @@ def _features(traffic: Traffic, *, ports: bool = True) -> Iterator[str]:
         yield f"{networks.left} and {networks.right} networks"
     if traffic.has_background:
         yield f"mix {traffic.mix} with IPv{traffic.background_ip}"
+    if traffic.beside:
+        yield traffic.beside.words
     if traffic.imix:
         yield f"IMIX {traffic.imix.sequence}"
     if traffic.flow_label == "random":

@@ -66,6 +66,7 @@ from dutperf.protocol.port_messages import (
 )
 from dutperf.protocol.result_messages import (
     NOTHING,
+    BesideResult,
     Damage,
     DirectionResult,
     Histogram,
@@ -166,6 +167,7 @@ __all__ = [
     "VLAN_TPID",
     "AddressRange",
     "Announcement",
+    "BesideResult",
     "Count",
     "Damage",
     "DirectionName",

@@ -267,6 +267,14 @@ class StreamResult(Message):
     survival: Survival | None = None
 
 
+class BesideResult(Message):
+    """Frames that the device need not forward; of no sum of the streams' counts."""
+
+    intended: Count
+    sent: Count
+    received: Count = Field(description="distinct frames that came nevertheless")
+
+
 class DirectionResult(Message):
     """One direction of a trial."""
 
@@ -304,7 +312,10 @@ class DirectionResult(Message):
         description="from the first frame's due time on, and while frames were due; "
         "null: of an older engine",
     )
-    streams: list[StreamResult]
+    streams: list[StreamResult] = Field(description="those the device must forward")
+    beside: BesideResult | None = Field(
+        default=None, description="null: nothing was beside the stream"
+    )
 
 
 class IcmpMessages(Message):

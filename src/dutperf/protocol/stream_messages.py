@@ -63,7 +63,11 @@ class StreamRequest(Message):
     """
 
     id: Annotated[int, Field(ge=0, le=255, description="unique in the trial")]
-    name: Literal["foreground", "background"] = "foreground"
+    name: Literal["foreground", "background", "beside"] = Field(
+        default="foreground",
+        description="beside: the DUT need not forward them, so only how many were sent "
+        "and came is told, apart from the streams",
+    )
     ip_version: IpVersion
     frame_sizes: FrameSizes
     received_frame_sizes: FrameSizes = Field(
@@ -242,7 +246,7 @@ class RateStep(Message):
 
 
 class DirectionRequest(Message):
-    """What one side sends: the foreground stream, and with a mix the background's."""
+    """What one side sends: a stream, and with a mix a second one, or one beside it."""
 
     name: DirectionName
     rate_fps: Annotated[int, Field(ge=1, le=10**12, description="all streams together")]
@@ -307,6 +311,21 @@ class DirectionRequest(Message):
         if any(stream.tuples for stream in self.streams[1:]):
             raise ValueError("only the first stream may have tuples")
         return self
+
+    @model_validator(mode="after")
+    def _beside_a_stream(self) -> DirectionRequest:
+        if self.streams[0].name == "beside":
+            raise ValueError("the first stream must not be beside: beside which?")
+        return self
+
+    @property
+    def expected(self) -> list[StreamRequest]:
+        """The streams that the device must forward."""
+        return [stream for stream in self.streams if stream.name != "beside"]
+
+    def expected_among(self, total: int) -> int:
+        """How many of the first ``total`` frames the device must forward."""
+        return sum(self.frames_of(i, total) for i in range(len(self.expected)))
 
     def frames_of(self, stream: int, total: int) -> int:
         """How many of the first ``total`` frames are of ``streams[stream]``."""

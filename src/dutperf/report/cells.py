@@ -25,6 +25,7 @@ from dutperf.results import (
     settled_words,
     withdrawn_words,
 )
+from dutperf.results.beside_words import beside_sentence
 from dutperf.results.damage_words import received_figure
 from dutperf.tables import BURSTS, State, Subject, state_word
 
@@ -127,6 +128,11 @@ class CellView(Subject):
     def findings(self) -> list[Finding]:
         """What speaks against one figure for all repeats."""
         return self.result.findings if self.result and self.measured else []
+
+    @property
+    def came_beside(self) -> str:
+        """How many frames beside the stream came; empty: there were none."""
+        return beside_sentence(self.result) if self.result and self.measured else ""
 
     @property
     def passport(self) -> str:

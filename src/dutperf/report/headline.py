@@ -106,6 +106,8 @@ def _meaning(cell: CellView) -> str:
     if cell.procedure == "throughput" and cell.burst_frames:
         every = shown(derived(cell.derived.get("burst interval"), unit=True))
         said += f", a burst of {whole(cell.burst_frames)} frames every {every}"
+    if cell.beside:
+        said += f", with {cell.beside} in the load"
     if cell.at_least:
         return f"{said}. A lower bound: the device may do more."
     return f"{said}."

@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import Any
 
 from dutperf.protocol import Reason
+from dutperf.results.beside_words import beside_sentence
 from dutperf.results.damage_words import damage_sentence
 from dutperf.results.delay_results import Measure
 from dutperf.results.model import CellResult, NotMeasured
@@ -138,6 +139,7 @@ def closing(
         *_ranked(_Rank.DEVIATIONS, deviations_words(cells, words)),
         *_ranked(_Rank.FOUND, _found(measured, words) if words.figures else []),
         *_ranked(_Rank.REMARK, _remarks(measured)),
+        *_ranked(_Rank.REMARK, _beside(measured)),
         *_ranked(_Rank.SURE, _sureness(measured)),
     ]
     chosen = sorted(found, key=attrgetter("rank"))[:MOST]
@@ -243,6 +245,13 @@ def _remarks(cells: Sequence[CellResult]) -> Iterator[str]:
         concerned = list({id(cell): cell for cell, _ in alike}.values())
         example = "for example, " if len(alike) > 1 else ""
         yield f"{_ids(concerned)}: {example}{_first(alike).message}"
+
+
+def _beside(cells: Sequence[CellResult]) -> Iterator[str]:
+    """How many came of those that need not, of cells with the same ones."""
+    told = [cell for cell in cells if cell.beside]
+    for alike in _grouped(told, lambda cell: str(cell.parameters.get("beside"))):
+        yield f"{_ids(alike)}: {beside_sentence(*alike)}"
 
 
 def _first(alike: Sequence[tuple[CellResult, Reason]]) -> Reason:

@@ -29,6 +29,7 @@ from dutperf.results.delay_results import DelayRecord, FrameCount, Measure
 from dutperf.results.outage_results import Outage
 from dutperf.results.passport import PassportUse
 from dutperf.results.rate_results import (
+    BesideCount,
     Bound,
     BoundCause,
     DamageFigure,
@@ -125,6 +126,9 @@ class CellResult(Stored):
     )
     outage: Outage | None = Field(
         default=None, description="outage; null: no repeat is valid"
+    )
+    beside: list[BesideCount] = Field(
+        default=[], description="frames beside the stream (RFC 2544 11.1, RFC 5180 5.3)"
     )
     measures: list[Measure] = Field(default=[])
     frames: list[FrameCount] = Field(default=[])

@@ -279,6 +279,17 @@ class WireRate(Stored):
     mbps: float = Field(description="10^6 bits per second, preambles and gaps included")
 
 
+class BesideCount(Stored):
+    """Frames beside the stream in one direction, over the trials that passed.
+
+    Over all valid trials of the cell, if none did.
+    """
+
+    direction: DirectionName
+    sent: int
+    received: int = Field(description="those that came, though none had to")
+
+
 class Load(Stored):
     """The load at which something was measured, and where it is from."""
 

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from dutperf.config import Cell, PlannedTestbed, Testbed
 from dutperf.errors import DutperfError, InputError, StorageError
+from dutperf.procedures.beside import with_beside
 from dutperf.procedures.bursts import beside_bursts
 from dutperf.procedures.describe import with_conformance
 from dutperf.procedures.events import CellStarted, Notice, OnEvent, TestbedStarted
@@ -429,6 +430,7 @@ class _Visit:
             result = with_conformance(job.cell, beside_media(result, job.cell, ports))
             result = beside_limits(result, self._directory.records)
             result = beside_repeated(result, self._directory.records)
+            result = with_beside(result, job.cell, self._directory.records)
             result = beside_passport(
                 result, job.cell, self._passport, self._directory.records
             )

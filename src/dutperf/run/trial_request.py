@@ -26,8 +26,10 @@ from dutperf.run.routing import announcements
 _STREAM_IDS: dict[tuple[DirectionName, str], int] = {
     ("forward", "foreground"): 0,
     ("forward", "background"): 1,
+    ("forward", "beside"): 1,
     ("reverse", "foreground"): 2,
     ("reverse", "background"): 3,
+    ("reverse", "beside"): 3,
 }
 # RFC 4814 4.2: (RR & 0xFC):PP:PP:RR:RR:RR, PP:PP the number of the port, from 1.
 _RANDOM_MACS: dict[Side, str] = {
@@ -107,7 +109,7 @@ def _direction(
         received_vlan=testbed.sides[receiver].vlan,
         streams=[_stream(cell, name, flow) for flow in flows(testbed, cell, name)],
         mix=Mix(foreground=share.numerator, of=share.denominator)
-        if cell.traffic.has_background
+        if share < 1
         else None,
     )
 
@@ -116,6 +118,8 @@ def _stream(cell: Cell, direction: DirectionName, flow: Flow) -> StreamRequest:
     traffic = cell.traffic
     source_port, destination_port = traffic.ports.of(direction)
     headed = flow.name == "foreground"
+    beside = traffic.beside if flow.name == "beside" else None
+    headers = traffic.extension_headers(flow.version) if headed else []
     return StreamRequest(
         id=_STREAM_IDS[direction, flow.name],
         name=flow.name,
@@ -125,7 +129,7 @@ def _stream(cell: Cell, direction: DirectionName, flow: Flow) -> StreamRequest:
         src_ip=flow.source.base,
         dst_ip=flow.destination.base,
         next_hop=flow.next_hop,
-        dst_mac=flow.next_hop_mac,
+        dst_mac=(beside.dst_mac if beside else None) or flow.next_hop_mac,
         src_mac=None if traffic.mac == "fixed" else _RANDOM_MACS[flow.sender],
         src_port=source_port.bounds[0],
         dst_port=destination_port.bounds[0],
@@ -133,7 +137,7 @@ def _stream(cell: Cell, direction: DirectionName, flow: Flow) -> StreamRequest:
         dscp=traffic.dscp,
         df=traffic.df and flow.version == 4,
         flow_label=_flow_label(traffic, flow),
-        ipv6_headers=traffic.extension_headers(flow.version) if headed else [],
+        ipv6_headers=beside.ipv6_headers if beside else headers,
         ipv4_options=traffic.options(flow.version) if headed else [],
         vary=_variations(traffic, flow, direction),
     )

@@ -22,6 +22,7 @@ from dutperf.protocol import (
     ERROR_STATE,
     GENERATOR,
     PROTOCOL_VERSION,
+    BesideResult,
     Damage,
     DirectionName,
     DirectionRequest,
@@ -114,6 +115,7 @@ __all__ = [
 
 _SIDES: tuple[Side, Side] = ("left", "right")
 _NO_TABLE = "run phase 1 first: a trial with learn and keep false"
+_BROADCAST_MAC = "ff:ff:ff:ff:ff:ff"
 _GIVE_UP_SHARE = 10
 """A sender that is hopelessly behind gives up after this part of the trial."""
 _DELAY_NS = 20_000
@@ -420,6 +422,9 @@ class FakeEngine:
         sender, receiver = _SIDES if direction.name == "forward" else _SIDES[::-1]
         sent = sum(s.sent for s in direction.streams)
         received = sum(s.received for s in direction.streams)
+        if direction.beside:
+            sent += direction.beside.sent
+            received += direction.beside.received
         paused = self._held_back and self._too_fast(direction.intended_rate_fps)
         self._rise(sender, tx=sent, pauses=self._pause_frames if paused else 0)
         self._rise(receiver, rx=received)
@@ -455,6 +460,8 @@ def _direction(
         ]
     if arrived is not None:
         counts[0] = counts[0].which(arrived)
+    expected = direction.expected
+    beside = _beside(direction, counts[-1]) if len(expected) < len(counts) else None
     received = sum(count.received for count in counts)
     return DirectionResult(
         name=direction.name,
@@ -478,8 +485,19 @@ def _direction(
                 trial.record.tags if i == 0 else None,
                 Schedule(direction, i, counts[i].intended, trial.duration_ns),
             )
-            for i, stream in enumerate(direction.streams)
+            for i, stream in enumerate(expected)
         ],
+        beside=beside,
+    )
+
+
+def _beside(direction: DirectionRequest, counts: Counts) -> BesideResult:
+    """The simulated device is a router: it forwards no broadcast."""
+    is_broadcast = direction.streams[-1].dst_mac == _BROADCAST_MAC
+    return BesideResult(
+        intended=counts.intended,
+        sent=counts.sent,
+        received=0 if is_broadcast else counts.received,
     )
 
 

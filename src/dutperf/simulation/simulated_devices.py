@@ -276,7 +276,8 @@ def exceeds_tolerance(
     trial: TrialRequest, direction: DirectionRequest, missing: int
 ) -> bool:
     """Whether so many lost and late frames fail the direction, whatever follows."""
-    return missing * 10**9 > trial.loss_tolerance_ppb * trial.frames(direction)
+    expected = direction.expected_among(trial.frames(direction))
+    return missing * 10**9 > trial.loss_tolerance_ppb * expected
 
 
 def _missing(
@@ -286,15 +287,16 @@ def _missing(
     pattern: Pattern,
     end_ns: int,
 ) -> int:
-    """Frames due before ``end_ns`` that are lost, late or seem so."""
+    """Expected frames due before ``end_ns`` that are lost, late or seem so."""
     some = fate.until(end_ns)
     slow_ns = trial.frame_timeout_ns or PATIENCE_NS
+    lost = direction.expected_among(some.sent) - direction.expected_among(some.received)
     slow = 0
-    for stream in range(len(direction.streams)):
+    for stream in range(len(direction.expected)):
         received = direction.frames_of(stream, some.received)
         planned = direction.frames_of(stream, fate.sent)
         slow += _slower(pattern.counts(received, planned), slow_ns)
-    return some.sent - some.received + slow
+    return lost + slow
 
 
 # --- what a trial shows of them -------------------------------------------------------
@@ -357,7 +359,7 @@ def stream_result(
     longest = max(ranges, key=lambda run: run[1], default=None)
     return StreamResult(
         id=stream.id,
-        name=stream.name,
+        name="background" if stream.name == "background" else "foreground",
         intended=intended,
         sent=counts.sent,
         received=received,

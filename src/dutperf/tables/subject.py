@@ -128,8 +128,15 @@ class Subject:
 
     def _in_words(self, profile: str) -> str:
         """A name that was made of what is in the profile, as a reader has it."""
-        frames = self.burst_frames
-        return profile.replace(f"bursts{frames}", f"bursts of {frames}", 1)
+        frames, beside = self.burst_frames, self.beside
+        told = profile.replace(f"bursts{frames}", f"bursts of {frames}", 1)
+        label = beside.removesuffix(" frames").replace(" % ", "percent-")
+        return told.replace(label, beside, 1)
+
+    @property
+    def beside(self) -> str:
+        """``1 % broadcast frames``, if such are beside the stream."""
+        return self.setting_text("beside")
 
     @property
     def burst_frames(self) -> int | None:

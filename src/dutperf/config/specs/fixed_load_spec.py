@@ -80,6 +80,7 @@ class FixedLoadKeys(LoadKeys):
     )
 
     takes_bursts = True
+    takes_beside = True
 
     @model_validator(mode="after")
     def _flows_have_rates(self) -> Self:

@@ -52,6 +52,9 @@ def _frames(trial: Json) -> Iterator[str]:
             where = f"{direction['name']} {stream['name']}"
             for told in _stream(stream, recorded=recorded):
                 yield f"{where}: {told}"
+        beside = direction.get("beside")
+        if beside and not beside["received"] <= beside["sent"] <= beside["intended"]:
+            yield f"{direction['name']}: more beside it were sent or came than can be"
 
 
 def _stream(stream: Json, *, recorded: bool) -> Iterator[str]:
@@ -205,10 +208,11 @@ def _direction(trial: Json, asked: Json, direction: Json) -> Iterator[str]:
         )
     duration_ns = trial["request"]["duration_ns"]
     frames = _frames_asked(asked, duration_ns)
-    intended = sum(stream["intended"] for stream in direction["streams"])
+    counted = [*direction["streams"], *filter(None, [direction.get("beside")])]
+    intended = sum(each["intended"] for each in counted)
     if intended != frames:
         yield f"{name}: {intended} intended, and {frames} asked for"
-    sent = sum(stream["sent"] for stream in direction["streams"])
+    sent = sum(each["sent"] for each in counted)
     whole = sent == intended or trial["result"].get("ended_early", False)
     if not whole and records.verdict(trial) != "invalid":
         yield f"{name}: {sent} of {intended} frames were sent, and it is not invalid"

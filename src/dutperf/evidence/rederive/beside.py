@@ -81,8 +81,25 @@ def beside(source: Source, told: Json) -> Json:
         found["wire"] = [
             {"direction": way, "mbps": _mbps(source, way, rate)} for way in ways
         ]
+    found["beside"] = _beside_stream(source)
     found |= _load(source) | _of_hooks(source)
     return found
+
+
+def _beside_stream(source: Source) -> list[Json]:
+    """Frames that need not be forwarded: sent, and come, where trials passed."""
+    own = records.of_role(source.trials)
+    passed = [trial for trial in own if records.verdict(trial) == "pass"]
+    counted: dict[str, Json] = {}
+    for trial in passed or [t for t in own if records.verdict(t) == "fail"]:
+        for direction in records.directions(trial):
+            if told := direction.get("beside"):
+                way = direction["name"]
+                each = {"direction": way, "sent": 0, "received": 0}
+                each = counted.setdefault(way, each)
+                each["sent"] += told["sent"]
+                each["received"] += told["received"]
+    return list(counted.values())
 
 
 def _ways(source: Source) -> list[str]:
