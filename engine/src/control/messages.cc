@@ -17,6 +17,7 @@ using control::to_json;  // not hidden by the ones in here
 using dataplane::Side;
 
 constexpr uint64_t kMaxNs = 1ULL << 47;
+constexpr uint64_t kMaxInspectEvery = 1'000'000'000;
 
 constexpr std::array<std::pair<const char*, dpdk::Driver>, 6> kDrivers = {{
     {"af_packet", dpdk::Driver::kAfPacket},
@@ -346,6 +347,8 @@ TrialRequest parse_trial(const Json& params, const std::string& where) {
   spec.burst_limit = static_cast<uint32_t>(reader.number_or("burst_limit", 32, 1, 64));
   spec.lag_limit_ns = reader.number_or("lag_limit_ns", 10'000'000, 0, kMaxNs);
   spec.verify_checksums = reader.flag_or("verify_checksums", true);
+  spec.inspect_every =
+      reader.number_or("inspect_every", dataplane::kInspectEvery, 0, kMaxInspectEvery);
   const uint64_t seed = reader.number_or("seed", 1, 0, INT64_MAX);
   request.fine_delays = parse_record(reader, spec);
   const Json& directions = reader.array("directions", 1, 2);

@@ -22,6 +22,7 @@ void expect_golden(const TrialRequest& request) {
   EXPECT_EQ(spec.burst_limit, 32U);
   EXPECT_EQ(spec.lag_limit_ns, 10'000'000U);
   EXPECT_TRUE(spec.verify_checksums);
+  EXPECT_EQ(spec.inspect_every, 61U);
   EXPECT_FALSE(spec.stop_when_lost);
   EXPECT_EQ(request.order, (std::vector{Side::kLeft, Side::kRight}));
   ASSERT_EQ(request.addressing[0].size(), 1U);
@@ -62,6 +63,7 @@ void expect_golden(const TrialRequest& request) {
   EXPECT_EQ(spec.from[1].streams[0].frame_sizes, std::vector{1518U});
   EXPECT_EQ(spec.from[1].streams[0].received_frame_sizes, std::vector{1518U});
   EXPECT_EQ(spec.from[1].streams[0].layout, reverse);
+  EXPECT_EQ(spec.from[1].streams[0].expected, (net::Expected{std::nullopt, 46}));
   EXPECT_EQ(spec.from[1].streams[0].tag, (net::TagIdentity{41, 1, net::kTagFlagBackground}));
 }
 
@@ -115,6 +117,8 @@ TEST(TrialRun, IsReadWithTwoStreamsSizesAndVariations) {
   EXPECT_EQ(foreground.received_frame_sizes, (std::vector{64U, 64U, 64U, 512U, 1518U}));
   EXPECT_EQ(foreground.layout.frame_size, 84U);
   EXPECT_EQ(foreground.layout.flow_label, 1'048'575U);
+  EXPECT_EQ(foreground.expected, (net::Expected{9, 0}));
+  EXPECT_EQ(request.spec.inspect_every, 0U);
   EXPECT_EQ(foreground.variations.seed, 20U);
   EXPECT_EQ(foreground.variations.order, vary::Order::kRandom);
   using vary::Field;

@@ -11,6 +11,7 @@ Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
                    const timing::TscClock& clock, const SenderStalls& stalls)
     : trial_id_(spec.trial_id),
       verify_checksums_(spec.verify_checksums),
+      inspect_every_(spec.inspect_every),
       vlan_(own.vlan),
       queue_(queue),
       recorders_(recorders),
@@ -18,6 +19,7 @@ Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
       next_hops_(next_hops),
       replies_(replies),
       clock_(clock),
+      uninspected_(spec.inspect_every > 0 ? 0 : UINT64_MAX),
       shadows_(stalls, spec.from[index_of(other(side))].frames,
                spec.from[index_of(other(side))].rate_fps, queue.room_frames),
       silence_(spec.from[index_of(other(side))].load().due_ns(0)) {
@@ -30,6 +32,7 @@ Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
     for (const uint32_t size : streams[i].received_frame_sizes) in_turn.push_back(size - kNotIp);
     ip_bytes_[i].count = in_turn.size();
     ip_bytes_[i].first = in_turn[0];
+    expected_[i] = streams[i].expected;
   }
   if (spec.learn && spec.learn->from == other(side)) learning_.emplace(spec);
 }
@@ -115,6 +118,22 @@ void Receiver::record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) 
     if (burst.count[i] == 0) continue;
     recorders_[i].record(burst.arrivals[i], burst.count[i], received_ns, shaded);
   }
+  if (frames > uninspected_) [[unlikely]] {
+    inspect(burst, frames);
+  } else {
+    uninspected_ -= frames;
+  }
+}
+
+// Foreground first: in which order they came makes no difference here.
+[[gnu::cold, gnu::noinline]] void Receiver::inspect(const Burst& burst, uint64_t frames) noexcept {
+  uint64_t place = uninspected_;
+  for (; place < frames; place += inspect_every_) {
+    const size_t stream = place < burst.count[0] ? 0 : 1;
+    const uint8_t* frame = burst.frames[stream][place - (stream == 0 ? 0 : burst.count[0])];
+    net::inspect(frame, expected_[stream], report_.inspected[stream]);
+  }
+  uninspected_ = place - frames;
 }
 
 // What is no test frame; true when the reply ring took the buffer.

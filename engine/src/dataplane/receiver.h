@@ -1,10 +1,11 @@
 // The receive loop. There is one; what is recorded is a parameter.
 //
-// Classify -> account -> learn -> record, a burst at a time. Frames that are not this trial's are
+// Classify -> account -> learn -> record -> inspect, a burst at a time. Frames that are not this trial's are
 // counted where they belong: neighbour requests are answered, another trial's frames are stale, the
 // other port's are misdirected, those with other VLAN tags than the port's are no frames of its
 // network, everything else is foreign. How a frame is damaged is looked at
-// only once it is known to be.
+// only once it is known to be. Of those that are whole every k-th is inspected: what no checksum
+// covers.
 //
 // A receiver is driven by one worker. `published_received` may be read by others at any time; the
 // rest only after the worker has ended.
@@ -26,6 +27,7 @@
 #include "measure/silence_meter.h"
 #include "measure/stream_recorder.h"
 #include "net/classify.h"
+#include "net/inspection.h"
 #include "net/neighbour.h"
 
 namespace dutperf::dataplane {
@@ -44,6 +46,7 @@ struct ReceiveReport {
   uint64_t stale = 0;
   uint64_t misdirected = 0;
   uint64_t cut_short = 0;  // UDP, truncated before the place that tells whose it is
+  std::array<net::Inspected, kMaxStreams> inspected;
   // How long each burst's frames may have waited in the port: from the begin of the last poll that
   // left nothing behind to the end of the one that returned them.
   measure::Histogram gap_ns{kGapBits};
@@ -101,6 +104,7 @@ class Receiver {
   bool take_aside(dpdk::Mbuf* mbuf, net::Classified classified) noexcept;
   void account_damaged(uint8_t stream, const uint8_t* frame, net::Classified classified) noexcept;
   void account_truncated(const net::Classified& classified) noexcept;
+  void inspect(const Burst& burst, uint64_t frames) noexcept;
   void record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) noexcept;
   bool answer(dpdk::Mbuf* mbuf) noexcept;
 
@@ -117,9 +121,11 @@ class Receiver {
 
   const uint16_t trial_id_;
   const bool verify_checksums_;
+  const uint64_t inspect_every_;
   const net::VlanTags vlan_;
   std::array<uint8_t, 256> stream_of_id_;  // index of the stream, or kNotExpected
   std::array<IpBytes, kMaxStreams> ip_bytes_;
+  std::array<net::Expected, kMaxStreams> expected_;
   const dpdk::RxQueue queue_;
   StreamRecorders& recorders_;
   const net::OwnAddresses& own_;
@@ -129,6 +135,7 @@ class Receiver {
   std::optional<Learning> learning_;
   uint64_t start_tsc_ = 0;
   uint64_t drained_tsc_ = 0;  // begin of the last poll that left nothing behind
+  uint64_t uninspected_;      // frames to come before the next one that is inspected
   measure::ShadowWatch shadows_;
   measure::SilenceMeter silence_;
   ReceiveReport report_;

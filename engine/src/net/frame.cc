@@ -1,10 +1,18 @@
 #include "net/frame.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace dutperf::net {
 namespace {
+
+// As far as it counts before it begins again.
+constexpr std::array<uint8_t, 256> kPayload = [] {
+  std::array<uint8_t, 256> bytes{};
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i);
+  return bytes;
+}();
 
 void write_ethernet(const FrameLayout& layout, uint8_t* frame) {
   auto* header = reinterpret_cast<EthernetHeader*>(frame);
@@ -38,6 +46,20 @@ void write_ipv6(const FrameLayout& layout, uint16_t datagram_bytes, uint8_t* ip)
 }
 
 }  // namespace
+
+void write_payload(uint8_t* out, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += kPayload.size()) {
+    std::memcpy(out + at, kPayload.data(), std::min(kPayload.size(), bytes - at));
+  }
+}
+
+bool is_payload(const uint8_t* found, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += kPayload.size()) {
+    const size_t part = std::min(kPayload.size(), bytes - at);
+    if (std::memcmp(found + at, kPayload.data(), part) != 0) return false;
+  }
+  return true;
+}
 
 uint64_t udp_sum(int ip_version, const uint8_t* ip_header, const uint8_t* udp, size_t udp_length) {
   const uint64_t addresses =
@@ -73,9 +95,7 @@ FrameTemplate::FrameTemplate(const FrameLayout& layout, const TagIdentity& tag)
   udp->src_port = layout.src_port;
   udp->dst_port = layout.dst_port;
   udp->length = datagram_bytes;
-  for (size_t i = payload_offset; i < tag_offset_; ++i) {
-    frame[i] = static_cast<uint8_t>(i - payload_offset);  // RFC 2544 C.2.6.4: counts up
-  }
+  write_payload(frame + payload_offset, tag_offset_ - payload_offset);
   auto* wire_tag = reinterpret_cast<WireTag*>(frame + tag_offset_);
   wire_tag->magic = kTagMagic;
   wire_tag->trial = tag.trial;

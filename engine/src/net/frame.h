@@ -88,6 +88,10 @@ class FrameTemplate {
   bool tag_is_odd_ = false;
 };
 
+// What stands between the UDP header and the tag: it counts up from 0 (RFC 2544 C.2.6.4).
+void write_payload(uint8_t* out, size_t bytes);
+bool is_payload(const uint8_t* found, size_t bytes);
+
 // Sum of the UDP pseudo-header and datagram at `udp` (its checksum field included).
 uint64_t udp_sum(int ip_version, const uint8_t* ip_header, const uint8_t* udp, size_t udp_length);
 

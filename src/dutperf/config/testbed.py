@@ -45,6 +45,9 @@ Mtu = Annotated[
 ]
 
 
+Hops = Annotated[int, Field(ge=0, le=254)] | None
+
+
 class InterfacePort(Strict):
     """A kernel interface. ``auto`` takes AF_XDP where it works, else AF_PACKET."""
 
@@ -299,6 +302,17 @@ class Testbed(Strict):
     )
     left: SideConfig = Field(description="the side that the forward direction enters")
     right: SideConfig = Field(description="the side that the forward direction leaves")
+    hops: Hops = Field(
+        default=None,
+        description="by how much TTL and hop limit fall between the sides; default: 1, "
+        "and 0 where each side is the other's gateway; not looked at where neither is "
+        "known",
+    )
+    translated_hops: Hops = Field(
+        default=None,
+        description="the same of frames that the DUT translates to the other IP "
+        "version; default: as hops",
+    )
     device: DeviceFacts = Field(
         default=DeviceFacts(), description="the DUT's parameters (RFC 9693 6)"
     )
@@ -355,6 +369,26 @@ class Testbed(Strict):
     def has_nics(self) -> bool:
         """Whether the engine drives a NIC itself."""
         return any(isinstance(side.port, PciPort) for side in self.sides.values())
+
+    def hops_between(self, left: IpVersion, right: IpVersion) -> int | None:
+        """By how much TTL or hop limit is to fall on the way; None: nobody knows.
+
+        Where each side's gateway is the other side itself nothing routes between them,
+        as with ports that a cable joins. A gateway that is not told may be anything.
+
+        Args:
+            left: the IP version of the frames on the left side.
+            right: the same on the right side.
+        """
+        if left != right and self.translated_hops is not None:
+            return self.translated_hops
+        if self.hops is not None:
+            return self.hops
+        near, far = self.left.ip(left), self.right.ip(right)
+        if near is None or far is None or None in (near.gateway, far.gateway):
+            return None
+        crossed = (near.gateway, far.gateway) == (far.address, near.address)
+        return 0 if crossed else 1
 
     def ip_versions(self) -> list[IpVersion]:
         """The IP versions that both sides have addresses of."""

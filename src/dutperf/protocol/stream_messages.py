@@ -77,6 +77,10 @@ class StreamRequest(Message):
     src_port: Annotated[int, Field(ge=0, le=65535)] = 0xC020
     dst_port: Annotated[int, Field(ge=0, le=65535)] = 7
     ttl: Annotated[int, Field(ge=1, le=255)] = 10
+    received_ttl: Annotated[int, Field(ge=1, le=255)] | None = Field(
+        default=None,
+        description="TTL or hop limit of frames as they arrive; null: any will do",
+    )
     dscp: Annotated[int, Field(ge=0, le=63)] = 0
     flow_label: Annotated[int, Field(ge=0, lt=2**20, description="IPv6 only")] = 0
     df: bool = False

@@ -103,14 +103,18 @@ def _direction(
         rate_fps=rate_fps,
         vlan=testbed.sides[sender].vlan,
         received_vlan=testbed.sides[receiver].vlan,
-        streams=[_stream(cell, name, flow) for flow in flows(testbed, cell, name)],
+        streams=[
+            _stream(testbed, cell, name, flow) for flow in flows(testbed, cell, name)
+        ],
         mix=Mix(foreground=share.numerator, of=share.denominator)
         if cell.traffic.has_background
         else None,
     )
 
 
-def _stream(cell: Cell, direction: DirectionName, flow: Flow) -> StreamRequest:
+def _stream(
+    testbed: Testbed, cell: Cell, direction: DirectionName, flow: Flow
+) -> StreamRequest:
     traffic = cell.traffic
     source_port, destination_port = traffic.ports.of(direction)
     headed = flow.name == "foreground"
@@ -128,6 +132,7 @@ def _stream(cell: Cell, direction: DirectionName, flow: Flow) -> StreamRequest:
         src_port=source_port.bounds[0],
         dst_port=destination_port.bounds[0],
         ttl=traffic.ttl,
+        received_ttl=_received_ttl(testbed, traffic, flow),
         dscp=traffic.dscp,
         df=traffic.df and flow.version == 4,
         flow_label=_flow_label(traffic, flow),
@@ -135,6 +140,13 @@ def _stream(cell: Cell, direction: DirectionName, flow: Flow) -> StreamRequest:
         ipv4_options=traffic.options(flow.version) if headed else [],
         vary=_variations(traffic, flow, direction),
     )
+
+
+def _received_ttl(testbed: Testbed, traffic: Traffic, flow: Flow) -> int | None:
+    """What the device is to leave of it; frames that die on the way are no matter."""
+    versions = {flow.sender: flow.version, flow.receiver: flow.received_version}
+    hops = testbed.hops_between(versions["left"], versions["right"])
+    return traffic.ttl - hops if hops is not None and hops < traffic.ttl else None
 
 
 def _flow_label(traffic: Traffic, flow: Flow) -> int:
