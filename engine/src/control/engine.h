@@ -51,7 +51,7 @@ class Engine {
   OpenPorts& open() const;
   Snapshot snapshot() const;
   uint64_t own_input_queue_drops(const TrialResult& result) const;
-  void check_vlan(const TrialRequest& request) const;
+  void check_before(const TrialRequest& request) const;
   void check_fits(const TrialRequest& request) const;
   void fill_in_macs(TrialRequest& request) const;
   uint64_t until(uint64_t tsc) const;

@@ -72,6 +72,7 @@ dpdk::PortOptions parse_port(const Json& json, const std::string& where) {
   }
   options.mtu = static_cast<uint16_t>(reader.number_or("mtu", 1500, 68, 9702));
   options.vlan = reader.vlan_or_none("vlan");
+  options.labels = reader.labels_or_none("mpls");
   // The kernel takes the outermost tag off what a packet socket receives, and DPDK puts 802.1Q's
   // back, whatever it was.
   const bool is_socket = options.driver == dpdk::Driver::kAfPacket;
@@ -124,11 +125,14 @@ void parse_direction(const Json& json, const std::string& where, uint64_t seed,
   parse_load(reader, request.spec.duration_ns, direction);
   direction.vlan = reader.vlan_or_none("vlan");
   direction.received_vlan = reader.vlan_or_none("received_vlan");
+  direction.labels = reader.labels_or_none("mpls");
+  direction.received_labels = reader.labels_or_none("received_mpls");
   const Json& streams = reader.array("streams", 1, dataplane::kMaxStreams);
   for (size_t i = 0; i < streams.size(); ++i) {
     ParsedStream parsed =
         parse_stream(streams[i], element(reader.path("streams"), i), request.spec.trial_id, seed);
     parsed.spec.layout.vlan = direction.vlan;
+    parsed.spec.layout.labels = direction.labels;
     direction.streams.push_back(std::move(parsed.spec));
     request.addressing[dataplane::index_of(from)].push_back(parsed.addressing);
   }
@@ -380,6 +384,10 @@ Json to_json(const PortStatus& status) {
   for (const net::VlanTag& tag : status.options.vlan.list()) {
     vlan.push_back({{"tpid", tag.tpid}, {"id", tag.id}, {"pcp", tag.pcp}});
   }
+  Json labels = Json::array();
+  for (const net::MplsLabel& label : status.options.labels.list()) {
+    labels.push_back({{"label", label.label}, {"tc", label.tc}, {"ttl", label.ttl}});
+  }
   return {{"name", status.options.name},
           {"driver", driver_name(status.options.driver)},
           {"device", status.options.device},
@@ -391,6 +399,7 @@ Json to_json(const PortStatus& status) {
           {"numa_node", status.numa_node >= 0 ? Json(status.numa_node) : Json()},
           {"mtu", status.mtu},
           {"vlan", vlan},
+          {"mpls", labels},
           {"in_flight_frames", status.in_flight_frames ? Json(*status.in_flight_frames) : Json()},
           {"dpdk_name", status.dpdk_name},
           {"counters", to_json(status.counters)}};

@@ -109,6 +109,11 @@ TEST(TrialRun, IsReadWithTwoStreamsSizesAndVariations) {
   EXPECT_EQ(forward.streams[1].layout.vlan, sent);
   EXPECT_EQ(forward.received_vlan,
             net::VlanTags(std::vector<net::VlanTag>{{0x9100, 20}, {0x9200, 0}}));
+  const net::LabelStack labels{std::vector<net::MplsLabel>{{16}, {1'048'575, 7, 255}}};
+  EXPECT_EQ(forward.labels, labels);
+  EXPECT_EQ(forward.streams[0].layout.labels, labels);
+  EXPECT_EQ(forward.streams[1].layout.labels, labels);
+  EXPECT_EQ(forward.received_labels, net::LabelStack(std::vector<net::MplsLabel>{{100}}));
   EXPECT_EQ(forward.frames_of(0, forward.frames), 900U);
   EXPECT_EQ(forward.frames_of(1, forward.frames), 100U);
   const dataplane::StreamSpec& foreground = forward.streams[0];

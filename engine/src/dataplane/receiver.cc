@@ -13,6 +13,10 @@ Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
       verify_checksums_(spec.verify_checksums),
       inspect_every_(spec.inspect_every),
       vlan_(own.vlan),
+      labels_(spec.from[index_of(other(side))].received_labels),
+      before_(labels_.bytes() > 0 ? Before::kLabels
+              : vlan_.bytes() > 0 ? Before::kTags
+                                  : Before::kNothing),
       queue_(queue),
       recorders_(recorders),
       own_(own),
@@ -58,7 +62,7 @@ Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
   }
 }
 
-template <bool kTagged>
+template <Receiver::Before kBefore>
 uint32_t Receiver::receive_burst() noexcept {
   dpdk::Mbuf* mbufs[kBurst];
   const uint64_t polled_tsc = timing::read_tsc();
@@ -71,13 +75,20 @@ uint32_t Receiver::receive_burst() noexcept {
   for (uint32_t i = 0; i < count; ++i) dpdk::prefetch_frame(mbufs[i]);
   Burst burst;
   uint32_t kept = 0;  // mbufs to free; answered requests leave with the reply ring
+  const uint32_t before = kBefore == Before::kNothing ? 0 : vlan_.bytes() + labels_.bytes();
   for (uint32_t i = 0; i < count; ++i) {
-    const uint8_t* frame = dpdk::frame_of(mbufs[i]);
+    uint8_t* const frame = dpdk::frame_of(mbufs[i]);
     const size_t size = dpdk::size_of(mbufs[i]);
-    const net::Classified classified =
-        kTagged ? net::classify_behind(vlan_, frame, size) : net::classify(frame, size);
+    net::Classified classified;
+    if constexpr (kBefore == Before::kNothing) {
+      classified = net::classify(frame, size);
+    } else if constexpr (kBefore == Before::kTags) {
+      classified = net::classify_behind(vlan_, frame, size);
+    } else {
+      classified = net::classify_labelled(vlan_, labels_, frame, size);
+    }
     if (classified.kind == net::FrameKind::kTest) [[likely]] {
-      account(kTagged ? frame + vlan_.bytes() : frame, classified, burst);
+      account(frame + before, classified, burst);
     } else if (take_aside(mbufs[i], classified)) {
       continue;
     }
@@ -96,7 +107,12 @@ uint32_t Receiver::receive_burst() noexcept {
 
 void Receiver::step() noexcept {
   for (uint32_t burst = 0; burst < kBurstsPerStep; ++burst) {
-    const uint32_t count = vlan_.bytes() > 0 ? receive_burst<true>() : receive_burst<false>();
+    uint32_t count = 0;
+    switch (before_) {
+      case Before::kNothing: count = receive_burst<Before::kNothing>(); break;
+      case Before::kTags: count = receive_burst<Before::kTags>(); break;
+      case Before::kLabels: count = receive_burst<Before::kLabels>(); break;
+    }
     if (count < kBurst) return;
   }
 }

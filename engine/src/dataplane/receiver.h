@@ -2,8 +2,8 @@
 //
 // Classify -> account -> learn -> record -> inspect, a burst at a time. Frames that are not this trial's are
 // counted where they belong: neighbour requests are answered, another trial's frames are stale, the
-// other port's are misdirected, those with other VLAN tags than the port's are no frames of its
-// network, everything else is foreign. How a frame is damaged is looked at
+// other port's are misdirected, those with other VLAN tags or labels than the port's are no frames
+// of its network, everything else is foreign. How a frame is damaged is looked at
 // only once it is known to be. Of those that are whole every k-th is inspected: what no checksum
 // covers.
 //
@@ -41,7 +41,7 @@ struct ReceiveReport {
   uint64_t neighbour_requests = 0;
   uint64_t neighbour_conflicts = 0;
   uint64_t foreign = 0;
-  uint64_t other_vlan = 0;  // VLAN tags that are not the port's, or missing
+  uint64_t other_vlan = 0;  // VLAN tags or labels that are not the port's, or missing
   uint64_t fragments = 0;
   uint64_t stale = 0;
   uint64_t misdirected = 0;
@@ -91,15 +91,17 @@ class Receiver {
   // A burst's frames of each stream.
   struct Burst {
     measure::Arrival arrivals[kMaxStreams][kBurst];
-    const uint8_t* frames[kMaxStreams][kBurst];  // of the arrivals, behind their VLAN tags
+    const uint8_t* frames[kMaxStreams][kBurst];  // of the arrivals, behind tags and labels
     uint32_t count[kMaxStreams] = {};
   };
 
-  // Returns how many frames there were. Whether the port has VLAN tags is decided once: who has
-  // none pays nothing for them.
-  template <bool kTagged>
+  // What a port's test frames have before them. Decided once: who has nothing pays nothing.
+  enum class Before : uint8_t { kNothing, kTags, kLabels };
+
+  // Returns how many frames there were.
+  template <Before kBefore>
   uint32_t receive_burst() noexcept;
-  // Here and below `frame` is what stands behind its VLAN tags.
+  // Here and below `frame` is what stands behind its VLAN tags and labels.
   void account(const uint8_t* frame, const net::Classified& classified, Burst& burst) noexcept;
   bool take_aside(dpdk::Mbuf* mbuf, net::Classified classified) noexcept;
   void account_damaged(uint8_t stream, const uint8_t* frame, net::Classified classified) noexcept;
@@ -123,6 +125,8 @@ class Receiver {
   const bool verify_checksums_;
   const uint64_t inspect_every_;
   const net::VlanTags vlan_;
+  const net::LabelStack labels_;
+  const Before before_;
   std::array<uint8_t, 256> stream_of_id_;  // index of the stream, or kNotExpected
   std::array<IpBytes, kMaxStreams> ip_bytes_;
   std::array<net::Expected, kMaxStreams> expected_;

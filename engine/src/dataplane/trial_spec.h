@@ -57,6 +57,8 @@ struct DirectionSpec {
   Mix mix{1, 1};
   net::VlanTags vlan;           // the streams' layouts have them, too
   net::VlanTags received_vlan;  // with which the frames arrive: the DUT may change them
+  net::LabelStack labels;       // as the tags
+  net::LabelStack received_labels;
   // Half an interval later than the schedule begins: two directions whose frames are due at the
   // same times would wait for each other, the one always first, the other always second (ADR 8).
   bool between = false;

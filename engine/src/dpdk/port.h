@@ -32,6 +32,7 @@ struct PortOptions {
   std::string device;  // interface, PCI address or memif socket
   std::optional<net::Mac> mac;
   net::VlanTags vlan;  // of all frames, both ways
+  net::LabelStack labels;  // of test frames, both ways
   bool memif_server = false;
   uint32_t memif_id = 0;
   uint16_t mtu = 1500;

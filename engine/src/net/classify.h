@@ -9,6 +9,7 @@
 #include "net/damage.h"
 #include "net/frame.h"
 #include "net/headers.h"
+#include "net/mpls.h"
 #include "net/vlan.h"
 
 namespace dutperf::net {
@@ -18,7 +19,7 @@ enum class FrameKind : uint8_t {
   kTruncated,  // UDP, and ends before its IP packet does
   kNeighbour,  // ARP, or an ICMPv6 message of neighbour discovery
   kFragment,   // a piece of an IP packet
-  kOtherVlan,  // its VLAN tags are not the port's
+  kOtherVlan,  // its VLAN tags or MPLS labels are not the port's
   kForeign,    // anything else
 };
 
@@ -68,7 +69,8 @@ inline FrameKind kind_of_icmpv6(const uint8_t* message, size_t size) {
 
 inline FrameKind kind_of_other(uint16_t ether_type) {
   if (ether_type == kEtherTypeArp) return FrameKind::kNeighbour;
-  return is_vlan_type(ether_type) ? FrameKind::kOtherVlan : FrameKind::kForeign;
+  const bool other = is_vlan_type(ether_type) || ether_type == kEtherTypeMpls;
+  return other ? FrameKind::kOtherVlan : FrameKind::kForeign;
 }
 
 }  // namespace detail
@@ -110,6 +112,26 @@ inline FrameKind kind_of_other(uint16_t ether_type) {
   if (size < kLeast + tags_bytes) return {};
   if (!vlan.stand_in(frame)) return {FrameKind::kOtherVlan};
   return classify(frame + tags_bytes, size - tags_bytes);
+}
+
+// Of a frame whose IP packet should stand behind `vlan` and `labels`; neighbours ask and answer
+// without labels. Writes the EtherType that labels leave out. All else that is asked of a test
+// frame is asked of `frame` and the bytes of both.
+[[gnu::always_inline]] inline Classified classify_labelled(const VlanTags& vlan,
+                                                           const LabelStack& labels, uint8_t* frame,
+                                                           size_t size) {
+  constexpr size_t kLeast = sizeof(EthernetHeader) + sizeof(Ipv4Header);
+  const size_t before = vlan.bytes() + labels.bytes();
+  uint8_t* const ether_type = frame + offsetof(EthernetHeader, ether_type) + vlan.bytes();
+  if (size >= kLeast + before && vlan.stand_in(frame) && labels.stands_at(ether_type)) [[likely]] {
+    uint8_t* const ip = frame + sizeof(EthernetHeader) + before;
+    const uint16_t type = ip[0] >> 4 == 4 ? kEtherTypeIpv4 : kEtherTypeIpv6;
+    *reinterpret_cast<Be16*>(ip - sizeof(Be16)) = type;
+    return classify(frame + before, size - before);
+  }
+  const Classified without = classify_behind(vlan, frame, size);
+  const bool aside = without.kind == FrameKind::kNeighbour || without.kind == FrameKind::kForeign;
+  return {aside ? without.kind : FrameKind::kOtherVlan};
 }
 
 // True when the IPv4 header checksum and the UDP checksum hold (RFC 1242 3.17 asks for both).

@@ -69,8 +69,9 @@ uint64_t udp_sum(int ip_version, const uint8_t* ip_header, const uint8_t* udp, s
 }
 
 FrameTemplate::FrameTemplate(const FrameLayout& layout, const TagIdentity& tag)
-    : bytes_(layout.frame_size - kFcsBytes + layout.vlan.bytes()),
-      ip_offset_(static_cast<uint32_t>(sizeof(EthernetHeader)) + layout.vlan.bytes()),
+    : bytes_(layout.frame_size - kFcsBytes + layout.vlan.bytes() + layout.labels.bytes()),
+      ip_offset_(static_cast<uint32_t>(sizeof(EthernetHeader)) + layout.vlan.bytes() +
+                 layout.labels.bytes()),
       udp_offset_(ip_offset_ + static_cast<uint32_t>(ip_header_bytes(layout.ip_version) +
                                                      layout.extra.bytes.size())),
       tag_offset_(static_cast<uint32_t>(bytes_.size() - sizeof(WireTag))),
@@ -80,7 +81,8 @@ FrameTemplate::FrameTemplate(const FrameLayout& layout, const TagIdentity& tag)
 
   uint8_t* frame = bytes_.data();
   write_ethernet(layout, frame);
-  layout.vlan.put_in(frame, sizeof(EthernetHeader));
+  const size_t tagged = layout.vlan.put_in(frame, sizeof(EthernetHeader));
+  layout.labels.write(frame + tagged - sizeof(EthernetHeader::ether_type));
   std::copy(layout.extra.bytes.begin(), layout.extra.bytes.end(),
             frame + udp_offset_ - layout.extra.bytes.size());
   if (layout.ip_version == 4) {

@@ -11,18 +11,20 @@
 #include "net/checksum.h"
 #include "net/extra_headers.h"
 #include "net/headers.h"
+#include "net/mpls.h"
 #include "net/vlan.h"
 
 namespace dutperf::net {
 
-// What one stream's frames look like. Sizes include the FCS, and no VLAN tag: what a frame has
-// of these makes it longer (IEEE 802.3ac).
+// What one stream's frames look like. Sizes include the FCS, and neither VLAN tags nor MPLS labels:
+// what a frame has of these makes it longer (IEEE 802.3ac, RFC 5695 4.1.5).
 struct FrameLayout {
   int ip_version = 4;
   uint32_t frame_size = 64;
   Mac src_mac;
   Mac dst_mac;
   VlanTags vlan;
+  LabelStack labels;
   IpAddress src_ip;
   IpAddress dst_ip;
   uint16_t src_port = 0xC020;
@@ -63,7 +65,7 @@ class FrameTemplate {
   // addresses of that version.
   FrameTemplate(const FrameLayout& layout, const TagIdentity& tag);
 
-  // The frame without FCS, its VLAN tags in it, with sequence number and stamp zero and a valid
+  // The frame without FCS, its VLAN tags and labels in it, with sequence number and stamp zero and a valid
   // checksum.
   const std::vector<uint8_t>& bytes() const { return bytes_; }
 

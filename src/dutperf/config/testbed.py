@@ -22,6 +22,7 @@ from dutperf.config.fields import (
     Strict,
 )
 from dutperf.config.hooks import Hooks
+from dutperf.config.mpls import SideLabels
 from dutperf.config.problem import KeyedError
 from dutperf.config.vlan import SideTags
 from dutperf.protocol import (
@@ -29,6 +30,7 @@ from dutperf.protocol import (
     Mac,
     Side,
     WhenFull,
+    mpls_bytes,
     vlan_bytes_of_mtu,
 )
 
@@ -203,6 +205,13 @@ class SideConfig(Strict):
         "(TPID 0x88a8), others are 802.1Q",
     )
 
+    mpls: SideLabels = Field(
+        default=[],
+        description="MPLS labels of the test frames on this side, outermost first: a "
+        "label, or a list of labels or entries (label, tc, ttl); ARP and neighbour "
+        "discovery go without",
+    )
+
     @model_validator(mode="after")
     def _reaches_the_device(self) -> Self:
         for key, own in (("ipv4", self.ipv4), ("ipv6", self.ipv6)):
@@ -217,8 +226,11 @@ class SideConfig(Strict):
 
     @property
     def mtu(self) -> int:
-        """The largest IP packet, beside the VLAN tags that the MTU has no room for."""
-        return self.port.mtu - vlan_bytes_of_mtu(self.vlan)
+        """The largest IP packet, beside what else of a frame the MTU has to carry.
+
+        That are MPLS labels, and VLAN tags but for one of 802.1Q.
+        """
+        return self.port.mtu - vlan_bytes_of_mtu(self.vlan) - mpls_bytes(self.mpls)
 
     def ip(self, version: IpVersion) -> RealAddress | None:
         """The addresses of tester and DUT on this side, if it speaks ``version``."""
@@ -306,7 +318,7 @@ class Testbed(Strict):
         default=None,
         description="by how much TTL and hop limit fall between the sides; default: 1, "
         "and 0 where each side is the other's gateway; not looked at where neither is "
-        "known",
+        "known, or a side has MPLS labels",
     )
     translated_hops: Hops = Field(
         default=None,
@@ -374,7 +386,8 @@ class Testbed(Strict):
         """By how much TTL or hop limit is to fall on the way; None: nobody knows.
 
         Where each side's gateway is the other side itself nothing routes between them,
-        as with ports that a cable joins. A gateway that is not told may be anything.
+        as with ports that a cable joins. A gateway that is not told may be anything,
+        and of IP packets behind labels a router takes a hop, one more, or none.
 
         Args:
             left: the IP version of the frames on the left side.
@@ -385,10 +398,11 @@ class Testbed(Strict):
         if self.hops is not None:
             return self.hops
         near, far = self.left.ip(left), self.right.ip(right)
-        if near is None or far is None or None in (near.gateway, far.gateway):
+        if near and far and near.gateway == far.address and far.gateway == near.address:
+            return 0
+        if self.left.mpls or self.right.mpls or near is None or far is None or None in (near.gateway, far.gateway):
             return None
-        crossed = (near.gateway, far.gateway) == (far.address, near.address)
-        return 0 if crossed else 1
+        return 1
 
     def ip_versions(self) -> list[IpVersion]:
         """The IP versions that both sides have addresses of."""

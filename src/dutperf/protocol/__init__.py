@@ -48,6 +48,14 @@ from dutperf.protocol.methods import (
     PreviewParams,
     PreviewResult,
 )
+from dutperf.protocol.mpls_label import (
+    MAX_LABEL,
+    MAX_LABELS,
+    MIN_LABEL,
+    MplsLabel,
+    MplsLabels,
+    mpls_bytes,
+)
 from dutperf.protocol.port_messages import (
     AddressRange,
     DriverCounter,
@@ -149,6 +157,8 @@ __all__ = [
     "MAX_FRAMES",
     "MAX_IPV4_OPTIONS",
     "MAX_IPV6_HEADERS",
+    "MAX_LABEL",
+    "MAX_LABELS",
     "MAX_LOST_RANGES",
     "MAX_SERIES",
     "MAX_STEPS",
@@ -157,6 +167,7 @@ __all__ = [
     "MAX_TUPLES",
     "MAX_VLAN_TAGS",
     "METHODS",
+    "MIN_LABEL",
     "NOTHING",
     "PROTOCOL_VERSION",
     "SERVICE_VLAN_TPID",
@@ -192,6 +203,8 @@ __all__ = [
     "Mac",
     "Message",
     "Mix",
+    "MplsLabel",
+    "MplsLabels",
     "Nanoseconds",
     "NeighboursParams",
     "NeighboursResult",
@@ -240,6 +253,7 @@ __all__ = [
     "foreground_frames",
     "header_bytes",
     "minimum_frame_size",
+    "mpls_bytes",
     "series_interval_ns",
     "vlan_bytes",
     "vlan_bytes_of_mtu",

@@ -356,7 +356,8 @@ class PortReport(Message):
     )
     other_vlan: Count = Field(
         default=0,
-        description="frames whose VLAN tags are not the port's, or that have none",
+        description="frames whose VLAN tags or MPLS labels are not the port's, or that "
+        "have none",
     )
     fragments: Count = Field(description="pieces of IP packets")
     interface_drops: Count = Field(

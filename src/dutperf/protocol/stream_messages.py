@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from dutperf.protocol.base import TAG_BYTES, DirectionName, Ip, IpVersion, Mac, Message
 from dutperf.protocol.header_names import Ipv4Options, Ipv6Headers, header_bytes
+from dutperf.protocol.mpls_label import MplsLabels
 from dutperf.protocol.tuple_messages import MAX_COMBINATIONS, Tuples
 from dutperf.protocol.vlan_tag import VlanTags
 
@@ -262,6 +263,15 @@ class DirectionRequest(Message):
         "sends; frame sizes do not count them",
     )
     received_vlan: VlanTags = Field(
+        default=[],
+        description="those of the port that receives: the DUT may change them",
+    )
+    mpls: MplsLabels = Field(
+        default=[],
+        description="labels of its frames, outermost first: those of the port that "
+        "sends; frame sizes do not count them",
+    )
+    received_mpls: MplsLabels = Field(
         default=[],
         description="those of the port that receives: the DUT may change them",
     )

@@ -103,6 +103,8 @@ def _direction(
         rate_fps=rate_fps,
         vlan=testbed.sides[sender].vlan,
         received_vlan=testbed.sides[receiver].vlan,
+        mpls=testbed.sides[sender].mpls,
+        received_mpls=testbed.sides[receiver].mpls,
         streams=[
             _stream(testbed, cell, name, flow) for flow in flows(testbed, cell, name)
         ],

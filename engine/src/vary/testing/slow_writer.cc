@@ -81,12 +81,12 @@ Bytes slow_frame(const net::FrameLayout& layout, const net::TagIdentity& tag,
       varied, net::testing::tagged_payload(varied, tag, sequence, stamp_ns));
 }
 
-uint64_t value_in(const Bytes& frame, const Variation& variation, int ip_version, size_t vlan_tags,
+uint64_t value_in(const Bytes& frame, const Variation& variation, int ip_version, size_t tags_and_labels,
                   size_t extra_bytes) {
   const bool behind_tags = variation.field != Field::kDstMac && variation.field != Field::kSrcMac;
   const bool is_port = variation.field == Field::kSrcPort || variation.field == Field::kDstPort;
   const size_t first = first_bit(variation.field, ip_version) + variation.offset +
-                       (behind_tags ? 32 * vlan_tags : 0) + (is_port ? 8 * extra_bytes : 0);
+                       (behind_tags ? 32 * tags_and_labels : 0) + (is_port ? 8 * extra_bytes : 0);
   uint64_t value = 0;
   for (size_t bit = first; bit < first + variation.width; ++bit) {
     value = value * 2 + (frame[bit / 8] >> (7 - bit % 8)) % 2;

@@ -77,7 +77,8 @@ class Stream {
   std::vector<uint64_t> values_in(const Bytes& frame) const {
     std::vector<uint64_t> values;
     for (const Variation& variation : variations_.list) {
-      values.push_back(value_in(frame, variation, layout_.ip_version, layout_.vlan.list().size(),
+      values.push_back(value_in(frame, variation, layout_.ip_version,
+                                layout_.vlan.list().size() + layout_.labels.list().size(),
                                 layout_.extra.bytes.size()));
     }
     return values;
@@ -161,7 +162,17 @@ class Random {
     layout.vlan = vlan();
     layout.extra = extra(version);
     layout.frame_size += static_cast<uint32_t>(layout.extra.bytes.size());
+    layout.labels = labels();
     return layout;
+  }
+
+  net::LabelStack labels() {
+    std::vector<net::MplsLabel> labels(below(2) * below(net::LabelStack::kMax + 1));
+    for (net::MplsLabel& label : labels) {
+      label = {static_cast<uint32_t>(16 + below(1'000'000)), static_cast<uint8_t>(below(8)),
+               static_cast<uint8_t>(1 + below(255))};
+    }
+    return net::LabelStack(labels);
   }
 
   net::VlanTags vlan() {
