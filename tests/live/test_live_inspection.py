@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,7 @@ def inspected(result: TrialResult) -> list[Inspected]:
 
 
 def through(
-    engine: Engine, rules: list[Mapping[str, Any]], trials: list[TrialRequest]
+    engine: Engine, rules: Sequence[Mapping[str, Any]], trials: list[TrialRequest]
 ) -> list[TrialResult]:
     """The known-answer device as a router with these rules in both directions."""
     behaviour = {

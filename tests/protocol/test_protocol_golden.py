@@ -155,7 +155,8 @@ def test_no_key_of_a_result_may_be_missing_or_of_another_type(name: str) -> None
     may_be_missing |= {"kernel", "pauses"}
     may_be_missing |= {"interface_drops", "send_drops", "damaged_on_wire"}
     may_be_missing |= {"input_queues", "input_queue_drops"}
-    may_be_missing |= {"vlan", "tpid", "pcp", "other_vlan"}
+    may_be_missing |= {"vlan", "tpid", "pcp", "last_id", "other_vlan"}
+    may_be_missing |= {"mpls", "tc"}
     may_be_missing |= {"begin_unix_ns", "source_example", "neighbour_conflicts"}
     for path in _objects(data):
         for key in list(_at(data, path)):

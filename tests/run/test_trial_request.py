@@ -78,7 +78,7 @@ def test_a_testbed_may_have_more_hops_and_others_for_what_it_translates(
     keys: dict[str, int], native: int, translated: int
 ) -> None:
     testbed = TRANSLATOR.model_copy(update=keys)
-    of = cell(ip=["6-4"], frame_size=[84], traffic={"mix": "90/10"})
+    of = cell(testbed, ip=["6-4"], frame_size=[84], traffic={"mix": "90/10"})
     trial = trial_request(testbed, of, 1000, 5)
     for direction in trial.directions:
         found = {s.name: s.received_ttl for s in direction.streams}

@@ -120,6 +120,10 @@ net::VlanTags ObjectReader::vlan_or_none(const std::string& key) {
     }
     tag.id = static_cast<uint16_t>(reader.number("id", 0, net::VlanTag::kMaxId));
     tag.pcp = static_cast<uint8_t>(reader.number_or("pcp", 0, 0, 7));
+    if (reader.has("last_id") && !reader.at("last_id").is_null()) {
+      tag.last_id = static_cast<uint16_t>(reader.number("last_id", tag.id, net::VlanTag::kMaxId));
+      if (i > 0) reader.refuse("last_id", "is for the outermost tag");
+    }
     reader.finish();
     tags.push_back(tag);
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "net/address.h"
+#include "net/mpls.h"
 #include "net/vlan.h"
 
 namespace dutperf::control {

@@ -1,5 +1,6 @@
 #include "control/messages.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <numeric>
@@ -114,6 +115,16 @@ dataplane::Mix parse_mix(ObjectReader& reader, size_t streams) {
   return {foreground, of};
 }
 
+// Where no tag stands its id would be written over what does.
+void check_vlan_ids(const ObjectReader& direction, size_t stream, const net::VlanTags& vlan,
+                    const vary::Variations& variations) {
+  const bool varies = std::any_of(variations.list.begin(), variations.list.end(),
+                                  [](const auto& v) { return v.field == vary::Field::kVlanId; });
+  if (varies && vlan.bytes() == 0) {
+    direction.refuse(element("streams", stream) + ".vary", "has vlan_id, and vlan no tag");
+  }
+}
+
 void parse_direction(const Json& json, const std::string& where, uint64_t seed,
                      TrialRequest& request) {
   ObjectReader reader(json, where);
@@ -131,6 +142,7 @@ void parse_direction(const Json& json, const std::string& where, uint64_t seed,
   for (size_t i = 0; i < streams.size(); ++i) {
     ParsedStream parsed =
         parse_stream(streams[i], element(reader.path("streams"), i), request.spec.trial_id, seed);
+    check_vlan_ids(reader, i, direction.vlan, parsed.spec.variations);
     parsed.spec.layout.vlan = direction.vlan;
     parsed.spec.layout.labels = direction.labels;
     direction.streams.push_back(std::move(parsed.spec));
@@ -382,7 +394,10 @@ PreviewParams parse_preview(const Json& params) {
 Json to_json(const PortStatus& status) {
   Json vlan = Json::array();
   for (const net::VlanTag& tag : status.options.vlan.list()) {
-    vlan.push_back({{"tpid", tag.tpid}, {"id", tag.id}, {"pcp", tag.pcp}});
+    vlan.push_back({{"tpid", tag.tpid},
+                    {"id", tag.id},
+                    {"pcp", tag.pcp},
+                    {"last_id", tag.last_id ? Json(*tag.last_id) : Json()}});
   }
   Json labels = Json::array();
   for (const net::MplsLabel& label : status.options.labels.list()) {

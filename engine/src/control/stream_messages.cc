@@ -15,9 +15,10 @@ constexpr uint64_t kMaxFrameSize = 9720;
 constexpr size_t kMaxPattern = 64;
 constexpr size_t kMaxVariations = 8;
 
-constexpr NamesOf<Field, 7> kFields = {{
+constexpr NamesOf<Field, 8> kFields = {{
     {"src_mac", Field::kSrcMac},
     {"dst_mac", Field::kDstMac},
+    {"vlan_id", Field::kVlanId},
     {"flow_label", Field::kFlowLabel},
     {"src_ip", Field::kSrcIp},
     {"dst_ip", Field::kDstIp},

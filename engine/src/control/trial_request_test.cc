@@ -103,7 +103,7 @@ TEST(TrialRun, IsReadWithTwoStreamsSizesAndVariations) {
   const dataplane::DirectionSpec& forward = request.spec.from[0];
   EXPECT_EQ(forward.frames, 1000U);
   ASSERT_EQ(forward.streams.size(), 2U);
-  const net::VlanTags sent{std::vector<net::VlanTag>{{0x8100, 10, 5}}};
+  const net::VlanTags sent{std::vector<net::VlanTag>{{0x8100, 10, 5, 19}}};
   EXPECT_EQ(forward.vlan, sent);
   EXPECT_EQ(forward.streams[0].layout.vlan, sent);
   EXPECT_EQ(forward.streams[1].layout.vlan, sent);
@@ -133,6 +133,7 @@ TEST(TrialRun, IsReadWithTwoStreamsSizesAndVariations) {
                 {Field::kSrcPort, 0, 16, 1024, 65535, Mode::kRandom},
                 {Field::kDstPort, 0, 16, 1, 49151, Mode::kRandom},
                 {Field::kDstIp, 112, 16, 2, 1001, Mode::kIncreasing},
+                {Field::kVlanId, 0, 12, 10, 19, Mode::kRandom},
                 {Field::kFlowLabel, 0, 20, 0, 1'048'575, Mode::kDecreasing},
             }));
   const dataplane::StreamSpec& background = forward.streams[1];

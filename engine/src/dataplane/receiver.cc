@@ -186,6 +186,7 @@ void Receiver::account_truncated(const net::Classified& classified) noexcept {
 // Turns a request into its reply in place; true when the reply ring took the buffer.
 bool Receiver::answer(dpdk::Mbuf* mbuf) noexcept {
   uint8_t* const message = dpdk::frame_of(mbuf);
+  const uint16_t vlan_id = net::VlanTags::id_in(message);
   const size_t message_size = vlan_.take_out(message, dpdk::size_of(mbuf));
   const auto claim = net::parse_claim(message, message_size);
   if (claim && net::contradicts(*claim, own_, next_hops_)) ++report_.neighbour_conflicts;
@@ -193,7 +194,7 @@ bool Receiver::answer(dpdk::Mbuf* mbuf) noexcept {
   const size_t reply_size = net::write_reply(message, message_size, own_, reply);
   if (reply_size == 0) return false;
   ++report_.neighbour_requests;
-  const size_t size = vlan_.put_in(reply, reply_size);
+  const size_t size = vlan_.put_in(reply, reply_size, vlan_id);
   std::memcpy(message, reply, size);
   dpdk::set_size(mbuf, size);
   return replies_.put(mbuf);

@@ -18,6 +18,7 @@
 #include "kernel/attribution.h"
 #include "kernel/counters.h"
 #include "net/address.h"
+#include "net/mpls.h"
 #include "net/vlan.h"
 
 struct rte_ring;

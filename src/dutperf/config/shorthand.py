@@ -1,6 +1,6 @@
 """A list of objects that may also be written as numbers, or as one of them.
 
-    vlan: 10     vlan: [10, 100]     vlan: [{id: 10, pcp: 5}]
+vlan: 10     vlan: [10, 100]     vlan: [{id: 10, pcp: 5}]
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ class Shorthand:
 
     least, most: range of the key, for the schema.
     complete: what is left out of several objects, if anything is.
+    pattern: of a text that stands for the key, too, for the schema; complete reads it.
     """
 
     key: str
     least: int
     most: int
     complete: Callable[[list[Any]], list[Any]] = lambda objects: objects
+    pattern: str | None = None
 
     def __get_pydantic_core_schema__(
         self, source: type[Any], handler: GetCoreSchemaHandler
@@ -37,8 +39,12 @@ class Shorthand:
         self, listed: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         schema = handler(listed)
-        number = {"type": "integer", "minimum": self.least, "maximum": self.most}
-        one: dict[str, list[Any]] = {"anyOf": [number, schema["items"]]}
+        short: list[Any] = [
+            {"type": "integer", "minimum": self.least, "maximum": self.most}
+        ]
+        if self.pattern:
+            short.append({"type": "string", "pattern": f"^({self.pattern})$"})
+        one: dict[str, list[Any]] = {"anyOf": [*short, schema["items"]]}
         return {"anyOf": [*one["anyOf"], schema | {"items": one}]}
 
     def _listed(self, value: Any) -> Any:  # noqa: ANN401 - raw YAML

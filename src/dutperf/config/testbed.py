@@ -200,9 +200,10 @@ class SideConfig(Strict):
 
     vlan: SideTags = Field(
         default=[],
-        description="VLAN tags of all frames on this side, outermost first: an id, or "
-        "a list of ids or tags (id, tpid, pcp); of two ids the outer one is 802.1ad "
-        "(TPID 0x88a8), others are 802.1Q",
+        description="VLAN tags of all frames on this side, outermost first: an id, a "
+        "range like 100-199 of which each frame has one, or a list of these or of tags "
+        "(id, tpid, pcp); of two ids the outer one is 802.1ad (TPID 0x88a8), others "
+        "are 802.1Q",
     )
 
     mpls: SideLabels = Field(
@@ -398,11 +399,12 @@ class Testbed(Strict):
         if self.hops is not None:
             return self.hops
         near, far = self.left.ip(left), self.right.ip(right)
-        if near and far and near.gateway == far.address and far.gateway == near.address:
-            return 0
-        if self.left.mpls or self.right.mpls or near is None or far is None or None in (near.gateway, far.gateway):
+        if near is None or far is None:
             return None
-        return 1
+        if (near.gateway, far.gateway) == (far.address, near.address):
+            return 0
+        unknown = near.gateway is None or far.gateway is None
+        return None if unknown or self.left.mpls or self.right.mpls else 1
 
     def ip_versions(self) -> list[IpVersion]:
         """The IP versions that both sides have addresses of."""

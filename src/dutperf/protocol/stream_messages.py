@@ -22,7 +22,14 @@ GENERATOR = "splitmix64-counter-3"
 """How the engine draws random values; stored with each result, beside the seed."""
 
 FieldName = Literal[
-    "src_mac", "dst_mac", "flow_label", "src_ip", "dst_ip", "src_port", "dst_port"
+    "src_mac",
+    "dst_mac",
+    "vlan_id",
+    "flow_label",
+    "src_ip",
+    "dst_ip",
+    "src_port",
+    "dst_port",
 ]
 VariationMode = Literal["increasing", "decreasing", "random", "enumerate"]
 EnumerationOrder = Literal["increasing", "decreasing", "random"]
@@ -202,6 +209,7 @@ def field_bits(field: FieldName, ip_version: IpVersion) -> int:
     return {
         "src_mac": 48,
         "dst_mac": 48,
+        "vlan_id": 12,
         "flow_label": label_bits,
         "src_ip": ip_bits,
         "dst_ip": ip_bits,
@@ -287,6 +295,13 @@ class DirectionRequest(Message):
             raise ValueError(
                 "mix must leave frames to the second stream, just when there is one"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _ids_have_a_tag(self) -> DirectionRequest:
+        for number, stream in enumerate(self.streams):
+            if not self.vlan and any(v.field == "vlan_id" for v in stream.vary):
+                raise ValueError(f"streams[{number}].vary has vlan_id, and vlan no tag")
         return self
 
     @model_validator(mode="after")

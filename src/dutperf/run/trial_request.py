@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from dutperf.config.cell import Cell
 from dutperf.config.flows import Flow, directions, ends, flows
 from dutperf.config.sizes import received_sizes, sizes_in
@@ -19,6 +21,7 @@ from dutperf.protocol import (
     StreamRequest,
     TagPlan,
     TrialRequest,
+    VlanTag,
     series_interval_ns,
 )
 
@@ -35,6 +38,7 @@ _RANDOM_MACS: dict[Side, str] = {
 }
 _MAC_FIELDS = ((0, 6), (24, 24))
 _LABEL_BITS = 20
+_ID_BITS = 12
 
 
 def trial_request(
@@ -140,7 +144,10 @@ def _stream(
         flow_label=_flow_label(traffic, flow),
         ipv6_headers=traffic.extension_headers(flow.version) if headed else [],
         ipv4_options=traffic.options(flow.version) if headed else [],
-        vary=_variations(traffic, flow, direction),
+        vary=[
+            *_variations(traffic, flow, direction),
+            *_vlan_ids(testbed.sides[flow.sender].vlan),
+        ],
     )
 
 
@@ -172,6 +179,14 @@ def _variations(
     if traffic.flow_label == RANDOM_LABEL and flow.version == 6:
         found.append(_random("flow_label", 0, _LABEL_BITS))
     return found
+
+
+def _vlan_ids(tags: Sequence[VlanTag]) -> Iterator[FieldVariation]:
+    for tag in tags:
+        if tag.last_id is not None and tag.last_id > tag.id:
+            yield FieldVariation(
+                field="vlan_id", width=_ID_BITS, min=tag.id, max=tag.last_id
+            )
 
 
 def _random(field: FieldName, offset: int, width: int) -> FieldVariation:

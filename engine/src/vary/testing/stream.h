@@ -18,7 +18,7 @@ inline constexpr uint64_t kMax48 = (1ULL << 48) - 1;
 inline constexpr net::TagIdentity kTag{0x1234, 7, net::kTagFlagBackground};
 inline constexpr Field kFields[] = {Field::kSrcMac,   Field::kDstMac,  Field::kSrcIp,
                                     Field::kDstIp,    Field::kSrcPort, Field::kDstPort,
-                                    Field::kFlowLabel};
+                                    Field::kVlanId,   Field::kFlowLabel};
 
 inline bool enumerates(const Variations& variations) {
   return std::any_of(variations.list.begin(), variations.list.end(),
@@ -198,9 +198,12 @@ class Random {
     return net::ipv6_extensions(extensions);
   }
 
-  Variation variation(int version) {
+  Variation variation(int version, bool tagged) {
     Variation v;
-    v.field = kFields[below(version == 4 ? 6 : 7)];
+    do {
+      v.field = kFields[below(std::size(kFields))];
+    } while ((v.field == Field::kFlowLabel && version == 4) ||
+             (v.field == Field::kVlanId && !tagged));
     const uint32_t bits = bits_of(v.field, version);
     v.width = static_cast<uint8_t>(1 + below(std::min(32U, bits)));
     v.offset = static_cast<uint8_t>(below(bits - v.width + 1));
@@ -212,13 +215,13 @@ class Random {
   }
 
   // Up to 8 that do not overlap and do not enumerate too much; often several of one address.
-  Variations variations(int version) {
+  Variations variations(int version, bool tagged = false) {
     Variations result;
     result.order = static_cast<Order>(below(3));
     result.seed = bits_();
     const uint64_t tries = below(12);
     for (uint64_t i = 0; i < tries && result.list.size() < 8; ++i) {
-      const Variation v = variation(version);
+      const Variation v = variation(version, tagged);
       const bool overlaps =
           std::any_of(result.list.begin(), result.list.end(), [&](const Variation& other) {
             return other.field == v.field && other.offset < v.offset + v.width &&
