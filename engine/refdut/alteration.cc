@@ -26,8 +26,8 @@ void alter_ipv6(const Alteration& alteration, uint8_t hops_taken, uint8_t* ip) {
   auto* header = reinterpret_cast<net::Ipv6Header*>(ip);
   if (alteration.hops) header->hop_limit = fallen(header->hop_limit, hops_taken, *alteration.hops);
   if (alteration.dscp) {
-    header->version_class_flow =
-        (header->version_class_flow & ~kDscp) | uint32_t{*alteration.dscp} << 22;
+    header->version_class_flow = (header->version_class_flow & ~kDscp) | uint32_t{*alteration.dscp}
+                                                                             << 22;
   }
 }
 

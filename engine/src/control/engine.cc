@@ -341,7 +341,8 @@ Engine::Snapshot Engine::snapshot() const {
   return result;
 }
 
-// Tags and labels are the ports': what a trial sends and expects with others would be lost without a word.
+// Tags and labels are the ports': what a trial sends and expects with others would be lost without
+// a word.
 void Engine::check_before(const TrialRequest& request) const {
   for (const Side from : request.order) {
     const dataplane::DirectionSpec& direction = request.spec.from[index_of(from)];
@@ -366,9 +367,8 @@ void Engine::check_fits(const TrialRequest& request) const {
   for (const Side from : request.order) {
     const dataplane::DirectionSpec& direction = request.spec.from[index_of(from)];
     constexpr uint32_t kNotIp = sizeof(net::EthernetHeader) + net::kFcsBytes;
-    const uint32_t largest =
-        open_->ports[index_of(from)]->mtu() + kNotIp - direction.vlan.bytes_of_mtu() -
-        direction.labels.bytes();
+    const uint32_t largest = open_->ports[index_of(from)]->mtu() + kNotIp -
+                             direction.vlan.bytes_of_mtu() - direction.labels.bytes();
     for (const dataplane::StreamSpec& stream : direction.streams) {
       const uint32_t size = *std::max_element(stream.frame_sizes.begin(), stream.frame_sizes.end());
       if (size > largest) {

@@ -77,7 +77,7 @@ uint32_t Receiver::receive_burst() noexcept {
   uint32_t kept = 0;  // mbufs to free; answered requests leave with the reply ring
   const uint32_t before = kBefore == Before::kNothing ? 0 : vlan_.bytes() + labels_.bytes();
   for (uint32_t i = 0; i < count; ++i) {
-    uint8_t* const frame = dpdk::frame_of(mbufs[i]);
+    const uint8_t* const frame = dpdk::frame_of(mbufs[i]);
     const size_t size = dpdk::size_of(mbufs[i]);
     net::Classified classified;
     if constexpr (kBefore == Before::kNothing) {

@@ -1,9 +1,9 @@
 // The receive loop. There is one; what is recorded is a parameter.
 //
-// Classify -> account -> learn -> record -> inspect, a burst at a time. Frames that are not this trial's are
-// counted where they belong: neighbour requests are answered, another trial's frames are stale, the
-// other port's are misdirected, those with other VLAN tags or labels than the port's are no frames
-// of its network, everything else is foreign. How a frame is damaged is looked at
+// Classify -> account -> learn -> record -> inspect, a burst at a time. Frames that are not this
+// trial's are counted where they belong: neighbour requests are answered, another trial's frames
+// are stale, the other port's are misdirected, those with other VLAN tags or labels than the port's
+// are no frames of its network, everything else is foreign. How a frame is damaged is looked at
 // only once it is known to be. Of those that are whole every k-th is inspected: what no checksum
 // covers.
 //

@@ -32,7 +32,7 @@ struct PortOptions {
   Driver driver = Driver::kNull;
   std::string device;  // interface, PCI address or memif socket
   std::optional<net::Mac> mac;
-  net::VlanTags vlan;  // of all frames, both ways
+  net::VlanTags vlan;      // of all frames, both ways
   net::LabelStack labels;  // of test frames, both ways
   bool memif_server = false;
   uint32_t memif_id = 0;

@@ -75,11 +75,10 @@ inline FrameKind kind_of_other(uint16_t ether_type) {
 
 }  // namespace detail
 
-// Of a frame without VLAN tags. IPv4 options and IPv6 extension headers hide nothing. The tag is
-// found from the end of the IP packet, so padding and translation do not hide it.
-[[gnu::always_inline]] inline Classified classify(const uint8_t* frame, size_t size) {
-  if (size < sizeof(EthernetHeader) + sizeof(Ipv4Header)) return {};
-  const uint16_t ether_type = reinterpret_cast<const EthernetHeader*>(frame)->ether_type;
+// Of a frame behind whose Ethernet header is what `ether_type` says, whether it stands there or
+// not. REQUIRES: a whole IPv4 header's room.
+[[gnu::always_inline]] inline Classified classify_as(uint16_t ether_type, const uint8_t* frame,
+                                                     size_t size) {
   const uint8_t* ip = frame + sizeof(EthernetHeader);
   if (ether_type == kEtherTypeIpv4) {
     const auto* header = reinterpret_cast<const Ipv4Header*>(ip);
@@ -102,6 +101,18 @@ inline FrameKind kind_of_other(uint16_t ether_type) {
   return {detail::kind_of_other(ether_type)};
 }
 
+// Of a frame without VLAN tags. IPv4 options and IPv6 extension headers hide nothing. The tag is
+// found from the end of the IP packet, so padding and translation do not hide it.
+[[gnu::always_inline]] inline Classified classify(const uint8_t* frame, size_t size) {
+  if (size < sizeof(EthernetHeader) + sizeof(Ipv4Header)) return {};
+  return classify_as(reinterpret_cast<const EthernetHeader*>(frame)->ether_type, frame, size);
+}
+
+// What an IP packet's own version says, where nothing before it does.
+inline uint16_t ether_type_of(const uint8_t* ip) {
+  return ip[0] >> 4 == 4 ? kEtherTypeIpv4 : kEtherTypeIpv6;
+}
+
 // Of a frame that should carry `vlan`: what stands behind these tags. A frame too short to tell is
 // foreign, whatever it carries. All else that is asked of a frame is asked of `frame` and
 // vlan.bytes().
@@ -115,19 +126,16 @@ inline FrameKind kind_of_other(uint16_t ether_type) {
 }
 
 // Of a frame whose IP packet should stand behind `vlan` and `labels`; neighbours ask and answer
-// without labels. Writes the EtherType that labels leave out. All else that is asked of a test
-// frame is asked of `frame` and the bytes of both.
+// without labels. All else that is asked of a test frame is asked of `frame` and the bytes of both.
 [[gnu::always_inline]] inline Classified classify_labelled(const VlanTags& vlan,
-                                                           const LabelStack& labels, uint8_t* frame,
-                                                           size_t size) {
+                                                           const LabelStack& labels,
+                                                           const uint8_t* frame, size_t size) {
   constexpr size_t kLeast = sizeof(EthernetHeader) + sizeof(Ipv4Header);
   const size_t before = vlan.bytes() + labels.bytes();
-  uint8_t* const ether_type = frame + offsetof(EthernetHeader, ether_type) + vlan.bytes();
+  const uint8_t* const ether_type = frame + offsetof(EthernetHeader, ether_type) + vlan.bytes();
   if (size >= kLeast + before && vlan.stand_in(frame) && labels.stands_at(ether_type)) [[likely]] {
-    uint8_t* const ip = frame + sizeof(EthernetHeader) + before;
-    const uint16_t type = ip[0] >> 4 == 4 ? kEtherTypeIpv4 : kEtherTypeIpv6;
-    *reinterpret_cast<Be16*>(ip - sizeof(Be16)) = type;
-    return classify(frame + before, size - before);
+    const uint8_t* const ip = frame + sizeof(EthernetHeader) + before;
+    return classify_as(ether_type_of(ip), frame + before, size - before);
   }
   const Classified without = classify_behind(vlan, frame, size);
   const bool aside = without.kind == FrameKind::kNeighbour || without.kind == FrameKind::kForeign;

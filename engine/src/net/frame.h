@@ -65,8 +65,8 @@ class FrameTemplate {
   // addresses of that version.
   FrameTemplate(const FrameLayout& layout, const TagIdentity& tag);
 
-  // The frame without FCS, its VLAN tags and labels in it, with sequence number and stamp zero and a valid
-  // checksum.
+  // The frame without FCS, its VLAN tags and labels in it, with sequence number and stamp zero and
+  // a valid checksum.
   const std::vector<uint8_t>& bytes() const { return bytes_; }
 
   // Where the headers stand, and what changes from frame to frame.

@@ -30,7 +30,7 @@ struct Inspected {
   bool operator==(const Inspected&) const = default;
 };
 
-// REQUIRES: `frame`, without VLAN tags, is a whole test frame (kind kTest of classify).
+// REQUIRES: `frame`, behind VLAN tags and labels, is a whole test frame (kind kTest of classify).
 [[gnu::cold, gnu::noinline]] void inspect(const uint8_t* frame, const Expected& expected,
                                           Inspected& found) noexcept;
 

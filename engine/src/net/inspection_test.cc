@@ -56,7 +56,7 @@ TEST_P(Inspection, FindsNothingBehindOtherHeaders) {
 
 TEST_P(Inspection, TellsAnotherTtlAndItsRange) {
   Inspected found;
-  for (const uint8_t ttl : {9, 10, 8}) {
+  for (const uint8_t ttl : std::initializer_list<uint8_t>{9, 10, 8}) {
     FrameLayout sent = layout();
     sent.ttl = ttl;
     inspect(frame_of(sent).data(), {9, 46}, found);
@@ -80,7 +80,8 @@ TEST_P(Inspection, TellsAnotherDscp) {
 
 TEST_P(Inspection, TakesCongestionMarksForNoDscp) {
   Bytes frame = frame_of(layout());
-  frame[GetParam() == 4 ? 15 : 15] |= GetParam() == 4 ? 0x03 : 0x30;
+  const uint8_t marks = GetParam() == 4 ? 0x03 : 0x30;
+  frame[15] = static_cast<uint8_t>(frame[15] | marks);
   EXPECT_EQ(inspected(frame, {9, 46}).dscp, 0U);
 }
 

@@ -2,9 +2,8 @@
 //
 // A port has a stack, outermost label first, and all its test frames carry it; ARP and neighbour
 // discovery go without, as nobody has bound labels to them. The EtherType says that there are
-// labels, and none says what is behind them: of an IP packet that is its version. So a frame is
-// like one without a stack `bytes()` further on, once the EtherType that is not there is written
-// where the last label ends.
+// labels, and none says what is behind them: of an IP packet its version does. So a frame is like
+// one without a stack `bytes()` further on, but for the EtherType.
 #pragma once
 
 #include <array>

@@ -66,8 +66,7 @@ TEST_P(Mpls, AFrameIsKnownByTheLabelsOfItsPort) {
         if (expected.empty()) continue;
         Bytes frame = frame_of(layout);
         const LabelStack stack(expected);
-        const Classified found =
-            classify_labelled(layout.vlan, stack, frame.data(), frame.size());
+        const Classified found = classify_labelled(layout.vlan, stack, frame.data(), frame.size());
         ASSERT_EQ(found.kind, carried == expected ? FrameKind::kTest : FrameKind::kOtherVlan);
         if (carried != expected) continue;
         ASSERT_EQ(found.ip_version, GetParam());
@@ -83,8 +82,7 @@ TEST_P(Mpls, AFrameWithLabelsIsNoneOfAPortWithout) {
   for (const Tags& tags : kTags) {
     const FrameLayout layout = layout_of(GetParam(), tags, {{16}});
     const Bytes frame = frame_of(layout);
-    EXPECT_EQ(classify_behind(layout.vlan, frame.data(), frame.size()).kind,
-              FrameKind::kOtherVlan);
+    EXPECT_EQ(classify_behind(layout.vlan, frame.data(), frame.size()).kind, FrameKind::kOtherVlan);
   }
 }
 
@@ -110,9 +108,8 @@ TEST(MplsPort, NeighboursAskWithoutLabels) {
   for (const Tags& tags : kTags) {
     const VlanTags vlan(tags);
     uint8_t frame[kTaggedNeighbourFrameBytes] = {};
-    const size_t size =
-        vlan.put_in(frame, write_request(*IpAddress::parse("198.18.0.1"), Mac{},
-                                         *IpAddress::parse("198.18.0.2"), frame));
+    const size_t size = vlan.put_in(frame, write_request(*IpAddress::parse("198.18.0.1"), Mac{},
+                                                         *IpAddress::parse("198.18.0.2"), frame));
     const LabelStack labels(Labels{{16}});
     EXPECT_EQ(classify_labelled(vlan, labels, frame, size).kind, FrameKind::kNeighbour);
   }

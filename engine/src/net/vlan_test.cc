@@ -42,7 +42,7 @@ TEST(VlanTags, OfNobodyChangeNothingAndStandInAll) {
 }
 
 TEST(VlanTags, OfARangeStandInFramesWithAnyIdOfIt) {
-  for (const uint16_t last : {10, 11, 99, 4094}) {
+  for (const uint16_t last : std::initializer_list<uint16_t>{10, 11, 99, 4094}) {
     const VlanTags range(Tags{{0x88a8, 10, 5, last}, {0x8100, 100}});
     for (uint16_t id = 0; id < 4096; ++id) {
       auto frame = counting_frame();

@@ -89,8 +89,8 @@ Bytes slow_frame(const net::FrameLayout& layout, const net::TagIdentity& tag,
       varied, net::testing::tagged_payload(varied, tag, sequence, stamp_ns));
 }
 
-uint64_t value_in(const Bytes& frame, const Variation& variation, int ip_version, size_t tags_and_labels,
-                  size_t extra_bytes) {
+uint64_t value_in(const Bytes& frame, const Variation& variation, int ip_version,
+                  size_t tags_and_labels, size_t extra_bytes) {
   const bool behind_tags = variation.field != Field::kDstMac && variation.field != Field::kSrcMac &&
                            variation.field != Field::kVlanId;
   const bool is_port = variation.field == Field::kSrcPort || variation.field == Field::kDstPort;

@@ -16,9 +16,9 @@ namespace dutperf::vary::testing {
 
 inline constexpr uint64_t kMax48 = (1ULL << 48) - 1;
 inline constexpr net::TagIdentity kTag{0x1234, 7, net::kTagFlagBackground};
-inline constexpr Field kFields[] = {Field::kSrcMac,   Field::kDstMac,  Field::kSrcIp,
-                                    Field::kDstIp,    Field::kSrcPort, Field::kDstPort,
-                                    Field::kVlanId,   Field::kFlowLabel};
+inline constexpr Field kFields[] = {Field::kSrcMac, Field::kDstMac,   Field::kSrcIp,
+                                    Field::kDstIp,  Field::kSrcPort,  Field::kDstPort,
+                                    Field::kVlanId, Field::kFlowLabel};
 
 inline bool enumerates(const Variations& variations) {
   return std::any_of(variations.list.begin(), variations.list.end(),
