@@ -125,7 +125,10 @@ void FrameWriter::add(const Variation& variation, int ip_version) {
   const uint32_t first = first_bit_of(variation.field, ip_version) + variation.offset;
   const uint32_t end = first + variation.width;
   const std::span<const Tile> tiles = tiles_of(ip_version);
+  const bool of_tag = variation.field == Field::kVlanId;
   for (uint32_t i = 0; i < tiles.size(); ++i) {
+    // Where a tag would stand is the IP header of frames without.
+    if ((tiles[i].offset == kTag) != of_tag) continue;
     const uint32_t tile_first = 8 * tiles[i].offset;
     const uint32_t tile_end = tile_first + 8 * tiles[i].bytes;
     if (end <= tile_first || first >= tile_end) continue;
