@@ -9,6 +9,7 @@
 #include "fuzz/require.h"
 #include "fuzz/sample.h"
 #include "net/classify.h"
+#include "net/inspection.h"
 #include "net/neighbour.h"
 #include "net/testing/reference_frame.h"
 
@@ -33,6 +34,10 @@ void check_test_frame(const uint8_t* frame, size_t size, const net::Classified& 
   require(tag + sizeof(net::WireTag) == frame + kIp + classified.ip_bytes,
           "a tag ends where the IP packet ends");
   require(classified.tag->magic == net::kTagMagic, "a tag is one of ours");
+  net::Inspected found;
+  net::inspect(frame, {}, found);
+  require(found.frames <= 1 && found.ttl == 0 && found.least_ttl == found.most_ttl,
+          "a frame is inspected within its IP packet");
   require(classified.tag->sequence() >> 48 == 0 && classified.tag->stamp_ns() >> 48 == 0,
           "numbers and stamps have 48 bits");
   const size_t extra = classified.ip_headers - net::ip_header_bytes(version);

@@ -115,6 +115,27 @@ Action parse_corrupt(const Json& json, const std::string& where) {
          "UDP's is wrong; number: one never sent; truncation: the last byte is missing");
 }
 
+Action parse_alteration(const Json& json, const std::string& where) {
+  Action action{Action::Kind::kAlter};
+  if (json == "payload") {
+    action.alteration.exchanges = true;
+    return action;
+  }
+  if (!json.is_object() || json.size() != 1) {
+    refuse(where, "is not an alteration",
+           "{\"hops\": 0}: TTL stays as it is; {\"dscp\": 46}; \"payload\": two words of it "
+           "change places");
+  }
+  ObjectReader reader(json, where);
+  if (reader.has("hops")) {
+    action.alteration.hops = static_cast<uint8_t>(reader.number("hops", 0, 254));
+  } else {
+    action.alteration.dscp = static_cast<uint8_t>(reader.number("dscp", 0, 63));
+  }
+  reader.finish();
+  return action;
+}
+
 Action parse_action(const Json& json, const std::string& where) {
   if (json == "drop") return {Action::Kind::kDrop};
   if (json == "duplicate") return {Action::Kind::kDuplicate};
@@ -123,18 +144,23 @@ Action parse_action(const Json& json, const std::string& where) {
     if (reader.has("delay_ns")) return parse_delay(json["delay_ns"], reader.path("delay_ns"));
     if (reader.has("reorder")) return parse_reorder(json["reorder"], reader.path("reorder"));
     if (reader.has("corrupt")) return parse_corrupt(json["corrupt"], reader.path("corrupt"));
+    if (reader.has("alter")) return parse_alteration(json["alter"], reader.path("alter"));
   }
   refuse(where, "is not an action",
-         "use \"drop\", \"duplicate\", {\"delay_ns\": N}, {\"reorder\": {\"distance\": N}} or "
-         "{\"corrupt\": \"payload\"}");
+         "use \"drop\", \"duplicate\", {\"delay_ns\": N}, {\"reorder\": {\"distance\": N}}, "
+         "{\"corrupt\": \"payload\"} or {\"alter\": {\"hops\": 0}}");
 }
 
-// Order and damage are told by a test frame's tag, which others have not.
+// Order and damage are told by a test frame's tag, which others have not, and only of those is it
+// known what is in them.
 void check_action_for_others(const Action& action, const std::string& where) {
-  const bool damages = action.kind == Action::Kind::kCorrupt;
-  if (!damages && action.kind != Action::Kind::kReorder) return;
+  const char* name = nullptr;
+  if (action.kind == Action::Kind::kReorder) name = "reorder";
+  if (action.kind == Action::Kind::kCorrupt) name = "corrupt";
+  if (action.kind == Action::Kind::kAlter) name = "alter";
+  if (name == nullptr) return;
   refuse(
-      where, std::string(damages ? "corrupt" : "reorder") + " is for test frames only",
+      where, std::string(name) + " is for test frames only",
       "with \"match\": \"other\" use \"drop\", \"duplicate\" or {\"delay_ns\": N}; a random delay "
       "changes the order, too");
 }

@@ -2,7 +2,7 @@
 //
 //   arrival -> rules, in order -> service -> delays -> departure        one of these per direction
 //              (drop, copy, displace,  (rate, queue,   (the sum of what
-//               damage, delay)          freezes)        the rules said)
+//               damage, alter, delay)   freezes)        the rules said)
 #pragma once
 
 #include <array>
@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "alteration.h"
 #include "control/json.h"
 #include "net/address.h"
 #include "net/vlan.h"
@@ -51,9 +52,10 @@ inline constexpr std::array<const char*, 6> kDamageNames = {
     "payload", "checksum", "truncation", "checksum_zero", "length", "number"};
 
 struct Action {
-  enum class Kind : uint8_t { kDrop, kDuplicate, kReorder, kCorrupt, kDelay };
+  enum class Kind : uint8_t { kDrop, kDuplicate, kReorder, kCorrupt, kAlter, kDelay };
   Kind kind = Kind::kDrop;
   Damage damage = Damage::kPayload;
+  Alteration alteration;
   uint32_t distance = 1;             // reorder: leaves behind so many frames that came later
   uint64_t at_most_ns = 10'000'000;  // reorder: leaves then if fewer have come
   uint64_t delay_from_ns = 0;        // delay: uniform in [from, to]

@@ -70,6 +70,9 @@ TEST(Behaviour, KnowsEveryAction) {
   EXPECT_EQ(reorder.kind, Kind::kReorder);
   EXPECT_EQ(reorder.distance, 7U);
   EXPECT_EQ(rule(R"({"do": {"corrupt": "truncation"}})").action.damage, Damage::kTruncation);
+  EXPECT_EQ(rule(R"({"do": {"alter": {"hops": 0}}})").action.alteration.hops, 0);
+  EXPECT_EQ(rule(R"({"do": {"alter": {"dscp": 63}}})").action.alteration.dscp, 63);
+  EXPECT_TRUE(rule(R"({"do": {"alter": "payload"}})").action.alteration.exchanges);
   const Action fixed = rule(R"({"do": {"delay_ns": 5}})").action;
   EXPECT_EQ(fixed.kind, Kind::kDelay);
   EXPECT_EQ(fixed.delay_from_ns, 5U);
@@ -166,6 +169,14 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{
             R"({"reverse": {"rules": [{"match": "other", "do": {"reorder": {"distance": 1}}}]}})",
             "reverse.rules[0].do reorder is for test frames only"},
+        Refused{R"({"forward": {"rules": [{"match": "other", "do": {"alter": {"hops": 0}}}]}})",
+                "forward.rules[0].do alter is for test frames only"},
+        Refused{R"({"forward": {"rules": [{"do": {"alter": {"hops": 255}}}]}})",
+                "forward.rules[0].do.alter.hops must be between 0 and 254"},
+        Refused{R"({"forward": {"rules": [{"do": {"alter": {"dscp": 64}}}]}})",
+                "forward.rules[0].do.alter.dscp must be between 0 and 63"},
+        Refused{R"({"forward": {"rules": [{"do": {"alter": {"dscp": 1, "hops": 1}}}]}})",
+                "forward.rules[0].do.alter is not an alteration"},
         Refused{R"({"forward": {"rules": [{"do": "drop", "match": {"stream": 256}}]}})",
                 "forward.rules[0].match.stream must be between 0 and 255"},
         Refused{R"({"forward": {"rules": [{"do": "drop", "when": {"from_ns": 5, "to_ns": 5}}]}})",

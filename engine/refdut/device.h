@@ -43,6 +43,7 @@ class Device {
     for (Path<Io>& path : paths_) path.settle();
     for (const Direction d : {kForward, kReverse}) {
       paths_[d].leave_with(vlan_[1 - d]);
+      paths_[d].take_hops(router_ ? 1 : 0);
       paths_[d].configure(behaviour.directions[d], behaviour.seed, now_ns);
     }
   }

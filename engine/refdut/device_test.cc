@@ -7,6 +7,7 @@
 #include <random>
 
 #include "measure/testing/arrive.h"
+#include "net/inspection.h"
 #include "testing/fake_io.h"
 
 namespace dutperf::refdut {
@@ -332,6 +333,26 @@ TEST_F(TheDevice, DamagesWhatItsRulesSay) {
                                     "checksum_zero": 0, "length": 0, "number": 0})"));
   EXPECT_EQ(damaged, 12U);
   EXPECT_EQ(short_ones, 5U);
+}
+
+TEST_F(TheDevice, AltersWhatItsRulesSayAndLeavesItWhole) {
+  configure(R"({"forward": {"rules": [{"do": {"alter": {"hops": 2}}},
+                                      {"every": 2, "do": {"alter": {"dscp": 46}}},
+                                      {"every": 4, "do": {"alter": "payload"}}]}})");
+  send(20);
+  net::Inspected found;
+  for (const auto& departure : io_.left[1]) {
+    const auto classified = net::classify(departure.bytes.data(), departure.bytes.size());
+    ASSERT_TRUE(net::checksums_hold(departure.bytes.data(), classified));
+    net::inspect(departure.bytes.data(), {}, found);
+  }
+  const uint8_t sent = net::testing::sample_layout(4, 128).ttl;
+  EXPECT_EQ(found.most_ttl, sent - 2);
+  EXPECT_EQ(found.least_ttl, sent - 2);
+  EXPECT_EQ(found.dscp, 10U);
+  EXPECT_EQ(found.other_dscp, 46);
+  EXPECT_EQ(found.payload, 5U);
+  EXPECT_EQ(account()["left"], 20);
 }
 
 TEST_F(TheDevice, SaysWhenItHasNoRoom) {

@@ -37,6 +37,7 @@ struct Fate {
   bool corrupted = false;
   Damage damage = Damage::kPayload;  // that of the last rule that chose the frame
   uint64_t damage_draw = 0;
+  Alteration alteration;  // of all rules that chose the frame; of two that set the same the later
   uint64_t delay_ns = 0;
 };
 
@@ -115,8 +116,15 @@ class Rules {
         fate.damage = action.damage;
         fate.damage_draw = random;
         break;
+      case Action::Kind::kAlter: join(action.alteration, fate.alteration); break;
       case Action::Kind::kDelay: fate.delay_ns += delay(action, random); break;
     }
+  }
+
+  static void join(const Alteration& more, Alteration& all) {
+    if (more.hops) all.hops = more.hops;
+    if (more.dscp) all.dscp = more.dscp;
+    all.exchanges |= more.exchanges;
   }
 
   static uint64_t delay(const Action& action, uint64_t random) {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "account.h"
+#include "alteration.h"
 #include "behaviour.h"
 #include "damage.h"
 #include "delay_line.h"
@@ -54,6 +55,9 @@ class Path {
 
   // The tags that frames leave with; they come without.
   void leave_with(const net::VlanTags& vlan) { vlan_ = vlan; }
+
+  // How many hops have been taken of what arrives: a router's one.
+  void take_hops(uint8_t hops) { hops_taken_ = hops; }
 
   // The receive queue that takes a test frame, as it came in.
   uint8_t queue_of(const uint8_t* frame, const net::Classified& classified) const {
@@ -204,6 +208,9 @@ class Path {
             uint64_t now_ns) {
     waiting.delay_ns = fate.delay_ns;
     waiting.copies = fate.copies;
+    if (fate.alteration.any()) {
+      alter(fate.alteration, hops_taken_, io_.bytes(waiting.frame), classified);
+    }
     if (fate.corrupted && does_damage(fate.damage, classified)) {
       waiting.corrupted = true;
       waiting.damage = fate.damage;
@@ -347,6 +354,7 @@ class Path {
   TrialBook& book_;
   Direction direction_;
   net::VlanTags vlan_;
+  uint8_t hops_taken_ = 0;
   Rules rules_;
   Rules other_rules_;  // the same, as IP packets that are no test frames go through them
   Servers servers_;

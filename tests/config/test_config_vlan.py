@@ -26,6 +26,9 @@ SHORT_AND_LONG: list[tuple[Any, list[VlanTag]]] = [
     ),
     ([{"id": 1, "tpid": 0x8100}, {"id": 2}], [VlanTag(id=1), VlanTag(id=2)]),
     ({"id": 1, "tpid": 0x88A8}, [VlanTag(tpid=0x88A8, id=1)]),
+    ("100-199", [VlanTag(id=100, last_id=199)]),
+    (["7-7", 5], [VlanTag(tpid=0x88A8, id=7, last_id=7), VlanTag(id=5)]),
+    ({"id": 1, "last_id": 4094, "pcp": 5}, [VlanTag(id=1, last_id=4094, pcp=5)]),
     ([], []),
 ]
 
@@ -78,6 +81,10 @@ def test_editors_accept_what_is_accepted(
         ([1, 2, 3], "left.vlan: "),
         ([1, {"id": 2, "pcp": 8}], "pcp"),
         ({"id": 1, "tpid": 0x0800}, "tpid"),
+        ("100-4095", "left.vlan"),
+        ("100-", "left.vlan"),
+        ("199-100", "last_id 100 is below id 199"),
+        ([1, "5-6"], "last_id is for the outermost tag"),
         ({"id": 1, "dei": 1}, "dei"),
     ],
 )
@@ -98,6 +105,17 @@ def test_each_side_has_its_own_on_ports_and_frames() -> None:
     assert (forward.vlan, forward.received_vlan) == (left.vlan, right.vlan)
     assert (reverse.vlan, reverse.received_vlan) == (right.vlan, left.vlan)
     assert forward.streams[0].frame_sizes == cell.frame_sizes
+
+
+def test_of_a_range_each_frame_has_one() -> None:
+    place = tagged({"id": 100, "last_id": 199})
+    cell = expand(frames(64), place)[0]
+    forward, reverse = trial_request(place, cell, 1000, 1).directions
+    (varied,) = [v for v in forward.streams[0].vary if v.field == "vlan_id"]
+    assert (varied.offset, varied.width, varied.mode) == (0, 12, "random")
+    assert (varied.min, varied.max) == (100, 199)
+    assert forward.vlan == reverse.received_vlan == place.left.vlan
+    assert all(v.field != "vlan_id" for v in reverse.streams[0].vary)
 
 
 @pytest.mark.parametrize(

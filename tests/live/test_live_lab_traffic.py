@@ -52,7 +52,17 @@ def frame_loss(output: Path, *arguments: str) -> list[StreamResult]:
 
 
 def all_arrived(streams: list[StreamResult]) -> bool:
-    return all(s.sent == s.received > 0 and s.duplicate == 0 for s in streams)
+    """And as they should, as far as they were inspected."""
+    return all(
+        s.sent == s.received > 0 and s.duplicate == 0 and as_sent(s) for s in streams
+    )
+
+
+def as_sent(stream: StreamResult) -> bool:
+    found = stream.inspected
+    if found is None or not found.frames:
+        return False
+    return found.ttl == found.dscp == found.payload == 0
 
 
 def swapped(testbed: Testbed) -> dict[str, Any]:

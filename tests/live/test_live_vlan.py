@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from livetools import (
@@ -41,6 +42,7 @@ from dutperf.engine.client import Engine
 from dutperf.errors import EngineError
 from dutperf.protocol import (
     ERROR_INVALID_PARAMS,
+    FieldVariation,
     IpVersion,
     NeighboursParams,
     PortSpec,
@@ -77,7 +79,7 @@ def request(
     right: Tags,
     trial: Trial | None = None,
     trial_id: int = 1,
-    **stream: str,
+    **stream: Any,  # noqa: ANN401 - StreamRequest's
 ) -> TrialRequest:
     """``stream``: other keys of each stream."""
     plain = (trial or Trial(size=128)).request(trial_id)
@@ -197,6 +199,74 @@ def test_tshark_finds_both_tags_and_every_checksum_good(
         assert row["vlan.id"] == "100"
         assert row["udp.checksum.status"] == "1"
         assert row["ipv6.src"] in ENDS[6]
+
+
+RANGE: Tags = [VlanTag(id=100, last_id=199, pcp=3), VlanTag(id=5)]
+VARIED = [FieldVariation(field="vlan_id", width=12, min=100, max=199)]
+IN_TURN = [VARIED[0].model_copy(update={"mode": "increasing"})]
+
+
+@pytest.mark.parametrize("ip", [4, 6])
+def test_frames_of_a_range_of_vlans_all_arrive(
+    engine: Engine, ip: IpVersion, tmp_path: Path
+) -> None:
+    engine.open_ports(tagged(ring_ports(), RANGE, RANGE))
+    found = engine.set_neighbours(crossed_neighbours()).neighbours
+    assert all(neighbour.mac for neighbour in found)
+    trial = request(RANGE, RANGE, Trial(ip, 128), vary=VARIED)
+    result = engine.measure(trial)
+    assert codes(result) <= STALLS
+    assert counts(result) == dict.fromkeys(BOTH, Counts(FRAMES, FRAMES))
+    assert other_vlan(result) == [0, 0]
+    path = tmp_path / "frames.pcap"
+    engine.preview(PreviewParams(trial=trial, count=FRAMES, path=str(path)))
+    ids = []
+    for packet in rdpcap(str(path)):
+        outer = packet[Dot1Q]
+        assert (outer.prio, outer.payload.vlan, outer.payload.prio) == (3, 5, 0)
+        ids.append(outer.vlan)
+    assert set(ids) <= set(range(100, 200))
+    assert len(set(ids)) > 95
+
+
+@pytest.mark.parametrize(("first", "last"), [(101, 199), (100, 198)])
+def test_a_frame_outside_of_the_range_is_lost_and_counted(
+    engine: Engine, first: int, last: int
+) -> None:
+    narrow = [RANGE[0].model_copy(update={"id": first, "last_id": last}), RANGE[1]]
+    engine.open_ports(tagged(ring_ports(), RANGE, narrow))
+    engine.set_neighbours(NeighboursParams(ports=[]))
+    asked = Trial(size=128, directions=["forward"])
+    trial = request(RANGE, narrow, asked, vary=IN_TURN, dst_mac="02:00:00:00:00:09")
+    result = engine.measure(trial)
+    lost = FRAMES // 100
+    assert counts(result)["forward"] == Counts(FRAMES, FRAMES - lost, lost)
+    assert other_vlan(result) == [0, lost]
+
+
+def test_an_id_without_a_tag_is_refused(engine: Engine) -> None:
+    engine.open_ports(tagged(ring_ports(), NONE, NONE))
+    engine.set_neighbours(NeighboursParams(ports=[]))
+    with pytest.raises(EngineError, match="vlan_id"):
+        engine.measure(request(NONE, NONE, vary=VARIED))
+
+
+def test_a_device_that_takes_in_many_vlans_is_measured(engine: Engine) -> None:
+    """It answers neighbours in the first one, and sends to the other side untagged."""
+    left = [VlanTag(id=100, last_id=199)]
+    behaviour = EXCHANGED | {"vlan": {"left": [tag.model_dump() for tag in left]}}
+    with (
+        tempfile.TemporaryDirectory(prefix="dutperf") as short,
+        ref_dut(Path(short), behaviour) as device,
+    ):
+        engine.open_ports(tagged(device.ports(), left, NONE))
+        found = engine.set_neighbours(lab_neighbours()).neighbours
+        assert all(neighbour.mac for neighbour in found)
+        asked = Trial(4, 128, hops=GATEWAYS, directions=["forward"])
+        result = engine.measure(request(left, NONE, asked, vary=VARIED))
+        lost = FRAMES // 7
+        assert counts(result)["forward"] == Counts(FRAMES, FRAMES - lost, lost)
+        assert other_vlan(result) == [0, 0]
 
 
 SIDES = {"left": ONE, "right": TWO}

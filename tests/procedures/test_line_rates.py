@@ -12,7 +12,7 @@ from dutperf.config import expand
 from dutperf.line_rate import line_rate_fps
 from dutperf.procedures.line_rates import at_line_rate, beside_media, media_of
 from dutperf.procedures.max_rate import LimitKind, MaxRate, max_rate
-from dutperf.protocol import VlanTag
+from dutperf.protocol import MplsLabel, VlanTag
 from dutperf.results import CellResult, PortRecord
 from dutperf.simulation.fake_engine import FakeEngine, perfect, step
 
@@ -65,6 +65,16 @@ def test_vlan_tags_take_of_the_media_what_they_are_long() -> None:
     assert media.rate_fps == max_rate(at, ports).rate_fps
     assert media.rate_fps == line_rate_fps(1000, 64 + 8)
     assert media_of(at, ports[:1]) != media
+
+
+def test_labels_take_of_the_media_what_they_are_long() -> None:
+    at = make_cell()
+    stack = {"vlan": [VlanTag(id=1)], "mpls": [MplsLabel(label=16)] * 2}
+    ports = [port("left", 1000), port("right", 1000).model_copy(update=stack)]
+    media = media_of(at, ports)
+    assert media is not None
+    assert media.rate_fps == max_rate(at, ports).rate_fps
+    assert media.rate_fps == line_rate_fps(1000, 64 + 12)
 
 
 def test_the_wire_carries_vlan_tags_too(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from dutperf.engine.rpc import Notification, Response
-from dutperf.protocol import METHODS, Damage, Message
+from dutperf.protocol import METHODS, Damage, Inspected, Message
 
 REQUESTS = names("params")
 ANSWERS = [*names("result"), *names("error")]
@@ -152,10 +152,12 @@ def test_no_key_of_a_result_may_be_missing_or_of_another_type(name: str) -> None
     may_be_missing |= {"longest_loss", "last_loss", "longest_silence"}
     may_be_missing |= {"shaded_delay_ns", "shaded_ipdv_ns", "shaded"}
     may_be_missing |= {"damaged", *Damage.model_fields}
+    may_be_missing |= {"inspected", *Inspected.model_fields} - {"frames"}
     may_be_missing |= {"kernel", "pauses"}
     may_be_missing |= {"interface_drops", "send_drops", "damaged_on_wire"}
     may_be_missing |= {"input_queues", "input_queue_drops"}
-    may_be_missing |= {"vlan", "tpid", "pcp", "other_vlan"}
+    may_be_missing |= {"vlan", "tpid", "pcp", "last_id", "other_vlan"}
+    may_be_missing |= {"mpls", "tc"}
     may_be_missing |= {"begin_unix_ns", "source_example", "neighbour_conflicts"}
     may_be_missing |= {"icmp", "announced"}
     for path in _objects(data):

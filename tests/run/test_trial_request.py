@@ -11,11 +11,14 @@ from hypothesis import strategies as st
 from planning import TESTBED, TRANSLATOR, campaign, cell
 
 from dutperf.config import Cell, expand, spec_from
+from dutperf.config.crossed import crossed
+from dutperf.config.testbed import Ipv4Side, Port, RingPort
 from dutperf.errors import InputError
 from dutperf.protocol import (
     FieldVariation,
     Mix,
     NeighboursParams,
+    Side,
     StreamRequest,
     TrialRequest,
 )
@@ -53,6 +56,47 @@ def test_reverse_is_the_mirror_of_forward() -> None:
         "2001:2::2",
         "2001:2:0:1::1",
     )
+
+
+def test_one_hop_is_expected_to_be_taken_of_the_ttl() -> None:
+    found = [stream.received_ttl for stream in streams(request()).values()]
+    assert found == [9, 9]
+    assert streams(request(traffic={"ttl": 1}))["forward"].received_ttl is None
+
+
+@pytest.mark.parametrize(
+    ("keys", "native", "translated"),
+    [
+        ({}, 9, 9),
+        ({"hops": 0}, 10, 10),
+        ({"hops": 2}, 8, 8),
+        ({"translated_hops": 3}, 9, 7),
+        ({"hops": 2, "translated_hops": 3}, 8, 7),
+    ],
+)
+def test_a_testbed_may_have_more_hops_and_others_for_what_it_translates(
+    keys: dict[str, int], native: int, translated: int
+) -> None:
+    testbed = TRANSLATOR.model_copy(update=keys)
+    of = cell(testbed, ip=["6-4"], frame_size=[84], traffic={"mix": "90/10"})
+    trial = trial_request(testbed, of, 1000, 5)
+    for direction in trial.directions:
+        found = {s.name: s.received_ttl for s in direction.streams}
+        assert found == {"foreground": translated, "background": native}
+
+
+def test_ports_that_are_joined_take_no_hop_and_of_an_unknown_one_nobody_knows() -> None:
+    ring: dict[Side, Port] = dict.fromkeys(("left", "right"), RingPort(ring=True))
+    joined = crossed(ring, name="ring")
+    for ip in (4, 6):
+        trial = trial_request(joined, cell(ip=[ip], frame_size=[84]), 1000, 5)
+        assert {s.received_ttl for s in streams(trial).values()} == {10}
+    left = joined.left.model_copy(
+        update={"ipv4": Ipv4Side(address="198.18.0.2"), "next_hop_mac": "02::1"}
+    )
+    unknown = joined.model_copy(update={"left": left})
+    assert unknown.hops_between(4, 4) is None
+    assert unknown.model_copy(update={"hops": 1}).hops_between(4, 4) == 1
 
 
 def test_fixed_ports_are_those_of_rfc_2544_c_2_6_4() -> None:

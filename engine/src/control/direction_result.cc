@@ -99,6 +99,7 @@ DirectionResult direction_result(const TrialRequest& request, Side from,
       continue;
     }
     add_recorded(spec, recorders[i], request.fine_delays, entry);
+    entry.inspected = run.received_at(other(from)).inspected[i];
     entry.lost_in_shadow = lost_in_shadow(direction, i, shadows, recorders[i].tracker(), entry);
     add_losses(direction, load, i, recorders[i].tracker(), entry);
     entry.sent_by_time = sent_by_time(direction, i, report);

@@ -185,7 +185,7 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   const uint64_t entered = timing::read_tsc();
   TrialRequest request = parse_trial(params);
   OpenPorts& ports = open();
-  check_vlan(request);
+  check_before(request);
   check_fits(request);
   const dpdk::QueueUse use;
   const dataplane::TrialSpec& spec = request.spec;
@@ -371,19 +371,24 @@ Engine::Snapshot Engine::snapshot() const {
   return result;
 }
 
-// Tags are the ports': what a trial sends and expects with others would be lost without a word.
-void Engine::check_vlan(const TrialRequest& request) const {
+// Tags and labels are the ports': what a trial sends and expects with others would be lost without
+// a word.
+void Engine::check_before(const TrialRequest& request) const {
   for (const Side from : request.order) {
     const dataplane::DirectionSpec& direction = request.spec.from[index_of(from)];
-    const auto check = [&](const char* key, const net::VlanTags& tags, Side side) {
-      if (tags == open_->sides[index_of(side)]->own.vlan) return;
+    const auto check = [&](const char* key, Side side, bool same) {
+      if (same) return;
       throw ProtocolError(kInvalidParams,
                           direction_name(from) + ": " + key + " is not the " + name_of(side) +
                               " port's, as ports.open gave it",
-                          "give both the same VLAN tags");
+                          "give both the same VLAN tags and MPLS labels");
     };
-    check("vlan", direction.vlan, from);
-    check("received_vlan", direction.received_vlan, other(from));
+    const dpdk::PortOptions& sends = open_->ports[index_of(from)]->options();
+    const dpdk::PortOptions& receives = open_->ports[index_of(other(from))]->options();
+    check("vlan", from, direction.vlan == sends.vlan);
+    check("received_vlan", other(from), direction.received_vlan == receives.vlan);
+    check("mpls", from, direction.labels == sends.labels);
+    check("received_mpls", other(from), direction.received_labels == receives.labels);
   }
 }
 
@@ -392,8 +397,8 @@ void Engine::check_fits(const TrialRequest& request) const {
   for (const Side from : request.order) {
     const dataplane::DirectionSpec& direction = request.spec.from[index_of(from)];
     constexpr uint32_t kNotIp = sizeof(net::EthernetHeader) + net::kFcsBytes;
-    const uint32_t largest =
-        open_->ports[index_of(from)]->mtu() + kNotIp - direction.vlan.bytes_of_mtu();
+    const uint32_t largest = open_->ports[index_of(from)]->mtu() + kNotIp -
+                             direction.vlan.bytes_of_mtu() - direction.labels.bytes();
     for (const dataplane::StreamSpec& stream : direction.streams) {
       const uint32_t size = *std::max_element(stream.frame_sizes.begin(), stream.frame_sizes.end());
       if (size > largest) {

@@ -54,7 +54,7 @@ class Engine {
   OpenPorts& open() const;
   Snapshot snapshot() const;
   uint64_t own_input_queue_drops(const TrialResult& result) const;
-  void check_vlan(const TrialRequest& request) const;
+  void check_before(const TrialRequest& request) const;
   void check_fits(const TrialRequest& request) const;
   void write_announcements(const std::vector<Announcement>& announcements, PcapWriter& pcap) const;
   void fill_in_macs(TrialRequest& request) const;

@@ -120,10 +120,31 @@ net::VlanTags ObjectReader::vlan_or_none(const std::string& key) {
     }
     tag.id = static_cast<uint16_t>(reader.number("id", 0, net::VlanTag::kMaxId));
     tag.pcp = static_cast<uint8_t>(reader.number_or("pcp", 0, 0, 7));
+    if (reader.has("last_id") && !reader.at("last_id").is_null()) {
+      tag.last_id = static_cast<uint16_t>(reader.number("last_id", tag.id, net::VlanTag::kMaxId));
+      if (i > 0) reader.refuse("last_id", "is for the outermost tag");
+    }
     reader.finish();
     tags.push_back(tag);
   }
   return net::VlanTags(tags);
+}
+
+net::LabelStack ObjectReader::labels_or_none(const std::string& key) {
+  if (!has(key)) return {};
+  std::vector<net::MplsLabel> labels;
+  const Json& list = array(key, 0, net::LabelStack::kMax);
+  for (size_t i = 0; i < list.size(); ++i) {
+    ObjectReader reader(list[i], element(path(key), i));
+    net::MplsLabel label;
+    label.label = static_cast<uint32_t>(
+        reader.number("label", net::MplsLabel::kMinLabel, net::MplsLabel::kMaxLabel));
+    label.tc = static_cast<uint8_t>(reader.number_or("tc", 0, 0, 7));
+    label.ttl = static_cast<uint8_t>(reader.number_or("ttl", label.ttl, 1, 255));
+    reader.finish();
+    labels.push_back(label);
+  }
+  return net::LabelStack(labels);
 }
 
 const Json& ObjectReader::array(const std::string& key, size_t least, size_t most) {

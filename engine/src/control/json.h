@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "net/address.h"
+#include "net/mpls.h"
 #include "net/vlan.h"
 
 namespace dutperf::control {
@@ -91,6 +92,8 @@ class ObjectReader {
   std::optional<net::Mac> mac_or_none(const std::string& key);
   // VLAN tags, outermost first; none when the key is missing.
   net::VlanTags vlan_or_none(const std::string& key);
+  // MPLS labels, likewise.
+  net::LabelStack labels_or_none(const std::string& key);
   // An array of `least` to `most` elements.
   const Json& array(const std::string& key, size_t least, size_t most);
 

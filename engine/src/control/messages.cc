@@ -1,5 +1,6 @@
 #include "control/messages.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <numeric>
@@ -17,6 +18,7 @@ using control::to_json;  // not hidden by the ones in here
 using dataplane::Side;
 
 constexpr uint64_t kMaxNs = 1ULL << 47;
+constexpr uint64_t kMaxInspectEvery = 1'000'000'000;
 
 constexpr std::array<std::pair<const char*, dpdk::Driver>, 6> kDrivers = {{
     {"af_packet", dpdk::Driver::kAfPacket},
@@ -71,6 +73,7 @@ dpdk::PortOptions parse_port(const Json& json, const std::string& where) {
   }
   options.mtu = static_cast<uint16_t>(reader.number_or("mtu", 1500, 68, 9702));
   options.vlan = reader.vlan_or_none("vlan");
+  options.labels = reader.labels_or_none("mpls");
   // The kernel takes the outermost tag off what a packet socket receives, and DPDK puts 802.1Q's
   // back, whatever it was.
   const bool is_socket = options.driver == dpdk::Driver::kAfPacket;
@@ -112,6 +115,16 @@ dataplane::Mix parse_mix(ObjectReader& reader, size_t streams) {
   return {foreground, of};
 }
 
+// Where no tag stands its id would be written over what does.
+void check_vlan_ids(const ObjectReader& direction, size_t stream, const net::VlanTags& vlan,
+                    const vary::Variations& variations) {
+  const bool varies = std::any_of(variations.list.begin(), variations.list.end(),
+                                  [](const auto& v) { return v.field == vary::Field::kVlanId; });
+  if (varies && vlan.bytes() == 0) {
+    direction.refuse(element("streams", stream) + ".vary", "has vlan_id, and vlan no tag");
+  }
+}
+
 void parse_direction(const Json& json, const std::string& where, uint64_t seed,
                      TrialRequest& request) {
   ObjectReader reader(json, where);
@@ -123,11 +136,15 @@ void parse_direction(const Json& json, const std::string& where, uint64_t seed,
   parse_load(reader, request.spec.duration_ns, direction);
   direction.vlan = reader.vlan_or_none("vlan");
   direction.received_vlan = reader.vlan_or_none("received_vlan");
+  direction.labels = reader.labels_or_none("mpls");
+  direction.received_labels = reader.labels_or_none("received_mpls");
   const Json& streams = reader.array("streams", 1, dataplane::kMaxStreams);
   for (size_t i = 0; i < streams.size(); ++i) {
     ParsedStream parsed =
         parse_stream(streams[i], element(reader.path("streams"), i), request.spec.trial_id, seed);
+    check_vlan_ids(reader, i, direction.vlan, parsed.spec.variations);
     parsed.spec.layout.vlan = direction.vlan;
+    parsed.spec.layout.labels = direction.labels;
     direction.streams.push_back(std::move(parsed.spec));
     request.addressing[dataplane::index_of(from)].push_back(parsed.addressing);
   }
@@ -368,6 +385,8 @@ TrialRequest parse_trial(const Json& params, const std::string& where) {
   spec.burst_limit = static_cast<uint32_t>(reader.number_or("burst_limit", 32, 1, 64));
   spec.lag_limit_ns = reader.number_or("lag_limit_ns", 10'000'000, 0, kMaxNs);
   spec.verify_checksums = reader.flag_or("verify_checksums", true);
+  spec.inspect_every =
+      reader.number_or("inspect_every", dataplane::kInspectEvery, 0, kMaxInspectEvery);
   const uint64_t seed = reader.number_or("seed", 1, 0, INT64_MAX);
   request.fine_delays = parse_record(reader, spec);
   const Json& directions = reader.array("directions", 1, 2);
@@ -397,7 +416,14 @@ PreviewParams parse_preview(const Json& params) {
 Json to_json(const PortStatus& status) {
   Json vlan = Json::array();
   for (const net::VlanTag& tag : status.options.vlan.list()) {
-    vlan.push_back({{"tpid", tag.tpid}, {"id", tag.id}, {"pcp", tag.pcp}});
+    vlan.push_back({{"tpid", tag.tpid},
+                    {"id", tag.id},
+                    {"pcp", tag.pcp},
+                    {"last_id", tag.last_id ? Json(*tag.last_id) : Json()}});
+  }
+  Json labels = Json::array();
+  for (const net::MplsLabel& label : status.options.labels.list()) {
+    labels.push_back({{"label", label.label}, {"tc", label.tc}, {"ttl", label.ttl}});
   }
   return {{"name", status.options.name},
           {"driver", driver_name(status.options.driver)},
@@ -410,6 +436,7 @@ Json to_json(const PortStatus& status) {
           {"numa_node", status.numa_node >= 0 ? Json(status.numa_node) : Json()},
           {"mtu", status.mtu},
           {"vlan", vlan},
+          {"mpls", labels},
           {"in_flight_frames", status.in_flight_frames ? Json(*status.in_flight_frames) : Json()},
           {"dpdk_name", status.dpdk_name},
           {"counters", to_json(status.counters)}};

@@ -15,6 +15,7 @@ using testing::golden_result;
 using testing::ip;
 using testing::mac;
 
+const net::LabelStack kOneLabel{std::vector<net::MplsLabel>{{16, 5, 64}}};
 const net::VlanTags kTwoTags{std::vector<net::VlanTag>{{0x88a8, 4094, 7}, {0x8100, 100, 0}}};
 
 TEST(PortsOpen, IsReadAsTheGoldenRequestSays) {
@@ -28,6 +29,7 @@ TEST(PortsOpen, IsReadAsTheGoldenRequestSays) {
   EXPECT_EQ(left.mac, std::nullopt);
   EXPECT_EQ(left.mtu, 1500);
   EXPECT_EQ(left.vlan, net::VlanTags());
+  EXPECT_EQ(left.labels, net::LabelStack());
   const dpdk::PortOptions& right = params.ports[1];
   EXPECT_EQ(right.name, "right");
   EXPECT_EQ(right.driver, dpdk::Driver::kMemif);
@@ -37,6 +39,7 @@ TEST(PortsOpen, IsReadAsTheGoldenRequestSays) {
   EXPECT_EQ(right.memif_id, 7U);
   EXPECT_EQ(right.mtu, 9000);
   EXPECT_EQ(right.vlan, kTwoTags);
+  EXPECT_EQ(right.labels, kOneLabel);
   EXPECT_EQ(right.rx_descriptors, 1024);
   EXPECT_EQ(right.tx_descriptors, 512);
   EXPECT_EQ(right.in_flight_frames, 64U);
@@ -53,6 +56,7 @@ TEST(PortsOpen, HasTheDefaultsOfTheCompleteRequest) {
   EXPECT_EQ(minimal.ports[0].mtu, left.mtu);
   EXPECT_EQ(minimal.ports[0].vlan, left.vlan);
   EXPECT_EQ(minimal.ports[1].vlan, kTwoTags);
+  EXPECT_EQ(minimal.ports[1].labels, kOneLabel);
   EXPECT_EQ(minimal.ports[0].rx_descriptors, left.rx_descriptors);
   EXPECT_EQ(minimal.ports[0].tx_descriptors, left.tx_descriptors);
   EXPECT_EQ(minimal.ports[0].in_flight_frames, left.in_flight_frames);
@@ -119,6 +123,7 @@ TEST(PortStatusResult, IsWrittenAsTheGoldenResultSays) {
   right.options.device = "/run/dutperf/right.sock";
   right.mac = mac("02:00:00:00:00:02");
   right.options.vlan = kTwoTags;
+  right.options.labels = kOneLabel;
   right.link.full_duplex = false;
   right.numa_node = 1;
   right.mtu = 9000;

@@ -115,17 +115,14 @@ void Neighbours::ask(Side side, const net::IpAddress& target) {
   if (own == ranges.end()) return;
   uint8_t frame[net::kTaggedNeighbourFrameBytes];
   const size_t size = net::write_request(own->first, ports_[i]->mac(), target, frame);
-  send(i, frame, size);
-}
-
-void Neighbours::send(size_t side, uint8_t* frame, size_t size) {
-  ports_[side]->send_copy(frame, sides_[side]->own.vlan.put_in(frame, size));
+  ports_[i]->send_copy(frame, sides_[i]->own.vlan.put_in(frame, size));
 }
 
 void Neighbours::handle(Side side, uint8_t* frame, size_t size) {
   const size_t i = dataplane::index_of(side);
   const net::VlanTags& vlan = sides_[i]->own.vlan;
   if (net::classify_behind(vlan, frame, size).kind != net::FrameKind::kNeighbour) return;
+  const uint16_t vlan_id = net::VlanTags::id_in(frame);
   size = vlan.take_out(frame, size);
   const auto claim = net::parse_claim(frame, size);
   if (claim && net::contradicts(*claim, sides_[i]->own, known_[i])) ++conflicts_[i];
@@ -135,7 +132,7 @@ void Neighbours::handle(Side side, uint8_t* frame, size_t size) {
   }
   uint8_t reply[net::kTaggedNeighbourFrameBytes];
   const size_t reply_size = net::write_reply(frame, size, sides_[i]->own, reply);
-  if (reply_size > 0) send(i, reply, reply_size);
+  if (reply_size > 0) ports_[i]->send_copy(reply, vlan.put_in(reply, reply_size, vlan_id));
 }
 
 }  // namespace dutperf::control

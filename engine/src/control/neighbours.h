@@ -45,7 +45,6 @@ class Neighbours {
   void learn(dataplane::Side side, const net::NeighbourAnswer& answer);
   void handle(dataplane::Side side, uint8_t* frame, size_t size);
   // `frame`, which has kTaggedNeighbourFrameBytes, with the side's VLAN tags.
-  void send(size_t side, uint8_t* frame, size_t size);
 
   Ports ports_;
   Sides sides_;

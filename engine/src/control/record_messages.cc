@@ -212,6 +212,17 @@ Json to_json(const net::DamageCounts& damaged) {
   return json;
 }
 
+Json to_json(const net::Inspected& inspected) {
+  const auto known = [](std::optional<uint8_t> value) { return value ? Json(*value) : Json(); };
+  return {{"frames", inspected.frames},
+          {"ttl", inspected.ttl},
+          {"dscp", inspected.dscp},
+          {"payload", inspected.payload},
+          {"least_ttl", known(inspected.least_ttl)},
+          {"most_ttl", known(inspected.most_ttl)},
+          {"other_dscp", known(inspected.other_dscp)}};
+}
+
 Json to_json(const StreamResult& stream) {
   Json slower = Json::array();
   for (const StreamResult::Slower& entry : stream.slower) {
@@ -231,6 +242,7 @@ Json to_json(const StreamResult& stream) {
           {"slower", std::move(slower)},
           {"corrupt", stream.damaged.total()},
           {"damaged", to_json(stream.damaged)},
+          {"inspected", to_json(stream.inspected)},
           {"negative_delays", stream.negative_delays},
           {"window_frames", stream.window_frames > 0 ? Json(stream.window_frames) : Json()},
           {"unplaced", stream.unplaced},

@@ -60,6 +60,7 @@ struct StreamResult {
   };
   std::vector<Slower> slower;
   net::DamageCounts damaged;
+  net::Inspected inspected;
   uint64_t negative_delays = 0;
   uint64_t window_frames = 0;  // 0: all
   uint64_t unplaced = 0;
@@ -85,6 +86,7 @@ void add_recorded(const dataplane::TrialSpec& spec, const measure::StreamRecorde
 Json to_json(const Distribution& distribution);
 Json to_json(const measure::Histogram& histogram);
 Json to_json(const net::DamageCounts& damaged);
+Json to_json(const net::Inspected& inspected);
 Json to_json(const StreamResult& stream);
 
 }  // namespace dutperf::control

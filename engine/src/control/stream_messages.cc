@@ -15,9 +15,10 @@ constexpr uint64_t kMaxFrameSize = 9720;
 constexpr size_t kMaxPattern = 64;
 constexpr size_t kMaxVariations = 8;
 
-constexpr NamesOf<Field, 7> kFields = {{
+constexpr NamesOf<Field, 8> kFields = {{
     {"src_mac", Field::kSrcMac},
     {"dst_mac", Field::kDstMac},
+    {"vlan_id", Field::kVlanId},
     {"flow_label", Field::kFlowLabel},
     {"src_ip", Field::kSrcIp},
     {"dst_ip", Field::kDstIp},
@@ -164,6 +165,10 @@ ParsedStream parse_stream(const Json& json, const std::string& where, uint16_t t
   layout.dst_port = static_cast<uint16_t>(reader.number_or("dst_port", 7, 0, 65535));
   layout.ttl = static_cast<uint8_t>(reader.number_or("ttl", 10, 1, 255));
   layout.dscp = static_cast<uint8_t>(reader.number_or("dscp", 0, 0, 63));
+  if (reader.has("received_ttl") && !reader.at("received_ttl").is_null()) {
+    stream.expected.ttl = static_cast<uint8_t>(reader.number("received_ttl", 1, 255));
+  }
+  stream.expected.dscp = layout.dscp;
   layout.flow_label = static_cast<uint32_t>(reader.number_or("flow_label", 0, 0, (1 << 20) - 1));
   layout.df = reader.flag_or("df", false);
   stream.variations = parse_variations(reader, layout.ip_version, seed);

@@ -57,9 +57,10 @@ TEST(ParseStream, GivesEveryKeyItsDefault) {
 
 TEST(ParseStream, ReadsEveryFieldModeAndOrder) {
   const std::pair<const char*, Field> fields[] = {
-      {"src_mac", Field::kSrcMac},  {"dst_mac", Field::kDstMac}, {"flow_label", Field::kFlowLabel},
-      {"src_ip", Field::kSrcIp},    {"dst_ip", Field::kDstIp},   {"src_port", Field::kSrcPort},
-      {"dst_port", Field::kDstPort}};
+      {"src_mac", Field::kSrcMac},       {"dst_mac", Field::kDstMac},
+      {"flow_label", Field::kFlowLabel}, {"vlan_id", Field::kVlanId},
+      {"src_ip", Field::kSrcIp},         {"dst_ip", Field::kDstIp},
+      {"src_port", Field::kSrcPort},     {"dst_port", Field::kDstPort}};
   for (const auto& [name, field] : fields) {
     Json stream = stream_of(6);
     stream["vary"] = Json::array({variation(name, 9, 3, 500)});

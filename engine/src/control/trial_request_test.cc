@@ -22,6 +22,7 @@ void expect_golden(const TrialRequest& request) {
   EXPECT_EQ(spec.burst_limit, 32U);
   EXPECT_EQ(spec.lag_limit_ns, 10'000'000U);
   EXPECT_TRUE(spec.verify_checksums);
+  EXPECT_EQ(spec.inspect_every, 61U);
   EXPECT_FALSE(spec.stop_when_lost);
   EXPECT_EQ(request.order, (std::vector{Side::kLeft, Side::kRight}));
   ASSERT_EQ(request.addressing[0].size(), 1U);
@@ -62,6 +63,7 @@ void expect_golden(const TrialRequest& request) {
   EXPECT_EQ(spec.from[1].streams[0].frame_sizes, std::vector{1518U});
   EXPECT_EQ(spec.from[1].streams[0].received_frame_sizes, std::vector{1518U});
   EXPECT_EQ(spec.from[1].streams[0].layout, reverse);
+  EXPECT_EQ(spec.from[1].streams[0].expected, (net::Expected{std::nullopt, 46}));
   EXPECT_EQ(spec.from[1].streams[0].tag, (net::TagIdentity{41, 1, net::kTagFlagBackground}));
 }
 
@@ -101,12 +103,17 @@ TEST(TrialRun, IsReadWithTwoStreamsSizesAndVariations) {
   const dataplane::DirectionSpec& forward = request.spec.from[0];
   EXPECT_EQ(forward.frames, 1000U);
   ASSERT_EQ(forward.streams.size(), 2U);
-  const net::VlanTags sent{std::vector<net::VlanTag>{{0x8100, 10, 5}}};
+  const net::VlanTags sent{std::vector<net::VlanTag>{{0x8100, 10, 5, 19}}};
   EXPECT_EQ(forward.vlan, sent);
   EXPECT_EQ(forward.streams[0].layout.vlan, sent);
   EXPECT_EQ(forward.streams[1].layout.vlan, sent);
   EXPECT_EQ(forward.received_vlan,
             net::VlanTags(std::vector<net::VlanTag>{{0x9100, 20}, {0x9200, 0}}));
+  const net::LabelStack labels{std::vector<net::MplsLabel>{{16}, {1'048'575, 7, 255}}};
+  EXPECT_EQ(forward.labels, labels);
+  EXPECT_EQ(forward.streams[0].layout.labels, labels);
+  EXPECT_EQ(forward.streams[1].layout.labels, labels);
+  EXPECT_EQ(forward.received_labels, net::LabelStack(std::vector<net::MplsLabel>{{100}}));
   EXPECT_EQ(forward.frames_of(0, forward.frames), 900U);
   EXPECT_EQ(forward.frames_of(1, forward.frames), 100U);
   const dataplane::StreamSpec& foreground = forward.streams[0];
@@ -115,6 +122,8 @@ TEST(TrialRun, IsReadWithTwoStreamsSizesAndVariations) {
   EXPECT_EQ(foreground.received_frame_sizes, (std::vector{64U, 64U, 64U, 512U, 1518U}));
   EXPECT_EQ(foreground.layout.frame_size, 84U);
   EXPECT_EQ(foreground.layout.flow_label, 1'048'575U);
+  EXPECT_EQ(foreground.expected, (net::Expected{9, 0}));
+  EXPECT_EQ(request.spec.inspect_every, 0U);
   EXPECT_EQ(foreground.variations.seed, 20U);
   EXPECT_EQ(foreground.variations.order, vary::Order::kRandom);
   using vary::Field;
@@ -124,6 +133,7 @@ TEST(TrialRun, IsReadWithTwoStreamsSizesAndVariations) {
                 {Field::kSrcPort, 0, 16, 1024, 65535, Mode::kRandom},
                 {Field::kDstPort, 0, 16, 1, 49151, Mode::kRandom},
                 {Field::kDstIp, 112, 16, 2, 1001, Mode::kIncreasing},
+                {Field::kVlanId, 0, 12, 10, 19, Mode::kRandom},
                 {Field::kFlowLabel, 0, 20, 0, 1'048'575, Mode::kDecreasing},
             }));
   const dataplane::StreamSpec& background = forward.streams[1];

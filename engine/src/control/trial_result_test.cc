@@ -119,6 +119,7 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAPassSays) {
   StreamResult foreground = stream(0, false, 60'000, 60'000, 60'000);
   foreground.delay_ns = coarse({{20'500, 1}, {21'000, 59'990}, {1'002'000, 9}});
   foreground.sent_by_time = foreground.received_by_time = std::vector<uint64_t>(600, 100);
+  foreground.inspected = {984, 12, 3, 1, 7, 9, 46};
   StreamResult background = stream(1, true, 48'720, 48'720, 48'720, 0, 3);
   background.delay_ns = coarse({{30'000, 48'720}});
   for (uint64_t i = 0; i < 600; ++i) {

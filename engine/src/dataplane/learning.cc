@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "net/classify.h"
 #include "net/headers.h"
 
 namespace dutperf::dataplane {
@@ -23,8 +24,9 @@ uint64_t tuples_of(const TrialSpec& spec) {
   return stream.tuples ? stream.tuples->count : spec.frames_of(spec.learn->from, 0);
 }
 
+// By the packet's own version: behind MPLS labels there is no EtherType.
 uint16_t ether_type_of(const uint8_t* frame) {
-  return reinterpret_cast<const net::EthernetHeader*>(frame)->ether_type;
+  return net::ether_type_of(frame + sizeof(net::EthernetHeader));
 }
 
 // Behind options or extension headers the ports do not follow the addresses.

@@ -11,13 +11,19 @@ Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
                    const timing::TscClock& clock, const SenderStalls& stalls)
     : trial_id_(spec.trial_id),
       verify_checksums_(spec.verify_checksums),
+      inspect_every_(spec.inspect_every),
       vlan_(own.vlan),
+      labels_(spec.from[index_of(other(side))].received_labels),
+      before_(labels_.bytes() > 0 ? Before::kLabels
+              : vlan_.bytes() > 0 ? Before::kTags
+                                  : Before::kNothing),
       queue_(queue),
       recorders_(recorders),
       own_(own),
       next_hops_(next_hops),
       replies_(replies),
       clock_(clock),
+      uninspected_(spec.inspect_every > 0 ? 0 : UINT64_MAX),
       shadows_(stalls, spec.from[index_of(other(side))].frames,
                spec.from[index_of(other(side))].rate_fps, queue.room_frames),
       silence_(spec.from[index_of(other(side))].load().due_ns(0)) {
@@ -30,6 +36,7 @@ Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
     for (const uint32_t size : streams[i].received_frame_sizes) in_turn.push_back(size - kNotIp);
     ip_bytes_[i].count = in_turn.size();
     ip_bytes_[i].first = in_turn[0];
+    expected_[i] = streams[i].expected;
   }
   if (spec.learn && spec.learn->from == other(side)) learning_.emplace(spec);
 }
@@ -55,7 +62,7 @@ Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
   }
 }
 
-template <bool kTagged>
+template <Receiver::Before kBefore>
 uint32_t Receiver::receive_burst() noexcept {
   dpdk::Mbuf* mbufs[kBurst];
   const uint64_t polled_tsc = timing::read_tsc();
@@ -68,13 +75,20 @@ uint32_t Receiver::receive_burst() noexcept {
   for (uint32_t i = 0; i < count; ++i) dpdk::prefetch_frame(mbufs[i]);
   Burst burst;
   uint32_t kept = 0;  // mbufs to free; answered requests leave with the reply ring
+  const uint32_t before = kBefore == Before::kNothing ? 0 : vlan_.bytes() + labels_.bytes();
   for (uint32_t i = 0; i < count; ++i) {
-    const uint8_t* frame = dpdk::frame_of(mbufs[i]);
+    const uint8_t* const frame = dpdk::frame_of(mbufs[i]);
     const size_t size = dpdk::size_of(mbufs[i]);
-    const net::Classified classified =
-        kTagged ? net::classify_behind(vlan_, frame, size) : net::classify(frame, size);
+    net::Classified classified;
+    if constexpr (kBefore == Before::kNothing) {
+      classified = net::classify(frame, size);
+    } else if constexpr (kBefore == Before::kTags) {
+      classified = net::classify_behind(vlan_, frame, size);
+    } else {
+      classified = net::classify_labelled(vlan_, labels_, frame, size);
+    }
     if (classified.kind == net::FrameKind::kTest) [[likely]] {
-      account(kTagged ? frame + vlan_.bytes() : frame, classified, burst);
+      account(frame + before, classified, burst);
     } else if (take_aside(mbufs[i], classified)) {
       continue;
     }
@@ -93,7 +107,12 @@ uint32_t Receiver::receive_burst() noexcept {
 
 void Receiver::step() noexcept {
   for (uint32_t burst = 0; burst < kBurstsPerStep; ++burst) {
-    const uint32_t count = vlan_.bytes() > 0 ? receive_burst<true>() : receive_burst<false>();
+    uint32_t count = 0;
+    switch (before_) {
+      case Before::kNothing: count = receive_burst<Before::kNothing>(); break;
+      case Before::kTags: count = receive_burst<Before::kTags>(); break;
+      case Before::kLabels: count = receive_burst<Before::kLabels>(); break;
+    }
     if (count < kBurst) return;
   }
 }
@@ -115,6 +134,22 @@ void Receiver::record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) 
     if (burst.count[i] == 0) continue;
     recorders_[i].record(burst.arrivals[i], burst.count[i], received_ns, shaded);
   }
+  if (frames > uninspected_) [[unlikely]] {
+    inspect(burst, frames);
+  } else {
+    uninspected_ -= frames;
+  }
+}
+
+// Foreground first: in which order they came makes no difference here.
+[[gnu::cold, gnu::noinline]] void Receiver::inspect(const Burst& burst, uint64_t frames) noexcept {
+  uint64_t place = uninspected_;
+  for (; place < frames; place += inspect_every_) {
+    const size_t stream = place < burst.count[0] ? 0 : 1;
+    const uint8_t* frame = burst.frames[stream][place - (stream == 0 ? 0 : burst.count[0])];
+    net::inspect(frame, expected_[stream], report_.inspected[stream]);
+  }
+  uninspected_ = place - frames;
 }
 
 // What is no test frame; true when the reply ring took the buffer.
@@ -124,7 +159,7 @@ void Receiver::record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) 
     case net::FrameKind::kTruncated: account_truncated(classified); break;
     case net::FrameKind::kForeign: ++report_.foreign; break;
     case net::FrameKind::kIcmp:
-      account_icmp(dpdk::frame_of(mbuf) + vlan_.bytes(), classified);
+      account_icmp(dpdk::frame_of(mbuf) + vlan_.bytes() + labels_.bytes(), classified);
       break;
     case net::FrameKind::kFragment: ++report_.fragments; break;
     case net::FrameKind::kOtherVlan: ++report_.other_vlan; break;
@@ -160,6 +195,7 @@ void Receiver::account_icmp(const uint8_t* frame, const net::Classified& classif
 // Turns a request into its reply in place; true when the reply ring took the buffer.
 bool Receiver::answer(dpdk::Mbuf* mbuf) noexcept {
   uint8_t* const message = dpdk::frame_of(mbuf);
+  const uint16_t vlan_id = net::VlanTags::id_in(message);
   const size_t message_size = vlan_.take_out(message, dpdk::size_of(mbuf));
   const auto claim = net::parse_claim(message, message_size);
   if (claim && net::contradicts(*claim, own_, next_hops_)) ++report_.neighbour_conflicts;
@@ -167,7 +203,7 @@ bool Receiver::answer(dpdk::Mbuf* mbuf) noexcept {
   const size_t reply_size = net::write_reply(message, message_size, own_, reply);
   if (reply_size == 0) return false;
   ++report_.neighbour_requests;
-  const size_t size = vlan_.put_in(reply, reply_size);
+  const size_t size = vlan_.put_in(reply, reply_size, vlan_id);
   std::memcpy(message, reply, size);
   dpdk::set_size(mbuf, size);
   return replies_.put(mbuf);

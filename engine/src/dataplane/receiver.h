@@ -1,10 +1,11 @@
 // The receive loop. There is one; what is recorded is a parameter.
 //
-// Classify -> account -> learn -> record, a burst at a time. Frames that are not this trial's are
-// counted where they belong: neighbour requests are answered, another trial's frames are stale, the
-// other port's are misdirected, those with other VLAN tags than the port's are no frames of its
-// network, everything else is foreign, and of that ICMP by type: it says why a device does not
-// forward. How a frame is damaged is looked at only once it is known to be.
+// Classify -> account -> learn -> record -> inspect, a burst at a time. Frames that are not this
+// trial's are counted where they belong: neighbour requests are answered, another trial's frames
+// are stale, the other port's are misdirected, those with other VLAN tags or labels than the port's
+// are no frames of its network, everything else is foreign, and of that ICMP by type: it says why a
+// device does not forward. How a frame is damaged is looked at only once it is known to be. Of
+// those that are whole every k-th is inspected: what no checksum covers.
 //
 // A receiver is driven by one worker. `published_received` may be read by others at any time; the
 // rest only after the worker has ended.
@@ -27,6 +28,7 @@
 #include "measure/stream_recorder.h"
 #include "net/classify.h"
 #include "net/icmp.h"
+#include "net/inspection.h"
 #include "net/neighbour.h"
 
 namespace dutperf::dataplane {
@@ -41,11 +43,12 @@ struct ReceiveReport {
   uint64_t neighbour_conflicts = 0;
   uint64_t foreign = 0;     // ICMP messages among them
   net::IcmpCounts icmp;     // these by kind
-  uint64_t other_vlan = 0;  // VLAN tags that are not the port's, or missing
+  uint64_t other_vlan = 0;  // VLAN tags or labels that are not the port's, or missing
   uint64_t fragments = 0;
   uint64_t stale = 0;
   uint64_t misdirected = 0;
   uint64_t cut_short = 0;  // UDP, truncated before the place that tells whose it is
+  std::array<net::Inspected, kMaxStreams> inspected;
   // How long each burst's frames may have waited in the port: from the begin of the last poll that
   // left nothing behind to the end of the one that returned them.
   measure::Histogram gap_ns{kGapBits};
@@ -90,20 +93,23 @@ class Receiver {
   // A burst's frames of each stream.
   struct Burst {
     measure::Arrival arrivals[kMaxStreams][kBurst];
-    const uint8_t* frames[kMaxStreams][kBurst];  // of the arrivals, behind their VLAN tags
+    const uint8_t* frames[kMaxStreams][kBurst];  // of the arrivals, behind tags and labels
     uint32_t count[kMaxStreams] = {};
   };
 
-  // Returns how many frames there were. Whether the port has VLAN tags is decided once: who has
-  // none pays nothing for them.
-  template <bool kTagged>
+  // What a port's test frames have before them. Decided once: who has nothing pays nothing.
+  enum class Before : uint8_t { kNothing, kTags, kLabels };
+
+  // Returns how many frames there were.
+  template <Before kBefore>
   uint32_t receive_burst() noexcept;
-  // Here and below `frame` is what stands behind its VLAN tags.
+  // Here and below `frame` is what stands behind its VLAN tags and labels.
   void account(const uint8_t* frame, const net::Classified& classified, Burst& burst) noexcept;
   bool take_aside(dpdk::Mbuf* mbuf, net::Classified classified) noexcept;
   void account_damaged(uint8_t stream, const uint8_t* frame, net::Classified classified) noexcept;
   void account_truncated(const net::Classified& classified) noexcept;
   void account_icmp(const uint8_t* frame, const net::Classified& classified) noexcept;
+  void inspect(const Burst& burst, uint64_t frames) noexcept;
   void record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) noexcept;
   bool answer(dpdk::Mbuf* mbuf) noexcept;
 
@@ -120,9 +126,13 @@ class Receiver {
 
   const uint16_t trial_id_;
   const bool verify_checksums_;
+  const uint64_t inspect_every_;
   const net::VlanTags vlan_;
+  const net::LabelStack labels_;
+  const Before before_;
   std::array<uint8_t, 256> stream_of_id_;  // index of the stream, or kNotExpected
   std::array<IpBytes, kMaxStreams> ip_bytes_;
+  std::array<net::Expected, kMaxStreams> expected_;
   const dpdk::RxQueue queue_;
   StreamRecorders& recorders_;
   const net::OwnAddresses& own_;
@@ -132,6 +142,7 @@ class Receiver {
   std::optional<Learning> learning_;
   uint64_t start_tsc_ = 0;
   uint64_t drained_tsc_ = 0;  // begin of the last poll that left nothing behind
+  uint64_t uninspected_;      // frames to come before the next one that is inspected
   measure::ShadowWatch shadows_;
   measure::SilenceMeter silence_;
   ReceiveReport report_;

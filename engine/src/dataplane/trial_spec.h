@@ -11,6 +11,7 @@
 #include "dataplane/tag_spread.h"
 #include "measure/stream_recorder.h"
 #include "net/frame.h"
+#include "net/inspection.h"
 #include "state/tuple_table.h"
 #include "timing/load.h"
 #include "vary/draw.h"
@@ -28,6 +29,10 @@ constexpr size_t index_of(Side side) { return static_cast<size_t>(side); }
 
 inline constexpr size_t kMaxStreams = 2;  // foreground, and background or frames beside it
 
+// Every so many received frames one is inspected: a number that no pattern of sizes or addresses
+// has in common with it, so that all of a pattern have their turn.
+inline constexpr uint64_t kInspectEvery = 61;
+
 // Frames of one kind. Frame number k has the size frame_sizes[k mod n]: one size, or an IMIX
 // (RFC 6985); the layout's own size is not used. Sizes include the FCS.
 struct StreamSpec {
@@ -38,6 +43,7 @@ struct StreamSpec {
   std::optional<vary::Tuples> tuples;  // none: what is enumerated, each once
   std::vector<uint32_t> frame_sizes = {64};
   std::vector<uint32_t> received_frame_sizes = {64};  // where the DUT changes the size
+  net::Expected expected;                             // beside, where they arrive
 
   bool is_learned() const { return tuples && tuples->source == vary::IndexSource::kLearned; }
   // The DUT need not forward these (RFC 2544 11.1, RFC 5180 5.3): none of them is lost.
@@ -53,6 +59,8 @@ struct DirectionSpec {
   Mix mix{1, 1};
   net::VlanTags vlan;           // the streams' layouts have them, too
   net::VlanTags received_vlan;  // with which the frames arrive: the DUT may change them
+  net::LabelStack labels;       // as the tags
+  net::LabelStack received_labels;
   // Half an interval later than the schedule begins: two directions whose frames are due at the
   // same times would wait for each other, the one always first, the other always second (ADR 8).
   bool between = false;
@@ -104,6 +112,7 @@ struct TrialSpec {
   uint64_t lag_limit_ns = 0;
   uint32_t burst_limit = 32;
   bool verify_checksums = true;
+  uint64_t inspect_every = kInspectEvery;    // 0: none
   std::optional<uint64_t> frame_timeout_ns;  // slower frames count against the DUT
   uint64_t loss_tolerance_ppb = 0;           // of a direction's frames
   bool stop_when_lost = false;               // more than that

@@ -18,6 +18,7 @@
 #include "kernel/attribution.h"
 #include "kernel/counters.h"
 #include "net/address.h"
+#include "net/mpls.h"
 #include "net/vlan.h"
 
 struct rte_ring;
@@ -31,7 +32,8 @@ struct PortOptions {
   Driver driver = Driver::kNull;
   std::string device;  // interface, PCI address or memif socket
   std::optional<net::Mac> mac;
-  net::VlanTags vlan;  // of all frames, both ways
+  net::VlanTags vlan;      // of all frames, both ways
+  net::LabelStack labels;  // of test frames, both ways
   bool memif_server = false;
   uint32_t memif_id = 0;
   uint16_t mtu = 1500;

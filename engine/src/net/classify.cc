@@ -30,7 +30,7 @@ size_t extension_bytes(uint8_t protocol, uint8_t length) {
 }
 
 // Of a message that begins `headers` bytes behind the IP header's first.
-Classified icmp_of(const uint8_t* frame, size_t size, int version, size_t headers) {
+Classified icmp_of(size_t size, int version, size_t headers) {
   constexpr size_t kTypeAndCode = 2;
   if (sizeof(EthernetHeader) + headers + kTypeAndCode > size) return {};
   return {FrameKind::kIcmp, static_cast<uint8_t>(version), static_cast<uint16_t>(headers), 0,
@@ -44,7 +44,7 @@ Classified icmpv6_of(const uint8_t* frame, size_t size) {
       size >= kAt + kNeighbourMessageWithoutOption &&
       (frame[kAt] == kNeighbourSolicitation || frame[kAt] == kNeighbourAdvertisement);
   if (neighbour) return {FrameKind::kNeighbour};
-  return icmp_of(frame, size, 6, sizeof(Ipv6Header));
+  return icmp_of(size, 6, sizeof(Ipv6Header));
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ Classified behind_options(const uint8_t* frame, size_t size) {
   const auto* header = reinterpret_cast<const Ipv4Header*>(frame + sizeof(EthernetHeader));
   const size_t headers = size_t{header->version_ihl & 0x0fU} * 4;
   if (header->version_ihl >> 4 != 4 || headers < sizeof(Ipv4Header)) return {};
-  if (header->protocol == kProtocolIcmp) return icmp_of(frame, size, 4, headers);
+  if (header->protocol == kProtocolIcmp) return icmp_of(size, 4, headers);
   if (header->protocol != kProtocolUdp) return {};
   return with_tag(frame, size, 4, headers, header->total_length);
 }
@@ -80,8 +80,7 @@ Classified behind_extensions(const uint8_t* frame, size_t size) {
   size_t at = kFirst;
   while (protocol != kProtocolUdp) {
     if (protocol == kProtocolIcmpv6) {
-      return at == kFirst ? icmpv6_of(frame, size)
-                          : icmp_of(frame, size, 6, at - sizeof(EthernetHeader));
+      return at == kFirst ? icmpv6_of(frame, size) : icmp_of(size, 6, at - sizeof(EthernetHeader));
     }
     if (!is_extension(protocol)) return {};
     const bool there = at + 8 <= size;

@@ -9,6 +9,7 @@
 #include "net/damage.h"
 #include "net/frame.h"
 #include "net/headers.h"
+#include "net/mpls.h"
 #include "net/vlan.h"
 
 namespace dutperf::net {
@@ -18,7 +19,7 @@ enum class FrameKind : uint8_t {
   kTruncated,  // UDP, and ends before its IP packet does
   kNeighbour,  // ARP, or an ICMPv6 message of neighbour discovery
   kFragment,   // a piece of an IP packet
-  kOtherVlan,  // its VLAN tags are not the port's
+  kOtherVlan,  // its VLAN tags or MPLS labels are not the port's
   kIcmp,       // any other message of ICMP or ICMPv6; its type and code are there
   kForeign,    // anything else
 };
@@ -62,16 +63,16 @@ Classified cut_short(const uint8_t* frame, size_t size, int version, size_t ip_h
 
 inline FrameKind kind_of_other(uint16_t ether_type) {
   if (ether_type == kEtherTypeArp) return FrameKind::kNeighbour;
-  return is_vlan_type(ether_type) ? FrameKind::kOtherVlan : FrameKind::kForeign;
+  const bool other = is_vlan_type(ether_type) || ether_type == kEtherTypeMpls;
+  return other ? FrameKind::kOtherVlan : FrameKind::kForeign;
 }
 
 }  // namespace detail
 
-// Of a frame without VLAN tags. IPv4 options and IPv6 extension headers hide nothing. The tag is
-// found from the end of the IP packet, so padding and translation do not hide it.
-[[gnu::always_inline]] inline Classified classify(const uint8_t* frame, size_t size) {
-  if (size < sizeof(EthernetHeader) + sizeof(Ipv4Header)) return {};
-  const uint16_t ether_type = reinterpret_cast<const EthernetHeader*>(frame)->ether_type;
+// Of a frame behind whose Ethernet header is what `ether_type` says, whether it stands there or
+// not. REQUIRES: a whole IPv4 header's room.
+[[gnu::always_inline]] inline Classified classify_as(uint16_t ether_type, const uint8_t* frame,
+                                                     size_t size) {
   const uint8_t* ip = frame + sizeof(EthernetHeader);
   if (ether_type == kEtherTypeIpv4) {
     const auto* header = reinterpret_cast<const Ipv4Header*>(ip);
@@ -94,6 +95,18 @@ inline FrameKind kind_of_other(uint16_t ether_type) {
   return {detail::kind_of_other(ether_type)};
 }
 
+// Of a frame without VLAN tags. IPv4 options and IPv6 extension headers hide nothing. The tag is
+// found from the end of the IP packet, so padding and translation do not hide it.
+[[gnu::always_inline]] inline Classified classify(const uint8_t* frame, size_t size) {
+  if (size < sizeof(EthernetHeader) + sizeof(Ipv4Header)) return {};
+  return classify_as(reinterpret_cast<const EthernetHeader*>(frame)->ether_type, frame, size);
+}
+
+// What an IP packet's own version says, where nothing before it does.
+inline uint16_t ether_type_of(const uint8_t* ip) {
+  return ip[0] >> 4 == 4 ? kEtherTypeIpv4 : kEtherTypeIpv6;
+}
+
 // Of a frame that should carry `vlan`: what stands behind these tags. A frame too short to tell is
 // foreign, whatever it carries. All else that is asked of a frame is asked of `frame` and
 // vlan.bytes().
@@ -104,6 +117,27 @@ inline FrameKind kind_of_other(uint16_t ether_type) {
   if (size < kLeast + tags_bytes) return {};
   if (!vlan.stand_in(frame)) return {FrameKind::kOtherVlan};
   return classify(frame + tags_bytes, size - tags_bytes);
+}
+
+// Of a frame whose IP packet should stand behind `vlan` and `labels`; neighbours ask and answer
+// without labels. All else that is asked of a test frame is asked of `frame` and the bytes of both.
+[[gnu::always_inline]] inline Classified classify_labelled(const VlanTags& vlan,
+                                                           const LabelStack& labels,
+                                                           const uint8_t* frame, size_t size) {
+  constexpr size_t kLeast = sizeof(EthernetHeader) + sizeof(Ipv4Header);
+  const size_t before = vlan.bytes() + labels.bytes();
+  const uint8_t* const ether_type = frame + offsetof(EthernetHeader, ether_type) + vlan.bytes();
+  if (size >= kLeast + before && vlan.stand_in(frame) && labels.stands_at(ether_type)) [[likely]] {
+    const uint8_t* const ip = frame + sizeof(EthernetHeader) + before;
+    return classify_as(ether_type_of(ip), frame + before, size - before);
+  }
+  const Classified without = classify_behind(vlan, frame, size);
+  switch (without.kind) {
+    case FrameKind::kNeighbour: return {FrameKind::kNeighbour};
+    case FrameKind::kForeign:
+    case FrameKind::kIcmp: return {FrameKind::kForeign};
+    default: return {FrameKind::kOtherVlan};
+  }
 }
 
 // True when the IPv4 header checksum and the UDP checksum hold (RFC 1242 3.17 asks for both).

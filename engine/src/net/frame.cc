@@ -1,10 +1,18 @@
 #include "net/frame.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace dutperf::net {
 namespace {
+
+// As far as it counts before it begins again.
+constexpr std::array<uint8_t, 256> kPayload = [] {
+  std::array<uint8_t, 256> bytes{};
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i);
+  return bytes;
+}();
 
 void write_ethernet(const FrameLayout& layout, uint8_t* frame) {
   auto* header = reinterpret_cast<EthernetHeader*>(frame);
@@ -39,6 +47,20 @@ void write_ipv6(const FrameLayout& layout, uint16_t datagram_bytes, uint8_t* ip)
 
 }  // namespace
 
+void write_payload(uint8_t* out, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += kPayload.size()) {
+    std::memcpy(out + at, kPayload.data(), std::min(kPayload.size(), bytes - at));
+  }
+}
+
+bool is_payload(const uint8_t* found, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += kPayload.size()) {
+    const size_t part = std::min(kPayload.size(), bytes - at);
+    if (std::memcmp(found + at, kPayload.data(), part) != 0) return false;
+  }
+  return true;
+}
+
 uint64_t udp_sum(int ip_version, const uint8_t* ip_header, const uint8_t* udp, size_t udp_length) {
   const uint64_t addresses =
       ip_version == 4 ? sum_words(reinterpret_cast<const Ipv4Header*>(ip_header)->src, 8)
@@ -47,8 +69,9 @@ uint64_t udp_sum(int ip_version, const uint8_t* ip_header, const uint8_t* udp, s
 }
 
 FrameTemplate::FrameTemplate(const FrameLayout& layout, const TagIdentity& tag)
-    : bytes_(layout.frame_size - kFcsBytes + layout.vlan.bytes()),
-      ip_offset_(static_cast<uint32_t>(sizeof(EthernetHeader)) + layout.vlan.bytes()),
+    : bytes_(layout.frame_size - kFcsBytes + layout.vlan.bytes() + layout.labels.bytes()),
+      ip_offset_(static_cast<uint32_t>(sizeof(EthernetHeader)) + layout.vlan.bytes() +
+                 layout.labels.bytes()),
       udp_offset_(ip_offset_ + static_cast<uint32_t>(ip_header_bytes(layout.ip_version) +
                                                      layout.extra.bytes.size())),
       tag_offset_(static_cast<uint32_t>(bytes_.size() - sizeof(WireTag))),
@@ -58,7 +81,8 @@ FrameTemplate::FrameTemplate(const FrameLayout& layout, const TagIdentity& tag)
 
   uint8_t* frame = bytes_.data();
   write_ethernet(layout, frame);
-  layout.vlan.put_in(frame, sizeof(EthernetHeader));
+  const size_t tagged = layout.vlan.put_in(frame, sizeof(EthernetHeader));
+  layout.labels.write(frame + tagged - sizeof(EthernetHeader::ether_type));
   std::copy(layout.extra.bytes.begin(), layout.extra.bytes.end(),
             frame + udp_offset_ - layout.extra.bytes.size());
   if (layout.ip_version == 4) {
@@ -73,9 +97,7 @@ FrameTemplate::FrameTemplate(const FrameLayout& layout, const TagIdentity& tag)
   udp->src_port = layout.src_port;
   udp->dst_port = layout.dst_port;
   udp->length = datagram_bytes;
-  for (size_t i = payload_offset; i < tag_offset_; ++i) {
-    frame[i] = static_cast<uint8_t>(i - payload_offset);  // RFC 2544 C.2.6.4: counts up
-  }
+  write_payload(frame + payload_offset, tag_offset_ - payload_offset);
   auto* wire_tag = reinterpret_cast<WireTag*>(frame + tag_offset_);
   wire_tag->magic = kTagMagic;
   wire_tag->trial = tag.trial;

@@ -11,18 +11,20 @@
 #include "net/checksum.h"
 #include "net/extra_headers.h"
 #include "net/headers.h"
+#include "net/mpls.h"
 #include "net/vlan.h"
 
 namespace dutperf::net {
 
-// What one stream's frames look like. Sizes include the FCS, and no VLAN tag: what a frame has
-// of these makes it longer (IEEE 802.3ac).
+// What one stream's frames look like. Sizes include the FCS, and neither VLAN tags nor MPLS labels:
+// what a frame has of these makes it longer (IEEE 802.3ac, RFC 5695 4.1.5).
 struct FrameLayout {
   int ip_version = 4;
   uint32_t frame_size = 64;
   Mac src_mac;
   Mac dst_mac;
   VlanTags vlan;
+  LabelStack labels;
   IpAddress src_ip;
   IpAddress dst_ip;
   uint16_t src_port = 0xC020;
@@ -64,8 +66,8 @@ class FrameTemplate {
   // addresses of that version.
   FrameTemplate(const FrameLayout& layout, const TagIdentity& tag);
 
-  // The frame without FCS, its VLAN tags in it, with sequence number and stamp zero and a valid
-  // checksum.
+  // The frame without FCS, its VLAN tags and labels in it, with sequence number and stamp zero and
+  // a valid checksum.
   const std::vector<uint8_t>& bytes() const { return bytes_; }
 
   // Where the headers stand, and what changes from frame to frame.
@@ -88,6 +90,10 @@ class FrameTemplate {
   uint32_t tag_offset_ = 0;
   bool tag_is_odd_ = false;
 };
+
+// What stands between the UDP header and the tag: it counts up from 0 (RFC 2544 C.2.6.4).
+void write_payload(uint8_t* out, size_t bytes);
+bool is_payload(const uint8_t* found, size_t bytes);
 
 // Sum of the UDP pseudo-header and datagram at `udp` (its checksum field included).
 uint64_t udp_sum(int ip_version, const uint8_t* ip_header, const uint8_t* udp, size_t udp_length);

@@ -23,6 +23,12 @@ VlanTags::VlanTags(std::span<const VlanTag> tags)
     write({tags[i].tpid, tags[i].id, 0}, wanted + i * sizeof(VlanHeader));
     write(kCompared, mask + i * sizeof(VlanHeader));
   }
+  if (!tags.empty()) {  // its range is looked at beside
+    wanted[3] = mask[3] = 0;
+    wanted[2] = mask[2] = 0;
+    first_id_ = tags[0].id;
+    more_ids_ = static_cast<uint16_t>(tags[0].last_id.value_or(first_id_) - first_id_);
+  }
   std::memcpy(&wanted_, wanted, sizeof(wanted_));
   std::memcpy(&mask_, mask, sizeof(mask_));
 }
@@ -39,9 +45,14 @@ size_t VlanTags::take_out(uint8_t* frame, size_t size) const noexcept {
 }
 
 size_t VlanTags::put_in(uint8_t* frame, size_t size) const noexcept {
+  return put_in(frame, size, first_id_);
+}
+
+size_t VlanTags::put_in(uint8_t* frame, size_t size, uint16_t id) const noexcept {
   std::memmove(frame + kMacBytes + bytes_, frame + kMacBytes, size - kMacBytes);
   uint8_t* out = frame + kMacBytes;
-  for (const VlanTag& tag : list()) {
+  for (VlanTag tag : list()) {
+    if (out == frame + kMacBytes) tag.id = id;
     write(tag, out);
     out += sizeof(VlanHeader);
   }

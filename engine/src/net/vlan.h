@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 
 #include "net/headers.h"
@@ -29,6 +30,8 @@ struct VlanTag {
   uint16_t tpid = kEtherTypeVlan;
   uint16_t id = 0;
   uint8_t pcp = 0;  // priority code point
+  // The highest id, where they vary from frame to frame from `id` on; of the outermost tag alone.
+  std::optional<uint16_t> last_id;
 
   bool operator==(const VlanTag&) const = default;
 };
@@ -39,7 +42,7 @@ class VlanTags {
   static constexpr size_t kMaxBytes = kMax * sizeof(VlanHeader);
 
   VlanTags() = default;
-  // REQUIRES: at most kMax, ids below 4096, pcps below 8.
+  // REQUIRES: at most kMax, ids below 4096, pcps below 8, no last_id below its id.
   explicit VlanTags(std::span<const VlanTag> tags);
 
   bool operator==(const VlanTags&) const = default;
@@ -50,26 +53,43 @@ class VlanTags {
   // What they take of the MTU: a port carries one 802.1Q tag beside it (IEEE 802.3ac), no more.
   uint32_t bytes_of_mtu() const;
 
-  // Whether the frame carries these tags: types and VLAN ids; priorities are the device's to
-  // change. Whatever stands behind is not looked at. REQUIRES: kMaxBytes behind the MAC addresses
-  // may be read.
+  // Whether the frame carries these tags: types and VLAN ids, the outermost in its range;
+  // priorities are the device's to change. Whatever stands behind is not looked at. REQUIRES:
+  // kMaxBytes behind the MAC addresses may be read.
   bool stand_in(const uint8_t* frame) const noexcept {
     uint64_t found = 0;
     std::memcpy(&found, frame + kMacBytes, sizeof(found));
-    return ((found ^ wanted_) & mask_) == 0;
+    const uint16_t from_first = static_cast<uint16_t>(outermost_id(found) - first_id_);
+    return ((found ^ wanted_) & mask_) == 0 && from_first <= more_ids_;
   }
 
-  // Out of a frame that carries them, into one that has room for them; return its new size.
+  // Out of a frame that carries them, into one that has room for them; return its new size. Of a
+  // range the first id is put in, unless told otherwise.
   size_t take_out(uint8_t* frame, size_t size) const noexcept;
   size_t put_in(uint8_t* frame, size_t size) const noexcept;
+  size_t put_in(uint8_t* frame, size_t size, uint16_t id) const noexcept;
+
+  // Of the outermost tag. REQUIRES: as stand_in.
+  static uint16_t id_in(const uint8_t* frame) noexcept {
+    uint64_t found = 0;
+    std::memcpy(&found, frame + kMacBytes, sizeof(found));
+    return outermost_id(found);
+  }
 
  private:
   static constexpr size_t kMacBytes = offsetof(EthernetHeader, ether_type);
   static_assert(kMaxBytes == sizeof(uint64_t));
 
+  static uint16_t outermost_id(uint64_t tags) {
+    return byte_swap(static_cast<uint16_t>(tags >> 16)) & kIdBits;
+  }
+  static constexpr uint16_t kIdBits = 0x0fff;
+
   std::array<VlanTag, kMax> tags_{};
   uint64_t wanted_ = 0;  // as in memory
   uint64_t mask_ = 0;
+  uint16_t first_id_ = 0;
+  uint16_t more_ids_ = kIdBits;  // without tags there may be anything
   uint32_t bytes_ = 0;
 };
 

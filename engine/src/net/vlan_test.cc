@@ -41,6 +41,25 @@ TEST(VlanTags, OfNobodyChangeNothingAndStandInAll) {
   EXPECT_TRUE(VlanTags().stand_in(frame.data()));
 }
 
+TEST(VlanTags, OfARangeStandInFramesWithAnyIdOfIt) {
+  for (const uint16_t last : std::initializer_list<uint16_t>{10, 11, 99, 4094}) {
+    const VlanTags range(Tags{{0x88a8, 10, 5, last}, {0x8100, 100}});
+    for (uint16_t id = 0; id < 4096; ++id) {
+      auto frame = counting_frame();
+      range.put_in(frame.data(), 20, id);
+      ASSERT_EQ(VlanTags::id_in(frame.data()), id);
+      ASSERT_EQ(range.stand_in(frame.data()), id >= 10 && id <= last) << id;
+      frame[14] ^= 0xf0;  // the priority
+      ASSERT_EQ(range.stand_in(frame.data()), id >= 10 && id <= last) << id;
+      frame[13] ^= 1;
+      ASSERT_FALSE(range.stand_in(frame.data()));
+    }
+    auto frame = counting_frame();
+    range.put_in(frame.data(), 20);
+    EXPECT_EQ(VlanTags::id_in(frame.data()), 10);
+  }
+}
+
 // IEEE 802.3ac: a frame with one 802.1Q tag may be 1522 bytes long.
 TEST(VlanTags, TakeOfTheMtuWhatIsMoreThanOne8021qTag) {
   EXPECT_EQ(VlanTags().bytes_of_mtu(), 0);

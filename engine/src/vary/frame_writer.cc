@@ -19,6 +19,8 @@ constexpr uint32_t kIpv4Ports = kIp + sizeof(net::Ipv4Header);
 constexpr uint32_t kIpv6Addresses = kIp + offsetof(net::Ipv6Header, src);
 constexpr uint32_t kIpv6Ports = kIp + sizeof(net::Ipv6Header);
 
+constexpr uint32_t kTag = offsetof(net::EthernetHeader, ether_type);  // VLAN's, where it has any
+
 // The headers' variable places, cut into windows that do not overlap. Those that a checksum covers
 // start at an even offset of what it covers, so that their words are the checksum's words. Offsets
 // are those of a frame that has no more headers than it must: they name the places, and the
@@ -32,12 +34,14 @@ constexpr Tile kIpv4Tiles[] = {
     {kIpv4Ports, sizeof(net::UdpHeader), false},
     {0, 8, false},  // both MAC addresses
     {8, 4, false},
+    {kTag, sizeof(net::VlanHeader), false},
     {kIpv4Addresses, 8, true},
 };
 constexpr Tile kIpv6Tiles[] = {
     {kIpv6Ports, sizeof(net::UdpHeader), false},
     {0, 8, false},
     {8, 4, false},
+    {kTag, sizeof(net::VlanHeader), false},
     {kIp, 4, false},  // version, traffic class, flow label
     {kIpv6Addresses, 8, true},
     {kIpv6Addresses + 8, 8, true},
@@ -55,6 +59,7 @@ uint32_t first_bit_of(Field field, int ip_version) {
   switch (field) {
     case Field::kDstMac: return 0;
     case Field::kSrcMac: return 8 * offsetof(net::EthernetHeader, src);
+    case Field::kVlanId: return 8 * kTag + 20;
     case Field::kFlowLabel: return 8 * kIp + 12;
     case Field::kSrcIp: return 8 * (v4 ? kIpv4Addresses : kIpv6Addresses);
     case Field::kDstIp: return 8 * (v4 ? kIpv4Addresses + 4 : kIpv6Addresses + 16);
@@ -120,7 +125,10 @@ void FrameWriter::add(const Variation& variation, int ip_version) {
   const uint32_t first = first_bit_of(variation.field, ip_version) + variation.offset;
   const uint32_t end = first + variation.width;
   const std::span<const Tile> tiles = tiles_of(ip_version);
+  const bool of_tag = variation.field == Field::kVlanId;
   for (uint32_t i = 0; i < tiles.size(); ++i) {
+    // Where a tag would stand is the IP header of frames without.
+    if ((tiles[i].offset == kTag) != of_tag) continue;
     const uint32_t tile_first = 8 * tiles[i].offset;
     const uint32_t tile_end = tile_first + 8 * tiles[i].bytes;
     if (end <= tile_first || first >= tile_end) continue;
@@ -139,7 +147,7 @@ void FrameWriter::add(const Variation& variation, int ip_version) {
   enumerates_ = enumerates_ || variation.mode == Mode::kEnumerate;
 }
 
-// Where a tile is in this stream's frames: the MAC addresses stand first in all.
+// Where a tile is in this stream's frames: MAC addresses and tags stand first in all.
 uint32_t FrameWriter::offset_of(uint32_t tile_index, int ip_version) const {
   const uint32_t offset = tiles_of(ip_version)[tile_index].offset;
   if (offset < kIp) return offset;

@@ -143,7 +143,7 @@ class FrameWriter::Burst {
 
  private:
   friend FrameWriter;
-  static constexpr uint32_t kMaxWindows = 8;
+  static constexpr uint32_t kMaxWindows = 9;
 
   uint32_t count_ = 0;
   uint32_t unlearned_ = 0;

@@ -22,6 +22,7 @@ uint32_t bits_of(Field field, int ip_version) {
   switch (field) {
     case Field::kSrcMac:
     case Field::kDstMac: return 48;
+    case Field::kVlanId: return 12;
     case Field::kFlowLabel: return 20;
     case Field::kSrcIp:
     case Field::kDstIp: return ip_version == 4 ? 32 : 128;

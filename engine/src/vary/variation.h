@@ -8,7 +8,16 @@
 
 namespace dutperf::vary {
 
-enum class Field : uint8_t { kSrcMac, kDstMac, kFlowLabel, kSrcIp, kDstIp, kSrcPort, kDstPort };
+enum class Field : uint8_t {
+  kSrcMac,
+  kDstMac,
+  kVlanId,  // of the outermost tag; of frames that have one
+  kFlowLabel,
+  kSrcIp,
+  kDstIp,
+  kSrcPort,
+  kDstPort,
+};
 
 enum class Mode : uint8_t { kIncreasing, kDecreasing, kRandom, kEnumerate };
 
@@ -44,7 +53,7 @@ struct Variations {
   bool operator==(const Variations&) const = default;
 };
 
-// Bits in a field: 48, 20, 32 or 128, 16.
+// Bits in a field: 48, 12, 20, 32 or 128, 16.
 uint32_t bits_of(Field field, int ip_version);
 
 }  // namespace dutperf::vary

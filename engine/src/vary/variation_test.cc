@@ -36,6 +36,7 @@ TEST(BitsOf, AreThoseOfTheHeaders) {
   for (const int version : {4, 6}) {
     EXPECT_EQ(bits_of(Field::kSrcMac, version), 48U);
     EXPECT_EQ(bits_of(Field::kDstMac, version), 48U);
+    EXPECT_EQ(bits_of(Field::kVlanId, version), 12U);
     EXPECT_EQ(bits_of(Field::kSrcPort, version), 16U);
     EXPECT_EQ(bits_of(Field::kDstPort, version), 16U);
     EXPECT_EQ(bits_of(Field::kSrcIp, version), version == 4 ? 32U : 128U);

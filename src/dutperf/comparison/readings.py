@@ -63,7 +63,12 @@ def _no_single_figure(result: CellResult) -> str:
 
 
 def _doubt(findings: list[Finding]) -> str:
-    kinds = (DOUBTS[each.kind] for each in findings if each.kind in DOUBTS)
+    """What the device did to its frames is no doubt of how many there were."""
+    kinds = (
+        DOUBTS[each.kind]
+        for each in findings
+        if each.kind in DOUBTS and each.kind != "altered"
+    )
     return next(kinds, "")
 
 

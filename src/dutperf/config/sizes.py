@@ -120,7 +120,9 @@ def check_sizes(testbed: Testbed, cell: Cell) -> None:
         size = max(max(sizes_in(cell, v)) for v in side_versions(cell, name))
         if size - _HEADER_AND_FCS_BYTES > side.mtu:
             tags = side.port.mtu - side.mtu
-            beside = f" beside the {tags} bytes of {name}.vlan" if tags else ""
+            both = [key for key in ("vlan", "mpls") if getattr(side, key)]
+            names = " and ".join(f"{name}.{key}" for key in both)
+            beside = f" beside the {tags} bytes of {names}" if tags else ""
             raise KeyedError(
                 keys,
                 f"{size} does not fit the {name} port: its MTU "

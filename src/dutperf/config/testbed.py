@@ -22,6 +22,7 @@ from dutperf.config.fields import (
     Strict,
 )
 from dutperf.config.hooks import Hooks
+from dutperf.config.mpls import SideLabels
 from dutperf.config.problem import KeyedError
 from dutperf.config.vlan import SideTags
 from dutperf.protocol import (
@@ -29,6 +30,7 @@ from dutperf.protocol import (
     Mac,
     Side,
     WhenFull,
+    mpls_bytes,
     vlan_bytes_of_mtu,
 )
 
@@ -43,6 +45,9 @@ Mtu = Annotated[
         "(Ethernet header and FCS)",
     ),
 ]
+
+
+Hops = Annotated[int, Field(ge=0, le=254)] | None
 
 
 class InterfacePort(Strict):
@@ -195,9 +200,17 @@ class SideConfig(Strict):
 
     vlan: SideTags = Field(
         default=[],
-        description="VLAN tags of all frames on this side, outermost first: an id, or "
-        "a list of ids or tags (id, tpid, pcp); of two ids the outer one is 802.1ad "
-        "(TPID 0x88a8), others are 802.1Q",
+        description="VLAN tags of all frames on this side, outermost first: an id, a "
+        "range like 100-199 of which each frame has one, or a list of these or of tags "
+        "(id, tpid, pcp); of two ids the outer one is 802.1ad (TPID 0x88a8), others "
+        "are 802.1Q",
+    )
+
+    mpls: SideLabels = Field(
+        default=[],
+        description="MPLS labels of the test frames on this side, outermost first: a "
+        "label, or a list of labels or entries (label, tc, ttl); ARP and neighbour "
+        "discovery go without",
     )
 
     @model_validator(mode="after")
@@ -214,8 +227,11 @@ class SideConfig(Strict):
 
     @property
     def mtu(self) -> int:
-        """The largest IP packet, beside the VLAN tags that the MTU has no room for."""
-        return self.port.mtu - vlan_bytes_of_mtu(self.vlan)
+        """The largest IP packet, beside what else of a frame the MTU has to carry.
+
+        That are MPLS labels, and VLAN tags but for one of 802.1Q.
+        """
+        return self.port.mtu - vlan_bytes_of_mtu(self.vlan) - mpls_bytes(self.mpls)
 
     def ip(self, version: IpVersion) -> RealAddress | None:
         """The addresses of tester and DUT on this side, if it speaks ``version``."""
@@ -299,6 +315,17 @@ class Testbed(Strict):
     )
     left: SideConfig = Field(description="the side that the forward direction enters")
     right: SideConfig = Field(description="the side that the forward direction leaves")
+    hops: Hops = Field(
+        default=None,
+        description="by how much TTL and hop limit fall between the sides; default: 1, "
+        "and 0 where each side is the other's gateway; not looked at where neither is "
+        "known, or a side has MPLS labels",
+    )
+    translated_hops: Hops = Field(
+        default=None,
+        description="the same of frames that the DUT translates to the other IP "
+        "version; default: as hops",
+    )
     device: DeviceFacts = Field(
         default=DeviceFacts(), description="the DUT's parameters (RFC 9693 6)"
     )
@@ -355,6 +382,29 @@ class Testbed(Strict):
     def has_nics(self) -> bool:
         """Whether the engine drives a NIC itself."""
         return any(isinstance(side.port, PciPort) for side in self.sides.values())
+
+    def hops_between(self, left: IpVersion, right: IpVersion) -> int | None:
+        """By how much TTL or hop limit is to fall on the way; None: nobody knows.
+
+        Where each side's gateway is the other side itself nothing routes between them,
+        as with ports that a cable joins. A gateway that is not told may be anything,
+        and of IP packets behind labels a router takes a hop, one more, or none.
+
+        Args:
+            left: the IP version of the frames on the left side.
+            right: the same on the right side.
+        """
+        if left != right and self.translated_hops is not None:
+            return self.translated_hops
+        if self.hops is not None:
+            return self.hops
+        near, far = self.left.ip(left), self.right.ip(right)
+        if near is None or far is None:
+            return None
+        if (near.gateway, far.gateway) == (far.address, near.address):
+            return 0
+        unknown = near.gateway is None or far.gateway is None
+        return None if unknown or self.left.mpls or self.right.mpls else 1
 
     def ip_versions(self) -> list[IpVersion]:
         """The IP versions that both sides have addresses of."""

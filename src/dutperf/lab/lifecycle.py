@@ -431,6 +431,7 @@ def _testbed(device: LabDevice, cpus: CpuPlan, keys: LabKeys) -> Testbed:
         left=_tagged("left", device.left, keys),
         right=_tagged("right", device.right, keys),
         translates=device.translates,
+        translated_hops=device.translated_hops,
         hooks=device.hooks,
     )
 

@@ -27,7 +27,7 @@ _TRIES = 2
 """A device may drop what it gets until its own neighbours have answered it."""
 _INSTEAD = {
     "misdirected": "misdirected",
-    "other_vlan": "with other VLAN tags",
+    "other_vlan": "with other VLAN tags or labels",
     "foreign": "foreign",
     "corrupt": "corrupt",
     "stale": "stale",
@@ -121,7 +121,10 @@ def _places_to_look(result: TrialResult) -> Iterator[str]:
     if any_of("misdirected"):
         yield "whether the ports are swapped, as frames came back where they were sent;"
     if any_of("other_vlan"):
-        yield "the VLAN tags of both sides (left.vlan, right.vlan in the testbed);"
+        yield (
+            "the VLAN tags and MPLS labels of both sides (left.vlan, left.mpls and "
+            "right's in the testbed);"
+        )
     if any_of("fragments"):
         yield "the device's MTU, as it cuts frames into pieces;"
     yield from places_to_look(each for port in result.ports for each in port.icmp)

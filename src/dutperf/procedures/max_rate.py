@@ -12,7 +12,14 @@ from dutperf.config.sizes import check_sizes, mean_frame_size
 from dutperf.config.testbed import SideConfig
 from dutperf.errors import InputError
 from dutperf.line_rate import line_rate_fps
-from dutperf.protocol import PortsResult, Side, VlanTag, vlan_bytes
+from dutperf.protocol import (
+    MplsLabel,
+    PortsResult,
+    Side,
+    VlanTag,
+    mpls_bytes,
+    vlan_bytes,
+)
 from dutperf.results import BoundCause
 from dutperf.results.environment import WITHOUT_MEDIUM
 
@@ -38,6 +45,8 @@ class Link(Protocol):
     def link_speed_mbps(self) -> int | None: ...  # noqa: D102
     @property
     def vlan(self) -> Sequence[VlanTag]: ...  # noqa: D102
+    @property
+    def mpls(self) -> Sequence[MplsLabel]: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -128,8 +137,9 @@ def _with_mtu(side: SideConfig, mtu: int) -> SideConfig:
 
 
 def mean_wire_size(cell: Cell, port: Link) -> Fraction:
-    """Mean size in bytes with FCS of the frames at a port, VLAN tags included."""
-    return mean_frame_size(cell, port.name) + vlan_bytes(port.vlan)
+    """Mean size in bytes with FCS of the frames at a port, tags and labels included."""
+    before = vlan_bytes(port.vlan) + mpls_bytes(port.mpls)
+    return mean_frame_size(cell, port.name) + before
 
 
 def is_probed(cell: Cell) -> bool:

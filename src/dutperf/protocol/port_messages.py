@@ -17,6 +17,7 @@ from dutperf.protocol.base import (
     Wait,
     WhenFull,
 )
+from dutperf.protocol.mpls_label import MplsLabel, MplsLabels
 from dutperf.protocol.vlan_tag import VLAN_TPID, VlanTag, VlanTags
 
 
@@ -36,6 +37,11 @@ class PortSpec(Message):
         default=[],
         description="tags of all frames, sent and received, outermost first; af_packet "
         "receives no outermost one but 802.1Q's",
+    )
+    mpls: MplsLabels = Field(
+        default=[],
+        description="labels of all test frames, sent and received, outermost first; "
+        "ARP and neighbour discovery go without",
     )
     rx_descriptors: Annotated[int, Field(ge=64, le=32768)] = 8192
     tx_descriptors: Annotated[int, Field(ge=64, le=32768)] = 4096
@@ -156,6 +162,7 @@ class PortStatus(Message):
     numa_node: int | None
     mtu: Count
     vlan: list[VlanTag] = Field(default=[], description="as it was opened")
+    mpls: list[MplsLabel] = Field(default=[], description="likewise")
     dpdk_name: str = Field(description="name of the DPDK driver")
     in_flight_frames: Count | None = Field(
         default=None,

@@ -90,6 +90,8 @@ class Histogram(Message):
     buckets: list[Annotated[tuple[int, int, int], Strict(strict=False)]]
 
 
+Octet = Annotated[int, Field(ge=0, le=255)] | None
+
 NOTHING = Histogram(count=0, min=None, max=None, buckets=[])
 
 
@@ -187,6 +189,24 @@ class Damage(Message):
         return sum(self.by_kind.values())
 
 
+class Inspected(Message):
+    """Of the frames that were inspected, those with another header or payload."""
+
+    frames: Count = Field(description="that were inspected: see inspect_every")
+    ttl: Count = Field(
+        default=0, description="TTL or hop limit is not the stream's received_ttl"
+    )
+    dscp: Count = Field(default=0, description="DSCP is not the one that was sent")
+    payload: Count = Field(
+        default=0, description="between UDP header and tag, though the checksum holds"
+    )
+    least_ttl: Octet = Field(default=None, description="null: none was inspected")
+    most_ttl: Octet = None
+    other_dscp: Octet = Field(
+        default=None, description="the last one that was not sent; null: none"
+    )
+
+
 class LossRun(Message):
     """Frames of a stream lost in a row; times since the trial's start, by schedule."""
 
@@ -235,6 +255,11 @@ class StreamResult(Message):
     )
     damaged: Damage | None = Field(
         default=None, description="these by kind; null: of an older file"
+    )
+    inspected: Inspected | None = Field(
+        default=None,
+        description="what no checksum covers, of every so many frames received, copies "
+        "included; null: of an older engine",
     )
     negative_delays: Count = Field(description="arrived before they left: no delay")
     window_frames: Count | None = Field(
@@ -355,7 +380,8 @@ class PortReport(Message):
     )
     other_vlan: Count = Field(
         default=0,
-        description="frames whose VLAN tags are not the port's, or that have none",
+        description="frames whose VLAN tags or MPLS labels are not the port's, or that "
+        "have none",
     )
     fragments: Count = Field(description="pieces of IP packets")
     announced: Count = Field(

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from dutperf.protocol.base import TAG_BYTES, DirectionName, Ip, IpVersion, Mac, Message
 from dutperf.protocol.header_names import Ipv4Options, Ipv6Headers, header_bytes
+from dutperf.protocol.mpls_label import MplsLabels
 from dutperf.protocol.tuple_messages import MAX_COMBINATIONS, Tuples
 from dutperf.protocol.vlan_tag import VlanTags
 
@@ -21,7 +22,14 @@ GENERATOR = "splitmix64-counter-3"
 """How the engine draws random values; stored with each result, beside the seed."""
 
 FieldName = Literal[
-    "src_mac", "dst_mac", "flow_label", "src_ip", "dst_ip", "src_port", "dst_port"
+    "src_mac",
+    "dst_mac",
+    "vlan_id",
+    "flow_label",
+    "src_ip",
+    "dst_ip",
+    "src_port",
+    "dst_port",
 ]
 VariationMode = Literal["increasing", "decreasing", "random", "enumerate"]
 EnumerationOrder = Literal["increasing", "decreasing", "random"]
@@ -81,6 +89,10 @@ class StreamRequest(Message):
     src_port: Annotated[int, Field(ge=0, le=65535)] = 0xC020
     dst_port: Annotated[int, Field(ge=0, le=65535)] = 7
     ttl: Annotated[int, Field(ge=1, le=255)] = 10
+    received_ttl: Annotated[int, Field(ge=1, le=255)] | None = Field(
+        default=None,
+        description="TTL or hop limit of frames as they arrive; null: any will do",
+    )
     dscp: Annotated[int, Field(ge=0, le=63)] = 0
     flow_label: Annotated[int, Field(ge=0, lt=2**20, description="IPv6 only")] = 0
     df: bool = False
@@ -201,6 +213,7 @@ def field_bits(field: FieldName, ip_version: IpVersion) -> int:
     return {
         "src_mac": 48,
         "dst_mac": 48,
+        "vlan_id": 12,
         "flow_label": label_bits,
         "src_ip": ip_bits,
         "dst_ip": ip_bits,
@@ -265,6 +278,15 @@ class DirectionRequest(Message):
         default=[],
         description="those of the port that receives: the DUT may change them",
     )
+    mpls: MplsLabels = Field(
+        default=[],
+        description="labels of its frames, outermost first: those of the port that "
+        "sends; frame sizes do not count them",
+    )
+    received_mpls: MplsLabels = Field(
+        default=[],
+        description="those of the port that receives: the DUT may change them",
+    )
     streams: Annotated[list[StreamRequest], Field(min_length=1, max_length=2)]
     mix: Mix | None = None
 
@@ -277,6 +299,13 @@ class DirectionRequest(Message):
             raise ValueError(
                 "mix must leave frames to the second stream, just when there is one"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _ids_have_a_tag(self) -> DirectionRequest:
+        for number, stream in enumerate(self.streams):
+            if not self.vlan and any(v.field == "vlan_id" for v in stream.vary):
+                raise ValueError(f"streams[{number}].vary has vlan_id, and vlan no tag")
         return self
 
     @model_validator(mode="after")

@@ -84,6 +84,11 @@ class TrialRequest(Message):
         default=10_000_000, description="how far behind its schedule a sender may be"
     )
     verify_checksums: bool = True
+    inspect_every: Annotated[int, Field(ge=0, le=10**9)] = Field(
+        default=61,
+        description="every so many frames that arrive whole, the first one included, "
+        "are inspected: what no checksum covers; 0: none",
+    )
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     frame_timeout_ns: Timeout | None = Field(
         default=None, description="a slower frame is late: the DUT fails (paper 004)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
 from dutperf.protocol.base import Message
 
@@ -29,9 +29,27 @@ class VlanTag(Message):
     pcp: Annotated[int, Field(ge=0, le=7)] = Field(
         default=0, description="priority code point; not compared on receive"
     )
+    last_id: Annotated[int, Field(ge=0, le=4094)] | None = Field(
+        default=None,
+        description="the highest id, where they vary from id on; null: there is one",
+    )
+
+    @model_validator(mode="after")
+    def _rises(self) -> VlanTag:
+        if self.last_id is not None and self.last_id < self.id:
+            raise ValueError(f"last_id {self.last_id} is below id {self.id}")
+        return self
 
 
-VlanTags = Annotated[list[VlanTag], Field(max_length=MAX_VLAN_TAGS)]
+def _outermost_varies(tags: list[VlanTag]) -> list[VlanTag]:
+    if any(tag.last_id is not None for tag in tags[1:]):
+        raise ValueError("last_id is for the outermost tag")
+    return tags
+
+
+VlanTags = Annotated[
+    list[VlanTag], Field(max_length=MAX_VLAN_TAGS), AfterValidator(_outermost_varies)
+]
 """Outermost first."""
 
 

@@ -64,7 +64,8 @@ def _of_cell(run: Run, cell: Subject) -> Iterator[Row]:
     for reason in result.reasons:
         yield Row(*at, "verdict", reason.code, reason.message, reason.hint)
     for finding in result.findings:
-        yield Row(*at, "repeats", finding.kind, finding.message)
+        about = "frames" if finding.kind == "altered" else "repeats"
+        yield Row(*at, about, finding.kind, finding.message)
     for deviation in result.deviations:
         told = f"{deviation.requirement}: {deviation.actual}"
         yield Row(*at, "deviation", deviation.rfc, told)
@@ -91,7 +92,7 @@ FINDINGS = View(
         Column(
             "about",
             "VARCHAR",
-            "verdict, repeats, deviation, machine, run.",
+            "verdict, repeats, frames, deviation, machine, run.",
             lambda row: row.about,
         ),
         Column(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dutperf.protocol import Histogram, PortReport, ReasonCode
 from dutperf.report.text import duration_ns, plural
 from dutperf.results import TrialRecord
+from dutperf.results.altered_frames import inspected
 from dutperf.results.icmp import icmp_counts
 from dutperf.stats import histogram_percentile, merged_histogram
 
@@ -43,6 +44,8 @@ class TesterRecord:
     damaged: int
     device_drops: dict[str, int]
     pauses: dict[str, int]
+    inspected: int
+    altered: dict[str, int]
     invalid: int
     invalid_reasons: dict[ReasonCode, int]
 
@@ -62,6 +65,7 @@ def tester_record(trials: Sequence[TrialRecord]) -> TesterRecord:
     lossy = [trial for trial in used if trial.result.verdict.kind == "fail"]
     directions = [d for trial in used for d in trial.result.directions]
     stalls = [stall for direction in directions for stall in direction.stalls]
+    streams = inspected(trials)
     ports = [port for trial in used for port in trial.result.ports]
     # Both directions may give the same reason; it is one trial all the same.
     reasons = [
@@ -85,6 +89,8 @@ def tester_record(trials: Sequence[TrialRecord]) -> TesterRecord:
             t for t in trials if t.result.verdict.kind != "invalid"
         ),
         pauses=_pauses(trials),
+        inspected=sum(stream.frames for stream in streams),
+        altered=dict(sum((Counter(stream.altered) for stream in streams), Counter())),
         invalid=len(invalid),
         invalid_reasons=dict(Counter(reasons)),
     )

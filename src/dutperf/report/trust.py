@@ -36,6 +36,7 @@ def trust_rows(source: Source, cells: Sequence[CellView]) -> list[TrustRow]:
         _share(cells),
         _stalls(cells),
         _drops(cells),
+        *_inspected(cells),
         _machine(source, cells),
         _standards(source.cells),
     ]
@@ -97,6 +98,19 @@ def _drops(cells: Sequence[CellView]) -> TrustRow:
         said = f"{plural(dropped, 'frame')}: these losses may be the tester's"
         return TrustRow("Dropped by the tester", said, "bad", "tester")
     return TrustRow("Dropped by the tester", "no frame", "good", "tester")
+
+
+def _inspected(cells: Sequence[CellView]) -> list[TrustRow]:
+    """What the device did to frames beside forwarding them; nothing of older runs."""
+    name = "Frames inspected"
+    frames = sum(cell.tester.inspected for cell in cells)
+    if not frames:
+        return []
+    if not any(cell.tester.altered for cell in cells):
+        said = f"{whole(frames)}: TTL, DSCP and payload as they should be"
+        return [TrustRow(name, said, "good", "tester")]
+    said = f"{whole(frames)}: TTL, DSCP or payload of some altered by the device"
+    return [TrustRow(name, said, "note", "tester")]
 
 
 def _machine(source: Source, cells: Sequence[CellView]) -> TrustRow:

@@ -64,9 +64,10 @@ DOUBTS: dict[FindingKind, str] = {
     "unstable": "repeats are too far apart to have one value",
     "outliers": "a few repeats are far from all others",
     "tester": "no small part of a delay may be the tester's own: upper bounds",
+    "altered": "the device altered TTL, DSCP or payload of frames",
     "near_limit": "more than 90 % of what is safe for the tester without a device",
 }
-_HARMLESS: set[FindingKind] = {"outliers", "tester", "near_limit"}
+_HARMLESS: set[FindingKind] = {"outliers", "tester", "near_limit", "altered"}
 """A figure stands beside them."""
 NO_COMMON_VALUE = frozenset(DOUBTS) - _HARMLESS
 """Kinds of findings that leave no figure for all repeats."""

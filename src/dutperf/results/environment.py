@@ -16,7 +16,14 @@ from typing import NamedTuple
 from pydantic import Field
 
 from dutperf import __version__
-from dutperf.protocol import HelloResult, PortsResult, PortStatus, Side, VlanTag
+from dutperf.protocol import (
+    HelloResult,
+    MplsLabel,
+    PortsResult,
+    PortStatus,
+    Side,
+    VlanTag,
+)
 from dutperf.results.links import KernelDriver, LinkDrivers, interface_driver
 from dutperf.results.machine_check import MachineCheck
 from dutperf.results.model import RunPart, SchemaVersion
@@ -41,6 +48,9 @@ class PortRecord(Stored):
     mtu: int | None = None
     vlan: list[VlanTag] = Field(
         default=[], description="tags of all its frames, outermost first"
+    )
+    mpls: list[MplsLabel] = Field(
+        default=[], description="labels of its test frames, outermost first"
     )
     flow_control: str = "unknown"
     kernel_driver: str | None = Field(
@@ -269,6 +279,7 @@ def _port(
         numa_node=status.numa_node,
         mtu=status.mtu,
         vlan=status.vlan,
+        mpls=status.mpls,
         flow_control=status.flow_control,
         kernel_driver=kernel.name,
         kernel_driver_version=kernel.version,

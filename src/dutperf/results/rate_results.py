@@ -96,7 +96,14 @@ class ValueGroup(Stored):
 
 
 FindingKind = Literal[
-    "modes", "shift", "drift", "unstable", "outliers", "tester", "near_limit"
+    "modes",
+    "shift",
+    "drift",
+    "unstable",
+    "outliers",
+    "tester",
+    "near_limit",
+    "altered",
 ]
 
 
@@ -108,6 +115,8 @@ class Finding(Stored):
     far apart. outliers: the first group, and a few repeats far from it. tester: no
     small part of the figure may be the tester's own, so it is an upper bound.
     near_limit: without a device the tester hardly does more, or not even so much.
+    altered: frames that were inspected had another TTL, DSCP or payload than they
+    should; the figure counts them as forwarded.
     """
 
     kind: FindingKind

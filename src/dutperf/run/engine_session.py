@@ -290,6 +290,7 @@ def _port_spec(name: Side, side: SideConfig, auto_driver: Driver) -> PortSpec:
                 device=port.interface,
                 mtu=port.mtu,
                 vlan=side.vlan,
+                mpls=side.mpls,
             )
         case PciPort():
             return PortSpec(
@@ -298,6 +299,7 @@ def _port_spec(name: Side, side: SideConfig, auto_driver: Driver) -> PortSpec:
                 device=port.pci,
                 mtu=port.mtu,
                 vlan=side.vlan,
+                mpls=side.mpls,
             )
         case MemifPort():
             return PortSpec(
@@ -308,6 +310,7 @@ def _port_spec(name: Side, side: SideConfig, auto_driver: Driver) -> PortSpec:
                 memif_id=port.id,
                 mtu=port.mtu,
                 vlan=side.vlan,
+                mpls=side.mpls,
                 mac=port.mac or _DEFAULT_MACS[name],
                 when_full=port.when_full,
             )
@@ -317,6 +320,7 @@ def _port_spec(name: Side, side: SideConfig, auto_driver: Driver) -> PortSpec:
                 driver="ring",
                 mtu=port.mtu,
                 vlan=side.vlan,
+                mpls=side.mpls,
                 mac=_DEFAULT_MACS[name],
             )
 

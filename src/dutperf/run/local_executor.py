@@ -46,6 +46,7 @@ from dutperf.results import (
     ResultsDirectory,
     collect_environment,
 )
+from dutperf.results.altered_frames import beside_altered
 from dutperf.results.changes import differences, listed
 from dutperf.results.machine_check import MachineCheck
 from dutperf.results.model import RunPart
@@ -431,6 +432,7 @@ class _Visit:
             result = beside_limits(result, self._directory.records)
             result = beside_repeated(result, self._directory.records)
             result = with_beside(result, job.cell, self._directory.records)
+            result = beside_altered(result, self._directory.records)
             result = beside_passport(
                 result, job.cell, self._passport, self._directory.records
             )

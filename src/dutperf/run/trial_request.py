@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from dutperf.config.cell import Cell
 from dutperf.config.flows import Flow, directions, ends, flows
 from dutperf.config.sizes import received_sizes, sizes_in
@@ -19,6 +21,7 @@ from dutperf.protocol import (
     StreamRequest,
     TagPlan,
     TrialRequest,
+    VlanTag,
     series_interval_ns,
 )
 from dutperf.run.routing import announcements
@@ -38,6 +41,7 @@ _RANDOM_MACS: dict[Side, str] = {
 }
 _MAC_FIELDS = ((0, 6), (24, 24))
 _LABEL_BITS = 20
+_ID_BITS = 12
 
 
 def trial_request(
@@ -107,14 +111,20 @@ def _direction(
         rate_fps=rate_fps,
         vlan=testbed.sides[sender].vlan,
         received_vlan=testbed.sides[receiver].vlan,
-        streams=[_stream(cell, name, flow) for flow in flows(testbed, cell, name)],
+        mpls=testbed.sides[sender].mpls,
+        received_mpls=testbed.sides[receiver].mpls,
+        streams=[
+            _stream(testbed, cell, name, flow) for flow in flows(testbed, cell, name)
+        ],
         mix=Mix(foreground=share.numerator, of=share.denominator)
         if share < 1
         else None,
     )
 
 
-def _stream(cell: Cell, direction: DirectionName, flow: Flow) -> StreamRequest:
+def _stream(
+    testbed: Testbed, cell: Cell, direction: DirectionName, flow: Flow
+) -> StreamRequest:
     traffic = cell.traffic
     source_port, destination_port = traffic.ports.of(direction)
     headed = flow.name == "foreground"
@@ -134,13 +144,24 @@ def _stream(cell: Cell, direction: DirectionName, flow: Flow) -> StreamRequest:
         src_port=source_port.bounds[0],
         dst_port=destination_port.bounds[0],
         ttl=traffic.ttl,
+        received_ttl=_received_ttl(testbed, traffic, flow),
         dscp=traffic.dscp,
         df=traffic.df and flow.version == 4,
         flow_label=_flow_label(traffic, flow),
         ipv6_headers=beside.ipv6_headers if beside else headers,
         ipv4_options=traffic.options(flow.version) if headed else [],
-        vary=_variations(traffic, flow, direction),
+        vary=[
+            *_variations(traffic, flow, direction),
+            *_vlan_ids(testbed.sides[flow.sender].vlan),
+        ],
     )
+
+
+def _received_ttl(testbed: Testbed, traffic: Traffic, flow: Flow) -> int | None:
+    """What the device is to leave of it; frames that die on the way are no matter."""
+    versions = {flow.sender: flow.version, flow.receiver: flow.received_version}
+    hops = testbed.hops_between(versions["left"], versions["right"])
+    return traffic.ttl - hops if hops is not None and hops < traffic.ttl else None
 
 
 def _flow_label(traffic: Traffic, flow: Flow) -> int:
@@ -164,6 +185,14 @@ def _variations(
     if traffic.flow_label == RANDOM_LABEL and flow.version == 6:
         found.append(_random("flow_label", 0, _LABEL_BITS))
     return found
+
+
+def _vlan_ids(tags: Sequence[VlanTag]) -> Iterator[FieldVariation]:
+    for tag in tags:
+        if tag.last_id is not None and tag.last_id > tag.id:
+            yield FieldVariation(
+                field="vlan_id", width=_ID_BITS, min=tag.id, max=tag.last_id
+            )
 
 
 def _random(field: FieldName, offset: int, width: int) -> FieldVariation:

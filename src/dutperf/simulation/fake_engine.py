@@ -301,6 +301,7 @@ class FakeEngine:
             numa_node=None,
             mtu=port.mtu,
             vlan=port.vlan,
+            mpls=port.mpls,
             dpdk_name="fake",
             counters=self._counters[port.name],
         )

@@ -23,6 +23,7 @@ from dutperf.protocol import (
     Damage,
     DirectionRequest,
     Histogram,
+    Inspected,
     LossRun,
     Record,
     Series,
@@ -373,6 +374,7 @@ def stream_result(
         ],
         corrupt=counts.damaged.total,
         damaged=counts.damaged,
+        inspected=_inspected(trial, stream, received),
         negative_delays=0,
         window_frames=None,
         unplaced=0,
@@ -389,6 +391,15 @@ def stream_result(
         if record.survival_blocks
         else None,
     )
+
+
+def _inspected(trial: TrialRequest, stream: StreamRequest, received: int) -> Inspected:
+    """Simulated devices alter nothing."""
+    if not received or not trial.inspect_every:
+        return Inspected(frames=0)
+    frames = -(-received // trial.inspect_every)
+    ttl = stream.received_ttl or stream.ttl
+    return Inspected(frames=frames, least_ttl=ttl, most_ttl=ttl)
 
 
 def histogram(

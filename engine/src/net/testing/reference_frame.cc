@@ -101,7 +101,16 @@ Bytes reference_frame(const FrameLayout& layout, const Bytes& payload) {
     put(frame, tag.tpid, 2);
     put(frame, tag.pcp * 8192U + tag.id, 2);
   }
-  put(frame, layout.ip_version == 4 ? 0x0800 : 0x86dd, 2);
+  const auto labels = layout.labels.list();
+  if (labels.empty()) {
+    put(frame, layout.ip_version == 4 ? 0x0800 : 0x86dd, 2);
+  } else {
+    put(frame, 0x8847, 2);
+  }
+  for (size_t i = 0; i < labels.size(); ++i) {
+    put(frame, labels[i].label * 16U + labels[i].tc * 2U + (i + 1 == labels.size()), 3);
+    put(frame, labels[i].ttl, 1);
+  }
   put(frame, layout.ip_version == 4 ? ipv4_header(layout, datagram_bytes)
                                     : ipv6_header(layout, datagram_bytes));
   put(frame, datagram(layout, payload));

@@ -8,6 +8,7 @@ size_t first_bit(Field field, int ip_version) {
   switch (field) {
     case Field::kDstMac: return 0;
     case Field::kSrcMac: return 48;
+    case Field::kVlanId: return 96 + 20;
     case Field::kFlowLabel: return 112 + 12;
     case Field::kSrcIp: return ip_version == 4 ? 112 + 96 : 112 + 64;
     case Field::kDstIp: return ip_version == 4 ? 112 + 128 : 112 + 192;
@@ -53,12 +54,19 @@ void set_number_bit(Number& number, size_t width, size_t index, bool bit) {
   number = static_cast<Number>(number_of(bits));
 }
 
+void set_id_bit(net::VlanTags& vlan, size_t index, bool bit) {
+  std::vector<net::VlanTag> tags(vlan.list().begin(), vlan.list().end());
+  set_number_bit(tags.at(0).id, 12, index, bit);
+  vlan = net::VlanTags(tags);
+}
+
 void set_field_bit(net::FrameLayout& layout, Field field, size_t index, bool bit) {
   switch (field) {
     case Field::kDstMac: set_bit(layout.dst_mac.bytes, index, bit); return;
     case Field::kSrcMac: set_bit(layout.src_mac.bytes, index, bit); return;
     case Field::kSrcIp: set_bit(layout.src_ip.bytes, index, bit); return;
     case Field::kDstIp: set_bit(layout.dst_ip.bytes, index, bit); return;
+    case Field::kVlanId: set_id_bit(layout.vlan, index, bit); return;
     case Field::kFlowLabel: set_number_bit(layout.flow_label, 20, index, bit); return;
     case Field::kSrcPort: set_number_bit(layout.src_port, 16, index, bit); return;
     case Field::kDstPort: set_number_bit(layout.dst_port, 16, index, bit); return;
@@ -81,12 +89,13 @@ Bytes slow_frame(const net::FrameLayout& layout, const net::TagIdentity& tag,
       varied, net::testing::tagged_payload(varied, tag, sequence, stamp_ns));
 }
 
-uint64_t value_in(const Bytes& frame, const Variation& variation, int ip_version, size_t vlan_tags,
-                  size_t extra_bytes) {
-  const bool behind_tags = variation.field != Field::kDstMac && variation.field != Field::kSrcMac;
+uint64_t value_in(const Bytes& frame, const Variation& variation, int ip_version,
+                  size_t tags_and_labels, size_t extra_bytes) {
+  const bool behind_tags = variation.field != Field::kDstMac && variation.field != Field::kSrcMac &&
+                           variation.field != Field::kVlanId;
   const bool is_port = variation.field == Field::kSrcPort || variation.field == Field::kDstPort;
   const size_t first = first_bit(variation.field, ip_version) + variation.offset +
-                       (behind_tags ? 32 * vlan_tags : 0) + (is_port ? 8 * extra_bytes : 0);
+                       (behind_tags ? 32 * tags_and_labels : 0) + (is_port ? 8 * extra_bytes : 0);
   uint64_t value = 0;
   for (size_t bit = first; bit < first + variation.width; ++bit) {
     value = value * 2 + (frame[bit / 8] >> (7 - bit % 8)) % 2;

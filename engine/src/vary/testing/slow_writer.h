@@ -19,6 +19,6 @@ Bytes slow_frame(const net::FrameLayout& layout, const net::TagIdentity& tag,
 
 // What `frame` carries where `variation` has its bits.
 uint64_t value_in(const Bytes& frame, const Variation& variation, int ip_version,
-                  size_t vlan_tags = 0, size_t extra_bytes = 0);
+                  size_t tags_and_labels = 0, size_t extra_bytes = 0);
 
 }  // namespace dutperf::vary::testing

@@ -16,9 +16,9 @@ namespace dutperf::vary::testing {
 
 inline constexpr uint64_t kMax48 = (1ULL << 48) - 1;
 inline constexpr net::TagIdentity kTag{0x1234, 7, net::kTagFlagBackground};
-inline constexpr Field kFields[] = {Field::kSrcMac,   Field::kDstMac,  Field::kSrcIp,
-                                    Field::kDstIp,    Field::kSrcPort, Field::kDstPort,
-                                    Field::kFlowLabel};
+inline constexpr Field kFields[] = {Field::kSrcMac, Field::kDstMac,   Field::kSrcIp,
+                                    Field::kDstIp,  Field::kSrcPort,  Field::kDstPort,
+                                    Field::kVlanId, Field::kFlowLabel};
 
 inline bool enumerates(const Variations& variations) {
   return std::any_of(variations.list.begin(), variations.list.end(),
@@ -77,7 +77,8 @@ class Stream {
   std::vector<uint64_t> values_in(const Bytes& frame) const {
     std::vector<uint64_t> values;
     for (const Variation& variation : variations_.list) {
-      values.push_back(value_in(frame, variation, layout_.ip_version, layout_.vlan.list().size(),
+      values.push_back(value_in(frame, variation, layout_.ip_version,
+                                layout_.vlan.list().size() + layout_.labels.list().size(),
                                 layout_.extra.bytes.size()));
     }
     return values;
@@ -161,7 +162,17 @@ class Random {
     layout.vlan = vlan();
     layout.extra = extra(version);
     layout.frame_size += static_cast<uint32_t>(layout.extra.bytes.size());
+    layout.labels = labels();
     return layout;
+  }
+
+  net::LabelStack labels() {
+    std::vector<net::MplsLabel> labels(below(2) * below(net::LabelStack::kMax + 1));
+    for (net::MplsLabel& label : labels) {
+      label = {static_cast<uint32_t>(16 + below(1'000'000)), static_cast<uint8_t>(below(8)),
+               static_cast<uint8_t>(1 + below(255))};
+    }
+    return net::LabelStack(labels);
   }
 
   net::VlanTags vlan() {
@@ -187,9 +198,12 @@ class Random {
     return net::ipv6_extensions(extensions);
   }
 
-  Variation variation(int version) {
+  Variation variation(int version, bool tagged) {
     Variation v;
-    v.field = kFields[below(version == 4 ? 6 : 7)];
+    do {
+      v.field = kFields[below(std::size(kFields))];
+    } while ((v.field == Field::kFlowLabel && version == 4) ||
+             (v.field == Field::kVlanId && !tagged));
     const uint32_t bits = bits_of(v.field, version);
     v.width = static_cast<uint8_t>(1 + below(std::min(32U, bits)));
     v.offset = static_cast<uint8_t>(below(bits - v.width + 1));
@@ -201,13 +215,13 @@ class Random {
   }
 
   // Up to 8 that do not overlap and do not enumerate too much; often several of one address.
-  Variations variations(int version) {
+  Variations variations(int version, bool tagged = false) {
     Variations result;
     result.order = static_cast<Order>(below(3));
     result.seed = bits_();
     const uint64_t tries = below(12);
     for (uint64_t i = 0; i < tries && result.list.size() < 8; ++i) {
-      const Variation v = variation(version);
+      const Variation v = variation(version, tagged);
       const bool overlaps =
           std::any_of(result.list.begin(), result.list.end(), [&](const Variation& other) {
             return other.field == v.field && other.offset < v.offset + v.width &&

@@ -71,6 +71,11 @@ def _stream(stream: Json, *, recorded: bool) -> Iterator[str]:
     damaged = stream.get("damaged")
     if damaged is not None and sum(damaged.values()) != stream["corrupt"]:
         yield f"its kinds of damage are not {stream['corrupt']} in sum"
+    inspected = stream.get("inspected")
+    if inspected is not None:
+        most = max(inspected.get(kind, 0) for kind in ("ttl", "dscp", "payload"))
+        if most > inspected["frames"]:
+            yield f"{most} altered are more than {inspected['frames']} inspected"
     if recorded:
         yield from _recorded(stream)
 

@@ -121,10 +121,11 @@ def _size(source: Source, side: str) -> Fraction | None:
 
 
 def _wire_size(source: Source, side: str) -> Fraction | None:
-    """With four bytes for each VLAN tag of the port (IEEE 802.3ac)."""
+    """With four bytes for each VLAN tag and MPLS label of the port (IEEE 802.3ac)."""
     size = _size(source, side)
     ports = [port for port in source.ports if port["name"] == side]
-    return size and size + 4 * sum(len(port.get("vlan", [])) for port in ports)
+    before = sum(len(port.get(key, [])) for port in ports for key in ("vlan", "mpls"))
+    return size and size + 4 * before
 
 
 def _media_of(source: Source) -> list[Json]:

@@ -13,6 +13,8 @@ from dutperf.lab.state import StateFile
 from dutperf.protocol import Side
 
 DUT_NAMESPACE = "dut"
+_TUNNEL_HOPS = 3
+"""The kernel takes one on the way into the tunnel and out of it, TAYGA one between."""
 UDP_TIMEOUTS = ("nf_conntrack_udp_timeout", "nf_conntrack_udp_timeout_stream")
 
 
@@ -93,6 +95,11 @@ class LabDevice:
     def wired(self) -> bool:
         """Whether it is behind the kernel's wires, and not behind shared memory."""
         return isinstance(self.left.port, InterfacePort)
+
+    @property
+    def translated_hops(self) -> int | None:
+        """By how much TTL and hop limit fall of what it translates; None: as of all."""
+        return _TUNNEL_HOPS if self.translator else None
 
 
 def lab_side(side: Side, ipv4: Ipv4Side, ipv6: Ipv6Side) -> SideConfig:
