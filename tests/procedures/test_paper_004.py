@@ -51,7 +51,7 @@ def test_random_loss_ruins_zero_loss_throughput_and_a_tolerance_does_not(
     values = [repeat.value or 0 for repeat in classic.repeats]
     assert max(values) < 20_000 / 4
     assert len(set(values)) > 1
-    assert [repeat.value for repeat in tolerant.repeats] == [20_000] * 3
+    assert [repeat.value for repeat in tolerant.repeats] == [20_000]
     assert tolerant.quantity == "throughput per direction, losing up to 0.03 %"
 
 

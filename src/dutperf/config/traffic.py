@@ -234,15 +234,15 @@ class Traffic(Strict):
     )
     routes: Literal["static", "rip"] = Field(
         default="static",
-        description="how the device knows the frames' networks (RFC 2544 13): static, "
-        "or rip: told by RIPv2 before each trial; again every 30 s of one longer than "
-        "60 s; IPv4",
+        description="routes to the frames' networks: static or rip (RFC 2544 13); rip: "
+        "told by RIPv2 before each trial, again every 30 s of one longer than 60 s; "
+        "IPv4",
     )
     route_changes: bool = Field(
         default=False,
-        description="RIPv2 updates that change other routes, first in each trial and "
-        "every 30 s (RFC 2544 11.3); six networks of no frame, there and gone in turn; "
-        "IPv4",
+        description="RIPv2 updates that change other routes (RFC 2544 11.3); six "
+        "networks of no frame, there and gone in turn, first in each trial and every "
+        "30 s; IPv4",
     )
     mac: Literal["fixed", "random"] = Field(
         default="fixed",
