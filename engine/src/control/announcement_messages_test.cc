@@ -45,14 +45,14 @@ TEST(ParseAnnouncements, AreNoneWhereNoneAreAskedFor) {
 
 TEST(ParseAnnouncements, RefusesWhatCannotLeave) {
   const std::string longest = "45" + std::string(2 * 1499, '0');
-  EXPECT_NO_THROW(parsed({announcement({{"packet", longest}})}));
+  EXPECT_NO_THROW(parsed(Json::array({announcement({{"packet", longest}})})));
   for (const Json& wrong :
        {Json{{"port", "top"}}, Json{{"at_ns", kDurationNs}}, Json{{"at_ns", -1}},
         Json{{"dst_mac", nullptr}}, Json{{"dst_mac", "x"}}, Json{{"packet", ""}},
         Json{{"packet", kPacket + "0"}}, Json{{"packet", longest + "00"}},
         Json{{"packet", "4G" + std::string(78, '0')}}, Json{{"packet", std::string(80, '0')}},
         Json{{"more", 1}}}) {
-    EXPECT_THROW(parsed({announcement(wrong)}), ProtocolError) << wrong;
+    EXPECT_THROW(parsed(Json::array({announcement(wrong)})), ProtocolError) << wrong;
   }
   Json many = Json::array();
   for (int i = 0; i < 4096; ++i) many.push_back(announcement());
@@ -62,7 +62,7 @@ TEST(ParseAnnouncements, RefusesWhatCannotLeave) {
 }
 
 TEST(FrameOfAnnouncement, HasItsAddressesAndIsAsLongAsTheShortestFrame) {
-  const Announcement found = parsed({announcement()})[0];
+  const Announcement found = parsed(Json::array({announcement()}))[0];
   const net::Mac own{{2, 0, 0, 0, 0, 1}};
   const std::vector<uint8_t> frame = frame_of(found, own, {});
   ASSERT_EQ(frame.size(), 60U);
@@ -72,7 +72,7 @@ TEST(FrameOfAnnouncement, HasItsAddressesAndIsAsLongAsTheShortestFrame) {
 
 TEST(FrameOfAnnouncement, OfIpv6BehindAVlanTag) {
   const Announcement found =
-      parsed({announcement({{"packet", "60" + std::string(2 * 99, '0')}})})[0];
+      parsed(Json::array({announcement({{"packet", "60" + std::string(2 * 99, '0')}})}))[0];
   const net::VlanTag tag{net::kEtherTypeVlan, 100, 0};
   const std::vector<uint8_t> frame = frame_of(found, {}, net::VlanTags({&tag, 1}));
   ASSERT_EQ(frame.size(), 14U + 4 + 100);

@@ -118,7 +118,7 @@ const std::vector<Refused> kRefused = {
     {4, {{"ip_version", 6}}, "src_ip is not an IPv6 address"},
     {6, {{"dst_ip", "198.19.0.2"}}, "dst_ip is not an IPv6 address"},
     {4, {{"id", 256}}, "id must be between 0 and 255"},
-    {4, {{"name", "middle"}}, "name is none of foreground, background"},
+    {4, {{"name", "middle"}}, "name is none of foreground, background, beside"},
     {4, {{"frame_sizes", Json::array()}}, "frame_sizes must be a list of 1 to 64"},
     {4, {{"frame_sizes", std::vector(65, 64)}}, "frame_sizes must be a list of 1 to 64"},
     {4, {{"frame_sizes", {64, 63}}}, "frame_sizes[1] must be a whole number from 64 to 9720"},
@@ -148,7 +148,8 @@ const std::vector<Refused> kRefused = {
     {4, vary(std::vector<Json>(9, kPort)), "vary must be a list of 0 to 8"},
     {4, vary({Json(1)}), "vary[0] must be an object"},
     {4, vary({changed(kPort, "field", "port")}),
-     "vary[0].field is none of src_mac, dst_mac, flow_label, src_ip, dst_ip, src_port, dst_port"},
+     "vary[0].field is none of src_mac, dst_mac, vlan_id, flow_label, src_ip, dst_ip, src_port, "
+     "dst_port"},
     {4, vary({variation("flow_label", 20, 0, 1)}), "vary[0].field flow_label is a field of IPv6"},
     {4, vary({changed(kPort, "mode", "fixed")}),
      "vary[0].mode is none of increasing, decreasing, random, enumerate"},
