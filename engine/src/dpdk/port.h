@@ -105,7 +105,8 @@ class Port {
   // Control path only, while no worker uses the port: copies a frame into a buffer and sends it;
   // false when the port did not take it.
   bool send_copy(const uint8_t* frame, size_t size);
-  // A buffer with a copy of the frame; null: there is none left. Any thread that DPDK knows may ask.
+  // A buffer with a copy of the frame; null: there is none left. Any thread that DPDK knows may
+  // ask.
   Mbuf* copy(const uint8_t* frame, size_t size);
 
   TxQueue tx() const {

@@ -1,6 +1,6 @@
-// Hands frames that no schedule knows to the worker that sends on a port: replies to neighbours from
-// the worker that receives on it, announcements from the control thread. One consumer, no lock; what
-// does not fit is dropped (who asked asks again).
+// Hands frames that no schedule knows to the worker that sends on a port: replies to neighbours
+// from the worker that receives on it, announcements from the control thread. One consumer, no
+// lock; what does not fit is dropped (who asked asks again).
 #pragma once
 
 #include <rte_ring.h>

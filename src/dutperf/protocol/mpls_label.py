@@ -19,7 +19,9 @@ _BYTES = 4
 class MplsLabel(Message):
     """One entry of a label stack (RFC 3032 2.1); the last one has the S bit."""
 
-    label: Annotated[int, Field(ge=MIN_LABEL, le=MAX_LABEL)]
+    label: Annotated[int, Field(ge=MIN_LABEL, le=MAX_LABEL)] = Field(
+        description="the label itself; those below 16 have meanings of their own"
+    )
     tc: Annotated[int, Field(ge=0, le=7)] = Field(
         default=0, description="traffic class; not compared on receive"
     )
