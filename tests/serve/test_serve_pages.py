@@ -114,7 +114,8 @@ def test_a_sandboxed_report_belongs_to_no_site(two: TestClient) -> None:
 
 
 def scripts(page: str) -> list[str]:
-    """What a browser would run of it."""
+    """What a browser would run of it, however it is spelt."""
+    assert Page(page).tags.count("script") == 1
     return re.findall("<script[^>]*>", page)
 
 
