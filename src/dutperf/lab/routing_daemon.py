@@ -21,7 +21,7 @@ protocol kernel {
 }
 protocol rip {
   ipv4 { import all; export none; };
-  interface "left", "right" { version 2; mode multicast; };
+  interface "left", "right" { version 2; mode multicast; passive yes; };
 }
 """
 """Routes that nobody told again for three minutes are given up (RFC 2453 3.8)."""
