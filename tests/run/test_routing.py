@@ -120,6 +120,15 @@ def test_what_rip_cannot_tell_is_refused(keys: dict[str, object], says: str) -> 
         cell(**{"ip": [4]} | keys)
 
 
+def test_the_longest_trial_has_room_for_all_updates_and_a_longer_one_is_refused() -> (
+    None
+):
+    traffic = {"routes": "rip", "route_changes": True, "networks": 256}
+    assert len(told(3600, **traffic)) == 2 * (120 * 11 + 120)
+    with pytest.raises(InputError, match="for trials of up to 3,600 s"):
+        told(3601, **traffic)
+
+
 def test_translators_are_no_routers() -> None:
     with pytest.raises(InputError, match="these frames have IPv6"):
         cell(TRANSLATOR, ip=["6-4"], traffic={"routes": "rip"})

@@ -7,6 +7,7 @@ from dutperf.config.flows import directions, ends, flows
 from dutperf.config.problem import KeyedError
 from dutperf.config.testbed import Testbed
 
+_LONGEST_S = 3600
 _HINT = "leave it out there (static routes), or choose IPv4 alone (ip: [4], --ip 4)"
 
 
@@ -25,6 +26,13 @@ def check_routing(testbed: Testbed, cell: Cell) -> None:
             ("traffic", key),
             "is not for stateful tests, whose trials follow each other too closely",
             "leave it out, or measure without connections",
+        )
+    if cell.spec.trial_duration_s > _LONGEST_S:
+        raise KeyedError(
+            ("traffic", key),
+            f"is for trials of up to {_LONGEST_S:,} s: longer ones need more updates "
+            "than a trial takes",
+            "shorten trial_duration_s (--trial-duration), or leave it out",
         )
     for way in directions(cell):
         if testbed.sides[ends(way)[0]].ip(4) is None:
