@@ -1,5 +1,5 @@
-// The device as a router for its two neighbours: it answers ARP and neighbour discovery for its own
-// addresses, and forwards what is addressed to it by MAC with one hop less and new MACs.
+// The device as a router for its two neighbours: it answers ARP, neighbour discovery and SNMP for
+// its own addresses, and forwards what is addressed to it by MAC with one hop less and new MACs.
 //
 // The one neighbour on each side is the tester: its MAC is that of the last frame from there.
 #pragma once
@@ -7,7 +7,9 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
+#include "agent.h"
 #include "behaviour.h"
 #include "net/neighbour.h"
 
@@ -27,15 +29,15 @@ class Router {
   Verdict handle(size_t side, uint8_t* frame, size_t size);
 
   const uint8_t* reply() const { return reply_.data(); }
-  size_t reply_bytes() const { return reply_bytes_; }
+  size_t reply_bytes() const { return reply_.size(); }
 
  private:
   bool forward(size_t to, uint8_t* frame, size_t size) const;
 
   std::array<net::OwnAddresses, 2> own_;
   std::array<std::optional<net::Mac>, 2> neighbours_;
-  std::array<uint8_t, net::kNeighbourFrameBytes> reply_{};
-  size_t reply_bytes_ = 0;
+  Agent agent_;
+  std::vector<uint8_t> reply_;
 };
 
 // One hop less in an IPv4 or IPv6 packet, checksum corrected (RFC 1624); false when none is left.

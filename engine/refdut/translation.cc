@@ -154,4 +154,19 @@ bool translate(const UdpFlow& flow, const UdpFlow& other, uint8_t* frame) {
   return true;
 }
 
+void write_headers(const UdpFlow& flow, uint8_t hops, uint8_t* ip) {
+  const size_t header_bytes = net::ip_header_bytes(flow.version);
+  const size_t udp_bytes = flow.ip_bytes - header_bytes;
+  (flow.version == 4 ? write_ipv4 : write_ipv6)(flow, {hops, 0}, udp_bytes, ip);
+  auto* udp = reinterpret_cast<net::UdpHeader*>(ip + header_bytes);
+  udp->src_port = flow.source.port;
+  udp->dst_port = flow.destination.port;
+  udp->length = static_cast<uint16_t>(udp_bytes);
+  udp->checksum = uint16_t{0};
+  constexpr size_t kAlready = 2 * sizeof(uint16_t);  // the ports, which are among the ends
+  const uint8_t* const rest = ip + header_bytes + kAlready;
+  udp->checksum = net::finish_udp(sum_of_ends(flow) + net::kProtocolUdp + udp_bytes +
+                                  net::sum_words(rest, udp_bytes - kAlready));
+}
+
 }  // namespace dutperf::refdut

@@ -29,4 +29,8 @@ size_t translated_size(const UdpFlow& flow, int version);
 // REQUIRES: there is room for translated_size().
 bool translate(const UdpFlow& flow, const UdpFlow& other, uint8_t* frame);
 
+// Makes plain headers of `flow`, IP's and UDP's, with fresh checksums; its payload is there
+// already.
+void write_headers(const UdpFlow& flow, uint8_t hops, uint8_t* ip);
+
 }  // namespace dutperf::refdut

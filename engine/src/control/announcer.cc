@@ -9,7 +9,8 @@ using dataplane::index_of;
 std::vector<uint8_t> Announcer::frame_of_next() const {
   const Announcement& announcement = announcements_[next_];
   const size_t side = index_of(announcement.side);
-  return frame_of(announcement, ports_[side]->mac(), sides_[side]->own.vlan);
+  return frame_of(announcement, announcement.dst_mac.value_or(net::Mac{}), ports_[side]->mac(),
+                  sides_[side]->own.vlan);
 }
 
 void Announcer::send_before() {

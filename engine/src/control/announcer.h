@@ -19,7 +19,7 @@ class Announcer {
   using Ports = std::array<dpdk::Port*, dataplane::kSides>;
   using Sides = std::array<dataplane::SideResources*, dataplane::kSides>;
 
-  // All outlive it; the announcements are in the order of their times.
+  // All outlive it; the announcements are in the order of their times, and have their MACs.
   Announcer(const std::vector<Announcement>& announcements, const Ports& ports, const Sides& sides)
       : announcements_(announcements), ports_(ports), sides_(sides) {}
 

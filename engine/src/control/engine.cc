@@ -206,6 +206,7 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   bool go_on = monitor.wait(-1, 0);
   if (go_on) facts.unresolved_neighbours = unresolved(result.neighbours);
   go_on = go_on && facts.unresolved_neighbours.empty();
+  fill_in_macs(request.announcements);
   Announcer announcer = ports.announcer(request.announcements);
   if (go_on) announcer.send_before();
   if (go_on) timed([&] { go_on = ports.neighbours->serve(request.settle_ns, monitor); });
@@ -309,6 +310,7 @@ Json Engine::preview(const Json& params) const {
   PreviewParams parsed = parse_preview(params);
   refuse_learned(parsed.trial.spec);
   fill_in_macs(parsed.trial);
+  fill_in_macs(parsed.trial.announcements);
   PcapWriter pcap(parsed.path);
   write_announcements(parsed.trial.announcements, pcap);
   uint64_t frames = 0;
@@ -326,7 +328,8 @@ void Engine::write_announcements(const std::vector<Announcement>& announcements,
     const size_t side = index_of(announcement.side);
     const net::Mac mac = open_ ? open_->ports[side]->mac() : net::Mac{};
     const net::VlanTags vlan = open_ ? open_->sides[side]->own.vlan : net::VlanTags{};
-    pcap.write(announcement.at_ns.value_or(0), frame_of(announcement, mac, vlan));
+    const net::Mac dst_mac = announcement.dst_mac.value_or(net::Mac{});
+    pcap.write(announcement.at_ns.value_or(0), frame_of(announcement, dst_mac, mac, vlan));
   }
 }
 
@@ -435,6 +438,13 @@ void Engine::fill_in_macs(TrialRequest& request) const {
       layout.dst_mac = wanted.dst_mac.value_or(
           open_->neighbours->find(from, wanted.next_hop).value_or(net::Mac{}));
     }
+  }
+}
+
+void Engine::fill_in_macs(std::vector<Announcement>& announcements) const {
+  if (!open_) return;
+  for (Announcement& each : announcements) {
+    if (!each.dst_mac) each.dst_mac = open_->neighbours->find(each.side, each.destination());
   }
 }
 

@@ -58,6 +58,7 @@ class Engine {
   void check_fits(const TrialRequest& request) const;
   void write_announcements(const std::vector<Announcement>& announcements, PcapWriter& pcap) const;
   void fill_in_macs(TrialRequest& request) const;
+  void fill_in_macs(std::vector<Announcement>& announcements) const;
   uint64_t until(uint64_t tsc) const;
   // Serves the monitor until the run has ended; stops it when it is lost and the spec says so.
   void watch(dataplane::TrialRun& run, const dataplane::TrialSpec& spec, Announcer& announcer,

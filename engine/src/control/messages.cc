@@ -311,6 +311,7 @@ Json to_json(const PortReport& port) {
           {"neighbour_conflicts", port.neighbour_conflicts},
           {"foreign", port.foreign},
           {"icmp", to_json(port.icmp)},
+          {"answers", to_json(port.answers)},
           {"stale", port.stale},
           {"misdirected", port.misdirected},
           {"corrupt", port.damaged.total()},
@@ -381,6 +382,9 @@ TrialRequest parse_trial(const Json& params, const std::string& where) {
   spec.duration_ns = reader.number("duration_ns", 1, kMaxNs);
   request.settle_ns = reader.number_or("settle_ns", 2'000'000'000, 0, kMaxNs);
   request.announcements = parse_announcements(reader, spec.duration_ns);
+  for (const Side side : dataplane::kBothSides) {
+    spec.answers[dataplane::index_of(side)] = answers_to(request.announcements, side);
+  }
   spec.residual_wait_ns = reader.number_or("residual_wait_ns", 2'000'000'000, 0, kMaxNs);
   spec.burst_limit = static_cast<uint32_t>(reader.number_or("burst_limit", 32, 1, 64));
   spec.lag_limit_ns = reader.number_or("lag_limit_ns", 10'000'000, 0, kMaxNs);

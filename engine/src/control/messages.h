@@ -122,7 +122,8 @@ struct PortReport {
   uint64_t neighbour_requests = 0;
   uint64_t neighbour_conflicts = 0;
   uint64_t foreign = 0;
-  net::IcmpCounts icmp;  // of these
+  net::IcmpCounts icmp;          // of these
+  dataplane::AnswerLog answers;  // likewise
   uint64_t stale = 0;
   uint64_t misdirected = 0;
   net::DamageCounts damaged;  // those truncated beyond recognition among them

@@ -46,6 +46,7 @@ PortReport port_report(Side side, const dpdk::Port& port, const PortSnapshot& be
   report.neighbour_conflicts = received.neighbour_conflicts;
   report.foreign = received.foreign;
   report.icmp = received.icmp;
+  report.answers = received.answers;
   report.stale = received.stale;
   report.misdirected = received.misdirected;
   report.other_vlan = received.other_vlan;

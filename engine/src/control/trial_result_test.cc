@@ -401,6 +401,9 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfDelaysSays) {
   result.ports[0].foreign = 7;
   for (int i = 0; i < 3; ++i) result.ports[0].icmp.count({6, 3, 0});
   result.ports[0].icmp.count({4, 11, 0});
+  result.ports[0].answers = dataplane::AnswerLog(1);
+  const std::vector<uint8_t> answer = {0x45, 0x00};
+  result.ports[0].answers.keep(1'250'000, answer);
   result.ports[0].fragments = 7;
   result.ports[1].damaged = background.damaged;
   result.total_ns = 5'002'000'000;

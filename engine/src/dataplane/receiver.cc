@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "net/udp.h"
+
 namespace dutperf::dataplane {
 
 Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
@@ -14,6 +16,7 @@ Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
       inspect_every_(spec.inspect_every),
       vlan_(own.vlan),
       labels_(spec.from[index_of(other(side))].received_labels),
+      answers_(spec.answers[index_of(side)]),
       before_(labels_.bytes() > 0 ? Before::kLabels
               : vlan_.bytes() > 0 ? Before::kTags
                                   : Before::kNothing),
@@ -38,6 +41,7 @@ Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
     ip_bytes_[i].first = in_turn[0];
     expected_[i] = streams[i].expected;
   }
+  report_.answers = AnswerLog(answers_.most);
   if (spec.learn && spec.learn->from == other(side)) learning_.emplace(spec);
 }
 
@@ -157,7 +161,9 @@ void Receiver::record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) 
   switch (classified.kind) {
     case net::FrameKind::kTest: break;
     case net::FrameKind::kTruncated: account_truncated(classified); break;
-    case net::FrameKind::kForeign: ++report_.foreign; break;
+    case net::FrameKind::kForeign:
+      account_foreign(dpdk::frame_of(mbuf), dpdk::size_of(mbuf));
+      break;
     case net::FrameKind::kIcmp:
       account_icmp(dpdk::frame_of(mbuf) + vlan_.bytes() + labels_.bytes(), classified);
       break;
@@ -190,6 +196,18 @@ void Receiver::account_icmp(const uint8_t* frame, const net::Classified& classif
   const uint8_t* const message = frame + sizeof(net::EthernetHeader) + classified.ip_headers;
   ++report_.foreign;
   report_.icmp.count({classified.ip_version, message[0], message[1]});
+}
+
+// Answers come as they were asked for: with the port's VLAN tags, and without labels.
+void Receiver::account_foreign(const uint8_t* frame, size_t size) noexcept {
+  ++report_.foreign;
+  if (answers_.most == 0) return;
+  const size_t tags_bytes = std::min<size_t>(size, vlan_.bytes());
+  const auto packet =
+      net::udp_packet_from(answers_.from_port, frame + tags_bytes, size - tags_bytes);
+  if (packet.empty()) return;
+  const uint64_t now_tsc = timing::read_tsc();
+  report_.answers.keep(clock_.to_ns(now_tsc - std::min(now_tsc, start_tsc_)), packet);
 }
 
 // Turns a request into its reply in place; true when the reply ring took the buffer.

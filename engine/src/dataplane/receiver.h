@@ -4,8 +4,9 @@
 // trial's are counted where they belong: neighbour requests are answered, another trial's frames
 // are stale, the other port's are misdirected, those with other VLAN tags or labels than the port's
 // are no frames of its network, everything else is foreign, and of that ICMP by type: it says why a
-// device does not forward. How a frame is damaged is looked at only once it is known to be. Of
-// those that are whole every k-th is inspected: what no checksum covers.
+// device does not forward. Of the rest answers to what the trial announced are kept. How a frame is
+// damaged is looked at only once it is known to be. Of those that are whole every k-th is
+// inspected: what no checksum covers.
 //
 // A receiver is driven by one worker. `published_received` may be read by others at any time; the
 // rest only after the worker has ended.
@@ -17,6 +18,7 @@
 #include <optional>
 #include <vector>
 
+#include "dataplane/answer_log.h"
 #include "dataplane/learning.h"
 #include "dataplane/trial_clock.h"
 #include "dataplane/trial_spec.h"
@@ -41,7 +43,7 @@ inline constexpr unsigned kGapBits = 5;  // an error bound: 3 % is plenty
 struct ReceiveReport {
   uint64_t neighbour_requests = 0;
   uint64_t neighbour_conflicts = 0;
-  uint64_t foreign = 0;     // ICMP messages among them
+  uint64_t foreign = 0;     // ICMP messages and answers among them
   net::IcmpCounts icmp;     // these by kind
   uint64_t other_vlan = 0;  // VLAN tags or labels that are not the port's, or missing
   uint64_t fragments = 0;
@@ -49,6 +51,7 @@ struct ReceiveReport {
   uint64_t misdirected = 0;
   uint64_t cut_short = 0;  // UDP, truncated before the place that tells whose it is
   std::array<net::Inspected, kMaxStreams> inspected;
+  AnswerLog answers;
   // How long each burst's frames may have waited in the port: from the begin of the last poll that
   // left nothing behind to the end of the one that returned them.
   measure::Histogram gap_ns{kGapBits};
@@ -111,6 +114,8 @@ class Receiver {
   void account_icmp(const uint8_t* frame, const net::Classified& classified) noexcept;
   void inspect(const Burst& burst, uint64_t frames) noexcept;
   void record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) noexcept;
+  // Its frame has its tags still.
+  void account_foreign(const uint8_t* frame, size_t size) noexcept;
   bool answer(dpdk::Mbuf* mbuf) noexcept;
 
   static constexpr uint8_t kNotExpected = 0xff;
@@ -129,6 +134,7 @@ class Receiver {
   const uint64_t inspect_every_;
   const net::VlanTags vlan_;
   const net::LabelStack labels_;
+  const AnswerSpec answers_;
   const Before before_;
   std::array<uint8_t, 256> stream_of_id_;  // index of the stream, or kNotExpected
   std::array<IpBytes, kMaxStreams> ip_bytes_;

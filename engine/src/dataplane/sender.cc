@@ -31,14 +31,15 @@ void Sender::start(uint64_t start_tsc) {
 }
 
 void Sender::step() noexcept {
-  send_replies();
+  uint64_t now = timing::read_tsc();
+  if (now < start_tsc_) return;
+  if (send_replies()) now = timing::read_tsc();
   if (!sending()) return;
   if (clock_.stopping()) [[unlikely]] {
     frames_ = report_.sent;
-    end_if_done(timing::read_tsc());
+    end_if_done(now);
     return;
   }
-  uint64_t now = timing::read_tsc();
   for (uint32_t burst = 0; burst < kBurstsPerStep; ++burst) {
     if (pending_count_ == 0) build_due(now);
     if (pending_count_ == 0) return;
@@ -134,12 +135,13 @@ void Sender::end_if_done(uint64_t now) noexcept {
   clock_.sender_done();
 }
 
-void Sender::send_replies() noexcept {
+bool Sender::send_replies() noexcept {
   dpdk::Mbuf* replies[8];
   const uint32_t count = replies_.take(replies, 8);
-  if (count == 0) return;
+  if (count == 0) return false;
   const uint32_t taken = queue_.send(replies, count);
   if (taken < count) dpdk::free_frames(replies + taken, count - taken);
+  return true;
 }
 
 }  // namespace dutperf::dataplane

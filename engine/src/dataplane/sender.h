@@ -84,7 +84,7 @@ class Sender {
   void note_port_full(bool full, uint64_t now, uint64_t done) noexcept;
   void give_up_if_hopeless(uint64_t now) noexcept;
   void end_if_done(uint64_t now) noexcept;
-  void send_replies() noexcept;
+  bool send_replies() noexcept;  // whether there were any
 
   static constexpr uint32_t kBurstsPerStep = 4;
   // A sender this many lag limits behind is hopeless: the trial is invalid whatever follows.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/answer_log.h"
 #include "dataplane/mix.h"
 #include "dataplane/tag_spread.h"
 #include "measure/stream_recorder.h"
@@ -124,6 +125,7 @@ struct TrialSpec {
   uint64_t not_before_tsc = 0;  // the same as a time; 0: any
   uint64_t survival_blocks = 0;
   DirectionSpec from[kSides];  // by sending side
+  AnswerSpec answers[kSides];  // to be kept, by the side where they come in
 
   uint64_t frames_of(Side sender, size_t stream) const {
     const DirectionSpec& direction = from[index_of(sender)];

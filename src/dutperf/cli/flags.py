@@ -147,6 +147,7 @@ FLAGS: dict[str, Flag] = {
     "traffic.ipv4_options": Flag("--ipv4-options", str, "NAMES", _split),
     "traffic.routes": Flag("--routes", Literal["static", "rip"], "HOW"),
     "traffic.route_changes": Flag("--route-changes", bool),
+    "traffic.management": Flag("--management", bool),
     "traffic.mac": Flag("--mac", Literal["fixed", "random"], "MAC"),
 }
 

@@ -21,6 +21,7 @@ from dutperf.results import (
 )
 from dutperf.results.beside_words import beside_sentence
 from dutperf.results.damage_words import damage_sentence
+from dutperf.results.management_words import management_sentence
 from dutperf.results.units import duration, whole
 from dutperf.tables import Table, subjects, tables
 
@@ -76,6 +77,8 @@ def show_all(
             _say(console, f"{cell.id}: {finding.message}")
         if cell.beside:
             _say(console, f"{cell.id}: {beside_sentence(cell)}")
+        if cell.management:
+            _say(console, f"{cell.id}: {management_sentence(cell)}")
     for line in _not_measured(results.not_measured):
         _say(console, line)
     _say_standards(console, results)

@@ -26,6 +26,7 @@ _SENT = (
     "ipv4_options",
     "routes",
     "route_changes",
+    "management",
     "mac",
     "flows",
     "flows_by",

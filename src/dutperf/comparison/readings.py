@@ -63,11 +63,11 @@ def _no_single_figure(result: CellResult) -> str:
 
 
 def _doubt(findings: list[Finding]) -> str:
-    """What the device did to its frames is no doubt of how many there were."""
+    """What the device did to frames and queries is no doubt of how many there were."""
     kinds = (
         DOUBTS[each.kind]
         for each in findings
-        if each.kind in DOUBTS and each.kind != "altered"
+        if each.kind in DOUBTS and each.kind not in ("altered", "unanswered")
     )
     return next(kinds, "")
 

@@ -16,6 +16,7 @@ from dutperf.config.former_keys import modernised
 from dutperf.config.frame_size import ALL_SIZES
 from dutperf.config.hooks_needed import check_hooks, empties_table
 from dutperf.config.labs import LabKeys
+from dutperf.config.management import check_management
 from dutperf.config.phase2 import check_stateful
 from dutperf.config.planned_testbed import check_testbeds
 from dutperf.config.problem import KeyedError
@@ -308,6 +309,7 @@ def _check(testbed: Testbed, cell: Cell) -> None:
     check_beside(cell)
     check_sizes(testbed, cell)
     check_routing(testbed, cell)
+    check_management(testbed, cell)
     _check_plain(cell)
     check_load(cell)
     check_load_over_time(cell)

@@ -257,6 +257,17 @@ def _check_ports(left: Port, right: Port) -> None:
         raise ValueError("left.port and right.port are the same port")
 
 
+class SnmpAgent(Strict):
+    """The DUT's SNMP agent, which traffic.management asks."""
+
+    community: Annotated[str, Field(pattern=r"^[!-~]{1,32}$")] = Field(
+        default="public", description="of version 2c, that may read"
+    )
+    interface: Annotated[int, Field(ge=1, le=2**31 - 1)] = Field(
+        default=1, description="ifIndex of the one whose counters are asked for"
+    )
+
+
 class DeviceFacts(Strict):
     """What RFC 9693 6 asks to be told of a DUT that is a general-purpose computer."""
 
@@ -328,6 +339,9 @@ class Testbed(Strict):
     )
     device: DeviceFacts = Field(
         default=DeviceFacts(), description="the DUT's parameters (RFC 9693 6)"
+    )
+    snmp: SnmpAgent = Field(
+        default=SnmpAgent(), description="the DUT's agent, for traffic.management"
     )
     translates: bool = Field(
         default=True,

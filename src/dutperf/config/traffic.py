@@ -244,6 +244,12 @@ class Traffic(Strict):
         "networks of no frame, there and gone in turn, first in each trial and every "
         "30 s; IPv4",
     )
+    management: bool = Field(
+        default=False,
+        description="one SNMP query as the first frame of each second (RFC 2544 11.2); "
+        "to the gateway, from the port that sends forward, else reverse; answers are "
+        "checked; see snmp of the testbed",
+    )
     mac: Literal["fixed", "random"] = Field(
         default="fixed",
         description="source MAC address: the port's, or random (RFC 4814 4.2)",
@@ -383,7 +389,8 @@ class Traffic(Strict):
 
     def _routing(self) -> list[str]:
         routes = "" if self.routes == "static" else self.routes
-        return [routes, "route-changes" if self.route_changes else ""]
+        changes = "route-changes" if self.route_changes else ""
+        return [routes, changes, "management" if self.management else ""]
 
     def _headers(self) -> list[str]:
         return [

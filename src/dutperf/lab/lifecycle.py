@@ -19,13 +19,13 @@ from dutperf.config.testbed import SideConfig, Testbed
 from dutperf.errors import InputError, SetupError
 from dutperf.interruption import postponed_signals, terminate_as_interrupt
 from dutperf.lab import (
+    daemons,
     description,
     input_queue,
     machine,
     processes,
     receive_cpu,
     refdut,
-    routing_daemon,
     topology,
     tracking,
     translator,
@@ -332,8 +332,8 @@ def _build(device: LabDevice, cpus: CpuPlan, state: LabState) -> LabState:
         update(receive_cpu=cpus.receive)
     if device.translator:
         translator.start(device.translator, cpus.dut, StateFile().dut_directory, record)
-    if device.takes_routes:
-        routing_daemon.start(cpus.dut, StateFile().dut_directory, record)
+    if device.daemon:
+        daemons.start(device.daemon, cpus.dut, StateFile().dut_directory, record)
     if device.answers:
         refdut.start(device, cpus, StateFile().dut_directory, record)
     return state
@@ -347,9 +347,9 @@ def _tell(behaviour: Behaviour | None) -> None:
 def _check_programs(device: LabDevice) -> None:
     if device.translator:
         topology.check_program("tayga", "tayga")
-    if device.takes_routes:
-        topology.check_program("bird", "bird2")
-    if device.wired and plan_cpus().receive is not None:
+    if device.daemon:
+        topology.check_program(device.daemon.program, device.daemon.package)
+    if device.daemon or (device.wired and plan_cpus().receive is not None):
         topology.check_program("ethtool", "ethtool")
     if device.answers:
         refdut.check_program()

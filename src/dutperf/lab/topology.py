@@ -125,9 +125,25 @@ def build(device: LabDevice, cpus: CpuPlan) -> None:
             _set_up(tester, dut)
             if not device.answers:
                 run_ip(DUT, [*_unicast_only(device), *_routes(device)])
+            if device.daemon:
+                _sum_what_it_says()
             if device.ruleset:
                 load_rules(device)
             _wait_until_quiet(tester)
+
+
+def _sum_what_it_says() -> None:
+    """What the DUT's own programs send leaves with its checksum.
+
+    A wire's end leaves that to the other one, as if it were a NIC, and nobody does it.
+    """
+    for side in SIDES:
+        refused = feed(in_namespace(DUT, "ethtool", "-K", side, "tx", "off"), "")
+        if refused:
+            raise SetupError(
+                f"cannot switch off checksum offload in {DUT}: {refused}",
+                "the lab needs CAP_NET_ADMIN",
+            )
 
 
 def restart_links(device: LabDevice) -> None:

@@ -185,6 +185,8 @@ def _traffic(traffic: Traffic) -> Parameters:
         found["routes"] = traffic.routes
     if traffic.route_changes:
         found["route_changes"] = True
+    if traffic.management:
+        found["management"] = True
     if traffic.beside:
         found["beside"] = traffic.beside.words
     if ports.reverse:

@@ -74,6 +74,7 @@ from dutperf.protocol.port_messages import (
 )
 from dutperf.protocol.result_messages import (
     NOTHING,
+    Answer,
     BesideResult,
     Damage,
     DirectionResult,
@@ -179,6 +180,7 @@ __all__ = [
     "VLAN_TPID",
     "AddressRange",
     "Announcement",
+    "Answer",
     "BesideResult",
     "Count",
     "Damage",

@@ -1,4 +1,4 @@
-"""Frames beside a trial's streams: routing updates, for example."""
+"""Frames beside a trial's streams: routing updates and management queries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST_PACKET = 1500
 class Announcement(Message):
     """A frame that one port sends once, beside all streams, and that nobody counts.
 
-    RFC 2544 7: routing updates are not among the frames that are offered.
+    RFC 2544 7: routing updates and the like are not among the frames that are offered.
     """
 
     port: Side = Field(description="which sends it, with its own MAC and VLAN tags")
@@ -24,7 +24,10 @@ class Announcement(Message):
         description="after the trial's start; null: before the wait for the device to "
         "settle (RFC 2544 23)",
     )
-    dst_mac: Mac
+    dst_mac: Mac | None = Field(
+        default=None,
+        description="null: of the neighbour whose address the packet is for",
+    )
     packet: Annotated[
         str,
         Field(
@@ -34,3 +37,8 @@ class Announcement(Message):
             description="from the IP header on, as hexadecimal digits",
         ),
     ]
+    answered_from: Annotated[int, Field(ge=1, le=65535)] | None = Field(
+        default=None,
+        description="UDP port: what comes back from it to this port is kept, two "
+        "packets for each such announcement; null: nothing is; the same in all",
+    )

@@ -352,6 +352,13 @@ class IcmpMessages(Message):
     frames: Annotated[int, Field(ge=1)]
 
 
+class Answer(Message):
+    """What came back to an announcement's port from where it is answered."""
+
+    received_ns: Nanoseconds = Field(description="since the trial's start")
+    packet: str = Field(description="from the IP header on, as hexadecimal digits")
+
+
 class PortReport(Message):
     """What a port saw during the trial beside the frames accounted to streams."""
 
@@ -368,6 +375,10 @@ class PortReport(Message):
     icmp: list[IcmpMessages] = Field(
         default=[],
         description="of the foreign ones: ICMP messages, by kind, at most 16 kinds",
+    )
+    answers: list[Answer] = Field(
+        default=[],
+        description="of the foreign ones: those that announcements asked for",
     )
     stale: Count = Field(description="frames of an earlier trial")
     misdirected: Count = Field(description="frames that belong to the other port")

@@ -9,6 +9,9 @@ from dutperf.query.columns import Column, View, of_run
 from dutperf.query.runs import Run
 from dutperf.tables import Subject
 
+_ABOUT = {"altered": "frames", "unanswered": "queries"}
+"""Kinds of findings that are not about a result's repeats."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -64,7 +67,7 @@ def _of_cell(run: Run, cell: Subject) -> Iterator[Row]:
     for reason in result.reasons:
         yield Row(*at, "verdict", reason.code, reason.message, reason.hint)
     for finding in result.findings:
-        about = "frames" if finding.kind == "altered" else "repeats"
+        about = _ABOUT.get(finding.kind, "repeats")
         yield Row(*at, about, finding.kind, finding.message)
     for deviation in result.deviations:
         told = f"{deviation.requirement}: {deviation.actual}"

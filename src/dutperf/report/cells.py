@@ -27,6 +27,7 @@ from dutperf.results import (
 )
 from dutperf.results.beside_words import beside_sentence
 from dutperf.results.damage_words import received_figure
+from dutperf.results.management_words import management_sentence
 from dutperf.tables import BURSTS, State, Subject, state_word
 
 
@@ -130,9 +131,12 @@ class CellView(Subject):
         return self.result.findings if self.result and self.measured else []
 
     @property
-    def came_beside(self) -> str:
-        """How many frames beside the stream came; empty: there were none."""
-        return beside_sentence(self.result) if self.result and self.measured else ""
+    def came_beside(self) -> list[str]:
+        """What came of frames and queries beside the stream; empty: there were none."""
+        if not self.result or not self.measured:
+            return []
+        told = beside_sentence(self.result), management_sentence(self.result)
+        return [sentence for sentence in told if sentence]
 
     @property
     def passport(self) -> str:

@@ -18,6 +18,7 @@ from dutperf.protocol import Reason
 from dutperf.results.beside_words import beside_sentence
 from dutperf.results.damage_words import damage_sentence
 from dutperf.results.delay_results import Measure
+from dutperf.results.management_words import management_sentence
 from dutperf.results.model import CellResult, NotMeasured
 from dutperf.results.named import named, shortened
 from dutperf.results.points import highest_clean
@@ -65,9 +66,16 @@ DOUBTS: dict[FindingKind, str] = {
     "outliers": "a few repeats are far from all others",
     "tester": "no small part of a delay may be the tester's own: upper bounds",
     "altered": "the device altered TTL, DSCP or payload of frames",
+    "unanswered": "the device did not answer all SNMP queries",
     "near_limit": "more than 90 % of what is safe for the tester without a device",
 }
-_HARMLESS: set[FindingKind] = {"outliers", "tester", "near_limit", "altered"}
+_HARMLESS: set[FindingKind] = {
+    "outliers",
+    "tester",
+    "near_limit",
+    "altered",
+    "unanswered",
+}
 """A figure stands beside them."""
 NO_COMMON_VALUE = frozenset(DOUBTS) - _HARMLESS
 """Kinds of findings that leave no figure for all repeats."""
@@ -249,10 +257,12 @@ def _remarks(cells: Sequence[CellResult]) -> Iterator[str]:
 
 
 def _beside(cells: Sequence[CellResult]) -> Iterator[str]:
-    """How many came of those that need not, of cells with the same ones."""
+    """How many came of those that need not, of cells with the same ones; queries."""
     told = [cell for cell in cells if cell.beside]
     for alike in _grouped(told, lambda cell: str(cell.parameters.get("beside"))):
         yield f"{_ids(alike)}: {beside_sentence(*alike)}"
+    if asked := [cell for cell in cells if cell.management]:
+        yield f"{_ids(asked)}: {management_sentence(*asked)}"
 
 
 def _first(alike: Sequence[tuple[CellResult, Reason]]) -> Reason:

@@ -38,6 +38,7 @@ from dutperf.results.rate_results import (
     GoalResult,
     Load,
     LoadPoint,
+    ManagementCount,
     Media,
     RepeatResult,
     Settlement,
@@ -129,6 +130,9 @@ class CellResult(Stored):
     )
     beside: list[BesideCount] = Field(
         default=[], description="frames beside the stream (RFC 2544 11.1, RFC 5180 5.3)"
+    )
+    management: ManagementCount | None = Field(
+        default=None, description="null: the device was not asked anything"
     )
     measures: list[Measure] = Field(default=[])
     frames: list[FrameCount] = Field(default=[])

@@ -104,6 +104,7 @@ FindingKind = Literal[
     "tester",
     "near_limit",
     "altered",
+    "unanswered",
 ]
 
 
@@ -116,7 +117,8 @@ class Finding(Stored):
     small part of the figure may be the tester's own, so it is an upper bound.
     near_limit: without a device the tester hardly does more, or not even so much.
     altered: frames that were inspected had another TTL, DSCP or payload than they
-    should; the figure counts them as forwarded.
+    should; the figure counts them as forwarded. unanswered: management queries, so the
+    load was not the one that was asked for.
     """
 
     kind: FindingKind
@@ -286,6 +288,20 @@ class WireRate(Stored):
 
     direction: DirectionName
     mbps: float = Field(description="10^6 bits per second, preambles and gaps included")
+
+
+class ManagementCount(Stored):
+    """SNMP queries beside the stream, one a second (RFC 2544 11.2)."""
+
+    asked: int = Field(description="that were sent in the trials that are counted")
+    answered: int = Field(description="with a value of each variable")
+    wrong: int = Field(
+        description="answered with an error, without some values, or damaged"
+    )
+    slowest_ns: int | None = Field(
+        description="from when the query was due to its answer, 0 if that came before "
+        "the first frame was due; null: there was none"
+    )
 
 
 class BesideCount(Stored):

@@ -27,6 +27,7 @@ from dutperf.procedures.describe import with_conformance
 from dutperf.procedures.events import CellStarted, Notice, OnEvent, TestbedStarted
 from dutperf.procedures.first_frames import is_tried_first, try_first_frames
 from dutperf.procedures.line_rates import at_line_rate, beside_media
+from dutperf.procedures.management import with_management
 from dutperf.procedures.max_rate import MaxRate, check_links, max_rate
 from dutperf.procedures.measurements import MEASUREMENTS, OnConnections
 from dutperf.procedures.passport_use import beside_passport, first_load_fps
@@ -432,6 +433,7 @@ class _Visit:
             result = beside_limits(result, self._directory.records)
             result = beside_repeated(result, self._directory.records)
             result = with_beside(result, job.cell, self._directory.records)
+            result = with_management(result, job.cell, self._directory.records)
             result = beside_altered(result, self._directory.records)
             result = beside_passport(
                 result, job.cell, self._passport, self._directory.records

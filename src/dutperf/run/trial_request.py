@@ -24,7 +24,7 @@ from dutperf.protocol import (
     VlanTag,
     series_interval_ns,
 )
-from dutperf.run.routing import announcements
+from dutperf.run.announcing import announcements
 
 _STREAM_IDS: dict[tuple[DirectionName, str], int] = {
     ("forward", "foreground"): 0,

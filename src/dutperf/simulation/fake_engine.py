@@ -61,6 +61,7 @@ from dutperf.simulation.loads_over_time import (
     queueing,
 )
 from dutperf.simulation.schedule import Schedule
+from dutperf.simulation.simulated_agent import SimulatedAgent
 from dutperf.simulation.simulated_devices import (
     COARSE_BITS,
     Counts,
@@ -146,6 +147,7 @@ class FakeEngine:
         nat: the connections of the device, when it has any. Where connections are
             opened or answered no trial ends early.
         arrivals: which frames arrive, one by one; ``dut`` is not asked then.
+        agent: answers management queries; None: one that answers all.
     """
 
     def __init__(
@@ -163,6 +165,7 @@ class FakeEngine:
         damages: Damages = without_checksum(sys.maxsize),  # noqa: B008 - the same
         nat: SimulatedNat | None = None,
         arrivals: Arrivals | None = None,
+        agent: SimulatedAgent | None = None,
     ) -> None:
         self.trials: list[TrialRequest] = []
         self.previews: list[PreviewParams] = []
@@ -179,6 +182,7 @@ class FakeEngine:
         self._damages = damages
         self._arrivals = arrivals
         self._nat = nat or SimulatedNat()
+        self._agent = agent or SimulatedAgent()
         self._table: SimulatedTable | None = None
         self._ports: list[PortSpec] = []
         self._counters = {side: _counters() for side in _SIDES}
@@ -263,7 +267,12 @@ class FakeEngine:
             ended_early=end_ns < trial.duration_ns,
             directions=directions,
             ports=[
-                _port_report(s, before[s], self._counters[s], directions)
+                _port_report(s, before[s], self._counters[s], directions).model_copy(
+                    update={
+                        "announced": sum(a.port == s for a in trial.announcements),
+                        "answers": self._agent.answers(trial, s),
+                    }
+                )
                 for s in _SIDES
             ],
             neighbours=[],

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from dutperf.evidence.rederive import formulas, records
+from dutperf.evidence.rederive.management import management
 from dutperf.evidence.rederive.searches import Limit
 
 Json = dict[str, Any]
@@ -82,6 +83,7 @@ def beside(source: Source, told: Json) -> Json:
             {"direction": way, "mbps": _mbps(source, way, rate)} for way in ways
         ]
     found["beside"] = _beside_stream(source)
+    found["management"] = management(source.trials)
     found |= _load(source) | _of_hooks(source)
     return found
 

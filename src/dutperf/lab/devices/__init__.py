@@ -15,6 +15,7 @@ from dutperf.lab.devices.linux_router import (
     LINUX_ROUTER,
     LINUX_ROUTER_HOSTS,
     LINUX_ROUTER_RIP,
+    LINUX_ROUTER_SNMP,
 )
 from dutperf.lab.devices.nft_nat import NFT_NAT44, NFT_NAT66
 from dutperf.lab.devices.tayga_nat64 import TAYGA_NAT64
@@ -27,6 +28,7 @@ LABS: Mapping[str, LabDevice] = {
         LINUX_ROUTER,
         LINUX_ROUTER_HOSTS,
         LINUX_ROUTER_RIP,
+        LINUX_ROUTER_SNMP,
         linux_firewall(),
         TAYGA_SIIT,
         KNOWN_ANSWER,

@@ -9,6 +9,7 @@ from typing import Any
 
 from dutperf.config.hooks import CORES, Hook, Hooks
 from dutperf.config.testbed import InterfacePort, Ipv4Side, Ipv6Side, SideConfig
+from dutperf.lab.devices.daemon import Daemon
 from dutperf.lab.state import StateFile
 from dutperf.protocol import Side
 
@@ -60,7 +61,7 @@ class LabDevice:
         right: likewise.
         networks: those behind the tester, per side: routed to its address there.
         translator: the program that translates between IP versions, if any.
-        takes_routes: a routing daemon, BIRD, takes IPv4 routes from the tester (RIPv2).
+        daemon: a program beside its kernel, if any.
         answers: it is the known-answer device: dutperf-refdut; nothing but the wires,
             if it has any, is left for the kernel to do.
         behaviour: what the known-answer device is told at its start, beside routing.
@@ -82,7 +83,7 @@ class LabDevice:
     sysctls: Mapping[str, str] = field(default_factory=dict)
     networks: Mapping[Side, tuple[str, ...]] = field(default_factory=dict)
     translator: Translator | None = None
-    takes_routes: bool = False
+    daemon: Daemon | None = None
     answers: bool = False
     behaviour: Mapping[str, Any] = field(default_factory=dict)
     ruleset: tuple[Mapping[str, Any], ...] = ()

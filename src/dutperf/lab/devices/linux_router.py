@@ -21,7 +21,8 @@ neighbours on behalf of forwarded packets; it gives them to interfaces too late 
 with more noise.
 
 ``linux-router-rip`` knows none of the 255 IPv4 networks behind the links: BIRD takes
-them from the tester (``routes: rip``, RFC 2544 13).
+them from the tester (``routes: rip``, RFC 2544 13). ``linux-router-snmp`` is the router
+with an agent, snmpd, that answers management queries (RFC 2544 11.2).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dutperf.config.testbed import Ipv4Side, Ipv6Side
+from dutperf.lab.devices.daemon import BIRD, SNMPD, Daemon
 from dutperf.lab.devices.device import LabDevice, kernel_hooks, lab_side
 from dutperf.protocol import Side
 
@@ -51,7 +53,7 @@ def _router(
     prefix_length: int,
     networks: Mapping[Side, tuple[str, ...]],
     *,
-    takes_routes: bool = False,
+    daemon: Daemon | None = None,
 ) -> LabDevice:
     return LabDevice(
         name=name,
@@ -76,16 +78,16 @@ def _router(
         ),
         sysctls=ROUTER_SYSCTLS,
         networks=networks,
-        takes_routes=takes_routes,
+        daemon=daemon,
         hooks=kernel_hooks(),
     )
 
 
+_NETWORKS: Mapping[Side, tuple[str, ...]] = {
+    side: _IPV4_NETWORKS[side] + _IPV6_NETWORKS[side] for side in _IPV4_NETWORKS
+}
 LINUX_ROUTER = _router(
-    "linux-router",
-    "Linux forwarding, 256 networks on each side",
-    24,
-    {side: _IPV4_NETWORKS[side] + _IPV6_NETWORKS[side] for side in _IPV4_NETWORKS},
+    "linux-router", "Linux forwarding, 256 networks on each side", 24, _NETWORKS
 )
 LINUX_ROUTER_HOSTS = _router(
     "linux-router-hosts",
@@ -98,5 +100,12 @@ LINUX_ROUTER_RIP = _router(
     "Linux forwarding, IPv4 routes from the tester by RIPv2 (BIRD)",
     24,
     _IPV6_NETWORKS,
-    takes_routes=True,
+    daemon=BIRD,
+)
+LINUX_ROUTER_SNMP = _router(
+    "linux-router-snmp",
+    "Linux forwarding, 256 networks on each side, with an SNMP agent (snmpd)",
+    24,
+    _NETWORKS,
+    daemon=SNMPD,
 )

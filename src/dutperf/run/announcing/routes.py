@@ -17,8 +17,8 @@ from dutperf.config.address_set import AddressSet, BitField
 from dutperf.config.cell import Cell
 from dutperf.config.flows import Flow, directions, ends, flows
 from dutperf.config.testbed import Testbed
+from dutperf.packets.rip import RIP_MAC, UNREACHABLE, rip_packets
 from dutperf.protocol import Announcement, Side
-from dutperf.run.routing.rip import RIP_MAC, UNREACHABLE, rip_packets
 
 _INTERVAL_NS = 30 * 10**9
 _LONGEST_WITHOUT_NS = 60 * 10**9
@@ -29,7 +29,7 @@ _OTHERS = list(ipaddress.IPv4Network("203.0.113.0/24").subnets(new_prefix=29))[:
 """For documentation (RFC 5737), so nobody's."""
 
 
-def announcements(testbed: Testbed, cell: Cell, duration_ns: int) -> list[Announcement]:
+def routes(testbed: Testbed, cell: Cell, duration_ns: int) -> Iterator[Announcement]:
     """What a trial of ``duration_ns`` needs; nothing where nothing was asked for.
 
     Raises:
@@ -37,16 +37,14 @@ def announcements(testbed: Testbed, cell: Cell, duration_ns: int) -> list[Announ
     """
     traffic = cell.traffic
     if traffic.routes == "static" and not traffic.route_changes:
-        return []
-    found: list[Announcement] = []
+        return
     for direction in directions(cell):
         sender, _receiver = ends(direction)
         if traffic.routes == "rip":
             for flow in flows(testbed, cell, direction):
-                found += _routes(testbed, flow, duration_ns)
+                yield from _routes(testbed, flow, duration_ns)
         if traffic.route_changes:
-            found += _changes(testbed, sender, duration_ns)
-    return found
+            yield from _changes(testbed, sender, duration_ns)
 
 
 def _routes(testbed: Testbed, flow: Flow, duration_ns: int) -> Iterator[Announcement]:

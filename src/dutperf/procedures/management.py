@@ -1,0 +1,86 @@
+"""Management queries of a cell's trials, in its result: how many were answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dutperf.config.cell import Cell
+from dutperf.packets import snmp
+from dutperf.packets.udp import read_udp
+from dutperf.protocol import Announcement
+from dutperf.results.management_words import unanswered
+from dutperf.results.model import CellResult
+from dutperf.results.rate_results import ManagementCount
+from dutperf.results.trial_record import TrialRecord
+
+
+def with_management(
+    result: CellResult, cell: Cell, records: Iterable[TrialRecord]
+) -> CellResult:
+    """``result`` with what came of its queries, if ``cell`` has any.
+
+    Counted in the trials that passed, as what an overloaded device drops is its load's
+    to tell; if none passed, in all valid ones.
+
+    Args:
+        result: of the cell.
+        cell: what was measured.
+        records: trials, the cell's among them.
+    """
+    if not cell.traffic.management:
+        return result
+    own = [r for r in records if r.cell == result.id and r.role == "trial"]
+    passed = [r for r in own if r.result.verdict.kind == "pass"]
+    valid = [r for r in own if r.result.verdict.kind != "invalid"]
+    counts = [count for record in passed or valid for count in _of_trial(record)]
+    slowest = [c.slowest_ns for c in counts if c.slowest_ns is not None]
+    count = ManagementCount(
+        asked=sum(c.asked for c in counts),
+        answered=sum(c.answered for c in counts),
+        wrong=sum(c.wrong for c in counts),
+        slowest_ns=max(slowest, default=None),
+    )
+    findings = [*result.findings, *unanswered(count)]
+    words = "one SNMP query a second (RFC 2544 11.2)"
+    return result.model_copy(
+        update={
+            "quantity": f"{result.quantity}, {words} in the load",
+            "management": count,
+            "findings": findings,
+        }
+    )
+
+
+def _of_trial(record: TrialRecord) -> Iterable[ManagementCount]:
+    """At the port that asked."""
+    for port in record.result.ports:
+        told = [a for a in record.request.announcements if a.port == port.name]
+        asked = [a for a in told if a.answered_from == snmp.PORT]
+        if not asked:
+            continue
+        answers: dict[int, tuple[int, bool]] = {}
+        for answer in port.answers:
+            packet = bytes.fromhex(answer.packet)
+            datagram = read_udp(packet, sound=False)
+            response = snmp.read_response(datagram.payload) if datagram else None
+            if response and 1 <= response.request_id <= len(asked):
+                query = asked[response.request_id - 1]
+                after_ns = answer.received_ns - (query.at_ns or 0)
+                good = read_udp(packet) is not None and _is_full(response, query)
+                answers.setdefault(response.request_id, (max(0, after_ns), good))
+        delays = [after_ns for after_ns, good in answers.values() if good]
+        yield ManagementCount(
+            # Those that a full ring did not take were never asked.
+            asked=max(0, len(asked) - max(0, len(told) - port.announced)),
+            answered=len(delays),
+            wrong=len(answers) - len(delays),
+            slowest_ns=max(delays, default=None),
+        )
+
+
+def _is_full(response: snmp.Response, query: Announcement) -> bool:
+    """Each variable has a value (RFC 2544 11.2: verified by the test equipment)."""
+    datagram = read_udp(bytes.fromhex(query.packet))
+    asked = snmp.read_request(datagram.payload) if datagram else None
+    names = list(response.values)
+    return response.error == 0 and asked is not None and names == asked.variables
