@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -107,7 +106,6 @@ def test_a_table_that_is_full_is_no_error(tmp_path: Path) -> None:
     assert bench.printed("capacity.sh", 100, 300, 50, 1000) == "300 or more"
 
 
-@pytest.mark.skipif(not shutil.which("shellcheck"), reason="needs shellcheck")
 def test_shellcheck_has_nothing_to_say() -> None:
     paths = sorted(SCRIPTS.glob("*.sh"))
     subprocess.run(["shellcheck", "-x", *paths], check=True)

@@ -21,6 +21,7 @@ from typing import Literal
 from dutperf.engine.client import Ending, Engine, last_log_line
 from dutperf.errors import EngineError, InputError, SetupError
 from dutperf.process_end import ends_within
+from dutperf.protocol import TrialResult
 
 ENGINE_VARIABLE = "DUTPERF_ENGINE"
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -82,6 +83,8 @@ def run_engine(command: list[str], log_path: Path) -> Iterator[Engine]:
             ours, log_path=log_path, how_it_ended=lambda: _how_it_ended(process, before)
         )
         try:
+            # What reads results takes a while to build; the engine takes longer.
+            TrialResult.model_rebuild()
             _await_start(engine, process, log_path)
             yield engine
         finally:

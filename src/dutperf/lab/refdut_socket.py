@@ -33,7 +33,7 @@ def control_socket(directory: Path) -> Path:
 
 
 class _Stored(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
 
 class Durations(_Stored):

@@ -40,7 +40,7 @@ PROC = Path("/proc")
 class Process(BaseModel):
     """A process, told apart from any other that had or will have its number."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     pid: int
     start_ticks: int
@@ -53,7 +53,9 @@ class ChangedSetting(BaseModel):
     Labs that an earlier version keeps call its value ``raised``.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(
+        defer_build=True, extra="forbid", frozen=True, populate_by_name=True
+    )
 
     path: Path
     before: int
@@ -63,7 +65,7 @@ class ChangedSetting(BaseModel):
 class RaisedPriority(BaseModel):
     """A thread that a lab gives precedence while it is up: a lower nice value."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     thread: Process
     before: int
@@ -82,7 +84,7 @@ class LabState(BaseModel):
         priorities: likewise.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     schema_version: Literal[1] = 1
     device: str
