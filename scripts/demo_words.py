@@ -32,7 +32,7 @@ def words(results: ResultsFile, directory: Path) -> Iterator[str]:
     yield from _delays(cells)
     yield (
         "trust: each rate was really offered, and what the tester itself may have "
-        "lost is not in it; >= is a lower bound; half-second trials are a look, no "
+        "lost is not in it; >= is a lower bound; short trials are a look, no "
         "result by RFC 2544"
     )
     yield (
