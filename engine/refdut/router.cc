@@ -48,15 +48,21 @@ Router::Verdict Router::handle(size_t side, uint8_t* frame, size_t size) {
   const auto* ethernet = reinterpret_cast<const net::EthernetHeader*>(frame);
   net::Mac& from = neighbours_[side] ? *neighbours_[side] : neighbours_[side].emplace();
   std::memcpy(from.bytes.data(), ethernet->src, from.bytes.size());
-  reply_.resize(net::kNeighbourFrameBytes);
-  reply_.resize(net::write_reply(frame, size, own_[side], reply_.data()));
-  if (!reply_.empty()) return Verdict::kReply;
+  reply_bytes_ = net::write_reply(frame, size, own_[side], reply_.data());
+  if (reply_bytes_ > 0) return Verdict::kReply;
   if (!equals(own_[side].mac, ethernet->dst)) return Verdict::kDrop;
   if (Agent::may_be_query(frame, size)) [[unlikely]] {
-    reply_ = agent_.answer(frame, size, own_[side]);
-    if (!reply_.empty()) return Verdict::kReply;
+    ask_agent(side, frame, size);
+    if (reply_bytes_ > 0) return Verdict::kReply;
   }
   return forward(1 - side, frame, size) ? Verdict::kForward : Verdict::kDrop;
+}
+
+void Router::ask_agent(size_t side, const uint8_t* frame, size_t size) {
+  const std::vector<uint8_t> answer = agent_.answer(frame, size, own_[side]);
+  if (answer.size() > reply_.size()) return;
+  std::copy(answer.begin(), answer.end(), reply_.begin());
+  reply_bytes_ = answer.size();
 }
 
 bool Router::forward(size_t to, uint8_t* frame, size_t size) const {

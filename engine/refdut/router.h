@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "agent.h"
 #include "behaviour.h"
@@ -29,15 +28,20 @@ class Router {
   Verdict handle(size_t side, uint8_t* frame, size_t size);
 
   const uint8_t* reply() const { return reply_.data(); }
-  size_t reply_bytes() const { return reply_.size(); }
+  size_t reply_bytes() const { return reply_bytes_; }
+
+  // With more it does not answer.
+  static constexpr size_t kMostReplyBytes = 512;
 
  private:
+  void ask_agent(size_t side, const uint8_t* frame, size_t size);
   bool forward(size_t to, uint8_t* frame, size_t size) const;
 
   std::array<net::OwnAddresses, 2> own_;
   std::array<std::optional<net::Mac>, 2> neighbours_;
   Agent agent_;
-  std::vector<uint8_t> reply_;
+  std::array<uint8_t, kMostReplyBytes> reply_{};
+  size_t reply_bytes_ = 0;
 };
 
 // One hop less in an IPv4 or IPv6 packet, checksum corrected (RFC 1624); false when none is left.
