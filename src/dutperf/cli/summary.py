@@ -77,8 +77,8 @@ def show_all(
             _say(console, f"{cell.id}: {finding.message}")
         if cell.beside:
             _say(console, f"{cell.id}: {beside_sentence(cell)}")
-        if cell.management:
-            _say(console, f"{cell.id}: {management_sentence(cell)}")
+        if sentence := management_sentence(cell):
+            _say(console, f"{cell.id}: {sentence}")
     for line in _not_measured(results.not_measured):
         _say(console, line)
     _say_standards(console, results)

@@ -261,8 +261,9 @@ def _beside(cells: Sequence[CellResult]) -> Iterator[str]:
     told = [cell for cell in cells if cell.beside]
     for alike in _grouped(told, lambda cell: str(cell.parameters.get("beside"))):
         yield f"{_ids(alike)}: {beside_sentence(*alike)}"
-    if asked := [cell for cell in cells if cell.management]:
-        yield f"{_ids(asked)}: {management_sentence(*asked)}"
+    asked = [cell for cell in cells if cell.management]
+    if sentence := management_sentence(*asked):
+        yield f"{_ids(asked)}: {sentence}"
 
 
 def _first(alike: Sequence[tuple[CellResult, Reason]]) -> Reason:

@@ -12,9 +12,9 @@ _DIGITS = 3
 
 
 def management_sentence(*cells: CellResult) -> str:
-    """How many were asked and answered; empty: none were asked."""
+    """How many were asked and answered; empty: none were."""
     counts = [cell.management for cell in cells if cell.management]
-    if not counts:
+    if not any(count.asked for count in counts):
         return ""
     asked, answered, wrong = (
         sum(getattr(count, key) for count in counts)

@@ -28,11 +28,12 @@ def management(trials: Sequence[Json]) -> Json | None:
     delays: list[int] = []
     for trial in counted:
         for port in trial["result"]["ports"]:
-            told = [a for a in trial["request"]["announcements"] if _at(a, port)]
+            told = [a for a in _announced(trial) if a["port"] == port["name"]]
             queries = [a for a in told if a.get("answered_from")]
             if not queries:
                 continue
-            asked += max(0, len(queries) - max(0, len(told) - port["announced"]))
+            unsent = max(0, len(told) - port["announced"])
+            asked += max(0, len(queries) - unsent)
             seen: set[int] = set()
             for answer in port.get("answers", []):
                 place, full = _matched(answer, queries)
@@ -44,7 +45,7 @@ def management(trials: Sequence[Json]) -> Json | None:
                     delays.append(
                         max(0, answer["received_ns"] - queries[place]["at_ns"])
                     )
-    if not any(_asks(trial) for trial in own):
+    if not any(a.get("answered_from") for t in own for a in _announced(t)):
         return None
     worst = max(delays, default=None)
     return {
@@ -55,13 +56,9 @@ def management(trials: Sequence[Json]) -> Json | None:
     }
 
 
-def _asks(trial: Json) -> bool:
-    announced = trial["request"].get("announcements", [])
-    return any(a.get("answered_from") for a in announced)
-
-
-def _at(announcement: Json, port: Json) -> bool:
-    return bool(announcement["port"] == port["name"])
+def _announced(trial: Json) -> list[Json]:
+    """Older journals have none."""
+    return list(trial["request"].get("announcements", []))
 
 
 def _matched(answer: Json, queries: Sequence[Json]) -> tuple[int | None, bool]:
