@@ -51,18 +51,22 @@ def frame_loss(output: Path, *arguments: str) -> list[StreamResult]:
     return [s for d in valid[0].directions for s in d.streams]
 
 
-def all_arrived(streams: list[StreamResult]) -> bool:
-    """And as they should, as far as they were inspected."""
-    return all(
-        s.sent == s.received > 0 and s.duplicate == 0 and as_sent(s) for s in streams
-    )
+def amiss(streams: list[StreamResult]) -> list[StreamResult]:
+    """Those that did not arrive whole, once, and as they were sent.
+
+    Of so few frames a handful is inspected, whichever stream's come at that place.
+    """
+    assert sum(s.inspected.frames for s in streams if s.inspected) > 0
+    return [
+        s
+        for s in streams
+        if not s.sent == s.received > 0 or s.duplicate or not as_sent(s)
+    ]
 
 
 def as_sent(stream: StreamResult) -> bool:
     found = stream.inspected
-    if found is None or not found.frames:
-        return False
-    return found.ttl == found.dscp == found.payload == 0
+    return found is not None and found.ttl == found.dscp == found.payload == 0
 
 
 def swapped(testbed: Testbed) -> dict[str, Any]:
@@ -78,7 +82,7 @@ def test_ipv6_to_ipv4_through_the_translator(tmp_path: Path, mix: str) -> None:
     with lab_up("tayga-siit"):
         options = ("--lab", "tayga-siit", "--ip", "6-4", "--mix", mix)
         streams = frame_loss(tmp_path / "r", *options, "--ignore-checksums")
-    assert all_arrived(streams)
+    assert amiss(streams) == []
     assert len(streams) == (2 if mix == "100/0" else 4)
 
 
@@ -90,7 +94,7 @@ def test_ipv4_to_ipv6_through_the_translator(tmp_path: Path) -> None:
         YAML(typ="safe").dump(swapped(testbed), file)
         options = (str(file), "--ip", "4-6", "--mix", "90/10", "--ignore-checksums")
         streams = frame_loss(tmp_path / "r", *options)
-    assert all_arrived(streams)
+    assert amiss(streams) == []
     assert len(streams) == 4
 
 
@@ -98,7 +102,7 @@ def test_ipv4_to_ipv6_through_the_translator(tmp_path: Path) -> None:
 def test_256_networks_behind_the_router(tmp_path: Path, ip: str) -> None:
     with lab_up("linux-router"):
         options = ("--lab", "linux-router", "--ip", ip, "--networks", "256")
-        assert all_arrived(frame_loss(tmp_path / "r", *options))
+        assert amiss(frame_loss(tmp_path / "r", *options)) == []
 
 
 @pytest.mark.parametrize("ip", ["4", "6"])
