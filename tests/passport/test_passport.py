@@ -15,6 +15,7 @@ from planning import TESTBED, TRANSLATOR, FakeOpener, campaign, cell, spec
 
 from dutperf.config import Campaign, Cell, PlannedTestbed, Testbed, expand
 from dutperf.config.labs import LabKeys
+from dutperf.config.traffic import Traffic
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.errors import EngineError, InputError
 from dutperf.lab.lifecycle import LabStatus
@@ -27,6 +28,7 @@ from dutperf.passport.measuring import OPENED_AT_FPS, SHORT, Pace, cell_of
 from dutperf.procedures.passport_use import (
     beside_passport,
     entries_of,
+    features,
     first_load_fps,
     sent_by,
 )
@@ -207,8 +209,24 @@ def test_other_frames_are_measured_beside_what_is_kept(tmp_path: Path) -> None:
 def test_what_costs_the_tester_nothing_needs_no_entry_of_its_own() -> None:
     free = cell(traffic={"ttl": 3, "dscp": 5, "df": True, "name": "other"})
     assert sent_by(free) == sent_by(cell())
+    told = {"management": True, "routes": "rip", "route_changes": True}
+    networks = {"networks": {"left": 1, "right": 8}}
+    assert sent_by(cell(traffic=told | networks)) == sent_by(cell(traffic=networks))
     costly = cell(traffic={"ports": {"source": "fixed", "destination": "fixed"}})
     assert sent_by(costly) != sent_by(cell())
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"ipv6_headers": ["destination-options"]}, "IPv6 with destination-options"),
+        ({"ipv4_options": ["router-alert"]}, "IPv4 with router-alert"),
+    ],
+)
+def test_what_costs_the_tester_something_is_told(
+    keys: dict[str, Any], says: str
+) -> None:
+    assert says in features(Traffic.model_validate(keys))
 
 
 @pytest.mark.parametrize(

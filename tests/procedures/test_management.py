@@ -132,3 +132,13 @@ def test_queries_that_never_left_were_not_asked() -> None:
     found = concluded(result, [one.model_copy(update={"result": held})]).management
     assert found
     assert found.asked == 0
+
+
+def test_trials_of_older_files_announced_nothing() -> None:
+    _, own = records(FakeEngine(perfect()))
+    older = [record.model_dump(mode="json") for record in own]
+    for trial in older:
+        del trial["request"]["announcements"]
+        for port in trial["result"]["ports"]:
+            del port["answers"], port["announced"]
+    assert management(older) is None

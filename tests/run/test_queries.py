@@ -83,6 +83,14 @@ def test_a_device_without_an_address_cannot_be_asked() -> None:
         cell(Testbed.model_validate(data), ip=[4], traffic=ASKED)
 
 
+def test_a_tester_that_is_its_own_gateway_is_not_asked() -> None:
+    data = TESTBED.model_dump()
+    left, right = data["left"]["ipv4"], data["right"]["ipv4"]
+    left["gateway"], right["gateway"] = right["address"], left["address"]
+    with pytest.raises(InputError, match=r"own right side: no device is there"):
+        cell(Testbed.model_validate(data), ip=[4], traffic=ASKED)
+
+
 @pytest.mark.parametrize("community", ["", "with space", "x" * 33, "ü"])
 def test_no_other_community_is_taken(community: str) -> None:
     with pytest.raises(ValueError, match="community"):

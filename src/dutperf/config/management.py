@@ -21,9 +21,9 @@ def asked_at(testbed: Testbed, cell: Cell) -> tuple[Side, str, str]:
     """The port that asks, its address, and the device's there.
 
     Raises:
-        KeyedError: the testbed has no such address.
+        KeyedError: the testbed has no such address, or it is the tester's own.
     """
-    side = ends(directions(cell)[0])[0]
+    side, far = ends(directions(cell)[0])
     version = version_of(cell.ip, side)
     addresses = testbed.sides[side].ip(version)
     if addresses is None or addresses.gateway is None:
@@ -32,6 +32,14 @@ def asked_at(testbed: Testbed, cell: Cell) -> tuple[Side, str, str]:
             f"asks the device at {side}.ipv{version}.gateway, which the testbed has "
             "not",
             "give that address, or leave the queries out",
+        )
+    beyond = testbed.sides[far].ip(version)
+    if beyond is not None and addresses.gateway == beyond.address:
+        raise KeyedError(
+            _KEYS,
+            f"asks the device at {side}.ipv{version}.gateway, and {addresses.gateway} "
+            f"is the tester's own {far} side: no device is there",
+            "leave the queries out, or give the device's address",
         )
     return side, addresses.address, addresses.gateway
 

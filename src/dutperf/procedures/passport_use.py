@@ -32,8 +32,21 @@ _IPV6_LONGER = 20
 _OF_RATES = {"throughput", "connection-rate"}
 """Whose figure is a rate of frames; of others it is their load."""
 MOST_CONNECTIONS = 100_000
-_FREE = {"name", "ttl", "dscp", "df", "burst_frames", "load_shape"}
-"""Keys of a profile that cost the tester nothing; bursts are judged by their rate."""
+_FREE = {
+    "name",
+    "ttl",
+    "dscp",
+    "df",
+    "burst_frames",
+    "load_shape",
+    "routes",
+    "route_changes",
+    "management",
+}
+"""Keys of a profile that cost the tester nothing; bursts are judged by their rate.
+
+A packet or two a second to the device, which a passport is made without, is nothing.
+"""
 
 
 def sent_by(cell: Cell) -> list[Sent]:
@@ -100,6 +113,10 @@ def _features(traffic: Traffic, *, ports: bool = True) -> Iterator[str]:
         yield f"{networks.left} and {networks.right} networks"
     if traffic.has_background:
         yield f"mix {traffic.mix} with IPv{traffic.background_ip}"
+    if traffic.ipv6_headers:
+        yield f"IPv6 with {', '.join(traffic.ipv6_headers)}"
+    if traffic.ipv4_options:
+        yield f"IPv4 with {', '.join(traffic.ipv4_options)}"
     if traffic.beside:
         yield traffic.beside.words
     if traffic.imix:
