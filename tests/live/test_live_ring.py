@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from livetools import (
     Trial,
     codes,
     counting,
+    engines_of,
     measured_once,
     odd_frames,
     open_rings,
@@ -37,6 +39,7 @@ from dutperf.protocol import (
 
 pytestmark = counting(__name__)
 
+JOINED = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 ALL_DIRECTIONS: list[Sequence[DirectionName]] = [BOTH, ("forward",), ("reverse",)]
 SIZES: list[tuple[IpVersion, int]] = [
     *((4, size) for size in (64, 65, 79, 1001, 1518)),
@@ -205,6 +208,22 @@ def test_too_little_memory_for_the_ports_says_so(tmp_path: Path) -> None:
         open_rings(engine)
     assert caught.value.code == ERROR_ENVIRONMENT
     assert "memory_mb" in caught.value.hint
+
+
+def test_closed_ports_give_their_memory_back(tmp_path: Path) -> None:
+    """Else the third time would find too little."""
+    with running_engine(tmp_path, memory_mb=256) as engine:
+        for _ in range(4):
+            open_rings(engine)
+
+
+@pytest.mark.skipif("[never]" in JOINED.read_text(), reason="the kernel joins no pages")
+def test_frames_lie_in_joined_pages(engine: Engine) -> None:
+    """Small pages would cost every start a few tenths of a second."""
+    engine.measure(Trial().request())
+    (pid,) = engines_of(os.getpid())
+    held = Path(f"/proc/{pid}/smaps_rollup").read_text().split("AnonHugePages:")[1]
+    assert int(held.split()[0]) > 10_000  # kB
 
 
 def test_ports_that_were_opened_again_count_from_zero(engine: Engine) -> None:

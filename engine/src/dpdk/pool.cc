@@ -1,10 +1,14 @@
 #include "dpdk/pool.h"
 
+#include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
 #include <rte_mbuf_pool_ops.h>
+#include <rte_memory.h>
+#include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "dpdk/error.h"
 
@@ -23,6 +27,38 @@ unsigned cache_size(uint32_t buffers) { return std::min(256U, buffers / 8); }
                    "raise memory_mb in the testbed, or lower the port's mtu");
 }
 
+// What the pools below have taken of the memory for frames.
+std::atomic<uint64_t> joined_bytes = 0;
+
+void unmap(rte_mempool_memhdr* chunk, void* /*unused*/) {
+  munmap(chunk->addr, chunk->len);
+  joined_bytes -= chunk->len;
+}
+
+// Where no huge pages are reserved the kernel may still join the pages of a range that asks for it,
+// but not those of DPDK's own memory, a shared file: tens of thousands of page faults when a port
+// opens, and as many pages to give back when it closes.
+int populate_joined_pages(rte_mempool* pool) {
+  size_t chunk = 0;
+  size_t align = 0;
+  const ssize_t needed = rte_mempool_op_calc_mem_size_default(pool, pool->size, 0, &chunk, &align);
+  if (needed < 0) return static_cast<int>(needed);
+  constexpr size_t kHugePage = 2 << 20;
+  const size_t bytes = (static_cast<size_t>(needed) + kHugePage - 1) / kHugePage * kHugePage;
+  if (joined_bytes + bytes > rte_eal_get_physmem_size()) return -ENOMEM;
+  void* const mapped =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return -ENOMEM;
+  madvise(mapped, bytes, MADV_HUGEPAGE);
+  joined_bytes += bytes;
+  const int populated =
+      rte_mempool_populate_virt(pool, static_cast<char*>(mapped), bytes, bytes, unmap, nullptr);
+  if (populated > 0) return populated;
+  munmap(mapped, bytes);
+  joined_bytes -= bytes;
+  return populated < 0 ? populated : -ENOMEM;
+}
+
 }  // namespace
 
 rte_mempool* create_pool(const std::string& name, uint32_t buffers, uint32_t frame_bytes,
@@ -36,7 +72,8 @@ rte_mempool* create_pool(const std::string& name, uint32_t buffers, uint32_t fra
   layout.mbuf_data_room_size = static_cast<uint16_t>(room);
   rte_mempool_set_ops_byname(pool, rte_mbuf_best_mempool_ops(), nullptr);
   rte_pktmbuf_pool_init(pool, &layout);
-  const int populated = rte_mempool_populate_default(pool);
+  const bool joined = contiguous && rte_eal_has_hugepages() == 0;
+  const int populated = joined ? populate_joined_pages(pool) : rte_mempool_populate_default(pool);
   if (populated < 0) {
     rte_mempool_free(pool);
     refuse(name, buffers, frame_bytes, populated);
