@@ -13,22 +13,25 @@ from dutperf.results import ResultsFile, load_results
 pytestmark = [*needs_lab]
 
 
-def measured(path: Path, *options: str) -> ResultsFile:
+def measured(path: Path, ip: str, *options: str) -> ResultsFile:
     done = dutperf(
         "throughput",
-        *("--lab", "linux-router-rip", "--ip", "4", "--networks", "256"),
+        *("--lab", "linux-router-rip", "--ip", ip, "--networks", "256"),
         *("--max-rate", "20000", "--output", str(path), *SHORT, *options),
     )
     assert done.returncode in {0, 1}, done.stderr
     return load_results(path)
 
 
-def test_256_networks_are_reached_once_they_were_told(tmp_path: Path) -> None:
-    results = measured(tmp_path / "told", "--routes", "rip")
+@pytest.mark.parametrize(("ip", "packets"), [("4", 11), ("6", 5)])
+def test_256_networks_are_reached_once_they_were_told(
+    tmp_path: Path, ip: str, packets: int
+) -> None:
+    results = measured(tmp_path / "told", ip, "--routes", "rip")
     (cell,) = results.cells
     assert cell.verdict == "pass"
     assert all(
-        port.announced == 11
+        port.announced == packets
         for trial in results.trials
         for port in trial.result.ports
         if trial.role != "probe"
@@ -37,15 +40,18 @@ def test_256_networks_are_reached_once_they_were_told(tmp_path: Path) -> None:
     assert not any("routing update with all networks" in rule for rule in rules)
 
 
-def test_without_they_are_not_and_the_router_says_so(tmp_path: Path) -> None:
-    results = measured(tmp_path / "untold")
+@pytest.mark.parametrize(("ip", "said"), [("4", (3, 0)), ("6", (1, 0))])
+def test_without_they_are_not_and_the_router_says_so(
+    tmp_path: Path, ip: str, said: tuple[int, int]
+) -> None:
+    results = measured(tmp_path / "untold", ip)
     (cell,) = results.cells
     assert cell.median is None
     assert any(
-        (said.type, said.code) == (3, 0)
+        (message.type, message.code) == said
         for trial in results.trials
         for port in trial.result.ports
-        for said in port.icmp
+        for message in port.icmp
     )
 
 
@@ -55,6 +61,7 @@ def test_changing_routes_of_others_cost_no_frame(
 ) -> None:
     results = measured(
         tmp_path / "changes",
+        "4",
         *("--routes", "rip", "--route-changes", "--direction", direction),
     )
     (cell,) = results.cells

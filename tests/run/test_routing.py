@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address, ip_network
+
 import pytest
 from planning import TESTBED, TRANSLATOR, cell
 from scapy.layers.inet import IP, UDP
+from scapy.layers.inet6 import IPv6
 from scapy.layers.rip import RIP, RIPEntry
 
 from dutperf.errors import InputError
 from dutperf.protocol import Announcement
+from dutperf.run.engine_session import neighbours
 from dutperf.run.trial_request import trial_request
 
 SECOND = 10**9
 
 
-def told(duration_s: float = 1.0, **traffic: object) -> list[Announcement]:
-    asked = cell(ip=[4], traffic=traffic, trial_duration_s=duration_s)
+def told(
+    duration_s: float = 1.0, ip: int = 4, /, **traffic: object
+) -> list[Announcement]:
+    asked = cell(ip=[ip], traffic=traffic, trial_duration_s=duration_s)
     return trial_request(TESTBED, asked, 1000, 5).announcements
 
 
@@ -32,6 +38,21 @@ def routes(announcement: Announcement) -> dict[str, int]:
         entries[f"{layer.addr}/{layer.mask}"] = layer.metric
         layer = layer.payload
     return entries
+
+
+def routes6(announcement: Announcement) -> dict[str, int]:
+    """Network -> metric, of a RIPng response (RFC 2080 2)."""
+    shown = IPv6(bytes.fromhex(announcement.packet))
+    assert (shown.dst, shown.hlim, shown.tc) == ("ff02::9", 255, 0xC0)
+    assert (shown[UDP].sport, shown[UDP].dport) == (521, 521)
+    again = shown.copy()
+    del again.plen, again[UDP].chksum, again[UDP].len
+    assert bytes(again) == bytes(shown)
+    told = bytes(shown[UDP].payload)
+    assert told[:4] == bytes([2, 1, 0, 0])
+    entries = [told[at : at + 20] for at in range(4, len(told), 20)]
+    assert all(entry[16:18] == bytes(2) for entry in entries)
+    return {f"{ip_address(e[:16])}/{e[18]}": e[19] for e in entries}
 
 
 def test_nothing_is_told_unless_asked_for() -> None:
@@ -107,17 +128,55 @@ def test_they_come_from_where_frames_come_from_and_both_kinds_go_together() -> N
     assert [(each.port, each.at_ns) for each in found] == [("right", None), ("left", 0)]
 
 
+def test_ipv6_networks_are_told_from_a_link_local_address() -> None:
+    found = [e for e in told(1, 6, routes="rip", networks=256) if e.port == "right"]
+    assert {each.dst_mac for each in found} == {"33:33:00:00:00:09"}
+    assert [len(routes6(each)) for each in found] == [61] * 4 + [12]
+    assert max(len(each.packet) // 2 for each in found) <= 1280
+    listed = {network for each in found for network in routes6(each)}
+    assert listed == {str(ip_network(f"2001:2:0:{n:x}::/64")) for n in range(256)}
+    assert {IPv6(bytes.fromhex(e.packet)).src for e in found} == {"fe80::2"}
+
+
+def test_other_ipv6_routes_change_too() -> None:
+    found = [e for e in told(31, 6, route_changes=True) if e.port == "left"]
+    networks = [
+        "2001:db8::/64",
+        *(f"2001:db8:0:{n}::/64" for n in range(1, 6)),
+    ]
+    assert [routes6(each) for each in found] == [
+        dict.fromkeys(networks, metric) for metric in (7, 16)
+    ]
+
+
+def test_of_a_mix_each_stream_has_its_protocol() -> None:
+    found = told(routes="rip", route_changes=True, mix="50/50", networks=4)
+    left = [(e.packet[0], e.at_ns) for e in found if e.port == "left"]
+    assert sorted(left, key=str) == [("4", 0), ("4", None), ("6", 0), ("6", None)]
+
+
 @pytest.mark.parametrize(
-    ("keys", "says"),
+    ("traffic", "versions", "answered"),
     [
-        ({"ip": [6], "traffic": {"routes": "rip"}}, "these frames have IPv6"),
-        ({"traffic": {"routes": "rip", "mix": "50/50"}}, "these frames have IPv6"),
-        ({"traffic": {"routes": "ospf"}}, "routes"),
+        ({}, 6, False),
+        ({"routes": "rip"}, 6, True),
+        ({"route_changes": True}, 6, True),
+        ({"routes": "rip"}, 4, False),
     ],
 )
-def test_what_rip_cannot_tell_is_refused(keys: dict[str, object], says: str) -> None:
-    with pytest.raises(InputError, match=says):
-        cell(**{"ip": [4]} | keys)
+def test_the_tester_answers_for_the_address_that_it_tells_from(
+    traffic: dict[str, object], versions: int, answered: object
+) -> None:
+    asked = neighbours(TESTBED, [cell(ip=[versions], traffic=traffic)])
+    for port in asked.ports:
+        own = [each.first for each in port.own]
+        assert ("fe80::2" in own) is answered
+        assert own[0] != "fe80::2"
+
+
+def test_other_routing_protocols_are_refused() -> None:
+    with pytest.raises(InputError, match="routes"):
+        cell(ip=[4], traffic={"routes": "ospf"})
 
 
 def test_the_longest_trial_has_room_for_all_updates_and_a_longer_one_is_refused() -> (
@@ -130,5 +189,5 @@ def test_the_longest_trial_has_room_for_all_updates_and_a_longer_one_is_refused(
 
 
 def test_translators_are_no_routers() -> None:
-    with pytest.raises(InputError, match="these frames have IPv6"):
+    with pytest.raises(InputError, match="frames are translated"):
         cell(TRANSLATOR, ip=["6-4"], traffic={"routes": "rip"})

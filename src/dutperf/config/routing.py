@@ -1,21 +1,47 @@
-"""Whether the tester can tell the device routes: by RIPv2, which has IPv4's alone."""
+"""Whether the tester can tell the device routes, and as whom: by RIPv2 and RIPng."""
 
 from __future__ import annotations
 
-from dutperf.config.cell import Cell
-from dutperf.config.flows import directions, ends, flows
+import ipaddress
+from typing import TYPE_CHECKING
+
+from dutperf.config.flows import directions, flows, side_versions
 from dutperf.config.problem import KeyedError
 from dutperf.config.testbed import Testbed
+from dutperf.protocol import IpVersion, Side
+
+if TYPE_CHECKING:  # compat has no use for it, and its commands start fast
+    from dutperf.config.cell import Cell
 
 _LONGEST_S = 3600
-_HINT = "leave it out there (static routes), or choose IPv4 alone (ip: [4], --ip 4)"
+_LINK_LOCAL = ipaddress.IPv6Address("fe80::").packed[:8]
+
+
+def tells_routes(cell: Cell, version: IpVersion) -> bool:
+    """Whether the tester tells the device any of ``version``."""
+    traffic = cell.traffic
+    asked = traffic.routes != "static" or traffic.route_changes
+    return asked and version in side_versions(cell, "left")
+
+
+def told_from(testbed: Testbed, side: Side, version: IpVersion) -> str:
+    """The address that the tester tells routes from; the next hop of them.
+
+    Of IPv6 a link-local one (RFC 2080 2.5): the second half is the tester's own.
+    """
+    own = testbed.sides[side].ip(version)
+    assert own  # noqa: S101 - who has frames of a version has an address of it
+    if version == 4:
+        return own.address
+    half = ipaddress.IPv6Address(own.address).packed[8:]
+    return str(ipaddress.IPv6Address(_LINK_LOCAL + half))
 
 
 def check_routing(testbed: Testbed, cell: Cell) -> None:
     """Refuse routes that cannot be told.
 
     Raises:
-        InputError: frames of IPv6, no IPv4 address to tell them from, or connections.
+        InputError: a device that translates, connections, or trials that are too long.
     """
     traffic = cell.traffic
     key = "routes" if traffic.routes == "rip" else "route_changes"
@@ -35,10 +61,10 @@ def check_routing(testbed: Testbed, cell: Cell) -> None:
             "shorten trial_duration_s (--trial-duration), or leave it out",
         )
     for way in directions(cell):
-        if testbed.sides[ends(way)[0]].ip(4) is None:
-            told = f"{ends(way)[0]} has no IPv4 address to send RIPv2 from"
-            raise KeyedError(("traffic", key), told, _HINT)
         for flow in flows(testbed, cell, way):
-            if traffic.routes == "rip" and {flow.version, flow.received_version} != {4}:
-                told = "RIPv2 tells routers IPv4 networks, and these frames have IPv6"
-                raise KeyedError(("traffic", "routes"), told, _HINT)
+            if flow.version != flow.received_version:
+                raise KeyedError(
+                    ("traffic", key),
+                    f"is for routers, and of ip {cell.ip} frames are translated",
+                    "leave it out there (static routes), or choose ip (--ip) 4 or 6",
+                )

@@ -235,14 +235,14 @@ class Traffic(Strict):
     routes: Literal["static", "rip"] = Field(
         default="static",
         description="routes to the frames' networks: static or rip (RFC 2544 13); rip: "
-        "told by RIPv2 before each trial, again every 30 s of one longer than 60 s; "
-        "IPv4",
+        "told by RIPv2 or RIPng before each trial, again every 30 s of one longer than "
+        "60 s",
     )
     route_changes: bool = Field(
         default=False,
-        description="RIPv2 updates that change other routes (RFC 2544 11.3); six "
+        description="RIP updates that change other routes (RFC 2544 11.3); six "
         "networks of no frame, there and gone in turn, first in each trial and every "
-        "30 s; IPv4",
+        "30 s",
     )
     management: bool = Field(
         default=False,

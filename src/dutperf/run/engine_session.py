@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from dutperf.config.address_set import AddressSet, BitField
 from dutperf.config.flows import own_hosts, side_versions
+from dutperf.config.routing import tells_routes, told_from
 from dutperf.config.testbed import (
     InterfacePort,
     MemifPort,
@@ -247,6 +248,8 @@ def _own(testbed: Testbed, cells: Sequence[Cell], side: Side) -> list[AddressRan
     own = testbed.sides[side]
     reals = [own.ip(4), own.ip(6)]
     ranges = [AddressRange(first=real.address) for real in reals if real]
+    if any(tells_routes(cell, 6) for cell in cells):
+        ranges.append(AddressRange(first=told_from(testbed, side, 6)))
     for cell in cells:
         for hosts in own_hosts(testbed, cell, side):
             ranges += [_range(hosts, field) for field in hosts.fields]

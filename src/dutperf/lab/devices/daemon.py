@@ -1,6 +1,6 @@
 """Programs beside the DUT's kernel: how they are started, and when they run.
 
-BIRD takes routes from the tester by RIPv2, for the kernel. Those that nobody told again
+BIRD takes routes from the tester by RIP, for the kernel. Those that nobody told again
 for three minutes are given up (RFC 2453 3.8).
 
 snmpd, Net-SNMP's agent, answers management queries (RFC 2544 11.2).
@@ -43,9 +43,16 @@ protocol device {}
 protocol kernel {
   ipv4 { import none; export all; };
 }
+protocol kernel {
+  ipv6 { import none; export all; };
+}
 protocol rip {
   ipv4 { import all; export none; };
   interface "left", "right" { version 2; mode multicast; passive yes; };
+}
+protocol rip ng {
+  ipv6 { import all; export none; };
+  interface "left", "right" { mode multicast; passive yes; };
 }
 """,
     hint="it needs version 2 (on Debian the package bird2)",

@@ -20,8 +20,8 @@ The link-local addresses are set by hand because the kernel has to have one to a
 neighbours on behalf of forwarded packets; it gives them to interfaces too late and
 with more noise.
 
-``linux-router-rip`` knows none of the 255 IPv4 networks behind the links: BIRD takes
-them from the tester (``routes: rip``, RFC 2544 13). ``linux-router-snmp`` is the router
+``linux-router-rip`` knows none of the 255 networks behind each link: BIRD takes them
+from the tester (``routes: rip``, RFC 2544 13). ``linux-router-snmp`` is the router
 with an agent, snmpd, that answers management queries (RFC 2544 11.2).
 """
 
@@ -97,9 +97,9 @@ LINUX_ROUTER_HOSTS = _router(
 )
 LINUX_ROUTER_RIP = _router(
     "linux-router-rip",
-    "Linux forwarding, IPv4 routes from the tester by RIPv2 (BIRD)",
+    "Linux forwarding, routes from the tester by RIPv2 and RIPng (BIRD)",
     24,
-    _IPV6_NETWORKS,
+    {},
     daemon=BIRD,
 )
 LINUX_ROUTER_SNMP = _router(
