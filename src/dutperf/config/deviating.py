@@ -5,22 +5,16 @@ trials. So nothing here is refused, and nothing is left unsaid. Each point has t
 that the RFC's own words give it: a MUST (REQUIRED, SHALL), a SHOULD (RECOMMENDED),
 plain text, or part of what the quantity is by definition. ``config.conformance`` makes
 one statement of them.
-
-The frame format is RFC 2544's (C.2.6.4) but for what RFC 4814 4.5 put in the place of
-its two fixed ports, and for the tag, without which no frame could be told from another
-(RFC 2544 10).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
-from dutperf.config.beside import BesideKind
 from dutperf.config.cell import Cell
-from dutperf.config.flows import directions, ends
+from dutperf.config.deviating_frames import of_frames, sizes_asked_for
 from dutperf.config.search_keys import GoalSpec
-from dutperf.config.sizes import cell_versions, most_header_bytes
 from dutperf.config.specs import (
     BackToBackSpec,
     EstablishmentKeys,
@@ -35,14 +29,10 @@ from dutperf.config.specs import (
 )
 from dutperf.config.specs.outage_spec import TRIGGER_S
 from dutperf.config.specs.system_recovery_spec import OVERLOAD_PERCENT, OVERLOAD_S
-from dutperf.config.standard_sizes import listed_sizes
 from dutperf.config.stateful_keys import Stateful
-from dutperf.config.versions import translates, version_of
+from dutperf.config.versions import translates
 from dutperf.standards import Deviation, Level
 
-_FORMAT = "RFC 2544 8, C.2.6.4"
-_UPDATE_BEFORE_S = 5
-_TTL = 10
 _LARGEST_STEP_PERCENT = 10
 _REPEATS = 20
 _TAGS = 500
@@ -57,7 +47,7 @@ def deviations(cell: Cell) -> list[Deviation]:
     opened = _stateful(cell, cell.stateful) if cell.stateful else []
     if isinstance(cell.spec, EstablishmentKeys):
         return opened
-    found = [*opened, *_times(cell), *_direction(cell), *_sizes(cell), *_frames(cell)]
+    found = [*opened, *_times(cell), *_direction(cell), *of_frames(cell)]
     found += _shape(cell)
     match cell.spec:
         case FrameLossSpec(load_percent=loads):
@@ -295,7 +285,7 @@ def _outage(cell: Cell, spec: OutageSpec) -> list[Deviation]:
         found.append(
             Deviation(rfc, "a rate that reaches the throughput", actual, "text")
         )
-    smallest = min(_listed_sizes(cell)[0])
+    smallest = min(sizes_asked_for(cell)[0])
     if not cell.imix and cell.frame_sizes[0] > smallest:
         actual = f"{cell.frame_sizes[0]} bytes"
         found.append(Deviation(rfc, "the smallest frames", actual, "text"))
@@ -414,108 +404,6 @@ def _direction(cell: Cell) -> list[Deviation]:
             "SHOULD",
         )
     ]
-
-
-def _listed_sizes(cell: Cell) -> tuple[list[int], str]:
-    extra = most_header_bytes(cell.traffic, cell.ip)
-    return listed_sizes(cell_versions(cell), extra)
-
-
-def _sizes(cell: Cell) -> list[Deviation]:
-    if cell.imix:
-        rule, actual = "frames of one size", f"{cell.traffic.imix} (RFC 6985)"
-        return [Deviation("RFC 2544 9, RFC 1242 3.4", rule, actual, "text")]
-    listed, rfc = _listed_sizes(cell)
-    if cell.frame_sizes[0] in listed:
-        return []
-    rule = f"one of the frame sizes {', '.join(map(str, listed))}"
-    actual = f"{cell.frame_sizes[0]} bytes"
-    return [Deviation(f"RFC 2544 9.1, {rfc}", rule, actual, "SHOULD")]
-
-
-def _frames(cell: Cell) -> list[Deviation]:
-    traffic = cell.traffic
-    found = _ports(cell)
-    if traffic.df and 4 in cell_versions(cell):
-        found.append(Deviation(_FORMAT, "IPv4 flags 0", "DF set", "SHOULD"))
-    found += _headers(cell)
-    found += _beside(cell)
-    if traffic.ignore_checksums:
-        rule = "checksums of received frames"
-        found.append(Deviation("RFC 1242 3.17", rule, "not verified", "MUST"))
-    if traffic.ttl != _TTL:
-        actual = f"{traffic.ttl} instead of {_TTL}"
-        found.append(Deviation(_FORMAT, "time to live 10", actual, "SHOULD"))
-    if traffic.dscp:
-        found.append(
-            Deviation(_FORMAT, "type of service 0", f"DSCP {traffic.dscp}", "SHOULD")
-        )
-    found += _routes(cell)
-    return found
-
-
-def _routes(cell: Cell) -> Iterator[Deviation]:
-    traffic, settle_s = cell.traffic, cell.spec.settle_wait_s
-    most_networks = max(traffic.networks.left, traffic.networks.right)
-    if traffic.routes == "rip" and settle_s < _UPDATE_BEFORE_S:
-        rule = f"routing updates {_UPDATE_BEFORE_S} s before the frames"
-        yield Deviation("RFC 2544 C.2.3", rule, f"{settle_s:g} s before", "text")
-    elif traffic.routes == "static" and most_networks > 1:
-        rule = "a routing update with all networks before each trial"
-        yield Deviation("RFC 2544 13", rule, "routes are static", "MUST")
-
-
-def _headers(cell: Cell) -> Iterator[Deviation]:
-    """Of the foreground's frames as they are sent."""
-    versions = {version_of(cell.ip, ends(way)[0]) for way in directions(cell)}
-    options = cell.traffic.ipv4_options
-    if options and 4 in versions:
-        yield Deviation(_FORMAT, "no IPv4 options", ", ".join(options), "SHOULD")
-    headers = cell.traffic.ipv6_headers
-    if "hop-by-hop" not in headers or 6 not in versions:
-        return
-    if len(headers) > 1:
-        rule = "no hop-by-hop header in a chain of extension headers"
-        yield Deviation("RFC 5180 5.3", rule, ", ".join(headers), "MUST")
-    rule = "hop-by-hop headers at 1, 10 and 50 % of the bandwidth, for their impact"
-    yield Deviation("RFC 5180 5.3", rule, "in all foreground frames", "text")
-
-
-def _beside(cell: Cell) -> Iterator[Deviation]:
-    """Frames beside the stream: as many as the RFCs have."""
-    beside = cell.traffic.beside
-    if beside is None or beside.percent in _PERCENT_BESIDE[beside.kind]:
-        return
-    if beside.kind == "broadcast":
-        yield Deviation(beside.rfc, "1 % broadcast frames", beside.words, "SHOULD")
-    else:
-        rule = "hop-by-hop headers at 1, 10 and 50 % of the bandwidth, for their impact"
-        yield Deviation(beside.rfc, rule, beside.words, "text")
-
-
-_PERCENT_BESIDE: dict[BesideKind, tuple[int, ...]] = {
-    "broadcast": (1,),
-    "hop-by-hop": (1, 10, 50),
-}
-
-
-def _ports(cell: Cell) -> list[Deviation]:
-    """Random ones would make more flows than RFC 8219 10.2.1 wants."""
-    if cell.traffic.flows is not None:
-        return []
-    ports = cell.traffic.ports
-    found: dict[Deviation, None] = {}
-    for direction in directions(cell):
-        reverse = direction == "reverse" and ports.reverse is not None
-        where = " in the reverse direction" if reverse else ""
-        for name, port in zip(
-            ("source", "destination"), ports.of(direction), strict=True
-        ):
-            if not port.by_the_book:
-                wanted = f"random {name} ports {port.LEAST}-{port.MOST}"
-                told = Deviation("RFC 4814 4.5", wanted, f"{port}{where}", "SHOULD")
-                found[told] = None
-    return list(found)
 
 
 def _loads(falling: list[float]) -> list[Deviation]:
