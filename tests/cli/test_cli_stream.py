@@ -295,6 +295,7 @@ def test_a_session_by_keys(session: Session) -> None:
     session.await_("Ctrl-Z would leave the stream alone")
     session.press(" 0")
     session.await_("cleared")
+    session.await_("this piece: 200,000 fps")  # it goes on, and ends after this one
     session.press("q")
     code, out = session.ended()
     assert code == 0
