@@ -69,6 +69,16 @@ def test_outliers_leave_the_number_and_are_said_below_it() -> None:
     assert Card((cell,)).remarks == [(sentence(DOUBTS["outliers"]), "")]
 
 
+def test_of_several_delays_it_is_said_which_one() -> None:
+    """The card shows TL, and its repeats may be close."""
+    both = [
+        told("unstable").model_copy(update={"of": f"WCL, {way}"})
+        for way in ("forward", "reverse")
+    ]
+    said = [(f"WCL: {DOUBTS['unstable']}", "")]
+    assert Card((view(1, 2, 3, findings=both),)).remarks == said
+
+
 def test_many_findings_do_not_fill_the_card() -> None:
     kinds: tuple[FindingKind, ...] = ("modes", "shift", "drift", "outliers")
     card = Card((view(1, 2, 3, findings=[told(kind) for kind in kinds]),))

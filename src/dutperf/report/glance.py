@@ -9,6 +9,7 @@ from dutperf.report.cells import CellView
 from dutperf.report.headline import Headline, headline
 from dutperf.report.text import NBSP, plural, sentence
 from dutperf.results.closing_words import DOUBTS
+from dutperf.results.rate_results import Finding
 
 MOST_CARDS = 6
 """Cells that have a card of their own each."""
@@ -97,8 +98,7 @@ class Card:
         """What speaks against the figure, or why there is none; and what to do."""
         told: dict[tuple[str, str], None] = {}
         for cell in self.cells:
-            findings = [(sentence(DOUBTS[f.kind]), "") for f in cell.findings]
-            told |= dict.fromkeys(findings)
+            told |= dict.fromkeys((_doubt(each), "") for each in cell.findings)
             told |= dict.fromkeys([] if cell.measured else cell.reasons)
         left = len(told) - _FEW
         more = [(f"{plural(left, 'more finding')} below", "")] if left > 0 else []
@@ -125,6 +125,12 @@ def _range(cells: Sequence[CellView]) -> Headline:
         return Headline(low.value, low.unit, only, limit=low.limit)
     unit = "" if low.unit == high.unit else f"{NBSP}{low.unit}"
     return Headline(f"{low.value}{unit} to {high.value}", high.unit, "")
+
+
+def _doubt(finding: Finding) -> str:
+    """Of which delay, where the card has another one: TL, WCL, PDV."""
+    quantity, words = finding.of.partition(",")[0], DOUBTS[finding.kind]
+    return f"{quantity}: {words}" if quantity.isupper() else sentence(words)
 
 
 def _short(cell: CellView) -> str:
