@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -439,6 +440,41 @@ def test_no_label_of_a_delay_is_cut_off_or_crossed_by_another(
             assert frame["x"] - 1 <= left
             assert right <= frame["x"] + frame["width"] + 1
         assert not any(_overlap(a, b) for n, a in enumerate(boxes) for b in boxes[:n])
+
+
+TICKS = """all => all.map(chart => ["xtick", "x2tick"].map(axis =>
+  [...chart.querySelectorAll(`.${axis} text`)]
+    .filter(one => getComputedStyle(one).visibility !== "hidden")
+    .map(one => one.getBoundingClientRect()).map(b => [b.left, b.right])))"""
+"""Of each chart and axis, where its visible labels begin and end."""
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_no_label_of_an_axis_runs_into_the_next(
+    browser: Browser, timed_report: Path, width: int
+) -> None:
+    """Those that do not fit are left out, and come back where there is room."""
+    visit = Look(browser, timed_report, 1280, "light")
+    page = visit.page
+    for summary in page.locator("details.timing > summary").all()[1:]:
+        summary.click()
+    visit.draw()
+    labels = [len(axis) for chart in _ticks(page) for axis in chart]
+    page.set_viewport_size({"width": width, "height": 900})
+    page.wait_for_timeout(500)
+    axes = [axis for chart in _ticks(page) for axis in chart]
+    assert all(
+        left >= right + 3 for axis in axes for (_, right), (left, _) in pairwise(axis)
+    )
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.wait_for_timeout(500)
+    assert [len(axis) for chart in _ticks(page) for axis in chart] == labels
+    assert visit.troubles == []
+
+
+def _ticks(page: Page) -> list[list[list[list[float]]]]:
+    found: list[list[list[list[float]]]] = page.eval_on_selector_all(".chart", TICKS)
+    return found
 
 
 def _overlap(one: list[float], other: list[float]) -> bool:

@@ -375,6 +375,7 @@ def runs_chart(trial: TrialRecord) -> Chart | None:
         "showlegend": len(data) > 1,
         "barmode": "group",
         "bargap": 0.35,
+        "uniformtext": {"minsize": 9, "mode": "hide"},
         "xaxis": {
             "title": {
                 "text": "frames lost in a row (2: 2 to 3, 4: 4 to 7, \u2026)",

@@ -41,6 +41,25 @@ const height = (width, layout, traces) =>
 // at it: a page may hold the charts of hundreds of trials.
 const visible = (place) => !place.closest("[hidden], details:not([open])");
 
+// Labels that were chosen for a wide screen run into each other on a narrow one: of each
+// axis every second one is left, or every third.
+const thinned = (place) => {
+  if (!place.clientWidth) return;
+  for (const axis of ["xtick", "x2tick"]) {
+    const labels = [...place.querySelectorAll(`.${axis} text`)];
+    for (const label of labels) label.style.visibility = "";
+    const boxes = labels.map((label) => label.getBoundingClientRect());
+    const apart = (step) => boxes.every((box, at) =>
+      at % step || at < step || box.left >= boxes[at - step].right + 4);
+    let step = 1;
+    while (step < labels.length && !apart(step)) ++step;
+    for (const [at, label] of labels.entries()) {
+      if (at % step) label.style.visibility = "hidden";
+    }
+  }
+};
+const isThinned = new WeakSet();
+
 const drawing = ({ figures, template }) => (places, pageWidth) => {
   const style = getComputedStyle(root);
   for (const place of places) {
@@ -54,6 +73,10 @@ const drawing = ({ figures, template }) => (places, pageWidth) => {
     layout.height = height(width || place.clientWidth, layout, data.length);
     layout.width = width;
     layout.autosize = !width;
-    Plotly.react(place, data, layout, settings);
+    Plotly.react(place, data, layout, settings).then(() => {
+      if (!isThinned.has(place)) place.on("plotly_afterplot", () => thinned(place));
+      isThinned.add(place);
+      thinned(place);
+    });
   }
 };
