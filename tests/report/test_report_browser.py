@@ -472,6 +472,19 @@ def test_no_label_of_an_axis_runs_into_the_next(
     assert visit.troubles == []
 
 
+def test_no_name_in_a_legend_is_cut_off(browser: Browser, hostile_report: Path) -> None:
+    visit = Look(browser, hostile_report, 400, "light")
+    visit.draw()
+    ends = visit.page.eval_on_selector_all(
+        ".chart .legendtext",
+        "all => all.map(one => one.closest('.main-svg').getBoundingClientRect().right"
+        " - one.getBoundingClientRect().right)",
+    )
+    assert ends
+    assert min(ends) >= 0
+    assert visit.troubles == []
+
+
 def _ticks(page: Page) -> list[list[list[list[float]]]]:
     found: list[list[list[list[float]]]] = page.eval_on_selector_all(".chart", TICKS)
     return found

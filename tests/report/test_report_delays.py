@@ -143,7 +143,7 @@ def test_the_axis_of_variation_keeps_order_sign_and_a_place_for_zero() -> None:
         # The last label is written to the left, into the gap.
         ([1, 2, 9], 10),
         # It cannot: the mark before it is too near.
-        ([1, 8, 9], 9 / 0.53),
+        ([1, 8, 9], 9 / 0.55),
     ],
 )
 def test_an_axis_leaves_room_for_the_last_label(

@@ -58,12 +58,13 @@ def delay_charts(trial: TrialRecord) -> list[Chart]:
     marks = [marks_of(direction, near) for direction in directions]
     drawn = [mark.ns for row in marks for mark in row]
     low, high = delay_range([*ends, *drawn])
+    until = math.ceil(high)
     for row in marks:
         places = [math.log10(max(mark.ns, 1)) for mark in row]
         high = end_with_room(places, low, high)
     bottom = _bottom(max(histogram.count for histogram in seen))
     charts = [
-        _delay_chart(trial, direction, row, (low, high), bottom)
+        _delay_chart(trial, direction, row, (low, high, until), bottom)
         for direction, row in zip(directions, marks, strict=True)
     ]
     most = max(y for c in charts for t in c.data if "fill" in t for y in t["y"])
@@ -81,9 +82,10 @@ def _delay_chart(
     trial: TrialRecord,
     direction: DirectionResult,
     marks: Sequence[Mark],
-    x_range: tuple[float, float],
+    axis: tuple[float, float, float],
     bottom: float,
 ) -> Chart:
+    x_range = axis[:2]
     data: list[Trace] = []
     for index, stream in enumerate(direction.streams):
         if stream.delay_ns.count:
@@ -99,7 +101,7 @@ def _delay_chart(
     figure: Figure = {
         "height": _HEIGHT,
         "showlegend": False,
-        "xaxis": {"anchor": "y", **log_axis(*x_range)},
+        "xaxis": {"anchor": "y", **log_axis(*axis)},
         "yaxis": {
             "domain": [0, _SPLIT],
             "type": "log",

@@ -14,7 +14,7 @@ BINS = 141
 """Odd: on an axis around zero, zero has a bin of its own."""
 _ROW_PX = 18
 _FOOT_PX = 34
-_LEFT_OF = 0.53
+_LEFT_OF = 0.55
 """Up to here on the axis a label has room to the right, on a narrow screen, too.
 
 There 99.99999 % beside the other axis leaves this one some 230 pixels.

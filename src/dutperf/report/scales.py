@@ -18,12 +18,13 @@ def delay_range(values_ns: Sequence[float]) -> tuple[float, float]:
     return low, math.log10(max(*values_ns, 2) * _ROOM)
 
 
-def log_axis(low: float, high: float) -> Figure:
+def log_axis(low: float, high: float, until: float = math.inf) -> Figure:
     """A logarithmic axis of nanoseconds whose ticks have the unit that fits.
 
     Args:
         low: end, as power of ten.
         high: end, as power of ten.
+        until: no tick beyond this power of ten; what follows is room for labels.
     """
     steps = (1,) if high - low > _MANY_DECADES else (1, 2, 5)
     ticks = [
@@ -31,7 +32,8 @@ def log_axis(low: float, high: float) -> Figure:
         for decade in range(math.floor(low), math.ceil(high) + 1)
         for step in steps
     ]
-    shown = [tick for tick in ticks if low <= math.log10(tick) <= high and tick >= 1]
+    last = min(high, until)
+    shown = [tick for tick in ticks if low <= math.log10(tick) <= last and tick >= 1]
     return {
         "type": "log",
         "range": [round(low, 4), round(high, 4)],

@@ -364,6 +364,7 @@ def runs_chart(trial: TrialRecord) -> Chart | None:
     if not found:
         return None
     longest = max((classes for *_, classes in found), key=len)
+    most = max(one.runs for *_, classes in found for one in classes)
     labels = [whole(one.lowest) for one in longest]
     several = any(len(d.streams) > 1 for d in trial.result.directions)
     data = [
@@ -387,7 +388,8 @@ def runs_chart(trial: TrialRecord) -> Chart | None:
             "range": [-0.6, len(labels) - 0.4],
             "ticks": "",
         },
-        "yaxis": {"nticks": 4, "rangemode": "tozero", "tickformat": ",d"},
+        # Room for the number above the highest bar, and for the heading.
+        "yaxis": {"nticks": 4, "range": [0, 1.35 * most], "tickformat": ",d"},
         "annotations": [heading("how often", 1, "top")],
     }
     return Chart(

@@ -32,10 +32,27 @@ const settings = {
   modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
 };
 
+// A legend does not break its lines, so a name that is wider than the screen is broken.
+const broken = (name, width) => {
+  const most = Math.floor((width - 70) / 7.6);
+  const letters = name.match(/&#?\w{1,8};|./gsu) || [];
+  const lines = [];
+  while (letters.length > most) {
+    const space = letters.lastIndexOf(" ", most);
+    lines.push(letters.splice(0, space > 0 ? space : most).join(""));
+    if (letters[0] === " ") letters.shift();
+  }
+  return [...lines, letters.join("")].join("<br>");
+};
+
 // Plotly leaves room for the legend only as high as it thinks it is; on a narrow
 // screen the legend has more rows, so the chart gets higher with it.
-const height = (width, layout, traces) =>
-  layout.showlegend && width < 560 ? layout.height + 24 * traces : layout.height;
+const fitted = (width, layout, data) => {
+  if (!layout.showlegend || width >= 560) return;
+  for (const trace of data) if (trace.name) trace.name = broken(trace.name, width);
+  const rows = data.map(({ name }) => (name || "").split("<br>").length);
+  layout.height += 24 * rows.reduce((sum, lines) => sum + lines, 0);
+};
 
 // What is folded away, or far from what is on the screen, is drawn when somebody looks
 // at it: a page may hold the charts of hundreds of trials.
@@ -70,7 +87,7 @@ const drawing = ({ figures, template }) => (places, pageWidth) => {
       ? (pageWidth - 16) / 2 : pageWidth;
     const { data, layout } = resolved(figure, style);
     layout.template = resolved(template, style);
-    layout.height = height(width || place.clientWidth, layout, data.length);
+    fitted(width || place.clientWidth, layout, data);
     layout.width = width;
     layout.autosize = !width;
     Plotly.react(place, data, layout, settings).then(() => {
