@@ -1,5 +1,6 @@
 #include "dpdk/pool.h"
 
+#include <rte_common.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
@@ -35,6 +36,14 @@ void unmap(rte_mempool_memhdr* chunk, void* /*unused*/) {
   joined_bytes -= chunk->len;
 }
 
+// Whole huge pages, where they do not take much more than what is needed: 64 streams have 64 pools.
+size_t mapping_bytes(size_t needed) {
+  constexpr size_t kPage = 4 << 10;
+  constexpr size_t kHugePage = 2 << 20;
+  const size_t whole = RTE_ALIGN_CEIL(needed, kHugePage);
+  return whole - needed <= needed / 8 ? whole : RTE_ALIGN_CEIL(needed, kPage);
+}
+
 // Where no huge pages are reserved the kernel may still join the pages of a range that asks for it,
 // but not those of DPDK's own memory, a shared file: tens of thousands of page faults when a port
 // opens, and as many pages to give back when it closes.
@@ -43,8 +52,7 @@ int populate_joined_pages(rte_mempool* pool) {
   size_t align = 0;
   const ssize_t needed = rte_mempool_op_calc_mem_size_default(pool, pool->size, 0, &chunk, &align);
   if (needed < 0) return static_cast<int>(needed);
-  constexpr size_t kHugePage = 2 << 20;
-  const size_t bytes = (static_cast<size_t>(needed) + kHugePage - 1) / kHugePage * kHugePage;
+  const size_t bytes = mapping_bytes(static_cast<size_t>(needed));
   if (joined_bytes + bytes > rte_eal_get_physmem_size()) return -ENOMEM;
   void* const mapped =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
