@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-_PREAMBLE_AND_GAP_BYTES = 20  # preamble and start of frame 8, interframe gap 12
+PREAMBLE_AND_GAP_BYTES = 20
+"""Preamble and start of frame 8, interframe gap 12."""
 
 
 def line_rate_fps(link_speed_mbps: int, frame_size: int | Fraction) -> int:
@@ -21,4 +22,4 @@ def wire_mbps(rate_fps: float, frame_size: int | Fraction) -> float:
 
 
 def _bits(frame_size: int | Fraction) -> Fraction:
-    return 8 * (Fraction(frame_size) + _PREAMBLE_AND_GAP_BYTES)
+    return 8 * (Fraction(frame_size) + PREAMBLE_AND_GAP_BYTES)

@@ -48,7 +48,7 @@ def test_one_ip_version_has_the_sizes_of_its_rfc() -> None:
 def test_the_mtu_limits_them(
     mtu: int, versions: set[IpVersion], fit: list[int], left_out: list[int]
 ) -> None:
-    found = standard_sizes(with_mtu(mtu), versions)
+    found = standard_sizes(mtu, versions)
     assert (found.fit, found.left_out) == (fit, left_out)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from planning import Run, campaign, spec, spoilt
+from planning import TESTBED, Run, campaign, spec, spoilt
 
+from dutperf.config import Testbed
+from dutperf.config.testbed import InterfacePort
 from dutperf.protocol import IcmpMessages, TrialRequest, TrialResult
 from dutperf.results import ResultsFile, TrialRecord, load_results
 from dutperf.simulation.fake_engine import Dut, FakeEngine, perfect, step
@@ -176,3 +178,43 @@ def test_the_run_of_a_dutperf_that_had_none_is_resumed(
     # The cell that had begun goes on; the next one begins as all do now.
     assert [trial.cell for trial in first(results)] == ["throughput-ip6-128-both"]
     assert load_results(path) == results
+
+
+class NeverCuts(FakeEngine):
+    """Its right link carries 1,500 bytes, and nothing that is longer."""
+
+    def __init__(self) -> None:
+        self.too_long = False
+        super().__init__(lambda _rate_fps, frames: 0 if self.too_long else frames)
+
+    def measure(self, trial: TrialRequest, *_progress: object) -> TrialResult:
+        [stream] = trial.directions[0].streams
+        self.too_long = max(stream.frame_sizes) > 1518
+        return super().measure(trial)
+
+
+def unequal_links() -> Testbed:
+    left = TESTBED.left.model_copy(
+        update={"port": InterfacePort(interface="left", mtu=9198)}
+    )
+    return TESTBED.model_copy(update={"left": left})
+
+
+def test_the_rate_of_frames_that_are_not_fragmented_is_zero(tmp_path: Path) -> None:
+    """RFC 2544 9.4: of the small ones it forwards as many as it should."""
+    run = Run(tmp_path / "run", NeverCuts(), testbed=unequal_links())
+    keys = {"ip": [4], "direction": "forward", "traffic": {"fragmented": True}}
+    results = run(campaign(spec(frame_size=[1518, 4096], **keys)))
+    small, large = results.cells
+    assert (small.verdict, large.verdict) == ("pass", "fail")
+    assert small.median and large.median == 0
+    [told] = [notice for notice in run.notices if "RFC 2544 9.4" in notice]
+    assert "of frames of 4,096 bytes none arrives" in told
+
+
+def test_a_device_that_forwards_nothing_at_all_has_no_rate(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run", FakeEngine(nothing()), testbed=unequal_links())
+    keys = {"ip": [4], "direction": "forward", "traffic": {"fragmented": True}}
+    [cell] = run(campaign(spec(frame_size=4096, **keys))).cells
+    assert (cell.verdict, cell.median) == ("invalid", None)
+    assert cell.reasons[0].code == "nothing_forwarded"

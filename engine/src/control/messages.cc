@@ -318,6 +318,8 @@ Json to_json(const PortReport& port) {
           {"damaged", to_json(port.damaged)},
           {"other_vlan", port.other_vlan},
           {"fragments", port.fragments},
+          {"reassembled", port.reassembled},
+          {"incomplete", port.incomplete},
           {"announced", port.announced},
           {"interface_drops", port.interface_drops},
           {"send_drops", port.send_drops},

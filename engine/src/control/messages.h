@@ -129,6 +129,8 @@ struct PortReport {
   net::DamageCounts damaged;  // those truncated beyond recognition among them
   uint64_t other_vlan = 0;
   uint64_t fragments = 0;
+  uint64_t reassembled = 0;
+  uint64_t incomplete = 0;
   uint64_t announced = 0;
   uint64_t interface_drops = 0;
   uint64_t send_drops = 0;

@@ -51,6 +51,8 @@ PortReport port_report(Side side, const dpdk::Port& port, const PortSnapshot& be
   report.misdirected = received.misdirected;
   report.other_vlan = received.other_vlan;
   report.fragments = received.fragments;
+  report.reassembled = received.reassembled;
+  report.incomplete = received.incomplete;
   for (const measure::StreamRecorder& recorder : recorders) report.damaged += recorder.damaged();
   report.damaged[net::Damage::kTruncated] += received.cut_short;
   attribute(port, difference(report.before, report.after), report);

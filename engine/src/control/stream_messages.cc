@@ -171,6 +171,10 @@ ParsedStream parse_stream(const Json& json, const std::string& where, uint16_t t
   stream.expected.dscp = layout.dscp;
   layout.flow_label = static_cast<uint32_t>(reader.number_or("flow_label", 0, 0, (1 << 20) - 1));
   layout.df = reader.flag_or("df", false);
+  layout.identified = reader.flag_or("identified", false);
+  if (layout.identified && (layout.ip_version == 6 || layout.df)) {
+    reader.refuse("identified", "is for streams of IPv4 that may be fragmented, without df");
+  }
   stream.variations = parse_variations(reader, layout.ip_version, seed);
   parse_tuples(reader, stream);
   reader.finish();

@@ -50,6 +50,7 @@ TEST(ParseStream, GivesEveryKeyItsDefault) {
   EXPECT_EQ(layout.dscp, 0);
   EXPECT_EQ(layout.flow_label, 0U);
   EXPECT_FALSE(layout.df);
+  EXPECT_FALSE(layout.identified);
   EXPECT_EQ(parsed.spec.tag, (net::TagIdentity{41, 3, 0}));
   EXPECT_EQ(parsed.spec.variations, (vary::Variations{{}, Order::kRandom, 77}));
   EXPECT_EQ(parsed.addressing.src_mac, std::nullopt);
@@ -141,6 +142,13 @@ const std::vector<Refused> kRefused = {
     {4, {{"dscp", 64}}, "dscp must be between 0 and 63"},
     {6, {{"flow_label", 1 << 20}}, "flow_label must be between 0 and 1048575"},
     {4, {{"df", 1}}, "df must be true or false"},
+    {4, {{"identified", 1}}, "identified must be true or false"},
+    {4,
+     {{"identified", true}, {"df", true}},
+     "identified is for streams of IPv4 that may be fragmented, without df"},
+    {6,
+     {{"identified", true}},
+     "identified is for streams of IPv4 that may be fragmented, without df"},
     {4, {{"tos", 1}}, "tos is not a known key"},
     {4,
      {{"enumeration_order", "up"}},

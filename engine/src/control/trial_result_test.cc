@@ -153,6 +153,7 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAPassSays) {
   result.ports[1].stale = 4;
   result.ports[1].other_vlan = 3;
   result.ports[1].fragments = 1;
+  result.ports[1].incomplete = 1;
   kernel::InterfaceCounters kernel;
   kernel.rx_missed = 1;
   kernel.rx_fifo = 2;
@@ -405,6 +406,8 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfDelaysSays) {
   const std::vector<uint8_t> answer = {0x45, 0x00};
   result.ports[0].answers.keep(1'250'000, answer);
   result.ports[0].fragments = 7;
+  result.ports[0].reassembled = 3;
+  result.ports[0].incomplete = 1;
   result.ports[1].damaged = background.damaged;
   result.total_ns = 5'002'000'000;
   result.overhead_ns = 1'999'700;

@@ -42,6 +42,14 @@ Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
     expected_[i] = streams[i].expected;
   }
   report_.answers = AnswerLog(answers_.most);
+  size_t most_ip_bytes = 0;
+  for (const StreamSpec& stream : streams) {
+    if (!stream.layout.identified) continue;
+    for (const uint32_t size : stream.received_frame_sizes) {
+      most_ip_bytes = std::max<size_t>(most_ip_bytes, size - kNotIp);
+    }
+  }
+  if (most_ip_bytes > 0) reassembly_.emplace(most_ip_bytes);
   if (spec.learn && spec.learn->from == other(side)) learning_.emplace(spec);
 }
 
@@ -93,6 +101,8 @@ uint32_t Receiver::receive_burst() noexcept {
     }
     if (classified.kind == net::FrameKind::kTest) [[likely]] {
       account(frame + before, classified, burst);
+    } else if (classified.kind == net::FrameKind::kFragment) {
+      take_piece(frame + before, size - before, burst);
     } else if (take_aside(mbufs[i], classified)) {
       continue;
     }
@@ -156,6 +166,22 @@ void Receiver::record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) 
   uninspected_ = place - frames;
 }
 
+[[gnu::cold, gnu::noinline]] void Receiver::take_piece(const uint8_t* frame, size_t size,
+                                                       Burst& burst) noexcept {
+  ++report_.fragments;
+  if (!reassembly_) return;
+  const std::span<const uint8_t> whole = reassembly_->add(frame, size);
+  report_.reassembled = reassembly_->whole();
+  report_.incomplete = reassembly_->incomplete();
+  if (whole.empty()) return;
+  const net::Classified classified = net::classify(whole.data(), whole.size());
+  if (classified.kind == net::FrameKind::kTest) {
+    account(whole.data(), classified, burst);
+  } else {
+    ++report_.foreign;
+  }
+}
+
 // What is no test frame; true when the reply ring took the buffer.
 [[gnu::noinline]] bool Receiver::take_aside(dpdk::Mbuf* mbuf, net::Classified classified) noexcept {
   switch (classified.kind) {
@@ -167,7 +193,7 @@ void Receiver::record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) 
     case net::FrameKind::kIcmp:
       account_icmp(dpdk::frame_of(mbuf) + vlan_.bytes() + labels_.bytes(), classified);
       break;
-    case net::FrameKind::kFragment: ++report_.fragments; break;
+    case net::FrameKind::kFragment: break;
     case net::FrameKind::kOtherVlan: ++report_.other_vlan; break;
     case net::FrameKind::kNeighbour: return answer(mbuf);
   }

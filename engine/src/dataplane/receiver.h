@@ -32,6 +32,7 @@
 #include "net/icmp.h"
 #include "net/inspection.h"
 #include "net/neighbour.h"
+#include "net/reassembly.h"
 
 namespace dutperf::dataplane {
 
@@ -47,6 +48,8 @@ struct ReceiveReport {
   net::IcmpCounts icmp;     // these by kind
   uint64_t other_vlan = 0;  // VLAN tags or labels that are not the port's, or missing
   uint64_t fragments = 0;
+  uint64_t reassembled = 0;  // packets that were whole again
+  uint64_t incomplete = 0;   // packets of which pieces are missing, after the trial
   uint64_t stale = 0;
   uint64_t misdirected = 0;
   uint64_t cut_short = 0;  // UDP, truncated before the place that tells whose it is
@@ -93,6 +96,7 @@ class Receiver {
   static constexpr uint32_t kBurst = 32;
   static constexpr uint32_t kBurstsPerStep = 4;
   static_assert(kBurst <= measure::StreamRecorder::kMaxArrivals);
+  static_assert(kBurst <= net::Reassembly::kKept);
   // A burst's frames of each stream.
   struct Burst {
     measure::Arrival arrivals[kMaxStreams][kBurst];
@@ -108,6 +112,8 @@ class Receiver {
   uint32_t receive_burst() noexcept;
   // Here and below `frame` is what stands behind its VLAN tags and labels.
   void account(const uint8_t* frame, const net::Classified& classified, Burst& burst) noexcept;
+  // Here it is the frame of a piece, and `burst` takes the test frame that it may complete.
+  void take_piece(const uint8_t* frame, size_t size, Burst& burst) noexcept;
   bool take_aside(dpdk::Mbuf* mbuf, net::Classified classified) noexcept;
   void account_damaged(uint8_t stream, const uint8_t* frame, net::Classified classified) noexcept;
   void account_truncated(const net::Classified& classified) noexcept;
@@ -146,6 +152,7 @@ class Receiver {
   dpdk::ReplyRing& replies_;
   const timing::TscClock clock_;
   std::optional<Learning> learning_;
+  std::optional<net::Reassembly> reassembly_;
   uint64_t start_tsc_ = 0;
   uint64_t drained_tsc_ = 0;  // begin of the last poll that left nothing behind
   uint64_t uninspected_;      // frames to come before the next one that is inspected

@@ -3,6 +3,7 @@
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <rte_bus_vdev.h>
+#include <rte_common.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_eth_ring.h>
@@ -63,13 +64,25 @@ const char* bypassing_discipline(const PortOptions& options) {
 
 // Bytes for one received frame: what AF_PACKET and AF_XDP insist on, or a larger MTU's.
 uint32_t frame_room(const PortOptions& options) {
-  return std::max(kReceiveFrameBytes, uint32_t{options.mtu} + 64);
+  const uint32_t needed = options.mtu + 64U;
+  if (options.driver != Driver::kAfPacket) return std::max(kReceiveFrameBytes, needed);
+  // The kernel's own header stands before each frame of the ring; blocks are whole pages.
+  constexpr uint32_t kKernelHeader = 128;
+  return RTE_ALIGN_CEIL(needed + kKernelHeader, kReceiveFrameBytes);
+}
+
+// The least block of a packet socket's ring that has whole frames and whole pages.
+uint32_t block_bytes(uint32_t frame_bytes) {
+  constexpr uint32_t kPage = 4096;
+  return frame_bytes % kPage == 0 ? frame_bytes : 2 * frame_bytes;
 }
 
 std::string vdev_arguments(const PortOptions& options) {
   switch (options.driver) {
     case Driver::kAfPacket:
-      return "iface=" + options.device + ",framecnt=" + std::to_string(options.in_flight_frames) +
+      return "iface=" + options.device + ",framesz=" + std::to_string(frame_room(options)) +
+             ",blocksz=" + std::to_string(block_bytes(frame_room(options))) +
+             ",framecnt=" + std::to_string(options.in_flight_frames) +
              bypassing_discipline(options);
     case Driver::kAfXdp: return "iface=" + options.device + busy_polling(options);
     case Driver::kMemif:
@@ -308,6 +321,10 @@ int Port::numa_node() const { return rte_eth_dev_socket_id(id_); }
 
 uint16_t Port::mtu() const {
   if (options_.driver == Driver::kRing) return options_.mtu;  // pointers have no size
+  if (is_interface(options_)) {                               // DPDK's drivers do not ask
+    const long mtu = interface_number(options_, "mtu").value_or(options_.mtu);
+    return static_cast<uint16_t>(std::min<long>(mtu, options_.mtu));
+  }
   uint16_t mtu = 0;
   return rte_eth_dev_get_mtu(id_, &mtu) == 0 ? mtu : options_.mtu;
 }

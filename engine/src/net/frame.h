@@ -33,6 +33,9 @@ struct FrameLayout {
   uint8_t dscp = 0;
   uint32_t flow_label = 0;  // IPv6
   bool df = false;
+  // IPv4: frames have identifications, the low 16 bits of their sequence numbers, so that pieces of
+  // one can be told from those of another (RFC 791 2.3). Without it is 0 (RFC 6864 4.1).
+  bool identified = false;
   ExtraHeaders extra;  // between the IP header and UDP; part of the frame's size
 
   bool operator==(const FrameLayout&) const = default;

@@ -103,6 +103,7 @@ FrameWriter::FrameWriter(const net::FrameLayout& layout, const net::TagIdentity&
     : template_(layout, tag),
       order_(variations.order),
       combinations_(variations.combinations()),
+      identified_(layout.identified),
       udp_base_(template_.udp_sum()),
       ipv4_base_(template_.ipv4_sum()) {
   window_at(kUdp, layout.ip_version);
@@ -396,6 +397,11 @@ void FrameWriter::compose(const Lanes& sequences, uint32_t count, uint64_t stamp
   static_assert(std::size(kIpv6Tiles) <= Burst::kMaxWindows);
   burst.count_ = count;
   burst.stamp_low_ = net::byte_swap(static_cast<uint32_t>(stamp_ns));
+  if (identified_) {
+    for (uint32_t i = 0; i < count; ++i) {
+      burst.ids_[i] = static_cast<uint16_t>(sequences.lane[i]);
+    }
+  }
   fill_windows(sequences, burst);
   if (addresses_vary_) sum_addresses(burst);
   lanes::finish(sequences, stamp_ns, template_.tag_is_odd(), udp_base_,
@@ -431,6 +437,20 @@ void FrameWriter::store_frames(const Burst& burst, uint8_t* const* buffers,
   }
 }
 
+// A pass of its own: only frames that a device may cut into pieces have an identification.
+void FrameWriter::identify(const Burst& burst, uint8_t* const* buffers,
+                           uint32_t lead) const noexcept {
+  for (uint32_t i = 0; i < burst.count_; ++i) {
+    auto* const header =
+        reinterpret_cast<net::Ipv4Header*>(buffers[i] + lead + template_.ip_offset());
+    // Of the header without: the complement of its checksum.
+    const uint64_t sum =
+        ipv4_addresses_vary_ ? static_cast<uint16_t>(~header->checksum) : template_.ipv4_sum();
+    header->id = burst.ids_[i];
+    header->checksum = net::finish(sum + burst.ids_[i]);
+  }
+}
+
 void FrameWriter::store(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept {
   for (size_t i = kUdp + 1; i < windows_.size(); ++i) {
     const Window& window = windows_[i];
@@ -446,6 +466,7 @@ void FrameWriter::store(const Burst& burst, uint8_t* const* buffers, uint32_t le
   const auto store_rest =
       ipv4_addresses_vary_ ? &FrameWriter::store_frames<true> : &FrameWriter::store_frames<false>;
   (this->*store_rest)(burst, buffers, lead);
+  if (identified_) identify(burst, buffers, lead);
   if (table_ != nullptr) table_->prefetch_ends(burst.later_.lane, burst.count_);
 }
 

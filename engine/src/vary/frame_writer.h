@@ -107,6 +107,7 @@ class FrameWriter {
   void enumerate(const Lanes& numbers, Burst& burst) const noexcept;
   Values values_of(const Varying& varying, const Lanes& sequences, Burst& burst) const noexcept;
   void sum_addresses(Burst& burst) const noexcept;
+  void identify(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
   template <bool kIpv4AddressesVary>
   void store_frames(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
 
@@ -128,6 +129,7 @@ class FrameWriter {
   bool ports_vary_ = false;
   bool addresses_vary_ = false;
   bool ipv4_addresses_vary_ = false;
+  bool identified_ = false;
   uint32_t ipv4_addresses_ = 0;  // their window
   uint64_t udp_base_;  // the template's sums without the ports and the windows of addresses
   uint64_t ipv4_base_;
@@ -150,6 +152,7 @@ class FrameWriter::Burst {
   uint32_t stamp_low_ = 0;  // here and below: as on the wire
   Lanes udps_;              // UDP headers
   Lanes tags_;              // sequence numbers and upper stamps
+  std::array<uint16_t, kMaxBurst> ids_;
   Lanes ipv4_checksums_;
   Lanes ipv4_addresses_;
   Lanes windows_[kMaxWindows];  // as numbers

@@ -141,6 +141,7 @@ FLAGS: dict[str, Flag] = {
     "traffic.ttl": Flag("--ttl", int, "N"),
     "traffic.dscp": Flag("--dscp", int, "N"),
     "traffic.df": Flag("--df", bool),
+    "traffic.fragmented": Flag("--fragmented", bool),
     "traffic.ignore_checksums": Flag("--ignore-checksums", bool),
     "traffic.flow_label": Flag("--flow-label", str, "LABEL"),
     "traffic.ipv6_headers": Flag("--ipv6-headers", str, "NAMES", _split),

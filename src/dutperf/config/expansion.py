@@ -13,6 +13,7 @@ from dutperf.config.cell import Cell
 from dutperf.config.entry import Entry
 from dutperf.config.flows import directions, flows, own_hosts
 from dutperf.config.former_keys import modernised
+from dutperf.config.fragments import check_fragmented
 from dutperf.config.frame_size import ALL_SIZES
 from dutperf.config.hooks_needed import check_hooks, empties_table
 from dutperf.config.labs import LabKeys
@@ -39,7 +40,11 @@ from dutperf.config.specs import (
     ThroughputSpec,
 )
 from dutperf.config.specs.system_recovery_spec import OVERLOAD_PERCENT
-from dutperf.config.standard_sizes import frame_versions, standard_sizes
+from dutperf.config.standard_sizes import (
+    frame_versions,
+    largest_mtu,
+    standard_sizes,
+)
 from dutperf.config.stateful_keys import Stateful
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
@@ -276,12 +281,12 @@ def _sizes(
 ) -> list[list[int]]:
     """The sizes of each cell: one, or the sequence of an IMIX."""
     versions = frame_versions(ip, traffic)
+    mtu = largest_mtu(testbed, traffic, spec.direction)
     if traffic.imix:
-        mtu = min(side.mtu for side in testbed.sides.values())
         return [traffic.imix.frame_sizes(mtu, ipv6=6 in versions)]
     extra = most_header_bytes(traffic, ip)
     if ALL_SIZES in spec.frame_size:
-        return [[size] for size in standard_sizes(testbed, versions, extra).fit]
+        return [[size] for size in standard_sizes(mtu, versions, extra).fit]
     given = [size for size in spec.frame_size if isinstance(size, int)]
     return [[size] for size in given or [smallest_size(versions, extra)]]
 
@@ -307,6 +312,7 @@ def _check(testbed: Testbed, cell: Cell) -> None:
     for side in testbed.sides:
         list(own_hosts(testbed, cell, side))
     check_beside(cell)
+    check_fragmented(cell)
     check_sizes(testbed, cell)
     check_routing(testbed, cell)
     check_management(testbed, cell)

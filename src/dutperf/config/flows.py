@@ -58,6 +58,11 @@ def ends(direction: DirectionName) -> tuple[Side, Side]:
     return _ENDS[direction]
 
 
+def senders(cell: Cell) -> set[Side]:
+    """The sides from which the tester sends the cell's frames."""
+    return {ends(direction)[0] for direction in directions(cell)}
+
+
 def flows(testbed: Testbed, cell: Cell, direction: DirectionName) -> list[Flow]:
     """The streams of one direction: foreground, and what is beside it if anything is.
 

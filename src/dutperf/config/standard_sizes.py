@@ -8,15 +8,16 @@ goes; a size that is left out is told.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from dutperf.config.campaign import Campaign
 from dutperf.config.frame_size import ALL_SIZES
+from dutperf.config.specs import Direction
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import IpVersions, default_versions, version_of
-from dutperf.protocol import IpVersion
+from dutperf.protocol import IpVersion, Side
 
 _HEADER_AND_FCS_BYTES = 18  # Ethernet header 14, FCS 4: frame size less MTU
 _JUMBO = (2048, 4096, 8192, 9216)
@@ -37,14 +38,14 @@ class StandardSizes(NamedTuple):
 
 
 def standard_sizes(
-    testbed: Testbed, versions: set[IpVersion], header_bytes: int = 0
+    mtu: int, versions: set[IpVersion], header_bytes: int = 0
 ) -> StandardSizes:
-    """The list for frames of these IP versions on ``testbed``.
+    """The list for frames of these IP versions where IP packets have up to ``mtu``.
 
     ``header_bytes``: what options or extension headers take of them.
     """
     sizes, rfc = listed_sizes(versions, header_bytes)
-    most = _largest_frame(testbed)
+    most = mtu + _HEADER_AND_FCS_BYTES
     return StandardSizes(
         [size for size in sizes if size <= most],
         [size for size in sizes if size > most],
@@ -79,27 +80,30 @@ def size_notices(testbed: Testbed, campaign: Campaign) -> list[str]:
         if ALL_SIZES in spec.frame_size and spec.is_for(testbed.name):
             for ip in spec.ip or default_versions(testbed):
                 for traffic in spec.traffic:
-                    told |= dict.fromkeys(
-                        _left_out(testbed, frame_versions(ip, traffic))
-                    )
+                    mtu = largest_mtu(testbed, traffic, spec.direction)
+                    told |= dict.fromkeys(_left_out(mtu, frame_versions(ip, traffic)))
     return list(told)
 
 
-def _left_out(testbed: Testbed, versions: set[IpVersion]) -> Iterator[str]:
-    sizes = standard_sizes(testbed, versions)
+def largest_mtu(
+    testbed: Testbed, traffic: Traffic, directions: Sequence[Direction]
+) -> int:
+    """Of the IP packets that both links carry, or that are cut for the other one."""
+    sending: dict[Direction, set[Side]] = {"forward": {"left"}, "reverse": {"right"}}
+    both: set[Side] = {"left", "right"}
+    sides = both
+    if traffic.fragmented:
+        sides = {side for way in directions for side in sending.get(way, both)}
+    return min(testbed.sides[side].mtu for side in sides)
+
+
+def _left_out(mtu: int, versions: set[IpVersion]) -> Iterator[str]:
+    sizes = standard_sizes(mtu, versions)
     if sizes.left_out:
         names = " and ".join(f"IPv{version}" for version in sorted(versions))
         largest = max(sizes.left_out) - _HEADER_AND_FCS_BYTES
         yield (
             f"frame_size all, {names}: without {', '.join(map(str, sizes.left_out))} "
-            f"bytes of {sizes.rfc}: the MTU {_mtu(testbed)} carries frames of at most "
-            f"{_largest_frame(testbed)} bytes; {largest} would carry all"
+            f"bytes of {sizes.rfc}: the MTU {mtu} carries frames of at most "
+            f"{mtu + _HEADER_AND_FCS_BYTES} bytes; {largest} would carry all"
         )
-
-
-def _mtu(testbed: Testbed) -> int:
-    return min(side.mtu for side in testbed.sides.values())
-
-
-def _largest_frame(testbed: Testbed) -> int:
-    return _mtu(testbed) + _HEADER_AND_FCS_BYTES

@@ -197,6 +197,11 @@ class Traffic(Strict):
     df: bool = Field(
         default=False, description="don't fragment, IPv4 (RFC 2544 C.2.6.4: not set)"
     )
+    fragmented: bool = Field(
+        default=False,
+        description="frames longer than the receiving side's MTU: the device is to cut "
+        "them into pieces (RFC 2544 9.4); IPv4; from the side with the larger MTU",
+    )
     ignore_checksums: bool = Field(
         default=False,
         description="take received frames with a wrong checksum as forwarded",
@@ -393,13 +398,9 @@ class Traffic(Strict):
         return [routes, changes, "management" if self.management else ""]
 
     def _headers(self) -> list[str]:
-        return [
-            "-".join([name, *listed]) if listed else ""
-            for name, listed in (
-                ("ipv6", self.ipv6_headers),
-                ("ipv4", self.ipv4_options),
-            )
-        ]
+        named = (("ipv6", self.ipv6_headers), ("ipv4", self.ipv4_options))
+        listed = ["-".join([name, *names]) if names else "" for name, names in named]
+        return [*listed, "fragmented" if self.fragmented else ""]
 
 
 _BY: tuple[FlowsBy, ...] = get_args(FlowsBy)

@@ -110,7 +110,7 @@ def build(device: LabDevice, cpus: CpuPlan) -> None:
         if not device.wired:
             return
         with _rtnetlink(TESTER) as tester, _rtnetlink(DUT) as dut:
-            _add_wires(tester)
+            _add_wires(tester, device)
             write_settings(TESTER, _silent())
             dut_settings = _silent() if device.answers else _dut_settings(device, cpus)
             write_settings(DUT, dut_settings)
@@ -281,12 +281,14 @@ def _rtnetlink(namespace: str) -> Rtnetlink:
     return pyroute2.IPRoute(netns=namespace, flags=0)
 
 
-def _add_wires(tester: Rtnetlink) -> None:
+def _add_wires(tester: Rtnetlink, device: LabDevice) -> None:
     # One queue: the tester's sockets bind to queue 0, and steering needs no more.
     queues = {"num_tx_queues": 1, "num_rx_queues": 1}
     for side in SIDES:
-        peer = {"ifname": side, "net_ns_fd": DUT, **queues}
-        tester.link("add", ifname=side, kind="veth", peer=peer, **queues)
+        own: SideConfig = getattr(device, side)
+        same = {"ifname": side, "mtu": own.port.mtu, **queues}
+        peer = {**same, "net_ns_fd": DUT}
+        tester.link("add", kind="veth", peer=peer, **same)
 
 
 def _queue_before_wires(namespace: Rtnetlink) -> None:

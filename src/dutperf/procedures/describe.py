@@ -181,6 +181,8 @@ def _traffic(traffic: Traffic) -> Parameters:
     for key in ("ipv6_headers", "ipv4_options"):
         if listed := getattr(traffic, key):
             found[key] = ", ".join(listed)
+    if traffic.fragmented:
+        found["fragmented"] = True
     if traffic.routes != "static":
         found["routes"] = traffic.routes
     if traffic.route_changes:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dutperf.config.cell import Cell
+from dutperf.config.sizes import cell_versions, most_header_bytes, smallest_size
+from dutperf.procedures.events import Notice
 from dutperf.procedures.trial_verdicts import ATTEMPTS, no_rate_helps
 from dutperf.procedures.trials import Ask, DeviceTrials
 from dutperf.protocol import (
@@ -62,7 +64,25 @@ def try_first_frames(runner: DeviceTrials, cell: Cell, most_fps: int) -> list[Re
             return reasons
         if not silent:
             return []
+    if cell.traffic.fragmented and _forwards_small(runner, cell, most_fps):
+        instead = "; ".join(map(_arrived, result.ports))
+        runner.on_event(
+            Notice(
+                f"{cell.id}: of frames of {cell.frame_sizes[0]:,} bytes none arrives, "
+                f"smaller ones do: the device does not fragment them, and their rate "
+                f"is 0 (RFC 2544 9.4); instead, {instead}"
+            )
+        )
+        return []
     return [_nothing_forwarded(result, silent)]
+
+
+def _forwards_small(runner: DeviceTrials, cell: Cell, most_fps: int) -> bool:
+    """Whether frames arrive that no link is too narrow for."""
+    least = smallest_size(cell_versions(cell), most_header_bytes(cell.traffic, cell.ip))
+    small = cell.model_copy(update={"frame_sizes": [least]})
+    result = _sent(runner, small, min(RATE_FPS, most_fps))
+    return all(map(_received, result.directions))
 
 
 def first_frames_s(most_fps: int) -> float:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Literal, Protocol
 
 from dutperf.config import Cell, Testbed
+from dutperf.config.fragments import further_pieces_bytes, mean_pieces
 from dutperf.config.sizes import check_sizes, mean_frame_size
 from dutperf.config.testbed import SideConfig
 from dutperf.errors import InputError
@@ -19,6 +20,7 @@ from dutperf.protocol import (
     VlanTag,
     mpls_bytes,
     vlan_bytes,
+    vlan_bytes_of_mtu,
 )
 from dutperf.results import BoundCause
 from dutperf.results.environment import WITHOUT_MEDIUM
@@ -43,6 +45,8 @@ class Link(Protocol):
     def device(self) -> str: ...  # noqa: D102
     @property
     def link_speed_mbps(self) -> int | None: ...  # noqa: D102
+    @property
+    def mtu(self) -> int | None: ...  # noqa: D102
     @property
     def vlan(self) -> Sequence[VlanTag]: ...  # noqa: D102
     @property
@@ -137,9 +141,16 @@ def _with_mtu(side: SideConfig, mtu: int) -> SideConfig:
 
 
 def mean_wire_size(cell: Cell, port: Link) -> Fraction:
-    """Mean size in bytes with FCS of the frames at a port, tags and labels included."""
+    """Mean size in bytes with FCS of the frames at a port, tags and labels included.
+
+    Of a frame in pieces what all of them take of the medium, less one gap.
+    """
     before = vlan_bytes(port.vlan) + mpls_bytes(port.mpls)
-    return mean_frame_size(cell, port.name) + before
+    tagged = vlan_bytes_of_mtu(port.vlan) + mpls_bytes(port.mpls)
+    mtu = None if port.mtu is None else port.mtu - tagged
+    pieces = mean_pieces(cell, port.name, mtu)
+    further = further_pieces_bytes(pieces)
+    return mean_frame_size(cell, port.name) + further + before * pieces
 
 
 def is_probed(cell: Cell) -> bool:

@@ -53,9 +53,12 @@ def sent_by(cell: Cell) -> list[Sent]:
     """What of a passport the cell needs.
 
     Of connections the tester learns no more than ``MOST_CONNECTIONS``: a test of the
-    tester need not take longer than the measurement.
+    tester need not take longer than the measurement. Of frames that arrive in pieces
+    nothing: only a device makes such.
     """
     traffic = cell.traffic
+    if traffic.fragmented:
+        return []
     opened = cell.stateful
     beside: dict[str, Any] = {"features": features(traffic)}
     if opened:

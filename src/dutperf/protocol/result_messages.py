@@ -395,6 +395,12 @@ class PortReport(Message):
         "have none",
     )
     fragments: Count = Field(description="pieces of IP packets")
+    reassembled: Count = Field(
+        default=0, description="packets that were whole again, of identified streams"
+    )
+    incomplete: Count = Field(
+        default=0, description="packets of which pieces are missing, of these"
+    )
     announced: Count = Field(
         default=0, description="announcements that left, of those that were asked for"
     )

@@ -96,6 +96,11 @@ class StreamRequest(Message):
     dscp: Annotated[int, Field(ge=0, le=63)] = 0
     flow_label: Annotated[int, Field(ge=0, lt=2**20, description="IPv6 only")] = 0
     df: bool = False
+    identified: bool = Field(
+        default=False,
+        description="IPv4: frames have identifications, and such as arrive in pieces "
+        "are put together (RFC 791 3.2)",
+    )
     ipv6_headers: Ipv6Headers = Field(
         default=[],
         description="extension headers in this order, part of frame_sizes: routing and "
@@ -122,6 +127,8 @@ class StreamRequest(Message):
         other = "ipv6_headers" if self.ip_version == 4 else "ipv4_options"
         if getattr(self, other):
             raise ValueError(f"{other} are not for streams of IPv{self.ip_version}")
+        if self.identified and (self.ip_version == 6 or self.df):
+            raise ValueError("identified is for streams of IPv4 without df")
         least = minimum_frame_size(self.ip_version) + self.extra_bytes
         if min(self.frame_sizes) < least:
             raise ValueError(

@@ -147,6 +147,7 @@ def _stream(
         received_ttl=_received_ttl(testbed, traffic, flow),
         dscp=traffic.dscp,
         df=traffic.df and flow.version == 4,
+        identified=traffic.fragmented and beside is None,
         flow_label=_flow_label(traffic, flow),
         ipv6_headers=beside.ipv6_headers if beside else headers,
         ipv4_options=traffic.options(flow.version) if headed else [],

@@ -73,6 +73,19 @@ void set_field_bit(net::FrameLayout& layout, Field field, size_t index, bool bit
   }
 }
 
+void identify(Bytes& frame, const net::FrameLayout& layout, uint64_t id) {
+  const size_t ip = 14 + layout.vlan.bytes() + layout.labels.bytes();
+  const auto put = [&](size_t at, uint64_t word) {
+    frame[ip + at] = static_cast<uint8_t>(word >> 8);
+    frame[ip + at + 1] = static_cast<uint8_t>(word);
+  };
+  put(4, id);
+  put(10, 0);
+  const auto header = frame.begin() + static_cast<std::ptrdiff_t>(ip);
+  const auto words = std::ptrdiff_t{4} * (frame[ip] % 16);
+  put(10, 0xffff - net::testing::reference_sum(Bytes(header, header + words)));
+}
+
 }  // namespace
 
 Bytes slow_frame(const net::FrameLayout& layout, const net::TagIdentity& tag,
@@ -85,8 +98,10 @@ Bytes slow_frame(const net::FrameLayout& layout, const net::TagIdentity& tag,
                     bit_of(values[i], list[i].width, bit));
     }
   }
-  return net::testing::reference_frame(
+  Bytes frame = net::testing::reference_frame(
       varied, net::testing::tagged_payload(varied, tag, sequence, stamp_ns));
+  if (layout.identified) identify(frame, layout, sequence);
+  return frame;
 }
 
 uint64_t value_in(const Bytes& frame, const Variation& variation, int ip_version,

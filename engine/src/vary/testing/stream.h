@@ -158,6 +158,7 @@ class Random {
     layout.ttl = static_cast<uint8_t>(1 + below(255));
     layout.dscp = static_cast<uint8_t>(below(64));
     layout.df = version == 4 && below(2) == 0;
+    layout.identified = version == 4 && below(3) == 0;
     if (version == 6) layout.flow_label = static_cast<uint32_t>(below(1 << 20));
     layout.vlan = vlan();
     layout.extra = extra(version);

@@ -14,6 +14,7 @@ from dutperf.lab.devices.linux_firewall import linux_firewall
 from dutperf.lab.devices.linux_router import (
     LINUX_ROUTER,
     LINUX_ROUTER_HOSTS,
+    LINUX_ROUTER_MTUS,
     LINUX_ROUTER_RIP,
     LINUX_ROUTER_SNMP,
 )
@@ -27,6 +28,7 @@ LABS: Mapping[str, LabDevice] = {
     for device in (
         LINUX_ROUTER,
         LINUX_ROUTER_HOSTS,
+        LINUX_ROUTER_MTUS,
         LINUX_ROUTER_RIP,
         LINUX_ROUTER_SNMP,
         linux_firewall(),

@@ -103,9 +103,11 @@ class LabDevice:
         return _TUNNEL_HOPS if self.translator else None
 
 
-def lab_side(side: Side, ipv4: Ipv4Side, ipv6: Ipv6Side) -> SideConfig:
+def lab_side(
+    side: Side, ipv4: Ipv4Side, ipv6: Ipv6Side, *, mtu: int = 1500
+) -> SideConfig:
     """The tester's side of a lab: interfaces are named after their side."""
-    return SideConfig(port=InterfacePort(interface=side), ipv4=ipv4, ipv6=ipv6)
+    return SideConfig(port=InterfacePort(interface=side, mtu=mtu), ipv4=ipv4, ipv6=ipv6)
 
 
 def in_dut(*command: str) -> Hook:

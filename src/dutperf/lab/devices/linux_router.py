@@ -23,6 +23,9 @@ with more noise.
 ``linux-router-rip`` knows none of the 255 networks behind each link: BIRD takes them
 from the tester (``routes: rip``, RFC 2544 13). ``linux-router-snmp`` is the router
 with an agent, snmpd, that answers management queries (RFC 2544 11.2).
+
+``linux-router-mtus`` has links with different MTUs: what is longer than the right one
+carries goes on in pieces (RFC 2544 9.4).
 """
 
 from __future__ import annotations
@@ -54,6 +57,7 @@ def _router(
     networks: Mapping[Side, tuple[str, ...]],
     *,
     daemon: Daemon | None = None,
+    left_mtu: int = 1500,
 ) -> LabDevice:
     return LabDevice(
         name=name,
@@ -70,6 +74,7 @@ def _router(
             "left",
             Ipv4Side(address="198.18.0.2", gateway="198.18.0.1"),
             Ipv6Side(address="2001:2::2", gateway="2001:2::1"),
+            mtu=left_mtu,
         ),
         right=lab_side(
             "right",
@@ -94,6 +99,13 @@ LINUX_ROUTER_HOSTS = _router(
     "Linux forwarding, 65,534 IPv4 hosts to resolve on each side",
     16,
     _IPV6_NETWORKS,
+)
+LINUX_ROUTER_MTUS = _router(
+    "linux-router-mtus",
+    "Linux forwarding, links with MTUs of 9,198 and 1,500 bytes",
+    24,
+    _NETWORKS,
+    left_mtu=9198,
 )
 LINUX_ROUTER_RIP = _router(
     "linux-router-rip",

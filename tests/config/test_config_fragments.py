@@ -1,0 +1,166 @@
+"""Links of different MTUs: sizes of the larger one, frames that the device cuts."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from config_samples import bench_data, make_campaign
+
+from dutperf.config import Cell, Testbed, expand
+from dutperf.config.fragments import pieces_of
+from dutperf.errors import InputError
+from dutperf.line_rate import line_rate_fps
+from dutperf.procedures.max_rate import mean_wire_size
+from dutperf.protocol import Side, VlanTag
+from dutperf.results import PortRecord
+from dutperf.run.trial_request import trial_request
+
+FRAGMENTED: dict[str, Any] = {"traffic": {"fragmented": True}}
+
+
+def with_mtus(left: int, right: int) -> Testbed:
+    data = bench_data()
+    data["left"]["port"]["mtu"] = left
+    data["right"]["port"]["mtu"] = right
+    return Testbed.model_validate(data)
+
+
+def cells(testbed: Testbed, **keys: Any) -> list[Cell]:  # noqa: ANN401 - YAML
+    spec = {"procedure": "throughput", "ip": [4], "direction": "forward"}
+    return expand(make_campaign(spec | FRAGMENTED | keys), testbed)
+
+
+def one(testbed: Testbed, **keys: Any) -> Cell:  # noqa: ANN401 - YAML
+    [cell] = cells(testbed, **keys)
+    return cell
+
+
+def slow_pieces(frame_size: int, mtu: int, option_bytes: int) -> list[int]:
+    """Bytes of payload of each piece: eight more as long as they fit, the rest last."""
+    left, room = frame_size - 18 - 20 - option_bytes, mtu - 20 - option_bytes
+    pieces = []
+    while left > room:
+        piece = 0
+        while piece + 8 <= room:
+            piece += 8
+        pieces.append(piece)
+        left -= piece
+    return [*pieces, left]
+
+
+@pytest.mark.parametrize("mtu", [68, 576, 1280, 1500, 4352])
+@pytest.mark.parametrize("option_bytes", [0, 4, 40])
+def test_the_number_of_pieces_is_that_of_rfc_791(mtu: int, option_bytes: int) -> None:
+    for size in range(mtu, 9217, 7):
+        slow = slow_pieces(size, mtu, option_bytes)
+        assert pieces_of(size, mtu, option_bytes) == len(slow)
+
+
+def test_sizes_are_those_of_the_larger_link() -> None:
+    place = with_mtus(9198, 1500)
+    assert one(place, frame_size=9216).frame_sizes == [9216]
+    all_sizes = [cell.frame_sizes[0] for cell in cells(place, frame_size="all")]
+    assert all_sizes[-5:] == [1518, 2048, 4096, 8192, 9216]
+    swapped = with_mtus(1500, 9198)
+    every = cells(swapped, frame_size="all", direction="reverse")
+    assert [cell.frame_sizes[0] for cell in every][-1] == 9216
+
+
+def test_who_sends_must_carry_them() -> None:
+    with pytest.raises(InputError, match="9216 does not fit the left port"):
+        cells(with_mtus(1500, 9198), frame_size=9216)
+    for direction in ("both", "reverse"):
+        with pytest.raises(InputError, match="9216 does not fit the right port"):
+            cells(with_mtus(9198, 1500), frame_size=9216, direction=direction)
+    both = cells(with_mtus(9198, 1500), frame_size="all", direction="both")
+    assert both[-1].frame_sizes == [1518]
+
+
+def test_without_the_key_both_links_must_carry_them() -> None:
+    with pytest.raises(InputError, match="4096 does not fit the right port"):
+        cells(with_mtus(9198, 1500), frame_size=4096, traffic={})
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"ip": [6]}, "routers do not fragment IPv6 packets"),
+        ({"traffic": {"mix": "50/50"}}, "routers do not fragment IPv6 packets"),
+        ({"traffic": {"df": True}}, "does not go with df"),
+        (
+            {
+                "procedure": "connection-rate",
+                "direction": None,
+                "stateful": {"connections": 1000},
+            },
+            "is not for stateful tests",
+        ),
+    ],
+)
+def test_what_no_router_cuts_is_refused(keys: dict[str, Any], message: str) -> None:
+    spec = {"procedure": "throughput", "ip": [4], "direction": "forward"}
+    traffic = {"fragmented": True, **keys.get("traffic", {})}
+    given = spec | keys | {"traffic": traffic}
+    given = {key: value for key, value in given.items() if value is not None}
+    with pytest.raises(InputError, match=message) as refused:
+        expand(make_campaign(given), with_mtus(9198, 1500))
+    assert "fragmented" in str(refused.value.message)
+    assert refused.value.hint
+
+
+def test_frames_have_identifications_and_a_name() -> None:
+    place = with_mtus(9198, 1500)
+    cell = one(place, frame_size=4096)
+    assert cell.id == "throughput-ip4-4096-forward-fragmented"
+    [way] = trial_request(place, cell, 1000, 1).directions
+    assert [stream.identified for stream in way.streams] == [True]
+    beside = one(
+        place, frame_size=4096, traffic={"fragmented": True, "broadcast_percent": 1}
+    )
+    [way] = trial_request(place, beside, 1000, 1).directions
+    assert [stream.identified for stream in way.streams] == [True, False]
+    plain = one(place, frame_size=1518, traffic={})
+    [way] = trial_request(place, plain, 1000, 1).directions
+    assert [stream.identified for stream in way.streams] == [False]
+
+
+def port(name: Side, mtu: int, *tags: VlanTag) -> PortRecord:
+    return PortRecord(
+        name=name,
+        driver="pci",
+        dpdk_name="",
+        device=name,
+        mac="02:00:00:00:00:01",
+        link_speed_mbps=10_000,
+        mtu=mtu,
+        vlan=list(tags),
+    )
+
+
+def test_the_media_carry_headers_and_gaps_of_each_piece() -> None:
+    """4078 bytes of IP: 1500, 1500 and 1118 with their headers; 20 bytes between."""
+    cell = one(with_mtus(9198, 1500), frame_size=4096)
+    assert mean_wire_size(cell, port("left", 9198)) == 4096
+    in_pieces = mean_wire_size(cell, port("right", 1500))
+    assert in_pieces == 1518 + 1518 + 1136 + 2 * 20
+    assert line_rate_fps(10_000, in_pieces) == 10**10 // (8 * (1518 + 1518 + 1136 + 60))
+
+
+def test_each_piece_has_the_tags_of_its_side() -> None:
+    cell = one(with_mtus(9198, 1500), frame_size=4096)
+    tagged = mean_wire_size(cell, port("right", 1500, VlanTag(id=5)))
+    assert tagged == mean_wire_size(cell, port("right", 1500)) + 3 * 4
+
+
+def test_an_imix_has_its_mean_of_pieces() -> None:
+    place = with_mtus(9198, 1500)
+    traffic = {"fragmented": True, "imix": "aez"}
+    cell = one(place, traffic=traffic)
+    sizes = [64, 1024, 9216]
+    assert cell.frame_sizes == sizes
+    pieces = [pieces_of(size, 1500) for size in sizes]
+    assert pieces == [1, 1, 7]
+    expected = Fraction(sum(sizes) + 6 * (20 + 18 + 20), 3)
+    assert mean_wire_size(cell, port("right", 1500)) == expected
