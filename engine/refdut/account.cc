@@ -5,8 +5,8 @@
 namespace dutperf::refdut {
 namespace {
 
-constexpr std::array<const char*, 6> kCauseNames = {"rule", "queue",     "routing",
-                                                    "nat",  "no_buffer", "refused"};
+constexpr std::array<const char*, 8> kCauseNames = {
+    "rule", "queue", "routing", "nat", "too_big", "incomplete", "no_buffer", "refused"};
 
 Json by_damage(const DamageLeft& counts) {
   Json json = Json::object();
@@ -22,12 +22,15 @@ Json to_json(const ClassCounts& c) {
           {"dropped_by_queue", c.dropped_by_queue},
           {"dropped_by_routing", c.dropped_by_routing},
           {"dropped_by_nat", c.dropped_by_nat},
+          {"dropped_too_big", c.dropped_too_big},
+          {"incomplete", c.incomplete},
           {"delayed", c.delayed},
           {"displaced", c.displaced},
           {"displaced_less", c.displaced_less},
           {"out_of_order", c.out_of_order},
           {"corrupted_left", by_damage(c.corrupted_left)},
           {"corrupted_copies_left", by_damage(c.corrupted_copies_left)},
+          {"pieces", piece_counts_json(c.pieces)},
           {"failed_no_buffer", c.failed_no_buffer},
           {"failed_refused", c.failed_refused}};
 }
@@ -44,6 +47,8 @@ uint64_t& counter_of(ClassCounts& counts, LossCause cause) {
     case LossCause::kQueue: return counts.dropped_by_queue;
     case LossCause::kRouting: return counts.dropped_by_routing;
     case LossCause::kNat: return counts.dropped_by_nat;
+    case LossCause::kTooBig: return counts.dropped_too_big;
+    case LossCause::kIncomplete: return counts.incomplete;
     case LossCause::kNoBuffer: return counts.failed_no_buffer;
     case LossCause::kRefused: break;
   }
@@ -77,6 +82,7 @@ void DirectionAccount::reset() {
   loss_runs_left_out_ = 0;
   rules.clear();
   queues.clear();
+  pieces_reached = 0;
 }
 
 void DirectionAccount::lose(bool background, uint8_t stream, uint64_t sequence, uint64_t at_ns,
@@ -109,6 +115,7 @@ void DirectionAccount::leave(const Departure& departure) {
   residence_[departure.background].record(departure.residence_ns);
   own_error_.record(departure.late_ns);
   counts.delayed += departure.delayed;
+  counts.pieces.frames += departure.in_pieces;
   counts.displaced += departure.displacement == Displacement::kFull;
   counts.displaced_less += departure.displacement == Displacement::kLess;
   if (departure.corrupted) {
@@ -126,6 +133,10 @@ Json rule_counts_json(const std::vector<RuleCount>& counts) {
     list.push_back({{"reached", rule.reached}, {"chosen", rule.chosen}});
   }
   return list;
+}
+
+Json piece_counts_json(const PieceCounts& counts) {
+  return {{"frames", counts.frames}, {"left", counts.left}, {"dropped", counts.dropped}};
 }
 
 Json DirectionAccount::to_json(Detail detail) const {

@@ -1,6 +1,7 @@
 // What the device did, by its own account: exact counts per trial, direction and class of streams.
 //
-//   seen == left + dropped by a rule, the queue or routing + failures + what is still held
+//   seen == left + dropped by a rule, the queue or routing, or as too big + incomplete + failures
+//           + what is still held
 //
 // A failure is something that nobody told the device to do: it had no buffer, or the port did not
 // take the frame. While all failures are 0, the account is the known answer.
@@ -42,6 +43,13 @@ class Durations {
 
 using DamageLeft = std::array<uint64_t, kDamageNames.size()>;  // by Damage
 
+// Of frames that leave in pieces.
+struct PieceCounts {
+  uint64_t frames = 0;   // that left so, with all their pieces
+  uint64_t left = 0;     // pieces of any frame
+  uint64_t dropped = 0;  // pieces that were to be lost
+};
+
 // Originals unless it says copies.
 struct ClassCounts {
   uint64_t seen = 0;
@@ -51,6 +59,8 @@ struct ClassCounts {
   uint64_t dropped_by_queue = 0;
   uint64_t dropped_by_nat = 0;
   uint64_t dropped_by_routing = 0;  // TTL at its end, not for the router, no neighbour known
+  uint64_t dropped_too_big = 0;     // for the link that they leave by, and not to be fragmented
+  uint64_t incomplete = 0;          // a piece of them was to be lost; the others left
   uint64_t delayed = 0;             // a rule made them wait
   uint64_t displaced = 0;           // left behind as many frames as they were told to
   uint64_t displaced_less = 0;      // fewer: too few came in time, or some were lost or displaced
@@ -58,6 +68,7 @@ struct ClassCounts {
   uint64_t out_of_order = 0;
   DamageLeft corrupted_left{};
   DamageLeft corrupted_copies_left{};
+  PieceCounts pieces;  // those of copies, too, which are no frames here
   uint64_t failed_no_buffer = 0;
   uint64_t failed_refused = 0;  // by the port, for a second
 
@@ -65,16 +76,33 @@ struct ClassCounts {
 };
 
 // Frames that are no test frames, once the device decided to let them through:
-// seen + copies == left + dropped_by_rule + failed + what is still held.
+// seen + copies == left + dropped_by_rule + dropped_too_big + incomplete + failed + what is still
+// held.
 struct OtherCounts {
   uint64_t seen = 0;
   uint64_t copies = 0;  // that rules added
   uint64_t left = 0;    // the copies included
   uint64_t dropped_by_rule = 0;
+  uint64_t dropped_too_big = 0;
+  uint64_t incomplete = 0;
+  PieceCounts pieces;
   uint64_t failed = 0;  // no buffer, or the port did not take them
 };
 
-enum class LossCause : uint8_t { kRule, kQueue, kRouting, kNat, kNoBuffer, kRefused };
+enum class LossCause : uint8_t {
+  kRule,
+  kQueue,
+  kRouting,
+  kNat,
+  kTooBig,
+  kIncomplete,
+  kNoBuffer,
+  kRefused,
+};
+
+constexpr bool is_failure(LossCause cause) {
+  return cause == LossCause::kNoBuffer || cause == LossCause::kRefused;
+}
 
 // Frames first .. first + count - 1 of a stream, lost one after the other for the same reason.
 struct LossRun {
@@ -87,6 +115,7 @@ struct LossRun {
 };
 
 Json rule_counts_json(const std::vector<RuleCount>& counts);
+Json piece_counts_json(const PieceCounts& counts);
 
 class DirectionAccount {
  public:
@@ -104,6 +133,7 @@ class DirectionAccount {
     bool background = false;
     bool copy = false;
     bool delayed = false;
+    bool in_pieces = false;
     Displacement displacement = Displacement::kNone;
     bool corrupted = false;
     Damage damage = Damage::kPayload;
@@ -125,6 +155,7 @@ class DirectionAccount {
 
   std::vector<RuleCount> rules;
   std::vector<QueueCount> queues;  // empty where there is one
+  uint64_t pieces_reached = 0;     // that came to the link, to leave or to be lost
 
   Json to_json(Detail detail = Detail::kAll) const;
 

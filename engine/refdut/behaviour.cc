@@ -229,6 +229,24 @@ std::vector<Freeze> parse_freezes(const Json& list, const std::string& where) {
   return freezes;
 }
 
+Fragments parse_fragments(const Json& json, const std::string& where,
+                          const std::vector<Rule>& rules) {
+  ObjectReader reader(json, where);
+  Fragments fragments;
+  fragments.mtu = static_cast<uint32_t>(reader.number("mtu", kMinMtu, kMaxMtu));
+  if (reader.has("lose_every")) fragments.lose_every = reader.number("lose_every", 1, kMaxSequence);
+  fragments.reversed = reader.flag_or("reversed", false);
+  reader.finish();
+  const bool copies = std::any_of(rules.begin(), rules.end(), [](const Rule& rule) {
+    return rule.action.kind == Action::Kind::kDuplicate;
+  });
+  if (copies && reader.has("lose_every")) {
+    refuse(reader.path("lose_every"), "and rules that duplicate exclude each other",
+           "a copy's pieces would take the place of those that its original lacks");
+  }
+  return fragments;
+}
+
 DirectionBehaviour parse_direction(const Json& json, const std::string& where) {
   ObjectReader reader(json, where);
   DirectionBehaviour direction;
@@ -244,6 +262,10 @@ DirectionBehaviour parse_direction(const Json& json, const std::string& where) {
   if (reader.has("freezes")) {
     direction.freezes =
         parse_freezes(reader.array("freezes", 0, kMaxFreezes), reader.path("freezes"));
+  }
+  if (reader.has("fragments")) {
+    direction.fragments =
+        parse_fragments(json["fragments"], reader.path("fragments"), direction.rules);
   }
   reader.finish();
   return direction;

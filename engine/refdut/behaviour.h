@@ -1,7 +1,7 @@
 // What the known-answer device is told to do: docs/known-answer.md describes the JSON.
 //
 //   arrival -> rules, in order -> service -> delays -> departure        one of these per direction
-//              (drop, copy, displace,  (rate, queue,   (the sum of what
+//              (drop, copy, displace,  (rate, queue,   (the sum of what   (in pieces)
 //               damage, alter, delay)   freezes)        the rules said)
 #pragma once
 
@@ -87,10 +87,18 @@ struct Freeze {
   uint64_t for_ns = 0;
 };
 
+// The link that frames leave by is narrower: longer IPv4 packets leave in pieces.
+struct Fragments {
+  uint32_t mtu = 1500;
+  uint64_t lose_every = UINT64_MAX;  // the so many-th piece, twice the so many-th, ...
+  bool reversed = false;             // of a frame the last piece first
+};
+
 struct DirectionBehaviour {
   std::vector<Rule> rules;
   std::optional<Service> service;
   std::vector<Freeze> freezes;  // rising, none overlaps the next
+  std::optional<Fragments> fragments;
 };
 
 // On: a router with the given addresses. Off: a wire.
@@ -115,6 +123,8 @@ inline constexpr uint32_t kMaxDistance = 100'000;
 inline constexpr uint64_t kMaxQueueFrames = 10'000'000;
 inline constexpr uint32_t kMaxQueues = 128;
 inline constexpr uint64_t kMaxRateFps = 1'000'000'000;
+inline constexpr uint32_t kMinMtu = 68;  // RFC 791 3.2: the longest header and eight bytes more
+inline constexpr uint32_t kMaxMtu = 9702;
 inline constexpr uint64_t kMaxNs = 3'600'000'000'000;  // an hour
 
 // Throws control::ProtocolError, whose hint is never empty.

@@ -25,6 +25,7 @@ TEST(Behaviour, OfNothingIsAWireThatKeepsItsRouting) {
     EXPECT_TRUE(direction.rules.empty());
     EXPECT_FALSE(direction.service.has_value());
     EXPECT_TRUE(direction.freezes.empty());
+    EXPECT_FALSE(direction.fragments.has_value());
   }
 }
 
@@ -61,6 +62,22 @@ TEST(Behaviour, MayHaveVlanTagsOnEachSide) {
   const auto tags = *parse(R"({"vlan": {"right": [{"tpid": 34984, "id": 10}, {"id": 7}]}})").vlan;
   EXPECT_EQ(tags[0], net::VlanTags());
   EXPECT_EQ(tags[1], net::VlanTags(std::vector<net::VlanTag>{{0x88a8, 10}, {0x8100, 7}}));
+}
+
+TEST(Behaviour, MayHaveANarrowerLinkInEachDirection) {
+  const Behaviour behaviour = parse(R"({
+    "forward": {"fragments": {"mtu": 68}, "rules": [{"do": "duplicate"}]},
+    "reverse": {"fragments": {"mtu": 9702, "lose_every": 1, "reversed": true},
+                "rules": [{"do": "drop"}]}
+  })");
+  const Fragments& forward = *behaviour.directions[kForward].fragments;
+  EXPECT_EQ(forward.mtu, 68U);
+  EXPECT_EQ(forward.lose_every, UINT64_MAX);
+  EXPECT_FALSE(forward.reversed);
+  const Fragments& reverse = *behaviour.directions[kReverse].fragments;
+  EXPECT_EQ(reverse.mtu, 9702U);
+  EXPECT_EQ(reverse.lose_every, 1U);
+  EXPECT_TRUE(reverse.reversed);
 }
 
 TEST(Behaviour, KnowsEveryAction) {
@@ -215,6 +232,23 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{
             R"({"forward": {"freezes": [{"at_ns": 0, "for_ns": 2}, {"at_ns": 1, "for_ns": 1}]}})",
             "forward.freezes overlap"},
+        Refused{R"({"forward": {"fragments": 1500}})", "forward.fragments must be an object"},
+        Refused{R"({"forward": {"fragments": {}}})", "forward.fragments.mtu is missing"},
+        Refused{R"({"forward": {"fragments": {"mtu": 67}}})",
+                "forward.fragments.mtu must be between 68 and 9702"},
+        Refused{R"({"reverse": {"fragments": {"mtu": 9703}}})",
+                "reverse.fragments.mtu must be between 68 and 9702"},
+        Refused{R"({"forward": {"fragments": {"mtu": "1500"}}})",
+                "forward.fragments.mtu must be a whole number"},
+        Refused{R"({"forward": {"fragments": {"mtu": 1500, "lose_every": 0}}})",
+                "forward.fragments.lose_every must be between 1"},
+        Refused{R"({"forward": {"fragments": {"mtu": 1500, "reversed": 1}}})",
+                "forward.fragments.reversed must be"},
+        Refused{R"({"forward": {"fragments": {"mtu": 1500, "reverse": true}}})",
+                "forward.fragments.reverse is not a known key"},
+        Refused{R"({"forward": {"fragments": {"mtu": 1500, "lose_every": 9},
+                                "rules": [{"do": "drop"}, {"do": "duplicate"}]}})",
+                "forward.fragments.lose_every and rules that duplicate exclude each other"},
         Refused{R"({"routing": "on"})", "routing is neither"}, Refused{R"({"vlan": [10]})", "vlan"},
         Refused{R"({"vlan": {"top": []}})", "vlan.top is not a known key"},
         Refused{R"({"vlan": {"left": [{"id": 4095}]}})", "vlan.left[0].id must be between 0"},

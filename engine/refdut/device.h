@@ -73,9 +73,12 @@ class Device {
           {"other_frames", others.seen},
           {"other_dropped", other_dropped_[d]},
           {"other_dropped_by_rule", others.dropped_by_rule},
+          {"other_dropped_too_big", others.dropped_too_big},
+          {"other_incomplete", others.incomplete},
           {"other_copies", others.copies},
           {"other_left", others.left},
           {"other_failed", others.failed},
+          {"other_pieces", piece_counts_json(others.pieces)},
           {"other_rules", rule_counts_json(paths_[d].other_rules())},
           {"other_failures", paths_[d].other_failures()},
           {"held", paths_[d].held()}};

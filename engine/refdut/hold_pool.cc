@@ -16,8 +16,10 @@ uint32_t HoldPool::memory_mb(uint32_t frames, uint32_t frame_bytes) {
   return static_cast<uint32_t>((uint64_t{frames} * (frame_bytes + kPerBuffer)) >> 20) + 1;
 }
 
+dpdk::Mbuf* HoldPool::blank() { return rte_pktmbuf_alloc(pool_); }
+
 dpdk::Mbuf* HoldPool::keep(dpdk::Mbuf* mbuf) {
-  dpdk::Mbuf* copy = rte_pktmbuf_alloc(pool_);
+  dpdk::Mbuf* copy = blank();
   if (copy != nullptr) {
     std::memcpy(dpdk::frame_of(copy), dpdk::frame_of(mbuf), dpdk::size_of(mbuf));
     dpdk::set_size(copy, dpdk::size_of(mbuf));

@@ -19,6 +19,8 @@ class HoldPool {
 
   static uint32_t memory_mb(uint32_t frames, uint32_t frame_bytes);
 
+  // A buffer without content; null when all are taken.
+  dpdk::Mbuf* blank();
   // A copy; `mbuf` is freed. Null when all buffers are taken.
   dpdk::Mbuf* keep(dpdk::Mbuf* mbuf);
 

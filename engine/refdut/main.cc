@@ -38,6 +38,8 @@ using dutperf::dpdk::SetupError;
 using dutperf::net::Mac;
 using dutperf::refdut::Behaviour;
 using dutperf::refdut::Json;
+using dutperf::refdut::kMaxMtu;
+using dutperf::refdut::kMinMtu;
 
 constexpr const char* kUsage =
     "usage: dutperf-refdut --left PORT --right PORT [--config FILE] [--control SOCKET]\n"
@@ -124,7 +126,9 @@ Arguments parse_arguments(int argc, char** argv) {
       case 'c': arguments.cpu = static_cast<int>(parse_number(optarg, 0, 4095)); break;
       case 'k': arguments.check = true; break;
       case 'h': arguments.frames_held = parse_number(optarg, 1, 4'000'000); break;
-      case 'm': arguments.mtu = static_cast<uint16_t>(parse_number(optarg, 68, 9702)); break;
+      case 'm':
+        arguments.mtu = static_cast<uint16_t>(parse_number(optarg, kMinMtu, kMaxMtu));
+        break;
       default: usage();
     }
   }
@@ -185,6 +189,7 @@ class DpdkIo {
   // sent twice.
   static Frame share(Frame frame) { return dutperf::dpdk::share(frame); }
   Frame keep(Frame frame) { return pool_.keep(frame); }
+  Frame blank() { return pool_.blank(); }
 
   uint32_t receive(size_t side, Frame* frames, uint32_t limit) const {
     return ports_[side]->rx().receive(frames, limit);
@@ -202,6 +207,7 @@ class DpdkIo {
 };
 
 using Device = dutperf::refdut::Device<DpdkIo>;
+using Path = dutperf::refdut::Path<DpdkIo>;
 using Commands = dutperf::refdut::Commands<Device>;
 
 void forward_until_told(const DpdkIo& io, Device& device, Commands& commands,
@@ -231,7 +237,7 @@ int run(const Arguments& arguments) {
   }
   const Behaviour behaviour = read_behaviour(arguments.config);
   const uint32_t frame_bytes = std::max<uint32_t>(2048, arguments.mtu + 64U);
-  const uint32_t held = 2 * arguments.frames_held;
+  const uint32_t held = 2 * (arguments.frames_held + Path::kOutbox + Path::kMostPieces);
   dutperf::dpdk::EalOptions options;
   options.main_cpu = arguments.cpu;
   options.hugepages = false;

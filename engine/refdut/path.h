@@ -4,18 +4,25 @@
 //   arrive_other -> rules -> delay line -> outbox -> send                        an IP packet
 //   pass -> outbox -> send                                                       anything else
 //
+// Where the link is narrower, a frame is cut on its way into the outbox.
+//
 // `Io` is the outside world: DPDK's ports and buffers, or a test's. One thread.
 //
 //   Frame                              a buffer that one owner frees; default: none
 //   uint8_t* bytes(Frame); size_t size(Frame); void set_size(Frame, size_t)
 //   Frame keep(Frame)                  moves it to where it may stay long; none (and freed): no
-//   room Frame share(Frame)                 a second reference, freed apart void free(Frame)
+//                                      room
+//   Frame blank()                      a new one, which takes what a frame of a port does; none: no
+//                                      room
+//   Frame share(Frame)                 a second reference, freed apart
+//   void free(Frame)
 //   uint32_t transmit(size_t side, Frame*, uint32_t)   how many the port took
 //   uint64_t now_ns()
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "account.h"
@@ -24,6 +31,7 @@
 #include "damage.h"
 #include "delay_line.h"
 #include "fate.h"
+#include "fragmentation.h"
 #include "net/classify.h"
 #include "parking.h"
 #include "servers.h"
@@ -36,6 +44,11 @@ class Path {
  public:
   using Frame = typename Io::Frame;
 
+  // Of one frame: the longest that a port takes, by the least that a piece carries.
+  static constexpr uint32_t kMostPieces = (kMaxMtu + 64) / 8;
+  // No frame more, once so many are in the outbox; the last may be in pieces.
+  static constexpr uint32_t kOutbox = 64;
+
   Path(Io& io, TrialBook& book, Direction direction, size_t frames_held)
       : io_(io), book_(book), direction_(direction), line_(frames_held) {}
 
@@ -44,6 +57,8 @@ class Path {
     rules_ = Rules(behaviour.rules, seed, direction_);
     other_rules_ = rules_;  // counts of its own, which no trial resets
     servers_ = Servers(behaviour.service, behaviour.freezes);
+    fragments_ = behaviour.fragments;
+    other_pieces_reached_ = 0;
     configured_ns_ = now_ns;
     run_ = 0;  // the next test frame starts all counts
     parkings_.clear();
@@ -124,7 +139,9 @@ class Path {
   // Moves what is due to the outbox.
   void release(uint64_t now_ns) {
     if (parked_ > 0) release_tired(now_ns);
-    while (line_.next_due_ns() <= now_ns && outbox_size_ < kOutbox) post(line_.take());
+    while (line_.next_due_ns() <= now_ns && outbox_size_ < kOutbox) {
+      post(line_.take(), now_ns);
+    }
   }
 
   // Gives the outbox to the port.
@@ -152,14 +169,17 @@ class Path {
   const OtherCounts& others() const { return others_; }
   // Of the rules, since they were given.
   const std::vector<RuleCount>& other_rules() const { return other_rules_.counts(); }
-  uint64_t held() const { return line_.size() + parked_ + outbox_size_; }
+  uint64_t held() const { return line_.size() + parked_ + frames_in_outbox(); }
   // Failures that belong to no trial that is remembered, or to no test frame.
   uint64_t other_failures() const { return other_failures_; }
 
  private:
-  static constexpr uint32_t kOutbox = 64;
   static constexpr uint64_t kPatienceNs = 1'000'000'000;
   using Displacement = DirectionAccount::Displacement;
+
+  // In the outbox: whether it is a piece, and which of those that leave. A frame that lacks one is
+  // incomplete.
+  enum class Piece : uint8_t { kNone, kNotLast, kLast, kLastOfIncomplete };
 
   struct Waiting {
     Frame frame{};
@@ -179,6 +199,7 @@ class Path {
     bool copy = false;
     bool corrupted = false;
     bool kept = false;
+    Piece piece = Piece::kNone;
   };
 
   TrialAccount& recognise(Frame frame, const net::WireTag& tag, uint64_t now_ns, Waiting& waiting) {
@@ -256,15 +277,88 @@ class Path {
   void dispatch(Waiting waiting, uint64_t now_ns) {
     if (waiting.due_ns <= now_ns && line_.next_due_ns() > waiting.due_ns &&
         outbox_size_ < kOutbox) {
-      post(waiting);
+      post(waiting, now_ns);
     } else if (keep(waiting, now_ns)) {
       line_.put(waiting.due_ns, waiting);
     }
   }
 
-  void post(const Waiting& waiting) {
+  void post(const Waiting& waiting, uint64_t now_ns) {
+    if (!fragments_) [[likely]] {
+      put_out(waiting);
+      return;
+    }
+    const Cut cut(io_.bytes(waiting.frame), io_.size(waiting.frame), fragments_->mtu);
+    switch (cut.passage()) {
+      case Cut::Passage::kWhole: put_out(waiting); return;
+      case Cut::Passage::kInPieces: post_pieces(waiting, cut, now_ns); return;
+      case Cut::Passage::kNone: lose(waiting, now_ns, LossCause::kTooBig); return;
+    }
+  }
+
+  void put_out(const Waiting& waiting) {
     outbox_[outbox_size_] = waiting;
     frames_[outbox_size_++] = waiting.frame;
+  }
+
+  // Into buffers of their own, as a copy of the frame may be to leave from the same one.
+  void post_pieces(const Waiting& waiting, const Cut& cut, uint64_t now_ns) {
+    if (cut.pieces() > kMostPieces) {
+      lose(waiting, now_ns, LossCause::kNoBuffer);
+      return;
+    }
+    const uint32_t before = outbox_size_;
+    uint64_t& reached = pieces_reached(waiting);
+    uint64_t dropped = 0;
+    Waiting piece = waiting;
+    piece.piece = Piece::kNotLast;
+    for (uint32_t i = 0; i < cut.pieces(); ++i) {
+      if (++reached % fragments_->lose_every == 0) {
+        ++dropped;
+        continue;
+      }
+      piece.frame = io_.blank();
+      if (piece.frame == Frame{}) {
+        take_back(before);
+        lose(waiting, now_ns, LossCause::kNoBuffer);
+        return;
+      }
+      const uint32_t place = fragments_->reversed ? cut.pieces() - 1 - i : i;
+      io_.set_size(piece.frame, cut.write(place, io_.bytes(piece.frame)));
+      put_out(piece);
+    }
+    if (PieceCounts* counts = pieces_of(waiting)) counts->dropped += dropped;
+    if (outbox_size_ == before) {
+      lose(waiting, now_ns, LossCause::kIncomplete);
+      return;
+    }
+    outbox_[outbox_size_ - 1].piece = dropped > 0 ? Piece::kLastOfIncomplete : Piece::kLast;
+    io_.free(waiting.frame);
+  }
+
+  // The pieces of a frame that cannot leave.
+  void take_back(uint32_t before) {
+    while (outbox_size_ > before) io_.free(frames_[--outbox_size_]);
+  }
+
+  // Counted in the trial, or since the device was configured: as rules count.
+  uint64_t& pieces_reached(const Waiting& waiting) {
+    TrialAccount* trial = book_.find(waiting.run);
+    return trial == nullptr ? other_pieces_reached_ : trial->directions[direction_].pieces_reached;
+  }
+
+  // Null for a trial that is forgotten.
+  PieceCounts* pieces_of(const Waiting& waiting) {
+    if (waiting.run == 0) return &others_.pieces;
+    TrialAccount* trial = book_.find(waiting.run);
+    return trial == nullptr ? nullptr
+                            : &trial->directions[direction_].of(waiting.background).pieces;
+  }
+
+  uint64_t frames_in_outbox() const {
+    return static_cast<uint64_t>(
+        std::count_if(outbox_.begin(), outbox_.begin() + outbox_size_,
+                      [](const Waiting& waiting) { return waiting.piece != Piece::kNotLast; }));
   }
 
   // False, and the frame is lost, when the device has no room for it.
@@ -284,14 +378,20 @@ class Path {
   void lose(const Waiting& waiting, uint64_t now_ns, LossCause cause) {
     if (waiting.frame != Frame{}) io_.free(waiting.frame);
     lost_in_order_ += waiting.in_order && !waiting.copy;
-    others_.failed += waiting.run == 0;
+    if (waiting.run == 0) ++other_losses(cause);
     TrialAccount* trial = book_.find(waiting.run);
     if (trial == nullptr || waiting.copy) {
-      ++other_failures_;
+      other_failures_ += is_failure(cause);
       return;
     }
     trial->directions[direction_].lose(waiting.background, waiting.stream, waiting.sequence,
                                        now_ns - trial->began_ns, cause);
+  }
+
+  uint64_t& other_losses(LossCause cause) {
+    if (cause == LossCause::kTooBig) return others_.dropped_too_big;
+    if (cause == LossCause::kIncomplete) return others_.incomplete;
+    return others_.failed;
   }
 
   // The first of rule `i`'s parked frames goes on, behind what has just been let through.
@@ -334,19 +434,43 @@ class Path {
   }
 
   void account_departure(const Waiting& waiting, uint64_t now_ns) {
+    if (waiting.piece != Piece::kNone && !account_piece(waiting, now_ns)) [[unlikely]] {
+      return;
+    }
     const Displacement displacement = displacement_of(waiting);
     left_in_order_ += waiting.in_order && !waiting.copy;
     others_.left += waiting.run == 0;
     TrialAccount* trial = book_.find(waiting.run);
     if (trial == nullptr) return;
-    trial->directions[direction_].leave({waiting.stream, waiting.background, waiting.copy,
-                                         waiting.delay_ns > 0, displacement, waiting.corrupted,
-                                         waiting.damage, waiting.sequence,
-                                         now_ns - waiting.arrival_ns, now_ns - waiting.due_ns});
+    trial->directions[direction_].leave(
+        {waiting.stream, waiting.background, waiting.copy, waiting.delay_ns > 0,
+         waiting.piece != Piece::kNone, displacement, waiting.corrupted, waiting.damage,
+         waiting.sequence, now_ns - waiting.arrival_ns, now_ns - waiting.due_ns});
+  }
+
+  // Whether its frame has left with it. One that lacks a piece is lost with the last of the others.
+  bool account_piece(const Waiting& waiting, uint64_t now_ns) {
+    PieceCounts* const counts = pieces_of(waiting);
+    if (counts != nullptr) ++counts->left;
+    if (waiting.piece == Piece::kNotLast) return false;
+    if (waiting.piece == Piece::kLastOfIncomplete) {
+      Waiting gone = waiting;
+      gone.frame = Frame{};  // the port's now
+      lose(gone, now_ns, LossCause::kIncomplete);
+      return false;
+    }
+    if (waiting.run == 0) ++others_.pieces.frames;
+    return true;
   }
 
   void give_up(uint64_t now_ns) {
-    for (uint32_t i = 0; i < outbox_size_; ++i) lose(outbox_[i], now_ns, LossCause::kRefused);
+    for (uint32_t i = 0; i < outbox_size_; ++i) {
+      if (outbox_[i].piece == Piece::kNotLast) {
+        io_.free(outbox_[i].frame);
+      } else {
+        lose(outbox_[i], now_ns, LossCause::kRefused);
+      }
+    }
     outbox_size_ = 0;
   }
 
@@ -361,8 +485,9 @@ class Path {
   std::vector<Parking<Waiting>> parkings_;  // one per rule; those of other actions stay empty
   size_t parked_ = 0;
   DelayLine<Waiting> line_;
-  std::array<Waiting, kOutbox> outbox_{};
-  std::array<Frame, kOutbox> frames_{};
+  std::optional<Fragments> fragments_;
+  std::array<Waiting, kOutbox + kMostPieces> outbox_{};
+  std::array<Frame, kOutbox + kMostPieces> frames_{};
   uint32_t outbox_size_ = 0;
   uint64_t configured_ns_ = 0;
   uint64_t run_ = 0;
@@ -370,6 +495,7 @@ class Path {
   uint64_t left_in_order_ = 0;
   uint64_t lost_in_order_ = 0;  // after they had been served
   OtherCounts others_;
+  uint64_t other_pieces_reached_ = 0;  // those of trials that are forgotten, too
   uint64_t other_failures_ = 0;
 };
 

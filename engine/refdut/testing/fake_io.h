@@ -35,6 +35,7 @@ class FakeIo {
   uint64_t clock_ns = 1'000'000;
   size_t hold_room = SIZE_MAX;
   bool ports_refuse = false;
+  uint32_t port_takes = UINT32_MAX;  // at once
   std::deque<Bytes> arriving[2];
   std::vector<Departure> left[2];  // by the side where they left
 
@@ -56,6 +57,13 @@ class FakeIo {
     free(frame);
     return copy;
   }
+  Frame blank() {
+    if (held_ >= hold_room) return nullptr;
+    const Frame blank = make(Bytes(kLongestFrame));
+    blank->held = true;
+    ++held_;
+    return blank;
+  }
   void free(Frame frame) {
     ASSERT_GT(frame->owners, 0);
     if (--frame->owners == 0) held_ -= frame->held;
@@ -72,6 +80,7 @@ class FakeIo {
   }
   uint32_t transmit(size_t side, Frame* frames, uint32_t count) {
     if (ports_refuse) return 0;
+    count = std::min(count, port_takes);
     for (uint32_t i = 0; i < count; ++i) {
       const auto classified = net::classify(frames[i]->bytes.data(), frames[i]->size);
       const bool is_test = classified.kind == net::FrameKind::kTest;
@@ -92,6 +101,8 @@ class FakeIo {
   }
 
  private:
+  static constexpr size_t kLongestFrame = 10'000;
+
   Frame make(Bytes bytes) {
     const size_t size = bytes.size();
     // A reply may be longer than its question, and what leaves may have more tags than what came.

@@ -21,7 +21,16 @@ from dutperf.protocol import DirectionName
 
 Behaviour = Mapping[str, Any]
 """What the device is told (docs/known-answer.md); it checks that itself."""
-Cause = Literal["rule", "queue", "routing", "nat", "no_buffer", "refused"]
+Cause = Literal[
+    "rule",
+    "queue",
+    "routing",
+    "nat",
+    "too_big",
+    "incomplete",
+    "no_buffer",
+    "refused",
+]
 Damage = Literal[
     "payload", "checksum", "truncation", "checksum_zero", "length", "number"
 ]
@@ -46,11 +55,28 @@ class Durations(_Stored):
     buckets: tuple[tuple[int, int, int], ...]
 
 
+class PieceAccount(_Stored):
+    """Of the frames that left in pieces.
+
+    Attributes:
+        frames: with all their pieces; they are among those that left.
+        left: pieces, of copies and of incomplete frames too.
+        dropped: pieces that were to be lost.
+    """
+
+    frames: int = 0
+    left: int = 0
+    dropped: int = 0
+
+
 class ClassAccount(_Stored):
     """One direction's foreground or background frames; originals, if not copies.
 
     Attributes:
-        left: the corrupted ones included.
+        left: the corrupted ones included, the incomplete ones not.
+        dropped_too_big: longer than the MTU of the link that they leave by, and not to
+            be fragmented.
+        incomplete: a piece of them was to be lost; the others left.
         displaced: left behind as many later frames as they were told to.
         displaced_less: behind fewer: too few came in time, or some of these were lost,
             delayed or displaced themselves.
@@ -68,12 +94,15 @@ class ClassAccount(_Stored):
     dropped_by_queue: int
     dropped_by_routing: int
     dropped_by_nat: int
+    dropped_too_big: int = 0
+    incomplete: int = 0
     delayed: int
     displaced: int
     displaced_less: int
     out_of_order: int
     corrupted_left: dict[Damage, int]
     corrupted_copies_left: dict[Damage, int]
+    pieces: PieceAccount = PieceAccount()
     failed_no_buffer: int
     failed_refused: int
     residence_ns: Durations
@@ -157,9 +186,12 @@ class OtherFrames(_Stored):
         other_dropped: by routing or gateway, or for its VLAN tags; counted nowhere
             else.
         other_dropped_by_rule: of ``other_frames``.
+        other_dropped_too_big: of ``other_frames`` and copies.
+        other_incomplete: of ``other_frames``; a piece of them was to be lost.
         other_copies: that rules added.
         other_left: copies included.
         other_failed: for want of buffers, or refused by the port.
+        other_pieces: of ``other_left`` and ``other_incomplete``.
         other_rules: whom the rules met since they were given; rules for test frames
             meet none of these.
         other_failures: ``other_failed``, and test frames of trials that are forgotten.
@@ -169,9 +201,12 @@ class OtherFrames(_Stored):
     other_frames: int
     other_dropped: int
     other_dropped_by_rule: int = 0
+    other_dropped_too_big: int = 0
+    other_incomplete: int = 0
     other_copies: int = 0
     other_left: int = 0
     other_failed: int = 0
+    other_pieces: PieceAccount = PieceAccount()
     other_rules: tuple[RuleAccount, ...] = ()
     other_failures: int
     held: int
