@@ -236,12 +236,15 @@ int run(const Arguments& arguments) {
     return 0;
   }
   const Behaviour behaviour = read_behaviour(arguments.config);
-  const uint32_t frame_bytes = std::max<uint32_t>(2048, arguments.mtu + 64U);
+  constexpr uint32_t kUsualFrameBytes = 2048;
+  const uint32_t frame_bytes = std::max<uint32_t>(kUsualFrameBytes, arguments.mtu + 64U);
   const uint32_t held = 2 * (arguments.frames_held + Path::kOutbox + Path::kMostPieces);
   dutperf::dpdk::EalOptions options;
   options.main_cpu = arguments.cpu;
   options.hugepages = false;
-  options.memory_mb = 256 + dutperf::refdut::HoldPool::memory_mb(held, frame_bytes);
+  // The ports' own buffers, and what is held.
+  options.memory_mb = 256 * ((frame_bytes + kUsualFrameBytes - 1) / kUsualFrameBytes) +
+                      dutperf::refdut::HoldPool::memory_mb(held, frame_bytes);
   const dutperf::dpdk::Eal eal(options);
   setpriority(PRIO_PROCESS, 0, kHighestPriority);
   dutperf::refdut::HoldPool pool(held, frame_bytes);

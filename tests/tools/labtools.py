@@ -41,6 +41,7 @@ from dutperf.protocol import IpVersion, Side
 
 PAYLOAD = b"dutperf lab test"
 ALL_FRAMES = socket.htons(3)  # ETH_P_ALL
+SO_RCVBUFFORCE = 33  # asm-generic/socket.h
 TEST_NETWORKS = [
     ipaddress.ip_network(text) for text in ("198.18.0.0/15", "2001:2::/48")
 ]
@@ -58,6 +59,8 @@ class Wire:
         packet = (socket.AF_PACKET, socket.SOCK_RAW, ALL_FRAMES)
         with postponed_signals():  # pyroute2 forks, and ends its child by SIGTERM
             self._socket = netns.create_socket(namespace, *packet, flags=0)
+        # Room for a trial's frames, which are read when it is over.
+        self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 16 << 20)
         if interface is not None:
             self._socket.bind((interface, 3))
 

@@ -421,9 +421,11 @@ class RefDut:
         assert self.output.readline() == '{"ready": true}\n'
         self.client = KnownAnswer(control)
 
-    def ports(self) -> list[PortSpec]:
+    def ports(self, mtu: int = 1500) -> list[PortSpec]:
         return [
-            PortSpec(name=side, driver="memif", device=self.sockets[side], mac=mac)
+            PortSpec(
+                name=side, driver="memif", device=self.sockets[side], mac=mac, mtu=mtu
+            )
             for side, mac in MACS.items()
         ]
 

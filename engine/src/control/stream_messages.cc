@@ -171,9 +171,11 @@ ParsedStream parse_stream(const Json& json, const std::string& where, uint16_t t
   stream.expected.dscp = layout.dscp;
   layout.flow_label = static_cast<uint32_t>(reader.number_or("flow_label", 0, 0, (1 << 20) - 1));
   layout.df = reader.flag_or("df", false);
-  layout.identified = reader.flag_or("identified", false);
+  stream.most_pieces =
+      static_cast<uint32_t>(reader.number_or("most_pieces", 1, 1, kMaxFrameSize / 8));
+  layout.identified = stream.most_pieces > 1;
   if (layout.identified && (layout.ip_version == 6 || layout.df)) {
-    reader.refuse("identified", "is for streams of IPv4 that may be fragmented, without df");
+    reader.refuse("most_pieces", "must be 1 for IPv6 and with df, which nobody fragments");
   }
   stream.variations = parse_variations(reader, layout.ip_version, seed);
   parse_tuples(reader, stream);

@@ -6,6 +6,16 @@
 #include "net/udp.h"
 
 namespace dutperf::dataplane {
+namespace {
+
+// Room for frames of the queue that such a direction's come in by.
+uint32_t room_frames(const dpdk::RxQueue& queue, const DirectionSpec& direction) {
+  uint32_t pieces = 1;
+  for (const StreamSpec& stream : direction.streams) pieces = std::max(pieces, stream.most_pieces);
+  return queue.room_frames / pieces;
+}
+
+}  // namespace
 
 Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
                    StreamRecorders& recorders, const net::OwnAddresses& own,
@@ -28,7 +38,8 @@ Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
       clock_(clock),
       uninspected_(spec.inspect_every > 0 ? 0 : UINT64_MAX),
       shadows_(stalls, spec.from[index_of(other(side))].frames,
-               spec.from[index_of(other(side))].rate_fps, queue.room_frames),
+               spec.from[index_of(other(side))].rate_fps,
+               room_frames(queue, spec.from[index_of(other(side))])),
       silence_(spec.from[index_of(other(side))].load().due_ns(0)) {
   constexpr auto kNotIp = static_cast<uint32_t>(sizeof(net::EthernetHeader) + net::kFcsBytes);
   stream_of_id_.fill(kNotExpected);

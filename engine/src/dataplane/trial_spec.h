@@ -45,6 +45,7 @@ struct StreamSpec {
   std::vector<uint32_t> frame_sizes = {64};
   std::vector<uint32_t> received_frame_sizes = {64};  // where the DUT changes the size
   net::Expected expected;                             // beside, where they arrive
+  uint32_t most_pieces = 1;                           // in which the DUT may forward a frame
 
   bool is_learned() const { return tuples && tuples->source == vary::IndexSource::kLearned; }
   // The DUT need not forward these (RFC 2544 11.1, RFC 5180 5.3): none of them is lost.

@@ -319,14 +319,16 @@ bool Port::send_copy(const uint8_t* frame, size_t size) {
 
 int Port::numa_node() const { return rte_eth_dev_socket_id(id_); }
 
+// DPDK's drivers of interfaces do not ask the kernel, and shared memory has none but what was asked
+// for.
 uint16_t Port::mtu() const {
-  if (options_.driver == Driver::kRing) return options_.mtu;  // pointers have no size
-  if (is_interface(options_)) {                               // DPDK's drivers do not ask
+  if (is_interface(options_)) {
     const long mtu = interface_number(options_, "mtu").value_or(options_.mtu);
     return static_cast<uint16_t>(std::min<long>(mtu, options_.mtu));
   }
-  uint16_t mtu = 0;
-  return rte_eth_dev_get_mtu(id_, &mtu) == 0 ? mtu : options_.mtu;
+  uint16_t mtu = options_.mtu;
+  if (options_.driver == Driver::kPci) rte_eth_dev_get_mtu(id_, &mtu);
+  return mtu;
 }
 
 std::optional<uint32_t> Port::in_flight_frames() const {

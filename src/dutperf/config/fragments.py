@@ -14,6 +14,7 @@ from dutperf.config.cell import Cell
 from dutperf.config.flows import senders
 from dutperf.config.problem import KeyedError
 from dutperf.config.sizes import cell_versions, sizes_in
+from dutperf.config.testbed import Testbed
 from dutperf.line_rate import PREAMBLE_AND_GAP_BYTES
 from dutperf.protocol import Side
 
@@ -50,6 +51,14 @@ def mean_pieces(cell: Cell, side: Side, mtu: int | None) -> Fraction:
     sizes = sizes_in(cell, 4)
     options = cell.traffic.header_bytes(4)
     return Fraction(sum(pieces_of(size, mtu, options) for size in sizes), len(sizes))
+
+
+def most_pieces(testbed: Testbed, cell: Cell, receiver: Side) -> int:
+    """In how many pieces a frame may arrive; the device's own path may be narrower."""
+    if not cell.traffic.fragmented:
+        return 1
+    mtu, options = testbed.sides[receiver].mtu, cell.traffic.header_bytes(4)
+    return max(2, *(pieces_of(size, mtu, options) for size in sizes_in(cell, 4)))
 
 
 def further_pieces_bytes(pieces: Fraction) -> Fraction:

@@ -82,6 +82,7 @@ def start(
             f"--right={_port(device.right)}",
             f"--config={config}",
             f"--control={control}",
+            f"--mtu={max(device.left.port.mtu, device.right.port.mtu)}",
             f"--cpu={cpus.worker if cpus.dut is None else cpus.dut}",
         ],
         namespace=topology.DUT,

@@ -396,7 +396,7 @@ class PortReport(Message):
     )
     fragments: Count = Field(description="pieces of IP packets")
     reassembled: Count = Field(
-        default=0, description="packets that were whole again, of identified streams"
+        default=0, description="packets of several pieces that were put together"
     )
     incomplete: Count = Field(
         default=0, description="packets of which pieces are missing, of these"

@@ -33,7 +33,8 @@ FieldName = Literal[
 ]
 VariationMode = Literal["increasing", "decreasing", "random", "enumerate"]
 EnumerationOrder = Literal["increasing", "decreasing", "random"]
-FrameSize = Annotated[int, Field(ge=64, le=9720)]
+MAX_FRAME_SIZE = 9720
+FrameSize = Annotated[int, Field(ge=64, le=MAX_FRAME_SIZE)]
 FrameSizes = Annotated[list[FrameSize], Field(min_length=1, max_length=64)]
 
 
@@ -96,10 +97,10 @@ class StreamRequest(Message):
     dscp: Annotated[int, Field(ge=0, le=63)] = 0
     flow_label: Annotated[int, Field(ge=0, lt=2**20, description="IPv6 only")] = 0
     df: bool = False
-    identified: bool = Field(
-        default=False,
-        description="IPv4: frames have identifications, and such as arrive in pieces "
-        "are put together (RFC 791 3.2)",
+    most_pieces: Annotated[int, Field(ge=1, le=MAX_FRAME_SIZE // 8)] = Field(
+        default=1,
+        description="in which the DUT may forward an IPv4 frame; from 2 on frames have "
+        "identifications, and pieces are put together (RFC 791 3.2)",
     )
     ipv6_headers: Ipv6Headers = Field(
         default=[],
@@ -127,8 +128,10 @@ class StreamRequest(Message):
         other = "ipv6_headers" if self.ip_version == 4 else "ipv4_options"
         if getattr(self, other):
             raise ValueError(f"{other} are not for streams of IPv{self.ip_version}")
-        if self.identified and (self.ip_version == 6 or self.df):
-            raise ValueError("identified is for streams of IPv4 without df")
+        if self.most_pieces > 1 and (self.ip_version == 6 or self.df):
+            raise ValueError(
+                "most_pieces must be 1 for IPv6 and with df, which nobody fragments"
+            )
         least = minimum_frame_size(self.ip_version) + self.extra_bytes
         if min(self.frame_sizes) < least:
             raise ValueError(

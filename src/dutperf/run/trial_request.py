@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from dutperf.config.cell import Cell
 from dutperf.config.flows import Flow, directions, ends, flows
+from dutperf.config.fragments import most_pieces
 from dutperf.config.sizes import received_sizes, sizes_in
 from dutperf.config.specs import FixedLoadKeys, IpdvSpec
 from dutperf.config.testbed import Testbed
@@ -147,7 +148,7 @@ def _stream(
         received_ttl=_received_ttl(testbed, traffic, flow),
         dscp=traffic.dscp,
         df=traffic.df and flow.version == 4,
-        identified=traffic.fragmented and beside is None,
+        most_pieces=1 if beside else most_pieces(testbed, cell, flow.receiver),
         flow_label=_flow_label(traffic, flow),
         ipv6_headers=beside.ipv6_headers if beside else headers,
         ipv4_options=traffic.options(flow.version) if headed else [],

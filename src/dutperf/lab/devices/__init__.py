@@ -8,6 +8,7 @@ from dutperf.lab.devices.device import LabDevice, Translator
 from dutperf.lab.devices.known_answer import (
     GATEWAYS,
     KNOWN_ANSWER,
+    KNOWN_ANSWER_MTUS,
     KNOWN_ANSWER_VETH,
 )
 from dutperf.lab.devices.linux_firewall import linux_firewall
@@ -35,6 +36,7 @@ LABS: Mapping[str, LabDevice] = {
         TAYGA_SIIT,
         KNOWN_ANSWER,
         KNOWN_ANSWER_VETH,
+        KNOWN_ANSWER_MTUS,
         NFT_NAT44,
         NFT_NAT66,
         TAYGA_NAT64,

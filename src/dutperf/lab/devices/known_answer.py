@@ -9,8 +9,11 @@ no kernel, no wire and no driver is between the engine and the answer. It loses,
 and reorders as its behaviour says, and keeps an account of every frame.
 
 ``known-answer-veth`` is the same behind the kernel's wires: what a path through sockets
-changes is seen beside it. ``known-answer-nat44``, ``-nat64``, ``-nat66`` and ``-nat46``
-are the same program as a stateful gateway (RFC 9693) with the private side on the left:
+changes is seen beside it. ``known-answer-mtus`` has a left link of 9,198 bytes and cuts
+what is too long for the right one of 1,500.
+
+``known-answer-nat44``, ``-nat64``, ``-nat66`` and ``-nat46`` are the same program as a
+stateful gateway (RFC 9693) with the private side on the left:
 
     10.0.0.2  2001:2::2  left == 10.0.0.1    2001:2::1
                                  198.19.0.1  2001:2:0:8000::1 == right  198.19.0.2 ...
@@ -35,9 +38,9 @@ from dutperf.lab.state import StateFile
 from dutperf.protocol import Side
 
 
-def _side(side: Side, ipv4: Ipv4Side, ipv6: Ipv6Side) -> SideConfig:
-    socket = StateFile().dut_directory / side
-    return SideConfig(port=MemifPort(memif=str(socket)), ipv4=ipv4, ipv6=ipv6)
+def _side(side: Side, ipv4: Ipv4Side, ipv6: Ipv6Side, *, mtu: int = 1500) -> SideConfig:
+    port = MemifPort(memif=str(StateFile().dut_directory / side), mtu=mtu)
+    return SideConfig(port=port, ipv4=ipv4, ipv6=ipv6)
 
 
 def _asked(*command: str) -> Hook:
@@ -77,6 +80,14 @@ KNOWN_ANSWER_VETH = replace(
     "packet sockets",
     left=lab_side("left", *_LEFT),
     right=lab_side("right", *_RIGHT),
+)
+
+KNOWN_ANSWER_MTUS = replace(
+    KNOWN_ANSWER,
+    name="known-answer-mtus",
+    description="dutperf-refdut, a router that fragments for its right link",
+    left=_side("left", *_LEFT, mtu=9198),
+    behaviour={"forward": {"fragments": {"mtu": 1500}}},
 )
 
 NAT_CONNECTIONS = 1_000_000

@@ -1,0 +1,269 @@
+"""Frames that a device cuts into pieces (RFC 2544 9.4), put together by the tester.
+
+The known-answer device says how many pieces left and which frames lack one; the
+kernel's router is another that cuts them, and tshark another that puts them together.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from labtools import Wire
+from livetools import (
+    DEVICE,
+    MS,
+    NO_ODD_FRAMES,
+    SHORT,
+    STALLS,
+    RefDut,
+    Trial,
+    codes,
+    counting,
+    crossed_neighbours,
+    dutperf,
+    measured_once,
+    odd_frames,
+    ref_dut,
+    running_engine,
+)
+from readers import needs_tshark, tshark
+from scapy.layers.l2 import Ether
+from scapy.utils import wrpcap
+
+from dutperf import lab
+from dutperf.calibration.witness import Counts, by_account
+from dutperf.calibration.witness import by_result as counts
+from dutperf.config.fragments import pieces_of
+from dutperf.engine.client import Engine
+from dutperf.lab.refdut_socket import Behaviour, ClassAccount, TrialAccount
+from dutperf.protocol import PortReport, TrialRequest, TrialResult
+from dutperf.results import load_journal, load_results
+
+pytestmark = counting(DEVICE)
+
+FRAMES = 1009
+"""A prime, so that pieces are lost of all parts of frames."""
+MTU = 9000
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with running_engine(tmp_path_factory.mktemp("fragments"), memory_mb=1024) as it:
+        yield it
+
+
+@pytest.fixture(scope="module")
+def device() -> Iterator[RefDut]:
+    """One that does as it is told until the next test tells it something else."""
+    with (
+        tempfile.TemporaryDirectory(prefix="dutperf") as directory,
+        ref_dut(Path(directory), None, f"--mtu={MTU}") as it,
+    ):
+        yield it
+
+
+def request(sizes: Sequence[int], **keys: Any) -> TrialRequest:  # noqa: ANN401 - keys
+    """Frames of these sizes in turn, forward, which may arrive in pieces."""
+    extra = {"residual_wait_ns": 300 * MS}
+    trial = Trial(fps=FRAMES * 10, ms=100, directions=["forward"], extra=extra)
+    data = trial.request().model_dump()
+    both = {"frame_sizes": list(sizes), "received_frame_sizes": list(sizes)}
+    data["directions"][0]["streams"][0] |= {"most_pieces": 27, **both, **keys}
+    return TrialRequest.model_validate(data)
+
+
+def through(
+    engine: Engine, device: RefDut, behaviour: Behaviour, trial: TrialRequest
+) -> tuple[TrialResult, TrialAccount]:
+    """One trial through newly opened ports; the result, and the device's account."""
+    device.client.configure({"forward": behaviour})
+    engine.open_ports(device.ports(MTU))
+    engine.set_neighbours(crossed_neighbours())
+    result = engine.measure(trial)
+    return result, device.account()
+
+
+def arrived_at(result: TrialResult) -> PortReport:
+    return result.ports[1]
+
+
+def foreground(account: TrialAccount) -> ClassAccount:
+    return account.directions["forward"].foreground
+
+
+@pytest.mark.parametrize(
+    ("mtu", "sizes"),
+    [
+        (1500, [1519]),
+        (1500, [4096]),
+        (1500, [9018]),
+        (80, [1518]),
+        (576, [64, 594, 595, 602, 603, 1518, 9018]),
+    ],
+)
+@pytest.mark.parametrize("reversed_", [False, True])
+def test_what_is_cut_arrives_whole(
+    engine: Engine, device: RefDut, mtu: int, sizes: list[int], *, reversed_: bool
+) -> None:
+    fragments = {"mtu": mtu, "reversed": reversed_}
+    trial = request(sizes)
+    result, account = through(engine, device, {"fragments": fragments}, trial)
+    assert codes(result) <= STALLS
+    assert counts(result) == by_account(account)
+    assert counts(result)["forward"] == Counts(FRAMES, FRAMES)
+    assert odd_frames(result) == NO_ODD_FRAMES
+    in_turn = [pieces_of(sizes[i % len(sizes)], mtu) for i in range(FRAMES)]
+    cut = [pieces for pieces in in_turn if pieces > 1]
+    port, own = arrived_at(result), foreground(account).pieces
+    found = (port.fragments, port.reassembled, port.incomplete)
+    assert found == (sum(cut), len(cut), 0)
+    assert (own.left, own.frames) == (port.fragments, port.reassembled)
+    [stream] = result.directions[0].streams
+    assert stream.inspected is not None
+    assert stream.inspected.frames > 0
+    assert stream.inspected.payload == 0
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 7, 100])
+@pytest.mark.parametrize("reversed_", [False, True])
+def test_a_frame_that_lacks_a_piece_is_lost(
+    engine: Engine, device: RefDut, k: int, *, reversed_: bool
+) -> None:
+    """Of three pieces: with every third one none is whole, with others some are."""
+    fragments = {"mtu": 1500, "lose_every": k, "reversed": reversed_}
+    result, account = through(engine, device, {"fragments": fragments}, request([4096]))
+    pieces = 3 * FRAMES
+    lacking = {i // 3 for i in range(k - 1, pieces, k)}
+    assert counts(result) == by_account(account)
+    forward = counts(result)["forward"]
+    assert (forward.sent, forward.lost) == (FRAMES, len(lacking))
+    assert foreground(account).incomplete == len(lacking)
+    port = arrived_at(result)
+    assert port.fragments == pieces - pieces // k
+    assert port.reassembled == FRAMES - len(lacking)
+    assert port.incomplete == (len(lacking) if k > 1 else 0)
+    assert odd_frames(result) == NO_ODD_FRAMES
+
+
+def test_copies_are_told_from_frames(engine: Engine, device: RefDut) -> None:
+    behaviour = {
+        "rules": [{"every": 5, "do": "duplicate"}],
+        "fragments": {"mtu": 1500},
+    }
+    result, account = through(engine, device, behaviour, request([4096]))
+    assert counts(result) == by_account(account)
+    assert counts(result)["forward"].duplicate == FRAMES // 5
+
+
+def test_damage_is_found_in_what_was_put_together(
+    engine: Engine, device: RefDut
+) -> None:
+    behaviour = {
+        "rules": [{"every": 5, "do": {"corrupt": "payload"}}],
+        "fragments": {"mtu": 1500},
+    }
+    result, account = through(engine, device, behaviour, request([4096]))
+    assert counts(result) == by_account(account)
+    [stream] = result.directions[0].streams
+    assert stream.damaged is not None
+    assert stream.damaged.total == FRAMES // 5
+
+
+def test_a_delay_is_that_of_the_last_piece(engine: Engine, device: RefDut) -> None:
+    behaviour = {
+        "rules": [{"do": {"delay_ns": 5 * MS}}],
+        "fragments": {"mtu": 1500},
+    }
+    result, _ = through(engine, device, behaviour, request([4096]))
+    [stream] = result.directions[0].streams
+    assert stream.delay_ns.count == FRAMES
+    assert (stream.delay_ns.min or 0) >= 5 * MS
+
+
+def test_where_nothing_is_cut_all_is_lost(engine: Engine, device: RefDut) -> None:
+    behaviour = {"fragments": {"mtu": 1500}}
+    whole = request([4096], most_pieces=1, df=True)
+    result, account = through(engine, device, behaviour, whole)
+    assert counts(result)["forward"] == Counts(FRAMES, 0, lost=FRAMES)
+    assert foreground(account).dropped_too_big == FRAMES
+    assert arrived_at(result).fragments == 0
+
+
+def test_without_identifications_pieces_are_counted_and_no_more(
+    engine: Engine, device: RefDut
+) -> None:
+    behaviour = {"fragments": {"mtu": 1500}}
+    plain = request([4096], most_pieces=1)
+    result, _ = through(engine, device, behaviour, plain)
+    port = arrived_at(result)
+    assert counts(result)["forward"].received == 0
+    assert (port.fragments, port.reassembled, port.incomplete) == (3 * FRAMES, 0, 0)
+
+
+def test_what_a_trial_left_incomplete_is_no_part_of_the_next(
+    engine: Engine, device: RefDut
+) -> None:
+    """The identifications of both are the same."""
+    lossy: Behaviour = {"fragments": {"mtu": 1500, "lose_every": 3}}
+    through(engine, device, lossy, request([4096]))
+    device.client.configure({"forward": {"fragments": {"mtu": 1500}}})
+    again = request([4096]).model_copy(update={"trial_id": 2})
+    result = measured_once(engine, again)
+    assert counts(result)["forward"] == Counts(FRAMES, FRAMES)
+    assert arrived_at(result).incomplete == 0
+
+
+# --- the kernel's router, and the lab of the device
+
+
+@pytest.mark.lab
+@needs_tshark
+def test_a_routers_pieces_are_read_by_others(tmp_path: Path) -> None:
+    """tshark puts together as many packets as the tester, from the same wire."""
+    assert lab.running() == [], "a lab is up: take it down before these tests"
+    try:
+        lab.up("linux-router-mtus")
+        with Wire("tester", "right") as wire:
+            done = dutperf(
+                *("frame-loss", "--lab", "linux-router-mtus", "--ip", "4"),
+                *("--direction", "forward", "--fragmented", "--frame-size", "4096"),
+                *("--max-rate", "1000", "--load", "100", "--repeats", "1"),
+                *(*SHORT, "--plain", "--output", str(tmp_path / "run")),
+            )
+            frames = list(wire.received(0.5))
+    finally:
+        lab.down(all_=True)
+    assert done.returncode in (0, 1), done.stderr
+    records = load_journal(tmp_path / "run").records
+    trials = [r.result for r in records if r.role != "probe"]  # not for the device
+    ports = [arrived_at(trial) for trial in trials]
+    assert {port.incomplete for port in ports} == {0}
+    assert all(counts(trial)["forward"].lost == 0 for trial in trials)
+    wrpcap(str(tmp_path / "right.pcap"), [Ether(frame) for frame in frames])
+    seen = tshark(tmp_path / "right.pcap", ["ip.fragment.count", "udp.length"])
+    whole = [row for row in seen if row["ip.fragment.count"]]
+    assert {(row["ip.fragment.count"], row["udp.length"]) for row in whole} == {
+        ("3", "4058")
+    }
+    assert len(whole) == sum(port.reassembled for port in ports)
+
+
+@pytest.mark.lab
+def test_the_rates_of_a_lab_are_found(tmp_path: Path) -> None:
+    """A device whose account is exact: no frame is lost, pieces are many."""
+    done = dutperf(
+        *("throughput", "--lab", "known-answer-mtus", "--ip", "4"),
+        *("--direction", "forward", "--fragmented", "--frame-size", "9216"),
+        *("--max-rate", "2000", "--repeats", "1"),
+        *(*SHORT, "--plain", "--output", str(tmp_path / "run")),
+    )
+    assert done.returncode in (0, 1), done.stderr
+    [cell] = load_results(tmp_path / "run").cells
+    assert cell.median == 2000
+    last = list(load_journal(tmp_path / "run").records)[-1].result
+    port = arrived_at(last)
+    assert (port.fragments, port.incomplete) == (7 * port.reassembled, 0)
