@@ -11,6 +11,7 @@
 #include "net/classify.h"
 #include "net/inspection.h"
 #include "net/neighbour.h"
+#include "net/reassembly.h"
 #include "net/testing/reference_frame.h"
 
 namespace dutperf::fuzz {
@@ -122,6 +123,36 @@ void check_tagged(const uint8_t* frame, size_t size) {
           "what is put in is taken out");
 }
 
+// The frame as a piece of a packet, and as the last one behind it, with header checksums that hold:
+// no input would find these by chance.
+void check_pieces(const uint8_t* frame, size_t size) {
+  const size_t header = size < kIp + 20 ? 0 : frame[kIp] % 16U * 4;
+  if (header < 20 || kIp + header > size) return;
+  constexpr size_t kMost = 64;  // what is larger takes its time to clear
+  net::Reassembly reassembly(kMost);
+  const size_t length = number(Bytes(frame, frame + size), kIp + 2);
+  const size_t offset = number(Bytes(frame, frame + size), kIp + 6) % 0x2000;
+  for (const bool last : {false, true}) {
+    const std::unique_ptr<uint8_t[]> piece(new uint8_t[size]);
+    std::copy_n(frame, size, piece.get());
+    auto* ip = reinterpret_cast<net::Ipv4Header*>(piece.get() + kIp);
+    const size_t behind = last && length > header ? (length - header) / 8 : 0;
+    ip->flags_fragment =
+        static_cast<uint16_t>((last ? 0U : 0x2000U) | ((offset + behind) % 0x2000));
+    ip->checksum = 0;
+    ip->checksum = net::finish(net::sum_words(piece.get() + kIp, header));
+    const auto whole = reassembly.add(piece.get(), size);
+    if (whole.empty()) continue;
+    require(whole.size() > kIp + header && whole.size() <= kIp + 60 + kMost,
+            "a packet has its size");
+    const net::Classified classified = net::classify(whole.data(), whole.size());
+    require(classified.kind != net::FrameKind::kFragment, "a whole packet is no piece");
+    if (classified.kind == net::FrameKind::kTest) {
+      check_test_frame(whole.data(), whole.size(), classified);
+    }
+  }
+}
+
 void check(const uint8_t* frame, size_t size) {
   check_tagged(frame, size);
   const net::Classified classified = net::classify(frame, size);
@@ -134,6 +165,7 @@ void check(const uint8_t* frame, size_t size) {
   }
   check_kind(Bytes(frame, frame + size), classified.kind);
   check_answer(frame, size, classified.kind);
+  if (classified.kind == net::FrameKind::kFragment) check_pieces(frame, size);
 }
 
 }  // namespace

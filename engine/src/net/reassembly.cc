@@ -16,13 +16,19 @@ constexpr uint16_t kOffset = 0x1fff;
 }  // namespace
 
 Reassembly::Reassembly(size_t most_ip_bytes)
-    : most_payload_bytes_(most_ip_bytes), places_(kPlaces), kept_(kKept) {
-  const size_t blocks = (most_payload_bytes_ + kBlock - 1) / kBlock;
-  for (Packet& packet : places_) {
-    packet.there.resize((blocks + 63) / 64);
-    packet.frame.resize(kPayloadAt + most_payload_bytes_);
+    : most_payload_bytes_(most_ip_bytes),
+      words_((most_payload_bytes_ / kBlock + 64) / 64),
+      bits_(kPlaces * words_),
+      frames_((kPlaces + kKept) * (kPayloadAt + most_payload_bytes_)),
+      places_(kPlaces) {
+  const auto frame_at = [&](size_t i) {
+    return frames_.data() + i * (kPayloadAt + most_payload_bytes_);
+  };
+  for (size_t i = 0; i < kPlaces; ++i) {
+    places_[i].there = bits_.data() + i * words_;
+    places_[i].frame = frame_at(i);
   }
-  for (std::vector<uint8_t>& frame : kept_) frame.resize(kPayloadAt + most_payload_bytes_);
+  for (size_t i = 0; i < kKept; ++i) kept_[i] = frame_at(kPlaces + i);
 }
 
 std::span<const uint8_t> Reassembly::add(const uint8_t* frame, size_t size) noexcept {
@@ -47,13 +53,13 @@ std::span<const uint8_t> Reassembly::add(const uint8_t* frame, size_t size) noex
     packet.key = key;
     packet.open = true;
     packet.header_bytes = packet.payload_bytes = packet.blocks = 0;
-    std::fill(packet.there.begin(), packet.there.end(), 0);
+    std::fill_n(packet.there, words_, 0);
   }
   if (!take(packet, offset / kBlock, (bytes + kBlock - 1) / kBlock)) return {};
-  std::memcpy(packet.frame.data() + kPayloadAt + offset, ip + header_bytes, bytes);
+  std::memcpy(packet.frame + kPayloadAt + offset, ip + header_bytes, bytes);
   if (offset == 0) {
     packet.header_bytes = static_cast<uint32_t>(header_bytes);
-    std::memcpy(packet.frame.data() + kPayloadAt - header_bytes, ip, header_bytes);
+    std::memcpy(packet.frame + kPayloadAt - header_bytes, ip, header_bytes);
   }
   if (last) packet.payload_bytes = static_cast<uint32_t>(offset + bytes);
   return is_whole(packet) ? finish(packet) : std::span<const uint8_t>{};
@@ -86,9 +92,9 @@ std::span<const uint8_t> Reassembly::finish(Packet& packet) noexcept {
   ++whole_;
   packet.open = false;
   std::swap(packet.frame, kept_[next_kept_]);
-  std::vector<uint8_t>& whole = kept_[next_kept_];
+  uint8_t* const whole = kept_[next_kept_];
   next_kept_ = (next_kept_ + 1) % kKept;
-  uint8_t* const ip = whole.data() + kPayloadAt - packet.header_bytes;
+  uint8_t* const ip = whole + kPayloadAt - packet.header_bytes;
   auto* header = reinterpret_cast<Ipv4Header*>(ip);
   header->total_length = static_cast<uint16_t>(packet.header_bytes + packet.payload_bytes);
   header->flags_fragment = 0;

@@ -25,6 +25,8 @@ class Reassembly {
 
   // Of packets of up to `most_ip_bytes`; longer ones are not put together.
   explicit Reassembly(size_t most_ip_bytes);
+  Reassembly(const Reassembly&) = delete;
+  Reassembly& operator=(const Reassembly&) = delete;
 
   // A frame of which classify says kFragment, IPv4, without VLAN tags and labels. Returns the frame
   // that it completes: an Ethernet header without addresses, the IP header of its first piece as of
@@ -51,8 +53,8 @@ class Reassembly {
     uint32_t header_bytes = 0;   // of the first piece; 0: it has not come
     uint32_t payload_bytes = 0;  // by the last piece; 0: it has not come
     uint32_t blocks = 0;         // that are there
-    std::vector<uint64_t> there;
-    std::vector<uint8_t> frame;  // with room for the longest IP header before the payload
+    uint64_t* there = nullptr;   // a bit for each block
+    uint8_t* frame = nullptr;    // with room for the longest IP header before the payload
 
     bool has(size_t block) const { return (there[block / 64] >> (block % 64) & 1) != 0; }
   };
@@ -62,8 +64,11 @@ class Reassembly {
   std::span<const uint8_t> finish(Packet& packet) noexcept;
 
   size_t most_payload_bytes_;
+  size_t words_;  // of each packet's bits
+  std::vector<uint64_t> bits_;
+  std::vector<uint8_t> frames_;
   std::vector<Packet> places_;
-  std::vector<std::vector<uint8_t>> kept_;
+  std::array<uint8_t*, kKept> kept_;
   size_t next_kept_ = 0;
   uint64_t begun_ = 0;
   uint64_t whole_ = 0;
