@@ -199,8 +199,8 @@ class Traffic(Strict):
     )
     fragmented: bool = Field(
         default=False,
-        description="frames longer than the receiving side's MTU: the device is to cut "
-        "them into pieces (RFC 2544 9.4); IPv4; from the side with the larger MTU",
+        description="the device cuts frames that exceed the receiving side's MTU (RFC "
+        "2544 9.4); IPv4, from the side with the larger MTU",
     )
     ignore_checksums: bool = Field(
         default=False,
