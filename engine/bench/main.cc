@@ -161,7 +161,7 @@ std::function<double(uint64_t round)> Bench::receive(TrialSpec spec) {
     right_side.own.vlan = spec.from[0].received_vlan;
     right_side.recorders[0].reset(spec.record, frames, spec.tags_of(Side::kLeft, 0).sequences());
     Receiver receiver(spec, Side::kRight, right_side.rx, right_side.recorders, right_side.own,
-                      right_side.next_hops, right_side.replies, clock, {});
+                      right_side.next_hops, {right_side.replies, nullptr}, clock, {});
     DueSender due(spec, left_side, clock);
     receiver.start(due.start_tsc());
     return measure_receive(due, [&] { receiver.step(); });

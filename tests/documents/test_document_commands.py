@@ -25,6 +25,7 @@ from dutperf.config import Campaign, Testbed, expand
 from dutperf.config.hooks import Hooks
 from dutperf.config.labs import LabKeys
 from dutperf.lab import lifecycle
+from dutperf.routing.speaker import no_speaker
 from dutperf.run.engine_session import EngineStarter, Notify
 from dutperf.run.local_executor import Surroundings
 from dutperf.simulation.fake_engine import FakeEngine, SimulatedNat, step
@@ -106,6 +107,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(measuring, "prepare_engine", prepare)
     monkeypatch.setattr(measuring, "Surroundings", patient)
     monkeypatch.setattr(measuring, "openings_of", lambda _testbed: None)
+    monkeypatch.setattr(measuring, "open_speaker", no_speaker)
     monkeypatch.setattr(measuring, "write_report", lambda run: run / "report.html")
     programs = tmp_path / "programs"
     programs.mkdir()

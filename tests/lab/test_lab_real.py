@@ -151,7 +151,7 @@ def test_the_root_namespace_capture_sees_what_is_sent_there() -> None:
 
 
 # A routing daemon joins a multicast group, of which its kernel tells the link.
-QUIET = [n for n, d in lab.LABS.items() if n not in SAME_GATEWAY and not d.daemon]
+QUIET = [n for n, d in lab.LABS.items() if n not in SAME_GATEWAY and not d.daemons]
 
 
 @pytest.mark.parametrize("name", QUIET)

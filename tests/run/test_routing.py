@@ -176,7 +176,7 @@ def test_the_tester_answers_for_the_address_that_it_tells_from(
 
 def test_other_routing_protocols_are_refused() -> None:
     with pytest.raises(InputError, match="routes"):
-        cell(ip=[4], traffic={"routes": "ospf"})
+        cell(ip=[4], traffic={"routes": "isis"})
 
 
 def test_the_longest_trial_has_room_for_all_updates_and_a_longer_one_is_refused() -> (

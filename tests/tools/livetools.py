@@ -519,9 +519,9 @@ class Running:
         """The engine processes that it started."""
         return engines_of(self.process.pid)
 
-    def end(self) -> tuple[int, str]:
+    def end(self, within_s: float = 30) -> tuple[int, str]:
         """Waits for the end; exit code and all of standard error."""
-        _, rest = self.process.communicate(timeout=30)
+        _, rest = self.process.communicate(timeout=within_s)
         self._stderr += rest
         assert "Traceback" not in self._stderr, self._stderr
         return self.process.returncode, self._stderr

@@ -32,6 +32,7 @@ from dutperf.protocol import (
     Verdict,
 )
 from dutperf.results import ResultsFile, TrialRecord
+from dutperf.routing.speaker import Speaking, no_speaker
 from dutperf.run.campaign_run import run_campaign
 from dutperf.run.engine_session import (
     EngineOpener,
@@ -282,6 +283,7 @@ class Run:
         open_testbed: TestbedOpener = standing,
         device: DeviceWatch | None = None,
         openings: Openings | None = None,
+        speaking: Speaking = no_speaker,
     ) -> None:
         self.path = path
         self.planned = [PlannedTestbed(testbed=testbed)]
@@ -297,6 +299,7 @@ class Run:
             watch_dut=lambda _place: device,
             sleep=sleep,
             openings=lambda _testbed: openings,
+            speaking=speaking,
         )
 
     def __call__(self, what: Campaign = TWO_CELLS) -> ResultsFile:

@@ -28,6 +28,7 @@ using dataplane::Side;
 constexpr uint64_t kCalibrationNs = 100'000'000;
 constexpr int kProgressMs = 500;
 constexpr int kLossCheckMs = 100;
+constexpr int kSlowPathMs = 10;
 // A frame that has been on its way for longer seems lost. See docs/adr/0011.
 constexpr uint64_t kPatienceNs = 500'000'000;
 
@@ -89,6 +90,15 @@ std::vector<std::string> unresolved(const std::vector<ResolvedNeighbour>& neighb
   return result;
 }
 
+// Since the launch; none: the port has no slow path.
+std::optional<SlowPathReport> slow_path_of(SlowPath* slow_path,
+                                           const dataplane::ReceiveReport& received) {
+  if (slow_path == nullptr) return std::nullopt;
+  slow_path->carry();  // what the receiver has left in its ring
+  const SlowPath::Counts counts = slow_path->take_counts();
+  return SlowPathReport{counts.to_tap, counts.from_tap, counts.lost + received.unclaimed_lost};
+}
+
 // By the clock on the wall: when the first frame was due.
 std::optional<uint64_t> begin_of(const dataplane::TrialRun& run, const timing::TscClock& clock) {
   if (run.start_tsc() == 0) return std::nullopt;
@@ -108,14 +118,17 @@ Engine::OpenPorts::OpenPorts(const PortsOpenParams& params) {
   if (ring) rings = std::make_unique<dpdk::RingPair>();
   Neighbours::Ports port_pointers{};
   Neighbours::Sides side_pointers{};
+  Neighbours::SlowPaths slow_path_pointers{};
   for (size_t i = 0; i < dataplane::kSides; ++i) {
     const dpdk::PortOptions& options = params.ports[i];
     ports[i] = std::make_unique<dpdk::Port>(options, rings.get());
     sides[i] = std::make_unique<dataplane::SideResources>(*ports[i], max_frame_bytes(options));
     port_pointers[i] = ports[i].get();
     side_pointers[i] = sides[i].get();
+    if (options.tap) slow_paths[i] = std::make_unique<SlowPath>(*ports[i], *sides[i]);
+    slow_path_pointers[i] = slow_paths[i].get();
   }
-  neighbours = std::make_unique<Neighbours>(port_pointers, side_pointers);
+  neighbours = std::make_unique<Neighbours>(port_pointers, side_pointers, slow_path_pointers);
 }
 
 Announcer Engine::OpenPorts::announcer(const std::vector<Announcement>& announcements) const {
@@ -222,6 +235,9 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
                           eal_.worker_lcores());
   if (!go_on) run.abort();
   announcer.send_due(0);
+  for (auto& slow_path : ports.slow_paths) {
+    if (slow_path) slow_path->take_counts();  // those of before
+  }
   run.launch();
   watch(run, spec, announcer, monitor);
   run.join();
@@ -250,6 +266,7 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
                                        ports.sides[i]->recorders));
     result.ports.back().neighbour_conflicts += ports.neighbours->conflicts(side);
     result.ports.back().announced = announcer.sent(side);
+    result.ports.back().slow_path = slow_path_of(ports.slow_paths[i].get(), received);
     facts.ports.push_back(
         facts_of(result.ports.back(), port, before.ports[i], after.ports[i], received));
   }
@@ -273,13 +290,15 @@ uint64_t Engine::until(uint64_t tsc) const {
 void Engine::watch(dataplane::TrialRun& run, const dataplane::TrialSpec& spec, Announcer& announcer,
                    Monitor& monitor) {
   const uint64_t launched = timing::read_tsc();
-  const int look_ms = spec.stop_when_lost ? kLossCheckMs : kProgressMs;
+  int look_ms = spec.stop_when_lost ? kLossCheckMs : kProgressMs;
+  if (open().slow_paths[0] || open().slow_paths[1]) look_ms = kSlowPathMs;
   int since_progress_ms = 0;
   eventfd_t done = 0;
   while (eventfd_read(run.done_fd(), &done) != 0) {
     const int wait_ms = announcer.wait_ms(since_start_ns(run), look_ms);
     if (!monitor.wait(run.done_fd(), wait_ms)) run.abort();
     announcer.send_due(since_start_ns(run));
+    carry_slow_paths();
     if (spec.stop_when_lost) stop_if_lost(run, spec);
     since_progress_ms += wait_ms;
     if (since_progress_ms < kProgressMs) continue;
@@ -289,6 +308,12 @@ void Engine::watch(dataplane::TrialRun& run, const dataplane::TrialSpec& spec, A
                                       {"elapsed_ns", clock_.to_ns(timing::read_tsc() - launched)},
                                       {"sent", run.published_sent()},
                                       {"received", run.published_received()}});
+  }
+}
+
+void Engine::carry_slow_paths() {
+  for (const auto& slow_path : open().slow_paths) {
+    if (slow_path) slow_path->carry();
   }
 }
 

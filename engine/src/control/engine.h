@@ -13,6 +13,7 @@
 #include "control/neighbours.h"
 #include "control/pcap.h"
 #include "control/port_report.h"
+#include "control/slow_path.h"
 #include "dataplane/trial_run.h"
 #include "dpdk/eal.h"
 #include "dpdk/port.h"
@@ -44,6 +45,7 @@ class Engine {
     std::unique_ptr<dpdk::RingPair> rings;
     std::array<std::unique_ptr<dpdk::Port>, dataplane::kSides> ports;
     std::array<std::unique_ptr<dataplane::SideResources>, dataplane::kSides> sides;
+    std::array<std::unique_ptr<SlowPath>, dataplane::kSides> slow_paths;
     std::unique_ptr<Neighbours> neighbours;
   };
   struct Snapshot {
@@ -63,6 +65,7 @@ class Engine {
   // Serves the monitor until the run has ended; stops it when it is lost and the spec says so.
   void watch(dataplane::TrialRun& run, const dataplane::TrialSpec& spec, Announcer& announcer,
              Monitor& monitor);
+  void carry_slow_paths();
   uint64_t since_start_ns(const dataplane::TrialRun& run) const;
   void stop_if_lost(dataplane::TrialRun& run, const dataplane::TrialSpec& spec) const;
 

@@ -50,6 +50,17 @@ Side parse_side(ObjectReader& reader, const std::string& key) {
   return name == "left" ? Side::kLeft : Side::kRight;
 }
 
+kernel::TapOptions parse_tap(const Json& json, const std::string& where) {
+  ObjectReader reader(json, where);
+  kernel::TapOptions options{reader.text("network_namespace"), reader.text("interface")};
+  constexpr size_t kMostBytes = 15;  // of an interface's name
+  if (options.interface.empty() || options.interface.size() > kMostBytes) {
+    reader.refuse("interface", "must have 1 to 15 characters");
+  }
+  reader.finish();
+  return options;
+}
+
 dpdk::PortOptions parse_port(const Json& json, const std::string& where) {
   ObjectReader reader(json, where);
   dpdk::PortOptions options;
@@ -84,6 +95,8 @@ dpdk::PortOptions parse_port(const Json& json, const std::string& where) {
       static_cast<uint16_t>(reader.number_or("rx_descriptors", 8192, 64, 32768));
   options.tx_descriptors =
       static_cast<uint16_t>(reader.number_or("tx_descriptors", 4096, 64, 32768));
+  if (reader.has("tap") && !reader.at("tap").is_null())
+    options.tap = parse_tap(reader.at("tap"), reader.path("tap"));
   reader.finish();
   return options;
 }
@@ -303,6 +316,10 @@ Json to_json(const net::IcmpCounts& icmp) {
   return list;
 }
 
+Json to_json(const SlowPathReport& report) {
+  return {{"to_tap", report.to_tap}, {"from_tap", report.from_tap}, {"lost", report.lost}};
+}
+
 Json to_json(const PortReport& port) {
   return {{"name", name_of(port.side)},
           {"before", to_json(port.before)},
@@ -321,6 +338,7 @@ Json to_json(const PortReport& port) {
           {"reassembled", port.reassembled},
           {"incomplete", port.incomplete},
           {"announced", port.announced},
+          {"slow_path", port.slow_path ? to_json(*port.slow_path) : Json()},
           {"interface_drops", port.interface_drops},
           {"send_drops", port.send_drops},
           {"damaged_on_wire", port.damaged_on_wire}};

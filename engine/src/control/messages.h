@@ -115,6 +115,13 @@ struct DirectionResult {
   std::optional<BesideResult> beside;
 };
 
+// Frames of a port's slow path (control/slow_path.h).
+struct SlowPathReport {
+  uint64_t to_tap = 0;
+  uint64_t from_tap = 0;
+  uint64_t lost = 0;
+};
+
 struct PortReport {
   dataplane::Side side;
   dpdk::PortCounters before;
@@ -132,6 +139,7 @@ struct PortReport {
   uint64_t reassembled = 0;
   uint64_t incomplete = 0;
   uint64_t announced = 0;
+  std::optional<SlowPathReport> slow_path;
   uint64_t interface_drops = 0;
   uint64_t send_drops = 0;
   uint64_t damaged_on_wire = 0;

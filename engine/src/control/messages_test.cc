@@ -44,6 +44,10 @@ TEST(PortsOpen, IsReadAsTheGoldenRequestSays) {
   EXPECT_EQ(right.tx_descriptors, 512);
   EXPECT_EQ(right.in_flight_frames, 64U);
   EXPECT_EQ(right.when_full, dpdk::WhenFull::kLose);
+  EXPECT_FALSE(left.tap);
+  ASSERT_TRUE(right.tap);
+  EXPECT_EQ(right.tap->network_namespace, "/proc/4711/ns/net");
+  EXPECT_EQ(right.tap->interface, "right");
 }
 
 TEST(PortsOpen, HasTheDefaultsOfTheCompleteRequest) {
@@ -61,6 +65,7 @@ TEST(PortsOpen, HasTheDefaultsOfTheCompleteRequest) {
   EXPECT_EQ(minimal.ports[0].tx_descriptors, left.tx_descriptors);
   EXPECT_EQ(minimal.ports[0].in_flight_frames, left.in_flight_frames);
   EXPECT_EQ(minimal.ports[0].when_full, left.when_full);
+  EXPECT_FALSE(minimal.ports[0].tap);
 }
 
 TEST(PortsOpen, RefusesAnInFlightCapacityThatNoRingHas) {

@@ -85,6 +85,8 @@ void Neighbours::drain() {
       }
       dpdk::free_frames(mbufs, count);
     }
+    SlowPath* const slow_path = slow_paths_[dataplane::index_of(side)];
+    if (slow_path != nullptr) slow_path->send_waiting();
   }
 }
 
@@ -119,20 +121,37 @@ void Neighbours::ask(Side side, const net::IpAddress& target) {
 }
 
 void Neighbours::handle(Side side, uint8_t* frame, size_t size) {
-  const size_t i = dataplane::index_of(side);
-  const net::VlanTags& vlan = sides_[i]->own.vlan;
-  if (net::classify_behind(vlan, frame, size).kind != net::FrameKind::kNeighbour) return;
+  const net::VlanTags& vlan = sides_[dataplane::index_of(side)]->own.vlan;
+  const net::FrameKind kind = net::classify_behind(vlan, frame, size).kind;
+  const bool neighbour = kind == net::FrameKind::kNeighbour;
+  if (!neighbour && kind != net::FrameKind::kForeign) return;
+  if (!vlan.stand_in(frame, size)) return;
   const uint16_t vlan_id = net::VlanTags::id_in(frame);
   size = vlan.take_out(frame, size);
+  if (neighbour) {
+    handle_message(side, frame, size, vlan_id);
+  } else {
+    hand_on(side, frame, size);
+  }
+}
+
+void Neighbours::handle_message(Side side, uint8_t* frame, size_t size, uint16_t vlan_id) {
+  const size_t i = dataplane::index_of(side);
   const auto claim = net::parse_claim(frame, size);
   if (claim && net::contradicts(*claim, sides_[i]->own, known_[i])) ++conflicts_[i];
-  if (const auto answer = net::parse_answer(frame, size)) {
-    learn(side, *answer);
-    return;
-  }
+  if (const auto answer = net::parse_answer(frame, size)) learn(side, *answer);
   uint8_t reply[net::kTaggedNeighbourFrameBytes];
   const size_t reply_size = net::write_reply(frame, size, sides_[i]->own, reply);
-  if (reply_size > 0) ports_[i]->send_copy(reply, vlan.put_in(reply, reply_size, vlan_id));
+  if (reply_size == 0) {
+    hand_on(side, frame, size);
+    return;
+  }
+  ports_[i]->send_copy(reply, sides_[i]->own.vlan.put_in(reply, reply_size, vlan_id));
+}
+
+void Neighbours::hand_on(Side side, const uint8_t* frame, size_t size) {
+  SlowPath* const slow_path = slow_paths_[dataplane::index_of(side)];
+  if (slow_path != nullptr) slow_path->give(frame, size);
 }
 
 }  // namespace dutperf::control

@@ -9,6 +9,7 @@
 
 #include "control/messages.h"
 #include "control/monitor.h"
+#include "control/slow_path.h"
 #include "dataplane/trial_run.h"
 #include "dpdk/port.h"
 
@@ -18,8 +19,11 @@ class Neighbours {
  public:
   using Ports = std::array<dpdk::Port*, dataplane::kSides>;
   using Sides = std::array<dataplane::SideResources*, dataplane::kSides>;
+  using SlowPaths = std::array<SlowPath*, dataplane::kSides>;
 
-  Neighbours(const Ports& ports, const Sides& sides) : ports_(ports), sides_(sides) {}
+  // `slow_paths`: null where a port has none.
+  Neighbours(const Ports& ports, const Sides& sides, const SlowPaths& slow_paths)
+      : ports_(ports), sides_(sides), slow_paths_(slow_paths) {}
 
   // Replaces own addresses and next hops; forgets all answers.
   void set(const NeighboursParams& params);
@@ -31,7 +35,8 @@ class Neighbours {
   // Answers for `duration_ns`; false when the monitor wants to end.
   bool serve(uint64_t duration_ns, Monitor& monitor);
 
-  // Handles what has arrived; frames of no interest are dropped.
+  // Handles what has arrived, and what the slow paths have to send; frames of no interest are
+  // dropped.
   void drain();
 
   std::optional<net::Mac> find(dataplane::Side side, const net::IpAddress& ip) const;
@@ -44,10 +49,13 @@ class Neighbours {
   void ask(dataplane::Side side, const net::IpAddress& target);
   void learn(dataplane::Side side, const net::NeighbourAnswer& answer);
   void handle(dataplane::Side side, uint8_t* frame, size_t size);
-  // `frame`, which has kTaggedNeighbourFrameBytes, with the side's VLAN tags.
+  // A message without VLAN tags, which are `vlan_id` and those of the side.
+  void handle_message(dataplane::Side side, uint8_t* frame, size_t size, uint16_t vlan_id);
+  void hand_on(dataplane::Side side, const uint8_t* frame, size_t size);
 
   Ports ports_;
   Sides sides_;
+  SlowPaths slow_paths_;
   std::array<std::vector<net::IpAddress>, dataplane::kSides> next_hops_;
   uint64_t timeout_ns_ = 0;
   std::array<std::vector<net::NeighbourAnswer>, dataplane::kSides> known_;

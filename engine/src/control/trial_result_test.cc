@@ -154,6 +154,7 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAPassSays) {
   result.ports[1].other_vlan = 3;
   result.ports[1].fragments = 1;
   result.ports[1].incomplete = 1;
+  result.ports[1].slow_path = SlowPathReport{31, 29, 2};
   kernel::InterfaceCounters kernel;
   kernel.rx_missed = 1;
   kernel.rx_fifo = 2;

@@ -19,7 +19,7 @@ uint32_t room_frames(const dpdk::RxQueue& queue, const DirectionSpec& direction)
 
 Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
                    StreamRecorders& recorders, const net::OwnAddresses& own,
-                   const std::vector<net::NeighbourAnswer>& next_hops, dpdk::ReplyRing& replies,
+                   const std::vector<net::NeighbourAnswer>& next_hops, const RepliesAndRest& rings,
                    const timing::TscClock& clock, const SenderStalls& stalls)
     : trial_id_(spec.trial_id),
       verify_checksums_(spec.verify_checksums),
@@ -34,7 +34,7 @@ Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
       recorders_(recorders),
       own_(own),
       next_hops_(next_hops),
-      replies_(replies),
+      rings_(rings),
       clock_(clock),
       uninspected_(spec.inspect_every > 0 ? 0 : UINT64_MAX),
       shadows_(stalls, spec.from[index_of(other(side))].frames,
@@ -193,14 +193,12 @@ void Receiver::record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) 
   }
 }
 
-// What is no test frame; true when the reply ring took the buffer.
+// What is no test frame; true when a ring took the buffer.
 [[gnu::noinline]] bool Receiver::take_aside(dpdk::Mbuf* mbuf, net::Classified classified) noexcept {
   switch (classified.kind) {
     case net::FrameKind::kTest: break;
     case net::FrameKind::kTruncated: account_truncated(classified); break;
-    case net::FrameKind::kForeign:
-      account_foreign(dpdk::frame_of(mbuf), dpdk::size_of(mbuf));
-      break;
+    case net::FrameKind::kForeign: return account_foreign(mbuf);
     case net::FrameKind::kIcmp:
       account_icmp(dpdk::frame_of(mbuf) + vlan_.bytes() + labels_.bytes(), classified);
       break;
@@ -235,19 +233,37 @@ void Receiver::account_icmp(const uint8_t* frame, const net::Classified& classif
   report_.icmp.count({classified.ip_version, message[0], message[1]});
 }
 
-// Answers come as they were asked for: with the port's VLAN tags, and without labels.
-void Receiver::account_foreign(const uint8_t* frame, size_t size) noexcept {
+bool Receiver::account_foreign(dpdk::Mbuf* mbuf) noexcept {
   ++report_.foreign;
-  if (answers_.most == 0) return;
+  uint8_t* const frame = dpdk::frame_of(mbuf);
+  const size_t size = dpdk::size_of(mbuf);
+  if (keep_answer(frame, size) || rings_.unclaimed == nullptr) return false;
+  if (!vlan_.stand_in(frame, size)) return false;
+  dpdk::set_size(mbuf, vlan_.take_out(frame, size));
+  return hand_on(mbuf);
+}
+
+// Answers come as they were asked for: with the port's VLAN tags, and without labels.
+bool Receiver::keep_answer(const uint8_t* frame, size_t size) noexcept {
+  if (answers_.most == 0) return false;
   const size_t tags_bytes = std::min<size_t>(size, vlan_.bytes());
   const auto packet =
       net::udp_packet_from(answers_.from_port, frame + tags_bytes, size - tags_bytes);
-  if (packet.empty()) return;
+  if (packet.empty()) return false;
   const uint64_t now_tsc = timing::read_tsc();
   report_.answers.keep(clock_.to_ns(now_tsc - std::min(now_tsc, start_tsc_)), packet);
+  return true;
 }
 
-// Turns a request into its reply in place; true when the reply ring took the buffer.
+// A frame without VLAN tags, to whoever wants it.
+bool Receiver::hand_on(dpdk::Mbuf* mbuf) noexcept {
+  if (rings_.unclaimed == nullptr) return false;
+  if (rings_.unclaimed->put(mbuf)) return true;
+  ++report_.unclaimed_lost;
+  return false;
+}
+
+// Turns a request into its reply in place.
 bool Receiver::answer(dpdk::Mbuf* mbuf) noexcept {
   uint8_t* const message = dpdk::frame_of(mbuf);
   const uint16_t vlan_id = net::VlanTags::id_in(message);
@@ -256,12 +272,15 @@ bool Receiver::answer(dpdk::Mbuf* mbuf) noexcept {
   if (claim && net::contradicts(*claim, own_, next_hops_)) ++report_.neighbour_conflicts;
   uint8_t reply[net::kTaggedNeighbourFrameBytes];
   const size_t reply_size = net::write_reply(message, message_size, own_, reply);
-  if (reply_size == 0) return false;
+  if (reply_size == 0) {
+    dpdk::set_size(mbuf, message_size);
+    return hand_on(mbuf);
+  }
   ++report_.neighbour_requests;
   const size_t size = vlan_.put_in(reply, reply_size, vlan_id);
   std::memcpy(message, reply, size);
   dpdk::set_size(mbuf, size);
-  return replies_.put(mbuf);
+  return rings_.replies.put(mbuf);
 }
 
 }  // namespace dutperf::dataplane

@@ -4,9 +4,9 @@
 // trial's are counted where they belong: neighbour requests are answered, another trial's frames
 // are stale, the other port's are misdirected, those with other VLAN tags or labels than the port's
 // are no frames of its network, everything else is foreign, and of that ICMP by type: it says why a
-// device does not forward. Of the rest answers to what the trial announced are kept. How a frame is
-// damaged is looked at only once it is known to be. Of those that are whole every k-th is
-// inspected: what no checksum covers.
+// device does not forward. Of the rest answers to what the trial announced are kept; what remains
+// is handed on, if anybody wants it (control/slow_path.h). How a frame is damaged is looked at only
+// once it is known to be. Of those that are whole every k-th is inspected: what no checksum covers.
 //
 // A receiver is driven by one worker. `published_received` may be read by others at any time; the
 // rest only after the worker has ended.
@@ -39,6 +39,12 @@ namespace dutperf::dataplane {
 using StreamRecorders = std::array<measure::StreamRecorder, kMaxStreams>;
 using SenderStalls = std::array<const measure::StallLog*, kSides>;
 
+// Where the frames go that are no test traffic.
+struct RepliesAndRest {
+  dpdk::ReplyRing& replies;    // to the neighbours
+  dpdk::ReplyRing* unclaimed;  // all else but ICMP; null: nobody wants it
+};
+
 inline constexpr unsigned kGapBits = 5;  // an error bound: 3 % is plenty
 
 struct ReceiveReport {
@@ -55,6 +61,7 @@ struct ReceiveReport {
   uint64_t cut_short = 0;  // UDP, truncated before the place that tells whose it is
   std::array<net::Inspected, kMaxStreams> inspected;
   AnswerLog answers;
+  uint64_t unclaimed_lost = 0;  // its ring was full
   // How long each burst's frames may have waited in the port: from the begin of the last poll that
   // left nothing behind to the end of the one that returned them.
   measure::Histogram gap_ns{kGapBits};
@@ -67,7 +74,7 @@ class Receiver {
   // `own`, `next_hops`, `replies`, `clock` and the senders' `stalls` outlive the receiver.
   Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue, StreamRecorders& recorders,
            const net::OwnAddresses& own, const std::vector<net::NeighbourAnswer>& next_hops,
-           dpdk::ReplyRing& replies, const timing::TscClock& clock, const SenderStalls& stalls);
+           const RepliesAndRest& rings, const timing::TscClock& clock, const SenderStalls& stalls);
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
@@ -121,8 +128,11 @@ class Receiver {
   void inspect(const Burst& burst, uint64_t frames) noexcept;
   void record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) noexcept;
   // Its frame has its tags still.
-  void account_foreign(const uint8_t* frame, size_t size) noexcept;
+  // These return true when a ring took the buffer.
+  bool account_foreign(dpdk::Mbuf* mbuf) noexcept;
   bool answer(dpdk::Mbuf* mbuf) noexcept;
+  bool hand_on(dpdk::Mbuf* mbuf) noexcept;
+  bool keep_answer(const uint8_t* frame, size_t size) noexcept;
 
   static constexpr uint8_t kNotExpected = 0xff;
 
@@ -149,7 +159,7 @@ class Receiver {
   StreamRecorders& recorders_;
   const net::OwnAddresses& own_;
   const std::vector<net::NeighbourAnswer>& next_hops_;
-  dpdk::ReplyRing& replies_;
+  const RepliesAndRest rings_;
   const timing::TscClock clock_;
   std::optional<Learning> learning_;
   std::optional<net::Reassembly> reassembly_;

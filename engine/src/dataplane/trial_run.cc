@@ -68,7 +68,8 @@ TrialRun::TrialRun(const TrialSpec& spec, const std::array<SideResources*, kSide
                                  resources.replies, clock_, stalls_[index_of(side)]);
     receivers_[index_of(side)] = std::make_unique<Receiver>(
         spec, side, resources.rx, resources.recorders, resources.own, resources.next_hops,
-        resources.replies, clock, SenderStalls{&stalls_[0], &stalls_[1]});
+        RepliesAndRest{resources.replies, resources.unclaimed ? &*resources.unclaimed : nullptr},
+        clock, SenderStalls{&stalls_[0], &stalls_[1]});
   }
   for (const std::vector<Role>& roles : assign_roles(lcores.size())) {
     Worker worker{this, {}, {}};

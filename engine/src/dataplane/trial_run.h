@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "dataplane/receiver.h"
@@ -30,6 +31,9 @@
 
 namespace dutperf::dataplane {
 
+// How many frames may wait on the way from a port to its slow path, or back.
+inline constexpr unsigned kUnclaimedFrames = 256;
+
 // What one side of the tester owns from trial to trial.
 class SideResources {
  public:
@@ -41,6 +45,7 @@ class SideResources {
   dpdk::TxQueue tx;
   dpdk::RxQueue rx;
   dpdk::ReplyRing replies;
+  std::optional<dpdk::ReplyRing> unclaimed;  // where the port has a slow path
   net::OwnAddresses own;
   std::vector<net::NeighbourAnswer> next_hops;  // as they answered before the trial
   StreamRecorders recorders;                    // of what arrives here

@@ -17,6 +17,7 @@
 #include "dpdk/xdp_rings.h"
 #include "kernel/attribution.h"
 #include "kernel/counters.h"
+#include "kernel/tap.h"
 #include "net/address.h"
 #include "net/mpls.h"
 #include "net/vlan.h"
@@ -42,6 +43,7 @@ struct PortOptions {
   // Kernel interfaces: frames that may be on their way to the device or in its queue; a power of 2.
   uint32_t in_flight_frames = 16384;
   WhenFull when_full = WhenFull::kWait;
+  std::optional<kernel::TapOptions> tap;  // for a program that speaks for the tester
 };
 
 // The port's own counters since it was opened.

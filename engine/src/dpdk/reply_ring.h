@@ -1,6 +1,7 @@
-// Hands frames that no schedule knows to the worker that sends on a port: replies to neighbours
-// from the worker that receives on it, announcements from the control thread. One consumer, no
-// lock; what does not fit is dropped (who asked asks again).
+// Hands frames that no schedule knows from thread to thread. To the worker that sends on a port:
+// replies to neighbours from the worker that receives on it, announcements from the control thread.
+// To the control thread: what no worker has a use for. One consumer, no lock; what does not fit is
+// dropped (who asked asks again).
 #pragma once
 
 #include <rte_ring.h>
@@ -15,8 +16,8 @@ namespace dutperf::dpdk {
 
 class ReplyRing {
  public:
-  explicit ReplyRing(const std::string& name)
-      : ring_(rte_ring_create(name.c_str(), 1024, SOCKET_ID_ANY, RING_F_SC_DEQ)) {
+  explicit ReplyRing(const std::string& name, unsigned frames = 1024)
+      : ring_(rte_ring_create(name.c_str(), frames, SOCKET_ID_ANY, RING_F_SC_DEQ)) {
     if (ring_ == nullptr) throw SetupError("no memory for " + name, "raise memory_mb");
   }
   ~ReplyRing() { rte_ring_free(ring_); }

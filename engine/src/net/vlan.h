@@ -63,6 +63,11 @@ class VlanTags {
     return ((found ^ wanted_) & mask_) == 0 && from_first <= more_ids_;
   }
 
+  // The same of a frame of any size.
+  bool stand_in(const uint8_t* frame, size_t size) const noexcept {
+    return size >= kMacBytes + kMaxBytes && stand_in(frame);
+  }
+
   // Out of a frame that carries them, into one that has room for them; return its new size. Of a
   // range the first id is put in, unless told otherwise.
   size_t take_out(uint8_t* frame, size_t size) const noexcept;

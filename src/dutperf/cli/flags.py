@@ -13,6 +13,7 @@ from dutperf.catalogue import ProcedureName
 from dutperf.config.flow_count import FlowsBy
 from dutperf.config.search_keys import Search
 from dutperf.config.stateful_keys import ResponderOrder
+from dutperf.config.traffic import Routes
 
 _MOST_DIGITS = 20
 
@@ -146,7 +147,7 @@ FLAGS: dict[str, Flag] = {
     "traffic.flow_label": Flag("--flow-label", str, "LABEL"),
     "traffic.ipv6_headers": Flag("--ipv6-headers", str, "NAMES", _split),
     "traffic.ipv4_options": Flag("--ipv4-options", str, "NAMES", _split),
-    "traffic.routes": Flag("--routes", Literal["static", "rip"], "HOW"),
+    "traffic.routes": Flag("--routes", Routes, "HOW"),
     "traffic.route_changes": Flag("--route-changes", bool),
     "traffic.management": Flag("--management", bool),
     "traffic.mac": Flag("--mac", Literal["fixed", "random"], "MAC"),

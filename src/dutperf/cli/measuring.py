@@ -27,6 +27,7 @@ from dutperf.passport.making import Maker
 from dutperf.procedures.events import OnEvent
 from dutperf.report import write_report
 from dutperf.results import CellResult, ResultsFile
+from dutperf.routing.speaker import open_speaker
 from dutperf.run.campaign_run import Kind, run_campaign
 from dutperf.run.engine_session import prepare_engine
 from dutperf.run.local_executor import Surroundings, no_passport
@@ -154,4 +155,5 @@ def surroundings() -> Surroundings:
         openings=openings_of,
         examine=_examined,
         passport=Maker(kept, open_testbed) if kept else no_passport,
+        speaking=open_speaker,
     )

@@ -62,12 +62,15 @@ def _no_single_figure(result: CellResult) -> str:
     return _doubt(findings)
 
 
+_BESIDE = frozenset({"altered", "unanswered", "routing_fell"})
+
+
 def _doubt(findings: list[Finding]) -> str:
-    """What the device did to frames and queries is no doubt of how many there were."""
+    """What the device did beside forwarding is no doubt of how much it forwarded."""
     kinds = (
         DOUBTS[each.kind]
         for each in findings
-        if each.kind in DOUBTS and each.kind not in ("altered", "unanswered")
+        if each.kind in DOUBTS and each.kind not in _BESIDE
     )
     return next(kinds, "")
 

@@ -69,10 +69,10 @@ def _frames(cell: Cell) -> list[Deviation]:
 def _routes(cell: Cell) -> Iterator[Deviation]:
     traffic, settle_s = cell.traffic, cell.spec.settle_wait_s
     most_networks = max(traffic.networks.left, traffic.networks.right)
-    if traffic.routes == "rip" and settle_s < _UPDATE_BEFORE_S:
+    if traffic.routes != "static" and settle_s < _UPDATE_BEFORE_S:
         rule = f"routing updates {_UPDATE_BEFORE_S} s before the frames"
         yield Deviation("RFC 2544 C.2.3", rule, f"{settle_s:g} s before", "text")
-    elif traffic.routes == "static" and most_networks > 1:
+    if traffic.routes == "static" and most_networks > 1:
         rule = "a routing update with all networks before each trial"
         yield Deviation("RFC 2544 13", rule, "routes are static", "MUST")
 

@@ -8,13 +8,19 @@ from typing import TYPE_CHECKING
 from dutperf.config.flows import directions, flows, side_versions
 from dutperf.config.problem import KeyedError
 from dutperf.config.testbed import Testbed
-from dutperf.protocol import IpVersion, Side
+from dutperf.protocol import IpVersion, RoutingDaemonProtocol, Side
 
 if TYPE_CHECKING:  # compat has no use for it, and its commands start fast
     from dutperf.config.cell import Cell
 
 _LONGEST_S = 3600
 _LINK_LOCAL = ipaddress.IPv6Address("fe80::").packed[:8]
+
+
+def speaks(cell: Cell) -> RoutingDaemonProtocol | None:
+    """The protocol by which a daemon beside the tester tells the device routes."""
+    routes = cell.traffic.routes
+    return None if routes == "static" or routes == "rip" else routes
 
 
 def tells_routes(cell: Cell, version: IpVersion) -> bool:
@@ -44,7 +50,7 @@ def check_routing(testbed: Testbed, cell: Cell) -> None:
         InputError: a device that translates, connections, or trials that are too long.
     """
     traffic = cell.traffic
-    key = "routes" if traffic.routes == "rip" else "route_changes"
+    key = "routes" if traffic.routes != "static" else "route_changes"
     if traffic.routes == "static" and not traffic.route_changes:
         return
     if cell.stateful:

@@ -30,6 +30,7 @@ from dutperf.protocol import (
     Ipv4Option,
     Ipv6Header,
     IpVersion,
+    RoutingDaemonProtocol,
     Side,
     header_bytes,
 )
@@ -52,6 +53,7 @@ _MIX = "[0-9]{1,7}/[0-9]{1,7}"
 _LABEL = f"[0-9]{{1,7}}|{RANDOM_LABEL}"
 _LABELS = 2**20
 
+Routes = Literal["static", "rip", RoutingDaemonProtocol]
 NetworkCount = Annotated[int, Field(ge=1, le=256)]
 
 
@@ -237,11 +239,11 @@ class Traffic(Strict):
         description="IPv4 options: router-alert (RFC 2113), nop; of the foreground's "
         "frames; 4 bytes each; part of frame_size",
     )
-    routes: Literal["static", "rip"] = Field(
+    routes: Routes = Field(
         default="static",
-        description="routes to the frames' networks: static or rip (RFC 2544 13); rip: "
-        "told by RIPv2 or RIPng before each trial, again every 30 s of one longer than "
-        "60 s",
+        description="how routes are told: static, rip, ospf, bgp (RFC 2544 13); those "
+        "to the frames' networks, before each trial; rip: RIPv2 or RIPng; see routing "
+        "of the testbed",
     )
     route_changes: bool = Field(
         default=False,

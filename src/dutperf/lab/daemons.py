@@ -29,11 +29,12 @@ def start(
     Raises:
         SetupError: it ended, or said nothing.
     """
+    name = Path(daemon.program).name
     settings, running, log = (
-        directory / f"{daemon.program}.{kind}" for kind in ("conf", "run", "log")
+        directory / f"{name}.{kind}" for kind in ("conf", "run", "log")
     )
     settings.write_text(daemon.settings, "ascii")
-    paths = {"settings": str(settings), "running": str(running)}
+    paths = {"settings": settings, "running": running, "directory": directory}
     arguments = [each.format_map(paths) for each in daemon.arguments]
     process = processes.start(
         [daemon.program, *arguments],

@@ -332,8 +332,8 @@ def _build(device: LabDevice, cpus: CpuPlan, state: LabState) -> LabState:
         update(receive_cpu=cpus.receive)
     if device.translator:
         translator.start(device.translator, cpus.dut, StateFile().dut_directory, record)
-    if device.daemon:
-        daemons.start(device.daemon, cpus.dut, StateFile().dut_directory, record)
+    for daemon in device.daemons:
+        daemons.start(daemon, cpus.dut, StateFile().dut_directory, record)
     if device.answers:
         refdut.start(device, cpus, StateFile().dut_directory, record)
     return state
@@ -347,9 +347,9 @@ def _tell(behaviour: Behaviour | None) -> None:
 def _check_programs(device: LabDevice) -> None:
     if device.translator:
         topology.check_program("tayga", "tayga")
-    if device.daemon:
-        topology.check_program(device.daemon.program, device.daemon.package)
-    if device.daemon or (device.wired and plan_cpus().receive is not None):
+    for daemon in device.daemons:
+        topology.check_program(daemon.program, daemon.package)
+    if device.daemons or (device.wired and plan_cpus().receive is not None):
         topology.check_program("ethtool", "ethtool")
     if device.answers:
         refdut.check_program()
@@ -433,6 +433,7 @@ def _testbed(device: LabDevice, cpus: CpuPlan, keys: LabKeys) -> Testbed:
         translates=device.translates,
         translated_hops=device.translated_hops,
         hooks=device.hooks,
+        routing=device.routing,
     )
 
 

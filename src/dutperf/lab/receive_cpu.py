@@ -23,9 +23,9 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from dutperf.commands import in_namespace
 from dutperf.errors import SetupError
 from dutperf.lab import topology
-from dutperf.lab.commands import in_namespace
 from dutperf.lab.state import PROC
 from dutperf.protocol import Side
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from dutperf.commands import in_namespace
 from dutperf.errors import DutperfError, SetupError
 from dutperf.lab import nftables, processes, topology, translator
-from dutperf.lab.commands import in_namespace
 from dutperf.lab.devices import LABS, LabDevice
 from dutperf.lab.devices.device import Translator
 from dutperf.lab.state import LabState, Process, StateFile

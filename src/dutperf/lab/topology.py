@@ -24,12 +24,12 @@ from typing import Any, TypeAlias
 
 import lazy_loader
 
+from dutperf.commands import feed, in_namespace
 from dutperf.config.in_flight import IN_FLIGHT_FRAMES
 from dutperf.config.testbed import SideConfig
 from dutperf.errors import SetupError
 from dutperf.interruption import postponed_signals
 from dutperf.lab import nftables, tracking
-from dutperf.lab.commands import feed, in_namespace
 from dutperf.lab.cpus import CpuPlan, rps_mask
 from dutperf.lab.devices.device import DUT_NAMESPACE, LabDevice
 from dutperf.protocol import Side
@@ -125,7 +125,7 @@ def build(device: LabDevice, cpus: CpuPlan) -> None:
             _set_up(tester, dut)
             if not device.answers:
                 run_ip(DUT, [*_unicast_only(device), *_routes(device)])
-            if device.daemon:
+            if device.daemons:
                 _sum_what_it_says()
             if device.ruleset:
                 load_rules(device)

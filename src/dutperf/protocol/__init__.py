@@ -22,6 +22,7 @@ from dutperf.protocol.base import (
     Mac,
     Message,
     Nanoseconds,
+    RoutingDaemonProtocol,
     Side,
     Wait,
     WhenFull,
@@ -71,6 +72,7 @@ from dutperf.protocol.port_messages import (
     PortsResult,
     PortStatus,
     ResolvedNeighbour,
+    Tap,
 )
 from dutperf.protocol.result_messages import (
     NOTHING,
@@ -231,6 +233,7 @@ __all__ = [
     "ReasonCode",
     "Record",
     "ResolvedNeighbour",
+    "RoutingDaemonProtocol",
     "Series",
     "Shadow",
     "Side",
@@ -243,6 +246,7 @@ __all__ = [
     "TableResult",
     "TagPlan",
     "TagResult",
+    "Tap",
     "Timeout",
     "TrialProgress",
     "TrialRequest",

@@ -18,6 +18,8 @@ TAG_BYTES = 18
 Side = Literal["left", "right"]
 DirectionName = Literal["forward", "reverse"]
 IpVersion = Literal[4, 6]
+RoutingDaemonProtocol = Literal["ospf", "bgp"]
+"""By which a daemon beside the tester tells the device routes."""
 Driver = Literal["af_packet", "af_xdp", "pci", "memif", "ring", "null"]
 WhenFull = Literal["wait", "lose"]
 """What becomes of frames for which the queue behind a port has no room."""

@@ -21,6 +21,17 @@ from dutperf.protocol.mpls_label import MplsLabel, MplsLabels
 from dutperf.protocol.vlan_tag import VLAN_TPID, VlanTag, VlanTags
 
 
+class Tap(Message):
+    """An interface of the tester's kernel that the engine makes for a port's slow path.
+
+    A program behind it speaks for the tester: it gets what is neither test traffic nor
+    a question about the tester's addresses, and what it sends leaves by the port.
+    """
+
+    network_namespace: str = Field(description="path of its file")
+    interface: Annotated[str, Field(min_length=1, max_length=15)]
+
+
 class PortSpec(Message):
     """One port of the tester. ``device`` is an interface, a PCI address or a socket."""
 
@@ -55,6 +66,7 @@ class PortSpec(Message):
         description="frames for which the queue behind the port has no room: wait, "
         "or are lost there",
     )
+    tap: Tap | None = Field(default=None, description="null: no slow path")
 
     @model_validator(mode="after")
     def _receives_its_tags(self) -> PortSpec:

@@ -359,6 +359,14 @@ class Answer(Message):
     packet: str = Field(description="from the IP header on, as hexadecimal digits")
 
 
+class SlowPath(Message):
+    """Frames between a port and the program behind its tap, in a trial."""
+
+    to_tap: Count = Field(description="of the foreign ones, and of neighbour messages")
+    from_tap: Count = Field(description="left by the port; not among those offered")
+    lost: Count = Field(description="had no room on the way, either way")
+
+
 class PortReport(Message):
     """What a port saw during the trial beside the frames accounted to streams."""
 
@@ -403,6 +411,9 @@ class PortReport(Message):
     )
     announced: Count = Field(
         default=0, description="announcements that left, of those that were asked for"
+    )
+    slow_path: SlowPath | None = Field(
+        default=None, description="null: the port has none, or an older file"
     )
     interface_drops: Count = Field(
         default=0,

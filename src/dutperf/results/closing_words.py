@@ -67,6 +67,7 @@ DOUBTS: dict[FindingKind, str] = {
     "tester": "no small part of a delay may be the tester's own: upper bounds",
     "altered": "the device altered TTL, DSCP or payload of frames",
     "unanswered": "the device did not answer all SNMP queries",
+    "routing_fell": "the device lost its routing neighbour in trials",
     "near_limit": "more than 90 % of what is safe for the tester without a device",
 }
 _HARMLESS: set[FindingKind] = {
@@ -75,6 +76,7 @@ _HARMLESS: set[FindingKind] = {
     "near_limit",
     "altered",
     "unanswered",
+    "routing_fell",
 }
 """A figure stands beside them."""
 NO_COMMON_VALUE = frozenset(DOUBTS) - _HARMLESS

@@ -105,6 +105,7 @@ FindingKind = Literal[
     "near_limit",
     "altered",
     "unanswered",
+    "routing_fell",
 ]
 
 
@@ -118,7 +119,8 @@ class Finding(Stored):
     near_limit: without a device the tester hardly does more, or not even so much.
     altered: frames that were inspected had another TTL, DSCP or payload than they
     should; the figure counts them as forwarded. unanswered: management queries, so the
-    load was not the one that was asked for.
+    load was not the one that was asked for. routing_fell: the device gave up the
+    routing daemon beside the tester as its neighbour.
     """
 
     kind: FindingKind

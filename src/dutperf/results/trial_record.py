@@ -8,6 +8,8 @@ from pydantic import Field
 
 from dutperf.catalogue import ProcedureName
 from dutperf.protocol import (
+    IpVersion,
+    RoutingDaemonProtocol,
     Side,
     TrialRequest,
     TrialResult,
@@ -79,6 +81,16 @@ class DeviceDrops(Stored):
     )
 
 
+class RoutingSession(Stored):
+    """The routing daemon beside the tester and the device, after a trial."""
+
+    port: Side
+    ip_version: IpVersion = Field(description="of the routes")
+    protocol: RoutingDaemonProtocol
+    open: bool = Field(description="the device is its neighbour")
+    falls: int = Field(ge=0, description="how often the device was none any more")
+
+
 class Earlier(Stored):
     """What a device may have known when a test began whose table no hook empties."""
 
@@ -129,6 +141,9 @@ class TrialRecord(Stored):
         default=None,
         description="of phase 1 if no hook empties the table: it opened other "
         "connections than these; null: a hook does, or an old file",
+    )
+    routing: list[RoutingSession] = Field(
+        default=[], description="where a daemon tells the device routes"
     )
     delays_recorded: bool = Field(
         default=True,

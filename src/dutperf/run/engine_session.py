@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -45,6 +45,7 @@ from dutperf.protocol import (
     PreviewResult,
     ResolvedNeighbour,
     Side,
+    Tap,
 )
 
 if TYPE_CHECKING:  # compat has no use for it, and its commands start fast
@@ -186,13 +187,20 @@ def main_core(testbed: Testbed) -> int:
     return choose_main_cpu(testbed.cores)
 
 
-def open_ports(engine: TesterEngine, testbed: Testbed, notify: Notify) -> PortsResult:
+def open_ports(
+    engine: TesterEngine,
+    testbed: Testbed,
+    notify: Notify,
+    taps: Mapping[Side, Tap] | None = None,
+) -> PortsResult:
     """Open both ports; ``driver: auto`` is AF_XDP where it works, else AF_PACKET.
+
+    ``taps``: of ports with a slow path.
 
     Raises:
         EngineError: a port cannot be opened.
     """
-    specs = partial(port_specs, testbed)
+    specs = partial(port_specs, testbed, taps=taps)
     if not _has_auto(testbed):
         return engine.open_ports(specs("af_xdp"))
     try:
@@ -206,9 +214,15 @@ def open_ports(engine: TesterEngine, testbed: Testbed, notify: Notify) -> PortsR
     return ports
 
 
-def port_specs(testbed: Testbed, auto_driver: Driver) -> list[PortSpec]:
+def port_specs(
+    testbed: Testbed, auto_driver: Driver, taps: Mapping[Side, Tap] | None = None
+) -> list[PortSpec]:
     """Both ports for the engine; ``auto_driver`` stands in for ``driver: auto``."""
-    return [_port_spec(name, side, auto_driver) for name, side in testbed.sides.items()]
+    slow = taps or {}
+    return [
+        _port_spec(name, side, auto_driver).model_copy(update={"tap": slow.get(name)})
+        for name, side in testbed.sides.items()
+    ]
 
 
 def resolve_neighbours(

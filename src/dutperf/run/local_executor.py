@@ -52,6 +52,8 @@ from dutperf.results.changes import differences, listed
 from dutperf.results.machine_check import MachineCheck
 from dutperf.results.model import RunPart
 from dutperf.results.passport import Passport
+from dutperf.results.routing_falls import beside_routing
+from dutperf.routing.speaker import Speaker, Speaking, no_speaker
 from dutperf.run.engine_session import (
     EngineOpener,
     TesterEngine,
@@ -162,6 +164,7 @@ class Surroundings:
     examine: what of the machine may touch the results; it is told how far the clocks
         of the engine's cores may be apart, in nanoseconds.
     passport: what the tester can do itself with the cells' frames; None: nobody knows.
+    speaking: opens what tells the device routes, where cells ask for that.
     """
 
     open_engine: EngineOpener
@@ -173,6 +176,7 @@ class Surroundings:
     openings: Callable[[Testbed], Openings | None] = lambda _testbed: None
     examine: Callable[[Testbed, int], Sequence[MachineCheck]] = lambda _testbed, _ns: ()
     passport: PassportMaker = no_passport
+    speaking: Speaking = no_speaker
 
 
 @dataclass(frozen=True)
@@ -290,12 +294,13 @@ class _Visit:
             self._passport = self._around.passport(self.planned, cells, self._notify)
         with contextlib.ExitStack() as stack:
             testbed = stack.enter_context(self._around.open_testbed(self.planned))
+            speaker = stack.enter_context(self._speaker(testbed))
             start = self._around.open_engine(testbed, self._notify)
             log = self._directory.engine_log(self._name)
             engine = stack.enter_context(start(log))
             alive = partial(self._around.dut_alive, self.planned)
             with explaining(alive), aborting(engine):
-                self._measure(engine, testbed, on_outcome)
+                self._measure(engine, testbed, speaker, on_outcome)
 
     def give_up(self, on_outcome: OnOutcome, error: DutperfError) -> None:
         """Tell of all jobs without a result why they have none."""
@@ -311,22 +316,35 @@ class _Visit:
                 )
         self._notify(f"not measured to the end: {error.message}")
 
+    def _speaker(self, testbed: Testbed) -> AbstractContextManager[Speaker | None]:
+        cells = [job.cell for job in self.jobs]
+        return self._around.speaking(testbed, cells, main_core(testbed), self._notify)
+
     def _measure(
-        self, engine: TesterEngine, testbed: Testbed, on_outcome: OnOutcome
+        self,
+        engine: TesterEngine,
+        testbed: Testbed,
+        speaker: Speaker | None,
+        on_outcome: OnOutcome,
     ) -> None:
-        ports = self._open(engine, testbed)
+        ports = self._open(engine, testbed, speaker)
         limits = self._limits(ports)
         cells = [job.cell for job in self.jobs]
         resolve_neighbours(engine, testbed, cells, self._notify)
-        runner = self._runner(engine, testbed)
+        if speaker:
+            speaker.begin()
+        runner = self._runner(engine, testbed, speaker)
         runner.prepare()
         for result in self._results(runner, limits, ports):
             self._tell(on_outcome, result)
         self._check_used_up(runner)
 
-    def _open(self, engine: TesterEngine, testbed: Testbed) -> list[PortRecord]:
+    def _open(
+        self, engine: TesterEngine, testbed: Testbed, speaker: Speaker | None
+    ) -> list[PortRecord]:
         """Open the ports, store the environment."""
-        ports = open_ports(engine, testbed, self._notify)
+        taps = speaker.taps if speaker else None
+        ports = open_ports(engine, testbed, self._notify, taps)
         check_links(testbed, ports, [job.cell for job in self.jobs])
         for text in far_cores(ports, testbed.cores):
             self._notify(text)
@@ -394,7 +412,12 @@ class _Visit:
             check_range(job.cell, limit)
         return limits
 
-    def _runner(self, engine: TesterEngine | None, testbed: Testbed) -> TrialRunner:
+    def _runner(
+        self,
+        engine: TesterEngine | None,
+        testbed: Testbed,
+        speaker: Speaker | None = None,
+    ) -> TrialRunner:
         return TrialRunner(
             engine,
             testbed,
@@ -404,6 +427,7 @@ class _Visit:
             dut_alive=lambda: self._around.dut_alive(self.planned),
             device=self._around.watch_dut(self.planned) if engine else None,
             openings=self._openings(testbed) if engine else None,
+            speaker=speaker,
             stored=self._stored,
             elsewhere=len(self._directory.records) - len(self._stored),
         )
@@ -435,6 +459,7 @@ class _Visit:
             result = with_beside(result, job.cell, self._directory.records)
             result = with_management(result, job.cell, self._directory.records)
             result = beside_altered(result, self._directory.records)
+            result = beside_routing(result, self._directory.records)
             result = beside_passport(
                 result, job.cell, self._passport, self._directory.records
             )

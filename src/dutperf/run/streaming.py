@@ -25,7 +25,12 @@ from dutperf.procedures.first_frames import is_tried_first, try_first_frames
 from dutperf.procedures.max_rate import MaxRate, check_links, max_rate
 from dutperf.procedures.trials import Ask
 from dutperf.results.trial_record import TrialRecord
-from dutperf.run.engine_session import aborting, open_ports, resolve_neighbours
+from dutperf.run.engine_session import (
+    aborting,
+    main_core,
+    open_ports,
+    resolve_neighbours,
+)
 from dutperf.run.local_executor import Surroundings
 from dutperf.run.numa import far_cores
 from dutperf.run.trial_runner import TrialRunner, explaining
@@ -99,11 +104,14 @@ def opened_stream(
     with ExitStack() as stack:
         logs = stack.enter_context(_log_directory())
         testbed = stack.enter_context(around.open_testbed(planned))
+        speaker = stack.enter_context(
+            around.speaking(testbed, [cell], main_core(testbed), notify)
+        )
         start = around.open_engine(testbed, notify)
         stack.enter_context(explaining(lambda: around.dut_alive(planned)))
         engine = stack.enter_context(start(logs / "engine.log"))
         stack.enter_context(aborting(engine))
-        ports = open_ports(engine, testbed, notify)
+        ports = open_ports(engine, testbed, notify, speaker.taps if speaker else None)
         check_links(testbed, ports, [cell])
         for text in far_cores(ports, testbed.cores):
             notify(text)
@@ -115,6 +123,8 @@ def opened_stream(
                 "lower it; of a link whose speed is only nominal set --max-rate",
             )
         resolve_neighbours(engine, testbed, [cell], notify)
+        if speaker:
+            speaker.begin()
         runner = TrialRunner(
             engine,
             _without_hooks_of_trials(testbed),
@@ -123,6 +133,7 @@ def opened_stream(
             sleep=around.sleep,
             dut_alive=lambda: around.dut_alive(planned),
             device=around.watch_dut(planned),
+            speaker=speaker,
         )
         runner.prepare()
         if is_tried_first(cell):

@@ -43,6 +43,7 @@ from dutperf.results.trial_record import (
     TrialRecord,
     TrialRole,
 )
+from dutperf.routing.speaker import Speaker
 from dutperf.run.hook_runs import (
     ask_is_alive,
     check,
@@ -126,6 +127,7 @@ class TrialRunner:
         device: tells who else had the device's CPU in a trial; None: nobody knows.
         openings: what was opened on these ports, if no hook empties the table; None:
             nothing remembers it.
+        speaker: tells the device routes; None: nobody does.
         clock: says how many seconds have passed.
     """
 
@@ -143,6 +145,7 @@ class TrialRunner:
         hooks: RunHooks = run_hooks,
         device: DeviceWatch | None = None,
         openings: Openings | None = None,
+        speaker: Speaker | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.on_event = on_event
@@ -159,6 +162,7 @@ class TrialRunner:
         self._dut_alive = dut_alive
         self._device = device
         self._openings = openings
+        self._speaker = speaker
         self._hooks: list[HookRun] = []
         self._last: dict[TrialRole, TrialRecord] = {}
         self._wait_s = 0.0
@@ -252,6 +256,7 @@ class TrialRunner:
         started_at = datetime.now(UTC).isoformat("T", "milliseconds")
         trigger = self._trigger(ask)
         result, seen = self._run(measurer, coming, trigger)
+        routing = self._speaker.sessions() if self._speaker else []
         hooks += trigger.finished(result) if trigger else []
         if ask.afterwards:
             hooks += ask.afterwards(result)
@@ -274,13 +279,17 @@ class TrialRunner:
             device_cpu=seen.cpu,
             device_drops=seen.drops,
             earlier=coming.earlier,
+            routing=routing,
         )
 
     def _made_ready(self, coming: _Next) -> list[HookRun]:
         if coming.ask.continues:
             return []
         self.sleep(self._wait_s + self._patience_s(coming))
-        return run_before_trial(self.hooks, self.run_hooks)
+        hooks = run_before_trial(self.hooks, self.run_hooks)
+        if self._speaker:
+            self._speaker.tell(coming.ask.cell)
+        return hooks
 
     def _trigger(self, ask: Ask) -> Trigger | None:
         if ask.trigger_after_s is None:

@@ -14,6 +14,7 @@ from dutperf.lab.devices.known_answer import (
 from dutperf.lab.devices.linux_firewall import linux_firewall
 from dutperf.lab.devices.linux_router import (
     LINUX_ROUTER,
+    LINUX_ROUTER_FRR,
     LINUX_ROUTER_HOSTS,
     LINUX_ROUTER_MTUS,
     LINUX_ROUTER_RIP,
@@ -31,6 +32,7 @@ LABS: Mapping[str, LabDevice] = {
         LINUX_ROUTER_HOSTS,
         LINUX_ROUTER_MTUS,
         LINUX_ROUTER_RIP,
+        LINUX_ROUTER_FRR,
         LINUX_ROUTER_SNMP,
         linux_firewall(),
         TAYGA_SIIT,

@@ -19,7 +19,8 @@ class Daemon:
         name: as people call it.
         program: that runs it.
         package: of Debian, which has it.
-        arguments: with ``{settings}`` and ``{running}`` for the paths of two files.
+        arguments: with ``{settings}`` and ``{running}`` for the paths of two files, and
+            ``{directory}`` for where they are.
         settings: what is in the first; the second is there once it runs.
         hint: what else may be wrong.
     """

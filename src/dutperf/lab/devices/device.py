@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dutperf.config.hooks import CORES, Hook, Hooks
-from dutperf.config.testbed import InterfacePort, Ipv4Side, Ipv6Side, SideConfig
+from dutperf.config.testbed import (
+    InterfacePort,
+    Ipv4Side,
+    Ipv6Side,
+    Routing,
+    SideConfig,
+)
 from dutperf.lab.devices.daemon import Daemon
 from dutperf.lab.state import StateFile
 from dutperf.protocol import Side
@@ -61,7 +67,7 @@ class LabDevice:
         right: likewise.
         networks: those behind the tester, per side: routed to its address there.
         translator: the program that translates between IP versions, if any.
-        daemon: a program beside its kernel, if any.
+        daemons: programs beside its kernel, in the order in which they start.
         answers: it is the known-answer device: dutperf-refdut; nothing but the wires,
             if it has any, is left for the kernel to do.
         behaviour: what the known-answer device is told at its start, beside routing.
@@ -73,6 +79,7 @@ class LabDevice:
             those of a stateful test are to come as they were sent.
         hooks: how its state is cleared, its counters are read and it is restarted, as
             of any testbed's device; each command takes milliseconds.
+        routing: how its routing daemons speak with their neighbours.
     """
 
     name: str
@@ -83,7 +90,7 @@ class LabDevice:
     sysctls: Mapping[str, str] = field(default_factory=dict)
     networks: Mapping[Side, tuple[str, ...]] = field(default_factory=dict)
     translator: Translator | None = None
-    daemon: Daemon | None = None
+    daemons: tuple[Daemon, ...] = ()
     answers: bool = False
     behaviour: Mapping[str, Any] = field(default_factory=dict)
     ruleset: tuple[Mapping[str, Any], ...] = ()
@@ -91,6 +98,7 @@ class LabDevice:
     tracking: Tracking | None = None
     translates: bool = True
     hooks: Hooks = field(default_factory=Hooks)
+    routing: Routing = field(default_factory=Routing)
 
     @property
     def wired(self) -> bool:

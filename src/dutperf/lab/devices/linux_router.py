@@ -21,8 +21,9 @@ neighbours on behalf of forwarded packets; it gives them to interfaces too late 
 with more noise.
 
 ``linux-router-rip`` knows none of the 255 networks behind each link: BIRD takes them
-from the tester (``routes: rip``, RFC 2544 13). ``linux-router-snmp`` is the router
-with an agent, snmpd, that answers management queries (RFC 2544 11.2).
+from the tester (``routes: rip``, RFC 2544 13). ``linux-router-frr`` knows none either:
+FRR takes them by OSPF or BGP (``routes: ospf``, ``bgp``). ``linux-router-snmp`` is the
+router with an agent, snmpd, that answers management queries (RFC 2544 11.2).
 
 ``linux-router-mtus`` has links with different MTUs: what is longer than the right one
 carries goes on in pieces (RFC 2544 9.4).
@@ -32,9 +33,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dutperf.config.testbed import Ipv4Side, Ipv6Side
+from dutperf.config.testbed import Ipv4Side, Ipv6Side, Routing
 from dutperf.lab.devices.daemon import BIRD, SNMPD, Daemon
 from dutperf.lab.devices.device import LabDevice, kernel_hooks, lab_side
+from dutperf.lab.devices.frr import FRR, FRR_ROUTING
 from dutperf.protocol import Side
 
 ROUTER_SYSCTLS = {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1"}
@@ -56,7 +58,8 @@ def _router(
     prefix_length: int,
     networks: Mapping[Side, tuple[str, ...]],
     *,
-    daemon: Daemon | None = None,
+    daemons: tuple[Daemon, ...] = (),
+    routing: Routing | None = None,
     left_mtu: int = 1500,
 ) -> LabDevice:
     return LabDevice(
@@ -83,8 +86,9 @@ def _router(
         ),
         sysctls=ROUTER_SYSCTLS,
         networks=networks,
-        daemon=daemon,
+        daemons=daemons,
         hooks=kernel_hooks(),
+        routing=routing or Routing(),
     )
 
 
@@ -112,12 +116,20 @@ LINUX_ROUTER_RIP = _router(
     "Linux forwarding, routes from the tester by RIPv2 and RIPng (BIRD)",
     24,
     {},
-    daemon=BIRD,
+    daemons=(BIRD,),
+)
+LINUX_ROUTER_FRR = _router(
+    "linux-router-frr",
+    "Linux forwarding, routes from the tester by OSPF and BGP (FRR)",
+    24,
+    {},
+    daemons=FRR,
+    routing=FRR_ROUTING,
 )
 LINUX_ROUTER_SNMP = _router(
     "linux-router-snmp",
     "Linux forwarding, 256 networks on each side, with an SNMP agent (snmpd)",
     24,
     _NETWORKS,
-    daemon=SNMPD,
+    daemons=(SNMPD,),
 )

@@ -12,22 +12,20 @@ Each by the protocol of the frames' IP version: RIPv2, RIPng.
 from __future__ import annotations
 
 import ipaddress
-import itertools
 from collections.abc import Iterator, Sequence
 
-from dutperf.config.address_set import AddressSet, BitField
 from dutperf.config.cell import Cell
 from dutperf.config.flows import Flow, directions, flows
 from dutperf.config.routing import told_from
 from dutperf.config.testbed import Testbed
 from dutperf.packets.rip import UNREACHABLE, Network, rip_mac, rip_packets
 from dutperf.protocol import Announcement, IpVersion, Side
+from dutperf.routing.networks import networks
 
 _INTERVAL_NS = 30 * 10**9
 _LONGEST_WITHOUT_NS = 60 * 10**9
 _METRIC = 7
 """As in the RFC's example."""
-_HOST_BITS: dict[IpVersion, int] = {4: 8, 6: 64}
 _NOBODYS: dict[IpVersion, Network] = {
     4: ipaddress.IPv4Network("203.0.113.0/26"),
     6: ipaddress.IPv6Network("2001:db8::/61"),
@@ -63,9 +61,9 @@ def _routes(testbed: Testbed, flow: Flow, duration_ns: int) -> Iterator[Announce
     times: list[int | None] = [None]
     if duration_ns > _LONGEST_WITHOUT_NS:
         times += range(_INTERVAL_NS, duration_ns, _INTERVAL_NS)
-    networks = list(dict.fromkeys(_networks(flow.destination, flow.version)))
+    listed = list(dict.fromkeys(networks(flow.destination, flow.version)))
     for at_ns in times:
-        yield from _told(testbed, flow.receiver, at_ns, networks, _METRIC)
+        yield from _told(testbed, flow.receiver, at_ns, listed, _METRIC)
 
 
 def _changes(
@@ -80,27 +78,11 @@ def _told(
     testbed: Testbed,
     side: Side,
     at_ns: int | None,
-    networks: Sequence[Network],
+    listed: Sequence[Network],
     metric: int,
 ) -> Iterator[Announcement]:
     """By the tester on ``side``, which is the next hop; networks of one IP version."""
-    version: IpVersion = networks[0].version
+    version: IpVersion = listed[0].version
     source, mac = told_from(testbed, side, version), rip_mac(version)
-    for packet in rip_packets(source, networks, metric):
+    for packet in rip_packets(source, listed, metric):
         yield Announcement(port=side, at_ns=at_ns, dst_mac=mac, packet=packet.hex())
-
-
-def _networks(addresses: AddressSet, version: IpVersion) -> Iterator[Network]:
-    """Of /24 or /64, all in which an address lies; some twice."""
-    bits = addresses.bits - _HOST_BITS[version]
-    values = [[*_values(field, bits)] for field in addresses.fields]
-    for chosen in itertools.product(*values):
-        address = addresses.with_values(list(chosen))
-        yield ipaddress.ip_network(f"{address}/{bits}", strict=False)
-
-
-def _values(field: BitField, network_bits: int) -> Iterator[int]:
-    """One for each network that ``field`` makes."""
-    host_bits = max(0, field.offset + field.width - network_bits)
-    for network in range(field.min >> host_bits, (field.max >> host_bits) + 1):
-        yield network << host_bits

@@ -1,0 +1,228 @@
+"""BIRD as a process in a network namespace of its own, which goes with it.
+
+The namespace has no name: it is there as long as the process, and nothing is left of
+either, however dutperf ends. The engine makes the taps in it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dutperf.commands import feed
+from dutperf.errors import SetupError
+from dutperf.process_end import ends_within
+from dutperf.protocol import Side
+from dutperf.routing.sessions import Host
+
+_START_S = 5.0
+_POLL_S = 0.02
+_LONGEST_LOG_BYTES = 4 << 20
+_BECOME = 'read -r line && exec "$@" </dev/null'
+_SETTINGS = ("accept_ra 0", "accept_dad 0", "dad_transmits 0", "addr_gen_mode 1")
+_WRITE_SETTINGS = """
+while read -r path value; do echo "$value" >"$path" || exit 1; done
+"""
+
+
+@dataclass
+class Bird:
+    """The process: in a shell that waits until ``start``, so that the taps come first.
+
+    Attributes:
+        process: see above.
+        directory: its files.
+        read_to: how much of its log is known.
+    """
+
+    process: subprocess.Popen[bytes]
+    directory: Path
+    read_to: int = 0
+
+    @property
+    def namespace(self) -> str:
+        """The file of its network namespace."""
+        return f"/proc/{self.process.pid}/ns/net"
+
+    def set_up(self, hosts: Mapping[Side, Host]) -> None:
+        """Give the taps, which are there now, the tester's addresses.
+
+        Raises:
+            SetupError: the kernel refused.
+        """
+        settings = [
+            f"/proc/sys/net/ipv6/conf/{side}/{setting}"
+            for side in hosts
+            for setting in _SETTINGS
+        ]
+        self._inside(["sh", "-c", _WRITE_SETTINGS], settings)
+        orders = ["link set lo up"]
+        for side, host in hosts.items():
+            orders.append(f"link set {side} mtu {host.mtu}")
+            for address in host.addresses:
+                without_dad = " nodad" if ":" in address else ""
+                orders.append(f"address add {address} dev {side}{without_dad}")
+            orders.append(f"link set {side} up")
+        self._inside(["ip", "-batch", "-"], orders)
+
+    def start(self, configuration: str) -> None:
+        """Let it run with ``configuration``.
+
+        Raises:
+            SetupError: it does not.
+        """
+        self._settings.write_text(configuration, "ascii")
+        assert self.process.stdin  # noqa: S101 - a pipe, see ``prepared``
+        self.process.stdin.write(b"\n")
+        self.process.stdin.close()
+        deadline = time.monotonic() + _START_S
+        while not self._control.exists():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                said = self._log.read_text("utf-8", errors="replace").strip()
+                raise SetupError(
+                    f"the routing daemon BIRD did not start: {said or 'no word'}",
+                    "it needs version 2 (on Debian the package bird2)",
+                )
+            time.sleep(_POLL_S)
+
+    def configure(self, configuration: str) -> None:
+        """Let it go on with another one; sessions that are the same stay.
+
+        Raises:
+            SetupError: it refused, or has gone.
+        """
+        self._settings.write_text(configuration, "ascii")
+        said = self.ask("configure")
+        if "Reconfigured" not in said and "Reconfiguration in progress" not in said:
+            raise SetupError(f"the routing daemon BIRD takes no new routes: {said}")
+
+    def ask(self, *words: str) -> str:
+        """What it answers to a command of its own.
+
+        Raises:
+            SetupError: nothing: it has gone.
+        """
+        command = ["birdc", "-s", str(self._control), *words]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=_START_S
+            )
+        except subprocess.TimeoutExpired:
+            raise self._gone("it does not answer") from None
+        if done.returncode != 0:
+            raise self._gone((done.stdout + done.stderr).strip())
+        return done.stdout
+
+    def _gone(self, why: str) -> SetupError:
+        said = self._log.read_text("utf-8", errors="replace").strip()
+        log = f"; it said: {said.splitlines()[-1]}" if said else ""
+        return SetupError(
+            f"the routing daemon BIRD beside the tester has gone: {why}{log}",
+            "it is part of the run; do not end it while measuring",
+        )
+
+    def _inside(self, command: list[str], lines: list[str]) -> None:
+        entered = ["nsenter", f"--net={self.namespace}", *command]
+        refused = feed(entered, "".join(f"{line}\n" for line in lines))
+        if refused:
+            raise SetupError(
+                f"cannot set up the routing daemon's interfaces: {refused}",
+                "it needs CAP_NET_ADMIN",
+            )
+
+    def news(self) -> list[str]:
+        """What it has logged since the last call, by lines."""
+        with self._log.open(errors="replace") as log:
+            log.seek(self.read_to)
+            lines = log.readlines()
+            self.read_to = log.tell()
+        if self.read_to > _LONGEST_LOG_BYTES:
+            os.truncate(self._log, 0)
+            self.read_to = 0
+        return lines
+
+    @property
+    def _settings(self) -> Path:
+        return self.directory / "bird.conf"
+
+    @property
+    def _control(self) -> Path:
+        return self.directory / "bird.ctl"
+
+    @property
+    def _log(self) -> Path:
+        return self.directory / "bird.log"
+
+
+@contextmanager
+def prepared(cpu: int) -> Iterator[Bird]:
+    """A namespace where BIRD will be, on ``cpu``; gone with the context.
+
+    Raises:
+        SetupError: a program is missing, or the namespace cannot be made.
+    """
+    check_programs()
+    with tempfile.TemporaryDirectory(prefix="dutperf-routing-") as name:
+        directory = Path(name)
+        settings, control = directory / "bird.conf", directory / "bird.ctl"
+        program = ["bird", "-f", "-c", str(settings), "-s", str(control)]
+        with (directory / "bird.log").open("ab") as log:
+            process = subprocess.Popen(
+                [
+                    *("setpriv", "--pdeathsig", "KILL", "--"),
+                    *("unshare", "--net", "--", "sh", "-c", _BECOME, "sh"),
+                    *program,
+                ],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        try:
+            _await_namespace(process, directory / "bird.log")
+            os.sched_setaffinity(process.pid, {cpu})
+            yield Bird(process, directory)
+        finally:
+            process.kill()
+            process.wait()
+
+
+def check_programs() -> None:
+    """Raise SetupError, which names the Debian package, if one is missing."""
+    needed = {
+        "bird": "bird2",
+        "birdc": "bird2",
+        "ip": "iproute2",
+        "nsenter": "util-linux",
+        "setpriv": "util-linux",
+        "unshare": "util-linux",
+    }
+    for program, package in needed.items():
+        if shutil.which(program) is None:
+            raise SetupError(
+                f"routes by OSPF or BGP need the program {program}, which is missing",
+                f"install {package}: apt-get install {package}; or give routes "
+                "(--routes) static or rip",
+            )
+
+
+def _await_namespace(process: subprocess.Popen[bytes], log: Path) -> None:
+    own = Path("/proc/self/ns/net").readlink()
+    deadline = time.monotonic() + _START_S
+    while True:
+        ended = ends_within(process, _POLL_S)
+        if ended or time.monotonic() > deadline:
+            said = log.read_text("utf-8", errors="replace").strip()
+            raise SetupError(
+                f"cannot make a network namespace for the routing daemon: {said}",
+                "it needs root, and a kernel with CONFIG_NET_NS",
+            )
+        if Path(f"/proc/{process.pid}/ns/net").readlink() != own:
+            return

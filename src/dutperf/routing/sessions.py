@@ -1,0 +1,106 @@
+"""Which neighbours of the device the daemon is: one for each port and IP version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dutperf.config.cell import Cell
+from dutperf.config.flows import side_versions
+from dutperf.config.routing import speaks, told_from
+from dutperf.config.testbed import Testbed
+from dutperf.packets.rip import Network
+from dutperf.protocol import IpVersion, RoutingDaemonProtocol, Side
+from dutperf.routing.networks import networks_behind
+
+
+@dataclass(frozen=True, order=True)
+class Session:
+    """The daemon as the device's neighbour behind one port, for one IP version.
+
+    Attributes:
+        side: the port's.
+        version: of the routes.
+        protocol: by which they are told.
+    """
+
+    side: Side
+    version: IpVersion
+    protocol: RoutingDaemonProtocol
+
+    @property
+    def name(self) -> str:
+        """In the daemon's configuration and answers."""
+        return f"{self.side}_{self.protocol}{self.version}"
+
+    @property
+    def words(self) -> str:
+        """What people call it."""
+        if self.protocol == "ospf":
+            return "OSPFv2" if self.version == 4 else "OSPFv3"
+        return f"BGP for IPv{self.version}"
+
+
+@dataclass(frozen=True)
+class Host:
+    """The tester on one side, as the daemon is it.
+
+    Attributes:
+        addresses: its own with prefix lengths, of IPv6 a link-local one, too.
+        mtu: of the link.
+    """
+
+    addresses: tuple[str, ...]
+    mtu: int
+
+
+Told = Mapping[Session, Sequence[Network]]
+"""What each session tells."""
+
+
+def sessions_of(cells: Sequence[Cell]) -> list[Session]:
+    """Those that the cells need together: they stay from cell to cell."""
+    sides: tuple[Side, ...] = ("left", "right")
+    return sorted(
+        {
+            Session(side, version, protocol)
+            for cell in cells
+            if (protocol := speaks(cell)) is not None
+            for side in sides
+            for version in side_versions(cell, side)
+        }
+    )
+
+
+def told_in(testbed: Testbed, cell: Cell) -> dict[Session, list[Network]]:
+    """What a trial of ``cell`` needs; nothing where no daemon speaks.
+
+    Raises:
+        InputError: as ``flows``.
+    """
+    protocol = speaks(cell)
+    if protocol is None:
+        return {}
+    told: dict[Session, list[Network]] = {}
+    for side, networks in networks_behind(testbed, cell).items():
+        for network in networks:
+            session = Session(side, network.version, protocol)
+            told.setdefault(session, []).append(network)
+    return told
+
+
+def hosts_of(testbed: Testbed, sessions: Sequence[Session]) -> dict[Side, Host]:
+    """The tester on each side that has a session."""
+    return {
+        side: Host(tuple(_addresses(testbed, side)), testbed.sides[side].mtu)
+        for side in sorted({session.side for session in sessions})
+    }
+
+
+def _addresses(testbed: Testbed, side: Side) -> Iterator[str]:
+    own = testbed.sides[side]
+    if ipv4 := own.ip(4):
+        yield f"{ipv4.address}/{testbed.routing.prefix_length}"
+    if ipv6 := own.ip(6):
+        yield f"{ipv6.address}/64"
+        yield f"{told_from(testbed, side, 6)}/64"
