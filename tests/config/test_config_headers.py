@@ -37,6 +37,7 @@ def test_the_chain_of_rfc5180_is_as_long_as_it_says() -> None:
     [
         ({"ipv6_headers": "rfc5180"}, 6, 124),
         ({"ipv6_headers": ["hop-by-hop", "authentication"]}, 6, 116),
+        ({"ipv6_headers": "mobility"}, 6, 92),
         ({"ipv6_headers": "rfc5180"}, 4, 64),
         ({"ipv4_options": "router-alert"}, 4, 68),
         ({"ipv4_options": ["router-alert", "nop"]}, 4, 72),
@@ -65,7 +66,8 @@ def test_all_sizes_begin_with_the_smallest_that_fits() -> None:
         ({"ipv6_headers": ["rfc5180", "routing"]}, "let it stand alone"),
         ({"ipv6_headers": ["routing", "hop-by-hop"]}, "must be the first header"),
         ({"ipv6_headers": ["routing", "routing"]}, "must not list routing 2 times"),
-        ({"ipv6_headers": ["mobility"]}, "ipv6_headers"),
+        ({"ipv6_headers": ["mobility", "mobility"]}, "must not list mobility 2 times"),
+        ({"ipv6_headers": ["esp"]}, "ipv6_headers"),
         ({"ipv4_options": ["nop"] * 11}, "ipv4_options"),
     ],
 )

@@ -26,11 +26,13 @@ from livetools import (
 from readers import needs_tshark, tag_of, tshark
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import (
+    MIP6MH_BRR,
     IPv6,
     IPv6ExtHdrDestOpt,
     IPv6ExtHdrFragment,
     IPv6ExtHdrHopByHop,
     IPv6ExtHdrRouting,
+    in6_chksum,
 )
 from scapy.layers.ipsec import AH
 from scapy.layers.l2 import Ether
@@ -40,6 +42,7 @@ from dutperf.calibration.witness import Counts, by_account
 from dutperf.calibration.witness import by_result as counts
 from dutperf.engine.client import Engine
 from dutperf.protocol import (
+    FieldVariation,
     IpVersion,
     PreviewParams,
     TrialRequest,
@@ -52,10 +55,12 @@ pytestmark = counting(DEVICE)
 FRAMES = 500
 CHAIN = ["routing", "destination-options", "fragment"]
 ALL = ["hop-by-hop", *CHAIN, "authentication", "destination-options"]
+MOBILITY = [*CHAIN, "mobility"]
 CASES: list[tuple[IpVersion, list[str]]] = [
     (6, CHAIN),
     (6, ALL),
     (6, ["hop-by-hop"]),
+    (6, MOBILITY),
     (4, ["router-alert"]),
     (4, ["nop"] * 10),
 ]
@@ -65,6 +70,7 @@ LAYERS = {
     "routing": (IPv6ExtHdrRouting, 43),
     "fragment": (IPv6ExtHdrFragment, 44),
     "authentication": (AH, 51),
+    "mobility": (MIP6MH_BRR, 135),
 }
 
 
@@ -108,7 +114,8 @@ def preview(engine: Engine, trial: TrialRequest, path: Path) -> list[bytes]:
     return [bytes(packet) for packet in rdpcap(str(path))]
 
 
-@pytest.mark.parametrize("names", [CHAIN, ALL[:-1]])  # scapy reads no more behind AH
+# scapy reads no more behind AH and mobility
+@pytest.mark.parametrize("names", [CHAIN, ALL[:-1], MOBILITY])
 def test_scapy_reads_the_chain_down_to_the_tag(
     engine: Engine, tmp_path: Path, names: list[str]
 ) -> None:
@@ -123,6 +130,26 @@ def test_scapy_reads_the_chain_down_to_the_tag(
         assert packet.nh == 17
         assert len(frame) == 84 + header_bytes(names) + 7 - 4  # type: ignore[arg-type]
         assert tag_of(frame).trial == 1
+
+
+@needs_tshark
+def test_scapy_and_tshark_take_a_mobility_header_for_a_good_one(
+    engine: Engine, tmp_path: Path
+) -> None:
+    """Its checksum is of the addresses, which vary (RFC 6275 6.1.1)."""
+    trial = request(6, ["mobility"]).model_dump()
+    for way in trial["directions"]:
+        hosts = FieldVariation(field="dst_ip", offset=112, width=16, min=1, max=0xFFFF)
+        way["streams"][0] |= {"vary": [hosts]}
+    path = tmp_path / "frames.pcap"
+    frames = preview(engine, TrialRequest.model_validate(trial), path)
+    for frame in frames:
+        packet = Ether(frame)[IPv6]
+        header = bytes(packet.payload)[:8]
+        assert in6_chksum(135, packet, header) == 0  # type: ignore[no-untyped-call]
+    assert len({Ether(frame)[MIP6MH_BRR].cksum for frame in frames}) == len(frames)
+    for row in tshark(path, ["mip6.mhtype", "mip6.proto", "_ws.malformed"]):
+        assert list(row.values()) == ["0", "17", ""]
 
 
 def test_scapy_reads_the_options(engine: Engine, tmp_path: Path) -> None:
@@ -140,8 +167,12 @@ def test_scapy_reads_the_options(engine: Engine, tmp_path: Path) -> None:
         )
 
 
+# tshark reads no more behind mobility
+READ_TO_THE_END = [(ip, names) for ip, names in CASES if "mobility" not in names]
+
+
 @needs_tshark
-@pytest.mark.parametrize(("ip", "names"), CASES)
+@pytest.mark.parametrize(("ip", "names"), READ_TO_THE_END)
 def test_tshark_finds_every_checksum_good_and_nothing_malformed(
     engine: Engine, tmp_path: Path, ip: IpVersion, names: list[str]
 ) -> None:

@@ -37,12 +37,13 @@ constexpr NamesOf<Order, 3> kOrders = {{
     {"random", Order::kRandom},
 }};
 constexpr size_t kMaxIpv6Headers = 6;
-constexpr NamesOf<net::Ipv6Extension, 5> kIpv6Headers = {{
+constexpr NamesOf<net::Ipv6Extension, 6> kIpv6Headers = {{
     {"hop-by-hop", net::Ipv6Extension::kHopByHop},
     {"destination-options", net::Ipv6Extension::kDestinationOptions},
     {"routing", net::Ipv6Extension::kRouting},
     {"fragment", net::Ipv6Extension::kFragment},
     {"authentication", net::Ipv6Extension::kAuthentication},
+    {"mobility", net::Ipv6Extension::kMobility},
 }};
 constexpr NamesOf<net::Ipv4Option, 2> kIpv4Options = {{
     {"router-alert", net::Ipv4Option::kRouterAlert},

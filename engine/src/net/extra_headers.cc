@@ -1,5 +1,7 @@
 #include "net/extra_headers.h"
 
+#include "net/checksum.h"
+
 namespace dutperf::net {
 namespace {
 
@@ -12,6 +14,7 @@ uint8_t protocol_of(Ipv6Extension extension) {
     case Ipv6Extension::kRouting: return kIpv6Routing;
     case Ipv6Extension::kFragment: return kIpv6FragmentHeader;
     case Ipv6Extension::kAuthentication: return kIpv6Authentication;
+    case Ipv6Extension::kMobility: return kIpv6Mobility;
   }
   return kProtocolUdp;
 }
@@ -37,6 +40,7 @@ Bytes written(Ipv6Extension extension) {
       authentication[11] = 1;  // sequence number
       return authentication;
     }
+    case Ipv6Extension::kMobility: return Bytes(sizeof(MobilityHeader));  // RFC 6275 6.1.2: type 0
   }
   return {};
 }
@@ -50,9 +54,20 @@ ExtraHeaders ipv6_extensions(std::span<const Ipv6Extension> extensions) {
   for (size_t i = 0; i < extensions.size(); ++i) {
     Bytes header = written(extensions[i]);
     header[0] = i + 1 < extensions.size() ? protocol_of(extensions[i + 1]) : kProtocolUdp;
+    if (extensions[i] == Ipv6Extension::kMobility) {
+      result.mobility.push_back(static_cast<uint32_t>(result.bytes.size()));
+    }
     result.bytes.insert(result.bytes.end(), header.begin(), header.end());
   }
   return result;
+}
+
+uint16_t mobility_checksum(const uint8_t* ip_header, const uint8_t* mobility) {
+  const auto* header = reinterpret_cast<const MobilityHeader*>(mobility);
+  const uint64_t addresses = sum_words(reinterpret_cast<const Ipv6Header*>(ip_header)->src, 32);
+  const uint64_t pseudo_header = addresses + sizeof(MobilityHeader) + kIpv6Mobility;
+  return finish(pseudo_header + sum_words(mobility, sizeof(MobilityHeader)) +
+                static_cast<uint16_t>(~header->checksum));
 }
 
 ExtraHeaders ipv4_options(std::span<const Ipv4Option> options) {

@@ -16,6 +16,7 @@ enum class Ipv6Extension : uint8_t {
   kRouting,             // 24 bytes: an experimental type, no segments left
   kFragment,            // 8 bytes: an atomic fragment, all of the packet
   kAuthentication,      // 24 bytes with an integrity check value that nobody can check
+  kMobility,            // 8 bytes: a binding refresh request
 };
 
 enum class Ipv4Option : uint8_t {
@@ -26,11 +27,16 @@ enum class Ipv4Option : uint8_t {
 struct ExtraHeaders {
   uint8_t first_protocol = kProtocolUdp;  // what the IP header says that follows
   std::vector<uint8_t> bytes;
+  // Where mobility headers begin in `bytes`. Their checksums are of the packet's addresses, too.
+  std::vector<uint32_t> mobility;
 
   bool operator==(const ExtraHeaders&) const = default;
 };
 
 ExtraHeaders ipv6_extensions(std::span<const Ipv6Extension> extensions);
+// Of the mobility header there (RFC 6275 6.1.1); whatever its checksum field holds is no part of
+// it.
+uint16_t mobility_checksum(const uint8_t* ip_header, const uint8_t* mobility);
 // REQUIRES: at most kMaxIpv4Options.
 ExtraHeaders ipv4_options(std::span<const Ipv4Option> options);
 inline constexpr size_t kIpv4OptionBytes = 4;

@@ -41,6 +41,17 @@ TEST(ExtraHeaders, MayBeginWithHopByHopAndEndInAuthentication) {
   EXPECT_EQ(chain.bytes, expected);
 }
 
+// The checksum by hand: 2001 + 2 + 2 of the source, 2001 + 2 + 8000 + 2 of the destination, 8
+// bytes, next header 135 = 0x87, the header's own 0x1100 + 0: 0xd199, and its complement 0x2e66.
+TEST(ExtraHeaders, AMobilityHeadersChecksumIsOfTheAddressesToo) {
+  FrameLayout layout = sample_layout(6, 400);
+  layout.extra = ipv6_extensions(Extensions{Ipv6Extension::kHopByHop, Ipv6Extension::kMobility});
+  EXPECT_EQ(layout.extra.mobility, std::vector<uint32_t>{8});
+  const Bytes frame = FrameTemplate(layout, kTag).bytes();
+  const Bytes expected = {135, 0, 1, 4, 0, 0, 0, 0, 17, 0, 0, 0, 0x2e, 0x66, 0, 0};
+  EXPECT_EQ(Bytes(frame.begin() + 54, frame.begin() + 70), expected);
+}
+
 TEST(ExtraHeaders, OfIpv4AreWholeWords) {
   const ExtraHeaders options = ipv4_options(Options{Ipv4Option::kRouterAlert, Ipv4Option::kNop});
   EXPECT_EQ(options.first_protocol, 17);
@@ -57,7 +68,7 @@ FrameLayout random_layout(int version, std::mt19937_64& random) {
   } else {
     Extensions extensions(1 + random() % 6);
     for (Ipv6Extension& extension : extensions) {
-      extension = static_cast<Ipv6Extension>(random() % 5);
+      extension = static_cast<Ipv6Extension>(random() % 6);
     }
     layout.extra = ipv6_extensions(extensions);
   }

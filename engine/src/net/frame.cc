@@ -93,6 +93,12 @@ FrameTemplate::FrameTemplate(const FrameLayout& layout, const TagIdentity& tag)
   } else {
     write_ipv6(layout, datagram_bytes, frame + ip_offset_);
   }
+  for (const uint32_t at : layout.extra.mobility) {
+    const uint32_t offset = ip_offset_ + static_cast<uint32_t>(sizeof(Ipv6Header)) + at;
+    mobility_offsets_.push_back(offset);
+    reinterpret_cast<MobilityHeader*>(frame + offset)->checksum =
+        mobility_checksum(frame + ip_offset_, frame + offset);
+  }
   auto* udp = reinterpret_cast<UdpHeader*>(frame + udp_offset_);
   udp->src_port = layout.src_port;
   udp->dst_port = layout.dst_port;

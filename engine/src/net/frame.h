@@ -79,6 +79,8 @@ class FrameTemplate {
   uint32_t tag_offset() const { return tag_offset_; }
   // The tag lies at an odd offset in the datagram: its words count byte-swapped in the checksum.
   bool tag_is_odd() const { return tag_is_odd_; }
+  // Mobility headers, whose checksums change with the addresses.
+  const std::vector<uint32_t>& mobility_offsets() const { return mobility_offsets_; }
 
   // What the checksums cover, as unfolded sums with the checksum fields zero.
   uint64_t udp_sum() const { return udp_sum_; }
@@ -86,6 +88,7 @@ class FrameTemplate {
 
  private:
   std::vector<uint8_t> bytes_;
+  std::vector<uint32_t> mobility_offsets_;
   uint64_t udp_sum_ = 0;
   uint64_t ipv4_sum_ = 0;
   uint32_t ip_offset_ = 0;

@@ -67,6 +67,17 @@ struct Ipv6Header {
 };
 static_assert(sizeof(Ipv6Header) == 40);
 
+// The shortest one: a message without options (RFC 6275 6.1.1).
+struct MobilityHeader {
+  uint8_t next_header;  // "payload proto"
+  uint8_t length;       // in units of 8 bytes, without the first 8
+  uint8_t type;
+  uint8_t reserved;
+  Be16 checksum;
+  Be16 message;
+};
+static_assert(sizeof(MobilityHeader) == 8);
+
 struct UdpHeader {
   Be16 src_port;
   Be16 dst_port;

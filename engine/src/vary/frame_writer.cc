@@ -451,6 +451,18 @@ void FrameWriter::identify(const Burst& burst, uint8_t* const* buffers,
   }
 }
 
+// Another one, for few streams have mobility headers: the checksums anew, of what the frames hold.
+void FrameWriter::sum_mobility(const Burst& burst, uint8_t* const* buffers,
+                               uint32_t lead) const noexcept {
+  for (const uint32_t offset : template_.mobility_offsets()) {
+    for (uint32_t i = 0; i < burst.count_; ++i) {
+      uint8_t* const frame = buffers[i] + lead;
+      reinterpret_cast<net::MobilityHeader*>(frame + offset)->checksum =
+          net::mobility_checksum(frame + template_.ip_offset(), frame + offset);
+    }
+  }
+}
+
 void FrameWriter::store(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept {
   for (size_t i = kUdp + 1; i < windows_.size(); ++i) {
     const Window& window = windows_[i];
@@ -467,6 +479,7 @@ void FrameWriter::store(const Burst& burst, uint8_t* const* buffers, uint32_t le
       ipv4_addresses_vary_ ? &FrameWriter::store_frames<true> : &FrameWriter::store_frames<false>;
   (this->*store_rest)(burst, buffers, lead);
   if (identified_) identify(burst, buffers, lead);
+  if (addresses_vary_) sum_mobility(burst, buffers, lead);
   if (table_ != nullptr) table_->prefetch_ends(burst.later_.lane, burst.count_);
 }
 

@@ -107,6 +107,7 @@ class FrameWriter {
   void enumerate(const Lanes& numbers, Burst& burst) const noexcept;
   Values values_of(const Varying& varying, const Lanes& sequences, Burst& burst) const noexcept;
   void sum_addresses(Burst& burst) const noexcept;
+  void sum_mobility(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
   void identify(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
   template <bool kIpv4AddressesVary>
   void store_frames(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;

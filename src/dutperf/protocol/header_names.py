@@ -11,9 +11,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 Ipv6Header = Literal[
-    "hop-by-hop", "destination-options", "routing", "fragment", "authentication"
+    "hop-by-hop",
+    "destination-options",
+    "routing",
+    "fragment",
+    "authentication",
+    "mobility",
 ]
-"""Extension headers (RFC 8200 4, RFC 4302)."""
+"""Extension headers (RFC 8200 4, RFC 4302, RFC 6275 6.1)."""
 Ipv4Option = Literal["router-alert", "nop"]
 """Options (RFC 791 3.1, RFC 2113); ``nop`` is four of them."""
 MAX_IPV6_HEADERS = 6
@@ -29,6 +34,7 @@ _BYTES: dict[str, int] = {
     "routing": 24,
     "fragment": 8,
     "authentication": 24,
+    "mobility": 8,
     "router-alert": 4,
     "nop": 4,
 }

@@ -37,6 +37,28 @@ Bytes ipv4_header(const FrameLayout& layout, size_t datagram_bytes) {
   return with_checksum(complement(reference_sum(with_checksum(0))));
 }
 
+// The length of what a pseudo-header is of, and the protocol (RFC 8200 8.1).
+Bytes ipv6_pseudo_header(const FrameLayout& layout, size_t bytes, int protocol) {
+  Bytes header = address_bytes(layout.src_ip);
+  put(header, address_bytes(layout.dst_ip));
+  put(header, bytes, 4);
+  put(header, static_cast<uint64_t>(protocol), 4);
+  return header;
+}
+
+Bytes with_checksums_of_mobility(const FrameLayout& layout) {
+  Bytes extensions = layout.extra.bytes;
+  for (const uint32_t at : layout.extra.mobility) {
+    const auto header = extensions.begin() + at;
+    Bytes covered = ipv6_pseudo_header(layout, 8, 135);
+    covered.insert(covered.end(), header, header + 8);
+    const uint16_t checksum = complement(reference_sum(covered));
+    header[4] = static_cast<uint8_t>(checksum >> 8);
+    header[5] = static_cast<uint8_t>(checksum);
+  }
+  return extensions;
+}
+
 Bytes ipv6_header(const FrameLayout& layout, size_t datagram_bytes) {
   const unsigned traffic_class = layout.dscp * 4U;
   Bytes header;
@@ -48,20 +70,16 @@ Bytes ipv6_header(const FrameLayout& layout, size_t datagram_bytes) {
   put(header, layout.ttl, 1);
   put(header, address_bytes(layout.src_ip));
   put(header, address_bytes(layout.dst_ip));
-  put(header, layout.extra.bytes);
+  put(header, with_checksums_of_mobility(layout));
   return header;
 }
 
 Bytes pseudo_header(const FrameLayout& layout, size_t datagram_bytes) {
+  if (layout.ip_version == 6) return ipv6_pseudo_header(layout, datagram_bytes, 17);
   Bytes header = address_bytes(layout.src_ip);
   put(header, address_bytes(layout.dst_ip));
-  if (layout.ip_version == 4) {
-    put(header, 17, 2);
-    put(header, datagram_bytes, 2);
-  } else {
-    put(header, datagram_bytes, 4);
-    put(header, 17, 4);
-  }
+  put(header, 17, 2);
+  put(header, datagram_bytes, 2);
   return header;
 }
 

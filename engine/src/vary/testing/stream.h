@@ -194,7 +194,7 @@ class Random {
     }
     std::vector<net::Ipv6Extension> extensions(count);
     for (net::Ipv6Extension& extension : extensions) {
-      extension = static_cast<net::Ipv6Extension>(below(5));
+      extension = static_cast<net::Ipv6Extension>(below(6));
     }
     return net::ipv6_extensions(extensions);
   }
