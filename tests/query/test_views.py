@@ -24,8 +24,11 @@ from stored_samples import VERSION_1
 from timed_sample import delay_results
 
 from dutperf import query
+from dutperf.config.beside import Beside, BesideKind
 from dutperf.errors import InputError
-from dutperf.results import Figure, ResultsFile, load_results
+from dutperf.protocol import BesideResult
+from dutperf.results import CellResult, Figure, ResultsFile, load_results
+from dutperf.results.rate_results import BesideCount, ManagementCount
 from dutperf.stats import median
 
 
@@ -181,6 +184,74 @@ def test_each_figure_stands_in_the_column_of_its_unit(tmp_path: Path) -> None:
         ("connection-rate", found["connection-rate"], None),
         ("table-capacity", None, found["table-capacity"]),
     ]
+
+
+def _with_beside(name: str, kind: BesideKind, percent: float) -> CellResult:
+    cell = throughput_cell(name, 4, 64, [1e5])
+    counts = [
+        BesideCount(direction="forward", sent=70, received=7),
+        BesideCount(direction="reverse", sent=60, received=0),
+    ]
+    told = cell.parameters | {"beside": Beside(kind, percent).words}
+    return cell.model_copy(update={"parameters": told, "beside": counts})
+
+
+def test_what_was_beside_the_stream_can_be_selected(tmp_path: Path) -> None:
+    cells = [
+        _with_beside("a", "broadcast", 1),
+        _with_beside("b", "hop-by-hop", 0.25),
+        throughput_cell("c", 4, 64, [1e5]),
+    ]
+    stored_run(tmp_path / "r", cells)
+    sql = (
+        "select broadcast_percent, hop_by_hop_percent, beside_sent_frames, "
+        "beside_received_frames from results order by cell"
+    )
+    assert asked(tmp_path, sql) == [
+        (1, None, 130, 7),
+        (None, 0.25, 130, 7),
+        (None, None, None, None),
+    ]
+
+
+def test_a_figure_of_one_direction_has_what_was_beside_it_there(tmp_path: Path) -> None:
+    results = delay_results()
+    beside = _with_beside("a", "broadcast", 1).beside
+    cells = [cell.model_copy(update={"beside": beside}) for cell in results.cells]
+    store(tmp_path / "r", results.model_copy(update={"cells": cells})).close()
+    sql = "select distinct direction, beside_sent_frames from results order by all"
+    told = [("both", 130), ("forward", 70), ("reverse", 60)]
+    assert asked(tmp_path, sql) == told
+
+
+def test_queries_of_management_can_be_selected(tmp_path: Path) -> None:
+    plain = throughput_cell("a", 4, 64, [1e5])
+    count = ManagementCount(asked=20, answered=18, wrong=1, slowest_ns=1_250_000)
+    other = plain.model_copy(update={"id": "b", "management": count})
+    stored_run(tmp_path / "r", [plain, other])
+    sql = (
+        "select queries_asked, queries_answered, queries_wrong, queries_slowest_ns "
+        "from results order by cell"
+    )
+    assert asked(tmp_path, sql) == [(None,) * 4, (20, 18, 1, 1_250_000)]
+
+
+def test_a_trial_counts_frames_beside_its_streams_apart(tmp_path: Path) -> None:
+    plain = sample_results().trials[0]
+    beside = BesideResult(intended=10, sent=9, received=4)
+    ways = [
+        way.model_copy(update={"beside": beside}) for way in plain.result.directions
+    ]
+    result = plain.result.model_copy(update={"directions": ways})
+    other = plain.model_copy(update={"number": 2, "result": result})
+    run = sample_results().model_copy(update={"trials": [plain, other]})
+    store(tmp_path / "r", run).close()
+    sql = (
+        "select beside_sent_frames, beside_received_frames, sent_frames from trials "
+        "order by trial"
+    )
+    sent = sum(s.sent for d in ways for s in d.streams)
+    assert asked(tmp_path, sql) == [(None, None, sent), (18, 8, sent)]
 
 
 def test_several_testbeds_are_told_apart(tmp_path: Path) -> None:

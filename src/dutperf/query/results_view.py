@@ -11,6 +11,7 @@ from dutperf.query.columns import Column, View, of_run
 from dutperf.query.figures import StoredFigure, figures_of
 from dutperf.query.runs import Run
 from dutperf.results import CellResult
+from dutperf.results.rate_results import BesideCount, ManagementCount
 from dutperf.tables import Subject
 from dutperf.visible import visible_json
 
@@ -34,6 +35,17 @@ class Row:
     def setting(self, key: str) -> object:
         """What was asked for; None: it was not."""
         return self.cell.settings.get(key)
+
+    def beside(self, of: Callable[[BesideCount], int]) -> int | None:
+        """Frames beside the stream, in the figure's directions; None: none were."""
+        counts = self.cell.result.beside if self.cell.result else []
+        own = [c for c in counts if self.figure.direction in ("both", c.direction)]
+        return sum(map(of, own)) if own else None
+
+    def management(self, of: Callable[[ManagementCount], int | None]) -> int | None:
+        """Of the queries in the cell's trials; None: the device was not asked."""
+        count = self.cell.result and self.cell.result.management
+        return of(count) if count else None
 
     def at_least(self, share: float | None) -> object:
         """A share of something that was not exact is not either."""
@@ -87,6 +99,18 @@ _WHICH: tuple[Column[Row], ...] = (
         "VARCHAR",
         "Label of the traffic profile; null: that of the RFC.",
         lambda row: _word(row.cell.setting_text("traffic")),
+    ),
+    Column(
+        "broadcast_percent",
+        "DOUBLE",
+        "Broadcast frames in the load, in percent; null: none.",
+        lambda row: row.cell.beside_percent("broadcast"),
+    ),
+    Column(
+        "hop_by_hop_percent",
+        "DOUBLE",
+        "Frames with a hop-by-hop header in the load, in percent; null: none.",
+        lambda row: row.cell.beside_percent("hop-by-hop"),
     ),
     Column(
         "flows",
@@ -241,6 +265,43 @@ _BESIDE: tuple[Column[Row], ...] = (
         "DOUBLE",
         "The throughput in percent of what the medium carries; null: no medium.",
         lambda row: row.stored(lambda cell: cell.media and cell.media.share_percent),
+    ),
+    Column(
+        "beside_sent_frames",
+        "BIGINT",
+        "Such frames beside the stream, in the figure's directions and the trials that "
+        "passed; null: none.",
+        lambda row: row.beside(lambda count: count.sent),
+    ),
+    Column(
+        "beside_received_frames",
+        "BIGINT",
+        "Of these: that came, though none had to.",
+        lambda row: row.beside(lambda count: count.received),
+    ),
+    Column(
+        "queries_asked",
+        "BIGINT",
+        "SNMP queries in the trials that passed; null: without management.",
+        lambda row: row.management(lambda count: count.asked),
+    ),
+    Column(
+        "queries_answered",
+        "BIGINT",
+        "Of these: with a value of each variable.",
+        lambda row: row.management(lambda count: count.answered),
+    ),
+    Column(
+        "queries_wrong",
+        "BIGINT",
+        "Answered with an error, without some values, or damaged.",
+        lambda row: row.management(lambda count: count.wrong),
+    ),
+    Column(
+        "queries_slowest_ns",
+        "BIGINT",
+        "The slowest answer, from when its query was due; null: none came.",
+        lambda row: row.management(lambda count: count.slowest_ns),
     ),
     Column(
         "quantity",

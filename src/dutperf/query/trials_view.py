@@ -6,7 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from dutperf.protocol import DirectionName, Histogram, LossRun, StreamResult
+from dutperf.protocol import (
+    BesideResult,
+    DirectionName,
+    Histogram,
+    LossRun,
+    StreamResult,
+)
 from dutperf.query.columns import Column, View, of_run
 from dutperf.query.runs import Run, moment
 from dutperf.results import TrialRecord
@@ -33,6 +39,11 @@ class Row:
         """Frames of one direction; None: nothing was sent there."""
         found = [d for d in self.trial.result.directions if d.name == name]
         return sum(s.lost for d in found for s in d.streams) if found else None
+
+    def beside(self, of: Callable[[BesideResult], int]) -> int | None:
+        """Frames beside the streams, of all directions; None: there were none."""
+        found = [d.beside for d in self.trial.result.directions if d.beside]
+        return sum(map(of, found)) if found else None
 
     @property
     def loss_percent(self) -> float | None:
@@ -183,6 +194,18 @@ _FRAMES: tuple[Column[Row], ...] = (
         "BIGINT",
         "How long these were due; null: none was lost, or none came any more.",
         lambda row: row.longest_loss_ns,
+    ),
+    Column(
+        "beside_sent_frames",
+        "BIGINT",
+        "Beside the streams, which need not be forwarded; null: none.",
+        lambda row: row.beside(lambda frames: frames.sent),
+    ),
+    Column(
+        "beside_received_frames",
+        "BIGINT",
+        "Of these: that came nevertheless.",
+        lambda row: row.beside(lambda frames: frames.received),
     ),
 )
 _TIMES: tuple[Column[Row], ...] = (

@@ -138,6 +138,11 @@ class Subject:
         """``1 % broadcast frames``, if such are beside the stream."""
         return self.setting_text("beside")
 
+    def beside_percent(self, kind: str) -> float | None:
+        """How many of the frames are of ``kind``, as broadcast, beside the stream."""
+        percent, _, what = self.beside.partition(" % ")
+        return float(percent) if what == f"{kind} frames" else None
+
     @property
     def burst_frames(self) -> int | None:
         """Frames of a burst, if the load is in bursts (RFC 2544 21)."""
