@@ -6,6 +6,7 @@ kernel's router is another that cuts them, and tshark another that puts them tog
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -29,6 +30,7 @@ from livetools import (
     odd_frames,
     ref_dut,
     running_engine,
+    tagged,
 )
 from readers import needs_tshark, tshark
 from scapy.layers.l2 import Ether
@@ -40,7 +42,7 @@ from dutperf.calibration.witness import by_result as counts
 from dutperf.config.fragments import pieces_of
 from dutperf.engine.client import Engine
 from dutperf.lab.refdut_socket import Behaviour, ClassAccount, TrialAccount
-from dutperf.protocol import PortReport, TrialRequest, TrialResult
+from dutperf.protocol import PortReport, TrialRequest, TrialResult, VlanTag
 from dutperf.results import load_journal, load_results
 
 pytestmark = counting(DEVICE)
@@ -48,6 +50,8 @@ pytestmark = counting(DEVICE)
 FRAMES = 1009
 """A prime, so that pieces are lost of all parts of frames."""
 MTU = 9000
+ONE_TAG = [VlanTag(id=10)]
+TWO_TAGS = [VlanTag(tpid=0x88A8, id=20, pcp=5), VlanTag(id=200)]
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +89,11 @@ def through(
     engine.set_neighbours(crossed_neighbours())
     result = engine.measure(trial)
     return result, device.account()
+
+
+def tags_of_a_behaviour(left: list[VlanTag], right: list[VlanTag]) -> Behaviour:
+    both = {"left": left, "right": right}
+    return {side: [tag.model_dump() for tag in tags] for side, tags in both.items()}
 
 
 def arrived_at(result: TrialResult) -> PortReport:
@@ -146,6 +155,41 @@ def test_a_frame_that_lacks_a_piece_is_lost(
     assert port.fragments == pieces - pieces // k
     assert port.reassembled == FRAMES - len(lacking)
     assert port.incomplete == (len(lacking) if k > 1 else 0)
+    assert odd_frames(result) == NO_ODD_FRAMES
+
+
+@pytest.mark.parametrize("k", [None, 3, 7, 100])
+@pytest.mark.parametrize(
+    ("left", "right"), [(ONE_TAG, ONE_TAG), (ONE_TAG, TWO_TAGS), ([], ONE_TAG)]
+)
+def test_pieces_behind_tags_are_put_together(
+    engine: Engine, left: list[VlanTag], right: list[VlanTag], k: int | None
+) -> None:
+    """Every one has the tags; of three pieces two in a row are never lost."""
+    fragments = {"mtu": 1500} | ({"lose_every": k} if k else {})
+    behaviour = {
+        "vlan": tags_of_a_behaviour(left, right),
+        "forward": {"fragments": fragments},
+    }
+    plain = request([4096])
+    vlan = {"vlan": left, "received_vlan": right}
+    way = plain.directions[0].model_copy(update=vlan)
+    with (
+        tempfile.TemporaryDirectory(prefix="dutperf") as short,
+        ref_dut(Path(short), behaviour, f"--mtu={MTU}") as device,
+    ):
+        engine.open_ports(tagged(device.ports(MTU), left, right))
+        engine.set_neighbours(crossed_neighbours())
+        result = engine.measure(plain.model_copy(update={"directions": [way]}))
+        account = device.account()
+    pieces = 3 * FRAMES
+    lost = pieces // k if k else 0
+    assert counts(result) == by_account(account)
+    assert counts(result)["forward"] == Counts(FRAMES, FRAMES - lost, lost)
+    port = arrived_at(result)
+    found = (port.fragments, port.reassembled, port.incomplete)
+    assert found == (pieces - lost, FRAMES - lost, lost)
+    assert port.other_vlan == 0
     assert odd_frames(result) == NO_ODD_FRAMES
 
 
@@ -250,6 +294,51 @@ def test_a_routers_pieces_are_read_by_others(tmp_path: Path) -> None:
         ("3", "4058")
     }
     assert len(whole) == sum(port.reassembled for port in ports)
+
+
+CAMPAIGN = """\
+name: pieces-behind-tags
+lab: {{name: known-answer-mtus, behaviour: {behaviour}}}
+procedures:
+  - procedure: frame-loss
+    ip: [4]
+    direction: [forward]
+    frame_size: [4096]
+    traffic: {{fragmented: true}}
+    load_percent: [100]
+    max_rate_fps: 1000
+    repeats: 1
+    trial_duration_s: 0.5
+    settle_wait_s: 0.02
+    residual_wait_s: 0.3
+    restabilise_wait_s: 0.02
+"""
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize("k", [None, 7])
+def test_pieces_of_a_lab_with_tags_are_put_together(
+    tmp_path: Path, k: int | None
+) -> None:
+    """The campaign says the tags to the device, and so to the testbed."""
+    behaviour = {
+        "vlan": tags_of_a_behaviour(ONE_TAG, [VlanTag(id=20)]),
+        "forward": {"fragments": {"mtu": 1500} | ({"lose_every": k} if k else {})},
+    }
+    campaign = tmp_path / "campaign.yaml"
+    campaign.write_text(CAMPAIGN.format(behaviour=json.dumps(behaviour)))
+    output = str(tmp_path / "run")
+    done = dutperf("run", str(campaign), "--plain", "--output", output)
+    assert done.returncode in (0, 1), done.stderr
+    records = load_journal(tmp_path / "run").records
+    trials = [r.result for r in records if r.role == "trial"]
+    assert trials
+    for trial in trials:
+        forward, port = counts(trial)["forward"], arrived_at(trial)
+        lost = 3 * forward.sent // k if k else 0
+        assert (forward.lost, port.other_vlan) == (lost, 0)
+        assert port.fragments == 3 * forward.sent - lost
+        assert port.reassembled == forward.sent - lost
 
 
 @pytest.mark.lab

@@ -29,6 +29,7 @@ from livetools import (
     ref_dut,
     ring_ports,
     running_engine,
+    tagged,
 )
 from readers import needs_tshark, tag_of, tshark, with_good_checksums
 from scapy.layers.inet import UDP
@@ -45,7 +46,6 @@ from dutperf.protocol import (
     FieldVariation,
     IpVersion,
     NeighboursParams,
-    PortSpec,
     PreviewParams,
     TrialRequest,
     TrialResult,
@@ -65,13 +65,6 @@ FRAMES = 500
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     with running_engine(tmp_path_factory.mktemp("vlan")) as it:
         yield it
-
-
-def tagged(ports: list[PortSpec], left: Tags, right: Tags) -> list[PortSpec]:
-    return [
-        port.model_copy(update={"vlan": left if port.name == "left" else right})
-        for port in ports
-    ]
 
 
 def request(

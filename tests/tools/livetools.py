@@ -49,6 +49,7 @@ from dutperf.protocol import (
     StreamRequest,
     TrialRequest,
     TrialResult,
+    VlanTag,
 )
 
 MS = 1_000_000
@@ -164,6 +165,16 @@ def ring_ports(mtu: int = 1500) -> list[PortSpec]:
     return [
         PortSpec(name=side, driver="ring", mac=mac, mtu=mtu)
         for side, mac in MACS.items()
+    ]
+
+
+def tagged(
+    ports: list[PortSpec], left: list[VlanTag], right: list[VlanTag]
+) -> list[PortSpec]:
+    """The same ports on sides whose frames have these tags."""
+    return [
+        port.model_copy(update={"vlan": left if port.name == "left" else right})
+        for port in ports
     ]
 
 
