@@ -17,6 +17,7 @@ from livetools import (
     Trial,
     codes,
     counting,
+    inspected,
     lab_neighbours,
     odd_frames,
     open_rings,
@@ -60,11 +61,6 @@ def request(
     for way in data["directions"]:
         way["streams"][0] |= SENT | {"received_ttl": received_ttl}
     return TrialRequest.model_validate(data)
-
-
-def inspected(result: TrialResult) -> list[Inspected]:
-    found = [s.inspected for d in result.directions for s in d.streams]
-    return [each for each in found if each]
 
 
 def through(

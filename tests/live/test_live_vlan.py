@@ -24,6 +24,7 @@ from livetools import (
     codes,
     counting,
     crossed_neighbours,
+    inspected,
     lab_neighbours,
     odd_frames,
     ref_dut,
@@ -44,6 +45,7 @@ from dutperf.errors import EngineError
 from dutperf.protocol import (
     ERROR_INVALID_PARAMS,
     FieldVariation,
+    Inspected,
     IpVersion,
     NeighboursParams,
     PreviewParams,
@@ -85,6 +87,11 @@ def request(
     return plain.model_copy(update={"directions": ways})
 
 
+def unaltered(arrived: int, ttl: int) -> Inspected:
+    """Every 61st of so many frames, each as it was sent but for its hops."""
+    return Inspected(frames=-(-arrived // 61), least_ttl=ttl, most_ttl=ttl)
+
+
 def other_vlan(result: TrialResult) -> list[int]:
     return [port.other_vlan for port in result.ports]
 
@@ -102,6 +109,7 @@ def test_tagged_ports_find_each_other_and_exchange_every_frame(
     assert counts(result) == dict.fromkeys(BOTH, Counts(FRAMES, FRAMES))
     assert odd_frames(result) == NO_ODD_FRAMES
     assert other_vlan(result) == [0, 0]
+    assert inspected(result) == [unaltered(FRAMES, ttl=10)] * 2
 
 
 @pytest.mark.parametrize(
@@ -211,6 +219,7 @@ def test_frames_of_a_range_of_vlans_all_arrive(
     assert codes(result) <= STALLS
     assert counts(result) == dict.fromkeys(BOTH, Counts(FRAMES, FRAMES))
     assert other_vlan(result) == [0, 0]
+    assert inspected(result) == [unaltered(FRAMES, ttl=10)] * 2
     path = tmp_path / "frames.pcap"
     engine.preview(PreviewParams(trial=trial, count=FRAMES, path=str(path)))
     ids = []
@@ -294,3 +303,7 @@ def test_a_device_that_exchanges_tags_is_measured_as_one_without(
             }
             assert odd_frames(result) == NO_ODD_FRAMES
             assert other_vlan(result) == [0, 0]
+            assert inspected(result) == [
+                unaltered(FRAMES - lost, ttl=9),
+                unaltered(FRAMES, ttl=9),
+            ]

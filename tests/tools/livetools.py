@@ -41,6 +41,7 @@ from dutperf.protocol import (
     DirectionName,
     DirectionRequest,
     Driver,
+    Inspected,
     IpVersion,
     NeighboursParams,
     PortNeighbours,
@@ -304,6 +305,12 @@ def codes(result: TrialResult) -> set[str]:
 def odd_frames(result: TrialResult) -> list[tuple[int, int, int, int]]:
     """Per port: foreign, stale, misdirected, corrupt."""
     return [(p.foreign, p.stale, p.misdirected, p.corrupt) for p in result.ports]
+
+
+def inspected(result: TrialResult) -> list[Inspected]:
+    """Of each stream: what was looked at wholly, and found altered."""
+    found = [s.inspected for d in result.directions for s in d.streams]
+    return [each for each in found if each]
 
 
 NO_ODD_FRAMES = [(0, 0, 0, 0), (0, 0, 0, 0)]
