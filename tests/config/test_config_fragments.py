@@ -83,6 +83,48 @@ def test_without_the_key_both_links_must_carry_them() -> None:
         cells(with_mtus(9198, 1500), frame_size=4096, traffic={})
 
 
+FRAGMENTED_KEY = "traffic.fragmented: true (--fragmented)"
+FORWARD = "direction: [forward] (--direction forward)"
+
+
+@pytest.mark.parametrize(
+    ("keys", "helps"),
+    [
+        ({"traffic": {}}, FRAGMENTED_KEY),
+        ({"traffic": {}, "direction": "both"}, f"{FRAGMENTED_KEY} and {FORWARD}"),
+        ({"traffic": {}, "direction": "reverse"}, f"{FRAGMENTED_KEY} and {FORWARD}"),
+        ({"direction": "both"}, FORWARD),
+        ({"traffic": {"imix": "ai"}}, FRAGMENTED_KEY),
+        ({"traffic": {}, "ip": [6]}, None),
+        ({"traffic": {"df": True}}, None),
+        ({"traffic": {"mix": "50/50"}}, None),
+        ({"traffic": {}, "frame_size": 9217}, None),  # that the left link lacks, too
+    ],
+)
+def test_who_cannot_send_so_long_frames_is_told_what_else_would_help(
+    keys: dict[str, Any], helps: str | None
+) -> None:
+    sizes = {} if "imix" in keys.get("traffic", {}) else {"frame_size": 4096}
+    with pytest.raises(InputError, match="does not fit") as refused:
+        cells(with_mtus(9198, 1500), **sizes | keys)
+    hint = refused.value.hint
+    assert "or use smaller frames" in hint
+    if helps is None:
+        assert "or give" not in hint
+    else:
+        assert hint.endswith(
+            f"; or give {helps}, for a router that fragments them (RFC 2544 9.4)"
+        )
+
+
+def test_stateful_frames_are_not_told_to_be_fragmented() -> None:
+    stateful = {"connections": 1000, "phase1_rate": 1000}
+    keys = {"stateful": stateful, "traffic": {}, "direction": "both"}
+    with pytest.raises(InputError, match="does not fit the right port") as refused:
+        cells(with_mtus(9198, 1500), frame_size=4096, **keys)
+    assert "or give" not in refused.value.hint
+
+
 @pytest.mark.parametrize(
     ("keys", "message"),
     [

@@ -27,7 +27,8 @@ from dutperf.config.rate_sources import (
     with_source,
 )
 from dutperf.config.routing import check_routing
-from dutperf.config.sizes import check_sizes, most_header_bytes, smallest_size
+from dutperf.config.size_check import check_sizes
+from dutperf.config.sizes import most_header_bytes, smallest_size
 from dutperf.config.specs import (
     Direction,
     EstablishmentKeys,

@@ -79,7 +79,7 @@ def check_fragmented(cell: Cell) -> None:
         raise KeyedError(
             _KEY,
             "is for IPv4 alone: routers do not fragment IPv6 packets (RFC 8200 5)",
-            "leave it out, or measure IPv4: ip: 4 (--ip 4)",
+            "leave it out, or measure IPv4: ip: [4] (--ip 4)",
         )
     if traffic.df:
         raise KeyedError(

@@ -18,14 +18,11 @@ from dutperf.config.flows import (
     side_versions,
     stream_version,
 )
-from dutperf.config.problem import KeyedError
-from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import IpVersions, version_of
-from dutperf.protocol import IpVersion, Side, header_bytes, minimum_frame_size
+from dutperf.protocol import IpVersion, Side, minimum_frame_size
 
 HEADER_DIFFERENCE_BYTES = 20
-_HEADER_AND_FCS_BYTES = 18  # Ethernet header 14, FCS 4: frame size less MTU
 _SIDES: tuple[Side, Side] = ("left", "right")
 
 
@@ -94,53 +91,6 @@ def sizes_text(cell: Cell) -> str:
     return f"{name}{in_bytes}{note}"
 
 
-def check_sizes(testbed: Testbed, cell: Cell) -> None:
-    """Check that all frames have room for the tag and fit the ports.
-
-    Raises:
-        InputError: names the key, the size, and what would fit.
-    """
-    keys = ("traffic", "imix") if cell.imix else ("frame_size",)
-    versions = cell_versions(cell)
-    extra = most_header_bytes(cell.traffic, cell.ip)
-    least = smallest_size(versions, extra)
-    if min(cell.frame_sizes) < least:
-        key = _key_of_headers(cell.traffic, extra)
-        beside = f" and {extra} bytes of traffic.{key}" if extra else ""
-        raise KeyedError(
-            keys,
-            f"{min(cell.frame_sizes)} is too small for {_names(versions)}: the "
-            f"smallest frame with room for the 18-byte tag{beside} has {least} bytes",
-            f"use {least} or more; give IPv4 and IPv6 entries of their own under "
-            "procedures if their sizes differ",
-        )
-    for name, side in testbed.sides.items():
-        if cell.traffic.fragmented and name not in senders(cell):
-            continue  # the device cuts them for it
-        size = max(max(sizes_in(cell, v)) for v in side_versions(cell, name))
-        if size - _HEADER_AND_FCS_BYTES > side.mtu:
-            tags = side.port.mtu - side.mtu
-            both = [key for key in ("vlan", "mpls") if getattr(side, key)]
-            names = " and ".join(f"{name}.{key}" for key in both)
-            beside = f" beside the {tags} bytes of {names}" if tags else ""
-            raise KeyedError(
-                keys,
-                f"{size} does not fit the {name} port: its MTU "
-                f"{side.port.mtu} carries frames of at most "
-                f"{side.mtu + _HEADER_AND_FCS_BYTES} bytes{beside}",
-                f"raise {name}.port.mtu to {size - _HEADER_AND_FCS_BYTES + tags} (and "
-                "the MTU of interface and DUT), or use smaller frames",
-            )
-
-
-def _key_of_headers(traffic: Traffic, extra: int) -> str:
-    """Which one makes the frames so much longer."""
-    if traffic.header_bytes(6) != extra:
-        return "ipv4_options"
-    own = header_bytes(traffic.extension_headers(6)) == extra
-    return "ipv6_headers" if own else "hop_by_hop_percent"
-
-
 def _mean(cell: Cell, name: StreamName, side: Side, sender: Side) -> Fraction:
     if side == sender:
         sizes = sizes_in(cell, stream_version(cell, name, side))
@@ -155,9 +105,3 @@ def _other(side: Side) -> Side:
 
 def _listed(sizes: Sequence[int]) -> str:
     return " ".join(map(str, sizes))
-
-
-def _names(versions: set[IpVersion]) -> str:
-    if len(versions) > 1:
-        return "IPv6 (IPv4 frames are 20 bytes shorter)"
-    return f"IPv{min(versions)}"
