@@ -120,6 +120,6 @@ def check_beside(cell: Cell) -> None:
         raise KeyedError(
             keys,
             f"is for IPv{beside.version} alone, not for ip {cell.ip}: {lacks}",
-            f"set ip (--ip) to {beside.version}, or give other versions entries of "
-            "their own",
+            f"set ip: [{beside.version}] (--ip {beside.version}), or give other "
+            "versions entries of their own",
         )
