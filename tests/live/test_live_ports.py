@@ -17,6 +17,7 @@ from livetools import (
     Trial,
     codes,
     counting,
+    crossed_neighbours,
     inside,
     kept_lab,
     lab_engine,
@@ -49,6 +50,8 @@ REFUSED: dict[str, tuple[Driver, str, str]] = {
     "af_xdp without interface": ("af_xdp", "nosuch0", "does not exist"),
     "a PCI address of nothing": ("pci", "0000:ff:1f.7", "vfio-pci"),
     "a PCI address that is none": ("pci", "bus 1", "vfio-pci"),
+    "a virtual device of no driver": ("vdev", "net_nosuch0", "DPDK's guide"),
+    "a virtual device told nonsense": ("vdev", "net_memif,role=x", "DPDK's guide"),
     "a memif without directory": ("memif", "/nosuch/socket", "other side"),
 }
 
@@ -238,3 +241,29 @@ def restore_ipv6() -> None:
     for side, prefix in (("left", "2001:2::1/64"), ("right", "2001:2:0:8000::1/64")):
         for address in (prefix, "fe80::1/64"):
             inside("dut", "ip", "addr", "replace", address, "dev", side, "nodad")
+
+
+def test_any_virtual_device_of_dpdk_is_a_port(engine: Engine, tmp_path: Path) -> None:
+    """Memif by its DPDK name at one end, and as a port of ours at the other."""
+    socket = tmp_path / "socket"
+    arguments = f"role=server,id=7,socket={socket},socket-abstract=no"
+    left = PortSpec(name="left", driver="vdev", device=f"net_memif,{arguments}")
+    right = PortSpec(
+        name="right",
+        driver="memif",
+        device=str(socket),
+        memif_id=7,
+    )
+    macs = {side: {"mac": mac} for side, mac in MACS.items()}
+    engine.open_ports(
+        [port.model_copy(update=macs[port.name]) for port in (left, right)]
+    )
+    engine.set_neighbours(crossed_neighbours())
+    result = engine.measure(Trial(fps=20_000).request())
+    assert counts(result) == {way: Counts(1000, 1000) for way in BOTH}
+
+
+def test_more_queues_than_a_device_has_are_refused(engine: Engine) -> None:
+    ports = [port.model_copy(update={"rx_queues": 2}) for port in ring_ports()]
+    with pytest.raises(EngineError, match="at most 1 receive queues"):
+        engine.open_ports(ports)

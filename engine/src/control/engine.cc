@@ -155,7 +155,7 @@ Json Engine::hello() const {
           {"hugepages", options_.hugepages},
           {"memory_mb", options_.memory_mb},
           {"clock_offset_ns", clock_offset_ns_},
-          {"drivers", {"af_packet", "af_xdp", "pci", "memif", "ring", "null"}}};
+          {"drivers", {"af_packet", "af_xdp", "pci", "memif", "vdev", "ring", "null"}}};
 }
 
 Json Engine::open_ports(const Json& params, Monitor& monitor) {

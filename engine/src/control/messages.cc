@@ -20,11 +20,12 @@ using dataplane::Side;
 constexpr uint64_t kMaxNs = 1ULL << 47;
 constexpr uint64_t kMaxInspectEvery = 1'000'000'000;
 
-constexpr std::array<std::pair<const char*, dpdk::Driver>, 6> kDrivers = {{
+constexpr std::array<std::pair<const char*, dpdk::Driver>, 7> kDrivers = {{
     {"af_packet", dpdk::Driver::kAfPacket},
     {"af_xdp", dpdk::Driver::kAfXdp},
     {"pci", dpdk::Driver::kPci},
     {"memif", dpdk::Driver::kMemif},
+    {"vdev", dpdk::Driver::kVirtual},
     {"ring", dpdk::Driver::kRing},
     {"null", dpdk::Driver::kNull},
 }};
@@ -34,7 +35,7 @@ dpdk::Driver parse_driver(ObjectReader& reader) {
   for (const auto& [known, driver] : kDrivers) {
     if (name == known) return driver;
   }
-  reader.refuse("driver", "is none of af_packet, af_xdp, pci, memif, ring, null");
+  reader.refuse("driver", "is none of af_packet, af_xdp, pci, memif, vdev, ring, null");
 }
 
 const char* driver_name(dpdk::Driver driver) {
@@ -91,6 +92,7 @@ dpdk::PortOptions parse_port(const Json& json, const std::string& where) {
   if (is_socket && options.vlan.bytes() > 0 && !options.vlan.begin_with_8021q()) {
     reader.refuse("vlan", "must begin with TPID 33024 (0x8100): af_packet receives no other");
   }
+  options.rx_queues = static_cast<uint16_t>(reader.number_or("rx_queues", 1, 1, 8));
   options.rx_descriptors =
       static_cast<uint16_t>(reader.number_or("rx_descriptors", 8192, 64, 32768));
   options.tx_descriptors =

@@ -40,6 +40,8 @@ TEST(PortsOpen, IsReadAsTheGoldenRequestSays) {
   EXPECT_EQ(right.mtu, 9000);
   EXPECT_EQ(right.vlan, kTwoTags);
   EXPECT_EQ(right.labels, kOneLabel);
+  EXPECT_EQ(left.rx_queues, 1);
+  EXPECT_EQ(right.rx_queues, 2);
   EXPECT_EQ(right.rx_descriptors, 1024);
   EXPECT_EQ(right.tx_descriptors, 512);
   EXPECT_EQ(right.in_flight_frames, 64U);
@@ -61,6 +63,7 @@ TEST(PortsOpen, HasTheDefaultsOfTheCompleteRequest) {
   EXPECT_EQ(minimal.ports[0].vlan, left.vlan);
   EXPECT_EQ(minimal.ports[1].vlan, kTwoTags);
   EXPECT_EQ(minimal.ports[1].labels, kOneLabel);
+  EXPECT_EQ(minimal.ports[0].rx_queues, left.rx_queues);
   EXPECT_EQ(minimal.ports[0].rx_descriptors, left.rx_descriptors);
   EXPECT_EQ(minimal.ports[0].tx_descriptors, left.tx_descriptors);
   EXPECT_EQ(minimal.ports[0].in_flight_frames, left.in_flight_frames);

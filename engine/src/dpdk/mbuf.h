@@ -64,14 +64,19 @@ struct TxQueue {
   }
 };
 
-// One receive queue; used by one thread at a time.
+// A port's receive queues, as one; used by one thread at a time.
 struct RxQueue {
   uint16_t port = 0;
-  uint16_t queue = 0;
+  uint16_t queues = 1;
   uint32_t room_frames = 2048;  // that wait here before some may be lost unseen, at least
 
+  // Fewer than `limit`: no queue had more.
   uint32_t receive(Mbuf** mbufs, uint32_t limit) const {
-    return rte_eth_rx_burst(port, queue, mbufs, static_cast<uint16_t>(limit));
+    uint32_t count = rte_eth_rx_burst(port, 0, mbufs, static_cast<uint16_t>(limit));
+    for (uint16_t queue = 1; queue < queues && count < limit; ++queue) {
+      count += rte_eth_rx_burst(port, queue, mbufs + count, static_cast<uint16_t>(limit - count));
+    }
+    return count;
   }
 };
 

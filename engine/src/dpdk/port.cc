@@ -32,13 +32,14 @@ constexpr unsigned kRingFrames = 16384;
 constexpr unsigned kMemifRingLog2 = 12;
 constexpr uint32_t kReceiveFrameBytes = 2048;  // AF_PACKET and AF_XDP insist on it
 
-const char* kernel_driver_prefix(Driver driver) {
+const char* virtual_driver_prefix(Driver driver) {
   switch (driver) {
     case Driver::kAfPacket: return "net_af_packet_";
     case Driver::kAfXdp: return "net_af_xdp_";
     case Driver::kMemif: return "net_memif_";
     case Driver::kRing: return "net_ring_";
     case Driver::kNull: return "net_null_";
+    case Driver::kVirtual:
     case Driver::kPci: return "";
   }
   return "";
@@ -91,8 +92,19 @@ std::string vdev_arguments(const PortOptions& options) {
              ",socket-abstract=no,rsize=" + std::to_string(kMemifRingLog2) +
              ",bsize=" + std::to_string(frame_room(options)) +
              (options.mac ? ",mac=" + options.mac->text() : "");
+    case Driver::kVirtual: {
+      const size_t comma = options.device.find(',');
+      return comma == std::string::npos ? "" : options.device.substr(comma + 1);
+    }
     default: return "";
   }
+}
+
+// What DPDK calls the device: by its driver, and after the port, so that two may be of one driver.
+std::string virtual_name(const PortOptions& options) {
+  if (options.driver != Driver::kVirtual)
+    return virtual_driver_prefix(options.driver) + options.name;
+  return options.device.substr(0, options.device.find(',')) + "_" + options.name;
 }
 
 // A process that was killed leaves its socket's file behind, and nobody can bind to that again.
@@ -116,6 +128,9 @@ std::string remedy(const PortOptions& options) {
         return "interface " + options.device + " does not exist here; ip link shows those that do";
       }
       return geteuid() != 0 ? "run as root" : "the engine's log has DPDK's own words";
+    case Driver::kVirtual:
+      return "DPDK's guide to its network drivers has names and arguments of virtual devices; the "
+             "engine's log has DPDK's own words";
     case Driver::kPci:
       return "bind the device to vfio-pci (dpdk-devbind.py --status shows it), or use interface:";
     case Driver::kMemif:
@@ -239,7 +254,7 @@ void Port::create(const RingPair* rings) {
     if (options_.driver == Driver::kMemif && options_.memif_server) {
       remove_dead_socket(options_.device);
     }
-    name = kernel_driver_prefix(options_.driver) + options_.name;
+    name = virtual_name(options_);
     ask_for_completion_frames(options_.in_flight_frames);
     error = rte_eal_hotplug_add("vdev", name.c_str(), vdev_arguments(options_).c_str());
     if (error == 0) device_name_ = name;
@@ -255,24 +270,30 @@ void Port::configure() {
   if (error != 0) refuse("cannot read what the device can do", error);
   rte_eth_conf conf{};
   if (options_.driver == Driver::kPci) conf.rxmode.mtu = options_.mtu;
-  error = rte_eth_dev_configure(id_, 1, 1, &conf);
-  if (error != 0) refuse("cannot configure one queue each way", error);
+  if (options_.rx_queues > info.max_rx_queues) {
+    refuse("the device has at most " + std::to_string(info.max_rx_queues) + " receive queues",
+           EINVAL);
+  }
+  error = rte_eth_dev_configure(id_, options_.rx_queues, 1, &conf);
+  if (error != 0) refuse("cannot configure its queues", error);
 
   uint16_t rx = options_.rx_descriptors;
   uint16_t tx = options_.tx_descriptors;
   error = rte_eth_dev_adjust_nb_rx_tx_desc(id_, &rx, &tx);
   if (error != 0) refuse("cannot set the queue lengths", error);
 
-  // What the driver may hold at once: a full receive queue, as many to refill it with, and copies
+  // What the driver may hold at once: full receive queues, as many to refill them with, and copies
   // of what is queued to send.
   const uint32_t sending = options_.driver == Driver::kAfXdp ? options_.in_flight_frames : tx;
-  const uint32_t buffers = 2U * rx + sending + 512;
+  const uint32_t buffers = 2U * rx * options_.rx_queues + sending + 512;
   const bool contiguous = options_.driver != Driver::kPci;
   receive_pool_ = create_pool("receive_" + options_.name, buffers, frame_room(options_), contiguous,
                               numa_node());
-  error = rte_eth_rx_queue_setup(id_, 0, rx, static_cast<unsigned>(numa_node()), nullptr,
-                                 receive_pool_);
-  if (error != 0) refuse("cannot set up the receive queue", error);
+  for (uint16_t queue = 0; queue < options_.rx_queues; ++queue) {
+    error = rte_eth_rx_queue_setup(id_, queue, rx, static_cast<unsigned>(numa_node()), nullptr,
+                                   receive_pool_);
+    if (error != 0) refuse("cannot set up a receive queue", error);
+  }
   error = rte_eth_tx_queue_setup(id_, 0, tx, static_cast<unsigned>(numa_node()), nullptr);
   if (error != 0) refuse("cannot set up the transmit queue", error);
 }

@@ -26,18 +26,20 @@ struct rte_ring;
 
 namespace dutperf::dpdk {
 
-enum class Driver : uint8_t { kAfPacket, kAfXdp, kPci, kMemif, kRing, kNull };
+// kVirtual: any of DPDK's virtual devices, `device` is its name and arguments.
+enum class Driver : uint8_t { kAfPacket, kAfXdp, kPci, kMemif, kVirtual, kRing, kNull };
 
 struct PortOptions {
   std::string name;  // "left" or "right"
   Driver driver = Driver::kNull;
-  std::string device;  // interface, PCI address or memif socket
+  std::string device;  // interface, PCI address, memif socket or virtual device
   std::optional<net::Mac> mac;
   net::VlanTags vlan;      // of all frames, both ways
   net::LabelStack labels;  // of test frames, both ways
   bool memif_server = false;
   uint32_t memif_id = 0;
   uint16_t mtu = 1500;
+  uint16_t rx_queues = 1;  // a device in shared memory may send on several
   uint16_t rx_descriptors = 8192;
   uint16_t tx_descriptors = 4096;
   // Kernel interfaces: frames that may be on their way to the device or in its queue; a power of 2.
@@ -86,7 +88,7 @@ class RingPair {
 
 class Port {
  public:
-  // Creates the device, configures one queue each way and starts it. `rings` is needed for ring
+  // Creates the device, configures its queues and starts it. `rings` is needed for ring
   // ports only. Throws SetupError; a port that could not be opened leaves nothing behind.
   Port(const PortOptions& options, const RingPair* rings);
   ~Port();
@@ -119,8 +121,10 @@ class Port {
   // The shortest ring of all drivers that are in the way: AF_XDP's, which is not for us to choose.
   RxQueue rx() const {
     // Of the others a counter tells when it had no room.
-    const bool unseen = options_.driver == Driver::kMemif || options_.driver == Driver::kRing;
-    return {id_, 0, unseen ? std::min<uint32_t>(options_.rx_descriptors, 2048) : UINT32_MAX};
+    const bool unseen = options_.driver == Driver::kMemif || options_.driver == Driver::kRing ||
+                        options_.driver == Driver::kVirtual;
+    return {id_, options_.rx_queues,
+            unseen ? std::min<uint32_t>(options_.rx_descriptors, 2048) : UINT32_MAX};
   }
 
  private:

@@ -50,6 +50,20 @@ Mtu = Annotated[
 Hops = Annotated[int, Field(ge=0, le=254)] | None
 
 
+OwnMac = Annotated[Mac | None, Field(description="own MAC; default: made up")]
+RxQueues = Annotated[
+    int,
+    Field(ge=1, le=8, description="queues to receive from; a DUT may send on several"),
+]
+LoseWhenFull = Annotated[
+    WhenFull,
+    Field(
+        description="frames for which the device's ring has no room: lose, as on an "
+        "Ethernet link; wait: the device holds the tester back"
+    ),
+]
+
+
 class InterfacePort(Strict):
     """A kernel interface. ``auto`` takes AF_XDP where it works, else AF_PACKET."""
 
@@ -81,13 +95,23 @@ class MemifPort(Strict):
     id: Annotated[int, Field(ge=0, lt=2**32)] = Field(
         default=0, description="number of the interface on the socket"
     )
-    mac: Mac | None = Field(default=None, description="own MAC; default: made up")
+    mac: OwnMac = None
     mtu: Mtu = 1500
-    when_full: WhenFull = Field(
-        default="lose",
-        description="frames for which the device's ring has no room: lose, as on an "
-        "Ethernet link; wait: the device holds the tester back",
+    rx_queues: RxQueues = 1
+    when_full: LoseWhenFull = "lose"
+
+
+class VdevPort(Strict):
+    """Any virtual device of DPDK: virtio-user, vhost, for virtual machines and VNFs."""
+
+    vdev: Annotated[str, Field(pattern=r"^net_[a-z0-9_]+(,[!-~]+)?$")] = Field(
+        description="driver and arguments of a DPDK virtual device, like "
+        "net_vhost,iface=/run/vm.sock"
     )
+    mac: OwnMac = None
+    mtu: Mtu = 1500
+    rx_queues: RxQueues = 1
+    when_full: LoseWhenFull = "lose"
 
 
 class RingPort(Strict):
@@ -97,7 +121,7 @@ class RingPort(Strict):
     mtu: Mtu = 1500
 
 
-_PORT_KINDS = ("interface", "pci", "memif", "ring")
+_PORT_KINDS = ("interface", "pci", "memif", "vdev", "ring")
 
 
 def _port_kind(value: Any) -> str | None:  # noqa: ANN401 - raw YAML
@@ -110,12 +134,13 @@ Port = Annotated[
     Annotated[InterfacePort, Tag("interface")]
     | Annotated[PciPort, Tag("pci")]
     | Annotated[MemifPort, Tag("memif")]
+    | Annotated[VdevPort, Tag("vdev")]
     | Annotated[RingPort, Tag("ring")],
     Discriminator(
         _port_kind,
         custom_error_type="port_kind",
         custom_error_message="needs exactly one of the keys interface, pci, memif, "
-        "ring",
+        "vdev, ring",
     ),
 ]
 
@@ -185,7 +210,7 @@ class Ipv6Side(Strict):
 class SideConfig(Strict):
     """One side of the tester."""
 
-    port: Port = Field(description="interface, pci, memif or ring, and its MTU")
+    port: Port = Field(description="interface, pci, memif, vdev or ring, and its MTU")
     ipv4: Ipv4Side | None = Field(
         default=None, description="IPv4 addresses of tester and DUT on this side"
     )
@@ -436,7 +461,7 @@ class Testbed(Strict):
     def has_no_medium(self) -> bool:
         """Whether a port is known to be virtual; an interface may be of either kind."""
         ports = (side.port for side in self.sides.values())
-        return any(isinstance(port, MemifPort | RingPort) for port in ports)
+        return any(isinstance(port, MemifPort | VdevPort | RingPort) for port in ports)
 
     @property
     def has_nics(self) -> bool:

@@ -18,7 +18,7 @@ Model = TypeVar("Model", bound=Strict)
 
 _TAGS = {
     "procedures": set(SPECS),
-    "port": {"interface", "pci", "memif", "ring"},
+    "port": {"interface", "pci", "memif", "vdev", "ring"},
     "testbed": {"inline", "file"},
     "lab": {"name", "keys"},
     "frame_size": {"bytes", "all"},

@@ -20,7 +20,7 @@ from dutperf.lab.state import LabState
 
 def planned(device: LabDevice, cpus: CpuPlan) -> str:
     """The device as the lab would make it; nothing is up."""
-    place = cpus.describe_process() if device.answers else cpus.describe()
+    place = cpus.describe() if device.is_kernel else cpus.describe_process()
     filters = [] if device.filters is None else [_filters([device.filters])]
     tracked = [tracking.planned(device.tracking)] if device.tracking else []
     cpu = cpus.receive if device.wired else None
@@ -86,7 +86,7 @@ def _now(state: LabState) -> Iterator[str]:
     device = LABS[state.device]
     if state.receive_cpu is not None:
         yield _receiving(state.receive_cpu)
-    if device.answers:
+    if not device.is_kernel:
         yield from _process(state)
         return
     yield _steering(state)

@@ -23,6 +23,7 @@ from dutperf.lab import (
     description,
     input_queue,
     machine,
+    open_vswitch,
     processes,
     receive_cpu,
     refdut,
@@ -320,7 +321,7 @@ def _build(device: LabDevice, cpus: CpuPlan, state: LabState) -> LabState:
     if device.tracking:
         update(settings=(*state.settings, *tracking.limit(device.tracking.connections)))
     machine.change_settings(state.settings)
-    if not device.answers:
+    if device.is_kernel:
         changes = input_queue.plan(cpus.dut)
         update(
             settings=(*state.settings, *changes.settings),
@@ -334,6 +335,13 @@ def _build(device: LabDevice, cpus: CpuPlan, state: LabState) -> LabState:
         translator.start(device.translator, cpus.dut, StateFile().dut_directory, record)
     for daemon in device.daemons:
         daemons.start(daemon, cpus.dut, StateFile().dut_directory, record)
+    if device.rules:
+        pages = open_vswitch.pages_to_reserve()
+        update(settings=(*state.settings, *pages))
+        machine.change_settings(pages)
+        open_vswitch.check_pages(pages)
+        cpu = cpus.worker if cpus.dut is None else cpus.dut
+        open_vswitch.start(device, cpu, StateFile().dut_directory, record)
     if device.answers:
         refdut.start(device, cpus, StateFile().dut_directory, record)
     return state
@@ -351,6 +359,8 @@ def _check_programs(device: LabDevice) -> None:
         topology.check_program(daemon.program, daemon.package)
     if device.daemons or (device.wired and plan_cpus().receive is not None):
         topology.check_program("ethtool", "ethtool")
+    if device.rules:
+        open_vswitch.check_programs()
     if device.answers:
         refdut.check_program()
 

@@ -10,6 +10,7 @@ from dutperf.lab import (
     device_drops,
     input_queue,
     machine,
+    open_vswitch,
     own_queue,
     receive_cpu,
     refdut,
@@ -42,6 +43,8 @@ def watch_device() -> DeviceCpuWatch | None:
             sent=sent,
             own_frames=partial(own_queue.frames, control),
         )
+    if device.rules:
+        return DeviceCpuWatch(state.dut_cpu, _processes, open_vswitch.RING_FRAMES)
     thread = input_queue.server_of(state.dut_cpu)
     frames = [input_queue.length() or input_queue.FRAMES]
     if device.translator:

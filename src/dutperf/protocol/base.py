@@ -20,7 +20,7 @@ DirectionName = Literal["forward", "reverse"]
 IpVersion = Literal[4, 6]
 RoutingDaemonProtocol = Literal["ospf", "bgp"]
 """By which a daemon beside the tester tells the device routes."""
-Driver = Literal["af_packet", "af_xdp", "pci", "memif", "ring", "null"]
+Driver = Literal["af_packet", "af_xdp", "pci", "memif", "vdev", "ring", "null"]
 WhenFull = Literal["wait", "lose"]
 """What becomes of frames for which the queue behind a port has no room."""
 

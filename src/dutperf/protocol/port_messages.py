@@ -33,7 +33,11 @@ class Tap(Message):
 
 
 class PortSpec(Message):
-    """One port of the tester. ``device`` is an interface, a PCI address or a socket."""
+    """One port of the tester.
+
+    ``device`` is an interface, a PCI address, a socket, or of ``vdev`` what DPDK calls
+    a virtual device: its driver, and arguments behind commas.
+    """
 
     name: Side
     driver: Driver
@@ -53,6 +57,9 @@ class PortSpec(Message):
         default=[],
         description="labels of all test frames, sent and received, outermost first; "
         "ARP and neighbour discovery go without",
+    )
+    rx_queues: Annotated[int, Field(ge=1, le=8)] = Field(
+        default=1, description="of a device in shared memory that sends on several"
     )
     rx_descriptors: Annotated[int, Field(ge=64, le=32768)] = 8192
     tx_descriptors: Annotated[int, Field(ge=64, le=32768)] = 4096

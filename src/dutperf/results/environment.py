@@ -31,7 +31,7 @@ from dutperf.results.passport import Passport
 from dutperf.results.stored import Stored
 
 _VIRTUAL = frozenset({"bridge", "dummy", "ipvlan", "macvlan", "tun", "veth", "vxlan"})
-WITHOUT_MEDIUM = frozenset({"memif", "null", "ring"})
+WITHOUT_MEDIUM = frozenset({"memif", "null", "ring", "vdev"})
 """Drivers whose frames take no time, whatever speed they name."""
 
 

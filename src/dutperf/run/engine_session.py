@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dutperf.config.address_set import AddressSet, BitField
 from dutperf.config.flows import own_hosts, side_versions
@@ -15,9 +15,11 @@ from dutperf.config.testbed import (
     InterfacePort,
     MemifPort,
     PciPort,
+    Port,
     RingPort,
     SideConfig,
     Testbed,
+    VdevPort,
 )
 from dutperf.engine.measurer import Measurer
 from dutperf.engine.ownership import owned
@@ -177,6 +179,8 @@ def port_names(
             case MemifPort(memif=socket, id=number, role=role):
                 memif = f"memif {socket}, interface {number}, {role}"
                 found[memif] = memif
+            case VdevPort(vdev=vdev):
+                found[f"vdev {vdev}"] = f"virtual device {vdev}"
     return found
 
 
@@ -297,49 +301,39 @@ def _has_auto(testbed: Testbed) -> bool:
 
 
 def _port_spec(name: Side, side: SideConfig, auto_driver: Driver) -> PortSpec:
-    port = side.port
+    return PortSpec(
+        name=name,
+        mtu=side.port.mtu,
+        vlan=side.vlan,
+        mpls=side.mpls,
+        **_device(name, side.port, auto_driver),
+    )
+
+
+def _device(name: Side, port: Port, auto_driver: Driver) -> dict[str, Any]:
+    """What differs from kind to kind."""
     match port:
         case InterfacePort():
             driver = auto_driver if port.driver == "auto" else port.driver
-            return PortSpec(
-                name=name,
-                driver=driver,
-                device=port.interface,
-                mtu=port.mtu,
-                vlan=side.vlan,
-                mpls=side.mpls,
-            )
+            return {"driver": driver, "device": port.interface}
         case PciPort():
-            return PortSpec(
-                name=name,
-                driver="pci",
-                device=port.pci,
-                mtu=port.mtu,
-                vlan=side.vlan,
-                mpls=side.mpls,
-            )
-        case MemifPort():
-            return PortSpec(
-                name=name,
-                driver="memif",
-                device=port.memif,
-                memif_role=port.role,
-                memif_id=port.id,
-                mtu=port.mtu,
-                vlan=side.vlan,
-                mpls=side.mpls,
-                mac=port.mac or _DEFAULT_MACS[name],
-                when_full=port.when_full,
-            )
+            return {"driver": "pci", "device": port.pci}
         case RingPort():
-            return PortSpec(
-                name=name,
-                driver="ring",
-                mtu=port.mtu,
-                vlan=side.vlan,
-                mpls=side.mpls,
-                mac=_DEFAULT_MACS[name],
-            )
+            return {"driver": "ring", "mac": _DEFAULT_MACS[name]}
+    shared = {
+        "mac": port.mac or _DEFAULT_MACS[name],
+        "rx_queues": port.rx_queues,
+        "when_full": port.when_full,
+    }
+    if isinstance(port, VdevPort):
+        return {"driver": "vdev", "device": port.vdev, **shared}
+    return {
+        "driver": "memif",
+        "device": port.memif,
+        "memif_role": port.role,
+        "memif_id": port.id,
+        **shared,
+    }
 
 
 def _unresolved(testbed: Testbed, side: Side, ip: str) -> SetupError:

@@ -148,7 +148,7 @@ def _media_of(source: Source) -> list[Json]:
 
 
 _VIRTUAL = {"bridge", "dummy", "ipvlan", "macvlan", "tun", "veth", "vxlan"}
-_NO_MEDIUM = {"memif", "null", "ring"}
+_NO_MEDIUM = {"memif", "null", "ring", "vdev"}
 
 
 def _is_virtual(port: Json) -> bool:

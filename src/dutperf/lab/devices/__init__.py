@@ -21,6 +21,7 @@ from dutperf.lab.devices.linux_router import (
     LINUX_ROUTER_SNMP,
 )
 from dutperf.lab.devices.nft_nat import NFT_NAT44, NFT_NAT66
+from dutperf.lab.devices.open_flow import OVS_DPDK
 from dutperf.lab.devices.tayga_nat64 import TAYGA_NAT64
 from dutperf.lab.devices.tayga_siit import TAYGA_SIIT
 from dutperf.lab.devices.wire import WIRE
@@ -43,6 +44,7 @@ LABS: Mapping[str, LabDevice] = {
         NFT_NAT66,
         TAYGA_NAT64,
         *GATEWAYS,
+        OVS_DPDK,
         WIRE,
     )
 }

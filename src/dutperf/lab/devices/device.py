@@ -71,6 +71,7 @@ class LabDevice:
         answers: it is the known-answer device: dutperf-refdut; nothing but the wires,
             if it has any, is left for the kernel to do.
         behaviour: what the known-answer device is told at its start, beside routing.
+        rules: it is Open vSwitch with DPDK, and these are its OpenFlow rules.
         ruleset: the kernel's packet filter, as nftables' JSON commands.
         filters: how many filters the ruleset has for each IP version, where that can
             be chosen.
@@ -93,6 +94,7 @@ class LabDevice:
     daemons: tuple[Daemon, ...] = ()
     answers: bool = False
     behaviour: Mapping[str, Any] = field(default_factory=dict)
+    rules: tuple[str, ...] = ()
     ruleset: tuple[Mapping[str, Any], ...] = ()
     filters: int | None = None
     tracking: Tracking | None = None
@@ -104,6 +106,11 @@ class LabDevice:
     def wired(self) -> bool:
         """Whether it is behind the kernel's wires, and not behind shared memory."""
         return isinstance(self.left.port, InterfacePort)
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether the kernel forwards, perhaps with a program's help."""
+        return not self.answers and not self.rules
 
     @property
     def translated_hops(self) -> int | None:

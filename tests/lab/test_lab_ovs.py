@@ -1,0 +1,123 @@
+"""``ovs-dpdk``: Open vSwitch's own data path as the device, and what it leaves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from labtools import needs_lab
+from livetools import SHORT, dutperf
+
+from dutperf import lab
+from dutperf.config.testbed import MemifPort
+from dutperf.errors import SetupError
+from dutperf.lab import open_vswitch
+from dutperf.lab.devices.open_flow import OVS_DPDK, ROUTED, rules
+from dutperf.lab.state import ChangedSetting
+from dutperf.results import ResultsFile, load_results
+
+NAME = "ovs-dpdk"
+
+
+def in_a_lab(test: Callable[..., None]) -> Callable[..., None]:
+    """Marks a test as one that brings a lab up."""
+    for mark in needs_lab:
+        test = mark(test)
+    return test
+
+
+PAGES = Path("/proc/sys/vm/nr_hugepages")
+
+
+def measured(path: Path, *options: str) -> ResultsFile:
+    done = dutperf(
+        "throughput",
+        *("--lab", NAME, "--max-rate", "20000", "--output", str(path)),
+        *SHORT,
+        *options,
+    )
+    assert done.returncode in {0, 1}, done.stderr
+    return load_results(path)
+
+
+def test_the_rules_know_the_addresses_and_macs_of_the_testbed() -> None:
+    for name, side in ROUTED.items():
+        port = getattr(OVS_DPDK, name).port
+        assert isinstance(port, MemifPort)
+        assert (port.mac, port.id, port.rx_queues) == (side.tester_mac, side.number, 2)
+        gateways = [getattr(OVS_DPDK, name).ip(version).gateway for version in (4, 6)]
+        assert list(side.own) == gateways
+    text = "\n".join(rules())
+    assert text.count("dec_ttl") == 4
+    assert "priority=0,actions=drop" in text
+
+
+@in_a_lab
+@pytest.mark.parametrize("ip", ["4", "6"])
+@pytest.mark.parametrize("networks", ["1", "256"])
+def test_it_is_a_router(tmp_path: Path, ip: str, networks: str) -> None:
+    results = measured(tmp_path / "run", "--ip", ip, "--networks", networks)
+    (cell,) = results.cells
+    assert cell.verdict == "pass"
+    # TTL and hop limit fall by one: inspected frames are as they should be.
+    assert not [each for each in cell.findings if each.kind == "altered"]
+    inspected = [
+        stream.inspected.frames
+        for trial in results.trials
+        for way in trial.result.directions
+        for stream in way.streams
+        if stream.inspected and trial.role == "trial"
+    ]
+    assert sum(inspected) > 0
+
+
+@in_a_lab
+def test_frames_to_another_mac_address_are_dropped(tmp_path: Path) -> None:
+    results = measured(tmp_path / "run", "--ip", "4")
+    probes = [trial for trial in results.trials if trial.role == "probe"]
+    assert probes
+    for trial in probes:
+        for way in trial.result.directions:
+            assert sum(stream.received for stream in way.streams) == 0
+
+
+@in_a_lab
+def test_it_is_taken_down_whole() -> None:
+    pages = PAGES.read_text()
+    lab.up(NAME)
+    try:
+        assert lab.running()[0].alive
+        assert open_vswitch.pages_to_reserve() == () or pages != PAGES.read_text()
+    finally:
+        lab.down(NAME)
+    assert lab.running() == []
+    assert PAGES.read_text() == pages
+    commands = [path.read_text().strip() for path in Path("/proc").glob("[0-9]*/comm")]
+    assert not any(
+        command.startswith(("ovsdb", "ovs-vswitchd")) for command in commands
+    )
+
+
+def test_pages_that_the_kernel_does_not_find_are_given_back(tmp_path: Path) -> None:
+    file = tmp_path / "nr_hugepages"
+    file.write_text("40\n")  # of 256 more than before
+    with pytest.raises(SetupError, match="the kernel found 60 MiB") as refused:
+        open_vswitch.check_pages((ChangedSetting(path=file, before=10, meanwhile=266),))
+    assert file.read_text() == "10\n"
+    assert "echo 266" in (refused.value.hint or "")
+
+
+def test_enough_pages_are_no_trouble(tmp_path: Path) -> None:
+    file = tmp_path / "nr_hugepages"
+    file.write_text("266\n")
+    open_vswitch.check_pages((ChangedSetting(path=file, before=10, meanwhile=266),))
+    assert file.read_text() == "266\n"
+
+
+def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", os.devnull)
+    with pytest.raises(SetupError) as refused:
+        open_vswitch.check_programs()
+    assert "openvswitch-switch-dpdk" in (refused.value.hint or "")
