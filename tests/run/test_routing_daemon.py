@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from planning import TRANSLATOR, Run, campaign, cell, spec
+from planning import TESTBED, TRANSLATOR, Run, campaign, cell, spec
 
 from dutperf.config import Cell, Testbed
 from dutperf.config.deviating_frames import of_frames
@@ -172,3 +172,14 @@ def test_the_update_before_each_trial_is_no_deviation(protocol: str) -> None:
 def test_translators_and_stateful_tests_are_refused(protocol: str) -> None:
     with pytest.raises(InputError, match="frames are translated"):
         cell(TRANSLATOR, ip=["6-4"], traffic={"routes": protocol})
+
+
+def test_bgp_needs_the_neighbours_address_and_ospf_does_not() -> None:
+    data = TESTBED.model_dump(exclude_none=True)
+    data["left"]["ipv4"].pop("gateway")
+    data["left"]["next_hop_mac"] = "02:00:00:00:00:09"
+    testbed = Testbed.model_validate(data)
+    with pytest.raises(InputError, match=r"on the left: left\.ipv4\.gateway"):
+        cell(testbed, ip=[4], traffic={"routes": "bgp"})
+    assert cell(testbed, ip=[4], traffic={"routes": "ospf"}).traffic.routes == "ospf"
+    assert cell(testbed, ip=[6], traffic={"routes": "bgp"}).traffic.routes == "bgp"

@@ -47,7 +47,8 @@ def check_routing(testbed: Testbed, cell: Cell) -> None:
     """Refuse routes that cannot be told.
 
     Raises:
-        InputError: a device that translates, connections, or trials that are too long.
+        InputError: a device that translates, connections, trials that are too long, or
+            a neighbour without an address.
     """
     traffic = cell.traffic
     key = "routes" if traffic.routes != "static" else "route_changes"
@@ -66,6 +67,7 @@ def check_routing(testbed: Testbed, cell: Cell) -> None:
             "than a trial takes",
             "shorten trial_duration_s (--trial-duration), or leave it out",
         )
+    _check_neighbours(testbed, cell)
     for way in directions(cell):
         for flow in flows(testbed, cell, way):
             if flow.version != flow.received_version:
@@ -73,4 +75,21 @@ def check_routing(testbed: Testbed, cell: Cell) -> None:
                     ("traffic", key),
                     f"is for routers, and of ip {cell.ip} frames are translated",
                     "leave it out there (static routes), or choose ip (--ip) 4 or 6",
+                )
+
+
+def _check_neighbours(testbed: Testbed, cell: Cell) -> None:
+    """BGP is spoken with an address; a MAC address alone is not enough."""
+    if speaks(cell) != "bgp":
+        return
+    for name, side in testbed.sides.items():
+        for version in side_versions(cell, name):
+            own = side.ip(version)
+            if own and own.gateway is None:
+                raise KeyedError(
+                    ("traffic", "routes"),
+                    f"bgp needs the address of its neighbour on the {name}: "
+                    f"{name}.ipv{version}.gateway is missing",
+                    "give it, beside next_hop_mac if that is needed; or let the device "
+                    "speak OSPF (--routes ospf)",
                 )
