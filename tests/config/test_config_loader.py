@@ -95,7 +95,7 @@ def test_merge_keys_and_aliases_work(bench: Path) -> None:
         (
             "interface: tl",
             "pci: 0000:03:00.0\n    interface: tl",
-            "5: left.port: needs exactly one of the keys interface, pci, memif, vdev, ring",
+            "5: left.port: needs exactly one of the keys interface, pci, memif, vdev",
         ),
         ("port: {interface: tr}", "port: {}", "13: right.port: needs exactly one of"),
         (

@@ -9,10 +9,13 @@ from pathlib import Path
 from dutperf.errors import SetupError
 from dutperf.lab import processes, topology
 from dutperf.lab.devices.daemon import Daemon
+from dutperf.lab.devices.routing_table import static_routes
 from dutperf.lab.state import Process, is_running
 
 START_TIMEOUT_S = 5.0
 POLL_S = 0.02
+TABLE_TIMEOUT_S = 60.0
+TABLE_POLL_S = 0.2
 
 
 def start(
@@ -33,7 +36,8 @@ def start(
     settings, running, log = (
         directory / f"{name}.{kind}" for kind in ("conf", "run", "log")
     )
-    settings.write_text(daemon.settings, "ascii")
+    table = static_routes(daemon.table) if daemon.table else ""
+    settings.write_text(daemon.settings + table, "ascii")
     paths = {"settings": settings, "running": running, "directory": directory}
     arguments = [each.format_map(paths) for each in daemon.arguments]
     process = processes.start(
@@ -51,3 +55,18 @@ def start(
                 f"{daemon.name} did not start: {said or 'it said nothing'}", daemon.hint
             )
         time.sleep(POLL_S)
+    while daemon.table and not _all_routed(daemon.table):
+        if not is_running(process) or time.monotonic() > deadline + TABLE_TIMEOUT_S:
+            raise SetupError(
+                f"{daemon.name} has not put its {daemon.table:,} routes into "
+                f"the kernel within {TABLE_TIMEOUT_S:g} s",
+                daemon.hint,
+            )
+        time.sleep(TABLE_POLL_S)
+
+
+def _all_routed(routes: int) -> bool:
+    """Whether the DUT has so many of a daemon, of each IP version."""
+    return all(
+        topology.count_routes(version, "bird") >= routes for version in ("-4", "-6")
+    )

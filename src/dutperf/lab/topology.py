@@ -166,6 +166,16 @@ def restart_links(device: LabDevice) -> None:
     run_ip(DUT, [*up, *link_local, *_unicast_only(device), *_routes(device)])
 
 
+def count_routes(version: str, origin: str) -> int:
+    """How many of ``origin`` the DUT has; ``version``: -4 or -6."""
+    listed = subprocess.run(
+        ["ip", "-netns", DUT, version, "route", "show", "proto", origin],
+        capture_output=True,
+        check=True,
+    )
+    return listed.stdout.count(b"\n")
+
+
 def clear(namespaces: Sequence[str]) -> None:
     """Removes the namespaces and their links, however little of them was made.
 

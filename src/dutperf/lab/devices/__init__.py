@@ -19,6 +19,7 @@ from dutperf.lab.devices.linux_router import (
     LINUX_ROUTER_MTUS,
     LINUX_ROUTER_RIP,
     LINUX_ROUTER_SNMP,
+    LINUX_ROUTER_TABLES,
 )
 from dutperf.lab.devices.nft_nat import NFT_NAT44, NFT_NAT66
 from dutperf.lab.devices.open_flow import OVS_DPDK
@@ -34,6 +35,7 @@ LABS: Mapping[str, LabDevice] = {
         LINUX_ROUTER_MTUS,
         LINUX_ROUTER_RIP,
         LINUX_ROUTER_FRR,
+        *LINUX_ROUTER_TABLES,
         LINUX_ROUTER_SNMP,
         linux_firewall(),
         TAYGA_SIIT,

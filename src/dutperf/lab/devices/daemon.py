@@ -8,7 +8,7 @@ snmpd, Net-SNMP's agent, answers management queries (RFC 2544 11.2).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,8 @@ class Daemon:
             ``{directory}`` for where they are.
         settings: what is in the first; the second is there once it runs.
         hint: what else may be wrong.
+        table: how many routes of each IP version it has beside its settings, and puts
+            into the kernel's table (``routing_table``).
     """
 
     name: str
@@ -31,14 +33,10 @@ class Daemon:
     arguments: tuple[str, ...]
     settings: str
     hint: str
+    table: int = 0
 
 
-BIRD = Daemon(
-    name="BIRD",
-    program="bird",
-    package="bird2",
-    arguments=("-f", "-c", "{settings}", "-s", "{running}"),
-    settings="""\
+BIRD_TABLES = """\
 router id 198.18.0.1;
 protocol device {}
 protocol kernel {
@@ -47,6 +45,16 @@ protocol kernel {
 protocol kernel {
   ipv6 { import none; export all; };
 }
+"""
+"""What it learns is for the kernel."""
+
+BIRD = Daemon(
+    name="BIRD",
+    program="bird",
+    package="bird2",
+    arguments=("-f", "-c", "{settings}", "-s", "{running}"),
+    settings=BIRD_TABLES
+    + """\
 protocol rip {
   ipv4 { import all; export none; };
   interface "left", "right" { version 2; mode multicast; passive yes; };
@@ -58,6 +66,13 @@ protocol rip ng {
 """,
     hint="it needs version 2 (on Debian the package bird2)",
 )
+
+
+def bird_with(routes: int) -> Daemon:
+    """BIRD that learns nothing, and has so many routes."""
+    return replace(BIRD, settings=BIRD_TABLES, table=routes)
+
+
 SNMPD = Daemon(
     name="snmpd",
     program="snmpd",

@@ -25,6 +25,9 @@ from the tester (``routes: rip``, RFC 2544 13). ``linux-router-frr`` knows none 
 FRR takes them by OSPF or BGP (``routes: ospf``, ``bgp``). ``linux-router-snmp`` is the
 router with an agent, snmpd, that answers management queries (RFC 2544 11.2).
 
+``linux-router-10-routes``, ``-1000-routes`` and ``-100000-routes`` have so many routes
+more in their tables, of each IP version (``routing_table``).
+
 ``linux-router-mtus`` has links with different MTUs: what is longer than the right one
 carries goes on in pieces (RFC 2544 9.4).
 """
@@ -34,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dutperf.config.testbed import Ipv4Side, Ipv6Side, Routing
-from dutperf.lab.devices.daemon import BIRD, SNMPD, Daemon
+from dutperf.lab.devices.daemon import BIRD, SNMPD, Daemon, bird_with
 from dutperf.lab.devices.device import LabDevice, kernel_hooks, lab_side
 from dutperf.lab.devices.frr import FRR, FRR_ROUTING
 from dutperf.protocol import Side
@@ -125,6 +128,16 @@ LINUX_ROUTER_FRR = _router(
     {},
     daemons=FRR,
     routing=FRR_ROUTING,
+)
+LINUX_ROUTER_TABLES = tuple(
+    _router(
+        f"linux-router-{routes}-routes",
+        f"Linux forwarding with {routes:,} routes more in its table (BIRD)",
+        24,
+        _NETWORKS,
+        daemons=(bird_with(routes),),
+    )
+    for routes in (10, 1_000, 100_000)
 )
 LINUX_ROUTER_SNMP = _router(
     "linux-router-snmp",
