@@ -12,7 +12,6 @@ from dutperf import lab
 from dutperf.lab import topology
 from dutperf.lab.devices.routing_table import static_routes
 
-
 SHARED = ip_network("100.64.0.0/10")
 """RFC 6598: addresses that providers share behind their NATs."""
 
