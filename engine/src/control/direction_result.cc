@@ -82,9 +82,8 @@ DirectionResult direction_result(const TrialRequest& request, Side from,
   add_accuracy(report, run.received_at(other(from)), clock, result);
   add_stalls(run, from, result);
   const timing::Load load = direction.load();
-  result.longest_silence =
-      run.silence_at(other(from))
-          .longest(load.due_ns(report.sent - std::min<uint64_t>(report.sent, 1)));
+  const uint64_t last = direction.last_expected_among(std::max<uint64_t>(report.sent, 1));
+  result.longest_silence = run.silence_at(other(from)).longest(load.due_ns(last));
   std::vector<measure::Shadow> shadows = result.shadows;
   for (size_t i = 0; i < direction.streams.size(); ++i) {
     const dataplane::StreamSpec& stream = direction.streams[i];

@@ -179,6 +179,8 @@ TEST(TrialRun, IsReadWithFramesThatNeedNotBeForwarded) {
   EXPECT_EQ(request.addressing[0][1].dst_mac, mac("ff:ff:ff:ff:ff:ff"));
   EXPECT_EQ(direction.frames, 1000U);
   EXPECT_EQ(direction.expected_among(1000), 990U);
+  EXPECT_EQ(direction.last_expected_among(2), 0U);
+  EXPECT_EQ(direction.last_expected_among(3), 2U);
   // Number 1, and every hundredth from there on.
   for (uint64_t k = 0; k < 10; ++k) EXPECT_EQ(direction.place_of(1, k), 100 * k + 1);
   EXPECT_EQ(parse_trial(golden_params("trial.run-traffic")).spec.from[0].expected_among(1000),

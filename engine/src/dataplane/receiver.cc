@@ -40,6 +40,7 @@ Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
       shadows_(stalls, spec.from[index_of(other(side))].frames,
                spec.from[index_of(other(side))].rate_fps,
                room_frames(queue, spec.from[index_of(other(side))])),
+      has_beside_(spec.from[index_of(other(side))].has_beside()),
       silence_(spec.from[index_of(other(side))].load().due_ns(0)) {
   constexpr auto kNotIp = static_cast<uint32_t>(sizeof(net::EthernetHeader) + net::kFcsBytes);
   stream_of_id_.fill(kNotExpected);
@@ -146,7 +147,8 @@ void Receiver::record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) 
   const uint64_t received_ns = clock_.to_ns(received_tsc - start_tsc_);
   const uint32_t frames = burst.count[0] + burst.count[1];
   if (frames == 0) return;
-  silence_.hear(received_ns);
+  // What need not come ends no silence.
+  if (burst.count[0] > 0 || !has_beside_) silence_.hear(received_ns);
   const uint64_t gap_ns = clock_.to_ns(received_tsc - drained_tsc_);
   report_.gap_ns.record(gap_ns, frames);
   report_.shortest_poll_tsc = std::min(report_.shortest_poll_tsc, received_tsc - polled_tsc);

@@ -167,6 +167,7 @@ class Receiver {
   uint64_t drained_tsc_ = 0;  // begin of the last poll that left nothing behind
   uint64_t uninspected_;      // frames to come before the next one that is inspected
   measure::ShadowWatch shadows_;
+  bool has_beside_;  // the second stream's frames need not be forwarded
   measure::SilenceMeter silence_;
   ReceiveReport report_;
   alignas(64) std::atomic<uint64_t> published_received_{0};

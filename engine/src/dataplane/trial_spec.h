@@ -79,11 +79,15 @@ struct DirectionSpec {
     const uint64_t foreground = mix.foreground_among(total);
     return index == 0 ? foreground : total - foreground;
   }
-  // How many of the direction's first `total` frames the DUT must forward. What it need not is the
-  // second stream.
+  // Whether the DUT need not forward the second stream.
+  bool has_beside() const { return streams.size() > 1 && streams[1].is_beside(); }
+  // How many of the direction's first `total` frames the DUT must forward.
   uint64_t expected_among(uint64_t total) const {
-    const bool beside = streams.size() > 1 && streams[1].is_beside();
-    return beside ? frames_of(0, total) : total;
+    return has_beside() ? frames_of(0, total) : total;
+  }
+  // Which of the direction's first `total` frames is the last one of these. REQUIRES: total > 0.
+  uint64_t last_expected_among(uint64_t total) const {
+    return has_beside() ? place_of(0, frames_of(0, total) - 1) : total - 1;
   }
   // Which of the direction's frames is number `sequence` of streams[index].
   uint64_t place_of(size_t index, uint64_t sequence) const {

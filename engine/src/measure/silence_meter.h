@@ -1,4 +1,5 @@
-// The longest time in which no frame of a direction arrived, from when the first one was due on.
+// The longest time in which no frame of a direction arrived of those that the DUT must forward,
+// from when the first one was due on.
 //
 // One receiver drives it, a receive call at a time; read after the trial. Times are since its
 // start.

@@ -334,8 +334,8 @@ class DirectionResult(Message):
     )
     longest_silence: Silence | None = Field(
         default=None,
-        description="from the first frame's due time on, and while frames were due; "
-        "null: of an older engine",
+        description="without a frame of the streams; from the first one's due time on, "
+        "and while frames were due; null: of an older engine",
     )
     streams: list[StreamResult] = Field(description="those the device must forward")
     beside: BesideResult | None = Field(

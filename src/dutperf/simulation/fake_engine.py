@@ -56,6 +56,7 @@ from dutperf.simulation.loads_over_time import (
     absent,
     due_times,
     each_step,
+    is_of,
     longest_silence,
     of_stream,
     queueing,
@@ -514,14 +515,15 @@ def _beside(direction: DirectionRequest, counts: Counts) -> BesideResult:
 def _silence(
     trial: TrialRequest, direction: DirectionRequest, fate: Fate, pattern: Pattern
 ) -> Silence | None:
-    """Where it is known which frames arrived."""
+    """Where it is known which frames arrived; what need not come ends none."""
     if fate.arrived is None:
         return None
     due = due_times(direction, fate.sent)
+    has_beside = len(direction.expected) < len(direction.streams)
     times_ns = [
         at_ns + pattern.delay_ns(frame, fate.sent)
         for frame, at_ns in enumerate(due)
-        if fate.arrived[frame]
+        if fate.arrived[frame] and not (has_beside and is_of(direction, 1, frame))
     ]
     return longest_silence(times_ns, trial.duration_ns)
 

@@ -80,10 +80,13 @@ def of_stream(
 ) -> bytearray:
     """Which of the stream's frames arrive, by those of the direction."""
     return bytearray(
-        each
-        for number, each in enumerate(arrived)
-        if direction.frames_of(stream, number + 1) > direction.frames_of(stream, number)
+        each for number, each in enumerate(arrived) if is_of(direction, stream, number)
     )
+
+
+def is_of(direction: DirectionRequest, stream: int, frame: int) -> bool:
+    """Whether frame number ``frame`` of the direction is one of the stream's."""
+    return direction.frames_of(stream, frame + 1) > direction.frames_of(stream, frame)
 
 
 def longest_silence(arrived_ns: Sequence[int], end_ns: int) -> Silence:
