@@ -13,6 +13,7 @@ from planning import TRANSLATOR
 from dutperf.config import Cell, Testbed, expand, from_data
 from dutperf.config.deviating import deviations
 from dutperf.config.sizes import mean_frame_size
+from dutperf.config.specs import SPECS, StreamKeys
 from dutperf.config.traffic import Traffic
 from dutperf.errors import InputError
 from dutperf.protocol import Mix
@@ -20,6 +21,7 @@ from dutperf.run.trial_request import trial_request
 
 BROADCAST = {"broadcast_percent": 1}
 HOP_BY_HOP = {"hop_by_hop_percent": 10}
+STREAMS = [kind for kind in SPECS.values() if issubclass(kind, StreamKeys)]
 
 
 def cells(testbed: Testbed | None = None, **keys: Any) -> list[Cell]:  # noqa: ANN401 - YAML
@@ -118,18 +120,32 @@ def test_what_cannot_be_sent_is_refused(traffic: dict[str, Any], why: str) -> No
         ({"ip": [4, 6], "traffic": BROADCAST}, "IPv6 has no broadcast"),
         ({"ip": [4], "traffic": HOP_BY_HOP}, "IPv4 has no hop-by-hop header"),
         (
-            {"procedure": "back-to-back", "ip": [4], "traffic": BROADCAST},
-            "must be left out of back-to-back",
-        ),
-        (
-            {"procedure": "outage", "rate_fps": 9, "ip": [4], "traffic": BROADCAST},
-            "must be left out of outage",
+            {
+                "procedure": "connection-rate",
+                "ip": [4],
+                "stateful": {"connections": 9},
+                "traffic": BROADCAST,
+            },
+            "must be left out of a stateful test",
         ),
     ],
 )
 def test_where_it_means_nothing_it_is_refused(keys: dict[str, Any], why: str) -> None:
     with pytest.raises(InputError, match=why):
         cells(**keys)
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+def test_every_procedure_with_a_stream_takes_them(kind: type[StreamKeys]) -> None:
+    asked: dict[str, dict[str, Any]] = {
+        name: {"procedure": name, "ip": [4], "traffic": BROADCAST}
+        for name in ("throughput", kind.named())
+    }
+    if kind.named() in ("latency", "pdv", "ipdv"):
+        asked[kind.named()]["rate_fps"] = 1000
+    found = expand(make_campaign(*asked.values()), make_testbed())[-1]
+    assert found.procedure == kind.named()
+    assert found.traffic.beside is not None
 
 
 def test_a_translator_and_connections_have_none() -> None:

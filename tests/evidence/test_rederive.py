@@ -136,6 +136,27 @@ STREAMS: dict[str, dict[str, object]] = {
         "repeats": 3,
     },
     "outage": {"rate_fps": 3000, "repeats": 3, "trigger_after_s": 0.5},
+    "back-to-back, broadcast frames": {
+        "repeats": 5,
+        "throughput_fps": 5000,
+        "longest_burst_s": 2,
+        "traffic": {"broadcast_percent": 1},
+    },
+    "system-recovery, hop-by-hop frames": {
+        "ip": [6],
+        "throughput_fps": 3000,
+        "overload_percent": 150,
+        "overload_duration_s": 0.5,
+        "reduced_duration_s": 0.5,
+        "repeats": 3,
+        "traffic": {"hop_by_hop_percent": 50},
+    },
+    "outage, broadcast frames": {
+        "rate_fps": 3000,
+        "repeats": 3,
+        "trigger_after_s": 0.5,
+        "traffic": {"broadcast_percent": 10},
+    },
     "latency": {"rate_fps": 3000, "repeats": 9, "tags": 700, "first_tag_s": 0.2},
     "latency, one tag": {
         "rate_fps": 3000,

@@ -37,9 +37,16 @@ def measured(
 ) -> CellResult:
     """What is found of a device with that queue and service."""
     service = {"rate_fps": service_fps, "queue_frames": queue}
+    return measured_of({"service": service}, directory, **keys)
+
+
+def measured_of(
+    forward: dict[str, object], directory: Path, **keys: object
+) -> CellResult:
+    """What is found of a device that does so."""
     with (
         tempfile.TemporaryDirectory(prefix="dutperf") as short,
-        ref_dut(Path(short), {"forward": {"service": service}}) as device,
+        ref_dut(Path(short), {"forward": forward}) as device,
     ):
         testbed = _testbed(device.sockets)
         campaign = Campaign(
@@ -79,6 +86,34 @@ def test_the_buffer_is_known_while_service_is_nearly_stopped(
     assert (cell.verdict, cell.bound) == ("pass", None)
     # One more is in service, and one may leave while the burst comes in.
     assert cell.median == pytest.approx(queue + 1 + 2000 * queue / RATE, abs=1)
+
+
+@pytest.mark.parametrize("forwards", [True, False])
+@pytest.mark.parametrize(("percent", "beside"), [(1, 11), (10, 111), (50, 999)])
+def test_a_burst_ends_with_a_frame_of_the_stream(
+    tmp_path: Path, percent: int, beside: int, *, forwards: bool
+) -> None:
+    """The device loses number 1,000 of the stream, whatever it does to the others."""
+    broadcast = {"match": "background", "do": "drop"}
+    loss = {"match": "foreground", "every": 1000, "do": "drop"}
+    cell = measured_of(
+        {"rules": [loss] if forwards else [broadcast, loss]},
+        tmp_path,
+        throughput_fps=2000,
+        traffic={"broadcast_percent": percent},
+    )
+    assert (cell.verdict, cell.bound) == ("pass", None)
+    assert cell.median == 999 + beside
+    (count,) = cell.beside
+    assert count.received == (count.sent if forwards else 0)
+
+
+def test_frames_beside_the_stream_take_their_place_in_a_buffer(tmp_path: Path) -> None:
+    traffic = {"broadcast_percent": 1}
+    keys = {"throughput_fps": 2000, "residual_wait_s": 0.6, "traffic": traffic}
+    cell = measured(tmp_path, 540, 2000, **keys)
+    assert (cell.verdict, cell.bound) == ("pass", None)
+    assert cell.median == pytest.approx(541 + 2000 * 540 / RATE, abs=1)
 
 
 def test_the_longest_burst_is_what_queue_service_and_rate_give(tmp_path: Path) -> None:

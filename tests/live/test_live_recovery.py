@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from livetools import dutperf, needs_engine
@@ -25,7 +26,8 @@ lab:
   label: device
   behaviour: {behaviour}
 procedures:
-  - ip: [4]
+  - ip: [{ip}]
+    traffic: {traffic}
     repeats: 2
     settle_wait_s: 0.02
     residual_wait_s: 0.2
@@ -46,29 +48,58 @@ OUTAGE = """\
 """
 
 
-def found(directory: Path, example: str, procedure: str) -> CellResult:
-    """The only cell's result."""
+BESIDE = [
+    pytest.param(4, {}, id="nothing"),
+    pytest.param(4, {"broadcast_percent": 1}, id="broadcast"),
+    pytest.param(6, {"hop_by_hop_percent": 50}, id="hop-by-hop"),
+]
+"""What is beside the stream: a router drops broadcast frames, it forwards others."""
+
+
+def found(
+    directory: Path,
+    example: str,
+    procedure: str,
+    ip: int,
+    traffic: dict[str, Any],
+) -> CellResult:
+    """The only cell's result, of a device that loses frames of the stream alone."""
     told = (ROOT / "examples/known-answer" / example).read_text("utf-8")
-    behaviour = json.dumps(json.loads(told))
+    behaviour = json.loads(told)
+    for direction in ("forward", "reverse"):
+        for rule in behaviour[direction]["rules"]:
+            rule["match"] = "foreground"
+    text = CAMPAIGN.format(
+        behaviour=json.dumps(behaviour), ip=ip, traffic=json.dumps(traffic)
+    )
     campaign = directory / "campaign.yaml"
-    campaign.write_text(CAMPAIGN.format(behaviour=behaviour) + procedure, "utf-8")
+    campaign.write_text(text + procedure, "utf-8")
     done = dutperf("run", str(campaign), "--output", str(directory / "run"))
     assert done.returncode == 0, done.stderr
+    verified = dutperf("verify", str(directory / "run"))
+    assert verified.returncode == 0, verified.stdout + verified.stderr
     (cell,) = load_results(directory / "run").cells
+    for count in cell.beside:
+        assert count.received == (count.sent if ip == 6 else 0)
     return cell
 
 
-def test_a_recovery_is_found(tmp_path: Path) -> None:
-    cell = found(tmp_path, "recovery-200ms.json", RECOVERY)
+@pytest.mark.parametrize(("ip", "traffic"), BESIDE)
+def test_a_recovery_is_found(tmp_path: Path, ip: int, traffic: dict[str, Any]) -> None:
+    cell = found(tmp_path, "recovery-200ms.json", RECOVERY, ip, traffic)
     assert cell.bound is None
     assert cell.median == pytest.approx(SET_NS, abs=BEHIND_NS)
 
 
-def test_an_outage_is_found_by_lost_frames_and_by_time_stamps(tmp_path: Path) -> None:
-    cell = found(tmp_path, "outage-200ms.json", OUTAGE)
+@pytest.mark.parametrize(("ip", "traffic"), BESIDE)
+def test_an_outage_is_found_by_lost_frames_and_by_time_stamps(
+    tmp_path: Path, ip: int, traffic: dict[str, Any]
+) -> None:
+    cell = found(tmp_path, "outage-200ms.json", OUTAGE, ip, traffic)
     assert cell.median == pytest.approx(SET_NS, abs=BEHIND_NS)
     assert cell.outage is not None
+    share = 1 - sum(traffic.values()) / 100
     for repeat in (r for d in cell.outage.directions for r in d.repeats):
         assert repeat is not None
-        assert repeat.lost == pytest.approx(4000, abs=400)
+        assert repeat.lost == pytest.approx(4000 * share, abs=400 * share)
         assert repeat.silence_ns == pytest.approx(SET_NS, abs=BEHIND_NS)

@@ -90,6 +90,34 @@ def test_the_buffer_time_is_corrected_by_what_left_meanwhile() -> None:
     assert found["throughput"] == 200_000
 
 
+def first_frames(most: int) -> FakeEngine:
+    """A device that forwards so many of each direction's frames, whatever they are."""
+    return FakeEngine(
+        perfect(),
+        arrivals=lambda due: bytearray(n < most for n in range(len(due))),
+    )
+
+
+@pytest.mark.parametrize("percent", [0, 1, 10, 50])
+def test_a_burst_has_the_frames_beside_the_stream_in_it(percent: int) -> None:
+    """A router drops them, and none of them is lost."""
+    traffic = {"broadcast_percent": percent} if percent else {}
+    result, recording = measured(
+        first_frames(1000), traffic=traffic, longest_burst_s=0.002
+    )
+    assert (result.median, result.verdict, result.bound) == (1000, "pass", None)
+    assert derived(result)["implied buffer time"] == pytest.approx(1000 / RATE)
+    assert 1000 in bursts(recording)
+
+
+def test_frames_beside_the_stream_are_no_end_of_a_burst() -> None:
+    """Of two frames one is beside it: number 1001 was not forwarded, 1002 was lost."""
+    result, _ = measured(
+        first_frames(1001), traffic={"broadcast_percent": 50}, longest_burst_s=0.002
+    )
+    assert result.median == 1002
+
+
 def test_the_throughput_found_before_corrects() -> None:
     recording = Recording(FakeEngine(buffered(1000, 200_000)))
     asked = b2b_cell().with_keys(throughput_fps="throughput")

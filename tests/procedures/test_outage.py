@@ -16,6 +16,7 @@ from dutperf.protocol import Reason, TrialResult, Verdict
 from dutperf.results import CellResult
 from dutperf.results.outage_results import OutageTime
 from dutperf.results.trial_record import HookMoment, HookRun
+from dutperf.run.trial_request import trial_request
 from dutperf.simulation.fake_engine import FakeEngine, absent, step
 
 MS = 1_000_000
@@ -64,6 +65,41 @@ def test_frames_lost_elsewhere_are_in_one_method_only() -> None:
     assert result.median == 310 * MS
     assert all(time.longest_lost == 300 for time in times(result))
     assert all(time.silence_ns == 301 * MS for time in times(result))
+
+
+@pytest.mark.parametrize("percent", [1, 10, 12.34, 33.33, 50])
+@pytest.mark.parametrize("begin_ms", [1200, 1207, 1213])
+def test_frames_beside_the_stream_change_nothing(percent: float, begin_ms: int) -> None:
+    """Neither as frames that are lost, nor as some that come meanwhile."""
+    keys = {"ip": [6], "frame_size": 128, "traffic": {"hop_by_hop_percent": percent}}
+    request = trial_request(TESTBED, outage(**keys), LOAD.rate_fps, 1)
+    (way, *_) = request.directions
+
+    def all_but_the_stream(due_ns: Sequence[int]) -> bytearray:
+        arrived = absent((begin_ms * MS, (begin_ms + 300) * MS))(due_ns)
+        for n in range(len(arrived)):
+            arrived[n] |= way.expected_among(n + 1) == way.expected_among(n)
+        return arrived
+
+    result, _ = measured(FakeEngine(step(1), arrivals=all_but_the_stream), **keys)
+    assert result.verdict == "pass"
+    for time in times(result):
+        assert abs(time.value_ns - 300 * MS) <= time.within_ns <= 3.001 * MS
+        assert time.lost == time.longest_lost
+        assert time.silence_ns is not None
+        assert time.begin_ns is not None
+        assert 300 * MS <= time.silence_ns <= 303 * MS
+        assert 0 <= time.begin_ns - begin_ms * MS <= 1 * MS
+
+
+def test_broadcast_frames_that_never_come_are_no_outage() -> None:
+    traffic = {"traffic": {"broadcast_percent": 1}}
+    result, _ = measured(FakeEngine(step(1), arrivals=OUT), **traffic)
+    assert result.median == pytest.approx(300 * MS)
+    assert {(time.lost, time.silence_ns) for time in times(result)} == {(297, 301 * MS)}
+    none, _ = measured(FakeEngine(step(10**6)), **traffic)
+    assert none.median == 0
+    assert [reason.code for reason in none.reasons] == ["no_outage"]
 
 
 def test_the_average_counts() -> None:

@@ -134,6 +134,31 @@ def test_it_lasts_until_the_last_lost_frame_was_due(late_ms: int) -> None:
     assert result.bound is None
 
 
+@pytest.mark.parametrize("late_ms", [0, 1, 30])
+@pytest.mark.parametrize(
+    ("ip", "traffic"),
+    [
+        (4, {"broadcast_percent": 1}),
+        (6, {"hop_by_hop_percent": 12.34}),
+        (6, {"hop_by_hop_percent": 50}),
+    ],
+)
+def test_frames_beside_the_stream_are_not_waited_for(
+    ip: int, traffic: dict[str, float], late_ms: int
+) -> None:
+    """Broadcast frames never come, the others do: what is timed is the stream."""
+    late_ns = late_ms * 1_000_000
+    engine = FakeEngine(step(1), arrivals=absent((SECOND // 2, SECOND + late_ns)))
+    result, _ = measured(engine, repeats=1, ip=[ip], frame_size=128, traffic=traffic)
+    assert result.verdict == "pass"
+    assert result.bound is None
+    for time in times(result):
+        assert 0 <= late_ns - time.value_ns <= time.within_ns
+        # From a frame of the stream to its next one.
+        assert time.within_ns <= 2 * INTERVAL_NS + LAG_NS
+    assert result.median == times(result)[0].value_ns
+
+
 def test_random_losses_by_a_slow_twin() -> None:
     draw = random.Random(26)  # noqa: S311 - test data
     for _ in range(8):

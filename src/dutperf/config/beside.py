@@ -1,7 +1,8 @@
 """Frames beside the stream: what a device need not forward, and what they do to it.
 
 They take the place of some of the stream's frames, evenly spread, and have its sizes.
-Of them only how many were sent and how many came is told: none of them is lost.
+Of them only how many were sent and how many came is told: none of them is lost. They
+are part of a burst, as they are part of a load; what is timed is the stream.
 
 broadcast (RFC 2544 11.1): the stream's frames, to the hardware broadcast address. They
 are for the hosts behind the router, so it has nothing to answer and nothing to deliver:
@@ -99,13 +100,6 @@ def check_beside(cell: Cell) -> None:
     if beside is None:
         return
     keys = ("traffic", beside.key)
-    if not cell.spec.takes_beside:
-        raise KeyedError(
-            keys,
-            f"must be left out of {cell.procedure}: what is lost there is timed, or "
-            "counted frame by frame",
-            "measure throughput, frame-loss or delays with it",
-        )
     if cell.stateful:
         raise KeyedError(
             keys,

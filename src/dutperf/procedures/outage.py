@@ -5,7 +5,8 @@
     conclude   frames lost / offered rate, and the longest silence, of each direction
 
 The engine sends whatever becomes of the device, so the frame-loss method of RFC 6201
-1.3 is the result; the timestamp method stands beside it.
+1.3 is the result; the timestamp method stands beside it. Both are of the frames that
+the device must forward, so the offered rate is theirs.
 """
 
 from __future__ import annotations
@@ -167,7 +168,9 @@ def _time_of(
     """By frames lost and by time stamps (RFC 6201 1.3)."""
     lost = sum(s.lost for s in direction.streams)
     shaded = sum(s.lost_in_shadow for s in direction.streams)
-    each_ns = 1e9 / direction.offered_rate_fps
+    each_ns = 1e9 / (direction.offered_rate_fps * _share(direction))
+    # Of frames between which others stand, an outage meets one more or less.
+    uneven_ns = 1e9 / direction.offered_rate_fps if direction.beside else 0
     doubtful = min(lost, shaded + own_drops(result, direction))
     runs = [s.longest_loss for s in direction.streams if s.longest_loss]
     longest = max(runs, key=lambda run: run.last_ns - run.begin_ns, default=None)
@@ -178,7 +181,7 @@ def _time_of(
         silence_end_ns = silence.end_ns
     return OutageTime(
         value_ns=lost * each_ns,
-        within_ns=each_ns * (1 + doubtful) + (direction.lag_ns.max or 0),
+        within_ns=each_ns * (1 + doubtful) + uneven_ns + (direction.lag_ns.max or 0),
         bound="lower" if any(run.end_ns is None for run in last) else None,
         lost=lost,
         longest_lost=longest.frames if longest else 0,
@@ -186,6 +189,12 @@ def _time_of(
         end_ns=longest.end_ns if longest else None,
         silence_ns=max(0, silence_end_ns - silence.begin_ns) if silence else None,
     )
+
+
+def _share(direction: DirectionResult) -> float:
+    """How many of the frames the device must forward."""
+    own = sum(stream.sent for stream in direction.streams)
+    return own / (own + (direction.beside.sent if direction.beside else 0))
 
 
 def _actions(record: TrialRecord) -> Iterator[Action]:

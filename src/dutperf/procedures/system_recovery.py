@@ -236,6 +236,12 @@ class _Loads:
             every += sum(lost)
         return overload, every - overload
 
+    @property
+    def _apart_ns(self) -> int:
+        """From a frame of the stream to its next one, with one beside it between."""
+        intervals = 2 if self.cell.traffic.beside else 1
+        return -(-intervals * 10**9 // self.reduced_fps)
+
     def time_of(self, direction: DirectionResult) -> RecoveryTime:
         """From A to B, and how much longer it may have taken."""
         overload_lost, reduced_lost = self._lost(direction)
@@ -245,10 +251,9 @@ class _Loads:
             value_ns = last.last_ns - self.fell_ns
             still = (self.reduced_ns - value_ns) * _LAST_PART < self.reduced_ns
             next_ns = last.end_ns and last.end_ns - last.last_ns
-        interval_ns = -(-(10**9) // self.reduced_fps)
         return RecoveryTime(
             value_ns=value_ns,
-            within_ns=(next_ns or interval_ns) + (direction.lag_ns.max or 0),
+            within_ns=(next_ns or self._apart_ns) + (direction.lag_ns.max or 0),
             bound="lower" if still else None,
             overload_lost=overload_lost,
             reduced_lost=reduced_lost,

@@ -80,7 +80,6 @@ class FixedLoadKeys(LoadKeys):
     )
 
     takes_bursts = True
-    takes_beside = True
 
     @model_validator(mode="after")
     def _flows_have_rates(self) -> Self:

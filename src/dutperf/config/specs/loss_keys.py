@@ -80,7 +80,6 @@ class LossKeys(TimedStreamKeys):
         return self
 
     takes_bursts = True
-    takes_beside = True
 
     @property
     def up_to_maximum(self) -> bool:

@@ -219,6 +219,8 @@ class SearchedKeys(ProcedureKeys):
 class StreamKeys(ProcedureKeys):
     """What procedures have that send streams."""
 
+    takes_beside = True
+
     residual_wait_s: Seconds = Field(
         default=2, description="wait for late frames (RFC 2544 23 d)"
     )

@@ -54,7 +54,12 @@ def _time(trial: Json, place: int) -> Json:
     lost = sum(stream["lost"] for stream in streams)
     doubted = sum(stream.get("lost_in_shadow", 0) for stream in streams)
     doubted = min(lost, doubted + records.own_drops(trial, direction))
-    each = 1e9 / direction["offered_rate_fps"]
+    interval = 1e9 / direction["offered_rate_fps"]
+    each, uneven = interval, 0.0
+    if beside := direction.get("beside"):
+        own = sum(stream["sent"] for stream in streams)
+        share = own / (own + beside["sent"])
+        each, uneven = 1e9 / (direction["offered_rate_fps"] * share), interval
     longest: Json = {"frames": 0, "begin_ns": None, "end_ns": None}
     length = -1
     for stream in streams:
@@ -69,7 +74,7 @@ def _time(trial: Json, place: int) -> Json:
         quiet = max(0, until - silence["begin_ns"])
     return {
         "value_ns": lost * each,
-        "within_ns": each * (1 + doubted) + (direction["lag_ns"]["max"] or 0),
+        "within_ns": each * (1 + doubted) + uneven + (direction["lag_ns"]["max"] or 0),
         "bound": "lower" if open_end else None,
         "lost": lost,
         "longest_lost": longest["frames"],

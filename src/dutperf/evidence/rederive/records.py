@@ -143,7 +143,9 @@ def offered_fps(trial: Json) -> float:
 
 def burst_frames(trial: Json) -> int:
     """How many each direction was to send."""
-    return int(sum(s["intended"] for s in directions(trial)[0]["streams"]))
+    first = directions(trial)[0]
+    every = [*first["streams"], first.get("beside") or {"intended": 0}]
+    return int(sum(each["intended"] for each in every))
 
 
 def mean_size(trial: Json, side: str) -> Fraction | None:

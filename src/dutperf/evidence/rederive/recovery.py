@@ -79,7 +79,9 @@ def _time(trial: Json, place: int) -> Json:
         if stream["last_loss"] and stream["last_loss"]["last_ns"] >= begin
     ]
     last = max(after, key=lambda run: int(run["last_ns"]), default=None)
-    value, until = 0, -(-(10**9) // then["rate_fps"])
+    # Between two frames of the stream one is beside it, at most.
+    intervals = 2 if direction.get("beside") else 1
+    value, until = 0, -(-intervals * 10**9 // then["rate_fps"])
     bound = None
     if last is not None:
         value = last["last_ns"] - begin
