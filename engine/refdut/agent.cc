@@ -122,47 +122,51 @@ std::optional<Bytes> with_values(View variables, uint32_t answers, uint8_t& miss
 
 }  // namespace
 
-std::vector<uint8_t> Agent::answer(const uint8_t* frame, size_t size,
+std::optional<Bytes> Agent::answer(const uint8_t* frame, size_t size,
                                    const net::OwnAddresses& own) {
   const auto flow = read_flow(frame, size);
-  if (!flow || flow->destination.port != kPort) return {};
+  if (!flow || flow->destination.port != kPort) return std::nullopt;
   if (!own.contains(net::IpAddress::from_bytes(flow->version, flow->destination.address.data()))) {
-    return {};
+    return std::nullopt;
   }
   const size_t headers_bytes = net::ip_header_bytes(flow->version) + sizeof(net::UdpHeader);
   const size_t before = sizeof(net::EthernetHeader) + headers_bytes;
   const size_t end = sizeof(net::EthernetHeader) + flow->ip_bytes;
-  const Bytes message = answer_to({frame + before, end - before});
-  if (message.empty()) return {};
+  const std::optional<Bytes> message = answer_to({frame + before, end - before});
+  if (!message || message->empty()) return message;
   Bytes result(before);
   auto* ethernet = reinterpret_cast<net::EthernetHeader*>(result.data());
   std::memcpy(ethernet->dst, frame + offsetof(net::EthernetHeader, src), sizeof ethernet->dst);
   std::memcpy(ethernet->src, own.mac.bytes.data(), sizeof ethernet->src);
   ethernet->ether_type = flow->version == 4 ? net::kEtherTypeIpv4 : net::kEtherTypeIpv6;
-  append(result, message);
+  append(result, *message);
   const UdpFlow back{flow->version, flow->destination, flow->source,
-                     headers_bytes + message.size()};
+                     headers_bytes + message->size()};
   write_headers(back, kHops, result.data() + sizeof(net::EthernetHeader));
   result.resize(std::max(result.size(), net::kMinFrameBytes));
   return result;
 }
 
-std::vector<uint8_t> Agent::answer_to(View message) {
+std::optional<Bytes> Agent::answer_to(View message) {
   auto whole = take(message, kSequence);
-  if (!whole) return {};
+  if (!whole) return std::nullopt;
   const auto version = take(whole->value, kInteger);
   const auto community = take(whole->value, kOctets);
   auto query = take(whole->value, kGetRequest);
-  if (!version || !community || !query) return {};
-  if (!std::ranges::equal(community->value, kCommunity)) return {};
+  if (!version || !community || !query) return std::nullopt;
+  if (!std::ranges::equal(community->value, kCommunity)) return std::nullopt;
   const auto id = take(query->value, kInteger);
   const auto status = take(query->value, kInteger);
   const auto index = take(query->value, kInteger);
   const auto variables = take(query->value, kSequence);
-  if (!id || !status || !index || !variables) return {};
+  if (!id || !status || !index || !variables) return std::nullopt;
   uint8_t missing = 0;
   const auto values = with_values(variables->value, answers_ + 1, missing);
-  if (!values) return {};
+  if (!values) return std::nullopt;
+  if (++queries_ % behaviour_.unanswered_every == 0) {
+    ++unanswered_;
+    return Bytes{};
+  }
   ++answers_;
   Bytes told(id->whole.begin(), id->whole.end());
   append(told, number(kInteger, missing > 0 ? kNoSuchName : 0));

@@ -67,7 +67,7 @@ class AgentOf : public ::testing::TestWithParam<int> {
  protected:
   Bytes ask(const Bytes& message) {
     const Bytes frame = frame_of(message, GetParam());
-    const Bytes reply = agent_.answer(frame.data(), frame.size(), kOwn);
+    const Bytes reply = agent_.answer(frame.data(), frame.size(), kOwn).value_or(Bytes{});
     if (reply.empty()) return {};
     const auto packet = net::udp_packet_from(Agent::kPort, reply.data(), reply.size());
     return {packet.begin() + static_cast<long>(net::ip_header_bytes(GetParam()) + 8), packet.end()};
@@ -127,14 +127,34 @@ TEST_P(AgentOf, IsSilentToOthers) {
   EXPECT_TRUE(ask(set).empty());
   const char* const beyond = GetParam() == 4 ? "198.19.0.1" : "2001:2:0:8000::1";
   const Bytes elsewhere = frame_of(query(kUpTime), GetParam(), beyond);
-  EXPECT_TRUE(agent_.answer(elsewhere.data(), elsewhere.size(), kOwn).empty());
+  EXPECT_EQ(agent_.answer(elsewhere.data(), elsewhere.size(), kOwn), std::nullopt);
   const Bytes other = frame_of(query(kUpTime), GetParam(), nullptr, 162);
-  EXPECT_TRUE(agent_.answer(other.data(), other.size(), kOwn).empty());
+  EXPECT_EQ(agent_.answer(other.data(), other.size(), kOwn), std::nullopt);
+  EXPECT_EQ(agent_.report(), (Json{{"answered", 0}, {"unanswered", 0}}));
+}
+
+TEST_P(AgentOf, LeavesEveryThirdQueryUnansweredAndCountsIt) {
+  agent_.behave({.unanswered_every = 3});
+  const Bytes frame = frame_of(query(kUpTime), GetParam());
+  for (int i = 1; i <= 10; ++i) {
+    ask(query(kUpTime, "707269766174"));  // is no query
+    const auto reply = agent_.answer(frame.data(), frame.size(), kOwn);
+    ASSERT_TRUE(reply) << "it was for the agent, and goes no further";
+    EXPECT_EQ(reply->empty(), i % 3 == 0) << i;
+  }
+  EXPECT_EQ(agent_.report(), (Json{{"answered", 7}, {"unanswered", 3}}));
+  agent_.behave({.unanswered_every = 1});
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(ask(query(kUpTime)).empty());
+  agent_.behave({});
+  const Bytes eighth = ask(query(kInOctets));
+  EXPECT_EQ(Bytes(eighth.end() - 3, eighth.end()), (Bytes{0x41, 1, 8}));
+  EXPECT_EQ(agent_.report(), (Json{{"answered", 8}, {"unanswered", 8}}));
 }
 
 TEST_P(AgentOf, AnswersWithWholeFramesBack) {
   const Bytes frame = frame_of(query(kUpTime), GetParam());
-  const Bytes reply = agent_.answer(frame.data(), frame.size(), kOwn);
+  const Bytes reply = agent_.answer(frame.data(), frame.size(), kOwn).value_or(Bytes{});
+  ASSERT_FALSE(reply.empty());
   EXPECT_EQ(Bytes(reply.begin(), reply.begin() + 6), Bytes(frame.begin() + 6, frame.begin() + 12));
   EXPECT_EQ(Bytes(reply.begin() + 6, reply.begin() + 12), Bytes(frame.begin(), frame.begin() + 6));
   const auto asked = read_flow(frame.data(), frame.size());
@@ -155,8 +175,8 @@ TEST_P(AgentOf, ReadsNothingThatIsNotThere) {
     for (int k = 0; k < 3; ++k) message[random() % message.size()] = static_cast<uint8_t>(random());
     message.resize(random() % (message.size() + 1));
     const Bytes frame = frame_of(message, GetParam());
-    const Bytes reply = agent_.answer(frame.data(), frame.size(), kOwn);
-    EXPECT_LE(reply.size(), 200U);
+    const auto reply = agent_.answer(frame.data(), frame.size(), kOwn);
+    EXPECT_LE(reply.value_or(Bytes{}).size(), 200U);
   }
 }
 

@@ -307,6 +307,13 @@ std::array<net::VlanTags, 2> parse_vlan(const Json& json) {
   return tags;
 }
 
+AgentBehaviour parse_agent(const Json& json) {
+  ObjectReader reader(json, "agent");
+  const AgentBehaviour agent{reader.number("unanswered_every", 1, kMaxSequence)};
+  reader.finish();
+  return agent;
+}
+
 Behaviour parse(const Json& json) {
   if (!json.is_object()) refuse("a behaviour", "must be a JSON object", kWhereToRead);
   ObjectReader reader(json, "");
@@ -321,6 +328,11 @@ Behaviour parse(const Json& json) {
         off ? nullptr : std::make_shared<const NatSettings>(parse_nat(json["nat"], "nat"));
     const bool routes = !behaviour.routing || behaviour.routing->on;
     if (!off && !routes) refuse("nat", "needs routing", "a wire cannot translate");
+  }
+  if (reader.has("agent")) {
+    behaviour.agent = parse_agent(json["agent"]);
+    const bool wire = behaviour.routing && !behaviour.routing->on;
+    if (wire) refuse("agent", "needs routing", "a wire answers no queries");
   }
   for (const Direction d : {kForward, kReverse}) {
     const char* name = kDirectionNames[d];

@@ -107,6 +107,11 @@ struct Routing {
   std::array<std::vector<net::IpAddress>, 2> addresses;  // left, right
 };
 
+// The router's SNMP agent: which queries it leaves unanswered.
+struct AgentBehaviour {
+  uint64_t unanswered_every = UINT64_MAX;  // the so many-th, twice the so many-th, ...
+};
+
 struct NatSettings;
 
 struct Behaviour {
@@ -117,6 +122,7 @@ struct Behaviour {
   // That the frames of each side carry, left and right; none: stay as they are.
   std::optional<std::array<net::VlanTags, 2>> vlan;
   std::array<DirectionBehaviour, 2> directions;
+  AgentBehaviour agent;
 };
 
 inline constexpr uint32_t kMaxDistance = 100'000;

@@ -35,6 +35,7 @@ class Device {
       router_.reset();
       if (behaviour.routing->on) router_.emplace(*behaviour.routing, macs_);
     }
+    if (router_) router_->agent().behave(behaviour.agent);
     if (behaviour.nat) {
       gateway_.reset();
       if (*behaviour.nat) gateway_.emplace(**behaviour.nat, behaviour.seed);
@@ -83,6 +84,7 @@ class Device {
           {"other_failures", paths_[d].other_failures()},
           {"held", paths_[d].held()}};
     }
+    if (router_) json["agent"] = router_->agent().report();
     if (gateway_) json["nat"] = gateway_->report(io_.now_ns());
     return json;
   }

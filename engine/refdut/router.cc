@@ -52,17 +52,17 @@ Router::Verdict Router::handle(size_t side, uint8_t* frame, size_t size) {
   if (reply_bytes_ > 0) return Verdict::kReply;
   if (!equals(own_[side].mac, ethernet->dst)) return Verdict::kDrop;
   if (Agent::may_be_query(frame, size)) [[unlikely]] {
-    ask_agent(side, frame, size);
-    if (reply_bytes_ > 0) return Verdict::kReply;
+    if (const auto verdict = ask_agent(side, frame, size)) return *verdict;
   }
   return forward(1 - side, frame, size) ? Verdict::kForward : Verdict::kDrop;
 }
 
-void Router::ask_agent(size_t side, const uint8_t* frame, size_t size) {
-  const std::vector<uint8_t> answer = agent_.answer(frame, size, own_[side]);
-  if (answer.size() > reply_.size()) return;
-  std::copy(answer.begin(), answer.end(), reply_.begin());
-  reply_bytes_ = answer.size();
+std::optional<Router::Verdict> Router::ask_agent(size_t side, const uint8_t* frame, size_t size) {
+  const auto answer = agent_.answer(frame, size, own_[side]);
+  if (!answer || answer->size() > reply_.size()) return std::nullopt;
+  std::copy(answer->begin(), answer->end(), reply_.begin());
+  reply_bytes_ = answer->size();
+  return reply_bytes_ > 0 ? Verdict::kReply : Verdict::kDrop;
 }
 
 bool Router::forward(size_t to, uint8_t* frame, size_t size) const {

@@ -27,6 +27,8 @@ class Router {
 
   Verdict handle(size_t side, uint8_t* frame, size_t size);
 
+  Agent& agent() { return agent_; }
+
   const uint8_t* reply() const { return reply_.data(); }
   size_t reply_bytes() const { return reply_bytes_; }
 
@@ -34,7 +36,8 @@ class Router {
   static constexpr size_t kMostReplyBytes = 512;
 
  private:
-  void ask_agent(size_t side, const uint8_t* frame, size_t size);
+  // None when it is not for the agent.
+  std::optional<Verdict> ask_agent(size_t side, const uint8_t* frame, size_t size);
   bool forward(size_t to, uint8_t* frame, size_t size) const;
 
   std::array<net::OwnAddresses, 2> own_;

@@ -242,12 +242,24 @@ class NatAccount(_Stored):
     public_endpoints_in_use: int
 
 
+class AgentAccount(_Stored):
+    """Queries to the device's SNMP agent, since it was told its addresses."""
+
+    answered: int
+    unanswered: int
+
+
 class Report(_Stored):
-    """The device's account of the last trials, the oldest first."""
+    """The device's account of the last trials, the oldest first.
+
+    Attributes:
+        agent: None: the device is a wire, which has none.
+    """
 
     schema_version: Literal[1]
     trials: tuple[TrialAccount, ...]
     device: dict[DirectionName, OtherFrames]
+    agent: AgentAccount | None = None
     nat: NatAccount | None = None
 
     def trial(self, trial_id: int) -> TrialAccount:
