@@ -24,6 +24,7 @@ from dutperf.protocol import (
     TableResult,
     TrialRequest,
 )
+from dutperf.simulation.loads_over_time import due_times
 
 Eviction = Literal["refuse", "oldest", "chunk", "random"]
 
@@ -35,14 +36,20 @@ _RECENT = 1
 
 @dataclass(frozen=True)
 class Traffic:
-    """Frame k of a foreground stream: its tuple's number, and when it is sent."""
+    """Frame k of a foreground stream: its tuple's number, and when it is sent.
+
+    ``due_ns``: since the first one, where the load is not steady.
+    """
 
     numbers: Sequence[int]
     first_ns: int
     interval_ns: float
+    due_ns: Sequence[int] = ()
 
     def times_ns(self) -> Iterator[int]:
         """When each frame is sent."""
+        if self.due_ns:
+            return (self.first_ns + due_ns for due_ns in self.due_ns)
         return (
             self.first_ns + int(k * self.interval_ns) for k in range(len(self.numbers))
         )
@@ -356,7 +363,18 @@ def traffic_of(
     """The first ``frames`` of a direction's foreground stream in a trial."""
     share = direction.frames_of(0, 10**6) / 10**6
     numbers = tuple_numbers(direction.streams[0], frames, trial.seed)
-    return Traffic(numbers, start_ns, 1e9 / (direction.rate_fps * share))
+    interval_ns = 1e9 / (direction.rate_fps * share)
+    due_ns = _due_ns(trial, direction)[:frames] if direction.steps else []
+    return Traffic(numbers, start_ns, interval_ns, due_ns)
+
+
+def _due_ns(trial: TrialRequest, direction: DirectionRequest) -> list[int]:
+    """When each frame of the foreground stream is due, since the trial's start."""
+    return [
+        due_ns
+        for number, due_ns in enumerate(due_times(direction, trial.frames(direction)))
+        if direction.frames_of(0, number + 1) > direction.frames_of(0, number)
+    ]
 
 
 def tuple_numbers(stream: StreamRequest, frames: int, seed: int) -> Sequence[int]:
@@ -390,6 +408,8 @@ def _owner(table: SimulatedTable, number: int) -> int:
 
 
 def _end_ns(traffic: Traffic) -> int:
+    if traffic.due_ns:
+        return traffic.first_ns + traffic.due_ns[-1]
     return traffic.first_ns + int(len(traffic.numbers) * traffic.interval_ns)
 
 
