@@ -107,6 +107,17 @@ def test_what_is_no_shape_is_refused(keys: dict[str, Any], said: str) -> None:
     ("keys", "said"),
     [
         ({"procedure": "outage", "rate_fps": 1000}, "whose load over time is its own"),
+        (
+            {"procedure": "connection-rate", "stateful": {"connections": 1000}},
+            "must be left out of connection-rate",
+        ),
+        (
+            {
+                "procedure": "throughput",
+                "stateful": {"connections": 1000, "phase1_rate": 1000},
+            },
+            "must be left out of throughput",
+        ),
         ({"procedure": "throughput"}, "must be left out of throughput"),
         (
             {"procedure": "throughput", "traffic": {"burst_frames": 16}},

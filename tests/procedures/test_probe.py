@@ -18,7 +18,13 @@ from dutperf.protocol import (
     TrialResult,
 )
 from dutperf.results import ResultsFile, TrialRecord
-from dutperf.simulation.fake_engine import Dut, FakeEngine, perfect, step
+from dutperf.simulation.fake_engine import (
+    Dut,
+    FakeEngine,
+    SimulatedNat,
+    perfect,
+    step,
+)
 
 OFFER_FPS = 400_000
 
@@ -159,3 +165,16 @@ def test_a_run_is_resumed_in_the_middle_of_a_probe(tmp_path: Path) -> None:
         again = run(tmp_path / str(last), step(250_000)).resume(asked)
         assert again.cells == whole.cells
         assert [t.request for t in again.trials] == [t.request for t in whole.trials]
+
+
+def test_bursts_on_connections_are_at_what_can_be_offered(tmp_path: Path) -> None:
+    """Phase 1 follows it, and a steady load on connections is searched without."""
+    opened = {"connections": 500, "phase1_rate": 5000, "table_size": 10**6}
+    given = {"max_rate_fps": None, "stateful": opened, "trial_duration_s": 0.2}
+    bursts = spec(traffic={"burst_frames": 16}, resolution="20%", **given)
+    results = run(tmp_path, step(250_000), nat=SimulatedNat())(campaign(bursts))
+    told = [trial.role for trial in results.trials]
+    assert told[:5] == [*["probe"] * 3, "phase1", "trial"]
+    assert results.cells[0].parameters["burst_rate_fps"] == 380_000
+    with pytest.raises(InputError, match="does not tell its link speed"):
+        run(tmp_path / "steady", perfect())(campaign(spec(**given)))

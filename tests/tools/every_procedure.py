@@ -21,6 +21,7 @@ from dutperf.simulation.fake_engine import (
     FakeEngine,
     SimulatedNat,
     absent,
+    queueing,
     step,
 )
 
@@ -76,7 +77,7 @@ class Case:
                 openings=Openings(now=lambda: nat.now_ns / 1e9),
             )
         if not self.hooks:
-            cleared = ClearedEngine(nat, dut=self.dut)
+            cleared = ClearedEngine(nat, dut=self.dut, arrivals=self.arrivals)
             return Recording(cleared, testbed=NAT44, stored=stored)
         return Recording(
             FakeEngine(self.dut, nat=nat),
@@ -216,6 +217,30 @@ CASES = {
         },
         SimulatedNat,
         dut=slow_in_phase2,
+    ),
+    "throughput in bursts, phase 2": Case(
+        {
+            "procedure": "throughput",
+            "search": "classic",
+            "resolution": "25%",
+            "traffic": {"burst_frames": 16},
+            "max_rate_fps": MAX.rate_fps,
+            "stateful": opening(500, phase1_rate=R),
+            **QUICK,
+        },
+        SimulatedNat,
+        arrivals=queueing(20, 6000),
+    ),
+    "frame-loss of a load that changes, phase 2": Case(
+        {
+            "procedure": "frame-loss",
+            "load_percent": [100, 50, 10],
+            "traffic": {"load_shape": {"ramp_s": 0.1}},
+            "stateful": opening(500, phase1_rate=R),
+            **QUICK,
+        },
+        SimulatedNat,
+        arrivals=queueing(20, 6000),
     ),
     "system-recovery, phase 2": Case(
         {

@@ -12,7 +12,13 @@ from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.protocol import ReasonCode, TrialRequest, TrialResult
 from dutperf.results import HookRun
 from dutperf.results.trial_record import HookMoment
-from dutperf.simulation.fake_engine import Dut, FakeEngine, SimulatedNat, perfect
+from dutperf.simulation.fake_engine import (
+    Arrivals,
+    Dut,
+    FakeEngine,
+    SimulatedNat,
+    perfect,
+)
 
 NAT44 = Testbed.model_validate(
     TESTBED.model_dump(exclude_none=True)
@@ -45,10 +51,12 @@ class ClearedEngine(FakeEngine):
         troubles: Mapping[int, ReasonCode | BaseException] | None = None,
         dut: Dut | None = None,
         tester_limit_fps: float | None = None,
+        arrivals: Arrivals | None = None,
     ) -> None:
         super().__init__(
             dut or perfect(),
             nat=nat,
+            arrivals=arrivals,
             troubles=troubles or {},
             tester_limit_fps=tester_limit_fps,
         )

@@ -63,8 +63,9 @@ def check_load_over_time(cell: Cell) -> None:
         KeyedError: says which key is wrong.
     """
     traffic, key = cell.traffic, "burst_frames"
+    measures = "throughput, frame-loss or delays"
     if traffic.load_shape is not None:
-        key = "load_shape"
+        key, measures = "load_shape", "frame-loss or delays"
     elif traffic.burst_frames is None:
         return
     keys = ("traffic", key)
@@ -72,9 +73,11 @@ def check_load_over_time(cell: Cell) -> None:
         raise KeyedError(
             keys,
             f"must be left out of {cell.procedure}, whose load over time is its own",
+            f"measure {measures} on open connections (RFC 9693 4.7) with it: phase 1 "
+            "is steady, phase 2 has it"
+            if cell.stateful
+            else f"measure {measures} with it",
         )
-    if cell.stateful:
-        raise KeyedError(keys, "must be left out of a stateful test")
     if traffic.load_shape is not None:
         _check_shape(cell, traffic.load_shape)
     elif traffic.burst_frames is not None:

@@ -155,10 +155,13 @@ def mean_wire_size(cell: Cell, port: Link) -> Fraction:
 
 
 def is_probed(cell: Cell) -> bool:
-    """Whether what virtual ports can offer is found before it is measured."""
-    if cell.stateful:
-        return False
-    return cell.spec.up_to_maximum or cell.traffic.burst_frames is not None
+    """Whether what virtual ports can offer is found before it is measured.
+
+    On connections for bursts alone, whose frames leave at that rate at every load.
+    """
+    if cell.traffic.burst_frames is not None:
+        return True
+    return cell.spec.up_to_maximum and cell.stateful is None
 
 
 def max_rate(cell: Cell, ports: Sequence[Link]) -> MaxRate:

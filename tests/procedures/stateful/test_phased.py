@@ -19,7 +19,7 @@ from dutperf.protocol import DirectionRequest, TrialRequest, TrialResult
 from dutperf.results import CellResult, TrialRecord
 from dutperf.run.estimate import estimate
 from dutperf.run.local_executor import measure_cell
-from dutperf.simulation.fake_engine import FakeEngine, SimulatedNat, step
+from dutperf.simulation.fake_engine import FakeEngine, SimulatedNat, queueing, step
 
 N = 500
 R = 5001
@@ -188,6 +188,81 @@ def test_frame_loss_and_delays_are_those_of_phase_2() -> None:
     for procedure in ("pdv", "ipdv"):
         what = asked(procedure, rate_fps=2000, repeats=1)
         assert measured(gateway(), what)[0].verdict == "pass"
+
+
+BUFFER = 20
+PEAK = MaxRate(50_000, "set")
+
+
+def buffering(opened: Cell) -> tuple[CellResult, Recording]:
+    """At 6,000 fps, with so many frames that may wait."""
+    arrivals = queueing(BUFFER, 6000)
+    engine = FakeEngine(step(0), arrivals=arrivals)
+    if opened.stateful:
+        engine = ClearedEngine(SimulatedNat(), arrivals=arrivals)
+    recording = Recording(engine, testbed=NAT44)
+    return measure_cell(recording.runner, opened, PEAK), recording
+
+
+def without_connections(what: Cell) -> Cell:
+    return what.model_copy(update={"stateful": None})
+
+
+@pytest.mark.parametrize(("frames", "fits"), [(8, True), (23, True), (24, False)])
+def test_a_buffer_takes_bursts_of_the_same_length_with_connections_as_without(
+    frames: int, fits: bool
+) -> None:
+    """One frame is in service and two have left when the last of 23 comes."""
+    what = asked(traffic={"burst_frames": frames}, max_rate_fps=PEAK.rate_fps)
+    for each in (what, without_connections(what)):
+        result, _ = buffering(each)
+        assert result.verdict == ("pass" if fits else "fail")
+        assert (result.median or 0) == pytest.approx(6000 if fits else 0, rel=0.05)
+        assert result.parameters["burst_rate_fps"] == PEAK.rate_fps
+        assert f"in bursts of {frames} (RFC 2544 21)" in result.quantity
+
+
+def test_phase_1_and_the_check_of_connections_are_steady_whatever_phase_2_is() -> None:
+    what = asked(traffic={"burst_frames": 24}, max_rate_fps=PEAK.rate_fps)
+    _, recording = buffering(what)
+    assert of_role(recording, "validation")
+    for record in recording.records:
+        for direction in record.request.directions:
+            in_bursts = record.role == "trial" and record.load_fps < PEAK.rate_fps
+            assert bool(direction.steps) == in_bursts
+            expected_fps = PEAK.rate_fps if record.role == "trial" else R
+            assert direction.rate_fps == expected_fps
+
+
+def test_a_load_that_changes_loses_as_much_with_connections_as_without() -> None:
+    shape = {"steps": [{"percent": p, "duration_s": 0.05} for p in (100, 20)]}
+    what = asked("frame-loss", load_percent=[20], traffic={"load_shape": shape})
+    opened, recording = buffering(what)
+    plain, _ = buffering(without_connections(what))
+    assert [p.loss_percent for p in opened.points] == [
+        p.loss_percent for p in plain.points
+    ]
+    assert opened.points[0].loss_percent == pytest.approx(32, abs=4)
+    (trial,) = of_role(recording, "trial")
+    sent = trial.result.directions[0].streams[0].sent
+    assert sent == 2 * (500 + 100)
+    (shaped,) = [d for d in opened.deviations if d.requirement.startswith("steady")]
+    assert shaped.level == "definition"
+
+
+def test_a_device_that_forgets_in_a_pause_of_the_load_is_not_called_slow() -> None:
+    shape = {"steps": [{"percent": p, "duration_s": 0.1} for p in (100, 0)]}
+    what = asked(
+        "frame-loss",
+        load_percent=[100],
+        traffic={"load_shape": shape},
+        trial_duration_s=0.3,
+        direction="forward",
+    )
+    nat = SimulatedNat(timeout_ns=int(0.08 * 1e9))
+    result, _ = measured(ClearedEngine(nat), what)
+    assert result.verdict == "invalid"
+    assert {"connections_expired"} <= {reason.code for reason in result.reasons}
 
 
 def test_background_is_in_both_phases_and_opens_no_connection() -> None:
