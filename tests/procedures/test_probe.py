@@ -167,6 +167,19 @@ def test_a_run_is_resumed_in_the_middle_of_a_probe(tmp_path: Path) -> None:
         assert [t.request for t in again.trials] == [t.request for t in whole.trials]
 
 
+def test_tags_that_begin_after_a_probe_are_none_of_it(tmp_path: Path) -> None:
+    """Of a latency in bursts, whose frames leave at what can be offered."""
+    tags = {"first_tag_s": 0.5, "tags": 10, "trial_duration_s": 1}
+    load = {"rate_fps": 1000, "max_rate_fps": None, "repeats": 1}
+    bursts = {"traffic": {"burst_frames": 16}}
+    asked = spec(procedure="latency", **load, **tags, **bursts)
+    results = run(tmp_path, perfect())(campaign(asked))
+    assert [trial.request.record.tags for trial in probes(results)] == [None] * 3
+    (trial,) = own(results)
+    assert trial.request.record.tags is not None
+    assert trial.request.directions[0].rate_fps == 380_000
+
+
 def test_bursts_on_connections_are_at_what_can_be_offered(tmp_path: Path) -> None:
     """Phase 1 follows it, and a steady load on connections is searched without."""
     opened = {"connections": 500, "phase1_rate": 5000, "table_size": 10**6}

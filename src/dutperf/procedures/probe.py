@@ -100,8 +100,9 @@ def _probed(runner: DeviceTrials, cell: Cell, limit: MaxRate) -> MaxRate:
 
 
 def _plain(cell: Cell) -> Cell:
-    """Without what needs frames that come back."""
-    return cell.with_keys(frame_timeout_ms=None, timeout_sweep_ms=[])
+    """Without what needs frames that come back, or a whole trial."""
+    untagged = {"tags": 0} if cell.spec.tagging else {}
+    return cell.with_keys(frame_timeout_ms=None, timeout_sweep_ms=[], **untagged)
 
 
 def _to_nobody(request: TrialRequest) -> TrialRequest:
