@@ -106,6 +106,75 @@ def test_throughput_through_the_table_is_the_service_rate(tmp_path: Path) -> Non
     assert found.median == pytest.approx(SERVICE_FPS, rel=0.02)
 
 
+QUEUE_FRAMES = 200
+BURST_FPS = 1_000_000
+LOAD_FPS = 900
+OPENED = ("--stateful", "--connections", "300", "--phase1-rate", "500")
+
+
+@pytest.mark.parametrize("options", [OPENED, ()], ids=["connections", "none"])
+def test_a_buffer_takes_bursts_of_its_length_with_connections_as_without(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    """One frame is in service, and none leaves in the fifth of a ms of a burst."""
+    served = {"service": {"rate_fps": 1000, "queue_frames": QUEUE_FRAMES}}
+    load = ("--load", f"{100 * LOAD_FPS / BURST_FPS:g}", "--max-rate", f"{BURST_FPS}")
+    times = ("--trial-duration", "1", "--residual-wait", "0.5", *QUICK[:4])
+    where = ("--lab", "known-answer-nat44", "--ip", "4", "--direction", "forward")
+    lost = []
+    with gateway(
+        tmp_path, {"table": {"entries": 100_000}}, forward=served, reverse=served
+    ):
+        for frames in (QUEUE_FRAMES + 1, QUEUE_FRAMES + 2):
+            run = tmp_path / f"{frames}"
+            asked = ("frame-loss", *where, *load, *times, "--bursts", f"{frames}")
+            dutperf(*asked, *options, "--output", str(run))
+            results = load_results(run)
+            (cell,) = results.cells
+            assert cell.parameters["burst_rate_fps"] == BURST_FPS
+            lost.append(cell.points[0].loss_percent)
+            for trial in results.trials:
+                (sent,) = trial.request.directions
+                assert bool(sent.steps) == (trial.role == "trial")
+            archive = tmp_path / f"{frames}.tar.gz"
+            dutperf("evidence", str(run), "--output", str(archive))
+            assert dutperf("verify", str(archive)).returncode == 0
+    assert lost == [0, pytest.approx(100 / (QUEUE_FRAMES + 2))]
+
+
+def test_the_load_on_connections_may_go_up_and_down(tmp_path: Path) -> None:
+    """At 20,000 fps half of the frames are too many, in the other half none is."""
+    steps = [{"percent": p, "duration_s": 0.5} for p in (100, 25)]
+    procedure = {
+        "procedure": "frame-loss",
+        "load_percent": [100],
+        "max_rate_fps": 2 * SERVICE_FPS,
+        "trial_duration_s": 2,
+        "residual_wait_s": 0.3,
+        "settle_wait_s": 0,
+        "traffic": {"load_shape": {"steps": steps}},
+        "stateful": {"connections": 2000, "phase1_rate": 5000, "timeout_ms": 100},
+    }
+    campaign = tmp_path / "campaign.yaml"
+    keys = {"schema_version": 1, "name": "shape", "procedures": [procedure]}
+    campaign.write_text(json.dumps(keys | {"lab": "known-answer-nat44"}))
+    served = {"service": {"rate_fps": SERVICE_FPS, "queue_frames": QUEUE_FRAMES}}
+    run = tmp_path / "run"
+    with gateway(
+        tmp_path, {"table": {"entries": 100_000}}, forward=served, reverse=served
+    ):
+        dutperf("run", str(campaign), "--output", str(run))
+    results = load_results(run)
+    (cell,) = results.cells
+    # Of 10,000 + 2,500 frames in a second 5,000 and the queue's 200 come through first.
+    assert cell.points[0].loss_percent == pytest.approx(100 * 4800 / 12_500, abs=1)
+    opened = [t for t in results.trials if t.role == "phase1"]
+    assert {t.result.verdict.kind for t in opened} == {"pass"}
+    assert cell.conformance is not None
+    assert "a load that changes" in cell.conformance.statement
+    assert dutperf("verify", str(run)).returncode == 0
+
+
 ADDRESSES = (
     *("--stateful", "--connections", "4000", "--addresses", "4"),
     *("--initiator-ports", "10000-10249", "--phase1-rate", "5000"),
