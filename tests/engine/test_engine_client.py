@@ -267,6 +267,32 @@ def test_after_an_interrupted_trial_abort_throws_its_result_away(
     assert methods == ["trial.run", "trial.abort", "engine.hello"]
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_a_stop_from_another_thread_has_the_trial_answer(
+    scripted: ScriptedEngine, engine: Engine, *, late: bool
+) -> None:
+    """Its own answer comes before the trial's, or when that has been given already."""
+    told = FakeEngine(perfect()).measure(TRIAL).model_dump()
+
+    def stop(request: Request) -> list[Reply]:
+        answers = [*result({})(request), *result(told)(scripted.requests[0])]
+        return answers[::-1] if late else answers
+
+    scripted.start(
+        lambda _r: [notification("trial.progress", PROGRESS)], stop, result(HELLO)
+    )
+
+    def stop_elsewhere(_progress: TrialProgress) -> None:
+        presser = threading.Thread(target=engine.stop)
+        presser.start()
+        presser.join()
+
+    assert engine.measure(TRIAL, stop_elsewhere).model_dump() == told
+    assert engine.hello().model_dump() == HELLO
+    methods = [request["method"] for request in scripted.requests]
+    assert methods == ["trial.run", "trial.stop", "engine.hello"]
+
+
 def test_a_line_that_comes_in_pieces_is_one_message(
     scripted: ScriptedEngine, engine: Engine
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 from livetools import (
     BOTH,
     NO_ODD_FRAMES,
+    STALLS,
     RawEngine,
     Trial,
     codes,
@@ -229,7 +230,36 @@ def test_an_abort_while_next_hops_are_asked_is_an_abort(engine: RawEngine) -> No
     engine.open_rings()
 
 
-@pytest.mark.parametrize("method", sorted(set(METHODS) - {"trial.abort"}))
+def test_a_stop_ends_sending_and_loses_no_frame(engine: RawEngine) -> None:
+    for _ in range(3):
+        trial = run(engine, Trial(ms=60_000, fps=50_000))
+        engine.await_frames()
+        assert engine.call("trial.stop").error is None
+        result = finished(engine, trial)
+        assert result.verdict.kind == "pass" or codes(result) <= STALLS
+        assert result.ended_early
+        for each in counts(result).values():
+            assert 0 < each.sent == each.received < 3_000_000
+        assert odd_frames(result) == NO_ODD_FRAMES
+    assert passes(engine)
+
+
+def test_a_stop_in_the_settle_wait_sends_next_to_nothing(engine: RawEngine) -> None:
+    trial = run(engine, Trial(extra={"settle_ns": 10**8}))
+    assert engine.call("trial.stop").error is None
+    result = finished(engine, trial)
+    assert codes(result) <= STALLS
+    for each in counts(result).values():
+        assert each.sent == each.received < 1000
+    assert passes(engine)
+
+
+def test_a_stop_without_a_trial_does_nothing_to_the_next(engine: RawEngine) -> None:
+    assert engine.call("trial.stop").result == {}
+    assert passes(engine)
+
+
+@pytest.mark.parametrize("method", sorted(set(METHODS) - {"trial.abort", "trial.stop"}))
 def test_a_busy_engine_refuses_all_but_an_abort(engine: RawEngine, method: str) -> None:
     trial = run(engine, Trial(ms=100))
     response = engine.call(method)

@@ -6,6 +6,7 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
+from planning import TESTBED, cell
 
 from dutperf.protocol import (
     DirectionRequest,
@@ -18,6 +19,7 @@ from dutperf.protocol import (
     TrialRequest,
 )
 from dutperf.protocol.tagging import tagged_frames
+from dutperf.run.trial_request import trial_request
 from dutperf.simulation.fake_engine import (
     Delays,
     FakeEngine,
@@ -26,6 +28,7 @@ from dutperf.simulation.fake_engine import (
     jitter,
     jump,
     lossy,
+    perfect,
     sometimes,
     step,
 )
@@ -286,3 +289,17 @@ def test_a_tester_that_falls_behind_is_not_stopped() -> None:
     result = FakeEngine(step(500), tester_limit_fps=900).measure(hopeless())
     assert not result.ended_early
     assert [r.code for r in result.verdict.reasons] == ["sender_behind"]
+
+
+def test_a_trial_that_is_stopped_tells_what_it_sent_and_passes() -> None:
+    engine = FakeEngine(perfect())
+    trial = trial_request(TESTBED, cell(), 10_000, 1, 2)
+    engine.stop()  # nothing runs
+    assert not engine.measure(trial).ended_early
+    stopped = engine.measure(trial, lambda _progress: engine.stop())
+    assert (stopped.ended_early, stopped.verdict.kind) == (True, "pass")
+    for way in stopped.directions:
+        (stream,) = way.streams
+        assert (stream.sent, stream.received, stream.lost) == (10_000, 10_000, 0)
+        assert stream.intended == 20_000
+    assert not engine.measure(trial).ended_early

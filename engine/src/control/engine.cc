@@ -256,8 +256,10 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   }
   add_longest_stalls(result.directions, facts);
   const auto cut_short = [](const measure::DirectionFacts& d) { return d.sent < d.intended; };
-  result.ended_early = facts.ended_early =
+  result.ended_early =
       run.stopped() && std::any_of(facts.directions.begin(), facts.directions.end(), cut_short);
+  facts.stopped = run.stopped() && monitor.stop_requested();
+  facts.ended_early = result.ended_early && !facts.stopped;
   for (const Side side : kBothSides) {
     const size_t i = index_of(side);
     const dpdk::Port& port = *ports.ports[i];
@@ -299,6 +301,7 @@ void Engine::watch(dataplane::TrialRun& run, const dataplane::TrialSpec& spec, A
     if (!monitor.wait(run.done_fd(), wait_ms)) run.abort();
     announcer.send_due(since_start_ns(run));
     carry_slow_paths();
+    if (monitor.stop_requested()) run.stop();
     if (spec.stop_when_lost) stop_if_lost(run, spec);
     since_progress_ms += wait_ms;
     if (since_progress_ms < kProgressMs) continue;

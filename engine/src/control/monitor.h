@@ -13,6 +13,9 @@ class Monitor {
   // socket meanwhile. False once the trial shall end: trial.abort arrived or the socket closed.
   virtual bool wait(int extra_fd, int timeout_ms) = 0;
 
+  // Whether trial.stop has arrived: the trial shall send no more, and be accounted for as ever.
+  virtual bool stop_requested() const = 0;
+
   // Sends a notification.
   virtual void notify(const char* method, const nlohmann::json& params) = 0;
 };

@@ -105,7 +105,7 @@ std::optional<std::string> Server::next_line() {
 
 void Server::handle(const std::string& line, Engine& engine) {
   Json id;
-  abort_requested_ = false;
+  abort_requested_ = stop_requested_ = false;
   try {
     const Json message = parse_text(line);
     id = id_of(message);
@@ -126,11 +126,12 @@ void Server::handle_during_trial(const std::string& line) {
     const Json message = parse_text(line);
     id = id_of(message);
     const Request request = parse_request(message);
-    if (request.method != "trial.abort") {
+    const bool stop = request.method == "trial.stop";
+    if (!stop && request.method != "trial.abort") {
       throw ProtocolError(kStateError, request.method + ": the engine is busy",
                           "wait for the answer to the earlier call, or send trial.abort");
     }
-    abort_requested_ = true;
+    (stop ? stop_requested_ : abort_requested_) = true;
     reply(id, Json::object());
   } catch (const ProtocolError& error) {
     reply_error(id, error);
@@ -143,13 +144,14 @@ Json Server::call(const std::string& method, const Json& params, Engine& engine)
   if (method == "trial.run") return engine.run_trial(params, *this);
   if (method == "frames.preview") return engine.preview(params);
   if (method == "engine.hello" || method == "ports.status" || method == "trial.abort" ||
-      method == "engine.shutdown" || method == "table.drop") {
+      method == "trial.stop" || method == "engine.shutdown" || method == "table.drop") {
     expect_none(params);
   }
   if (method == "engine.hello") return engine.hello();
   if (method == "ports.status") return engine.port_status();
   if (method == "table.drop") return engine.drop_table();
-  if (method == "trial.abort") return Json::object();  // nothing runs: nothing to end
+  // Nothing runs: nothing to end.
+  if (method == "trial.abort" || method == "trial.stop") return Json::object();
   if (method == "engine.shutdown") {
     shutdown_requested_ = true;
     return Json::object();

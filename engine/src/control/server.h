@@ -1,8 +1,8 @@
 // JSON-RPC 2.0 over one inherited Unix socket, one message a line.
 //
 // One thread serves everything: while a trial runs, the engine calls back into `wait`, which
-// accepts trial.abort and refuses all else. When the client's end closes, the trial is aborted and
-// `serve` returns: no engine outlives its campaign.
+// accepts trial.stop and trial.abort and refuses all else. When the client's end closes, the trial
+// is aborted and `serve` returns: no engine outlives its campaign.
 #pragma once
 
 #include <deque>
@@ -29,6 +29,7 @@ class Server : public Monitor {
   void refuse(const ProtocolError& error);
 
   bool wait(int extra_fd, int timeout_ms) override;
+  bool stop_requested() const override { return stop_requested_; }
   void notify(const char* method, const Json& params) override;
 
  private:
@@ -45,6 +46,7 @@ class Server : public Monitor {
   std::string incoming_;
   bool client_gone_ = false;
   bool abort_requested_ = false;
+  bool stop_requested_ = false;
   bool shutdown_requested_ = false;
 };
 

@@ -77,6 +77,14 @@ TEST_F(ServerTest, EndsATrialOnAbort) {
   EXPECT_EQ(heard(), std::vector{golden("trial.abort.result")});
 }
 
+TEST_F(ServerTest, HasATrialStopAndGoesOnUntilItHas) {
+  EXPECT_FALSE(server_->stop_requested());
+  ask(golden("trial.stop.params"));
+  EXPECT_TRUE(server_->wait(-1, kPatienceMs));
+  EXPECT_TRUE(server_->stop_requested());
+  EXPECT_EQ(heard(), std::vector{golden("trial.stop.result")});
+}
+
 TEST_F(ServerTest, RefusesOtherCallsDuringATrialAndGoesOn) {
   ask({{"jsonrpc", "2.0"}, {"id", 3}, {"method", "ports.status"}, {"params", Json::object()}});
   EXPECT_TRUE(server_->wait(-1, kPatienceMs));

@@ -76,6 +76,7 @@ struct TrialFacts {
   uint64_t frame_timeout_ns = 0;
   uint64_t loss_tolerance_ppb = 0;  // of a direction's intended frames, lost or overdue
   bool aborted = false;
+  bool stopped = false;                            // on request
   bool ended_early = false;                        // because too many frames seemed lost
   std::vector<std::string> unresolved_neighbours;  // "198.18.0.1 on port left"
   std::vector<DirectionFacts> directions;

@@ -6,8 +6,10 @@ can fail the caller becomes an ``EngineError`` that says what to look at.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import socket
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -68,7 +70,10 @@ class Nothing(Message):
 
 
 class Engine:
-    """A running engine; implements ``Measurer``. Not for use from several threads."""
+    """A running engine; implements ``Measurer``.
+
+    For use by one thread; ``stop`` alone may come from another one.
+    """
 
     def __init__(
         self,
@@ -82,6 +87,8 @@ class Engine:
         self._log_path = log_path
         self._how_it_ended = how_it_ended
         self._end_timeout_s = end_timeout_s
+        self._sending = threading.Lock()
+        """Who sends a request notes it before anybody looks for its answer."""
         self._unanswered: dict[int, str] = {}
 
     def hello(self) -> HelloResult:
@@ -144,6 +151,16 @@ class Engine:
         """Free the memory of what was learned; without a table nothing happens."""
         self._call("table.drop", Nothing(), Nothing, CALL_TIMEOUT_S)
 
+    def stop(self) -> None:
+        """Have the running trial send no more: what it sent is accounted for as ever.
+
+        From any thread, while another one measures: that one takes the answer. Without
+        a trial nothing happens, and an engine that has ended tells whoever measures.
+        """
+        with self._sending, contextlib.suppress(ConnectionEndedError, DeadlineError):
+            sent = self._connection.send("trial.stop", {})
+            self._unanswered[sent] = "trial.stop"
+
     def abort(self) -> None:
         """End a running trial; its result is thrown away.
 
@@ -172,8 +189,9 @@ class Engine:
         during = during or method
         deadline_s = time.monotonic() + timeout_s
         try:
-            sent = self._connection.send(method, params.model_dump(), timeout_s)
-            self._unanswered[sent] = method
+            with self._sending:
+                sent = self._connection.send(method, params.model_dump(), timeout_s)
+                self._unanswered[sent] = method
             response = self._await(sent, deadline_s, on_progress)
         except ConnectionEndedError as error:
             raise self._ended(during) from error
@@ -190,7 +208,9 @@ class Engine:
                 _notify(message, on_progress)
                 continue
             answered = sent if message.id is None else message.id
-            if self._unanswered.pop(answered, None) is None:
+            with self._sending:
+                known = self._unanswered.pop(answered, None)
+            if known is None:
                 raise EngineError(
                     f"the engine answered request {message.id}, which nobody made",
                     f"this is a defect in the engine; see {self._log_path}",

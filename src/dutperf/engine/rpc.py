@@ -48,15 +48,23 @@ class DeadlineError(Exception):
 
 
 class Connection:
-    """Sends requests and receives messages; not for use from several threads."""
+    """Sends requests and receives messages.
+
+    Two threads may be here, one that receives and one that sends without a timeout of
+    its own; who sends, one at a time.
+    """
 
     def __init__(self, control: socket.socket) -> None:
         self._socket = control
         self._unread = bytearray()
         self._last_id = 0
 
-    def send(self, method: str, params: dict[str, Any], timeout_s: float) -> int:
+    def send(
+        self, method: str, params: dict[str, Any], timeout_s: float | None = None
+    ) -> int:
         """Send one request and return its id.
+
+        Without ``timeout_s`` it takes as long as what is done meanwhile may take.
 
         Raises:
             ConnectionEndedError, DeadlineError: it could not be sent.
@@ -69,7 +77,8 @@ class Connection:
             "params": params,
         }
         line = json.dumps(request, separators=(",", ":")) + "\n"
-        self._socket.settimeout(timeout_s)
+        if timeout_s is not None:
+            self._socket.settimeout(timeout_s)
         try:
             self._socket.sendall(line.encode())
         except TimeoutError as error:

@@ -83,6 +83,7 @@ METHODS: dict[str, tuple[type[Message] | None, type[Message] | None]] = {
     "ports.status": (None, PortsResult),
     "neighbours.set": (NeighboursParams, NeighboursResult),
     "trial.run": (TrialRequest, TrialResult),
+    "trial.stop": (None, None),
     "trial.abort": (None, None),
     "table.drop": (None, None),
     "frames.preview": (PreviewParams, PreviewResult),

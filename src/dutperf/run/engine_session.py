@@ -76,6 +76,7 @@ class TesterEngine(Measurer, Protocol):
     def open_ports(self, ports: list[PortSpec]) -> PortsResult: ...  # noqa: D102
     def set_neighbours(self, params: NeighboursParams) -> NeighboursResult: ...  # noqa: D102
     def preview(self, params: PreviewParams) -> PreviewResult: ...  # noqa: D102
+    def stop(self) -> None: ...  # noqa: D102
     def abort(self) -> None: ...  # noqa: D102
 
 
