@@ -82,7 +82,7 @@ PieceDuration = Annotated[
         metavar="S",
         min=0.1,
         max=10,
-        help="of each piece; keys wait for its end",
+        help="of each piece; a key that changes the rate ends it",
     ),
 ]
 ResidualWait = Annotated[
@@ -236,14 +236,14 @@ class _Session:
         )
         self._stream, self._control = stream, control
         try:
-            with self._listening(control):
+            with self._listening(stream, control):
                 while (piece := control.next_piece(self._on_pause)) is not None:
                     stream.send(piece.rate_fps, piece.duration_s)
         finally:
             self._lasted_s = control.elapsed_s
 
     @contextlib.contextmanager
-    def _listening(self, control: StreamControl) -> Iterator[None]:
+    def _listening(self, stream: Stream, control: StreamControl) -> Iterator[None]:
         """The view is there and keys are heeded, if there is a keyboard."""
         if not self._by_keys:
             yield
@@ -252,6 +252,7 @@ class _Session:
         def pressed(key: str) -> None:
             with self._lock:
                 self._do(control, self._keys.press(key))
+                self._heed(stream, control)
                 self._draw()
 
         try:
@@ -261,6 +262,12 @@ class _Session:
             with self._lock:
                 self._by_keys = False
                 self._live.stop()
+
+    def _heed(self, stream: Stream, control: StreamControl) -> None:
+        """Stop the piece that runs, if it is no more what was asked for."""
+        running = self._running
+        if running and (control.paused or control.rate_fps != running.rate_fps):
+            stream.stop_piece()
 
     def _do(self, control: StreamControl, action: Action) -> None:
         done: dict[str, Callable[[], str]] = {
@@ -302,6 +309,9 @@ class _Session:
                     self._running, self._progress = event, None
                 case TrialMoved(progress):
                     self._progress = progress
+                    # A key may have come just before the piece began.
+                    if self._stream and self._control:
+                        self._heed(self._stream, self._control)
                 case TrialFinished(record):
                     self._running = None
                     if record.role == "trial":

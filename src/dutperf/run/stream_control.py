@@ -1,4 +1,4 @@
-"""What whoever watches a stream asks for; it is heeded between two pieces.
+"""What whoever watches a stream asks for; it is heeded with the next piece.
 
 Shared by the thread that sends and the one that reads keys: each method takes the lock.
 What one says is an answer for whoever asked, in words.

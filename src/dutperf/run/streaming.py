@@ -6,14 +6,15 @@
 
 A piece is a whole trial with its own wait for late frames, so what it counts is exact;
 between two of them nothing is sent for that long. A rate changes with the next piece,
-for an aborted trial cannot tell which of its frames were lost and which on their way.
+for which the one that runs is stopped: it sends no more, waits, and counts what it has
+sent.
 """
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,11 +52,19 @@ class Stream:
         runner: runs its trials.
         cell: see above.
         limit: see above.
+        stop: ends sending of the piece that runs; from any thread.
     """
 
-    def __init__(self, runner: TrialRunner, cell: Cell, limit: MaxRate) -> None:
+    def __init__(
+        self,
+        runner: TrialRunner,
+        cell: Cell,
+        limit: MaxRate,
+        stop: Callable[[], None],
+    ) -> None:
         self.cell = cell
         self.limit = limit
+        self.stop_piece = stop
         self._runner = runner
 
     def send(self, rate_fps: int, duration_s: float) -> TrialRecord:
@@ -139,7 +148,7 @@ def opened_stream(
         if is_tried_first(cell):
             for reason in try_first_frames(runner, cell, rate_fps):
                 notify("; ".join(filter(None, (reason.message, reason.hint))))
-        yield Stream(runner, cell, limit)
+        yield Stream(runner, cell, limit, engine.stop)
 
 
 @contextmanager
