@@ -82,7 +82,7 @@ PieceDuration = Annotated[
         metavar="S",
         min=0.1,
         max=10,
-        help="of each piece; a key that changes the rate ends it",
+        help="of each piece; a new rate ends it",
     ),
 ]
 ResidualWait = Annotated[
