@@ -121,6 +121,8 @@ def _options(cpu: int) -> list[str]:
         "dpdk-socket-mem": str(_MEMORY_MB),
         "dpdk-lcore-mask": mask,
         "pmd-cpu-mask": mask,
+        # With random ports (RFC 4814) each frame is another flow: keeping them costs.
+        "emc-insert-inv-prob": "0",
         "dpdk-extra": "--no-pci --file-prefix=dutperf-ovs",
     }
     return [f'other_config:{key}="{value}"' for key, value in options.items()]
