@@ -214,3 +214,16 @@ def test_taps_are_named_after_the_sides() -> None:
         "left": "left",
         "right": "right",
     }
+
+
+def test_a_daemon_that_has_gone_costs_no_trial_and_is_told_before_the_next() -> None:
+    it = world()
+    it.speaker.tell(it.cells[0])
+
+    def gone(*_words: str) -> str:
+        raise SetupError("it has gone")
+
+    it.daemon.ask = gone  # type: ignore[method-assign]
+    assert it.speaker.sessions() == []  # no word against the device
+    with pytest.raises(SetupError, match="gone"):
+        it.speaker.tell(it.cells[0])

@@ -121,8 +121,9 @@ class Bird:
         return done.stdout
 
     def _gone(self, why: str) -> SetupError:
-        said = self._log.read_text("utf-8", errors="replace").strip()
-        log = f"; it said: {said.splitlines()[-1]}" if said else ""
+        said = self._log.read_text("utf-8", errors="replace").splitlines()
+        told = [line for line in said if "<TRACE>" not in line]
+        log = f"; it said: {told[-1]}" if told else ""
         return SetupError(
             f"the routing daemon BIRD beside the tester has gone: {why}{log}",
             "it is part of the run; do not end it while measuring",
