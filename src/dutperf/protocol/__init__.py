@@ -13,6 +13,7 @@ another JSON type: no number in a string, no 1 for true.
 
 from dutperf.protocol.announcement import MAX_ANNOUNCEMENTS, Announcement
 from dutperf.protocol.base import (
+    MAX_PAIRS,
     TAG_BYTES,
     Count,
     DirectionName,
@@ -22,10 +23,12 @@ from dutperf.protocol.base import (
     Mac,
     Message,
     Nanoseconds,
+    PortNumber,
     RoutingDaemonProtocol,
     Side,
     Wait,
     WhenFull,
+    port_name,
 )
 from dutperf.protocol.header_names import (
     MAX_IPV4_OPTIONS,
@@ -116,6 +119,7 @@ from dutperf.protocol.stream_messages import (
     foreground_frames,
     minimum_frame_size,
 )
+from dutperf.protocol.stream_path import StreamPath
 from dutperf.protocol.trial_messages import (
     MAX_SERIES,
     MAX_TIMEOUTS,
@@ -167,6 +171,7 @@ __all__ = [
     "MAX_LABEL",
     "MAX_LABELS",
     "MAX_LOST_RANGES",
+    "MAX_PAIRS",
     "MAX_SERIES",
     "MAX_STEPS",
     "MAX_SURVIVAL_BLOCKS",
@@ -221,6 +226,7 @@ __all__ = [
     "NeighboursResult",
     "PortCounters",
     "PortNeighbours",
+    "PortNumber",
     "PortReport",
     "PortSpec",
     "PortStatus",
@@ -240,6 +246,7 @@ __all__ = [
     "Silence",
     "SlowerThan",
     "Stall",
+    "StreamPath",
     "StreamRequest",
     "StreamResult",
     "Survival",
@@ -267,6 +274,7 @@ __all__ = [
     "header_bytes",
     "minimum_frame_size",
     "mpls_bytes",
+    "port_name",
     "series_interval_ns",
     "vlan_bytes",
     "vlan_bytes_of_mtu",

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 Count = Annotated[int, Field(ge=0)]
 Nanoseconds = Annotated[int, Field(ge=0)]
@@ -16,6 +23,10 @@ TAG_BYTES = 18
 """The wire tag: magic 2, trial 2, stream 1, flags 1, sequence 6, stamp 6."""
 
 Side = Literal["left", "right"]
+MAX_PAIRS = 4
+"""Ports on a side, as many on both (RFC 2544 16)."""
+PortNumber = Annotated[int, Field(ge=0, lt=MAX_PAIRS)]
+"""Of several ports on a side; 0: the first, or the only one."""
 DirectionName = Literal["forward", "reverse"]
 IpVersion = Literal[4, 6]
 RoutingDaemonProtocol = Literal["ospf", "bgp"]
@@ -55,3 +66,26 @@ class Message(BaseModel):
     model_config = ConfigDict(
         defer_build=True, extra="forbid", frozen=True, strict=True, allow_inf_nan=False
     )
+
+
+def port_name(side: Side, number: int = 0) -> str:
+    """A port's name for people: left, and of several left 2, left 3, ..."""
+    return f"{side} {number + 1}" if number else side
+
+
+_OF_SEVERAL_PORTS = ("number", "more_paths")
+
+
+class MayHaveSeveralPorts(Message):
+    """A message that says nothing of several ports where a side has only one.
+
+    What is stored of such a tester has no key for what it has not.
+    """
+
+    @model_serializer(mode="wrap")
+    def _as_of_one(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = plain(self)
+        for key in _OF_SEVERAL_PORTS:
+            if not written.get(key, True):
+                del written[key]
+        return written

@@ -7,15 +7,19 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from dutperf.protocol.base import (
+    MAX_PAIRS,
     Count,
     Driver,
     Ip,
     Mac,
+    MayHaveSeveralPorts,
     Message,
     Nanoseconds,
+    PortNumber,
     Side,
     Wait,
     WhenFull,
+    port_name,
 )
 from dutperf.protocol.mpls_label import MplsLabel, MplsLabels
 from dutperf.protocol.vlan_tag import VLAN_TPID, VlanTag, VlanTags
@@ -32,14 +36,37 @@ class Tap(Message):
     interface: Annotated[str, Field(min_length=1, max_length=15)]
 
 
-class PortSpec(Message):
+class NamedPort(MayHaveSeveralPorts):
+    """Which port of the tester it is about."""
+
+    name: Side
+    number: PortNumber = Field(default=0, description="of several on its side")
+
+    @property
+    def label(self) -> str:
+        """Its name for people."""
+        return port_name(self.name, self.number)
+
+
+class AtPort(MayHaveSeveralPorts):
+    """At which port of the tester it is."""
+
+    port: Side
+    number: PortNumber = Field(default=0, description="of several on its side")
+
+    @property
+    def port_label(self) -> str:
+        """The port's name for people."""
+        return port_name(self.port, self.number)
+
+
+class PortSpec(NamedPort):
     """One port of the tester.
 
     ``device`` is an interface, a PCI address, a socket, or of ``vdev`` what DPDK calls
     a virtual device: its driver, and arguments behind commas.
     """
 
-    name: Side
     driver: Driver
     device: str = ""
     mac: Mac | None = Field(
@@ -92,15 +119,19 @@ class PortSpec(Message):
 
 
 class PortsOpenParams(Message):
-    """Opens both ports; queues and offloads are set once, for all trials."""
+    """Opens all ports; queues and offloads are set once, for all trials."""
 
-    ports: Annotated[list[PortSpec], Field(min_length=2, max_length=2)]
+    ports: Annotated[list[PortSpec], Field(min_length=2, max_length=2 * MAX_PAIRS)]
     link_timeout_ns: Wait = 5_000_000_000
 
     @model_validator(mode="after")
-    def _both_sides(self) -> PortsOpenParams:
-        if self.ports[0].name == self.ports[1].name:
-            raise ValueError("ports must be one left and one right")
+    def _pairs(self) -> PortsOpenParams:
+        given = sorted((port.name, port.number) for port in self.ports)
+        pairs = range(len(self.ports) // 2)
+        if given != [(side, number) for side in ("left", "right") for number in pairs]:
+            raise ValueError(
+                "ports must be as many left as right, numbered from 0 on each side"
+            )
         return self
 
 
@@ -167,10 +198,9 @@ class PortCounters(Message):
     )
 
 
-class PortStatus(Message):
+class PortStatus(NamedPort):
     """One open port."""
 
-    name: Side
     driver: Driver
     device: str
     mac: Mac
@@ -204,10 +234,9 @@ class AddressRange(Message):
     shift: Annotated[int, Field(ge=0, le=127)] = 0
 
 
-class PortNeighbours(Message):
+class PortNeighbours(AtPort):
     """What a port answers ARP and ND for, and whom it has to find."""
 
-    port: Side
     own: Annotated[list[AddressRange], Field(max_length=65536)]
     resolve: Annotated[list[Ip], Field(max_length=65536)] = Field(
         description="next hops; asked from the first own address"
@@ -217,20 +246,19 @@ class PortNeighbours(Message):
 class NeighboursParams(Message):
     """Replaces all earlier neighbour settings, then resolves all next hops."""
 
-    ports: Annotated[list[PortNeighbours], Field(max_length=2)]
+    ports: Annotated[list[PortNeighbours], Field(max_length=2 * MAX_PAIRS)]
     timeout_ns: Wait = 3_000_000_000
 
     @model_validator(mode="after")
     def _distinct(self) -> NeighboursParams:
-        if len({p.port for p in self.ports}) != len(self.ports):
+        if len({(p.port, p.number) for p in self.ports}) != len(self.ports):
             raise ValueError("each port may stand once")
         return self
 
 
-class ResolvedNeighbour(Message):
+class ResolvedNeighbour(AtPort):
     """One next hop; ``mac`` is null when nobody answered within the timeout."""
 
-    port: Side
     ip: Ip
     mac: Mac | None
     duration_ns: Nanoseconds

@@ -7,9 +7,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field, Strict
 
-from dutperf.protocol.base import Count, DirectionName, Message, Nanoseconds, Side
+from dutperf.protocol.base import (
+    Count,
+    DirectionName,
+    Message,
+    Nanoseconds,
+)
 from dutperf.protocol.port_messages import (
     InputQueueDrops,
+    NamedPort,
     PortCounters,
     ResolvedNeighbour,
 )
@@ -367,10 +373,9 @@ class SlowPath(Message):
     lost: Count = Field(description="had no room on the way, either way")
 
 
-class PortReport(Message):
+class PortReport(NamedPort):
     """What a port saw during the trial beside the frames accounted to streams."""
 
-    name: Side
     before: PortCounters
     after: PortCounters
     neighbour_requests: Count = Field(description="ARP/ND requests answered")
@@ -389,7 +394,7 @@ class PortReport(Message):
         description="of the foreign ones: those that announcements asked for",
     )
     stale: Count = Field(description="frames of an earlier trial")
-    misdirected: Count = Field(description="frames that belong to the other port")
+    misdirected: Count = Field(description="frames that belong to another port")
     corrupt: Count = Field(
         description="test frames that arrived damaged; also truncated ones of which "
         "nobody can tell whose they are"
@@ -439,7 +444,9 @@ class TrialResult(Message):
         default=False, description="by stop_when_lost: less was sent than intended"
     )
     directions: list[DirectionResult]
-    ports: list[PortReport]
+    ports: list[PortReport] = Field(
+        description="the left ones by their numbers, then the right ones"
+    )
     input_queues: list[InputQueueDrops] = Field(
         default=[],
         description="of the whole machine's CPUs, those where something rose; a "

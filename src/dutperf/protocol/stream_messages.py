@@ -8,9 +8,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from dutperf.protocol.base import TAG_BYTES, DirectionName, Ip, IpVersion, Mac, Message
+from dutperf.protocol.base import (
+    TAG_BYTES,
+    DirectionName,
+    Ip,
+    IpVersion,
+    Mac,
+    MayHaveSeveralPorts,
+    Message,
+)
 from dutperf.protocol.header_names import Ipv4Options, Ipv6Headers, header_bytes
 from dutperf.protocol.mpls_label import MplsLabels
+from dutperf.protocol.stream_path import MorePaths, differing_bits
 from dutperf.protocol.tuple_messages import MAX_COMBINATIONS, Tuples
 from dutperf.protocol.vlan_tag import VlanTags
 
@@ -63,11 +72,16 @@ class FieldVariation(Message):
         """Number of values."""
         return self.max - self.min + 1
 
+    def mask(self, field_bits: int) -> int:
+        """The bits that vary, of a field as wide as ``field_bits``."""
+        return ((1 << self.width) - 1) << (field_bits - self.offset - self.width)
 
-class StreamRequest(Message):
+
+class StreamRequest(MayHaveSeveralPorts):
     """The frames of one stream: RFC 2544 C.2.6.4 (IPv4) and its IPv6 analogue.
 
-    Frame k of the stream has the size ``frame_sizes[k mod n]``: one size, or the
+    Frame k of the stream takes path k mod p of its p paths, one and those of
+    ``more_paths``, and has the size ``frame_sizes[(k / p) mod n]``: one size, or the
     repeating sequence of an IMIX (RFC 6985).
     """
 
@@ -87,6 +101,11 @@ class StreamRequest(Message):
     next_hop: Ip = Field(description="whose MAC the frames carry; resolved before")
     src_mac: Mac | None = Field(default=None, description="default: the port's")
     dst_mac: Mac | None = Field(default=None, description="default: the next hop's")
+    more_paths: MorePaths = Field(
+        default=[],
+        description="between several ports on a side, in the order in which frames "
+        "take them in turn, after the one from port 0 to port 0; no tuples with them",
+    )
     src_port: Annotated[int, Field(ge=0, le=65535)] = 0xC020
     dst_port: Annotated[int, Field(ge=0, le=65535)] = 7
     ttl: Annotated[int, Field(ge=1, le=255)] = 10
@@ -160,9 +179,29 @@ class StreamRequest(Message):
         return self
 
     @model_validator(mode="after")
+    def _paths_fit(self) -> StreamRequest:
+        for number, path in enumerate(self.more_paths):
+            try:
+                path.check_version(self.ip_version)
+            except ValueError as error:
+                raise ValueError(f"more_paths[{number}].{error}") from None
+        for variation in self.vary:
+            if variation.field in {"src_ip", "dst_ip"}:
+                bits = field_bits(variation.field, self.ip_version)
+                differ = differing_bits(self.on_each_path(variation.field))
+                if differ & variation.mask(bits):
+                    raise ValueError(
+                        f"vary: {variation.field} varies in bits in which the paths "
+                        "differ"
+                    )
+        return self
+
+    @model_validator(mode="after")
     def _tuples_fit(self) -> StreamRequest:
         if self.tuples is None:
             return self
+        if self.more_paths:
+            raise ValueError("more_paths must be empty with tuples")
         if self.tuples.source == "learned":
             fields = {v.field for v in self.vary} & _TUPLE_FIELDS
             if fields:
@@ -180,6 +219,10 @@ class StreamRequest(Message):
                 "enumerates"
             )
         return self
+
+    def on_each_path(self, field: Literal["src_ip", "dst_ip"]) -> list[str]:
+        """An address as it is before it varies, on each of its paths."""
+        return [getattr(path, field) for path in (self, *self.more_paths)]
 
     @property
     def extra_bytes(self) -> int:

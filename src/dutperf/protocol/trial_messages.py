@@ -160,6 +160,10 @@ class TrialRequest(Message):
             raise ValueError(f"learn.direction: nothing is sent {learn.direction}")
         direction = directions[learn.direction]
         stream = direction.streams[0]
+        if stream.more_paths:
+            raise ValueError(
+                f"learn.direction: what is sent {learn.direction} has several paths"
+            )
         if stream.is_learned:
             raise ValueError(
                 f"learn.direction: what is sent {learn.direction} was learned before"
