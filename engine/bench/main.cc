@@ -143,14 +143,14 @@ struct Bench {
   uint64_t frames;
   TscClock clock = dutperf::timing::calibrate_tsc(50'000'000);
   std::unique_ptr<Port> null = open_port("null", dutperf::dpdk::Driver::kNull, nullptr);
-  SideResources sender{*null, 2048};
+  SideResources sender{{null.get()}, 2048};
   dutperf::dpdk::Floor floor{*null, true};
   dutperf::dpdk::Floor default_pool{*null, false};
-  dutperf::dpdk::RingPair rings;
+  dutperf::dpdk::RingPair rings{0};
   std::unique_ptr<Port> left = open_port("left", dutperf::dpdk::Driver::kRing, &rings);
   std::unique_ptr<Port> right = open_port("right", dutperf::dpdk::Driver::kRing, &rings);
-  SideResources left_side{*left, 2048};
-  SideResources right_side{*right, 2048};
+  SideResources left_side{{left.get()}, 2048};
+  SideResources right_side{{right.get()}, 2048};
   dutperf::bench::LearnedTables learned;
 };
 
@@ -158,10 +158,9 @@ struct Bench {
 std::function<double(uint64_t round)> Bench::receive(TrialSpec spec) {
   return [this, spec = std::move(spec)](uint64_t round) mutable {
     spec.from[0].streams[0].variations.seed = round + 1;
-    right_side.own.vlan = spec.from[0].received_vlan;
+    right_side.ports[0]->own.vlan = spec.from[0].received_vlan;
     right_side.recorders[0].reset(spec.record, frames, spec.tags_of(Side::kLeft, 0).sequences());
-    Receiver receiver(spec, Side::kRight, right_side.rx, right_side.recorders, right_side.own,
-                      right_side.next_hops, {right_side.replies, nullptr}, clock, {});
+    Receiver receiver(spec, Side::kRight, right_side.receiving(), right_side.recorders, clock, {});
     DueSender due(spec, left_side, clock);
     receiver.start(due.start_tsc());
     return measure_receive(due, [&] { receiver.step(); });
@@ -219,7 +218,7 @@ std::vector<Mode> Bench::modes() {
            Mbuf* mbufs[kBurst];
            uint32_t count = kBurst;
            for (int burst = 0; burst < 4 && count == kBurst; ++burst) {
-             count = right_side.rx.receive(mbufs, kBurst);
+             count = right_side.ports[0]->rx.receive(mbufs, kBurst);
              dutperf::dpdk::free_frames(mbufs, count);
            }
          });

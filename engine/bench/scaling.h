@@ -81,7 +81,9 @@ class Scaling {
   // One worker's share: sends until the deadline.
   struct Worker {
     Worker(const char* name, const timing::TscClock& tsc)
-        : port(open_port(name, dpdk::Driver::kNull, nullptr)), side(*port, 2048), clock(tsc) {}
+        : port(open_port(name, dpdk::Driver::kNull, nullptr)),
+          side({port.get()}, 2048),
+          clock(tsc) {}
 
     static int run(void* worker) {
       static_cast<Worker*>(worker)->send();

@@ -10,7 +10,7 @@ std::vector<uint8_t> Announcer::frame_of_next() const {
   const Announcement& announcement = announcements_[next_];
   const size_t side = index_of(announcement.side);
   return frame_of(announcement, announcement.dst_mac.value_or(net::Mac{}), ports_[side]->mac(),
-                  sides_[side]->own.vlan);
+                  resources_[side]->own.vlan);
 }
 
 void Announcer::send_before() {
@@ -27,7 +27,7 @@ void Announcer::send_due(uint64_t running_ns) {
     const std::vector<uint8_t> frame = frame_of_next();
     dpdk::Mbuf* const mbuf = ports_[side]->copy(frame.data(), frame.size());
     if (mbuf == nullptr) continue;
-    if (sides_[side]->replies.put(mbuf)) {
+    if (resources_[side]->replies.put(mbuf)) {
       ++sent_[side];
     } else {
       dpdk::free_frame(mbuf);

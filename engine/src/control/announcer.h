@@ -17,11 +17,13 @@ namespace dutperf::control {
 class Announcer {
  public:
   using Ports = std::array<dpdk::Port*, dataplane::kSides>;
-  using Sides = std::array<dataplane::SideResources*, dataplane::kSides>;
+  using Resources = std::array<dataplane::PortResources*, dataplane::kSides>;
 
-  // All outlive it; the announcements are in the order of their times, and have their MACs.
-  Announcer(const std::vector<Announcement>& announcements, const Ports& ports, const Sides& sides)
-      : announcements_(announcements), ports_(ports), sides_(sides) {}
+  // By the first port of each side. All outlive it; the announcements are in the order of their
+  // times, and have their MACs.
+  Announcer(const std::vector<Announcement>& announcements, const Ports& ports,
+            const Resources& resources)
+      : announcements_(announcements), ports_(ports), resources_(resources) {}
 
   // Those without a time. REQUIRES: no worker uses the ports.
   void send_before();
@@ -38,7 +40,7 @@ class Announcer {
 
   const std::vector<Announcement>& announcements_;
   Ports ports_;
-  Sides sides_;
+  Resources resources_;
   size_t next_ = 0;
   std::array<uint64_t, dataplane::kSides> sent_{};
 };

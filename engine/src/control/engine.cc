@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 
 #include "control/announcer.h"
 #include "control/clock_check.h"
 #include "control/direction_result.h"
 #include "control/pcap.h"
+#include "control/request_checks.h"
 #include "control/shadow_losses.h"
 #include "control/trial_facts.h"
 #include "dataplane/frame_order.h"
@@ -31,21 +31,6 @@ constexpr int kLossCheckMs = 100;
 constexpr int kSlowPathMs = 10;
 // A frame that has been on its way for longer seems lost. See docs/adr/0011.
 constexpr uint64_t kPatienceNs = 500'000'000;
-
-uint32_t max_frame_bytes(const dpdk::PortOptions& options) {
-  return std::max<uint32_t>(2048, options.mtu + 64U);
-}
-
-uint64_t available_memory_bytes() {
-  std::ifstream file("/proc/meminfo");
-  std::string key;
-  uint64_t kilobytes = 0;
-  std::string unit;
-  while (file >> key >> kilobytes >> unit) {
-    if (key == "MemAvailable:") return kilobytes * 1024;
-  }
-  return UINT64_MAX;
-}
 
 // Whether more frames seem lost than the whole trial may lose; `running_ns`: since the start.
 bool seems_lost(const dataplane::TrialSpec& spec, const dataplane::TrialRun& run,
@@ -84,7 +69,7 @@ std::vector<std::string> unresolved(const std::vector<ResolvedNeighbour>& neighb
   std::vector<std::string> result;
   for (const ResolvedNeighbour& neighbour : neighbours) {
     if (!neighbour.mac) {
-      result.push_back(neighbour.ip.text() + " on port " + name_of(neighbour.side));
+      result.push_back(neighbour.ip.text() + " on port " + name_of(neighbour.port));
     }
   }
   return result;
@@ -92,11 +77,11 @@ std::vector<std::string> unresolved(const std::vector<ResolvedNeighbour>& neighb
 
 // Since the launch; none: the port has no slow path.
 std::optional<SlowPathReport> slow_path_of(SlowPath* slow_path,
-                                           const dataplane::ReceiveReport& received) {
+                                           const dataplane::PortArrivals& arrivals) {
   if (slow_path == nullptr) return std::nullopt;
   slow_path->carry();  // what the receiver has left in its ring
   const SlowPath::Counts counts = slow_path->take_counts();
-  return SlowPathReport{counts.to_tap, counts.from_tap, counts.lost + received.unclaimed_lost};
+  return SlowPathReport{counts.to_tap, counts.from_tap, counts.lost + arrivals.unclaimed_lost};
 }
 
 // By the clock on the wall: when the first frame was due.
@@ -109,32 +94,6 @@ std::optional<uint64_t> begin_of(const dataplane::TrialRun& run, const timing::T
 }
 
 }  // namespace
-
-Engine::OpenPorts::OpenPorts(const PortsOpenParams& params) {
-  const bool ring = params.ports[0].driver == dpdk::Driver::kRing;
-  if (ring != (params.ports[1].driver == dpdk::Driver::kRing)) {
-    throw ProtocolError(kInvalidParams, "ports: ring ports come in pairs");
-  }
-  if (ring) rings = std::make_unique<dpdk::RingPair>();
-  Neighbours::Ports port_pointers{};
-  Neighbours::Sides side_pointers{};
-  Neighbours::SlowPaths slow_path_pointers{};
-  for (size_t i = 0; i < dataplane::kSides; ++i) {
-    const dpdk::PortOptions& options = params.ports[i];
-    ports[i] = std::make_unique<dpdk::Port>(options, rings.get());
-    sides[i] = std::make_unique<dataplane::SideResources>(*ports[i], max_frame_bytes(options));
-    port_pointers[i] = ports[i].get();
-    side_pointers[i] = sides[i].get();
-    if (options.tap) slow_paths[i] = std::make_unique<SlowPath>(*ports[i], *sides[i]);
-    slow_path_pointers[i] = slow_paths[i].get();
-  }
-  neighbours = std::make_unique<Neighbours>(port_pointers, side_pointers, slow_path_pointers);
-}
-
-Announcer Engine::OpenPorts::announcer(const std::vector<Announcement>& announcements) const {
-  return Announcer(announcements, {ports[0].get(), ports[1].get()},
-                   {sides[0].get(), sides[1].get()});
-}
 
 Engine::Engine(const dpdk::EalOptions& options)
     : options_(options),
@@ -163,7 +122,10 @@ Json Engine::open_ports(const Json& params, Monitor& monitor) {
   open_.reset();  // the devices must be free before they are opened again
   open_ = std::make_unique<OpenPorts>(parsed);
   const auto start = timing::read_tsc();
-  const auto all_up = [this] { return open_->ports[0]->link().up && open_->ports[1]->link().up; };
+  const auto all_up = [this] {
+    return std::all_of(open_->ports.begin(), open_->ports.end(),
+                       [](const OpenPort& each) { return each.port->link().up; });
+  };
   while (!all_up() && clock_.to_ns(timing::read_tsc() - start) < parsed.link_timeout_ns) {
     if (!monitor.wait(-1, 10)) break;
   }
@@ -172,10 +134,11 @@ Json Engine::open_ports(const Json& params, Monitor& monitor) {
 
 Json Engine::port_status() const {
   Json ports = Json::array();
-  for (const auto& port : open().ports) {
+  for (const OpenPort& each : open().ports) {
+    const dpdk::Port& port = *each.port;
     ports.push_back(to_json(PortStatus{
-        port->options(), port->mac(), port->link(), port->flow_control(), port->numa_node(),
-        port->mtu(), port->driver_name(), port->in_flight_frames(), port->counters()}));
+        each.id, port.options(), port.mac(), port.link(), port.flow_control(), port.numa_node(),
+        port.mtu(), port.driver_name(), port.in_flight_frames(), port.counters()}));
   }
   return {{"ports", ports}};
 }
@@ -198,8 +161,9 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   const uint64_t entered = timing::read_tsc();
   TrialRequest request = parse_trial(params);
   OpenPorts& ports = open();
-  check_before(request);
-  check_fits(request);
+  check_tags(request, ports);
+  check_paths(request, ports);
+  check_fits(request, ports);
   const dpdk::QueueUse use;
   const dataplane::TrialSpec& spec = request.spec;
 
@@ -226,17 +190,17 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   if (go_on) timed([&] { go_on = ports.neighbours->serve(until(spec.not_before_tsc), monitor); });
 
   fill_in_macs(request);
-  for (const Side side : kBothSides) ports.sides[index_of(side)]->next_hops.clear();
+  for (const OpenPort& each : ports.ports) ports.resources(each.id).next_hops.clear();
   for (const ResolvedNeighbour& hop : result.neighbours) {
-    if (hop.mac) ports.sides[index_of(hop.side)]->next_hops.push_back({hop.ip, *hop.mac});
+    if (hop.mac) ports.resources(hop.port).next_hops.push_back({hop.ip, *hop.mac});
   }
   const Snapshot before = snapshot();
   dataplane::TrialRun run(spec, {ports.sides[0].get(), ports.sides[1].get()}, clock_,
                           eal_.worker_lcores());
   if (!go_on) run.abort();
   announcer.send_due(0);
-  for (auto& slow_path : ports.slow_paths) {
-    if (slow_path) slow_path->take_counts();  // those of before
+  for (OpenPort& each : ports.ports) {
+    if (each.slow_path) each.slow_path->take_counts();  // those of before
   }
   run.launch();
   watch(run, spec, announcer, monitor);
@@ -252,7 +216,8 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   }
   share_bursts(result.directions);
   for (const DirectionResult& direction : result.directions) {
-    facts.directions.push_back(facts_of(direction, run.sent_from(direction.from).gave_up, spec));
+    facts.directions.push_back(
+        facts_of(direction, run.sent_from(direction.from).gave_up, spec, ports.of_side()));
   }
   add_longest_stalls(result.directions, facts);
   const auto cut_short = [](const measure::DirectionFacts& d) { return d.sent < d.intended; };
@@ -260,18 +225,7 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
       run.stopped() && std::any_of(facts.directions.begin(), facts.directions.end(), cut_short);
   facts.stopped = run.stopped() && monitor.stop_requested();
   facts.ended_early = result.ended_early && !facts.stopped;
-  for (const Side side : kBothSides) {
-    const size_t i = index_of(side);
-    const dpdk::Port& port = *ports.ports[i];
-    const dataplane::ReceiveReport& received = run.received_at(side);
-    result.ports.push_back(port_report(side, port, before.ports[i], after.ports[i], received,
-                                       ports.sides[i]->recorders));
-    result.ports.back().neighbour_conflicts += ports.neighbours->conflicts(side);
-    result.ports.back().announced = announcer.sent(side);
-    result.ports.back().slow_path = slow_path_of(ports.slow_paths[i].get(), received);
-    facts.ports.push_back(
-        facts_of(result.ports.back(), port, before.ports[i], after.ports[i], received));
-  }
+  add_ports(run, announcer, before, after, result, facts);
   result.input_queues = kernel::rise(before.input_queues, after.input_queues);
   result.input_queue_drops = facts.input_queue_drops = own_input_queue_drops(result);
   result.table = table_.finish(spec, run);
@@ -279,6 +233,29 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   result.total_ns = clock_.to_ns(timing::read_tsc() - entered);
   result.overhead_ns = result.total_ns - std::min(result.total_ns, accounted_ns);
   return to_json(result);
+}
+
+void Engine::add_ports(const dataplane::TrialRun& run, const Announcer& announcer,
+                       const Snapshot& before, const Snapshot& after, TrialResult& result,
+                       measure::TrialFacts& facts) {
+  OpenPorts& ports = open();
+  for (size_t i = 0; i < ports.ports.size(); ++i) {
+    OpenPort& own = ports.ports[i];
+    const auto [side, number] = own.id;
+    const bool is_first = number == 0;
+    const dataplane::PortArrivals& arrivals = run.arrivals_at(side, number);
+    uint64_t never_sent = 0;
+    for (const measure::StreamRecorder& recorder : ports.sides[index_of(side)]->recorders) {
+      if (is_first) never_sent += recorder.tracker().impossible();
+    }
+    PortReport report =
+        port_report(own.id, *own.port, before.ports[i], after.ports[i], arrivals, never_sent);
+    report.neighbour_conflicts += ports.neighbours->conflicts(own.id);
+    report.announced = is_first ? announcer.sent(side) : 0;
+    report.slow_path = slow_path_of(own.slow_path.get(), arrivals);
+    facts.ports.push_back(facts_of(report, *own.port, before.ports[i], after.ports[i], arrivals));
+    result.ports.push_back(std::move(report));
+  }
 }
 
 // Nanoseconds up to a little before a time: the workers' start waits for the rest.
@@ -293,7 +270,7 @@ void Engine::watch(dataplane::TrialRun& run, const dataplane::TrialSpec& spec, A
                    Monitor& monitor) {
   const uint64_t launched = timing::read_tsc();
   int look_ms = spec.stop_when_lost ? kLossCheckMs : kProgressMs;
-  if (open().slow_paths[0] || open().slow_paths[1]) look_ms = kSlowPathMs;
+  if (open().has_slow_path()) look_ms = kSlowPathMs;
   int since_progress_ms = 0;
   eventfd_t done = 0;
   while (eventfd_read(run.done_fd(), &done) != 0) {
@@ -315,8 +292,8 @@ void Engine::watch(dataplane::TrialRun& run, const dataplane::TrialSpec& spec, A
 }
 
 void Engine::carry_slow_paths() {
-  for (const auto& slow_path : open().slow_paths) {
-    if (slow_path) slow_path->carry();
+  for (const OpenPort& each : open().ports) {
+    if (each.slow_path) each.slow_path->carry();
   }
 }
 
@@ -337,6 +314,7 @@ void Engine::stop_if_lost(dataplane::TrialRun& run, const dataplane::TrialSpec& 
 Json Engine::preview(const Json& params) const {
   PreviewParams parsed = parse_preview(params);
   refuse_learned(parsed.trial.spec);
+  if (open_) check_paths(parsed.trial, *open_);
   fill_in_macs(parsed.trial);
   fill_in_macs(parsed.trial.announcements);
   PcapWriter pcap(parsed.path);
@@ -353,9 +331,9 @@ Json Engine::preview(const Json& params) const {
 void Engine::write_announcements(const std::vector<Announcement>& announcements,
                                  PcapWriter& pcap) const {
   for (const Announcement& announcement : announcements) {
-    const size_t side = index_of(announcement.side);
-    const net::Mac mac = open_ ? open_->ports[side]->mac() : net::Mac{};
-    const net::VlanTags vlan = open_ ? open_->sides[side]->own.vlan : net::VlanTags{};
+    const PortId port{announcement.side, 0};
+    const net::Mac mac = open_ ? open_->port(port).mac() : net::Mac{};
+    const net::VlanTags vlan = open_ ? open_->port(port).options().vlan : net::VlanTags{};
     const net::Mac dst_mac = announcement.dst_mac.value_or(net::Mac{});
     pcap.write(announcement.at_ns.value_or(0), frame_of(announcement, dst_mac, mac, vlan));
   }
@@ -372,7 +350,7 @@ void Engine::idle() {
   open_->neighbours->drain();
 }
 
-Engine::OpenPorts& Engine::open() const {
+OpenPorts& Engine::open() const {
   if (!open_) throw ProtocolError(kStateError, "no ports are open", "call ports.open first");
   return *open_;
 }
@@ -383,12 +361,12 @@ uint64_t Engine::own_input_queue_drops(const TrialResult& result) const {
   bool any_interface = false;
   bool any_virtual = false;
   uint64_t accounted = 0;
-  for (const Side side : kBothSides) {
-    const auto attachment = open_->ports[index_of(side)]->attachment();
+  for (const OpenPort& each : open_->ports) {
+    const auto attachment = each.port->attachment();
     any_interface = any_interface || attachment.has_value();
     any_virtual = any_virtual || (attachment && attachment->is_virtual);
-    accounted += result.ports[index_of(side)].interface_drops;
   }
+  for (const PortReport& port : result.ports) accounted += port.interface_drops;
   if (!any_interface) return 0;
   return kernel::own_input_queue_drops(result.input_queues, any_virtual, accounted);
 }
@@ -396,62 +374,10 @@ uint64_t Engine::own_input_queue_drops(const TrialResult& result) const {
 Engine::Snapshot Engine::snapshot() const {
   Snapshot result{};
   result.input_queues = kernel::input_queues();
-  for (size_t i = 0; i < dataplane::kSides; ++i) {
-    result.ports[i] = {open_->ports[i]->counters(), open_->ports[i]->link()};
+  for (const OpenPort& each : open_->ports) {
+    result.ports.push_back({each.port->counters(), each.port->link()});
   }
   return result;
-}
-
-// Tags and labels are the ports': what a trial sends and expects with others would be lost without
-// a word.
-void Engine::check_before(const TrialRequest& request) const {
-  for (const Side from : request.order) {
-    const dataplane::DirectionSpec& direction = request.spec.from[index_of(from)];
-    const auto check = [&](const char* key, Side side, bool same) {
-      if (same) return;
-      throw ProtocolError(kInvalidParams,
-                          direction_name(from) + ": " + key + " is not the " + name_of(side) +
-                              " port's, as ports.open gave it",
-                          "give both the same VLAN tags and MPLS labels");
-    };
-    const dpdk::PortOptions& sends = open_->ports[index_of(from)]->options();
-    const dpdk::PortOptions& receives = open_->ports[index_of(other(from))]->options();
-    check("vlan", from, direction.vlan == sends.vlan);
-    check("received_vlan", other(from), direction.received_vlan == receives.vlan);
-    check("mpls", from, direction.labels == sends.labels);
-    check("received_mpls", other(from), direction.received_labels == receives.labels);
-  }
-}
-
-void Engine::check_fits(const TrialRequest& request) const {
-  uint64_t bytes = 0;
-  for (const Side from : request.order) {
-    const dataplane::DirectionSpec& direction = request.spec.from[index_of(from)];
-    constexpr uint32_t kNotIp = sizeof(net::EthernetHeader) + net::kFcsBytes;
-    const uint32_t largest = open_->ports[index_of(from)]->mtu() + kNotIp -
-                             direction.vlan.bytes_of_mtu() - direction.labels.bytes();
-    for (const dataplane::StreamSpec& stream : direction.streams) {
-      const uint32_t size = *std::max_element(stream.frame_sizes.begin(), stream.frame_sizes.end());
-      if (size > largest) {
-        throw ProtocolError(kInvalidParams,
-                            direction_name(from) + ": frame size " + std::to_string(size) +
-                                " exceeds what port " + name_of(from) + " can carry, " +
-                                std::to_string(largest),
-                            "raise the MTU on tester and device, or choose a smaller frame size");
-      }
-    }
-    for (size_t i = 0; i < direction.streams.size(); ++i) {
-      bytes +=
-          measure::StreamRecorder::bytes_for(request.spec.record, request.spec.frames_of(from, i));
-    }
-  }
-  if (bytes > available_memory_bytes() / 2) {
-    throw ProtocolError(kEnvironmentError,
-                        "accounting for every frame needs " + std::to_string(bytes >> 20) +
-                            " MiB (one bit a frame), more than half of the free memory",
-                        "shorten the trial, lower the rate, or lower record.tracking_mb: a window "
-                        "slides then");
-  }
 }
 
 // A next hop that nobody knows keeps the zero MAC: in a preview; no trial is run with it.
@@ -460,11 +386,16 @@ void Engine::fill_in_macs(TrialRequest& request) const {
   for (const Side from : request.order) {
     std::vector<dataplane::StreamSpec>& streams = request.spec.from[index_of(from)].streams;
     for (size_t i = 0; i < streams.size(); ++i) {
-      const StreamAddressing& wanted = request.addressing[index_of(from)][i];
-      net::FrameLayout& layout = streams[i].layout;
-      layout.src_mac = wanted.src_mac.value_or(open_->ports[index_of(from)]->mac());
-      layout.dst_mac = wanted.dst_mac.value_or(
-          open_->neighbours->find(from, wanted.next_hop).value_or(net::Mac{}));
+      dataplane::StreamSpec& stream = streams[i];
+      for (size_t path = 0; path < stream.paths(); ++path) {
+        const PathAddressing& wanted = request.addressing[index_of(from)][i][path];
+        const PortId port{from, stream.sent_by(path)};
+        const net::Mac src_mac = wanted.src_mac.value_or(open_->port(port).mac());
+        const net::Mac dst_mac = wanted.dst_mac.value_or(
+            open_->neighbours->find(port, wanted.next_hop).value_or(net::Mac{}));
+        (path == 0 ? stream.layout.src_mac : stream.more_paths[path - 1].src_mac) = src_mac;
+        (path == 0 ? stream.layout.dst_mac : stream.more_paths[path - 1].dst_mac) = dst_mac;
+      }
     }
   }
 }
@@ -472,7 +403,7 @@ void Engine::fill_in_macs(TrialRequest& request) const {
 void Engine::fill_in_macs(std::vector<Announcement>& announcements) const {
   if (!open_) return;
   for (Announcement& each : announcements) {
-    if (!each.dst_mac) each.dst_mac = open_->neighbours->find(each.side, each.destination());
+    if (!each.dst_mac) each.dst_mac = open_->neighbours->find({each.side, 0}, each.destination());
   }
 }
 

@@ -10,10 +10,9 @@
 #include "control/learned_table.h"
 #include "control/messages.h"
 #include "control/monitor.h"
-#include "control/neighbours.h"
+#include "control/open_ports.h"
 #include "control/pcap.h"
 #include "control/port_report.h"
-#include "control/slow_path.h"
 #include "dataplane/trial_run.h"
 #include "dpdk/eal.h"
 #include "dpdk/port.h"
@@ -38,26 +37,16 @@ class Engine {
   void idle();
 
  private:
-  struct OpenPorts {
-    explicit OpenPorts(const PortsOpenParams& params);
-    Announcer announcer(const std::vector<Announcement>& announcements) const;
-
-    std::unique_ptr<dpdk::RingPair> rings;
-    std::array<std::unique_ptr<dpdk::Port>, dataplane::kSides> ports;
-    std::array<std::unique_ptr<dataplane::SideResources>, dataplane::kSides> sides;
-    std::array<std::unique_ptr<SlowPath>, dataplane::kSides> slow_paths;
-    std::unique_ptr<Neighbours> neighbours;
-  };
   struct Snapshot {
-    std::array<PortSnapshot, dataplane::kSides> ports;
+    std::vector<PortSnapshot> ports;
     std::vector<kernel::InputQueue> input_queues;
   };
 
   OpenPorts& open() const;
   Snapshot snapshot() const;
   uint64_t own_input_queue_drops(const TrialResult& result) const;
-  void check_before(const TrialRequest& request) const;
-  void check_fits(const TrialRequest& request) const;
+  void add_ports(const dataplane::TrialRun& run, const Announcer& announcer, const Snapshot& before,
+                 const Snapshot& after, TrialResult& result, measure::TrialFacts& facts);
   void write_announcements(const std::vector<Announcement>& announcements, PcapWriter& pcap) const;
   void fill_in_macs(TrialRequest& request) const;
   void fill_in_macs(std::vector<Announcement>& announcements) const;

@@ -20,99 +20,6 @@ using dataplane::Side;
 constexpr uint64_t kMaxNs = 1ULL << 47;
 constexpr uint64_t kMaxInspectEvery = 1'000'000'000;
 
-constexpr std::array<std::pair<const char*, dpdk::Driver>, 7> kDrivers = {{
-    {"af_packet", dpdk::Driver::kAfPacket},
-    {"af_xdp", dpdk::Driver::kAfXdp},
-    {"pci", dpdk::Driver::kPci},
-    {"memif", dpdk::Driver::kMemif},
-    {"vdev", dpdk::Driver::kVirtual},
-    {"ring", dpdk::Driver::kRing},
-    {"null", dpdk::Driver::kNull},
-}};
-
-dpdk::Driver parse_driver(ObjectReader& reader) {
-  const std::string name = reader.text("driver");
-  for (const auto& [known, driver] : kDrivers) {
-    if (name == known) return driver;
-  }
-  reader.refuse("driver", "is none of af_packet, af_xdp, pci, memif, vdev, ring, null");
-}
-
-const char* driver_name(dpdk::Driver driver) {
-  for (const auto& [name, known] : kDrivers) {
-    if (driver == known) return name;
-  }
-  return "unknown";
-}
-
-Side parse_side(ObjectReader& reader, const std::string& key) {
-  const std::string name = reader.text(key);
-  if (name != "left" && name != "right") reader.refuse(key, "must be left or right");
-  return name == "left" ? Side::kLeft : Side::kRight;
-}
-
-kernel::TapOptions parse_tap(const Json& json, const std::string& where) {
-  ObjectReader reader(json, where);
-  kernel::TapOptions options{reader.text("network_namespace"), reader.text("interface")};
-  constexpr size_t kMostBytes = 15;  // of an interface's name
-  if (options.interface.empty() || options.interface.size() > kMostBytes) {
-    reader.refuse("interface", "must have 1 to 15 characters");
-  }
-  reader.finish();
-  return options;
-}
-
-dpdk::PortOptions parse_port(const Json& json, const std::string& where) {
-  ObjectReader reader(json, where);
-  dpdk::PortOptions options;
-  options.name = name_of(parse_side(reader, "name"));
-  options.driver = parse_driver(reader);
-  options.device = reader.text_or("device", "");
-  options.mac = reader.mac_or_none("mac");
-  const std::string role = reader.text_or("memif_role", "client");
-  if (role != "server" && role != "client") reader.refuse("memif_role", "must be server or client");
-  options.memif_server = role == "server";
-  options.memif_id = static_cast<uint32_t>(reader.number_or("memif_id", 0, 0, UINT32_MAX));
-  const std::string when_full = reader.text_or("when_full", "wait");
-  if (when_full != "wait" && when_full != "lose") {
-    reader.refuse("when_full", "must be wait or lose");
-  }
-  options.when_full = when_full == "lose" ? dpdk::WhenFull::kLose : dpdk::WhenFull::kWait;
-  options.in_flight_frames =
-      static_cast<uint32_t>(reader.number_or("in_flight_frames", 16384, 64, 32768));
-  if (!std::has_single_bit(options.in_flight_frames)) {
-    reader.refuse("in_flight_frames", "must be a power of 2");
-  }
-  options.mtu = static_cast<uint16_t>(reader.number_or("mtu", 1500, 68, 9702));
-  options.vlan = reader.vlan_or_none("vlan");
-  options.labels = reader.labels_or_none("mpls");
-  // The kernel takes the outermost tag off what a packet socket receives, and DPDK puts 802.1Q's
-  // back, whatever it was.
-  const bool is_socket = options.driver == dpdk::Driver::kAfPacket;
-  if (is_socket && options.vlan.bytes() > 0 && !options.vlan.begin_with_8021q()) {
-    reader.refuse("vlan", "must begin with TPID 33024 (0x8100): af_packet receives no other");
-  }
-  options.rx_queues = static_cast<uint16_t>(reader.number_or("rx_queues", 1, 1, 8));
-  options.rx_descriptors =
-      static_cast<uint16_t>(reader.number_or("rx_descriptors", 8192, 64, 32768));
-  options.tx_descriptors =
-      static_cast<uint16_t>(reader.number_or("tx_descriptors", 4096, 64, 32768));
-  if (reader.has("tap") && !reader.at("tap").is_null())
-    options.tap = parse_tap(reader.at("tap"), reader.path("tap"));
-  reader.finish();
-  return options;
-}
-
-net::AddressRange parse_range(const Json& json, const std::string& where) {
-  ObjectReader reader(json, where);
-  net::AddressRange range;
-  range.first = reader.ip("first");
-  range.count = static_cast<uint32_t>(reader.number_or("count", 1, 1, 65536));
-  range.shift = static_cast<uint32_t>(reader.number_or("shift", 0, 0, 127));
-  reader.finish();
-  return range;
-}
-
 // m of n frames belong to the first stream (RFC 8219 5.3).
 dataplane::Mix parse_mix(ObjectReader& reader, size_t streams) {
   if (!reader.has("mix") || reader.at("mix").is_null()) {
@@ -189,53 +96,8 @@ bool same_stream_ids(const dataplane::TrialSpec& spec) {
   return ids.size() < streams;
 }
 
-Json to_json(const std::map<std::string, uint64_t>& counters) {
-  Json list = Json::array();
-  for (const auto& [name, count] : counters) list.push_back({{"name", name}, {"count", count}});
-  return list;
-}
-
-Json to_json(const kernel::InterfaceCounters& counters) {
-  return {{"rx_missed", counters.rx_missed},
-          {"rx_fifo", counters.rx_fifo},
-          {"rx_over", counters.rx_over},
-          {"rx_nohandler", counters.rx_nohandler},
-          {"rx_dropped", counters.rx_dropped},
-          {"rx_crc", counters.rx_crc},
-          {"rx_frame", counters.rx_frame},
-          {"rx_length", counters.rx_length},
-          {"tx_errors", counters.tx_errors},
-          {"tx_dropped", counters.tx_dropped},
-          {"queue_dropped", counters.queue_dropped},
-          {"driver", to_json(counters.driver)},
-          {"socket_full", counters.socket_full},
-          {"xdp_dropped", counters.xdp_dropped},
-          {"xdp_ring_full", counters.xdp_ring_full},
-          {"xdp_fill_ring_empty", counters.xdp_fill_ring_empty}};
-}
-
 Json to_json(const kernel::InputQueue& queue) {
   return {{"cpu", queue.cpu}, {"dropped", queue.dropped}, {"time_squeeze", queue.time_squeeze}};
-}
-
-Json to_json(const dpdk::PortCounters& counters) {
-  return {{"rx_frames", counters.rx_frames},
-          {"tx_frames", counters.tx_frames},
-          {"rx_missed", counters.rx_missed},
-          {"rx_errors", counters.rx_errors},
-          {"rx_nombuf", counters.rx_nombuf},
-          {"tx_errors", counters.tx_errors},
-          {"pauses", to_json(counters.pauses)},
-          {"kernel", counters.kernel ? to_json(*counters.kernel) : Json()}};
-}
-
-const char* flow_control_name(dpdk::FlowControl flow_control) {
-  switch (flow_control) {
-    case dpdk::FlowControl::kOn: return "on";
-    case dpdk::FlowControl::kOff: return "off";
-    case dpdk::FlowControl::kUnknown: return "unknown";
-  }
-  return "unknown";
 }
 
 const char* verdict_name(measure::VerdictKind kind) {
@@ -323,78 +185,32 @@ Json to_json(const SlowPathReport& report) {
 }
 
 Json to_json(const PortReport& port) {
-  return {{"name", name_of(port.side)},
-          {"before", to_json(port.before)},
-          {"after", to_json(port.after)},
-          {"neighbour_requests", port.neighbour_requests},
-          {"neighbour_conflicts", port.neighbour_conflicts},
-          {"foreign", port.foreign},
-          {"icmp", to_json(port.icmp)},
-          {"answers", to_json(port.answers)},
-          {"stale", port.stale},
-          {"misdirected", port.misdirected},
-          {"corrupt", port.damaged.total()},
-          {"damaged", to_json(port.damaged)},
-          {"other_vlan", port.other_vlan},
-          {"fragments", port.fragments},
-          {"reassembled", port.reassembled},
-          {"incomplete", port.incomplete},
-          {"announced", port.announced},
-          {"slow_path", port.slow_path ? to_json(*port.slow_path) : Json()},
-          {"interface_drops", port.interface_drops},
-          {"send_drops", port.send_drops},
-          {"damaged_on_wire", port.damaged_on_wire}};
+  return of_port("name", port.id,
+                 {{"before", to_json(port.before)},
+                  {"after", to_json(port.after)},
+                  {"neighbour_requests", port.neighbour_requests},
+                  {"neighbour_conflicts", port.neighbour_conflicts},
+                  {"foreign", port.foreign},
+                  {"icmp", to_json(port.icmp)},
+                  {"answers", to_json(port.answers)},
+                  {"stale", port.stale},
+                  {"misdirected", port.misdirected},
+                  {"corrupt", port.damaged.total()},
+                  {"damaged", to_json(port.damaged)},
+                  {"other_vlan", port.other_vlan},
+                  {"fragments", port.fragments},
+                  {"reassembled", port.reassembled},
+                  {"incomplete", port.incomplete},
+                  {"announced", port.announced},
+                  {"slow_path", port.slow_path ? to_json(*port.slow_path) : Json()},
+                  {"interface_drops", port.interface_drops},
+                  {"send_drops", port.send_drops},
+                  {"damaged_on_wire", port.damaged_on_wire}});
 }
 
 }  // namespace
 
-std::string name_of(Side side) { return side == Side::kLeft ? "left" : "right"; }
-
 std::string direction_name(Side from) { return from == Side::kLeft ? "forward" : "reverse"; }
-
-PortsOpenParams parse_ports_open(const Json& params) {
-  ObjectReader reader(params, "");
-  PortsOpenParams result;
-  const Json& ports = reader.array("ports", 2, 2);
-  for (size_t i = 0; i < ports.size(); ++i) {
-    result.ports.push_back(parse_port(ports[i], element("ports", i)));
-  }
-  if (result.ports[0].name == result.ports[1].name) {
-    reader.refuse("ports", "must be one left and one right");
-  }
-  if (result.ports[0].name == "right") std::swap(result.ports[0], result.ports[1]);
-  result.link_timeout_ns = reader.number_or("link_timeout_ns", 5'000'000'000, 0, kMaxNs);
-  reader.finish();
-  return result;
-}
-
-NeighboursParams parse_neighbours(const Json& params) {
-  ObjectReader reader(params, "");
-  NeighboursParams result;
-  result.timeout_ns = reader.number_or("timeout_ns", 3'000'000'000, 0, kMaxNs);
-  const Json& ports = reader.array("ports", 0, 2);
-  bool seen[dataplane::kSides] = {};
-  for (size_t i = 0; i < ports.size(); ++i) {
-    ObjectReader port(ports[i], element("ports", i));
-    const size_t index = dataplane::index_of(parse_side(port, "port"));
-    if (std::exchange(seen[index], true)) port.refuse("port", "stands twice");
-    SideNeighbours& side = result.sides[index];
-    const Json& own = port.array("own", 0, 65536);
-    for (size_t k = 0; k < own.size(); ++k) {
-      side.own.push_back(parse_range(own[k], element(port.path("own"), k)));
-    }
-    const Json& resolve = port.array("resolve", 0, 65536);
-    for (size_t k = 0; k < resolve.size(); ++k) {
-      const auto ip =
-          net::IpAddress::parse(resolve[k].is_string() ? resolve[k].get<std::string>() : "");
-      if (!ip) port.refuse(element("resolve", k), "is not an IP address");
-      side.resolve.push_back(*ip);
-    }
-    port.finish();
-  }
-  reader.finish();
-  return result;
-}
 
 TrialRequest parse_trial(const Json& params, const std::string& where) {
   ObjectReader reader(params, where);
@@ -423,6 +239,10 @@ TrialRequest parse_trial(const Json& params, const std::string& where) {
       spec.from[dataplane::index_of(Side::kLeft)].active();
   if (same_stream_ids(spec)) reader.refuse("directions", "must have streams with different ids");
   parse_learn(reader, spec);
+  for (const dataplane::DirectionSpec& direction : spec.from) {
+    if (!spec.learn || !direction.active() || direction.streams[0].paths() == 1) continue;
+    reader.refuse("learn", "is for trials between two ports: a stream has more_paths");
+  }
   check_survival(reader, spec);
   check_tags(reader, spec);
   reader.finish();
@@ -437,42 +257,6 @@ PreviewParams parse_preview(const Json& params) {
   result.path = reader.text("path");
   reader.finish();
   return result;
-}
-
-Json to_json(const PortStatus& status) {
-  Json vlan = Json::array();
-  for (const net::VlanTag& tag : status.options.vlan.list()) {
-    vlan.push_back({{"tpid", tag.tpid},
-                    {"id", tag.id},
-                    {"pcp", tag.pcp},
-                    {"last_id", tag.last_id ? Json(*tag.last_id) : Json()}});
-  }
-  Json labels = Json::array();
-  for (const net::MplsLabel& label : status.options.labels.list()) {
-    labels.push_back({{"label", label.label}, {"tc", label.tc}, {"ttl", label.ttl}});
-  }
-  return {{"name", status.options.name},
-          {"driver", driver_name(status.options.driver)},
-          {"device", status.options.device},
-          {"mac", status.mac.text()},
-          {"link_up", status.link.up},
-          {"link_speed_mbps", status.link.speed_mbps ? Json(*status.link.speed_mbps) : Json()},
-          {"full_duplex", status.link.full_duplex},
-          {"flow_control", flow_control_name(status.flow_control)},
-          {"numa_node", status.numa_node >= 0 ? Json(status.numa_node) : Json()},
-          {"mtu", status.mtu},
-          {"vlan", vlan},
-          {"mpls", labels},
-          {"in_flight_frames", status.in_flight_frames ? Json(*status.in_flight_frames) : Json()},
-          {"dpdk_name", status.dpdk_name},
-          {"counters", to_json(status.counters)}};
-}
-
-Json to_json(const ResolvedNeighbour& neighbour) {
-  return {{"port", name_of(neighbour.side)},
-          {"ip", neighbour.ip.text()},
-          {"mac", neighbour.mac ? Json(neighbour.mac->text()) : Json()},
-          {"duration_ns", neighbour.duration_ns}};
 }
 
 Json to_json(const TrialResult& result) {

@@ -9,6 +9,7 @@
 
 #include "control/announcement_messages.h"
 #include "control/json.h"
+#include "control/port_messages.h"
 #include "control/record_messages.h"
 #include "dataplane/trial_spec.h"
 #include "dpdk/port.h"
@@ -23,23 +24,8 @@ namespace dutperf::control {
 
 inline constexpr int kProtocolVersion = 2;
 
-struct PortsOpenParams {
-  std::vector<dpdk::PortOptions> ports;  // left, right
-  uint64_t link_timeout_ns = 0;
-};
-
-struct SideNeighbours {
-  std::vector<net::AddressRange> own;
-  std::vector<net::IpAddress> resolve;
-};
-
-struct NeighboursParams {
-  SideNeighbours sides[dataplane::kSides];
-  uint64_t timeout_ns = 0;
-};
-
-// Whose MAC the frames of a stream carry: the next hop's and the port's, unless said otherwise.
-struct StreamAddressing {
+// Whose MAC the frames of a path carry: the next hop's and the port's, unless said otherwise.
+struct PathAddressing {
   net::IpAddress next_hop;
   std::optional<net::Mac> src_mac;
   std::optional<net::Mac> dst_mac;
@@ -49,7 +35,7 @@ struct StreamAddressing {
 struct TrialRequest {
   dataplane::TrialSpec spec;
   uint64_t settle_ns = 0;
-  std::vector<StreamAddressing> addressing[dataplane::kSides];  // of each stream
+  std::vector<std::vector<PathAddressing>> addressing[dataplane::kSides];  // of each stream's paths
   std::vector<dataplane::Side> order;  // sending sides, in the order of the request
   std::vector<Announcement> announcements;
   bool fine_delays = false;  // in the result
@@ -61,30 +47,9 @@ struct PreviewParams {
   std::string path;
 };
 
-PortsOpenParams parse_ports_open(const Json& params);
-NeighboursParams parse_neighbours(const Json& params);
 // `where` is the trial's path in error messages.
 TrialRequest parse_trial(const Json& params, const std::string& where = "");
 PreviewParams parse_preview(const Json& params);
-
-struct PortStatus {
-  dpdk::PortOptions options;
-  net::Mac mac;
-  dpdk::LinkState link;
-  dpdk::FlowControl flow_control = dpdk::FlowControl::kUnknown;
-  int numa_node = -1;
-  uint16_t mtu = 0;
-  std::string dpdk_name;
-  std::optional<uint32_t> in_flight_frames;
-  dpdk::PortCounters counters;
-};
-
-struct ResolvedNeighbour {
-  dataplane::Side side;
-  net::IpAddress ip;
-  std::optional<net::Mac> mac;
-  uint64_t duration_ns = 0;
-};
 
 // Frames that the DUT need not forward: how many there were, and how many came.
 struct BesideResult {
@@ -123,7 +88,7 @@ struct SlowPathReport {
 };
 
 struct PortReport {
-  dataplane::Side side;
+  PortId id;
   dpdk::PortCounters before;
   dpdk::PortCounters after;
   uint64_t neighbour_requests = 0;
@@ -160,10 +125,7 @@ struct TrialResult {
   uint64_t overhead_ns = 0;
 };
 
-std::string name_of(dataplane::Side side);         // left, right
 std::string direction_name(dataplane::Side from);  // forward, reverse
-Json to_json(const PortStatus& status);
-Json to_json(const ResolvedNeighbour& neighbour);
 Json to_json(const TrialResult& result);
 
 }  // namespace dutperf::control

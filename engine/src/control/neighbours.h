@@ -3,7 +3,6 @@
 // receivers answer.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <vector>
 
@@ -15,15 +14,18 @@
 
 namespace dutperf::control {
 
+// What the control thread needs of a port.
+struct PortLink {
+  PortId id;
+  dpdk::Port* port;
+  dataplane::PortResources* resources;
+  SlowPath* slow_path;  // null: it has none
+};
+
 class Neighbours {
  public:
-  using Ports = std::array<dpdk::Port*, dataplane::kSides>;
-  using Sides = std::array<dataplane::SideResources*, dataplane::kSides>;
-  using SlowPaths = std::array<SlowPath*, dataplane::kSides>;
-
-  // `slow_paths`: null where a port has none.
-  Neighbours(const Ports& ports, const Sides& sides, const SlowPaths& slow_paths)
-      : ports_(ports), sides_(sides), slow_paths_(slow_paths) {}
+  // What `links` names outlives it.
+  explicit Neighbours(const std::vector<PortLink>& links);
 
   // Replaces own addresses and next hops; forgets all answers.
   void set(const NeighboursParams& params);
@@ -39,27 +41,31 @@ class Neighbours {
   // dropped.
   void drain();
 
-  std::optional<net::Mac> find(dataplane::Side side, const net::IpAddress& ip) const;
+  std::optional<net::Mac> find(const PortId& port, const net::IpAddress& ip) const;
 
   // Messages since `resolve` began by which a next hop has another MAC than it answered first, or
   // an own address is somebody else's.
-  uint64_t conflicts(dataplane::Side side) const;
+  uint64_t conflicts(const PortId& port) const;
 
  private:
-  void ask(dataplane::Side side, const net::IpAddress& target);
-  void learn(dataplane::Side side, const net::NeighbourAnswer& answer);
-  void handle(dataplane::Side side, uint8_t* frame, size_t size);
-  // A message without VLAN tags, which are `vlan_id` and those of the side.
-  void handle_message(dataplane::Side side, uint8_t* frame, size_t size, uint16_t vlan_id);
-  void hand_on(dataplane::Side side, const uint8_t* frame, size_t size);
+  struct Link : PortLink {
+    std::vector<net::IpAddress> next_hops;
+    std::vector<net::NeighbourAnswer> known;
+    uint64_t conflicts = 0;
 
-  Ports ports_;
-  Sides sides_;
-  SlowPaths slow_paths_;
-  std::array<std::vector<net::IpAddress>, dataplane::kSides> next_hops_;
+    std::optional<net::Mac> find(const net::IpAddress& ip) const;
+  };
+
+  const Link* link_of(const PortId& port) const;
+  static void ask(const Link& link, const net::IpAddress& target);
+  static void learn(Link& link, const net::NeighbourAnswer& answer);
+  static void handle(Link& link, uint8_t* frame, size_t size);
+  // A message without VLAN tags, which are `vlan_id` and those of the side.
+  static void handle_message(Link& link, uint8_t* frame, size_t size, uint16_t vlan_id);
+  static void hand_on(const Link& link, const uint8_t* frame, size_t size);
+
+  std::vector<Link> links_;
   uint64_t timeout_ns_ = 0;
-  std::array<std::vector<net::NeighbourAnswer>, dataplane::kSides> known_;
-  std::array<uint64_t, dataplane::kSides> conflicts_{};
 };
 
 }  // namespace dutperf::control

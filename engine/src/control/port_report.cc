@@ -9,8 +9,6 @@
 namespace dutperf::control {
 namespace {
 
-using dataplane::Side;
-
 dpdk::PortCounters difference(const dpdk::PortCounters& before, const dpdk::PortCounters& after) {
   const bool told = before.kernel && after.kernel;
   return {after.rx_frames - before.rx_frames,
@@ -35,42 +33,43 @@ void attribute(const dpdk::Port& port, const dpdk::PortCounters& during, PortRep
 
 }  // namespace
 
-PortReport port_report(Side side, const dpdk::Port& port, const PortSnapshot& before,
-                       const PortSnapshot& after, const dataplane::ReceiveReport& received,
-                       const dataplane::StreamRecorders& recorders) {
+PortReport port_report(const PortId& id, const dpdk::Port& port, const PortSnapshot& before,
+                       const PortSnapshot& after, const dataplane::PortArrivals& arrivals,
+                       uint64_t never_sent) {
   PortReport report{};
-  report.side = side;
+  report.id = id;
   report.before = before.counters;
   report.after = after.counters;
-  report.neighbour_requests = received.neighbour_requests;
-  report.neighbour_conflicts = received.neighbour_conflicts;
-  report.foreign = received.foreign;
-  report.icmp = received.icmp;
-  report.answers = received.answers;
-  report.stale = received.stale;
-  report.misdirected = received.misdirected;
-  report.other_vlan = received.other_vlan;
-  report.fragments = received.fragments;
-  report.reassembled = received.reassembled;
-  report.incomplete = received.incomplete;
-  for (const measure::StreamRecorder& recorder : recorders) report.damaged += recorder.damaged();
-  report.damaged[net::Damage::kTruncated] += received.cut_short;
+  report.neighbour_requests = arrivals.neighbour_requests;
+  report.neighbour_conflicts = arrivals.neighbour_conflicts;
+  report.foreign = arrivals.foreign;
+  report.icmp = arrivals.icmp;
+  report.answers = arrivals.answers;
+  report.stale = arrivals.stale;
+  report.misdirected = arrivals.misdirected;
+  report.other_vlan = arrivals.other_vlan;
+  report.fragments = arrivals.fragments;
+  report.reassembled = arrivals.reassembled;
+  report.incomplete = arrivals.incomplete;
+  report.damaged = arrivals.damaged;
+  report.damaged[net::Damage::kTruncated] += arrivals.cut_short;
+  report.damaged[net::Damage::kNeverSent] += never_sent;
   attribute(port, difference(report.before, report.after), report);
   return report;
 }
 
 measure::PortFacts facts_of(const PortReport& report, const dpdk::Port& port,
                             const PortSnapshot& before, const PortSnapshot& after,
-                            const dataplane::ReceiveReport& received) {
+                            const dataplane::PortArrivals& arrivals) {
   const dpdk::PortCounters during = difference(report.before, report.after);
-  return {name_of(report.side), before.link.up, after.link.up,
+  return {name_of(report.id), before.link.up, after.link.up,
           before.link.changes != after.link.changes, port.flow_control() == dpdk::FlowControl::kOn,
           // A port that does not obey pause frames counts them all the same.
           port.flow_control() == dpdk::FlowControl::kOff
               ? 0
               : kernel::pause_frames_received(during.pauses),
           during.rx_missed, during.rx_errors, during.rx_nombuf, during.tx_errors,
-          received.cut_short, report.interface_drops, report.send_drops, report.damaged_on_wire,
+          arrivals.cut_short, report.interface_drops, report.send_drops, report.damaged_on_wire,
           report.neighbour_conflicts};
 }
 

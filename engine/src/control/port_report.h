@@ -15,13 +15,15 @@ struct PortSnapshot {
   dpdk::LinkState link;
 };
 
-PortReport port_report(dataplane::Side side, const dpdk::Port& port, const PortSnapshot& before,
-                       const PortSnapshot& after, const dataplane::ReceiveReport& received,
-                       const dataplane::StreamRecorders& recorders);
+// `never_sent`: frames with such numbers, of which nobody knows by which of several ports they
+// came.
+PortReport port_report(const PortId& id, const dpdk::Port& port, const PortSnapshot& before,
+                       const PortSnapshot& after, const dataplane::PortArrivals& arrivals,
+                       uint64_t never_sent);
 
 // Of the report of the same snapshots.
 measure::PortFacts facts_of(const PortReport& report, const dpdk::Port& port,
                             const PortSnapshot& before, const PortSnapshot& after,
-                            const dataplane::ReceiveReport& received);
+                            const dataplane::PortArrivals& arrivals);
 
 }  // namespace dutperf::control

@@ -18,9 +18,9 @@ kernel::TapOptions tap_of(const dpdk::Port& port) { return port.options().tap.va
 
 }  // namespace
 
-SlowPath::SlowPath(dpdk::Port& port, dataplane::SideResources& side) try
-    : port_(port), side_(side), tap_(tap_of(port), port.mac().bytes) {
-  side.unclaimed.emplace("unclaimed_" + port.options().name, dataplane::kUnclaimedFrames);
+SlowPath::SlowPath(dpdk::Port& port, dataplane::PortResources& resources) try
+    : port_(port), resources_(resources), tap_(tap_of(port), port.mac().bytes) {
+  resources.unclaimed.emplace("unclaimed_" + port.options().name, dataplane::kUnclaimedFrames);
 } catch (const std::system_error& error) {
   throw dpdk::SetupError("port " + port.options().name + ": its slow path: " + error.what(),
                          "it needs root, and a kernel with CONFIG_TUN (/dev/net/tun)");
@@ -42,7 +42,7 @@ void SlowPath::each_waiting(Send&& send) {
     size_t size = tap_.read(room);
     if (size == 0) return;
     if (size < kLeastBytes) std::fill(frame.begin() + size, frame.begin() + kLeastBytes, 0);
-    size = side_.own.vlan.put_in(frame.data(), std::max(size, kLeastBytes));
+    size = resources_.own.vlan.put_in(frame.data(), std::max(size, kLeastBytes));
     if (send(frame.data(), size)) {
       ++counts_.from_tap;
     } else {
@@ -57,13 +57,13 @@ void SlowPath::send_waiting() {
 
 void SlowPath::carry() {
   dpdk::Mbuf* mbufs[32];
-  while (const uint32_t count = side_.unclaimed->take(mbufs, 32)) {
+  while (const uint32_t count = resources_.unclaimed->take(mbufs, 32)) {
     for (uint32_t i = 0; i < count; ++i) give(dpdk::frame_of(mbufs[i]), dpdk::size_of(mbufs[i]));
     dpdk::free_frames(mbufs, count);
   }
   each_waiting([this](const uint8_t* frame, size_t size) {
     dpdk::Mbuf* const mbuf = port_.copy(frame, size);
-    if (mbuf == nullptr || side_.replies.put(mbuf)) return mbuf != nullptr;
+    if (mbuf == nullptr || resources_.replies.put(mbuf)) return mbuf != nullptr;
     dpdk::free_frame(mbuf);
     return false;
   });

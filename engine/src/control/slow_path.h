@@ -26,7 +26,7 @@ class SlowPath {
   };
 
   // Of a port that has a tap. Both outlive it. Throws dpdk::SetupError.
-  SlowPath(dpdk::Port& port, dataplane::SideResources& side);
+  SlowPath(dpdk::Port& port, dataplane::PortResources& resources);
 
   // REQUIRES of these two: no worker uses the port. A frame without VLAN tags.
   void give(const uint8_t* frame, size_t size);
@@ -44,7 +44,7 @@ class SlowPath {
   void each_waiting(Send&& send);
 
   dpdk::Port& port_;
-  dataplane::SideResources& side_;
+  dataplane::PortResources& resources_;
   kernel::Tap tap_;
   Counts counts_;
 };

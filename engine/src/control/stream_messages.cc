@@ -1,5 +1,7 @@
 #include "control/stream_messages.h"
 
+#include <algorithm>
+
 #include "control/tuple_messages.h"
 #include "vary/permutation.h"
 
@@ -13,6 +15,7 @@ using vary::Variation;
 
 constexpr uint64_t kMaxFrameSize = 9720;
 constexpr size_t kMaxPattern = 64;
+constexpr size_t kMaxMorePaths = dataplane::kMaxPorts * dataplane::kMaxPorts - 1;
 constexpr size_t kMaxVariations = 8;
 
 constexpr NamesOf<Field, 8> kFields = {{
@@ -136,6 +139,60 @@ net::ExtraHeaders parse_extra_headers(ObjectReader& reader, int ip_version) {
   return ip_version == 4 ? net::ipv4_options(options) : net::ipv6_extensions(extensions);
 }
 
+PathAddressing parse_addressing(ObjectReader& reader) {
+  return {reader.ip("next_hop"), reader.mac_or_none("src_mac"), reader.mac_or_none("dst_mac")};
+}
+
+dataplane::Path parse_path(ObjectReader& reader, int ip_version) {
+  dataplane::Path path;
+  path.sent_by = static_cast<uint8_t>(reader.number("sent_by", 0, dataplane::kMaxPorts - 1));
+  path.received_by =
+      static_cast<uint8_t>(reader.number("received_by", 0, dataplane::kMaxPorts - 1));
+  path.src_ip = parse_ip_of(reader, "src_ip", ip_version);
+  path.dst_ip = parse_ip_of(reader, "dst_ip", ip_version);
+  return path;
+}
+
+// Whether a variation of `field` writes over bits in which the addresses differ: paths would have
+// the same ones then.
+bool writes_over_difference(const vary::Variations& variations, Field field,
+                            const net::IpAddress& one, const net::IpAddress& other) {
+  return std::any_of(variations.list.begin(), variations.list.end(), [&](const Variation& each) {
+    if (each.field != field) return false;
+    for (uint32_t bit = each.offset; bit < uint32_t{each.offset} + each.width; ++bit) {
+      const uint8_t mask = static_cast<uint8_t>(0x80U >> (bit % 8));
+      if (((one.bytes[bit / 8] ^ other.bytes[bit / 8]) & mask) != 0) return true;
+    }
+    return false;
+  });
+}
+
+// The paths beside the first one, which is the stream's own.
+void parse_paths(ObjectReader& reader, ParsedStream& parsed) {
+  if (!reader.has("more_paths")) return;
+  dataplane::StreamSpec& stream = parsed.spec;
+  const net::FrameLayout& own = stream.layout;
+  const Json& list = reader.array("more_paths", 0, kMaxMorePaths);
+  if (!list.empty() && stream.tuples) {
+    reader.refuse("more_paths", "are not for streams with tuples: those go from one port to one");
+  }
+  for (size_t i = 0; i < list.size(); ++i) {
+    ObjectReader path_reader(list[i], element(reader.path("more_paths"), i));
+    const dataplane::Path path = parse_path(path_reader, own.ip_version);
+    parsed.addressing.push_back(parse_addressing(path_reader));
+    path_reader.finish();
+    if (writes_over_difference(stream.variations, Field::kSrcIp, own.src_ip, path.src_ip) ||
+        writes_over_difference(stream.variations, Field::kDstIp, own.dst_ip, path.dst_ip)) {
+      reader.refuse("vary", "has bits of an address in which the paths differ");
+    }
+    stream.more_paths.push_back(path);
+  }
+  const size_t most_lanes = kMaxPattern;
+  if (stream.paths() * stream.frame_sizes.size() > most_lanes) {
+    reader.refuse("more_paths", "times frame_sizes are more than " + std::to_string(most_lanes));
+  }
+}
+
 }  // namespace
 
 ParsedStream parse_stream(const Json& json, const std::string& where, uint16_t trial_id,
@@ -159,9 +216,7 @@ ParsedStream parse_stream(const Json& json, const std::string& where, uint16_t t
   layout.frame_size = stream.frame_sizes[0];
   layout.src_ip = parse_ip_of(reader, "src_ip", layout.ip_version);
   layout.dst_ip = parse_ip_of(reader, "dst_ip", layout.ip_version);
-  parsed.addressing.next_hop = reader.ip("next_hop");
-  parsed.addressing.src_mac = reader.mac_or_none("src_mac");
-  parsed.addressing.dst_mac = reader.mac_or_none("dst_mac");
+  parsed.addressing.push_back(parse_addressing(reader));
   layout.src_port = static_cast<uint16_t>(reader.number_or("src_port", 0xC020, 0, 65535));
   layout.dst_port = static_cast<uint16_t>(reader.number_or("dst_port", 7, 0, 65535));
   layout.ttl = static_cast<uint8_t>(reader.number_or("ttl", 10, 1, 255));
@@ -180,6 +235,7 @@ ParsedStream parse_stream(const Json& json, const std::string& where, uint16_t t
   }
   stream.variations = parse_variations(reader, layout.ip_version, seed);
   parse_tuples(reader, stream);
+  parse_paths(reader, parsed);
   reader.finish();
   return parsed;
 }

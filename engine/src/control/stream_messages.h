@@ -10,7 +10,7 @@ namespace dutperf::control {
 
 struct ParsedStream {
   dataplane::StreamSpec spec;
-  StreamAddressing addressing;
+  std::vector<PathAddressing> addressing;  // of each path
 };
 
 // `seed` is the trial's; the stream's draws are keyed by it and the stream's id.

@@ -53,7 +53,53 @@ TEST(ParseStream, GivesEveryKeyItsDefault) {
   EXPECT_FALSE(layout.identified);
   EXPECT_EQ(parsed.spec.tag, (net::TagIdentity{41, 3, 0}));
   EXPECT_EQ(parsed.spec.variations, (vary::Variations{{}, Order::kRandom, 77}));
-  EXPECT_EQ(parsed.addressing.src_mac, std::nullopt);
+  EXPECT_EQ(parsed.addressing.at(0).src_mac, std::nullopt);
+}
+
+Json path_of(int sent_by, int received_by, const char* src_ip, const char* dst_ip) {
+  return {{"sent_by", sent_by}, {"received_by", received_by}, {"src_ip", src_ip},
+          {"dst_ip", dst_ip},   {"next_hop", "198.18.1.1"},   {"dst_mac", "02:00:00:00:00:09"}};
+}
+
+TEST(ParseStream, ReadsPathsBesideItsOwn) {
+  Json json = stream_of(4);
+  json["more_paths"] = {path_of(1, 2, "198.18.1.2", "198.19.2.2")};
+  const ParsedStream parsed = parse(json);
+  ASSERT_EQ(parsed.spec.paths(), 2U);
+  EXPECT_EQ(parsed.spec.sent_by(0), 0);
+  EXPECT_EQ(parsed.spec.received_by(0), 0);
+  EXPECT_EQ(parsed.spec.sent_by(1), 1);
+  EXPECT_EQ(parsed.spec.received_by(1), 2);
+  EXPECT_EQ(parsed.spec.layout_of(1).src_ip.text(), "198.18.1.2");
+  EXPECT_EQ(parsed.spec.layout_of(1).dst_ip.text(), "198.19.2.2");
+  EXPECT_EQ(parsed.addressing.at(1).next_hop.text(), "198.18.1.1");
+  EXPECT_EQ(parsed.addressing.at(1).dst_mac, net::Mac::parse("02:00:00:00:00:09"));
+}
+
+TEST(ParseStream, RefusesPathsThatAStreamCannotHave) {
+  const auto with = [](const Json& path, const char* key, const Json& value) {
+    Json json = stream_of(4);
+    json["more_paths"] = {path};
+    json[key] = value;
+    return refusal([&] { parse(json); });
+  };
+  const Json path = path_of(1, 1, "198.18.1.2", "198.19.1.2");
+  // Bits 16 to 23 are where the paths' addresses differ.
+  Json networks = variation("dst_ip", 8, 0, 255);
+  networks["offset"] = 16;
+  Json hosts = variation("dst_ip", 8, 2, 254);
+  hosts["offset"] = 24;
+  EXPECT_EQ(with(path, "vary", {hosts}), "accepted");
+  EXPECT_NE(with(path, "vary", {networks}).find("paths differ"), std::string::npos);
+  EXPECT_NE(with(path_of(4, 1, "198.18.1.2", "198.19.1.2"), "ttl", 9).find("sent_by"),
+            std::string::npos);
+  EXPECT_NE(with(path_of(1, 1, "2001:2::2", "198.19.1.2"), "ttl", 9).find("src_ip"),
+            std::string::npos);
+  const Json many(33, 128);
+  Json json = stream_of(4);
+  json["more_paths"] = {path};
+  json["frame_sizes"] = json["received_frame_sizes"] = many;
+  EXPECT_NE(refusal([&] { parse(json); }).find("more_paths"), std::string::npos);
 }
 
 TEST(ParseStream, ReadsEveryFieldModeAndOrder) {

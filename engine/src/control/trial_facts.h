@@ -13,8 +13,9 @@ namespace dutperf::control {
 // What was asked for; nothing has happened yet.
 measure::TrialFacts facts_of(const dataplane::TrialSpec& spec);
 
+// `ports_of_side`: of the tester; they stand in `TrialFacts` one side after the other.
 measure::DirectionFacts facts_of(const DirectionResult& result, bool gave_up,
-                                 const dataplane::TrialSpec& spec);
+                                 const dataplane::TrialSpec& spec, size_t ports_of_side);
 
 // Any sender's stall may cost frames of either direction, a receiver's those of its own.
 // REQUIRES: `facts` has the directions of `results`, in their order.

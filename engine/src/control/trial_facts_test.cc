@@ -43,7 +43,7 @@ TEST(TrialFacts, AddUpTheStreams) {
   stream.negative_delays = 5;
   stream.damaged[net::Damage::kTruncated] = 6;
   direction.result.streams = {stream, stream};
-  const measure::DirectionFacts facts = facts_of(direction.result, true, {});
+  const measure::DirectionFacts facts = facts_of(direction.result, true, {}, 1);
   EXPECT_EQ(facts.name, "reverse");
   EXPECT_EQ(facts.receiving_port, 0U);
   EXPECT_EQ(facts.intended, 200U);
@@ -65,9 +65,9 @@ TEST(TrialFacts, CountFramesThatTheTesterHeldForHalfTheTimeout) {
   direction.send_call_ns.record(6 * kMs, 5);
   direction.receive_gap_ns.record(7 * kMs, 11);
   dataplane::TrialSpec spec;
-  EXPECT_EQ(facts_of(direction.result, false, spec).held_frames, 0U);
+  EXPECT_EQ(facts_of(direction.result, false, spec).held_frames, 0U, 1);
   spec.frame_timeout_ns = 10 * kMs;
-  EXPECT_EQ(facts_of(direction.result, false, spec).held_frames, 16U);
+  EXPECT_EQ(facts_of(direction.result, false, spec).held_frames, 16U, 1);
 }
 
 TEST(TrialFacts, KnowWhenALoadEndsBeforeTheTrial) {
@@ -79,13 +79,13 @@ TEST(TrialFacts, KnowWhenALoadEndsBeforeTheTrial) {
   load.streams.resize(1);
   load.rate_fps = 1000;
   load.frames = 1000;
-  EXPECT_EQ(facts_of(direction.result, false, spec).idle_end_ns, 0U);
+  EXPECT_EQ(facts_of(direction.result, false, spec).idle_end_ns, 0U, 1);
   load.steps = {{1000, 300 * kMs}, {0, 200 * kMs}};
   load.frames = 600;
-  EXPECT_EQ(facts_of(direction.result, false, spec).idle_end_ns, 200 * kMs);
+  EXPECT_EQ(facts_of(direction.result, false, spec).idle_end_ns, 200 * kMs, 1);
   spec.duration_ns = 700 * kMs;  // cut in the second step
   load.frames = 500;
-  EXPECT_EQ(facts_of(direction.result, false, spec).idle_end_ns, 0U);
+  EXPECT_EQ(facts_of(direction.result, false, spec).idle_end_ns, 0U, 1);
 }
 
 TEST(TrialFacts, BlameAnySendersStallForBurstsAndTheReceiverForTheRest) {

@@ -26,11 +26,11 @@ void expect_golden(const TrialRequest& request) {
   EXPECT_FALSE(spec.stop_when_lost);
   EXPECT_EQ(request.order, (std::vector{Side::kLeft, Side::kRight}));
   ASSERT_EQ(request.addressing[0].size(), 1U);
-  EXPECT_EQ(request.addressing[0][0].next_hop, ip("198.18.0.1"));
-  EXPECT_EQ(request.addressing[0][0].src_mac, std::nullopt);
-  EXPECT_EQ(request.addressing[0][0].dst_mac, std::nullopt);
+  EXPECT_EQ(request.addressing[0][0][0].next_hop, ip("198.18.0.1"));
+  EXPECT_EQ(request.addressing[0][0][0].src_mac, std::nullopt);
+  EXPECT_EQ(request.addressing[0][0][0].dst_mac, std::nullopt);
   ASSERT_EQ(request.addressing[1].size(), 1U);
-  EXPECT_EQ(request.addressing[1][0].next_hop, ip("198.19.0.1"));
+  EXPECT_EQ(request.addressing[1][0][0].next_hop, ip("198.19.0.1"));
 
   net::FrameLayout forward;
   forward.src_ip = ip("198.18.0.2");
@@ -73,6 +73,24 @@ TEST(TrialRun, IsReadAsTheGoldenRequestSays) {
 
 TEST(TrialRun, HasTheDefaultsOfTheCompleteRequest) {
   expect_golden(parse_trial(golden_params("trial.run-minimal")));
+}
+
+TEST(TrialRun, IsReadWithPathsBetweenSeveralPorts) {
+  const TrialRequest request = parse_trial(golden_params("trial.run-pairs"));
+  const dataplane::StreamSpec& stream = request.spec.from[0].streams.at(0);
+  ASSERT_EQ(stream.paths(), 4U);
+  ASSERT_EQ(request.addressing[0][0].size(), 4U);
+  // RFC 2544 16: all inputs have a frame to an output before the next output has its turn.
+  const uint8_t sent_by[4] = {0, 1, 0, 1};
+  const uint8_t received_by[4] = {0, 0, 1, 1};
+  for (size_t path = 0; path < 4; ++path) {
+    EXPECT_EQ(stream.sent_by(path), sent_by[path]) << path;
+    EXPECT_EQ(stream.received_by(path), received_by[path]) << path;
+  }
+  EXPECT_EQ(stream.layout_of(0).src_ip, stream.layout.src_ip);
+  EXPECT_NE(stream.layout_of(1).src_ip, stream.layout.src_ip);
+  EXPECT_EQ(stream.layout_of(2).src_ip, stream.layout.src_ip);
+  EXPECT_NE(stream.layout_of(3).dst_ip, stream.layout.dst_ip);
 }
 
 TEST(TrialRun, IsReadForIpv6InOneDirection) {
@@ -144,8 +162,8 @@ TEST(TrialRun, IsReadWithTwoStreamsSizesAndVariations) {
 TEST(TrialRun, IsReadWithMacsOfItsOwnAndAnEnumeration) {
   const TrialRequest request = parse_trial(golden_params("trial.run-traffic"));
   ASSERT_EQ(request.addressing[1].size(), 1U);
-  EXPECT_EQ(request.addressing[1][0].src_mac, mac("02:00:00:00:01:00"));
-  EXPECT_EQ(request.addressing[1][0].dst_mac, mac("02:00:00:00:02:00"));
+  EXPECT_EQ(request.addressing[1][0][0].src_mac, mac("02:00:00:00:01:00"));
+  EXPECT_EQ(request.addressing[1][0][0].dst_mac, mac("02:00:00:00:02:00"));
   using vary::Field;
   using vary::Mode;
   const vary::Variations& variations = request.spec.from[1].streams.at(0).variations;
@@ -176,7 +194,7 @@ TEST(TrialRun, IsReadWithFramesThatNeedNotBeForwarded) {
   ASSERT_EQ(direction.streams.size(), 2U);
   EXPECT_FALSE(direction.streams[0].is_beside());
   EXPECT_TRUE(direction.streams[1].is_beside());
-  EXPECT_EQ(request.addressing[0][1].dst_mac, mac("ff:ff:ff:ff:ff:ff"));
+  EXPECT_EQ(request.addressing[0][1][0].dst_mac, mac("ff:ff:ff:ff:ff:ff"));
   EXPECT_EQ(direction.frames, 1000U);
   EXPECT_EQ(direction.expected_among(1000), 990U);
   EXPECT_EQ(direction.last_expected_among(2), 0U);

@@ -104,7 +104,7 @@ std::optional<TimedLoss> loss(measure::LossRun run, uint64_t begin_ns, uint64_t 
 
 PortReport report(Side side, const dpdk::PortCounters& before, const dpdk::PortCounters& after) {
   PortReport result{};
-  result.side = side;
+  result.id.side = side;
   result.before = before;
   result.after = after;
   return result;
@@ -184,8 +184,8 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAPassSays) {
   result.ports[0].damaged_on_wire = 1;
   result.input_queues = {{0, 302, 17}, {1, 0, 2}};
   result.input_queue_drops = 2;
-  result.neighbours = {{Side::kLeft, ip("198.18.0.1"), mac("02:00:00:00:00:0a"), 183402},
-                       {Side::kRight, ip("198.19.0.1"), mac("02:00:00:00:00:0b"), 201877}};
+  result.neighbours = {{{Side::kLeft}, ip("198.18.0.1"), mac("02:00:00:00:00:0a"), 183402},
+                       {{Side::kRight}, ip("198.19.0.1"), mac("02:00:00:00:00:0b"), 201877}};
   result.begin_unix_ns = 1'772'616'600'123'456'789;
   result.total_ns = 64'003'120'991;
   result.overhead_ns = 2'718'281;
@@ -221,7 +221,7 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAFailSays) {
   result.ports = {report(Side::kLeft, {}, {14'005, 0, 0, 0, 0, 0}),
                   report(Side::kRight, {}, {0, 14'881, 0, 0, 0, 0})};
   result.ports[1].misdirected = 1;
-  result.neighbours = {{Side::kRight, ip("2001:2::1"), mac("02:00:00:00:00:0b"), 90210}};
+  result.neighbours = {{{Side::kRight}, ip("2001:2::1"), mac("02:00:00:00:00:0b"), 90210}};
   result.total_ns = 101'900'400;
   EXPECT_EQ(golden_result("trial.run-ipv6"), to_json(result));
 }
@@ -491,7 +491,7 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAnInvalidTrialSays) {
   result.verdict = measure::judge(facts);
   result.ports = {report(Side::kLeft, {}, {0, 0, 12, 0, 1, 0}), report(Side::kRight, {}, {})};
   result.ports[1].damaged[net::Damage::kTruncated] = 6;
-  result.neighbours = {{Side::kRight, ip("2001:2::1"), mac("02:00:00:00:00:0b"), 90210}};
+  result.neighbours = {{{Side::kRight}, ip("2001:2::1"), mac("02:00:00:00:00:0b"), 90210}};
   result.total_ns = 3'101'900'400;
   result.overhead_ns = 12'345;
   EXPECT_EQ(golden_result("trial.run-invalid"), to_json(result));

@@ -16,33 +16,45 @@ std::vector<uint32_t> distinct_sizes(const StreamSpec& stream) {
 }  // namespace
 
 FrameOrder::FrameOrder(const DirectionSpec& direction) : mix_(direction.mix) {
-  uint32_t first_lane = 0;
+  size_t first_lane = 0;
   for (size_t i = 0; i < direction.streams.size(); ++i) {
-    const std::vector<uint32_t> sizes = distinct_sizes(direction.streams[i]);
-    for (const uint32_t size : direction.streams[i].frame_sizes) {
-      const auto place = std::find(sizes.begin(), sizes.end(), size) - sizes.begin();
-      pattern_[i].push_back(first_lane + static_cast<uint32_t>(place));
+    const StreamSpec& stream = direction.streams[i];
+    const std::vector<uint32_t> sizes = distinct_sizes(stream);
+    for (const uint32_t size : stream.frame_sizes) {
+      const auto place =
+          static_cast<size_t>(std::find(sizes.begin(), sizes.end(), size) - sizes.begin());
+      for (size_t path = 0; path < stream.paths(); ++path) {
+        pattern_[i].push_back(static_cast<uint32_t>(first_lane + path * sizes.size() + place));
+      }
     }
-    first_lane += static_cast<uint32_t>(sizes.size());
+    first_lane += stream.paths() * sizes.size();
   }
 }
 
 std::vector<vary::FrameWriter> FrameOrder::writers(const DirectionSpec& direction) {
   std::vector<vary::FrameWriter> writers;
   for (const StreamSpec& stream : direction.streams) {
-    for (const uint32_t size : distinct_sizes(stream)) {
-      net::FrameLayout layout = stream.layout;
-      layout.frame_size = size;
-      writers.emplace_back(layout, stream.tag, stream.variations, stream.tuples);
+    for (size_t path = 0; path < stream.paths(); ++path) {
+      for (const uint32_t size : distinct_sizes(stream)) {
+        net::FrameLayout layout = stream.layout_of(path);
+        layout.frame_size = size;
+        writers.emplace_back(layout, stream.tag, stream.variations, stream.tuples);
+      }
     }
   }
   return writers;
 }
 
-size_t FrameOrder::lanes(const DirectionSpec& direction) {
-  size_t lanes = 0;
-  for (const StreamSpec& stream : direction.streams) lanes += distinct_sizes(stream).size();
-  return lanes;
+std::vector<uint8_t> FrameOrder::ports(const DirectionSpec& direction) {
+  std::vector<uint8_t> ports;
+  for (const StreamSpec& stream : direction.streams) {
+    for (size_t path = 0; path < stream.paths(); ++path) {
+      ports.insert(ports.end(), distinct_sizes(stream).size(), stream.sent_by(path));
+    }
+  }
+  return ports;
 }
+
+size_t FrameOrder::lanes(const DirectionSpec& direction) { return ports(direction).size(); }
 
 }  // namespace dutperf::dataplane

@@ -1,6 +1,6 @@
 // Which frame comes next in a direction: of which stream, with which number, of which size.
 //
-// Each combination of stream and frame size is a lane, with a writer of its own.
+// Each combination of stream, path and frame size is a lane, with a writer of its own.
 #pragma once
 
 #include <array>
@@ -37,13 +37,16 @@ class FrameOrder {
     return {lane, position.sequence[stream]++};
   }
 
-  // The lanes' writers: streams, and in each the sizes in the order of their first appearance.
+  // The lanes' writers: streams, in each the paths, in each the sizes in the order of their first
+  // appearance.
   static std::vector<vary::FrameWriter> writers(const DirectionSpec& direction);
+  // By which of the side's ports a lane's frames leave.
+  static std::vector<uint8_t> ports(const DirectionSpec& direction);
   static size_t lanes(const DirectionSpec& direction);
 
  private:
   Mix mix_;
-  std::array<std::vector<uint32_t>, kMaxStreams> pattern_;  // lane of each place in the sizes
+  std::array<std::vector<uint32_t>, kMaxStreams> pattern_;  // lane of each place, all paths a size
 };
 
 }  // namespace dutperf::dataplane

@@ -145,5 +145,37 @@ TEST(DirectionSpec, SharesItsFramesBetweenTheStreamsAsTheOrderDoes) {
   }
 }
 
+// RFC 2544 16 with three inputs and three outputs: all inputs have a frame to X, then to Y, then to
+// Z; an IMIX moves on when all have had a frame of a size.
+TEST(FrameOrder, TakesThePathsInTurnAndASizeForAll) {
+  DirectionSpec direction = direction_of({{64, 128}}, {1, 1});
+  StreamSpec& stream = direction.streams[0];
+  for (uint8_t k = 1; k < 9; ++k) {
+    Path path;
+    path.sent_by = k % 3;
+    path.received_by = k / 3;
+    path.src_ip = *net::IpAddress::parse("198.18." + std::to_string(k % 3) + ".2");
+    path.dst_ip = *net::IpAddress::parse("198.19." + std::to_string(k / 3) + ".2");
+    stream.more_paths.push_back(path);
+  }
+  const FrameOrder order(direction);
+  const std::vector<vary::FrameWriter> writers = FrameOrder::writers(direction);
+  const std::vector<uint8_t> ports = FrameOrder::ports(direction);
+  ASSERT_EQ(writers.size(), 18U);
+  ASSERT_EQ(FrameOrder::lanes(direction), 18U);
+  FrameOrder::Position position;
+  for (uint64_t k = 0; k < 40; ++k) {
+    const FrameOrder::Next next = order.next(position);
+    const std::vector<uint8_t>& frame = writers.at(next.lane).template_bytes();
+    constexpr size_t kSrcIp = 14 + 12;
+    constexpr size_t kDstIp = 14 + 16;
+    EXPECT_EQ(next.sequence, k);
+    EXPECT_EQ(ports.at(next.lane), k % 3) << k;
+    EXPECT_EQ(frame[kSrcIp + 2], k % 3) << k;
+    EXPECT_EQ(frame[kDstIp + 2], k / 3 % 3) << k;
+    EXPECT_EQ(frame.size() + 4, k / 9 % 2 == 0 ? 64U : 128U) << k;
+  }
+}
+
 }  // namespace
 }  // namespace dutperf::dataplane

@@ -5,12 +5,15 @@ namespace dutperf::dataplane {
 FrameSource::FrameSource(const DirectionSpec& direction, const std::vector<dpdk::FramePool*>& pools)
     : order_(direction) {
   std::vector<vary::FrameWriter> writers = FrameOrder::writers(direction);
-  for (size_t i = 0; i < writers.size(); ++i) lanes_.push_back({std::move(writers[i]), pools[i]});
+  const std::vector<uint8_t> ports = FrameOrder::ports(direction);
+  for (size_t i = 0; i < writers.size(); ++i) {
+    lanes_.push_back({std::move(writers[i]), pools[i], ports[i]});
+  }
   if (lanes_.size() > 1) bursts_.resize(lanes_.size());
 }
 
 void FrameSource::prepare() {
-  for (Lane& lane : lanes_) lane.pool->refresh(lane.writer.template_bytes());
+  for (Lane& lane : lanes_) lane.pool->refresh(lane.writer.template_bytes(), lane.port);
 }
 
 bool FrameSource::next_of_one_lane(dpdk::Mbuf** frames, uint32_t count,

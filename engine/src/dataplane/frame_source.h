@@ -38,6 +38,7 @@ class FrameSource {
   struct Lane {
     vary::FrameWriter writer;
     dpdk::FramePool* pool;
+    uint8_t port;  // number, by which its frames leave
   };
   struct LaneBurst {
     vary::Lanes sequences;

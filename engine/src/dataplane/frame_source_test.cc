@@ -50,6 +50,20 @@ DirectionSpec a_rare_size_first() {
   return direction;
 }
 
+DirectionSpec two_pairs_of_ports() {
+  DirectionSpec direction = one_stream();
+  direction.streams[0].variations.list = {kSrcPort};
+  for (uint8_t k = 1; k < 4; ++k) {
+    Path path;
+    path.sent_by = k % 2;
+    path.received_by = k / 2;
+    path.src_ip = *net::IpAddress::parse("198.18." + std::to_string(k % 2) + ".2");
+    path.dst_ip = *net::IpAddress::parse("198.19." + std::to_string(k / 2) + ".2");
+    direction.streams[0].more_paths.push_back(path);
+  }
+  return direction;
+}
+
 // Frames with their stamps, one by one into fresh buffers.
 class Plain {
  public:
@@ -192,9 +206,26 @@ TEST_P(FrameSourceTest, LeavesQueuedFramesOfTheLastTrialAlone) {
   }
 }
 
+TEST_P(FrameSourceTest, SaysOfEachFrameByWhichPortItLeaves) {
+  const DirectionSpec direction = GetParam()();
+  FrameSource source(direction, pools(direction));
+  source.prepare();
+  uint64_t sequence = 0;
+  for (int burst = 0; burst < 10; ++burst) {
+    dpdk::Mbuf* frames[kMaxBurst];
+    ASSERT_TRUE(source.next(frames, 13, 0));
+    for (uint32_t i = 0; i < 13; ++i, ++sequence) {
+      const StreamSpec& stream = direction.streams[0];
+      if (direction.streams.size() > 1) continue;
+      EXPECT_EQ(dpdk::leaves_by(frames[i]), stream.sent_by(sequence % stream.paths()));
+    }
+    dpdk::free_frames(frames, 13);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Traffic, FrameSourceTest,
                          ::testing::Values(&one_stream, &two_streams_of_many_sizes,
-                                           &a_rare_size_first));
+                                           &a_rare_size_first, &two_pairs_of_ports));
 
 }  // namespace
 }  // namespace dutperf::dataplane

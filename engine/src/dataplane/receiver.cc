@@ -8,52 +8,20 @@
 namespace dutperf::dataplane {
 namespace {
 
-// Room for frames of the queue that such a direction's come in by.
-uint32_t room_frames(const dpdk::RxQueue& queue, const DirectionSpec& direction) {
+// Room for frames of the port that such a direction's come in by: of several, that of the shortest,
+// for all may come by one.
+uint32_t room_frames(const std::vector<ReceivingPort>& ports, const DirectionSpec& direction) {
   uint32_t pieces = 1;
   for (const StreamSpec& stream : direction.streams) pieces = std::max(pieces, stream.most_pieces);
-  return queue.room_frames / pieces;
+  uint32_t room = UINT32_MAX;
+  for (const ReceivingPort& port : ports) room = std::min(room, port.queue.room_frames);
+  return room / pieces;
 }
 
-}  // namespace
+constexpr auto kNotIp = static_cast<uint32_t>(sizeof(net::EthernetHeader) + net::kFcsBytes);
 
-Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
-                   StreamRecorders& recorders, const net::OwnAddresses& own,
-                   const std::vector<net::NeighbourAnswer>& next_hops, const RepliesAndRest& rings,
-                   const timing::TscClock& clock, const SenderStalls& stalls)
-    : trial_id_(spec.trial_id),
-      verify_checksums_(spec.verify_checksums),
-      inspect_every_(spec.inspect_every),
-      vlan_(own.vlan),
-      labels_(spec.from[index_of(other(side))].received_labels),
-      answers_(spec.answers[index_of(side)]),
-      before_(labels_.bytes() > 0 ? Before::kLabels
-              : vlan_.bytes() > 0 ? Before::kTags
-                                  : Before::kNothing),
-      queue_(queue),
-      recorders_(recorders),
-      own_(own),
-      next_hops_(next_hops),
-      rings_(rings),
-      clock_(clock),
-      uninspected_(spec.inspect_every > 0 ? 0 : UINT64_MAX),
-      shadows_(stalls, spec.from[index_of(other(side))].frames,
-               spec.from[index_of(other(side))].rate_fps,
-               room_frames(queue, spec.from[index_of(other(side))])),
-      has_beside_(spec.from[index_of(other(side))].has_beside()),
-      silence_(spec.from[index_of(other(side))].load().due_ns(0)) {
-  constexpr auto kNotIp = static_cast<uint32_t>(sizeof(net::EthernetHeader) + net::kFcsBytes);
-  stream_of_id_.fill(kNotExpected);
-  const std::vector<StreamSpec>& streams = spec.from[index_of(other(side))].streams;
-  for (uint8_t i = 0; i < streams.size(); ++i) {
-    stream_of_id_[streams[i].id] = i;
-    std::vector<uint32_t>& in_turn = ip_bytes_[i].in_turn;
-    for (const uint32_t size : streams[i].received_frame_sizes) in_turn.push_back(size - kNotIp);
-    ip_bytes_[i].count = in_turn.size();
-    ip_bytes_[i].first = in_turn[0];
-    expected_[i] = streams[i].expected;
-  }
-  report_.answers = AnswerLog(answers_.most);
+// The longest IP packet of those that may come in pieces; 0: there are none.
+size_t most_bytes_in_pieces(const std::vector<StreamSpec>& streams) {
   size_t most_ip_bytes = 0;
   for (const StreamSpec& stream : streams) {
     if (!stream.layout.identified) continue;
@@ -61,24 +29,74 @@ Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
       most_ip_bytes = std::max<size_t>(most_ip_bytes, size - kNotIp);
     }
   }
-  if (most_ip_bytes > 0) reassembly_.emplace(most_ip_bytes);
+  return most_ip_bytes;
+}
+
+}  // namespace
+
+Receiver::Receiver(const TrialSpec& spec, Side side, const std::vector<ReceivingPort>& ports,
+                   StreamRecorders& recorders, const timing::TscClock& clock,
+                   const SenderStalls& stalls)
+    : trial_id_(spec.trial_id),
+      verify_checksums_(spec.verify_checksums),
+      inspect_every_(spec.inspect_every),
+      vlan_(ports[0].own->vlan),
+      labels_(spec.from[index_of(other(side))].received_labels),
+      answers_(spec.answers[index_of(side)]),
+      before_(labels_.bytes() > 0 ? Before::kLabels
+              : vlan_.bytes() > 0 ? Before::kTags
+                                  : Before::kNothing),
+      recorders_(recorders),
+      clock_(clock),
+      uninspected_(spec.inspect_every > 0 ? 0 : UINT64_MAX),
+      shadows_(stalls, spec.from[index_of(other(side))].frames,
+               spec.from[index_of(other(side))].rate_fps,
+               room_frames(ports, spec.from[index_of(other(side))])),
+      has_beside_(spec.from[index_of(other(side))].has_beside()),
+      silence_(spec.from[index_of(other(side))].load().due_ns(0)) {
+  stream_of_id_.fill(kNotExpected);
+  const std::vector<StreamSpec>& streams = spec.from[index_of(other(side))].streams;
+  for (uint8_t i = 0; i < streams.size(); ++i) {
+    stream_of_id_[streams[i].id] = i;
+    ip_bytes_[i] = IpBytes(streams[i]);
+    expected_[i] = streams[i].expected;
+    for (size_t path = 0; path < streams[i].paths(); ++path) {
+      received_by_[i].push_back(streams[i].received_by(path));
+    }
+  }
+  const size_t most_ip_bytes = most_bytes_in_pieces(streams);
+  for (const ReceivingPort& port : ports) {
+    Input& input =
+        inputs_.emplace_back(Input{port, static_cast<uint16_t>(inputs_.size()), 0, {}, {}});
+    input.arrivals.answers = AnswerLog(answers_.most);
+    if (most_ip_bytes > 0) input.reassembly = std::make_unique<net::Reassembly>(most_ip_bytes);
+  }
   if (spec.learn && spec.learn->from == other(side)) learning_.emplace(spec);
+}
+
+// All paths have a frame of a size before the next size has its turn.
+Receiver::IpBytes::IpBytes(const StreamSpec& stream) {
+  for (const uint32_t size : stream.received_frame_sizes) {
+    in_turn.insert(in_turn.end(), stream.paths(), size - kNotIp);
+  }
+  first = in_turn[0];
+  count = stream.received_frame_sizes.size() == 1 ? 1 : in_turn.size();
 }
 
 // Inlined into the one loop: nothing it looks at goes through memory.
 [[gnu::always_inline]] inline void Receiver::account(const uint8_t* frame,
                                                      const net::Classified& classified,
-                                                     Burst& burst) noexcept {
+                                                     Input& input, Burst& burst) noexcept {
   const net::WireTag& tag = *classified.tag;
   const uint8_t stream = stream_of_id_[tag.stream];
   const uint64_t sequence = tag.sequence();
   if (tag.trial != trial_id_) {
-    ++report_.stale;
+    ++input.arrivals.stale;
   } else if (stream == kNotExpected) {
-    ++report_.misdirected;
+    ++input.arrivals.misdirected;
   } else if (classified.ip_bytes != ip_bytes_[stream].of(sequence) ||
              (verify_checksums_ && !net::checksums_hold(frame, classified))) {
-    account_damaged(stream, frame, classified);
+    account_damaged(stream, frame, classified, input);
   } else {
     const uint32_t place = burst.count[stream]++;
     burst.arrivals[stream][place] = {sequence, tag.stamp_ns()};
@@ -87,12 +105,12 @@ Receiver::Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue,
 }
 
 template <Receiver::Before kBefore>
-uint32_t Receiver::receive_burst() noexcept {
+uint32_t Receiver::receive_burst(Input& input) noexcept {
   dpdk::Mbuf* mbufs[kBurst];
   const uint64_t polled_tsc = timing::read_tsc();
-  const uint32_t count = queue_.receive(mbufs, kBurst);
+  const uint32_t count = input.port.queue.receive(mbufs, kBurst);
   if (count == 0) {
-    drained_tsc_ = polled_tsc;
+    input.drained_tsc = polled_tsc;
     return 0;
   }
   const uint64_t received_tsc = timing::read_tsc();
@@ -112,19 +130,20 @@ uint32_t Receiver::receive_burst() noexcept {
       classified = net::classify_labelled(vlan_, labels_, frame, size);
     }
     if (classified.kind == net::FrameKind::kTest) [[likely]] {
-      account(frame + before, classified, burst);
+      account(frame + before, classified, input, burst);
     } else if (classified.kind == net::FrameKind::kFragment) {
-      take_piece(frame + before, size - before, burst);
-    } else if (take_aside(mbufs[i], classified)) {
+      take_piece(frame + before, size - before, input, burst);
+    } else if (take_aside(mbufs[i], classified, input)) {
       continue;
     }
     mbufs[kept++] = mbufs[i];
   }
+  if (inputs_.size() > 1) sort_out(input, burst);
   Learning::Burst learned;
   if (learning_) learning_->look_up(burst.arrivals[0], burst.frames[0], burst.count[0], learned);
-  record(burst, polled_tsc, received_tsc);
+  record(input, burst, polled_tsc, received_tsc);
   if (learning_) learning_->learn(learned);
-  if (count < kBurst) drained_tsc_ = polled_tsc;
+  if (count < kBurst) input.drained_tsc = polled_tsc;
   dpdk::free_frames(mbufs, kept);
   published_received_.store(recorders_[0].tracker().received() + recorders_[1].tracker().received(),
                             std::memory_order_relaxed);
@@ -132,24 +151,46 @@ uint32_t Receiver::receive_burst() noexcept {
 }
 
 void Receiver::step() noexcept {
+  for (Input& input : inputs_) step_of(input);
+}
+
+void Receiver::step_of(Input& input) noexcept {
   for (uint32_t burst = 0; burst < kBurstsPerStep; ++burst) {
     uint32_t count = 0;
     switch (before_) {
-      case Before::kNothing: count = receive_burst<Before::kNothing>(); break;
-      case Before::kTags: count = receive_burst<Before::kTags>(); break;
-      case Before::kLabels: count = receive_burst<Before::kLabels>(); break;
+      case Before::kNothing: count = receive_burst<Before::kNothing>(input); break;
+      case Before::kTags: count = receive_burst<Before::kTags>(input); break;
+      case Before::kLabels: count = receive_burst<Before::kLabels>(input); break;
     }
     if (count < kBurst) return;
   }
 }
 
-void Receiver::record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) noexcept {
+[[gnu::noinline]] void Receiver::sort_out(Input& input, Burst& burst) noexcept {
+  for (size_t stream = 0; stream < kMaxStreams; ++stream) {
+    const std::vector<uint8_t>& by_path = received_by_[stream];
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < burst.count[stream]; ++i) {
+      const measure::Arrival& arrival = burst.arrivals[stream][i];
+      if (by_path[arrival.sequence % by_path.size()] != input.number) {
+        ++input.arrivals.misdirected;
+        continue;
+      }
+      burst.arrivals[stream][kept] = arrival;
+      burst.frames[stream][kept++] = burst.frames[stream][i];
+    }
+    burst.count[stream] = kept;
+  }
+}
+
+void Receiver::record(Input& input, Burst& burst, uint64_t polled_tsc,
+                      uint64_t received_tsc) noexcept {
   const uint64_t received_ns = clock_.to_ns(received_tsc - start_tsc_);
   const uint32_t frames = burst.count[0] + burst.count[1];
   if (frames == 0) return;
   // What need not come ends no silence.
   if (burst.count[0] > 0 || !has_beside_) silence_.hear(received_ns);
-  const uint64_t gap_ns = clock_.to_ns(received_tsc - drained_tsc_);
+  const uint64_t gap_ns = clock_.to_ns(received_tsc - input.drained_tsc);
   report_.gap_ns.record(gap_ns, frames);
   report_.shortest_poll_tsc = std::min(report_.shortest_poll_tsc, received_tsc - polled_tsc);
   // Both streams go the same way: one of them tells.
@@ -180,109 +221,121 @@ void Receiver::record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) 
 }
 
 [[gnu::cold, gnu::noinline]] void Receiver::take_piece(const uint8_t* frame, size_t size,
-                                                       Burst& burst) noexcept {
-  ++report_.fragments;
-  if (!reassembly_) return;
-  const std::span<const uint8_t> whole = reassembly_->add(frame, size);
-  report_.reassembled = reassembly_->whole();
-  report_.incomplete = reassembly_->incomplete();
+                                                       Input& input, Burst& burst) noexcept {
+  PortArrivals& arrivals = input.arrivals;
+  ++arrivals.fragments;
+  if (!input.reassembly) return;
+  const std::span<const uint8_t> whole = input.reassembly->add(frame, size);
+  arrivals.reassembled = input.reassembly->whole();
+  arrivals.incomplete = input.reassembly->incomplete();
   if (whole.empty()) return;
   const net::Classified classified = net::classify(whole.data(), whole.size());
   if (classified.kind == net::FrameKind::kTest) {
-    account(whole.data(), classified, burst);
+    account(whole.data(), classified, input, burst);
   } else {
-    ++report_.foreign;
+    ++arrivals.foreign;
   }
 }
 
 // What is no test frame; true when a ring took the buffer.
-[[gnu::noinline]] bool Receiver::take_aside(dpdk::Mbuf* mbuf, net::Classified classified) noexcept {
+[[gnu::noinline]] bool Receiver::take_aside(dpdk::Mbuf* mbuf, net::Classified classified,
+                                            Input& input) noexcept {
   switch (classified.kind) {
     case net::FrameKind::kTest: break;
-    case net::FrameKind::kTruncated: account_truncated(classified); break;
-    case net::FrameKind::kForeign: return account_foreign(mbuf);
+    case net::FrameKind::kTruncated: account_truncated(classified, input); break;
+    case net::FrameKind::kForeign: return account_foreign(mbuf, input);
     case net::FrameKind::kIcmp:
-      account_icmp(dpdk::frame_of(mbuf) + vlan_.bytes() + labels_.bytes(), classified);
+      account_icmp(dpdk::frame_of(mbuf) + vlan_.bytes() + labels_.bytes(), classified, input);
       break;
     case net::FrameKind::kFragment: break;
-    case net::FrameKind::kOtherVlan: ++report_.other_vlan; break;
-    case net::FrameKind::kNeighbour: return answer(mbuf);
+    case net::FrameKind::kOtherVlan: ++input.arrivals.other_vlan; break;
+    case net::FrameKind::kNeighbour: return answer(mbuf, input);
   }
   return false;
 }
 
 [[gnu::noinline]] void Receiver::account_damaged(uint8_t stream, const uint8_t* frame,
-                                                 net::Classified classified) noexcept {
+                                                 net::Classified classified,
+                                                 Input& input) noexcept {
   const uint32_t expected = ip_bytes_[stream].of(classified.tag->sequence());
-  recorders_[stream].record_damaged(net::damage_of(frame, classified, expected));
+  const net::Damage damage = net::damage_of(frame, classified, expected);
+  recorders_[stream].record_damaged(damage);
+  ++input.arrivals.damaged[damage];
 }
 
-void Receiver::account_truncated(const net::Classified& classified) noexcept {
+void Receiver::account_truncated(const net::Classified& classified, Input& input) noexcept {
+  PortArrivals& arrivals = input.arrivals;
   if (classified.tag == nullptr) {
-    ++report_.cut_short;
+    ++arrivals.cut_short;
   } else if (classified.tag->trial != trial_id_) {
-    ++report_.stale;
+    ++arrivals.stale;
   } else if (const uint8_t stream = stream_of_id_[classified.tag->stream]; stream != kNotExpected) {
     recorders_[stream].record_damaged(net::Damage::kTruncated);
+    ++arrivals.damaged[net::Damage::kTruncated];
   } else {
-    ++report_.misdirected;
+    ++arrivals.misdirected;
   }
 }
 
-void Receiver::account_icmp(const uint8_t* frame, const net::Classified& classified) noexcept {
+void Receiver::account_icmp(const uint8_t* frame, const net::Classified& classified,
+                            Input& input) noexcept {
   const uint8_t* const message = frame + sizeof(net::EthernetHeader) + classified.ip_headers;
-  ++report_.foreign;
-  report_.icmp.count({classified.ip_version, message[0], message[1]});
+  ++input.arrivals.foreign;
+  input.arrivals.icmp.count({classified.ip_version, message[0], message[1]});
 }
 
-bool Receiver::account_foreign(dpdk::Mbuf* mbuf) noexcept {
-  ++report_.foreign;
+bool Receiver::account_foreign(dpdk::Mbuf* mbuf, Input& input) noexcept {
+  ++input.arrivals.foreign;
   uint8_t* const frame = dpdk::frame_of(mbuf);
   const size_t size = dpdk::size_of(mbuf);
-  if (keep_answer(frame, size) || rings_.unclaimed == nullptr) return false;
+  if (keep_answer(frame, size, input) || input.port.rings.unclaimed == nullptr) return false;
   if (!vlan_.stand_in(frame, size)) return false;
   dpdk::set_size(mbuf, vlan_.take_out(frame, size));
-  return hand_on(mbuf);
+  return hand_on(mbuf, input);
 }
 
 // Answers come as they were asked for: with the port's VLAN tags, and without labels.
-bool Receiver::keep_answer(const uint8_t* frame, size_t size) noexcept {
+bool Receiver::keep_answer(const uint8_t* frame, size_t size, Input& input) noexcept {
   if (answers_.most == 0) return false;
   const size_t tags_bytes = std::min<size_t>(size, vlan_.bytes());
   const auto packet =
       net::udp_packet_from(answers_.from_port, frame + tags_bytes, size - tags_bytes);
   if (packet.empty()) return false;
   const uint64_t now_tsc = timing::read_tsc();
-  report_.answers.keep(clock_.to_ns(now_tsc - std::min(now_tsc, start_tsc_)), packet);
+  input.arrivals.answers.keep(clock_.to_ns(now_tsc - std::min(now_tsc, start_tsc_)), packet);
   return true;
 }
 
 // A frame without VLAN tags, to whoever wants it.
-bool Receiver::hand_on(dpdk::Mbuf* mbuf) noexcept {
-  if (rings_.unclaimed == nullptr) return false;
-  if (rings_.unclaimed->put(mbuf)) return true;
-  ++report_.unclaimed_lost;
+bool Receiver::hand_on(dpdk::Mbuf* mbuf, Input& input) noexcept {
+  dpdk::ReplyRing* const unclaimed = input.port.rings.unclaimed;
+  if (unclaimed == nullptr) return false;
+  if (unclaimed->put(mbuf)) return true;
+  ++input.arrivals.unclaimed_lost;
   return false;
 }
 
 // Turns a request into its reply in place.
-bool Receiver::answer(dpdk::Mbuf* mbuf) noexcept {
+bool Receiver::answer(dpdk::Mbuf* mbuf, Input& input) noexcept {
+  const net::OwnAddresses& own = *input.port.own;
   uint8_t* const message = dpdk::frame_of(mbuf);
   const uint16_t vlan_id = net::VlanTags::id_in(message);
   const size_t message_size = vlan_.take_out(message, dpdk::size_of(mbuf));
   const auto claim = net::parse_claim(message, message_size);
-  if (claim && net::contradicts(*claim, own_, next_hops_)) ++report_.neighbour_conflicts;
+  if (claim && net::contradicts(*claim, own, *input.port.next_hops)) {
+    ++input.arrivals.neighbour_conflicts;
+  }
   uint8_t reply[net::kTaggedNeighbourFrameBytes];
-  const size_t reply_size = net::write_reply(message, message_size, own_, reply);
+  const size_t reply_size = net::write_reply(message, message_size, own, reply);
   if (reply_size == 0) {
     dpdk::set_size(mbuf, message_size);
-    return hand_on(mbuf);
+    return hand_on(mbuf, input);
   }
-  ++report_.neighbour_requests;
+  ++input.arrivals.neighbour_requests;
   const size_t size = vlan_.put_in(reply, reply_size, vlan_id);
   std::memcpy(message, reply, size);
   dpdk::set_size(mbuf, size);
-  return rings_.replies.put(mbuf);
+  return input.port.rings.replies.put(mbuf);
 }
 
 }  // namespace dutperf::dataplane

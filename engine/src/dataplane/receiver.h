@@ -15,6 +15,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -29,6 +30,7 @@
 #include "measure/silence_meter.h"
 #include "measure/stream_recorder.h"
 #include "net/classify.h"
+#include "net/damage.h"
 #include "net/icmp.h"
 #include "net/inspection.h"
 #include "net/neighbour.h"
@@ -45,9 +47,18 @@ struct RepliesAndRest {
   dpdk::ReplyRing* unclaimed;  // all else but ICMP; null: nobody wants it
 };
 
+// A port that a receiver receives by; all that it names outlives the receiver.
+struct ReceivingPort {
+  dpdk::RxQueue queue;
+  const net::OwnAddresses* own;
+  const std::vector<net::NeighbourAnswer>* next_hops;
+  RepliesAndRest rings;
+};
+
 inline constexpr unsigned kGapBits = 5;  // an error bound: 3 % is plenty
 
-struct ReceiveReport {
+// What came in by one port beside the trial's own frames.
+struct PortArrivals {
   uint64_t neighbour_requests = 0;
   uint64_t neighbour_conflicts = 0;
   uint64_t foreign = 0;     // ICMP messages and answers among them
@@ -58,10 +69,14 @@ struct ReceiveReport {
   uint64_t incomplete = 0;   // packets of which pieces are missing, after the trial
   uint64_t stale = 0;
   uint64_t misdirected = 0;
-  uint64_t cut_short = 0;  // UDP, truncated before the place that tells whose it is
-  std::array<net::Inspected, kMaxStreams> inspected;
+  net::DamageCounts damaged;  // the trial's
+  uint64_t cut_short = 0;     // UDP, truncated before the place that tells whose it is
   AnswerLog answers;
   uint64_t unclaimed_lost = 0;  // its ring was full
+};
+
+struct ReceiveReport {
+  std::array<net::Inspected, kMaxStreams> inspected;
   // How long each burst's frames may have waited in the port: from the begin of the last poll that
   // left nothing behind to the end of the one that returned them.
   measure::Histogram gap_ns{kGapBits};
@@ -70,25 +85,26 @@ struct ReceiveReport {
 
 class Receiver {
  public:
-  // Receives at `side` what the other side sends. `recorders` (one for each stream, already reset),
-  // `own`, `next_hops`, `replies`, `clock` and the senders' `stalls` outlive the receiver.
-  Receiver(const TrialSpec& spec, Side side, dpdk::RxQueue queue, StreamRecorders& recorders,
-           const net::OwnAddresses& own, const std::vector<net::NeighbourAnswer>& next_hops,
-           const RepliesAndRest& rings, const timing::TscClock& clock, const SenderStalls& stalls);
+  // Receives at `side`, by its `ports` in the order of their numbers, what the other side sends.
+  // `recorders` (one for each stream, already reset), `clock` and the senders' `stalls` outlive the
+  // receiver.
+  Receiver(const TrialSpec& spec, Side side, const std::vector<ReceivingPort>& ports,
+           StreamRecorders& recorders, const timing::TscClock& clock, const SenderStalls& stalls);
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
   void start(uint64_t start_tsc) {
     start_tsc_ = start_tsc;
-    drained_tsc_ = timing::read_tsc();
+    for (Input& input : inputs_) input.drained_tsc = timing::read_tsc();
   }
-  // Receives a burst; as many as a sender sends in a step, when frames are waiting.
+  // Receives a burst by each port; as many as a sender sends in a step, when frames are waiting.
   void step() noexcept;
 
   uint64_t published_received() const {
     return published_received_.load(std::memory_order_relaxed);
   }
   const ReceiveReport& report() const { return report_; }
+  const PortArrivals& arrivals(size_t number) const { return inputs_[number].arrivals; }
   // After the trial: in which of the tester's shadows the frames stood.
   const std::vector<measure::Shadow>& finish_shadows() {
     shadows_.finish();
@@ -114,30 +130,46 @@ class Receiver {
   // What a port's test frames have before them. Decided once: who has nothing pays nothing.
   enum class Before : uint8_t { kNothing, kTags, kLabels };
 
+  // One of the side's ports.
+  struct Input {
+    ReceivingPort port;
+    uint16_t number;
+    uint64_t drained_tsc = 0;                     // begin of the last poll that left nothing behind
+    std::unique_ptr<net::Reassembly> reassembly;  // null: nothing comes in pieces
+    PortArrivals arrivals;
+  };
+
+  void step_of(Input& input) noexcept;
   // Returns how many frames there were.
   template <Before kBefore>
-  uint32_t receive_burst() noexcept;
+  uint32_t receive_burst(Input& input) noexcept;
   // Here and below `frame` is what stands behind its VLAN tags and labels.
-  void account(const uint8_t* frame, const net::Classified& classified, Burst& burst) noexcept;
+  void account(const uint8_t* frame, const net::Classified& classified, Input& input,
+               Burst& burst) noexcept;
+  // Of several ports: takes those out of the burst that should have come by another one.
+  void sort_out(Input& input, Burst& burst) noexcept;
   // Here it is the frame of a piece, and `burst` takes the test frame that it may complete.
-  void take_piece(const uint8_t* frame, size_t size, Burst& burst) noexcept;
-  bool take_aside(dpdk::Mbuf* mbuf, net::Classified classified) noexcept;
-  void account_damaged(uint8_t stream, const uint8_t* frame, net::Classified classified) noexcept;
-  void account_truncated(const net::Classified& classified) noexcept;
-  void account_icmp(const uint8_t* frame, const net::Classified& classified) noexcept;
+  void take_piece(const uint8_t* frame, size_t size, Input& input, Burst& burst) noexcept;
+  bool take_aside(dpdk::Mbuf* mbuf, net::Classified classified, Input& input) noexcept;
+  void account_damaged(uint8_t stream, const uint8_t* frame, net::Classified classified,
+                       Input& input) noexcept;
+  void account_truncated(const net::Classified& classified, Input& input) noexcept;
+  void account_icmp(const uint8_t* frame, const net::Classified& classified, Input& input) noexcept;
   void inspect(const Burst& burst, uint64_t frames) noexcept;
-  void record(Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) noexcept;
+  void record(Input& input, Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) noexcept;
   // Its frame has its tags still.
   // These return true when a ring took the buffer.
-  bool account_foreign(dpdk::Mbuf* mbuf) noexcept;
-  bool answer(dpdk::Mbuf* mbuf) noexcept;
-  bool hand_on(dpdk::Mbuf* mbuf) noexcept;
-  bool keep_answer(const uint8_t* frame, size_t size) noexcept;
+  bool account_foreign(dpdk::Mbuf* mbuf, Input& input) noexcept;
+  bool answer(dpdk::Mbuf* mbuf, Input& input) noexcept;
+  bool hand_on(dpdk::Mbuf* mbuf, Input& input) noexcept;
+  bool keep_answer(const uint8_t* frame, size_t size, Input& input) noexcept;
 
   static constexpr uint8_t kNotExpected = 0xff;
 
   // The lengths that the IP packets of a stream's frames must have, in turn.
   struct IpBytes {
+    IpBytes() = default;
+    explicit IpBytes(const StreamSpec& stream);
     uint32_t of(uint64_t sequence) const { return count == 1 ? first : in_turn[sequence % count]; }
 
     uint32_t first = 0;
@@ -155,17 +187,13 @@ class Receiver {
   std::array<uint8_t, 256> stream_of_id_;  // index of the stream, or kNotExpected
   std::array<IpBytes, kMaxStreams> ip_bytes_;
   std::array<net::Expected, kMaxStreams> expected_;
-  const dpdk::RxQueue queue_;
+  std::array<std::vector<uint8_t>, kMaxStreams> received_by_;  // by the stream's paths
+  std::vector<Input> inputs_;
   StreamRecorders& recorders_;
-  const net::OwnAddresses& own_;
-  const std::vector<net::NeighbourAnswer>& next_hops_;
-  const RepliesAndRest rings_;
   const timing::TscClock clock_;
   std::optional<Learning> learning_;
-  std::optional<net::Reassembly> reassembly_;
   uint64_t start_tsc_ = 0;
-  uint64_t drained_tsc_ = 0;  // begin of the last poll that left nothing behind
-  uint64_t uninspected_;      // frames to come before the next one that is inspected
+  uint64_t uninspected_;  // frames to come before the next one that is inspected
   measure::ShadowWatch shadows_;
   bool has_beside_;  // the second stream's frames need not be forwarded
   measure::SilenceMeter silence_;

@@ -5,18 +5,27 @@
 #include "measure/shadow_watch.h"
 
 namespace dutperf::dataplane {
+namespace {
 
-Sender::Sender(const TrialSpec& spec, Side side, dpdk::TxQueue queue,
-               const std::vector<dpdk::FramePool*>& pools, dpdk::ReplyRing& replies,
-               TrialClock& clock, measure::StallLog& stalls)
+std::vector<dpdk::TxQueue> queues_of(const std::vector<SendingPort>& ports) {
+  std::vector<dpdk::TxQueue> queues;
+  for (const SendingPort& port : ports) queues.push_back(port.queue);
+  return queues;
+}
+
+}  // namespace
+
+Sender::Sender(const TrialSpec& spec, Side side, const std::vector<SendingPort>& ports,
+               const std::vector<dpdk::FramePool*>& pools, TrialClock& clock,
+               measure::StallLog& stalls)
     : frames_(spec.from[index_of(side)].frames),
       rate_fps_(std::max<uint64_t>(spec.from[index_of(side)].rate_fps, 1)),
       burst_limit_(std::min(spec.burst_limit, kMaxBurst)),
       hopeless_tsc_(clock.tsc().to_tsc(kHopelessLagLimits * spec.lag_limit_ns)),
       stall_tsc_(clock.tsc().to_tsc(measure::stall_ns_at(rate_fps_))),
-      queue_(queue),
+      ports_(ports),
+      queues_(queues_of(ports)),
       source_(spec.from[index_of(side)], pools),
-      replies_(replies),
       clock_(clock),
       schedule_(0, clock.tsc().hz(), spec.from[index_of(side)].load()),
       stall_(stalls, rate_fps_, measure::stall_ns_at(rate_fps_)) {
@@ -77,18 +86,18 @@ uint64_t Sender::hand_over(uint64_t now) noexcept {
   const uint64_t lag_tsc = now - schedule_.next_due_tsc();
   if (stall_.open() || lag_tsc > stall_tsc_) [[unlikely]]
     note_stall(now, lag_tsc);
-  uint32_t taken = queue_.send(pending_.data() + pending_first_, pending_count_);
+  uint32_t taken = queues_.send(pending_.data() + pending_first_, pending_count_);
   const bool refused = taken < pending_count_;
   if (refused) {
     ++report_.tx_full;
-    if (queue_.when_full == dpdk::WhenFull::kLose) taken += lose_pending(taken);
+    if (queues_.when_full() == dpdk::WhenFull::kLose) taken += lose_pending(taken);
   }
   if (taken == 0) {
     note_port_full(true, now, now);
     return now;
   }
   const uint64_t done = timing::read_tsc();
-  note_port_full(refused || queue_.had_no_room(), now, done);
+  note_port_full(refused || queues_.had_no_room(), now, done);
   report_.call_ns.record(clock_.tsc().to_ns(done - pending_stamp_tsc_), taken);
   report_.lag_ns.record(clock_.tsc().to_ns(lag_tsc), taken);
   schedule_.advance(taken);
@@ -136,12 +145,16 @@ void Sender::end_if_done(uint64_t now) noexcept {
 }
 
 bool Sender::send_replies() noexcept {
-  dpdk::Mbuf* replies[8];
-  const uint32_t count = replies_.take(replies, 8);
-  if (count == 0) return false;
-  const uint32_t taken = queue_.send(replies, count);
-  if (taken < count) dpdk::free_frames(replies + taken, count - taken);
-  return true;
+  bool any = false;
+  for (const SendingPort& port : ports_) {
+    dpdk::Mbuf* replies[8];
+    const uint32_t count = port.replies->take(replies, 8);
+    if (count == 0) continue;
+    any = true;
+    const uint32_t taken = port.queue.send(replies, count);
+    if (taken < count) dpdk::free_frames(replies + taken, count - taken);
+  }
+  return any;
 }
 
 }  // namespace dutperf::dataplane

@@ -18,10 +18,12 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "dataplane/frame_source.h"
 #include "dataplane/trial_clock.h"
 #include "dataplane/trial_spec.h"
+#include "dataplane/tx_ports.h"
 #include "dpdk/mbuf.h"
 #include "dpdk/reply_ring.h"
 #include "measure/histogram.h"
@@ -51,12 +53,18 @@ struct SendReport {
   measure::TimeSeries built_by_time;
 };
 
+// A port that a sender sends on, and what else than the trial's frames leaves by it.
+struct SendingPort {
+  dpdk::TxQueue queue;
+  dpdk::ReplyRing* replies;
+};
+
 class Sender {
  public:
-  // `pools`, one for each lane of the direction, `replies` and `stalls` outlive the sender.
-  Sender(const TrialSpec& spec, Side side, dpdk::TxQueue queue,
-         const std::vector<dpdk::FramePool*>& pools, dpdk::ReplyRing& replies, TrialClock& clock,
-         measure::StallLog& stalls);
+  // `ports`: the side's, by their numbers. Their rings, `pools`, one for each lane of the
+  // direction, and `stalls` outlive the sender.
+  Sender(const TrialSpec& spec, Side side, const std::vector<SendingPort>& ports,
+         const std::vector<dpdk::FramePool*>& pools, TrialClock& clock, measure::StallLog& stalls);
   ~Sender();
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
@@ -95,9 +103,9 @@ class Sender {
   const uint32_t burst_limit_;
   const uint64_t hopeless_tsc_;
   const uint64_t stall_tsc_;  // a sender that is so late is in a stall
-  const dpdk::TxQueue queue_;
+  const std::vector<SendingPort> ports_;
+  const TxPorts<> queues_;
   FrameSource source_;
-  dpdk::ReplyRing& replies_;
   TrialClock& clock_;
 
   uint64_t start_tsc_ = 0;

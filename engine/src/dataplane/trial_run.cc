@@ -18,19 +18,38 @@ constexpr size_t kRoomyLanes = 2;
 
 }  // namespace
 
-SideResources::SideResources(const dpdk::Port& port, uint32_t max_frame_bytes)
-    : tx(port.tx()),
-      rx(port.rx()),
-      replies("replies_" + port.options().name),
-      port_(port),
-      max_frame_bytes_(max_frame_bytes) {
+PortResources::PortResources(const dpdk::Port& port)
+    : tx(port.tx()), rx(port.rx()), replies("replies_" + port.options().name) {
   own.mac = port.mac();
   own.vlan = port.options().vlan;
+}
+
+SideResources::SideResources(const std::vector<const dpdk::Port*>& side_ports,
+                             uint32_t max_frame_bytes)
+    : first_port_(*side_ports[0]), max_frame_bytes_(max_frame_bytes) {
+  for (const dpdk::Port* port : side_ports) {
+    ports.push_back(std::make_unique<PortResources>(*port));
+  }
   pools(1);
 }
 
+std::vector<SendingPort> SideResources::sending() const {
+  std::vector<SendingPort> result;
+  for (const auto& port : ports) result.push_back({port->tx, &port->replies});
+  return result;
+}
+
+std::vector<ReceivingPort> SideResources::receiving() const {
+  std::vector<ReceivingPort> result;
+  for (const auto& port : ports) {
+    dpdk::ReplyRing* const unclaimed = port->unclaimed ? &*port->unclaimed : nullptr;
+    result.push_back({port->rx, &port->own, &port->next_hops, {port->replies, unclaimed}});
+  }
+  return result;
+}
+
 std::vector<dpdk::FramePool*> SideResources::pools(size_t lanes) {
-  const dpdk::PortOptions& options = port_.options();
+  const dpdk::PortOptions& options = first_port_.options();
   const bool contiguous = options.driver != dpdk::Driver::kPci;
   std::vector<dpdk::FramePool*> result;
   for (size_t i = 0; i < lanes; ++i) {
@@ -39,7 +58,7 @@ std::vector<dpdk::FramePool*> SideResources::pools(size_t lanes) {
       const uint32_t frames = (i < kRoomyLanes ? 2 * queue : queue / 2) - 1;
       pools_.push_back(std::make_unique<dpdk::FramePool>(
           "transmit_" + options.name + "_" + std::to_string(i), frames, max_frame_bytes_,
-          contiguous, port_.numa_node()));
+          contiguous, first_port_.numa_node()));
     }
     result.push_back(pools_[i].get());
   }
@@ -63,13 +82,11 @@ TrialRun::TrialRun(const TrialSpec& spec, const std::array<SideResources*, kSide
                                    spec.tags_of(sender, i).sequences());
     }
     const size_t lanes = FrameOrder::lanes(spec.from[index_of(side)]);
-    senders_[index_of(side)] =
-        std::make_unique<Sender>(spec, side, resources.tx, resources.pools(lanes),
-                                 resources.replies, clock_, stalls_[index_of(side)]);
-    receivers_[index_of(side)] = std::make_unique<Receiver>(
-        spec, side, resources.rx, resources.recorders, resources.own, resources.next_hops,
-        RepliesAndRest{resources.replies, resources.unclaimed ? &*resources.unclaimed : nullptr},
-        clock, SenderStalls{&stalls_[0], &stalls_[1]});
+    senders_[index_of(side)] = std::make_unique<Sender>(
+        spec, side, resources.sending(), resources.pools(lanes), clock_, stalls_[index_of(side)]);
+    receivers_[index_of(side)] =
+        std::make_unique<Receiver>(spec, side, resources.receiving(), resources.recorders, clock,
+                                   SenderStalls{&stalls_[0], &stalls_[1]});
   }
   for (const std::vector<Role>& roles : assign_roles(lcores.size())) {
     Worker worker{this, {}, {}};

@@ -34,13 +34,9 @@ namespace dutperf::dataplane {
 // How many frames may wait on the way from a port to its slow path, or back.
 inline constexpr unsigned kUnclaimedFrames = 256;
 
-// What one side of the tester owns from trial to trial.
-class SideResources {
- public:
-  SideResources(const dpdk::Port& port, uint32_t max_frame_bytes);
-
-  // One pool of transmit buffers for each lane; made when first needed. Throws dpdk::SetupError.
-  std::vector<dpdk::FramePool*> pools(size_t lanes);
+// What one port of the tester owns from trial to trial.
+struct PortResources {
+  explicit PortResources(const dpdk::Port& port);
 
   dpdk::TxQueue tx;
   dpdk::RxQueue rx;
@@ -48,10 +44,24 @@ class SideResources {
   std::optional<dpdk::ReplyRing> unclaimed;  // where the port has a slow path
   net::OwnAddresses own;
   std::vector<net::NeighbourAnswer> next_hops;  // as they answered before the trial
-  StreamRecorders recorders;                    // of what arrives here
+};
+
+// What one side of the tester owns from trial to trial: of each of its ports, and of all of them.
+class SideResources {
+ public:
+  // `side_ports`: in the order of their numbers, at least one; all outlive it.
+  SideResources(const std::vector<const dpdk::Port*>& side_ports, uint32_t max_frame_bytes);
+
+  // One pool of transmit buffers for each lane; made when first needed. Throws dpdk::SetupError.
+  std::vector<dpdk::FramePool*> pools(size_t lanes);
+  std::vector<SendingPort> sending() const;
+  std::vector<ReceivingPort> receiving() const;
+
+  std::vector<std::unique_ptr<PortResources>> ports;
+  StreamRecorders recorders;  // of what arrives here
 
  private:
-  const dpdk::Port& port_;
+  const dpdk::Port& first_port_;
   uint32_t max_frame_bytes_;
   std::vector<std::unique_ptr<dpdk::FramePool>> pools_;
 };
@@ -96,6 +106,9 @@ class TrialRun {
     return receivers_[index_of(side)]->silence();
   }
   const ReceiveReport& received_at(Side side) const { return receivers_[index_of(side)]->report(); }
+  const PortArrivals& arrivals_at(Side side, size_t number) const {
+    return receivers_[index_of(side)]->arrivals(number);
+  }
   // Frames of learned four-tuples that were built although their entry was empty.
   uint64_t unlearned() const { return senders_[0]->unlearned() + senders_[1]->unlearned(); }
   // What the receivers stored; of the one that learns.

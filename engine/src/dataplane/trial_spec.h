@@ -28,24 +28,53 @@ inline constexpr Side kBothSides[kSides] = {Side::kLeft, Side::kRight};
 constexpr Side other(Side side) { return side == Side::kLeft ? Side::kRight : Side::kLeft; }
 constexpr size_t index_of(Side side) { return static_cast<size_t>(side); }
 
+inline constexpr size_t kMaxPorts = 4;    // of a side, numbered from 0
 inline constexpr size_t kMaxStreams = 2;  // foreground, and background or frames beside it
 
 // Every so many received frames one is inspected: a number that no pattern of sizes or addresses
 // has in common with it, so that all of a pattern have their turn.
 inline constexpr uint64_t kInspectEvery = 61;
 
-// Frames of one kind. Frame number k has the size frame_sizes[k mod n]: one size, or an IMIX
-// (RFC 6985); the layout's own size is not used. Sizes include the FCS.
+// From a port of one side to a port of the other.
+struct Path {
+  uint8_t sent_by = 0;
+  uint8_t received_by = 0;
+  net::IpAddress src_ip;
+  net::IpAddress dst_ip;
+  net::Mac src_mac;
+  net::Mac dst_mac;
+};
+
+// Frames of one kind. Frame number k takes path k mod p, the first of which is the layout's own,
+// from port 0 to port 0 (RFC 2544 16), and has the size frame_sizes[k / p mod n]: one size, or an
+// IMIX (RFC 6985); the layout's own size is not used. Sizes include the FCS.
 struct StreamSpec {
   uint8_t id = 0;
   net::FrameLayout layout;
   net::TagIdentity tag;
   vary::Variations variations;
   std::optional<vary::Tuples> tuples;  // none: what is enumerated, each once
+  std::vector<Path> more_paths;
   std::vector<uint32_t> frame_sizes = {64};
   std::vector<uint32_t> received_frame_sizes = {64};  // where the DUT changes the size
   net::Expected expected;                             // beside, where they arrive
   uint32_t most_pieces = 1;                           // in which the DUT may forward a frame
+
+  size_t paths() const { return 1 + more_paths.size(); }
+  uint8_t sent_by(size_t path) const { return path == 0 ? 0 : more_paths[path - 1].sent_by; }
+  uint8_t received_by(size_t path) const {
+    return path == 0 ? 0 : more_paths[path - 1].received_by;
+  }
+  net::FrameLayout layout_of(size_t path) const {
+    net::FrameLayout result = layout;
+    if (path == 0) return result;
+    const Path& own = more_paths[path - 1];
+    result.src_ip = own.src_ip;
+    result.dst_ip = own.dst_ip;
+    result.src_mac = own.src_mac;
+    result.dst_mac = own.dst_mac;
+    return result;
+  }
 
   bool is_learned() const { return tuples && tuples->source == vary::IndexSource::kLearned; }
   // The DUT need not forward these (RFC 2544 11.1, RFC 5180 5.3): none of them is lost.

@@ -11,9 +11,10 @@ FramePool::FramePool(const std::string& name, uint32_t frames, uint32_t max_fram
 
 FramePool::~FramePool() { rte_mempool_free(pool_); }
 
-void FramePool::refresh(const std::vector<uint8_t>& bytes) {
-  if (bytes == template_) return;
+void FramePool::refresh(const std::vector<uint8_t>& bytes, uint16_t number) {
+  if (bytes == template_ && number == number_) return;
   template_ = bytes;
+  number_ = number;
   ++generation_;
   std::vector<Mbuf*> free;
   free.reserve(frames_);
@@ -33,6 +34,7 @@ void FramePool::write_template(Mbuf* mbuf) {
   rte_pktmbuf_reset(mbuf);
   std::memcpy(frame_of(mbuf), template_.data(), template_.size());
   set_size(mbuf, template_.size());
+  set_leaves_by(mbuf, number_);
   generation_of(mbuf) = generation_;
 }
 

@@ -28,9 +28,9 @@ class FramePool {
   FramePool(const FramePool&) = delete;
   FramePool& operator=(const FramePool&) = delete;
 
-  // From now on buffers hold `bytes`. Rewrites those that are free now; does nothing when `bytes`
-  // has not changed. REQUIRES: bytes.size() <= max_frame_bytes.
-  void refresh(const std::vector<uint8_t>& bytes);
+  // From now on buffers hold `bytes`, which leave by port `number` of the side. Rewrites those that
+  // are free now; does nothing when nothing has changed. REQUIRES: bytes.size() <= max_frame_bytes.
+  void refresh(const std::vector<uint8_t>& bytes, uint16_t number = 0);
 
   // All or nothing: `count` buffers that hold the template (possibly patched by an earlier use).
   bool get(Mbuf** mbufs, uint32_t count) {
@@ -53,6 +53,7 @@ class FramePool {
   uint32_t generation_ = 0;
   bool some_are_stale_ = false;  // buffers that were queued at the last refresh
   std::vector<uint8_t> template_;
+  uint16_t number_ = 0;
 };
 
 }  // namespace dutperf::dpdk

@@ -28,6 +28,9 @@ inline void set_size(Mbuf* mbuf, size_t size) {
   mbuf->data_len = static_cast<uint16_t>(size);
   mbuf->pkt_len = static_cast<uint32_t>(size);
 }
+// By which of its side's ports a frame leaves: a receive field, free for use in our own pools.
+inline uint16_t leaves_by(const Mbuf* mbuf) { return mbuf->port; }
+inline void set_leaves_by(Mbuf* mbuf, uint16_t number) { mbuf->port = number; }
 inline void prefetch_frame(Mbuf* mbuf) { rte_prefetch0(rte_pktmbuf_mtod(mbuf, void*)); }
 inline void free_frames(Mbuf** mbufs, uint32_t count) { rte_pktmbuf_free_bulk(mbufs, count); }
 // Another reference to the same frame: sent and freed apart, stored once.

@@ -202,11 +202,12 @@ extern "C" int setsockopt(int fd, int level, int name, const void* value, sockle
 
 namespace dutperf::dpdk {
 
-RingPair::RingPair() {
-  static const char* const kNames[2] = {"left_to_right", "right_to_left"};
+RingPair::RingPair(size_t number) {
+  static const char* const kNames[2] = {"left_to_right_", "right_to_left_"};
   for (int i = 0; i < 2; ++i) {
+    const std::string name = kNames[i] + std::to_string(number);
     rings_[i] =
-        rte_ring_create(kNames[i], kRingFrames, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+        rte_ring_create(name.c_str(), kRingFrames, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
     if (rings_[i] == nullptr) throw SetupError("no memory for ring ports", "raise memory_mb");
   }
 }
@@ -236,7 +237,7 @@ void Port::refuse(const std::string& what, int error) const {
 
 void Port::create(const RingPair* rings) {
   if (options_.driver == Driver::kRing) {
-    const bool left = options_.name == "left";
+    const bool left = options_.name.starts_with("left");
     rte_ring* receive = left ? rings->right_to_left() : rings->left_to_right();
     rte_ring* transmit = left ? rings->left_to_right() : rings->right_to_left();
     const int id =

@@ -30,7 +30,7 @@ namespace dutperf::dpdk {
 enum class Driver : uint8_t { kAfPacket, kAfXdp, kPci, kMemif, kVirtual, kRing, kNull };
 
 struct PortOptions {
-  std::string name;  // "left" or "right"
+  std::string name;  // "left" or "right", further ones of a side "left2", "right2", ...
   Driver driver = Driver::kNull;
   std::string device;  // interface, PCI address, memif socket or virtual device
   std::optional<net::Mac> mac;
@@ -74,7 +74,8 @@ struct LinkState {
 // Two rings that cross a pair of ring ports; outlives both.
 class RingPair {
  public:
-  RingPair();
+  // `number`: of the pair.
+  explicit RingPair(size_t number);
   ~RingPair();
   RingPair(const RingPair&) = delete;
   RingPair& operator=(const RingPair&) = delete;

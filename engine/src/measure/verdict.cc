@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace dutperf::measure {
 namespace {
@@ -93,16 +94,19 @@ uint64_t own_drops(const PortFacts& port) {
 
 uint64_t damaged_on_wire(const PortFacts& port) { return port.rx_errors + port.damaged_on_wire; }
 
-const PortFacts* receiving_port(const TrialFacts& facts, const DirectionFacts& direction) {
-  return direction.receiving_port < facts.ports.size() ? &facts.ports[direction.receiving_port]
-                                                       : nullptr;
+std::span<const PortFacts> receiving_ports(const TrialFacts& facts,
+                                           const DirectionFacts& direction) {
+  const std::span<const PortFacts> ports(facts.ports);
+  const size_t first = std::min(direction.receiving_port, ports.size());
+  return ports.subspan(first, std::min(direction.receiving_ports, ports.size() - first));
 }
 
 // Frames of whatever kind that the tester may have lost of this direction's, on whichever side.
 uint64_t own_drops(const TrialFacts& facts, const DirectionFacts& direction) {
   uint64_t drops = facts.input_queue_drops;
-  for (const PortFacts& port : facts.ports) {
-    drops += &port == receiving_port(facts, direction) ? own_drops(port) : port.send_drops;
+  for (size_t i = 0; i < facts.ports.size(); ++i) {
+    const bool receives = i - direction.receiving_port < direction.receiving_ports;
+    drops += receives ? own_drops(facts.ports[i]) : facts.ports[i].send_drops;
   }
   return drops;
 }
@@ -180,11 +184,10 @@ void judge_receiver(const TrialFacts& facts, const DirectionFacts& direction, Ju
 // for this direction's than are lost otherwise.
 net::DamageCounts damage_among_lost(const TrialFacts& facts, const DirectionFacts& direction) {
   net::DamageCounts damaged = direction.damaged;
-  if (direction.receiving_port < facts.ports.size()) {
-    const uint64_t lost = lost_frames(direction);
-    damaged[net::Damage::kTruncated] += std::min(facts.ports[direction.receiving_port].cut_short,
-                                                 lost - std::min(lost, damaged.total()));
-  }
+  uint64_t cut_short = 0;
+  for (const PortFacts& port : receiving_ports(facts, direction)) cut_short += port.cut_short;
+  const uint64_t lost = lost_frames(direction);
+  damaged[net::Damage::kTruncated] += std::min(cut_short, lost - std::min(lost, damaged.total()));
   return damaged;
 }
 
@@ -209,10 +212,13 @@ std::string of_tester(const TrialFacts& facts, const DirectionFacts& direction) 
 }
 
 std::string of_wire(const TrialFacts& facts, const DirectionFacts& direction) {
-  const PortFacts* const port = receiving_port(facts, direction);
-  if (port == nullptr || damaged_on_wire(*port) == 0) return "";
-  return "; " + std::to_string(damaged_on_wire(*port)) + " came to port " + port->name +
-         " damaged (checksum or length on the wire): by the device, the cable or the port";
+  std::string text;
+  for (const PortFacts& port : receiving_ports(facts, direction)) {
+    if (damaged_on_wire(port) == 0) continue;
+    text += "; " + std::to_string(damaged_on_wire(port)) + " came to port " + port.name +
+            " damaged (checksum or length on the wire): by the device, the cable or the port";
+  }
+  return text;
 }
 
 void judge_loss(const TrialFacts& facts, const DirectionFacts& direction, Judge& judge) {

@@ -41,7 +41,8 @@ struct DirectionFacts {
   uint64_t longest_stall_ns = 0;  // of either sender, or of the receiver
   uint64_t negative_delay = 0;    // received before they were sent
   uint64_t held_frames = 0;       // may have waited half the frame timeout inside the tester
-  size_t receiving_port = 0;      // place in TrialFacts::ports
+  size_t receiving_port = 0;      // place in TrialFacts::ports, of the first
+  size_t receiving_ports = 1;     // from there on
   uint64_t sending_ns = 0;
   uint64_t idle_end_ns = 0;  // its load ends so long before the trial
   uint64_t max_lag_ns = 0;

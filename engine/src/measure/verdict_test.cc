@@ -40,6 +40,21 @@ TEST(Judge, PassesATrialInWhichNothingIsWrong) {
   EXPECT_TRUE(verdict.reasons.empty());
 }
 
+// What the tester's own ports dropped may be a direction's, whichever of its ports it was; and of
+// no direction that receives by others.
+TEST(Judge, LooksAtAllPortsByWhichADirectionReceives) {
+  for (size_t port = 0; port < 4; ++port) {
+    TrialFacts facts = good();
+    facts.ports = {{"left"}, {"left 2"}, {"right"}, {"right 2"}};
+    facts.directions[0].receiving_port = 2;
+    for (DirectionFacts& direction : facts.directions) direction.receiving_ports = 2;
+    facts.directions[0].received -= 100;
+    facts.ports[port].rx_missed = 100;
+    const VerdictKind expected = port < 2 ? VerdictKind::kFail : VerdictKind::kInvalid;
+    EXPECT_EQ(judge(facts).kind, expected) << port;
+  }
+}
+
 struct Trouble {
   const char* code;
   VerdictKind kind;

@@ -1,0 +1,101 @@
+#include "control/request_checks.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "measure/stream_recorder.h"
+
+namespace dutperf::control {
+namespace {
+
+using dataplane::index_of;
+using dataplane::other;
+using dataplane::Side;
+
+uint64_t available_memory_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string key;
+  uint64_t kilobytes = 0;
+  std::string unit;
+  while (file >> key >> kilobytes >> unit) {
+    if (key == "MemAvailable:") return kilobytes * 1024;
+  }
+  return UINT64_MAX;
+}
+
+}  // namespace
+
+// Tags and labels are the ports': what a trial sends and expects with others would be lost without
+// a word.
+void check_tags(const TrialRequest& request, const OpenPorts& open) {
+  for (const Side from : request.order) {
+    const dataplane::DirectionSpec& direction = request.spec.from[index_of(from)];
+    const auto check = [&](const char* key, Side side, bool same) {
+      if (same) return;
+      throw ProtocolError(kInvalidParams,
+                          direction_name(from) + ": " + key + " is not the " + name_of(side) +
+                              " port's, as ports.open gave it",
+                          "give both the same VLAN tags and MPLS labels");
+    };
+    const dpdk::PortOptions& sends = open.port({from, 0}).options();
+    const dpdk::PortOptions& receives = open.port({other(from), 0}).options();
+    check("vlan", from, direction.vlan == sends.vlan);
+    check("received_vlan", other(from), direction.received_vlan == receives.vlan);
+    check("mpls", from, direction.labels == sends.labels);
+    check("received_mpls", other(from), direction.received_labels == receives.labels);
+  }
+}
+
+// A frame of a path from or to a port that is not there would be lost without a word.
+void check_paths(const TrialRequest& request, const OpenPorts& open) {
+  for (const Side from : request.order) {
+    for (const dataplane::StreamSpec& stream : request.spec.from[index_of(from)].streams) {
+      for (const dataplane::Path& path : stream.more_paths) {
+        if (path.sent_by < open.of_side() && path.received_by < open.of_side()) continue;
+        throw ProtocolError(kInvalidParams,
+                            direction_name(from) + ": a path goes from port " +
+                                name_of(PortId{from, path.sent_by}) + " to port " +
+                                name_of(PortId{other(from), path.received_by}) + ", but only " +
+                                std::to_string(open.of_side()) + " a side are open",
+                            "open as many ports as the streams' paths name");
+      }
+    }
+  }
+}
+
+void check_fits(const TrialRequest& request, const OpenPorts& open) {
+  uint64_t bytes = 0;
+  for (const Side from : request.order) {
+    const dataplane::DirectionSpec& direction = request.spec.from[index_of(from)];
+    constexpr uint32_t kNotIp = sizeof(net::EthernetHeader) + net::kFcsBytes;
+    uint32_t mtu = UINT32_MAX;
+    for (uint8_t i = 0; i < open.of_side(); ++i) {
+      mtu = std::min<uint32_t>(mtu, open.port({from, i}).mtu());
+    }
+    const uint32_t largest =
+        mtu + kNotIp - direction.vlan.bytes_of_mtu() - direction.labels.bytes();
+    for (const dataplane::StreamSpec& stream : direction.streams) {
+      const uint32_t size = *std::max_element(stream.frame_sizes.begin(), stream.frame_sizes.end());
+      if (size > largest) {
+        throw ProtocolError(kInvalidParams,
+                            direction_name(from) + ": frame size " + std::to_string(size) +
+                                " exceeds what port " + name_of(from) + " can carry, " +
+                                std::to_string(largest),
+                            "raise the MTU on tester and device, or choose a smaller frame size");
+      }
+    }
+    for (size_t i = 0; i < direction.streams.size(); ++i) {
+      bytes +=
+          measure::StreamRecorder::bytes_for(request.spec.record, request.spec.frames_of(from, i));
+    }
+  }
+  if (bytes > available_memory_bytes() / 2) {
+    throw ProtocolError(kEnvironmentError,
+                        "accounting for every frame needs " + std::to_string(bytes >> 20) +
+                            " MiB (one bit a frame), more than half of the free memory",
+                        "shorten the trial, lower the rate, or lower record.tracking_mb: a window "
+                        "slides then");
+  }
+}
+
+}  // namespace dutperf::control

@@ -1,0 +1,15 @@
+// Whether the ports that are open can carry what a trial asks for: before its first frame. All
+// throw ProtocolError, which says what to change.
+#pragma once
+
+#include "control/messages.h"
+#include "control/open_ports.h"
+
+namespace dutperf::control {
+
+void check_tags(const TrialRequest& request, const OpenPorts& open);
+void check_paths(const TrialRequest& request, const OpenPorts& open);
+// Sizes, and the memory that accounting for each frame takes.
+void check_fits(const TrialRequest& request, const OpenPorts& open);
+
+}  // namespace dutperf::control
