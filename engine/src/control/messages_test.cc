@@ -191,8 +191,8 @@ TEST(ResolvedNeighbourResult, IsWrittenAsTheGoldenResultSays) {
 }
 
 TEST(ResolvedNeighbourResult, TellsTheNumberOfAFurtherPort) {
-  const Json json =
-      to_json(ResolvedNeighbour{{Side::kRight, 1}, ip("198.19.1.1"), std::nullopt, 5});
+  const Json json = to_json(
+      ResolvedNeighbour{{Side::kRight, 1}, ip("198.19.1.1"), mac("02:00:00:00:00:0d"), 183405});
   EXPECT_EQ(json, golden_result("neighbours.set-pairs")["neighbours"][3]) << json;
 }
 

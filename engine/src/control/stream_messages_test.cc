@@ -63,7 +63,7 @@ Json path_of(int sent_by, int received_by, const char* src_ip, const char* dst_i
 
 TEST(ParseStream, ReadsPathsBesideItsOwn) {
   Json json = stream_of(4);
-  json["more_paths"] = {path_of(1, 2, "198.18.1.2", "198.19.2.2")};
+  json["more_paths"] = Json::array({path_of(1, 2, "198.18.1.2", "198.19.2.2")});
   const ParsedStream parsed = parse(json);
   ASSERT_EQ(parsed.spec.paths(), 2U);
   EXPECT_EQ(parsed.spec.sent_by(0), 0);
@@ -79,7 +79,7 @@ TEST(ParseStream, ReadsPathsBesideItsOwn) {
 TEST(ParseStream, RefusesPathsThatAStreamCannotHave) {
   const auto with = [](const Json& path, const char* key, const Json& value) {
     Json json = stream_of(4);
-    json["more_paths"] = {path};
+    json["more_paths"] = Json::array({path});
     json[key] = value;
     return refusal([&] { parse(json); });
   };
@@ -89,15 +89,15 @@ TEST(ParseStream, RefusesPathsThatAStreamCannotHave) {
   networks["offset"] = 16;
   Json hosts = variation("dst_ip", 8, 2, 254);
   hosts["offset"] = 24;
-  EXPECT_EQ(with(path, "vary", {hosts}), "accepted");
-  EXPECT_NE(with(path, "vary", {networks}).find("paths differ"), std::string::npos);
+  EXPECT_EQ(with(path, "vary", Json::array({hosts})), "accepted");
+  EXPECT_NE(with(path, "vary", Json::array({networks})).find("paths differ"), std::string::npos);
   EXPECT_NE(with(path_of(4, 1, "198.18.1.2", "198.19.1.2"), "ttl", 9).find("sent_by"),
             std::string::npos);
   EXPECT_NE(with(path_of(1, 1, "2001:2::2", "198.19.1.2"), "ttl", 9).find("src_ip"),
             std::string::npos);
   const Json many(33, 128);
   Json json = stream_of(4);
-  json["more_paths"] = {path};
+  json["more_paths"] = Json::array({path});
   json["frame_sizes"] = json["received_frame_sizes"] = many;
   EXPECT_NE(refusal([&] { parse(json); }).find("more_paths"), std::string::npos);
 }

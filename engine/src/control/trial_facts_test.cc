@@ -65,27 +65,27 @@ TEST(TrialFacts, CountFramesThatTheTesterHeldForHalfTheTimeout) {
   direction.send_call_ns.record(6 * kMs, 5);
   direction.receive_gap_ns.record(7 * kMs, 11);
   dataplane::TrialSpec spec;
-  EXPECT_EQ(facts_of(direction.result, false, spec).held_frames, 0U, 1);
+  EXPECT_EQ(facts_of(direction.result, false, spec, 1).held_frames, 0U);
   spec.frame_timeout_ns = 10 * kMs;
-  EXPECT_EQ(facts_of(direction.result, false, spec).held_frames, 16U, 1);
+  EXPECT_EQ(facts_of(direction.result, false, spec, 1).held_frames, 16U);
 }
 
 TEST(TrialFacts, KnowWhenALoadEndsBeforeTheTrial) {
   Direction direction(Side::kLeft);
   dataplane::TrialSpec spec;
   spec.duration_ns = 1000 * kMs;
-  EXPECT_EQ(facts_of(direction.result, false, spec).idle_end_ns, 0U) << "nothing is sent";
+  EXPECT_EQ(facts_of(direction.result, false, spec, 1).idle_end_ns, 0U) << "nothing is sent";
   dataplane::DirectionSpec& load = spec.from[0];
   load.streams.resize(1);
   load.rate_fps = 1000;
   load.frames = 1000;
-  EXPECT_EQ(facts_of(direction.result, false, spec).idle_end_ns, 0U, 1);
+  EXPECT_EQ(facts_of(direction.result, false, spec, 1).idle_end_ns, 0U);
   load.steps = {{1000, 300 * kMs}, {0, 200 * kMs}};
   load.frames = 600;
-  EXPECT_EQ(facts_of(direction.result, false, spec).idle_end_ns, 200 * kMs, 1);
+  EXPECT_EQ(facts_of(direction.result, false, spec, 1).idle_end_ns, 200 * kMs);
   spec.duration_ns = 700 * kMs;  // cut in the second step
   load.frames = 500;
-  EXPECT_EQ(facts_of(direction.result, false, spec).idle_end_ns, 0U, 1);
+  EXPECT_EQ(facts_of(direction.result, false, spec, 1).idle_end_ns, 0U);
 }
 
 TEST(TrialFacts, BlameAnySendersStallForBurstsAndTheReceiverForTheRest) {
@@ -96,7 +96,8 @@ TEST(TrialFacts, BlameAnySendersStallForBurstsAndTheReceiverForTheRest) {
   reverse.receive_gap_ns.record(2 * kMs);
   reverse.result.shadows = {{0, 0, false, false, 0}, {0, 0, true, false, 0}};
   measure::TrialFacts facts;
-  facts.directions = {facts_of(forward.result, false, {}), facts_of(reverse.result, false, {})};
+  facts.directions = {facts_of(forward.result, false, {}, 1),
+                      facts_of(reverse.result, false, {}, 1)};
   add_longest_stalls({forward.result, reverse.result}, facts);
   EXPECT_FALSE(facts.directions[0].burst_shadow);
   EXPECT_EQ(facts.directions[0].longest_stall_ns, 1 * kMs);

@@ -36,18 +36,19 @@ std::vector<dpdk::Mbuf> frames_of(const std::vector<uint16_t>& ports) {
 
 TEST(TxPorts, HandsEachFrameToItsPortInOrderAndKeepsTheRestBehind) {
   std::mt19937 random(5);
+  const auto draw = [&](size_t below) { return static_cast<uint32_t>(random() % below); };
   for (int round = 0; round < 2'000; ++round) {
-    const uint32_t ports = 1 + random() % kMaxPorts;
+    const uint32_t ports = 1 + draw(kMaxPorts);
     std::vector<uint32_t> room(ports);
     std::vector<std::deque<dpdk::Mbuf*>> sent(ports);
     std::vector<FakeQueue> queues;
     for (uint32_t i = 0; i < ports; ++i) {
-      room[i] = random() % 40;
+      room[i] = draw(40);
       queues.push_back({&room[i], &sent[i]});
     }
     const std::vector<uint32_t> room_before = room;
-    std::vector<uint16_t> leaves_by(1 + random() % vary::kMaxBurst);
-    for (uint16_t& port : leaves_by) port = static_cast<uint16_t>(random() % ports);
+    std::vector<uint16_t> leaves_by(1 + draw(vary::kMaxBurst));
+    for (uint16_t& port : leaves_by) port = static_cast<uint16_t>(draw(ports));
     std::vector<dpdk::Mbuf> frames = frames_of(leaves_by);
     std::vector<dpdk::Mbuf*> burst;
     for (dpdk::Mbuf& frame : frames) burst.push_back(&frame);

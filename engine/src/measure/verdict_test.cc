@@ -55,6 +55,23 @@ TEST(Judge, LooksAtAllPortsByWhichADirectionReceives) {
   }
 }
 
+// Somebody ended it, perhaps before its first frame: what was sent counts, as if it had been all.
+TEST(Judge, TakesATrialThatWasStoppedForWhatItSent) {
+  for (const uint64_t sent : {uint64_t{0}, uint64_t{10}}) {
+    TrialFacts facts = good();
+    facts.stopped = true;
+    for (DirectionFacts& direction : facts.directions) {
+      direction.sent = direction.received = sent;
+      direction.sending_ns = sent == 0 ? 0 : 1'000'000;
+    }
+    EXPECT_EQ(codes(judge(facts)), Codes{}) << sent;
+    facts.directions[1].received = 0;
+    EXPECT_EQ(codes(judge(facts)), sent == 0 ? Codes{} : Codes{"frames_lost"});
+    facts.stopped = false;
+    EXPECT_EQ(judge(facts).kind, sent == 0 ? VerdictKind::kInvalid : VerdictKind::kFail);
+  }
+}
+
 struct Trouble {
   const char* code;
   VerdictKind kind;
