@@ -75,9 +75,9 @@ void DirectionAccount::reset() {
   for (Durations& durations : residence_) durations.reset();
   own_error_.reset();
   poll_gap_.reset();
-  next_expected_.fill(0);
-  saw_first_.fill(false);
-  saw_any_ = false;
+  next_expected_ = {};
+  saw_first_.fill(0);
+  saw_by_ = 0;
   losses_.clear();
   loss_runs_left_out_ = 0;
   rules.clear();
@@ -122,7 +122,7 @@ void DirectionAccount::leave(const Departure& departure) {
     ++counts.corrupted_left[damage];
     return;
   }
-  uint64_t& expected = next_expected_[departure.stream];
+  uint64_t& expected = next_expected_[departure.port][departure.stream];
   counts.out_of_order += departure.sequence < expected;
   expected = std::max(expected, departure.sequence + 1);
 }

@@ -14,6 +14,7 @@
 #include "behaviour.h"
 #include "fate.h"
 #include "measure/histogram.h"
+#include "ports.h"
 #include "servers.h"
 
 namespace dutperf::refdut {
@@ -64,7 +65,8 @@ struct ClassCounts {
   uint64_t delayed = 0;             // a rule made them wait
   uint64_t displaced = 0;           // left behind as many frames as they were told to
   uint64_t displaced_less = 0;      // fewer: too few came in time, or some were lost or displaced
-  // Intact ones that left behind one of their stream with a higher number, whatever the reason.
+  // Intact ones that left behind one of their stream with a higher number, by the same port,
+  // whatever the reason.
   uint64_t out_of_order = 0;
   DamageLeft corrupted_left{};
   DamageLeft corrupted_copies_left{};
@@ -114,6 +116,14 @@ struct LossRun {
   uint64_t to_ns = 0;
 };
 
+// What its tag says.
+struct TestFrame {
+  uint16_t trial = 0;
+  uint8_t stream = 0;
+  bool background = false;
+  uint64_t sequence = 0;
+};
+
 Json rule_counts_json(const std::vector<RuleCount>& counts);
 Json piece_counts_json(const PieceCounts& counts);
 
@@ -130,6 +140,7 @@ class DirectionAccount {
   enum class Displacement : uint8_t { kNone, kFull, kLess };
   struct Departure {
     uint8_t stream = 0;
+    uint8_t port = 0;  // the number of that by which it left
     bool background = false;
     bool copy = false;
     bool delayed = false;
@@ -143,13 +154,17 @@ class DirectionAccount {
   };
   void leave(const Departure& departure);
 
-  bool saw_first_of(uint8_t stream) const { return saw_first_[stream]; }
-  void see(bool background, uint8_t stream, uint64_t sequence) {
-    ++classes_[background].seen;
-    saw_any_ = true;
-    if (sequence == 0) saw_first_[stream] = true;
+  // It came in by the port of that number.
+  void see(uint8_t port, const TestFrame& frame) {
+    ++classes_[frame.background].seen;
+    saw_by_ |= bit(port);
+    if (frame.sequence < kMostPairs) saw_first_[frame.stream] |= bit(frame.sequence);
   }
-  bool saw_any() const { return saw_any_; }
+  bool saw_any_by(uint8_t port) const { return (saw_by_ & bit(port)) != 0; }
+  // Frame `sequence` of a stream, one of the first kMostPairs.
+  bool saw_first(uint8_t stream, uint64_t sequence) const {
+    return (saw_first_[stream] & bit(sequence)) != 0;
+  }
   // Frames were found at the port `ns` after it had last been looked at.
   void look(uint64_t ns) { poll_gap_.record(ns); }
 
@@ -164,9 +179,11 @@ class DirectionAccount {
   std::array<Durations, 2> residence_;
   Durations own_error_;
   Durations poll_gap_;
-  std::array<uint64_t, 256> next_expected_{};
-  std::array<bool, 256> saw_first_{};
-  bool saw_any_ = false;
+  static constexpr uint8_t bit(uint64_t number) { return static_cast<uint8_t>(1U << number); }
+
+  std::array<std::array<uint64_t, 256>, kMostPairs> next_expected_{};  // by port and stream
+  std::array<uint8_t, 256> saw_first_{};                               // a bit for each number
+  uint8_t saw_by_ = 0;                                                 // a bit for each port
   std::vector<LossRun> losses_;
   uint64_t loss_runs_left_out_ = 0;
 };

@@ -106,9 +106,11 @@ TEST(Account, KeepsResidenceTimesOfOriginals) {
   EXPECT_EQ(json["background"]["residence_ns"]["min"], nullptr);
 }
 
-uint64_t run_of(TrialBook& book, Direction direction, uint16_t trial, uint64_t sequence) {
-  TrialAccount& account = book.of_frame(direction, trial, 0, sequence, 10);
-  account.directions[direction].see(false, 0, sequence);
+uint64_t run_of(TrialBook& book, Direction direction, uint16_t trial, uint64_t sequence,
+                uint8_t port = 0) {
+  const TestFrame frame{trial, 0, false, sequence};
+  TrialAccount& account = book.of_frame(direction, port, frame, 10);
+  account.directions[direction].see(port, frame);
   return account.run;
 }
 
@@ -124,6 +126,31 @@ TEST(TrialBook, BeginsWithEachTrialIdAndWithFrame0Again) {
   EXPECT_EQ(run_of(book, kReverse, 5, 0), 3U) << "the id is used again";
   EXPECT_EQ(run_of(book, kForward, 5, 0), 3U);
   EXPECT_EQ(run_of(book, kForward, 5, 0), 4U);
+}
+
+// Of two ports that are looked at one after the other, the second may have the earlier frame.
+TEST(TrialBook, BeginsWithTheFirstFrameOfAnyOfSeveralPorts) {
+  TrialBook book(2);
+  EXPECT_EQ(run_of(book, kForward, 5, 1, 1), 1U);
+  EXPECT_EQ(run_of(book, kForward, 5, 0, 0), 1U);
+  EXPECT_EQ(run_of(book, kForward, 5, 2, 0), 1U);
+  EXPECT_EQ(run_of(book, kForward, 5, 2, 0), 1U) << "that is a duplicate";
+  EXPECT_EQ(run_of(book, kForward, 5, 1, 1), 2U) << "the id is used again";
+  EXPECT_EQ(run_of(book, kForward, 5, 0, 0), 2U);
+  EXPECT_EQ(run_of(book, kForward, 6, 0, 0), 3U);
+  EXPECT_EQ(run_of(book, kForward, 5, 9, 1), 2U) << "it waited at its port while the trial ended";
+  EXPECT_EQ(run_of(book, kForward, 6, 1, 1), 3U);
+}
+
+TEST(Account, KeepsTheOrderOfEachPort) {
+  DirectionAccount account;
+  for (const auto& [sequence, port] :
+       {std::pair<uint64_t, uint8_t>{5, 0}, {2, 1}, {3, 1}, {4, 0}, {1, 1}}) {
+    auto leaving = departure(sequence);
+    leaving.port = port;
+    account.leave(leaving);
+  }
+  EXPECT_EQ(account.of(false).out_of_order, 2U);
 }
 
 TEST(TrialBook, ForgetsTheOldestAndStartsCleanAccounts) {

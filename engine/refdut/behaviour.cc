@@ -271,18 +271,47 @@ DirectionBehaviour parse_direction(const Json& json, const std::string& where) {
   return direction;
 }
 
-std::vector<net::IpAddress> parse_addresses(ObjectReader& reader, const std::string& side) {
+std::vector<net::IpAddress> parse_addresses(const Json& list, const std::string& where) {
   std::vector<net::IpAddress> addresses;
-  const Json& list = reader.array(side, 1, kMaxAddresses);
   for (size_t i = 0; i < list.size(); ++i) {
     const auto address = list[i].is_string() ? net::IpAddress::parse(list[i]) : std::nullopt;
     if (!address) {
-      refuse(element(reader.path(side), i), "is not an IP address",
+      refuse(element(where, i), "is not an IP address",
              "list the device's own addresses on that side, without prefix length");
     }
     addresses.push_back(*address);
   }
   return addresses;
+}
+
+// One list for each port of a side but the first.
+void parse_more_addresses(ObjectReader& reader, size_t side, Routing& routing) {
+  const std::string key = std::string("more_") + kSideNames[side];
+  if (!reader.has(key)) return;
+  const Json& lists = reader.array(key, 0, kMostPairs - 1);
+  for (size_t i = 0; i < lists.size(); ++i) {
+    const std::string where = element(reader.path(key), i);
+    if (!lists[i].is_array() || lists[i].empty() || lists[i].size() > kMaxAddresses) {
+      refuse(where, "is no list of 1 to " + std::to_string(kMaxAddresses) + " addresses",
+             "[[\"198.19.1.1\"]] is one port more, with one address");
+    }
+    routing.addresses.resize(std::max(routing.addresses.size(), port_index(side, i + 1) + 1));
+    routing.addresses[port_index(side, i + 1)] = parse_addresses(lists[i], where);
+  }
+}
+
+// A packet leaves by the port with the nearest address: that has to be one.
+void check_apart(const Routing& routing, size_t side) {
+  std::vector<net::IpAddress> seen;
+  for (const auto& addresses : routing.of_side(side)) {
+    for (const net::IpAddress& address : addresses) {
+      if (std::find(seen.begin(), seen.end(), address) == seen.end()) continue;
+      refuse(std::string("routing.more_") + kSideNames[side],
+             "has " + address.text() + ", which another port of the side has, too",
+             "each port needs addresses of its own, in a network of its own");
+    }
+    seen.insert(seen.end(), addresses.begin(), addresses.end());
+  }
 }
 
 Routing parse_routing(const Json& json) {
@@ -293,16 +322,27 @@ Routing parse_routing(const Json& json) {
            "router with these addresses");
   }
   ObjectReader reader(json, "routing");
-  Routing routing{true, {}};
-  routing.addresses[0] = parse_addresses(reader, "left");
-  routing.addresses[1] = parse_addresses(reader, "right");
+  Routing routing{true, std::vector<std::vector<net::IpAddress>>(2)};
+  for (const size_t side : {0U, 1U}) {
+    const char* name = kSideNames[side];
+    routing.addresses[side] =
+        parse_addresses(reader.array(name, 1, kMaxAddresses), reader.path(name));
+  }
+  for (const size_t side : {0U, 1U}) parse_more_addresses(reader, side, routing);
   reader.finish();
+  const auto missing = std::find_if(routing.addresses.begin(), routing.addresses.end(),
+                                    [](const auto& list) { return list.empty(); });
+  if (routing.addresses.size() % 2 != 0 || missing != routing.addresses.end()) {
+    refuse("routing.more_left and more_right", "have not as many ports",
+           "each list in one of them has its counterpart in the other");
+  }
+  for (const size_t side : {0U, 1U}) check_apart(routing, side);
   return routing;
 }
 
 std::array<net::VlanTags, 2> parse_vlan(const Json& json) {
   ObjectReader reader(json, "vlan");
-  const std::array tags = {reader.vlan_or_none("left"), reader.vlan_or_none("right")};
+  const std::array tags = {reader.vlan_or_none(kSideNames[0]), reader.vlan_or_none(kSideNames[1])};
   reader.finish();
   return tags;
 }
@@ -329,6 +369,9 @@ Behaviour parse(const Json& json) {
     const bool routes = !behaviour.routing || behaviour.routing->on;
     if (!off && !routes) refuse("nat", "needs routing", "a wire cannot translate");
   }
+  if (behaviour.routing && behaviour.routing->on) {
+    require_pairs(behaviour, behaviour.routing->pairs());
+  }
   if (reader.has("agent")) {
     behaviour.agent = parse_agent(json["agent"]);
     const bool wire = behaviour.routing && !behaviour.routing->on;
@@ -343,6 +386,31 @@ Behaviour parse(const Json& json) {
 }
 
 }  // namespace
+
+std::vector<std::vector<net::IpAddress>> Routing::of_side(size_t side) const {
+  std::vector<std::vector<net::IpAddress>> result;
+  for (size_t number = 0; number < pairs(); ++number) {
+    result.push_back(addresses[port_index(side, number)]);
+  }
+  return result;
+}
+
+void require_pairs(const Behaviour& behaviour, size_t pairs) {
+  const auto told = [](size_t count) {
+    return count == 1 ? "one pair" : std::to_string(count) + " pairs";
+  };
+  if (behaviour.routing && behaviour.routing->on && behaviour.routing->pairs() != pairs) {
+    refuse("routing",
+           "has addresses for " + told(behaviour.routing->pairs()) + " of ports; the device has " +
+               told(pairs),
+           "left and right are for the first pair of ports, more_left and more_right list the "
+           "addresses of each further one");
+  }
+  if (behaviour.nat && *behaviour.nat != nullptr && pairs > 1) {
+    refuse("nat", "needs a device with one pair of ports",
+           "leave it out, or start the device with one --left and one --right");
+  }
+}
 
 Behaviour parse_behaviour(const Json& json) {
   try {

@@ -15,6 +15,7 @@
 #include "control/json.h"
 #include "net/address.h"
 #include "net/vlan.h"
+#include "ports.h"
 
 namespace dutperf::refdut {
 
@@ -104,7 +105,11 @@ struct DirectionBehaviour {
 // On: a router with the given addresses. Off: a wire.
 struct Routing {
   bool on = false;
-  std::array<std::vector<net::IpAddress>, 2> addresses;  // left, right
+  std::vector<std::vector<net::IpAddress>> addresses;  // of each port, by port_index()
+
+  size_t pairs() const { return addresses.size() / 2; }
+  // Of the ports of one side, by their numbers.
+  std::vector<std::vector<net::IpAddress>> of_side(size_t side) const;
 };
 
 // The router's SNMP agent: which queries it leaves unanswered.
@@ -135,5 +140,8 @@ inline constexpr uint64_t kMaxNs = 3'600'000'000'000;  // an hour
 
 // Throws control::ProtocolError, whose hint is never empty.
 Behaviour parse_behaviour(const Json& json);
+
+// Throws the same when a device with so many pairs of ports cannot behave so.
+void require_pairs(const Behaviour& behaviour, size_t pairs);
 
 }  // namespace dutperf::refdut

@@ -80,6 +80,37 @@ TEST(Behaviour, MayHaveANarrowerLinkInEachDirection) {
   EXPECT_TRUE(reverse.reversed);
 }
 
+TEST(Behaviour, HasTheAddressesOfEachPort) {
+  const Routing one = *parse(R"({"routing": {"left": ["198.18.0.1"], "right": ["198.19.0.1"],
+                                             "more_left": [], "more_right": []}})")
+                           .routing;
+  EXPECT_EQ(one.pairs(), 1U);
+  const Routing two = *parse(R"({"routing": {
+    "left": ["198.18.0.1", "2001:2::1"], "more_left": [["198.18.1.1"]],
+    "right": ["198.19.0.1"], "more_right": [["198.19.1.1", "2001:2:0:8001::1"]]}})")
+                           .routing;
+  EXPECT_EQ(two.pairs(), 2U);
+  const auto ip = [](const char* text) { return *net::IpAddress::parse(text); };
+  using Lists = std::vector<std::vector<net::IpAddress>>;
+  EXPECT_EQ(two.of_side(0), (Lists{{ip("198.18.0.1"), ip("2001:2::1")}, {ip("198.18.1.1")}}));
+  EXPECT_EQ(two.of_side(1),
+            (Lists{{ip("198.19.0.1")}, {ip("198.19.1.1"), ip("2001:2:0:8001::1")}}));
+}
+
+TEST(Behaviour, IsForADeviceWithSoManyPairsOfPorts) {
+  const Behaviour one = parse(R"({"routing": {"left": ["198.18.0.1"], "right": ["198.19.0.1"]}})");
+  EXPECT_NO_THROW(require_pairs(one, 1));
+  EXPECT_THROW(require_pairs(one, 2), control::ProtocolError);
+  const Behaviour two = parse(R"({"routing": {
+    "left": ["198.18.0.1"], "more_left": [["198.18.1.1"]],
+    "right": ["198.19.0.1"], "more_right": [["198.19.1.1"]]}})");
+  EXPECT_NO_THROW(require_pairs(two, 2));
+  EXPECT_THROW(require_pairs(two, 1), control::ProtocolError);
+  for (const char* text : {"{}", R"({"routing": "off"})", R"({"nat": "off"})"}) {
+    EXPECT_NO_THROW(require_pairs(parse(text), 4)) << text;
+  }
+}
+
 TEST(Behaviour, KnowsEveryAction) {
   EXPECT_EQ(rule(R"({"do": "drop"})").action.kind, Kind::kDrop);
   EXPECT_EQ(rule(R"({"do": "duplicate"})").action.kind, Kind::kDuplicate);
@@ -260,7 +291,35 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{R"({"vlan": {"left": [{"id": 4095}]}})", "vlan.left[0].id must be between 0"},
         Refused{R"({"routing": {"left": ["198.18.0.1/24"], "right": ["198.19.0.1"]}})",
                 "routing.left[0] is not an IP address"},
-        Refused{R"({"routing": {"left": ["198.18.0.1"]}})", "routing.right is missing"}));
+        Refused{R"({"routing": {"left": ["198.18.0.1"]}})", "routing.right is missing"},
+        Refused{R"({"routing": {"left": ["198.18.0.1"], "right": ["198.19.0.1"],
+                                "more_left": [["198.18.1.1"]]}})",
+                "routing.more_left and more_right have not as many ports"},
+        Refused{R"({"routing": {"left": ["198.18.0.1"], "right": ["198.19.0.1"],
+                                "more_right": [["198.19.1.1"]]}})",
+                "routing.more_left and more_right have not as many ports"},
+        Refused{R"({"routing": {"left": ["198.18.0.1"], "right": ["198.19.0.1"],
+                                "more_left": ["198.18.1.1"], "more_right": ["198.19.1.1"]}})",
+                "routing.more_left[0] is no list"},
+        Refused{R"({"routing": {"left": ["198.18.0.1"], "right": ["198.19.0.1"],
+                                "more_left": [["198.18.1.1"]], "more_right": [[]]}})",
+                "routing.more_right[0] is no list"},
+        Refused{R"({"routing": {"left": ["198.18.0.1"], "right": ["198.19.0.1"],
+                                "more_left": [["198.18.1"]], "more_right": [["198.19.1.1"]]}})",
+                "routing.more_left[0][0] is not an IP address"},
+        Refused{R"({"routing": {"left": ["::1"], "right": ["::2"],
+                                "more_left": [["::3"], ["::4"], ["::5"], ["::6"]],
+                                "more_right": []}})",
+                "routing.more_left must"},
+        Refused{R"({"routing": {"left": ["198.18.0.1"], "right": ["198.19.0.1"],
+                                "more_left": [["198.18.1.1"]],
+                                "more_right": [["198.19.1.1", "198.19.0.1"]]}})",
+                "routing.more_right has 198.19.0.1, which another port"},
+        Refused{R"({"routing": {"left": ["10.0.0.1"], "right": ["198.19.0.1"],
+                                "more_left": [["10.1.0.1"]], "more_right": [["198.19.1.1"]]},
+                    "nat": {"kind": "nat44", "public": {"first_address": "198.19.0.1"},
+                            "table": {"entries": 9}}})",
+                "nat needs a device with one pair of ports"}));
 
 TEST(Behaviour, OfEveryExampleIsWhole) {
   size_t found = 0;

@@ -25,6 +25,7 @@ class DelayLine {
   }
 
   // REQUIRES: not empty.
+  const Item& next() const { return heap_.front().item; }
   Item take() {
     std::pop_heap(heap_.begin(), heap_.end(), Later{});
     const Item item = heap_.back().item;

@@ -1,14 +1,18 @@
 // The known-answer device: two paths, a router or a wire between them, and the trials' accounts.
+// With several pairs of ports the router chooses one of the other side's, and there is a wire for
+// each pair.
 //
-// `Io` as in path.h, and: uint32_t receive(size_t side, Frame*, uint32_t). Sides: 0 left, 1 right.
+// `Io` as in path.h, and: uint32_t receive(size_t port, Frame*, uint32_t). Ports: port_index().
 #pragma once
 
 #include <array>
 #include <cstring>
 #include <optional>
+#include <span>
 
 #include "gateway.h"
 #include "path.h"
+#include "ports.h"
 #include "router.h"
 
 namespace dutperf::refdut {
@@ -18,18 +22,22 @@ class Device {
  public:
   using Frame = typename Io::Frame;
 
-  // `macs`: its own, left and right. `frames_held`: for each direction.
-  Device(Io& io, const std::array<net::Mac, 2>& macs, size_t frames_held)
+  // `macs`: of its ports. `frames_held`: for each direction.
+  Device(Io& io, std::span<const net::Mac> macs, size_t frames_held)
       : io_(io),
-        macs_(macs),
-        paths_{Path<Io>(io, book_, kForward, frames_held),
-               Path<Io>(io, book_, kReverse, frames_held)} {
+        macs_(macs.begin(), macs.end()),
+        pairs_(macs.size() / 2),
+        book_(pairs_),
+        paths_{Path<Io>(io, book_, kForward, frames_held, pairs_),
+               Path<Io>(io, book_, kReverse, frames_held, pairs_)} {
     looked_ns_.fill(io.now_ns());
   }
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
+  // Throws control::ProtocolError, and goes on as before, when its ports are too few or too many.
   void configure(const Behaviour& behaviour) {
+    require_pairs(behaviour, pairs_);
     const uint64_t now_ns = io_.now_ns();
     if (behaviour.routing) {
       router_.reset();
@@ -49,7 +57,7 @@ class Device {
     }
   }
 
-  // Looks at both ports once; true when there was a frame.
+  // Looks at all ports once; true when there was a frame.
   bool step() {
     if (gateway_) gateway_->tick(io_.now_ns());
     const bool forward = step(kForward);
@@ -92,51 +100,67 @@ class Device {
  private:
   static constexpr uint32_t kBurst = 32;
 
-  // The direction's frames come in on the side of the same number.
+  // Round and round from the port behind the first that had frames the last time: where they are
+  // withheld, none lets more in than the others.
   bool step(Direction direction) {
+    if (pairs_ == 1) return step(direction, 0);
+    bool any = false;
+    size_t number = first_[direction];
+    for (size_t i = 0; i < pairs_; ++i) {
+      const bool had_frames = step(direction, number);
+      number = number + 1 < pairs_ ? number + 1 : 0;
+      if (had_frames && !any) first_[direction] = number;
+      any |= had_frames;
+    }
+    return any;
+  }
+
+  // The direction's frames come in on the side of the same number, here by one of its ports.
+  bool step(Direction direction, size_t number) {
     Path<Io>& path = paths_[direction];
+    const size_t port = port_index(direction, number);
     const uint64_t polled_ns = io_.now_ns();
     path.release(polled_ns);
     Frame frames[kBurst];
     const auto wanted = static_cast<uint32_t>(std::min<uint64_t>(kBurst, path.room(polled_ns)));
-    const uint32_t count = wanted > 0 ? io_.receive(direction, frames, wanted) : 0;
+    const uint32_t count = wanted > 0 ? io_.receive(port, frames, wanted) : 0;
     // After the poll: told from an earlier time, a frame would leave before its delay is over.
     const uint64_t now_ns = count > 0 ? io_.now_ns() : polled_ns;
     for (uint32_t i = 0; i < count; ++i) {
-      handle(direction, frames[i], now_ns, now_ns - looked_ns_[direction]);
+      handle(direction, number, frames[i], now_ns, now_ns - looked_ns_[port]);
     }
-    if (count < wanted) looked_ns_[direction] = polled_ns;  // nothing was left behind
+    if (count < wanted) looked_ns_[port] = polled_ns;  // nothing was left behind
     path.send();
     return count > 0;
   }
 
-  void handle(Direction direction, Frame frame, uint64_t now_ns, uint64_t gap_ns) {
+  void handle(Direction direction, size_t number, Frame frame, uint64_t now_ns, uint64_t gap_ns) {
     if (!take_tags(direction, frame)) return;
     auto classified = net::classify(io_.bytes(frame), io_.size(frame));
     const bool is_test = classified.kind == net::FrameKind::kTest;
+    Way way{static_cast<uint8_t>(number), static_cast<uint8_t>(number)};
     // A NIC hashes what it receives, not what the device makes of it.
-    const uint8_t queue =
-        is_test ? paths_[direction].queue_of(io_.bytes(frame), classified) : uint8_t{0};
+    if (is_test) way.queue = paths_[direction].queue_of(io_.bytes(frame), classified);
     if (router_) {
-      switch (router_->handle(direction, io_.bytes(frame), io_.size(frame))) {
-        case Router::Verdict::kForward: break;
-        case Router::Verdict::kReply: answer(direction, frame, now_ns); return;
+      switch (router_->handle(port_index(direction, number), io_.bytes(frame), io_.size(frame))) {
+        case Router::Verdict::kForward: way.out = router_->leaves_by(); break;
+        case Router::Verdict::kReply: answer(direction, way, frame, now_ns); return;
         case Router::Verdict::kDrop:
-          drop(direction, frame, classified, now_ns, LossCause::kRouting);
+          drop(direction, way, frame, classified, now_ns, LossCause::kRouting);
           return;
       }
       if (gateway_ && !translate(direction, frame, now_ns)) {
-        drop(direction, frame, classified, now_ns, LossCause::kNat);
+        drop(direction, way, frame, classified, now_ns, LossCause::kNat);
         return;
       }
       if (gateway_) classified = net::classify(io_.bytes(frame), io_.size(frame));
     }
     if (is_test) {
-      paths_[direction].arrive(frame, classified, queue, now_ns, gap_ns);
+      paths_[direction].arrive(frame, classified, way, now_ns, gap_ns);
     } else if (is_other_packet(frame, classified)) {
-      paths_[direction].arrive_other(frame, now_ns);
+      paths_[direction].arrive_other(frame, way, now_ns);
     } else {
-      paths_[direction].pass(frame, now_ns);
+      paths_[direction].pass(frame, way, now_ns);
     }
   }
 
@@ -175,10 +199,10 @@ class Device {
     return refdut::translate(decision.flow, decision.other, io_.bytes(frame));
   }
 
-  void drop(Direction direction, Frame frame, const net::Classified& classified, uint64_t now_ns,
-            LossCause cause) {
+  void drop(Direction direction, Way way, Frame frame, const net::Classified& classified,
+            uint64_t now_ns, LossCause cause) {
     if (classified.kind == net::FrameKind::kTest) {
-      paths_[direction].refuse(frame, classified, now_ns, cause);
+      paths_[direction].refuse(frame, classified, way, now_ns, cause);
     } else {
       ++other_dropped_[direction];
       io_.free(frame);
@@ -186,20 +210,22 @@ class Device {
   }
 
   // The reply takes the buffer of the question and leaves where that came in.
-  void answer(Direction direction, Frame frame, uint64_t now_ns) {
+  void answer(Direction direction, Way way, Frame frame, uint64_t now_ns) {
     std::memcpy(io_.bytes(frame), router_->reply(), router_->reply_bytes());
     io_.set_size(frame, router_->reply_bytes());
-    paths_[1 - direction].pass(frame, now_ns);
+    paths_[1 - direction].pass(frame, {.out = way.in}, now_ns);
   }
 
   Io& io_;
-  std::array<net::Mac, 2> macs_;
+  std::vector<net::Mac> macs_;  // of all ports
+  size_t pairs_;
+  std::array<size_t, 2> first_{};  // the number of the port that is looked at first
   TrialBook book_;
   std::array<Path<Io>, 2> paths_;
   std::array<net::VlanTags, 2> vlan_;
   std::optional<Router> router_;
   std::optional<Gateway> gateway_;
-  std::array<uint64_t, 2> looked_ns_{};
+  std::array<uint64_t, 2 * kMostPairs> looked_ns_{};  // by port
   std::array<uint64_t, 2> other_dropped_{};
 };
 

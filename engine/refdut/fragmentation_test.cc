@@ -317,7 +317,7 @@ class ANarrowerLink : public ::testing::Test {
 
   FakeIo io_;
   Reassembler reassembler_;
-  Device<FakeIo> device_{io_, {}, kRoom};
+  Device<FakeIo> device_{io_, std::array<net::Mac, 2>{}, kRoom};
 };
 
 Json pieces(uint64_t frames, uint64_t left, uint64_t dropped) {

@@ -1,7 +1,6 @@
-// dutperf-refdut: the known-answer device. It forwards between two ports, does to the frames
+// dutperf-refdut: the known-answer device. It forwards between its ports, does to the frames
 // exactly what it is told, and gives account of what it did. See docs/known-answer.md.
 
-#include <getopt.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -15,7 +14,9 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "arguments.h"
 #include "behaviour.h"
 #include "commands.h"
 #include "control_socket.h"
@@ -26,6 +27,8 @@
 #include "dpdk/port.h"
 #include "forwarding_rounds.h"
 #include "hold_pool.h"
+#include "outbox.h"
+#include "ports.h"
 #include "timing/clock.h"
 
 namespace {
@@ -36,10 +39,11 @@ using dutperf::dpdk::Mbuf;
 using dutperf::dpdk::Port;
 using dutperf::dpdk::SetupError;
 using dutperf::net::Mac;
+using dutperf::refdut::Arguments;
 using dutperf::refdut::Behaviour;
 using dutperf::refdut::Json;
-using dutperf::refdut::kMaxMtu;
-using dutperf::refdut::kMinMtu;
+using dutperf::refdut::PortArgument;
+using dutperf::refdut::PortKind;
 
 constexpr const char* kUsage =
     "usage: dutperf-refdut --left PORT --right PORT [--config FILE] [--control SOCKET]\n"
@@ -48,7 +52,8 @@ constexpr const char* kUsage =
     "Forwards between two ports as FILE says (a wire, without) until SIGTERM or a message on "
     "SOCKET;\n"
     "then writes its account to standard output, as JSON. With --check it says whether it\n"
-    "understands FILE, and does nothing.\n"
+    "understands FILE, and does nothing. With --left and --right several times, up to four, it\n"
+    "has as many pairs of ports, in that order.\n"
     "  PORT           memif:SOCKET (as its server), af_packet:INTERFACE or af_xdp:INTERFACE\n"
     "  --frames-held  frames that may wait in the device, per direction; default 32768\n";
 
@@ -65,109 +70,67 @@ std::atomic<bool> stop_requested{false};
 
 void request_stop(int /*signal*/) { stop_requested = true; }
 
-struct PortArgument {
-  Driver driver = Driver::kMemif;
-  std::string device;
-};
-
-struct Arguments {
-  PortArgument ports[2];  // left, right
-  int cpu = 0;
-  std::string config;
-  std::string control;
-  bool check = false;
-  uint32_t frames_held = 32768;
-  uint16_t mtu = 1500;
-};
-
-[[noreturn]] void usage() {
-  std::fputs(kUsage, stderr);
-  std::exit(2);
-}
-
-PortArgument parse_port(const std::string& text) {
-  const size_t colon = text.find(':');
-  if (colon == std::string::npos || colon + 1 == text.size()) usage();
-  const std::string driver = text.substr(0, colon);
-  const std::string device = text.substr(colon + 1);
-  if (driver == "memif") return {Driver::kMemif, device};
-  if (driver == "af_packet") return {Driver::kAfPacket, device};
-  if (driver == "af_xdp") return {Driver::kAfXdp, device};
-  usage();
-}
-
-// A whole decimal number from `lowest` to `highest`.
-uint32_t parse_number(const char* text, uint32_t lowest, uint32_t highest) {
-  char* end = nullptr;
-  const unsigned long value = std::strtoul(text, &end, 10);
-  if (*text < '0' || *text > '9' || *end != '\0' || value < lowest || value > highest) usage();
-  return static_cast<uint32_t>(value);
-}
-
-Arguments parse_arguments(int argc, char** argv) {
-  static const option kOptions[] = {
-      {"left", required_argument, nullptr, 'l'},
-      {"right", required_argument, nullptr, 'r'},
-      {"config", required_argument, nullptr, 'f'},
-      {"control", required_argument, nullptr, 's'},
-      {"cpu", required_argument, nullptr, 'c'},
-      {"frames-held", required_argument, nullptr, 'h'},
-      {"mtu", required_argument, nullptr, 'm'},
-      {"check", no_argument, nullptr, 'k'},
-      {nullptr, 0, nullptr, 0},
-  };
-  Arguments arguments;
-  for (int option = 0; (option = getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
-    switch (option) {
-      case 'l': arguments.ports[0] = parse_port(optarg); break;
-      case 'r': arguments.ports[1] = parse_port(optarg); break;
-      case 'f': arguments.config = optarg; break;
-      case 's': arguments.control = optarg; break;
-      case 'c': arguments.cpu = static_cast<int>(parse_number(optarg, 0, 4095)); break;
-      case 'k': arguments.check = true; break;
-      case 'h': arguments.frames_held = parse_number(optarg, 1, 4'000'000); break;
-      case 'm':
-        arguments.mtu = static_cast<uint16_t>(parse_number(optarg, kMinMtu, kMaxMtu));
-        break;
-      default: usage();
-    }
-  }
-  if (optind != argc) usage();
-  if (arguments.check) return arguments;
-  if (arguments.ports[0].device.empty() || arguments.ports[1].device.empty()) usage();
-  return arguments;
-}
-
-// Throws SetupError, which begins with `prefix`.
-Behaviour parse_behaviour(std::istream& stream, const std::string& prefix) {
+// For a device with so many pairs of ports; 0: with any. Throws SetupError, which begins with
+// `prefix`.
+Behaviour parse_behaviour(std::istream& stream, const std::string& prefix, size_t pairs) {
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
   try {
-    return dutperf::refdut::parse_behaviour(dutperf::control::parse_text(text));
+    const Behaviour behaviour =
+        dutperf::refdut::parse_behaviour(dutperf::control::parse_text(text));
+    if (pairs > 0) require_pairs(behaviour, pairs);
+    return behaviour;
   } catch (const ProtocolError& error) {
     throw SetupError(prefix + error.what(),
                      error.hint().empty() ? "docs/known-answer.md has examples" : error.hint());
   }
 }
 
-Behaviour read_behaviour(const std::string& path) {
+Behaviour read_behaviour(const std::string& path, size_t pairs) {
   if (path.empty()) return {};
   std::ifstream file(path);
   if (!file) throw SetupError("cannot read " + path, "--config takes a JSON file");
-  return parse_behaviour(file, path + ": ");
+  return parse_behaviour(file, path + ": ", pairs);
 }
 
-std::unique_ptr<Port> open_port(const char* name, const PortArgument& argument, const Mac& mac,
-                                uint16_t mtu) {
+Driver driver_of(PortKind kind) {
+  switch (kind) {
+    case PortKind::kMemif: return Driver::kMemif;
+    case PortKind::kAfPacket: return Driver::kAfPacket;
+    case PortKind::kAfXdp: break;
+  }
+  return Driver::kAfXdp;
+}
+
+std::unique_ptr<Port> open_port(size_t side, size_t number, const Arguments& arguments) {
+  const PortArgument& argument = arguments.ports[side][number];
   dutperf::dpdk::PortOptions options;
-  options.name = name;
-  options.driver = argument.driver;
+  options.name = dutperf::refdut::kSideNames[side];
+  if (number > 0) options.name += "_" + std::to_string(number + 1);
+  options.driver = driver_of(argument.kind);
   options.device = argument.device;
-  options.mtu = mtu;
-  if (argument.driver == Driver::kMemif) {
+  options.mtu = arguments.mtu;
+  if (argument.kind == PortKind::kMemif) {
     options.memif_server = true;
-    options.mac = mac;
+    options.mac =
+        Mac{{2, 0, 0, 0, static_cast<uint8_t>(1 + number), static_cast<uint8_t>(1 + side)}};
   }
   return std::make_unique<Port>(options, nullptr);
+}
+
+using Ports = std::vector<std::unique_ptr<Port>>;  // by port_index()
+
+Ports open_ports(const Arguments& arguments) {
+  Ports ports;
+  for (size_t number = 0; number < arguments.pairs(); ++number) {
+    for (const size_t side : {0U, 1U}) ports.push_back(open_port(side, number, arguments));
+  }
+  return ports;
+}
+
+std::vector<Mac> macs_of(const Ports& ports) {
+  std::vector<Mac> macs;
+  for (const auto& port : ports) macs.push_back(port->mac());
+  return macs;
 }
 
 // The device's outside world, as path.h wants it.
@@ -175,8 +138,8 @@ class DpdkIo {
  public:
   using Frame = Mbuf*;
 
-  DpdkIo(const Port& left, const Port& right, dutperf::refdut::HoldPool& pool)
-      : ports_{&left, &right},
+  DpdkIo(const Ports& ports, dutperf::refdut::HoldPool& pool)
+      : ports_(ports),
         pool_(pool),
         clock_(dutperf::timing::calibrate_tsc(100'000'000)),
         start_tsc_(dutperf::timing::read_tsc()) {}
@@ -191,23 +154,22 @@ class DpdkIo {
   Frame keep(Frame frame) { return pool_.keep(frame); }
   Frame blank() { return pool_.blank(); }
 
-  uint32_t receive(size_t side, Frame* frames, uint32_t limit) const {
-    return ports_[side]->rx().receive(frames, limit);
+  uint32_t receive(size_t port, Frame* frames, uint32_t limit) const {
+    return ports_[port]->rx().receive(frames, limit);
   }
-  uint32_t transmit(size_t side, Frame* frames, uint32_t count) const {
-    return ports_[side]->tx().send(frames, count);
+  uint32_t transmit(size_t port, Frame* frames, uint32_t count) const {
+    return ports_[port]->tx().send(frames, count);
   }
   uint64_t now_ns() const { return clock_.to_ns(dutperf::timing::read_tsc() - start_tsc_); }
 
  private:
-  std::array<const Port*, 2> ports_;
+  const Ports& ports_;
   dutperf::refdut::HoldPool& pool_;
   dutperf::timing::TscClock clock_;
   uint64_t start_tsc_;
 };
 
 using Device = dutperf::refdut::Device<DpdkIo>;
-using Path = dutperf::refdut::Path<DpdkIo>;
 using Commands = dutperf::refdut::Commands<Device>;
 
 void forward_until_told(const DpdkIo& io, Device& device, Commands& commands,
@@ -230,29 +192,32 @@ void forward_until_told(const DpdkIo& io, Device& device, Commands& commands,
   }
 }
 
+// For the ports' own buffers, of each pair.
+constexpr uint32_t kPairMb = 256;
+
 int run(const Arguments& arguments) {
   if (arguments.check) {
-    parse_behaviour(std::cin, "");
+    parse_behaviour(std::cin, "", arguments.pairs());
     return 0;
   }
-  const Behaviour behaviour = read_behaviour(arguments.config);
+  const Behaviour behaviour = read_behaviour(arguments.config, arguments.pairs());
+  const auto pairs = static_cast<uint32_t>(arguments.pairs());
   constexpr uint32_t kUsualFrameBytes = 2048;
   const uint32_t frame_bytes = std::max<uint32_t>(kUsualFrameBytes, arguments.mtu + 64U);
-  const uint32_t held = 2 * (arguments.frames_held + Path::kOutbox + Path::kMostPieces);
+  const uint32_t leaving = dutperf::refdut::kOutboxFrames + dutperf::refdut::kMostPieces;
+  const uint32_t held = 2 * (arguments.frames_held + pairs * leaving);
   dutperf::dpdk::EalOptions options;
   options.main_cpu = arguments.cpu;
   options.hugepages = false;
-  // The ports' own buffers, and what is held.
-  options.memory_mb = 256 * ((frame_bytes + kUsualFrameBytes - 1) / kUsualFrameBytes) +
+  // The ports' buffers, and what is held.
+  options.memory_mb = pairs * kPairMb * ((frame_bytes + kUsualFrameBytes - 1) / kUsualFrameBytes) +
                       dutperf::refdut::HoldPool::memory_mb(held, frame_bytes);
   const dutperf::dpdk::Eal eal(options);
   setpriority(PRIO_PROCESS, 0, kHighestPriority);
   dutperf::refdut::HoldPool pool(held, frame_bytes);
-  const auto left = open_port("left", arguments.ports[0], {{2, 0, 0, 0, 1, 1}}, arguments.mtu);
-  const auto right = open_port("right", arguments.ports[1], {{2, 0, 0, 0, 1, 2}}, arguments.mtu);
-  DpdkIo io(*left, *right, pool);
-  const auto device =
-      std::make_unique<Device>(io, std::array{left->mac(), right->mac()}, arguments.frames_held);
+  const Ports ports = open_ports(arguments);
+  DpdkIo io(ports, pool);
+  const auto device = std::make_unique<Device>(io, macs_of(ports), arguments.frames_held);
   device->configure(behaviour);
   Commands commands(*device);
   std::unique_ptr<dutperf::refdut::ControlSocket> control;
@@ -270,11 +235,13 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Arguments arguments = parse_arguments(argc, argv);
   std::signal(SIGTERM, request_stop);
   std::signal(SIGINT, request_stop);
   try {
-    return run(arguments);
+    return run(dutperf::refdut::parse_arguments(argc, argv));
+  } catch (const dutperf::refdut::UsageError& error) {
+    std::fprintf(stderr, "error: %s\n%s", error.what(), kUsage);
+    return 2;
   } catch (const SetupError& error) {
     std::fprintf(stderr, "error: %s\nhint: %s\n", error.what(), error.hint().c_str());
     return 3;

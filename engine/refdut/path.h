@@ -4,7 +4,8 @@
 //   arrive_other -> rules -> delay line -> outbox -> send                        an IP packet
 //   pass -> outbox -> send                                                       anything else
 //
-// Where the link is narrower, a frame is cut on its way into the outbox.
+// Where the link is narrower, a frame is cut on its way into the outbox. There is an outbox for
+// each port of the side where frames leave; all the rest is the direction's.
 //
 // `Io` is the outside world: DPDK's ports and buffers, or a test's. One thread.
 //
@@ -16,7 +17,7 @@
 //                                      room
 //   Frame share(Frame)                 a second reference, freed apart
 //   void free(Frame)
-//   uint32_t transmit(size_t side, Frame*, uint32_t)   how many the port took
+//   uint32_t transmit(size_t port, Frame*, uint32_t)   how many the port took; its port_index()
 //   uint64_t now_ns()
 #pragma once
 
@@ -33,9 +34,12 @@
 #include "fate.h"
 #include "fragmentation.h"
 #include "net/classify.h"
+#include "outbox.h"
 #include "parking.h"
+#include "ports.h"
 #include "servers.h"
 #include "trial_book.h"
+#include "waiting.h"
 
 namespace dutperf::refdut {
 
@@ -44,13 +48,9 @@ class Path {
  public:
   using Frame = typename Io::Frame;
 
-  // Of one frame: the longest that a port takes, by the least that a piece carries.
-  static constexpr uint32_t kMostPieces = (kMaxMtu + 64) / 8;
-  // No frame more, once so many are in the outbox; the last may be in pieces.
-  static constexpr uint32_t kOutbox = 64;
-
-  Path(Io& io, TrialBook& book, Direction direction, size_t frames_held)
-      : io_(io), book_(book), direction_(direction), line_(frames_held) {}
+  // `pairs` of ports.
+  Path(Io& io, TrialBook& book, Direction direction, size_t frames_held, size_t pairs)
+      : io_(io), book_(book), direction_(direction), line_(frames_held), outboxes_(pairs) {}
 
   void configure(const DirectionBehaviour& behaviour, uint64_t seed, uint64_t now_ns) {
     release_parked(now_ns);
@@ -79,11 +79,11 @@ class Path {
     return servers_.queue_of(frame, classified.ip_version);
   }
 
-  // A test frame came in, by that queue; the port had last been looked at `gap_ns` ago.
-  void arrive(Frame frame, const net::Classified& classified, uint8_t queue, uint64_t now_ns,
+  // A test frame came in; its port had last been looked at `gap_ns` ago.
+  void arrive(Frame frame, const net::Classified& classified, Way way, uint64_t now_ns,
               uint64_t gap_ns) {
     Waiting waiting;
-    waiting.queue = queue;
+    waiting.way = way;
     TrialAccount& trial = recognise(frame, *classified.tag, now_ns, waiting);
     trial.directions[direction_].look(gap_ns);
     const Fate fate = rules_.decide(
@@ -96,18 +96,20 @@ class Path {
     if (parked_ > 0) release_overtaken(now_ns);
   }
 
-  // How many frames may be fetched from the port now.
+  // How many frames may be fetched from the ports now.
   uint64_t room(uint64_t now_ns) { return servers_.room(now_ns); }
 
   // A test frame came in that router or gateway do not forward.
-  void refuse(Frame frame, const net::Classified& classified, uint64_t now_ns, LossCause cause) {
+  void refuse(Frame frame, const net::Classified& classified, Way way, uint64_t now_ns,
+              LossCause cause) {
     Waiting waiting;
+    waiting.way = way;
     recognise(frame, *classified.tag, now_ns, waiting);
     lose(waiting, now_ns, cause);
   }
 
   // An IP packet came in that is no test frame. It takes no service: a rate is for those.
-  void arrive_other(Frame frame, uint64_t now_ns) {
+  void arrive_other(Frame frame, Way way, uint64_t now_ns) {
     const Fate fate = other_rules_.decide(Facts::of_other(now_ns - configured_ns_));
     ++others_.seen;
     if (fate.dropped_by != Fate::kNone) {
@@ -119,6 +121,7 @@ class Path {
     put_tags(frame);
     Waiting waiting;
     waiting.frame = frame;
+    waiting.way = way;
     waiting.arrival_ns = now_ns;
     waiting.due_ns = now_ns + fate.delay_ns;
     // All references before the first departs, as it may be freed or moved then.
@@ -127,35 +130,31 @@ class Path {
   }
 
   // Anything else leaves as it is, as soon as it can.
-  void pass(Frame frame, uint64_t now_ns) {
+  void pass(Frame frame, Way way, uint64_t now_ns) {
     put_tags(frame);
     Waiting waiting;
     waiting.frame = frame;
+    waiting.way = way;
     waiting.arrival_ns = waiting.due_ns = now_ns;
     ++others_.seen;
     dispatch(waiting, now_ns);
   }
 
-  // Moves what is due to the outbox.
+  // Moves what is due to the outboxes. Where one of them is full, the rest waits in order.
   void release(uint64_t now_ns) {
     if (parked_ > 0) release_tired(now_ns);
-    while (line_.next_due_ns() <= now_ns && outbox_size_ < kOutbox) {
+    while (line_.next_due_ns() <= now_ns && !outbox_of(line_.next()).full()) {
       post(line_.take(), now_ns);
     }
   }
 
-  // Gives the outbox to the port.
+  // Gives the outboxes to their ports.
   void send() {
-    if (outbox_size_ == 0) return;
-    const uint32_t sent = io_.transmit(1U - direction_, frames_.data(), outbox_size_);
-    const uint64_t now_ns = io_.now_ns();
-    for (uint32_t i = 0; i < sent; ++i) account_departure(outbox_[i], now_ns);
-    for (uint32_t i = sent; i < outbox_size_; ++i) {
-      outbox_[i - sent] = outbox_[i];
-      frames_[i - sent] = frames_[i];
+    size_t number = 0;
+    for (Outbox& outbox : outboxes_) {
+      if (outbox.size() > 0) send(number, outbox);
+      ++number;
     }
-    outbox_size_ -= sent;
-    if (outbox_size_ > 0 && now_ns > outbox_[0].due_ns + kPatienceNs) give_up(now_ns);
   }
 
   // The rules' counts of the trial that runs go into its account.
@@ -169,7 +168,11 @@ class Path {
   const OtherCounts& others() const { return others_; }
   // Of the rules, since they were given.
   const std::vector<RuleCount>& other_rules() const { return other_rules_.counts(); }
-  uint64_t held() const { return line_.size() + parked_ + frames_in_outbox(); }
+  uint64_t held() const {
+    uint64_t frames = line_.size() + parked_;
+    for (const Outbox& outbox : outboxes_) frames += outbox.whole_frames();
+    return frames;
+  }
   // Failures that belong to no trial that is remembered, or to no test frame.
   uint64_t other_failures() const { return other_failures_; }
 
@@ -177,30 +180,8 @@ class Path {
   static constexpr uint64_t kPatienceNs = 1'000'000'000;
   using Displacement = DirectionAccount::Displacement;
 
-  // In the outbox: whether it is a piece, and which of those that leave. A frame that lacks one is
-  // incomplete.
-  enum class Piece : uint8_t { kNone, kNotLast, kLast, kLastOfIncomplete };
-
-  struct Waiting {
-    Frame frame{};
-    uint64_t run = 0;  // 0: not a test frame
-    uint64_t arrival_ns = 0;
-    uint64_t due_ns = 0;
-    uint64_t sequence = 0;
-    uint64_t delay_ns = 0;
-    uint64_t ahead = 0;     // of a displaced one: the frames in order that go before it
-    uint32_t distance = 0;  // how many more it is told to let go; 0: it is in order
-    uint32_t copies = 0;
-    uint8_t stream = 0;
-    uint8_t queue = 0;
-    Damage damage = Damage::kPayload;
-    bool background = false;
-    bool in_order = false;  // and served
-    bool copy = false;
-    bool corrupted = false;
-    bool kept = false;
-    Piece piece = Piece::kNone;
-  };
+  using Outbox = refdut::Outbox<Frame>;
+  using Waiting = refdut::Waiting<Frame>;
 
   TrialAccount& recognise(Frame frame, const net::WireTag& tag, uint64_t now_ns, Waiting& waiting) {
     waiting.frame = frame;
@@ -208,12 +189,12 @@ class Path {
     waiting.stream = tag.stream;
     waiting.background = (tag.flags & net::kTagFlagBackground) != 0;
     waiting.sequence = tag.sequence();
-    TrialAccount& trial =
-        book_.of_frame(direction_, tag.trial, tag.stream, waiting.sequence, now_ns);
+    const TestFrame seen{tag.trial, tag.stream, waiting.background, waiting.sequence};
+    TrialAccount& trial = book_.of_frame(direction_, waiting.way.in, seen, now_ns);
     if (trial.run > run_) begin(trial, now_ns);
     waiting.run = trial.run;
     trial.last_ns = now_ns;
-    trial.directions[direction_].see(waiting.background, waiting.stream, waiting.sequence);
+    trial.directions[direction_].see(waiting.way.in, seen);
     return trial;
   }
 
@@ -257,7 +238,7 @@ class Path {
   }
 
   void enter(Waiting& waiting, uint64_t now_ns) {
-    const auto served = servers_.serve(waiting.queue, now_ns);
+    const auto served = servers_.serve(waiting.way.queue, now_ns);
     if (!served) {
       lose(waiting, now_ns, LossCause::kQueue);
       return;
@@ -273,41 +254,39 @@ class Path {
     for (uint32_t i = 0; i < copies; ++i) dispatch(copy, now_ns);
   }
 
-  // To the outbox at once, if nothing is before it; else to the delay line.
+  // To its outbox at once, if nothing is before it; else to the delay line.
   void dispatch(Waiting waiting, uint64_t now_ns) {
     if (waiting.due_ns <= now_ns && line_.next_due_ns() > waiting.due_ns &&
-        outbox_size_ < kOutbox) {
+        !outbox_of(waiting).full()) {
       post(waiting, now_ns);
     } else if (keep(waiting, now_ns)) {
       line_.put(waiting.due_ns, waiting);
     }
   }
 
+  Outbox& outbox_of(const Waiting& waiting) { return outboxes_[waiting.way.out]; }
+
   void post(const Waiting& waiting, uint64_t now_ns) {
+    Outbox& outbox = outbox_of(waiting);
     if (!fragments_) [[likely]] {
-      put_out(waiting);
+      outbox.put(waiting);
       return;
     }
     const Cut cut(io_.bytes(waiting.frame), io_.size(waiting.frame), fragments_->mtu);
     switch (cut.passage()) {
-      case Cut::Passage::kWhole: put_out(waiting); return;
-      case Cut::Passage::kInPieces: post_pieces(waiting, cut, now_ns); return;
+      case Cut::Passage::kWhole: outbox.put(waiting); return;
+      case Cut::Passage::kInPieces: post_pieces(outbox, waiting, cut, now_ns); return;
       case Cut::Passage::kNone: lose(waiting, now_ns, LossCause::kTooBig); return;
     }
   }
 
-  void put_out(const Waiting& waiting) {
-    outbox_[outbox_size_] = waiting;
-    frames_[outbox_size_++] = waiting.frame;
-  }
-
   // Into buffers of their own, as a copy of the frame may be to leave from the same one.
-  void post_pieces(const Waiting& waiting, const Cut& cut, uint64_t now_ns) {
+  void post_pieces(Outbox& outbox, const Waiting& waiting, const Cut& cut, uint64_t now_ns) {
     if (cut.pieces() > kMostPieces) {
       lose(waiting, now_ns, LossCause::kNoBuffer);
       return;
     }
-    const uint32_t before = outbox_size_;
+    const uint32_t before = outbox.size();
     uint64_t& reached = pieces_reached(waiting);
     uint64_t dropped = 0;
     Waiting piece = waiting;
@@ -319,26 +298,26 @@ class Path {
       }
       piece.frame = io_.blank();
       if (piece.frame == Frame{}) {
-        take_back(before);
+        take_back(outbox, before);
         lose(waiting, now_ns, LossCause::kNoBuffer);
         return;
       }
       const uint32_t place = fragments_->reversed ? cut.pieces() - 1 - i : i;
       io_.set_size(piece.frame, cut.write(place, io_.bytes(piece.frame)));
-      put_out(piece);
+      outbox.put(piece);
     }
     if (PieceCounts* counts = pieces_of(waiting)) counts->dropped += dropped;
-    if (outbox_size_ == before) {
+    if (outbox.size() == before) {
       lose(waiting, now_ns, LossCause::kIncomplete);
       return;
     }
-    outbox_[outbox_size_ - 1].piece = dropped > 0 ? Piece::kLastOfIncomplete : Piece::kLast;
+    outbox.call_last(dropped > 0 ? Piece::kLastOfIncomplete : Piece::kLast);
     io_.free(waiting.frame);
   }
 
   // The pieces of a frame that cannot leave.
-  void take_back(uint32_t before) {
-    while (outbox_size_ > before) io_.free(frames_[--outbox_size_]);
+  void take_back(Outbox& outbox, uint32_t before) {
+    while (outbox.size() > before) io_.free(outbox.take_last());
   }
 
   // Counted in the trial, or since the device was configured: as rules count.
@@ -353,12 +332,6 @@ class Path {
     TrialAccount* trial = book_.find(waiting.run);
     return trial == nullptr ? nullptr
                             : &trial->directions[direction_].of(waiting.background).pieces;
-  }
-
-  uint64_t frames_in_outbox() const {
-    return static_cast<uint64_t>(
-        std::count_if(outbox_.begin(), outbox_.begin() + outbox_size_,
-                      [](const Waiting& waiting) { return waiting.piece != Piece::kNotLast; }));
   }
 
   // False, and the frame is lost, when the device has no room for it.
@@ -443,7 +416,7 @@ class Path {
     TrialAccount* trial = book_.find(waiting.run);
     if (trial == nullptr) return;
     trial->directions[direction_].leave(
-        {waiting.stream, waiting.background, waiting.copy, waiting.delay_ns > 0,
+        {waiting.stream, waiting.way.out, waiting.background, waiting.copy, waiting.delay_ns > 0,
          waiting.piece != Piece::kNone, displacement, waiting.corrupted, waiting.damage,
          waiting.sequence, now_ns - waiting.arrival_ns, now_ns - waiting.due_ns});
   }
@@ -463,15 +436,24 @@ class Path {
     return true;
   }
 
-  void give_up(uint64_t now_ns) {
-    for (uint32_t i = 0; i < outbox_size_; ++i) {
-      if (outbox_[i].piece == Piece::kNotLast) {
-        io_.free(outbox_[i].frame);
+  void send(size_t number, Outbox& outbox) {
+    const uint32_t sent =
+        io_.transmit(port_index(1U - direction_, number), outbox.frames(), outbox.size());
+    const uint64_t now_ns = io_.now_ns();
+    for (uint32_t i = 0; i < sent; ++i) account_departure(outbox[i], now_ns);
+    outbox.remove(sent);
+    if (outbox.size() > 0 && now_ns > outbox[0].due_ns + kPatienceNs) give_up(outbox, now_ns);
+  }
+
+  void give_up(Outbox& outbox, uint64_t now_ns) {
+    for (uint32_t i = 0; i < outbox.size(); ++i) {
+      if (outbox[i].piece == Piece::kNotLast) {
+        io_.free(outbox[i].frame);
       } else {
-        lose(outbox_[i], now_ns, LossCause::kRefused);
+        lose(outbox[i], now_ns, LossCause::kRefused);
       }
     }
-    outbox_size_ = 0;
+    outbox.remove(outbox.size());
   }
 
   Io& io_;
@@ -486,9 +468,7 @@ class Path {
   size_t parked_ = 0;
   DelayLine<Waiting> line_;
   std::optional<Fragments> fragments_;
-  std::array<Waiting, kOutbox + kMostPieces> outbox_{};
-  std::array<Frame, kOutbox + kMostPieces> frames_{};
-  uint32_t outbox_size_ = 0;
+  std::vector<Outbox> outboxes_;  // by the number of the port
   uint64_t configured_ns_ = 0;
   uint64_t run_ = 0;
   uint64_t served_in_order_ = 0;  // frames that no rule displaced, of all trials

@@ -34,46 +34,52 @@ bool take_hop(uint16_t ether_type, uint8_t* ip) {
   return true;
 }
 
-Router::Router(const Routing& routing, const std::array<net::Mac, 2>& macs) {
-  for (size_t side = 0; side < 2; ++side) {
-    own_[side].mac = macs[side];
-    for (const net::IpAddress& address : routing.addresses[side]) {
-      own_[side].ranges.push_back({address});
+Router::Router(const Routing& routing, std::span<const net::Mac> macs)
+    : several_(routing.pairs() > 1) {
+  for (size_t port = 0; port < macs.size(); ++port) {
+    own_[port].mac = macs[port];
+    for (const net::IpAddress& address : routing.addresses[port]) {
+      own_[port].ranges.push_back({address});
     }
   }
+  for (const size_t side : {0U, 1U}) choices_[side] = PortChoice(routing.of_side(side));
 }
 
-Router::Verdict Router::handle(size_t side, uint8_t* frame, size_t size) {
+Router::Verdict Router::handle(size_t port, uint8_t* frame, size_t size) {
   if (size < sizeof(net::EthernetHeader)) return Verdict::kDrop;
   const auto* ethernet = reinterpret_cast<const net::EthernetHeader*>(frame);
-  net::Mac& from = neighbours_[side] ? *neighbours_[side] : neighbours_[side].emplace();
+  net::Mac& from = neighbours_[port] ? *neighbours_[port] : neighbours_[port].emplace();
   std::memcpy(from.bytes.data(), ethernet->src, from.bytes.size());
-  reply_bytes_ = net::write_reply(frame, size, own_[side], reply_.data());
+  reply_bytes_ = net::write_reply(frame, size, own_[port], reply_.data());
   if (reply_bytes_ > 0) return Verdict::kReply;
-  if (!equals(own_[side].mac, ethernet->dst)) return Verdict::kDrop;
+  if (!equals(own_[port].mac, ethernet->dst)) return Verdict::kDrop;
   if (Agent::may_be_query(frame, size)) [[unlikely]] {
-    if (const auto verdict = ask_agent(side, frame, size)) return *verdict;
+    if (const auto verdict = ask_agent(port, frame, size)) return *verdict;
   }
-  return forward(1 - side, frame, size) ? Verdict::kForward : Verdict::kDrop;
+  return forward(1 - side_of(port), frame, size) ? Verdict::kForward : Verdict::kDrop;
 }
 
-std::optional<Router::Verdict> Router::ask_agent(size_t side, const uint8_t* frame, size_t size) {
-  const auto answer = agent_.answer(frame, size, own_[side]);
+std::optional<Router::Verdict> Router::ask_agent(size_t port, const uint8_t* frame, size_t size) {
+  const auto answer = agent_.answer(frame, size, own_[port]);
   if (!answer || answer->size() > reply_.size()) return std::nullopt;
   std::copy(answer->begin(), answer->end(), reply_.begin());
   reply_bytes_ = answer->size();
   return reply_bytes_ > 0 ? Verdict::kReply : Verdict::kDrop;
 }
 
-bool Router::forward(size_t to, uint8_t* frame, size_t size) const {
+bool Router::forward(size_t side, uint8_t* frame, size_t size) {
   auto* ethernet = reinterpret_cast<net::EthernetHeader*>(frame);
   const uint16_t type = ethernet->ether_type;
   const bool whole = (type == net::kEtherTypeIpv4 &&
                       size >= sizeof(net::EthernetHeader) + sizeof(net::Ipv4Header)) ||
                      (type == net::kEtherTypeIpv6 &&
                       size >= sizeof(net::EthernetHeader) + sizeof(net::Ipv6Header));
-  if (!whole || !neighbours_[to]) return false;
-  if (!take_hop(type, frame + sizeof(net::EthernetHeader))) return false;
+  if (!whole) return false;
+  uint8_t* ip = frame + sizeof(net::EthernetHeader);
+  if (several_) leaves_by_ = choices_[side].number_for(type, ip);
+  const size_t to = port_index(side, leaves_by_);
+  if (!neighbours_[to]) return false;
+  if (!take_hop(type, ip)) return false;
   copy_mac(*neighbours_[to], ethernet->dst);
   copy_mac(own_[to].mac, ethernet->src);
   return true;

@@ -1,31 +1,39 @@
 // The device as a router for its two neighbours: it answers ARP, neighbour discovery and SNMP for
 // its own addresses, and forwards what is addressed to it by MAC with one hop less and new MACs.
 //
-// The one neighbour on each side is the tester: its MAC is that of the last frame from there.
+// The one neighbour at each port is the tester: its MAC is that of the last frame from there. Of
+// several ports on the other side a packet's destination chooses (port_choice.h).
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "agent.h"
 #include "behaviour.h"
 #include "net/neighbour.h"
+#include "port_choice.h"
+#include "ports.h"
 
 namespace dutperf::refdut {
 
 class Router {
  public:
-  Router(const Routing& routing, const std::array<net::Mac, 2>& macs);
+  // `macs`: of its ports, as many as have addresses.
+  Router(const Routing& routing, std::span<const net::Mac> macs);
 
-  // What to do with a frame that came in on `side`.
+  // What to do with a frame that came in by `port`; ports by port_index().
   enum class Verdict : uint8_t {
-    kForward,  // to the other side; rewritten in place
+    kForward,  // to the other side, by port `leaves_by`; rewritten in place
     kReply,    // `reply` goes back to where the frame came from
     kDrop,
   };
 
-  Verdict handle(size_t side, uint8_t* frame, size_t size);
+  Verdict handle(size_t port, uint8_t* frame, size_t size);
+
+  // The port's number on its side.
+  uint8_t leaves_by() const { return leaves_by_; }
 
   Agent& agent() { return agent_; }
 
@@ -37,11 +45,14 @@ class Router {
 
  private:
   // None when it is not for the agent.
-  std::optional<Verdict> ask_agent(size_t side, const uint8_t* frame, size_t size);
-  bool forward(size_t to, uint8_t* frame, size_t size) const;
+  std::optional<Verdict> ask_agent(size_t port, const uint8_t* frame, size_t size);
+  bool forward(size_t side, uint8_t* frame, size_t size);
 
-  std::array<net::OwnAddresses, 2> own_;
-  std::array<std::optional<net::Mac>, 2> neighbours_;
+  std::array<net::OwnAddresses, 2 * kMostPairs> own_;
+  std::array<std::optional<net::Mac>, 2 * kMostPairs> neighbours_;
+  bool several_;                       // ports on each side
+  std::array<PortChoice, 2> choices_;  // by the side where frames leave
+  uint8_t leaves_by_ = 0;
   Agent agent_;
   std::array<uint8_t, kMostReplyBytes> reply_{};
   size_t reply_bytes_ = 0;

@@ -21,10 +21,9 @@ using Verdict = Router::Verdict;
 const Mac kTester[2] = {*Mac::parse("02:00:00:00:00:01"), *Mac::parse("02:00:00:00:00:02")};
 const std::array<Mac, 2> kOwn = {*Mac::parse("02:00:00:00:01:01"),
                                  *Mac::parse("02:00:00:00:01:02")};
-const Routing kRouting{
-    true,
-    {{{*IpAddress::parse("198.18.0.1"), *IpAddress::parse("2001:2::1")},
-      {*IpAddress::parse("198.19.0.1"), *IpAddress::parse("2001:2:0:8000::1")}}}};
+const Routing kRouting{true,
+                       {{*IpAddress::parse("198.18.0.1"), *IpAddress::parse("2001:2::1")},
+                        {*IpAddress::parse("198.19.0.1"), *IpAddress::parse("2001:2:0:8000::1")}}};
 
 // From the tester to the router, on the left.
 Bytes test_frame(int version, uint8_t ttl) {

@@ -1,5 +1,7 @@
 // The accounts of the last trials. A trial begins with the first frame of another trial id, or with
-// frame 0 of a stream that has had its frame 0: the same id was used again.
+// frame 0 of a stream that has had its frame 0: the same id was used again. With several pairs of
+// ports a stream has a first frame for each port where it comes in, of numbers below their count:
+// any of these may be looked at first.
 #pragma once
 
 #include <memory>
@@ -20,7 +22,7 @@ class TrialBook {
  public:
   static constexpr size_t kKept = 8;
 
-  TrialBook() {
+  explicit TrialBook(size_t pairs = 1) : pairs_(pairs) {
     for (size_t i = 0; i <= kKept; ++i) accounts_.push_back(std::make_unique<TrialAccount>());
   }
 
@@ -32,20 +34,24 @@ class TrialBook {
     return run != 0 && run + kKept > run_ && account.run == run ? &account : nullptr;
   }
 
-  TrialAccount& of_frame(Direction direction, uint16_t trial, uint8_t stream, uint64_t sequence,
+  // Of a frame that came in by the port of that number.
+  TrialAccount& of_frame(Direction direction, uint8_t port, const TestFrame& frame,
                          uint64_t now_ns) {
     if (TrialAccount* account = current()) {
       const DirectionAccount& here = account->directions[direction];
-      if (trial == account->trial_id && !(sequence == 0 && here.saw_first_of(stream))) {
+      const bool is_first = frame.sequence < pairs_;
+      if (frame.trial == account->trial_id &&
+          !(is_first && here.saw_first(frame.stream, frame.sequence))) {
         return *account;
       }
-      // The other direction is in the next trial already; this frame waited in a queue meanwhile.
+      // Other ports are in the next trial already; this frame waited in a queue meanwhile.
       TrialAccount* before = find(run_ - 1);
-      if (before != nullptr && trial == before->trial_id && !here.saw_any() && sequence != 0) {
+      if (before != nullptr && frame.trial == before->trial_id && !here.saw_any_by(port) &&
+          !is_first) {
         return *before;
       }
     }
-    return begin(trial, now_ns);
+    return begin(frame.trial, now_ns);
   }
 
   // Clearing an account takes a while: call when there is nothing else to do, so that the next
@@ -81,6 +87,7 @@ class TrialBook {
     return account;
   }
 
+  size_t pairs_;
   uint64_t run_ = 0;
   std::vector<std::unique_ptr<TrialAccount>> accounts_;  // one more than is kept: the next
 };

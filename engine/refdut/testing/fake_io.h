@@ -6,8 +6,10 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "../ports.h"
 #include "net/classify.h"
 #include "net/testing/reference_frame.h"
 
@@ -35,9 +37,10 @@ class FakeIo {
   uint64_t clock_ns = 1'000'000;
   size_t hold_room = SIZE_MAX;
   bool ports_refuse = false;
-  uint32_t port_takes = UINT32_MAX;  // at once
-  std::deque<Bytes> arriving[2];
-  std::vector<Departure> left[2];  // by the side where they left
+  uint32_t port_takes = UINT32_MAX;             // at once
+  std::optional<size_t> dead_port;              // it takes nothing
+  std::deque<Bytes> arriving[2 * kMostPairs];   // by port; those of the first pair are the sides
+  std::vector<Departure> left[2 * kMostPairs];  // by the port where they left
 
   uint8_t* bytes(Frame frame) { return frame->bytes.data(); }
   size_t size(Frame frame) { return frame->size; }
@@ -70,23 +73,23 @@ class FakeIo {
   }
   uint64_t now_ns() const { return clock_ns; }
 
-  uint32_t receive(size_t side, Frame* frames, uint32_t limit) {
+  uint32_t receive(size_t port, Frame* frames, uint32_t limit) {
     uint32_t count = 0;
-    for (; count < limit && !arriving[side].empty(); ++count) {
-      frames[count] = make(arriving[side].front());
-      arriving[side].pop_front();
+    for (; count < limit && !arriving[port].empty(); ++count) {
+      frames[count] = make(arriving[port].front());
+      arriving[port].pop_front();
     }
     return count;
   }
-  uint32_t transmit(size_t side, Frame* frames, uint32_t count) {
-    if (ports_refuse) return 0;
+  uint32_t transmit(size_t port, Frame* frames, uint32_t count) {
+    if (ports_refuse || port == dead_port) return 0;
     count = std::min(count, port_takes);
     for (uint32_t i = 0; i < count; ++i) {
       const auto classified = net::classify(frames[i]->bytes.data(), frames[i]->size);
       const bool is_test = classified.kind == net::FrameKind::kTest;
       Bytes sent(frames[i]->bytes.begin(),
                  frames[i]->bytes.begin() + static_cast<ptrdiff_t>(frames[i]->size));
-      left[side].push_back(
+      left[port].push_back(
           {std::move(sent), clock_ns, is_test ? classified.tag->sequence() : UINT64_MAX});
       free(frames[i]);
     }
