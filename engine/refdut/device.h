@@ -17,19 +17,20 @@
 
 namespace dutperf::refdut {
 
-template <typename Io>
+// Of up to kPairs pairs of ports. With one nothing is asked, frame by frame, about others.
+template <typename Io, size_t kPairs = 1>
 class Device {
  public:
   using Frame = typename Io::Frame;
+  using Path = refdut::Path<Io, kPairs>;
 
-  // `macs`: of its ports. `frames_held`: for each direction.
+  // `macs`: of its ports, of no more pairs than kPairs. `frames_held`: for each direction.
   Device(Io& io, std::span<const net::Mac> macs, size_t frames_held)
       : io_(io),
         macs_(macs.begin(), macs.end()),
         pairs_(macs.size() / 2),
         book_(pairs_),
-        paths_{Path<Io>(io, book_, kForward, frames_held, pairs_),
-               Path<Io>(io, book_, kReverse, frames_held, pairs_)} {
+        paths_{Path(io, book_, kForward, frames_held), Path(io, book_, kReverse, frames_held)} {
     looked_ns_.fill(io.now_ns());
   }
   Device(const Device&) = delete;
@@ -49,7 +50,7 @@ class Device {
       if (*behaviour.nat) gateway_.emplace(**behaviour.nat, behaviour.seed);
     }
     if (behaviour.vlan) vlan_ = *behaviour.vlan;
-    for (Path<Io>& path : paths_) path.settle();
+    for (Path& path : paths_) path.settle();
     for (const Direction d : {kForward, kReverse}) {
       paths_[d].leave_with(vlan_[1 - d]);
       paths_[d].take_hops(router_ ? 1 : 0);
@@ -74,7 +75,7 @@ class Device {
   void idle() { book_.prepare_next(); }
 
   Json report(const Asked& asked = {}) {
-    for (Path<Io>& path : paths_) path.settle();
+    for (Path& path : paths_) path.settle();
     Json json = {{"schema_version", 1}, {"trials", book_.to_json(asked)}};
     for (const Direction d : {kForward, kReverse}) {
       const OtherCounts& others = paths_[d].others();
@@ -103,7 +104,7 @@ class Device {
   // Round and round from the port behind the first that had frames the last time: where they are
   // withheld, none lets more in than the others.
   bool step(Direction direction) {
-    if (pairs_ == 1) return step(direction, 0);
+    if constexpr (kPairs == 1) return step(direction, 0);
     bool any = false;
     size_t number = first_[direction];
     for (size_t i = 0; i < pairs_; ++i) {
@@ -117,7 +118,7 @@ class Device {
 
   // The direction's frames come in on the side of the same number, here by one of its ports.
   bool step(Direction direction, size_t number) {
-    Path<Io>& path = paths_[direction];
+    Path& path = paths_[direction];
     const size_t port = port_index(direction, number);
     const uint64_t polled_ns = io_.now_ns();
     path.release(polled_ns);
@@ -138,12 +139,15 @@ class Device {
     if (!take_tags(direction, frame)) return;
     auto classified = net::classify(io_.bytes(frame), io_.size(frame));
     const bool is_test = classified.kind == net::FrameKind::kTest;
-    Way way{static_cast<uint8_t>(number), static_cast<uint8_t>(number)};
+    Way way;
+    if constexpr (kPairs > 1) way.in = way.out = static_cast<uint8_t>(number);
     // A NIC hashes what it receives, not what the device makes of it.
     if (is_test) way.queue = paths_[direction].queue_of(io_.bytes(frame), classified);
     if (router_) {
       switch (router_->handle(port_index(direction, number), io_.bytes(frame), io_.size(frame))) {
-        case Router::Verdict::kForward: way.out = router_->leaves_by(); break;
+        case Router::Verdict::kForward:
+          if constexpr (kPairs > 1) way.out = router_->leaves_by();
+          break;
         case Router::Verdict::kReply: answer(direction, way, frame, now_ns); return;
         case Router::Verdict::kDrop:
           drop(direction, way, frame, classified, now_ns, LossCause::kRouting);
@@ -221,11 +225,11 @@ class Device {
   size_t pairs_;
   std::array<size_t, 2> first_{};  // the number of the port that is looked at first
   TrialBook book_;
-  std::array<Path<Io>, 2> paths_;
+  std::array<Path, 2> paths_;
   std::array<net::VlanTags, 2> vlan_;
   std::optional<Router> router_;
   std::optional<Gateway> gateway_;
-  std::array<uint64_t, 2 * kMostPairs> looked_ns_{};  // by port
+  std::array<uint64_t, 2 * kPairs> looked_ns_{};  // by port
   std::array<uint64_t, 2> other_dropped_{};
 };
 

@@ -95,7 +95,7 @@ class TwoPairs : public ::testing::Test {
 
   FakeIo io_;
   std::array<Mac, kPorts> macs_ = {own_mac(0), own_mac(1), own_mac(2), own_mac(3)};
-  Device<FakeIo> device_{io_, macs_, 10'000};
+  Device<FakeIo, kMostPairs> device_{io_, macs_, 10'000};
 };
 
 TEST_F(TwoPairs, SendEachFrameByThePortOfItsDestination) {

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -139,10 +140,11 @@ class DpdkIo {
   using Frame = Mbuf*;
 
   DpdkIo(const Ports& ports, dutperf::refdut::HoldPool& pool)
-      : ports_(ports),
-        pool_(pool),
+      : pool_(pool),
         clock_(dutperf::timing::calibrate_tsc(100'000'000)),
-        start_tsc_(dutperf::timing::read_tsc()) {}
+        start_tsc_(dutperf::timing::read_tsc()) {
+    for (size_t i = 0; i < ports.size(); ++i) ports_[i] = ports[i].get();
+  }
 
   static uint8_t* bytes(Frame frame) { return dutperf::dpdk::frame_of(frame); }
   static size_t size(Frame frame) { return dutperf::dpdk::size_of(frame); }
@@ -163,16 +165,15 @@ class DpdkIo {
   uint64_t now_ns() const { return clock_.to_ns(dutperf::timing::read_tsc() - start_tsc_); }
 
  private:
-  const Ports& ports_;
+  std::array<const Port*, 2 * dutperf::refdut::kMostPairs> ports_{};
   dutperf::refdut::HoldPool& pool_;
   dutperf::timing::TscClock clock_;
   uint64_t start_tsc_;
 };
 
-using Device = dutperf::refdut::Device<DpdkIo>;
-using Commands = dutperf::refdut::Commands<Device>;
-
-void forward_until_told(const DpdkIo& io, Device& device, Commands& commands,
+template <typename Device>
+void forward_until_told(const DpdkIo& io, Device& device,
+                        dutperf::refdut::Commands<Device>& commands,
                         dutperf::refdut::ControlSocket* control) {
   uint64_t tick_ns = io.now_ns();
   uint64_t busy_ns = tick_ns;
@@ -190,6 +191,25 @@ void forward_until_told(const DpdkIo& io, Device& device, Commands& commands,
     if (now_ns - busy_ns > kIdleNs) device.idle();
     asleep = now_ns - busy_ns > kAsleepNs && !device.holds_frames();
   }
+}
+
+// From the first frame to the last account.
+template <typename Device>
+void be_device(const Arguments& arguments, const Behaviour& behaviour, const Ports& ports,
+               dutperf::refdut::HoldPool& pool) {
+  DpdkIo io(ports, pool);
+  const auto device = std::make_unique<Device>(io, macs_of(ports), arguments.frames_held);
+  device->configure(behaviour);
+  dutperf::refdut::Commands<Device> commands(*device);
+  std::unique_ptr<dutperf::refdut::ControlSocket> control;
+  if (!arguments.control.empty()) {
+    control = std::make_unique<dutperf::refdut::ControlSocket>(arguments.control);
+  }
+  std::puts("{\"ready\": true}");
+  std::fflush(stdout);
+  forward_until_told(io, *device, commands, control.get());
+  std::puts(device->report().dump().c_str());
+  if (control) control->flush();
 }
 
 // For the ports' own buffers, of each pair.
@@ -216,19 +236,12 @@ int run(const Arguments& arguments) {
   setpriority(PRIO_PROCESS, 0, kHighestPriority);
   dutperf::refdut::HoldPool pool(held, frame_bytes);
   const Ports ports = open_ports(arguments);
-  DpdkIo io(ports, pool);
-  const auto device = std::make_unique<Device>(io, macs_of(ports), arguments.frames_held);
-  device->configure(behaviour);
-  Commands commands(*device);
-  std::unique_ptr<dutperf::refdut::ControlSocket> control;
-  if (!arguments.control.empty()) {
-    control = std::make_unique<dutperf::refdut::ControlSocket>(arguments.control);
+  if (pairs == 1) {
+    be_device<dutperf::refdut::Device<DpdkIo, 1>>(arguments, behaviour, ports, pool);
+  } else {
+    be_device<dutperf::refdut::Device<DpdkIo, dutperf::refdut::kMostPairs>>(arguments, behaviour,
+                                                                            ports, pool);
   }
-  std::puts("{\"ready\": true}");
-  std::fflush(stdout);
-  forward_until_told(io, *device, commands, control.get());
-  std::puts(device->report().dump().c_str());
-  if (control) control->flush();
   return 0;
 }
 

@@ -43,14 +43,14 @@
 
 namespace dutperf::refdut {
 
-template <typename Io>
+// Of up to kPairs pairs of ports: with one it is known beforehand by which port a frame leaves.
+template <typename Io, size_t kPairs>
 class Path {
  public:
   using Frame = typename Io::Frame;
 
-  // `pairs` of ports.
-  Path(Io& io, TrialBook& book, Direction direction, size_t frames_held, size_t pairs)
-      : io_(io), book_(book), direction_(direction), line_(frames_held), outboxes_(pairs) {}
+  Path(Io& io, TrialBook& book, Direction direction, size_t frames_held)
+      : io_(io), book_(book), direction_(direction), line_(frames_held) {}
 
   void configure(const DirectionBehaviour& behaviour, uint64_t seed, uint64_t now_ns) {
     release_parked(now_ns);
@@ -150,10 +150,8 @@ class Path {
 
   // Gives the outboxes to their ports.
   void send() {
-    size_t number = 0;
-    for (Outbox& outbox : outboxes_) {
-      if (outbox.size() > 0) send(number, outbox);
-      ++number;
+    for (size_t number = 0; number < kPairs; ++number) {
+      if (outboxes_[number].size() > 0) send(number, outboxes_[number]);
     }
   }
 
@@ -264,7 +262,7 @@ class Path {
     }
   }
 
-  Outbox& outbox_of(const Waiting& waiting) { return outboxes_[waiting.way.out]; }
+  Outbox& outbox_of(const Waiting& waiting) { return outboxes_[kPairs == 1 ? 0 : waiting.way.out]; }
 
   void post(const Waiting& waiting, uint64_t now_ns) {
     Outbox& outbox = outbox_of(waiting);
@@ -468,7 +466,7 @@ class Path {
   size_t parked_ = 0;
   DelayLine<Waiting> line_;
   std::optional<Fragments> fragments_;
-  std::vector<Outbox> outboxes_;  // by the number of the port
+  std::array<Outbox, kPairs> outboxes_;  // by the number of the port
   uint64_t configured_ns_ = 0;
   uint64_t run_ = 0;
   uint64_t served_in_order_ = 0;  // frames that no rule displaced, of all trials
