@@ -136,6 +136,8 @@ def test_each_pair_carries_its_share(engine: Engine) -> None:
     result = engine.measure(request([(0, 0), (1, 1)]))
     assert codes(result) <= STALLS
     assert received(result) == [FRAMES, FRAMES]
+    # Ports are looked at one after the other: that is no other order of the frames.
+    assert [s.reordered for d in result.directions for s in d.streams] == [0, 0]
     half = FRAMES // PAIRS
     assert by_port(result, "tx_frames") == [half] * 4
     assert by_port(result, "rx_frames") == [half] * 4

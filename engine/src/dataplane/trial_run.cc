@@ -78,8 +78,10 @@ TrialRun::TrialRun(const TrialSpec& spec, const std::array<SideResources*, kSide
     SideResources& resources = *sides[index_of(side)];
     const Side sender = other(side);
     for (size_t i = 0; i < kMaxStreams; ++i) {
+      const std::vector<StreamSpec>& streams = spec.from[index_of(sender)].streams;
       resources.recorders[i].reset(spec.record, spec.frames_of(sender, i),
-                                   spec.tags_of(sender, i).sequences());
+                                   spec.tags_of(sender, i).sequences(),
+                                   i < streams.size() ? streams[i].paths() : 1);
     }
     const size_t lanes = FrameOrder::lanes(spec.from[index_of(side)]);
     senders_[index_of(side)] = std::make_unique<Sender>(

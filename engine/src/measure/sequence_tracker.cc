@@ -5,7 +5,8 @@
 
 namespace dutperf::measure {
 
-void SequenceTracker::reset(uint64_t frames, uint64_t max_bytes, uint64_t reordering_distance) {
+void SequenceTracker::reset(uint64_t frames, uint64_t max_bytes, uint64_t reordering_distance,
+                            size_t paths) {
   const uint64_t words = bytes_for(frames) / 8;
   const uint64_t max_words = std::max<uint64_t>(max_bytes / 8, 1);
   if (words <= max_words) {
@@ -19,6 +20,8 @@ void SequenceTracker::reset(uint64_t frames, uint64_t max_bytes, uint64_t reorde
   std::fill_n(seen_.begin(), window_words_, 0);
   frames_ = frames;
   reordering_distance_ = reordering_distance;
+  paths_ = paths;
+  expected_of_path_.assign(paths, 0);
   newest_word_ = next_expected_ = received_ = duplicate_ = reordered_ = 0;
   impossible_ = unplaced_ = run_ = accounted_words_ = 0;
   loss_runs_.reset();

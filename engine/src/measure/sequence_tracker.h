@@ -10,6 +10,7 @@
 // Frames arrive in bursts; `record` takes one at a time and keeps what later stages may use.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -34,13 +35,15 @@ class SequenceTracker {
 
   // Prepares for `frames` frames with numbers 0 .. frames-1; keeps memory of earlier trials. At
   // most `max_bytes` of bits, at least one word. A frame is reordered when one whose number is
-  // higher by more than `reordering_distance` was here before.
-  void reset(uint64_t frames, uint64_t max_bytes = UINT64_MAX, uint64_t reordering_distance = 0);
+  // higher by more than `reordering_distance` was here before: of the same of `paths`, which the
+  // frames take in turn, for ports are looked at one after the other.
+  void reset(uint64_t frames, uint64_t max_bytes = UINT64_MAX, uint64_t reordering_distance = 0,
+             size_t paths = 1);
 
   // Counts `count` arrivals, at least one, and moves those that are here for the first time to the
   // front. Returns how many these are. Numbers that are none of the stream's add to `impossible()`.
   uint32_t record(Arrival* arrivals, uint32_t count) {
-    if (record_row(arrivals, count)) return count;
+    if (paths_ == 1 && record_row(arrivals, count)) return count;
     uint32_t first = 0;
     for (uint32_t i = 0; i < count; ++i) {
       const uint64_t sequence = arrivals[i].sequence;
@@ -62,8 +65,9 @@ class SequenceTracker {
         continue;
       }
       bits |= bit;
-      if (sequence + reordering_distance_ + 1 < next_expected_) ++reordered_;
-      next_expected_ = sequence < next_expected_ ? next_expected_ : sequence + 1;
+      uint64_t& expected = paths_ == 1 ? next_expected_ : expected_of_path_[sequence % paths_];
+      if (sequence + reordering_distance_ + 1 < expected) ++reordered_;
+      expected = sequence < expected ? expected : sequence + 1;
       arrivals[first++] = arrivals[i];
     }
     received_ += first;
@@ -130,7 +134,9 @@ class SequenceTracker {
   uint64_t word_mask_ = UINT64_MAX;
   uint64_t newest_word_ = 0;
   uint64_t reordering_distance_ = 0;
-  uint64_t next_expected_ = 0;
+  uint64_t next_expected_ = 0;  // of one path
+  uint64_t paths_ = 1;
+  std::vector<uint64_t> expected_of_path_;  // of several
   uint64_t received_ = 0;
   uint64_t duplicate_ = 0;
   uint64_t reordered_ = 0;

@@ -22,8 +22,8 @@ std::vector<Arrival> arrivals_with(const Numbers& numbers) {
 
 // The twin: keeps every number it has seen.
 struct SlowTracker {
-  explicit SlowTracker(uint64_t of, uint64_t farther_than = 0)
-      : frames(of), distance(farther_than) {}
+  explicit SlowTracker(uint64_t of, uint64_t farther_than = 0, uint64_t in_turn = 1)
+      : frames(of), distance(farther_than), paths(in_turn) {}
 
   bool record(uint64_t sequence) {
     if (sequence >= frames) {
@@ -34,7 +34,9 @@ struct SlowTracker {
       ++duplicate;
       return false;
     }
-    if (*seen.rbegin() > sequence + distance) ++reordered;  // that one was here before
+    uint64_t& highest = highest_of_path[sequence % paths];
+    if (highest > sequence + distance) ++reordered;  // that one was here before
+    highest = std::max(highest, sequence);
     return true;
   }
 
@@ -68,7 +70,9 @@ struct SlowTracker {
 
   uint64_t frames;
   uint64_t distance;
+  uint64_t paths;
   std::set<uint64_t> seen = {};
+  std::map<uint64_t, uint64_t> highest_of_path = {};
   uint64_t duplicate = 0;
   uint64_t reordered = 0;
   uint64_t impossible = 0;
@@ -174,6 +178,24 @@ TEST(SequenceTracker, CallsOnlyFramesReorderedThatAreFartherBackThanAskedFor) {
     SlowTracker slow(20'000, distance);
     expect_same(tracker, slow, numbers_of(20'000, random), random);
   }
+}
+
+TEST(SequenceTracker, TellsTheOrderOfEachPathApart) {
+  std::mt19937_64 random(16);
+  for (const uint64_t paths : {2, 3, 4, 16}) {
+    SequenceTracker tracker;
+    tracker.reset(20'000, UINT64_MAX, 0, paths);
+    SlowTracker slow(20'000, 0, paths);
+    expect_same(tracker, slow, orderly_numbers_of(20'000, random), random);
+  }
+  // Two ports, looked at one after the other: no frame has overtaken another of its path.
+  SequenceTracker tracker;
+  tracker.reset(6, UINT64_MAX, 0, 2);
+  record(tracker, {0, 2, 4, 1, 3, 5});
+  EXPECT_EQ(tracker.reordered(), 0U);
+  tracker.reset(6);
+  record(tracker, {0, 2, 4, 1, 3, 5});
+  EXPECT_EQ(tracker.reordered(), 2U);
 }
 
 TEST(SequenceTracker, ForgetsEarlierTrialsOfAnyLength) {

@@ -41,8 +41,9 @@ class StreamRecorder {
   }
 
   // Prepares for a trial; keeps memory of earlier ones. `tags` are the tagged frames, rising.
-  void reset(const RecordSpec& spec, uint64_t frames, std::vector<uint64_t> tags) {
-    tracker_.reset(frames, spec.tracking_bytes, spec.reordering_distance);
+  void reset(const RecordSpec& spec, uint64_t frames, std::vector<uint64_t> tags,
+             size_t paths = 1) {
+    tracker_.reset(frames, spec.tracking_bytes, spec.reordering_distance, paths);
     delays_.reset(spec.timeouts_ns);
     tagged_ = !tags.empty();
     tags_.reset(std::move(tags));
