@@ -122,7 +122,8 @@ void DirectionAccount::leave(const Departure& departure) {
     ++counts.corrupted_left[damage];
     return;
   }
-  uint64_t& expected = next_expected_[departure.port][departure.stream];
+  const size_t way = kMostPairs * departure.in + departure.out;
+  uint64_t& expected = next_expected_[way][departure.stream];
   counts.out_of_order += departure.sequence < expected;
   expected = std::max(expected, departure.sequence + 1);
 }

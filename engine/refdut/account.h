@@ -65,8 +65,8 @@ struct ClassCounts {
   uint64_t delayed = 0;             // a rule made them wait
   uint64_t displaced = 0;           // left behind as many frames as they were told to
   uint64_t displaced_less = 0;      // fewer: too few came in time, or some were lost or displaced
-  // Intact ones that left behind one of their stream with a higher number, by the same port,
-  // whatever the reason.
+  // Intact ones that left behind one of their stream with a higher number that came and left by
+  // the same ports, whatever the reason.
   uint64_t out_of_order = 0;
   DamageLeft corrupted_left{};
   DamageLeft corrupted_copies_left{};
@@ -140,7 +140,8 @@ class DirectionAccount {
   enum class Displacement : uint8_t { kNone, kFull, kLess };
   struct Departure {
     uint8_t stream = 0;
-    uint8_t port = 0;  // the number of that by which it left
+    uint8_t in = 0;  // the numbers of the ports by which it came and left
+    uint8_t out = 0;
     bool background = false;
     bool copy = false;
     bool delayed = false;
@@ -181,9 +182,10 @@ class DirectionAccount {
   Durations poll_gap_;
   static constexpr uint8_t bit(uint64_t number) { return static_cast<uint8_t>(1U << number); }
 
-  std::array<std::array<uint64_t, 256>, kMostPairs> next_expected_{};  // by port and stream
-  std::array<uint8_t, 256> saw_first_{};                               // a bit for each number
-  uint8_t saw_by_ = 0;                                                 // a bit for each port
+  // By the ports of the way, and by stream.
+  std::array<std::array<uint64_t, 256>, kMostPairs * kMostPairs> next_expected_{};
+  std::array<uint8_t, 256> saw_first_{};  // a bit for each number
+  uint8_t saw_by_ = 0;                    // a bit for each port
   std::vector<LossRun> losses_;
   uint64_t loss_runs_left_out_ = 0;
 };

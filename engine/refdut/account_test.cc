@@ -142,12 +142,18 @@ TEST(TrialBook, BeginsWithTheFirstFrameOfAnyOfSeveralPorts) {
   EXPECT_EQ(run_of(book, kForward, 6, 1, 1), 3U);
 }
 
-TEST(Account, KeepsTheOrderOfEachPort) {
+TEST(Account, KeepsTheOrderOfEachWay) {
   DirectionAccount account;
-  for (const auto& [sequence, port] :
-       {std::pair<uint64_t, uint8_t>{5, 0}, {2, 1}, {3, 1}, {4, 0}, {1, 1}}) {
+  for (const auto& [sequence, in, out] : {std::tuple<uint64_t, uint8_t, uint8_t>{5, 0, 0},
+                                          {2, 0, 1},
+                                          {3, 0, 1},
+                                          {4, 0, 0},
+                                          {1, 0, 1},
+                                          {0, 1, 1},
+                                          {0, 1, 0}}) {
     auto leaving = departure(sequence);
-    leaving.port = port;
+    leaving.in = in;
+    leaving.out = out;
     account.leave(leaving);
   }
   EXPECT_EQ(account.of(false).out_of_order, 2U);

@@ -326,7 +326,7 @@ TEST_F(TwoPairs, AccountForEveryFrameWhateverTheyDo) {
   uint64_t reordered = 0;
   for (const size_t port : kRight) {
     measure::SequenceTracker tracker;
-    tracker.reset(kFrames);
+    tracker.reset(kFrames, UINT64_MAX, 0, kRight.size() * kLeft.size());
     for (const auto& departure : io_.left[port]) {
       EXPECT_EQ(kRight[departure.sequence / 2 % 2], port);
       const auto classified = net::classify(departure.bytes.data(), departure.bytes.size());

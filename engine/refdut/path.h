@@ -414,9 +414,9 @@ class Path {
     TrialAccount* trial = book_.find(waiting.run);
     if (trial == nullptr) return;
     trial->directions[direction_].leave(
-        {waiting.stream, waiting.way.out, waiting.background, waiting.copy, waiting.delay_ns > 0,
-         waiting.piece != Piece::kNone, displacement, waiting.corrupted, waiting.damage,
-         waiting.sequence, now_ns - waiting.arrival_ns, now_ns - waiting.due_ns});
+        {waiting.stream, waiting.way.in, waiting.way.out, waiting.background, waiting.copy,
+         waiting.delay_ns > 0, waiting.piece != Piece::kNone, displacement, waiting.corrupted,
+         waiting.damage, waiting.sequence, now_ns - waiting.arrival_ns, now_ns - waiting.due_ns});
   }
 
   // Whether its frame has left with it. One that lacks a piece is lost with the last of the others.
