@@ -193,8 +193,13 @@ def with_driver(testbed: Testbed, driver: PathDriver) -> Testbed:
     """``testbed`` with both its interfaces opened by ``driver``.
 
     Raises:
-        InputError: a port is no kernel interface.
+        InputError: a port is no kernel interface, or there are several on a side.
     """
+    if testbed.pairs > 1:
+        raise InputError(
+            f"testbed {testbed.name} has {testbed.pairs} ports on each side",
+            "the path bench compares drivers by one on each side: leave more_ports out",
+        )
     sides: dict[str, SideConfig] = {}
     for name, side in testbed.sides.items():
         if not isinstance(side.port, InterfacePort):

@@ -54,7 +54,7 @@ def _frames(directory: Path) -> dict[str, bytes]:
     """The first frames of each cell, where an engine can write them."""
     journal, environments = load_journal(directory), load_environments(directory)
     try:
-        return recorded_frames(journal.records, environments.values())
+        return recorded_frames(journal.records, list(environments.values()))
     except DutperfError as error:
         show_notice(f"packed without the first frames (pcap): {error.message}")
         return {}

@@ -13,7 +13,7 @@ from dutperf.catalogue import ProcedureName
 from dutperf.config.flow_count import FlowsBy
 from dutperf.config.search_keys import Search
 from dutperf.config.stateful_keys import ResponderOrder
-from dutperf.config.traffic import Routes
+from dutperf.config.traffic import PortPattern, Routes
 
 _MOST_DIGITS = 20
 
@@ -150,6 +150,7 @@ FLAGS: dict[str, Flag] = {
     "traffic.routes": Flag("--routes", Routes, "HOW"),
     "traffic.route_changes": Flag("--route-changes", bool),
     "traffic.management": Flag("--management", bool),
+    "traffic.port_pattern": Flag("--port-pattern", PortPattern, "PATTERN"),
     "traffic.mac": Flag("--mac", Literal["fixed", "random"], "MAC"),
 }
 

@@ -41,6 +41,7 @@ _STATELESS = (
     "traffic.ipv6_headers",
     "traffic.ipv4_options",
     "traffic.route",
+    "traffic.port_pattern",
 )
 """Begins of keys of the traffic that connections say instead."""
 _OF_FRAMES = {"ip", "frame_size", "direction", "flows"}

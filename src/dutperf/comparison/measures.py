@@ -6,7 +6,8 @@ from dutperf.results import CellResult
 from dutperf.results.by_the_book import OTHER_MEASURE
 from dutperf.results.units import whole
 
-_JUDGED = (*OTHER_MEASURE, "rfc2544_latency", "goals", "beside")
+_PATHS = ("port_pairs", "port_pattern")
+_JUDGED = (*OTHER_MEASURE, "rfc2544_latency", "goals", "beside", *_PATHS)
 """Not set is a setting, too."""
 _SENT = (
     "ip",

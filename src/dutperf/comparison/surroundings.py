@@ -87,7 +87,7 @@ def _told(testbed: TestbedRecord) -> dict[str, Any]:
     return {
         "environment": "recorded",
         **known.model_dump(mode="json", include=_MACHINE),
-        "ports": {p.name: p.model_dump(include=_PORT) for p in known.ports},
+        "ports": {p.label: p.model_dump(include=_PORT) for p in known.ports},
         "findings": findings,
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
 
@@ -14,6 +14,7 @@ from dutperf.config.specs.procedure_keys import ProcedureKeys
 from dutperf.config.stateful_keys import Stateful
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import IpVersions
+from dutperf.protocol import MAX_PAIRS
 
 Spec = TypeVar("Spec", bound=ProcedureKeys)
 
@@ -38,6 +39,9 @@ class Cell(Strict):
     frame_sizes: list[int]
     direction: Direction
     stateful: Stateful | None = None
+    pairs: Annotated[int, Field(ge=1, le=MAX_PAIRS)] = Field(
+        default=1, description="ports on each side of the testbed"
+    )
     seed: int
     throughput_cell: str | None = Field(
         default=None, description="id of the cell that finds the load"

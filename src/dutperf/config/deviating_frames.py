@@ -24,7 +24,7 @@ _TTL = 10
 
 def of_frames(cell: Cell) -> list[Deviation]:
     """Of their sizes, then of all else."""
-    return [*_sizes(cell), *_frames(cell)]
+    return [*_sizes(cell), *_frames(cell), *_paths(cell)]
 
 
 def sizes_asked_for(cell: Cell) -> tuple[list[int], str]:
@@ -64,6 +64,19 @@ def _frames(cell: Cell) -> list[Deviation]:
         )
     found += _routes(cell)
     return found
+
+
+def _paths(cell: Cell) -> Iterator[Deviation]:
+    """Between several ports on a side, whose sides are inputs and outputs."""
+    if cell.pairs == 1:
+        return
+    if cell.traffic.port_pattern == "pairs":
+        rule = "from each input port frames to each of the output ports in sequence"
+        yield Deviation("RFC 2544 16", rule, "each to one output port", "SHOULD")
+    if len(directions(cell)) > 1:
+        rule = "bidirectional: from each port frames to all of the other ports"
+        actual = "to those of the other side"
+        yield Deviation("RFC 2544 16", rule, actual, "MUST")
 
 
 def _routes(cell: Cell) -> Iterator[Deviation]:

@@ -11,13 +11,14 @@ from dutperf.config.beside import check_beside
 from dutperf.config.campaign import Campaign
 from dutperf.config.cell import Cell
 from dutperf.config.entry import Entry
-from dutperf.config.flows import directions, flows, own_hosts
+from dutperf.config.flows import directions, own_hosts
 from dutperf.config.former_keys import modernised
 from dutperf.config.fragments import check_fragmented
 from dutperf.config.frame_size import ALL_SIZES
 from dutperf.config.hooks_needed import check_hooks, empties_table
 from dutperf.config.labs import LabKeys
 from dutperf.config.management import check_management
+from dutperf.config.paths import check_paths, path_flows
 from dutperf.config.phase2 import check_stateful
 from dutperf.config.planned_testbed import check_testbeds
 from dutperf.config.problem import KeyedError
@@ -163,6 +164,7 @@ def _cells(entry: Entry) -> Iterator[Cell]:
             frame_sizes=of.sizes,
             direction=of.direction,
             stateful=_on(testbed, of.stateful),
+            pairs=testbed.pairs,
             seed=entry.campaign.seed,
         )
         with entry.blamed(of.traffic):
@@ -308,8 +310,9 @@ def _max_rate(spec: ProcedureSpec, testbed: Testbed) -> int | None:
 
 def _check(testbed: Testbed, cell: Cell) -> None:
     """Find out now what would otherwise stop the cell when its turn has come."""
+    check_paths(testbed, cell)
     for direction in _ways(cell):
-        flows(testbed, cell, direction)
+        path_flows(testbed, cell, direction)
     for side in testbed.sides:
         list(own_hosts(testbed, cell, side))
     check_beside(cell)

@@ -7,9 +7,12 @@ from collections.abc import Iterable, Iterator
 
 from dutperf.config.address_set import AddressSet
 from dutperf.config.cell import Cell
-from dutperf.config.flows import directions, flows, own_hosts, side_versions
+from dutperf.config.flows import directions, own_hosts, side_versions
 from dutperf.config.hooks_needed import hook_notices
+from dutperf.config.paths import path_flows
 from dutperf.config.phase2 import stateful_notices
+from dutperf.config.problem import dotted
+from dutperf.config.side import port_keys
 from dutperf.config.sizes import sizes_in
 from dutperf.config.testbed import RingPort, Testbed
 from dutperf.protocol import IpVersion
@@ -60,18 +63,21 @@ def _outside(testbed: Testbed, cell: Cell) -> Iterator[str]:
 
 def _used(testbed: Testbed, cell: Cell) -> Iterator[tuple[str, AddressSet]]:
     """Key and addresses of everything that is in the cell's frames, or asked for."""
-    for side, config in testbed.sides.items():
-        for hosts in own_hosts(testbed, cell, side):
-            yield f"{side}.ipv{hosts.version}.address", hosts
-        for version in side_versions(cell, side):
-            real = config.ip(version)
+    for port in testbed.tester_ports:
+        name, view = dotted(port.keys), testbed.between(port.number, port.number)
+        for hosts in own_hosts(view, cell, port.side):
+            yield f"{name}.ipv{hosts.version}.address", hosts
+        for version in side_versions(cell, port.side):
+            real = port.config.ip(version)
             if real and real.gateway:
-                yield f"{side}.ipv{version}.gateway", AddressSet(real.gateway)
+                yield f"{name}.ipv{version}.gateway", AddressSet(real.gateway)
     for direction in directions(cell):
-        for flow in flows(testbed, cell, direction):
-            virtual = flow.version != flow.received_version
-            kind = "virtual" if virtual else "address"
-            yield f"{flow.receiver}.ipv{flow.version}.{kind}", flow.destination
+        for path in path_flows(testbed, cell, direction):
+            for flow in path.flows:
+                virtual = flow.version != flow.received_version
+                kind = "virtual" if virtual else "address"
+                name = dotted(port_keys(flow.receiver, path.received_by))
+                yield f"{name}.ipv{flow.version}.{kind}", flow.destination
 
 
 def _translates_benchmark(addresses: AddressSet) -> bool:

@@ -54,6 +54,7 @@ _LABEL = f"[0-9]{{1,7}}|{RANDOM_LABEL}"
 _LABELS = 2**20
 
 Routes = Literal["static", "rip", RoutingDaemonProtocol]
+PortPattern = Literal["mesh", "pairs"]
 NetworkCount = Annotated[int, Field(ge=1, le=256)]
 
 
@@ -257,6 +258,12 @@ class Traffic(Strict):
         "to the gateway, from the port that sends forward, else reverse; answers are "
         "checked; see snmp of the testbed",
     )
+    port_pattern: PortPattern | None = Field(
+        default=None,
+        description="which of several ports send to which: mesh or pairs (RFC 2544 "
+        "16); mesh: each to all of the other side in turn; pairs: each to the one of "
+        "the same number; default: mesh",
+    )
     mac: Literal["fixed", "random"] = Field(
         default="fixed",
         description="source MAC address: the port's, or random (RFC 4814 4.2)",
@@ -382,7 +389,8 @@ class Traffic(Strict):
         shape = self.load_shape.label if self.load_shape else bursts
         beside = self.beside.label if self.beside else ""
         if self.flows is not None:
-            return [shape, mixed, beside, *self._headers(), *self._routing()]
+            told = [shape, mixed, beside, *self._headers(), *self._routing()]
+            return [*told, self._paths()]
         return [
             shape,
             mixed,
@@ -392,7 +400,11 @@ class Traffic(Strict):
             "" if self.ports == Ports() else "ports",
             *self._headers(),
             *self._routing(),
+            self._paths(),
         ]
+
+    def _paths(self) -> str:
+        return "pairs" if self.port_pattern == "pairs" else ""
 
     def _routing(self) -> list[str]:
         routes = "" if self.routes == "static" else self.routes

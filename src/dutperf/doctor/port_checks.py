@@ -36,13 +36,14 @@ def port_checks(
     machine: Machine, testbed: Testbed, answer: Ask = ask
 ) -> Iterator[Check]:
     """Of both sides; ports in memory have nothing to check."""
-    for side, config in testbed.sides.items():
-        match config.port:
+    for each in testbed.tester_ports:
+        name = f"port_{each.label.replace(' ', '_')}"
+        match each.config.port:
             case PciPort() as port:
-                yield from _pci(machine, f"port_{side}", port, testbed)
+                yield from _pci(machine, name, port, testbed)
             case InterfacePort() as port:
                 where = _Interface(answer, port.interface, testbed.namespace)
-                yield from _interface(f"port_{side}", where, port)
+                yield from _interface(name, where, port)
 
 
 class _Interface:

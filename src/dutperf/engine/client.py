@@ -108,7 +108,7 @@ class Engine:
         return hello
 
     def open_ports(self, ports: list[PortSpec]) -> PortsResult:
-        """Open both ports, once per engine.
+        """Open all ports, once per engine.
 
         Raises:
             EngineError: code ERROR_ENVIRONMENT when a device cannot be used.

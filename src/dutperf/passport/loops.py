@@ -47,8 +47,17 @@ def loop_of(planned: PlannedTestbed, *, cabled: bool = False) -> Loop | None:
     """The loop of such a testbed; None: only a cable makes it, and there is none.
 
     ``cabled``: the user says that the ports are connected to each other.
+
+    Raises:
+        InputError: it has several ports on a side, which no passport is about.
     """
     testbed = planned.testbed
+    if testbed.pairs > 1:
+        raise InputError(
+            f"passports are of one port on each side, and {testbed.name} has "
+            f"{testbed.pairs}",
+            "what its ports do each alone tells a testbed without more_ports",
+        )
     ports = [side.port for side in testbed.sides.values()]
     if planned.lab and all(isinstance(port, InterfacePort) for port in ports):
         wire = PlannedTestbed(lab=LabKeys(name=WIRE), testbed=lab.plan(WIRE))

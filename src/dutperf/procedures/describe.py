@@ -66,7 +66,15 @@ def cell_parameters(cell: Cell, limit: MaxRate) -> Parameters:
         limits |= _connections(cell.stateful) | _phases(cell)
     if isinstance(spec, ThroughputSpec):
         limits |= _of_search(cell, spec)
-    return settings | limits | _frames(cell) | _traffic(cell.traffic)
+    return settings | limits | _frames(cell) | _traffic(cell.traffic) | _paths(cell)
+
+
+def _paths(cell: Cell) -> Parameters:
+    """Of several ports on a side (RFC 2544 16)."""
+    if cell.pairs == 1:
+        return {}
+    pattern = cell.traffic.port_pattern or "mesh"
+    return {"port_pairs": cell.pairs, "port_pattern": pattern}
 
 
 def _of_load(spec: LoadKeys, limit: MaxRate) -> Parameters:

@@ -117,7 +117,8 @@ def _nothing_forwarded(result: TrialResult, silent: list[DirectionResult]) -> Re
         for d in silent
     )
     instead = "; ".join(map(_arrived, result.ports))
-    hops = ", ".join(f"{n.ip} on the {n.port}" for n in result.neighbours if n.mac)
+    found = [hop for hop in result.neighbours if hop.mac]
+    hops = ", ".join(f"{hop.ip} on the {hop.port_label}" for hop in found)
     resolved = f"; next hops that answered: {hops}" if hops else ""
     return Reason(
         code="nothing_forwarded",
@@ -126,12 +127,18 @@ def _nothing_forwarded(result: TrialResult, silent: list[DirectionResult]) -> Re
     )
 
 
+def _misdirected(*, several: bool) -> str:
+    if several:
+        return "whether ports are swapped, as frames came in by others than theirs;"
+    return "whether the ports are swapped, as frames came back where they were sent;"
+
+
 def _arrived(port: PortReport) -> str:
     counts = [(getattr(port, kind), words) for kind, words in _INSTEAD.items()]
     told = ", ".join(f"{count:,} {words}" for count, words in counts if count)
     if icmp := icmp_words(port.icmp):
         told += f" (of the foreign ones {icmp})"
-    return f"{told or 'nothing'} on the {port.name} port"
+    return f"{told or 'nothing'} on the {port.label} port"
 
 
 def _places_to_look(result: TrialResult) -> Iterator[str]:
@@ -139,7 +146,7 @@ def _places_to_look(result: TrialResult) -> Iterator[str]:
         return any(getattr(port, kind) for port in result.ports)
 
     if any_of("misdirected"):
-        yield "whether the ports are swapped, as frames came back where they were sent;"
+        yield _misdirected(several=len(result.ports) > 2)
     if any_of("other_vlan"):
         yield (
             "the VLAN tags and MPLS labels of both sides (left.vlan, left.mpls and "

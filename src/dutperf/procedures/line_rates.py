@@ -61,7 +61,7 @@ def _mean_sent(
 ) -> Fraction:
     """Mean size of the frames that one side sends; they may come out in another."""
     side: Side = "left" if direction == "forward" else "right"
-    own = [port for port in ports if port.name == side]
+    own = [port for port in ports if port.name == side and not port.number]
     before = sum(vlan_bytes(port.vlan) + mpls_bytes(port.mpls) for port in own)
     return mean_frame_size(cell, side) + before
 
@@ -78,7 +78,8 @@ def _with_lower_maximum(result: CellResult, media: Media) -> CellResult:
     short = Deviation(
         rfc="RFC 2544 26.3",
         requirement="100 % is the maximum rate of the media, "
-        f"{media.rate_fps:,} fps per direction ({media.link_speed_mbps:,} Mbit/s"
+        f"{media.rate_fps:,} fps per direction ({media.of_ports}"
+        f"{media.link_speed_mbps:,} Mbit/s"
         f"{nominal})",
         actual=f"100 % is {most_fps:,} fps, the maximum rate that was set",
         level="SHOULD",
@@ -102,8 +103,10 @@ def _media(cell: Cell, ports: Sequence[PortRecord]) -> list[Media]:
     """Of the links that tell their speed."""
     return [
         Media(
-            rate_fps=line_rate_fps(port.link_speed_mbps, mean_wire_size(cell, port)),
+            rate_fps=cell.pairs
+            * line_rate_fps(port.link_speed_mbps, mean_wire_size(cell, port)),
             link_speed_mbps=port.link_speed_mbps,
+            ports=cell.pairs,
             nominal=port.nominal,
         )
         for side in ("left", "right")

@@ -52,8 +52,8 @@ def with_management(
 
 
 def _of_trial(record: TrialRecord) -> Iterable[ManagementCount]:
-    """At the port that asked."""
-    for port in record.result.ports:
+    """At the port that asked, the first one of its side."""
+    for port in (port for port in record.result.ports if not port.number):
         told = [a for a in record.request.announcements if a.port == port.name]
         asked = [a for a in told if a.answered_from == snmp.PORT]
         if not asked:

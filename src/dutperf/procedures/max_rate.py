@@ -41,6 +41,9 @@ class Link(Protocol):
         ...
 
     @property
+    def label(self) -> str: ...  # noqa: D102
+
+    @property
     def driver(self) -> str: ...  # noqa: D102
     @property
     def device(self) -> str: ...  # noqa: D102
@@ -121,8 +124,8 @@ def check_links(testbed: Testbed, ports: PortsResult, cells: Sequence[Cell]) -> 
     """
     real = testbed.model_copy(
         update={
-            port.name: _with_mtu(testbed.sides[port.name], port.mtu)
-            for port in ports.ports
+            name: _with_mtu(side, [p.mtu for p in ports.ports if p.name == name])
+            for name, side in testbed.sides.items()
         }
     )
     for cell in cells:
@@ -136,8 +139,9 @@ def check_links(testbed: Testbed, ports: PortsResult, cells: Sequence[Cell]) -> 
             ) from None
 
 
-def _with_mtu(side: SideConfig, mtu: int) -> SideConfig:
-    least = min(mtu, side.port.mtu)
+def _with_mtu(side: SideConfig, mtus: Sequence[int]) -> SideConfig:
+    """All ports of a side are alike, so the least of their MTUs is the side's."""
+    least = min([*mtus, side.port.mtu])
     return side.model_copy(update={"port": side.port.model_copy(update={"mtu": least})})
 
 
@@ -165,7 +169,7 @@ def is_probed(cell: Cell) -> bool:
 
 
 def max_rate(cell: Cell, ports: Sequence[Link]) -> MaxRate:
-    """What was set for the cell (or its testbed); else what both ports' media carry.
+    """What was set for the cell (or its testbed); else what the ports' media carry.
 
     By the mean size of the frames on each side of the device, which differ where it
     translates (RFC 8219 appendix A).
@@ -193,7 +197,7 @@ def highest_rate(cell: Cell, ports: Sequence[Link]) -> MaxRate:
         without_medium = port.driver in WITHOUT_MEDIUM
         if not port.link_speed_mbps and not (without_medium and is_probed(cell)):
             raise InputError(
-                f"the {port.name} port ({port.device or port.driver}) does not tell "
+                f"the {port.label} port ({port.device or port.driver}) does not tell "
                 "its link speed, so the maximum rate is not known",
                 "give --max-rate, or the key max_rate_fps, in frames per second",
             )
@@ -220,9 +224,12 @@ def _fixed_load(cell: Cell, rate_fps: int, ports: Sequence[Link]) -> MaxRate:
 
 
 def _media_fps(cell: Cell, ports: Sequence[Link]) -> list[int]:
-    """What each medium carries whose speed is known."""
+    """What each medium carries whose speed is known, and those of its side with it.
+
+    The frames of a direction are spread evenly over all ports of each side.
+    """
     return [
-        line_rate_fps(port.link_speed_mbps, mean_wire_size(cell, port))
+        cell.pairs * line_rate_fps(port.link_speed_mbps, mean_wire_size(cell, port))
         for port in ports
         if port.link_speed_mbps
     ]

@@ -20,8 +20,12 @@ class Row:
     environment: Environment
 
     def port(self, side: Side, of: Callable[[PortRecord], object]) -> object:
-        """Something of one port; None: there is no such port."""
-        found = [port for port in self.environment.ports if port.name == side]
+        """Something of a side's first port; None: there is no such port."""
+        found = [
+            port
+            for port in self.environment.ports
+            if port.name == side and not port.number
+        ]
         return of(found[0]) if found else None
 
 

@@ -17,7 +17,7 @@ def environment_rows(environment: Environment | None) -> list[tuple[str, str]]:
         return []
     return [
         *_machine(environment),
-        *[(f"Port {port.name}", _port(port)) for port in environment.ports],
+        *[(f"Port {port.label}", _port(port)) for port in environment.ports],
         *_device(environment),
         *_programs(environment),
         *(_finding(check) for check in environment.checks if check.is_finding),

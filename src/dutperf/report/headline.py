@@ -168,7 +168,8 @@ def _throughput_lines(cell: CellView) -> Iterator[str]:
         yield (
             f"{sign}{percent(cell.media.share_percent)} of the theoretical maximum, "
             f"{whole(cell.media.rate_fps)}{NBSP}fps per direction "
-            f"({whole(cell.media.link_speed_mbps)}{NBSP}Mbit/s{nominal})"
+            f"({cell.media.of_ports}{whole(cell.media.link_speed_mbps)}{NBSP}Mbit/s"
+            f"{nominal})"
         )
     yield from (_goal(goal) for goal in cell.goals[1:])
     if cell.settled:

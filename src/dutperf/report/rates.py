@@ -24,4 +24,4 @@ def maxima(rows: Rates) -> dict[str, dict[int, int]]:
 def medium(media: Media) -> str:
     """``10,000 Mbit/s``, and that a virtual link only names it."""
     nominal = " (nominal)" if media.nominal else ""
-    return f"{whole(media.link_speed_mbps)}{NBSP}Mbit/s{nominal}"
+    return f"{media.of_ports}{whole(media.link_speed_mbps)}{NBSP}Mbit/s{nominal}"

@@ -126,7 +126,7 @@ def _pauses(trials: Iterable[TrialRecord]) -> dict[str, int]:
         before = {each.name: each.count for each in port.before.pauses}
         for each in port.after.pauses:
             rise = each.count - before.get(each.name, 0)
-            found[f"{port.name} {each.name}"] += max(rise, 0)
+            found[f"{port.label} {each.name}"] += max(rise, 0)
     return {where: count for where, count in found.items() if count}
 
 

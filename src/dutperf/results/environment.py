@@ -11,18 +11,20 @@ import platform
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from dutperf import __version__
 from dutperf.protocol import (
     HelloResult,
     MplsLabel,
+    PortNumber,
     PortsResult,
     PortStatus,
     Side,
     VlanTag,
+    port_name,
 )
 from dutperf.results.links import KernelDriver, LinkDrivers, interface_driver
 from dutperf.results.machine_check import MachineCheck
@@ -39,6 +41,7 @@ class PortRecord(Stored):
     """One port of the tester."""
 
     name: Side
+    number: PortNumber = Field(default=0, description="of several on its side")
     driver: str = Field(description="how the engine drives it, for example af_xdp")
     dpdk_name: str
     device: str
@@ -57,6 +60,18 @@ class PortRecord(Stored):
         default=None, description="of the interface, for example veth or ixgbe"
     )
     kernel_driver_version: str | None = None
+
+    @model_serializer(mode="wrap")
+    def _as_of_one(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = plain(self)
+        if not self.number:
+            written.pop("number", None)
+        return written
+
+    @property
+    def label(self) -> str:
+        """Its name for people."""
+        return port_name(self.name, self.number)
 
     @property
     def nominal(self) -> bool:
@@ -271,6 +286,7 @@ def _port(
         kernel = link_drivers(status.device, namespace)
     return PortRecord(
         name=status.name,
+        number=status.number,
         driver=status.driver,
         dpdk_name=status.dpdk_name,
         device=status.device,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from dutperf.catalogue import Unit
 from dutperf.protocol import (
@@ -275,7 +275,8 @@ class Media(Stored):
     """What the slower medium carries of a cell's frames (RFC 2544 20, RFC 5180 A.1)."""
 
     rate_fps: int = Field(description="theoretical maximum frame rate, per direction")
-    link_speed_mbps: int
+    link_speed_mbps: int = Field(description="of one port")
+    ports: int = Field(default=1, description="on a side; ``rate_fps`` is of them all")
     nominal: bool = Field(
         description="the link is virtual: it names a speed, but frames take no time on "
         "it, so the device may be faster"
@@ -284,9 +285,24 @@ class Media(Stored):
         default=None, description="throughput: what of ``rate_fps`` was reached"
     )
 
+    @model_serializer(mode="wrap")
+    def _as_of_one(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = plain(self)
+        if self.ports == 1:
+            written.pop("ports", None)
+        return written
+
+    @property
+    def of_ports(self) -> str:
+        """``of 2 ports ``, to be said before the speed of each; of one nothing."""
+        return f"{self.ports} ports of " if self.ports > 1 else ""
+
 
 class WireRate(Stored):
-    """What a throughput takes of the medium that its sender is on (RFC 5180 A.1)."""
+    """What a throughput takes of the medium that its sender is on (RFC 5180 A.1).
+
+    Of several ports on a side, of their media together.
+    """
 
     direction: DirectionName
     mbps: float = Field(description="10^6 bits per second, preambles and gaps included")

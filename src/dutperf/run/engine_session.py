@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dutperf.config.address_set import AddressSet, BitField
 from dutperf.config.flows import own_hosts, side_versions
+from dutperf.config.problem import dotted
 from dutperf.config.routing import tells_routes, told_from
+from dutperf.config.side import port_keys
 from dutperf.config.testbed import (
     InterfacePort,
     MemifPort,
     PciPort,
     Port,
     RingPort,
-    SideConfig,
     Testbed,
+    TesterPort,
     VdevPort,
 )
 from dutperf.engine.measurer import Measurer
@@ -59,11 +61,10 @@ Holds = Callable[[str | None, str], bool]
 """Whether a network namespace (None: our own) has an interface of that name."""
 _KEY = "add 'namespace: {}' to the testbed"
 _OWN_NAMESPACE = Path("/proc/self/ns/net")
-_DEFAULT_MACS: dict[Side, str] = {
-    "left": "02:00:00:00:00:01",
-    "right": "02:00:00:00:00:02",
-}
-"""For ports whose devices have none of their own (memif, ring)."""
+_FIRST_MACS: dict[Side, int] = {"left": 1, "right": 2}
+"""For ports whose devices have none of their own (memif, ring): last byte, which of
+several on a side is the next but one.
+"""
 
 
 class TesterEngine(Measurer, Protocol):
@@ -93,7 +94,7 @@ def prepare_engine(testbed: Testbed, notify: Notify) -> EngineStarter:
         InputError, SetupError: it cannot; nothing was started or written.
     """
     main_cpu = main_core(testbed)
-    ports = [side.port for side in testbed.sides.values()]
+    ports = [each.config.port for each in testbed.tester_ports]
     if not all(isinstance(port, RingPort) for port in ports):
         check_root()
     check_machine(testbed.cores, main_cpu, testbed.namespace)
@@ -143,8 +144,8 @@ def check_interfaces(
     Raises:
         SetupError: one does not; names the network namespace that has it, if one does.
     """
-    for side in testbed.sides.values():
-        port = side.port
+    for each in testbed.tester_ports:
+        port = each.config.port
         if not isinstance(port, InterfacePort):
             continue
         if holds(testbed.namespace, port.interface):
@@ -170,8 +171,8 @@ def port_names(
     where = namespaces / name if name else _OWN_NAMESPACE
     within = f" in namespace {name}" if name else ""
     found: dict[str, str] = {}
-    for side in testbed.sides.values():
-        match side.port:
+    for each in testbed.tester_ports:
+        match each.config.port:
             case InterfacePort(interface=interface):
                 key = f"interface {interface} {where.stat().st_ino}"
                 found[key] = f"interface {interface}{within}"
@@ -198,7 +199,7 @@ def open_ports(
     notify: Notify,
     taps: Mapping[Side, Tap] | None = None,
 ) -> PortsResult:
-    """Open both ports; ``driver: auto`` is AF_XDP where it works, else AF_PACKET.
+    """Open all ports; ``driver: auto`` is AF_XDP where it works, else AF_PACKET.
 
     ``taps``: of ports with a slow path.
 
@@ -222,11 +223,13 @@ def open_ports(
 def port_specs(
     testbed: Testbed, auto_driver: Driver, taps: Mapping[Side, Tap] | None = None
 ) -> list[PortSpec]:
-    """Both ports for the engine; ``auto_driver`` stands in for ``driver: auto``."""
+    """All ports for the engine; ``auto_driver`` stands in for ``driver: auto``."""
     slow = taps or {}
     return [
-        _port_spec(name, side, auto_driver).model_copy(update={"tap": slow.get(name)})
-        for name, side in testbed.sides.items()
+        _port_spec(testbed, port, auto_driver).model_copy(
+            update={"tap": None if port.number else slow.get(port.side)}
+        )
+        for port in testbed.tester_ports
     ]
 
 
@@ -243,7 +246,7 @@ def resolve_neighbours(
     found = engine.set_neighbours(neighbours(testbed, cells)).neighbours
     for neighbour in found:
         if neighbour.mac is None:
-            raise _unresolved(testbed, neighbour.port, neighbour.ip)
+            raise _unresolved(testbed, neighbour)
     if found:
         notify(f"next hops: {', '.join(map(_resolved, found))}")
 
@@ -253,24 +256,27 @@ def neighbours(testbed: Testbed, cells: Sequence[Cell]) -> NeighboursParams:
     return NeighboursParams(
         ports=[
             PortNeighbours(
-                port=side,
-                own=_own(testbed, cells, side),
-                resolve=_next_hops(testbed, cells, side),
+                port=port.side,
+                number=port.number,
+                own=_own(testbed, cells, port),
+                resolve=_next_hops(cells, port),
             )
-            for side in testbed.sides
+            for port in testbed.tester_ports
         ]
     )
 
 
-def _own(testbed: Testbed, cells: Sequence[Cell], side: Side) -> list[AddressRange]:
-    """The side's own addresses first: next hops are asked from these."""
-    own = testbed.sides[side]
-    reals = [own.ip(4), own.ip(6)]
+def _own(
+    testbed: Testbed, cells: Sequence[Cell], port: TesterPort
+) -> list[AddressRange]:
+    """The port's own addresses first: next hops are asked from these."""
+    side, own = port.side, testbed.between(port.number, port.number)
+    reals = [port.config.ip(4), port.config.ip(6)]
     ranges = [AddressRange(first=real.address) for real in reals if real]
-    if any(tells_routes(cell, 6) for cell in cells):
+    if not port.number and any(tells_routes(cell, 6) for cell in cells):
         ranges.append(AddressRange(first=told_from(testbed, side, 6)))
     for cell in cells:
-        for hosts in own_hosts(testbed, cell, side):
+        for hosts in own_hosts(own, cell, side):
             ranges += [_range(hosts, field) for field in hosts.fields]
     return list(dict.fromkeys(ranges))
 
@@ -283,9 +289,9 @@ def _range(hosts: AddressSet, field: BitField) -> AddressRange:
     )
 
 
-def _next_hops(testbed: Testbed, cells: Sequence[Cell], side: Side) -> list[str]:
-    versions = sorted({v for cell in cells for v in side_versions(cell, side)})
-    own = testbed.sides[side]
+def _next_hops(cells: Sequence[Cell], port: TesterPort) -> list[str]:
+    versions = sorted({v for cell in cells for v in side_versions(cell, port.side)})
+    own = port.config
     if own.next_hop_mac:
         return []
     return [ip.gateway for ip in map(own.ip, versions) if ip and ip.gateway]
@@ -293,26 +299,31 @@ def _next_hops(testbed: Testbed, cells: Sequence[Cell], side: Side) -> list[str]
 
 def _resolved(neighbour: ResolvedNeighbour) -> str:
     duration_ms = neighbour.duration_ns / 1e6
-    return f"{neighbour.ip} on the {neighbour.port} answered in {duration_ms:.1f} ms"
-
-
-def _has_auto(testbed: Testbed) -> bool:
-    ports = (side.port for side in testbed.sides.values())
-    return any(isinstance(p, InterfacePort) and p.driver == "auto" for p in ports)
-
-
-def _port_spec(name: Side, side: SideConfig, auto_driver: Driver) -> PortSpec:
-    return PortSpec(
-        name=name,
-        mtu=side.port.mtu,
-        vlan=side.vlan,
-        mpls=side.mpls,
-        **_device(name, side.port, auto_driver),
+    return (
+        f"{neighbour.ip} on the {neighbour.port_label} answered in {duration_ms:.1f} ms"
     )
 
 
-def _device(name: Side, port: Port, auto_driver: Driver) -> dict[str, Any]:
-    """What differs from kind to kind."""
+def _has_auto(testbed: Testbed) -> bool:
+    ports = (each.config.port for each in testbed.tester_ports)
+    return any(isinstance(p, InterfacePort) and p.driver == "auto" for p in ports)
+
+
+def _port_spec(testbed: Testbed, port: TesterPort, auto_driver: Driver) -> PortSpec:
+    side = testbed.sides[port.side]
+    made_up = _FIRST_MACS[port.side] + 2 * port.number
+    return PortSpec(
+        name=port.side,
+        number=port.number,
+        mtu=port.config.port.mtu,
+        vlan=side.vlan,
+        mpls=side.mpls,
+        **_device(port.config.port, auto_driver, f"02:00:00:00:00:{made_up:02x}"),
+    )
+
+
+def _device(port: Port, auto_driver: Driver, own_mac: str) -> dict[str, Any]:
+    """What differs from kind to kind; ``own_mac``: of one that has none."""
     match port:
         case InterfacePort():
             driver = auto_driver if port.driver == "auto" else port.driver
@@ -320,9 +331,9 @@ def _device(name: Side, port: Port, auto_driver: Driver) -> dict[str, Any]:
         case PciPort():
             return {"driver": "pci", "device": port.pci}
         case RingPort():
-            return {"driver": "ring", "mac": _DEFAULT_MACS[name]}
+            return {"driver": "ring", "mac": own_mac}
     shared = {
-        "mac": port.mac or _DEFAULT_MACS[name],
+        "mac": port.mac or own_mac,
         "rx_queues": port.rx_queues,
         "when_full": port.when_full,
     }
@@ -337,17 +348,19 @@ def _device(name: Side, port: Port, auto_driver: Driver) -> dict[str, Any]:
     }
 
 
-def _unresolved(testbed: Testbed, side: Side, ip: str) -> SetupError:
-    config = testbed.sides[side]
+def _unresolved(testbed: Testbed, neighbour: ResolvedNeighbour) -> SetupError:
+    side, ip, label = neighbour.port, neighbour.ip, neighbour.port_label
+    config = testbed.sides[side].ports[neighbour.number]
+    name = dotted(port_keys(side, neighbour.number))
     port = config.port
     device = getattr(port, "interface", None) or getattr(port, "pci", None) or "port"
     version: IpVersion = 6 if ":" in ip else 4
     own = config.ip(version)
     protocol = "neighbour discovery" if version == 6 else "ARP"
-    tags = f", with the VLAN tags of {side}.vlan" if config.vlan else ""
+    tags = f", with the VLAN tags of {side}.vlan" if testbed.sides[side].vlan else ""
     return SetupError(
-        f"{side}: the next hop {ip} does not answer {protocol} on {device} "
+        f"{label}: the next hop {ip} does not answer {protocol} on {device} "
         f"(asked from {own.address if own else 'no address'})",
         f"check that the device under test has {ip} on the link behind {device}{tags}, "
-        f"that the link is up, and the keys {side}.ipv{version}.address and gateway",
+        f"that the link is up, and the keys {name}.ipv{version}.address and gateway",
     )

@@ -128,7 +128,7 @@ _STEADY = {
 def _ports(environment: Environment) -> dict[str, dict[str, object]]:
     """What of its ports decides how frames are sent and received."""
     return {
-        port.name: port.model_dump(include={"driver", "kernel_driver", "mtu"})
+        port.label: port.model_dump(include={"driver", "kernel_driver", "mtu"})
         for port in environment.ports
     }
 

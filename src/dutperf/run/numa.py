@@ -28,7 +28,7 @@ def far_cores(
             continue
         listed = ", ".join(f"{core} (node {node_of[core]})" for core in known)
         yield (
-            f"the {port.name} port is on NUMA node {port.numa_node}, but not these "
+            f"the {port.label} port is on NUMA node {port.numa_node}, but not these "
             f"cores: {listed}; frames cross between nodes, which costs speed: choose "
             f"cores of node {port.numa_node} (testbed key cores)"
         )

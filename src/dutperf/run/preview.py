@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dutperf.config import Campaign, Cell, Testbed, expand, notices
 from dutperf.config.testbed import RingPort, SideConfig
@@ -21,11 +22,8 @@ from dutperf.run.trial_request import trial_request
 
 _MAX_DURATION_S = 2**47 // 10**9
 _TRIAL_ID = 1
-_NEXT_HOP_MACS: dict[Side, str] = {
-    "left": "02:00:00:00:01:01",
-    "right": "02:00:00:00:01:02",
-}
-"""Of devices that nobody could ask."""
+_FIRST_HOPS: dict[Side, int] = {"left": 1, "right": 2}
+"""Of MAC addresses of devices that nobody could ask the last byte."""
 
 
 @dataclass(frozen=True)
@@ -92,16 +90,26 @@ def unopened(testbed: Testbed) -> tuple[Testbed, list[str]]:
         It, and which MAC addresses are stand-ins, in words: those of ports and next
         hops that are not given.
     """
-    sides: dict[str, SideConfig] = {}
     made_up = ["the ports' own MAC addresses"]
-    for name, side in testbed.sides.items():
-        port = RingPort(ring=True, mtu=side.port.mtu)
-        mac = side.next_hop_mac or _NEXT_HOP_MACS[name]
-        if side.next_hop_mac is None:
-            made_up.append(f"that of the next hop on the {name}, {mac}")
-        sides[name] = side.model_copy(update={"port": port, "next_hop_mac": mac})
+    changes: dict[Side, list[dict[str, Any]]] = {}
+    for each in testbed.tester_ports:
+        last = _FIRST_HOPS[each.side] + 2 * each.number
+        mac = each.config.next_hop_mac or f"02:00:00:00:01:{last:02x}"
+        if each.config.next_hop_mac is None:
+            made_up.append(f"that of the next hop on the {each.label}, {mac}")
+        port = RingPort(ring=True, mtu=each.config.port.mtu)
+        changes.setdefault(each.side, []).append({"port": port, "next_hop_mac": mac})
+    sides = {name: _with(side, changes[name]) for name, side in testbed.sides.items()}
     keys = {"namespace": None, "hugepages": "off"}
     return testbed.model_copy(update=sides | keys), made_up
+
+
+def _with(side: SideConfig, changes: list[dict[str, Any]]) -> SideConfig:
+    """``side`` with other keys of each of its ports."""
+    first, *others = changes
+    more = zip(side.more_ports, others, strict=True)
+    ports = [port.model_copy(update=change) for port, change in more]
+    return side.model_copy(update={**first, "more_ports": ports})
 
 
 def _check_place(path: Path) -> None:

@@ -8,7 +8,7 @@ nowhere do.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -43,7 +43,7 @@ def idle_engine(log: Path) -> AbstractContextManager[TesterEngine]:
 
 def recorded_frames(
     records: Sequence[TrialRecord],
-    environments: Iterable[Environment],
+    environments: Sequence[Environment],
     start: StartEngine = idle_engine,
 ) -> dict[str, bytes]:
     """``frames/CELL.pcap`` of each cell, with ten frames of each direction.
@@ -62,7 +62,7 @@ def recorded_frames(
     with tempfile.TemporaryDirectory(prefix="dutperf-frames-") as name:
         folder = Path(name)
         with start(folder / "engine.log") as engine:
-            engine.open_ports([PortSpec(name=s, driver="null") for s in _SIDES])
+            engine.open_ports(_idle_ports(environments))
             for number, (cell, record) in enumerate(first.items()):
                 path = folder / f"{number}.pcap"
                 own = macs.get(record.place) or macs.get(None, {})
@@ -71,6 +71,16 @@ def recorded_frames(
                 engine.preview(params)
                 found[f"frames/{cell}.pcap"] = path.read_bytes()
     return found
+
+
+def _idle_ports(environments: Sequence[Environment]) -> list[PortSpec]:
+    """As many as any of the testbeds has."""
+    most = max((p.number for each in environments for p in each.ports), default=0)
+    return [
+        PortSpec(name=side, number=number, driver="null")
+        for side in _SIDES
+        for number in range(most + 1)
+    ]
 
 
 _SIDES: tuple[Side, Side] = ("left", "right")
@@ -82,19 +92,24 @@ def _answers(request: TrialRequest) -> bool:
     return any(stream.is_learned for stream in streams)
 
 
-def _macs(environment: Environment) -> dict[str, str]:
-    return {port.name: port.mac for port in environment.ports}
+_Port = tuple[Side, int]
 
 
-def _addressed(record: TrialRecord, own: Mapping[str, str]) -> TrialRequest:
+def _macs(environment: Environment) -> dict[_Port, str]:
+    return {(port.name, port.number): port.mac for port in environment.ports}
+
+
+def _addressed(record: TrialRecord, own: Mapping[_Port, str]) -> TrialRequest:
     """The request with the MAC addresses that its trial had."""
     data = record.request.model_dump()
-    hops = {(n.port, n.ip): n.mac for n in record.result.neighbours}
+    hops = {(n.port, n.number, n.ip): n.mac for n in record.result.neighbours}
     for direction in data["directions"]:
         side = _SENDER[direction["name"]]
         for stream in direction["streams"]:
-            hop = hops.get((side, stream["next_hop"]))
-            stream["src_mac"] = stream["src_mac"] or own.get(side)
-            stream["dst_mac"] = stream["dst_mac"] or hop
+            for path in (stream, *stream.get("more_paths", [])):
+                number = path.get("sent_by", 0)
+                hop = hops.get((side, number, path["next_hop"]))
+                path["src_mac"] = path["src_mac"] or own.get((side, number))
+                path["dst_mac"] = path["dst_mac"] or hop
     # A preview has no table to learn into.
     return TrialRequest.model_validate(data | {"learn": None, "not_before_ns": 0})

@@ -44,7 +44,7 @@ class DirectionCounts:
 
     tester_dropped: that the tester may have dropped itself, of those lost.
     damaged: arrived damaged, of those lost.
-    foreign: not this tester's frames, at the port that receives the direction.
+    foreign: not this tester's frames, at the ports that receive the direction.
     icmp: of these, ICMP messages, by what they say.
     stale: arrived after the wait for late frames of their piece, of those lost.
     lag_ns: the sender's largest.
@@ -73,7 +73,7 @@ class DirectionCounts:
         """Those of one piece."""
         streams = direction.streams
         side = "right" if direction.name == "forward" else "left"
-        (port,) = [port for port in result.ports if port.name == side]
+        ports = [port for port in result.ports if port.name == side]
         lost = sum(s.lost for s in streams)
         delays = [s.delay_ns for s in streams if s.delay_ns.count]
         return cls(
@@ -85,9 +85,9 @@ class DirectionCounts:
             lost=lost,
             tester_dropped=min(lost, own_drops(result, direction)),
             damaged=sum(s.corrupt for s in streams),
-            foreign=port.foreign,
-            icmp=Counter(icmp_counts(port.icmp)),
-            stale=port.stale,
+            foreign=sum(port.foreign for port in ports),
+            icmp=Counter(icmp_counts(each for port in ports for each in port.icmp)),
+            stale=sum(port.stale for port in ports),
             reordered=sum(s.reordered for s in streams),
             duplicate=sum(s.duplicate for s in streams),
             lag_ns=direction.lag_ns.max or 0,

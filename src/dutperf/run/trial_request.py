@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from dutperf.config.cell import Cell
-from dutperf.config.flows import Flow, directions, ends, flows
+from dutperf.config.flows import Flow, directions, ends
 from dutperf.config.fragments import most_pieces
+from dutperf.config.paths import path_flows, port_paths
 from dutperf.config.sizes import received_sizes, sizes_in
 from dutperf.config.specs import FixedLoadKeys, IpdvSpec
 from dutperf.config.testbed import Testbed
@@ -19,6 +21,7 @@ from dutperf.protocol import (
     Mix,
     Record,
     Side,
+    StreamPath,
     StreamRequest,
     TagPlan,
     TrialRequest,
@@ -35,11 +38,8 @@ _STREAM_IDS: dict[tuple[DirectionName, str], int] = {
     ("reverse", "background"): 3,
     ("reverse", "beside"): 3,
 }
-# RFC 4814 4.2: (RR & 0xFC):PP:PP:RR:RR:RR, PP:PP the number of the port, from 1.
-_RANDOM_MACS: dict[Side, str] = {
-    "left": "00:00:01:00:00:00",
-    "right": "00:00:02:00:00:00",
-}
+_FIRST_PORTS: dict[Side, int] = {"left": 1, "right": 2}
+"""Ports are numbered alternately from left to right."""
 _MAC_FIELDS = ((0, 6), (24, 24))
 _LABEL_BITS = 20
 _ID_BITS = 12
@@ -114,17 +114,57 @@ def _direction(
         received_vlan=testbed.sides[receiver].vlan,
         mpls=testbed.sides[sender].mpls,
         received_mpls=testbed.sides[receiver].mpls,
-        streams=[
-            _stream(testbed, cell, name, flow) for flow in flows(testbed, cell, name)
-        ],
+        streams=_streams(testbed, cell, name),
         mix=Mix(foreground=share.numerator, of=share.denominator)
         if share < 1
         else None,
     )
 
 
+def _streams(
+    testbed: Testbed, cell: Cell, direction: DirectionName
+) -> list[StreamRequest]:
+    """Of several ports on a side each takes its paths in turn (RFC 2544 16)."""
+    first, *others = path_flows(testbed, cell, direction)
+    found = []
+    for number, flow in enumerate(first.flows):
+        more = [
+            StreamPath(
+                sent_by=path.sent_by,
+                received_by=path.received_by,
+                **_addressed(cell, path.flows[number], path.sent_by),
+            )
+            for path in others
+        ]
+        found.append(_stream(testbed, cell, direction, flow, more))
+    return found
+
+
+def _addressed(cell: Cell, flow: Flow, sent_by: int) -> dict[str, Any]:
+    """What of a stream's frames is other on each of its paths."""
+    beside = cell.traffic.beside if flow.name == "beside" else None
+    return {
+        "src_ip": flow.source.base,
+        "dst_ip": flow.destination.base,
+        "next_hop": flow.next_hop,
+        "dst_mac": (beside.dst_mac if beside else None) or flow.next_hop_mac,
+        "src_mac": None
+        if cell.traffic.mac == "fixed"
+        else _random_mac(flow.sender, sent_by),
+    }
+
+
+def _random_mac(sender: Side, number: int) -> str:
+    """RFC 4814 4.2: (RR & 0xFC):PP:PP:RR:RR:RR, PP:PP the number of the port."""
+    return f"00:00:{_FIRST_PORTS[sender] + 2 * number:02x}:00:00:00"
+
+
 def _stream(
-    testbed: Testbed, cell: Cell, direction: DirectionName, flow: Flow
+    testbed: Testbed,
+    cell: Cell,
+    direction: DirectionName,
+    flow: Flow,
+    more_paths: list[StreamPath],
 ) -> StreamRequest:
     traffic = cell.traffic
     source_port, destination_port = traffic.ports.of(direction)
@@ -137,11 +177,8 @@ def _stream(
         ip_version=flow.version,
         frame_sizes=sizes_in(cell, flow.version),
         received_frame_sizes=received_sizes(cell, flow.name, flow.sender),
-        src_ip=flow.source.base,
-        dst_ip=flow.destination.base,
-        next_hop=flow.next_hop,
-        dst_mac=(beside.dst_mac if beside else None) or flow.next_hop_mac,
-        src_mac=None if traffic.mac == "fixed" else _RANDOM_MACS[flow.sender],
+        **_addressed(cell, flow, 0),
+        more_paths=more_paths,
         src_port=source_port.bounds[0],
         dst_port=destination_port.bounds[0],
         ttl=traffic.ttl,
@@ -160,9 +197,17 @@ def _stream(
 
 
 def _received_ttl(testbed: Testbed, traffic: Traffic, flow: Flow) -> int | None:
-    """What the device is to leave of it; frames that die on the way are no matter."""
+    """What the device is to leave of it; frames that die on the way are no matter.
+
+    Nor is it looked at where it takes other numbers of hops between several ports.
+    """
     versions = {flow.sender: flow.version, flow.receiver: flow.received_version}
-    hops = testbed.hops_between(versions["left"], versions["right"])
+    paths = port_paths(testbed.pairs, traffic.port_pattern)
+    each = {
+        testbed.between(*path).hops_between(versions["left"], versions["right"])
+        for path in paths
+    }
+    hops = each.pop() if len(each) == 1 else None
     return traffic.ttl - hops if hops is not None and hops < traffic.ttl else None
 
 

@@ -45,6 +45,7 @@ from dutperf.protocol import (
     ResolvedNeighbour,
     Side,
     Silence,
+    StreamResult,
     TableResult,
     TrialProgress,
     TrialRequest,
@@ -116,6 +117,8 @@ __all__ = [
 ]
 
 _SIDES: tuple[Side, Side] = ("left", "right")
+Port = tuple[Side, int]
+"""Side and number."""
 _NO_TABLE = "run phase 1 first: a trial with learn and keep false"
 _BROADCAST_MAC = "ff:ff:ff:ff:ff:ff"
 _GIVE_UP_SHARE = 10
@@ -187,7 +190,7 @@ class FakeEngine:
         self._agent = agent or SimulatedAgent()
         self._table: SimulatedTable | None = None
         self._ports: list[PortSpec] = []
-        self._counters = {side: _counters() for side in _SIDES}
+        self._counters = {port: _counters() for port in _ports(1)}
 
     def hello(self) -> HelloResult:
         """Say what it is: nothing real."""
@@ -209,10 +212,11 @@ class FakeEngine:
         for port in ports:
             if port.driver in self._refused:
                 raise EngineError(
-                    f"{port.name}: {port.driver} does not work on {port.device}",
+                    f"{port.label}: {port.driver} does not work on {port.device}",
                     code=ERROR_ENVIRONMENT,
                 )
         self._ports = list(ports)
+        self._counters = {port: _counters() for port in _ports(len(ports) // 2)}
         return self.port_status()
 
     def port_status(self) -> PortsResult:
@@ -224,6 +228,7 @@ class FakeEngine:
         found = [
             ResolvedNeighbour(
                 port=port.port,
+                number=port.number,
                 ip=ip,
                 mac=None if ip in self._silent else DUT_MAC,
                 duration_ns=1000,
@@ -269,21 +274,16 @@ class FakeEngine:
             directions = sent_until(end_ns)
         self._nat.wait(end_ns + trial.residual_wait_ns)
         before = dict(self._counters)
-        for direction in directions:
-            self._count(direction)
+        for request, direction in zip(trial.directions, directions, strict=True):
+            self._count(request, direction)
         return TrialResult(
             trial_id=trial.trial_id,
             verdict=self._verdict(trial, trouble, directions, end_ns),
             ended_early=end_ns < trial.duration_ns,
             directions=directions,
             ports=[
-                _port_report(s, before[s], self._counters[s], directions).model_copy(
-                    update={
-                        "announced": sum(a.port == s for a in trial.announcements),
-                        "answers": self._agent.answers(trial, s),
-                    }
-                )
-                for s in _SIDES
+                self._report(trial, port, before[port], directions)
+                for port in self._counters
             ],
             neighbours=[],
             table=self._table_result(trial, started_ns),
@@ -314,6 +314,7 @@ class FakeEngine:
     def _status(self, port: PortSpec) -> PortStatus:
         return PortStatus(
             name=port.name,
+            number=port.number,
             driver=port.driver,
             device=port.device,
             mac=port.mac or "02:00:00:00:00:01",
@@ -326,7 +327,26 @@ class FakeEngine:
             vlan=port.vlan,
             mpls=port.mpls,
             dpdk_name="fake",
-            counters=self._counters[port.name],
+            counters=self._counters[port.name, port.number],
+        )
+
+    def _report(
+        self,
+        trial: TrialRequest,
+        port: Port,
+        before: PortCounters,
+        directions: list[DirectionResult],
+    ) -> PortReport:
+        """Announcements are the first port's of a side, and so is what is damaged."""
+        side, number = port
+        if number:
+            return _port_report(port, before, self._counters[port], [])
+        found = _port_report(port, before, self._counters[port], directions)
+        return found.model_copy(
+            update={
+                "announced": sum(a.port == side for a in trial.announcements),
+                "answers": self._agent.answers(trial, side),
+            }
         )
 
     def _too_fast(self, rate_fps: int) -> bool:
@@ -442,23 +462,36 @@ class FakeEngine:
             return _invalid("stopped_in_error", "all frames came back, only later")
         return Verdict(kind="fail" if reasons else "pass", reasons=reasons)
 
-    def _count(self, direction: DirectionResult) -> None:
+    def _count(self, request: DirectionRequest, direction: DirectionResult) -> None:
         sender, receiver = _SIDES if direction.name == "forward" else _SIDES[::-1]
-        sent = sum(s.sent for s in direction.streams)
-        received = sum(s.received for s in direction.streams)
+        found: list[StreamResult | BesideResult] = [*direction.streams]
         if direction.beside:
-            sent += direction.beside.sent
-            received += direction.beside.received
-        paused = self._held_back and self._too_fast(direction.intended_rate_fps)
-        self._rise(sender, tx=sent, pauses=self._pause_frames if paused else 0)
-        self._rise(receiver, rx=received)
+            found.append(direction.beside)
+        for stream, counts in zip(request.streams, found, strict=True):
+            ends = [(0, 0), *((p.sent_by, p.received_by) for p in stream.more_paths)]
+            for place, (sent_by, received_by) in enumerate(ends):
+                sent = _in_turn(counts.sent, place, len(ends))
+                received = _in_turn(counts.received, place, len(ends))
+                self._rise((sender, sent_by), tx=sent)
+                self._rise((receiver, received_by), rx=received)
+        if self._held_back and self._too_fast(direction.intended_rate_fps):
+            self._rise((sender, 0), pauses=self._pause_frames)
 
-    def _rise(self, side: Side, rx: int = 0, tx: int = 0, pauses: int = 0) -> None:
-        before = self._counters[side]
+    def _rise(self, port: Port, rx: int = 0, tx: int = 0, pauses: int = 0) -> None:
+        before = self._counters[port]
         paused = before.pauses[0].count + pauses
-        self._counters[side] = _counters(
+        self._counters[port] = _counters(
             before.rx_frames + rx, before.tx_frames + tx, paused
         )
+
+
+def _ports(pairs: int) -> list[Port]:
+    return [(side, number) for side in _SIDES for number in range(pairs)]
+
+
+def _in_turn(frames: int, place: int, places: int) -> int:
+    """How many of them are the one at ``place``'s, if they go round."""
+    return (frames - place + places - 1) // places
 
 
 def _direction(
@@ -601,16 +634,18 @@ def _counters(rx_frames: int = 0, tx_frames: int = 0, pauses: int = 0) -> PortCo
 
 
 def _port_report(
-    side: Side,
+    port: Port,
     before: PortCounters,
     after: PortCounters,
     directions: list[DirectionResult],
 ) -> PortReport:
+    side, number = port
     arriving = "reverse" if side == "left" else "forward"
     streams = [s for d in directions if d.name == arriving for s in d.streams]
     damaged = sum((s.damaged or Damage() for s in streams), Damage())
     return PortReport(
         name=side,
+        number=number,
         before=before,
         after=after,
         neighbour_requests=0,

@@ -119,7 +119,7 @@ def _media_notes(shown: Sequence[RateRow]) -> Iterator[str]:
 
 def _speed(media: Media) -> str:
     nominal = ", nominal: a virtual link, which may be faster" if media.nominal else ""
-    return f"{media.link_speed_mbps:,} Mbit/s{nominal}"
+    return f"{media.of_ports}{media.link_speed_mbps:,} Mbit/s{nominal}"
 
 
 def _media(frame_size: int | None, link_speed_mbps: int | None) -> Media | None:

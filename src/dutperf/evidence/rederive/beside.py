@@ -126,21 +126,27 @@ def _wire_size(source: Source, side: str) -> Fraction | None:
     """With four bytes for each VLAN tag and MPLS label of the port (IEEE 802.3ac)."""
     size = _size(source, side)
     ports = [port for port in source.ports if port["name"] == side]
-    before = sum(len(port.get(key, [])) for port in ports for key in ("vlan", "mpls"))
+    tagged = ports[:1]  # as all ports of a side are
+    before = sum(len(port.get(key, [])) for port in tagged for key in ("vlan", "mpls"))
     return size and size + 4 * before
 
 
 def _media_of(source: Source) -> list[Json]:
-    """What each medium carries of the cell's frames (RFC 5180 A.1)."""
+    """What each medium carries of the cell's frames (RFC 5180 A.1).
+
+    Frames go round the ports of a side, so all of them carry that often as much.
+    """
     found = []
+    pairs = sum(port["name"] == "left" for port in source.ports)
     for port in sorted(source.ports, key=lambda port: str(port["name"])):
         size = _wire_size(source, port["name"])
         if port.get("link_speed_mbps") and size is not None:
             mbps = port["link_speed_mbps"]
             found.append(
                 {
-                    "rate_fps": formulas.line_rate_fps(mbps, size),
+                    "rate_fps": pairs * formulas.line_rate_fps(mbps, size),
                     "link_speed_mbps": mbps,
+                    **({"ports": pairs} if pairs > 1 else {}),
                     "nominal": _is_virtual(port),
                 }
             )
