@@ -16,7 +16,7 @@ from dutperf.config.paths import path_flows
 from dutperf.config.traffic import PortPattern
 from dutperf.errors import InputError, SetupError
 from dutperf.procedures.max_rate import max_rate
-from dutperf.protocol import StreamRequest, TrialRequest
+from dutperf.protocol import StreamRequest, TrialRequest, TrialResult
 from dutperf.results import ResultsFile, load_environment, load_results
 from dutperf.run.engine_session import (
     check_interfaces,
@@ -316,3 +316,25 @@ def test_a_set_maximum_of_a_testbed_is_that_of_a_direction() -> None:
     testbed = Testbed.model_validate(data)
     with pytest.raises(InputError, match="1500 is more than testbed several allows"):
         cell(testbed, max_rate_fps=1500)
+
+
+class CrossingEngine(FakeEngine):
+    """Behind it a device that sends what is for right to right 2 as well."""
+
+    def measure(self, trial: TrialRequest, *args: Any) -> TrialResult:  # noqa: ANN401
+        result = super().measure(trial, *args)
+        *others, last = result.ports
+        crossed = last.model_copy(update={"misdirected": 1500})
+        return result.model_copy(update={"ports": [*others, crossed]})
+
+
+@pytest.mark.parametrize("pairs", [1, 2])
+def test_frames_that_come_in_by_a_wrong_port_are_told(
+    tmp_path: Path, pairs: int
+) -> None:
+    testbed = several_ports.testbed(pairs)
+    run = Run(tmp_path / "run", CrossingEngine(perfect()), testbed=testbed)
+    (result,) = run(campaign(spec(max_rate_fps=1000))).cells
+    told = [f.message for f in result.findings if f.kind == "misdirected"]
+    each = "in 2 of 2 trials frames came in by other ports than they are for, and count"
+    assert told == ([f"{each} as lost: 3,000 by right 2"] if pairs > 1 else [])

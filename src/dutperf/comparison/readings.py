@@ -62,7 +62,7 @@ def _no_single_figure(result: CellResult) -> str:
     return _doubt(findings)
 
 
-_BESIDE = frozenset({"altered", "unanswered", "routing_fell"})
+_BESIDE = frozenset({"altered", "unanswered", "routing_fell", "misdirected"})
 
 
 def _doubt(findings: list[Finding]) -> str:

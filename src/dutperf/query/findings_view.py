@@ -9,7 +9,12 @@ from dutperf.query.columns import Column, View, of_run
 from dutperf.query.runs import Run
 from dutperf.tables import Subject
 
-_ABOUT = {"altered": "frames", "unanswered": "queries", "routing_fell": "trials"}
+_ABOUT = {
+    "altered": "frames",
+    "unanswered": "queries",
+    "routing_fell": "trials",
+    "misdirected": "frames",
+}
 """Kinds of findings that are not about a result's repeats."""
 
 

@@ -68,6 +68,7 @@ DOUBTS: dict[FindingKind, str] = {
     "altered": "the device altered TTL, DSCP or payload of frames",
     "unanswered": "the device did not answer all SNMP queries",
     "routing_fell": "the device lost its routing neighbour in trials",
+    "misdirected": "frames came in by other ports than they are for",
     "near_limit": "more than 90 % of what is safe for the tester without a device",
 }
 _HARMLESS: set[FindingKind] = {
@@ -77,6 +78,7 @@ _HARMLESS: set[FindingKind] = {
     "altered",
     "unanswered",
     "routing_fell",
+    "misdirected",
 }
 """A figure stands beside them."""
 NO_COMMON_VALUE = frozenset(DOUBTS) - _HARMLESS

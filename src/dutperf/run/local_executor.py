@@ -50,6 +50,7 @@ from dutperf.results import (
 from dutperf.results.altered_frames import beside_altered
 from dutperf.results.changes import differences, listed
 from dutperf.results.machine_check import MachineCheck
+from dutperf.results.misdirected_frames import beside_misdirected
 from dutperf.results.model import RunPart
 from dutperf.results.passport import Passport
 from dutperf.results.routing_falls import beside_routing
@@ -460,6 +461,7 @@ class _Visit:
             result = with_management(result, job.cell, self._directory.records)
             result = beside_altered(result, self._directory.records)
             result = beside_routing(result, self._directory.records)
+            result = beside_misdirected(result, self._directory.records)
             result = beside_passport(
                 result, job.cell, self._passport, self._directory.records
             )
