@@ -14,6 +14,7 @@ from dutperf.config.stateful_keys import Phase2Keys
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import IpVersions, default_versions
+from dutperf.lab import topology
 from dutperf.lab.devices.tayga_siit import MAX_HOSTS, tayga_siit
 from dutperf.lab.translator import configuration
 from dutperf.protocol import Side
@@ -50,14 +51,35 @@ def test_each_has_a_testbed(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(lab.LABS.keys() - {"wire"}))
 def test_each_side_finds_the_dut_on_its_link(name: str) -> None:
     device = lab.LABS[name]
-    for config, addresses in (
-        (device.left, device.addresses["left"]),
-        (device.right, device.addresses["right"]),
-    ):
-        links = [ipaddress.ip_interface(text) for text in addresses]
-        for real in filter(None, (config.ip(4), config.ip(6))):
+    assert device.addresses.keys() == device.tester_ports.keys()
+    for end, port in device.tester_ports.items():
+        links = [ipaddress.ip_interface(text) for text in device.addresses[end]]
+        for real in filter(None, (port.config.ip(4), port.config.ip(6))):
             (link,) = [i for i in links if str(i.ip) == real.gateway]
             assert ipaddress.ip_address(real.address) in link.network
+
+
+@pytest.mark.parametrize("name", ["linux-router-2x2", "known-answer-2x2"])
+def test_two_ports_on_a_side_are_wired_by_their_own_ends(name: str) -> None:
+    device = lab.LABS[name]
+    assert list(device.tester_ports) == ["left", "left2", "right", "right2"]
+    ports = [port.config.port for port in device.tester_ports.values()]
+    own = [
+        getattr(p, "interface", None) or Path(getattr(p, "memif", "")) for p in ports
+    ]
+    assert [Path(each).name for each in own] == list(device.tester_ports)
+    testbed = lab.plan(name)
+    assert testbed.pairs == 2
+    networks = [ipaddress.ip_interface(a[0]).network for a in device.addresses.values()]
+    assert len(set(networks)) == 4
+
+
+def test_links_are_told_of_both_namespaces() -> None:
+    assert topology.links(lab.LABS["linux-router-2x2"]) == (
+        *("tester/left", "tester/left2", "tester/right", "tester/right2"),
+        *("dut/left", "dut/left2", "dut/right", "dut/right2"),
+    )
+    assert topology.links(lab.LABS["known-answer-2x2"]) == ()
 
 
 def test_behind_the_wire_each_side_finds_the_other() -> None:

@@ -12,6 +12,7 @@ import sys
 from dutperf.errors import DutperfError, InputError, SetupError
 from dutperf.lab import topology
 from dutperf.lab.cpus import dut_cpus, plan_cpus, rps_mask
+from dutperf.lab.devices import LABS
 from dutperf.lab.state import StateFile
 
 
@@ -22,7 +23,8 @@ def set_cores(number: int) -> list[int]:
         InputError: the device cannot have so many.
         SetupError: no lab is up, or the kernel refuses.
     """
-    if StateFile().read() is None:
+    state = StateFile().read()
+    if state is None:
         raise SetupError("no lab is up", "dutperf lab up NAME")
     cpus = dut_cpus(plan_cpus())
     if not 1 <= number <= len(cpus):
@@ -32,7 +34,8 @@ def set_cores(number: int) -> list[int]:
             "take numbers up to that, or a machine with more CPUs",
         )
     mask = rps_mask(*cpus[:number])
-    settings = {topology.steering_path(side): mask for side in topology.SIDES}
+    ends = LABS[state.device].tester_ports
+    settings = {topology.steering_path(end): mask for end in ends}
     topology.write_settings(topology.DUT, settings)
     return cpus[:number]
 

@@ -113,16 +113,18 @@ def _receiving(cpu: int) -> str:
 
 
 def _steering(state: LabState) -> str:
-    """To which CPUs RPS steers what arrives on each side."""
-    paths = [topology.steering_path(side) for side in topology.SIDES]
+    """To which CPUs RPS steers what arrives at each port."""
+    ends = list(LABS[state.device].tester_ports)
+    paths = [topology.steering_path(end) for end in ends]
     shown = topology.read_settings(topology.DUT, paths)
     cpus = [_listed(cpus_of_mask(shown.get(path, "0"))) for path in paths]
     if not any(cpus):
         return f"on the tester's own CPU {_listed(state.testbed.cores)}"
     if len(set(cpus)) == 1:
         return f"steered to CPU {cpus[0]} by RPS"
-    left, right = (f"to CPU {cpu}" if cpu else "not" for cpu in cpus)
-    return f"steered by RPS: left {left}, right {right}"
+    steered = (f"to CPU {cpu}" if cpu else "not" for cpu in cpus)
+    each = (f"{end} {where}" for end, where in zip(ends, steered, strict=True))
+    return f"steered by RPS: {', '.join(each)}"
 
 
 def _listed(cpus: list[int]) -> str:

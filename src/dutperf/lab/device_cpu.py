@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dutperf.lab.state import PROC
-from dutperf.protocol import Side
 
 _STEAL = 8  # of the fields of a CPU in /proc/stat, its name included
 
@@ -44,8 +43,8 @@ class DeviceCpuWatch:
     processes: Callable[[], Sequence[int]]
     port_frames: int
     proc: Path = PROC
-    drops: Callable[[], dict[Side, dict[str, int]]] = dict
-    sent: Callable[[], dict[Side, int]] = dict
+    drops: Callable[[], dict[str, dict[str, int]]] = dict
+    sent: Callable[[], dict[str, int]] = dict
     own_frames: Callable[[], int | None] = lambda: None
 
     @property

@@ -5,8 +5,9 @@ Its CPU's input queue is one of the machine's, so the engine has counted that al
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dutperf.lab import topology
-from dutperf.protocol import Side
 
 COUNTERS = (
     "rx_dropped",
@@ -17,20 +18,21 @@ COUNTERS = (
 )
 
 
-def read(*, sent: bool = True) -> dict[Side, dict[str, int]]:
+def read(ends: Sequence[str], *, sent: bool = True) -> dict[str, dict[str, int]]:
     """The drops of each of the device's interfaces since they were made.
 
-    ``sent``: also of what it sent; else those are the tester's: see ``receive_cpu``.
+    ``ends``: of its lab's wires. ``sent``: also of what it sent; else those are the
+    tester's: see ``receive_cpu``.
     """
     paths = {
-        (side, counter): f"/sys/class/net/{side}/statistics/{counter}"
-        for side in topology.SIDES
+        (end, counter): f"/sys/class/net/{end}/statistics/{counter}"
+        for end in ends
         for counter in COUNTERS
         if sent or counter != "tx_dropped"
     }
     shown = topology.read_settings(topology.DUT, list(paths.values()))
-    found: dict[Side, dict[str, int]] = {side: {} for side in topology.SIDES}
-    for (side, counter), path in paths.items():
+    found: dict[str, dict[str, int]] = {end: {} for end in ends}
+    for (end, counter), path in paths.items():
         if path in shown:
-            found[side][counter] = int(shown[path])
+            found[end][counter] = int(shown[path])
     return found

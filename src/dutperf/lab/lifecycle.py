@@ -119,7 +119,7 @@ def attached(given: str | LabKeys) -> Testbed:
             f"lab {name} is not up any more", f"dutperf lab up {name}, or leave it out"
         )
     if state.receive_cpu is not None:
-        receive_cpu.move(state.receive_cpu)
+        receive_cpu.move(list(LABS[name].tester_ports), state.receive_cpu)
     if keys.behaviour is not None or keys.label is not None:
         raise SetupError(
             f"lab {name} is kept, and does what it was told when it was brought up",
@@ -285,7 +285,7 @@ def _bring_up(device: LabDevice, keys: LabKeys, *, keep: bool) -> LabState:
         since=datetime.now(UTC),
         owner=this_process(),
         namespaces=topology.NAMESPACES,
-        links=topology.LINKS if device.wired else (),
+        links=topology.links(device),
         settings=machine.settings_to_raise(
             machine.NEIGHBOUR_LIMITS, machine.NEIGHBOURS
         ),
@@ -329,8 +329,10 @@ def _build(device: LabDevice, cpus: CpuPlan, state: LabState) -> LabState:
         )
         input_queue.apply(changes)
     topology.build(device, cpus)
-    if cpus.receive is not None and device.wired and receive_cpu.move(cpus.receive):
-        update(receive_cpu=cpus.receive)
+    ends = list(device.tester_ports)
+    if cpus.receive is not None and device.wired:
+        moved = receive_cpu.move(ends, cpus.receive)
+        update(receive_cpu=cpus.receive if moved else None)
     if device.translator:
         translator.start(device.translator, cpus.dut, StateFile().dut_directory, record)
     for daemon in device.daemons:

@@ -33,7 +33,7 @@ def watch_device() -> DeviceCpuWatch | None:
         return None
     device = LABS[state.device]
     apart = state.receive_cpu is not None
-    sent = receive_cpu.sent if apart else dict
+    sent = partial(receive_cpu.sent, device.tester_ports) if apart else dict
     if device.answers:
         control = control_socket(StateFile().dut_directory)
         return DeviceCpuWatch(
@@ -54,7 +54,7 @@ def watch_device() -> DeviceCpuWatch | None:
         state.dut_cpu,
         lambda: [*threads, *_processes()],
         min(frames),
-        drops=partial(device_drops.read, sent=not apart),
+        drops=partial(device_drops.read, list(device.tester_ports), sent=not apart),
         sent=sent,
     )
 
@@ -69,7 +69,7 @@ def renew_receiving() -> None:
     """Before another driver has the interfaces of the lab that is up: see ``move``."""
     state = StateFile().read()
     if state is not None and state.receive_cpu is not None:
-        receive_cpu.move(state.receive_cpu)
+        receive_cpu.move(list(LABS[state.device].tester_ports), state.receive_cpu)
 
 
 def limit_connections(connections: int | None, udp_timeout_s: int | None) -> str:

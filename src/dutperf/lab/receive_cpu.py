@@ -20,32 +20,34 @@ import contextlib
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from dutperf.commands import in_namespace
+from dutperf.config.testbed import TesterPort
 from dutperf.errors import SetupError
 from dutperf.lab import topology
 from dutperf.lab.state import PROC
-from dutperf.protocol import Side
 
 NICE = -20
 """As the thread that serves the DUT's input queue: see ``input_queue``."""
 
 
-def move(cpu: int) -> bool:
+def move(ends: Sequence[str], cpu: int) -> bool:
     """Has the tester's receive work done by ``cpu``; False: this kernel cannot.
+
+    ``ends``: of the lab's wires.
 
     May be said again, and has to be once another driver had the interfaces: a program
     that leaves one takes its ring away.
     """
-    _set_rings(on=False)
+    _set_rings(ends, on=False)
     # Those of other namespaces have the same names.
-    others = threads()
-    moved = _set_rings(on=True) and _set_threaded(on=True)
-    own = threads() - others
-    if not moved or len(own) != len(topology.SIDES):
-        _set_rings(on=False)
+    others = threads(ends)
+    moved = _set_rings(ends, on=True) and _set_threaded(ends, on=True)
+    own = threads(ends) - others
+    if not moved or len(own) != len(ends):
+        _set_rings(ends, on=False)
         return False
     for pid in own:
         os.sched_setaffinity(pid, {cpu})
@@ -55,50 +57,49 @@ def move(cpu: int) -> bool:
 
 @contextmanager
 def left_to_the_device() -> Iterator[None]:
-    """In the block the DUT's CPU does it again: for comparison."""
-    _set_threaded(on=False)
+    """In the block the DUT's CPU does it again: for comparison, of two wires."""
+    _set_threaded(topology.SIDES, on=False)
     try:
         yield
     finally:
-        _set_threaded(on=True)
+        _set_threaded(topology.SIDES, on=True)
 
 
-def sent() -> dict[Side, int]:
-    """Frames that the DUT has sent to each of the tester's ports so far.
+def sent(ports: Mapping[str, TesterPort]) -> dict[str, int]:
+    """Frames that the DUT has sent to each of the tester's ports so far, by its name.
 
     By the queues before its wires: what left them, waits in them, or was dropped there.
+    ``ports``: by the ends of these wires.
     """
     command = in_namespace(topology.DUT, "tc", "-s", "-j", "qdisc", "show")
     told = subprocess.run(command, capture_output=True, text=True, check=False)
     queues = {queue["dev"]: queue for queue in json.loads(told.stdout or "[]")}
     return {
-        side: queues[side]["packets"] + queues[side]["drops"] + queues[side]["qlen"]
-        for side in topology.SIDES
-        if side in queues
+        port.label: queues[end]["packets"] + queues[end]["drops"] + queues[end]["qlen"]
+        for end, port in ports.items()
+        if end in queues
     }
 
 
-def _set_rings(*, on: bool) -> bool:
+def _set_rings(ends: Sequence[str], *, on: bool) -> bool:
     """What the DUT sends goes to a ring; else up to the sockets at once."""
     return all(
-        _set_feature(topology.DUT, side, "tso", on=not on)
-        and _set_feature(topology.TESTER, side, "gro", on=on)
-        for side in topology.SIDES
+        _set_feature(topology.DUT, end, "tso", on=not on)
+        and _set_feature(topology.TESTER, end, "gro", on=on)
+        for end in ends
     )
 
 
-def _set_feature(namespace: str, side: Side, name: str, *, on: bool) -> bool:
-    command = ["ethtool", "-K", side, name, "on" if on else "off"]
+def _set_feature(namespace: str, end: str, name: str, *, on: bool) -> bool:
+    command = ["ethtool", "-K", end, name, "on" if on else "off"]
     done = subprocess.run(
         in_namespace(namespace, *command), capture_output=True, check=False
     )
     return done.returncode == 0
 
 
-def _set_threaded(*, on: bool) -> bool:
-    settings = {
-        f"/sys/class/net/{side}/threaded": str(int(on)) for side in topology.SIDES
-    }
+def _set_threaded(ends: Sequence[str], *, on: bool) -> bool:
+    settings = {f"/sys/class/net/{end}/threaded": str(int(on)) for end in ends}
     try:
         topology.write_settings(topology.TESTER, settings)
     except SetupError:
@@ -106,13 +107,13 @@ def _set_threaded(*, on: bool) -> bool:
     return True
 
 
-def threads() -> set[int]:
+def threads(ends: Sequence[str] = topology.SIDES) -> set[int]:
     """The kernel's threads that serve an interface of such a name anywhere."""
     found = set()
     for entry in PROC.iterdir():
         if entry.name.isdecimal():
             with contextlib.suppress(OSError):
                 name = (entry / "comm").read_text("ascii", errors="replace")
-                if name.startswith(tuple(f"napi/{side}-" for side in topology.SIDES)):
+                if name.startswith(tuple(f"napi/{end}-" for end in ends)):
                     found.add(int(entry.name))
     return found

@@ -9,9 +9,10 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from dutperf.config.in_flight import IN_FLIGHT_FRAMES
-from dutperf.config.testbed import InterfacePort, MemifPort, SideConfig
+from dutperf.config.testbed import InterfacePort, MemifPort, Port
 from dutperf.engine.process import find_engine
 from dutperf.errors import InputError, SetupError
 from dutperf.lab import own_queue, processes, topology
@@ -78,8 +79,10 @@ def start(
     process = processes.start(
         [
             str(check_program()),
-            f"--left={_port(device.left)}",
-            f"--right={_port(device.right)}",
+            *(
+                f"--{port.side}={_port(port.config.port)}"
+                for port in device.tester_ports.values()
+            ),
             f"--config={config}",
             f"--control={control}",
             f"--mtu={max(device.left.port.mtu, device.right.port.mtu)}",
@@ -127,19 +130,27 @@ def tell(directory: Path, behaviour: Behaviour) -> None:
     KnownAnswer(control_socket(directory)).configure(behaviour)
 
 
-def _routing(device: LabDevice) -> dict[str, list[str]]:
-    return {
-        side: [str(ipaddress.ip_interface(text).ip) for text in addresses]
-        for side, addresses in device.addresses.items()
+def _routing(device: LabDevice) -> dict[str, Any]:
+    """Its own addresses by port; of a side's further ports in lists of their own."""
+    own = {
+        end: [str(ipaddress.ip_interface(text).ip) for text in device.addresses[end]]
+        for end in device.tester_ports
     }
+    found: dict[str, Any] = {}
+    for end, port in device.tester_ports.items():
+        if port.number:
+            found.setdefault(f"more_{port.side}", []).append(own[end])
+        else:
+            found[port.side] = own[end]
+    return found
 
 
-def _port(side: SideConfig) -> str:
+def _port(port: Port) -> str:
     """Its own end; interfaces have the same name at both ends of a wire."""
-    if isinstance(side.port, MemifPort):
-        return f"memif:{side.port.memif}"
-    assert isinstance(side.port, InterfacePort), "the lab's own devices have no others"  # noqa: S101
-    return f"af_packet:{side.port.interface}"
+    if isinstance(port, MemifPort):
+        return f"memif:{port.memif}"
+    assert isinstance(port, InterfacePort), "the lab's own devices have no others"  # noqa: S101
+    return f"af_packet:{port.interface}"
 
 
 def _wait_until_listening(control: Path, process: Process, log: Path) -> None:

@@ -1,8 +1,10 @@
-"""Two network namespaces, two wires between them, and nothing anywhere else.
+"""Two network namespaces, wires between them, and nothing anywhere else.
 
     namespace tester          namespace dut
     left  o------ veth ------o left
     right o------ veth ------o right
+
+Of a device with several ports on each side there are left2, right2, ... as well.
 
 A pair is made inside ``tester`` with its peer in ``dut`` at once: no interface, and so
 no frame, is ever in the root namespace. The tester's kernel takes no part: its
@@ -26,7 +28,6 @@ import lazy_loader
 
 from dutperf.commands import feed, in_namespace
 from dutperf.config.in_flight import IN_FLIGHT_FRAMES
-from dutperf.config.testbed import SideConfig
 from dutperf.errors import SetupError
 from dutperf.interruption import postponed_signals
 from dutperf.lab import nftables, tracking
@@ -38,7 +39,6 @@ TESTER = "tester"
 DUT = DUT_NAMESPACE
 NAMESPACES = (TESTER, DUT)
 SIDES: tuple[Side, ...] = ("left", "right")
-LINKS = tuple(f"{namespace}/{side}" for namespace in NAMESPACES for side in SIDES)
 
 NETNS_DIRECTORY = Path("/run/netns")
 ADDRESS_WITHOUT_DAD = 0x02  # IFA_F_NODAD, linux/if_addr.h
@@ -96,6 +96,12 @@ def leftovers(namespaces: Sequence[str]) -> list[str]:
     return [name for name in namespaces if (NETNS_DIRECTORY / name).exists()]
 
 
+def links(device: LabDevice) -> tuple[str, ...]:
+    """The ends of its lab's wires, as namespace/interface."""
+    ends = device.tester_ports if device.wired else ()
+    return tuple(f"{where}/{name}" for where in NAMESPACES for name in ends)
+
+
 def build(device: LabDevice, cpus: CpuPlan) -> None:
     """Makes the namespaces and wires, sets the DUT up, and waits until all is quiet.
 
@@ -111,25 +117,27 @@ def build(device: LabDevice, cpus: CpuPlan) -> None:
             return
         with _rtnetlink(TESTER) as tester, _rtnetlink(DUT) as dut:
             _add_wires(tester, device)
-            write_settings(TESTER, _silent())
-            dut_settings = _silent() if device.answers else _dut_settings(device, cpus)
+            ends = list(device.tester_ports)
+            silent = _silent(ends)
+            write_settings(TESTER, silent)
+            dut_settings = silent if device.answers else _dut_settings(device, cpus)
             write_settings(DUT, dut_settings)
-            drop_behind_sockets(TESTER)
-            _queue_before_wires(tester)
+            drop_behind_sockets(TESTER, ends)
+            _queue_before_wires(tester, ends)
             if device.answers:
-                drop_behind_sockets(DUT)
+                drop_behind_sockets(DUT, ends)
             if device.answers or cpus.receive is not None:
-                _queue_before_wires(dut)
+                _queue_before_wires(dut, ends)
             if not device.answers:
                 _add_addresses(dut, device)
-            _set_up(tester, dut)
+            _set_up(tester, dut, ends)
             if not device.answers:
                 run_ip(DUT, [*_unicast_only(device), *_routes(device)])
             if device.daemons:
                 _sum_what_it_says()
             if device.ruleset:
                 load_rules(device)
-            _wait_until_quiet(tester)
+            _wait_until_quiet(tester, ends)
 
 
 def _sum_what_it_says() -> None:
@@ -155,12 +163,13 @@ def restart_links(device: LabDevice) -> None:
     Raises:
         SetupError: the kernel refused.
     """
-    run_ip(DUT, [f"link set {side} down" for side in SIDES])
-    up = [f"link set {side} up" for side in SIDES]
+    ends = list(device.tester_ports)
+    run_ip(DUT, [f"link set {end} down" for end in ends])
+    up = [f"link set {end} up" for end in ends]
     link_local = [
-        f"addr replace {text} dev {side} nodad"
-        for side in SIDES
-        for text in device.addresses[side]
+        f"addr replace {text} dev {end} nodad"
+        for end in ends
+        for text in device.addresses[end]
         if ipaddress.ip_interface(text).is_link_local
     ]
     run_ip(DUT, [*up, *link_local, *_unicast_only(device), *_routes(device)])
@@ -235,7 +244,7 @@ def run_ip(namespace: str, commands: Sequence[str]) -> None:
         )
 
 
-def drop_behind_sockets(namespace: str) -> None:
+def drop_behind_sockets(namespace: str, ends: Sequence[str]) -> None:
     """Lets its kernel forget received frames once packet sockets have them.
 
     The tester's IP layer would drop them too, but later, and on the CPU of the DUT,
@@ -244,8 +253,8 @@ def drop_behind_sockets(namespace: str) -> None:
     table = {"family": "netdev", "name": namespace}
     hook = {"type": "filter", "hook": "ingress", "prio": 0, "policy": "drop"}
     chains = [
-        {"family": "netdev", "table": namespace, "name": side, "dev": side, **hook}
-        for side in SIDES
+        {"family": "netdev", "table": namespace, "name": end, "dev": end, **hook}
+        for end in ends
     ]
     nftables.load(
         namespace, [{"add": {"table": table}}, *({"add": {"chain": c}} for c in chains)]
@@ -281,9 +290,9 @@ def sysctl_path(key: str) -> str:
     return "/proc/sys/" + key.replace(".", "/")
 
 
-def steering_path(side: Side) -> str:
-    """The file of the CPUs to which RPS steers what arrives on ``side``."""
-    return f"/sys/class/net/{side}/queues/rx-0/rps_cpus"
+def steering_path(end: str) -> str:
+    """The file of the CPUs to which RPS steers what arrives on ``end`` of a wire."""
+    return f"/sys/class/net/{end}/queues/rx-0/rps_cpus"
 
 
 def _rtnetlink(namespace: str) -> Rtnetlink:
@@ -294,25 +303,24 @@ def _rtnetlink(namespace: str) -> Rtnetlink:
 def _add_wires(tester: Rtnetlink, device: LabDevice) -> None:
     # One queue: the tester's sockets bind to queue 0, and steering needs no more.
     queues = {"num_tx_queues": 1, "num_rx_queues": 1}
-    for side in SIDES:
-        own: SideConfig = getattr(device, side)
-        same = {"ifname": side, "mtu": own.port.mtu, **queues}
+    for end, port in device.tester_ports.items():
+        same = {"ifname": end, "mtu": port.config.port.mtu, **queues}
         peer = {**same, "net_ns_fd": DUT}
         tester.link("add", kind="veth", peer=peer, **same)
 
 
-def _queue_before_wires(namespace: Rtnetlink) -> None:
+def _queue_before_wires(namespace: Rtnetlink, ends: Sequence[str]) -> None:
     """Gives these ends a queue discipline, which never has a frame to hold.
 
     A veth without one hands the refusal of the DUT's full input queue back to a packet
     socket, which keeps the frame and sends it again: the DUT would never lose it. A
     queue discipline takes the frame over, and the refusal is the end of it.
     """
-    for side in SIDES:
+    for end in ends:
         namespace.tc(
             "add",
             "pfifo",
-            index=_index(namespace, side),
+            index=_index(namespace, end),
             handle=_FIRST_QDISC,
             limit=IN_FLIGHT_FRAMES,
         )
@@ -350,29 +358,29 @@ def _put_before_wire(side: Side, discipline: str, **options: object) -> None:
         tester.tc("replace", discipline, index=_index(tester, side), **options)
 
 
-def _silent() -> dict[str, str]:
+def _silent(ends: Sequence[str]) -> dict[str, str]:
     """Of a kernel that has no part in it: somebody answers on sockets there."""
-    scopes = ("all", "default", *SIDES)
+    scopes = ("all", "default", *ends)
     return {sysctl_path(f"net.ipv6.conf.{s}.disable_ipv6"): "1" for s in scopes}
 
 
 def _dut_settings(device: LabDevice, cpus: CpuPlan) -> dict[str, str]:
-    sysctls = dict(device.sysctls)
-    for side in ("all", "default", *SIDES):
+    sysctls, ends = dict(device.sysctls), list(device.tester_ports)
+    for side in ("all", "default", *ends):
         sysctls[f"net.ipv4.conf.{side}.rp_filter"] = "0"
         sysctls[f"net.ipv6.conf.{side}.accept_ra"] = "0"
         sysctls[f"net.ipv6.conf.{side}.autoconf"] = "0"
         sysctls[f"net.ipv6.conf.{side}.accept_dad"] = "0"
         sysctls[f"net.ipv6.conf.{side}.dad_transmits"] = "0"
-    for side in SIDES:
-        sysctls[f"net.ipv6.conf.{side}.addr_gen_mode"] = NO_GENERATED_ADDRESSES
-        sysctls[f"net.ipv6.conf.{side}.keep_addr_on_down"] = "1"
+    for end in ends:
+        sysctls[f"net.ipv6.conf.{end}.addr_gen_mode"] = NO_GENERATED_ADDRESSES
+        sysctls[f"net.ipv6.conf.{end}.keep_addr_on_down"] = "1"
         # Multicast listener reports cannot be switched off, but be over at once.
-        sysctls[f"net.ipv6.conf.{side}.mldv2_unsolicited_report_interval"] = "0"
+        sysctls[f"net.ipv6.conf.{end}.mldv2_unsolicited_report_interval"] = "0"
     settings = {sysctl_path(key): value for key, value in sysctls.items()}
     if cpus.dut is not None:
-        for side in SIDES:
-            settings[steering_path(side)] = rps_mask(cpus.dut)
+        for end in ends:
+            settings[steering_path(end)] = rps_mask(cpus.dut)
     return settings
 
 
@@ -382,9 +390,9 @@ def _unicast_only(device: LabDevice) -> list[str]:
     Else one of every 256 addresses would be lost where 16 bits vary.
     """
     return [
-        f"route del broadcast {own.network[-1]} dev {side} table local"
-        for side in SIDES
-        for own in map(ipaddress.ip_interface, device.addresses[side])
+        f"route del broadcast {own.network[-1]} dev {end} table local"
+        for end in device.tester_ports
+        for own in map(ipaddress.ip_interface, device.addresses[end])
         if own.version == 4
     ]
 
@@ -392,12 +400,12 @@ def _unicast_only(device: LabDevice) -> list[str]:
 def _routes(device: LabDevice) -> list[str]:
     """The networks behind the tester: RFC 2544 12 wants up to 256 of them."""
     commands = []
-    for side, networks in device.networks.items():
-        tester: SideConfig = getattr(device, side)
+    for end, networks in device.networks.items():
+        tester = device.tester_ports[end].config
         for network in networks:
             own = tester.ip(6 if ":" in network else 4)
             if own is not None:
-                commands.append(f"route add {network} via {own.address} dev {side}")
+                commands.append(f"route add {network} via {own.address} dev {end}")
     return commands
 
 
@@ -412,9 +420,9 @@ def _delete_links(handle: Rtnetlink) -> None:
 
 
 def _add_addresses(dut: Rtnetlink, device: LabDevice) -> None:
-    for side in SIDES:
-        index = _index(dut, side)
-        for text in device.addresses[side]:
+    for end in device.tester_ports:
+        index = _index(dut, end)
+        for text in device.addresses[end]:
             own = ipaddress.ip_interface(text)
             dut.addr(
                 "add",
@@ -425,19 +433,19 @@ def _add_addresses(dut: Rtnetlink, device: LabDevice) -> None:
             )
 
 
-def _set_up(tester: Rtnetlink, dut: Rtnetlink) -> None:
+def _set_up(tester: Rtnetlink, dut: Rtnetlink, ends: Sequence[str]) -> None:
     dut.link("set", index=_index(dut, "lo"), state="up")
-    for side in SIDES:
-        dut.link("set", index=_index(dut, side), state="up")
-        tester.link("set", index=_index(tester, side), state="up", arp=False)
+    for end in ends:
+        dut.link("set", index=_index(dut, end), state="up")
+        tester.link("set", index=_index(tester, end), state="up", arp=False)
 
 
-def _wait_until_quiet(tester: Rtnetlink) -> None:
-    """Waits for both links and for the DUT's last report of joined groups."""
+def _wait_until_quiet(tester: Rtnetlink, ends: Sequence[str]) -> None:
+    """Waits for all links and for the DUT's last report of joined groups."""
     deadline = time.monotonic() + QUIET_TIMEOUT_S
     before: object = None
     while True:
-        links = [tester.link("get", index=_index(tester, s))[0] for s in SIDES]
+        links = [tester.link("get", index=_index(tester, s))[0] for s in ends]
         received = [link.get_attr("IFLA_STATS64")["rx_packets"] for link in links]
         up = all(link.get_attr("IFLA_OPERSTATE") == "UP" for link in links)
         if up and received == before:

@@ -14,7 +14,6 @@ from dutperf.procedures.loss_criterion import damage_fails, missing_but_damaged
 from dutperf.protocol import (
     Reason,
     ReasonCode,
-    Side,
     TrialRequest,
     TrialResult,
     Verdict,
@@ -49,12 +48,12 @@ class DeviceWatch(Protocol):
         ...
 
     @property
-    def drops(self) -> Callable[[], dict[Side, dict[str, int]]]:
+    def drops(self) -> Callable[[], dict[str, dict[str, int]]]:
         """Tells what its interfaces have dropped so far."""
         ...
 
     @property
-    def sent(self) -> Callable[[], dict[Side, int]]:
+    def sent(self) -> Callable[[], dict[str, int]]:
         """Tells what it has sent to each port so far; empty: its CPU hands it over."""
         ...
 
@@ -72,10 +71,10 @@ def found_in(request: TrialRequest, taken_ns: int, queue_frames: int) -> DeviceC
 
 
 def dropped(
-    watch: DeviceWatch, before: dict[Side, dict[str, int]], result: TrialResult
+    watch: DeviceWatch, before: dict[str, dict[str, int]], result: TrialResult
 ) -> DeviceDrops:
     """What the device dropped since ``before``, and in its input queue."""
-    interfaces: dict[Side, dict[str, int]] = {}
+    interfaces: dict[str, dict[str, int]] = {}
     for side, now in watch.drops().items():
         then = before.get(side, {})
         rises = {name: count - then.get(name, 0) for name, count in now.items()}

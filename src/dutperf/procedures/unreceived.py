@@ -15,7 +15,6 @@ from dutperf.protocol import (
     DirectionResult,
     PortReport,
     Reason,
-    Side,
     TrialRequest,
     TrialResult,
     Verdict,
@@ -25,46 +24,48 @@ from dutperf.protocol import (
 def counted(
     result: TrialResult,
     request: TrialRequest,
-    before: Mapping[Side, int],
-    now: Mapping[Side, int],
+    before: Mapping[str, int],
+    now: Mapping[str, int],
 ) -> TrialResult:
     """``result`` with what was not received as the tester's own, and judged by that.
 
-    ``before`` and ``now``: frames that the device has sent to each port so far; empty
-    where its own CPU hands them to the ports, or it was gone.
+    ``before`` and ``now``: frames that the device has sent to each port so far, by its
+    name; empty where its own CPU hands them to the ports, or it was gone.
     """
     lacking = {
-        port.name: _unreceived(result, port, now[port.name] - before[port.name])
+        port.label: _unreceived(result, port, now[port.label] - before[port.label])
         for port in result.ports
-        if port.name in before and port.name in now
+        if port.label in before and port.label in now
     }
     if not any(lacking.values()):
         return result
     ports = [
         port.model_copy(
-            update={"interface_drops": port.interface_drops + lacking.get(port.name, 0)}
+            update={
+                "interface_drops": port.interface_drops + lacking.get(port.label, 0)
+            }
         )
         for port in result.ports
     ]
     result = result.model_copy(update={"ports": ports})
     if result.verdict.kind != "fail" or _surely_lost(result, request):
         return result
-    reasons = [_reason(side, frames) for side, frames in lacking.items() if frames]
+    reasons = [_reason(port, frames) for port, frames in lacking.items() if frames]
     verdict = Verdict(kind="invalid", reasons=[*reasons, *result.verdict.reasons])
     return result.model_copy(update={"verdict": verdict})
 
 
 def _unreceived(result: TrialResult, port: PortReport, sent: int) -> int:
     """The device answered for its next hops, too, before the port began to count."""
-    answers = sum(1 for each in result.neighbours if each.port == port.name)
+    answers = sum(1 for each in result.neighbours if each.port_label == port.label)
     received = port.after.rx_frames - port.before.rx_frames
     return max(0, sent - answers - received - dropped_on_receive(port))
 
 
-def _reason(side: Side, frames: int) -> Reason:
+def _reason(port: str, frames: int) -> Reason:
     return Reason(
         code="receiver_overflow",
-        message=f"{side}: the device sent {frames:,} frames that the tester's kernel "
+        message=f"{port}: the device sent {frames:,} frames that the tester's kernel "
         "did not take in: its receiving CPU was away, or is too slow",
         hint="keep other work off that CPU, or take a machine that has more of them to "
         "spare",

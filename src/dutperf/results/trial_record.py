@@ -76,7 +76,7 @@ class DeviceDrops(Stored):
     """
 
     input_queue: int = Field(description="its CPU's input queue had no room")
-    interfaces: dict[Side, dict[str, int]] = Field(
+    interfaces: dict[str, dict[str, int]] = Field(
         description="its interfaces' counters, those that rose"
     )
 

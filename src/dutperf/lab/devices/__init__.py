@@ -8,12 +8,14 @@ from dutperf.lab.devices.device import LabDevice, Translator
 from dutperf.lab.devices.known_answer import (
     GATEWAYS,
     KNOWN_ANSWER,
+    KNOWN_ANSWER_2X2,
     KNOWN_ANSWER_MTUS,
     KNOWN_ANSWER_VETH,
 )
 from dutperf.lab.devices.linux_firewall import linux_firewall
 from dutperf.lab.devices.linux_router import (
     LINUX_ROUTER,
+    LINUX_ROUTER_2X2,
     LINUX_ROUTER_FRR,
     LINUX_ROUTER_HOSTS,
     LINUX_ROUTER_MTUS,
@@ -37,11 +39,13 @@ LABS: Mapping[str, LabDevice] = {
         LINUX_ROUTER_FRR,
         *LINUX_ROUTER_TABLES,
         LINUX_ROUTER_SNMP,
+        LINUX_ROUTER_2X2,
         linux_firewall(),
         TAYGA_SIIT,
         KNOWN_ANSWER,
         KNOWN_ANSWER_VETH,
         KNOWN_ANSWER_MTUS,
+        KNOWN_ANSWER_2X2,
         NFT_NAT44,
         NFT_NAT66,
         TAYGA_NAT64,

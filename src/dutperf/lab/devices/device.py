@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,8 +12,10 @@ from dutperf.config.testbed import (
     InterfacePort,
     Ipv4Side,
     Ipv6Side,
+    PortKeys,
     Routing,
     SideConfig,
+    TesterPort,
 )
 from dutperf.lab.devices.daemon import Daemon
 from dutperf.lab.state import StateFile
@@ -61,11 +63,12 @@ class LabDevice:
     Attributes:
         name: what the user calls it.
         description: what forwards, for reports; the lab adds kernel, CPU and queue.
-        addresses: the DUT's own addresses with prefix length, per side.
+        addresses: the DUT's own addresses with prefix length, per port: left, right,
+            and of several on a side left2, right2, ...
         sysctls: kernel settings of the DUT's namespace, beyond the lab's own.
         left: the tester's addresses there, and the DUT's as seen from there.
         right: likewise.
-        networks: those behind the tester, per side: routed to its address there.
+        networks: those behind the tester, per port: routed to its address there.
         translator: the program that translates between IP versions, if any.
         daemons: programs beside its kernel, in the order in which they start.
         answers: it is the known-answer device: dutperf-refdut; nothing but the wires,
@@ -85,11 +88,11 @@ class LabDevice:
 
     name: str
     description: str
-    addresses: Mapping[Side, tuple[str, ...]]
+    addresses: Mapping[str, tuple[str, ...]]
     left: SideConfig
     right: SideConfig
     sysctls: Mapping[str, str] = field(default_factory=dict)
-    networks: Mapping[Side, tuple[str, ...]] = field(default_factory=dict)
+    networks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     translator: Translator | None = None
     daemons: tuple[Daemon, ...] = ()
     answers: bool = False
@@ -101,6 +104,16 @@ class LabDevice:
     translates: bool = True
     hooks: Hooks = field(default_factory=Hooks)
     routing: Routing = field(default_factory=Routing)
+
+    @property
+    def tester_ports(self) -> dict[str, TesterPort]:
+        """The tester's ports by the names of the device's own, left, left2, right."""
+        sides: dict[Side, SideConfig] = {"left": self.left, "right": self.right}
+        return {
+            end_name(side, number): TesterPort(side, number, port)
+            for side, config in sides.items()
+            for number, port in enumerate(config.ports)
+        }
 
     @property
     def wired(self) -> bool:
@@ -118,11 +131,22 @@ class LabDevice:
         return _TUNNEL_HOPS if self.translator else None
 
 
+def end_name(side: Side, number: int) -> str:
+    """What both ends of a wire are called: left, and of several left2, left3, ..."""
+    return f"{side}{number + 1}" if number else side
+
+
 def lab_side(
-    side: Side, ipv4: Ipv4Side, ipv6: Ipv6Side, *, mtu: int = 1500
+    side: Side,
+    ipv4: Ipv4Side,
+    ipv6: Ipv6Side,
+    *,
+    mtu: int = 1500,
+    more_ports: Sequence[PortKeys] = (),
 ) -> SideConfig:
     """The tester's side of a lab: interfaces are named after their side."""
-    return SideConfig(port=InterfacePort(interface=side, mtu=mtu), ipv4=ipv4, ipv6=ipv6)
+    port = InterfacePort(interface=side, mtu=mtu)
+    return SideConfig(port=port, ipv4=ipv4, ipv6=ipv6, more_ports=list(more_ports))
 
 
 def in_dut(*command: str) -> Hook:

@@ -12,6 +12,9 @@ and reorders as its behaviour says, and keeps an account of every frame.
 changes is seen beside it. ``known-answer-mtus`` has a left link of 9,198 bytes and cuts
 what is too long for the right one of 1,500.
 
+``known-answer-2x2`` has two ports on each side, and forwards by the destination to one
+of the other side's (``two_by_two``).
+
 ``known-answer-nat44``, ``-nat64``, ``-nat66`` and ``-nat46`` are the same program as a
 stateful gateway (RFC 9693) with the private side on the left:
 
@@ -25,22 +28,41 @@ Its table has a million entries and refuses more; ``dutperf lab set`` with anoth
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from dutperf.config.hooks import Hook, Hooks
-from dutperf.config.testbed import Ipv4Side, Ipv6Side, MemifPort, SideConfig
+from dutperf.config.testbed import (
+    Ipv4Side,
+    Ipv6Side,
+    MemifPort,
+    PortKeys,
+    SideConfig,
+)
 from dutperf.lab import asking
-from dutperf.lab.devices.device import LabDevice, lab_side
+from dutperf.lab.devices.device import LabDevice, end_name, lab_side
+from dutperf.lab.devices.two_by_two import TWO_BY_TWO, second_port
 from dutperf.lab.refdut_socket import control_socket
 from dutperf.lab.state import StateFile
 from dutperf.protocol import Side
 
 
-def _side(side: Side, ipv4: Ipv4Side, ipv6: Ipv6Side, *, mtu: int = 1500) -> SideConfig:
-    port = MemifPort(memif=str(StateFile().dut_directory / side), mtu=mtu)
-    return SideConfig(port=port, ipv4=ipv4, ipv6=ipv6)
+def _end(side: Side, number: int = 0, *, mtu: int = 1500) -> MemifPort:
+    socket = StateFile().dut_directory / end_name(side, number)
+    return MemifPort(memif=str(socket), mtu=mtu)
+
+
+def _side(
+    side: Side,
+    ipv4: Ipv4Side,
+    ipv6: Ipv6Side,
+    *,
+    mtu: int = 1500,
+    more_ports: Sequence[PortKeys] = (),
+) -> SideConfig:
+    port = _end(side, mtu=mtu)
+    return SideConfig(port=port, ipv4=ipv4, ipv6=ipv6, more_ports=list(more_ports))
 
 
 def _asked(*command: str) -> Hook:
@@ -71,6 +93,16 @@ KNOWN_ANSWER = LabDevice(
     right=_side("right", *_RIGHT),
     answers=True,
     hooks=Hooks(after_trial=[_ACCOUNT]),
+)
+
+KNOWN_ANSWER_2X2 = replace(
+    KNOWN_ANSWER,
+    name="known-answer-2x2",
+    description="dutperf-refdut, a router that does exactly what it is told, two ports "
+    "on each side",
+    addresses=TWO_BY_TWO,
+    left=_side("left", *_LEFT, more_ports=[second_port("left", _end("left", 1))]),
+    right=_side("right", *_RIGHT, more_ports=[second_port("right", _end("right", 1))]),
 )
 
 KNOWN_ANSWER_VETH = replace(

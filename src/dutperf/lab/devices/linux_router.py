@@ -28,6 +28,9 @@ router with an agent, snmpd, that answers management queries (RFC 2544 11.2).
 ``linux-router-10-routes``, ``-1000-routes`` and ``-100000-routes`` have so many routes
 more in their tables, of each IP version (``routing_table``).
 
+``linux-router-2x2`` has two ports on each side, and no network behind one
+(``two_by_two``).
+
 ``linux-router-mtus`` has links with different MTUs: what is longer than the right one
 carries goes on in pieces (RFC 2544 9.4).
 """
@@ -35,21 +38,29 @@ carries goes on in pieces (RFC 2544 9.4).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from dutperf.config.testbed import Ipv4Side, Ipv6Side, Routing
+from dutperf.config.testbed import (
+    InterfacePort,
+    Ipv4Side,
+    Ipv6Side,
+    Routing,
+    SideConfig,
+)
 from dutperf.lab.devices.daemon import BIRD, SNMPD, Daemon, bird_with
-from dutperf.lab.devices.device import LabDevice, kernel_hooks, lab_side
+from dutperf.lab.devices.device import LabDevice, end_name, kernel_hooks, lab_side
 from dutperf.lab.devices.frr import FRR, FRR_ROUTING
+from dutperf.lab.devices.two_by_two import TWO_BY_TWO, second_port
 from dutperf.protocol import Side
 
 ROUTER_SYSCTLS = {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1"}
 
 _ROUTED = range(1, 256)
-_IPV4_NETWORKS: Mapping[Side, tuple[str, ...]] = {
+_IPV4_NETWORKS: Mapping[str, tuple[str, ...]] = {
     "left": tuple(f"198.18.{n}.0/24" for n in _ROUTED),
     "right": tuple(f"198.19.{n}.0/24" for n in _ROUTED),
 }
-_IPV6_NETWORKS: Mapping[Side, tuple[str, ...]] = {
+_IPV6_NETWORKS: Mapping[str, tuple[str, ...]] = {
     "left": tuple(f"2001:2:0:{n:x}::/64" for n in _ROUTED),
     "right": tuple(f"2001:2:0:80{n:02x}::/64" for n in _ROUTED),
 }
@@ -59,7 +70,7 @@ def _router(
     name: str,
     description: str,
     prefix_length: int,
-    networks: Mapping[Side, tuple[str, ...]],
+    networks: Mapping[str, tuple[str, ...]],
     *,
     daemons: tuple[Daemon, ...] = (),
     routing: Routing | None = None,
@@ -95,7 +106,12 @@ def _router(
     )
 
 
-_NETWORKS: Mapping[Side, tuple[str, ...]] = {
+def _with_second_port(side: Side, config: SideConfig) -> SideConfig:
+    second = second_port(side, InterfacePort(interface=end_name(side, 1)))
+    return config.model_copy(update={"more_ports": [second]})
+
+
+_NETWORKS: Mapping[str, tuple[str, ...]] = {
     side: _IPV4_NETWORKS[side] + _IPV6_NETWORKS[side] for side in _IPV4_NETWORKS
 }
 LINUX_ROUTER = _router(
@@ -113,6 +129,15 @@ LINUX_ROUTER_MTUS = _router(
     24,
     _NETWORKS,
     left_mtu=9198,
+)
+LINUX_ROUTER_2X2 = replace(
+    LINUX_ROUTER,
+    name="linux-router-2x2",
+    description="Linux forwarding, two ports on each side",
+    addresses={end: (*own, "fe80::1/64") for end, own in TWO_BY_TWO.items()},
+    left=_with_second_port("left", LINUX_ROUTER.left),
+    right=_with_second_port("right", LINUX_ROUTER.right),
+    networks={},
 )
 LINUX_ROUTER_RIP = _router(
     "linux-router-rip",
