@@ -13,7 +13,7 @@ from dutperf.compat.measuring import measured
 from dutperf.compat.output import trial_lines
 from dutperf.compat.requests import trial_requests
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
-from dutperf.protocol import Side, TrialRequest, TrialResult
+from dutperf.protocol import TrialRequest, TrialResult
 from dutperf.simulation.fake_engine import FakeEngine
 from dutperf.simulation.simulated_devices import lossy, perfect
 
@@ -29,14 +29,14 @@ class Watch:
     taken_ns: int = 0
     queue_frames: int = 10
     cpu: int = 1
-    counts: list[dict[Side, int]] = field(default_factory=list)
+    counts: list[dict[str, int]] = field(default_factory=list)
 
     @property
-    def drops(self) -> Callable[[], dict[Side, dict[str, int]]]:
+    def drops(self) -> Callable[[], dict[str, dict[str, int]]]:
         return dict
 
     @property
-    def sent(self) -> Callable[[], dict[Side, int]]:
+    def sent(self) -> Callable[[], dict[str, int]]:
         return lambda: self.counts.pop(0) if self.counts else {}
 
     def started(self) -> Callable[[], int]:
@@ -92,7 +92,7 @@ def test_a_trial_in_which_others_had_the_devices_cpu_tells_nothing(
 def test_frames_that_the_testers_kernel_did_not_take_in_are_not_the_devices(
     tmp_path: Path,
 ) -> None:
-    everything: dict[Side, int] = {"left": 10**6, "right": 10**6}
+    everything: dict[str, int] = {"left": 10**6, "right": 10**6}
     watch = Watch(counts=[{"left": 0, "right": 0}, everything])
     text = printed(measured(FakeEngine(lossy(100_000)), request(tmp_path), watch))
     assert "did not take in" in text

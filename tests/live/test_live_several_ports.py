@@ -124,7 +124,17 @@ def test_after_a_restart_all_of_its_ports_forward_again(tmp_path: Path) -> None:
 def _measure(path: Path, name: str, pattern: str) -> None:
     """Frame loss of both IP versions, both ways: none is lost, all have a part."""
     done = dutperf(
-        *("frame-loss", "--lab", name, "--ip", "4,6", "--port-pattern", pattern),
+        *(
+            "frame-loss",
+            "--lab",
+            name,
+            "--ip",
+            "4",
+            "--ip",
+            "6",
+            "--port-pattern",
+            pattern,
+        ),
         *("--max-rate", "2000", "--load", "100", "--repeats", "1", "--plain"),
         *(*SHORT, "--output", str(path)),
     )

@@ -21,7 +21,7 @@ from dutperf.procedures.taken_cpu import (
 )
 from dutperf.procedures.trial_verdicts import PATIENT_ATTEMPTS
 from dutperf.procedures.trials import Ask
-from dutperf.protocol import InputQueueDrops, Reason, Side, TrialResult
+from dutperf.protocol import InputQueueDrops, Reason, TrialResult
 from dutperf.run.local_executor import measure_cell
 from dutperf.run.trial_runner import TrialRunner
 from dutperf.simulation.fake_engine import FakeEngine, SimulatedNat, perfect, step
@@ -275,7 +275,7 @@ def test_what_the_device_dropped_stands_in_the_record_and_decides_nothing() -> N
         InputQueueDrops(cpu=watch.cpu, dropped=40, time_squeeze=0),
     ]
     result = record.result.model_copy(update={"input_queues": queues})
-    before: dict[Side, dict[str, int]] = {
+    before: dict[str, dict[str, int]] = {
         "left": {"rx_dropped": 5, "tx_dropped": 7},
         "right": {"rx_dropped": 3},
     }

@@ -7,7 +7,6 @@ from planning import FakeWatch, Recording, cell
 
 from dutperf.procedures.loss_criterion import loss_percent
 from dutperf.procedures.trials import Ask
-from dutperf.protocol import Side
 from dutperf.results.trial_record import TrialRecord
 from dutperf.simulation.fake_engine import FakeEngine, step
 
@@ -21,12 +20,12 @@ class CountingWatch(FakeWatch):
 
     def __init__(self, left: int, right: int) -> None:
         super().__init__(0)
-        self._sent: dict[Side, int] = {"left": 2**40, "right": 7}
-        self._frames: dict[Side, int] = {"left": left, "right": right}
+        self._sent: dict[str, int] = {"left": 2**40, "right": 7}
+        self._frames: dict[str, int] = {"left": left, "right": right}
         self._looks = 0
         self.sent = self._looked
 
-    def _looked(self) -> dict[Side, int]:
+    def _looked(self) -> dict[str, int]:
         if self._looks % 2:
             self._sent = {s: n + self._frames[s] for s, n in self._sent.items()}
         self._looks += 1
@@ -36,10 +35,10 @@ class CountingWatch(FakeWatch):
 class GoneWatch(CountingWatch):
     """Its device is not there at the first look, or was made anew."""
 
-    def _looked(self) -> dict[Side, int]:
+    def _looked(self) -> dict[str, int]:
         return super()._looked() if self._looks else self._made_anew()
 
-    def _made_anew(self) -> dict[Side, int]:
+    def _made_anew(self) -> dict[str, int]:
         self._looks += 1
         return {"left": 2**50}
 

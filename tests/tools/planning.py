@@ -26,7 +26,6 @@ from dutperf.procedures.trials import Ask, RunHooks
 from dutperf.protocol import (
     Reason,
     ReasonCode,
-    Side,
     TrialRequest,
     TrialResult,
     Verdict,
@@ -169,9 +168,9 @@ class FakeWatch:
     def __init__(self, taken_ns: int, trials: int = 10**9) -> None:
         self.queue_frames = 100
         self.cpu = 1
-        self.dropped: dict[Side, dict[str, int]] = {}
+        self.dropped: dict[str, dict[str, int]] = {}
         self.drops = lambda: self.dropped
-        self.sent: Callable[[], dict[Side, int]] = dict
+        self.sent: Callable[[], dict[str, int]] = dict
         self._taken_ns = taken_ns
         self._left = trials
 
