@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import several_ports
 from passport_sample import OWNER
 from planning import TESTBED, TRANSLATOR, FakeOpener, campaign, cell, spec
 
@@ -313,6 +314,25 @@ def test_ports_that_need_a_cable_have_no_loop_unless_there_is_one() -> None:
     assert check_loop(loop_of(planned, cabled=True)).planned.testbed.left.port == (
         TESTBED.left.port
     )
+
+
+def test_a_testbed_with_several_ports_on_a_side_has_none_and_says_so(
+    tmp_path: Path,
+) -> None:
+    planned = PlannedTestbed(testbed=several_ports.testbed(2))
+    of = cell(planned.testbed)
+    assert sent_by(of) == []
+    known = passport_of(cell())
+    assert entries_of(of, known) == []
+    assert first_load_fps(of, known) is None
+    told: list[str] = []
+    engine = FakeEngine(step(LIMIT_FPS))
+    assert maker(tmp_path, engine)(planned, [of], told.append) is None
+    assert engine.trials == []
+    (notice,) = told
+    assert notice.startswith("no passport of the tester: passports are of one port on")
+    with pytest.raises(InputError, match="one port on each side"):
+        loop_of(planned, cabled=True)
 
 
 def test_what_was_measured_with_a_cable_counts_without_it(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from dutperf.config.paths import path_flows
 from dutperf.config.traffic import PortPattern
 from dutperf.errors import InputError, SetupError
 from dutperf.procedures.max_rate import max_rate
+from dutperf.procedures.probe import NOBODY
 from dutperf.protocol import StreamRequest, TrialRequest, TrialResult
 from dutperf.results import ResultsFile, load_environment, load_results
 from dutperf.run.engine_session import (
@@ -338,3 +339,19 @@ def test_frames_that_come_in_by_a_wrong_port_are_told(
     told = [f.message for f in result.findings if f.kind == "misdirected"]
     each = "in 2 of 2 trials frames came in by other ports than they are for, and count"
     assert told == ([f"{each} as lost: 3,000 by right 2"] if pairs > 1 else [])
+
+
+def test_what_virtual_ports_can_offer_is_probed_on_all_paths(tmp_path: Path) -> None:
+    data = several_ports.testbed_data(2)
+    for side in ("left", "right"):
+        for port in (data[side], *data[side]["more_ports"]):
+            port["port"] = {"memif": f"/run/{port['port']['interface']}.sock"}
+    engine = FakeEngine(perfect())
+    run = Run(tmp_path / "run", engine, testbed=Testbed.model_validate(data))
+    records = run(campaign(spec(max_rate_fps=1000))).trials
+    probed = [r.request for r in records if r.role == "probe"]
+    streams = [s for trial in probed for d in trial.directions for s in d.streams]
+    more = [path for stream in streams for path in stream.more_paths]
+    assert {stream.dst_mac for stream in streams} == {NOBODY}
+    assert {path.dst_mac for path in more} == {NOBODY}
+    assert {len(stream.more_paths) for stream in streams} == {3}

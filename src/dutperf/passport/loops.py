@@ -56,7 +56,7 @@ def loop_of(planned: PlannedTestbed, *, cabled: bool = False) -> Loop | None:
         raise InputError(
             f"passports are of one port on each side, and {testbed.name} has "
             f"{testbed.pairs}",
-            "what its ports do each alone tells a testbed without more_ports",
+            "a testbed without more_ports tells what one of them does",
         )
     ports = [side.port for side in testbed.sides.values()]
     if planned.lab and all(isinstance(port, InterfacePort) for port in ports):

@@ -109,7 +109,8 @@ def _to_nobody(request: TrialRequest) -> TrialRequest:
     data = request.model_dump()
     for direction in data["directions"]:
         for stream in direction["streams"]:
-            stream["dst_mac"] = NOBODY
+            for path in (stream, *stream.get("more_paths", ())):
+                path["dst_mac"] = NOBODY
     data |= {
         "settle_ns": 0,
         "residual_wait_ns": _RESIDUAL_NS,
