@@ -25,6 +25,9 @@ BENCHMARKING = [
 ]
 
 
+TRANSPARENT = {"wire", "vxlan"}
+
+
 def is_for_benchmarking(text: str) -> bool:
     network = ipaddress.ip_interface(text).network
     return any(
@@ -38,7 +41,8 @@ def test_all_addresses_are_for_benchmarking(name: str) -> None:
     device = lab.LABS[name]
     owned = [text for side in device.addresses.values() for text in side]
     routed = [text for side in device.networks.values() for text in side]
-    assert all(map(is_for_benchmarking, owned + routed))
+    inner = [text for box in device.boxes for text in box.inner]
+    assert all(map(is_for_benchmarking, owned + routed + inner))
 
 
 @pytest.mark.parametrize("name", lab.LABS)
@@ -48,7 +52,7 @@ def test_each_has_a_testbed(name: str) -> None:
     assert default_versions(testbed)
 
 
-@pytest.mark.parametrize("name", sorted(lab.LABS.keys() - {"wire"}))
+@pytest.mark.parametrize("name", sorted(lab.LABS.keys() - TRANSPARENT))
 def test_each_side_finds_the_dut_on_its_link(name: str) -> None:
     device = lab.LABS[name]
     assert device.addresses.keys() == device.tester_ports.keys()
@@ -82,8 +86,9 @@ def test_links_are_told_of_both_namespaces() -> None:
     assert topology.links(lab.LABS["known-answer-2x2"]) == ()
 
 
-def test_behind_the_wire_each_side_finds_the_other() -> None:
-    wire = lab.LABS["wire"]
+@pytest.mark.parametrize("name", sorted(TRANSPARENT))
+def test_where_nothing_routes_each_side_finds_the_other(name: str) -> None:
+    wire = lab.LABS[name]
     for config, other in ((wire.left, wire.right), (wire.right, wire.left)):
         for version in (4, 6):
             found, far = config.ip(version), other.ip(version)
@@ -94,8 +99,7 @@ def test_behind_the_wire_each_side_finds_the_other() -> None:
 
 @pytest.mark.parametrize("count", [1, 7, MAX_HOSTS])
 def test_the_translator_knows_each_host_once(count: int) -> None:
-    translator = tayga_siit(count).translator
-    assert translator is not None
+    (translator,) = tayga_siit(count).translators.values()
     ipv4, ipv6 = zip(*translator.pairs, strict=True)
     assert len(set(ipv4)) == len(set(ipv6)) == 2 * count
     assert translator.ipv4 not in ipv4
@@ -115,8 +119,8 @@ def test_trials_with_many_addresses_meet_a_mapping_for_each(side: Side) -> None:
     by_version = [
         every_address(hosts(testbed, traffic, side, base)) for base in (base_4, base_6)
     ]
-    assert device.translator is not None
-    assert set(zip(*by_version, strict=True)) <= set(device.translator.pairs)
+    (translator,) = device.translators.values()
+    assert set(zip(*by_version, strict=True)) <= set(translator.pairs)
 
 
 def every_address(hosts: AddressSet) -> list[str]:
@@ -134,8 +138,7 @@ def test_a_translator_for_more_hosts_than_the_network_has_is_refused(
 
 
 def test_the_configuration_has_a_line_for_each_mapping() -> None:
-    translator = tayga_siit(2).translator
-    assert translator is not None
+    (translator,) = tayga_siit(2).translators.values()
     assert configuration(translator, Path("/run/x")).splitlines() == [
         "tun-device siit",
         "ipv4-addr 198.18.0.1",
@@ -158,6 +161,8 @@ def test_the_configuration_has_a_line_for_each_mapping() -> None:
         ("nft-nat44", 4),
         ("nft-nat66", 6),
         ("tayga-nat64", "6-4"),
+        ("464xlat", 4),
+        ("4in6", 4),
     ],
 )
 def test_connections_go_by_default_through_what_the_gateway_translates(

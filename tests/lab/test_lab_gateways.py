@@ -27,11 +27,15 @@ CLIENT_AND_SERVER = {
     "nft-nat44": ("10.0.0.2", "198.19.0.2"),
     "nft-nat66": ("2001:2::2", "2001:2:0:8000::2"),
     "tayga-nat64": ("2001:2::2", "2001:2:0:6464::c613:2"),
+    "464xlat": ("10.0.0.2", "198.19.0.2"),
+    "4in6": ("10.0.0.2", "198.19.0.2"),
 }
 PUBLIC = {
     "nft-nat44": ("198.19.0.1", "198.19.0.2"),
     "nft-nat66": ("2001:2:0:8000::1", "2001:2:0:8000::2"),
     "tayga-nat64": ("198.19.0.1", "198.19.0.2"),
+    "464xlat": ("198.19.0.1", "198.19.0.2"),
+    "4in6": ("198.19.0.1", "198.19.0.2"),
 }
 
 
@@ -45,8 +49,9 @@ def nothing_left() -> Iterator[None]:
     assert LIMIT.read_text() == before
 
 
-def connections() -> int:
-    command = ["ip", "netns", "exec", "dut", "conntrack", "-C"]
+def connections(name: str) -> int:
+    gateway = lab.LABS[name].namespaces[-1]
+    command = ["ip", "netns", "exec", gateway, "conntrack", "-C"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True)
     return int(shown.stdout)
 
@@ -78,17 +83,18 @@ def test_connections_are_opened_from_inside_only_and_deleted_by_the_hook(
     back = deliver(testbed, "right", answer, (80, 10_000))
     assert ends(back) == (server, client)
     assert (back[UDP].sport, back[UDP].dport) == (80, 10_000)
-    assert connections() == 1
+    assert connections(name) == 1
     assert is_dropped(testbed, answer, (80, 10_001))
     delete = testbed.hooks.bulk_delete
     assert delete is not None
     subprocess.run(delete.command, check=True, capture_output=True)
-    assert connections() == 0
+    assert connections(name) == 0
     assert is_dropped(testbed, answer, (80, 10_000))
 
 
-def test_size_and_timeout_of_the_table_are_set_and_set_back() -> None:
-    lab.up("nft-nat44")
+@pytest.mark.parametrize("name", ["nft-nat44", "4in6"])
+def test_size_and_timeout_of_the_table_are_set_and_set_back(name: str) -> None:
+    lab.up(name)
     lab.limit_connections(10_000, None)
     shown = lab.limit_connections(20_000, 30)
     assert shown.splitlines() == [
@@ -98,7 +104,7 @@ def test_size_and_timeout_of_the_table_are_set_and_set_back() -> None:
     ]
     assert LIMIT.read_text().strip() == "20000"
     told = "nf_conntrack_max 20000, UDP timeout 30 s"
-    assert told in lab.attached("nft-nat44").description
+    assert told in lab.attached(name).description
 
 
 def test_other_labs_have_no_such_table() -> None:

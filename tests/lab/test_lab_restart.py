@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from labtools import deliver, dut_processes, ip_packet, leftovers, needs_lab
 from scapy.packet import Packet
 
 from dutperf import lab
+from dutperf.config.testbed import Testbed
 from dutperf.errors import SetupError
 from dutperf.lab import restart, topology
 from dutperf.lab.state import is_running
@@ -27,8 +29,20 @@ THROUGH: dict[str, list[Packet]] = {
     "nft-nat44": [ip_packet("10.0.0.2", "198.19.0.2")],
     "tayga-siit": [ip_packet("2001:2::2", "2001:2:0:1000::2")],
     "tayga-nat64": [ip_packet("2001:2::2", "2001:2:0:6464::c613:2")],
+    "464xlat": [ip_packet("10.0.0.2", "198.19.0.2")],
+    "4in6": [ip_packet("10.0.0.2", "198.19.0.2")],
+    "vxlan": [
+        ip_packet("198.18.0.2", "198.19.0.2"),
+        ip_packet("2001:2::2", "2001:2:0:8000::2"),
+    ],
 }
-PROGRAMS = {"nft-nat44": "conntrack", "tayga-siit": "tayga", "tayga-nat64": "tayga"}
+PROGRAMS = {
+    "nft-nat44": "conntrack",
+    "tayga-siit": "tayga",
+    "tayga-nat64": "tayga",
+    "464xlat": "tayga",
+    "4in6": "conntrack",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +51,15 @@ def nothing_left() -> Iterator[None]:
     yield
     lab.down()
     assert leftovers() == []
+
+
+def deliver_soon(testbed: Testbed, packet: Packet) -> None:
+    """A bridge forwards once its kernel has noticed that a link is there again."""
+    for _ in range(10):
+        with contextlib.suppress(AssertionError):
+            deliver(testbed, "left", packet, wait_s=0.5)
+            return
+    deliver(testbed, "left", packet)
 
 
 @pytest.mark.parametrize("name", THROUGH)
@@ -50,7 +73,7 @@ def test_a_device_forwards_again_as_before(name: str) -> None:
     told = subprocess.run(hook.command, capture_output=True, text=True, check=False)
     assert told.returncode == 0, told.stderr
     for packet in THROUGH[name]:
-        deliver(testbed, "left", packet)
+        deliver_soon(testbed, packet)
     assert lab.dut_alive(name)
     after = dut_processes()
     assert len(after) == len(before)

@@ -9,7 +9,7 @@ import pytest
 from labtools import TEST_NETWORKS, cross
 
 from dutperf import lab
-from dutperf.lab import topology
+from dutperf.lab import daemons
 from dutperf.lab.devices.routing_table import static_routes
 
 SHARED = ip_network("100.64.0.0/10")
@@ -50,6 +50,6 @@ def test_no_test_frame_goes_there_and_they_are_nobodys_addresses() -> None:
 def test_the_kernel_has_them_and_forwards(routes: int) -> None:
     with lab.session(f"linux-router-{routes}-routes") as testbed:
         for version in ("-4", "-6"):
-            assert topology.count_routes(version, "bird") == routes
+            assert daemons.count_routes(version, "bird") == routes
         cross(testbed, 4, "left")
         cross(testbed, 6, "right")

@@ -118,7 +118,7 @@ def test_the_translator_runs_on_the_cpu_of_the_dut(translator: Process) -> None:
 
 def test_down_ends_the_translator_and_removes_its_files(translator: Process) -> None:
     files = StateFile().dut_directory
-    assert (files / "tayga.conf").exists()
+    assert (files / "tayga-siit.conf").exists()
     lab.down()
     assert not is_running(translator)
     assert not files.exists()
@@ -186,9 +186,11 @@ def test_a_translator_that_does_not_start_is_quoted_and_nothing_stays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     device = lab.LABS[NAME]
-    assert device.translator is not None
-    wrong = replace(device.translator, pairs=(("198.18.0.2", "not-an-address"),))
-    monkeypatch.setitem(lab.LABS, NAME, replace(device, translator=wrong))
+    (box,) = device.boxes
+    assert box.translator is not None
+    wrong = replace(box.translator, pairs=(("198.18.0.2", "not-an-address"),))
+    boxes = (replace(box, translator=wrong),)
+    monkeypatch.setitem(lab.LABS, NAME, replace(device, boxes=boxes))
     with pytest.raises(SetupError, match="not-an-address"):
         lab.up(NAME)
     assert leftovers() == []

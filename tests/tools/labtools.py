@@ -188,17 +188,19 @@ def deliver(
     packet: Packet,
     ports: tuple[int, int] = (49184, 7),
     wait_s: float = 3.0,
+    payload: bytes = PAYLOAD,
 ) -> Ether:
     """Sends ``packet`` with the test's payload; returns it as the other side gets it.
 
-    The receiver answers ARP and ND for every address.
+    The receiver answers ARP and ND for every address. ``payload`` begins with the
+    test's.
     """
     receiver = opposite(sender)
     version: IpVersion = 4 if IP in packet else 6
     namespace = testbed.namespace
     mac = dut_mac(testbed, sender, version)
     with Wire(namespace, sender) as near, Wire(namespace, receiver) as far:
-        datagram = UDP(sport=ports[0], dport=ports[1]) / Raw(PAYLOAD)
+        datagram = UDP(sport=ports[0], dport=ports[1]) / Raw(payload)
         near.send(Ether(src=near.mac, dst=mac) / packet / datagram)
         for raw in far.received(wait_s):
             arrived = Ether(raw)
@@ -220,8 +222,12 @@ def ip_packet(src: str, dst: str) -> Packet:
 
 
 def dut_mac(testbed: Testbed, side: Side, version: IpVersion) -> str:
-    """The DUT's MAC address, found by ARP or ND as a tester does."""
+    """The next hop's MAC address, found by ARP or ND as a tester does."""
     hosts = getattr(testbed, side).ip(version)
+    other = getattr(testbed, opposite(side)).ip(version)
+    if hosts.gateway == other.address:  # nothing routes between them
+        with Wire(testbed.namespace, opposite(side)) as far:
+            return far.mac
     with Wire(testbed.namespace, side) as wire:
         wire.send(_question(wire.mac, hosts.address, hosts.gateway))
         for raw in wire.received(2.0):

@@ -153,13 +153,15 @@ def tshark_reads(path: Path) -> list[Seen]:
     return [_by_tshark(row) for row in tshark(path, _COLUMNS)]
 
 
-def tshark(path: Path, columns: list[str]) -> list[dict[str, str]]:
+def tshark(
+    path: Path, columns: list[str], ports: str = "0-65535"
+) -> list[dict[str, str]]:
     """Each frame's columns; empty text where a frame has no such column.
 
-    Checksums are checked. Any port's payload is data, not some application's.
+    Checksums are checked. The payload of ``ports`` is data, not some application's.
     """
     command = ["tshark", "-n", "-r", str(path), "-T", "fields"]
-    command += ["-d", "udp.port==0-65535,data"]
+    command += ["-d", f"udp.port=={ports},data"]
     for option in ("ip.check_checksum", "udp.check_checksum"):
         command += ["-o", f"{option}:TRUE"]
     command += [part for column in columns for part in ("-e", column)]

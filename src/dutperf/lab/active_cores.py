@@ -34,9 +34,9 @@ def set_cores(number: int) -> list[int]:
             "take numbers up to that, or a machine with more CPUs",
         )
     mask = rps_mask(*cpus[:number])
-    ends = LABS[state.device].tester_ports
-    settings = {topology.steering_path(end): mask for end in ends}
-    topology.write_settings(topology.DUT, settings)
+    for namespace, wires in LABS[state.device].interfaces.items():
+        settings = {topology.steering_path(wire): mask for wire in wires}
+        topology.write_settings(namespace, settings)
     return cpus[:number]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -67,6 +68,14 @@ def start(
 
 def _all_routed(routes: int) -> bool:
     """Whether the DUT has so many of a daemon, of each IP version."""
-    return all(
-        topology.count_routes(version, "bird") >= routes for version in ("-4", "-6")
+    return all(count_routes(version, "bird") >= routes for version in ("-4", "-6"))
+
+
+def count_routes(version: str, origin: str) -> int:
+    """How many of ``origin`` the DUT has; ``version``: -4 or -6."""
+    listed = subprocess.run(
+        ["ip", "-netns", topology.DUT, version, "route", "show", "proto", origin],
+        capture_output=True,
+        check=True,
     )
+    return listed.stdout.count(b"\n")

@@ -11,7 +11,7 @@ import platform
 from collections.abc import Iterator
 
 from dutperf.config.testbed import DeviceFacts
-from dutperf.lab import input_queue, nftables, topology, tracking
+from dutperf.lab import chain, input_queue, nftables, topology, tracking
 from dutperf.lab.cpus import CpuPlan, cpus_of_mask
 from dutperf.lab.devices import LABS, LabDevice
 from dutperf.lab.devices.linux_firewall import FILTERS
@@ -84,6 +84,7 @@ def _filters(counts: list[int]) -> str:
 
 def _now(state: LabState) -> Iterator[str]:
     device = LABS[state.device]
+    yield from chain.ways_now(device)
     if state.receive_cpu is not None:
         yield _receiving(state.receive_cpu)
     if not device.is_kernel:
@@ -91,7 +92,7 @@ def _now(state: LabState) -> Iterator[str]:
         return
     yield _steering(state)
     if device.tracking:
-        shown = topology.read_settings(topology.DUT, tracking.SHOWN)
+        shown = topology.read_settings(device.namespaces[-1], tracking.SHOWN)
         yield tracking.present(shown)
     yield input_queue.describe(state.dut_cpu, state.settings, state.priorities)
 
@@ -113,18 +114,24 @@ def _receiving(cpu: int) -> str:
 
 
 def _steering(state: LabState) -> str:
-    """To which CPUs RPS steers what arrives at each port."""
-    ends = list(LABS[state.device].tester_ports)
-    paths = [topology.steering_path(end) for end in ends]
-    shown = topology.read_settings(topology.DUT, paths)
-    cpus = [_listed(cpus_of_mask(shown.get(path, "0"))) for path in paths]
-    if not any(cpus):
+    """To which CPUs RPS steers what arrives on each wire."""
+    device = LABS[state.device]
+    steered: dict[str, str] = {}
+    for namespace, wires in device.interfaces.items():
+        paths = {wire: topology.steering_path(wire) for wire in wires}
+        shown = topology.read_settings(namespace, list(paths.values()))
+        for wire, path in paths.items():
+            cpus = _listed(cpus_of_mask(shown.get(path, "0")))
+            end = wire if wire in device.homes else f"{wire} of {namespace}"
+            steered[end] = cpus
+    if not any(steered.values()):
         return f"on the tester's own CPU {_listed(state.testbed.cores)}"
-    if len(set(cpus)) == 1:
-        return f"steered to CPU {cpus[0]} by RPS"
-    steered = (f"to CPU {cpu}" if cpu else "not" for cpu in cpus)
-    each = (f"{end} {where}" for end, where in zip(ends, steered, strict=True))
-    return f"steered by RPS: {', '.join(each)}"
+    if len(set(steered.values())) == 1:
+        return f"steered to CPU {steered['left']} by RPS"
+    told = (
+        f"{end} {f'to CPU {cpus}' if cpus else 'not'}" for end, cpus in steered.items()
+    )
+    return f"steered by RPS: {', '.join(told)}"
 
 
 def _listed(cpus: list[int]) -> str:

@@ -5,9 +5,8 @@ Its CPU's input queue is one of the machine's, so the engine has counted that al
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from dutperf.lab import topology
+from dutperf.lab.devices.device import INNER, LabDevice
 
 COUNTERS = (
     "rx_dropped",
@@ -18,21 +17,26 @@ COUNTERS = (
 )
 
 
-def read(ends: Sequence[str], *, sent: bool = True) -> dict[str, dict[str, int]]:
+def read(device: LabDevice, *, sent: bool = True) -> dict[str, dict[str, int]]:
     """The drops of each of the device's interfaces since they were made.
 
-    ``ends``: of its lab's wires. ``sent``: also of what it sent; else those are the
-    tester's: see ``receive_cpu``.
+    Those of the wire between two boxes are told with the port of the box. ``sent``:
+    also of what it sent to the tester; else those are the tester's: see
+    ``receive_cpu``.
     """
-    paths = {
-        (end, counter): f"/sys/class/net/{end}/statistics/{counter}"
-        for end in ends
-        for counter in COUNTERS
-        if sent or counter != "tx_dropped"
-    }
-    shown = topology.read_settings(topology.DUT, list(paths.values()))
-    found: dict[str, dict[str, int]] = {end: {} for end in ends}
-    for (end, counter), path in paths.items():
-        if path in shown:
-            found[end][counter] = int(shown[path])
+    found: dict[str, dict[str, int]] = {}
+    for end, home in device.homes.items():
+        names = {
+            counter: f"/sys/class/net/{end}/statistics/{counter}"
+            for counter in COUNTERS
+            if sent or counter != "tx_dropped"
+        }
+        if INNER in device.interfaces[home]:
+            for counter in COUNTERS:
+                path = f"/sys/class/net/{INNER}/statistics/{counter}"
+                names[f"{INNER} {counter}"] = path
+        shown = topology.read_settings(home, list(names.values()))
+        found[end] = {
+            name: int(shown[path]) for name, path in names.items() if path in shown
+        }
     return found

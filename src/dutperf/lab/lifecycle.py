@@ -19,6 +19,7 @@ from dutperf.config.testbed import SideConfig, Testbed
 from dutperf.errors import InputError, SetupError
 from dutperf.interruption import postponed_signals, terminate_as_interrupt
 from dutperf.lab import (
+    chain,
     daemons,
     description,
     input_queue,
@@ -119,7 +120,7 @@ def attached(given: str | LabKeys) -> Testbed:
             f"lab {name} is not up any more", f"dutperf lab up {name}, or leave it out"
         )
     if state.receive_cpu is not None:
-        receive_cpu.move(list(LABS[name].tester_ports), state.receive_cpu)
+        receive_cpu.move(LABS[name].homes, state.receive_cpu)
     if keys.behaviour is not None or keys.label is not None:
         raise SetupError(
             f"lab {name} is kept, and does what it was told when it was brought up",
@@ -278,13 +279,13 @@ def _bring_up(device: LabDevice, keys: LabKeys, *, keep: bool) -> LabState:
     half-way, the next one sees remains and not a lab.
     """
     _check_programs(device)
-    _make_room()
+    _make_room(device)
     cpus = plan_cpus()
     state = LabState(
         device=device.name,
         since=datetime.now(UTC),
         owner=this_process(),
-        namespaces=topology.NAMESPACES,
+        namespaces=(topology.TESTER, *device.namespaces),
         links=topology.links(device),
         settings=machine.settings_to_raise(
             machine.NEIGHBOUR_LIMITS, machine.NEIGHBOURS
@@ -329,12 +330,13 @@ def _build(device: LabDevice, cpus: CpuPlan, state: LabState) -> LabState:
         )
         input_queue.apply(changes)
     topology.build(device, cpus)
-    ends = list(device.tester_ports)
+    if len(device.boxes) > 1:
+        chain.join(device, cpus)
     if cpus.receive is not None and device.wired:
-        moved = receive_cpu.move(ends, cpus.receive)
+        moved = receive_cpu.move(device.homes, cpus.receive)
         update(receive_cpu=cpus.receive if moved else None)
-    if device.translator:
-        translator.start(device.translator, cpus.dut, StateFile().dut_directory, record)
+    for home, each in device.translators.items():
+        translator.start(each, home, cpus.dut, StateFile().dut_directory, record)
     for daemon in device.daemons:
         daemons.start(daemon, cpus.dut, StateFile().dut_directory, record)
     if device.rules:
@@ -355,7 +357,7 @@ def _tell(behaviour: Behaviour | None) -> None:
 
 
 def _check_programs(device: LabDevice) -> None:
-    if device.translator:
+    if device.translators:
         topology.check_program("tayga", "tayga")
     for daemon in device.daemons:
         topology.check_program(daemon.program, daemon.package)
@@ -367,13 +369,13 @@ def _check_programs(device: LabDevice) -> None:
         refdut.check_program()
 
 
-def _make_room() -> None:
+def _make_room(device: LabDevice) -> None:
     present = StateFile().read()
     if present is not None:
         if _usable(present) or _in_use_elsewhere(present):
             raise _in_use(present)
         _clear(present)
-    taken = topology.leftovers(topology.NAMESPACES)
+    taken = topology.leftovers((topology.TESTER, *device.namespaces))
     if taken:
         raise SetupError(
             f"network namespace {' and '.join(taken)} exists, not made by dutperf",
@@ -443,6 +445,7 @@ def _testbed(device: LabDevice, cpus: CpuPlan, keys: LabKeys) -> Testbed:
         left=_tagged("left", device.left, keys),
         right=_tagged("right", device.right, keys),
         translates=device.translates,
+        hops=device.hops,
         translated_hops=device.translated_hops,
         hooks=device.hooks,
         routing=device.routing,

@@ -33,7 +33,7 @@ def watch_device() -> DeviceCpuWatch | None:
         return None
     device = LABS[state.device]
     apart = state.receive_cpu is not None
-    sent = partial(receive_cpu.sent, device.tester_ports) if apart else dict
+    sent = partial(receive_cpu.sent, device) if apart else dict
     if device.answers:
         control = control_socket(StateFile().dut_directory)
         return DeviceCpuWatch(
@@ -47,14 +47,14 @@ def watch_device() -> DeviceCpuWatch | None:
         return DeviceCpuWatch(state.dut_cpu, _processes, open_vswitch.RING_FRAMES)
     thread = input_queue.server_of(state.dut_cpu)
     frames = [input_queue.length() or input_queue.FRAMES]
-    if device.translator:
-        frames.append(translator.queue_frames(device.translator))
+    for home, each in device.translators.items():
+        frames.append(translator.queue_frames(each, home))
     threads = [] if thread is None else [thread.pid]
     return DeviceCpuWatch(
         state.dut_cpu,
         lambda: [*threads, *_processes()],
         min(frames),
-        drops=partial(device_drops.read, list(device.tester_ports), sent=not apart),
+        drops=partial(device_drops.read, device, sent=not apart),
         sent=sent,
     )
 
@@ -69,7 +69,7 @@ def renew_receiving() -> None:
     """Before another driver has the interfaces of the lab that is up: see ``move``."""
     state = StateFile().read()
     if state is not None and state.receive_cpu is not None:
-        receive_cpu.move(list(LABS[state.device].tester_ports), state.receive_cpu)
+        receive_cpu.move(LABS[state.device].homes, state.receive_cpu)
 
 
 def limit_connections(connections: int | None, udp_timeout_s: int | None) -> str:
@@ -88,13 +88,14 @@ def limit_connections(connections: int | None, udp_timeout_s: int | None) -> str
                 "no lab is up whose kernel keeps connections",
                 f"dutperf lab up NAME, with one of: {', '.join(gateways)}",
             )
+        gateway = LABS[state.device].namespaces[-1]
         if connections is not None:
             settings = tracking.with_limit(state.settings, connections)
             StateFile().write(state.model_copy(update={"settings": settings}))
             machine.change_settings(settings)
         if udp_timeout_s is not None:
-            topology.write_settings(topology.DUT, tracking.timeouts(udp_timeout_s))
-    shown = topology.read_settings(topology.DUT, tracking.SHOWN)
+            topology.write_settings(gateway, tracking.timeouts(udp_timeout_s))
+    shown = topology.read_settings(gateway, tracking.SHOWN)
     return "\n".join(f"{Path(path).name} {value}" for path, value in shown.items())
 
 

@@ -22,32 +22,34 @@ import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from dutperf.commands import in_namespace
-from dutperf.config.testbed import TesterPort
 from dutperf.errors import SetupError
 from dutperf.lab import topology
+from dutperf.lab.devices.device import LabDevice
 from dutperf.lab.state import PROC
 
 NICE = -20
 """As the thread that serves the DUT's input queue: see ``input_queue``."""
 
 
-def move(ends: Sequence[str], cpu: int) -> bool:
+def move(homes: Mapping[str, str], cpu: int) -> bool:
     """Has the tester's receive work done by ``cpu``; False: this kernel cannot.
 
-    ``ends``: of the lab's wires.
+    ``homes``: the namespaces of the DUT's ports, by the ends of their wires.
 
     May be said again, and has to be once another driver had the interfaces: a program
     that leaves one takes its ring away.
     """
-    _set_rings(ends, on=False)
+    _set_rings(homes, on=False)
+    ends = list(homes)
     # Those of other namespaces have the same names.
     others = threads(ends)
-    moved = _set_rings(ends, on=True) and _set_threaded(ends, on=True)
+    moved = _set_rings(homes, on=True) and _set_threaded(ends, on=True)
     own = threads(ends) - others
     if not moved or len(own) != len(ends):
-        _set_rings(ends, on=False)
+        _set_rings(homes, on=False)
         return False
     for pid in own:
         os.sched_setaffinity(pid, {cpu})
@@ -65,28 +67,39 @@ def left_to_the_device() -> Iterator[None]:
         _set_threaded(topology.SIDES, on=True)
 
 
-def sent(ports: Mapping[str, TesterPort]) -> dict[str, int]:
+def sent(device: LabDevice) -> dict[str, int]:
     """Frames that the DUT has sent to each of the tester's ports so far, by its name.
 
     By the queues before its wires: what left them, waits in them, or was dropped there.
-    ``ports``: by the ends of these wires.
     """
-    command = in_namespace(topology.DUT, "tc", "-s", "-j", "qdisc", "show")
-    told = subprocess.run(command, capture_output=True, text=True, check=False)
-    queues = {queue["dev"]: queue for queue in json.loads(told.stdout or "[]")}
+    queues = {
+        (home, queue["dev"]): queue
+        for home in device.namespaces
+        for queue in _queues(home)
+    }
     return {
         port.label: queues[end]["packets"] + queues[end]["drops"] + queues[end]["qlen"]
-        for end, port in ports.items()
+        for port, end in (
+            (port, (device.homes[name], name))
+            for name, port in device.tester_ports.items()
+        )
         if end in queues
     }
 
 
-def _set_rings(ends: Sequence[str], *, on: bool) -> bool:
+def _queues(namespace: str) -> list[dict[str, Any]]:
+    command = in_namespace(namespace, "tc", "-s", "-j", "qdisc", "show")
+    told = subprocess.run(command, capture_output=True, text=True, check=False)
+    queues: list[dict[str, Any]] = json.loads(told.stdout or "[]")
+    return queues
+
+
+def _set_rings(homes: Mapping[str, str], *, on: bool) -> bool:
     """What the DUT sends goes to a ring; else up to the sockets at once."""
     return all(
-        _set_feature(topology.DUT, end, "tso", on=not on)
+        _set_feature(home, end, "tso", on=not on)
         and _set_feature(topology.TESTER, end, "gro", on=on)
-        for end in ends
+        for end, home in homes.items()
     )
 
 

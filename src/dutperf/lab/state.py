@@ -185,7 +185,8 @@ class StateFile:
             raise SetupError(
                 f"{self.path} is not a lab's state as this version writes it",
                 "take the lab down with the version that made it, or remove it by "
-                f"hand: ip netns del tester; ip netns del dut; rm {self.path}",
+                "hand: for name in tester dut dut2; do ip netns del $name; done; "
+                f"rm {self.path}",
             ) from error
 
     def write(self, state: LabState) -> None:

@@ -1,12 +1,12 @@
-"""Two network namespaces, wires between them, and nothing anywhere else.
+"""Network namespaces, wires between them, and nothing anywhere else.
 
     namespace tester          namespace dut
     left  o------ veth ------o left
     right o------ veth ------o right
 
-Of a device with several ports on each side there are left2, right2, ... as well.
-
-A pair is made inside ``tester`` with its peer in ``dut`` at once: no interface, and so
+Of a device with several ports on each side there are left2, right2, ... as well; of one
+of two boxes the right ends are in namespace ``dut2``: see ``chain``. A pair is made
+inside ``tester`` with its peer in the other one at once: no interface, and so
 no frame, is ever in the root namespace. The tester's kernel takes no part: its
 interfaces have no addresses, no ARP and no IPv6. The DUT's kernel says nothing unasked.
 """
@@ -32,12 +32,13 @@ from dutperf.errors import SetupError
 from dutperf.interruption import postponed_signals
 from dutperf.lab import nftables, tracking
 from dutperf.lab.cpus import CpuPlan, rps_mask
-from dutperf.lab.devices.device import DUT_NAMESPACE, LabDevice
+from dutperf.lab.devices.device import CHAIN, DUT_NAMESPACE, LabDevice
 from dutperf.protocol import Side
 
 TESTER = "tester"
 DUT = DUT_NAMESPACE
-NAMESPACES = (TESTER, DUT)
+NAMESPACES = (TESTER, *CHAIN)
+"""All that a lab may have."""
 SIDES: tuple[Side, ...] = ("left", "right")
 
 NETNS_DIRECTORY = Path("/run/netns")
@@ -98,8 +99,10 @@ def leftovers(namespaces: Sequence[str]) -> list[str]:
 
 def links(device: LabDevice) -> tuple[str, ...]:
     """The ends of its lab's wires, as namespace/interface."""
-    ends = device.tester_ports if device.wired else ()
-    return tuple(f"{where}/{name}" for where in NAMESPACES for name in ends)
+    if not device.wired:
+        return ()
+    ends = {TESTER: tuple(device.tester_ports), **device.interfaces}
+    return tuple(f"{where}/{name}" for where, names in ends.items() for name in names)
 
 
 def build(device: LabDevice, cpus: CpuPlan) -> None:
@@ -110,34 +113,43 @@ def build(device: LabDevice, cpus: CpuPlan) -> None:
     Raises:
         SetupError: the kernel refused; the caller removes what was made so far.
     """
-    with _kernel_errors("make the lab's namespaces and links"):
-        for name in NAMESPACES:
+    with kernel_errors("make the lab's namespaces and links"):
+        for name in (TESTER, *device.namespaces):
             pyroute2.netns.create(name)
         if not device.wired:
             return
-        with _rtnetlink(TESTER) as tester, _rtnetlink(DUT) as dut:
+        with rtnetlink(TESTER) as tester:
             _add_wires(tester, device)
             ends = list(device.tester_ports)
-            silent = _silent(ends)
-            write_settings(TESTER, silent)
-            dut_settings = silent if device.answers else _dut_settings(device, cpus)
-            write_settings(DUT, dut_settings)
+            write_settings(TESTER, _silent(ends))
             drop_behind_sockets(TESTER, ends)
             _queue_before_wires(tester, ends)
-            if device.answers:
-                drop_behind_sockets(DUT, ends)
-            if device.answers or cpus.receive is not None:
-                _queue_before_wires(dut, ends)
-            if not device.answers:
-                _add_addresses(dut, device)
-            _set_up(tester, dut, ends)
-            if not device.answers:
-                run_ip(DUT, [*_unicast_only(device), *_routes(device)])
+            for end in ends:
+                tester.link("set", index=_index(tester, end), state="up", arp=False)
+            for name in device.namespaces:
+                _build_box(device, name, cpus)
             if device.daemons:
                 _sum_what_it_says()
-            if device.ruleset:
-                load_rules(device)
+            load_rules(device)
             _wait_until_quiet(tester, ends)
+
+
+def _build_box(device: LabDevice, namespace: str, cpus: CpuPlan) -> None:
+    ends = [end for end, home in device.homes.items() if home == namespace]
+    settings = _silent(ends) if device.answers else kernel_settings(device, ends, cpus)
+    write_settings(namespace, settings)
+    with rtnetlink(namespace) as box:
+        if device.answers:
+            drop_behind_sockets(namespace, ends)
+        if device.answers or cpus.receive is not None:
+            _queue_before_wires(box, ends)
+        if not device.answers:
+            for end in ends:
+                add_addresses(box, end, device.addresses[end])
+        for name in ("lo", *ends):
+            box.link("set", index=_index(box, name), state="up")
+    if not device.answers:
+        run_ip(namespace, [*_unicast_only(device, ends), *_routes(device, ends)])
 
 
 def _sum_what_it_says() -> None:
@@ -155,7 +167,7 @@ def _sum_what_it_says() -> None:
 
 
 def restart_links(device: LabDevice) -> None:
-    """Sets the DUT's interfaces down and up, and what the kernel forgot by it.
+    """Sets the DUT's ports down and up, and what the kernel forgot by it.
 
     Addresses stay (``keep_addr_on_down``) but for those of the link alone; routes and
     neighbours are gone.
@@ -163,16 +175,16 @@ def restart_links(device: LabDevice) -> None:
     Raises:
         SetupError: the kernel refused.
     """
-    ends = list(device.tester_ports)
-    run_ip(DUT, [f"link set {end} down" for end in ends])
-    up = [f"link set {end} up" for end in ends]
-    link_local = [
-        f"addr replace {text} dev {end} nodad"
-        for end in ends
-        for text in device.addresses[end]
-        if ipaddress.ip_interface(text).is_link_local
-    ]
-    run_ip(DUT, [*up, *link_local, *_unicast_only(device), *_routes(device)])
+    for end, home in device.homes.items():
+        run_ip(home, [f"link set {end} down"])
+    for end, home in device.homes.items():
+        link_local = [
+            f"addr replace {text} dev {end} nodad"
+            for text in device.addresses[end]
+            if ipaddress.ip_interface(text).is_link_local
+        ]
+        again = [*_unicast_only(device, [end]), *_routes(device, [end])]
+        run_ip(home, [f"link set {end} up", *link_local, *again])
 
 
 def count_routes(version: str, origin: str) -> int:
@@ -190,9 +202,9 @@ def clear(namespaces: Sequence[str]) -> None:
 
     Links go first: a process that still sits in a namespace would keep them alive.
     """
-    with _kernel_errors("remove the lab"):
+    with kernel_errors("remove the lab"):
         for name in existing(namespaces):
-            with _rtnetlink(name) as handle:
+            with rtnetlink(name) as handle:
                 _delete_links(handle)
         for name in leftovers(namespaces):
             pyroute2.netns.remove(name)
@@ -267,20 +279,22 @@ def load_rules(device: LabDevice) -> None:
     Raises:
         SetupError: it did not take them; what it had stays.
     """
-    refused = nftables.replace(DUT, device.ruleset)
-    if refused:
-        raise SetupError(
-            f"cannot load the rules of {device.name}: {refused}",
-            "it needs a kernel with nftables (CONFIG_NF_TABLES), and for NAT "
-            "CONFIG_NFT_NAT",
-        )
+    for namespace, box in zip(device.namespaces, device.boxes, strict=True):
+        refused = nftables.replace(namespace, box.ruleset) if box.ruleset else ""
+        if refused:
+            raise SetupError(
+                f"cannot load the rules of {device.name}: {refused}",
+                "it needs a kernel with nftables (CONFIG_NF_TABLES), and for NAT "
+                "CONFIG_NFT_NAT",
+            )
     if device.tracking:
-        write_settings(DUT, tracking.timeouts(device.tracking.udp_timeout_s))
+        timeouts = tracking.timeouts(device.tracking.udp_timeout_s)
+        write_settings(device.namespaces[-1], timeouts)
 
 
 def has_carrier(namespace: str, interface: str) -> bool:
     """Whether something is connected to the interface's other end."""
-    with _rtnetlink(namespace) as handle:
+    with rtnetlink(namespace) as handle:
         link = handle.link("get", index=_index(handle, interface))[0]
         return bool(link.get_attr("IFLA_CARRIER"))
 
@@ -290,23 +304,28 @@ def sysctl_path(key: str) -> str:
     return "/proc/sys/" + key.replace(".", "/")
 
 
-def steering_path(end: str) -> str:
-    """The file of the CPUs to which RPS steers what arrives on ``end`` of a wire."""
-    return f"/sys/class/net/{end}/queues/rx-0/rps_cpus"
+def steering_path(interface: str) -> str:
+    """The file of the CPUs to which RPS steers what arrives there."""
+    return f"/sys/class/net/{interface}/queues/rx-0/rps_cpus"
 
 
-def _rtnetlink(namespace: str) -> Rtnetlink:
+def rtnetlink(namespace: str) -> Rtnetlink:
+    """A socket that asks and tells that namespace's kernel of links and addresses."""
     # Without flags=0 pyroute2 would make a namespace that does not exist.
     return pyroute2.IPRoute(netns=namespace, flags=0)
 
 
 def _add_wires(tester: Rtnetlink, device: LabDevice) -> None:
+    for end, home in device.homes.items():
+        add_wire(tester, end, home, device.tester_ports[end].config.port.mtu)
+
+
+def add_wire(here: Rtnetlink, name: str, there: str, mtu: int) -> None:
+    """A wire from here to namespace ``there``, whose ends have the same name."""
     # One queue: the tester's sockets bind to queue 0, and steering needs no more.
     queues = {"num_tx_queues": 1, "num_rx_queues": 1}
-    for end, port in device.tester_ports.items():
-        same = {"ifname": end, "mtu": port.config.port.mtu, **queues}
-        peer = {**same, "net_ns_fd": DUT}
-        tester.link("add", kind="veth", peer=peer, **same)
+    same = {"ifname": name, "mtu": mtu, **queues}
+    here.link("add", kind="veth", peer={**same, "net_ns_fd": there}, **same)
 
 
 def _queue_before_wires(namespace: Rtnetlink, ends: Sequence[str]) -> None:
@@ -352,8 +371,8 @@ def held_back(
 def _put_before_wire(side: Side, discipline: str, **options: object) -> None:
     with (
         postponed_signals(),  # pyroute2 forks, and ends its child by SIGTERM
-        _kernel_errors(f"change the queue before the lab's {side} wire"),
-        _rtnetlink(TESTER) as tester,
+        kernel_errors(f"change the queue before the lab's {side} wire"),
+        rtnetlink(TESTER) as tester,
     ):
         tester.tc("replace", discipline, index=_index(tester, side), **options)
 
@@ -364,45 +383,48 @@ def _silent(ends: Sequence[str]) -> dict[str, str]:
     return {sysctl_path(f"net.ipv6.conf.{s}.disable_ipv6"): "1" for s in scopes}
 
 
-def _dut_settings(device: LabDevice, cpus: CpuPlan) -> dict[str, str]:
-    sysctls, ends = dict(device.sysctls), list(device.tester_ports)
-    for side in ("all", "default", *ends):
-        sysctls[f"net.ipv4.conf.{side}.rp_filter"] = "0"
-        sysctls[f"net.ipv6.conf.{side}.accept_ra"] = "0"
-        sysctls[f"net.ipv6.conf.{side}.autoconf"] = "0"
-        sysctls[f"net.ipv6.conf.{side}.accept_dad"] = "0"
-        sysctls[f"net.ipv6.conf.{side}.dad_transmits"] = "0"
-    for end in ends:
-        sysctls[f"net.ipv6.conf.{end}.addr_gen_mode"] = NO_GENERATED_ADDRESSES
-        sysctls[f"net.ipv6.conf.{end}.keep_addr_on_down"] = "1"
+def kernel_settings(
+    device: LabDevice, wires: Sequence[str], cpus: CpuPlan
+) -> dict[str, str]:
+    """Of a kernel that forwards between ``wires``: quiet, and on the DUT's CPU."""
+    sysctls = dict(device.sysctls)
+    for wire in ("all", "default", *wires):
+        sysctls[f"net.ipv4.conf.{wire}.rp_filter"] = "0"
+        sysctls[f"net.ipv6.conf.{wire}.accept_ra"] = "0"
+        sysctls[f"net.ipv6.conf.{wire}.autoconf"] = "0"
+        sysctls[f"net.ipv6.conf.{wire}.accept_dad"] = "0"
+        sysctls[f"net.ipv6.conf.{wire}.dad_transmits"] = "0"
+    for wire in wires:
+        sysctls[f"net.ipv6.conf.{wire}.addr_gen_mode"] = NO_GENERATED_ADDRESSES
+        sysctls[f"net.ipv6.conf.{wire}.keep_addr_on_down"] = "1"
         # Multicast listener reports cannot be switched off, but be over at once.
-        sysctls[f"net.ipv6.conf.{end}.mldv2_unsolicited_report_interval"] = "0"
+        sysctls[f"net.ipv6.conf.{wire}.mldv2_unsolicited_report_interval"] = "0"
     settings = {sysctl_path(key): value for key, value in sysctls.items()}
     if cpus.dut is not None:
-        for end in ends:
-            settings[steering_path(end)] = rps_mask(cpus.dut)
+        for wire in wires:
+            settings[steering_path(wire)] = rps_mask(cpus.dut)
     return settings
 
 
-def _unicast_only(device: LabDevice) -> list[str]:
+def _unicast_only(device: LabDevice, ends: Sequence[str]) -> list[str]:
     """The last address of an IPv4 link is a host like any other, not a broadcast.
 
     Else one of every 256 addresses would be lost where 16 bits vary.
     """
     return [
         f"route del broadcast {own.network[-1]} dev {end} table local"
-        for end in device.tester_ports
+        for end in ends
         for own in map(ipaddress.ip_interface, device.addresses[end])
         if own.version == 4
     ]
 
 
-def _routes(device: LabDevice) -> list[str]:
+def _routes(device: LabDevice, ends: Sequence[str]) -> list[str]:
     """The networks behind the tester: RFC 2544 12 wants up to 256 of them."""
     commands = []
-    for end, networks in device.networks.items():
+    for end in ends:
         tester = device.tester_ports[end].config
-        for network in networks:
+        for network in device.networks.get(end, ()):
             own = tester.ip(6 if ":" in network else 4)
             if own is not None:
                 commands.append(f"route add {network} via {own.address} dev {end}")
@@ -419,25 +441,16 @@ def _delete_links(handle: Rtnetlink) -> None:
                 raise
 
 
-def _add_addresses(dut: Rtnetlink, device: LabDevice) -> None:
-    for end in device.tester_ports:
-        index = _index(dut, end)
-        for text in device.addresses[end]:
-            own = ipaddress.ip_interface(text)
-            dut.addr(
-                "add",
-                index=index,
-                address=str(own.ip),
-                prefixlen=own.network.prefixlen,
-                flags=ADDRESS_WITHOUT_DAD if own.version == 6 else 0,
-            )
-
-
-def _set_up(tester: Rtnetlink, dut: Rtnetlink, ends: Sequence[str]) -> None:
-    dut.link("set", index=_index(dut, "lo"), state="up")
-    for end in ends:
-        dut.link("set", index=_index(dut, end), state="up")
-        tester.link("set", index=_index(tester, end), state="up", arp=False)
+def add_addresses(here: Rtnetlink, wire: str, addresses: Sequence[str]) -> None:
+    """Gives the wire's end here its addresses, with prefix length."""
+    for own in map(ipaddress.ip_interface, addresses):
+        here.addr(
+            "add",
+            index=_index(here, wire),
+            address=str(own.ip),
+            prefixlen=own.network.prefixlen,
+            flags=ADDRESS_WITHOUT_DAD if own.version == 6 else 0,
+        )
 
 
 def _wait_until_quiet(tester: Rtnetlink, ends: Sequence[str]) -> None:
@@ -466,7 +479,8 @@ def _index(handle: Rtnetlink, name: str) -> int:
 
 
 @contextmanager
-def _kernel_errors(action: str) -> Iterator[None]:
+def kernel_errors(action: str) -> Iterator[None]:
+    """What the kernel refuses in the block becomes a SetupError."""
     try:
         yield
     except (pyroute2.NetlinkError, OSError, RuntimeError) as error:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from dutperf.commands import in_namespace
 from dutperf.errors import SetupError
 from dutperf.lab import processes, topology
 from dutperf.lab.devices.device import Translator
@@ -20,27 +21,30 @@ TUNNEL_FRAMES = 500
 
 def start(
     translator: Translator,
+    namespace: str,
     cpu: int | None,
     directory: Path,
     record: Callable[[Process], None],
 ) -> None:
     """Makes the tunnel and its routes, starts TAYGA and waits until it translates.
 
-    ``directory`` takes its files. ``record`` is called before TAYGA itself runs, which
-    goes on after this process has ended, on ``cpu`` alone if one is given.
+    It works in ``namespace``; ``directory`` takes its files. ``record`` is called
+    before TAYGA itself runs, which goes on after this process has ended, on ``cpu``
+    alone if one is given.
 
     Raises:
         SetupError: the tunnel cannot be made, or TAYGA ended or did not take it.
     """
-    settings = _settings(directory)
+    settings = _settings(translator, directory)
     settings.write_text(configuration(translator, directory), "ascii")
-    _make_tunnel([*_tayga(settings), "--mktun"])
-    _route(translator)
-    run(translator, cpu, directory, record)
+    _make_tunnel(in_namespace(namespace, *_tayga(settings), "--mktun"))
+    _route(translator, namespace)
+    run(translator, namespace, cpu, directory, record)
 
 
 def run(
     translator: Translator,
+    namespace: str,
     cpu: int | None,
     directory: Path,
     record: Callable[[Process], None],
@@ -50,15 +54,15 @@ def run(
     Raises:
         SetupError: TAYGA ended, or did not take the tunnel.
     """
-    log = directory / "tayga.log"
+    log = directory / f"tayga-{translator.tunnel}.log"
     process = processes.start(
-        [*_tayga(_settings(directory)), "--nodetach"],
-        namespace=topology.DUT,
+        [*_tayga(_settings(translator, directory)), "--nodetach"],
+        namespace=namespace,
         cpu=cpu,
         log=log,
         record=record,
     )
-    _wait_until_attached(translator.tunnel, process, log)
+    _wait_until_attached(namespace, translator.tunnel, process, log)
 
 
 def configuration(translator: Translator, directory: Path) -> str:
@@ -74,15 +78,15 @@ def configuration(translator: Translator, directory: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def queue_frames(translator: Translator) -> int:
+def queue_frames(translator: Translator, namespace: str) -> int:
     """How many frames the kernel keeps for TAYGA in the tunnel."""
     path = f"/sys/class/net/{translator.tunnel}/tx_queue_len"
-    shown = topology.read_settings(topology.DUT, [path])
+    shown = topology.read_settings(namespace, [path])
     return int(shown.get(path, TUNNEL_FRAMES))
 
 
-def _settings(directory: Path) -> Path:
-    return directory / "tayga.conf"
+def _settings(translator: Translator, directory: Path) -> Path:
+    return directory / f"tayga-{translator.tunnel}.conf"
 
 
 def _tayga(settings: Path) -> list[str]:
@@ -91,7 +95,7 @@ def _tayga(settings: Path) -> list[str]:
 
 def _make_tunnel(command: list[str]) -> None:
     result = subprocess.run(
-        ["ip", "netns", "exec", topology.DUT, *command],
+        command,
         stdout=subprocess.PIPE,  # where TAYGA complains
         stderr=subprocess.STDOUT,
         text=True,
@@ -104,24 +108,27 @@ def _make_tunnel(command: list[str]) -> None:
         )
 
 
-def _route(translator: Translator) -> None:
+def _route(translator: Translator, namespace: str) -> None:
     # The lab's other settings are inherited; this one, per device only, is not.
     key = f"net.ipv6.conf.{translator.tunnel}.addr_gen_mode"
     topology.write_settings(
-        topology.DUT, {topology.sysctl_path(key): topology.NO_GENERATED_ADDRESSES}
+        namespace, {topology.sysctl_path(key): topology.NO_GENERATED_ADDRESSES}
     )
+    mtu = f"mtu {translator.mtu} " if translator.mtu else ""
     topology.run_ip(
-        topology.DUT,
+        namespace,
         [
-            f"link set {translator.tunnel} up",
+            f"link set {translator.tunnel} {mtu}up",
             *(f"route add {n} dev {translator.tunnel}" for n in translator.networks),
         ],
     )
 
 
-def _wait_until_attached(tunnel: str, process: Process, log: Path) -> None:
+def _wait_until_attached(
+    namespace: str, tunnel: str, process: Process, log: Path
+) -> None:
     deadline = time.monotonic() + START_TIMEOUT_S
-    while not topology.has_carrier(topology.DUT, tunnel):
+    while not topology.has_carrier(namespace, tunnel):
         if not is_running(process) or time.monotonic() > deadline:
             said = log.read_text("utf-8", errors="replace").strip()
             raise SetupError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dutperf.lab.devices.device import LabDevice, Translator
+from dutperf.lab.devices.four_in_six import FOUR_IN_SIX
 from dutperf.lab.devices.known_answer import (
     GATEWAYS,
     KNOWN_ANSWER,
@@ -27,7 +28,9 @@ from dutperf.lab.devices.nft_nat import NFT_NAT44, NFT_NAT66
 from dutperf.lab.devices.open_flow import OVS_DPDK
 from dutperf.lab.devices.tayga_nat64 import TAYGA_NAT64
 from dutperf.lab.devices.tayga_siit import TAYGA_SIIT
+from dutperf.lab.devices.vxlan import VXLAN
 from dutperf.lab.devices.wire import WIRE
+from dutperf.lab.devices.xlat464 import XLAT464
 
 LABS: Mapping[str, LabDevice] = {
     device.name: device
@@ -49,6 +52,9 @@ LABS: Mapping[str, LabDevice] = {
         NFT_NAT44,
         NFT_NAT66,
         TAYGA_NAT64,
+        XLAT464,
+        FOUR_IN_SIX,
+        VXLAN,
         *GATEWAYS,
         OVS_DPDK,
         WIRE,

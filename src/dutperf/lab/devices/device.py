@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from dutperf.commands import in_namespace
 from dutperf.config.hooks import CORES, Hook, Hooks
 from dutperf.config.testbed import (
     InterfacePort,
@@ -22,7 +24,13 @@ from dutperf.lab.state import StateFile
 from dutperf.protocol import Side
 
 DUT_NAMESPACE = "dut"
-_TUNNEL_HOPS = 3
+BEHIND_NAMESPACE = "dut2"
+CHAIN = (DUT_NAMESPACE, BEHIND_NAMESPACE)
+INNER = "inner"
+"""The wire between two boxes, at both ends."""
+INNER_MTU = 2000
+"""A frame of 1,518 bytes has room there, and 100 bytes of headers around it, too."""
+TUNNEL_HOPS = 3
 """The kernel takes one on the way into the tunnel and out of it, TAYGA one between."""
 UDP_TIMEOUTS = ("nf_conntrack_udp_timeout", "nf_conntrack_udp_timeout_stream")
 
@@ -38,6 +46,7 @@ class Translator:
         pairs: IPv4 and IPv6 address of each host, as the two sides know it.
         networks: what is routed into the tunnel.
         prefix: IPv6 addresses that stand for IPv4 ones (RFC 6052), if it has one.
+        mtu: of the tunnel, if not 1,500: IPv4 packets are 20 bytes longer in IPv6.
     """
 
     tunnel: str
@@ -46,6 +55,7 @@ class Translator:
     pairs: tuple[tuple[str, str], ...]
     networks: tuple[str, ...]
     prefix: str | None = None
+    mtu: int | None = None
 
 
 @dataclass(frozen=True)
@@ -57,6 +67,38 @@ class Tracking:
 
 
 @dataclass(frozen=True)
+class Way:
+    """How a box hands packets to the other one, and takes those that come from there.
+
+    Attributes:
+        name: for the device's description.
+        link: what it needs, as ``ip link add name`` takes it; None: the wire alone.
+        commands: of ip(8), once that link is there.
+    """
+
+    name: str = ""
+    link: str | None = None
+    commands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Box:
+    """What is in one network namespace of the device, beside its ports' addresses.
+
+    Attributes:
+        translator: the program that translates between IP versions, if any.
+        ruleset: the kernel's packet filter, as nftables' JSON commands.
+        inner: its addresses on the wire between two boxes.
+        ways: to the other box; the lab takes the first one that the kernel has.
+    """
+
+    translator: Translator | None = None
+    ruleset: tuple[Mapping[str, Any], ...] = ()
+    inner: tuple[str, ...] = ()
+    ways: tuple[Way, ...] = ()
+
+
+@dataclass(frozen=True)
 class LabDevice:
     """One device under test.
 
@@ -65,25 +107,26 @@ class LabDevice:
         description: what forwards, for reports; the lab adds kernel, CPU and queue.
         addresses: the DUT's own addresses with prefix length, per port: left, right,
             and of several on a side left2, right2, ...
-        sysctls: kernel settings of the DUT's namespace, beyond the lab's own.
+        boxes: one, or two in a chain (RFC 8219 4.2, dual DUT): the first has the left
+            ports, the second the right ones, and a wire is between them.
+        sysctls: kernel settings of the DUT's namespaces, beyond the lab's own.
         left: the tester's addresses there, and the DUT's as seen from there.
         right: likewise.
         networks: those behind the tester, per port: routed to its address there.
-        translator: the program that translates between IP versions, if any.
         daemons: programs beside its kernel, in the order in which they start.
         answers: it is the known-answer device: dutperf-refdut; nothing but the wires,
             if it has any, is left for the kernel to do.
         behaviour: what the known-answer device is told at its start, beside routing.
         rules: it is Open vSwitch with DPDK, and these are its OpenFlow rules.
-        ruleset: the kernel's packet filter, as nftables' JSON commands.
         filters: how many filters the ruleset has for each IP version, where that can
             be chosen.
-        tracking: the kernel keeps connections.
+        tracking: the kernel keeps connections, that of the last box.
         translates: connections through it get another address; where nothing does,
             those of a stateful test are to come as they were sent.
         hooks: how its state is cleared, its counters are read and it is restarted, as
             of any testbed's device; each command takes milliseconds.
         routing: how its routing daemons speak with their neighbours.
+        hops: by how much TTL and hop limit fall, where that is not as of one router.
     """
 
     name: str
@@ -91,19 +134,45 @@ class LabDevice:
     addresses: Mapping[str, tuple[str, ...]]
     left: SideConfig
     right: SideConfig
+    boxes: tuple[Box, ...] = (Box(),)
     sysctls: Mapping[str, str] = field(default_factory=dict)
     networks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    translator: Translator | None = None
     daemons: tuple[Daemon, ...] = ()
     answers: bool = False
     behaviour: Mapping[str, Any] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
-    ruleset: tuple[Mapping[str, Any], ...] = ()
     filters: int | None = None
     tracking: Tracking | None = None
     translates: bool = True
     hooks: Hooks = field(default_factory=Hooks)
     routing: Routing = field(default_factory=Routing)
+    hops: int | None = None
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """Those of its boxes, in their order."""
+        return CHAIN[: len(self.boxes)]
+
+    @property
+    def homes(self) -> dict[str, str]:
+        """The namespaces of its ports, by their names."""
+        ends = {"left": self.namespaces[0], "right": self.namespaces[-1]}
+        return {end: ends[port.side] for end, port in self.tester_ports.items()}
+
+    @property
+    def interfaces(self) -> dict[str, tuple[str, ...]]:
+        """The ends of wires in each of its namespaces."""
+        inner = (INNER,) if len(self.boxes) > 1 else ()
+        return {
+            name: (*(end for end, home in self.homes.items() if home == name), *inner)
+            for name in self.namespaces
+        }
+
+    @property
+    def translators(self) -> dict[str, Translator]:
+        """The programs that translate between IP versions, by namespace."""
+        named = zip(self.namespaces, self.boxes, strict=True)
+        return {name: box.translator for name, box in named if box.translator}
 
     @property
     def tester_ports(self) -> dict[str, TesterPort]:
@@ -128,7 +197,7 @@ class LabDevice:
     @property
     def translated_hops(self) -> int | None:
         """By how much TTL and hop limit fall of what it translates; None: as of all."""
-        return _TUNNEL_HOPS if self.translator else None
+        return TUNNEL_HOPS if self.translators else None
 
 
 def end_name(side: Side, number: int) -> str:
@@ -139,7 +208,7 @@ def end_name(side: Side, number: int) -> str:
 def lab_side(
     side: Side,
     ipv4: Ipv4Side,
-    ipv6: Ipv6Side,
+    ipv6: Ipv6Side | None,
     *,
     mtu: int = 1500,
     more_ports: Sequence[PortKeys] = (),
@@ -149,9 +218,8 @@ def lab_side(
     return SideConfig(port=port, ipv4=ipv4, ipv6=ipv6, more_ports=list(more_ports))
 
 
-def in_dut(*command: str) -> Hook:
-    """A command in the DUT's network namespace."""
-    return Hook(command=["ip", "netns", "exec", DUT_NAMESPACE, *command])
+def _inside(namespace: str, *command: str) -> Hook:
+    return Hook(command=in_namespace(namespace, *command))
 
 
 _SET_CORES = Hook(
@@ -160,41 +228,47 @@ _SET_CORES = Hook(
 _RESTART = Hook(command=[sys.executable, "-m", "dutperf.lab.restart"])
 
 
-def kernel_hooks() -> Hooks:
-    """What the DUT's kernel did with the frames of each trial.
+def kernel_hooks(namespaces: Sequence[str] = (DUT_NAMESPACE,)) -> Hooks:
+    """What the DUT's kernel did with the frames of each trial, in each of its boxes.
 
     Neighbours and routes stay: a trial is to begin with what the device has learnt (RFC
     2544 C.2.4.1), and Linux keeps no cache of routes. Counters of IP are those of the
     trial, of links those since the lab is up: the kernel sets them back for nobody.
     """
-    history = f"NSTAT_HISTORY={StateFile().dut_directory / 'nstat'}"
+    before, after = [], []
+    for name in namespaces:
+        history = f"NSTAT_HISTORY={StateFile().dut_directory / f'nstat-{name}'}"
+        before.append(_inside(name, "env", history, "nstat", "-n"))
+        after.append(_inside(name, "env", history, "nstat"))
+        after.append(Hook(command=["ip", "-netns", name, "-s", "link"]))
     return Hooks(
         set_cores=_SET_CORES,
-        before_trial=[in_dut("env", history, "nstat", "-n")],
+        before_trial=before,
         during_trial=[_RESTART],
-        after_trial=[
-            in_dut("env", history, "nstat"),
-            Hook(command=["ip", "-netns", DUT_NAMESPACE, "-s", "link"]),
-        ],
+        after_trial=after,
     )
 
 
-def gateway_hooks() -> Hooks:
-    """Empties the kernel's table before a trial; tells of it, and of frames, after."""
-    kernel = kernel_hooks()
+def gateway_hooks(namespaces: Sequence[str] = (DUT_NAMESPACE,)) -> Hooks:
+    """Empties the kernel's table before a trial; tells of it, and of frames, after.
+
+    The table is that of the last box.
+    """
+    kernel = kernel_hooks(namespaces)
+    in_gateway = partial(_inside, namespaces[-1])
     names = ("nf_conntrack_max", "nf_conntrack_buckets", *UDP_TIMEOUTS)
     shown = [f"net.netfilter.{name}" for name in names]
     return Hooks(
         set_cores=_SET_CORES,
-        bulk_delete=in_dut("conntrack", "-F"),
-        table_count=in_dut("conntrack", "-C"),
+        bulk_delete=in_gateway("conntrack", "-F"),
+        table_count=in_gateway("conntrack", "-C"),
         before_trial=kernel.before_trial,
         during_trial=[_RESTART],
         after_trial=[
-            in_dut("conntrack", "-C"),
-            in_dut("conntrack", "-S"),
-            in_dut("sysctl", *shown),
+            in_gateway("conntrack", "-C"),
+            in_gateway("conntrack", "-S"),
+            in_gateway("sysctl", *shown),
             *kernel.after_trial,
         ],
-        is_alive=in_dut("true"),
+        is_alive=in_gateway("true"),
     )

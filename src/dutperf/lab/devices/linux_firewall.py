@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dutperf.config.labs import DEFAULT_RULES
-from dutperf.lab.devices.device import LabDevice
+from dutperf.lab.devices.device import Box, LabDevice
 from dutperf.lab.devices.linux_router import LINUX_ROUTER
 from dutperf.lab.devices.ruleset import Command, Table, network
 
@@ -44,7 +44,7 @@ def linux_firewall(rules: int = DEFAULT_RULES) -> LabDevice:
     return replace(
         LINUX_ROUTER,
         name="linux-firewall",
-        ruleset=tuple(filters(rules)),
+        boxes=(Box(ruleset=tuple(filters(rules))),),
         filters=rules,
     )
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from dutperf.config.testbed import Ipv4Side, Ipv6Side
-from dutperf.lab.devices.device import LabDevice, Tracking, gateway_hooks, lab_side
+from dutperf.lab.devices.device import Box, LabDevice, Tracking, gateway_hooks, lab_side
 from dutperf.lab.devices.linux_router import ROUTER_SYSCTLS
 from dutperf.lab.devices.ruleset import Command, Table, matches
 
@@ -68,7 +68,7 @@ def _nat(
             Ipv6Side(address="2001:2:0:8000::2", gateway="2001:2:0:8000::1"),
         ),
         sysctls=ROUTER_SYSCTLS,
-        ruleset=tuple(source_nat(family, address)),
+        boxes=(Box(ruleset=tuple(source_nat(family, address))),),
         tracking=Tracking(),
         hooks=gateway_hooks(),
     )

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from dutperf.config.testbed import Ipv4Side, Ipv6Side
 from dutperf.lab.devices.device import (
+    Box,
     LabDevice,
     Tracking,
     Translator,
@@ -53,15 +54,19 @@ TAYGA_NAT64 = LabDevice(
         ),
     ),
     sysctls=ROUTER_SYSCTLS,
-    translator=Translator(
-        tunnel="nat64",
-        ipv4="10.0.0.1",
-        ipv6="2001:2:0:1000::1",
-        pairs=tuple(pairs(MAX_HOSTS, "10.0.0.2", "2001:2::2")),
-        networks=("10.0.0.0/24", PREFIX),
-        prefix=PREFIX,
+    boxes=(
+        Box(
+            translator=Translator(
+                tunnel="nat64",
+                ipv4="10.0.0.1",
+                ipv6="2001:2:0:1000::1",
+                pairs=tuple(pairs(MAX_HOSTS, "10.0.0.2", "2001:2::2")),
+                networks=("10.0.0.0/24", PREFIX),
+                prefix=PREFIX,
+            ),
+            ruleset=tuple(source_nat("ip", PUBLIC_IPV4)),
+        ),
     ),
-    ruleset=tuple(source_nat("ip", PUBLIC_IPV4)),
     tracking=Tracking(),
     hooks=gateway_hooks(),
 )

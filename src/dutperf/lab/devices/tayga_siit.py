@@ -28,7 +28,13 @@ import ipaddress
 from collections.abc import Iterator
 
 from dutperf.config.testbed import Ipv4Side, Ipv6Side
-from dutperf.lab.devices.device import LabDevice, Translator, kernel_hooks, lab_side
+from dutperf.lab.devices.device import (
+    Box,
+    LabDevice,
+    Translator,
+    kernel_hooks,
+    lab_side,
+)
 from dutperf.lab.devices.linux_router import ROUTER_SYSCTLS
 
 MAX_HOSTS = 253
@@ -61,17 +67,21 @@ def tayga_siit(hosts: int = MAX_HOSTS) -> LabDevice:
             ),
         ),
         sysctls=ROUTER_SYSCTLS,
-        translator=Translator(
-            tunnel="siit",
-            ipv4="198.18.0.1",
-            ipv6="2001:2:0:1000::1",
-            pairs=(
-                *pairs(hosts, "198.18.0.2", "2001:2::2"),
-                *pairs(hosts, "198.19.0.2", "2001:2:0:1000::2"),
-            ),
-            networks=("198.18.0.0/24", "2001:2:0:1000::/64"),
-        ),
+        boxes=(Box(translator=_translator(hosts)),),
         hooks=kernel_hooks(),
+    )
+
+
+def _translator(hosts: int) -> Translator:
+    return Translator(
+        tunnel="siit",
+        ipv4="198.18.0.1",
+        ipv6="2001:2:0:1000::1",
+        pairs=(
+            *pairs(hosts, "198.18.0.2", "2001:2::2"),
+            *pairs(hosts, "198.19.0.2", "2001:2:0:1000::2"),
+        ),
+        networks=("198.18.0.0/24", "2001:2:0:1000::/64"),
     )
 
 

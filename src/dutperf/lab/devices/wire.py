@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from dutperf.config.testbed import Ipv4Side, Ipv6Side
-from dutperf.lab.devices.device import LabDevice, lab_side
+from dutperf.lab.devices.device import Box, LabDevice, lab_side
 from dutperf.protocol import Side
 
 _TABLE = {"family": "netdev", "name": "wire"}
@@ -51,9 +51,13 @@ WIRE = LabDevice(
         Ipv6Side(address="2001:2:0:8000::2", gateway="2001:2::2"),
     ),
     translates=False,
-    ruleset=(
-        {"add": {"table": _TABLE}},
-        *_from("left", "right"),
-        *_from("right", "left"),
+    boxes=(
+        Box(
+            ruleset=(
+                {"add": {"table": _TABLE}},
+                *_from("left", "right"),
+                *_from("right", "left"),
+            )
+        ),
     ),
 )
