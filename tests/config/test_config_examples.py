@@ -110,6 +110,26 @@ def test_the_filters_campaign_compares_numbers_of_filters() -> None:
     }
 
 
+def test_the_ipv4aas_campaign_measures_chains_and_a_gateway_alike() -> None:
+    campaign = load_campaign(EXAMPLES / "ipv4aas.yaml")
+    cells = expand(campaign, *(lab.plan(keys) for keys in campaign.labs))
+    measured = {
+        name: {
+            (cell.procedure, cell.ip, cell.frame_sizes[0], cell.traffic.df)
+            for cell in cells
+            if cell.testbed == name
+        }
+        for name in ("nft-nat44", "464xlat", "4in6", "vxlan")
+    }
+    assert measured["nft-nat44"] == measured["464xlat"] == measured["4in6"]
+    assert {procedure for procedure, *_ in measured["4in6"]} == {
+        "connection-rate",
+        "throughput",
+        "latency",
+    }
+    assert {size for _, _, size, _ in measured["vxlan"]} == {64, 1518}
+
+
 def test_the_matrix_campaign_compares_two_labs() -> None:
     campaign = load_campaign(EXAMPLES / "matrix.yaml")
     assert campaign.lab == ["linux-router", "tayga-siit"]

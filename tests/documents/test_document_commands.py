@@ -40,7 +40,7 @@ OF_THE_MACHINE = {"bench", "calibrate", "doctor", "frames", "lab", "selftest"}
 """Commands that look at the machine or change it: read by the parser only."""
 BY_HAND = {".", "dpdk-devbind.py", "echo", "modprobe", "ssh-keyscan"}
 """Programs of others, which need their hardware."""
-STATEFUL = re.compile("nat44|nat64|nat66")
+STATEFUL = re.compile("nat44|nat64|nat66|464xlat|4in6")
 
 
 def name(page: Path) -> str:
