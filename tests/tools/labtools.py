@@ -225,7 +225,7 @@ def dut_mac(testbed: Testbed, side: Side, version: IpVersion) -> str:
     """The next hop's MAC address, found by ARP or ND as a tester does."""
     hosts = getattr(testbed, side).ip(version)
     other = getattr(testbed, opposite(side)).ip(version)
-    if hosts.gateway == other.address:  # nothing routes between them
+    if other and hosts.gateway == other.address:  # nothing routes between them
         with Wire(testbed.namespace, opposite(side)) as far:
             return far.mac
     with Wire(testbed.namespace, side) as wire:

@@ -12,6 +12,7 @@ MTU has room for those. Both boxes work on the DUT's CPU.
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Iterator
 
 from dutperf.commands import in_namespace
@@ -19,6 +20,9 @@ from dutperf.errors import SetupError
 from dutperf.lab import topology
 from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.devices.device import INNER, INNER_MTU, Box, LabDevice, Way
+
+UP_TIMEOUT_S = 3.0
+UP_POLL_S = 0.05
 
 
 def join(device: LabDevice, cpus: CpuPlan) -> None:
@@ -38,6 +42,7 @@ def join(device: LabDevice, cpus: CpuPlan) -> None:
                 topology.add_addresses(there, INNER, box.inner)
             topology.run_ip(namespace, [f"link set {INNER} up"])
         for namespace, box in _named(device):
+            _wait_until_up(namespace)
             open_way(namespace, box)
 
 
@@ -45,6 +50,20 @@ def ways_now(device: LabDevice) -> list[str]:
     """The names of the ways that the boxes of the lab that is up have taken."""
     taken = (_taken(namespace, box) for namespace, box in _named(device))
     return list(dict.fromkeys(way.name for way in taken if way and way.name))
+
+
+def _wait_until_up(namespace: str) -> None:
+    """The kernel may take a second to notice, and IPv6 waits for that."""
+    path = f"/sys/class/net/{INNER}/operstate"
+    deadline = time.monotonic() + UP_TIMEOUT_S
+    while topology.read_settings(namespace, [path]).get(path) != "up":
+        if time.monotonic() > deadline:
+            raise SetupError(
+                f"the wire between the device's boxes is not up in {namespace} "
+                f"after {UP_TIMEOUT_S:g} s",
+                "look for a network manager that configures every interface it sees",
+            )
+        time.sleep(UP_POLL_S)
 
 
 def _named(device: LabDevice) -> Iterator[tuple[str, Box]]:

@@ -124,10 +124,15 @@ def build(device: LabDevice, cpus: CpuPlan) -> None:
             write_settings(TESTER, _silent(ends))
             drop_behind_sockets(TESTER, ends)
             _queue_before_wires(tester, ends)
-            for end in ends:
-                tester.link("set", index=_index(tester, end), state="up", arp=False)
             for name in device.namespaces:
                 _build_box(device, name, cpus)
+            # Last: the kernel may take a second to notice that the end which came up
+            # second is up, and that end is waited for.
+            for end in ends:
+                tester.link("set", index=_index(tester, end), state="up", arp=False)
+            if not device.answers:
+                for end, home in device.homes.items():
+                    run_ip(home, _told(device, end))
             if device.daemons:
                 _sum_what_it_says()
             load_rules(device)
@@ -148,8 +153,6 @@ def _build_box(device: LabDevice, namespace: str, cpus: CpuPlan) -> None:
                 add_addresses(box, end, device.addresses[end])
         for name in ("lo", *ends):
             box.link("set", index=_index(box, name), state="up")
-    if not device.answers:
-        run_ip(namespace, [*_unicast_only(device, ends), *_routes(device, ends)])
 
 
 def _sum_what_it_says() -> None:
@@ -183,8 +186,7 @@ def restart_links(device: LabDevice) -> None:
             for text in device.addresses[end]
             if ipaddress.ip_interface(text).is_link_local
         ]
-        again = [*_unicast_only(device, [end]), *_routes(device, [end])]
-        run_ip(home, [f"link set {end} up", *link_local, *again])
+        run_ip(home, [f"link set {end} up", *link_local, *_told(device, end)])
 
 
 def count_routes(version: str, origin: str) -> int:
@@ -406,29 +408,32 @@ def kernel_settings(
     return settings
 
 
-def _unicast_only(device: LabDevice, ends: Sequence[str]) -> list[str]:
+def _told(device: LabDevice, end: str) -> list[str]:
+    """What the kernel is told of a port that is up."""
+    return [*_unicast_only(device, end), *_routes(device, end)]
+
+
+def _unicast_only(device: LabDevice, end: str) -> list[str]:
     """The last address of an IPv4 link is a host like any other, not a broadcast.
 
     Else one of every 256 addresses would be lost where 16 bits vary.
     """
     return [
         f"route del broadcast {own.network[-1]} dev {end} table local"
-        for end in ends
         for own in map(ipaddress.ip_interface, device.addresses[end])
         if own.version == 4
     ]
 
 
-def _routes(device: LabDevice, ends: Sequence[str]) -> list[str]:
+def _routes(device: LabDevice, end: str) -> list[str]:
     """The networks behind the tester: RFC 2544 12 wants up to 256 of them."""
-    commands = []
-    for end in ends:
-        tester = device.tester_ports[end].config
-        for network in device.networks.get(end, ()):
-            own = tester.ip(6 if ":" in network else 4)
-            if own is not None:
-                commands.append(f"route add {network} via {own.address} dev {end}")
-    return commands
+    tester = device.tester_ports[end].config
+    hops = {4: tester.ip(4), 6: tester.ip(6)}
+    return [
+        f"route add {network} via {hop.address} dev {end}"
+        for network in device.networks.get(end, ())
+        if (hop := hops[6 if ":" in network else 4])
+    ]
 
 
 def _delete_links(handle: Rtnetlink) -> None:
