@@ -318,6 +318,11 @@ class TesterPort(NamedTuple):
         return port_keys(self.side, self.number)
 
 
+def alternately(side: Side, number: int) -> int:
+    """A number that no other port has: 1 left, 2 right, 3 left 2, 4 right 2, ..."""
+    return 2 * number + (1 if side == "left" else 2)
+
+
 def port_keys(side: Side, number: int) -> Keys:
     """Where a testbed has its port of that number."""
     return (side, "more_ports", number - 1) if number else (side,)

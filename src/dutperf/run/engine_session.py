@@ -12,7 +12,7 @@ from dutperf.config.address_set import AddressSet, BitField
 from dutperf.config.flows import own_hosts, side_versions
 from dutperf.config.problem import dotted
 from dutperf.config.routing import tells_routes, told_from
-from dutperf.config.side import port_keys
+from dutperf.config.side import alternately, port_keys
 from dutperf.config.testbed import (
     InterfacePort,
     MemifPort,
@@ -61,10 +61,6 @@ Holds = Callable[[str | None, str], bool]
 """Whether a network namespace (None: our own) has an interface of that name."""
 _KEY = "add 'namespace: {}' to the testbed"
 _OWN_NAMESPACE = Path("/proc/self/ns/net")
-_FIRST_MACS: dict[Side, int] = {"left": 1, "right": 2}
-"""For ports whose devices have none of their own (memif, ring): last byte, which of
-several on a side is the next but one.
-"""
 
 
 class TesterEngine(Measurer, Protocol):
@@ -311,19 +307,19 @@ def _has_auto(testbed: Testbed) -> bool:
 
 def _port_spec(testbed: Testbed, port: TesterPort, auto_driver: Driver) -> PortSpec:
     side = testbed.sides[port.side]
-    made_up = _FIRST_MACS[port.side] + 2 * port.number
+    last = alternately(port.side, port.number)
     return PortSpec(
         name=port.side,
         number=port.number,
         mtu=port.config.port.mtu,
         vlan=side.vlan,
         mpls=side.mpls,
-        **_device(port.config.port, auto_driver, f"02:00:00:00:00:{made_up:02x}"),
+        **_device(port.config.port, auto_driver, f"02:00:00:00:00:{last:02x}"),
     )
 
 
 def _device(port: Port, auto_driver: Driver, own_mac: str) -> dict[str, Any]:
-    """What differs from kind to kind; ``own_mac``: of one that has none."""
+    """What differs from kind to kind; ``own_mac``: of one without (memif, ring)."""
     match port:
         case InterfacePort():
             driver = auto_driver if port.driver == "auto" else port.driver

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dutperf.config import Campaign, Cell, Testbed, expand, notices
+from dutperf.config.side import alternately
 from dutperf.config.testbed import RingPort, SideConfig
 from dutperf.errors import InputError
 from dutperf.protocol import PreviewParams, Side
@@ -22,8 +23,6 @@ from dutperf.run.trial_request import trial_request
 
 _MAX_DURATION_S = 2**47 // 10**9
 _TRIAL_ID = 1
-_FIRST_HOPS: dict[Side, int] = {"left": 1, "right": 2}
-"""Of MAC addresses of devices that nobody could ask the last byte."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ def unopened(testbed: Testbed) -> tuple[Testbed, list[str]]:
     made_up = ["the ports' own MAC addresses"]
     changes: dict[Side, list[dict[str, Any]]] = {}
     for each in testbed.tester_ports:
-        last = _FIRST_HOPS[each.side] + 2 * each.number
+        last = alternately(each.side, each.number)
         mac = each.config.next_hop_mac or f"02:00:00:00:01:{last:02x}"
         if each.config.next_hop_mac is None:
             made_up.append(f"that of the next hop on the {each.label}, {mac}")

@@ -9,6 +9,7 @@ from dutperf.config.cell import Cell
 from dutperf.config.flows import Flow, directions, ends
 from dutperf.config.fragments import most_pieces
 from dutperf.config.paths import path_flows, port_paths
+from dutperf.config.side import alternately
 from dutperf.config.sizes import received_sizes, sizes_in
 from dutperf.config.specs import FixedLoadKeys, IpdvSpec
 from dutperf.config.testbed import Testbed
@@ -38,8 +39,6 @@ _STREAM_IDS: dict[tuple[DirectionName, str], int] = {
     ("reverse", "background"): 3,
     ("reverse", "beside"): 3,
 }
-_FIRST_PORTS: dict[Side, int] = {"left": 1, "right": 2}
-"""Ports are numbered alternately from left to right."""
 _MAC_FIELDS = ((0, 6), (24, 24))
 _LABEL_BITS = 20
 _ID_BITS = 12
@@ -156,7 +155,7 @@ def _addressed(cell: Cell, flow: Flow, sent_by: int) -> dict[str, Any]:
 
 def _random_mac(sender: Side, number: int) -> str:
     """RFC 4814 4.2: (RR & 0xFC):PP:PP:RR:RR:RR, PP:PP the number of the port."""
-    return f"00:00:{_FIRST_PORTS[sender] + 2 * number:02x}:00:00:00"
+    return f"00:00:{alternately(sender, number):02x}:00:00:00"
 
 
 def _stream(
