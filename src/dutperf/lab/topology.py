@@ -189,16 +189,6 @@ def restart_links(device: LabDevice) -> None:
         run_ip(home, [f"link set {end} up", *link_local, *_told(device, end)])
 
 
-def count_routes(version: str, origin: str) -> int:
-    """How many of ``origin`` the DUT has; ``version``: -4 or -6."""
-    listed = subprocess.run(
-        ["ip", "-netns", DUT, version, "route", "show", "proto", origin],
-        capture_output=True,
-        check=True,
-    )
-    return listed.stdout.count(b"\n")
-
-
 def clear(namespaces: Sequence[str]) -> None:
     """Removes the namespaces and their links, however little of them was made.
 

@@ -14,7 +14,6 @@ from dutperf.config.testbed import (
     InterfacePort,
     Ipv4Side,
     Ipv6Side,
-    PortKeys,
     Routing,
     SideConfig,
     TesterPort,
@@ -206,16 +205,10 @@ def end_name(side: Side, number: int) -> str:
 
 
 def lab_side(
-    side: Side,
-    ipv4: Ipv4Side,
-    ipv6: Ipv6Side | None,
-    *,
-    mtu: int = 1500,
-    more_ports: Sequence[PortKeys] = (),
+    side: Side, ipv4: Ipv4Side, ipv6: Ipv6Side | None, *, mtu: int = 1500
 ) -> SideConfig:
     """The tester's side of a lab: interfaces are named after their side."""
-    port = InterfacePort(interface=side, mtu=mtu)
-    return SideConfig(port=port, ipv4=ipv4, ipv6=ipv6, more_ports=list(more_ports))
+    return SideConfig(port=InterfacePort(interface=side, mtu=mtu), ipv4=ipv4, ipv6=ipv6)
 
 
 def _inside(namespace: str, *command: str) -> Hook:
