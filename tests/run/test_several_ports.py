@@ -11,13 +11,15 @@ import pytest
 import several_ports
 from planning import FakeOpener, Run, campaign, cell, spec
 
-from dutperf.config import Testbed
+from dutperf.config import PlannedTestbed, Testbed
 from dutperf.config.paths import path_flows
 from dutperf.config.traffic import PortPattern
 from dutperf.errors import InputError, SetupError
+from dutperf.evidence import verify
 from dutperf.procedures.max_rate import max_rate
 from dutperf.procedures.probe import NOBODY
 from dutperf.protocol import StreamRequest, TrialRequest, TrialResult
+from dutperf.report import write_report
 from dutperf.results import ResultsFile, load_environment, load_results
 from dutperf.run.engine_session import (
     check_interfaces,
@@ -233,6 +235,12 @@ def test_a_run_tells_of_all_ports(tmp_path: Path, pattern: PortPattern) -> None:
         "right 2",
     ]
     assert load_results(path).cells == [result]
+    page = write_report(path).read_text()
+    assert "Port right 2" in page
+    assert "29,761,904\xa0fps per direction (2 ports of 10,000\xa0Mbit/s)" in page
+    figures = verify(path, lambda _campaign: [PlannedTestbed(testbed=TWO)]).figures
+    assert figures.derived > 10
+    assert figures.differ == []
 
 
 def test_a_port_counts_the_frames_of_its_own_paths() -> None:
