@@ -27,8 +27,9 @@ _SWITCHES = [
     "--disable-sync",
 ]
 
-_SERIOUS = """async () => {
-  const found = await axe.run({ resultTypes: ["violations"] });
+_SERIOUS = """async (rules) => {
+  const found = await axe.run({ resultTypes: ["violations"],
+    ...(rules.length ? { runOnly: { type: "rule", values: rules } } : {}) });
   return found.violations
     .filter(({ impact }) => ["serious", "critical"].includes(impact))
     .map(({ id, nodes }) => [id, nodes.map(({ html }) => html.slice(0, 200))]);
@@ -87,9 +88,12 @@ class Visit:
             self.elsewhere.append(route.request.url)
             route.abort()
 
-    def serious(self) -> list[list[object]]:
-        """What axe finds of the page as it is now: rule and elements."""
+    def serious(self, *rules: str) -> list[list[object]]:
+        """What axe finds of the page as it is now: rule and elements.
+
+        ``rules``: axe's names of those to look at; none: all.
+        """
         axe = files("axe_playwright_python") / "axe.min.js"
         self.page.evaluate(axe.read_text("utf-8"))
-        found: list[list[object]] = self.page.evaluate(_SERIOUS)
+        found: list[list[object]] = self.page.evaluate(_SERIOUS, rules)
         return found
