@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import random
 import subprocess
@@ -10,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from programs import ProgramServer
 
 import dutperf
 from dutperf.results import ResultsFile, load_journal, load_results
@@ -17,6 +19,7 @@ from dutperf.results import ResultsFile, load_journal, load_results
 PROGRAM = Path(__file__).parents[1] / "tools" / "simulated_program.py"
 KILLS = 5
 PATIENCE_S = 60
+server = functools.cache(lambda: ProgramServer("--simulated"))
 CAMPAIGN = """\
 name: killed
 testbed:
@@ -66,9 +69,9 @@ def start(*arguments: str, campaign: str = "campaign.yaml") -> subprocess.Popen[
 
 
 def finish(*arguments: str, campaign: str = "campaign.yaml") -> tuple[int, str]:
-    process = start(*arguments, campaign=campaign)
-    _, errors = process.communicate(timeout=PATIENCE_S)
-    return process.returncode, errors
+    given = [campaign] if campaign else []
+    done = server().run(["run", *given, *arguments], PATIENCE_S)
+    return done.returncode, done.stderr
 
 
 def kill_after(process: subprocess.Popen[str], trials: int, more_s: float) -> None:
