@@ -150,6 +150,8 @@ def test_the_root_namespace_capture_sees_what_is_sent_there() -> None:
     assert any(UDP in p and bytes(p[UDP].payload) == b"heard?" for p in heard)
 
 
+IDLE_S = 1.2
+"""Kernels ask for routers and tell of groups a second after a link is up."""
 # A routing daemon joins a multicast group, of which its kernel tells the link.
 QUIET = [n for n, d in lab.LABS.items() if n not in SAME_GATEWAY and not d.daemons]
 
@@ -157,7 +159,7 @@ QUIET = [n for n, d in lab.LABS.items() if n not in SAME_GATEWAY and not d.daemo
 @pytest.mark.parametrize("name", QUIET)
 def test_an_idle_link_carries_no_frames(name: str) -> None:
     with lab.session(name), Wire(topology.TESTER) as both:
-        seen = [Ether(frame).summary() for frame in both.received(2.0)]
+        seen = [Ether(frame).summary() for frame in both.received(IDLE_S)]
     assert seen == []
 
 
