@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from labtools import needs_lab
+from labtools import tolerant
 from pyroute2 import netns
 
 from dutperf.interruption import postponed_signals
 from dutperf.lab import processes
 from dutperf.lab.state import Process, is_running
 
-pytestmark = needs_lab
+pytestmark = tolerant
 
 NAMESPACE = f"dutperf-test-{os.getpid()}"
 SLEEP = ["sleep", "60"]

@@ -19,9 +19,9 @@ from labtools import (
     is_test_frame,
     lab_holder,
     leftovers,
-    needs_lab,
     neighbour_limits,
     queue_and_nice,
+    tolerant,
 )
 from pyroute2 import netns
 from scapy.layers.inet import IP, UDP
@@ -36,7 +36,7 @@ from dutperf.lab.cpus import plan_cpus, rps_mask
 from dutperf.lab.machine import NEIGHBOURS
 from dutperf.protocol import IpVersion, Side
 
-pytestmark = needs_lab
+pytestmark = tolerant
 
 NAME = "linux-router"
 SAME_GATEWAY = {"known-answer-nat46", "known-answer-nat64", "known-answer-nat66"}

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
-from labtools import deliver, dut_processes, ip_packet, leftovers, needs_lab
+from labtools import deliver, dut_processes, ip_packet, leftovers, tolerant
 from scapy.packet import Packet
 
 from dutperf import lab
@@ -17,7 +17,7 @@ from dutperf.errors import SetupError
 from dutperf.lab import restart, topology
 from dutperf.lab.state import is_running
 
-pytestmark = needs_lab
+pytestmark = tolerant
 
 THROUGH: dict[str, list[Packet]] = {
     "linux-router": [

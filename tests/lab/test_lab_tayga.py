@@ -20,9 +20,9 @@ from labtools import (
     ip_packet,
     lab_holder,
     leftovers,
-    needs_lab,
     neighbour_limits,
     queue_and_nice,
+    tolerant,
 )
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
@@ -35,7 +35,7 @@ from dutperf.lab.state import Process, StateFile, is_running
 from dutperf.protocol import Side
 
 pytestmark = [
-    *needs_lab,
+    *tolerant,
     pytest.mark.skipif(shutil.which("tayga") is None, reason="needs tayga"),
 ]
 

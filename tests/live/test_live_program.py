@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from labtools import Wire, is_test_frame, leftovers
+from labtools import Wire, is_test_frame, leftovers, tolerant
 from livetools import DRIVERS, LAB, SHORT, dutperf, kept_lab, needs_engine
 from ruamel.yaml import YAML
 
@@ -23,7 +23,7 @@ from dutperf.run.engine_session import port_names
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = [*needs_engine, pytest.mark.lab]
+pytestmark = [*needs_engine, *tolerant]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 STORED = {

@@ -50,6 +50,11 @@ needs_lab = [
     pytest.mark.lab,
     pytest.mark.skipif(os.geteuid() != 0, reason="a lab needs root"),
 ]
+LAB_GROUP = "lab"
+"""The group of tests that are ``tolerant``."""
+tolerant = [*needs_lab, pytest.mark.tolerant, pytest.mark.xdist_group(LAB_GROUP)]
+"""Of tests that need the lab and stand whatever a busy machine does: others may run
+beside them, but none of another group on the lab."""
 
 
 class Wire:
