@@ -6,6 +6,7 @@ read them.
 
 from __future__ import annotations
 
+import functools
 import shutil
 from collections import defaultdict
 from collections.abc import Iterator
@@ -31,9 +32,16 @@ from dutperf.protocol import PreviewParams, TrialRequest
 
 pytestmark = counting(__name__)
 
-TRIALS = made_trials(200)
-SAME_FRAMES = TRIALS[:20]
-"""Enough to compare other engines with."""
+
+@functools.cache
+def all_trials() -> list[TrialRequest]:
+    """Not made where tests are only collected."""
+    return made_trials(200)
+
+
+def some_trials() -> list[TrialRequest]:
+    """Enough to compare other engines with."""
+    return all_trials()[:20]
 
 
 def preview(engine: Engine, trial: TrialRequest, path: Path) -> int:
@@ -59,7 +67,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     directory = tmp_path_factory.mktemp("matrix")
     with running_engine(directory) as engine:
         open_rings(engine)
-        return previews(engine, directory, TRIALS)
+        return previews(engine, directory, all_trials())
 
 
 @dataclass(frozen=True)
@@ -86,14 +94,14 @@ def frames(
     path = tmp_path_factory.mktemp("all") / "all.pcap"
     records = [file[_PCAP_HEADER_BYTES:] for file in files]
     path.write_bytes(files[0][:_PCAP_HEADER_BYTES] + b"".join(records))
-    expected = [(t, e) for t in TRIALS for e in expected_frames(t, FRAMES)]
+    expected = [(t, e) for t in all_trials() for e in expected_frames(t, FRAMES)]
     seen = request.param(path)
     pairs = zip(expected, seen, strict=True)
     return [Pair(trial, frame, found) for (trial, frame), found in pairs]
 
 
 def test_the_matrix_has_everything_in_it() -> None:
-    both = [s for t in TRIALS for d in t.directions for s in d.streams]
+    both = [s for t in all_trials() for d in t.directions for s in d.streams]
     vary = [v for s in both for v in s.vary]
     assert {s.ip_version for s in both} == set(VERSIONS)
     assert {(v.field, v.mode) for v in vary} == {(f, m) for f in FIELDS for m in MODES}
@@ -101,9 +109,9 @@ def test_the_matrix_has_everything_in_it() -> None:
         s.enumeration_order for s in both if any(v.mode == "enumerate" for v in s.vary)
     } == set(ORDERS)
     assert {size % 2 for s in both for size in s.frame_sizes} == {0, 1}
-    assert {len(d.streams) for t in TRIALS for d in t.directions} == {1, 2}
+    assert {len(d.streams) for t in all_trials() for d in t.directions} == {1, 2}
     assert max(len(s.vary) for s in both) >= 5
-    assert sum(len(expected_frames(t, FRAMES)) for t in TRIALS) >= 8000
+    assert sum(len(expected_frames(t, FRAMES)) for t in all_trials()) >= 8000
 
 
 def test_every_checksum_is_good_and_every_length_right(frames: list[Pair]) -> None:
@@ -188,14 +196,14 @@ def another_engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[E
 def test_the_same_seed_gives_the_same_frames_on_any_number_of_workers(
     another_engine: Engine, files: list[bytes], tmp_path: Path
 ) -> None:
-    again = previews(another_engine, tmp_path, SAME_FRAMES)
-    assert again == files[: len(SAME_FRAMES)]
+    again = previews(another_engine, tmp_path, some_trials())
+    assert again == files[: len(some_trials())]
 
 
 def test_another_seed_gives_other_frames(files: list[bytes], tmp_path: Path) -> None:
     chance = [
         index
-        for index, trial in enumerate(TRIALS)
+        for index, trial in enumerate(all_trials())
         if any(
             v.mode == "random" and v.size > 2**10
             for d in trial.directions
@@ -203,7 +211,10 @@ def test_another_seed_gives_other_frames(files: list[bytes], tmp_path: Path) -> 
         )
     ]
     assert len(chance) >= 10
-    others = [TRIALS[i].model_copy(update={"seed": TRIALS[i].seed ^ 1}) for i in chance]
+    others = [
+        all_trials()[i].model_copy(update={"seed": all_trials()[i].seed ^ 1})
+        for i in chance
+    ]
     with running_engine(tmp_path) as engine:
         open_rings(engine)
         changed = previews(engine, tmp_path, others)

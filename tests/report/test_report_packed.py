@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ def test_what_is_packed_cannot_end_its_element_and_is_whole() -> None:
     assert found == packed(text)
 
 
-@pytest.mark.parametrize("results", [sample_results(), all_sizes()])
-def test_a_report_is_small(tmp_path: Path, results: ResultsFile) -> None:
-    store(tmp_path / "r", results, sample_environment())
+@pytest.mark.parametrize("made", [sample_results, all_sizes])
+def test_a_report_is_small(tmp_path: Path, made: Callable[[], ResultsFile]) -> None:
+    store(tmp_path / "r", made(), sample_environment())
     assert write_report(tmp_path / "r").stat().st_size < MOST_BYTES

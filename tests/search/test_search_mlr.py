@@ -6,13 +6,16 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from MLRsearch.target_stat import TargetStat
 
 from dutperf.search import Goal, MlrResult, Outcome, mlr_search
+
+if TYPE_CHECKING:
+    from MLRsearch.target_stat import TargetStat
 
 seeded = settings(derandomize=True, deadline=None, database=None, max_examples=100)
 RFC_2544 = Goal()
@@ -42,6 +45,8 @@ class Trial:
 
 
 def stat(goal: Goal, trials: Trials) -> TargetStat:
+    from MLRsearch.target_stat import TargetStat  # loading it takes seconds
+
     found = TargetStat(Target(goal))
     for trial in trials:
         found.add(Trial(*trial))
