@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from labtools import Wire
+from labtools import LAB_GROUP, Wire
 from livetools import (
     DRIVERS,
     ENDS,
@@ -54,7 +54,7 @@ from dutperf.protocol import (
 )
 from dutperf.run.trial_request import trial_request
 
-pytestmark = counting(__name__)
+pytestmark = counting(LAB_GROUP)
 
 KINDS: list[tuple[IpVersion, int]] = [
     *((4, size) for size in (64, 65, 128, 1001, 1518)),
@@ -141,6 +141,7 @@ def test_a_preview_sends_nothing(engine: Engine, tmp_path: Path) -> None:
 
 
 @pytest.mark.lab
+@pytest.mark.tolerant
 @pytest.mark.usefixtures("lab_up")
 @pytest.mark.parametrize("driver", DRIVERS)
 @pytest.mark.parametrize(("ip", "size"), [(4, 64), (4, 1518), (6, 84), (6, 129)])
@@ -164,6 +165,7 @@ def test_the_device_gets_exactly_the_previewed_frames(
 
 
 @pytest.mark.lab
+@pytest.mark.tolerant
 @pytest.mark.usefixtures("lab_up")
 @pytest.mark.parametrize("ip", [4, 6])
 def test_what_the_device_forwards_has_one_hop_less_and_good_checksums(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from labtools import LAB_GROUP
 from livetools import (
     BOTH,
     DRIVERS,
@@ -41,7 +42,7 @@ from dutperf.protocol import (
     TrialProgress,
 )
 
-pytestmark = counting(__name__)
+pytestmark = counting(LAB_GROUP)
 
 LEFT_4, RIGHT_4 = ENDS[4]
 
@@ -130,6 +131,7 @@ def lab_up() -> Iterator[None]:
 
 
 @pytest.mark.lab
+@pytest.mark.tolerant
 @pytest.mark.usefixtures("lab_up")
 @pytest.mark.parametrize("ip", [4, 6])
 @pytest.mark.parametrize("driver", DRIVERS)
@@ -173,6 +175,7 @@ def claim_of(ip: IpVersion, address: str) -> str:
 
 
 @pytest.mark.lab
+@pytest.mark.tolerant
 @pytest.mark.usefixtures("lab_up")
 @pytest.mark.parametrize("whose", ["the device's", "the tester's"])
 @pytest.mark.parametrize("ip", [4, 6])
@@ -205,6 +208,7 @@ def claimed(ip: IpVersion, address: str) -> None:
 
 
 @pytest.mark.lab
+@pytest.mark.tolerant
 @pytest.mark.usefixtures("lab_up")
 @pytest.mark.parametrize("ip", [4, 6])
 def test_a_claim_before_the_first_frame_leads_none_of_them_astray(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from labtools import LAB_GROUP, tolerant
 from livetools import (
     BOTH,
     DRIVERS,
@@ -42,7 +43,7 @@ from dutperf.protocol import (
     TrialProgress,
 )
 
-pytestmark = counting(__name__)
+pytestmark = counting(LAB_GROUP)
 
 NOBODY = 65534
 REFUSED: dict[str, tuple[Driver, str, str]] = {
@@ -68,7 +69,7 @@ def _lab() -> Iterator[None]:
         yield
 
 
-in_lab = [pytest.mark.lab, pytest.mark.usefixtures("_lab")]
+in_lab = [*tolerant, pytest.mark.usefixtures("_lab")]
 
 
 def pair(driver: Driver, device: str) -> list[PortSpec]:

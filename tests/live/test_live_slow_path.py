@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from labtools import LAB_GROUP
 from livetools import (
     STALLS,
     Trial,
@@ -26,7 +27,7 @@ from dutperf.engine.client import Engine
 from dutperf.errors import EngineError
 from dutperf.protocol import Side, Tap, TrialResult, VlanTag
 
-pytestmark = counting(__name__)
+pytestmark = counting(LAB_GROUP)
 
 SIDES: tuple[Side, ...] = ("left", "right")
 HOSTS: dict[Side, str] = {"left": "192.0.2.1", "right": "192.0.2.2"}
