@@ -25,11 +25,13 @@ QUICK = {
     "direction": "forward",
     "max_rate_fps": RATE,
     "settle_wait_s": 0.05,
-    "residual_wait_s": 0.2,
+    "residual_wait_s": 0.1,
     "restabilise_wait_s": 0,
     "lag_limit_ms": 5000,
 }
-BURSTS = {"procedure": "back-to-back", "longest_burst_s": 0.004, "repeats": 1}
+BURSTS = {"procedure": "back-to-back", "longest_burst_s": 0.0025, "repeats": 1}
+"""Hardly longer than what is found: a busy machine's stall makes a trial invalid."""
+SHORT = {"longest_burst_s": 0.001}
 
 
 def measured(
@@ -77,21 +79,27 @@ def _testbed(sockets: dict[Side, str]) -> Testbed:
     return Testbed.model_validate({"name": "known", "cores": [0]} | sides)
 
 
-@pytest.mark.parametrize("queue", [100, 500])
+@pytest.mark.parametrize(("queue", "wait_s"), [(100, 0.15), (300, 0.35)])
 def test_the_buffer_is_known_while_service_is_nearly_stopped(
-    tmp_path: Path, queue: int
+    tmp_path: Path, queue: int, wait_s: float
 ) -> None:
-    # 2,000 a second: the buffer is empty again after a quarter of one.
-    cell = measured(tmp_path, queue, 2000, throughput_fps=2000, residual_wait_s=0.6)
+    # 2,000 a second: half of the wait, and the buffer is empty again.
+    slow = SHORT | {"throughput_fps": 2000, "residual_wait_s": wait_s}
+    cell = measured(tmp_path, queue, 2000, **slow)
     assert (cell.verdict, cell.bound) == ("pass", None)
     # One more is in service, and one may leave while the burst comes in.
     assert cell.median == pytest.approx(queue + 1 + 2000 * queue / RATE, abs=1)
 
 
-@pytest.mark.parametrize("forwards", [True, False])
-@pytest.mark.parametrize(("percent", "beside"), [(1, 11), (10, 111), (50, 999)])
+@pytest.mark.parametrize(
+    ("percent", "beside", "forwards"),
+    [(1, 11, True), (10, 111, False), (50, 999, True), (50, 999, False)],
+)
 def test_a_burst_ends_with_a_frame_of_the_stream(
-    tmp_path: Path, percent: int, beside: int, *, forwards: bool
+    tmp_path: Path,
+    percent: int,
+    beside: int,
+    forwards: bool,
 ) -> None:
     """The device loses number 1,000 of the stream, whatever it does to the others."""
     broadcast = {"match": "background", "do": "drop"}
@@ -110,10 +118,10 @@ def test_a_burst_ends_with_a_frame_of_the_stream(
 
 def test_frames_beside_the_stream_take_their_place_in_a_buffer(tmp_path: Path) -> None:
     traffic = {"broadcast_percent": 1}
-    keys = {"throughput_fps": 2000, "residual_wait_s": 0.6, "traffic": traffic}
-    cell = measured(tmp_path, 540, 2000, **keys)
+    slow = SHORT | {"throughput_fps": 2000, "residual_wait_s": 0.4}
+    cell = measured(tmp_path, 340, 2000, traffic=traffic, **slow)
     assert (cell.verdict, cell.bound) == ("pass", None)
-    assert cell.median == pytest.approx(541 + 2000 * 540 / RATE, abs=1)
+    assert cell.median == pytest.approx(341 + 2000 * 340 / RATE, abs=1)
 
 
 def test_the_longest_burst_is_what_queue_service_and_rate_give(tmp_path: Path) -> None:
