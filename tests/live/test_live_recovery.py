@@ -28,7 +28,7 @@ lab:
 procedures:
   - ip: [{ip}]
     traffic: {traffic}
-    repeats: 2
+    repeats: {repeats}
     settle_wait_s: 0.02
     residual_wait_s: 0.2
     restabilise_wait_s: 0.02
@@ -38,12 +38,12 @@ RECOVERY = """\
     procedure: system-recovery
     throughput_fps: 40000
     overload_duration_s: 1
-    reduced_duration_s: 1
+    reduced_duration_s: 0.6
 """
 OUTAGE = """\
     procedure: outage
     rate_fps: 20000
-    trial_duration_s: 2
+    trial_duration_s: 1.6
     trigger_after_s: 0.5
 """
 
@@ -70,7 +70,10 @@ def found(
         for rule in behaviour[direction]["rules"]:
             rule["match"] = "foreground"
     text = CAMPAIGN.format(
-        behaviour=json.dumps(behaviour), ip=ip, traffic=json.dumps(traffic)
+        behaviour=json.dumps(behaviour),
+        ip=ip,
+        traffic=json.dumps(traffic),
+        repeats=1 if traffic else 2,
     )
     campaign = directory / "campaign.yaml"
     campaign.write_text(text + procedure, "utf-8")
