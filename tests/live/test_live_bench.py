@@ -18,7 +18,7 @@ pytestmark = [*needs_engine, pytest.mark.lab]
 
 @pytest.fixture(scope="module")
 def bench() -> dict[str, Any]:
-    short = ("--rounds", "1", "--trial-duration", "0.1")
+    short = ("--rounds", "1", "--trial-duration", "0.05")
     done = dutperf("bench", "--lab", LAB, *short, "--json")
     assert done.returncode in (0, 1), done.stderr
     assert "[2/2] " in done.stderr
