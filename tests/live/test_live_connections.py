@@ -82,16 +82,16 @@ def test_the_tear_down_rate_is_that_of_the_device(tmp_path: Path) -> None:
     nat = {"table": {"entries": 100_000}, "removal_per_s": 30_000}
     with gateway(tmp_path, nat):
         command = ("teardown-rate", "--lab", "known-answer-nat44", "--rate", "50000")
-        numbers = ("--connections", "60000", "--repeats", "3")
+        numbers = ("--connections", "60000", "--repeats", "2")
         found = measured(tmp_path, *command, *numbers)
     assert found.verdict == "pass"
     assert found.median == pytest.approx(30_000, rel=0.05)
-    assert [each.counted_after for each in found.teardown] == [0, 0, 0]
+    assert [each.counted_after for each in found.teardown] == [0, 0]
 
 
 PHASES = (
     *("--stateful", "--connections", "2000", "--phase1-rate", "5000"),
-    *("--trial-duration", "2", "--residual-wait", "0.3", "--resolution", "1%"),
+    *("--trial-duration", "1.5", "--residual-wait", "0.3", "--resolution", "2%"),
 )
 SERVICE_FPS = 10_000
 
@@ -136,9 +136,9 @@ def test_a_buffer_takes_bursts_of_its_length_with_connections_as_without(
             for trial in results.trials:
                 (sent,) = trial.request.directions
                 assert bool(sent.steps) == (trial.role == "trial")
-            archive = tmp_path / f"{frames}.tar.gz"
-            dutperf("evidence", str(run), "--output", str(archive))
-            assert dutperf("verify", str(archive)).returncode == 0
+    archive = tmp_path / "evidence.tar.gz"
+    dutperf("evidence", str(run), "--output", str(archive))
+    assert dutperf("verify", str(archive)).returncode == 0
     assert lost == [0, pytest.approx(100 / (QUEUE_FRAMES + 2))]
 
 
