@@ -20,7 +20,7 @@ from dutperf.run.local_executor import Surroundings
 
 pytestmark = needs_engine
 
-SECONDS = 7
+SECONDS = 4
 ROUTING = {
     "left": ["198.18.0.1", "2001:2::1"],
     "right": ["198.19.0.1", "2001:2:0:1::1"],
