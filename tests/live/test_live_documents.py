@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 from document_steps import DOCS, ROOT, Command, steps
+from labtools import tolerant
 from livetools import SHORT, dutperf, needs_engine
 from ruamel.yaml import YAML
 
 from dutperf import lab
 from dutperf.catalogue import PROCEDURES
 
-pytestmark = [*needs_engine, pytest.mark.lab]
+pytestmark = [*needs_engine, *tolerant]
 
 COARSE = {"max_rate_fps": 20_000, "resolution": "25%"}
 LATENCY = {"first_tag_s": 0.03, "tags": 100}
