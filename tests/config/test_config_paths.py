@@ -162,6 +162,7 @@ def test_pairs_are_port_by_port() -> None:
         ({"ip": ["6-4"]}, "ip: translation is measured by one port on each side, and"),
         ({"traffic": {"routes": "rip"}}, "traffic.routes: routes are told by one port"),
         ({"traffic": {"routes": "ospf"}}, "traffic.routes: routes are told by one"),
+        ({"procedure": "outage"}, "procedure: outages are measured by one port on"),
         (
             {"traffic": {"addresses": 1000}},
             "198.18.0.2 (left) and 198.18.1.2 (left 2), but not by the same values",

@@ -75,7 +75,8 @@ def check_paths(testbed: Testbed, cell: Cell) -> None:
 
     Raises:
         KeyedError: connections, translation, routes that would have to be told by each
-            port, or addresses that vary where the ports' differ.
+            port, an outage, which the ports that go on would hide, or addresses that
+            vary where the ports' differ.
     """
     if testbed.pairs == 1:
         return
@@ -83,6 +84,7 @@ def check_paths(testbed: Testbed, cell: Cell) -> None:
         (("stateful",), cell.stateful, "connections are opened"),
         (("ip",), translates(cell.ip), "translation is measured"),
         (("traffic", "routes"), cell.traffic.routes != "static", "routes are told"),
+        (("procedure",), cell.procedure == "outage", "outages are measured"),
     ):
         if is_asked:
             raise KeyedError(
