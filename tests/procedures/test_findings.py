@@ -245,6 +245,13 @@ def test_a_tester_however_coarse_hides_no_missing_common_value() -> None:
     assert found.kind == "unstable"
 
 
+def test_values_around_0_are_one_though_they_are_far_apart_for_a_share() -> None:
+    assert delay_findings([measure(-30.0, -10.0, -20.0)], None) == []
+    assert delay_findings([measure(-150.0, 45.0, -20.0)], None) == []
+    (found,) = delay_findings([measure(-200.0, 200.0, 10.0)], None)
+    assert found.kind == "unstable"
+
+
 def test_each_measure_has_its_own_findings_and_a_lost_one_none() -> None:
     values = [20_000.0, 32_000.0] * 10
     background = measure(*values).model_copy(update={"stream": "background"})

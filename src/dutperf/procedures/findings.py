@@ -21,6 +21,9 @@ DELAY_RESOLUTION = 0.01
 """Of the median; and a delay is not known better than the tester's share in it."""
 LEAST_WIDTH = 1.0
 """Rates are whole, and no tester knows a delay to a nanosecond, be the median 0."""
+LEAST_APART_NS = 100.0
+"""A poll of a port takes as long. Of values around 0, as IPDV has, a share says
+nothing: -30 ns and -10 ns are one value."""
 DELAY_LIMITS = stability.Limits(middle=0.5, all_of_them=1.0)
 """Delays of software scatter by nature: the repeats of a worst case most of all."""
 
@@ -79,7 +82,8 @@ def delay_findings(
     """Of every delay of every stream; repeats in which it is infinite have none.
 
     Groups and drifts must be wider than the tester's share. That the repeats have no
-    common value is told whatever the share: the worse the tester, the more is said.
+    common value is told whatever the share: the worse the tester, the more is said. But
+    nanoseconds are nothing.
     """
     measures = list(measures)
     bound_ns = float(delays.usual_bound_ns or 0) if delays else 0.0
@@ -98,7 +102,7 @@ def delay_findings(
             values,
             width_ns,
             DELAY_LIMITS,
-            apart=DELAY_RESOLUTION * abs(stats.median(known)),
+            apart=max(share_ns, LEAST_APART_NS),
         )
         findings += [words.finding(each) for each in found]
     return [*findings, *_of_tester(measures, delays)]
