@@ -13,6 +13,7 @@ import pytest
 from labtools import tolerant
 from pyroute2 import netns
 
+from dutperf.errors import SetupError
 from dutperf.interruption import postponed_signals
 from dutperf.lab import processes
 from dutperf.lab.state import Process, is_running
@@ -50,6 +51,27 @@ def test_a_process_is_started_recorded_and_ended(log: Path) -> None:
     assert is_running(process)
     processes.end(process)
     assert not Path(f"/proc/{process.pid}").exists()
+
+
+def test_one_that_ends_instead_of_starting_is_told_with_its_words(log: Path) -> None:
+    process = start(log, ["sh", "-c", "echo; echo no room; echo ask later"], [])
+    with pytest.raises(SetupError) as told:
+        processes.await_start(process, lambda: False, "the box", log, "give it room")
+    assert str(told.value) == "the box did not start: no room; ask later"
+    assert told.value.hint == "give it room"
+
+
+def test_one_that_does_not_answer_is_told_with_the_time(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "START_TIMEOUT_S", 0.1)
+    process = start(log, SLEEP, [])
+    try:
+        with pytest.raises(SetupError, match=r"within 0\.1 s: it said nothing"):
+            processes.await_start(process, lambda: False, "the box", log, "")
+        processes.await_start(process, lambda: True, "the box", log, "")
+    finally:
+        processes.end(process)
 
 
 def test_a_process_holds_nothing_that_its_maker_inherited(log: Path) -> None:

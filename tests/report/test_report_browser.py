@@ -5,15 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from browsing import NEEDS_BROWSER, Visit
+from browsing import NEEDS_BROWSER, PATIENCE_MS, Visit
 from burst_sample import burst_results
 from connection_sample import RATES_PER_S, rate_results, stateful_results
 from hostile import SHOWN, hostile_environment, hostile_results
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 from recovery_sample import outage_results, recovery_results
 from report_sample import all_sizes, sample_environment, sample_results, store
 from timed_sample import delay_results, timed_results
@@ -202,18 +204,19 @@ def test_a_chart_is_read_by_the_arrow_keys(browser: Browser, report: Path) -> No
     page = Look(browser, report, 1280, "light").page
     page.locator("#search-1").focus()
     said = page.locator("#said")
+    shown = page.locator("#search-1 .hoverlayer .hovertext")
     page.keyboard.press("ArrowRight")
+    expect(said).to_have_text(re.compile("^pass: trial 2: pass; intended 250,000 fps"))
+    expect(shown).to_have_count(1)
     first = said.text_content() or ""
-    assert first.startswith("pass: trial 2: pass; intended 250,000 fps")
-    assert page.locator("#search-1 .hoverlayer .hovertext").count() == 1
     page.keyboard.press("ArrowRight")
-    assert said.text_content() != first
+    expect(said).not_to_have_text(first)
     page.keyboard.press("ArrowDown")
-    assert (said.text_content() or "").startswith("fail")
+    expect(said).to_have_text(re.compile("^fail"))
     page.keyboard.press("Home")
-    assert "(1 of " in (said.text_content() or "")
+    expect(said).to_contain_text("(1 of ")
     page.keyboard.press("Escape")
-    assert page.locator("#search-1 .hoverlayer .hovertext").count() == 0
+    expect(shown).to_have_count(0)
 
 
 def test_the_file_of_a_chart_has_its_figures(
@@ -235,7 +238,7 @@ def test_the_file_of_a_chart_has_its_figures(
         for place, each in enumerate(trials, 1)
     }
     beside.locator("summary").click()
-    assert beside.locator("tbody tr").count() == len(rows)
+    expect(beside.locator("tbody tr")).to_have_count(len(rows))
 
 
 def test_a_name_is_no_formula_in_a_file(
@@ -254,16 +257,17 @@ def test_a_name_is_no_formula_in_a_file(
 def test_the_contents_stay_in_sight(browser: Browser, report: Path) -> None:
     page = Look(browser, report, 1280, "light").page
     page.get_by_role("link", name="Environment", exact=True).click()
+    page.wait_for_function("scrollY > 0")
     place = page.locator("nav").bounding_box()
     assert place
     assert place["y"] == 0
     narrow = Look(browser, report, 400, "light").page
     link = narrow.get_by_role("link", name="Environment", exact=True)
-    assert not link.is_visible()
+    expect(link).to_be_hidden()
     narrow.locator("nav summary").click()
     link.click()
-    assert not link.is_visible()
-    assert narrow.locator("#environment h2").is_visible()
+    expect(link).to_be_hidden()
+    expect(narrow.locator("#environment h2")).to_be_visible()
 
 
 def test_of_many_cells_the_reader_chooses_one(
@@ -271,11 +275,11 @@ def test_of_many_cells_the_reader_chooses_one(
 ) -> None:
     visit = Look(browser, wide_report, 1280, "light")
     page, cells = visit.page, all_sizes().cells
-    assert page.locator("#searches .panel:visible").count() == 1
+    expect(page.locator("#searches .panel:visible")).to_have_count(1)
     page.locator("#searches select").select_option(cells[3].id)
     page.locator("#search-4").scroll_into_view_if_needed()  # it is drawn when near
     page.wait_for_selector("#search-4 .main-svg")
-    assert not page.locator("#search-1").is_visible()
+    expect(page.locator("#search-1")).to_be_hidden()
     page.evaluate(f"location.hash = {json.dumps(cells[5].id)}")
     page.wait_for_selector("#search-6 .main-svg")
 
@@ -419,8 +423,8 @@ def test_the_charts_of_a_trial_are_drawn_when_it_is_looked_at(
     assert drawn(page) == {*shown, "timeout-2"}
     page.locator("details.timing select").first.select_option("trial-1")
     visit.draw()
-    assert page.locator("#delay-1-forward").is_visible()
-    assert not page.locator("#delay-2-forward").is_visible()
+    expect(page.locator("#delay-1-forward")).to_be_visible()
+    expect(page.locator("#delay-2-forward")).to_be_hidden()
     assert drawn(page) >= {"delay-1-forward", "time-1-reverse", "runs-1"}
     page.locator("details.timing > summary").nth(1).click()
     visit.draw()
@@ -471,16 +475,37 @@ def test_no_label_of_an_axis_runs_into_the_next(
         summary.click()
     visit.draw()
     labels = [len(axis) for chart in _ticks(page) for axis in chart]
-    page.set_viewport_size({"width": width, "height": 900})
-    page.wait_for_timeout(500)
-    axes = [axis for chart in _ticks(page) for axis in chart]
-    assert all(
+    _resize(page, width)
+    _expect(page, lambda: _apart([axis for chart in _ticks(page) for axis in chart]))
+    _resize(page, 1280)
+    _expect(
+        page, lambda: [len(axis) for chart in _ticks(page) for axis in chart] == labels
+    )
+    assert visit.troubles == []
+
+
+def _apart(axes: list[list[list[float]]]) -> bool:
+    return all(
         left >= right + 3 for axis in axes for (_, right), (left, _) in pairwise(axis)
     )
-    page.set_viewport_size({"width": 1280, "height": 900})
-    page.wait_for_timeout(500)
-    assert [len(axis) for chart in _ticks(page) for axis in chart] == labels
-    assert visit.troubles == []
+
+
+FITTED = f"""() => {VISIBLE}.every(one => Math.abs(one.clientWidth
+  - one.querySelector(".main-svg").getBoundingClientRect().width) < 2)"""
+
+
+def _resize(page: Page, width: int) -> None:
+    """Waits until the charts have followed, which they do when there is time."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.wait_for_function(FITTED)
+
+
+def _expect(page: Page, holds: Callable[[], bool]) -> None:
+    for _ in range(PATIENCE_MS // 100):
+        if holds():
+            return
+        page.wait_for_timeout(100)
+    assert holds()
 
 
 def test_no_name_in_a_legend_is_cut_off(browser: Browser, hostile_report: Path) -> None:
@@ -514,7 +539,7 @@ def test_hostile_names_are_read_and_not_run(
     visit = Look(browser, hostile_report, 1280, "light")
     page = visit.page
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-    page.wait_for_timeout(200)
+    visit.draw()
     assert not visit.troubles
     assert visit.requests == [hostile_report.as_uri()]
     assert page.evaluate("window.owned") is None

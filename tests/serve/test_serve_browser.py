@@ -184,7 +184,7 @@ def test_a_run_is_followed_until_it_ends_in_its_report(
         for number, record in enumerate(records[2:6], 3):
             directory.append(record)
             page.get_by_text(f"{number} trials so far").wait_for()
-            assert page.locator("svg.closing-in circle").count() == number
+            expect(page.locator("svg.closing-in circle")).to_have_count(number)
             first = page.locator("#last tbody tr").first
             expect(first).to_contain_text(f"{record.load_fps:,}")
             expect(first).to_contain_text(record.result.verdict.kind)

@@ -21,7 +21,7 @@ from dutperf.lab import topology
 from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.devices.device import INNER, INNER_MTU, Box, LabDevice, Way
 
-UP_TIMEOUT_S = 3.0
+UP_TIMEOUT_S = 15.0
 UP_POLL_S = 0.05
 
 

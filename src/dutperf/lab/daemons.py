@@ -13,8 +13,6 @@ from dutperf.lab.devices.daemon import Daemon
 from dutperf.lab.devices.routing_table import static_routes
 from dutperf.lab.state import Process, is_running
 
-START_TIMEOUT_S = 5.0
-POLL_S = 0.02
 TABLE_TIMEOUT_S = 60.0
 TABLE_POLL_S = 0.2
 
@@ -48,16 +46,10 @@ def start(
         log=log,
         record=record,
     )
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while not running.exists():
-        if not is_running(process) or time.monotonic() > deadline:
-            said = log.read_text("utf-8", errors="replace").strip()
-            raise SetupError(
-                f"{daemon.name} did not start: {said or 'it said nothing'}", daemon.hint
-            )
-        time.sleep(POLL_S)
+    processes.await_start(process, running.exists, daemon.name, log, daemon.hint)
+    deadline = time.monotonic() + TABLE_TIMEOUT_S
     while daemon.table and not _all_routed(daemon.table):
-        if not is_running(process) or time.monotonic() > deadline + TABLE_TIMEOUT_S:
+        if not is_running(process) or time.monotonic() > deadline:
             raise SetupError(
                 f"{daemon.name} has not put its {daemon.table:,} routes into "
                 f"the kernel within {TABLE_TIMEOUT_S:g} s",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from dutperf.errors import SetupError
 from dutperf.lab import processes, topology
 from dutperf.lab.devices.device import LabDevice
 from dutperf.lab.devices.open_flow import BRIDGE, ROUTED, RUN
-from dutperf.lab.state import ChangedSetting, Process, is_running
+from dutperf.lab.state import ChangedSetting, Process
 
 PAGES = Path("/proc/sys/vm/nr_hugepages")
 PACKAGE = "openvswitch-switch-dpdk"
@@ -24,8 +23,7 @@ _SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 _RING_LOG2 = 12
 RING_FRAMES = 2**_RING_LOG2
 """Of a port: how many frames wait in front of it without being lost."""
-_START_S = 30.0
-_POLL_S = 0.02
+_TRIES_S = 30.0
 
 
 def check_programs() -> None:
@@ -95,7 +93,7 @@ def start(
         record,
         database.exists,
     )
-    ask = ["ovs-vsctl", f"--db=unix:{database}", f"--timeout={_START_S:.0f}"]
+    ask = ["ovs-vsctl", f"--db=unix:{database}", f"--timeout={_TRIES_S:.0f}"]
     _call(*ask, "--no-wait", "init")
     _call(*ask, "--no-wait", "set", "Open_vSwitch", ".", *_options(cpu))
     _run(
@@ -169,16 +167,13 @@ def _run(
         log=log,
         record=record,
     )
-    deadline = time.monotonic() + _START_S
-    while not runs():
-        if not is_running(process) or time.monotonic() > deadline:
-            said = log.read_text("utf-8", errors="replace").strip()
-            last = said.splitlines()[-1] if said else "it said nothing"
-            raise SetupError(
-                f"{Path(command[0]).name} did not start: {last}",
-                f"it is in the Debian package {PACKAGE}",
-            )
-        time.sleep(_POLL_S)
+    processes.await_start(
+        process,
+        runs,
+        Path(command[0]).name,
+        log,
+        f"it is in the Debian package {PACKAGE}",
+    )
 
 
 def _call(*command: str) -> str:

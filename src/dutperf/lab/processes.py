@@ -12,13 +12,17 @@ import contextlib
 import os
 import select
 import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from dutperf.errors import SetupError
 from dutperf.lab.state import Process, find_process, is_running
 
+START_TIMEOUT_S = 60.0
+"""A machine that is full of other work takes ten; one that ended is told at once."""
 END_TIMEOUT_MS = 5000
+_START_POLL_S = 0.02
 
 _WAIT_AND_BECOME = 'read -r line && exec "$@" </dev/null'
 
@@ -57,6 +61,26 @@ def start(
         os.close(waiting)
         os.close(ready)
     return process
+
+
+def await_start(
+    process: Process, runs: Callable[[], bool], name: str, log: Path, hint: str
+) -> None:
+    """Waits until ``runs`` says that the process does what it was started for.
+
+    Raises:
+        SetupError: it ended, or does not within ``START_TIMEOUT_S``; has the last lines
+            of its ``log``.
+    """
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while not runs():
+        late = time.monotonic() > deadline
+        if late or not is_running(process):
+            said = log.read_text("utf-8", errors="replace").strip()
+            last = "; ".join(said.splitlines()[-2:]) or "it said nothing"
+            within = f" within {START_TIMEOUT_S:g} s" if late else ""
+            raise SetupError(f"{name} did not start{within}: {last}", hint)
+        time.sleep(_START_POLL_S)
 
 
 def end(process: Process) -> None:

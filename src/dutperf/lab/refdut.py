@@ -6,7 +6,6 @@ import ipaddress
 import json
 import socket
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,13 +18,11 @@ from dutperf.lab import own_queue, processes, topology
 from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.devices.device import LabDevice
 from dutperf.lab.refdut_socket import Behaviour, KnownAnswer, control_socket
-from dutperf.lab.state import Process, is_running
+from dutperf.lab.state import Process
 
 PROGRAM = "dutperf-refdut"
-START_TIMEOUT_S = 10.0
 RING_FRAMES = 4096
 """Of a port in shared memory, on the device's side as on ours: engine/src/dpdk."""
-POLL_S = 0.02
 
 
 def ring_frames(device: LabDevice) -> int:
@@ -93,7 +90,13 @@ def start(
         log=log,
         record=record,
     )
-    _wait_until_listening(control, process, log)
+    processes.await_start(
+        process,
+        lambda: _listens(control),
+        "the known-answer device",
+        log,
+        "it needs the memory that dutperf-engine needs, and root",
+    )
 
 
 def check(behaviour: Behaviour) -> None:
@@ -151,18 +154,6 @@ def _port(port: Port) -> str:
         return f"memif:{port.memif}"
     assert isinstance(port, InterfacePort), "the lab's own devices have no others"  # noqa: S101
     return f"af_packet:{port.interface}"
-
-
-def _wait_until_listening(control: Path, process: Process, log: Path) -> None:
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while not _listens(control):
-        if not is_running(process) or time.monotonic() > deadline:
-            said = log.read_text("utf-8", errors="replace").strip()
-            raise SetupError(
-                f"the known-answer device did not start: {said or 'it said nothing'}",
-                "it needs the memory that dutperf-engine needs, and root",
-            )
-        time.sleep(POLL_S)
 
 
 def _listens(path: Path) -> bool:

@@ -46,7 +46,7 @@ ADDRESS_WITHOUT_DAD = 0x02  # IFA_F_NODAD, linux/if_addr.h
 NO_GENERATED_ADDRESSES = "1"  # IN6_ADDR_GEN_MODE_NONE, linux/if_link.h
 _FIRST_QDISC, _SECOND_QDISC = 0x10000, 0x20000  # "1:", "2:"
 QUIET_S = 0.2
-QUIET_TIMEOUT_S = 3.0
+QUIET_TIMEOUT_S = 15.0
 
 pyroute2 = lazy_loader.load("pyroute2")
 """Takes a quarter of a second to load: who only looks at a lab need not wait for it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,10 +10,8 @@ from dutperf.commands import in_namespace
 from dutperf.errors import SetupError
 from dutperf.lab import processes, topology
 from dutperf.lab.devices.device import Translator
-from dutperf.lab.state import Process, is_running
+from dutperf.lab.state import Process
 
-START_TIMEOUT_S = 5.0
-POLL_S = 0.02
 TUNNEL_FRAMES = 500
 """Linux's own queue in a tunnel: TUN_READQ_SIZE, drivers/net/tun.c."""
 
@@ -62,7 +59,13 @@ def run(
         log=log,
         record=record,
     )
-    _wait_until_attached(namespace, translator.tunnel, process, log)
+    processes.await_start(
+        process,
+        lambda: topology.has_carrier(namespace, translator.tunnel),
+        "TAYGA",
+        log,
+        "it needs the right to open /dev/net/tun",
+    )
 
 
 def configuration(translator: Translator, directory: Path) -> str:
@@ -122,17 +125,3 @@ def _route(translator: Translator, namespace: str) -> None:
             *(f"route add {n} dev {translator.tunnel}" for n in translator.networks),
         ],
     )
-
-
-def _wait_until_attached(
-    namespace: str, tunnel: str, process: Process, log: Path
-) -> None:
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while not topology.has_carrier(namespace, tunnel):
-        if not is_running(process) or time.monotonic() > deadline:
-            said = log.read_text("utf-8", errors="replace").strip()
-            raise SetupError(
-                f"TAYGA did not start: {said or 'it said nothing'}",
-                "it needs the right to open /dev/net/tun",
-            )
-        time.sleep(POLL_S)
