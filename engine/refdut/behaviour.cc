@@ -347,6 +347,14 @@ std::array<net::VlanTags, 2> parse_vlan(const Json& json) {
   return tags;
 }
 
+std::array<net::Encapsulation, 2> parse_encapsulation(const Json& json) {
+  ObjectReader reader(json, "encapsulation");
+  const std::array tunnels = {reader.encapsulation_or_none(kSideNames[0]),
+                              reader.encapsulation_or_none(kSideNames[1])};
+  reader.finish();
+  return tunnels;
+}
+
 AgentBehaviour parse_agent(const Json& json) {
   ObjectReader reader(json, "agent");
   const AgentBehaviour agent{reader.number("unanswered_every", 1, kMaxSequence)};
@@ -362,6 +370,9 @@ Behaviour parse(const Json& json) {
   behaviour.seed = reader.number_or("seed", 1, 0, UINT64_MAX);
   if (reader.has("routing")) behaviour.routing = parse_routing(json["routing"]);
   if (reader.has("vlan")) behaviour.vlan = parse_vlan(json["vlan"]);
+  if (reader.has("encapsulation")) {
+    behaviour.encapsulation = parse_encapsulation(json["encapsulation"]);
+  }
   if (reader.has("nat")) {
     const bool off = json["nat"] == "off";
     behaviour.nat =

@@ -126,6 +126,8 @@ struct Behaviour {
   std::optional<std::shared_ptr<const NatSettings>> nat;
   // That the frames of each side carry, left and right; none: stay as they are.
   std::optional<std::array<net::VlanTags, 2>> vlan;
+  // The tunnels of each side, as the device's end has them, likewise.
+  std::optional<std::array<net::Encapsulation, 2>> encapsulation;
   std::array<DirectionBehaviour, 2> directions;
   AgentBehaviour agent;
 };

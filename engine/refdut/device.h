@@ -50,9 +50,10 @@ class Device {
       if (*behaviour.nat) gateway_.emplace(**behaviour.nat, behaviour.seed);
     }
     if (behaviour.vlan) vlan_ = *behaviour.vlan;
+    if (behaviour.encapsulation) outer_ = *behaviour.encapsulation;
     for (Path& path : paths_) path.settle();
     for (const Direction d : {kForward, kReverse}) {
-      paths_[d].leave_with(vlan_[1 - d]);
+      paths_[d].leave_with(vlan_[1 - d], outer_[1 - d]);
       paths_[d].take_hops(router_ ? 1 : 0);
       paths_[d].configure(behaviour.directions[d], behaviour.seed, now_ns);
     }
@@ -136,7 +137,7 @@ class Device {
   }
 
   void handle(Direction direction, size_t number, Frame frame, uint64_t now_ns, uint64_t gap_ns) {
-    if (!take_tags(direction, frame)) return;
+    if (!take_tags(direction, frame) || !take_outer(direction, frame)) return;
     auto classified = net::classify(io_.bytes(frame), io_.size(frame));
     const bool is_test = classified.kind == net::FrameKind::kTest;
     Way way;
@@ -159,7 +160,9 @@ class Device {
       }
       if (gateway_) classified = net::classify(io_.bytes(frame), io_.size(frame));
     }
-    if (is_test) {
+    if (!has_room(direction, frame)) {
+      drop(direction, way, frame, classified, now_ns, LossCause::kTooBig);
+    } else if (is_test) {
       paths_[direction].arrive(frame, classified, way, now_ns, gap_ns);
     } else if (is_other_packet(frame, classified)) {
       paths_[direction].arrive_other(frame, way, now_ns);
@@ -182,6 +185,32 @@ class Device {
     }
     io_.set_size(frame, vlan.take_out(io_.bytes(frame), io_.size(frame)));
     return true;
+  }
+
+  // False, and the frame is gone, when it is a test frame without the outer headers that those of
+  // the side have; neighbours, and who asks the device itself, go without.
+  bool take_outer(Direction direction, Frame frame) {
+    const net::Encapsulation& outer = outer_[direction];
+    if (outer.bytes() == 0) return true;
+    uint8_t* const bytes = io_.bytes(frame);
+    const size_t size = io_.size(frame);
+    constexpr size_t kLeast = sizeof(net::EthernetHeader) + sizeof(net::Ipv4Header);
+    const bool carries = size >= kLeast + outer.bytes() &&
+                         outer.stands_at(bytes + offsetof(net::EthernetHeader, ether_type));
+    if (carries) {
+      io_.set_size(frame, outer.take_out(bytes, size));
+    } else if (net::classify(bytes, size).kind == net::FrameKind::kTest) {
+      ++other_dropped_[direction];
+      io_.free(frame);
+      return false;
+    }
+    return true;
+  }
+
+  // For the outer headers that it gets where it leaves.
+  bool has_room(Direction direction, Frame frame) {
+    const uint32_t more = outer_[1 - direction].bytes();
+    return more == 0 || io_.size(frame) + more <= io_.room(frame);
   }
 
   // What rules for others are about, of all that is no test frame: no ARP, no neighbour discovery.
@@ -227,6 +256,7 @@ class Device {
   TrialBook book_;
   std::array<Path, 2> paths_;
   std::array<net::VlanTags, 2> vlan_;
+  std::array<net::Encapsulation, 2> outer_;
   std::optional<Router> router_;
   std::optional<Gateway> gateway_;
   std::array<uint64_t, 2 * kPairs> looked_ns_{};  // by port

@@ -684,6 +684,58 @@ TEST_F(TheDevice, DropsFramesOfOtherNetworks) {
   EXPECT_EQ(io_.owned(), 0U);
 }
 
+// As the tester's end puts them in.
+Bytes tunnelled(Bytes bytes) {
+  net::TunnelEnds ends;
+  ends.kind = net::Tunnel::kIp;
+  ends.local = *net::IpAddress::parse("2001:2::2");
+  ends.remote = *net::IpAddress::parse("2001:2::1");
+  const net::Encapsulation outer(ends);
+  const size_t size = bytes.size();
+  bytes.resize(size + outer.bytes());
+  outer.put_in(bytes.data(), size);
+  return bytes;
+}
+// As they arrive there.
+Bytes from_device(Bytes bytes) {
+  bytes = tunnelled(std::move(bytes));
+  std::swap_ranges(bytes.begin() + 22, bytes.begin() + 38, bytes.begin() + 38);
+  return bytes;
+}
+constexpr const char* kTunnelOnTheLeft =
+    R"({"encapsulation": {"left": {"kind": "ip", "local": "2001:2::1", "remote": "2001:2::2"}}})";
+
+TEST_F(TheDevice, TakesOuterHeadersOutAndPutsThemIn) {
+  configure(kTunnelOnTheLeft);
+  io_.arriving[0] = {tunnelled(frame(0)), tunnelled(frame(1)), tunnelled(stranger())};
+  io_.arriving[1] = {frame(0), stranger()};
+  device_.step();
+  ASSERT_EQ(io_.left[1].size(), 3U);
+  EXPECT_EQ(io_.left[1][0].bytes, frame(0));
+  EXPECT_EQ(io_.left[1][1].bytes, frame(1));
+  EXPECT_EQ(io_.left[1][2].bytes, stranger());
+  ASSERT_EQ(io_.left[0].size(), 2U);
+  EXPECT_EQ(io_.left[0][0].bytes, from_device(frame(0)));
+  EXPECT_EQ(io_.left[0][1].bytes, from_device(stranger()));
+  EXPECT_EQ(account()["seen"], 2);
+  configure(R"({"encapsulation": {}})");
+  io_.arriving[0].push_back(tunnelled(frame(2)));
+  device_.step();
+  EXPECT_EQ(io_.left[1].back().bytes, tunnelled(frame(2))) << "a wire leaves them alone";
+}
+
+TEST_F(TheDevice, DropsTestFramesBesideTheTunnelAndThoseThatHaveNoRoomInIt) {
+  configure(kTunnelOnTheLeft);
+  io_.arriving[0] = {frame(0)};
+  io_.most_frame_bytes = frame(1).size() + 39;
+  io_.arriving[1] = {frame(1)};
+  device_.step();
+  EXPECT_TRUE(io_.left[0].empty());
+  EXPECT_TRUE(io_.left[1].empty());
+  EXPECT_EQ(device_.report()["device"]["forward"]["other_dropped"], 1);
+  EXPECT_EQ(io_.owned(), 0U);
+}
+
 TEST_F(TheDevice, AnswersItsNeighboursWithTheirTags) {
   configure(R"({"routing": {"left": ["198.18.0.1"], "right": ["198.19.0.1"]},
                 "vlan": {"left": [{"id": 10}]}})");

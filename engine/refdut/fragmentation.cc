@@ -11,7 +11,6 @@ namespace dutperf::refdut {
 namespace {
 
 constexpr uint32_t kUnitBytes = 8;  // of a piece's offset
-constexpr uint16_t kDontFragment = 0x4000;
 constexpr uint16_t kMoreFragments = 0x2000;
 constexpr uint16_t kOffset = 0x1fff;
 
@@ -45,7 +44,7 @@ void Cut::look_at_ipv4(uint32_t mtu) {
   const bool sound = header_bytes_ >= sizeof(net::Ipv4Header) && header_bytes_ < ip->total_length &&
                      ip_offset_ + header_bytes_ < size_;
   if (!sound || ip->total_length <= mtu) return;
-  if ((ip->flags_fragment & kDontFragment) != 0) {
+  if ((ip->flags_fragment & net::kDontFragment) != 0) {
     passage_ = Passage::kNone;
     return;
   }

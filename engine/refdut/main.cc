@@ -149,6 +149,7 @@ class DpdkIo {
   static uint8_t* bytes(Frame frame) { return dutperf::dpdk::frame_of(frame); }
   static size_t size(Frame frame) { return dutperf::dpdk::size_of(frame); }
   static void set_size(Frame frame, size_t size) { dutperf::dpdk::set_size(frame, size); }
+  static size_t room(Frame frame) { return dutperf::dpdk::room_of(frame); }
   static void free(Frame frame) { dutperf::dpdk::free_frame(frame); }
   // All drivers copy a frame that is not from the sending port's own pool, so one buffer may be
   // sent twice.

@@ -10,7 +10,7 @@
 // `Io` is the outside world: DPDK's ports and buffers, or a test's. One thread.
 //
 //   Frame                              a buffer that one owner frees; default: none
-//   uint8_t* bytes(Frame); size_t size(Frame); void set_size(Frame, size_t)
+//   uint8_t* bytes(Frame); size_t size(Frame); size_t room(Frame); void set_size(Frame, size_t)
 //   Frame keep(Frame)                  moves it to where it may stay long; none (and freed): no
 //                                      room
 //   Frame blank()                      a new one, which takes what a frame of a port does; none: no
@@ -69,7 +69,10 @@ class Path {
   }
 
   // The tags that frames leave with; they come without.
-  void leave_with(const net::VlanTags& vlan) { vlan_ = vlan; }
+  void leave_with(const net::VlanTags& vlan, const net::Encapsulation& outer) {
+    vlan_ = vlan;
+    outer_ = outer;
+  }
 
   // How many hops have been taken of what arrives: a router's one.
   void take_hops(uint8_t hops) { hops_taken_ = hops; }
@@ -118,7 +121,7 @@ class Path {
       return;
     }
     others_.copies += fate.copies;
-    put_tags(frame);
+    put_headers(frame);
     Waiting waiting;
     waiting.frame = frame;
     waiting.way = way;
@@ -217,7 +220,7 @@ class Path {
       io_.set_size(waiting.frame, inflict(fate.damage, fate.damage_draw, io_.bytes(waiting.frame),
                                           io_.size(waiting.frame), classified));
     }
-    put_tags(waiting.frame);
+    put_headers(waiting.frame);
     if (fate.displaced_by == Fate::kNone) {
       enter(waiting, now_ns);
     } else if (keep(waiting, now_ns)) {
@@ -229,6 +232,12 @@ class Path {
                                        now_ns + action.at_most_ns);
       ++parked_;
     }
+  }
+
+  // Of what goes on to the other side, in its tunnel.
+  void put_headers(Frame frame) {
+    if (outer_.bytes() > 0) io_.set_size(frame, outer_.put_in(io_.bytes(frame), io_.size(frame)));
+    put_tags(frame);
   }
 
   void put_tags(Frame frame) {
@@ -458,6 +467,7 @@ class Path {
   TrialBook& book_;
   Direction direction_;
   net::VlanTags vlan_;
+  net::Encapsulation outer_;
   uint8_t hops_taken_ = 0;
   Rules rules_;
   Rules other_rules_;  // the same, as IP packets that are no test frames go through them

@@ -12,7 +12,6 @@ namespace {
 
 constexpr size_t kEthernet = sizeof(net::EthernetHeader);
 constexpr size_t kLargestWithoutDf = 1260;  // RFC 7915 5.1
-constexpr uint16_t kDontFragment = 0x4000;
 
 size_t address_bytes(int version) { return version == 4 ? 4 : 16; }
 
@@ -52,7 +51,7 @@ void write_ipv4(const UdpFlow& flow, const IpFields& fields, size_t udp_bytes, u
   header->version_ihl = 0x45;
   header->tos = fields.traffic_class;
   header->total_length = static_cast<uint16_t>(total);
-  header->flags_fragment = total > kLargestWithoutDf ? kDontFragment : uint16_t{0};
+  header->flags_fragment = total > kLargestWithoutDf ? net::kDontFragment : uint16_t{0};
   header->ttl = fields.hops;
   header->protocol = net::kProtocolUdp;
   std::memcpy(header->src, flow.source.address.data(), sizeof header->src);

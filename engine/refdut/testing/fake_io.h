@@ -36,6 +36,7 @@ class FakeIo {
 
   uint64_t clock_ns = 1'000'000;
   size_t hold_room = SIZE_MAX;
+  size_t most_frame_bytes = 2048;
   bool ports_refuse = false;
   uint32_t port_takes = UINT32_MAX;             // at once
   std::optional<size_t> dead_port;              // it takes nothing
@@ -43,6 +44,7 @@ class FakeIo {
   std::vector<Departure> left[2 * kMostPairs];  // by the port where they left
 
   uint8_t* bytes(Frame frame) { return frame->bytes.data(); }
+  size_t room(Frame /*frame*/) { return most_frame_bytes; }
   size_t size(Frame frame) { return frame->size; }
   void set_size(Frame frame, size_t size) { frame->size = size; }
   Frame share(Frame frame) {

@@ -1,5 +1,6 @@
 #include "control/json.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace dutperf::control {
@@ -17,6 +18,12 @@ std::string shown(const std::string& name) {
   const std::string quoted = Json(name).dump();
   return quoted.substr(1, quoted.size() - 2);
 }
+
+constexpr NamesOf<net::Tunnel, 3> kTunnels = {{
+    {"ip", net::Tunnel::kIp},
+    {"gre", net::Tunnel::kGre},
+    {"vxlan", net::Tunnel::kVxlan},
+}};
 
 }  // namespace
 
@@ -145,6 +152,44 @@ net::LabelStack ObjectReader::labels_or_none(const std::string& key) {
     labels.push_back(label);
   }
   return net::LabelStack(labels);
+}
+
+net::Encapsulation ObjectReader::encapsulation_or_none(const std::string& key) {
+  if (!has(key) || at(key).is_null()) return {};
+  ObjectReader reader(at(key), path(key));
+  net::TunnelEnds ends;
+  ends.kind = reader.name("kind", kTunnels);
+  ends.local = reader.ip("local");
+  ends.remote = reader.ip("remote");
+  if (ends.local.version != ends.remote.version) {
+    reader.refuse("remote", "is not of the version of local");
+  }
+  // None of these need be there, and each may be null.
+  const auto given = [&](const char* name) {
+    return reader.has(name) && !reader.at(name).is_null();
+  };
+  const uint64_t bits = 8 * ends.local.size();
+  if (given("local_bits"))
+    ends.local_bits = static_cast<uint8_t>(reader.number("local_bits", 0, 128));
+  if (given("remote_bits"))
+    ends.remote_bits = static_cast<uint8_t>(reader.number("remote_bits", 0, 128));
+  ends.local_bits = static_cast<uint8_t>(std::min<uint64_t>(ends.local_bits, bits));
+  ends.remote_bits = static_cast<uint8_t>(std::min<uint64_t>(ends.remote_bits, bits));
+  ends.ttl = static_cast<uint8_t>(reader.number_or("ttl", ends.ttl, 1, 255));
+  const bool is_vxlan = ends.kind == net::Tunnel::kVxlan;
+  for (const char* name : {"vni", "inner_mac"}) {
+    if (given(name) != is_vxlan) reader.refuse(name, is_vxlan ? "is missing" : "is for vxlan");
+  }
+  if (given("src_port")) {
+    if (!is_vxlan) reader.refuse("src_port", "is for vxlan");
+    ends.src_port = static_cast<uint16_t>(reader.number("src_port", 1, 65535));
+  }
+  if (is_vxlan) {
+    ends.vni = static_cast<uint32_t>(reader.number("vni", 0, (1U << 24) - 1));
+    ends.inner_mac = reader.mac_or_none("inner_mac").value_or(net::Mac{});
+  }
+  reader.finish();
+  return net::Encapsulation(ends);
 }
 
 const Json& ObjectReader::array(const std::string& key, size_t least, size_t most) {

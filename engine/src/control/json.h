@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "net/address.h"
+#include "net/encapsulation.h"
 #include "net/mpls.h"
 #include "net/vlan.h"
 
@@ -94,6 +95,8 @@ class ObjectReader {
   net::VlanTags vlan_or_none(const std::string& key);
   // MPLS labels, likewise.
   net::LabelStack labels_or_none(const std::string& key);
+  // Outer headers; none when the key is missing or null.
+  net::Encapsulation encapsulation_or_none(const std::string& key);
   // An array of `least` to `most` elements.
   const Json& array(const std::string& key, size_t least, size_t most);
 

@@ -37,14 +37,28 @@ dataplane::Mix parse_mix(ObjectReader& reader, size_t streams) {
   return {foreground, of};
 }
 
-// Where no tag stands its id would be written over what does.
-void check_vlan_ids(const ObjectReader& direction, size_t stream, const net::VlanTags& vlan,
-                    const vary::Variations& variations) {
-  const bool varies = std::any_of(variations.list.begin(), variations.list.end(),
-                                  [](const auto& v) { return v.field == vary::Field::kVlanId; });
-  if (varies && vlan.bytes() == 0) {
-    direction.refuse(element("streams", stream) + ".vary", "has vlan_id, and vlan no tag");
-  }
+bool touches(const vary::Variations& variations, vary::Field field) {
+  return std::any_of(variations.list.begin(), variations.list.end(),
+                     [&](const vary::Variation& v) { return v.field == field; }) ||
+         std::any_of(variations.copies.begin(), variations.copies.end(),
+                     [&](const vary::Copy& c) { return c.from == field || c.to == field; });
+}
+
+// Where no tag stands its id would be written over what does; so with outer headers.
+void check_fields(const ObjectReader& reader, size_t stream,
+                  const dataplane::DirectionSpec& direction, const vary::Variations& variations) {
+  const net::TunnelEnds& ends = direction.outer.ends();
+  const bool has_source = ends.kind != net::Tunnel::kNone && ends.local.version == 6;
+  const auto check = [&](vary::Field field, bool there, const char* without) {
+    if (!there && touches(variations, field)) {
+      reader.refuse(element("streams", stream) + ".vary", without);
+    }
+  };
+  check(vary::Field::kVlanId, direction.vlan.bytes() > 0, "has vlan_id, and vlan no tag");
+  check(vary::Field::kOuterSrc, has_source,
+        "has outer_src, and encapsulation no outer header of IPv6");
+  check(vary::Field::kOuterSrcPort, ends.kind == net::Tunnel::kVxlan,
+        "has outer_src_port, and encapsulation is not vxlan");
 }
 
 void parse_direction(const Json& json, const std::string& where, uint64_t seed,
@@ -60,13 +74,19 @@ void parse_direction(const Json& json, const std::string& where, uint64_t seed,
   direction.received_vlan = reader.vlan_or_none("received_vlan");
   direction.labels = reader.labels_or_none("mpls");
   direction.received_labels = reader.labels_or_none("received_mpls");
+  direction.outer = reader.encapsulation_or_none("encapsulation");
+  direction.received_outer = reader.encapsulation_or_none("received_encapsulation");
   const Json& streams = reader.array("streams", 1, dataplane::kMaxStreams);
   for (size_t i = 0; i < streams.size(); ++i) {
     ParsedStream parsed =
         parse_stream(streams[i], element(reader.path("streams"), i), request.spec.trial_id, seed);
-    check_vlan_ids(reader, i, direction.vlan, parsed.spec.variations);
+    check_fields(reader, i, direction, parsed.spec.variations);
+    if (parsed.spec.layout.identified && direction.received_outer.bytes() > 0) {
+      reader.refuse(element("streams", i) + ".most_pieces", "must be 1 behind outer headers");
+    }
     parsed.spec.layout.vlan = direction.vlan;
     parsed.spec.layout.labels = direction.labels;
+    parsed.spec.layout.outer = direction.outer;
     direction.streams.push_back(std::move(parsed.spec));
     request.addressing[dataplane::index_of(from)].push_back(parsed.addressing);
   }

@@ -81,6 +81,10 @@ PortToOpen parse_port(const Json& json, const std::string& where) {
   options.mtu = static_cast<uint16_t>(reader.number_or("mtu", 1500, 68, 9702));
   options.vlan = reader.vlan_or_none("vlan");
   options.labels = reader.labels_or_none("mpls");
+  options.outer = reader.encapsulation_or_none("encapsulation");
+  if (options.outer.bytes() > 0 && options.labels.bytes() > 0) {
+    reader.refuse("encapsulation", "does not go with mpls");
+  }
   // The kernel takes the outermost tag off what a packet socket receives, and DPDK puts 802.1Q's
   // back, whatever it was.
   const bool is_socket = options.driver == dpdk::Driver::kAfPacket;
@@ -109,8 +113,10 @@ void check_ports(const ObjectReader& reader, const std::vector<PortToOpen>& port
     }
     const dpdk::PortOptions& own = ports[i].options;
     const dpdk::PortOptions& first = ports[i - id.number].options;
-    if (own.vlan != first.vlan || own.labels != first.labels || own.when_full != first.when_full) {
-      reader.refuse("ports", "of a side must have the same vlan, mpls and when_full");
+    if (own.vlan != first.vlan || own.labels != first.labels || own.outer != first.outer ||
+        own.when_full != first.when_full) {
+      reader.refuse("ports",
+                    "of a side must have the same vlan, mpls, encapsulation and when_full");
     }
   }
 }
@@ -235,6 +241,28 @@ NeighboursParams parse_neighbours(const Json& params) {
   return result;
 }
 
+Json to_json(const net::Encapsulation& outer) {
+  const net::TunnelEnds& ends = outer.ends();
+  const auto compared = [&](size_t bits) { return std::min(bits, 8 * ends.local.size()); };
+  Json json = {{"local", ends.local.text()},
+               {"remote", ends.remote.text()},
+               {"local_bits", compared(ends.local_bits)},
+               {"remote_bits", compared(ends.remote_bits)},
+               {"ttl", ends.ttl}};
+  switch (ends.kind) {
+    case net::Tunnel::kNone: return {};
+    case net::Tunnel::kIp: json["kind"] = "ip"; break;
+    case net::Tunnel::kGre: json["kind"] = "gre"; break;
+    case net::Tunnel::kVxlan:
+      json["kind"] = "vxlan";
+      json["vni"] = ends.vni;
+      json["src_port"] = ends.src_port;
+      json["inner_mac"] = ends.inner_mac.text();
+      break;
+  }
+  return json;
+}
+
 Json to_json(const PortStatus& status) {
   Json vlan = Json::array();
   for (const net::VlanTag& tag : status.options.vlan.list()) {
@@ -260,6 +288,7 @@ Json to_json(const PortStatus& status) {
        {"mtu", status.mtu},
        {"vlan", vlan},
        {"mpls", labels},
+       {"encapsulation", to_json(status.options.outer)},
        {"in_flight_frames", status.in_flight_frames ? Json(*status.in_flight_frames) : Json()},
        {"dpdk_name", status.dpdk_name},
        {"counters", to_json(status.counters)}});

@@ -25,8 +25,8 @@ uint64_t available_memory_bytes() {
 
 }  // namespace
 
-// Tags and labels are the ports': what a trial sends and expects with others would be lost without
-// a word.
+// Tags, labels and outer headers are the ports': what a trial sends and expects with others would
+// be lost without a word.
 void check_tags(const TrialRequest& request, const OpenPorts& open) {
   for (const Side from : request.order) {
     const dataplane::DirectionSpec& direction = request.spec.from[index_of(from)];
@@ -35,7 +35,7 @@ void check_tags(const TrialRequest& request, const OpenPorts& open) {
       throw ProtocolError(kInvalidParams,
                           direction_name(from) + ": " + key + " is not the " + name_of(side) +
                               " port's, as ports.open gave it",
-                          "give both the same VLAN tags and MPLS labels");
+                          "give both the same VLAN tags, MPLS labels and outer headers");
     };
     const dpdk::PortOptions& sends = open.port({from, 0}).options();
     const dpdk::PortOptions& receives = open.port({other(from), 0}).options();
@@ -43,6 +43,8 @@ void check_tags(const TrialRequest& request, const OpenPorts& open) {
     check("received_vlan", other(from), direction.received_vlan == receives.vlan);
     check("mpls", from, direction.labels == sends.labels);
     check("received_mpls", other(from), direction.received_labels == receives.labels);
+    check("encapsulation", from, direction.outer == sends.outer);
+    check("received_encapsulation", other(from), direction.received_outer == receives.outer);
   }
 }
 
@@ -72,8 +74,8 @@ void check_fits(const TrialRequest& request, const OpenPorts& open) {
     for (uint8_t i = 0; i < open.of_side(); ++i) {
       mtu = std::min<uint32_t>(mtu, open.port({from, i}).mtu());
     }
-    const uint32_t largest =
-        mtu + kNotIp - direction.vlan.bytes_of_mtu() - direction.labels.bytes();
+    const uint32_t largest = mtu + kNotIp - direction.vlan.bytes_of_mtu() -
+                             direction.labels.bytes() - direction.outer.bytes();
     for (const dataplane::StreamSpec& stream : direction.streams) {
       const uint32_t size = *std::max_element(stream.frame_sizes.begin(), stream.frame_sizes.end());
       if (size > largest) {

@@ -17,8 +17,9 @@ constexpr uint64_t kMaxFrameSize = 9720;
 constexpr size_t kMaxPattern = 64;
 constexpr size_t kMaxMorePaths = dataplane::kMaxPorts * dataplane::kMaxPorts - 1;
 constexpr size_t kMaxVariations = 8;
+const Json kNone = Json::array();
 
-constexpr NamesOf<Field, 8> kFields = {{
+constexpr NamesOf<Field, 10> kFields = {{
     {"src_mac", Field::kSrcMac},
     {"dst_mac", Field::kDstMac},
     {"vlan_id", Field::kVlanId},
@@ -27,6 +28,8 @@ constexpr NamesOf<Field, 8> kFields = {{
     {"dst_ip", Field::kDstIp},
     {"src_port", Field::kSrcPort},
     {"dst_port", Field::kDstPort},
+    {"outer_src", Field::kOuterSrc},
+    {"outer_src_port", Field::kOuterSrcPort},
 }};
 constexpr NamesOf<Mode, 4> kModes = {{
     {"increasing", Mode::kIncreasing},
@@ -81,19 +84,31 @@ std::vector<uint32_t> parse_sizes(ObjectReader& reader, const std::string& key, 
   return sizes;
 }
 
+// Where a field's bits begin, and that so many are there.
+uint8_t parse_offset(ObjectReader& reader, const std::string& key, Field field, int ip_version,
+                     uint64_t width) {
+  const uint32_t bits = vary::bits_of(field, ip_version);
+  const uint64_t offset = reader.number_or(key, 0, 0, bits - 1);
+  if (offset + width > bits) {
+    reader.refuse("width", "reaches beyond the field's " + std::to_string(bits) + " bits");
+  }
+  return static_cast<uint8_t>(offset);
+}
+
+Field parse_field(ObjectReader& reader, const std::string& key, int ip_version) {
+  const Field field = reader.name(key, kFields);
+  if (field == Field::kFlowLabel && ip_version == 4) {
+    reader.refuse(key, "flow_label is a field of IPv6");
+  }
+  return field;
+}
+
 Variation parse_variation(const Json& json, const std::string& where, int ip_version) {
   ObjectReader reader(json, where);
   Variation variation;
-  variation.field = reader.name("field", kFields);
-  if (variation.field == Field::kFlowLabel && ip_version == 4) {
-    reader.refuse("field", "flow_label is a field of IPv6");
-  }
-  const uint32_t bits = vary::bits_of(variation.field, ip_version);
-  variation.offset = static_cast<uint8_t>(reader.number_or("offset", 0, 0, bits - 1));
+  variation.field = parse_field(reader, "field", ip_version);
   variation.width = static_cast<uint8_t>(reader.number("width", 1, 32));
-  if (uint32_t{variation.offset} + variation.width > bits) {
-    reader.refuse("width", "reaches beyond the field's " + std::to_string(bits) + " bits");
-  }
+  variation.offset = parse_offset(reader, "offset", variation.field, ip_version, variation.width);
   const uint64_t most = (1ULL << variation.width) - 1;
   variation.min = static_cast<uint32_t>(reader.number("min", 0, most));
   variation.max = static_cast<uint32_t>(reader.number("max", variation.min, most));
@@ -102,27 +117,66 @@ Variation parse_variation(const Json& json, const std::string& where, int ip_ver
   return variation;
 }
 
-bool overlap(const Variation& a, const Variation& b) {
+struct Bits {
+  Field field;
+  uint32_t offset;
+  uint32_t width;
+};
+
+bool overlap(const Bits& a, const Bits& b) {
   return a.field == b.field && a.offset < b.offset + b.width && b.offset < a.offset + a.width;
+}
+
+Bits bits_in(const Variation& one) { return {one.field, one.offset, one.width}; }
+Bits read_by(const vary::Copy& one) { return {one.from, one.from_offset, one.width}; }
+Bits written_by(const vary::Copy& one) { return {one.to, one.to_offset, one.width}; }
+
+// None may write what varies, nor what another one writes or reads: the order would matter.
+void parse_copies(ObjectReader& stream, int ip_version, vary::Variations& variations) {
+  if (!stream.has("copies")) return;
+  const Json& list = stream.array("copies", 0, kMaxVariations);
+  for (size_t i = 0; i < list.size(); ++i) {
+    ObjectReader reader(list[i], element(stream.path("copies"), i));
+    vary::Copy copy;
+    copy.to = parse_field(reader, "field", ip_version);
+    copy.from = parse_field(reader, "of", ip_version);
+    copy.width = static_cast<uint8_t>(reader.number("width", 1, 32));
+    copy.to_offset = parse_offset(reader, "offset", copy.to, ip_version, copy.width);
+    copy.from_offset = parse_offset(reader, "of_offset", copy.from, ip_version, copy.width);
+    reader.finish();
+    const bool varies =
+        std::any_of(variations.list.begin(), variations.list.end(),
+                    [&](const Variation& v) { return overlap(bits_in(v), written_by(copy)); });
+    if (varies) reader.refuse("field", "has bits there that vary");
+    variations.copies.push_back(copy);
+    for (const vary::Copy& one : variations.copies) {
+      const bool again =
+          &one != &variations.copies.back() && overlap(written_by(one), written_by(copy));
+      const bool moved =
+          overlap(written_by(one), read_by(copy)) || overlap(written_by(copy), read_by(one));
+      if (again || moved) reader.refuse("field", "has bits there that another copy has, too");
+    }
+  }
 }
 
 vary::Variations parse_variations(ObjectReader& reader, int ip_version, uint64_t seed) {
   vary::Variations variations;
   variations.seed = seed;
   variations.order = reader.name_or("enumeration_order", "random", kOrders);
-  if (!reader.has("vary")) return variations;
-  const Json& list = reader.array("vary", 0, kMaxVariations);
+  const Json& list = reader.has("vary") ? reader.array("vary", 0, kMaxVariations) : kNone;
   for (size_t i = 0; i < list.size(); ++i) {
     const Variation variation =
         parse_variation(list[i], element(reader.path("vary"), i), ip_version);
     for (const Variation& earlier : variations.list) {
-      if (overlap(earlier, variation)) reader.refuse(element("vary", i), "overlaps an earlier one");
+      if (overlap(bits_in(earlier), bits_in(variation)))
+        reader.refuse(element("vary", i), "overlaps an earlier one");
     }
     variations.list.push_back(variation);
   }
   if (variations.combinations() > vary::Permutation::kMaxSize) {
     reader.refuse("vary", "enumerates more than 2^48 combinations");
   }
+  parse_copies(reader, ip_version, variations);
   return variations;
 }
 

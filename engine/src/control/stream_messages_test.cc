@@ -158,6 +158,13 @@ Json changed(Json json, const char* key, const Json& value) {
   return json;
 }
 
+Json copy(const char* field, int offset, const char* of, int of_offset, int width) {
+  return {
+      {"field", field}, {"offset", offset}, {"of", of}, {"of_offset", of_offset}, {"width", width}};
+}
+
+Json copies(const std::vector<Json>& list) { return {{"copies", list}}; }
+
 const Json kPort = variation("src_port", 16, 1024, 65535);
 
 const std::vector<Refused> kRefused = {
@@ -202,7 +209,7 @@ const std::vector<Refused> kRefused = {
     {4, vary({Json(1)}), "vary[0] must be an object"},
     {4, vary({changed(kPort, "field", "port")}),
      "vary[0].field is none of src_mac, dst_mac, vlan_id, flow_label, src_ip, dst_ip, src_port, "
-     "dst_port"},
+     "dst_port, outer_src, outer_src_port"},
     {4, vary({variation("flow_label", 20, 0, 1)}), "vary[0].field flow_label is a field of IPv6"},
     {4, vary({changed(kPort, "mode", "fixed")}),
      "vary[0].mode is none of increasing, decreasing, random, enumerate"},
@@ -228,6 +235,25 @@ const std::vector<Refused> kRefused = {
            changed(variation("src_port", 16, 0, 65535), "mode", "enumerate"),
            changed(variation("dst_port", 1, 0, 1), "mode", "enumerate")}),
      "vary enumerates more than 2^48 combinations"},
+    {4, copies({Json(1)}), "copies[0] must be an object"},
+    {4, copies({copy("outer_src", 0, "tos", 0, 1)}), "copies[0].of is none of"},
+    {4, copies({copy("outer_src", 0, "flow_label", 0, 1)}),
+     "copies[0].of flow_label is a field of IPv6"},
+    {4, copies({copy("outer_src", 0, "src_ip", 0, 33)}),
+     "copies[0].width must be between 1 and 32"},
+    {4, copies({copy("outer_src", 0, "src_ip", 25, 8)}),
+     "copies[0].width reaches beyond the field's 32 bits"},
+    {4, copies({copy("outer_src", 121, "src_ip", 0, 8)}),
+     "copies[0].width reaches beyond the field's 128 bits"},
+    {4,
+     {{"vary", Json::array({kPort})},
+      {"copies", Json::array({copy("src_port", 15, "dst_port", 0, 1)})}},
+     "copies[0].field has bits there that vary"},
+    {4, copies({copy("src_ip", 0, "src_ip", 7, 8)}), "copies[0].field has bits there that another"},
+    {4, copies({copy("src_ip", 0, "dst_ip", 0, 8), copy("src_ip", 7, "dst_ip", 8, 1)}),
+     "copies[1].field has bits there that another copy has, too"},
+    {4, copies({copy("src_ip", 0, "dst_ip", 0, 8), copy("src_port", 0, "src_ip", 7, 1)}),
+     "copies[1].field has bits there that another copy has, too"},
 };
 
 INSTANTIATE_TEST_SUITE_P(ParseStream, RefusedStream, ::testing::ValuesIn(kRefused));

@@ -239,6 +239,58 @@ TEST(TrialRun, IsReadWithLearnedTuples) {
   EXPECT_TRUE(spec.from[1].streams.at(0).is_learned());
 }
 
+TEST(TrialRun, IsReadWithOuterHeadersAndWhatIsCopiedToThem) {
+  const dataplane::TrialSpec spec = parse_trial(golden_params("trial.run-stateful")).spec;
+  const dataplane::DirectionSpec& direction =
+      spec.from[0].outer.bytes() > 0 ? spec.from[0] : spec.from[1];
+  net::TunnelEnds sent{net::Tunnel::kIp, ip("2001:db8::1"), ip("2001:db8::2")};
+  sent.local_bits = 96;
+  sent.ttl = 255;
+  EXPECT_EQ(direction.outer, net::Encapsulation(sent));
+  EXPECT_EQ(direction.streams[0].layout.outer, direction.outer);
+  net::TunnelEnds received{net::Tunnel::kVxlan, ip("10.0.0.1"), ip("10.0.0.2")};
+  received.local_bits = received.remote_bits = 32;
+  received.vni = 16'777'215;
+  received.src_port = 1;
+  received.inner_mac = {{2, 0, 0, 0, 0, 0x77}};
+  EXPECT_EQ(direction.received_outer, net::Encapsulation(received));
+  const std::vector<vary::Copy> copies = {
+      {vary::Field::kSrcIp, 16, vary::Field::kOuterSrc, 112, 16}};
+  EXPECT_EQ(direction.streams[0].variations.copies, copies);
+}
+
+Json stateful_with(const char* key, const Json& value) {
+  Json params = golden_params("trial.run-stateful");
+  for (Json& direction : params["directions"]) {
+    if (!direction["encapsulation"].is_null()) direction[key] = value;
+  }
+  return params;
+}
+
+TEST(TrialRun, RefusesToWriteOuterHeadersThatAreNotThere) {
+  const auto said = [](const Json& params) {
+    try {
+      parse_trial(params);
+    } catch (const ProtocolError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(
+      said(stateful_with("encapsulation", nullptr)).find("has outer_src, and encapsulation no"),
+      std::string::npos);
+  Json ipv4 = {{"kind", "ip"}, {"local", "10.0.0.1"}, {"remote", "10.0.0.2"}};
+  EXPECT_NE(said(stateful_with("encapsulation", ipv4)).find("has outer_src, and encapsulation no"),
+            std::string::npos);
+  ipv4["remote"] = "2001:db8::1";
+  EXPECT_NE(
+      said(stateful_with("encapsulation", ipv4)).find("remote is not of the version of local"),
+      std::string::npos);
+  ipv4["remote"] = "10.0.0.2";
+  ipv4["vni"] = 1;
+  EXPECT_NE(said(stateful_with("encapsulation", ipv4)).find("vni is for vxlan"), std::string::npos);
+}
+
 TEST(FramesPreview, IsReadAsTheGoldenRequestSays) {
   const PreviewParams params = parse_preview(golden_params("frames.preview"));
   EXPECT_EQ(params.count, 10U);

@@ -29,12 +29,14 @@ constexpr NamesOf<Side, 2> kDirections = {{{"forward", Side::kLeft}, {"reverse",
 
 void check_learned(const ObjectReader& stream, const vary::Variations& variations) {
   using vary::Field;
-  for (const vary::Variation& variation : variations.list) {
-    if (variation.field == Field::kSrcIp || variation.field == Field::kDstIp ||
-        variation.field == Field::kSrcPort || variation.field == Field::kDstPort) {
+  const auto check = [&](Field field) {
+    if (field == Field::kSrcIp || field == Field::kDstIp || field == Field::kSrcPort ||
+        field == Field::kDstPort) {
       stream.refuse("tuples", "are learned: addresses and ports must not vary");
     }
-  }
+  };
+  for (const vary::Variation& variation : variations.list) check(variation.field);
+  for (const vary::Copy& copy : variations.copies) check(copy.to);
 }
 
 void check_generated(const ObjectReader& stream, const vary::Variations& variations,

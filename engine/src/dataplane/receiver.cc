@@ -42,10 +42,13 @@ Receiver::Receiver(const TrialSpec& spec, Side side, const std::vector<Receiving
       inspect_every_(spec.inspect_every),
       vlan_(ports[0].own->vlan),
       labels_(spec.from[index_of(other(side))].received_labels),
+      outer_(spec.from[index_of(other(side))].received_outer),
+      before_bytes_(vlan_.bytes() + labels_.bytes() + outer_.bytes()),
       answers_(spec.answers[index_of(side)]),
-      before_(labels_.bytes() > 0 ? Before::kLabels
-              : vlan_.bytes() > 0 ? Before::kTags
-                                  : Before::kNothing),
+      before_(outer_.bytes() > 0    ? Before::kOuter
+              : labels_.bytes() > 0 ? Before::kLabels
+              : vlan_.bytes() > 0   ? Before::kTags
+                                    : Before::kNothing),
       recorders_(recorders),
       clock_(clock),
       uninspected_(spec.inspect_every > 0 ? 0 : UINT64_MAX),
@@ -104,6 +107,25 @@ Receiver::IpBytes::IpBytes(const StreamSpec& stream) {
   }
 }
 
+// Behind its VLAN tags. REQUIRES: they stand there.
+const uint8_t* Receiver::ether_type_of(const uint8_t* frame) const noexcept {
+  return frame + offsetof(net::EthernetHeader, ether_type) + vlan_.bytes();
+}
+
+[[gnu::always_inline]] inline bool Receiver::account_outer(const uint8_t* frame,
+                                                           const net::Classified& classified,
+                                                           Input& input) noexcept {
+  const std::optional<net::Damage> damage =
+      outer_.damage_at(ether_type_of(frame), classified.ip_bytes, verify_checksums_);
+  if (!damage) [[likely]]
+    return false;
+  const uint8_t stream = stream_of_id_[classified.tag->stream];
+  if (classified.tag->trial != trial_id_ || stream == kNotExpected) return false;
+  recorders_[stream].record_damaged(*damage);
+  ++input.arrivals.damaged[*damage];
+  return true;
+}
+
 template <Receiver::Before kBefore>
 uint32_t Receiver::receive_burst(Input& input) noexcept {
   dpdk::Mbuf* mbufs[kBurst];
@@ -117,7 +139,7 @@ uint32_t Receiver::receive_burst(Input& input) noexcept {
   for (uint32_t i = 0; i < count; ++i) dpdk::prefetch_frame(mbufs[i]);
   Burst burst;
   uint32_t kept = 0;  // mbufs to free; answered requests leave with the reply ring
-  const uint32_t before = kBefore == Before::kNothing ? 0 : vlan_.bytes() + labels_.bytes();
+  const uint32_t before = kBefore == Before::kNothing ? 0 : before_bytes_;
   for (uint32_t i = 0; i < count; ++i) {
     const uint8_t* const frame = dpdk::frame_of(mbufs[i]);
     const size_t size = dpdk::size_of(mbufs[i]);
@@ -126,12 +148,20 @@ uint32_t Receiver::receive_burst(Input& input) noexcept {
       classified = net::classify(frame, size);
     } else if constexpr (kBefore == Before::kTags) {
       classified = net::classify_behind(vlan_, frame, size);
-    } else {
+    } else if constexpr (kBefore == Before::kLabels) {
       classified = net::classify_labelled(vlan_, labels_, frame, size);
+    } else {
+      classified = net::classify_tunnelled(vlan_, outer_, frame, size);
     }
     if (classified.kind == net::FrameKind::kTest) [[likely]] {
-      account(frame + before, classified, input, burst);
-    } else if (classified.kind == net::FrameKind::kFragment) {
+      if constexpr (kBefore == Before::kOuter) {
+        if (!account_outer(frame, classified, input)) {
+          account(frame + before, classified, input, burst);
+        }
+      } else {
+        account(frame + before, classified, input, burst);
+      }
+    } else if (kBefore != Before::kOuter && classified.kind == net::FrameKind::kFragment) {
       take_piece(frame + before, size - before, input, burst);
     } else if (take_aside(mbufs[i], classified, input)) {
       continue;
@@ -161,6 +191,7 @@ void Receiver::step_of(Input& input) noexcept {
       case Before::kNothing: count = receive_burst<Before::kNothing>(input); break;
       case Before::kTags: count = receive_burst<Before::kTags>(input); break;
       case Before::kLabels: count = receive_burst<Before::kLabels>(input); break;
+      case Before::kOuter: count = receive_burst<Before::kOuter>(input); break;
     }
     if (count < kBurst) return;
   }
@@ -244,10 +275,14 @@ void Receiver::record(Input& input, Burst& burst, uint64_t polled_tsc,
     case net::FrameKind::kTest: break;
     case net::FrameKind::kTruncated: account_truncated(classified, input); break;
     case net::FrameKind::kForeign: return account_foreign(mbuf, input);
-    case net::FrameKind::kIcmp:
-      account_icmp(dpdk::frame_of(mbuf) + vlan_.bytes() + labels_.bytes(), classified, input);
+    case net::FrameKind::kIcmp: {
+      // In a tunnel, or of those who have heard of none.
+      const uint8_t* const frame = dpdk::frame_of(mbuf);
+      const bool outside = outer_.bytes() > 0 && !outer_.stands_at(ether_type_of(frame));
+      account_icmp(frame + (outside ? vlan_.bytes() : before_bytes_), classified, input);
       break;
-    case net::FrameKind::kFragment: break;
+    }
+    case net::FrameKind::kFragment: ++input.arrivals.fragments; break;  // of a tunnel
     case net::FrameKind::kOtherVlan: ++input.arrivals.other_vlan; break;
     case net::FrameKind::kNeighbour: return answer(mbuf, input);
   }

@@ -2,7 +2,8 @@
 //
 // Classify -> account -> learn -> record -> inspect, a burst at a time. Frames that are not this
 // trial's are counted where they belong: neighbour requests are answered, another trial's frames
-// are stale, the other port's are misdirected, those with other VLAN tags or labels than the port's
+// are stale, the other port's are misdirected, those with other VLAN tags, labels or outer headers
+// than the port's
 // are no frames of its network, everything else is foreign, and of that ICMP by type: it says why a
 // device does not forward. Of the rest answers to what the trial announced are kept; what remains
 // is handed on, if anybody wants it (control/slow_path.h). How a frame is damaged is looked at only
@@ -63,7 +64,7 @@ struct PortArrivals {
   uint64_t neighbour_conflicts = 0;
   uint64_t foreign = 0;     // ICMP messages and answers among them
   net::IcmpCounts icmp;     // these by kind
-  uint64_t other_vlan = 0;  // VLAN tags or labels that are not the port's, or missing
+  uint64_t other_vlan = 0;  // VLAN tags, labels or outer headers that are not the port's
   uint64_t fragments = 0;
   uint64_t reassembled = 0;  // packets that were whole again
   uint64_t incomplete = 0;   // packets of which pieces are missing, after the trial
@@ -123,12 +124,12 @@ class Receiver {
   // A burst's frames of each stream.
   struct Burst {
     measure::Arrival arrivals[kMaxStreams][kBurst];
-    const uint8_t* frames[kMaxStreams][kBurst];  // of the arrivals, behind tags and labels
+    const uint8_t* frames[kMaxStreams][kBurst];  // of the arrivals, behind tags and the rest
     uint32_t count[kMaxStreams] = {};
   };
 
   // What a port's test frames have before them. Decided once: who has nothing pays nothing.
-  enum class Before : uint8_t { kNothing, kTags, kLabels };
+  enum class Before : uint8_t { kNothing, kTags, kLabels, kOuter };
 
   // One of the side's ports.
   struct Input {
@@ -143,7 +144,7 @@ class Receiver {
   // Returns how many frames there were.
   template <Before kBefore>
   uint32_t receive_burst(Input& input) noexcept;
-  // Here and below `frame` is what stands behind its VLAN tags and labels.
+  // Here and below `frame` is what stands behind its VLAN tags, labels and outer headers.
   void account(const uint8_t* frame, const net::Classified& classified, Input& input,
                Burst& burst) noexcept;
   // Of several ports: takes those out of the burst that should have come by another one.
@@ -153,7 +154,11 @@ class Receiver {
   bool take_aside(dpdk::Mbuf* mbuf, net::Classified classified, Input& input) noexcept;
   void account_damaged(uint8_t stream, const uint8_t* frame, net::Classified classified,
                        Input& input) noexcept;
+  // True when the outer headers of a frame of this trial are damaged.
+  bool account_outer(const uint8_t* frame, const net::Classified& classified,
+                     Input& input) noexcept;
   void account_truncated(const net::Classified& classified, Input& input) noexcept;
+  const uint8_t* ether_type_of(const uint8_t* frame) const noexcept;
   void account_icmp(const uint8_t* frame, const net::Classified& classified, Input& input) noexcept;
   void inspect(const Burst& burst, uint64_t frames) noexcept;
   void record(Input& input, Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) noexcept;
@@ -182,6 +187,8 @@ class Receiver {
   const uint64_t inspect_every_;
   const net::VlanTags vlan_;
   const net::LabelStack labels_;
+  const net::Encapsulation outer_;
+  const uint32_t before_bytes_;  // of all of these
   const AnswerSpec answers_;
   const Before before_;
   std::array<uint8_t, 256> stream_of_id_;  // index of the stream, or kNotExpected

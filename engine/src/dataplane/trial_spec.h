@@ -92,6 +92,8 @@ struct DirectionSpec {
   net::VlanTags received_vlan;  // with which the frames arrive: the DUT may change them
   net::LabelStack labels;       // as the tags
   net::LabelStack received_labels;
+  net::Encapsulation outer;           // the sending port's
+  net::Encapsulation received_outer;  // the receiving port's
   // Half an interval later than the schedule begins: two directions whose frames are due at the
   // same times would wait for each other, the one always first, the other always second (ADR 8).
   bool between = false;

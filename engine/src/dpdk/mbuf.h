@@ -24,6 +24,8 @@ inline uint8_t* const* buffers_of(Mbuf* const* mbufs) {
 }
 
 inline size_t size_of(const Mbuf* mbuf) { return mbuf->data_len; }
+// With what may still be put behind its bytes.
+inline size_t room_of(const Mbuf* mbuf) { return mbuf->buf_len - mbuf->data_off; }
 inline void set_size(Mbuf* mbuf, size_t size) {
   mbuf->data_len = static_cast<uint16_t>(size);
   mbuf->pkt_len = static_cast<uint32_t>(size);

@@ -19,6 +19,7 @@
 #include "kernel/counters.h"
 #include "kernel/tap.h"
 #include "net/address.h"
+#include "net/encapsulation.h"
 #include "net/mpls.h"
 #include "net/vlan.h"
 
@@ -34,8 +35,9 @@ struct PortOptions {
   Driver driver = Driver::kNull;
   std::string device;  // interface, PCI address, memif socket or virtual device
   std::optional<net::Mac> mac;
-  net::VlanTags vlan;      // of all frames, both ways
-  net::LabelStack labels;  // of test frames, both ways
+  net::VlanTags vlan;        // of all frames, both ways
+  net::LabelStack labels;    // of test frames, both ways
+  net::Encapsulation outer;  // likewise
   bool memif_server = false;
   uint32_t memif_id = 0;
   uint16_t mtu = 1500;

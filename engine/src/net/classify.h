@@ -7,6 +7,7 @@
 
 #include "net/checksum.h"
 #include "net/damage.h"
+#include "net/encapsulation.h"
 #include "net/frame.h"
 #include "net/headers.h"
 #include "net/mpls.h"
@@ -19,7 +20,7 @@ enum class FrameKind : uint8_t {
   kTruncated,  // UDP, and ends before its IP packet does
   kNeighbour,  // ARP, or an ICMPv6 message of neighbour discovery
   kFragment,   // a piece of an IP packet
-  kOtherVlan,  // its VLAN tags or MPLS labels are not the port's
+  kOtherVlan,  // its VLAN tags, MPLS labels or outer headers are not the port's
   kIcmp,       // any other message of ICMP or ICMPv6; its type and code are there
   kForeign,    // anything else
 };
@@ -137,6 +138,33 @@ inline uint16_t ether_type_of(const uint8_t* ip) {
     case FrameKind::kForeign:
     case FrameKind::kIcmp: return {FrameKind::kForeign};
     default: return {FrameKind::kOtherVlan};
+  }
+}
+
+// Of a frame whose IP packet should stand behind `vlan` and `outer`; neighbours ask and answer
+// without outer headers, and what says why a packet was not forwarded may. All else that is asked
+// of a test frame is asked of `frame` and the bytes of both; its outer headers have lengths and
+// checksums of their own (see Encapsulation::damage_at).
+[[gnu::always_inline]] inline Classified classify_tunnelled(const VlanTags& vlan,
+                                                            const Encapsulation& outer,
+                                                            const uint8_t* frame, size_t size) {
+  constexpr size_t kLeast = sizeof(EthernetHeader) + sizeof(Ipv4Header);
+  const size_t before = vlan.bytes() + outer.bytes();
+  const uint8_t* const ether_type = frame + offsetof(EthernetHeader, ether_type) + vlan.bytes();
+  if (size >= kLeast + before && vlan.stand_in(frame) && outer.stands_at(ether_type)) [[likely]] {
+    const Classified inner =
+        classify_as(outer.inner_type(ether_type), frame + before, size - before);
+    // Nobody is asked in a tunnel, nor answered.
+    return inner.kind == FrameKind::kNeighbour ? Classified{FrameKind::kForeign} : inner;
+  }
+  const Classified without = classify_behind(vlan, frame, size);
+  switch (without.kind) {
+    case FrameKind::kTest:
+    case FrameKind::kTruncated: return {FrameKind::kOtherVlan};
+    case FrameKind::kForeign:
+      return {Encapsulation::begins_at(ether_type, size - vlan.bytes()) ? FrameKind::kOtherVlan
+                                                                        : FrameKind::kForeign};
+    default: return without;
   }
 }
 

@@ -27,7 +27,7 @@ void write_ipv4(const FrameLayout& layout, uint16_t datagram_bytes, uint8_t* ip)
   header->version_ihl = static_cast<uint8_t>(0x40 | header_bytes / 4);
   header->tos = static_cast<uint8_t>(layout.dscp << 2);
   header->total_length = static_cast<uint16_t>(header_bytes + datagram_bytes);
-  header->flags_fragment = layout.df ? 0x4000 : 0;
+  header->flags_fragment = layout.df ? kDontFragment : 0;
   header->ttl = layout.ttl;
   header->protocol = kProtocolUdp;
   std::memcpy(header->src, layout.src_ip.bytes.data(), 4);
@@ -69,9 +69,12 @@ uint64_t udp_sum(int ip_version, const uint8_t* ip_header, const uint8_t* udp, s
 }
 
 FrameTemplate::FrameTemplate(const FrameLayout& layout, const TagIdentity& tag)
-    : bytes_(layout.frame_size - kFcsBytes + layout.vlan.bytes() + layout.labels.bytes()),
+    : bytes_(layout.frame_size - kFcsBytes + layout.vlan.bytes() + layout.labels.bytes() +
+             layout.outer.bytes()),
       ip_offset_(static_cast<uint32_t>(sizeof(EthernetHeader)) + layout.vlan.bytes() +
-                 layout.labels.bytes()),
+                 layout.labels.bytes() + layout.outer.bytes()),
+      outer_bytes_(layout.outer.bytes()),
+      outer_udp_offset_(layout.outer.udp_offset()),
       udp_offset_(ip_offset_ + static_cast<uint32_t>(ip_header_bytes(layout.ip_version) +
                                                      layout.extra.bytes.size())),
       tag_offset_(static_cast<uint32_t>(bytes_.size() - sizeof(WireTag))),
@@ -83,6 +86,8 @@ FrameTemplate::FrameTemplate(const FrameLayout& layout, const TagIdentity& tag)
   write_ethernet(layout, frame);
   const size_t tagged = layout.vlan.put_in(frame, sizeof(EthernetHeader));
   layout.labels.write(frame + tagged - sizeof(EthernetHeader::ether_type));
+  layout.outer.write(frame + tagged - sizeof(EthernetHeader::ether_type), layout.ip_version,
+                     bytes_.size() - ip_offset_, layout.src_mac);
   std::copy(layout.extra.bytes.begin(), layout.extra.bytes.end(),
             frame + udp_offset_ - layout.extra.bytes.size());
   if (layout.ip_version == 4) {

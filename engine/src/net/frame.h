@@ -9,6 +9,7 @@
 #include "net/address.h"
 #include "net/byte_order.h"
 #include "net/checksum.h"
+#include "net/encapsulation.h"
 #include "net/extra_headers.h"
 #include "net/headers.h"
 #include "net/mpls.h"
@@ -16,8 +17,8 @@
 
 namespace dutperf::net {
 
-// What one stream's frames look like. Sizes include the FCS, and neither VLAN tags nor MPLS labels:
-// what a frame has of these makes it longer (IEEE 802.3ac, RFC 5695 4.1.5).
+// What one stream's frames look like. Sizes include the FCS, and neither VLAN tags, MPLS labels nor
+// outer headers: what a frame has of these makes it longer (IEEE 802.3ac, RFC 5695 4.1.5).
 struct FrameLayout {
   int ip_version = 4;
   uint32_t frame_size = 64;
@@ -25,6 +26,7 @@ struct FrameLayout {
   Mac dst_mac;
   VlanTags vlan;
   LabelStack labels;
+  Encapsulation outer;  // of a frame without labels
   IpAddress src_ip;
   IpAddress dst_ip;
   uint16_t src_port = 0xC020;
@@ -69,12 +71,15 @@ class FrameTemplate {
   // addresses of that version.
   FrameTemplate(const FrameLayout& layout, const TagIdentity& tag);
 
-  // The frame without FCS, its VLAN tags and labels in it, with sequence number and stamp zero and
-  // a valid checksum.
+  // The frame without FCS, its VLAN tags, labels and outer headers in it, with sequence number and
+  // stamp zero and a valid checksum.
   const std::vector<uint8_t>& bytes() const { return bytes_; }
 
   // Where the headers stand, and what changes from frame to frame.
   uint32_t ip_offset() const { return ip_offset_; }
+  // Of the outer IP header, and from there to its UDP header (0: it has none).
+  uint32_t outer_offset() const { return ip_offset_ - outer_bytes_; }
+  uint32_t outer_udp_offset() const { return outer_udp_offset_; }
   uint32_t udp_offset() const { return udp_offset_; }
   uint32_t tag_offset() const { return tag_offset_; }
   // The tag lies at an odd offset in the datagram: its words count byte-swapped in the checksum.
@@ -92,6 +97,8 @@ class FrameTemplate {
   uint64_t udp_sum_ = 0;
   uint64_t ipv4_sum_ = 0;
   uint32_t ip_offset_ = 0;
+  uint32_t outer_bytes_ = 0;
+  uint32_t outer_udp_offset_ = 0;
   uint32_t udp_offset_ = 0;
   uint32_t tag_offset_ = 0;
   bool tag_is_odd_ = false;

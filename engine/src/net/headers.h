@@ -28,6 +28,7 @@ inline constexpr uint8_t kIpv6DestinationOptions = 60;
 inline constexpr uint8_t kIpv6Mobility = 135;
 inline constexpr uint16_t kIpv6FragmentOffsetOrMore = 0xfff9;
 inline constexpr uint16_t kMoreFragmentsOrOffset = 0x3fff;  // in IPv4's flags_fragment
+inline constexpr uint16_t kDontFragment = 0x4000;
 
 struct EthernetHeader {
   uint8_t dst[6];
@@ -85,6 +86,21 @@ struct UdpHeader {
   Be16 checksum;
 };
 static_assert(sizeof(UdpHeader) == 8);
+
+// RFC 2784 2.1, without its optional fields.
+struct GreHeader {
+  Be16 flags_version;
+  Be16 protocol;  // an EtherType
+};
+static_assert(sizeof(GreHeader) == 4);
+
+struct VxlanHeader {
+  uint8_t flags;
+  uint8_t reserved[3];
+  Be32 vni_reserved;  // VXLAN network identifier 24 bits, reserved 8
+};
+static_assert(sizeof(VxlanHeader) == 8);
+inline constexpr uint16_t kVxlanPort = 4789;
 
 struct ArpPacket {
   Be16 hardware_type;

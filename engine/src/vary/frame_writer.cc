@@ -20,6 +20,10 @@ constexpr uint32_t kIpv6Addresses = kIp + offsetof(net::Ipv6Header, src);
 constexpr uint32_t kIpv6Ports = kIp + sizeof(net::Ipv6Header);
 
 constexpr uint32_t kTag = offsetof(net::EthernetHeader, ether_type);  // VLAN's, where it has any
+// Of outer headers, where it has any: behind all that a frame without them has.
+constexpr uint32_t kOuterSrc = 1024;
+constexpr uint32_t kSrcInIpv6 = offsetof(net::Ipv6Header, src);
+constexpr uint32_t kOuterPorts = kOuterSrc + 16;
 
 // The headers' variable places, cut into windows that do not overlap. Those that a checksum covers
 // start at an even offset of what it covers, so that their words are the checksum's words. Offsets
@@ -36,6 +40,9 @@ constexpr Tile kIpv4Tiles[] = {
     {8, 4, false},
     {kTag, sizeof(net::VlanHeader), false},
     {kIpv4Addresses, 8, true},
+    {kOuterSrc, 8, false},
+    {kOuterSrc + 8, 8, false},
+    {kOuterPorts, 4, false},
 };
 constexpr Tile kIpv6Tiles[] = {
     {kIpv6Ports, sizeof(net::UdpHeader), false},
@@ -47,6 +54,9 @@ constexpr Tile kIpv6Tiles[] = {
     {kIpv6Addresses + 8, 8, true},
     {kIpv6Addresses + 16, 8, true},
     {kIpv6Addresses + 24, 8, true},
+    {kOuterSrc, 8, false},
+    {kOuterSrc + 8, 8, false},
+    {kOuterPorts, 4, false},
 };
 
 std::span<const Tile> tiles_of(int ip_version) {
@@ -65,6 +75,8 @@ uint32_t first_bit_of(Field field, int ip_version) {
     case Field::kDstIp: return 8 * (v4 ? kIpv4Addresses + 4 : kIpv6Addresses + 16);
     case Field::kSrcPort: return 8 * (v4 ? kIpv4Ports : kIpv6Ports);
     case Field::kDstPort: return 8 * (v4 ? kIpv4Ports : kIpv6Ports) + 16;
+    case Field::kOuterSrc: return 8 * kOuterSrc;
+    case Field::kOuterSrcPort: return 8 * kOuterPorts;
   }
   return 0;
 }
@@ -109,6 +121,7 @@ FrameWriter::FrameWriter(const net::FrameLayout& layout, const net::TagIdentity&
   window_at(kUdp, layout.ip_version);
   lanes::fill(windows_[kUdp].fixed, fixed_ports_, kMaxBurst);
   for (const Variation& variation : variations.list) add(variation, layout.ip_version);
+  for (const Copy& copy : variations.copies) add(copy, layout.ip_version);
   plan_draws(variations.seed, tag.stream);
   if (enumerates_ && order_ == Order::kRandom) {
     plan_enumeration(key_of(variations.seed, tag.stream, UINT32_MAX));
@@ -137,21 +150,63 @@ void FrameWriter::add(const Variation& variation, int ip_version) {
     const uint32_t window = window_at(i, ip_version);
     windows_[window].fixed &= ~shifted((1ULL << variation.width) - 1, shift);
     varying.targets.push_back({window, shift});
-    ports_vary_ = ports_vary_ || window == kUdp;
-    addresses_vary_ = addresses_vary_ || tiles[i].is_address;
-    if (ip_version == 4 && tiles[i].is_address) {
-      ipv4_addresses_vary_ = true;
-      ipv4_addresses_ = window;
-    }
+    varies(window, ip_version);
   }
   varying_.push_back(varying);
   enumerates_ = enumerates_ || variation.mode == Mode::kEnumerate;
+}
+
+void FrameWriter::varies(uint32_t window, int ip_version) {
+  const bool is_address = windows_[window].is_address;
+  ports_vary_ = ports_vary_ || window == kUdp;
+  addresses_vary_ = addresses_vary_ || is_address;
+  if (ip_version == 4 && is_address) {
+    ipv4_addresses_vary_ = true;
+    ipv4_addresses_ = window;
+  }
+}
+
+FrameWriter::Place FrameWriter::place_of(Field field, uint32_t bit, int ip_version) {
+  const uint32_t at = first_bit_of(field, ip_version) + bit;
+  const std::span<const Tile> tiles = tiles_of(ip_version);
+  uint32_t tile = 0;
+  const bool of_tag = field == Field::kVlanId;
+  const auto holds = [&](const Tile& one) {
+    return (one.offset == kTag) == of_tag && 8 * one.offset <= at &&
+           at < 8 * (one.offset + one.bytes);
+  };
+  while (!holds(tiles[tile])) ++tile;
+  return {tile, 8 * (tiles[tile].offset + tiles[tile].bytes) - at};
+}
+
+// Piece by piece, where a window ends. Windows that are read must be made, and what they cover
+// summed, as if they varied.
+void FrameWriter::add(const Copy& copy, int ip_version) {
+  for (uint32_t done = 0; done < copy.width;) {
+    const Place from = place_of(copy.from, copy.from_offset + done, ip_version);
+    const Place to = place_of(copy.to, copy.to_offset + done, ip_version);
+    const uint32_t width = std::min({copy.width - done, from.bits, to.bits});
+    const uint64_t mask = (1ULL << width) - 1;
+    const uint32_t from_window = window_at(from.tile, ip_version);
+    const uint32_t to_window = window_at(to.tile, ip_version);
+    windows_[to_window].fixed &= ~(mask << (to.bits - width));
+    varies(from_window, ip_version);
+    varies(to_window, ip_version);
+    copied_.push_back({from_window, from.bits - width, to_window, to.bits - width, mask});
+    done += width;
+  }
 }
 
 // Where a tile is in this stream's frames: MAC addresses and tags stand first in all.
 uint32_t FrameWriter::offset_of(uint32_t tile_index, int ip_version) const {
   const uint32_t offset = tiles_of(ip_version)[tile_index].offset;
   if (offset < kIp) return offset;
+  if (offset >= kOuterPorts) {
+    return template_.outer_offset() + template_.outer_udp_offset() + offset - kOuterPorts;
+  }
+  if (offset >= kOuterSrc) {
+    return template_.outer_offset() + kSrcInIpv6 + offset - kOuterSrc;
+  }
   const uint32_t udp = ip_version == 4 ? kIpv4Ports : kIpv6Ports;
   return offset < udp ? template_.ip_offset() + offset - kIp
                       : template_.udp_offset() + offset - udp;
@@ -379,6 +434,10 @@ void FrameWriter::fill_windows(const Lanes& sequences, Burst& burst) const noexc
       lanes::place(values.lanes, values.first, target.shift, burst.windows_[target.window],
                    burst.count_);
     }
+  }
+  for (const Copied& copied : copied_) {
+    lanes::copy_bits(burst.windows_[copied.from_window], copied.from_shift, copied.mask,
+                     copied.to_shift, burst.windows_[copied.to_window], burst.count_);
   }
 }
 

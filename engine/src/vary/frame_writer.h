@@ -32,11 +32,12 @@ namespace dutperf::vary {
 
 class FrameWriter {
  public:
-  // REQUIRES: variations lie inside their fields and do not overlap; min <= max < 2^width; an
+  // REQUIRES: variations and copies lie inside their fields, which the layout has, and do not
+  // overlap; no copy is of what another one writes; min <= max < 2^width; an
   // enumeration has at most Permutation::kMaxSize combinations. Generated tuples: something is
   // enumerated, and first + count is not more than its combinations. Learned ones: no address and
-  // no port varies, the table is of the layout's IP version, and count is not more than its
-  // entries.
+  // no port varies or is copied to, the table is of the layout's IP version, and count is not more
+  // than its entries.
   FrameWriter(const net::FrameLayout& layout, const net::TagIdentity& tag,
               const Variations& variations, const std::optional<Tuples>& tuples = {});
 
@@ -80,6 +81,19 @@ class FrameWriter {
     bool is_whole_side;   // or what is left of it
     std::vector<Target> targets;
   };
+  // Bits of one window that another one takes over.
+  struct Copied {
+    uint32_t from_window;
+    uint32_t from_shift;
+    uint32_t to_window;
+    uint32_t to_shift;
+    uint64_t mask;
+  };
+  // Where a bit of a field is, and how many more bits there are from it on in its tile.
+  struct Place {
+    uint32_t tile;
+    uint32_t bits;
+  };
   struct Window {
     uint32_t place;   // names its tile
     uint32_t offset;  // in the frame
@@ -96,6 +110,9 @@ class FrameWriter {
 
   uint32_t offset_of(uint32_t tile, int ip_version) const;
   void add(const Variation& variation, int ip_version);
+  void add(const Copy& copy, int ip_version);
+  static Place place_of(Field field, uint32_t bit, int ip_version);
+  void varies(uint32_t window, int ip_version);
   uint32_t window_at(uint32_t tile, int ip_version);
   void plan_draws(uint64_t seed, uint8_t stream);
   void plan_enumeration(uint64_t key);
@@ -116,6 +133,7 @@ class FrameWriter {
   net::FrameTemplate template_;
   std::vector<Window> windows_;
   std::vector<Varying> varying_;
+  std::vector<Copied> copied_;
   std::vector<uint64_t> draw_keys_;
   std::vector<lanes::RandomWindow> random_windows_;
   Order order_;
@@ -146,7 +164,7 @@ class FrameWriter::Burst {
 
  private:
   friend FrameWriter;
-  static constexpr uint32_t kMaxWindows = 9;
+  static constexpr uint32_t kMaxWindows = 12;
 
   uint32_t count_ = 0;
   uint32_t unlearned_ = 0;

@@ -42,7 +42,7 @@ TEST_P(FrameWriterTwin, WritesTheSameFrames) {
   Random random(GetParam());
   for (int i = 0; i < 250; ++i) {
     const net::FrameLayout layout = random.layout();
-    const Variations variations = random.variations(layout.ip_version, layout.vlan.bytes() > 0);
+    const Variations variations = random.variations(layout);
     const bool ends = enumerates(variations) && variations.order == Order::kRandom;
     const uint64_t frames = ends ? variations.combinations() : kMax48 + 1;
     Stream stream(layout, variations);
@@ -64,6 +64,9 @@ INSTANTIATE_TEST_SUITE_P(RandomStreams, FrameWriterTwin, ::testing::Range<uint64
 
 constexpr net::VlanTag kTwoTags[] = {{0x88a8, 1365, 5}, {0x8100, 100, 1}};
 
+const net::TunnelEnds kVxlan = {net::Tunnel::kVxlan, *net::IpAddress::parse("2001:2::2"),
+                                *net::IpAddress::parse("2001:2::1")};
+
 // Every window of every field, also those that cross the writer's own words.
 class EveryWindow : public ::testing::TestWithParam<std::tuple<int, Field, Mode>> {};
 
@@ -80,6 +83,7 @@ TEST_P(EveryWindow, IsWrittenAndNothingBesideIt) {
                                 mode};
       net::FrameLayout layout = sample_layout(version, offset % 2 == 0 ? 128 : 129);
       if (field == Field::kVlanId) layout.vlan = net::VlanTags(kTwoTags);
+      if (field >= Field::kOuterSrc) layout.outer = net::Encapsulation(kVxlan);
       Stream stream(layout, {{variation}});
       const std::vector<uint64_t> sequences = {0, 1, (1ULL << width) - 1};
       const std::vector<Bytes> frames = stream.write(sequences, offset);
@@ -93,7 +97,7 @@ TEST_P(EveryWindow, IsWrittenAndNothingBesideIt) {
 
 INSTANTIATE_TEST_SUITE_P(Ipv4, EveryWindow,
                          ::testing::Combine(::testing::Values(4),
-                                            ::testing::ValuesIn(kFields, kFields + 7),
+                                            ::testing::ValuesIn(kFields, kFields + 9),
                                             ::testing::Values(Mode::kDecreasing, Mode::kRandom)));
 INSTANTIATE_TEST_SUITE_P(Ipv6, EveryWindow,
                          ::testing::Combine(::testing::Values(6), ::testing::ValuesIn(kFields),

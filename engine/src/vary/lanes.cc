@@ -170,6 +170,13 @@ void add(uint64_t number, const Lanes& numbers, Lanes& out, uint32_t count) {
 }
 
 FOR_EACH_CPU
+void copy_bits(const Lanes& from, uint32_t from_shift, uint64_t mask, uint32_t to_shift,
+               Lanes& window, uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i) {
+    window.lane[i] |= ((from.lane[i] >> from_shift) & mask) << to_shift;
+  }
+}
+
 void place(const Lanes& values, uint64_t first, int shift, Lanes& window, uint32_t count) {
   const uint32_t n = padded(count);
   const int left = shift > 0 ? shift : 0;

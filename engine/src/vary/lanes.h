@@ -86,6 +86,10 @@ void add(uint64_t number, const Lanes& numbers, Lanes& out, uint32_t count);
 // window |= first + values, shifted left (or right, when shift is negative)
 void place(const Lanes& values, uint64_t first, int shift, Lanes& window, uint32_t count);
 
+// window |= the bits `mask` of from >> from_shift, shifted left by to_shift
+void copy_bits(const Lanes& from, uint32_t from_shift, uint64_t mask, uint32_t to_shift,
+               Lanes& window, uint32_t count);
+
 // sums = the four 16-bit words of window, unfolded, or += them
 void sum_words(const Lanes& window, Lanes& sums, uint32_t count);
 void add_words(const Lanes& window, Lanes& sums, uint32_t count);

@@ -96,12 +96,16 @@ Connection random_connection(Random& random, int ip_version) {
 }
 
 // What may vary beside learned four-tuples.
-Variations variations_of_other_fields(Random& random, int ip_version) {
-  Variations variations = random.variations(ip_version);
-  std::erase_if(variations.list, [](const Variation& v) {
-    return v.mode == Mode::kEnumerate || v.field == Field::kSrcIp || v.field == Field::kDstIp ||
-           v.field == Field::kSrcPort || v.field == Field::kDstPort;
+Variations variations_of_other_fields(Random& random, const net::FrameLayout& layout) {
+  Variations variations = random.variations(layout);
+  const auto is_learned = [](Field field) {
+    return field == Field::kSrcIp || field == Field::kDstIp || field == Field::kSrcPort ||
+           field == Field::kDstPort;
+  };
+  std::erase_if(variations.list, [&](const Variation& v) {
+    return v.mode == Mode::kEnumerate || is_learned(v.field);
   });
+  std::erase_if(variations.copies, [&](const Copy& copy) { return is_learned(copy.to); });
   return variations;
 }
 
@@ -111,7 +115,7 @@ TEST_P(LearnedStreams, CarryWhatTheirSlowTwinCarries) {
   Random random(GetParam());
   for (int i = 0; i < 60; ++i) {
     const net::FrameLayout layout = random.layout();
-    const Variations variations = variations_of_other_fields(random, layout.ip_version);
+    const Variations variations = variations_of_other_fields(random, layout);
     const uint64_t count = 1 + random.below(300);
     Known table(layout.ip_version, count + random.below(3));
     const bool has_holes = random.below(2) == 0;
@@ -134,8 +138,9 @@ TEST_P(LearnedStreams, CarryWhatTheirSlowTwinCarries) {
         const std::optional<Connection>& connection = table.at(draw.at(sequences[k]));
         unlearned += connection ? 0 : 1;
         const net::FrameLayout expected = connection ? connection->answered(layout) : layout;
-        ASSERT_EQ(written[k], slow_frame(expected, kTag, variations.list,
-                                         stream.values_in(written[k]), sequences[k], stamp_ns))
+        ASSERT_EQ(written[k],
+                  slow_frame(expected, kTag, variations.list, stream.values_in(written[k]),
+                             sequences[k], stamp_ns, variations.copies))
             << "IPv" << layout.ip_version << ", " << layout.frame_size << " bytes, frame "
             << sequences[k];
       }

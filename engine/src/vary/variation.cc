@@ -27,7 +27,9 @@ uint32_t bits_of(Field field, int ip_version) {
     case Field::kSrcIp:
     case Field::kDstIp: return ip_version == 4 ? 32 : 128;
     case Field::kSrcPort:
-    case Field::kDstPort: return 16;
+    case Field::kDstPort:
+    case Field::kOuterSrcPort: return 16;
+    case Field::kOuterSrc: return 128;
   }
   return 0;
 }

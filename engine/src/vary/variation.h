@@ -17,6 +17,8 @@ enum class Field : uint8_t {
   kDstIp,
   kSrcPort,
   kDstPort,
+  kOuterSrc,      // of frames whose outer header is IPv6's
+  kOuterSrcPort,  // of frames in VXLAN
 };
 
 enum class Mode : uint8_t { kIncreasing, kDecreasing, kRandom, kEnumerate };
@@ -38,6 +40,18 @@ struct Variation {
   bool operator==(const Variation&) const = default;
 };
 
+// Bits of a field that are, in each frame, those of another one: so an address says which ports may
+// stand beside it (MAP: RFC 7597 6), and a tunnel whose packets are in it.
+struct Copy {
+  Field from = Field::kSrcIp;
+  uint8_t from_offset = 0;
+  Field to = Field::kOuterSrc;
+  uint8_t to_offset = 0;
+  uint8_t width = 1;  // at most 32
+
+  bool operator==(const Copy&) const = default;
+};
+
 // All that varies in a stream. In an enumeration the first variation changes fastest; the order of
 // significance is destination IP > source IP > destination port > source port (methodology of
 // stateful tests, RFC 9693 4.4), so callers list the source port first.
@@ -45,6 +59,7 @@ struct Variations {
   std::vector<Variation> list;
   Order order = Order::kRandom;
   uint64_t seed = 1;
+  std::vector<Copy> copies;  // none of what another one writes
 
   // Whether the frames are numbered by an enumeration.
   bool enumerates() const;
@@ -53,7 +68,7 @@ struct Variations {
   bool operator==(const Variations&) const = default;
 };
 
-// Bits in a field: 48, 12, 20, 32 or 128, 16.
+// Bits in a field: 48, 12, 20, 32 or 128, 16, 128, 16.
 uint32_t bits_of(Field field, int ip_version);
 
 }  // namespace dutperf::vary

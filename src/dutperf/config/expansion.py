@@ -50,6 +50,7 @@ from dutperf.config.standard_sizes import (
 from dutperf.config.stateful_keys import Stateful
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
+from dutperf.config.tunnels import check_tunnels
 from dutperf.config.versions import IpVersions, default_versions
 from dutperf.errors import InputError
 from dutperf.protocol import DirectionName
@@ -317,6 +318,7 @@ def _check(testbed: Testbed, cell: Cell) -> None:
         list(own_hosts(testbed, cell, side))
     check_beside(cell)
     check_fragmented(cell)
+    check_tunnels(testbed, cell)
     check_sizes(testbed, cell)
     check_routing(testbed, cell)
     check_management(testbed, cell)

@@ -129,7 +129,7 @@ def _flow(
         received_version=received_version,
         source=sources,
         destination=destination,
-        next_hop=source.gateway or destination.base,
+        next_hop=testbed.sides[sender].next_hop(version) or destination.base,
         next_hop_mac=testbed.sides[sender].next_hop_mac,
     )
 

@@ -46,6 +46,18 @@ def hosts(testbed: Testbed, traffic: Traffic, side: Side, base: str) -> AddressS
     return found
 
 
+def tunnel_ends(local: str, hosts: AddressSet) -> list[AddressSet]:
+    """The outer IPv6 addresses of ``hosts``, one set a field that varies.
+
+    Their bits stand as far from the end as in the hosts' own addresses.
+    """
+    moved = 128 - hosts.bits
+    return [
+        AddressSet(local, (field._replace(offset=field.offset + moved),))
+        for field in hosts.fields
+    ]
+
+
 def destinations(
     testbed: Testbed, traffic: Traffic, side: Side, base: str
 ) -> AddressSet:

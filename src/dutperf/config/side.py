@@ -14,6 +14,7 @@ from pydantic import (
     model_validator,
 )
 
+from dutperf.config.encapsulation import KeyOfASide
 from dutperf.config.fields import (
     InterfaceName,
     Ipv4,
@@ -26,6 +27,7 @@ from dutperf.config.problem import KeyedError, Keys, dotted
 from dutperf.config.vlan import SideTags
 from dutperf.protocol import (
     MAX_PAIRS,
+    Encapsulation,
     IpVersion,
     Mac,
     Side,
@@ -225,13 +227,19 @@ class PortKeys(Strict):
     def _reaches_the_device(self) -> Self:
         for key, own in (("ipv4", self.ipv4), ("ipv6", self.ipv6)):
             known = own is None or own.address is None or own.gateway is not None
-            if not known and self.next_hop_mac is None:
+            asked = key in self._asks_for
+            if asked and not known and self.next_hop_mac is None:
                 raise KeyedError(
                     (key,),
                     "gateway is missing: address and gateway belong together, or give "
                     "the DUT's MAC address, next_hop_mac",
                 )
         return self
+
+    @property
+    def _asks_for(self) -> tuple[str, ...]:
+        """The keys of the IP versions by which it looks for the DUT."""
+        return ("ipv4", "ipv6")
 
     def ip(self, version: IpVersion) -> RealAddress | None:
         """The addresses of tester and DUT on this side, if it speaks ``version``."""
@@ -266,6 +274,11 @@ class SideConfig(PortKeys):
         "label, or a list of labels or entries (label, tc, ttl); ARP and neighbour "
         "discovery go without",
     )
+    encapsulation: KeyOfASide = Field(
+        default=None,
+        description="outer headers of the test frames on this side, of which the "
+        "tester is the other end: ipv4-in-ipv6, ipv6-in-ipv4, or an object",
+    )
     more_ports: Annotated[list[PortKeys], Field(max_length=MAX_PAIRS - 1)] = Field(
         default=[],
         description="further ports on this side, as many as on the other one (RFC 2544 "
@@ -274,19 +287,65 @@ class SideConfig(PortKeys):
 
     @model_serializer(mode="wrap")
     def _without_more(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Of one port as it was before there could be several."""
+        """Of one port as it was before there could be several, or outer headers."""
         written: dict[str, Any] = plain(self)
-        if not self.more_ports:
-            written.pop("more_ports", None)
+        for key in ("more_ports", "encapsulation"):
+            if not getattr(self, key):
+                written.pop(key, None)
         return written
+
+    @model_validator(mode="after")
+    def _is_the_end_of_its_tunnel(self) -> Self:
+        own = self.encapsulation
+        if own is None:
+            return self
+        for key, given in (("mpls", self.mpls), ("more_ports", self.more_ports)):
+            if given:
+                raise KeyedError(("encapsulation",), f"does not go with {key}")
+        here = self.ip(own.outer_version)
+        for key, known in (
+            ("local", own.local or here),
+            ("remote", own.remote or (here and here.gateway)),
+        ):
+            if not known:
+                raise KeyedError(
+                    ("encapsulation", key),
+                    f"is missing, and so is the side's ipv{own.outer_version}",
+                    f"add ipv{own.outer_version} with address and gateway, or {key}",
+                )
+        return self
+
+    @property
+    def tunnel(self) -> Encapsulation | None:
+        """Its outer headers, with the addresses of both ends."""
+        own = self.encapsulation
+        if own is None:
+            return None
+        here = self.ip(own.outer_version) or RealAddress("", None)
+        return own.between(here.address, here.gateway or "")
+
+    @property
+    def _asks_for(self) -> tuple[str, ...]:
+        """Inside a tunnel nobody is asked for."""
+        if self.encapsulation is None:
+            return super()._asks_for
+        return (f"ipv{self.encapsulation.outer_version}",)
+
+    def next_hop(self, version: IpVersion) -> str | None:
+        """Whom test frames of ``version`` are sent to; null: to a MAC address."""
+        outer = self.tunnel
+        here = self.ip(outer.outer_version if outer else version)
+        return here.gateway if here else None
 
     @property
     def mtu(self) -> int:
         """The largest IP packet, beside what else of a frame the MTU has to carry.
 
-        That are MPLS labels, and VLAN tags but for one of 802.1Q.
+        That are MPLS labels, outer headers, and VLAN tags but for one of 802.1Q.
         """
-        return self.port.mtu - vlan_bytes_of_mtu(self.vlan) - mpls_bytes(self.mpls)
+        outer = self.tunnel
+        before = mpls_bytes(self.mpls) + (outer.bytes if outer else 0)
+        return self.port.mtu - vlan_bytes_of_mtu(self.vlan) - before
 
     @property
     def ports(self) -> list[PortKeys]:

@@ -49,7 +49,7 @@ def check_sizes(testbed: Testbed, cell: Cell) -> None:
     name, size = found
     side = testbed.sides[name]
     tags = side.port.mtu - side.mtu
-    both = [key for key in ("vlan", "mpls") if getattr(side, key)]
+    both = [key for key in ("vlan", "mpls", "encapsulation") if getattr(side, key)]
     names = " and ".join(f"{name}.{key}" for key in both)
     beside = f" beside the {tags} bytes of {names}" if tags else ""
     raise KeyedError(

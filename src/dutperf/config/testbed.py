@@ -85,7 +85,7 @@ class Testbed(Strict):
         default=None,
         description="by how much TTL and hop limit fall between the sides; default: 1, "
         "and 0 where each side is the other's gateway; not looked at where neither is "
-        "known, or a side has MPLS labels",
+        "known, or a side has MPLS labels or outer headers",
     )
     translated_hops: Hops = Field(
         default=None,
@@ -182,8 +182,10 @@ class Testbed(Strict):
             return None
         if (near.gateway, far.gateway) == (far.address, near.address):
             return 0
+        sides = (self.left, self.right)
         unknown = near.gateway is None or far.gateway is None
-        return None if unknown or self.left.mpls or self.right.mpls else 1
+        hidden = any(side.mpls or side.encapsulation for side in sides)
+        return None if unknown or hidden else 1
 
     def ip_versions(self) -> list[IpVersion]:
         """The IP versions that both sides have addresses of."""

@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
+from dutperf.config.encapsulation import SideEncapsulation
 from dutperf.config.labs import LabKeys, lab_keys
 from dutperf.config.testbed import SideConfig, Testbed
 from dutperf.errors import InputError, SetupError
@@ -43,7 +45,11 @@ from dutperf.lab.state import (
     is_running,
     this_process,
 )
-from dutperf.protocol import Side, VlanTag
+from dutperf.protocol import (
+    Encapsulation,
+    Side,
+    VlanTag,
+)
 
 _INTERRUPTED = "interrupted: the lab is finished, then taken down; a moment"
 
@@ -453,10 +459,15 @@ def _testbed(device: LabDevice, cpus: CpuPlan, keys: LabKeys) -> Testbed:
 
 
 def _tagged(name: Side, side: SideConfig, keys: LabKeys) -> SideConfig:
-    """With the VLAN tags that the device is told to have there."""
-    tags = (keys.behaviour or {}).get("vlan", {}).get(name, [])
-    listed = [VlanTag.model_validate(tag) for tag in tags]
-    return side.model_copy(update={"vlan": listed}) if listed else side
+    """With the VLAN tags and outer headers that the device is told to have there."""
+    told = keys.behaviour or {}
+    tags = [VlanTag.model_validate(tag) for tag in told.get("vlan", {}).get(name, [])]
+    tunnel = told.get("encapsulation", {}).get(name)
+    update: dict[str, Any] = {"vlan": tags} if tags else {}
+    if tunnel:
+        devices = Encapsulation.model_validate(tunnel)
+        update["encapsulation"] = SideEncapsulation.at_other_end(devices)
+    return side.model_copy(update=update)
 
 
 def _as_it_is(state: LabState) -> Testbed:

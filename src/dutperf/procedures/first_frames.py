@@ -149,8 +149,8 @@ def _places_to_look(result: TrialResult) -> Iterator[str]:
         yield _misdirected(several=len(result.ports) > 2)
     if any_of("other_vlan"):
         yield (
-            "the VLAN tags and MPLS labels of both sides (left.vlan, left.mpls and "
-            "right's in the testbed);"
+            "the VLAN tags, MPLS labels and outer headers of both sides (left.vlan, "
+            "left.mpls, left.encapsulation and right's in the testbed);"
         )
     if any_of("fragments"):
         yield "the device's MTU, as it cuts frames into pieces;"

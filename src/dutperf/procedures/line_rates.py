@@ -11,7 +11,7 @@ from dutperf.config.flows import directions
 from dutperf.config.sizes import mean_frame_size
 from dutperf.line_rate import line_rate_fps, wire_mbps
 from dutperf.procedures.max_rate import MaxRate, mean_wire_size
-from dutperf.protocol import DirectionName, Side, mpls_bytes, vlan_bytes
+from dutperf.protocol import DirectionName, Side, bytes_before_ip
 from dutperf.results import CellResult, Media, PortRecord
 from dutperf.results.rate_results import WireRate
 from dutperf.standards import Deviation
@@ -62,7 +62,7 @@ def _mean_sent(
     """Mean size of the frames that one side sends; they may come out in another."""
     side: Side = "left" if direction == "forward" else "right"
     own = [port for port in ports if port.name == side and not port.number]
-    before = sum(vlan_bytes(port.vlan) + mpls_bytes(port.mpls) for port in own)
+    before = sum(map(bytes_before_ip, own))
     return mean_frame_size(cell, side) + before
 
 

@@ -15,13 +15,11 @@ from dutperf.config.testbed import SideConfig
 from dutperf.errors import InputError
 from dutperf.line_rate import line_rate_fps
 from dutperf.protocol import (
-    MplsLabel,
+    Headed,
     PortsResult,
     Side,
-    VlanTag,
-    mpls_bytes,
-    vlan_bytes,
-    vlan_bytes_of_mtu,
+    bytes_before_ip,
+    bytes_of_mtu,
 )
 from dutperf.results import BoundCause
 from dutperf.results.environment import WITHOUT_MEDIUM
@@ -32,7 +30,7 @@ BEYOND_ALL_MBPS = 100_000
 """No tester fills such a link with its smallest frames; where a port names no speed."""
 
 
-class Link(Protocol):
+class Link(Headed, Protocol):
     """What a port, open or stored, says of its link."""
 
     @property
@@ -51,10 +49,6 @@ class Link(Protocol):
     def link_speed_mbps(self) -> int | None: ...  # noqa: D102
     @property
     def mtu(self) -> int | None: ...  # noqa: D102
-    @property
-    def vlan(self) -> Sequence[VlanTag]: ...  # noqa: D102
-    @property
-    def mpls(self) -> Sequence[MplsLabel]: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -146,13 +140,12 @@ def _with_mtu(side: SideConfig, mtus: Sequence[int]) -> SideConfig:
 
 
 def mean_wire_size(cell: Cell, port: Link) -> Fraction:
-    """Mean size in bytes with FCS of the frames at a port, tags and labels included.
+    """Mean size in bytes with FCS of the frames at a port, all before IP included.
 
     Of a frame in pieces what all of them take of the medium, less one gap.
     """
-    before = vlan_bytes(port.vlan) + mpls_bytes(port.mpls)
-    tagged = vlan_bytes_of_mtu(port.vlan) + mpls_bytes(port.mpls)
-    mtu = None if port.mtu is None else port.mtu - tagged
+    before = bytes_before_ip(port)
+    mtu = None if port.mtu is None else port.mtu - bytes_of_mtu(port)
     pieces = mean_pieces(cell, port.name, mtu)
     further = further_pieces_bytes(pieces)
     return mean_frame_size(cell, port.name) + further + before * pieces

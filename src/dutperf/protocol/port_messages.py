@@ -21,6 +21,7 @@ from dutperf.protocol.base import (
     WhenFull,
     port_name,
 )
+from dutperf.protocol.encapsulation import Encapsulation
 from dutperf.protocol.mpls_label import MplsLabel, MplsLabels
 from dutperf.protocol.vlan_tag import VLAN_TPID, VlanTag, VlanTags
 
@@ -85,6 +86,11 @@ class PortSpec(NamedPort):
         description="labels of all test frames, sent and received, outermost first; "
         "ARP and neighbour discovery go without",
     )
+    encapsulation: Encapsulation | None = Field(
+        default=None,
+        description="outer headers of all test frames; ARP and neighbour discovery go "
+        "without; not with mpls",
+    )
     rx_queues: Annotated[int, Field(ge=1, le=8)] = Field(
         default=1, description="of a device in shared memory that sends on several"
     )
@@ -108,6 +114,8 @@ class PortSpec(NamedPort):
         # puts 802.1Q's back, whatever it was.
         if self.driver == "af_packet" and self.vlan and self.vlan[0].tpid != VLAN_TPID:
             raise ValueError("vlan must begin with TPID 0x8100: af_packet has no other")
+        if self.encapsulation and self.mpls:
+            raise ValueError("encapsulation does not go with mpls")
         return self
 
     @field_validator("in_flight_frames")
@@ -212,6 +220,7 @@ class PortStatus(NamedPort):
     mtu: Count
     vlan: list[VlanTag] = Field(default=[], description="as it was opened")
     mpls: list[MplsLabel] = Field(default=[], description="likewise")
+    encapsulation: Encapsulation | None = Field(default=None, description="likewise")
     dpdk_name: str = Field(description="name of the DPDK driver")
     in_flight_frames: Count | None = Field(
         default=None,

@@ -404,8 +404,8 @@ class PortReport(NamedPort):
     )
     other_vlan: Count = Field(
         default=0,
-        description="frames whose VLAN tags or MPLS labels are not the port's, or that "
-        "have none",
+        description="frames whose VLAN tags, MPLS labels or outer headers are not the "
+        "port's, or that have none",
     )
     fragments: Count = Field(description="pieces of IP packets")
     reassembled: Count = Field(

@@ -17,6 +17,7 @@ from dutperf.protocol.base import (
     MayHaveSeveralPorts,
     Message,
 )
+from dutperf.protocol.encapsulation import Encapsulation
 from dutperf.protocol.header_names import Ipv4Options, Ipv6Headers, header_bytes
 from dutperf.protocol.mpls_label import MplsLabels
 from dutperf.protocol.stream_path import MorePaths, differing_bits
@@ -39,6 +40,8 @@ FieldName = Literal[
     "dst_ip",
     "src_port",
     "dst_port",
+    "outer_src",
+    "outer_src_port",
 ]
 VariationMode = Literal["increasing", "decreasing", "random", "enumerate"]
 EnumerationOrder = Literal["increasing", "decreasing", "random"]
@@ -75,6 +78,20 @@ class FieldVariation(Message):
     def mask(self, field_bits: int) -> int:
         """The bits that vary, of a field as wide as ``field_bits``."""
         return ((1 << self.width) - 1) << (field_bits - self.offset - self.width)
+
+
+class FieldCopy(Message):
+    """``width`` bits of a field are in each frame those of another one, ``of``.
+
+    So a tunnel says whose packets are in it, and an address which ports may stand
+    beside it (MAP: RFC 7597 6).
+    """
+
+    field: FieldName
+    offset: Annotated[int, Field(ge=0, le=127)] = 0
+    width: Annotated[int, Field(ge=1, le=32)]
+    of: FieldName
+    of_offset: Annotated[int, Field(ge=0, le=127)] = 0
 
 
 class StreamRequest(MayHaveSeveralPorts):
@@ -130,6 +147,11 @@ class StreamRequest(MayHaveSeveralPorts):
         default=[], description="4 bytes each, part of frame_sizes"
     )
     vary: Annotated[list[FieldVariation], Field(max_length=8)] = Field(default=[])
+    copies: Annotated[list[FieldCopy], Field(max_length=8)] = Field(
+        default=[],
+        description="after all that varies; none of bits that vary or that another "
+        "one reads or writes",
+    )
     enumeration_order: EnumerationOrder = Field(
         default="random",
         description="of the variations with mode enumerate; increasing and decreasing "
@@ -174,6 +196,11 @@ class StreamRequest(MayHaveSeveralPorts):
                 if field == variation.field and overlaps:
                     raise ValueError(f"two variations of {field} overlap")
             taken.append((variation.field, variation.offset, end))
+        for copy in self.copies:
+            for field, offset in ((copy.field, copy.offset), (copy.of, copy.of_offset)):
+                bits, end = field_bits(field, self.ip_version), offset + copy.width
+                if end > bits:
+                    raise ValueError(f"copies: {field} has {bits} bits, not {end}")
         if self.combinations > MAX_COMBINATIONS:
             raise ValueError("vary enumerates more than 2^48 combinations")
         return self
@@ -203,7 +230,8 @@ class StreamRequest(MayHaveSeveralPorts):
         if self.more_paths:
             raise ValueError("more_paths must be empty with tuples")
         if self.tuples.source == "learned":
-            fields = {v.field for v in self.vary} & _TUPLE_FIELDS
+            varied = {v.field for v in self.vary} | {c.field for c in self.copies}
+            fields = varied & _TUPLE_FIELDS
             if fields:
                 raise ValueError(
                     f"tuples are learned: {', '.join(sorted(fields))} must not vary"
@@ -272,6 +300,8 @@ def field_bits(field: FieldName, ip_version: IpVersion) -> int:
         "dst_ip": ip_bits,
         "src_port": 16,
         "dst_port": 16,
+        "outer_src": 128,
+        "outer_src_port": 16,
     }[field]
 
 
@@ -340,6 +370,14 @@ class DirectionRequest(Message):
         default=[],
         description="those of the port that receives: the DUT may change them",
     )
+    encapsulation: Encapsulation | None = Field(
+        default=None,
+        description="outer headers of its frames: those of the port that sends; frame "
+        "sizes do not count them",
+    )
+    received_encapsulation: Encapsulation | None = Field(
+        default=None, description="those of the port that receives"
+    )
     streams: Annotated[list[StreamRequest], Field(min_length=1, max_length=2)]
     mix: Mix | None = None
 
@@ -355,10 +393,22 @@ class DirectionRequest(Message):
         return self
 
     @model_validator(mode="after")
-    def _ids_have_a_tag(self) -> DirectionRequest:
+    def _fields_are_there(self) -> DirectionRequest:
         for number, stream in enumerate(self.streams):
-            if not self.vlan and any(v.field == "vlan_id" for v in stream.vary):
-                raise ValueError(f"streams[{number}].vary has vlan_id, and vlan no tag")
+            touched = {v.field for v in stream.vary}
+            touched |= {f for c in stream.copies for f in (c.field, c.of)}
+            where = f"streams[{number}].vary has"
+            if not self.vlan and "vlan_id" in touched:
+                raise ValueError(f"{where} vlan_id, and vlan no tag")
+            outer = self.encapsulation
+            if "outer_src" in touched and not (outer and outer.outer_version == 6):
+                raise ValueError(
+                    f"{where} outer_src, and encapsulation no outer header of IPv6"
+                )
+            if "outer_src_port" in touched and not (outer and outer.kind == "vxlan"):
+                raise ValueError(
+                    f"{where} outer_src_port, and encapsulation is not vxlan"
+                )
         return self
 
     @model_validator(mode="after")

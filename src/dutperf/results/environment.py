@@ -17,6 +17,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from dutperf import __version__
 from dutperf.protocol import (
+    Encapsulation,
     HelloResult,
     MplsLabel,
     PortNumber,
@@ -54,6 +55,9 @@ class PortRecord(Stored):
     )
     mpls: list[MplsLabel] = Field(
         default=[], description="labels of its test frames, outermost first"
+    )
+    encapsulation: Encapsulation | None = Field(
+        default=None, description="outer headers of its test frames"
     )
     flow_control: str = "unknown"
     kernel_driver: str | None = Field(
@@ -296,6 +300,7 @@ def _port(
         mtu=status.mtu,
         vlan=status.vlan,
         mpls=status.mpls,
+        encapsulation=status.encapsulation,
         flow_control=status.flow_control,
         kernel_driver=kernel.name,
         kernel_driver_version=kernel.version,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dutperf.config.address_set import AddressSet, BitField
 from dutperf.config.flows import own_hosts, side_versions
+from dutperf.config.placement import tunnel_ends
 from dutperf.config.problem import dotted
 from dutperf.config.routing import tells_routes, told_from
 from dutperf.config.side import alternately, port_keys
@@ -19,6 +20,7 @@ from dutperf.config.testbed import (
     PciPort,
     Port,
     RingPort,
+    SideConfig,
     Testbed,
     TesterPort,
     VdevPort,
@@ -255,7 +257,7 @@ def neighbours(testbed: Testbed, cells: Sequence[Cell]) -> NeighboursParams:
                 port=port.side,
                 number=port.number,
                 own=_own(testbed, cells, port),
-                resolve=_next_hops(cells, port),
+                resolve=_next_hops(testbed, cells, port),
             )
             for port in testbed.tester_ports
         ]
@@ -274,7 +276,18 @@ def _own(
     for cell in cells:
         for hosts in own_hosts(own, cell, side):
             ranges += [_range(hosts, field) for field in hosts.fields]
+            ranges += _ends_of_tunnels(own.sides[side], hosts)
     return list(dict.fromkeys(ranges))
+
+
+def _ends_of_tunnels(side: SideConfig, hosts: AddressSet) -> list[AddressRange]:
+    """The outer addresses on the side, if each host has one."""
+    outer, own = side.tunnel, side.encapsulation
+    if outer is None or own is None:
+        return []
+    if not own.tunnel_per_host:
+        return [AddressRange(first=outer.local)]
+    return [_range(each, each.fields[0]) for each in tunnel_ends(outer.local, hosts)]
 
 
 def _range(hosts: AddressSet, field: BitField) -> AddressRange:
@@ -285,12 +298,13 @@ def _range(hosts: AddressSet, field: BitField) -> AddressRange:
     )
 
 
-def _next_hops(cells: Sequence[Cell], port: TesterPort) -> list[str]:
+def _next_hops(testbed: Testbed, cells: Sequence[Cell], port: TesterPort) -> list[str]:
     versions = sorted({v for cell in cells for v in side_versions(cell, port.side)})
-    own = port.config
+    own = testbed.sides[port.side].at(port.number)
     if own.next_hop_mac:
         return []
-    return [ip.gateway for ip in map(own.ip, versions) if ip and ip.gateway]
+    found = (own.next_hop(version) for version in versions)
+    return list(dict.fromkeys(hop for hop in found if hop))
 
 
 def _resolved(neighbour: ResolvedNeighbour) -> str:
@@ -314,6 +328,7 @@ def _port_spec(testbed: Testbed, port: TesterPort, auto_driver: Driver) -> PortS
         mtu=port.config.port.mtu,
         vlan=side.vlan,
         mpls=side.mpls,
+        encapsulation=side.tunnel,
         **_device(port.config.port, auto_driver, f"02:00:00:00:00:{last:02x}"),
     )
 

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from dutperf.config.address_set import AddressSet
 from dutperf.config.cell import Cell
 from dutperf.config.flows import Flow, directions, ends
 from dutperf.config.fragments import most_pieces
 from dutperf.config.paths import path_flows, port_paths
+from dutperf.config.placement import tunnel_ends
 from dutperf.config.side import alternately
 from dutperf.config.sizes import received_sizes, sizes_in
 from dutperf.config.specs import FixedLoadKeys, IpdvSpec
-from dutperf.config.testbed import Testbed
+from dutperf.config.testbed import (
+    SideConfig,
+    Testbed,
+)
 from dutperf.config.traffic import RANDOM_LABEL, Traffic
 from dutperf.protocol import (
     DirectionName,
     DirectionRequest,
+    FieldCopy,
     FieldName,
     FieldVariation,
     Mix,
@@ -113,6 +119,8 @@ def _direction(
         received_vlan=testbed.sides[receiver].vlan,
         mpls=testbed.sides[sender].mpls,
         received_mpls=testbed.sides[receiver].mpls,
+        encapsulation=testbed.sides[sender].tunnel,
+        received_encapsulation=testbed.sides[receiver].tunnel,
         streams=_streams(testbed, cell, name),
         mix=Mix(foreground=share.numerator, of=share.denominator)
         if share < 1
@@ -192,7 +200,23 @@ def _stream(
             *_variations(traffic, flow, direction),
             *_vlan_ids(testbed.sides[flow.sender].vlan),
         ],
+        copies=list(_copies(testbed.sides[flow.sender], flow.source)),
     )
+
+
+def _copies(side: SideConfig, hosts: AddressSet) -> Iterator[FieldCopy]:
+    """Of a host's address, into that of the tunnel at whose end it is."""
+    outer, own = side.tunnel, side.encapsulation
+    if outer is None or own is None or not own.tunnel_per_host:
+        return
+    for bits, end in zip(hosts.fields, tunnel_ends(outer.local, hosts), strict=True):
+        yield FieldCopy(
+            field="outer_src",
+            offset=end.fields[0].offset,
+            width=bits.width,
+            of="src_ip",
+            of_offset=bits.offset,
+        )
 
 
 def _received_ttl(testbed: Testbed, traffic: Traffic, flow: Flow) -> int | None:

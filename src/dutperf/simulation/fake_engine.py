@@ -326,6 +326,7 @@ class FakeEngine:
             mtu=port.mtu,
             vlan=port.vlan,
             mpls=port.mpls,
+            encapsulation=port.encapsulation,
             dpdk_name="fake",
             counters=self._counters[port.name, port.number],
         )

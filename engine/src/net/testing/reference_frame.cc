@@ -99,6 +99,54 @@ Bytes datagram(const FrameLayout& layout, const Bytes& payload) {
   return with_checksum(checksum == 0 ? 0xffff : checksum);
 }
 
+// RFC 2473 and RFC 4213, RFC 2784, RFC 7348; from the outer IP header on.
+Bytes outer_headers(const FrameLayout& layout, size_t inner_bytes) {
+  const TunnelEnds& ends = layout.outer.ends();
+  const uint64_t type = layout.ip_version == 4 ? 0x0800 : 0x86dd;
+  Bytes behind;
+  int protocol = layout.ip_version == 4 ? 4 : 41;
+  if (ends.kind == Tunnel::kGre) {
+    protocol = 47;
+    put(behind, 0, 2);
+    put(behind, type, 2);
+  } else if (ends.kind == Tunnel::kVxlan) {
+    protocol = 17;
+    put(behind, ends.src_port, 2);
+    put(behind, 4789, 2);
+    put(behind, 8 + 8 + 14 + inner_bytes, 2);
+    put(behind, 0, 2);
+    put(behind, 8, 1);
+    put(behind, 0, 3);
+    put(behind, ends.vni, 3);
+    put(behind, 0, 1);
+    put(behind, Bytes(ends.inner_mac.bytes.begin(), ends.inner_mac.bytes.end()));
+    put(behind, Bytes(layout.src_mac.bytes.begin(), layout.src_mac.bytes.end()));
+    put(behind, type, 2);
+  }
+  const auto ip_header = [&](uint16_t checksum) {
+    Bytes header;
+    if (ends.local.version == 4) {
+      put(header, 0x4500, 2);
+      put(header, 20 + behind.size() + inner_bytes, 2);
+      put(header, 0x4000, 4);
+      put(header, ends.ttl, 1);
+      put(header, static_cast<uint64_t>(protocol), 1);
+      put(header, checksum, 2);
+    } else {
+      put(header, 0x60000000, 4);
+      put(header, behind.size() + inner_bytes, 2);
+      put(header, static_cast<uint64_t>(protocol), 1);
+      put(header, ends.ttl, 1);
+    }
+    put(header, address_bytes(ends.local));
+    put(header, address_bytes(ends.remote));
+    return header;
+  };
+  Bytes all = ip_header(complement(reference_sum(ip_header(0))));
+  put(all, behind);
+  return all;
+}
+
 }  // namespace
 
 uint16_t reference_sum(const Bytes& bytes) {
@@ -120,8 +168,12 @@ Bytes reference_frame(const FrameLayout& layout, const Bytes& payload) {
     put(frame, tag.pcp * 8192U + tag.id, 2);
   }
   const auto labels = layout.labels.list();
+  const Bytes ip = layout.ip_version == 4 ? ipv4_header(layout, datagram_bytes)
+                                          : ipv6_header(layout, datagram_bytes);
+  const bool tunnelled = layout.outer.ends().kind != Tunnel::kNone;
+  const int version = tunnelled ? layout.outer.ends().local.version : layout.ip_version;
   if (labels.empty()) {
-    put(frame, layout.ip_version == 4 ? 0x0800 : 0x86dd, 2);
+    put(frame, version == 4 ? 0x0800 : 0x86dd, 2);
   } else {
     put(frame, 0x8847, 2);
   }
@@ -129,8 +181,8 @@ Bytes reference_frame(const FrameLayout& layout, const Bytes& payload) {
     put(frame, labels[i].label * 16U + labels[i].tc * 2U + (i + 1 == labels.size()), 3);
     put(frame, labels[i].ttl, 1);
   }
-  put(frame, layout.ip_version == 4 ? ipv4_header(layout, datagram_bytes)
-                                    : ipv6_header(layout, datagram_bytes));
+  if (tunnelled) put(frame, outer_headers(layout, ip.size() + datagram_bytes));
+  put(frame, ip);
   put(frame, datagram(layout, payload));
   return frame;
 }

@@ -1,11 +1,15 @@
 #include "vary/testing/slow_writer.h"
 
+#include <algorithm>
+
 namespace dutperf::vary::testing {
 namespace {
 
-// RFC 791, RFC 8200, RFC 768: bits before each field.
+// RFC 791, RFC 8200, RFC 768: bits before each field of a frame that has nothing more than it must.
 size_t first_bit(Field field, int ip_version) {
   switch (field) {
+    case Field::kOuterSrc: return 112 + 64;
+    case Field::kOuterSrcPort: return 112;  // and the outer IP header
     case Field::kDstMac: return 0;
     case Field::kSrcMac: return 48;
     case Field::kVlanId: return 96 + 20;
@@ -60,8 +64,37 @@ void set_id_bit(net::VlanTags& vlan, size_t index, bool bit) {
   vlan = net::VlanTags(tags);
 }
 
+void set_outer_bit(net::Encapsulation& outer, Field field, size_t index, bool bit) {
+  net::TunnelEnds ends = outer.ends();
+  if (field == Field::kOuterSrc) {
+    set_bit(ends.local.bytes, index, bit);
+  } else {
+    set_number_bit(ends.src_port, 16, index, bit);
+  }
+  outer = net::Encapsulation(ends);
+}
+
+bool bit_in(const net::FrameLayout& layout, Field field, size_t index) {
+  const auto in = [&](const auto& bytes) { return (bytes[index / 8] >> (7 - index % 8)) % 2 == 1; };
+  switch (field) {
+    case Field::kDstMac: return in(layout.dst_mac.bytes);
+    case Field::kSrcMac: return in(layout.src_mac.bytes);
+    case Field::kSrcIp: return in(layout.src_ip.bytes);
+    case Field::kDstIp: return in(layout.dst_ip.bytes);
+    case Field::kVlanId: return bit_of(layout.vlan.list()[0].id, 12, index);
+    case Field::kFlowLabel: return bit_of(layout.flow_label, 20, index);
+    case Field::kSrcPort: return bit_of(layout.src_port, 16, index);
+    case Field::kDstPort: return bit_of(layout.dst_port, 16, index);
+    case Field::kOuterSrc: return in(layout.outer.ends().local.bytes);
+    case Field::kOuterSrcPort: return bit_of(layout.outer.ends().src_port, 16, index);
+  }
+  return false;
+}
+
 void set_field_bit(net::FrameLayout& layout, Field field, size_t index, bool bit) {
   switch (field) {
+    case Field::kOuterSrc:
+    case Field::kOuterSrcPort: set_outer_bit(layout.outer, field, index, bit); return;
     case Field::kDstMac: set_bit(layout.dst_mac.bytes, index, bit); return;
     case Field::kSrcMac: set_bit(layout.src_mac.bytes, index, bit); return;
     case Field::kSrcIp: set_bit(layout.src_ip.bytes, index, bit); return;
@@ -74,7 +107,7 @@ void set_field_bit(net::FrameLayout& layout, Field field, size_t index, bool bit
 }
 
 void identify(Bytes& frame, const net::FrameLayout& layout, uint64_t id) {
-  const size_t ip = 14 + layout.vlan.bytes() + layout.labels.bytes();
+  const size_t ip = 14 + layout.vlan.bytes() + layout.labels.bytes() + layout.outer.bytes();
   const auto put = [&](size_t at, uint64_t word) {
     frame[ip + at] = static_cast<uint8_t>(word >> 8);
     frame[ip + at + 1] = static_cast<uint8_t>(word);
@@ -90,7 +123,7 @@ void identify(Bytes& frame, const net::FrameLayout& layout, uint64_t id) {
 
 Bytes slow_frame(const net::FrameLayout& layout, const net::TagIdentity& tag,
                  const std::vector<Variation>& list, const std::vector<uint64_t>& values,
-                 uint64_t sequence, uint64_t stamp_ns) {
+                 uint64_t sequence, uint64_t stamp_ns, const std::vector<Copy>& copies) {
   net::FrameLayout varied = layout;
   for (size_t i = 0; i < list.size(); ++i) {
     for (size_t bit = 0; bit < list[i].width; ++bit) {
@@ -98,19 +131,45 @@ Bytes slow_frame(const net::FrameLayout& layout, const net::TagIdentity& tag,
                     bit_of(values[i], list[i].width, bit));
     }
   }
+  for (const Copy& copy : copies) {
+    for (size_t bit = 0; bit < copy.width; ++bit) {
+      set_field_bit(varied, copy.to, copy.to_offset + bit,
+                    bit_in(varied, copy.from, copy.from_offset + bit));
+    }
+  }
   Bytes frame = net::testing::reference_frame(
       varied, net::testing::tagged_payload(varied, tag, sequence, stamp_ns));
+  if (layout.outer.ends().kind == net::Tunnel::kVxlan) {
+    // Of MAC addresses those of the wire vary, not those in the tunnel.
+    const size_t inner = 14 + layout.vlan.bytes() + layout.outer.bytes() - 8;
+    std::copy(layout.src_mac.bytes.begin(), layout.src_mac.bytes.end(),
+              frame.begin() + static_cast<std::ptrdiff_t>(inner));
+  }
   if (layout.identified) identify(frame, layout, sequence);
   return frame;
 }
 
-uint64_t value_in(const Bytes& frame, const Variation& variation, int ip_version,
-                  size_t tags_and_labels, size_t extra_bytes) {
-  const bool behind_tags = variation.field != Field::kDstMac && variation.field != Field::kSrcMac &&
-                           variation.field != Field::kVlanId;
-  const bool is_port = variation.field == Field::kSrcPort || variation.field == Field::kDstPort;
-  const size_t first = first_bit(variation.field, ip_version) + variation.offset +
-                       (behind_tags ? 32 * tags_and_labels : 0) + (is_port ? 8 * extra_bytes : 0);
+uint64_t value_in(const Bytes& frame, const Variation& variation, int ip_version) {
+  net::FrameLayout layout;
+  layout.ip_version = ip_version;
+  return value_in(frame, variation, layout);
+}
+
+uint64_t value_in(const Bytes& frame, const Variation& variation, const net::FrameLayout& layout) {
+  size_t first = first_bit(variation.field, layout.ip_version) + variation.offset;
+  const size_t tags = layout.vlan.bytes() + layout.labels.bytes();
+  switch (variation.field) {
+    case Field::kDstMac:
+    case Field::kSrcMac:
+    case Field::kVlanId: break;
+    case Field::kOuterSrc: first += 8 * tags; break;
+    case Field::kOuterSrcPort:
+      first += 8 * (tags + (layout.outer.ends().local.version == 4 ? 20 : 40));
+      break;
+    case Field::kSrcPort:
+    case Field::kDstPort: first += 8 * layout.extra.bytes.size(); [[fallthrough]];
+    default: first += 8 * (tags + layout.outer.bytes());
+  }
   uint64_t value = 0;
   for (size_t bit = first; bit < first + variation.width; ++bit) {
     value = value * 2 + (frame[bit / 8] >> (7 - bit % 8)) % 2;

@@ -12,13 +12,15 @@ namespace dutperf::vary::testing {
 
 using net::testing::Bytes;
 
-// Frame without FCS: `layout` with variation i of `list` set to values[i], its tag filled in.
+// Frame without FCS: `layout` with variation i of `list` set to values[i], then the copies made,
+// its tag filled in.
 Bytes slow_frame(const net::FrameLayout& layout, const net::TagIdentity& tag,
                  const std::vector<Variation>& list, const std::vector<uint64_t>& values,
-                 uint64_t sequence, uint64_t stamp_ns);
+                 uint64_t sequence, uint64_t stamp_ns, const std::vector<Copy>& copies = {});
 
-// What `frame` carries where `variation` has its bits.
-uint64_t value_in(const Bytes& frame, const Variation& variation, int ip_version,
-                  size_t tags_and_labels = 0, size_t extra_bytes = 0);
+// What `frame` of this layout, or of one that has nothing beside its IP version, carries where
+// `variation` has its bits.
+uint64_t value_in(const Bytes& frame, const Variation& variation, const net::FrameLayout& layout);
+uint64_t value_in(const Bytes& frame, const Variation& variation, int ip_version);
 
 }  // namespace dutperf::vary::testing

@@ -16,9 +16,10 @@ namespace dutperf::vary::testing {
 
 inline constexpr uint64_t kMax48 = (1ULL << 48) - 1;
 inline constexpr net::TagIdentity kTag{0x1234, 7, net::kTagFlagBackground};
-inline constexpr Field kFields[] = {Field::kSrcMac, Field::kDstMac,   Field::kSrcIp,
-                                    Field::kDstIp,  Field::kSrcPort,  Field::kDstPort,
-                                    Field::kVlanId, Field::kFlowLabel};
+// The last one is not IPv4's.
+inline constexpr Field kFields[] = {
+    Field::kSrcMac,  Field::kDstMac, Field::kSrcIp,    Field::kDstIp,        Field::kSrcPort,
+    Field::kDstPort, Field::kVlanId, Field::kOuterSrc, Field::kOuterSrcPort, Field::kFlowLabel};
 
 inline bool enumerates(const Variations& variations) {
   return std::any_of(variations.list.begin(), variations.list.end(),
@@ -77,9 +78,7 @@ class Stream {
   std::vector<uint64_t> values_in(const Bytes& frame) const {
     std::vector<uint64_t> values;
     for (const Variation& variation : variations_.list) {
-      values.push_back(value_in(frame, variation, layout_.ip_version,
-                                layout_.vlan.list().size() + layout_.labels.list().size(),
-                                layout_.extra.bytes.size()));
+      values.push_back(value_in(frame, variation, layout_));
     }
     return values;
   }
@@ -99,7 +98,8 @@ class Stream {
       }
     }
     expect_enumerated(values, sequence);
-    ASSERT_EQ(frame, slow_frame(layout_, tag_, variations_.list, values, sequence, stamp_ns))
+    ASSERT_EQ(frame, slow_frame(layout_, tag_, variations_.list, values, sequence, stamp_ns,
+                                variations_.copies))
         << "IPv" << layout_.ip_version << ", " << layout_.frame_size << " bytes, frame "
         << sequence;
   }
@@ -164,6 +164,7 @@ class Random {
     layout.extra = extra(version);
     layout.frame_size += static_cast<uint32_t>(layout.extra.bytes.size());
     layout.labels = labels();
+    if (layout.labels.bytes() == 0) layout.outer = outer();
     return layout;
   }
 
@@ -174,6 +175,20 @@ class Random {
                static_cast<uint8_t>(1 + below(255))};
     }
     return net::LabelStack(labels);
+  }
+
+  net::Encapsulation outer() {
+    net::TunnelEnds ends;
+    ends.kind = static_cast<net::Tunnel>(below(2) * below(4));
+    for (net::IpAddress* end : {&ends.local, &ends.remote}) {
+      for (uint8_t& byte : end->bytes) byte = static_cast<uint8_t>(bits_());
+    }
+    ends.local.version = ends.remote.version = below(3) == 0 ? 4 : 6;
+    ends.ttl = static_cast<uint8_t>(1 + below(255));
+    ends.vni = static_cast<uint32_t>(below(1 << 24));
+    ends.src_port = static_cast<uint16_t>(bits_());
+    for (uint8_t& byte : ends.inner_mac.bytes) byte = static_cast<uint8_t>(bits_());
+    return net::Encapsulation(ends);
   }
 
   net::VlanTags vlan() {
@@ -199,13 +214,28 @@ class Random {
     return net::ipv6_extensions(extensions);
   }
 
-  Variation variation(int version, bool tagged) {
+  static bool has(const net::FrameLayout& layout, Field field) {
+    const net::TunnelEnds& ends = layout.outer.ends();
+    switch (field) {
+      case Field::kFlowLabel: return layout.ip_version == 6;
+      case Field::kVlanId: return layout.vlan.bytes() > 0;
+      case Field::kOuterSrc: return ends.kind != net::Tunnel::kNone && ends.local.version == 6;
+      case Field::kOuterSrcPort: return ends.kind == net::Tunnel::kVxlan;
+      default: return true;
+    }
+  }
+
+  Field field_of(const net::FrameLayout& layout) {
+    while (true) {
+      const Field field = kFields[below(std::size(kFields))];
+      if (has(layout, field)) return field;
+    }
+  }
+
+  Variation variation(const net::FrameLayout& layout) {
     Variation v;
-    do {
-      v.field = kFields[below(std::size(kFields))];
-    } while ((v.field == Field::kFlowLabel && version == 4) ||
-             (v.field == Field::kVlanId && !tagged));
-    const uint32_t bits = bits_of(v.field, version);
+    v.field = field_of(layout);
+    const uint32_t bits = bits_of(v.field, layout.ip_version);
     v.width = static_cast<uint8_t>(1 + below(std::min(32U, bits)));
     v.offset = static_cast<uint8_t>(below(bits - v.width + 1));
     const uint64_t end = 1ULL << v.width;
@@ -215,14 +245,49 @@ class Random {
     return v;
   }
 
+  // As many as asked for that overlap neither each other nor what varies. What is copied may vary,
+  // but is not copied from elsewhere.
+  std::vector<Copy> copies(const net::FrameLayout& layout, const std::vector<Variation>& list,
+                           uint64_t count) {
+    std::vector<Copy> result;
+    for (uint64_t i = 0; i < count; ++i) {
+      Copy copy;
+      copy.from = field_of(layout);
+      copy.to = field_of(layout);
+      const uint32_t from_bits = bits_of(copy.from, layout.ip_version);
+      const uint32_t to_bits = bits_of(copy.to, layout.ip_version);
+      copy.width = static_cast<uint8_t>(1 + below(std::min({32U, from_bits, to_bits})));
+      copy.from_offset = static_cast<uint8_t>(below(from_bits - copy.width + 1));
+      copy.to_offset = static_cast<uint8_t>(below(to_bits - copy.width + 1));
+      const auto meets = [](Field a, uint32_t a_first, uint32_t a_width, Field b, uint32_t b_first,
+                            uint32_t b_width) {
+        return a == b && a_first < b_first + b_width && b_first < a_first + a_width;
+      };
+      bool free =
+          !meets(copy.from, copy.from_offset, copy.width, copy.to, copy.to_offset, copy.width);
+      for (const Variation& v : list) {
+        free &= !meets(v.field, v.offset, v.width, copy.to, copy.to_offset, copy.width);
+      }
+      for (const Copy& other : result) {
+        free &= !meets(other.to, other.to_offset, other.width, copy.to, copy.to_offset, copy.width);
+        free &=
+            !meets(other.to, other.to_offset, other.width, copy.from, copy.from_offset, copy.width);
+        free &=
+            !meets(other.from, other.from_offset, other.width, copy.to, copy.to_offset, copy.width);
+      }
+      if (free) result.push_back(copy);
+    }
+    return result;
+  }
+
   // Up to 8 that do not overlap and do not enumerate too much; often several of one address.
-  Variations variations(int version, bool tagged = false) {
+  Variations variations(const net::FrameLayout& layout) {
     Variations result;
     result.order = static_cast<Order>(below(3));
     result.seed = bits_();
     const uint64_t tries = below(12);
     for (uint64_t i = 0; i < tries && result.list.size() < 8; ++i) {
-      const Variation v = variation(version, tagged);
+      const Variation v = variation(layout);
       const bool overlaps =
           std::any_of(result.list.begin(), result.list.end(), [&](const Variation& other) {
             return other.field == v.field && other.offset < v.offset + v.width &&
@@ -232,6 +297,7 @@ class Random {
       result.list.push_back(v);
       if (result.combinations() > Permutation::kMaxSize) result.list.pop_back();
     }
+    result.copies = copies(layout, result.list, below(2) * below(5));
     return result;
   }
 

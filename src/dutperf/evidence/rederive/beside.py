@@ -123,12 +123,21 @@ def _size(source: Source, side: str) -> Fraction | None:
 
 
 def _wire_size(source: Source, side: str) -> Fraction | None:
-    """With four bytes for each VLAN tag and MPLS label of the port (IEEE 802.3ac)."""
+    """With what the port has before IP (IEEE 802.3ac, RFC 5695 4.1.5, RFC 8219 4.2)."""
     size = _size(source, side)
     ports = [port for port in source.ports if port["name"] == side]
     tagged = ports[:1]  # as all ports of a side are
     before = sum(len(port.get(key, [])) for port in tagged for key in ("vlan", "mpls"))
-    return size and size + 4 * before
+    outer = sum(_outer_bytes(port.get("encapsulation")) for port in tagged)
+    return size and size + 4 * before + outer
+
+
+def _outer_bytes(tunnel: Json | None) -> int:
+    """An IP header, and behind it of GRE 4, of UDP, VXLAN and Ethernet 8, 8 and 14."""
+    if not tunnel:
+        return 0
+    ip = 40 if ":" in tunnel["remote"] else 20
+    return ip + {"ip": 0, "gre": 4, "vxlan": 30}[tunnel["kind"]]
 
 
 def _media_of(source: Source) -> list[Json]:

@@ -1,0 +1,95 @@
+// Outer headers: what a frame's IP packet stands in on one side of a device that takes them off or
+// puts them on (RFC 8219 4.2; a tester that sends and expects them needs no second device).
+//
+// A port has one tunnel and all its test frames go through it; ARP and neighbour discovery go
+// without. What stands before the inner packet has the same length in all frames of a port, so a
+// frame is like one without it `bytes()` further on, but for the EtherType. Of the outer headers a
+// device may choose hop limit, class, flow label, identification and UDP source port: these are not
+// compared. Their lengths and checksums must hold.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "net/address.h"
+#include "net/damage.h"
+#include "net/headers.h"
+
+namespace dutperf::net {
+
+enum class Tunnel : uint8_t {
+  kNone,
+  kIp,     // an IP header alone (RFC 2473, RFC 4213): DS-Lite, lw4o6, MAP-E, 6rd
+  kGre,    // without key, checksum and sequence number (RFC 2784)
+  kVxlan,  // RFC 7348
+};
+
+// As seen from the tester, which is one end.
+struct TunnelEnds {
+  Tunnel kind = Tunnel::kNone;
+  IpAddress local;
+  IpAddress remote;  // the device's, of the same version
+  // How many bits are compared of what arrives; the rest of an address may vary.
+  uint8_t local_bits = 128;
+  uint8_t remote_bits = 128;
+  uint8_t ttl = 64;            // of the outer header
+  uint32_t vni = 0;            // VXLAN
+  uint16_t src_port = 0xC000;  // VXLAN
+  Mac inner_mac;               // VXLAN: the device's, inside
+
+  bool operator==(const TunnelEnds&) const = default;
+};
+
+class Encapsulation {
+ public:
+  static constexpr size_t kMaxBytes =
+      sizeof(Ipv6Header) + sizeof(UdpHeader) + sizeof(VxlanHeader) + sizeof(EthernetHeader);
+
+  Encapsulation() = default;
+  // REQUIRES: addresses of one version; vni below 2^24.
+  explicit Encapsulation(const TunnelEnds& ends);
+
+  bool operator==(const Encapsulation&) const = default;
+
+  const TunnelEnds& ends() const { return ends_; }
+  uint32_t bytes() const { return bytes_; }
+  // From the outer IP header on; 0: the kind has none.
+  uint32_t udp_offset() const { return ends_.kind == Tunnel::kVxlan ? ip_bytes_ : 0; }
+
+  // Writes the EtherType and what stands before an inner packet of so many bytes; `inner_src` is
+  // VXLAN's, and the same in all frames. REQUIRES: bytes() behind the EtherType may be written.
+  void write(uint8_t* ether_type, int inner_version, size_t inner_bytes,
+             const Mac& inner_src) const noexcept;
+
+  // Whether the packet there carries a packet or GRE, of a frame that without its VLAN tags has so
+  // many bytes.
+  static bool begins_at(const uint8_t* ether_type, size_t frame_bytes) noexcept;
+
+  // Whether it stands there, from the device to the tester. REQUIRES: bytes() behind the EtherType
+  // may be read.
+  bool stands_at(const uint8_t* ether_type) const noexcept;
+  // What it says stands behind it, as an EtherType. REQUIRES: it stands there.
+  uint16_t inner_type(const uint8_t* ether_type) const noexcept;
+  // How the outer headers before an inner packet of so many bytes are damaged, if they are.
+  // REQUIRES: it stands there, and the inner packet is there.
+  std::optional<Damage> damage_at(const uint8_t* ether_type, size_t inner_bytes,
+                                  bool verify_checksums) const noexcept;
+
+  // The same tunnel as its other end has it.
+  Encapsulation from_other_end() const;
+
+  // Out of a frame in which it stands behind the Ethernet header, into one that has room; return
+  // the new size. REQUIRES: an IP packet stands behind the Ethernet header of the frame put into.
+  size_t take_out(uint8_t* frame, size_t size) const noexcept;
+  size_t put_in(uint8_t* frame, size_t size) const noexcept;
+
+ private:
+  bool holds_addresses(const uint8_t* src, const uint8_t* dst) const noexcept;
+
+  TunnelEnds ends_;
+  uint32_t bytes_ = 0;
+  uint32_t ip_bytes_ = 0;  // of the outer IP header
+};
+
+}  // namespace dutperf::net

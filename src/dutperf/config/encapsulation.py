@@ -1,0 +1,134 @@
+"""The key ``encapsulation`` of a side: the tester itself is one end of a tunnel.
+
+RFC 8219 4.2 wants a second device for encapsulation, and recommends tests of each one
+alone. The tester then sends inside outer headers and expects them on that side; on the
+other one it speaks as the packets inside. The key is a name, or an object.
+
+encapsulation: ipv4-in-ipv6     encapsulation: {kind: gre, remote: "2001:db8::1"}
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from dutperf.config.fields import Strict
+from dutperf.config.problem import KeyedError
+from dutperf.protocol import VNI_END, Encapsulation, Ip, IpVersion, Mac, TunnelKind
+
+SideKind = Literal["ipv4-in-ipv6", "ipv6-in-ipv4", "gre", "vxlan"]
+_KINDS: dict[SideKind, TunnelKind] = {
+    "ipv4-in-ipv6": "ip",
+    "ipv6-in-ipv4": "ip",
+    "gre": "gre",
+    "vxlan": "vxlan",
+}
+_OUTER: dict[str, IpVersion] = {"ipv4-in-ipv6": 6, "ipv6-in-ipv4": 4}
+_INNER: dict[str, IpVersion] = {"ipv4-in-ipv6": 4, "ipv6-in-ipv4": 6}
+PER_HOST_BITS = 96
+"""Of the tester's outer address that all tunnels have, where each host has its own."""
+
+
+class SideEncapsulation(Strict):
+    """The tunnel of one side (RFC 8219 4.2; RFC 2473, 4213, 2784, 7348)."""
+
+    kind: SideKind = Field(
+        description="ipv4-in-ipv6 (DS-Lite, lw4o6, MAP-E), ipv6-in-ipv4 (6in4, 6rd), "
+        "gre without options, or vxlan"
+    )
+    remote: Ip | None = Field(
+        default=None,
+        description="the DUT's end; default: the side's gateway of the outer version. "
+        "gre and vxlan must have it",
+    )
+    local: Ip | None = Field(
+        default=None,
+        description="the tester's end; default: its own address on this side",
+    )
+    tunnel_per_host: bool = Field(
+        default=False,
+        description="each host of traffic.addresses on this side is at the end of a "
+        "tunnel of its own: the bits of its address that vary stand at the same "
+        "place, counted from the end, of an outer IPv6 address",
+    )
+    ttl: Annotated[int, Field(ge=1, le=255)] = Field(
+        default=64, description="hop limit of the outer header"
+    )
+    vni: Annotated[int, Field(ge=0, lt=VNI_END)] | None = Field(
+        default=None, description="of vxlan, which must have it"
+    )
+    inner_mac: Mac | None = Field(
+        default=None, description="the DUT's in vxlan, which must have it"
+    )
+
+    @model_validator(mode="after")
+    def _keys_fit_the_kind(self) -> Self:
+        if self.kind in ("gre", "vxlan") and self.remote is None:
+            raise KeyedError(("remote",), f"{self.kind} needs the DUT's end, remote")
+        if self.remote and self.local and (":" in self.remote) != (":" in self.local):
+            raise KeyedError(("local",), "is not of the IP version of remote")
+        outer = _OUTER.get(self.kind)
+        for key, end in (("remote", self.remote), ("local", self.local)):
+            if end and outer and (":" in end) != (outer == 6):
+                raise KeyedError((key,), f"{self.kind} has outer headers of IPv{outer}")
+        for key, given in (("vni", self.vni), ("inner_mac", self.inner_mac)):
+            if (given is not None) != (self.kind == "vxlan"):
+                needs = "needs" if self.kind == "vxlan" else "has no"
+                raise KeyedError((key,), f"{self.kind} {needs} {key}")
+        if self.tunnel_per_host and self.outer_version == 4:
+            raise KeyedError(
+                ("tunnel_per_host",), "needs outer headers of IPv6: nothing else varies"
+            )
+        return self
+
+    @property
+    def outer_version(self) -> IpVersion:
+        """Of the outer header."""
+        known = _OUTER.get(self.kind)
+        return known or (6 if self.remote and ":" in self.remote else 4)
+
+    @classmethod
+    def at_other_end(cls, devices: Encapsulation) -> Self:
+        """Of the tester, where the known-answer device has ``devices``."""
+        kind: SideKind = (
+            devices.kind
+            if devices.kind != "ip"
+            else "ipv4-in-ipv6"
+            if devices.outer_version == 6
+            else "ipv6-in-ipv4"
+        )
+        return cls(
+            kind=kind,
+            local=devices.remote,
+            remote=devices.local,
+            tunnel_per_host=devices.remote_bits is not None,
+            vni=devices.vni,
+            inner_mac=devices.inner_mac,
+        )
+
+    def carries(self, version: IpVersion) -> bool:
+        """Whether packets of ``version`` may be inside."""
+        return _INNER.get(self.kind, version) == version
+
+    def between(self, local: str, remote: str) -> Encapsulation:
+        """The tunnel, with the side's addresses where it does not name its own."""
+        return Encapsulation(
+            kind=_KINDS[self.kind],
+            local=self.local or local,
+            remote=self.remote or remote,
+            local_bits=PER_HOST_BITS if self.tunnel_per_host else None,
+            ttl=self.ttl,
+            vni=self.vni,
+            inner_mac=self.inner_mac,
+        )
+
+
+def _named(value: Any) -> Any:  # noqa: ANN401 - raw YAML
+    return {"kind": value} if isinstance(value, str) else value
+
+
+KeyOfASide = Annotated[
+    SideEncapsulation | None,
+    BeforeValidator(_named, json_schema_input_type=SideEncapsulation | SideKind | None),
+]

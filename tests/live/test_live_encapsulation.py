@@ -1,0 +1,348 @@
+"""Frames inside outer headers on real ports, and as others read them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from livetools import (
+    BOTH,
+    DEVICE,
+    ENDS,
+    GATEWAYS,
+    NO_ODD_FRAMES,
+    STALLS,
+    Trial,
+    codes,
+    counting,
+    crossed_neighbours,
+    lab_neighbours,
+    odd_frames,
+    ref_dut,
+    ring_ports,
+    running_engine,
+)
+from readers import needs_tshark, tag_of, tshark, with_good_checksums
+from scapy.utils import rdpcap
+
+from dutperf.calibration.witness import Counts, by_account
+from dutperf.calibration.witness import by_result as counts
+from dutperf.engine.client import Engine
+from dutperf.errors import EngineError
+from dutperf.protocol import (
+    Encapsulation,
+    FieldCopy,
+    FieldVariation,
+    IpVersion,
+    NeighboursParams,
+    PortSpec,
+    PreviewParams,
+    TrialRequest,
+    TrialResult,
+    VlanTag,
+)
+
+pytestmark = counting(DEVICE)
+
+FRAMES = 500
+TAG = [VlanTag(id=10)]
+OUTER = {4: ("10.0.0.1", "10.0.0.2"), 6: ("2001:db8:a::1", "2001:db8:a::2")}
+VXLAN = {"vni": 77, "inner_mac": "02:00:00:00:00:77"}
+SENT: dict[str, Any] = {"dst_mac": "02:00:00:00:00:09"}
+"""Frames to nobody: no next hop is asked for."""
+
+
+def tunnel(kind: Any, outer: IpVersion, **keys: Any) -> Encapsulation:  # noqa: ANN401
+    local, remote = OUTER[outer]
+    more = VXLAN if kind == "vxlan" else {}
+    given = {"kind": kind, "local": local, "remote": remote, **more, **keys}
+    return Encapsulation.model_validate(given)
+
+
+def other_end(of: Encapsulation | None) -> Encapsulation | None:
+    return of and of.model_copy(
+        update={
+            "local": of.remote,
+            "remote": of.local,
+            "local_bits": of.remote_bits,
+            "remote_bits": of.local_bits,
+        }
+    )
+
+
+def ports(
+    left: Encapsulation | None,
+    right: Encapsulation | None,
+    vlan: list[VlanTag] | None = None,
+    mtu: int = 1500,
+) -> list[PortSpec]:
+    return [
+        port.model_copy(
+            update={
+                "encapsulation": left if port.name == "left" else right,
+                "vlan": vlan or [],
+            }
+        )
+        for port in ring_ports(mtu)
+    ]
+
+
+def request(
+    left: Encapsulation | None,
+    right: Encapsulation | None,
+    trial: Trial | None = None,
+    vlan: list[VlanTag] | None = None,
+    **stream: Any,  # noqa: ANN401 - keys of a stream
+) -> TrialRequest:
+    plain = (trial or Trial(size=128)).request()
+    ways = []
+    for way in plain.directions:
+        ends = (left, right) if way.name == "forward" else (right, left)
+        keys = {
+            "encapsulation": ends[0],
+            "received_encapsulation": ends[1],
+            "vlan": vlan or [],
+            "received_vlan": vlan or [],
+            "streams": [each.model_copy(update=stream) for each in way.streams],
+        }
+        ways.append(way.model_copy(update=keys))
+    return plain.model_copy(update={"directions": ways})
+
+
+def other_vlan(result: TrialResult) -> list[int]:
+    return [port.other_vlan for port in result.ports]
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with running_engine(tmp_path_factory.mktemp("encapsulation")) as it:
+        yield it
+
+
+KINDS = [*product(("ip", "gre", "vxlan"), (4, 6))]
+
+
+@pytest.mark.parametrize("inner", [4, 6])
+@pytest.mark.parametrize(("kind", "outer"), KINDS)
+@pytest.mark.parametrize("vlan", [[], TAG], ids=["untagged", "tagged"])
+def test_neighbours_are_found_beside_a_tunnel_and_every_frame_arrives_in_it(
+    engine: Engine, kind: str, outer: IpVersion, inner: IpVersion, vlan: list[VlanTag]
+) -> None:
+    left = tunnel(kind, outer)
+    right = other_end(left)
+    engine.open_ports(ports(left, right, vlan))
+    found = engine.set_neighbours(crossed_neighbours()).neighbours
+    assert all(neighbour.mac for neighbour in found)
+    result = engine.measure(request(left, right, Trial(inner, 128), vlan))
+    assert codes(result) <= STALLS
+    assert counts(result) == dict.fromkeys(BOTH, Counts(FRAMES, FRAMES))
+    assert odd_frames(result) == NO_ODD_FRAMES
+    assert other_vlan(result) == [0, 0]
+    inspected = [s.inspected for d in result.directions for s in d.streams]
+    assert all(each and each.frames and not each.payload for each in inspected)
+
+
+IP = tunnel("ip", 6)
+OTHERS = [
+    None,
+    tunnel("ip", 4),
+    tunnel("gre", 6),
+    tunnel("vxlan", 6),
+    tunnel("ip", 6, local="2001:db8:a::3"),
+    tunnel("ip", 6, remote="2001:db8:a::3"),
+]
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_a_frame_in_another_tunnel_is_lost_and_counted(
+    engine: Engine, other: Encapsulation | None
+) -> None:
+    right = other_end(other)
+    engine.open_ports(ports(IP, right))
+    engine.set_neighbours(NeighboursParams(ports=[]))
+    result = engine.measure(request(IP, right, **SENT))
+    assert counts(result) == dict.fromkeys(BOTH, Counts(FRAMES, 0, FRAMES))
+    at_left, at_right = other_vlan(result)
+    assert at_left == FRAMES
+    # A port without a tunnel takes an outer header for any other packet.
+    foreign = sum(port.foreign for port in result.ports)
+    assert (at_right, foreign) == ((FRAMES, 0) if other else (0, FRAMES))
+
+
+def test_the_wrong_vni_is_another_tunnel(engine: Engine) -> None:
+    left, right = tunnel("vxlan", 4), other_end(tunnel("vxlan", 4, vni=78))
+    engine.open_ports(ports(left, right))
+    engine.set_neighbours(NeighboursParams(ports=[]))
+    result = engine.measure(request(left, right, **SENT))
+    assert counts(result) == dict.fromkeys(BOTH, Counts(FRAMES, 0, FRAMES))
+    assert other_vlan(result) == [FRAMES, FRAMES]
+
+
+def test_a_trial_in_another_tunnel_than_its_ports_is_refused(engine: Engine) -> None:
+    right = other_end(IP)
+    engine.open_ports(ports(IP, right))
+    engine.set_neighbours(NeighboursParams(ports=[]))
+    for left_of, right_of, where in (
+        (None, right, "forward: encapsulation"),
+        (IP, None, "received_encapsulation"),
+    ):
+        with pytest.raises(EngineError, match=where):
+            engine.measure(request(left_of, right_of))
+
+
+@pytest.mark.parametrize("size", [1478, 1479])
+def test_the_mtu_carries_outer_headers(engine: Engine, size: int) -> None:
+    right = other_end(IP)
+    engine.open_ports(ports(IP, right))
+    engine.set_neighbours(NeighboursParams(ports=[]))
+    trial = request(IP, right, Trial(size=size, directions=["forward"]), **SENT)
+    if size > 1478:
+        with pytest.raises(EngineError, match="can carry, 1478"):
+            engine.measure(trial)
+    else:
+        assert counts(engine.measure(trial))["forward"] == Counts(FRAMES, FRAMES)
+
+
+HOSTS = FieldVariation(field="src_ip", offset=24, width=8, min=10, max=250)
+TUNNELS = FieldCopy(field="outer_src", offset=120, width=8, of="src_ip", of_offset=24)
+
+
+def test_each_host_has_a_tunnel_of_its_own(engine: Engine, tmp_path: Path) -> None:
+    left = tunnel("ip", 6, local_bits=96)
+    right = other_end(left)
+    engine.open_ports(ports(left, right))
+    engine.set_neighbours(crossed_neighbours())
+    trial = request(
+        left,
+        right,
+        Trial(size=128, directions=["forward"]),
+        vary=[HOSTS],
+        copies=[TUNNELS],
+    )
+    assert counts(engine.measure(trial))["forward"] == Counts(FRAMES, FRAMES)
+    path = tmp_path / "hosts.pcap"
+    engine.preview(PreviewParams(trial=trial, count=200, path=str(path)))
+    hosts = set()
+    for packet in map(bytes, rdpcap(str(path))):
+        host = packet[54 + 15]
+        assert packet[14 + 8 : 14 + 23] == bytes.fromhex("20010db8000a" + 9 * "00")
+        assert packet[14 + 23] == host
+        assert with_good_checksums(bare(packet, 40, 4)) == bare(packet, 40, 4)
+        hosts.add(host)
+    assert len(hosts) > 50
+    # And one that compares the whole address knows few of them.
+    exact = other_end(tunnel("ip", 6))
+    engine.open_ports(ports(left, exact))
+    engine.set_neighbours(crossed_neighbours())
+    forward = trial.directions[0].model_copy(update={"received_encapsulation": exact})
+    lossy = engine.measure(trial.model_copy(update={"directions": [forward]}))
+    assert counts(lossy)["forward"].lost > FRAMES // 2
+
+
+def bare(packet: bytes, outer_bytes: int, inner: IpVersion) -> bytes:
+    ether_type = b"\x08\x00" if inner == 4 else b"\x86\xdd"
+    return packet[:12] + ether_type + packet[14 + outer_bytes :]
+
+
+def preview(
+    engine: Engine, left: Encapsulation | None, ip: IpVersion, path: Path
+) -> list[bytes]:
+    right = other_end(left)
+    engine.open_ports(ports(left, right))
+    params = PreviewParams(
+        trial=request(left, right, Trial(ip, 128)), count=3, path=str(path)
+    )
+    assert engine.preview(params).frames == 6
+    return [bytes(packet) for packet in rdpcap(str(path))]
+
+
+@pytest.mark.parametrize("inner", [4, 6])
+@pytest.mark.parametrize(("kind", "outer"), KINDS)
+def test_inside_the_frame_is_as_without(
+    engine: Engine, tmp_path: Path, kind: str, outer: IpVersion, inner: IpVersion
+) -> None:
+    plain = preview(engine, None, inner, tmp_path / "plain.pcap")
+    left = tunnel(kind, outer)
+    frames = preview(engine, left, inner, tmp_path / "inside.pcap")
+    for number, frame in enumerate(frames):
+        assert len(frame) == 124 + left.bytes
+        assert bare(frame, left.bytes, inner) == plain[number]
+        assert tag_of(frame).sequence == number % 3
+
+
+@needs_tshark
+@pytest.mark.parametrize("inner", [4, 6])
+@pytest.mark.parametrize(("kind", "outer"), KINDS)
+def test_tshark_reads_both_packets_and_finds_every_checksum_good(
+    engine: Engine, tmp_path: Path, kind: str, outer: IpVersion, inner: IpVersion
+) -> None:
+    preview(engine, tunnel(kind, outer), inner, tmp_path / "frames.pcap")
+    columns = [
+        *("frame.protocols", "ip.checksum.status", "udp.checksum.status"),
+        *("vxlan.vni", "_ws.malformed", "ip.src" if outer == 4 else "ipv6.src"),
+    ]
+    names = {4: "ip", 6: "ipv6"}
+    between = {"ip": "", "gre": ":gre", "vxlan": ":udp:vxlan:eth:ethertype"}[kind]
+    stack = f"eth:ethertype:{names[outer]}{between}:{names[inner]}:udp"
+    for row in tshark(tmp_path / "frames.pcap", columns, ports="7"):
+        assert row["frame.protocols"].startswith(stack)
+        ipv4 = [outer, inner].count(4)
+        assert row["ip.checksum.status"] == ",".join(ipv4 * ["1"])
+        # The outer datagram of VXLAN has none (RFC 7348 5); over IPv6 a tunnel may do
+        # without, too (RFC 6935), which tshark does not know.
+        none = "3,1" if outer == 4 else "4,1"
+        assert row["udp.checksum.status"] == (none if kind == "vxlan" else "1")
+        assert row["vxlan.vni"] == ("77" if kind == "vxlan" else "")
+        assert row["_ws.malformed"] == ""
+        first = row["ip.src" if outer == 4 else "ipv6.src"].split(",")[0]
+        assert first in OUTER[outer]
+
+
+def device_at(left: Encapsulation) -> dict[str, Any]:
+    """A router at the other end of the tunnel on the left, which loses every 7th."""
+    told = other_end(left)
+    assert told
+    return {
+        "encapsulation": {"left": told.model_dump(exclude_none=True)},
+        "routing": {
+            "left": ["198.18.0.1", "2001:2::1"],
+            "right": ["198.19.0.1", "2001:2:0:8000::1"],
+        },
+        "forward": {"rules": [{"every": 7, "do": "drop"}]},
+    }
+
+
+@pytest.mark.parametrize(("kind", "outer"), KINDS)
+def test_a_device_that_encapsulates_is_measured_as_one_that_does_not(
+    engine: Engine, kind: str, outer: IpVersion
+) -> None:
+    left = tunnel(kind, outer)
+    with (
+        tempfile.TemporaryDirectory(prefix="dutperf") as short,
+        ref_dut(Path(short), device_at(left)) as device,
+    ):
+        both = ports(left, None)
+        engine.open_ports(
+            [
+                port.model_copy(update={"encapsulation": each.encapsulation})
+                for port, each in zip(device.ports(), both, strict=True)
+            ]
+        )
+        found = engine.set_neighbours(lab_neighbours()).neighbours
+        assert all(neighbour.mac for neighbour in found)
+        for number, ip in enumerate(ENDS, 1):
+            asked = Trial(ip, 128, hops=GATEWAYS)
+            trial = request(left, None, asked).model_copy(update={"trial_id": number})
+            result = engine.measure(trial)
+            lost = FRAMES // 7
+            assert counts(result) == by_account(device.account(number))
+            assert counts(result) == {
+                "forward": Counts(FRAMES, FRAMES - lost, lost),
+                "reverse": Counts(FRAMES, FRAMES),
+            }
+            assert odd_frames(result) == NO_ODD_FRAMES
+            assert other_vlan(result) == [0, 0]
