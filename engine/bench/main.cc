@@ -103,6 +103,23 @@ TrialSpec tagged(TrialSpec spec) {
   return spec;
 }
 
+// Inside an IPv6 header, as DS-Lite has it, from a tunnel for each of 256 hosts.
+TrialSpec tunnelled(TrialSpec spec) {
+  dutperf::net::TunnelEnds ends;
+  ends.kind = dutperf::net::Tunnel::kIp;
+  ends.local = *dutperf::net::IpAddress::parse("2001:2::2");
+  ends.remote = *dutperf::net::IpAddress::parse("2001:2::1");
+  ends.local_bits = 96;
+  dutperf::dataplane::StreamSpec& stream = spec.from[0].streams[0];
+  stream.layout.outer = dutperf::net::Encapsulation(ends);
+  spec.from[0].received_outer = stream.layout.outer.from_other_end();
+  stream.variations.list.push_back(
+      {.field = dutperf::vary::Field::kSrcIp, .offset = 24, .width = 8, .max = 255});
+  stream.variations.copies = {
+      {dutperf::vary::Field::kSrcIp, 24, dutperf::vary::Field::kOuterSrc, 120, 8}};
+  return spec;
+}
+
 double cycles(uint64_t frames, const std::function<void()>& work) {
   const uint64_t start = read_tsc();
   measured_section(work);
@@ -227,6 +244,8 @@ std::vector<Mode> Bench::modes() {
       {"receive.full_checksums", receive_all(ports, true)},
       {"send.vlan_random_ports", send(tagged(ports))},
       {"receive.vlan_checksums", receive_all(tagged(ports), true)},
+      {"send.tunnel_random_ports", send(tunnelled(ports))},
+      {"receive.tunnel_checksums", receive_all(tunnelled(ports), true)},
   };
   add_learned(modes);
   return modes;

@@ -123,6 +123,33 @@ void check_tagged(const uint8_t* frame, size_t size) {
           "what is put in is taken out");
 }
 
+// A packet in a tunnel is what it is without, and nobody asks in there.
+void check_tunnelled(const uint8_t* frame, size_t size) {
+  for (const net::Tunnel kind : {net::Tunnel::kIp, net::Tunnel::kGre, net::Tunnel::kVxlan}) {
+    for (const char* address : {"10.0.0.1", "2001:db8::1"}) {
+      net::TunnelEnds ends;
+      ends.kind = kind;
+      ends.local = ends.remote = *net::IpAddress::parse(address);
+      const net::Encapsulation outer(ends);
+      net::classify_tunnelled({}, outer, frame, size);
+      if (size < kIp + 20) continue;
+      const uint16_t type = static_cast<uint16_t>(number(Bytes(frame, frame + size), 12));
+      if (type != net::ether_type_of(frame + kIp)) continue;
+      const std::unique_ptr<uint8_t[]> inside(new uint8_t[size + outer.bytes()]);
+      std::copy_n(frame, size, inside.get());
+      const size_t inside_size = outer.put_in(inside.get(), size);
+      const net::FrameKind bare = net::classify(frame, size).kind;
+      const net::FrameKind found =
+          net::classify_tunnelled({}, outer, inside.get(), inside_size).kind;
+      const bool asks = bare == net::FrameKind::kNeighbour;
+      require(found == (asks ? net::FrameKind::kForeign : bare), "a tunnel hides nothing");
+      require(outer.take_out(inside.get(), inside_size) == size &&
+                  std::equal(frame, frame + size, inside.get()),
+              "what was put in is taken out");
+    }
+  }
+}
+
 // The frame as a piece of a packet, and as the last one behind it, with header checksums that hold:
 // no input would find these by chance.
 void check_pieces(const uint8_t* frame, size_t size) {
@@ -155,6 +182,7 @@ void check_pieces(const uint8_t* frame, size_t size) {
 
 void check(const uint8_t* frame, size_t size) {
   check_tagged(frame, size);
+  check_tunnelled(frame, size);
   const net::Classified classified = net::classify(frame, size);
   if (classified.kind == net::FrameKind::kTest) {
     check_test_frame(frame, size, classified);

@@ -35,11 +35,27 @@ bool is_protocol_of(Tunnel kind, uint8_t protocol) {
   return protocol == protocol_of(kind, 4) || protocol == protocol_of(kind, 6);
 }
 
-bool begins_as(const uint8_t* found, const IpAddress& wanted, size_t compared_bits) {
-  const size_t bits = std::min(compared_bits, 8 * wanted.size());
-  const size_t whole = bits / 8;
-  if (std::memcmp(found, wanted.bytes.data(), whole) != 0) return false;
-  return bits % 8 == 0 || (found[whole] ^ wanted.bytes[whole]) >> (8 - bits % 8) == 0;
+// Whether the first `bits` of two numbers of `width` bits are the same, of which this is where they
+// differ.
+template <typename Number>
+bool agree(Number difference, size_t bits) {
+  constexpr size_t kWidth = 8 * sizeof(Number);
+  return bits == 0 || difference >> (kWidth - bits) == 0;
+}
+
+template <typename Word>
+auto difference(const uint8_t* found, const uint8_t* wanted) {
+  return *reinterpret_cast<const Word*>(found) ^ *reinterpret_cast<const Word*>(wanted);
+}
+
+bool begins_as(const uint8_t* found, const IpAddress& wanted, size_t bits) {
+  const uint8_t* const bytes = wanted.bytes.data();
+  if (wanted.version == 4) {
+    return agree<uint32_t>(difference<Be32>(found, bytes), std::min<size_t>(bits, 32));
+  }
+  const uint64_t high = difference<Be64>(found, bytes);
+  const uint64_t low = difference<Be64>(found + 8, bytes + 8);
+  return bits > 64 ? high == 0 && agree(low, bits - 64) : agree(high, bits);
 }
 
 uint16_t type_of(int version) { return version == 4 ? kEtherTypeIpv4 : kEtherTypeIpv6; }
