@@ -8,7 +8,7 @@ import pytest
 from config_samples import bench_data, make_testbed
 
 from dutperf.config import Testbed, from_data
-from dutperf.config.testbed import RealAddress
+from dutperf.config.testbed import MemifPort, RealAddress
 from dutperf.config.versions import default_versions
 from dutperf.errors import InputError
 
@@ -56,6 +56,31 @@ def test_addresses_that_make_no_sense_are_refused(
 ) -> None:
     data = nat64()
     data["left"]["ipv4"] = left_ipv4
+    with pytest.raises(InputError) as caught:
+        from_data(Testbed, data, "testbed.yaml")
+    assert message in caught.value.message
+
+
+def test_a_ring_in_shared_memory_has_the_length_that_memif_can_have() -> None:
+    data = bench_data()
+    for side in ("left", "right"):
+        data[side]["port"] = {"memif": f"/run/{side}.sock", "ring_frames": 16384}
+    port = make_testbed(**data).left.port
+    assert isinstance(port, MemifPort)
+    assert port.ring_frames == 16384
+
+
+@pytest.mark.parametrize(
+    ("frames", "message"),
+    [
+        (10000, "left.port.ring_frames: must be a power of 2: 4096, 8192 or 16384"),
+        (32768, "left.port.ring_frames: must be at most 16384"),
+        (32, "left.port.ring_frames: must be at least 64"),
+    ],
+)
+def test_other_lengths_of_rings_are_refused(frames: int, message: str) -> None:
+    data = bench_data()
+    data["left"]["port"] = {"memif": "/run/a.sock", "ring_frames": frames}
     with pytest.raises(InputError) as caught:
         from_data(Testbed, data, "testbed.yaml")
     assert message in caught.value.message

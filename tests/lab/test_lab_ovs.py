@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from dutperf import lab
 from dutperf.config.testbed import MemifPort
 from dutperf.errors import SetupError
 from dutperf.lab import open_vswitch
-from dutperf.lab.devices.open_flow import OVS_DPDK, ROUTED, rules
+from dutperf.lab.devices.open_flow import OVS_DPDK, RING_FRAMES, ROUTED, rules
 from dutperf.lab.state import ChangedSetting
 from dutperf.results import ResultsFile, load_results
 
@@ -47,6 +48,7 @@ def test_the_rules_know_the_addresses_and_macs_of_the_testbed() -> None:
         port = getattr(OVS_DPDK, name).port
         assert isinstance(port, MemifPort)
         assert (port.mac, port.id, port.rx_queues) == (side.tester_mac, side.number, 2)
+        assert port.ring_frames == RING_FRAMES
         gateways = [getattr(OVS_DPDK, name).ip(version).gateway for version in (4, 6)]
         assert list(side.own) == gateways
     text = "\n".join(rules())
@@ -83,12 +85,24 @@ def test_frames_to_another_mac_address_are_dropped(tmp_path: Path) -> None:
             assert sum(stream.received for stream in way.streams) == 0
 
 
+def _nice_of(name: str) -> list[int]:
+    """Of the threads that run and have a name that begins so."""
+    found = []
+    for task in Path("/proc").glob("[0-9]*/task/[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended
+            if (task / "comm").read_text().startswith(name):
+                found.append(os.getpriority(os.PRIO_PROCESS, int(task.name)))
+    return found
+
+
 @in_a_lab
 def test_it_is_taken_down_whole() -> None:
     pages = PAGES.read_text()
     lab.up(NAME)
     try:
         assert lab.running()[0].alive
+        assert _nice_of("pmd-") == [-20]  # nothing else forwards
+        assert _nice_of("ovs-vswitchd") == [os.getpriority(os.PRIO_PROCESS, 0)]
         assert open_vswitch.pages_to_reserve() == () or pages != PAGES.read_text()
     finally:
         lab.down(NAME)

@@ -114,6 +114,14 @@ def test_ports_become_what_the_engine_opens(
     assert [s.name for s in specs] == ["left", "right"]
 
 
+def test_the_engine_is_told_how_long_rings_in_shared_memory_are() -> None:
+    longer = {"memif": "/run/a.sock", "ring_frames": 16384}
+    specs = engine_session.port_specs(
+        with_ports(longer, {"memif": "/run/b.sock"}), "af_xdp"
+    )
+    assert [spec.memif_ring_frames for spec in specs] == [16384, 4096]
+
+
 def test_ports_answer_for_all_addresses_and_look_for_the_gateways_needed() -> None:
     left, right = engine_session.neighbours(TESTBED, [cell(ip=[6])]).ports
     assert [r.first for r in left.own] == ["198.18.0.2", "2001:2::2"]

@@ -39,6 +39,8 @@ TEST(PortsOpen, IsReadAsTheGoldenRequestSays) {
   EXPECT_EQ(right.mac, mac("02:00:00:00:00:02"));
   EXPECT_TRUE(right.memif_server);
   EXPECT_EQ(right.memif_id, 7U);
+  EXPECT_EQ(left.memif_ring_frames, 4096U);
+  EXPECT_EQ(right.memif_ring_frames, 16384U);
   EXPECT_EQ(right.mtu, 9000);
   EXPECT_EQ(right.vlan, kTwoTags);
   EXPECT_EQ(right.labels, kOneLabel);
@@ -61,6 +63,7 @@ TEST(PortsOpen, HasTheDefaultsOfTheCompleteRequest) {
   EXPECT_EQ(minimal.ports[0].options.mac, left.mac);
   EXPECT_EQ(minimal.ports[0].options.memif_server, left.memif_server);
   EXPECT_EQ(minimal.ports[0].options.memif_id, left.memif_id);
+  EXPECT_EQ(minimal.ports[0].options.memif_ring_frames, left.memif_ring_frames);
   EXPECT_EQ(minimal.ports[0].options.mtu, left.mtu);
   EXPECT_EQ(minimal.ports[0].options.vlan, left.vlan);
   EXPECT_EQ(minimal.ports[1].options.vlan, kTwoTags);

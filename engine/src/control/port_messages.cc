@@ -68,6 +68,11 @@ PortToOpen parse_port(const Json& json, const std::string& where) {
   if (role != "server" && role != "client") reader.refuse("memif_role", "must be server or client");
   options.memif_server = role == "server";
   options.memif_id = static_cast<uint32_t>(reader.number_or("memif_id", 0, 0, UINT32_MAX));
+  options.memif_ring_frames =
+      static_cast<uint32_t>(reader.number_or("memif_ring_frames", 4096, 64, 16384));
+  if (!std::has_single_bit(options.memif_ring_frames)) {
+    reader.refuse("memif_ring_frames", "must be a power of 2");
+  }
   const std::string when_full = reader.text_or("when_full", "wait");
   if (when_full != "wait" && when_full != "lose") {
     reader.refuse("when_full", "must be wait or lose");

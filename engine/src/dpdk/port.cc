@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -29,7 +30,6 @@ namespace dutperf::dpdk {
 namespace {
 
 constexpr unsigned kRingFrames = 16384;
-constexpr unsigned kMemifRingLog2 = 12;
 constexpr uint32_t kReceiveFrameBytes = 2048;  // AF_PACKET and AF_XDP insist on it
 
 const char* virtual_driver_prefix(Driver driver) {
@@ -89,7 +89,8 @@ std::string vdev_arguments(const PortOptions& options) {
     case Driver::kMemif:
       return std::string("role=") + (options.memif_server ? "server" : "client") +
              ",id=" + std::to_string(options.memif_id) + ",socket=" + options.device +
-             ",socket-abstract=no,rsize=" + std::to_string(kMemifRingLog2) +
+             ",socket-abstract=no,rsize=" +
+             std::to_string(std::countr_zero(options.memif_ring_frames)) +
              ",bsize=" + std::to_string(frame_room(options)) +
              (options.mac ? ",mac=" + options.mac->text() : "");
     case Driver::kVirtual: {

@@ -40,6 +40,7 @@ struct PortOptions {
   net::Encapsulation outer;  // likewise
   bool memif_server = false;
   uint32_t memif_id = 0;
+  uint32_t memif_ring_frames = 4096;  // a power of 2; the client says how many
   uint16_t mtu = 1500;
   uint16_t rx_queues = 1;  // a device in shared memory may send on several
   uint16_t rx_descriptors = 8192;

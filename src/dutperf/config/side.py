@@ -10,6 +10,7 @@ from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
     Tag,
+    field_validator,
     model_serializer,
     model_validator,
 )
@@ -95,10 +96,21 @@ class MemifPort(Strict):
     id: Annotated[int, Field(ge=0, lt=2**32)] = Field(
         default=0, description="number of the interface on the socket"
     )
+    ring_frames: Annotated[int, Field(ge=64, le=16384)] = Field(
+        default=4096,
+        description="how many frames wait in each ring, a power of 2; the client says",
+    )
     mac: OwnMac = None
     mtu: Mtu = 1500
     rx_queues: RxQueues = 1
     when_full: LoseWhenFull = "lose"
+
+    @field_validator("ring_frames")
+    @classmethod
+    def _power_of_2(cls, frames: int) -> int:
+        if frames & (frames - 1):
+            raise ValueError("must be a power of 2: 4096, 8192 or 16384")
+        return frames
 
 
 class VdevPort(Strict):

@@ -75,6 +75,10 @@ class PortSpec(NamedPort):
     )
     memif_role: Literal["server", "client"] = "client"
     memif_id: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    memif_ring_frames: Annotated[int, Field(ge=64, le=16384)] = Field(
+        default=4096,
+        description="in each ring, if the port is the client; a power of 2",
+    )
     mtu: Annotated[int, Field(ge=68, le=9702)] = 1500
     vlan: VlanTags = Field(
         default=[],
@@ -118,11 +122,11 @@ class PortSpec(NamedPort):
             raise ValueError("encapsulation does not go with mpls")
         return self
 
-    @field_validator("in_flight_frames")
+    @field_validator("in_flight_frames", "memif_ring_frames")
     @classmethod
     def _power_of_2(cls, frames: int) -> int:
         if frames & (frames - 1):
-            raise ValueError("in_flight_frames must be a power of 2")
+            raise ValueError("must be a power of 2")
         return frames
 
 

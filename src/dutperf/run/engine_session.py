@@ -355,6 +355,7 @@ def _device(port: Port, auto_driver: Driver, own_mac: str) -> dict[str, Any]:
         "device": port.memif,
         "memif_role": port.role,
         "memif_id": port.id,
+        "memif_ring_frames": port.ring_frames,
         **shared,
     }
 

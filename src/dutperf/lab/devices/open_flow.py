@@ -31,6 +31,8 @@ RUN = "ovs"
 BRIDGE = "dut"
 _STATS = ("dpif-netdev/pmd-stats-show",)
 _STATS_CLEAR = ("dpif-netdev/pmd-stats-clear",)
+RING_FRAMES = 16384
+"""Of a port, the most that memif has: its poll thread waits for its CPU, too."""
 _QUEUES = 2
 """The main thread's, and the poll thread's."""
 
@@ -125,7 +127,11 @@ def _side(side: Side, ipv4: Ipv4Side, ipv6: Ipv6Side) -> SideConfig:
     number = ROUTED[side].number
     socket = str(StateFile().dut_directory / RUN / "memif")
     port = MemifPort(
-        memif=socket, id=number, mac=ROUTED[side].tester_mac, rx_queues=_QUEUES
+        memif=socket,
+        id=number,
+        ring_frames=RING_FRAMES,
+        mac=ROUTED[side].tester_mac,
+        rx_queues=_QUEUES,
     )
     return SideConfig(port=port, ipv4=ipv4, ipv6=ipv6)
 
