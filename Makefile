@@ -2,6 +2,7 @@
 # make test    everything that CI runs (root)
 # make papers  run the experiments of the papers, half an hour (root)
 # make setup   what both share: Debian packages, .venv, the engine
+# make vm-image  what the lab linux-vm needs: QEMU, and the image of its virtual machine
 #
 # Each step says what it does, and does only what is missing; a second run installs nothing.
 
@@ -29,7 +30,7 @@ export GOAL := $(or $(firstword $(MAKECMDGOALS)),demo)
 STEP := @scripts/step
 NINJA := ninja --quiet -j $(JOBS)
 
-.PHONY: demo papers test setup test-setup engine engine-tests check fuzz fuzzers format clean
+.PHONY: demo papers test setup test-setup vm-image engine engine-tests check fuzz fuzzers format clean
 
 demo: setup
 	$(STEP) -v -n "see the reasons above, and docs/results.md for what the exit code means" \
@@ -43,14 +44,17 @@ papers: setup packages-papers
 setup: $(VENV)/.run engine
 
 # One installation at a time: the second waits for the first.
-.PHONY: packages-run packages-test packages-papers
+.PHONY: packages-run packages-test packages-papers packages-vm
 packages-run:
 	$(STEP) -v "Debian packages to run: those that are missing" \
 	  scripts/install-packages scripts/packages-run.txt
 packages-papers: packages-run
 	$(STEP) -v "Debian packages for examples/papers: those that are missing" \
 	  scripts/install-packages scripts/packages-papers.txt
-packages-test: packages-papers
+packages-vm: packages-run
+	$(STEP) -v "Debian packages for the virtual machine: those that are missing" \
+	  scripts/install-packages scripts/packages-vm.txt
+packages-test: packages-papers packages-vm
 	$(STEP) -v "Debian packages for the tests: those that are missing" \
 	  scripts/install-packages scripts/packages-test.txt
 
@@ -84,7 +88,14 @@ configured: | packages-test
 engine-tests: configured
 	$(STEP) "the engine and its tests: building what has changed" $(NINJA) -C $(BUILD)
 
-test-setup: $(VENV)/.test engine-tests
+test-setup: $(VENV)/.test engine-tests vm-image
+
+# Anew when the list or what it is made by changes, or after make clean; never for a newer kernel.
+IMAGE := $(BUILD)/vm/release
+VM_PACKAGES := scripts/packages-vm-image.txt
+vm-image: packages-vm $(IMAGE)
+$(IMAGE): $(VM_PACKAGES) src/dutperf/lab/vm_image.py | $(VENV)/.run packages-vm
+	$(STEP) "the virtual machine's image" $(BIN)/python -m dutperf.lab.vm_image $(VM_PACKAGES) $(@D)
 
 CHECKS := check-cpp-format check-tidy check-arrows check-ruff check-python-format check-types \
   check-imports check-docs

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from labtools import needs_lab
-from livetools import SHORT, dutperf
+from livetools import measured_in_lab
 
 from dutperf import lab
 from dutperf.config.testbed import MemifPort
@@ -17,7 +18,6 @@ from dutperf.errors import SetupError
 from dutperf.lab import open_vswitch
 from dutperf.lab.devices.open_flow import OVS_DPDK, RING_FRAMES, ROUTED, rules
 from dutperf.lab.state import ChangedSetting
-from dutperf.results import ResultsFile, load_results
 
 NAME = "ovs-dpdk"
 
@@ -32,15 +32,7 @@ def in_a_lab(test: Callable[..., None]) -> Callable[..., None]:
 PAGES = Path("/proc/sys/vm/nr_hugepages")
 
 
-def measured(path: Path, *options: str) -> ResultsFile:
-    done = dutperf(
-        "throughput",
-        *("--lab", NAME, "--max-rate", "20000", "--output", str(path)),
-        *SHORT,
-        *options,
-    )
-    assert done.returncode in {0, 1}, done.stderr
-    return load_results(path)
+measured = partial(measured_in_lab, NAME)
 
 
 def test_the_rules_know_the_addresses_and_macs_of_the_testbed() -> None:

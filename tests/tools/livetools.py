@@ -52,6 +52,7 @@ from dutperf.protocol import (
     TrialResult,
     VlanTag,
 )
+from dutperf.results import ResultsFile, load_results
 
 MS = 1_000_000
 Measure = Callable[..., TrialResult]
@@ -490,6 +491,18 @@ def dutperf(*arguments: str) -> subprocess.CompletedProcess[str]:
     done = _program_server().run(arguments, timeout_s=120)
     assert "Traceback" not in done.stderr, done.stderr
     return done
+
+
+def measured_in_lab(name: str, path: Path, *options: str) -> ResultsFile:
+    """What a short search for the throughput, up to 20,000 fps, found there."""
+    done = dutperf(
+        "throughput",
+        *("--lab", name, "--max-rate", "20000", "--output", str(path)),
+        *SHORT,
+        *options,
+    )
+    assert done.returncode in {0, 1}, done.stderr
+    return load_results(path)
 
 
 @functools.cache

@@ -11,7 +11,14 @@ import platform
 from collections.abc import Iterator
 
 from dutperf.config.testbed import DeviceFacts
-from dutperf.lab import chain, input_queue, nftables, topology, tracking
+from dutperf.lab import (
+    chain,
+    input_queue,
+    nftables,
+    topology,
+    tracking,
+    virtual_machine,
+)
 from dutperf.lab.cpus import CpuPlan, cpus_of_mask
 from dutperf.lab.devices import LABS, LabDevice
 from dutperf.lab.devices.linux_firewall import FILTERS
@@ -26,14 +33,16 @@ def planned(device: LabDevice, cpus: CpuPlan) -> str:
     cpu = cpus.receive if device.wired else None
     received = [] if cpu is None else [_receiving(cpu)]
     return ", ".join(
-        [device.description, *filters, _kernel(), *received, place, *tracked]
+        [device.description, *filters, _kernel(device), *received, place, *tracked]
     )
 
 
 def present(state: LabState) -> str:
     """The device of the lab that is up, as it is now."""
     device = LABS[state.device]
-    return ", ".join([device.description, *_filtered(device), _kernel(), *_now(state)])
+    return ", ".join(
+        [device.description, *_filtered(device), _kernel(device), *_now(state)]
+    )
 
 
 def facts(device: LabDevice, cpus: CpuPlan) -> DeviceFacts:
@@ -41,6 +50,8 @@ def facts(device: LabDevice, cpus: CpuPlan) -> DeviceFacts:
     from dutperf.results.environment import computer  # noqa: PLC0415 - takes a while
 
     this = computer()
+    if device.guest:
+        return virtual_machine.facts(this.cpu_model, cpus.dut)
     kind = "virtual machine" if this.virtual else "the tester's own computer"
     links = "veth pairs of the kernel" if device.wired else "shared memory"
     shared = "1, the tester's" if cpus.dut is None else f"1, CPU {cpus.dut}"
@@ -63,7 +74,9 @@ def filters_now() -> list[int]:
     return [counts.get(table.family, 0) for table in FILTERS]
 
 
-def _kernel() -> str:
+def _kernel(device: LabDevice) -> str:
+    if device.guest:
+        return virtual_machine.describe()
     return f"kernel {platform.release()}"
 
 

@@ -33,6 +33,7 @@ from dutperf.lab import (
     topology,
     tracking,
     translator,
+    virtual_machine,
 )
 from dutperf.lab.cpus import CpuPlan, plan_cpus
 from dutperf.lab.devices import LABS, LabDevice, linux_firewall
@@ -352,6 +353,8 @@ def _build(device: LabDevice, cpus: CpuPlan, state: LabState) -> LabState:
         open_vswitch.check_pages(pages)
         cpu = cpus.worker if cpus.dut is None else cpus.dut
         open_vswitch.start(device, cpu, StateFile().dut_directory, record)
+    if device.guest:
+        virtual_machine.start(device, cpus.dut, StateFile().dut_directory, record)
     if device.answers:
         refdut.start(device, cpus, StateFile().dut_directory, record)
     return state
@@ -371,6 +374,8 @@ def _check_programs(device: LabDevice) -> None:
         topology.check_program("ethtool", "ethtool")
     if device.rules:
         open_vswitch.check_programs()
+    if device.guest:
+        virtual_machine.check()
     if device.answers:
         refdut.check_program()
 

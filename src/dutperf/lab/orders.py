@@ -18,7 +18,7 @@ from dutperf.lab import (
     translator,
 )
 from dutperf.lab.device_cpu import DeviceCpuWatch
-from dutperf.lab.devices import LABS, open_flow
+from dutperf.lab.devices import LABS, linux_vm, open_flow
 from dutperf.lab.devices.known_answer import KNOWN_ANSWER
 from dutperf.lab.lifecycle import is_whole
 from dutperf.lab.refdut_socket import KnownAnswer, control_socket
@@ -44,6 +44,8 @@ def watch_device() -> DeviceCpuWatch | None:
         )
     if device.rules:
         return DeviceCpuWatch(state.dut_cpu, _processes, open_flow.RING_FRAMES)
+    if device.guest:
+        return DeviceCpuWatch(state.dut_cpu, _processes, linux_vm.RING_FRAMES)
     thread = input_queue.server_of(state.dut_cpu)
     frames = [input_queue.length() or input_queue.FRAMES]
     for home, each in device.translators.items():

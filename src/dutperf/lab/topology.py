@@ -132,7 +132,7 @@ def build(device: LabDevice, cpus: CpuPlan) -> None:
                 tester.link("set", index=_index(tester, end), state="up", arp=False)
             if not device.answers:
                 for end, home in device.homes.items():
-                    run_ip(home, _told(device, end))
+                    run_ip(home, told(device, end))
             if device.daemons:
                 _sum_what_it_says()
             load_rules(device)
@@ -186,7 +186,7 @@ def restart_links(device: LabDevice) -> None:
             for text in device.addresses[end]
             if ipaddress.ip_interface(text).is_link_local
         ]
-        run_ip(home, [f"link set {end} up", *link_local, *_told(device, end)])
+        run_ip(home, [f"link set {end} up", *link_local, *told(device, end)])
 
 
 def clear(namespaces: Sequence[str]) -> None:
@@ -398,7 +398,7 @@ def kernel_settings(
     return settings
 
 
-def _told(device: LabDevice, end: str) -> list[str]:
+def told(device: LabDevice, end: str) -> list[str]:
     """What the kernel is told of a port that is up."""
     return [*_unicast_only(device, end), *_routes(device, end)]
 

@@ -24,6 +24,7 @@ from dutperf.lab.devices.linux_router import (
     LINUX_ROUTER_SNMP,
     LINUX_ROUTER_TABLES,
 )
+from dutperf.lab.devices.linux_vm import LINUX_VM
 from dutperf.lab.devices.nft_nat import NFT_NAT44, NFT_NAT66
 from dutperf.lab.devices.open_flow import OVS_DPDK
 from dutperf.lab.devices.tayga_nat64 import TAYGA_NAT64
@@ -57,6 +58,7 @@ LABS: Mapping[str, LabDevice] = {
         VXLAN,
         *GATEWAYS,
         OVS_DPDK,
+        LINUX_VM,
         WIRE,
     )
 }

@@ -117,6 +117,7 @@ class LabDevice:
             if it has any, is left for the kernel to do.
         behaviour: what the known-answer device is told at its start, beside routing.
         rules: it is Open vSwitch with DPDK, and these are its OpenFlow rules.
+        guest: it is a virtual machine, whose kernel has the addresses and networks.
         filters: how many filters the ruleset has for each IP version, where that can
             be chosen.
         tracking: the kernel keeps connections, that of the last box.
@@ -140,6 +141,7 @@ class LabDevice:
     answers: bool = False
     behaviour: Mapping[str, Any] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
+    guest: bool = False
     filters: int | None = None
     tracking: Tracking | None = None
     translates: bool = True
@@ -190,8 +192,8 @@ class LabDevice:
 
     @property
     def is_kernel(self) -> bool:
-        """Whether the kernel forwards, perhaps with a program's help."""
-        return not self.answers and not self.rules
+        """Whether this computer's kernel forwards, perhaps with a program's help."""
+        return not (self.answers or self.rules or self.guest)
 
     @property
     def translated_hops(self) -> int | None:
