@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -14,14 +13,12 @@ from dutperf.lab import processes, topology, vm_image
 from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.devices.device import LabDevice
 from dutperf.lab.devices.linux_vm import RING_FRAMES, RUN, socket_name
-from dutperf.lab.state import PROC, Process, is_running
+from dutperf.lab.state import PROC, Process
 from dutperf.lab.vhost_greeting import Greeting
 from dutperf.protocol import Side
 
 PROGRAM = "qemu-system-x86_64"
 PACKAGE = "qemu-system-x86"
-START_TIMEOUT_S = 60.0
-_POLL_S = 0.02
 _MEMORY_MB = 128
 _MACS: dict[Side, str] = {"left": "02:00:00:00:01:01", "right": "02:00:00:00:01:02"}
 _KVM = Path("/dev/kvm")
@@ -103,7 +100,14 @@ def start(
     )
     greeting = Greeting([run / socket_name(side) for side in topology.SIDES])
     try:
-        _wait_until_ready(process, greeting, log)
+        processes.await_start(
+            process,
+            lambda: _is_ready(greeting, log),
+            "the virtual machine",
+            log,
+            f"it is QEMU, of the Debian package {PACKAGE}, and the image that "
+            "'make vm-image' makes",
+        )
     finally:
         greeting.close()
 
@@ -153,18 +157,9 @@ def _named(side: Side) -> str:
     return f"ip link set {found} name {side}"
 
 
-def _wait_until_ready(process: Process, greeting: Greeting, log: Path) -> None:
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while True:
-        lines = log.read_text("utf-8", errors="replace").splitlines()
-        if vm_image.READY in lines:
-            return
-        if not is_running(process) or time.monotonic() > deadline:
-            said = [line for line in lines if line.strip()][-3:]
-            raise SetupError(
-                f"the virtual machine did not start: {'; '.join(said) or 'no word'}",
-                f"it is QEMU, of the Debian package {PACKAGE}, and the image that "
-                "'make vm-image' makes",
-            )
-        greeting.answer()
-        time.sleep(_POLL_S)
+def _is_ready(greeting: Greeting, log: Path) -> bool:
+    """Until then its sockets want somebody who answers."""
+    if vm_image.READY in log.read_text("utf-8", errors="replace").splitlines():
+        return True
+    greeting.answer()
+    return False
