@@ -8,7 +8,7 @@ from dutperf.procedures.events import TrialFinished, TrialMoved, TrialStarted
 from dutperf.procedures.trials import Ask
 from dutperf.protocol import ReasonCode, TrialRequest, TrialResult
 from dutperf.results import TrialRecord
-from dutperf.run import trial_runner as runner_module
+from dutperf.run import replay
 from dutperf.run.trial_runner import TrialRunner
 from dutperf.simulation.fake_engine import FakeEngine, every, perfect, step
 
@@ -79,7 +79,7 @@ def test_an_invalid_trial_run_again_is_a_second_attempt() -> None:
 def test_trial_ids_start_again_before_they_do_not_fit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(runner_module, "_TRIAL_IDS", 2)
+    monkeypatch.setattr(replay, "_TRIAL_IDS", 2)
     recording = Recording(FakeEngine(perfect()))
     for _ in range(3):
         recording.runner.run(Ask(cell(), 1000))

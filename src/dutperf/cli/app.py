@@ -46,17 +46,24 @@ from dutperf.cli.options import (
 )
 from dutperf.cli.procedure_commands import command_of
 from dutperf.cli.query_command import query
+from dutperf.cli.remote_options import SchedulerAddress, TlsCa, TlsCert, TlsKey
+from dutperf.cli.remote_run import remote
 from dutperf.cli.selftest_command import selftest
 from dutperf.cli.serve_command import serve_command
 from dutperf.cli.stream_command import stream
 from dutperf.cli.testbeds import campaign_for
 from dutperf.cli.trend_command import trend
 from dutperf.cli.verify_command import verify
+from dutperf.cli.worker_commands import scheduler as scheduler_command
+from dutperf.cli.worker_commands import worker
 from dutperf.config import ProcedureSpec, load_campaign, located, with_preset
 from dutperf.defects import defect
 from dutperf.errors import DutperfError, InputError
+from dutperf.remote.security import Certificates
 from dutperf.report import OVERVIEW, write_overview, write_report
 from dutperf.results import stored_campaign
+from dutperf.run.campaign_run import ExecutorMaker
+from dutperf.run.local_executor import LocalExecutor
 
 app = typer.Typer(
     name="dutperf",
@@ -81,6 +88,8 @@ app.command("trend")(trend)
 app.command("export")(export)
 app.command("serve")(serve_command)
 app.command("stream")(stream)
+app.command("worker")(worker)
+app.command("scheduler")(scheduler_command)
 
 
 for _procedure in PROCEDURES.values():
@@ -98,6 +107,7 @@ def run_command(
     ] = None,
     output: Output = None,
     resume: Resume = None,
+    scheduler: SchedulerAddress = None,
     dry_run: DryRun = False,
     standard: Standard = False,
     quick: Quick = False,
@@ -106,6 +116,9 @@ def run_command(
     exact: Exact = False,
     plain: Plain = False,
     deviations: Deviations = False,
+    tls_ca: TlsCa = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
 ) -> None:
     """Run all procedures of a campaign file."""
     if dry_run and (output or resume):
@@ -132,8 +145,25 @@ def run_command(
         if dry_run:
             show_plan(asked, as_json=as_json)
             return
-        display = Display(as_json, verbose, exact, plain, deviations)
-        measure(asked, kind="campaign", output=output, display=display, resume=resume)
+        measure(
+            asked,
+            kind="campaign",
+            output=output,
+            display=Display(as_json, verbose, exact, plain, deviations),
+            resume=resume,
+            make_executor=_executor(scheduler, Certificates(tls_ca, tls_cert, tls_key)),
+        )
+
+
+def _executor(scheduler: str | None, certificates: Certificates) -> ExecutorMaker:
+    if scheduler is not None:
+        return remote(scheduler, certificates)
+    if certificates.given:
+        raise InputError(
+            "--tls-ca, --tls-cert and --tls-key are for --scheduler, which is missing",
+            "add --scheduler tls://HOST:PORT, or leave them out",
+        )
+    return LocalExecutor
 
 
 @app.command("frames")

@@ -28,9 +28,9 @@ from dutperf.procedures.events import OnEvent
 from dutperf.report import write_report
 from dutperf.results import CellResult, ResultsFile
 from dutperf.routing.speaker import open_speaker
-from dutperf.run.campaign_run import Kind, run_campaign
+from dutperf.run.campaign_run import ExecutorMaker, Kind, run_campaign
 from dutperf.run.engine_session import prepare_engine
-from dutperf.run.local_executor import Surroundings, no_passport
+from dutperf.run.local_executor import LocalExecutor, Surroundings, no_passport
 from dutperf.run.openings import openings_of
 
 Show = Callable[[PatientConsole, ResultsFile, Path | None], None]
@@ -44,6 +44,7 @@ def measure(
     output: Path | None,
     display: Display,
     resume: Path | None = None,
+    make_executor: ExecutorMaker = LocalExecutor,
 ) -> None:
     """Measure, show progress on standard error and the results on standard output.
 
@@ -51,7 +52,11 @@ def measure(
         DutperfError: as ``run_campaign``; and for anything unexpected.
         typer.Exit: with the exit code, unless it is 0.
     """
-    results = measured(campaign, kind, output, resume, _shown(display), display)
+    results = watched(
+        lambda on_event: _run(campaign, on_event, kind, output, resume, make_executor),
+        _shown(display),
+        display,
+    )
     if results and _falls_short(results.cells, display):
         raise typer.Exit(INVALID)
 
@@ -131,6 +136,7 @@ def _run(
     kind: Kind,
     output: Path | None,
     resume: Path | None,
+    make_executor: ExecutorMaker = LocalExecutor,
 ) -> ResultsFile:
     return run_campaign(
         campaign,
@@ -140,6 +146,7 @@ def _run(
         kind=kind if len(campaign.procedures) == 1 else "campaign",
         results_dir=output,
         resume=resume,
+        make_executor=make_executor,
     )
 
 

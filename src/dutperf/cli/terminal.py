@@ -17,6 +17,7 @@ from dutperf.cli.failures import PatientConsole
 from dutperf.cli.live_view import LiveView
 from dutperf.cli.trial_words import ROLES, STYLES, judged_kind
 from dutperf.procedures.events import (
+    At,
     CellStarted,
     Event,
     IntervalNarrowed,
@@ -111,6 +112,8 @@ class Terminal:
             case ResultsChanged(results):
                 self.results = results
                 self._ended(results)
+            case At():
+                pass
             case ReportWritten(path):
                 self.report = path
         if self._view:

@@ -59,6 +59,11 @@ class Testbed(Strict):
     schema_version: Literal[1] = Field(default=1, description="version of this format")
     name: Name = Field(description="name of the testbed, for results and reports")
     description: str = Field(default="", description="the DUT, for the report")
+    equal_to: Name | None = Field(
+        default=None,
+        description="name of a testbed whose cells may be measured here if its host "
+        "has gone (docs/many-testbeds.md); frames, ports and device are the same there",
+    )
     namespace: Name | None = Field(
         default=None, description="network namespace the engine runs in"
     )

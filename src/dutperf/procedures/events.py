@@ -107,6 +107,14 @@ class ReportWritten:
     path: Path
 
 
+@dataclass(frozen=True)
+class At:
+    """What happens at one of several testbeds that are measured at once."""
+
+    testbed: str
+    event: Event
+
+
 Event = (
     Notice
     | RunStarted
@@ -119,5 +127,6 @@ Event = (
     | IntervalNarrowed
     | ResultsChanged
     | ReportWritten
+    | At
 )
 OnEvent = Callable[[Event], None]

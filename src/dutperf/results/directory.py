@@ -65,6 +65,8 @@ class ResultsDirectory:
         notices: what the user should know of a run that is resumed.
     """
 
+    stands_in: str | None = None
+
     def __init__(
         self,
         path: Path,
@@ -229,8 +231,8 @@ class ResultsDirectory:
             return None
         return results if results.complete else None
 
-    def append(self, record: TrialRecord) -> None:
-        """Store one finished trial; it is on disk when this returns.
+    def append(self, record: TrialRecord) -> TrialRecord:
+        """Store one finished trial, and give it back; it is on disk when this returns.
 
         Raises:
             SetupError: the file system refused; earlier trials are not affected.
@@ -239,6 +241,7 @@ class ResultsDirectory:
         with postponed_signals():
             self._journal.append(record)
             self._records.append(record)
+        return record
 
     def write_results(self, results: ResultsFile) -> None:
         """Store the results, replacing earlier ones in one step.

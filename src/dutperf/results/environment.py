@@ -126,6 +126,15 @@ class Environment(Stored):
     )
     seed: int
     started_at: str = Field(description="ISO 8601, UTC")
+    stands_in: str | None = Field(
+        default=None,
+        description="name of the equal testbed that was used instead; null: it itself",
+    )
+    clock_ahead_s: float | None = Field(
+        default=None,
+        description="of the clock of a host that measured for another machine before "
+        "that machine's, which stores the run; null: it is one machine",
+    )
     parts: list[RunPart] = Field(
         default=[], description="of a run that was resumed: those after the first"
     )
@@ -144,6 +153,7 @@ def collect_environment(
     place: str | None = None,
     checks: Sequence[MachineCheck] = (),
     passport: Passport | None = None,
+    stands_in: str | None = None,
     root: Path = Path("/"),
     link_drivers: LinkDrivers = interface_driver,
 ) -> Environment:
@@ -161,6 +171,7 @@ def collect_environment(
         place: which testbed this is, where there are several.
         checks: what the doctor saw.
         passport: what the tester can do itself.
+        stands_in: name of the equal testbed that is used instead.
         root: where proc, sys and etc are; another one in tests.
         link_drivers: finds an interface's kernel driver.
     """
@@ -196,6 +207,7 @@ def collect_environment(
         place=place,
         checks=list(checks),
         passport=passport,
+        stands_in=stands_in,
         seed=seed,
         started_at=datetime.now(UTC).isoformat("T", "seconds"),
     )

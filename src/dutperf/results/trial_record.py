@@ -110,10 +110,21 @@ class TrialRecord(Stored):
         default=None,
         description="name of the cell's lab or testbed; null: an old file with one",
     )
+    stands_in: str | None = Field(
+        default=None,
+        description="name of the equal testbed that it was measured at in place of the "
+        "cell's; trials of a cell before the last change of it do not count; null: at "
+        "the cell's own",
+    )
     repeat: int = Field(ge=1, description="1-based repeat within the cell")
     attempt: int = Field(ge=1, description="2 and up: an invalid trial run again")
     load_fps: int = Field(description="intended load, per direction")
     started_at: str = Field(description="ISO 8601, UTC")
+    stored_at: str | None = Field(
+        default=None,
+        description="ISO 8601, UTC, by the clock of the machine that stored it, where "
+        "that is not the one that measured it",
+    )
     request: TrialRequest
     result: TrialResult
     hooks: list[HookRun] = Field(

@@ -9,6 +9,7 @@ for what an earlier one found.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from pydantic import Field
@@ -16,7 +17,7 @@ from pydantic import Field
 from dutperf.config import Campaign, Cell, PlannedTestbed
 from dutperf.config.fields import Strict
 from dutperf.errors import DutperfError
-from dutperf.results import CellResult, NotMeasured
+from dutperf.results import CellResult, Environment, NotMeasured, TrialRecord
 
 
 class Job(Strict):
@@ -43,6 +44,23 @@ class Executor(Protocol):
                 all jobs if there is only one testbed.
         """
         ...
+
+
+class RunStore(Protocol):
+    """Where what is measured is stored: ``ResultsDirectory``, or one elsewhere."""
+
+    stands_in: str | None
+    """Name of the equal testbed that is used in place of that of the jobs."""
+
+    @property
+    def records(self) -> Sequence[TrialRecord]:
+        """See ``ResultsDirectory``; so for the others."""
+        ...
+
+    def environment(self, testbed: str | None) -> Environment | None: ...  # noqa: D102
+    def write_environment(self, env: Environment) -> None: ...  # noqa: D102
+    def engine_log(self, testbed: str | None) -> Path: ...  # noqa: D102
+    def append(self, record: TrialRecord) -> TrialRecord: ...  # noqa: D102
 
 
 class TestbedsError(DutperfError):

@@ -41,17 +41,15 @@ from dutperf.procedures.stateful.table_limits import beside_limits
 from dutperf.procedures.taken_cpu import DeviceWatch, beside_repeated
 from dutperf.results import (
     CellResult,
-    Environment,
     NotMeasured,
     PortRecord,
     ResultsDirectory,
     collect_environment,
 )
 from dutperf.results.altered_frames import beside_altered
-from dutperf.results.changes import differences, listed
+from dutperf.results.counting import counting
 from dutperf.results.machine_check import MachineCheck
 from dutperf.results.misdirected_frames import beside_misdirected
-from dutperf.results.model import RunPart
 from dutperf.results.passport import Passport
 from dutperf.results.routing_falls import beside_routing
 from dutperf.routing.speaker import Speaker, Speaking, no_speaker
@@ -63,7 +61,8 @@ from dutperf.run.engine_session import (
     open_ports,
     resolve_neighbours,
 )
-from dutperf.run.jobs import Job, OnOutcome, TestbedsError, by_testbed
+from dutperf.run.jobs import Job, OnOutcome, RunStore, TestbedsError, by_testbed
+from dutperf.run.kept_environment import keep_environment
 from dutperf.run.numa import far_cores
 from dutperf.run.openings import (
     ConnectionsRemainError,
@@ -109,29 +108,6 @@ def measure_cell(
     peak = burst_peak(runner, ready, load, ports)
     trials = shaped_trials(trials_of(ready, runner), ready, peak)
     return beside_bursts(method.measure(trials, ready, load), ready, peak)
-
-
-_STEADY = {
-    "dutperf_version",
-    "engine_version",
-    "dpdk_version",
-    "kernel",
-    "cpu_model",
-    "cores_used",
-    "main_core",
-    "governor",
-    "turbo",
-    "dut",
-}
-"""Parts of the environment that should be the same in all of a run."""
-
-
-def _ports(environment: Environment) -> dict[str, dict[str, object]]:
-    """What of its ports decides how frames are sent and received."""
-    return {
-        port.label: port.model_dump(include={"driver", "kernel_driver", "mtu"})
-        for port in environment.ports
-    }
 
 
 def _as_it_stands(planned: PlannedTestbed) -> AbstractContextManager[Testbed]:
@@ -194,7 +170,7 @@ class LocalExecutor:
         Raises:
             InputError: the journal is of another run. Nothing was sent.
         """
-        visits = self._visits(jobs)
+        visits = visits_of(jobs, self.around, self.directory, self.on_event)
         known = [visit.answer_from_journal() for visit in visits]
         failed: dict[str, DutperfError] = {}
         for visit, results in zip(visits, known, strict=True):
@@ -208,22 +184,7 @@ class LocalExecutor:
                 failed[visit.planned.name] = error
                 visit.give_up(on_outcome, error)
         if failed:
-            raise _joined(failed)
-
-    def _visits(self, jobs: Sequence[Job]) -> list[_Visit]:
-        known = {job.cell.id for job in jobs}
-        for record in self.directory.records:
-            if record.cell not in known:
-                raise InputError(
-                    f"trial {record.number} of the journal is of a cell that this "
-                    f"campaign does not have: {record.cell}",
-                    _ANEW,
-                )
-        visits: list[_Visit] = []
-        for group in by_testbed(jobs):
-            before = sum(len(visit.jobs) for visit in visits)
-            visits.append(_Visit(self, group, before, len(jobs)))
-        return visits
+            raise joined(failed)
 
 
 _ANEW = (
@@ -232,7 +193,30 @@ _ANEW = (
 )
 
 
-class _Visit:
+def visits_of(
+    jobs: Sequence[Job], around: Surroundings, store: RunStore, on_event: OnEvent
+) -> list[Visit]:
+    """One for each testbed of ``jobs``, in their order.
+
+    Raises:
+        InputError: the journal is of another run.
+    """
+    known = {job.cell.id for job in jobs}
+    for record in store.records:
+        if record.cell not in known:
+            raise InputError(
+                f"trial {record.number} of the journal is of a cell that this "
+                f"campaign does not have: {record.cell}",
+                _ANEW,
+            )
+    visits: list[Visit] = []
+    for group in by_testbed(jobs):
+        before = sum(len(visit.jobs) for visit in visits)
+        visits.append(Visit(around, store, on_event, group, before, len(jobs)))
+    return visits
+
+
+class Visit:
     """The jobs of one testbed: ``before`` others come before them, ``count`` in all.
 
     Where there is no other testbed, nothing that is told or stored bears its name.
@@ -240,21 +224,20 @@ class _Visit:
 
     def __init__(
         self,
-        executor: LocalExecutor,
+        around: Surroundings,
+        store: RunStore,
+        on_event: OnEvent,
         jobs: Sequence[Job],
         before: int,
         count: int,
     ) -> None:
         self.planned = jobs[0].planned
         self.jobs = jobs
-        self._around = executor.around
-        self._directory = executor.directory
-        self._on_event = executor.on_event
-        self._before, self._count = before, count
-        self._name = self.planned.name if len(jobs) < count else None
+        self.before, self.count = before, count
+        self.name = self.planned.name if len(jobs) < count else None
+        self._around, self._store, self._on_event = around, store, on_event
         cells = {job.cell.id for job in jobs}
-        records = executor.directory.records
-        self._stored = [record for record in records if record.cell in cells]
+        self._stored = [r for r in counting(store.records) if r.cell in cells]
         self._told: set[str] = set()
         self._passport: Passport | None = None
 
@@ -264,18 +247,27 @@ class _Visit:
         Raises:
             InputError: it holds those of another run.
         """
-        environment = self._directory.environment(self._name)
+        environment = self._store.environment(self.name)
         if environment is None or not self._stored:
             return None
         self._passport = environment.passport
         runner = self._runner(None, self.planned.testbed)
+        ports, results = environment.ports, []
         try:
-            ports = environment.ports
-            results = list(self._results(runner, self._limits(ports), ports))
+            for result in self._results(runner, self._limits(ports), ports):
+                results.append(result)  # noqa: PERF402 - those before the end count
         except JournalEndsError:
+            self._leave_out_elsewhere(self.jobs[len(results)].cell)
             return None
         self._check_used_up(runner)
         return results
+
+    def _leave_out_elsewhere(self, cell: Cell) -> None:
+        """One whose begin was measured at an equal testbed is measured as a whole."""
+        here = self._store.stands_in
+        self._stored = [
+            r for r in self._stored if r.cell != cell.id or r.stands_in == here
+        ]
 
     def measure(self, on_outcome: OnOutcome, known: list[CellResult] | None) -> None:
         """Measure all jobs at the testbed, if they are not known.
@@ -283,12 +275,12 @@ class _Visit:
         Raises:
             DutperfError: it cannot be done, or not to the end.
         """
-        if self._name:
+        if self.name:
             self._on_event(TestbedStarted(self.planned.name, len(self.jobs)))
         if known is not None:
             self._notify("all of its trials are in the journal; it is not opened again")
             for result in known:
-                self._tell(on_outcome, result)
+                self.tell(on_outcome, result)
             return
         if not self._stored:
             cells = [job.cell for job in self.jobs]
@@ -297,7 +289,7 @@ class _Visit:
             testbed = stack.enter_context(self._around.open_testbed(self.planned))
             speaker = stack.enter_context(self._speaker(testbed))
             start = self._around.open_engine(testbed, self._notify)
-            log = self._directory.engine_log(self._name)
+            log = self._store.engine_log(self.name)
             engine = stack.enter_context(start(log))
             alive = partial(self._around.dut_alive, self.planned)
             with explaining(alive), aborting(engine):
@@ -337,7 +329,7 @@ class _Visit:
         runner = self._runner(engine, testbed, speaker)
         runner.prepare()
         for result in self._results(runner, limits, ports):
-            self._tell(on_outcome, result)
+            self.tell(on_outcome, result)
         self._check_used_up(runner)
 
     def _open(
@@ -359,47 +351,13 @@ class _Visit:
             dut=testbed.description,
             device=testbed.device.told,
             namespace=testbed.namespace,
-            place=self._name,
+            place=self.name,
             checks=self._around.examine(testbed, hello.clock_offset_ns),
             passport=self._passport,
+            stands_in=self._store.stands_in,
         )
-        self._keep(environment)
+        keep_environment(self._store, environment, self._stored, self._notify)
         return environment.ports
-
-    def _keep(self, environment: Environment) -> None:
-        """The environment of the first trial stays; what changed later is kept beside.
-
-        Raises:
-            InputError: the ports are not of the kind that the run began with.
-        """
-        began_in = self._directory.environment(self._name)
-        if self._stored and began_in is None:
-            self._notify("no environment is stored any more of where the run began")
-        if not self._stored or began_in is None:
-            self._directory.write_environment(environment)
-            return
-        then, now = (_ports(e) for e in (began_in, environment))
-        if changed := differences(then, now):
-            raise InputError(
-                "the ports are not those that the run began with:\n"
-                f"{listed(changed, 3)}",
-                "bring them back, or give --output with a new directory to start anew",
-            )
-        then, now = (e.model_dump(include=_STEADY) for e in (began_in, environment))
-        changes = differences(then, now)
-        for change in changes:
-            self._notify(f"not as when the run began: {change}")
-        part = RunPart(
-            first_trial=len(self._directory.records) + 1,
-            started_at=environment.started_at,
-            place=self._name,
-            changes=changes,
-        )
-        # A part that ended before its first trial has measured nothing.
-        parts = [p for p in began_in.parts if p.first_trial < part.first_trial]
-        self._directory.write_environment(
-            began_in.model_copy(update={"parts": [*parts, part]})
-        )
 
     def _limits(self, ports: Sequence[PortRecord]) -> list[MaxRate]:
         limits = [
@@ -422,7 +380,7 @@ class _Visit:
         return TrialRunner(
             engine,
             testbed,
-            journal=self._directory.append,
+            journal=self._store.append,
             on_event=self._on_event if engine else _ignore,
             sleep=self._around.sleep,
             dut_alive=lambda: self._around.dut_alive(self.planned),
@@ -430,7 +388,7 @@ class _Visit:
             openings=self._openings(testbed) if engine else None,
             speaker=speaker,
             stored=self._stored,
-            elsewhere=len(self._directory.records) - len(self._stored),
+            elsewhere=len(self._store.records) - len(self._stored),
         )
 
     def _openings(self, testbed: Testbed) -> Openings | None:
@@ -447,35 +405,35 @@ class _Visit:
     ) -> Iterator[CellResult]:
         done: list[CellResult] = []
         for number, (job, limit) in enumerate(zip(self.jobs, limits, strict=True), 1):
-            index = self._before + number
-            runner.on_event(CellStarted(job.cell, index, self._count, limit.begin_fps))
+            index = self.before + number
+            runner.on_event(CellStarted(job.cell, index, self.count, limit.begin_fps))
             try:
                 result = measure_cell(runner, job.cell, limit, done, ports)
             except ConnectionsRemainError as error:
                 result = unmeasured(job.cell, limit, error.reason)
-            result = beside_earlier(result, self._directory.records)
+            records = counting(self._store.records)
+            result = beside_earlier(result, records)
             result = with_conformance(job.cell, beside_media(result, job.cell, ports))
-            result = beside_limits(result, self._directory.records)
-            result = beside_repeated(result, self._directory.records)
-            result = with_beside(result, job.cell, self._directory.records)
-            result = with_management(result, job.cell, self._directory.records)
-            result = beside_altered(result, self._directory.records)
-            result = beside_routing(result, self._directory.records)
-            result = beside_misdirected(result, self._directory.records)
-            result = beside_passport(
-                result, job.cell, self._passport, self._directory.records
-            )
+            result = beside_limits(result, records)
+            result = beside_repeated(result, records)
+            result = with_beside(result, job.cell, records)
+            result = with_management(result, job.cell, records)
+            result = beside_altered(result, records)
+            result = beside_routing(result, records)
+            result = beside_misdirected(result, records)
+            result = beside_passport(result, job.cell, self._passport, records)
             belongs = {"place": job.planned.name, "series": job.cell.series}
             done.append(result.model_copy(update=belongs))
             yield done[-1]
 
-    def _tell(self, on_outcome: OnOutcome, result: CellResult) -> None:
+    def tell(self, on_outcome: OnOutcome, result: CellResult) -> None:
+        """Tell the outcome of one of its jobs."""
         self._told.add(result.id)
         on_outcome(result)
 
     def _check_used_up(self, runner: TrialRunner) -> None:
         if runner.replaying:
-            of = f" of {self._name}" if self._name else ""
+            of = f" of {self.name}" if self.name else ""
             raise InputError(
                 f"the journal holds {len(self._stored)} trials{of}; this run needs "
                 f"only the first {runner.finished}",
@@ -483,14 +441,15 @@ class _Visit:
             )
 
     def _notify(self, text: str) -> None:
-        self._on_event(Notice(f"{self._name}: {text}" if self._name else text))
+        self._on_event(Notice(f"{self.name}: {text}" if self.name else text))
 
 
 def _ignore(_event: object) -> None:
     pass
 
 
-def _joined(failed: dict[str, DutperfError]) -> TestbedsError:
+def joined(failed: dict[str, DutperfError]) -> TestbedsError:
+    """What of each testbed made it fail, as one error."""
     return TestbedsError(
         "\n".join(f"{name}: {error.message}" for name, error in failed.items()),
         "\n".join(dict.fromkeys(e.hint for e in failed.values() if e.hint)),

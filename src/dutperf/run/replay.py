@@ -17,6 +17,8 @@ from dutperf.protocol import VerdictKind
 from dutperf.results.changes import differences, listed
 from dutperf.results.trial_record import TrialRecord, TrialRole
 
+_TRIAL_IDS = 65535
+
 
 class JournalEndsError(Exception):
     """The next trial is not in the journal, and nothing is there to measure it."""
@@ -51,6 +53,17 @@ class Replay:
         if self.replaying:
             return self.next.number
         return self._elsewhere + self.finished + 1
+
+    @property
+    def next_id(self) -> int:
+        """What tells the next trial's frames from those of the ones before it.
+
+        Trials of one testbed are counted, so it does not depend on what is measured
+        elsewhere.
+        """
+        if self.replaying:
+            return self.next.request.trial_id
+        return self.finished % _TRIAL_IDS + 1
 
     def take(self, asked: dict[str, Any]) -> TrialRecord:
         """The next one, which must be what is ``asked`` for; it is not counted yet.

@@ -58,7 +58,6 @@ from dutperf.run.replay import JournalEndsError, Replay
 from dutperf.run.trial_request import trial_request
 from dutperf.run.trial_trigger import Trigger
 
-_TRIAL_IDS = 65535
 _OF_COLLAPSE = ("is_alive", "restart")
 _LONGEST_PATIENCE_S = 4.0
 _WORTH_TELLING_S = 1.0
@@ -115,7 +114,8 @@ class TrialRunner:
     Args:
         measurer: what measures; None: the journal alone answers.
         testbed: addresses, next hops and hooks.
-        journal: stores a record; returns when it is on disk.
+        journal: stores a record; returns when it is on disk, with the record as it
+            was stored, if that is not as it was given.
         on_event: is told what happens.
         sleep: waits a number of seconds.
         dut_alive: whether the device under test is still there; asked when a trial
@@ -136,7 +136,7 @@ class TrialRunner:
         measurer: Measurer | None,
         testbed: Testbed,
         *,
-        journal: Callable[[TrialRecord], None],
+        journal: Callable[[TrialRecord], TrialRecord | None],
         on_event: OnEvent,
         sleep: Callable[[float], None] = time.sleep,
         dut_alive: Callable[[], bool] = lambda: True,
@@ -224,7 +224,7 @@ class TrialRunner:
             self._testbed,
             ask.cell,
             ask.rate_fps,
-            (number - 1) % _TRIAL_IDS + 1,
+            self._replay.next_id,
             ask.duration_s,
             stop_when_lost=ask.stop_when_lost and _may_stop(before, attempt),
         )
@@ -425,7 +425,7 @@ class TrialRunner:
         self._replay.finished += 1
 
     def _store(self, record: TrialRecord, ask: Ask) -> TrialRecord:
-        self._journal(record)
+        record = self._journal(record) or record
         self._done(record)
         # RFC 2544 23 e: the DUT restabilises before the next trial, if there is one.
         self._wait_s = ask.cell.spec.restabilise_wait_s

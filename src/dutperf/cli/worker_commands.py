@@ -1,0 +1,119 @@
+"""``dutperf worker`` and ``dutperf scheduler``: hosts that measure for others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dutperf import lab
+from dutperf.cli import measuring
+from dutperf.cli.failures import PatientConsole
+from dutperf.cli.remote_options import TlsCa, TlsCert, TlsKey
+from dutperf.config import Testbed, load_testbed
+from dutperf.config.fields import repeated
+from dutperf.config.testbed import RingPort
+from dutperf.engine.process import check_root
+from dutperf.errors import InputError
+from dutperf.remote.post import Post
+from dutperf.remote.security import LOOPBACK, PORT, Certificates, checked_address
+from dutperf.remote.simulated import simulating
+from dutperf.remote.task import Workshop
+
+
+def worker(
+    scheduler: Annotated[
+        str,
+        typer.Argument(metavar="ADDRESS", help="of the scheduler: tcp://HOST:PORT"),
+    ],
+    testbed: Annotated[
+        list[Path],
+        typer.Option(
+            "--testbed", metavar="FILE", help="a testbed of this host; repeatable"
+        ),
+    ] = [],  # noqa: B006 - typer's way, nobody changes it
+    lab_name: Annotated[
+        list[str],
+        typer.Option("--lab", metavar="NAME", help="a lab on this host; repeatable"),
+    ] = [],  # noqa: B006
+    simulate: Annotated[
+        int | None,
+        typer.Option(
+            "--simulate",
+            metavar="FPS",
+            min=1,
+            max=10**12,
+            help="send nothing: devices are simulated that forward so much",
+        ),
+    ] = None,
+    tls_ca: TlsCa = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
+) -> None:
+    """Measure at this host's testbeds what runs send by a scheduler."""
+    from dutperf.remote.worker import Host  # noqa: PLC0415 - of no other command
+
+    certificates = Certificates(tls_ca, tls_cert, tls_key)
+    address = checked_address(scheduler, certificates)
+    testbeds = [load_testbed(path) for path in testbed]
+    _check_owned(testbeds, lab_name)
+    around = measuring.surroundings()
+    if simulate is not None:
+        around = simulating(around, simulate)
+    elif lab_name or not all(map(_needs_no_root, testbeds)):
+        check_root()
+    host = Host(
+        address,
+        certificates,
+        Workshop(Post(), around, testbeds, lab_name),
+        _tell,
+        is_simulated=simulate is not None,
+    )
+    host.serve()
+
+
+def scheduler(
+    host: Annotated[
+        str,
+        typer.Option(metavar="HOST", help="where to listen; elsewhere by TLS"),
+    ] = LOOPBACK,
+    port: Annotated[
+        int, typer.Option(metavar="PORT", min=0, max=65535, help="0: any that is free")
+    ] = PORT,
+    tls_ca: TlsCa = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
+) -> None:
+    """Bring runs and workers of many hosts together (Dask's scheduler)."""
+    from dutperf.remote.scheduler import serve  # noqa: PLC0415 - of no other command
+
+    serve(host, port, Certificates(tls_ca, tls_cert, tls_key), _tell)
+
+
+def _check_owned(testbeds: list[Testbed], labs: list[str]) -> None:
+    for name in labs:
+        lab.plan(name)
+    names = [*(each.name for each in testbeds), *labs]
+    if not names:
+        raise InputError(
+            "a worker owns testbeds, and none was given",
+            "give --testbed FILE, or --lab NAME",
+        )
+    twice = repeated(names)
+    if twice is not None:
+        raise InputError(
+            f"testbed {names[twice]} was given twice",
+            "different testbeds need different names: change the key name",
+        )
+
+
+def _needs_no_root(testbed: Testbed) -> bool:
+    ports = [each.config.port for each in testbed.tester_ports]
+    return all(isinstance(port, RingPort) for port in ports)
+
+
+def _tell(text: str) -> None:
+    console = PatientConsole()
+    console.out(text, highlight=False)
+    console.file.flush()

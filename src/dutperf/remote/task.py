@@ -1,0 +1,257 @@
+"""What a worker does with a ticket: it measures the jobs, and tells everything.
+
+It is ordinary work of ``run``: the same visit of a testbed as on one machine, whose
+store is elsewhere. What the run that sent the ticket has stored already is asked for
+first, and taken from there, as in a run that is resumed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from dutperf.config import PlannedTestbed, Testbed
+from dutperf.defects import defect
+from dutperf.errors import DutperfError
+from dutperf.procedures.events import (
+    CellStarted,
+    Event,
+    IntervalNarrowed,
+    Notice,
+    TrialMoved,
+    TrialStarted,
+)
+from dutperf.remote.messages import (
+    Begun,
+    Ended,
+    Failure,
+    Finished,
+    Known,
+    Measured,
+    Message,
+    Moved,
+    Narrowed,
+    Numbered,
+    OnCell,
+    OnTrial,
+    Opened,
+    Ticket,
+    Told,
+    ticket_of,
+)
+from dutperf.remote.post import Post, RunGoneError
+from dutperf.results import Environment, NotMeasured, TrialRecord
+from dutperf.run.jobs import Job, Outcome
+from dutperf.run.local_executor import Surroundings, Visit
+
+_LOG_BYTES = 200_000
+
+
+@dataclass
+class Workshop:
+    """What a worker has: its testbeds, what is around them, and the post."""
+
+    post: Post
+    around: Surroundings
+    testbeds: Sequence[Testbed]
+    labs: Sequence[str]
+
+    def __post_init__(self) -> None:
+        names = [*(testbed.name for testbed in self.testbeds), *self.labs]
+        self.held = {name: threading.Lock() for name in names}
+        """Dask sends a testbed one ticket at a time; one that was given up may last."""
+
+
+_HERE: list[Workshop] = []
+
+
+def set_up(workshop: Workshop) -> None:
+    """This process is a worker now."""
+    _HERE[:] = [workshop]
+
+
+def measure_ticket(text: str) -> str:
+    """Measure the jobs of a ticket; all that comes of it is told by the post.
+
+    This is what Dask calls, in a thread; the text that it returns is empty, or why
+    there is no post.
+    """
+    if not _HERE:
+        return "it was not started by 'dutperf worker'"
+    workshop = _HERE[0]
+    try:
+        ticket = ticket_of(text, "the run")
+    except DutperfError as error:
+        return f"{error.message}\n{error.hint}"
+    lock = workshop.held.get(ticket.testbed)
+    if lock is None:
+        return f"it does not own {ticket.testbed}"
+    with lock:
+        _measure(workshop, ticket)
+    return ""
+
+
+def _measure(workshop: Workshop, ticket: Ticket) -> None:
+    line = _Line(workshop.post, ticket)
+    failure: Failure | None = None
+    folder = Path(tempfile.mkdtemp(prefix="dutperf-worker-"))
+    try:
+        with suppress(RunGoneError):
+            known = Known.model_validate_json(line.ask(Begun()))
+            if known.stop:
+                return
+            store = _Store(line, known, folder, ticket.stands_in)
+            _visit(workshop, ticket, store, line)
+    except KeyboardInterrupt:  # the run has gone, see _Line: all ends as by Ctrl-C
+        failure = Failure(message="its worker was stopped", left=True)
+    except DutperfError as error:
+        failure = Failure(
+            message=error.message, hint=error.hint, exit_code=error.exit_code
+        )
+    except Exception as error:  # noqa: BLE001 - told to the run as what it is
+        found = defect(error, None)
+        failure = Failure(message=found.message, hint=found.hint)
+    finally:
+        with suppress(RunGoneError):
+            line.tell(Ended(failure=failure, log=_log(folder)))
+        shutil.rmtree(folder, ignore_errors=True)
+        workshop.post.forget(ticket.key)
+
+
+def _visit(workshop: Workshop, ticket: Ticket, store: _Store, line: _Line) -> None:
+    visit = Visit(
+        workshop.around,
+        store,
+        line.on_event,
+        _jobs(workshop, ticket),
+        ticket.before,
+        ticket.count,
+    )
+    visit.measure(line.on_outcome, visit.answer_from_journal())
+
+
+def _jobs(workshop: Workshop, ticket: Ticket) -> list[Job]:
+    """At an equal testbed as if it were theirs."""
+    if ticket.stands_in is None:
+        return ticket.jobs
+    used = next(t for t in workshop.testbeds if t.name == ticket.testbed)
+    planned = [standing_in(used, job.planned) for job in ticket.jobs]
+    return [
+        job.model_copy(update={"planned": at})
+        for job, at in zip(ticket.jobs, planned, strict=True)
+    ]
+
+
+def standing_in(used: Testbed, planned: PlannedTestbed) -> PlannedTestbed:
+    """``used`` under the name of the testbed that it stands in for."""
+    told = ", ".join(filter(None, [used.description, f"in place of {planned.name}"]))
+    named = {"name": planned.testbed.name, "description": told, "equal_to": None}
+    return PlannedTestbed(testbed=used.model_copy(update=named))
+
+
+def _log(folder: Path) -> str:
+    for log in folder.iterdir():
+        with suppress(OSError):
+            return log.read_bytes()[-_LOG_BYTES:].decode(errors="replace")
+    return ""
+
+
+class _Line:
+    """What one ticket has to say."""
+
+    def __init__(self, post: Post, ticket: Ticket) -> None:
+        self._post, self._ticket = post, ticket
+
+    def tell(self, message: Message) -> None:
+        self._post.tell(self._ticket.run, self._ticket.key, message)
+
+    def ask(self, message: Message) -> str:
+        return self._post.ask(self._ticket.run, self._ticket.key, message)
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        """Tell a result; see ``on_event``."""
+        if not isinstance(outcome, NotMeasured):
+            self._say(Measured(result=outcome))
+
+    def on_event(self, event: Event) -> None:
+        """What the run cannot know by itself.
+
+        Raises:
+            KeyboardInterrupt: the run has gone.
+        """
+        message = _message(event)
+        if message is not None:
+            self._say(message)
+
+    def _say(self, message: Message) -> None:
+        try:
+            self.tell(message)
+        except RunGoneError:
+            raise KeyboardInterrupt from None
+
+
+def _message(event: Event) -> Message | None:
+    match event:
+        case Notice(text):
+            return Told(text=text)
+        case CellStarted(cell, index, _, safe_fps):
+            return OnCell(cell=cell.id, index=index, safe_fps=safe_fps)
+        case TrialStarted(_, cell, repeat, attempt, rate_fps, planned_s):
+            return OnTrial(
+                cell=cell,
+                repeat=repeat,
+                attempt=attempt,
+                rate_fps=rate_fps,
+                planned_s=planned_s,
+            )
+        case TrialMoved(progress):
+            return Moved(progress=progress)
+        case IntervalNarrowed(lower_fps, upper_fps):
+            return Narrowed(lower_fps=lower_fps, upper_fps=upper_fps)
+    return None
+
+
+class _Store:
+    """A ``RunStore`` whose files are where the run is."""
+
+    def __init__(
+        self, line: _Line, known: Known, folder: Path, stands_in: str | None
+    ) -> None:
+        self.stands_in = stands_in
+        self._line, self._folder = line, folder
+        self._records = known.records
+        self._environment = known.environment
+        self._trials = known.trials
+
+    @property
+    def records(self) -> Sequence[TrialRecord]:
+        return self._records
+
+    def environment(self, _testbed: str | None) -> Environment | None:
+        return self._environment
+
+    def write_environment(self, env: Environment) -> None:
+        self._environment = env
+        self._line.tell(Opened(environment=env))
+
+    def engine_log(self, _testbed: str | None) -> Path:
+        return self._folder / "engine.log"
+
+    def append(self, record: TrialRecord) -> TrialRecord:
+        """Raises KeyboardInterrupt if the run has gone, and cannot store it."""
+        record = record.model_copy(update={"stands_in": self.stands_in})
+        try:
+            answer = self._line.ask(Finished(record=record))
+        except RunGoneError:
+            raise KeyboardInterrupt from None
+        stored = Numbered.model_validate_json(answer)
+        if stored.stop:
+            raise KeyboardInterrupt
+        update = {"number": stored.number, "stored_at": stored.stored_at}
+        self._records.append(record.model_copy(update=update))
+        return self._records[-1]
