@@ -13,13 +13,12 @@ from dutperf.cli.failures import PatientConsole
 from dutperf.cli.remote_options import TlsCa, TlsCert, TlsKey
 from dutperf.config import Testbed, load_testbed
 from dutperf.config.fields import repeated
-from dutperf.config.testbed import RingPort
-from dutperf.engine.process import check_root
 from dutperf.errors import InputError
 from dutperf.remote.post import Post
 from dutperf.remote.security import LOOPBACK, PORT, Certificates, checked_address
 from dutperf.remote.simulated import simulating
 from dutperf.remote.task import Workshop
+from dutperf.run.engine_session import check_rights
 
 
 def worker(
@@ -61,8 +60,9 @@ def worker(
     around = measuring.surroundings()
     if simulate is not None:
         around = simulating(around, simulate)
-    elif lab_name or not all(map(_needs_no_root, testbeds)):
-        check_root()
+    else:
+        for each in (*testbeds, *map(lab.plan, lab_name)):
+            check_rights(each)
     host = Host(
         address,
         certificates,
@@ -106,11 +106,6 @@ def _check_owned(testbeds: list[Testbed], labs: list[str]) -> None:
             f"testbed {names[twice]} was given twice",
             "different testbeds need different names: change the key name",
         )
-
-
-def _needs_no_root(testbed: Testbed) -> bool:
-    ports = [each.config.port for each in testbed.tester_ports]
-    return all(isinstance(port, RingPort) for port in ports)
 
 
 def _tell(text: str) -> None:

@@ -31,6 +31,7 @@ from dutperf.evidence.comparison import (
 from dutperf.evidence.pack import NEEDED, REPORT, VERSION, files_of
 from dutperf.evidence.rederive import (
     Source,
+    by_cell,
     check_trials,
     derived_cell,
     derived_scalability,
@@ -281,9 +282,7 @@ def _figures(
 ) -> Check:
     environments = load_environments(directory)
     done: dict[str, Json] = {}
-    by_cell: dict[str, list[Json]] = {}
-    for trial in trials:
-        by_cell.setdefault(trial["cell"], []).append(trial)
+    of_cell = by_cell(trials)
     check = Check("figures", "")
     for cell in results["cells"]:
         place = cell.get("place")
@@ -291,7 +290,7 @@ def _figures(
         recorded = known.model_dump(mode="json") if known else {}
         source = Source(
             cell,
-            by_cell.get(cell["id"], []),
+            of_cell.get(cell["id"], []),
             recorded.get("ports", []),
             done,
             recorded.get("passport"),

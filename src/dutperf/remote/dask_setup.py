@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from importlib.metadata import version
 from typing import Any
 
 from dutperf.errors import InputError, SetupError
@@ -20,7 +21,7 @@ def load() -> str:
         InputError: it is not installed.
     """
     try:
-        import distributed  # noqa: PLC0415 - an optional package, and slow to load
+        import distributed  # noqa: F401, PLC0415 - an optional package, slow to load
     except ImportError as error:
         raise InputError(
             "many testbeds need the Python package distributed (Dask)",
@@ -29,8 +30,7 @@ def load() -> str:
     for name in list(logging.root.manager.loggerDict):
         if name.startswith(_LOUD):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    version: str = distributed.__version__
-    return version
+    return version("distributed")
 
 
 def resource(testbed: str) -> str:

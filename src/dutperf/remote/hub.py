@@ -191,7 +191,7 @@ class DaskHub:
             if waiting is not None and not waiting.done():
                 waiting.set_result(told)
 
-        self._there.loop.add_callback(give)
+        self._loop.call_soon_threadsafe(give)
 
     def close(self) -> None:
         """See ``Hub``."""
@@ -207,12 +207,16 @@ class DaskHub:
         assert self._client is not None  # noqa: S101 - owners() comes first
         return self._client
 
+    @property
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        loop: asyncio.AbstractEventLoop = self._there.loop.asyncio_loop  # type: ignore[union-attr]
+        return loop
+
     def _call(self, coroutine: Any, timeout_s: float | None = None) -> Any:  # noqa: ANN401
         return self._start(coroutine).result(timeout_s)
 
     def _start(self, coroutine: Any) -> Future[Any]:  # noqa: ANN401
-        loop = self._there.loop.asyncio_loop  # type: ignore[attr-defined]
-        return asyncio.run_coroutine_threadsafe(coroutine, loop)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def _done(self, key: str, future: Any) -> None:  # noqa: ANN401
         """In a thread of Dask's: a task that came to an end, or to nothing."""
@@ -307,7 +311,8 @@ class DaskHub:
             if not waiting.done():
                 with contextlib.suppress(Exception):  # it is fetched from again
                     await self._to(address, op="dutperf_alive", run=self.run)
-        return waiting.result()
+        told: dict[str, str] = waiting.result()
+        return told
 
     async def _to(self, address: str, **message: Any) -> Any:  # noqa: ANN401
         return await self._there.scheduler.proxy(worker=address, msg=message)  # type: ignore[union-attr]

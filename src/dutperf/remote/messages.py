@@ -205,7 +205,8 @@ def envelopes_of(text: str, who: str) -> list[Envelope]:
     Raises:
         InputError: this dutperf does not understand it.
     """
-    return _understood(_ENVELOPES, text, who)
+    found: list[Envelope] = _understood(_ENVELOPES, text, who)
+    return found
 
 
 def text_of(envelopes: list[Envelope]) -> str:
@@ -221,7 +222,8 @@ def claim_of(text: str, who: str) -> Claim:
     """
     data = parse_object(text, who)
     check_same_version(data.get("dutperf_version"), who)
-    return _understood(TypeAdapter(Claim), text, who)
+    claim: Claim = _understood(TypeAdapter(Claim), text, who)
+    return claim
 
 
 def ticket_of(text: str, who: str) -> Ticket:
@@ -240,7 +242,8 @@ def ticket_of(text: str, who: str) -> Ticket:
             "install the same dutperf on all hosts, and start the worker again",
         )
     check_same_version(data.get("dutperf_version"), who)
-    return _understood(TypeAdapter(Ticket), text, who)
+    ticket: Ticket = _understood(TypeAdapter(Ticket), text, who)
+    return ticket
 
 
 def check_same_version(version: object, who: str) -> None:

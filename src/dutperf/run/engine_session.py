@@ -93,8 +93,7 @@ def prepare_engine(testbed: Testbed, notify: Notify) -> EngineStarter:
     """
     main_cpu = main_core(testbed)
     ports = [each.config.port for each in testbed.tester_ports]
-    if not all(isinstance(port, RingPort) for port in ports):
-        check_root()
+    check_rights(testbed)
     check_machine(testbed.cores, main_cpu, testbed.namespace)
     check_interfaces(testbed)
     pci = [port.pci for port in ports if isinstance(port, PciPort)]
@@ -119,6 +118,17 @@ def prepare_engine(testbed: Testbed, notify: Notify) -> EngineStarter:
             yield started
 
     return start
+
+
+def check_rights(testbed: Testbed) -> None:
+    """Refuse to go on without root, unless no port needs it.
+
+    Raises:
+        SetupError: it does.
+    """
+    ports = [each.config.port for each in testbed.tester_ports]
+    if not all(isinstance(port, RingPort) for port in ports):
+        check_root()
 
 
 @contextmanager

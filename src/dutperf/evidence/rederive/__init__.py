@@ -27,6 +27,7 @@ figure that has none here cannot be derived, and ``comparison`` says so.
 from dutperf.evidence.rederive.accounting import check_trials
 from dutperf.evidence.rederive.beside import Source
 from dutperf.evidence.rederive.cells import derived_cell
+from dutperf.evidence.rederive.records import by_cell
 from dutperf.evidence.rederive.scalability import derived_scalability
 
-__all__ = ["Source", "check_trials", "derived_cell", "derived_scalability"]
+__all__ = ["Source", "by_cell", "check_trials", "derived_cell", "derived_scalability"]

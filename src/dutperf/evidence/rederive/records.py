@@ -32,6 +32,25 @@ _BY_OTHERS = {
 }
 
 
+def is_taken_over(before: Json, trial: Json) -> bool:
+    """Whether ``trial`` begins a cell again, at a testbed that is equal to another."""
+    return bool(
+        before["cell"] == trial["cell"]
+        and before.get("stands_in") != trial.get("stands_in")
+    )
+
+
+def by_cell(trials: Sequence[Json]) -> dict[str, list[Json]]:
+    """The trials of each cell that count: of one taken over those that came then."""
+    found: dict[str, list[Json]] = {}
+    for trial in trials:
+        of_cell = found.setdefault(trial["cell"], [])
+        if of_cell and is_taken_over(of_cell[-1], trial):
+            of_cell.clear()
+        of_cell.append(trial)
+    return found
+
+
 def verdict(trial: Json) -> str:
     """Pass, fail or invalid."""
     return str(trial["result"]["verdict"]["kind"])
