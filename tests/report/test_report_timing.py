@@ -134,7 +134,7 @@ def test_many_trials_make_a_page_of_reasonable_size(tmp_path: Path) -> None:
     few, many = timed_results(), timed_results()
     again = [
         record.model_copy(update={"number": number})
-        for number, record in enumerate(many.trials[:2] * 10, 1)
+        for number, record in enumerate([*many.trials[:2]] * 10, 1)
     ]
     sizes = []
     for name, trials in (("few", few.trials[:2]), ("many", again)):

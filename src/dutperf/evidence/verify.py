@@ -309,7 +309,7 @@ def _figures(
             continue
         compare_cell(cell, done[cell["id"]], found)
     if not check.wrong and "scalability" in results:
-        rows = derived_scalability(results["cells"], done, by_cell)
+        rows = derived_scalability(results["cells"], done, of_cell)
         compare_scalability(results["scalability"], rows, found)
     check.wrong += found.differ
     check.told = f"{found.derived} figures derived again, {found.agree} agree"

@@ -48,7 +48,6 @@ from dutperf.remote.messages import (
 )
 from dutperf.remote.owners import Place, nobody_owns, place_for
 from dutperf.results import Environment, ResultsDirectory
-from dutperf.results.counting import counting
 from dutperf.results.storage import write_atomically
 from dutperf.run.jobs import Job, OnOutcome
 from dutperf.run.local_executor import Surroundings, Visit, joined, visits_of
@@ -279,9 +278,8 @@ class RemoteExecutor:
         return ""
 
     def _known(self, stay: _Stay) -> Known:
-        cells = {job.cell.id for job in stay.visit.jobs}
         records = self.directory.records
-        stored = [r for r in counting(records) if r.cell in cells]
+        stored = records.of(job.cell.id for job in stay.visit.jobs)
         if stay.visit.name and stay.attempts == 1:
             self.on_event(TestbedStarted(stay.name, len(stay.visit.jobs)))
         return Known(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +46,7 @@ from dutperf.remote.messages import (
 )
 from dutperf.remote.post import Post, RunGoneError
 from dutperf.results import Environment, NotMeasured, TrialRecord
+from dutperf.results.counting import counting
 from dutperf.run.jobs import Job, Outcome
 from dutperf.run.local_executor import Surroundings, Visit
 
@@ -216,6 +217,36 @@ def _message(event: Event) -> Message | None:
     return None
 
 
+class _Trials:
+    """``Trials``: those of one testbed; how many there are is known of the whole run.
+
+    Only its last cell is kept: earlier ones have their results.
+    """
+
+    def __init__(self, known: Known) -> None:
+        self._of_cell: dict[str, list[TrialRecord]] = {}
+        self._count = known.trials
+        for record in known.records:
+            self._of_cell.setdefault(record.cell, []).append(record)
+
+    @property
+    def cells(self) -> Collection[str]:
+        return self._of_cell.keys()
+
+    def of(self, cells: Iterable[str]) -> list[TrialRecord]:
+        found = [r for cell in cells for r in self._of_cell.get(cell, ())]
+        return counting(sorted(found, key=lambda record: record.number))
+
+    def add(self, record: TrialRecord) -> None:
+        if record.cell not in self._of_cell:
+            self._of_cell.clear()
+        self._of_cell.setdefault(record.cell, []).append(record)
+        self._count = record.number
+
+    def __len__(self) -> int:
+        return self._count
+
+
 class _Store:
     """A ``RunStore`` whose files are where the run is."""
 
@@ -224,12 +255,11 @@ class _Store:
     ) -> None:
         self.stands_in = stands_in
         self._line, self._folder = line, folder
-        self._records = known.records
+        self._records = _Trials(known)
         self._environment = known.environment
-        self._trials = known.trials
 
     @property
-    def records(self) -> Sequence[TrialRecord]:
+    def records(self) -> _Trials:
         return self._records
 
     def environment(self, _testbed: str | None) -> Environment | None:
@@ -253,5 +283,6 @@ class _Store:
         if stored.stop:
             raise KeyboardInterrupt
         update = {"number": stored.number, "stored_at": stored.stored_at}
-        self._records.append(record.model_copy(update=update))
-        return self._records[-1]
+        record = record.model_copy(update=update)
+        self._records.add(record)
+        return record

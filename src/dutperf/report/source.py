@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from dutperf.results import (
     load_journal,
     load_results,
 )
+from dutperf.results.counting import counting
 from dutperf.results.directory import CAMPAIGN
 from dutperf.results.loading import read_text
 
@@ -93,8 +95,15 @@ class Source:
 
         Those that only prepare or check others (``role``) are not among them.
         """
-        own = (trial for trial in self.trials if trial.role == "trial")
-        return tuple(trial for trial in own if trial.cell == cell)
+        return tuple(self._by_cell.get(cell, ()))
+
+    @functools.cached_property
+    def _by_cell(self) -> dict[str, list[TrialRecord]]:
+        found: dict[str, list[TrialRecord]] = {}
+        for trial in counting(self.trials):
+            if trial.role == "trial":
+                found.setdefault(trial.cell, []).append(trial)
+        return found
 
     def open_cells(self) -> tuple[TrialRecord, ...]:
         """The first trials of cells without a result: the run ended in them."""

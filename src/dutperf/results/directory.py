@@ -17,7 +17,7 @@ from __future__ import annotations
 import contextlib
 import io
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -42,6 +42,7 @@ from dutperf.results.journal_place import begin_journal
 from dutperf.results.loading import load_versioned, read_text, stored_file
 from dutperf.results.model import RESULTS_SCHEMA_VERSION, ResultsFile, RunPart
 from dutperf.results.storage import write_atomically
+from dutperf.results.stored_trials import StoredTrials
 from dutperf.results.trial_record import TrialRecord
 from dutperf.results.upgrade import cell_of_today
 
@@ -72,14 +73,14 @@ class ResultsDirectory:
         path: Path,
         journal: Journal,
         created_at: str,
-        records: tuple[TrialRecord, ...] = (),
+        records: StoredTrials,
         notices: tuple[str, ...] = (),
     ) -> None:
         self.path = path
         self.created_at = created_at
         self.notices = notices
         self._journal = journal
-        self._records = list(records)
+        self._records = records
 
     def __enter__(self) -> Self:
         return self
@@ -112,7 +113,7 @@ class ResultsDirectory:
         now = datetime.now(UTC)
         header = _header(name, now)
         taken, journal = begin_journal(path, f"{name}-{now:%Y%m%dT%H%M%SZ}", header)
-        return cls(taken, journal, header.created_at)
+        return cls(taken, journal, header.created_at, journal.trials())
 
     @classmethod
     def resume(
@@ -146,7 +147,7 @@ class ResultsDirectory:
                 header = _header(name, datetime.now(UTC))
                 journal.begin(header)
                 told = f"{path} holds no trial yet: the run begins at its start"
-                return cls(path, journal, header.created_at, notices=(told,))
+                return cls(path, journal, header.created_at, journal.trials(), (told,))
             contents = load_journal(path)
             _check_same(path, contents, name, campaign, reading)
             journal.mend(contents)
@@ -157,7 +158,7 @@ class ResultsDirectory:
             path,
             journal,
             contents.header.created_at,
-            contents.records,
+            journal.trials(contents),
             tuple(_resumption(journal.path, contents)),
         )
 
@@ -175,9 +176,9 @@ class ResultsDirectory:
         return (self.path / JOURNAL).exists()
 
     @property
-    def records(self) -> tuple[TrialRecord, ...]:
+    def records(self) -> StoredTrials:
         """The trials stored so far, in order."""
-        return tuple(self._records)
+        return self._records
 
     def write_campaign(self, data: dict[str, Any]) -> None:
         """Store the resolved campaign as YAML.
@@ -239,8 +240,7 @@ class ResultsDirectory:
         """
         # Interrupted in between, the results would not have what the journal has.
         with postponed_signals():
-            self._journal.append(record)
-            self._records.append(record)
+            self._records.add(record, self._journal.append(record))
         return record
 
     def write_results(self, results: ResultsFile) -> None:
@@ -249,8 +249,13 @@ class ResultsDirectory:
         Raises:
             SetupError: the file system refused; journal and earlier results are safe.
         """
-        text = results.stored_text() + "\n"
-        write_atomically(self.path / RESULTS, text, self._safe())
+        path, safe = self.path / RESULTS, self._safe()
+        if results.trials is not self._records:
+            write_atomically(path, results.stored_text() + "\n", safe)
+            return
+        text = results.model_copy(update={"trials": []}).stored_text()
+        text = text.removesuffix("]}")  # trials are the last key
+        write_atomically(path, text, safe, more=_listed(self._records.pieces()))
 
     def _safe(self) -> str:
         if not self._records:
@@ -343,6 +348,15 @@ def _of(file: str, testbed: str | None) -> str:
         return file
     stem, _, ending = file.partition(".")
     return f"{stem}-{testbed}.{ending}"
+
+
+def _listed(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines of JSON as the rest of a list that has begun, and the end of its object."""
+    held = b""
+    for piece in lines:
+        yield (held + piece[:-1]).replace(b"\n", b",")
+        held = piece[-1:]
+    yield b"]}\n"
 
 
 def _header(name: str, now: datetime) -> JournalHeader:

@@ -27,6 +27,7 @@ from dutperf.results.loading import (
 from dutperf.results.model import SchemaVersion
 from dutperf.results.storage import append_line, create_exclusively, cut, lock
 from dutperf.results.stored import Stored
+from dutperf.results.stored_trials import StoredTrials
 from dutperf.results.trial_record import TrialRecord
 from dutperf.results.upgrade import upgraded, upgraded_record
 
@@ -122,13 +123,24 @@ class Journal:
         if contents.truncated:
             cut(self.path, contents.whole_bytes)
 
-    def append(self, record: TrialRecord) -> None:
-        """Store ``record``; it is on disk when this returns.
+    def trials(self, contents: JournalContents | None = None) -> StoredTrials:
+        """Those that are in it: of a journal that has just begun none."""
+        header, *lines = read_bytes(self.path).split(b"\n")[:-1]
+        trials = StoredTrials(self.path, len(header) + 1)
+        records = contents.records if contents else ()
+        for record, line in zip(records, lines, strict=True):
+            trials.add(record, len(line) + 1)
+        return trials
+
+    def append(self, record: TrialRecord) -> int:
+        """Store ``record``; it is on disk when this returns: how many bytes.
 
         Raises:
             SetupError: the file system refused; earlier records are not affected.
         """
-        append_line(self.path, record.stored_text(), "every earlier trial is safe")
+        line = record.stored_text()
+        append_line(self.path, line, "every earlier trial is safe")
+        return len(line.encode()) + 1
 
 
 def load_journal(path: Path) -> JournalContents:

@@ -8,9 +8,10 @@ every change that an old reader would misread.
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, field_serializer
 
 from dutperf import __version__
 from dutperf.catalogue import ProcedureName, Unit
@@ -261,4 +262,10 @@ class ResultsFile(Stored):
     parts: list[RunPart] = Field(
         default=[], description="of a run that was resumed: those after the first"
     )
-    trials: list[TrialRecord] = Field(default=[])
+    trials: Sequence[TrialRecord] = Field(default=[])
+
+    @field_serializer("trials", mode="wrap")
+    def _wherever_they_are(
+        self, trials: Sequence[TrialRecord], plain: SerializerFunctionWrapHandler
+    ) -> Any:  # noqa: ANN401 - as pydantic has it
+        return plain(list(trials))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -60,8 +61,12 @@ def storing(path: Path, safe: str = "") -> Iterator[None]:
         raise storage_error(error, path, safe) from error
 
 
-def write_atomically(path: Path, text: str, safe: str = "") -> None:
+def write_atomically(
+    path: Path, text: str, safe: str = "", *, more: Iterable[bytes] = ()
+) -> None:
     """Replace ``path`` by ``text``: a reader sees the old content or all of the new.
+
+    ``more`` comes behind it, piece by piece.
 
     Raises:
         StorageError: the file system refused; an old content is still there.
@@ -69,7 +74,7 @@ def write_atomically(path: Path, text: str, safe: str = "") -> None:
     temporary = path.with_name(f".{path.name}.new")
     with storing(path, safe):
         try:
-            _write_synced(temporary, text.encode(), os.O_CREAT | os.O_TRUNC)
+            _write_synced(temporary, text.encode(), os.O_CREAT | os.O_TRUNC, more)
             temporary.replace(path)
         except BaseException:  # an interrupt, too
             temporary.unlink(missing_ok=True)
@@ -142,12 +147,15 @@ def lock(path: Path) -> int:
     return descriptor
 
 
-def _write_synced(path: Path, data: bytes, flags: int) -> None:
+def _write_synced(
+    path: Path, data: bytes, flags: int, more: Iterable[bytes] = ()
+) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | flags, 0o644)
     try:
         before = os.fstat(descriptor).st_size
         try:
-            _write_all(descriptor, data)
+            for piece in itertools.chain((data,), more):
+                _write_all(descriptor, piece)
             os.fsync(descriptor)
         except OSError:
             os.ftruncate(descriptor, before)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,6 +45,10 @@ from dutperf.results import (
 )
 from dutperf.run.jobs import Executor, Job, Outcome, TestbedsError, jobs_of
 from dutperf.run.local_executor import LocalExecutor, Surroundings
+
+_ALWAYS_SAVED_CELLS = 50
+_SELDOM = 50
+"""Times what a save takes between two of them."""
 
 Kind = ProcedureName | Literal["campaign"]
 ExecutorMaker = Callable[[Surroundings, ResultsDirectory, OnEvent], Executor]
@@ -131,6 +136,8 @@ class _Run:
     done: list[CellResult] = field(default_factory=list)
     not_measured: list[NotMeasured] = field(default_factory=list)
     began_with: int = 0
+    saved_s: float = 0.0
+    save_took_s: float = 0.0
     logs_kept: Path | None = None
     """Where the logs of a start that failed are."""
 
@@ -182,7 +189,7 @@ class _Run:
             self.not_measured.append(outcome)
         else:
             self.done.append(outcome)
-            if self._is_news:
+            if self._is_news and self._may_save:
                 self._save(complete=False)
 
     @property
@@ -195,7 +202,18 @@ class _Run:
         measured = len(self.directory.records)
         return measured > self.began_with or (measured > 0 and told == len(self.jobs))
 
+    @property
+    def _may_save(self) -> bool:
+        """Of a run of many cells only if writing is a small part of its time.
+
+        All that is in results.json follows from the journal.
+        """
+        if len(self.done) <= _ALWAYS_SAVED_CELLS:
+            return True
+        return time.monotonic() - self.saved_s > _SELDOM * self.save_took_s
+
     def _save(self, *, complete: bool) -> ResultsFile:
+        begun_s = time.monotonic()
         cells = self._in_order(self.done)
         results = ResultsFile(
             procedure=self.kind,
@@ -206,10 +224,11 @@ class _Run:
             scalability=scalability(cells),
             not_measured=list(self.not_measured),
             parts=self.directory.parts,
-            trials=list(self.directory.records),
-        )
+        ).model_copy(update={"trials": self.directory.records})
         self.on_event(ResultsChanged(results))
         self.directory.write_results(results)
+        self.saved_s = time.monotonic()
+        self.save_took_s = self.saved_s - begun_s
         return results
 
     def _in_order(self, done: Sequence[CellResult]) -> list[CellResult]:

@@ -8,7 +8,7 @@ for what an earlier one found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -46,6 +46,15 @@ class Executor(Protocol):
         ...
 
 
+class Trials(Protocol):
+    """All that a run has stored; see ``StoredTrials``."""
+
+    @property
+    def cells(self) -> Collection[str]: ...  # noqa: D102
+    def of(self, cells: Iterable[str]) -> list[TrialRecord]: ...  # noqa: D102
+    def __len__(self) -> int: ...
+
+
 class RunStore(Protocol):
     """Where what is measured is stored: ``ResultsDirectory``, or one elsewhere."""
 
@@ -53,7 +62,7 @@ class RunStore(Protocol):
     """Name of the equal testbed that is used in place of that of the jobs."""
 
     @property
-    def records(self) -> Sequence[TrialRecord]:
+    def records(self) -> Trials:
         """See ``ResultsDirectory``; so for the others."""
         ...
 

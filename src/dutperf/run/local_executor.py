@@ -47,7 +47,6 @@ from dutperf.results import (
     collect_environment,
 )
 from dutperf.results.altered_frames import beside_altered
-from dutperf.results.counting import counting
 from dutperf.results.machine_check import MachineCheck
 from dutperf.results.misdirected_frames import beside_misdirected
 from dutperf.results.passport import Passport
@@ -202,11 +201,12 @@ def visits_of(
         InputError: the journal is of another run.
     """
     known = {job.cell.id for job in jobs}
-    for record in store.records:
-        if record.cell not in known:
+    for cell in store.records.cells:
+        if cell not in known:
+            first = store.records.of([cell])[0]
             raise InputError(
-                f"trial {record.number} of the journal is of a cell that this "
-                f"campaign does not have: {record.cell}",
+                f"trial {first.number} of the journal is of a cell that this "
+                f"campaign does not have: {cell}",
                 _ANEW,
             )
     visits: list[Visit] = []
@@ -236,8 +236,7 @@ class Visit:
         self.before, self.count = before, count
         self.name = self.planned.name if len(jobs) < count else None
         self._around, self._store, self._on_event = around, store, on_event
-        cells = {job.cell.id for job in jobs}
-        self._stored = [r for r in counting(store.records) if r.cell in cells]
+        self._stored = store.records.of(job.cell.id for job in jobs)
         self._told: set[str] = set()
         self._passport: Passport | None = None
 
@@ -411,7 +410,7 @@ class Visit:
                 result = measure_cell(runner, job.cell, limit, done, ports)
             except ConnectionsRemainError as error:
                 result = unmeasured(job.cell, limit, error.reason)
-            records = counting(self._store.records)
+            records = self._store.records.of([job.cell.id])
             result = beside_earlier(result, records)
             result = with_conformance(job.cell, beside_media(result, job.cell, ports))
             result = beside_limits(result, records)
