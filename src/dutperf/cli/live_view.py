@@ -10,6 +10,7 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from typing import Protocol
 
 from rich.text import Text
 
@@ -20,6 +21,7 @@ from dutperf.cli.live_lines import WIDTH, LiveLines
 from dutperf.cli.trial_words import ROLES, STYLES, judged_kind
 from dutperf.errors import DutperfError
 from dutperf.procedures.events import (
+    At,
     CellStarted,
     Event,
     IntervalNarrowed,
@@ -65,7 +67,7 @@ class CellState:
         """Remember what ``event`` tells."""
         match event:
             case RunStarted():
-                self._expected_s = _expected_s(event)
+                self._expected_s = expected_s(event)
                 self._waiting = dict(self._expected_s)
             case CellStarted(cell):
                 self._cell, self._begun_s = event, self._clock()
@@ -226,23 +228,36 @@ def bar(lower: float, upper: float, width: int, *, ascii_only: bool = False) -> 
     )
 
 
+class State(Protocol):
+    """What is drawn: ``CellState``, or of many testbeds ``ManyState``."""
+
+    def on_event(self, event: Event) -> None: ...  # noqa: D102
+    def lines(self, width: int, *, ascii_only: bool = False) -> Iterator[Text]: ...  # noqa: D102
+
+
 class LiveView:
-    """Draws a ``CellState``, at most four times in a second."""
+    """Draws a ``State``, at most four times in a second."""
 
     def __init__(self, console: PatientConsole, clock: Clock = time.monotonic) -> None:
         self._console = console
         self._clock = clock
-        self._state = CellState(clock)
+        self._state: State = CellState(clock)
         self._lines = LiveLines(console)
         self._last: deque[float] = deque(maxlen=_MOST_PER_S)
         self._ascii = not console.encoding.lower().startswith("utf")
+
+    def show(self, state: State, run: RunStarted | None) -> None:
+        """Draw ``state`` from now on, which is told of the run's begin."""
+        if run:
+            state.on_event(run)
+        self._state = state
 
     def on_event(self, event: Event) -> None:
         """Draw what ``event`` changes, unless it was drawn too often just now."""
         self._state.on_event(event)
         now_s = self._clock()
         least_s = 0.0
-        if isinstance(event, TrialMoved):
+        if isinstance(event.event if isinstance(event, At) else event, TrialMoved):
             least_s = _MOVED_EVERY_S
         elif isinstance(event, TrialReplayed):
             return
@@ -263,8 +278,8 @@ class LiveView:
             self._lines.draw(lines)
 
 
-def _expected_s(run: RunStarted) -> dict[str, float]:
-    """Of each cell; empty where an estimate is refused that the run is not."""
+def expected_s(run: RunStarted) -> dict[str, float]:
+    """How long each cell takes; empty where an estimate is refused, but not the run."""
     with contextlib.suppress(DutperfError):
         return {
             each.cell.id: each.duration_s for each in estimate(run.cells, run.virtual)

@@ -10,31 +10,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from rich.text import Text
-
-from dutperf.catalogue import names_of
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.live_view import LiveView
-from dutperf.cli.trial_words import ROLES, STYLES, judged_kind
+from dutperf.cli.many_state import ManyState
+from dutperf.cli.trial_lines import TrialLines
 from dutperf.procedures.events import (
     At,
-    CellStarted,
+    CellMeasured,
     Event,
-    IntervalNarrowed,
     Notice,
     ReportWritten,
     ResultsChanged,
     RunStarted,
     TestbedStarted,
-    TrialFinished,
-    TrialMoved,
-    TrialReplayed,
-    TrialStarted,
 )
-from dutperf.protocol import Damage, StreamResult, TrialResult
-from dutperf.results import ResultsFile, TrialRecord, Words, closing, how_to_go_on
-from dutperf.results.damage_words import kinds_words
-from dutperf.results.units import about
+from dutperf.results import ResultsFile, Words, closing, how_to_go_on
 
 
 class Terminal:
@@ -50,11 +40,10 @@ class Terminal:
         can_move = console.is_terminal and not console.is_dumb_terminal
         self._view = LiveView(console) if can_move and not plain else None
         self._lines = self._view is None or verbose
-        self._cell: CellStarted | None = None
-        self._usual_s = 0.0
-        self._in_frames = False
-        self._repeat: tuple[str, int] | None = None
-        self._interval = ""
+        self._here = TrialLines(console, wanted=self._lines)
+        self._elsewhere: dict[str, TrialLines] = {}
+        self._run: RunStarted | None = None
+        self._ends = 0
 
     def __enter__(self) -> Self:
         return self
@@ -89,118 +78,41 @@ class Terminal:
             case Notice(text):
                 self._print(f"notice: {text}")
             case RunStarted(directory):
-                self.directory = directory
+                self.directory, self._run = directory, event
             case TestbedStarted(name, cells):
                 self._print(f"{name}: {cells} cell{'' if cells == 1 else 's'}")
-            case CellStarted(cell, index, count):
-                self._cell = event
-                self._usual_s = cell.spec.trial_duration_s
-                self._in_frames = cell.procedure in names_of("burst search")
-                if self._lines:
-                    self._print(f"[{index}/{count}] {cell.id}")
-            case TrialStarted(cell=name, repeat=repeat):
-                self._enter(name, repeat)
-            case TrialMoved():
-                pass
-            case TrialFinished(record):
-                if self._lines:
-                    self._finished(record)
-            case TrialReplayed(record):
-                self._enter(record.cell, record.repeat)
-            case IntervalNarrowed(lower_fps, upper_fps):
-                self._interval = f" in {lower_fps:,.0f}..{upper_fps:,.0f}"
+            case At(testbed, what):
+                self._at(testbed, what)
             case ResultsChanged(results):
                 self.results = results
                 self._ended(results)
-            case At():
-                pass
             case ReportWritten(path):
                 self.report = path
+            case _:
+                self._here.on_event(event)
         if self._view:
             self._view.on_event(event)
 
-    def _enter(self, cell: str, repeat: int) -> None:
-        """Each repeat starts with the whole interval."""
-        if (cell, repeat) != self._repeat:
-            self._interval = ""
-        self._repeat = (cell, repeat)
+    def _at(self, testbed: str, event: Event) -> None:
+        """One of several testbeds that are measured at once."""
+        if self._view and not self._elsewhere:
+            self._view.show(ManyState(), self._run)
+        lines = TrialLines(self._console, wanted=self._lines, name=testbed)
+        self._elsewhere.setdefault(testbed, lines).on_event(event)
+        if isinstance(event, CellMeasured) and not self._lines:
+            self._ends += 1
+            count = len(self._run.cells) if self._run else 0
+            sentences = closing([event.result], words=Words(where="in the report"))
+            self._print(f"[{self._ends}/{count}] {sentences[0]}")
 
     def _ended(self, results: ResultsFile) -> None:
         """A line for the cell, where its trials had none and others come after it."""
-        cell = self._cell
+        cell = self._here.cell
         found = [r for r in results.cells if cell and r.id == cell.cell.id]
         if self._lines or cell is None or cell.index == cell.count or not found:
             return
         sentences = closing(found, words=Words(where="in the report"))
         self._print(f"[{cell.index}/{cell.count}] {sentences[0]}")
 
-    def _finished(self, record: TrialRecord) -> None:
-        verdict = record.result.verdict
-        kind = judged_kind(record)
-        again = f" (attempt {record.attempt})" if record.attempt > 1 else ""
-        reasons = _in_short([reason.message for reason in verdict.reasons])
-        early = ", ended early" if record.result.ended_early else ""
-        where = f"{self._duration(record)}{self._interval}{again}"
-        why = f" ({reasons})" if reasons else ""
-        beside = f"{why}{early}{_by_stream(record.result)}{_damaged(record.result)}"
-        told = [Text(kind, STYLES[kind]), beside]
-        if record.role == "probe":
-            told = [_offered(record.result)]
-        self._console.print(
-            f"  trial {record.number}{ROLES[record.role]}: {record.load_fps:,} fps"
-            f"{where}: ",
-            *told,
-            sep="",
-            highlight=False,
-            soft_wrap=True,
-        )
-
-    def _duration(self, record: TrialRecord) -> str:
-        """Where it is not that of the cell, as when a search explores; of a burst."""
-        if self._in_frames and record.role == "trial":
-            direction = record.request.directions[0]
-            return f", burst of {record.request.frames(direction):,}"
-        duration_s = record.request.duration_ns / 1e9
-        return "" if duration_s == self._usual_s else f" for {about(duration_s, 3)} s"
-
     def _print(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
-def _offered(result: TrialResult) -> str:
-    """Of a probe, whose frames are lost on purpose."""
-    offered_fps = min(d.offered_rate_fps for d in result.directions)
-    return f"the ports offered {offered_fps:,.0f} fps"
-
-
-def _by_stream(result: TrialResult) -> str:
-    """What of foreground and background got lost, where there are both."""
-    streams = [s for d in result.directions for s in d.streams]
-    names = list(dict.fromkeys(s.name for s in streams))
-    if len(names) < 2:
-        return ""
-    return "".join(_told([s for s in streams if s.name == name]) for name in names)
-
-
-def _damaged(result: TrialResult) -> str:
-    """What arrived damaged, where the verdict does not tell."""
-    if result.verdict.kind == "fail":
-        return ""
-    streams = [s for d in result.directions for s in d.streams]
-    words = kinds_words(sum((s.damaged or Damage() for s in streams), Damage()))
-    return f"; damaged: {words}" if words else ""
-
-
-def _told(streams: list[StreamResult]) -> str:
-    sent, lost, late = (
-        sum(getattr(s, key) for s in streams) for key in ("sent", "lost", "late")
-    )
-    too_late = f" and {late:,} late" if late else ""
-    return f"; {streams[0].name} {lost:,} lost{too_late} of {sent:,}"
-
-
-def _in_short(reasons: list[str]) -> str:
-    """The first reason stands for all; results and report have the others."""
-    if len(reasons) < 2:
-        return "".join(reasons)
-    return f"{reasons[0]}; and {len(reasons) - 1} more"

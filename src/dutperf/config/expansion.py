@@ -92,7 +92,6 @@ def resolved(campaign: Campaign, *testbeds: Testbed) -> dict[str, Any]:
     key, where = "lab", [_as_given(lab) for lab in campaign.lab or []]
     if campaign.lab is None:
         key, where = "testbed", [t.model_dump(exclude_none=True) for t in testbeds]
-    several = len(testbeds) > 1
     # A testbed has its own set already, by a hook; a lab is made again.
     cores = {"cores": campaign.cores} if campaign.cores and campaign.lab else {}
     return {
@@ -101,13 +100,31 @@ def resolved(campaign: Campaign, *testbeds: Testbed) -> dict[str, Any]:
         "seed": campaign.seed,
         key: where if len(where) > 1 else where[0],
         **cores,
-        "procedures": [
-            cell.spec.model_dump(
-                exclude_none=True, exclude=None if several else {"testbeds"}
-            )
-            for cell in expand(campaign, *testbeds)
-        ],
+        "procedures": _procedures(expand(campaign, *testbeds)),
     }
+
+
+def _procedures(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """One for each cell; of cells that differ in their testbeds alone, one for all.
+
+    Of hundreds of testbeds the file would have tens of thousands otherwise.
+    """
+    plain = [cell.spec.model_dump(exclude_none=True) for cell in cells]
+    at = [spec.pop("testbeds", []) for spec in plain]
+    names = [repr(spec) for spec in plain]
+    place = {name: n for n, name in enumerate(dict.fromkeys(names))}
+    found = {name: (spec, list[str]()) for name, spec in zip(names, plain, strict=True)}
+    last: dict[str | None, int] = {}
+    for cell, name, where in zip(cells, names, at, strict=True):
+        if place[name] <= last.get(cell.testbed, -1):  # another order there
+            return [
+                s | {"testbeds": w} if w else s for s, w in zip(plain, at, strict=True)
+            ]
+        last[cell.testbed] = place[name]
+        found[name][1].extend(where)
+    return [
+        spec | {"testbeds": where} if where else spec for spec, where in found.values()
+    ]
 
 
 def resolved_again(stored: dict[str, Any], *testbeds: Testbed) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dutperf.config.cell import Cell
 from dutperf.protocol import TrialProgress
-from dutperf.results.model import ResultsFile
+from dutperf.results.model import CellResult, ResultsFile
 from dutperf.results.trial_record import TrialRecord
 
 
@@ -108,6 +108,22 @@ class ReportWritten:
 
 
 @dataclass(frozen=True)
+class CellMeasured:
+    """A cell has its result; told where several testbeds are measured at once."""
+
+    result: CellResult
+
+
+@dataclass(frozen=True)
+class TestbedState:
+    """Whether a testbed is measured at, in a word or two, and if not why."""
+
+    __test__ = False  # as Testbed
+
+    state: str
+
+
+@dataclass(frozen=True)
 class At:
     """What happens at one of several testbeds that are measured at once."""
 
@@ -127,6 +143,8 @@ Event = (
     | IntervalNarrowed
     | ResultsChanged
     | ReportWritten
+    | CellMeasured
+    | TestbedState
     | At
 )
 OnEvent = Callable[[Event], None]

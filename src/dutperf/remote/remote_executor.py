@@ -16,12 +16,14 @@ from dutperf.config import Cell
 from dutperf.errors import DutperfError, InputError, SetupError
 from dutperf.procedures.events import (
     At,
+    CellMeasured,
     CellStarted,
     Event,
     IntervalNarrowed,
     Notice,
     OnEvent,
     TestbedStarted,
+    TestbedState,
     TrialFinished,
     TrialMoved,
     TrialStarted,
@@ -47,7 +49,7 @@ from dutperf.remote.messages import (
     Told,
 )
 from dutperf.remote.owners import Place, nobody_owns, place_for
-from dutperf.results import Environment, ResultsDirectory
+from dutperf.results import Environment, ResultsDirectory, TrialRecord
 from dutperf.results.storage import write_atomically
 from dutperf.run.jobs import Job, OnOutcome
 from dutperf.run.local_executor import Surroundings, Visit, joined, visits_of
@@ -183,11 +185,16 @@ class RemoteExecutor:
             jobs=list(stay.visit.jobs),
         )
         self.hub.send(ticket, place.owner.address)
+        self._state(stay, "queued")
+
+    def _state(self, stay: _Stay, state: str) -> None:
+        self.on_event(At(stay.name, TestbedState(state)))
 
     def _miss(self, stay: _Stay) -> None:
         now_s = self.clock()
         if stay.missed_since_s is None:
             stay.missed_since_s = now_s
+            self._state(stay, "waiting for its worker")
             self.on_event(
                 Notice(
                     f"{stay.name}: its worker has gone; waiting for it to come back, "
@@ -205,6 +212,7 @@ class RemoteExecutor:
     def _give_up(self, stay: _Stay, error: DutperfError) -> None:
         del self._open[stay.name]
         self._failed[stay.name] = error
+        self._state(stay, "failed")
         stay.visit.give_up(self._on_outcome, error)
 
     def _happened(self, happened: object) -> None:
@@ -247,10 +255,18 @@ class RemoteExecutor:
         return next((s for s in self._open.values() if s.key == key), None)
 
     def _answers(self, envelopes: Sequence[Envelope]) -> Iterator[tuple[int, str]]:
+        finished: list[tuple[int, _Stay, TrialRecord]] = []
         for envelope in envelopes:
-            answer = self._taken(self._by_key(envelope.key), envelope.message)
+            number, message = envelope.number, envelope.message
+            stay = self._by_key(envelope.key)
+            if stay and isinstance(message, Finished):
+                finished.append((number, stay, message.record))
+                continue  # nothing of it follows before the answer
+            answer = self._taken(stay, message)
             if answer:
-                yield envelope.number, answer
+                yield number, answer
+        if finished:
+            yield from self._stored(finished)
 
     def _taken(self, stay: _Stay | None, message: Message) -> str:
         """Do what a message says; the answer to it, if it waits for one."""
@@ -264,13 +280,12 @@ class RemoteExecutor:
         match message:
             case Begun():
                 return self._known(stay).model_dump_json()
-            case Finished():
-                return self._stored(stay, message).model_dump_json()
             case Opened(environment=environment):
                 self._keep(stay, environment)
             case Measured(result=result) if result.id not in stay.told:
                 stay.told.add(result.id)
                 stay.visit.tell(self._on_outcome, result)
+                self.on_event(At(stay.name, CellMeasured(result)))
             case Ended():
                 self._ended(stay, message)
             case _:
@@ -288,14 +303,21 @@ class RemoteExecutor:
             trials=len(records),
         )
 
-    def _stored(self, stay: _Stay, message: Finished) -> Numbered:
-        number = len(self.directory.records) + 1
+    def _stored(
+        self, finished: Sequence[tuple[int, _Stay, TrialRecord]]
+    ) -> Iterator[tuple[int, str]]:
+        """All that came at once are on disk before any of them is answered."""
         now = datetime.now(UTC).isoformat("T", "milliseconds")
-        record = self.directory.append(
-            message.record.model_copy(update={"number": number, "stored_at": now})
-        )
-        self.on_event(At(stay.name, TrialFinished(record)))
-        return Numbered(number=number, stored_at=now)
+        first = len(self.directory.records) + 1
+        records = [
+            record.model_copy(update={"number": first + n, "stored_at": now})
+            for n, (_, _, record) in enumerate(finished)
+        ]
+        self.directory.append_all(records)
+        for (number, stay, _), record in zip(finished, records, strict=True):
+            self.on_event(At(stay.name, TrialFinished(record)))
+            told = Numbered(number=record.number, stored_at=now)
+            yield number, told.model_dump_json()
 
     def _keep(self, stay: _Stay, environment: Environment) -> None:
         assert stay.place  # noqa: S101 - it came from there
@@ -314,6 +336,7 @@ class RemoteExecutor:
             )
         if failure is None:
             del self._open[stay.name]
+            self._state(stay, "done")
         elif failure.left:
             self._again(stay)
         else:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import contextlib
 import io
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -238,10 +238,16 @@ class ResultsDirectory:
         Raises:
             SetupError: the file system refused; earlier trials are not affected.
         """
+        self.append_all([record])
+        return record
+
+    def append_all(self, records: Sequence[TrialRecord]) -> None:
+        """Store finished trials, all at once; see ``append``."""
         # Interrupted in between, the results would not have what the journal has.
         with postponed_signals():
-            self._records.add(record, self._journal.append(record))
-        return record
+            sizes = self._journal.append(records)
+            for record, size in zip(records, sizes, strict=True):
+                self._records.add(record, size)
 
     def write_results(self, results: ResultsFile) -> None:
         """Store the results, replacing earlier ones in one step.

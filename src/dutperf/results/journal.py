@@ -10,6 +10,7 @@ The journal is locked as long as a run may append to it.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -132,15 +133,15 @@ class Journal:
             trials.add(record, len(line) + 1)
         return trials
 
-    def append(self, record: TrialRecord) -> int:
-        """Store ``record``; it is on disk when this returns: how many bytes.
+    def append(self, records: Sequence[TrialRecord]) -> list[int]:
+        """Store ``records``; they are on disk when this returns: how many bytes each.
 
         Raises:
             SetupError: the file system refused; earlier records are not affected.
         """
-        line = record.stored_text()
-        append_line(self.path, line, "every earlier trial is safe")
-        return len(line.encode()) + 1
+        lines = [record.stored_text() for record in records]
+        append_line(self.path, "\n".join(lines), "every earlier trial is safe")
+        return [len(line.encode()) + 1 for line in lines]
 
 
 def load_journal(path: Path) -> JournalContents:

@@ -47,6 +47,7 @@ from dutperf.run.jobs import Executor, Job, Outcome, TestbedsError, jobs_of
 from dutperf.run.local_executor import LocalExecutor, Surroundings
 
 _ALWAYS_SAVED_CELLS = 50
+_MOST_REPORTED_CELLS = 1000
 _SELDOM = 50
 """Times what a save takes between two of them."""
 
@@ -261,6 +262,15 @@ class _Run:
         shutil.rmtree(self.directory.path, ignore_errors=True)
 
     def _report(self) -> None:
+        if len(self.done) > _MOST_REPORTED_CELLS:
+            path = self.directory.path
+            self.on_event(
+                Notice(
+                    f"no report is made of more than {_MOST_REPORTED_CELLS:,} cells: "
+                    f"'dutperf query' reads {path}; 'dutperf report {path}' takes long"
+                )
+            )
+            return
         self.on_event(ReportWritten(self.around.write_report(self.directory.path)))
 
     @contextlib.contextmanager
