@@ -10,7 +10,7 @@ from typing import Any
 from dutperf.errors import InputError, SetupError
 from dutperf.remote.security import Certificates
 
-CONNECT_S = 10.0
+CONNECT_S = 5.0
 _LOUD = ("distributed", "asyncio", "tornado")
 
 
@@ -21,12 +21,14 @@ def load() -> str:
         InputError: it is not installed.
     """
     try:
-        import distributed  # noqa: F401, PLC0415 - an optional package, slow to load
+        import dask  # noqa: PLC0415 - an optional package, slow to load
+        import distributed  # noqa: F401, PLC0415
     except ImportError as error:
         raise InputError(
             "many testbeds need the Python package distributed (Dask)",
             "pip install 'dutperf[many]'",
         ) from error
+    dask.config.set({"distributed.comm.timeouts.connect": CONNECT_S})
     for name in list(logging.root.manager.loggerDict):
         if name.startswith(_LOUD):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -123,6 +123,7 @@ class DaskHub:
     _fetching: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _looking: Future[None] | None = None
     _client: Client | None = None
+    _gone: bool = False
 
     def owners(self) -> list[Owner]:
         """See ``Hub``.
@@ -200,7 +201,7 @@ class DaskHub:
         with contextlib.suppress(Exception):  # it may have gone, in any of Dask's ways
             self._call(self._stop_all(), CONNECT_S)
         with contextlib.suppress(Exception):
-            self._client.close(timeout=5)
+            self._client.close(timeout=1 if self._gone else CONNECT_S)
 
     @property
     def _there(self) -> Client:
@@ -236,6 +237,7 @@ class DaskHub:
         except asyncio.CancelledError:
             raise
         except Exception:  # noqa: BLE001 - Dask's own, of any kind
+            self._gone = True
             self._happened.put(
                 SetupError(
                     f"the scheduler at {self.address} has gone",
@@ -326,5 +328,5 @@ class DaskHub:
             self._looking.cancel()
         for task in self._fetching.values():
             task.cancel()
-        for key, address in self._at.items():
+        for key, address in () if self._gone else self._at.items():
             await self._stop(address, [key])

@@ -49,8 +49,12 @@ class Post:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def open(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin: runs are answered in ``loop``."""
-        self._loop = loop
+        """Begin, perhaps again: runs are answered in ``loop``."""
+        with self._lock:
+            self._loop, self._closing = loop, False
+            self._boxes.clear()
+            self._answers.clear()
+            self._stopped.clear()
 
     def close(self) -> None:
         """The worker stops: so does what measures, at the next word it says."""

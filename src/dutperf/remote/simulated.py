@@ -15,15 +15,20 @@ from dutperf.run.local_executor import Surroundings, no_passport
 from dutperf.simulation.fake_engine import FakeEngine, step
 
 
-class _Forgetful(FakeEngine):
+def _forgetful(rate_fps: int) -> FakeEngine:
     """Of tens of thousands of trials it does not remember any."""
+    engine = FakeEngine(step(rate_fps))
+    measure = engine.measure
 
-    def measure(
-        self, trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
+    def measured(
+        trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
     ) -> TrialResult:
-        result = super().measure(trial, on_progress)
-        self.trials.clear()
+        result = measure(trial, on_progress)
+        engine.trials.clear()
         return result
+
+    vars(engine)["measure"] = measured
+    return engine
 
 
 def simulating(around: Surroundings, rate_fps: int) -> Surroundings:
@@ -38,7 +43,7 @@ def simulating(around: Surroundings, rate_fps: int) -> Surroundings:
         yield planned.testbed.model_copy(update={"description": told})
 
     def prepare(_testbed: Testbed, _notify: Notify) -> EngineStarter:
-        return lambda _log: contextlib.nullcontext(_Forgetful(step(rate_fps)))
+        return lambda _log: contextlib.nullcontext(_forgetful(rate_fps))
 
     return replace(
         around,

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from distributed import Worker
 
 _AGAIN_S = 2.0
+_LOOK_EVERY_S = 0.2
 _LAST_WORDS_S = 30.0
 _END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -63,7 +64,6 @@ class Host:
         loop = asyncio.get_running_loop()
         for signum in _END:
             loop.add_signal_handler(signum, ended.set)
-        self.workshop.post.open(loop)
         await self._check_unclaimed()
         while not ended.is_set():
             await self._connected(ended)
@@ -74,6 +74,9 @@ class Host:
 
     async def _connected(self, ended: asyncio.Event) -> None:
         """Work for the scheduler until it has gone, or ``ended``."""
+        from distributed.core import Status  # noqa: PLC0415 - see load
+
+        self.workshop.post.open(asyncio.get_running_loop())
         folder = tempfile.mkdtemp(prefix="dutperf-dask-")
         worker = self._worker(folder)
         try:
@@ -84,13 +87,9 @@ class Host:
             await self._check_unclaimed(worker.address)
             owned = ", ".join(self.workshop.held)
             self.notify(f"connected to {self.address}; owns {owned}")
-            finished = asyncio.ensure_future(worker.finished())
-            stopped = asyncio.ensure_future(ended.wait())
-            await asyncio.wait({finished, stopped}, return_when=asyncio.FIRST_COMPLETED)
-            for each in (finished, stopped):
-                each.cancel()
-            if ended.is_set():
-                await self._last_words()
+            while worker.status is Status.running and not ended.is_set():
+                await _passed(ended, _LOOK_EVERY_S)
+            await self._last_words()
         finally:
             with contextlib.suppress(OSError, TimeoutError, RuntimeError):
                 await worker.close(timeout=5)
@@ -109,8 +108,7 @@ class Host:
             with contextlib.suppress(SetupError):
                 await workers_of(self.address, self.certificates)
                 return
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(ended.wait(), _AGAIN_S)
+            await _passed(ended, _AGAIN_S)
 
     async def _check_unclaimed(self, me: str = "") -> None:
         """Refuse what another worker owns; of two that come at once, one gives way.
@@ -173,3 +171,9 @@ class Host:
 
     async def _stop(self, keys: list[str]) -> None:
         self.workshop.post.stop(keys)
+
+
+async def _passed(ended: asyncio.Event, seconds: float) -> None:
+    """Wait for so long, or until ``ended``."""
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(ended.wait(), seconds)
