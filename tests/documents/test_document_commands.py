@@ -9,6 +9,7 @@ import contextlib
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -126,9 +127,21 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_every_step_of_a_page_can_be_taken_in_its_order(
     page: Path, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for command in steps(page):
+    with contextlib.ExitStack() as running:
+        take_all(steps(page), place, capsys, running)
+
+
+def take_all(
+    commands: list[Command],
+    place: Path,
+    capsys: pytest.CaptureFixture[str],
+    running: contextlib.ExitStack,
+) -> None:
+    for command in commands:
         program, *arguments = command.words
-        if program == "dutperf":
+        if command.in_background:
+            running.enter_context(going_on(command, arguments))
+        elif program == "dutperf":
             take(command, arguments)
         elif program in ("cat", "cp", "mkdir"):
             subprocess.run(["sh", "-c", command.text], check=True, cwd=place)
@@ -138,6 +151,21 @@ def test_every_step_of_a_page_can_be_taken_in_its_order(
         else:
             assert program in BY_HAND or program.startswith("siitperf-"), command
         assert "Traceback" not in capsys.readouterr().err
+
+
+@contextlib.contextmanager
+def going_on(command: Command, arguments: list[str]) -> Iterator[None]:
+    """A program of its own, which has said that it is ready, until the page's end."""
+    main = "from dutperf.cli.main import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", main, *arguments], stdout=subprocess.PIPE
+    ) as program:
+        assert program.stdout
+        try:
+            assert program.stdout.readline(), command
+            yield
+        finally:
+            program.terminate()
 
 
 def take(command: Command, arguments: list[str]) -> None:

@@ -31,10 +31,16 @@ class Command:
     @property
     def words(self) -> list[str]:
         """As a shell splits them; variables set for it are left out."""
-        words = shlex.split(self.text.partition("\n")[0], comments=True)
+        line = self.text.partition("\n")[0].removesuffix("&")
+        words = shlex.split(line, comments=True)
         while words and re.match(r"[A-Z_]+=", words[0]):
             words.pop(0)
         return words
+
+    @property
+    def in_background(self) -> bool:
+        """Whether the next one begins while it goes on."""
+        return self.text.endswith(" &")
 
     def __str__(self) -> str:
         """For the messages of tests."""
