@@ -15,6 +15,7 @@ import sys
 import time
 from unittest import mock
 
+from dutperf import __version__
 from dutperf.cli import app
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.protocol import TrialRequest, TrialResult
@@ -50,7 +51,7 @@ class _WrongClock:
 def main() -> int:
     """Run one command; returns its exit code."""
     fields = messages.Claim.model_fields
-    version = os.environ.get(VERSION, messages.__version__)
+    version = os.environ.get(VERSION, __version__)
     fields["dutperf_version"].default = version
     messages.Claim.model_rebuild(force=True)
     with (

@@ -36,7 +36,7 @@ class _Box:
 
 
 class Post:
-    """One of a worker; ``open`` is called in the loop that ``fetch`` runs in."""
+    """One of a worker; ``use`` says in which loop ``fetch`` runs."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -48,10 +48,14 @@ class Post:
         self._closing = False
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def open(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin, perhaps again: runs are answered in ``loop``."""
+    def use(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Runs are answered in ``loop``."""
+        self._loop = loop
+
+    def open(self) -> None:
+        """Begin again after ``close``: what was said before is for nobody."""
         with self._lock:
-            self._loop, self._closing = loop, False
+            self._closing = False
             self._boxes.clear()
             self._answers.clear()
             self._stopped.clear()
@@ -61,11 +65,6 @@ class Post:
         with self._lock:
             self._closing = True
             self._lock.notify_all()
-
-    @property
-    def is_closing(self) -> bool:
-        """Whether the worker stops."""
-        return self._closing
 
     def tell(self, run: str, key: str, message: Message) -> int:
         """Say something, without waiting; the number of its envelope.

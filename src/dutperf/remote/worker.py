@@ -76,7 +76,8 @@ class Host:
         """Work for the scheduler until it has gone, or ``ended``."""
         from distributed.core import Status  # noqa: PLC0415 - see load
 
-        self.workshop.post.open(asyncio.get_running_loop())
+        self.workshop.post.use(asyncio.get_running_loop())
+        self.workshop.post.open()
         folder = tempfile.mkdtemp(prefix="dutperf-dask-")
         worker = self._worker(folder)
         try:

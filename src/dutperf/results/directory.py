@@ -242,7 +242,7 @@ class ResultsDirectory:
         return record
 
     def append_all(self, records: Sequence[TrialRecord]) -> None:
-        """Store finished trials, all at once; see ``append``."""
+        """Store finished trials, one or more at once; see ``append``."""
         # Interrupted in between, the results would not have what the journal has.
         with postponed_signals():
             sizes = self._journal.append(records)
