@@ -116,7 +116,7 @@ class CellMeasured:
 
 @dataclass(frozen=True)
 class TestbedState:
-    """Whether a testbed is measured at, in a word or two, and if not why."""
+    """How a testbed stands, in a word: queued, away (its worker), done, failed."""
 
     __test__ = False  # as Testbed
 

@@ -194,7 +194,7 @@ class RemoteExecutor:
         now_s = self.clock()
         if stay.missed_since_s is None:
             stay.missed_since_s = now_s
-            self._state(stay, "waiting for its worker")
+            self._state(stay, "away")
             self.on_event(
                 Notice(
                     f"{stay.name}: its worker has gone; waiting for it to come back, "
