@@ -239,6 +239,9 @@ def test_what_dask_gives_up_is_sent_again(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="end"):
         measure(tmp_path, hub, "a")
     assert len(hub.sent) == 2
+    hub = FakeHub([own], *["gives up"] * 100)
+    with pytest.raises(InputError, match="it failed too often"):
+        measure(tmp_path, hub, "a")
 
 
 def test_what_a_worker_refuses_is_told_with_its_reason(tmp_path: Path) -> None:

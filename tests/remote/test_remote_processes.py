@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,7 +31,7 @@ HALF = 8
 """Trials into the first cell, and before its end."""
 
 
-def measured_here(campaign: Path, directory: Path) -> Path:
+def measured_here(campaign: Path, directory: Path, resume: Path | None = None) -> Path:
     """The same by the local executor."""
     asked = load_campaign(campaign)
     run_campaign(
@@ -38,7 +39,8 @@ def measured_here(campaign: Path, directory: Path) -> Path:
         planned_testbeds(asked),
         simulating(surroundings(), RATE_FPS),
         on_event=lambda _event: None,
-        results_dir=directory,
+        results_dir=None if resume else directory,
+        resume=resume,
     )
     return directory
 
@@ -117,11 +119,14 @@ def test_a_run_goes_on_where_it_ended(there: Hosts, tmp_path: Path) -> None:
     assert run.interrupt() == 130
     assert not results(out)["complete"]
     before = len(trials(out))
+    here = shutil.copytree(out, tmp_path / "here")
     again = there.run("--resume", out)
     assert again.end() == 0, again.said
     assert len(trials(out)) > before >= HALF
-    check_same(out, measured_here(campaign, tmp_path / "local"), "a", "b")
+    local = measured_here(campaign, tmp_path / "local")
+    check_same(out, local, "a", "b")
     verify(there, out)
+    check_same(measured_here(campaign, here, resume=here), local, "a", "b")
 
 
 def test_a_scheduler_that_goes_costs_nothing_that_is_stored(

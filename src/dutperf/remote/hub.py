@@ -26,7 +26,7 @@ from dutperf.remote.dask_setup import (
 )
 from dutperf.remote.messages import Claim, Mail, Ticket, claim_of, envelopes_of
 from dutperf.remote.security import Certificates
-from dutperf.remote.task import measure_ticket
+from dutperf.remote.task import GONE, measure_ticket
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -224,7 +224,7 @@ class DaskHub:
         if future.status == "finished":
             why = future.result()
             if why:
-                self._happened.put(Refused(key, why))
+                self._happened.put(Refused(key, "" if why == GONE else why))
         elif future.status == "error" and key in self._tasks:
             self._happened.put(Refused(key, ""))
 

@@ -116,6 +116,7 @@ class Post:
     async def fetch(self, run: str, answers: dict[str, str]) -> str:
         """Give ``answers`` by number; what was said since, after a while if nothing."""
         with self._lock:
+            self._forget_long_gone()
             box = self._box(run)
             box.heard_s = self._clock()
             self._answers.update({int(n): text for n, text in answers.items()})
@@ -133,6 +134,10 @@ class Post:
 
     def _box(self, run: str) -> _Box:
         return self._boxes.setdefault(run, _Box(self._clock()))
+
+    def _forget_long_gone(self) -> None:
+        earliest_s = self._clock() - 10 * GONE_AFTER_S
+        self._boxes = {n: b for n, b in self._boxes.items() if b.heard_s > earliest_s}
 
     def _check(self, run: str, key: str) -> None:
         silent_s = self._clock() - self._box(run).heard_s

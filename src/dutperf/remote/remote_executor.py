@@ -56,6 +56,7 @@ from dutperf.run.local_executor import Surroundings, Visit, joined, visits_of
 
 PATIENCE_S = 600.0
 """How long a testbed whose worker has gone is waited for."""
+_MOST_ATTEMPTS = 20
 _TOO_FAR_S = 2.0
 """Between two clocks: NTP keeps them closer than a tenth of that."""
 
@@ -244,9 +245,10 @@ class RemoteExecutor:
         stay = self._by_key(key)
         if stay is None or stay.place is None:
             return
-        if not why:  # Dask gave up: the worker died under it
-            self._again(stay)
+        if not why and stay.attempts < _MOST_ATTEMPTS:
+            self._again(stay)  # the worker died under it, or its run seemed to
             return
+        why = why or "it failed too often\nsee the worker's machine"
         message, _, hint = why.partition("\n")
         shown = stay.place.owner.shown
         self._give_up(stay, InputError(f"the worker on {shown}: {message}", hint))

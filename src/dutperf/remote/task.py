@@ -51,6 +51,8 @@ from dutperf.run.jobs import Job, Outcome
 from dutperf.run.local_executor import Surroundings, Visit
 
 _LOG_BYTES = 200_000
+GONE = "gone"
+"""What a task returns that could not tell its end."""
 
 
 @dataclass
@@ -80,7 +82,7 @@ def measure_ticket(text: str) -> str:
     """Measure the jobs of a ticket; all that comes of it is told by the post.
 
     This is what Dask calls, in a thread; the text that it returns is empty, or why
-    there is no post.
+    there is no post, or ``GONE``.
     """
     if not _HERE:
         return "it was not started by 'dutperf worker'"
@@ -93,11 +95,11 @@ def measure_ticket(text: str) -> str:
     if lock is None:
         return f"it does not own {ticket.testbed}"
     with lock:
-        _measure(workshop, ticket)
-    return ""
+        return "" if _measure(workshop, ticket) else GONE
 
 
-def _measure(workshop: Workshop, ticket: Ticket) -> None:
+def _measure(workshop: Workshop, ticket: Ticket) -> bool:
+    """Whether the run heard of the end."""
     line = _Line(workshop.post, ticket)
     failure: Failure | None = None
     folder = Path(tempfile.mkdtemp(prefix="dutperf-worker-"))
@@ -105,7 +107,7 @@ def _measure(workshop: Workshop, ticket: Ticket) -> None:
         with suppress(RunGoneError):
             known = Known.model_validate_json(line.ask(Begun()))
             if known.stop:
-                return
+                return True
             store = _Store(line, known, folder, ticket.stands_in)
             _visit(workshop, ticket, store, line)
     except KeyboardInterrupt:  # the run has gone, see _Line: all ends as by Ctrl-C
@@ -118,10 +120,15 @@ def _measure(workshop: Workshop, ticket: Ticket) -> None:
         found = defect(error, None)
         failure = Failure(message=found.message, hint=found.hint)
     finally:
-        with suppress(RunGoneError):
-            line.tell(Ended(failure=failure, log=_log(folder)))
+        log = _log(folder)
         shutil.rmtree(folder, ignore_errors=True)
+    try:
+        line.tell(Ended(failure=failure, log=log))
+    except RunGoneError:
+        return False
+    finally:
         workshop.post.forget(ticket.key)
+    return True
 
 
 def _visit(workshop: Workshop, ticket: Ticket, store: _Store, line: _Line) -> None:
