@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,8 +12,8 @@ from hostile import NASTY
 from planning import Recording, Run, cell, spoilt
 from planning import campaign as campaign_of
 from planning import spec as spec_of
+from terminal_screen import Clock, TerminalScreen
 
-from dutperf.cli.failures import PatientConsole
 from dutperf.cli.live_lines import WIDTH
 from dutperf.cli.live_view import CellState, LiveView, bar
 from dutperf.cli.terminal import Terminal
@@ -37,32 +36,6 @@ from dutperf.visible import visible
 LIMIT = MaxRate(1_000_000, "set")
 RUNNING = TrialStarted(99, "cell", 1, 1, 500_000, 60.0)
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
-
-
-class Clock:
-    """Stands still unless it is moved."""
-
-    now_s = 1000.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
-class TerminalScreen(PatientConsole):
-    """A terminal of ``columns``, which can be changed; it remembers all it was sent."""
-
-    def __init__(self, columns: int = 80, *, encoding: str = "utf-8") -> None:
-        super().__init__(file=io.StringIO(), width=columns)
-        self._known_as = encoding
-
-    is_terminal = property(lambda _self: True)
-    is_dumb_terminal = property(lambda _self: False)
-    encoding = property(lambda self: self._known_as)
-
-    @property
-    def sent(self) -> str:
-        assert isinstance(self.file, io.StringIO)
-        return self.file.getvalue()
 
 
 def searched(engine: FakeEngine, **keys: object) -> tuple[CellStarted, list[Event]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from planning import cell
 from stored_samples import results_file, trial_record
-from test_cli_live_view import Clock, TerminalScreen
+from terminal_screen import Clock, TerminalScreen
 
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.many_state import ManyState

@@ -15,7 +15,9 @@ from typing import NamedTuple, overload
 
 from dutperf.results.counting import counting
 from dutperf.results.loading import parse_object, validated
+from dutperf.results.model import RESULTS_SCHEMA_VERSION
 from dutperf.results.trial_record import TrialRecord
+from dutperf.results.upgrade import upgraded_record
 
 _AT_HAND = 100
 _PIECE_BYTES = 1 << 20
@@ -93,7 +95,8 @@ class StoredTrials(Sequence[TrialRecord]):
     def _read(self, place: int) -> TrialRecord:
         line = os.pread(self._file, self._lines[place].size, self._lines[place].begin)
         where = f"{self._path}:{place + 2}"
-        return validated(TrialRecord, parse_object(line, where), where)
+        data = upgraded_record(parse_object(line, where), RESULTS_SCHEMA_VERSION)
+        return validated(TrialRecord, data, where)
 
     def _remember(self, place: int, record: TrialRecord) -> None:
         self._at_hand[place] = record
