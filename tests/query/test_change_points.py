@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
+import ruptures
 
 from dutperf.query import change_points as module
 from dutperf.query.change_points import change_points
@@ -107,3 +109,31 @@ def test_a_slow_twin_finds_the_same() -> None:
 def test_a_figure_that_has_no_logarithm_is_refused() -> None:
     with pytest.raises(ValueError, match="math domain error"):
         change_points([0.0] * 20)
+
+
+@pytest.mark.parametrize("at_once", [1, 7_000, 10**9])
+def test_it_is_pelt_with_the_whole_of_the_shuffles(
+    monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    """The slow twin: all shuffles at once, PELT in Python, which looks at each end."""
+    monkeypatch.setattr(module, "_MOST_VALUES", at_once)
+    for seed in range(3):
+        values = series(seed, 30 + seed, 0.02, {7: 0.97, 11: 1.08, 20: 0.9})
+        logs = np.array([math.log(value) for value in values])
+        assert change_points(values) == _pelt(logs, _penalty(logs))
+
+
+def _penalty(logs: np.ndarray[Any, Any]) -> float:
+    draws, runs = np.random.default_rng(1), len(logs)
+    best = []
+    series_of_logs = np.tile(logs - logs.mean(), (1999, 1))
+    for shuffled in draws.permuted(series_of_logs, axis=1):
+        sums = itertools.accumulate(shuffled[:-2])
+        gains = [s**2 * runs / (k * (runs - k)) for k, s in enumerate(sums, 1)]
+        best.append(max(gains[1:]))
+    return float(np.quantile(best, 0.995)) * (1 + 1e-9)
+
+
+def _pelt(logs: np.ndarray[Any, Any], penalty: float) -> list[int]:
+    search = ruptures.Pelt(model="l2", min_size=2, jump=1).fit(logs)
+    return list(search.predict(pen=penalty)[:-1])

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import random
 import shutil
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from many_runs import CELL, nightly, stored_run
-from report_sample import loss_cell, throughput_cell
+from report_sample import loss_cell, store, throughput_cell
+from timed_sample import delay_results
 
-from dutperf.query import Series, stored_runs, trends
+from dutperf.query import Point, Run, Series, StoredFigure, trends
+from dutperf.query.figures import leading_figures
+from dutperf.report.source import read_source
 
+FIRST = datetime(1, 1, 1)  # noqa: DTZ001 - all are UTC
 STEADY = [3e5 + 300 * (n * 7 % 5) for n in range(12)]
 
 
 def trend_of(path: Path) -> list[Series]:
-    return trends(stored_runs([path], lambda _: None))
+    return trends([path], lambda _: None)
+
+
+def name_of(point: Point) -> str:
+    return Path(point.run).name
 
 
 def test_a_fall_is_told_with_place_sign_and_size(tmp_path: Path) -> None:
     nightly(tmp_path, [*STEADY, *(0.9 * value for value in STEADY[:6])])
     (series,) = trend_of(tmp_path)
     (change,) = series.changes
-    assert series.points[change.at].run.path.name == "night13"
+    assert name_of(series.points[change.at]) == "night13"
     assert change.percent == pytest.approx(-10, abs=0.2)
 
 
@@ -46,7 +57,7 @@ def test_bounds_and_invalid_results_are_shown_and_are_no_figures(
     assert [point.plain for point in series.points[-4:]] == [True, False, False, False]
     assert [point.value for point in series.points[-3:]] == [1.0, None, 1.0]
     (change,) = series.changes
-    assert series.points[change.at].run.path.name == "night13"
+    assert name_of(series.points[change.at]) == "night13"
 
 
 def test_the_place_of_a_change_counts_bounds_before_it(tmp_path: Path) -> None:
@@ -55,7 +66,7 @@ def test_the_place_of_a_change_counts_bounds_before_it(tmp_path: Path) -> None:
     nightly(tmp_path, [*STEADY, *(0.9 * value for value in STEADY[:6])])
     (series,) = trend_of(tmp_path)
     (change,) = series.changes
-    assert series.points[change.at].run.path.name == "night13"
+    assert name_of(series.points[change.at]) == "night13"
 
 
 def test_a_copy_of_a_run_counts_once(tmp_path: Path) -> None:
@@ -114,3 +125,68 @@ def test_one_of_several_testbeds_goes_on_where_it_was_alone(tmp_path: Path) -> N
     (both / "campaign.yaml").write_text("testbed: [{name: bench}, {name: other}]\n")
     told = {series.device: len(series.points) for series in trend_of(tmp_path)}
     assert told == {"bench": 2, "other": 1}
+
+
+def test_series_are_those_of_all_runs_read_at_once(tmp_path: Path) -> None:
+    """The slow twin: whole runs in memory, sorted and gone through cell by cell."""
+    draw = random.Random(3)  # noqa: S311 - figures, no secrets
+    for number in range(25):
+        day, cells = draw.randrange(1, 28), []
+        for size in draw.sample((64, 128, 256), 2):
+            name = f"throughput-ip4-{size}-both"
+            cell = throughput_cell(name, 4, size, [draw.uniform(1e5, 2e5)])
+            told = {"trial_duration_s": draw.choice([1, 60]), "seed": number}
+            update = {
+                "parameters": cell.parameters | told,
+                "bound": draw.choice([None, "lower"]),
+                "verdict": draw.choice(["pass", "pass", "invalid"]),
+            }
+            cells.append(cell.model_copy(update=update))
+        stored_run(tmp_path / f"r{draw.random()}", cells, day)
+    store(tmp_path / "delays", delay_results()).close()
+    shutil.copytree(tmp_path / "delays", tmp_path / "again")
+    assert [_as_read(series) for series in trend_of(tmp_path)] == _slowly(tmp_path)
+
+
+def _as_read(series: Series) -> tuple[Any, ...]:
+    key = (series.device, series.cell, series.name, series.direction, series.judged)
+    points = [(point.run, point.begun, point.value) for point in series.points]
+    return key, series.unit, points, set(series.settings)
+
+
+def _slowly(place: Path) -> list[tuple[Any, ...]]:
+    directories = [path.parent for path in place.rglob("results.json")]
+    runs = [Run(path, read_source(path)) for path in directories]
+    runs.sort(key=lambda run: (run.created_at or FIRST, str(run.path)))
+    found: dict[tuple[str, ...], list[tuple[Run, StoredFigure]]] = {}
+    for run in runs:
+        for cell in run.cells:
+            for figure in leading_figures(cell):
+                own = cell.id.partition("@")[0]
+                key = (cell.testbed, own, figure.name, figure.direction, cell.judged)
+                found.setdefault(key, []).append((run, figure))
+    return [_slow_series(key, of_key) for key, of_key in found.items()]
+
+
+def _slow_series(
+    key: tuple[str, ...], figures: list[tuple[Run, StoredFigure]]
+) -> tuple[Any, ...]:
+    seen, points, loads = [], [], set()
+    asked: dict[str, set[object]] = {}
+    for run, figure in figures:
+        own = (run.source.name, run.source.created_at, figure.value, figure.repeats)
+        if own in seen:
+            continue
+        seen.append(own)
+        points.append((str(run.path), run.source.created_at, figure.value))
+        loads.add(figure.load_fps)
+        for name, value in figure.cell.settings.items():
+            if value is not None and name != "seed":
+                asked.setdefault(name, set()).add(value)
+    differing = {name for name, values in asked.items() if len(values) > 1}
+    return (
+        key,
+        figures[0][1].unit,
+        points,
+        differing | ({"load_fps"} if len(loads) > 1 else set()),
+    )

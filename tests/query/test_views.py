@@ -342,6 +342,8 @@ SECRET = "not for SQL"  # noqa: S105 - a file's content
         "set lock_configuration = false",
         "select * from SECRET",
         "drop view results; drop table nowhere",
+        "drop view results; from trials",
+        "copy results to '{directory}/.dutperf-index/x.parquet'",
     ],
 )
 def test_sql_reads_and_writes_no_file_and_changes_no_setting(
@@ -350,9 +352,10 @@ def test_sql_reads_and_writes_no_file_and_changes_no_setting(
     stored_run(tmp_path / "r", [throughput_cell(CELL, 4, 64, [1e5])])
     file = tmp_path / "file.csv"
     file.write_text(SECRET)
+    database = query.connect([tmp_path])
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(InputError) as caught:
-        asked(tmp_path, sql.format(file=file, directory=tmp_path))
+        list(query.selected(database, sql.format(file=file, directory=tmp_path)).rows())
     assert "\n" not in caught.value.message
     assert SECRET not in caught.value.message
     assert file.read_text() == SECRET

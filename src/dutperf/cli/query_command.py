@@ -45,7 +45,8 @@ Directory = Annotated[
     str | None,
     typer.Argument(
         metavar="[DIR]",
-        help="where results are stored, at any depth; default: results",
+        help="where results are stored, at any depth, or an address that fsspec "
+        "knows; default: results",
         show_default=False,
     ),
 ]
@@ -79,8 +80,8 @@ def query(
 ) -> None:
     """Ask all results under a directory by SQL (DuckDB): trials, results, findings.
 
-    The views are results, trials, environment and findings. Nothing but the results
-    is read, and nothing but --output is written.
+    The views are results, trials, environment and findings. A run is read once: an
+    index beside the runs keeps what it has (docs/query.md).
     """
     place, sql = _given(directory, sql)
     if as_json + as_csv + (output is not None) > 1:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -28,10 +27,11 @@ _LONGEST = 40
 """Points of a line of bars; the last ones."""
 
 Directories = Annotated[
-    list[Path],
+    list[str],
     typer.Argument(
         metavar="DIR...",
-        help="results directories, or directories that have some at any depth",
+        help="results directories, directories that have some at any depth, or "
+        "addresses that fsspec knows",
         show_default=False,
     ),
 ]
@@ -44,9 +44,9 @@ def trend(directories: Directories, as_json: AsJson = False) -> None:
     (docs/query.md). Bounds and invalid results are shown, and are never a level.
     """
     # Nobody else needs what finds changes, which takes a while to be loaded.
-    from dutperf.query import stored_runs, trends  # noqa: PLC0415
+    from dutperf.query import trends  # noqa: PLC0415
 
-    found = trends(stored_runs(directories, show_notice))
+    found = trends(directories, show_notice)
     if as_json:
         print_versioned(_VERSION, {"series": [_as_data(series) for series in found]})
         return
@@ -118,10 +118,10 @@ def _lines(found: Sequence[Series]) -> Iterator[str]:
     for series in found:
         name = _name(series, with_device=True)
         for change in series.changes:
-            run = series.points[change.at].run
+            point = series.points[change.at]
             yield (
-                f"{name}: {change.percent:+.3g} % since {run.source.created_at} "
-                f"({run.path}): {in_unit(change.before, series.unit)} before, "
+                f"{name}: {change.percent:+.3g} % since {point.begun} "
+                f"({point.run}): {in_unit(change.before, series.unit)} before, "
                 f"{in_unit(change.after, series.unit)} after"
             )
         if series.settings:
@@ -144,7 +144,7 @@ def _as_data(series: Series) -> dict[str, object]:
         "changes": [
             {
                 "at": change.at,
-                "run": str(series.points[change.at].run.path),
+                "run": series.points[change.at].run,
                 "before": change.before,
                 "after": change.after,
                 "percent": change.percent,
@@ -160,8 +160,8 @@ def _point(point: Point) -> dict[str, object]:
     """JSON has no infinite number: of a delay that is, ``lost`` is true."""
     lost = point.value is not None and math.isinf(point.value)
     return {
-        "run": str(point.run.path),
-        "created_at": point.run.source.created_at,
+        "run": point.run,
+        "created_at": point.begun,
         "value": None if lost else point.value,
         "bound": point.limit,
         "lost": lost,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -44,7 +45,9 @@ def _check_mac(text: str) -> str:
     return text
 
 
+@lru_cache(maxsize=1024)
 def _check_ip(text: str) -> str:
+    """The trials of a run have the same ones, again and again."""
     if "%" in text:
         raise ValueError("must not name an interface (%)")
     return str(ipaddress.ip_address(text))

@@ -6,9 +6,10 @@ database.sql("select device, frame_size, median(rate_fps) from results group by 
 """
 
 from dutperf.query.columns import Column, View
-from dutperf.query.database import VIEWS, connect
+from dutperf.query.database import connect
 from dutperf.query.figures import StoredFigure, figures_of
-from dutperf.query.runs import Run, stored_runs
+from dutperf.query.index import VIEWS
+from dutperf.query.runs import Run
 from dutperf.query.select import Selected, count_rows, selected, write_parquet
 from dutperf.query.trend import Change, Point, Series, trends
 
@@ -26,7 +27,6 @@ __all__ = [
     "count_rows",
     "figures_of",
     "selected",
-    "stored_runs",
     "trends",
     "write_parquet",
 ]

@@ -1,19 +1,15 @@
-"""All runs that are stored under some directories."""
+"""One stored run, as the rows of it are made."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-from dutperf.errors import InputError
-from dutperf.report.source import Source, read_source
+from dutperf.report.source import Source
 from dutperf.results import TrialRecord
-from dutperf.results.directory import RESULTS
-from dutperf.results.journal import JOURNAL
 from dutperf.tables import Subject
 from dutperf.tables.subject import trials_by_cell
 
@@ -67,46 +63,3 @@ def moment(stamp: str) -> datetime | None:
         return told.astimezone(UTC).replace(tzinfo=None) if told.tzinfo else told
     except (ValueError, OverflowError):
         return None
-
-
-def stored_runs(paths: Sequence[Path], notify: Notify) -> Iterator[Run]:
-    """Each run in or below one of ``paths``, once, by the names of its directories.
-
-    What cannot be read is told by ``notify``, and left out.
-
-    Raises:
-        InputError: there is no such directory, or no run in it that can be read.
-    """
-    for path in paths:
-        if not path.is_dir():
-            raise InputError(
-                f"{path} is no directory", "give one that results are stored in"
-            )
-    found = False
-    for directory in _directories(paths, notify):
-        try:
-            source = read_source(directory)
-        except InputError as error:
-            notify(f"left out: {error.message}")
-            continue
-        found = True
-        yield Run(directory, source)
-    if not found:
-        raise InputError(
-            f"no results in {', '.join(map(str, paths))}",
-            f"give a directory that has runs in it: {RESULTS} or {JOURNAL}",
-        )
-
-
-def _directories(paths: Sequence[Path], notify: Notify) -> Iterator[Path]:
-    def unreadable(error: OSError) -> None:
-        notify(f"left out: cannot read {error.filename}: {error.strerror}")
-
-    seen: set[Path] = set()
-    for path in paths:
-        for place, below, files in os.walk(path, onerror=unreadable):
-            below.sort()
-            directory = Path(place)
-            if {RESULTS, JOURNAL} & set(files) and directory.resolve() not in seen:
-                seen.add(directory.resolve())
-                yield directory

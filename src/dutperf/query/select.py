@@ -42,8 +42,18 @@ def selected(database: DuckDBPyConnection, sql: str) -> Selected:
     Raises:
         InputError: it is wrong, or gives no rows.
     """
+    import duckdb  # noqa: PLC0415 - only who asks needs it
+
     with told_in_a_line():
-        relation = database.sql(sql)
+        asked = database.extract_statements(sql)
+        kinds = duckdb.StatementType
+        reads = (kinds.SELECT, kinds.EXPLAIN, kinds.MULTI)  # the last one: PIVOT
+        if any(statement.type not in reads for statement in asked):
+            raise InputError(
+                "SQL reads here, and changes nothing",
+                "begin it with SELECT; --output writes its rows to a file",
+            )
+        relation = database.sql(sql) if asked else None
     if relation is None:
         raise InputError("this SQL asks for nothing", "begin it with SELECT")
     names = tuple(relation.columns)

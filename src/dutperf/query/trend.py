@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from datetime import datetime
-from itertools import pairwise
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import NamedTuple
 
 from dutperf import stats
 from dutperf.catalogue import Unit
 from dutperf.query.change_points import LEAST_RUNS, change_points
-from dutperf.query.figures import Limit, StoredFigure, leading_figures
-from dutperf.query.runs import Run
+from dutperf.query.figures import Limit
+from dutperf.query.index import Snapshot, bounded, indexed
+from dutperf.query.index.tables import PLACE
+from dutperf.query.runs import Notify
+from dutperf.query.series_table import SERIES
 
-_NO_SETTINGS = ("seed", "max_load_fps", "max_load_is", "rate_fps", "phase1_rate")
-"""What may be another in each run: drawn, or found."""
+_KEYS = 5
+"""Columns that are the same in a series."""
+_AT_ONCE = 10_000
+"""Rows that are fetched."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Point:
-    """The figure of one run; ``value`` is None if it has none."""
+    """The figure of one run; ``value`` is None if it has none.
 
-    run: Run
+    ``run`` is its directory, ``begun`` when it began as that is stored.
+    """
+
+    run: str
+    begun: str
     value: float | None
     limit: Limit
 
@@ -70,55 +82,87 @@ class Series:
     settings: tuple[str, ...]
 
 
-def trends(runs: Iterable[Run]) -> list[Series]:
+class _Figure(NamedTuple):
+    """A row of the table ``series``, as it is selected."""
+
+    device: str
+    cell: str
+    figure: str
+    direction: str
+    judged: str
+    unit: Unit
+    campaign: str
+    run: str
+    begun: str
+    value: float | None
+    bound: Limit
+    repeats: list[float]
+    load_fps: float | None
+    settings: str
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What is the same in a series."""
+        return (self.device, self.cell, self.figure, self.direction, self.judged)
+
+
+def trends(paths: Sequence[Path | str], notify: Notify) -> list[Series]:
     """A series for each figure that a cell is known by, in the order of the cells.
 
-    A run that is stored twice counts once.
+    Of the runs in or below ``paths``. A run that is stored twice counts once.
+
+    Raises:
+        InputError: there is no such directory, or no run in it that can be read.
     """
-    found: dict[tuple[str, ...], list[tuple[Run, StoredFigure]]] = {}
-    for run in sorted(runs, key=_when):
-        for cell in run.cells:
-            for figure in leading_figures(cell):
-                own = cell.id.partition("@")[0]
-                key = (cell.testbed, own, figure.name, figure.direction, cell.judged)
-                found.setdefault(key, []).append((run, figure))
-    return [_series(key, list(_once(of_key))) for key, of_key in found.items()]
+    with closing(indexed([str(path) for path in paths], notify)) as snapshot:
+        by_key = groupby(_figures(snapshot), key=lambda figure: figure.key)
+        return [_series(list(_once(of_key))) for _, of_key in by_key]
 
 
-def _when(run: Run) -> tuple[datetime, str]:
-    return run.created_at or datetime.min, str(run.path)  # noqa: DTZ901 - all are UTC
+def _figures(snapshot: Snapshot) -> Iterator[_Figure]:
+    """Series after series, each in the order of time."""
+    keys = ", ".join(_Figure._fields[:_KEYS])
+    # Who began at an unknown time was first.
+    at = "coalesce(created_at, timestamp '0001-01-01')"
+    sql = (
+        f"with figures as ({snapshot.rows(SERIES, placed=True)}), "
+        f"firsts as (select {keys}, min(({at}, run, {PLACE})) as first "
+        "from figures group by all) "
+        f"select {', '.join(_Figure._fields)} from figures join firsts using ({keys}) "
+        f"order by first, {at}, run, {PLACE}"
+    )
+    with bounded() as database:
+        rows = database.execute(sql)
+        while some := rows.fetchmany(_AT_ONCE):
+            yield from (_Figure(*row) for row in some)
 
 
-def _once(
-    figures: Sequence[tuple[Run, StoredFigure]],
-) -> Iterator[tuple[Run, StoredFigure]]:
+def _once(figures: Iterable[_Figure]) -> Iterator[_Figure]:
     """Without copies of a run: same name, begun at the same time, the same repeats."""
     seen = set()
-    for run, figure in figures:
-        own = (run.source.name, run.source.created_at, figure.value, figure.repeats)
+    for figure in figures:
+        own = (figure.campaign, figure.begun, figure.value, tuple(figure.repeats))
         if own not in seen:
             seen.add(own)
-            yield run, figure
+            yield figure
 
 
-def _series(
-    key: tuple[str, ...], figures: Sequence[tuple[Run, StoredFigure]]
-) -> Series:
-    points = tuple(Point(run, f.value, f.limit) for run, f in figures)
+def _series(figures: Sequence[_Figure]) -> Series:
+    points = tuple(Point(f.run, f.begun, f.value, f.bound) for f in figures)
     plain = [(at, p.value) for at, p in enumerate(points) if p.plain and p.value]
     unlooked = _unlooked(points)
-    device, cell, name, direction, judged = key
+    first = figures[0]
     return Series(
-        device=device,
-        cell=cell,
-        name=name,
-        direction=direction,
-        unit=figures[0][1].unit,
-        judged=judged,
+        device=first.device,
+        cell=first.cell,
+        name=first.figure,
+        direction=first.direction,
+        unit=first.unit,
+        judged=first.judged,
         points=points,
         changes=() if unlooked else tuple(_changes(plain)),
         unlooked=unlooked,
-        settings=tuple(_settings([figure for _, figure in figures])),
+        settings=tuple(_settings(figures)),
     )
 
 
@@ -141,19 +185,15 @@ def _changes(plain: Sequence[tuple[int, float]]) -> Iterator[Change]:
         yield Change(plain[start][0], before, after)
 
 
-def _settings(figures: Sequence[StoredFigure]) -> Iterator[str]:
+def _settings(figures: Sequence[_Figure]) -> Iterator[str]:
     """Keys of settings that differ; one that an older version did not tell does not.
 
     A loss or a delay is of its load, wherever that is from.
     """
-    keys = dict.fromkeys(key for f in figures for key in f.cell.settings)
-    for key in keys:
-        told = {
-            f.cell.settings[key]
-            for f in figures
-            if f.cell.settings.get(key) is not None
-        }
-        if len(told) > 1 and key not in _NO_SETTINGS:
+    told = [json.loads(text) for text in dict.fromkeys(f.settings for f in figures)]
+    for key in dict.fromkeys(key for settings in told for key in settings):
+        values = {each[key] for each in told if each.get(key) is not None}
+        if len(values) > 1:
             yield key
     if len({figure.load_fps for figure in figures}) > 1:
         yield "load_fps"

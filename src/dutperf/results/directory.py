@@ -15,10 +15,12 @@ and ``campaign.yaml`` tells whether the same is asked for again.
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -315,7 +317,7 @@ def load_campaign(path: Path) -> dict[str, Any]:
     if len(text) > _LARGEST_CAMPAIGN or is_nested_too_deeply(text):
         raise InputError(f"{file} is not a campaign that dutperf stored")
     try:
-        data = YAML(typ="safe", pure=True).load(text)
+        data = copy.deepcopy(_yaml_data(text))
     except YAMLError as error:
         raise InputError(f"{file} is not valid YAML: {error}") from error
     except (ValueError, TypeError, RecursionError) as error:
@@ -324,6 +326,12 @@ def load_campaign(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise InputError(f"{file} is not a YAML mapping")
     return data
+
+
+@lru_cache(maxsize=128)
+def _yaml_data(text: str) -> object:
+    """Campaigns of many runs are the same, and YAML is most of the time of reading."""
+    return YAML(typ="safe", pure=True).load(text)
 
 
 def how_to_go_on(path: Path) -> str:

@@ -1,0 +1,160 @@
+"""The files of an index, and the one that says which of them count.
+
+An index is a directory::
+
+    index.json                                    what counts; replaced in one step
+    runs-TOKEN.parquet                            each run: fingerprint, month
+    TABLE/month=2026-11/testbed=NAME/TOKEN_N.parquet
+    lock, readers                                 who writes, who reads
+
+Files that ``index.json`` does not name are those of a process that goes on, or broke
+off.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import ValidationError
+
+from dutperf import __version__
+from dutperf.query.index.reading import Outcome, quoted
+from dutperf.query.index.tables import signature
+from dutperf.results.storage import write_atomically
+from dutperf.results.stored import Stored
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_CONTENTS = "index.json"
+
+
+class FileRecord(Stored):
+    """A file of the index: its name there, and how a damaged one is told from it."""
+
+    name: str
+    month: str
+    bytes: int
+    modified_ns: int
+    crc32: int
+
+
+class Contents(Stored):
+    """``index.json``."""
+
+    schema_version: Literal[1] = 1
+    dutperf_version: str = __version__
+    columns: str
+    directory: int
+    runs: FileRecord
+    tables: dict[str, list[FileRecord]]
+
+
+class UnusableError(Exception):
+    """Why an index has to be made anew."""
+
+
+def load(home: Path) -> Contents | None:
+    """What counts in the index at ``home``; None: there is none.
+
+    Raises:
+        UnusableError: it is damaged, of another version, or of another directory.
+        OSError: it cannot be read.
+    """
+    try:
+        text = (home / _CONTENTS).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        contents = Contents.model_validate_json(text)
+    except ValidationError as error:
+        raise UnusableError("it is damaged, or of another version") from error
+    if contents.dutperf_version != __version__ or contents.columns != signature():
+        raise UnusableError(f"it is of dutperf {contents.dutperf_version}")
+    if contents.directory != home.stat().st_ino:
+        raise UnusableError("it was made elsewhere, and copied")
+    for record in _records(contents):
+        if not _is_whole(home, record):
+            raise UnusableError(f"{record.name} is damaged")
+    return contents
+
+
+def save(home: Path, runs: FileRecord, tables: dict[str, list[FileRecord]]) -> Contents:
+    """From now on these files count.
+
+    Raises:
+        StorageError: the file system refused; what counted before still does.
+    """
+    contents = Contents(
+        columns=signature(),
+        directory=home.stat().st_ino,
+        runs=runs,
+        tables=tables,
+    )
+    write_atomically(home / _CONTENTS, contents.stored_text() + "\n")
+    return contents
+
+
+def record_of(home: Path, path: Path, month: str = "") -> FileRecord:
+    """A file that was just written."""
+    stat = path.stat()
+    return FileRecord(
+        name=str(path.relative_to(home)),
+        month=month,
+        bytes=stat.st_size,
+        modified_ns=stat.st_mtime_ns,
+        crc32=zlib.crc32(path.read_bytes()),
+    )
+
+
+def sweep(home: Path, contents: Contents) -> None:
+    """Remove what does not count."""
+    kept = {home / record.name for record in _records(contents)}
+    for path in home.rglob("*.parquet"):
+        if path not in kept:
+            path.unlink(missing_ok=True)
+
+
+def stored_outcomes(
+    database: DuckDBPyConnection, home: Path, contents: Contents
+) -> dict[str, Outcome]:
+    """Of each run what became of it."""
+    path = quoted(str(home / contents.runs.name))
+    columns = "key, fingerprint, month, notice"
+    rows = database.execute(f"select {columns} from read_parquet({path})").fetchall()
+    return {row[0]: Outcome(*row) for row in rows}
+
+
+def write_outcomes(
+    database: DuckDBPyConnection, path: Path, outcomes: dict[str, Outcome]
+) -> None:
+    """The file of all runs."""
+    columns = ("key", "fingerprint", "month", "notice")
+    told = ", ".join(f"unnest(?::VARCHAR[]) as {name}" for name in columns)
+    values = [[getattr(each, name) for each in outcomes.values()] for name in columns]
+    place = quoted(str(path))
+    database.execute(
+        f"copy (select {told}) to {place} (format parquet, compression zstd)", values
+    )
+
+
+def _records(contents: Contents) -> Iterator[FileRecord]:
+    yield contents.runs
+    for records in contents.tables.values():
+        yield from records
+
+
+def _is_whole(home: Path, record: FileRecord) -> bool:
+    """Its sum is made where the file was touched."""
+    path = home / record.name
+    try:
+        stat = path.stat()
+        if stat.st_size != record.bytes:
+            return False
+        touched = stat.st_mtime_ns != record.modified_ns
+        return not touched or zlib.crc32(path.read_bytes()) == record.crc32
+    except OSError:
+        return False
