@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-MEMORY = "1GB"
+MEMORY = "600MB"
 """That DuckDB uses at most; what needs more is put on disk."""
 
 
@@ -25,4 +25,9 @@ def bounded() -> Iterator[DuckDBPyConnection]:
             config={"memory_limit": MEMORY, "temp_directory": spill}
         ) as database,
     ):
-        yield database
+        try:
+            yield database
+        except RuntimeError as error:
+            if "interrupted" in str(error):  # what DuckDB makes of Ctrl-C
+                raise KeyboardInterrupt from error
+            raise

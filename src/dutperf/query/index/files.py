@@ -3,7 +3,7 @@
 An index is a directory::
 
     index.json                                    what counts; replaced in one step
-    runs-TOKEN.parquet                            each run: fingerprint, month
+    runs-TOKEN.parquet                            each run: fingerprint, partitions
     TABLE/month=2026-11/testbed=NAME/TOKEN_N.parquet
     lock, readers                                 who writes, who reads
 
@@ -30,13 +30,19 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _CONTENTS = "index.json"
+_OUTCOME = (
+    ("key", "VARCHAR"),
+    ("fingerprint", "VARCHAR"),
+    ("parts", "VARCHAR[]"),
+    ("notice", "VARCHAR"),
+)
 
 
 class FileRecord(Stored):
     """A file of the index: its name there, and how a damaged one is told from it."""
 
     name: str
-    month: str
+    part: str
     bytes: int
     modified_ns: int
     crc32: int
@@ -98,12 +104,12 @@ def save(home: Path, runs: FileRecord, tables: dict[str, list[FileRecord]]) -> C
     return contents
 
 
-def record_of(home: Path, path: Path, month: str = "") -> FileRecord:
+def record_of(home: Path, path: Path, part: str = "") -> FileRecord:
     """A file that was just written."""
     stat = path.stat()
     return FileRecord(
         name=str(path.relative_to(home)),
-        month=month,
+        part=part,
         bytes=stat.st_size,
         modified_ns=stat.st_mtime_ns,
         crc32=zlib.crc32(path.read_bytes()),
@@ -123,8 +129,9 @@ def stored_outcomes(
 ) -> dict[str, Outcome]:
     """Of each run what became of it."""
     path = quoted(str(home / contents.runs.name))
-    columns = "key, fingerprint, month, notice"
-    rows = database.execute(f"select {columns} from read_parquet({path})").fetchall()
+    rows = database.execute(
+        f"select {', '.join(name for name, _ in _OUTCOME)} from read_parquet({path})"
+    ).fetchall()
     return {row[0]: Outcome(*row) for row in rows}
 
 
@@ -132,9 +139,10 @@ def write_outcomes(
     database: DuckDBPyConnection, path: Path, outcomes: dict[str, Outcome]
 ) -> None:
     """The file of all runs."""
-    columns = ("key", "fingerprint", "month", "notice")
-    told = ", ".join(f"unnest(?::VARCHAR[]) as {name}" for name in columns)
-    values = [[getattr(each, name) for each in outcomes.values()] for name in columns]
+    told = ", ".join(f"unnest(?::{kind}[]) as {name}" for name, kind in _OUTCOME)
+    values = [
+        [getattr(each, name) for each in outcomes.values()] for name, _ in _OUTCOME
+    ]
     place = quoted(str(path))
     database.execute(
         f"copy (select {told}) to {place} (format parquet, compression zstd)", values

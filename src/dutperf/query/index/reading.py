@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dutperf.errors import InputError
 from dutperf.query.index.places import Found, Place
 from dutperf.query.index.tables import (
+    MONTH,
     TABLES,
+    TESTBED,
     Values,
     joined,
     stored_columns,
@@ -25,18 +27,20 @@ if TYPE_CHECKING:
 
 ITS_PATH = "\0"
 """Stands for the run's directory in a notice: that is called as the user calls it."""
+_PARTITION = f"'month=' || {MONTH} || '/testbed=' || {TESTBED}"
+"""SQL: the directory of a row."""
 _AT_ONCE = 5000
 """Rows that are handed to DuckDB in one statement, about."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a run: its month (``2026-11``), or why it was left out."""
+    """What became of a run: where its rows are, or why it was left out."""
 
     key: str
     fingerprint: str
-    month: str
-    notice: str
+    parts: Sequence[str] = ()
+    notice: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,16 +60,20 @@ def read_batch(place: Place, batch: Batch) -> list[Outcome]:
     into.mkdir(parents=True, exist_ok=True)
     with _tables() as database:
         outcomes = list(_inserted(database, place, batch.runs))
+        parts = _parts(database)
         for table in TABLES:
             path = quoted(str(into / f"{table.name}.parquet"))
             database.execute(f"copy {table.name} to {path} (format parquet)")
-    return outcomes
+    return [replace(each, parts=parts.get(each.key, ())) for each in outcomes]
 
 
-def month_of(run: Run) -> str:
-    """The month in which it began, UTC."""
-    begun = run.created_at
-    return f"{begun.year:04d}-{begun.month:02d}" if begun else "unknown"
+def _parts(database: DuckDBPyConnection) -> dict[str, list[str]]:
+    """The partitions that a run has rows in."""
+    rows = " union ".join(f"select run, {_PARTITION} from {t.name}" for t in TABLES)
+    found: dict[str, list[str]] = {}
+    for key, part in database.execute(rows).fetchall():
+        found.setdefault(key, []).append(part)
+    return found
 
 
 def quoted(text: str) -> str:
@@ -119,19 +127,19 @@ def _read(place: Place, found: Found) -> _Read | Outcome:
             source = read_source(directory)
         except InputError as error:
             told = error.message.replace(str(directory), ITS_PATH)
-            return Outcome(found.key, found.fingerprint, "", told)
+            return Outcome(found.key, found.fingerprint, notice=told)
     run = Run(Path(found.key), source)
     try:
         values = [values_of(table, run) for table in TABLES]
     except (OverflowError, ValueError) as error:
         return _no_figure(found, error)
-    outcome = Outcome(found.key, found.fingerprint, month_of(run), "")
+    outcome = Outcome(found.key, found.fingerprint)
     return _Read(outcome, values)
 
 
 def _no_figure(run: Found | Outcome, error: Exception) -> Outcome:
     told = f"{ITS_PATH} holds what is no figure: {' '.join(str(error).split())}"
-    return Outcome(run.key, run.fingerprint, "", told)
+    return Outcome(run.key, run.fingerprint, notice=told)
 
 
 def _insert(

@@ -22,6 +22,16 @@ TABLES: tuple[View[Any], ...] = (*VIEWS, SERIES)
 PLACE = "row_of_run"
 """A column of each table besides: the place of a row among those of its run."""
 
+MONTH = (
+    "case when created_at is null then 'unknown' else "
+    "format('{:04d}-{:02d}', year(created_at), month(created_at)) end"
+)
+TESTBED = (
+    "left(regexp_replace(coalesce(nullif(device, ''), 'none'), "
+    "'[^A-Za-z0-9._-]', '_', 'g'), 60)"
+)
+"""As a directory may be called. The two are SQL, and tell a row's partition."""
+
 Values = list[list[object]]
 """Of each column its values."""
 

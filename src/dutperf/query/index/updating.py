@@ -1,7 +1,7 @@
 """An index brought up to date: what is new or has changed is read, what is gone goes.
 
-The rows of a month are written anew with each of its runs, so that a testbed's month is
-one file. Nothing counts before ``index.json`` names it: whoever is killed, or asks in
+The rows of a partition are written anew with each of its runs: a testbed's month is one
+file. Nothing counts before ``index.json`` names it: whoever is killed, or asks in
 between, finds the index as it was. A long reading is kept round by round.
 """
 
@@ -33,7 +33,7 @@ from dutperf.query.index.files import (
 )
 from dutperf.query.index.places import UNSETTLED, Found, Place
 from dutperf.query.index.reading import Outcome, quoted
-from dutperf.query.index.tables import PLACE, TABLES, stored_columns
+from dutperf.query.index.tables import MONTH, PLACE, TABLES, TESTBED, stored_columns
 from dutperf.query.index.workers import read_all
 from dutperf.query.runs import Notify
 from dutperf.results.storage import storing
@@ -45,16 +45,6 @@ _ROUND = 5000
 """Runs that are read before they are kept."""
 _MANY = 500
 """Runs that take so long to be read that it is told."""
-_MONTH = (
-    "case when created_at is null then 'unknown' else "
-    "format('{:04d}-{:02d}', year(created_at), month(created_at)) end"
-)
-
-_TESTBED = (
-    "left(regexp_replace(coalesce(nullif(device, ''), 'none'), "
-    "'[^A-Za-z0-9._-]', '_', 'g'), 60)"
-)
-"""What a directory may be called."""
 
 
 class Updating:
@@ -148,17 +138,16 @@ class Updating:
         """The index with these outcomes, and without what is ``gone``."""
         token = uuid.uuid4().hex[:12]
         replaced = {*(each.key for each in outcomes), *gone} & known.keys()
-        months = {each.month for each in outcomes} | {
-            known[key].month for key in replaced
-        }
+        changed = [*outcomes, *(known[key] for key in replaced)]
+        parts = {part for outcome in changed for part in outcome.parts}
         for key in replaced:
             del known[key]
         known |= {each.key: each for each in outcomes}
         tables = {}
         for table in TABLES:
             before = contents.tables[table.name] if contents else []
-            kept = [record for record in before if record.month not in months]
-            files = [self._home / r.name for r in before if r.month in months]
+            kept = [record for record in before if record.part not in parts]
+            files = [self._home / r.name for r in before if r.part in parts]
             rows = _selected(table, files, replaced)
             rows += _selected(table, [*staging.glob(f"rows/*/{table.name}.parquet")])
             kept += self._written(database, table, rows, token)
@@ -177,12 +166,12 @@ class Updating:
         rows: Sequence[str],
         token: str,
     ) -> list[FileRecord]:
-        """The files of a table's months, a directory for each testbed."""
+        """The files of these rows, a directory for each partition."""
         place = self._home / table.name
         if not rows:
             return []
         told = database.execute(
-            f"copy (select *, {_MONTH} as month, {_TESTBED} as testbed "
+            f"copy (select *, {MONTH} as month, {TESTBED} as testbed "
             f"from ({' union all '.join(rows)}) "
             f"order by month, testbed, created_at, run, {PLACE}) "
             f"to {quoted(str(place))} (format parquet, compression zstd, "
@@ -191,7 +180,7 @@ class Updating:
         ).fetchall()
         written = [Path(name) for _, names in told for name in names or ()]
         return [
-            record_of(self._home, path, path.parent.parent.name.partition("=")[2])
+            record_of(self._home, path, str(path.parent.relative_to(place)))
             for path in written
         ]
 
