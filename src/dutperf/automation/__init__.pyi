@@ -1,0 +1,4 @@
+from .measured import Measured
+from .tester import Tester
+
+__all__ = ["Measured", "Tester"]
