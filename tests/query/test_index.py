@@ -22,6 +22,7 @@ from timed_sample import delay_results
 
 from dutperf import query
 from dutperf.cli import app
+from dutperf.errors import InputError
 from dutperf.query.index import files, places, reading, updating, workers
 from dutperf.query.index.tables import VIEWS, values_of
 from dutperf.query.runs import Run
@@ -509,6 +510,13 @@ def test_a_process_that_is_killed_is_told(
     assert "Traceback" not in told
 
 
+def test_a_directory_without_runs_is_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError):
+        query.connect([tmp_path / "empty"])
+    assert not list((tmp_path / "empty").iterdir())
+
+
 @pytest.fixture
 def address(runs: Path) -> str:
     """The same runs at an address."""
@@ -528,8 +536,11 @@ def test_runs_at_an_address_are_those_of_the_directory(
     same(plain, read_one_by_one(runs))
     assert not (runs / INDEX).exists()
     read.clear()
-    query.connect([address]).close()
+    notices: list[str] = []
+    query.connect([address], notices.append).close()
     assert not read
+    (left_out,) = notices
+    assert f"{address}/damaged/results.json is not valid JSON" in left_out
     stored_run(runs / "new", [throughput_cell(CELL, 4, 64, [1e5])], 9)
     query.connect([address]).close()
     assert len(read) == 1

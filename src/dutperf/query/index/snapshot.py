@@ -104,9 +104,10 @@ def indexed(names: Sequence[str], notify: Notify) -> Snapshot:
         until_whole.push(held)
         for at, place in enumerate(places):
             without = _had(place, places[:at])
-            if without is None:
+            listed = place.runs(notify) if without is not None else {}
+            if without is None or not listed:
                 continue
-            part, outcomes = _part(place, notify, held)
+            part, outcomes = _part(place, listed, notify, held)
             found |= any(not outcome.notice for outcome in outcomes.values())
             parts.append(replace(part, without=without))
         if not found:
@@ -134,10 +135,9 @@ def _had(place: Place, before: Sequence[Place]) -> tuple[str, ...] | None:
 
 
 def _part(
-    place: Place, notify: Notify, held: ExitStack
+    place: Place, listed: dict[str, Found], notify: Notify, held: ExitStack
 ) -> tuple[_Part, dict[str, Outcome]]:
     """The index of a place in the first home where one is, or can be kept."""
-    listed = place.runs(notify)
     with bounded() as database:
         for home in _homes(place):
             try:
@@ -145,7 +145,7 @@ def _part(
             except StorageError as error:
                 notify(f"no index in {home}: {error.message}")
         home = Path(held.enter_context(_passing()))
-        if listed and not _is_run(listed):
+        if _homes(place):
             notify(f"the index of {place.name} is made for this time only")
         return _at(home, place, listed, database, notify, held)
 
@@ -160,7 +160,9 @@ def _at(
 ) -> tuple[_Part, dict[str, Outcome]]:
     """The index at ``home``, up to date; what was left out is told."""
     with ExitStack() as own:
-        if home.exists():
+        with storing(home):
+            there = home.exists()
+        if there:
             _read(home, own)
         contents, outcomes = usable(database, home, _unheard)
         if (
@@ -177,9 +179,16 @@ def _at(
         held.push(own.pop_all())
     for outcome in outcomes.values():
         if outcome.notice:
-            path = os.path.normpath(f"{place.name}/{outcome.key}")
-            notify(f"left out: {outcome.notice.replace(ITS_PATH, path)}")
+            told = outcome.notice.replace(ITS_PATH, _called(place, outcome.key))
+            notify(f"left out: {told}")
     return _Part(place, home, contents), outcomes
+
+
+def _called(place: Place, key: str) -> str:
+    """A run's directory as the user calls it."""
+    if "." in (place.name, key):
+        return key if place.name == "." else place.name
+    return f"{place.name.rstrip('/')}/{key}"
 
 
 def _read(home: Path, held: ExitStack) -> None:
@@ -204,10 +213,6 @@ def _in(cache: Path, name: str) -> Path:
 
 def _passing() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="dutperf-index-")
-
-
-def _is_run(listed: dict[str, Found]) -> bool:
-    return "." in listed
 
 
 def _unheard(_notice: str) -> None:
