@@ -273,6 +273,56 @@ def test_a_nic_wants_its_driver_its_node_huge_pages_and_an_iommu(
     assert cured["iommu"].verdict == "good"
 
 
+def test_a_nic_that_dpdk_shares_with_the_kernel_stays_with_its_driver(
+    tmp_path: Path,
+) -> None:
+    """No VFIO, so no IOMMU either; one that is not shared still needs both."""
+    drivers = tmp_path / "sys/bus/pci/drivers"
+    for number, driver in enumerate(("mlx5_core", "mlx5_core")):
+        device = tmp_path / f"sys/bus/pci/devices/0000:03:00.{number}"
+        device.mkdir(parents=True)
+        (drivers / driver).mkdir(parents=True, exist_ok=True)
+        (device / "driver").symlink_to(drivers / driver)
+    checks = found(tmp_path, testbed=nics())
+    assert checks["port_left_driver"].verdict == "good"
+    assert checks["port_right_driver"].found.startswith("mlx5_core")
+    assert "iommu" not in checks
+    (drivers / "ice").mkdir()
+    (device / "driver").unlink()
+    (device / "driver").symlink_to(drivers / "ice")
+    mixed = found(tmp_path, testbed=nics())
+    assert mixed["port_right_driver"].verdict == "bad"
+    assert mixed["iommu"].verdict == "bad"
+
+
+@pytest.mark.parametrize(
+    ("now", "most", "verdict"),
+    [
+        (("16.0 GT/s PCIe", "16"), ("16.0 GT/s PCIe", "16"), "good"),
+        (("8.0 GT/s PCIe", "16"), ("16.0 GT/s PCIe", "16"), "doubtful"),
+        (("16.0 GT/s PCIe", "8"), ("16.0 GT/s PCIe", "16"), "doubtful"),
+        (("Unknown", "0"), ("16.0 GT/s PCIe", "16"), "unknown"),
+        ((None, None), (None, None), "unknown"),
+    ],
+)
+def test_a_slot_that_is_slower_than_its_nic_is_told(
+    tmp_path: Path,
+    now: tuple[str | None, str | None],
+    most: tuple[str | None, str | None],
+    verdict: str,
+) -> None:
+    device = tmp_path / "sys/bus/pci/devices/0000:03:00.0"
+    device.mkdir(parents=True)
+    for which, told in (("current", now), ("max", most)):
+        for kind, text in zip(("speed", "width"), told, strict=True):
+            if text is not None:
+                (device / f"{which}_link_{kind}").write_text(f"{text}\n")
+    check = found(tmp_path, testbed=nics())["port_left_pcie"]
+    assert check.verdict == verdict
+    if verdict == "doubtful":
+        assert check.found.endswith("the NIC can x16 at 16 GT/s")
+
+
 @pytest.mark.parametrize(
     ("gaps", "verdict"),
     [

@@ -165,7 +165,13 @@ class Testbed(Strict):
     @property
     def has_nics(self) -> bool:
         """Whether the engine drives a NIC itself."""
-        return any(isinstance(p.config.port, PciPort) for p in self.tester_ports)
+        return bool(self.nics)
+
+    @property
+    def nics(self) -> list[str]:
+        """The PCI addresses of the NICs that the engine drives itself."""
+        ports = (each.config.port for each in self.tester_ports)
+        return [port.pci for port in ports if isinstance(port, PciPort)]
 
     def hops_between(self, left: IpVersion, right: IpVersion) -> int | None:
         """By how much TTL or hop limit is to fall on the way; None: nobody knows.

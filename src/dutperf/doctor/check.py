@@ -8,7 +8,10 @@ from pathlib import Path
 from dutperf.results.machine_check import CheckVerdict as Verdict
 from dutperf.results.machine_check import MachineCheck as Check
 
-__all__ = ["Check", "Machine", "Verdict", "cpus_in", "listed"]
+__all__ = ["SHARED_DRIVERS", "Check", "Machine", "Verdict", "cpus_in", "listed"]
+
+SHARED_DRIVERS = frozenset({"mlx4_core", "mlx5_core", "mana"})
+"""Of the kernel, with which DPDK shares a NIC: it is not bound to VFIO."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,11 @@ class Machine:
         """A whole number, if one stands there."""
         text = self.text(path)
         return int(text) if text is not None and text.lstrip("-").isdecimal() else None
+
+    def driver_of(self, pci: str) -> str:
+        """Of a PCI device; empty: none."""
+        link = self.root / "sys/bus/pci/devices" / pci / "driver"
+        return link.resolve().name if link.exists() else ""
 
     def table(self, path: str) -> dict[str, str]:
         """Lines of ``key : value``; of a key that comes again the first counts."""

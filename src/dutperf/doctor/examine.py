@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dutperf.config import Testbed
-from dutperf.doctor.check import Check, Machine
+from dutperf.doctor.check import SHARED_DRIVERS, Check, Machine
 from dutperf.doctor.clock_sync import Offset, engine_offset_ns, synchrony_check
 from dutperf.doctor.cpu_checks import cpu_checks
 from dutperf.doctor.kernel_checks import drops_check, kernel_checks, softnet_counts
@@ -42,14 +42,15 @@ def examine(
     cores = testbed.cores if testbed else [plan_cpus().worker]
     cpus = set(cores)
     needed_mb = testbed.memory_mb if testbed else WITHOUT_TESTBED_MB
-    pci = bool(testbed and testbed.has_nics)
+    nics = testbed.nics if testbed else []
+    vfio = any(machine.driver_of(nic) not in SHARED_DRIVERS for nic in nics)
     dropped = softnet_counts(machine)
     return [
         *([version_check(answer)] if before else ()),
         *cpu_checks(machine, cpus),
         synchrony_check(cores, offset),
         *(preemption_checks(machine, cpus, seconds, spin) if seconds else ()),
-        *memory_checks(machine, needed_mb, pci=pci),
+        *memory_checks(machine, needed_mb, pci=bool(nics), vfio=vfio),
         *kernel_checks(machine),
         *([drops_check(machine, dropped)] if seconds else ()),
         *(port_checks(machine, testbed, answer) if testbed else ()),

@@ -9,12 +9,17 @@ from dutperf.doctor.check import Check, Machine
 _LEAST_FREE_MB = 1024
 
 
-def memory_checks(machine: Machine, needed_mb: int, *, pci: bool) -> Iterator[Check]:
-    """For an engine that takes ``needed_mb``; ``pci``: on NICs of its own."""
+def memory_checks(
+    machine: Machine, needed_mb: int, *, pci: bool, vfio: bool
+) -> Iterator[Check]:
+    """For an engine that takes ``needed_mb``.
+
+    ``pci``: on NICs of its own; ``vfio``: not only such as the kernel shares.
+    """
     memory = machine.table("proc/meminfo")
     yield _huge_pages(memory, needed_mb, pci=pci)
     yield _free(memory, needed_mb)
-    if pci:
+    if vfio:
         yield _iommu(machine)
 
 

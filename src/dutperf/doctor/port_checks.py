@@ -13,7 +13,7 @@ from typing import Any
 
 from dutperf.config import Testbed
 from dutperf.config.testbed import InterfacePort, PciPort
-from dutperf.doctor.check import Check, Machine
+from dutperf.doctor.check import SHARED_DRIVERS, Check, Machine
 
 Ask = Callable[[Sequence[str]], str | None]
 """Runs a command; what it printed, None if it could not or failed."""
@@ -172,14 +172,16 @@ def _pci(
             "see 'lspci -D' for its address",
         )
         return
-    driver = (folder / "driver").resolve().name if (folder / "driver").exists() else ""
-    yield _binding(f"{name}_driver", driver, port.pci)
+    yield _binding(f"{name}_driver", machine.driver_of(port.pci), port.pci)
+    yield _pcie(machine, f"{name}_pcie", port.pci)
     yield _node(machine, f"{name}_numa", port.pci, set(testbed.cores))
 
 
 def _binding(name: str, driver: str, address: str) -> Check:
     if driver == "vfio-pci":
         return Check(name, "good", driver)
+    if driver in SHARED_DRIVERS:
+        return Check(name, "good", f"{driver}, which shares the NIC with DPDK")
     return Check(
         name,
         "bad",
@@ -187,6 +189,36 @@ def _binding(name: str, driver: str, address: str) -> Check:
         "the engine drives a NIC by VFIO",
         f"dpdk-devbind.py --bind=vfio-pci {address}",
     )
+
+
+def _pcie(machine: Machine, name: str, address: str) -> Check:
+    """Whether the slot gives the NIC what it could take."""
+    folder = f"sys/bus/pci/devices/{address}"
+    now, most = (
+        (
+            _gigatransfers(machine.text(f"{folder}/{which}_link_speed")),
+            machine.number(f"{folder}/{which}_link_width"),
+        )
+        for which in ("current", "max")
+    )
+    if None in (*now, *most):
+        return Check(name, "unknown", "the machine does not say")
+    told, able = (f"x{width} at {speed:g} GT/s" for speed, width in (now, most))
+    if told == able:
+        return Check(name, "good", told)
+    return Check(
+        name,
+        "doubtful",
+        f"{told}, the NIC can {able}",
+        "fewer frames reach the NIC than its ports could carry",
+        "another slot, or its speed in the firmware's set-up; see 'lspci -vv'",
+    )
+
+
+def _gigatransfers(text: str | None) -> float | None:
+    """``16.0 GT/s PCIe`` as the kernel writes it; None: it does not know."""
+    number = (text or "").partition(" ")[0]
+    return float(number) if number.replace(".", "", 1).isdecimal() else None
 
 
 def _node(machine: Machine, name: str, address: str, cpus: set[int]) -> Check:
