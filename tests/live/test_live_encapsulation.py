@@ -27,10 +27,13 @@ from livetools import (
     running_engine,
 )
 from readers import needs_tshark, tag_of, tshark, with_good_checksums
+from scapy.layers.inet import UDP
+from scapy.layers.inet6 import IPv6
 from scapy.utils import rdpcap
 
 from dutperf.calibration.witness import Counts, by_account
 from dutperf.calibration.witness import by_result as counts
+from dutperf.config.map_rule import MapRule
 from dutperf.engine.client import Engine
 from dutperf.errors import EngineError
 from dutperf.protocol import (
@@ -241,6 +244,45 @@ def test_each_host_has_a_tunnel_of_its_own(engine: Engine, tmp_path: Path) -> No
     forward = trial.directions[0].model_copy(update={"received_encapsulation": exact})
     lossy = engine.measure(trial.model_copy(update={"directions": [forward]}))
     assert counts(lossy)["forward"].lost > FRAMES // 2
+
+
+RULE = MapRule(ipv6_prefix="2001:db8::/40", ipv4_prefix="192.0.2.0/24", ea_bits=16)
+
+
+def test_the_tester_is_all_customer_edges_of_a_map_rule(
+    engine: Engine, tmp_path: Path
+) -> None:
+    """Each frame's outer address is that of whom inner address and port belong to."""
+    left = tunnel(
+        "ip", 6, local=RULE.address("192.0.2.1", 0), local_bits=RULE.prefix_bits
+    )
+    right = other_end(left)
+    engine.open_ports(ports(left, right))
+    engine.set_neighbours(crossed_neighbours())
+    trial = request(
+        left,
+        right,
+        Trial(size=128, directions=["forward"]),
+        src_ip="192.0.2.1",
+        vary=[
+            *(bits.variation("src_ip") for bits in RULE.customers("192.0.2.1").fields),
+            *RULE.ports("src_port"),
+        ],
+        copies=list(RULE.copies()),
+    )
+    assert counts(engine.measure(trial))["forward"] == Counts(FRAMES, FRAMES)
+    path = tmp_path / "edges.pcap"
+    engine.preview(PreviewParams(trial=trial, count=300, path=str(path)))
+    seen = set()
+    for packet in rdpcap(str(path)):
+        inner = packet[IPv6].payload
+        ports_psid = inner[UDP].sport >> 2 & 0xFF
+        assert inner[UDP].sport >= 1024
+        assert packet[IPv6].src == RULE.address(inner.src, ports_psid)
+        plain = bare(bytes(packet), 40, 4)
+        assert with_good_checksums(plain) == plain
+        seen.add(packet[IPv6].src)
+    assert len(seen) > 290
 
 
 def bare(packet: bytes, outer_bytes: int, inner: IpVersion) -> bytes:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from dutperf.config.fields import Strict
+from dutperf.config.map_rule import MapRule
 from dutperf.config.problem import KeyedError
 from dutperf.protocol import VNI_END, Encapsulation, Ip, IpVersion, Mac, TunnelKind
 
@@ -52,6 +53,11 @@ class SideEncapsulation(Strict):
         "tunnel of its own: the bits of its address that vary stand at the same "
         "place, counted from the end, of an outer IPv6 address",
     )
+    map: MapRule | None = Field(
+        default=None,
+        description="the tester is all customer edges of a MAP-E rule (RFC 7597) on "
+        "this side: addresses and ports vary together, and the outer address follows",
+    )
     ttl: Annotated[int, Field(ge=1, le=255)] = Field(
         default=64, description="hop limit of the outer header"
     )
@@ -76,6 +82,15 @@ class SideEncapsulation(Strict):
             if (given is not None) != (self.kind == "vxlan"):
                 needs = "needs" if self.kind == "vxlan" else "has no"
                 raise KeyedError((key,), f"{self.kind} {needs} {key}")
+        if self.map:
+            if self.kind != "ipv4-in-ipv6":
+                raise KeyedError(("map",), f"is ipv4-in-ipv6, not {self.kind}")
+            for key, there in (
+                ("local", self.local),
+                ("tunnel_per_host", self.tunnel_per_host),
+            ):
+                if there:
+                    raise KeyedError((key,), "does not go with map, which says it")
         if self.tunnel_per_host and self.outer_version == 4:
             raise KeyedError(
                 ("tunnel_per_host",), "needs outer headers of IPv6: nothing else varies"
@@ -111,13 +126,19 @@ class SideEncapsulation(Strict):
         """Whether packets of ``version`` may be inside."""
         return _INNER.get(self.kind, version) == version
 
-    def between(self, local: str, remote: str) -> Encapsulation:
-        """The tunnel, with the side's addresses where it does not name its own."""
+    def between(self, local: str, remote: str, inner: str | None) -> Encapsulation:
+        """The tunnel, with the side's addresses where it does not name its own.
+
+        ``inner``: the side's own IPv4 address, which a CE has.
+        """
+        bits = PER_HOST_BITS if self.tunnel_per_host else None
+        if self.map and inner:
+            local, bits = self.map.address(inner, 0), self.map.prefix_bits
         return Encapsulation(
             kind=_KINDS[self.kind],
             local=self.local or local,
             remote=self.remote or remote,
-            local_bits=PER_HOST_BITS if self.tunnel_per_host else None,
+            local_bits=bits,
             ttl=self.ttl,
             vni=self.vni,
             inner_mac=self.inner_mac,

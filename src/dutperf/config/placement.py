@@ -37,6 +37,9 @@ def hosts(testbed: Testbed, traffic: Traffic, side: Side, base: str) -> AddressS
     Raises:
         InputError: the varying field does not fit the address; names the key.
     """
+    rule = testbed.sides[side].map_rule
+    if rule and ":" not in base:
+        return rule.customers(base)
     field = traffic.addresses.of(side)
     if field is None:
         return AddressSet(base)

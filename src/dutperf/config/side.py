@@ -23,6 +23,7 @@ from dutperf.config.fields import (
     PciAddress,
     Strict,
 )
+from dutperf.config.map_rule import MapRule
 from dutperf.config.mpls import SideLabels
 from dutperf.config.problem import KeyedError, Keys, dotted
 from dutperf.config.vlan import SideTags
@@ -314,6 +315,13 @@ class SideConfig(PortKeys):
         for key, given in (("mpls", self.mpls), ("more_ports", self.more_ports)):
             if given:
                 raise KeyedError(("encapsulation",), f"does not go with {key}")
+        if own.map:
+            inner = self.ip(4)
+            if inner is None or not own.map.holds(inner.address):
+                raise KeyedError(
+                    ("ipv4", "address"),
+                    f"must be an address of encapsulation.map, {own.map.ipv4_prefix}",
+                )
         here = self.ip(own.outer_version)
         for key, known in (
             ("local", own.local or here),
@@ -334,7 +342,15 @@ class SideConfig(PortKeys):
         if own is None:
             return None
         here = self.ip(own.outer_version) or RealAddress("", None)
-        return own.between(here.address, here.gateway or "")
+        inner = self.ip(4)
+        return own.between(
+            here.address, here.gateway or "", inner.address if inner else None
+        )
+
+    @property
+    def map_rule(self) -> MapRule | None:
+        """Whose customer edges the tester is here."""
+        return self.encapsulation.map if self.encapsulation else None
 
     @property
     def _asks_for(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from dutperf.config.cell import Cell
 from dutperf.config.flows import side_versions
 from dutperf.config.problem import KeyedError
 from dutperf.config.testbed import Testbed
+from dutperf.protocol import Side
 
 
 def check_tunnels(testbed: Testbed, cell: Cell) -> None:
@@ -20,6 +21,8 @@ def check_tunnels(testbed: Testbed, cell: Cell) -> None:
             continue
         key = f"{name}.encapsulation"
         traffic = cell.traffic
+        if own.map:
+            _check_customers(cell, name, key)
         for name_of_it, given in (
             ("mix", traffic.has_background),
             ("fragmented", traffic.fragmented),
@@ -39,3 +42,20 @@ def check_tunnels(testbed: Testbed, cell: Cell) -> None:
                     f"IPv{version} there",
                     "choose an ip whose packets are inside, or another kind",
                 )
+
+
+def _check_customers(cell: Cell, side: Side, key: str) -> None:
+    """What a MAP rule says of addresses and ports nothing else may say."""
+    traffic = cell.traffic
+    for keys, given in (
+        (("traffic", "addresses", side), traffic.addresses.of(side) is not None),
+        (("traffic", "networks", side), traffic.networks.of(side) > 1),
+        (("stateful",), cell.stateful is not None),
+    ):
+        if given:
+            raise KeyedError(
+                keys,
+                f"does not go with {key}.map: its rule says which addresses and ports "
+                "its customer edges have",
+                f"leave out {'.'.join(keys)}, or {key}.map",
+            )

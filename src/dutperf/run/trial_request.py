@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from dutperf.config.address_set import AddressSet
 from dutperf.config.cell import Cell
@@ -197,7 +197,7 @@ def _stream(
         ipv6_headers=beside.ipv6_headers if beside else headers,
         ipv4_options=traffic.options(flow.version) if headed else [],
         vary=[
-            *_variations(traffic, flow, direction),
+            *_variations(testbed, traffic, flow, direction),
             *_vlan_ids(testbed.sides[flow.sender].vlan),
         ],
         copies=list(_copies(testbed.sides[flow.sender], flow.source)),
@@ -206,6 +206,8 @@ def _stream(
 
 def _copies(side: SideConfig, hosts: AddressSet) -> Iterator[FieldCopy]:
     """Of a host's address, into that of the tunnel at whose end it is."""
+    if side.map_rule:
+        yield from side.map_rule.copies()
     outer, own = side.tunnel, side.encapsulation
     if outer is None or own is None or not own.tunnel_per_host:
         return
@@ -241,20 +243,38 @@ def _flow_label(traffic: Traffic, flow: Flow) -> int:
 
 
 def _variations(
-    traffic: Traffic, flow: Flow, direction: DirectionName
+    testbed: Testbed, traffic: Traffic, flow: Flow, direction: DirectionName
 ) -> list[FieldVariation]:
-    source_port, destination_port = traffic.ports.of(direction)
-    ports = (source_port.variation("src_port"), destination_port.variation("dst_port"))
     found = [
         *(bits.variation("src_ip") for bits in flow.source.fields),
         *(bits.variation("dst_ip") for bits in flow.destination.fields),
-        *(port for port in ports if port),
+        *_ports(testbed, traffic, flow, direction),
     ]
     if traffic.mac == "random":
         found += [_random("src_mac", offset, width) for offset, width in _MAC_FIELDS]
     if traffic.flow_label == RANDOM_LABEL and flow.version == 6:
         found.append(_random("flow_label", 0, _LABEL_BITS))
     return found
+
+
+def _ports(
+    testbed: Testbed, traffic: Traffic, flow: Flow, direction: DirectionName
+) -> Iterator[FieldVariation]:
+    """Of customer edges those of their rule, of anybody else those of the traffic."""
+    names: tuple[Literal["src_port", "dst_port"], ...] = ("src_port", "dst_port")
+    ends = zip(
+        names,
+        (flow.sender, flow.receiver),
+        traffic.ports.of(direction),
+        strict=True,
+    )
+    for name, side, port in ends:
+        rule = testbed.sides[side].map_rule
+        own = port.variation(name)
+        if rule:
+            yield from rule.ports(name)
+        elif own:
+            yield own
 
 
 def _vlan_ids(tags: Sequence[VlanTag]) -> Iterator[FieldVariation]:

@@ -1,0 +1,195 @@
+"""Customer edges of a MAP rule: the RFC's own example, and frames that fit them."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import pytest
+from config_samples import make_campaign, make_testbed
+
+from dutperf.config import Testbed, expand, from_data
+from dutperf.config.map_rule import MapRule
+from dutperf.errors import InputError
+from dutperf.protocol import FieldCopy, FieldVariation, StreamRequest
+from dutperf.run.engine_session import neighbours
+from dutperf.run.trial_request import trial_request
+
+EXAMPLE: dict[str, Any] = {
+    "ipv6_prefix": "2001:db8::/40",
+    "ipv4_prefix": "192.0.2.0/24",
+    "ea_bits": 16,
+}
+"""RFC 7597 appendix A, example 1."""
+
+
+def edges(
+    rule: dict[str, Any] | None = None,
+    address: str = "192.0.2.1",
+    **keys: Any,  # noqa: ANN401 - YAML
+) -> Testbed:
+    testbed: dict[str, Any] = make_testbed().model_dump(exclude_none=True)
+    given = {"kind": "ipv4-in-ipv6", "remote": "2001:db8:ffff::1"}
+    testbed["left"] |= {
+        "ipv4": {"address": address},
+        "encapsulation": given | {"map": rule or EXAMPLE} | keys,
+    }
+    return from_data(Testbed, testbed, "testbed")
+
+
+def streams(place: Testbed, **keys: Any) -> Sequence[StreamRequest]:  # noqa: ANN401 - YAML
+    asked = {"procedure": "throughput", "ip": [4], "frame_size": [64]} | keys
+    cell = expand(make_campaign(asked), place)[0]
+    found = trial_request(place, cell, 1000, 1).directions
+    return [direction.streams[0] for direction in found]
+
+
+def test_the_address_is_that_of_the_rfcs_example() -> None:
+    rule = MapRule.model_validate(EXAMPLE)
+    assert rule.psid_bits == 8
+    assert rule.address("192.0.2.18", 0x34) == "2001:db8:12:3400:0:c000:212:34"
+
+
+def test_the_ports_are_those_of_the_rfcs_example() -> None:
+    """PSID 0x34 has 1232 to 1235, 2256 to 2259, ..., 64720 to 64723: 63 ranges."""
+    first, psid, last = MapRule.model_validate(EXAMPLE).ports("src_port")
+    own = [
+        a << 10 | 0x34 << 2 | m
+        for a in range(first.min, first.max + 1)
+        for m in range(last.min, last.max + 1)
+    ]
+    assert own[:5] == [1232, 1233, 1234, 1235, 2256]
+    assert own[-4:] == [64720, 64721, 64722, 64723]
+    assert len(own) == 63 * 4
+    assert (psid.min, psid.max) == (0, 255)
+
+
+RULES = [
+    EXAMPLE,
+    EXAMPLE | {"psid_offset": 0},
+    EXAMPLE | {"psid_offset": 4, "ea_bits": 20},
+    EXAMPLE | {"ea_bits": 8},
+    EXAMPLE | {"ipv4_prefix": "192.0.2.1/32", "ea_bits": 10},
+    EXAMPLE | {"ipv6_prefix": "2001:db8::/32", "ipv4_prefix": "10.0.0.0/8",
+               "ea_bits": 32},
+]  # fmt: skip
+
+
+def varied(
+    base: dict[str, int],
+    widths: dict[str, int],
+    variations: Sequence[FieldVariation],
+    copies: Sequence[FieldCopy],
+    draw: Random,
+) -> dict[str, int]:
+    """One frame's fields, bit after bit as the engine's messages say."""
+    fields = dict(base)
+
+    def put(name: str, offset: int, width: int, value: int) -> None:
+        shift = widths[name] - offset - width
+        mask = ((1 << width) - 1) << shift
+        fields[name] = fields[name] & ~mask | value << shift
+
+    for v in variations:
+        put(v.field, v.offset, v.width, draw.randint(v.min, v.max))
+    for c in copies:
+        shift = widths[c.of] - c.of_offset - c.width
+        value = fields[c.of] >> shift & ((1 << c.width) - 1)
+        put(c.field, c.offset, c.width, value)
+    return fields
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_each_frame_is_one_that_a_customer_edge_sends(rule: dict[str, Any]) -> None:
+    network = ipaddress.IPv4Network(rule["ipv4_prefix"])
+    place = edges(rule, address=str(network[0 if network.prefixlen == 32 else 1]))
+    known = MapRule.model_validate(rule)
+    forward, _ = streams(place)
+    variations = [v for v in forward.vary if v.field in ("src_ip", "src_port")]
+    assert place.left.tunnel
+    assert place.left.tunnel.local_bits == known.prefix_bits
+    base = {
+        "src_ip": int(ipaddress.IPv4Address(forward.src_ip)),
+        "src_port": 0,
+        "outer_src": int(ipaddress.IPv6Address(place.left.tunnel.local)),
+    }
+    widths = {"src_ip": 32, "src_port": 16, "outer_src": 128}
+    draw = Random(1)  # noqa: S311 - a seed
+    behind = 16 - known.psid_offset - known.psid_bits
+    for _ in range(300):
+        frame = varied(base, widths, variations, forward.copies, draw)
+        ipv4 = str(ipaddress.IPv4Address(frame["src_ip"]))
+        psid = frame["src_port"] >> behind & ((1 << known.psid_bits) - 1)
+        assert known.holds(ipv4)
+        outer = str(ipaddress.IPv6Address(frame["outer_src"]))
+        assert outer == known.address(ipv4, psid)
+        if known.psid_offset:
+            assert frame["src_port"] >> (16 - known.psid_offset) > 0
+
+
+def test_frames_to_customer_edges_have_ports_that_one_of_them_has() -> None:
+    _, reverse = streams(edges())
+    assert reverse.copies == []
+    ports = [v for v in reverse.vary if v.field == "dst_port"]
+    assert [(v.offset, v.width, v.min) for v in ports] == [
+        (0, 6, 1),
+        (6, 8, 0),
+        (14, 2, 0),
+    ]
+    assert [v.field for v in reverse.vary].count("src_port") == 1
+    suffix = next(v for v in reverse.vary if v.field == "dst_ip")
+    assert (suffix.offset, suffix.width, suffix.max) == (24, 8, 255)
+
+
+def test_customer_edges_are_no_neighbours() -> None:
+    place = edges()
+    cells = expand(
+        make_campaign({"procedure": "throughput", "ip": [4], "frame_size": [64]}), place
+    )
+    left, _ = neighbours(place, cells).ports
+    firsts = {each.first for each in left.own}
+    assert all(each.count == 1 for each in left.own)
+    assert not any(first.startswith("2001:db8:") for first in firsts)
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ({"ea_bits": 7}, "fewer than the IPv4 suffix has, 8"),
+        ({"ipv6_prefix": "2001:db8:0:ff00::/56"}, "reach into"),
+        ({"ea_bits": 20, "psid_offset": 6}, "more than a port has"),
+        ({"ipv4_prefix": "192.0.2.1/24"}, "ipv4_prefix"),
+        ({"ipv6_prefix": "2001:db8::1/40"}, "ipv6_prefix"),
+        ({"ipv4_prefix": "198.51.100.0/24"}, "left.ipv4.address: must be an address"),
+        ({"psid_offset": 16}, "psid_offset"),
+    ],
+)
+def test_a_rule_that_cannot_be_is_refused(rule: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError) as refused:
+        edges(EXAMPLE | rule)
+    assert said in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"kind": "gre"}, "encapsulation.map: is ipv4-in-ipv6, not gre"),
+        ({"local": "2001:db8::5"}, "encapsulation.local: does not go with map"),
+        ({"tunnel_per_host": True}, "tunnel_per_host: does not go with map"),
+    ],
+)
+def test_a_tunnel_that_has_no_rule_is_refused(keys: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError) as refused:
+        edges(**keys)
+    assert said in refused.value.message
+
+
+@pytest.mark.parametrize(
+    "traffic",
+    [{"addresses": {"left": {"hosts": 4}}}, {"networks": {"left": 4}}],
+)
+def test_nothing_else_says_which_addresses_they_have(traffic: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"does not go with left.encapsulation.map"):
+        streams(edges(), traffic=traffic)
