@@ -1,7 +1,9 @@
 #include "behaviour.h"
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
+#include <tuple>
 
 #include "nat_settings.h"
 
@@ -355,6 +357,64 @@ std::array<net::Encapsulation, 2> parse_encapsulation(const Json& json) {
   return tunnels;
 }
 
+// An address and how many bits of it count, which are all that it has.
+std::pair<net::IpAddress, uint8_t> parse_prefix(ObjectReader& reader, const std::string& key,
+                                                int version) {
+  const std::string text = reader.text(key);
+  const size_t slash = text.find('/');
+  const auto address = net::IpAddress::parse(text.substr(0, slash));
+  const std::string bits = slash == std::string::npos ? "" : text.substr(slash + 1);
+  const bool is_number =
+      !bits.empty() && bits.size() <= 3 &&
+      std::all_of(bits.begin(), bits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const int count = is_number ? std::stoi(bits) : INT_MAX;
+  if (!address || address->version != version || count > (version == 4 ? 32 : 64)) {
+    refuse(reader.path(key), "is no prefix of IPv" + std::to_string(version),
+           "write an address, a slash and a length, of IPv6 up to 64");
+  }
+  net::IpAddress behind = *address;
+  for (int bit = 0; bit < count; ++bit) {
+    behind.bytes[static_cast<size_t>(bit) / 8] &= static_cast<uint8_t>(~(0x80U >> (bit % 8)));
+  }
+  if (behind.bytes != net::IpAddress{version, {}}.bytes) {
+    refuse(reader.path(key), "has bits behind its length", "set them to zero");
+  }
+  return {*address, static_cast<uint8_t>(count)};
+}
+
+MapRule parse_map_rule(const Json& json, const std::string& where) {
+  ObjectReader reader(json, where);
+  MapRule rule;
+  std::tie(rule.ipv6, rule.ipv6_bits) = parse_prefix(reader, "ipv6_prefix", 6);
+  std::tie(rule.ipv4, rule.ipv4_bits) = parse_prefix(reader, "ipv4_prefix", 4);
+  rule.ea_bits = static_cast<uint8_t>(reader.number("ea_bits", 0, 48));
+  rule.psid_offset = static_cast<uint8_t>(reader.number_or("psid_offset", 6, 0, 15));
+  reader.finish();
+  const std::string fault = rule.fault();
+  if (!fault.empty()) refuse(where + ":", fault, "see RFC 7597 5");
+  return rule;
+}
+
+// A relay is one by its tunnel: an IP header of IPv6.
+std::array<std::optional<MapRule>, 2> parse_map(const Json& json, const Behaviour& behaviour) {
+  ObjectReader reader(json, "map");
+  std::array<std::optional<MapRule>, 2> rules;
+  for (const size_t side : {0U, 1U}) {
+    const char* const name = kSideNames[side];
+    if (!reader.has(name)) continue;
+    rules[side] = parse_map_rule(reader.at(name), reader.path(name));
+    const bool tunnelled = behaviour.encapsulation &&
+                           (*behaviour.encapsulation)[side].ends().kind == net::Tunnel::kIp &&
+                           (*behaviour.encapsulation)[side].ends().local.version == 6;
+    if (!tunnelled) {
+      refuse(reader.path(name), "needs encapsulation of that side, kind ip over IPv6",
+             "local is the relay's address, remote any edge's, remote_bits those of ipv6_prefix");
+    }
+  }
+  reader.finish();
+  return rules;
+}
+
 AgentBehaviour parse_agent(const Json& json) {
   ObjectReader reader(json, "agent");
   const AgentBehaviour agent{reader.number("unanswered_every", 1, kMaxSequence)};
@@ -373,6 +433,7 @@ Behaviour parse(const Json& json) {
   if (reader.has("encapsulation")) {
     behaviour.encapsulation = parse_encapsulation(json["encapsulation"]);
   }
+  if (reader.has("map")) behaviour.map = parse_map(json["map"], behaviour);
   if (reader.has("nat")) {
     const bool off = json["nat"] == "off";
     behaviour.nat =

@@ -13,6 +13,7 @@
 
 #include "alteration.h"
 #include "control/json.h"
+#include "map_relay.h"
 #include "net/address.h"
 #include "net/vlan.h"
 #include "ports.h"
@@ -128,6 +129,7 @@ struct Behaviour {
   std::optional<std::array<net::VlanTags, 2>> vlan;
   // The tunnels of each side, as the device's end has them, likewise.
   std::optional<std::array<net::Encapsulation, 2>> encapsulation;
+  std::array<std::optional<MapRule>, 2> map;  // of the tunnels that `encapsulation` has
   std::array<DirectionBehaviour, 2> directions;
   AgentBehaviour agent;
 };

@@ -50,10 +50,17 @@ class Device {
       if (*behaviour.nat) gateway_.emplace(**behaviour.nat, behaviour.seed);
     }
     if (behaviour.vlan) vlan_ = *behaviour.vlan;
-    if (behaviour.encapsulation) outer_ = *behaviour.encapsulation;
+    if (behaviour.encapsulation) {
+      outer_ = *behaviour.encapsulation;
+      for (const size_t side : {0U, 1U}) {
+        relays_[side].reset();
+        if (behaviour.map[side]) relays_[side].emplace(*behaviour.map[side]);
+      }
+    }
     for (Path& path : paths_) path.settle();
     for (const Direction d : {kForward, kReverse}) {
-      paths_[d].leave_with(vlan_[1 - d], outer_[1 - d]);
+      const auto& relay = relays_[1 - d];
+      paths_[d].leave_with(vlan_[1 - d], outer_[1 - d], relay ? &*relay : nullptr);
       paths_[d].take_hops(router_ ? 1 : 0);
       paths_[d].configure(behaviour.directions[d], behaviour.seed, now_ns);
     }
@@ -160,7 +167,9 @@ class Device {
       }
       if (gateway_) classified = net::classify(io_.bytes(frame), io_.size(frame));
     }
-    if (!has_room(direction, frame)) {
+    if (!has_edge(direction, frame)) {
+      drop(direction, way, frame, classified, now_ns, LossCause::kRouting);
+    } else if (!has_room(direction, frame)) {
       drop(direction, way, frame, classified, now_ns, LossCause::kTooBig);
     } else if (is_test) {
       paths_[direction].arrive(frame, classified, way, now_ns, gap_ns);
@@ -188,7 +197,8 @@ class Device {
   }
 
   // False, and the frame is gone, when it is a test frame without the outer headers that those of
-  // the side have; neighbours, and who asks the device itself, go without.
+  // the side have, or not of the customer edge that it says; neighbours, and who asks the device
+  // itself, go without.
   bool take_outer(Direction direction, Frame frame) {
     const net::Encapsulation& outer = outer_[direction];
     if (outer.bytes() == 0) return true;
@@ -197,14 +207,30 @@ class Device {
     constexpr size_t kLeast = sizeof(net::EthernetHeader) + sizeof(net::Ipv4Header);
     const bool carries = size >= kLeast + outer.bytes() &&
                          outer.stands_at(bytes + offsetof(net::EthernetHeader, ether_type));
-    if (carries) {
+    if (carries && is_from_its_edge(direction, bytes, size)) {
       io_.set_size(frame, outer.take_out(bytes, size));
-    } else if (net::classify(bytes, size).kind == net::FrameKind::kTest) {
+    } else if (carries || net::classify(bytes, size).kind == net::FrameKind::kTest) {
       ++other_dropped_[direction];
       io_.free(frame);
       return false;
     }
     return true;
+  }
+
+  // A border relay takes nothing else (RFC 7597 8.1).
+  bool is_from_its_edge(Direction direction, const uint8_t* bytes, size_t size) {
+    if (!relays_[direction]) return true;
+    const uint8_t* const outer = bytes + sizeof(net::EthernetHeader);
+    const size_t before = sizeof(net::EthernetHeader) + outer_[direction].bytes();
+    return relays_[direction]->is_from(outer, bytes + before, size - before);
+  }
+
+  // For what goes to a customer edge: there is one.
+  bool has_edge(Direction direction, Frame frame) {
+    const auto& relay = relays_[1 - direction];
+    constexpr size_t kIp = sizeof(net::EthernetHeader);
+    return !relay || (io_.size(frame) > kIp &&
+                      relay->edge_for(io_.bytes(frame) + kIp, io_.size(frame) - kIp));
   }
 
   // For the outer headers that it gets where it leaves.
@@ -257,6 +283,7 @@ class Device {
   std::array<Path, 2> paths_;
   std::array<net::VlanTags, 2> vlan_;
   std::array<net::Encapsulation, 2> outer_;
+  std::array<std::optional<MapRelay>, 2> relays_;  // of these tunnels
   std::optional<Router> router_;
   std::optional<Gateway> gateway_;
   std::array<uint64_t, 2 * kPairs> looked_ns_{};  // by port

@@ -736,6 +736,51 @@ TEST_F(TheDevice, DropsTestFramesBesideTheTunnelAndThoseThatHaveNoRoomInIt) {
   EXPECT_EQ(io_.owned(), 0U);
 }
 
+// RFC 7597: a border relay for one rule, its edges on the left.
+TEST_F(TheDevice, AsABorderRelayTakesFramesOfTheirEdgesAndFindsWhereTheyGo) {
+  configure(
+      R"({"encapsulation": {"left": {"kind": "ip", "local": "2001:2::1", "remote": "2001:db8::",
+                                           "remote_bits": 40}},
+                "map": {"left": {"ipv6_prefix": "2001:db8::/40", "ipv4_prefix": "198.18.0.0/24",
+                                 "ea_bits": 16}}})");
+  const auto ip = [](const char* text) { return *net::IpAddress::parse(text); };
+  const auto packet = [&](const char* src, uint16_t src_port, const char* dst, uint16_t dst_port) {
+    net::FrameLayout layout = net::testing::sample_layout(4, 128);
+    layout.src_ip = ip(src);
+    layout.src_port = src_port;
+    layout.dst_ip = ip(dst);
+    layout.dst_port = dst_port;
+    return net::testing::reference_frame(layout,
+                                         net::testing::tagged_payload(layout, {1, 0, 0}, 0, 0));
+  };
+  const auto inside = [&](Bytes bytes, const char* src, const char* dst) {
+    net::TunnelEnds ends;
+    ends.kind = net::Tunnel::kIp;
+    ends.local = ip(src);
+    ends.remote = ip(dst);
+    const net::Encapsulation outer(ends);
+    const size_t size = bytes.size();
+    bytes.resize(size + outer.bytes());
+    outer.put_in(bytes.data(), size);
+    return bytes;
+  };
+  constexpr const char* kEdge = "2001:db8:12:3400:0:c612:12:34";
+  const Bytes own = packet("198.18.0.18", 1232, "198.19.0.2", 7);
+  const Bytes answer = packet("198.19.0.2", 7, "198.18.0.18", 1235);
+  io_.arriving[0] = {inside(own, kEdge, "2001:2::1"),
+                     inside(own, "2001:db8:12:3500:0:c612:12:35", "2001:2::1"),
+                     inside(packet("198.18.0.18", 1236, "198.19.0.2", 7), kEdge, "2001:2::1")};
+  io_.arriving[1] = {answer, packet("198.19.0.2", 7, "198.18.0.18", 1023),
+                     packet("198.19.0.2", 7, "198.18.1.18", 1235)};
+  device_.step();
+  ASSERT_EQ(io_.left[1].size(), 1U);
+  EXPECT_EQ(io_.left[1][0].bytes, own);
+  EXPECT_EQ(device_.report()["device"]["forward"]["other_dropped"], 2);
+  ASSERT_EQ(io_.left[0].size(), 1U);
+  EXPECT_EQ(io_.left[0][0].bytes, inside(answer, "2001:2::1", kEdge));
+  EXPECT_EQ(io_.owned(), 0U);
+}
+
 TEST_F(TheDevice, AnswersItsNeighboursWithTheirTags) {
   configure(R"({"routing": {"left": ["198.18.0.1"], "right": ["198.19.0.1"]},
                 "vlan": {"left": [{"id": 10}]}})");

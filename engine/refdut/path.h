@@ -68,10 +68,13 @@ class Path {
     }
   }
 
-  // The tags that frames leave with; they come without.
-  void leave_with(const net::VlanTags& vlan, const net::Encapsulation& outer) {
+  // What frames leave with; they come without. `relay`, where there is one, has an edge for each,
+  // and stays as long as the path.
+  void leave_with(const net::VlanTags& vlan, const net::Encapsulation& outer,
+                  const MapRelay* relay) {
     vlan_ = vlan;
     outer_ = outer;
+    relay_ = relay;
   }
 
   // How many hops have been taken of what arrives: a router's one.
@@ -236,7 +239,15 @@ class Path {
 
   // Of what goes on to the other side, in its tunnel.
   void put_headers(Frame frame) {
-    if (outer_.bytes() > 0) io_.set_size(frame, outer_.put_in(io_.bytes(frame), io_.size(frame)));
+    if (outer_.bytes() > 0) {
+      constexpr size_t kIp = sizeof(net::EthernetHeader);
+      uint8_t* const ip = io_.bytes(frame) + kIp;
+      const auto edge = relay_ ? relay_->edge_for(ip, io_.size(frame) - kIp) : std::nullopt;
+      io_.set_size(frame, outer_.put_in(io_.bytes(frame), io_.size(frame)));
+      if (edge) {
+        std::copy(edge->bytes.begin(), edge->bytes.end(), ip + offsetof(net::Ipv6Header, dst));
+      }
+    }
     put_tags(frame);
   }
 
@@ -468,6 +479,7 @@ class Path {
   Direction direction_;
   net::VlanTags vlan_;
   net::Encapsulation outer_;
+  const MapRelay* relay_ = nullptr;
   uint8_t hops_taken_ = 0;
   Rules rules_;
   Rules other_rules_;  // the same, as IP packets that are no test frames go through them

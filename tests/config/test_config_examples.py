@@ -142,3 +142,22 @@ def test_the_matrix_campaign_compares_two_labs() -> None:
     assert {cell.direction for cell in cells} == {"both", "forward"}
     assert {cell.traffic.name for cell in cells} == {None, "translated", "half-native"}
     assert all(cell.spec.trial_duration_s == 1 for cell in cells)
+
+
+def test_the_encapsulation_campaign_has_the_tester_at_the_other_end() -> None:
+    campaign = load_campaign(EXAMPLES / "encapsulation.yaml")
+    places = {keys.label: lab.plan(keys) for keys in campaign.labs}
+    tunnels = {label: place.left.tunnel for label, place in places.items()}
+    assert tunnels.pop("native") is None
+    assert {label: (t and t.kind, t and t.bytes) for label, t in tunnels.items()} == {
+        "ipv4-in-ipv6": ("ip", 40),
+        "gre": ("gre", 24),
+        "vxlan": ("vxlan", 50),
+        "map-e": ("ip", 40),
+    }
+    assert all(place.right.tunnel is None for place in places.values())
+    relayed = places["map-e"].left
+    assert relayed.map_rule
+    assert relayed.tunnel
+    assert (relayed.tunnel.remote, relayed.tunnel.local_bits) == ("2001:2::1", 40)
+    assert len(expand(campaign, *places.values())) == 10

@@ -37,6 +37,7 @@ from dutperf.config.map_rule import MapRule
 from dutperf.engine.client import Engine
 from dutperf.errors import EngineError
 from dutperf.protocol import (
+    DirectionRequest,
     Encapsulation,
     FieldCopy,
     FieldVariation,
@@ -388,3 +389,62 @@ def test_a_device_that_encapsulates_is_measured_as_one_that_does_not(
             }
             assert odd_frames(result) == NO_ODD_FRAMES
             assert other_vlan(result) == [0, 0]
+
+
+def test_a_border_relay_takes_each_frame_for_one_of_its_customer_edges(
+    engine: Engine,
+) -> None:
+    """And sends to them what it then takes from there: all of it is from an edge."""
+    rule = RULE.model_copy(update={"ipv4_prefix": "198.18.0.0/24"})
+    own = "198.18.0.2"
+    relay, bits = "2001:2::1", rule.prefix_bits
+    left = tunnel("ip", 6, local=rule.address(own, 0), remote=relay, local_bits=bits)
+    told = device_at(left) | {"map": {"left": rule.model_dump()}}
+    with (
+        tempfile.TemporaryDirectory(prefix="dutperf") as short,
+        ref_dut(Path(short), told) as device,
+    ):
+        engine.open_ports(
+            [
+                port.model_copy(update={"encapsulation": each.encapsulation})
+                for port, each in zip(device.ports(), ports(left, None), strict=True)
+            ]
+        )
+        engine.set_neighbours(lab_neighbours())
+        plain = request(left, None, Trial(4, 128, hops=GATEWAYS))
+        forward, reverse = plain.directions
+        from_edges = {
+            "vary": [
+                *(bits.variation("src_ip") for bits in rule.customers(own).fields),
+                *rule.ports("src_port"),
+            ],
+            "copies": list(rule.copies()),
+        }
+        to_edges = {
+            "vary": [
+                *(bits.variation("dst_ip") for bits in rule.customers(own).fields),
+                *rule.ports("dst_port"),
+            ]
+        }
+        trial = plain.model_copy(
+            update={
+                "directions": [
+                    _of(forward, from_edges),
+                    _of(reverse, to_edges),
+                ]
+            }
+        )
+        lost = FRAMES // 7
+        assert counts(engine.measure(trial)) == {
+            "forward": Counts(FRAMES, FRAMES - lost, lost),
+            "reverse": Counts(FRAMES, FRAMES),
+        }
+        # Without what ties them together hardly any frame is an edge's.
+        wrong = _of(forward, from_edges | {"copies": []})
+        wrongs = plain.model_copy(update={"directions": [wrong], "trial_id": 2})
+        assert counts(engine.measure(wrongs))["forward"].received < FRAMES // 20
+
+
+def _of(way: DirectionRequest, keys: dict[str, Any]) -> DirectionRequest:
+    streams = [each.model_copy(update=keys) for each in way.streams]
+    return way.model_copy(update={"streams": streams})

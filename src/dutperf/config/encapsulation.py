@@ -104,8 +104,13 @@ class SideEncapsulation(Strict):
         return known or (6 if self.remote and ":" in self.remote else 4)
 
     @classmethod
-    def at_other_end(cls, devices: Encapsulation) -> Self:
-        """Of the tester, where the known-answer device has ``devices``."""
+    def at_other_end(cls, devices: Encapsulation, rule: MapRule | None) -> Self:
+        """Of the tester, where the known-answer device has ``devices``.
+
+        ``rule``: whose border relay it is.
+        """
+        if rule:
+            return cls(kind="ipv4-in-ipv6", remote=devices.local, map=rule)
         kind: SideKind = (
             devices.kind
             if devices.kind != "ip"

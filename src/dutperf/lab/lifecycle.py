@@ -17,6 +17,7 @@ from typing import Any
 
 from dutperf.config.encapsulation import SideEncapsulation
 from dutperf.config.labs import LabKeys, lab_keys
+from dutperf.config.map_rule import MapRule
 from dutperf.config.testbed import SideConfig, Testbed
 from dutperf.errors import InputError, SetupError
 from dutperf.interruption import postponed_signals, terminate_as_interrupt
@@ -471,7 +472,10 @@ def _tagged(name: Side, side: SideConfig, keys: LabKeys) -> SideConfig:
     update: dict[str, Any] = {"vlan": tags} if tags else {}
     if tunnel:
         devices = Encapsulation.model_validate(tunnel)
-        update["encapsulation"] = SideEncapsulation.at_other_end(devices)
+        rule = told.get("map", {}).get(name)
+        update["encapsulation"] = SideEncapsulation.at_other_end(
+            devices, MapRule.model_validate(rule) if rule else None
+        )
     return side.model_copy(update=update)
 
 
