@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,12 @@ from livetools import (
     codes,
     counting,
     crossed_neighbours,
+    headed,
+    headed_request,
     lab_neighbours,
     odd_frames,
+    other_vlan,
     ref_dut,
-    ring_ports,
     running_engine,
 )
 from readers import needs_tshark, tag_of, tshark, with_good_checksums
@@ -43,10 +46,7 @@ from dutperf.protocol import (
     FieldVariation,
     IpVersion,
     NeighboursParams,
-    PortSpec,
     PreviewParams,
-    TrialRequest,
-    TrialResult,
     VlanTag,
 )
 
@@ -78,47 +78,8 @@ def other_end(of: Encapsulation | None) -> Encapsulation | None:
     )
 
 
-def ports(
-    left: Encapsulation | None,
-    right: Encapsulation | None,
-    vlan: list[VlanTag] | None = None,
-    mtu: int = 1500,
-) -> list[PortSpec]:
-    return [
-        port.model_copy(
-            update={
-                "encapsulation": left if port.name == "left" else right,
-                "vlan": vlan or [],
-            }
-        )
-        for port in ring_ports(mtu)
-    ]
-
-
-def request(
-    left: Encapsulation | None,
-    right: Encapsulation | None,
-    trial: Trial | None = None,
-    vlan: list[VlanTag] | None = None,
-    **stream: Any,  # noqa: ANN401 - keys of a stream
-) -> TrialRequest:
-    plain = (trial or Trial(size=128)).request()
-    ways = []
-    for way in plain.directions:
-        ends = (left, right) if way.name == "forward" else (right, left)
-        keys = {
-            "encapsulation": ends[0],
-            "received_encapsulation": ends[1],
-            "vlan": vlan or [],
-            "received_vlan": vlan or [],
-            "streams": [each.model_copy(update=stream) for each in way.streams],
-        }
-        ways.append(way.model_copy(update=keys))
-    return plain.model_copy(update={"directions": ways})
-
-
-def other_vlan(result: TrialResult) -> list[int]:
-    return [port.other_vlan for port in result.ports]
+ports = partial(headed, "encapsulation")
+request = partial(headed_request, "encapsulation")
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,10 @@ from livetools import (
     codes,
     counting,
     crossed_neighbours,
+    headed,
+    headed_request,
     odd_frames,
-    ring_ports,
+    other_vlan,
     running_engine,
 )
 from readers import needs_tshark, tag_of, tshark, with_good_checksums
@@ -31,10 +34,7 @@ from dutperf.protocol import (
     IpVersion,
     MplsLabel,
     NeighboursParams,
-    PortSpec,
     PreviewParams,
-    TrialRequest,
-    TrialResult,
     VlanTag,
 )
 
@@ -58,44 +58,8 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         yield it
 
 
-def labelled(
-    left: Labels, right: Labels, vlan: list[VlanTag] | None = None
-) -> list[PortSpec]:
-    return [
-        port.model_copy(
-            update={
-                "mpls": left if port.name == "left" else right,
-                "vlan": vlan or [],
-            }
-        )
-        for port in ring_ports()
-    ]
-
-
-def request(
-    left: Labels,
-    right: Labels,
-    trial: Trial | None = None,
-    vlan: list[VlanTag] | None = None,
-    **stream: str,
-) -> TrialRequest:
-    plain = (trial or Trial(size=128)).request()
-    ways = []
-    for way in plain.directions:
-        ends = (left, right) if way.name == "forward" else (right, left)
-        keys = {
-            "mpls": ends[0],
-            "received_mpls": ends[1],
-            "vlan": vlan or [],
-            "received_vlan": vlan or [],
-            "streams": [each.model_copy(update=stream) for each in way.streams],
-        }
-        ways.append(way.model_copy(update=keys))
-    return plain.model_copy(update={"directions": ways})
-
-
-def other_vlan(result: TrialResult) -> list[int]:
-    return [port.other_vlan for port in result.ports]
+labelled = partial(headed, "mpls")
+request = partial(headed_request, "mpls")
 
 
 @pytest.mark.parametrize("ip", [4, 6])

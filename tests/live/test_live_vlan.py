@@ -27,6 +27,7 @@ from livetools import (
     inspected,
     lab_neighbours,
     odd_frames,
+    other_vlan,
     ref_dut,
     ring_ports,
     running_engine,
@@ -50,7 +51,6 @@ from dutperf.protocol import (
     NeighboursParams,
     PreviewParams,
     TrialRequest,
-    TrialResult,
     VlanTag,
 )
 
@@ -90,10 +90,6 @@ def request(
 def unaltered(arrived: int, ttl: int) -> Inspected:
     """Every 61st of so many frames, each as it was sent but for its hops."""
     return Inspected(frames=-(-arrived // 61), least_ttl=ttl, most_ttl=ttl)
-
-
-def other_vlan(result: TrialResult) -> list[int]:
-    return [port.other_vlan for port in result.ports]
 
 
 @pytest.mark.parametrize("ip", [4, 6])

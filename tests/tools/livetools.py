@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import pytest
 from programs import ProgramServer
@@ -178,6 +178,49 @@ def tagged(
         port.model_copy(update={"vlan": left if port.name == "left" else right})
         for port in ports
     ]
+
+
+def headed(
+    key: Literal["mpls", "encapsulation"],
+    left: object,
+    right: object,
+    vlan: list[VlanTag] | None = None,
+) -> list[PortSpec]:
+    """Crossed ports whose test frames have this before their IP packets."""
+    sides = {"left": left, "right": right}
+    return [
+        port.model_copy(update={key: sides[port.name], "vlan": vlan or []})
+        for port in ring_ports()
+    ]
+
+
+def headed_request(
+    key: Literal["mpls", "encapsulation"],
+    left: object,
+    right: object,
+    trial: Trial | None = None,
+    vlan: list[VlanTag] | None = None,
+    **stream: Any,  # noqa: ANN401 - keys of a stream
+) -> TrialRequest:
+    """A trial between such ports."""
+    plain = (trial or Trial(size=128)).request()
+    ways = []
+    for way in plain.directions:
+        ends = (left, right) if way.name == "forward" else (right, left)
+        keys = {
+            key: ends[0],
+            f"received_{key}": ends[1],
+            "vlan": vlan or [],
+            "received_vlan": vlan or [],
+            "streams": [each.model_copy(update=stream) for each in way.streams],
+        }
+        ways.append(way.model_copy(update=keys))
+    return plain.model_copy(update={"directions": ways})
+
+
+def other_vlan(result: TrialResult) -> list[int]:
+    """Frames with other tags, labels or outer headers, by port."""
+    return [port.other_vlan for port in result.ports]
 
 
 def crossed_neighbours(timeout_ms: int = 3000) -> NeighboursParams:
