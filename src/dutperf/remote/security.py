@@ -111,7 +111,10 @@ def check_loopback(host: str, certificates: Certificates) -> None:
     try:
         found = {info[4][0] for info in socket.getaddrinfo(host, None)}
     except OSError as error:
-        raise InputError(f"{host} is not known: {error.strerror or error}") from error
+        raise InputError(
+            f"no host is called {host}: {error.strerror or error}",
+            "give an address like tcp://HOST:PORT",
+        ) from error
     if not all(ipaddress.ip_address(str(each)).is_loopback for each in found):
         raise InputError(
             f"{host} is not this machine: without TLS only the loopback is used, as "
