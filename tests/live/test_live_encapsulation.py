@@ -208,6 +208,39 @@ def test_each_host_has_a_tunnel_of_its_own(engine: Engine, tmp_path: Path) -> No
     assert counts(lossy)["forward"].lost > FRAMES // 2
 
 
+@pytest.mark.parametrize("outer", [4, 6])
+def test_damaged_outer_headers_are_damage(engine: Engine, outer: IpVersion) -> None:
+    """To a wire the datagram of VXLAN is a test frame: it damages what is outside."""
+    left = tunnel("vxlan", outer)
+    right = other_end(left)
+    rules = [
+        {"every": 7, "do": {"corrupt": "length"}},
+        {"every": 11, "do": {"corrupt": "checksum"}},
+    ]
+    with (
+        tempfile.TemporaryDirectory(prefix="dutperf") as short,
+        ref_dut(Path(short), {"forward": {"rules": rules}}) as device,
+    ):
+        engine.open_ports(
+            [
+                port.model_copy(update={"encapsulation": each.encapsulation})
+                for port, each in zip(device.ports(), ports(left, right), strict=True)
+            ]
+        )
+        engine.set_neighbours(crossed_neighbours())
+        result = engine.measure(request(left, right))
+    checksums = FRAMES // 11  # of a frame that both are about the last one counts
+    lengths = FRAMES // 7 - FRAMES // 77
+    at_right = next(port for port in result.ports if port.name == "right")
+    assert at_right.damaged
+    assert at_right.damaged.length == lengths
+    assert at_right.damaged.checksum_wrong == checksums
+    lost = lengths + checksums
+    assert counts(result)["reverse"] == Counts(FRAMES, FRAMES)
+    assert counts(result)["forward"].lost == lost
+    assert other_vlan(result) == [0, 0]
+
+
 RULE = MapRule(ipv6_prefix="2001:db8::/40", ipv4_prefix="192.0.2.0/24", ea_bits=16)
 
 
