@@ -37,9 +37,11 @@ FRAMES = 60
 """Of one direction of a trial."""
 RATE_FPS = 7 * FRAMES
 VERSIONS: tuple[IpVersion, ...] = get_args(IpVersion)
-# A VLAN id varies in a tag, which these ports have none of.
+# The others vary in a tag and in outer headers, which these ports have none of.
 FIELDS: tuple[FieldName, ...] = tuple(
-    name for name in get_args(FieldName) if name != "vlan_id"
+    name
+    for name in get_args(FieldName)
+    if name not in ("vlan_id", "outer_src", "outer_src_port")
 )
 MODES: tuple[VariationMode, ...] = get_args(VariationMode)
 ORDERS: tuple[EnumerationOrder, ...] = get_args(EnumerationOrder)
