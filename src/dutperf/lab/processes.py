@@ -76,8 +76,9 @@ def await_start(
     while not runs():
         late = time.monotonic() > deadline
         if late or not is_running(process):
-            said = log.read_text("utf-8", errors="replace").strip()
-            last = "; ".join(said.splitlines()[-2:]) or "it said nothing"
+            lines = log.read_text("utf-8", errors="replace").splitlines()
+            said = [line for line in lines if line.strip()]
+            last = "; ".join(said[-3:]) or "it said nothing"
             within = f" within {START_TIMEOUT_S:g} s" if late else ""
             raise SetupError(f"{name} did not start{within}: {last}", hint)
         time.sleep(_START_POLL_S)
