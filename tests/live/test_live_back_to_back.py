@@ -31,6 +31,7 @@ QUICK = {
 }
 BURSTS = {"procedure": "back-to-back", "longest_burst_s": 0.0025, "repeats": 1}
 """Hardly longer than what is found: a busy machine's stall makes a trial invalid."""
+ATTEMPTS = 3
 SHORT = {"longest_burst_s": 0.001}
 
 
@@ -45,7 +46,21 @@ def measured(
 def measured_of(
     forward: dict[str, object], directory: Path, **keys: object
 ) -> CellResult:
-    """What is found of a device that does so."""
+    """What is found of a device that does so.
+
+    On a busy machine each trial near the limit may be disturbed, and the result says so
+    (``>=``): then it is measured anew, three times at most.
+    """
+    for attempt in range(ATTEMPTS):
+        cell = _measured_once(forward, directory / str(attempt), **keys)
+        if cell.bound is None:
+            break
+    return cell
+
+
+def _measured_once(
+    forward: dict[str, object], directory: Path, **keys: object
+) -> CellResult:
     with (
         tempfile.TemporaryDirectory(prefix="dutperf") as short,
         ref_dut(Path(short), {"forward": forward}) as device,
