@@ -359,7 +359,7 @@ std::array<net::Encapsulation, 2> parse_encapsulation(const Json& json) {
 
 // An address and how many bits of it count, which are all that it has.
 std::pair<net::IpAddress, uint8_t> parse_prefix(ObjectReader& reader, const std::string& key,
-                                                int version) {
+                                                int version, int most_bits) {
   const std::string text = reader.text(key);
   const size_t slash = text.find('/');
   const auto address = net::IpAddress::parse(text.substr(0, slash));
@@ -368,9 +368,9 @@ std::pair<net::IpAddress, uint8_t> parse_prefix(ObjectReader& reader, const std:
       !bits.empty() && bits.size() <= 3 &&
       std::all_of(bits.begin(), bits.end(), [](char c) { return c >= '0' && c <= '9'; });
   const int count = is_number ? std::stoi(bits) : INT_MAX;
-  if (!address || address->version != version || count > (version == 4 ? 32 : 64)) {
+  if (!address || address->version != version || count > most_bits) {
     refuse(reader.path(key), "is no prefix of IPv" + std::to_string(version),
-           "write an address, a slash and a length, of IPv6 up to 64");
+           "write an address, a slash and a length up to " + std::to_string(most_bits));
   }
   net::IpAddress behind = *address;
   for (int bit = 0; bit < count; ++bit) {
@@ -382,14 +382,13 @@ std::pair<net::IpAddress, uint8_t> parse_prefix(ObjectReader& reader, const std:
   return {*address, static_cast<uint8_t>(count)};
 }
 
-MapRule parse_map_rule(const Json& json, const std::string& where) {
-  ObjectReader reader(json, where);
+// `where`: the object that has the rule's keys, perhaps others beside.
+MapRule parse_map_rule(ObjectReader& reader, const std::string& where) {
   MapRule rule;
-  std::tie(rule.ipv6, rule.ipv6_bits) = parse_prefix(reader, "ipv6_prefix", 6);
-  std::tie(rule.ipv4, rule.ipv4_bits) = parse_prefix(reader, "ipv4_prefix", 4);
+  std::tie(rule.ipv6, rule.ipv6_bits) = parse_prefix(reader, "ipv6_prefix", 6, 64);
+  std::tie(rule.ipv4, rule.ipv4_bits) = parse_prefix(reader, "ipv4_prefix", 4, 32);
   rule.ea_bits = static_cast<uint8_t>(reader.number("ea_bits", 0, 48));
   rule.psid_offset = static_cast<uint8_t>(reader.number_or("psid_offset", 6, 0, 15));
-  reader.finish();
   const std::string fault = rule.fault();
   if (!fault.empty()) refuse(where + ":", fault, "see RFC 7597 5");
   return rule;
@@ -402,7 +401,9 @@ std::array<std::optional<MapRule>, 2> parse_map(const Json& json, const Behaviou
   for (const size_t side : {0U, 1U}) {
     const char* const name = kSideNames[side];
     if (!reader.has(name)) continue;
-    rules[side] = parse_map_rule(reader.at(name), reader.path(name));
+    ObjectReader own(reader.at(name), reader.path(name));
+    rules[side] = parse_map_rule(own, reader.path(name));
+    own.finish();
     const bool tunnelled = behaviour.encapsulation &&
                            (*behaviour.encapsulation)[side].ends().kind == net::Tunnel::kIp &&
                            (*behaviour.encapsulation)[side].ends().local.version == 6;
@@ -413,6 +414,30 @@ std::array<std::optional<MapRule>, 2> parse_map(const Json& json, const Behaviou
   }
   reader.finish();
   return rules;
+}
+
+std::array<std::optional<MapTranslation>, 2> parse_translation(const Json& json) {
+  ObjectReader reader(json, "translation");
+  std::array<std::optional<MapTranslation>, 2> found;
+  for (const size_t side : {0U, 1U}) {
+    const char* const name = kSideNames[side];
+    if (!reader.has(name)) continue;
+    ObjectReader own(reader.at(name), reader.path(name));
+    MapTranslation translation;
+    translation.rule = parse_map_rule(own, reader.path(name));
+    std::tie(translation.prefix, translation.prefix_bits) = parse_prefix(own, "prefix", 6, 96);
+    if (translation.prefix_bits != 64 && translation.prefix_bits != 96) {
+      refuse(own.path("prefix"), "must have 64 or 96 bits",
+             "it is the default mapping rule's (RFC 7599 5.1): where IPv4 addresses stand in IPv6");
+    }
+    own.finish();
+    found[side] = translation;
+  }
+  if (found[0] && found[1]) {
+    refuse("translation", "is of both sides", "customer edges are on one of them");
+  }
+  reader.finish();
+  return found;
 }
 
 AgentBehaviour parse_agent(const Json& json) {
@@ -434,6 +459,7 @@ Behaviour parse(const Json& json) {
     behaviour.encapsulation = parse_encapsulation(json["encapsulation"]);
   }
   if (reader.has("map")) behaviour.map = parse_map(json["map"], behaviour);
+  if (reader.has("translation")) behaviour.translation = parse_translation(json["translation"]);
   if (reader.has("nat")) {
     const bool off = json["nat"] == "off";
     behaviour.nat =

@@ -130,6 +130,8 @@ struct Behaviour {
   // The tunnels of each side, as the device's end has them, likewise.
   std::optional<std::array<net::Encapsulation, 2>> encapsulation;
   std::array<std::optional<MapRule>, 2> map;  // of the tunnels that `encapsulation` has
+  // Of each side's customer edges, likewise.
+  std::optional<std::array<std::optional<MapTranslation>, 2>> translation;
   std::array<DirectionBehaviour, 2> directions;
   AgentBehaviour agent;
 };

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "gateway.h"
+#include "map_translator.h"
 #include "path.h"
 #include "ports.h"
 #include "router.h"
@@ -55,6 +56,13 @@ class Device {
       for (const size_t side : {0U, 1U}) {
         relays_[side].reset();
         if (behaviour.map[side]) relays_[side].emplace(*behaviour.map[side]);
+      }
+    }
+    if (behaviour.translation) {
+      for (const size_t side : {0U, 1U}) {
+        const auto& own = (*behaviour.translation)[side];
+        translators_[side].reset();
+        if (own) translators_[side].emplace(*own);
       }
     }
     for (Path& path : paths_) path.settle();
@@ -165,7 +173,13 @@ class Device {
         drop(direction, way, frame, classified, now_ns, LossCause::kNat);
         return;
       }
-      if (gateway_) classified = net::classify(io_.bytes(frame), io_.size(frame));
+      if (!translate_edges(direction, frame)) {
+        drop(direction, way, frame, classified, now_ns, LossCause::kNat);
+        return;
+      }
+      if (gateway_ || translators_[0] || translators_[1]) {
+        classified = net::classify(io_.bytes(frame), io_.size(frame));
+      }
     }
     if (!has_edge(direction, frame)) {
       drop(direction, way, frame, classified, now_ns, LossCause::kRouting);
@@ -258,6 +272,23 @@ class Device {
     return refdut::translate(decision.flow, decision.other, io_.bytes(frame));
   }
 
+  // Likewise, for a border relay of MAP-T.
+  bool translate_edges(Direction direction, Frame frame) {
+    const auto& from = translators_[direction];
+    const auto& to = translators_[1 - direction];
+    if (!from && !to) return true;
+    const auto flow = read_flow(io_.bytes(frame), io_.size(frame));
+    if (!flow) return false;
+    const auto other = from ? from->from_edges(*flow) : to->to_edges(*flow);
+    if (!other) return false;
+    const size_t size = translated_size(*flow, other->version);
+    if (size > io_.room(frame)) return false;
+    if (size > io_.size(frame)) io_.set_size(frame, size);
+    if (!refdut::translate(*flow, *other, io_.bytes(frame))) return false;
+    io_.set_size(frame, size);
+    return true;
+  }
+
   void drop(Direction direction, Way way, Frame frame, const net::Classified& classified,
             uint64_t now_ns, LossCause cause) {
     if (classified.kind == net::FrameKind::kTest) {
@@ -284,6 +315,7 @@ class Device {
   std::array<net::VlanTags, 2> vlan_;
   std::array<net::Encapsulation, 2> outer_;
   std::array<std::optional<MapRelay>, 2> relays_;  // of these tunnels
+  std::array<std::optional<MapTranslator>, 2> translators_;
   std::optional<Router> router_;
   std::optional<Gateway> gateway_;
   std::array<uint64_t, 2 * kPairs> looked_ns_{};  // by port

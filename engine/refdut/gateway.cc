@@ -187,16 +187,14 @@ bool Gateway::is_public(const Endpoint& endpoint) const {
 }
 
 uint64_t Gateway::number_of(const Endpoint& endpoint) const {
-  if (endpoint.port < settings_.first_port || endpoint.port > settings_.last_port) {
-    return settings_.public_endpoints();
-  }
-  return distance_from_first(endpoint) * settings_.ports() + endpoint.port - settings_.first_port;
+  const std::optional<uint64_t> number = settings_.number_of(endpoint.port);
+  if (!number) return settings_.public_endpoints();
+  return distance_from_first(endpoint) * settings_.ports() + *number;
 }
 
 Endpoint Gateway::public_endpoint(uint64_t number) const {
   const size_t end = settings_.first_address.size();
-  Endpoint endpoint{settings_.first_address.bytes,
-                    static_cast<uint16_t>(settings_.first_port + number % settings_.ports())};
+  Endpoint endpoint{settings_.first_address.bytes, settings_.port(number % settings_.ports())};
   const uint64_t first = last_bytes(endpoint.address, end, 4);
   set_last_bytes(endpoint.address, end, 4, first + number / settings_.ports());
   return endpoint;

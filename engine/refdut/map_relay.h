@@ -24,6 +24,16 @@ struct MapRule {
   bool operator==(const MapRule&) const = default;
 };
 
+// Of a border relay that translates (MAP-T, RFC 7599), and what stands for the IPv4 internet where
+// its edges are: the default mapping rule's prefix.
+struct MapTranslation {
+  MapRule rule;
+  net::IpAddress prefix;
+  uint8_t prefix_bits = 64;  // or 96: where an IPv4 address stands in it (RFC 6052 2.2)
+
+  bool operator==(const MapTranslation&) const = default;
+};
+
 class MapRelay {
  public:
   // REQUIRES: no fault.

@@ -35,6 +35,19 @@ constexpr Names<Overload, 2> kOverloads = {{
   throw ProtocolError(control::kInvalidParams, where + " " + what, hint);
 }
 
+PortSet parse_port_set(const Json& json, const std::string& where) {
+  ObjectReader reader(json, where);
+  PortSet set;
+  set.offset = static_cast<uint8_t>(reader.number_or("psid_offset", 6, 0, 15));
+  set.psid_bits = static_cast<uint8_t>(reader.number("psid_bits", 0, 16));
+  if (set.offset + set.psid_bits > 16) {
+    reader.refuse("psid_offset", "and psid_bits are more than the 16 bits of a port");
+  }
+  set.psid = static_cast<uint16_t>(reader.number("psid", 0, (1U << set.psid_bits) - 1));
+  reader.finish();
+  return set;
+}
+
 void parse_public(const Json& json, const std::string& where, NatSettings& nat) {
   ObjectReader reader(json, where);
   nat.first_address = reader.ip("first_address");
@@ -42,6 +55,12 @@ void parse_public(const Json& json, const std::string& where, NatSettings& nat) 
   nat.first_port = static_cast<uint16_t>(reader.number_or("first_port", nat.first_port, 1, 65535));
   nat.last_port =
       static_cast<uint16_t>(reader.number_or("last_port", nat.last_port, nat.first_port, 65535));
+  if (reader.has("port_set")) {
+    if (reader.has("first_port") || reader.has("last_port")) {
+      reader.refuse("port_set", "does not go with first_port and last_port");
+    }
+    nat.port_set = parse_port_set(reader.at("port_set"), reader.path("port_set"));
+  }
   reader.finish();
   if (nat.first_address.version != nat.outside_version()) {
     refuse(reader.path("first_address"),
@@ -95,6 +114,34 @@ void parse_setup(const Json& json, const std::string& where, NatSettings& nat) {
 }
 
 }  // namespace
+
+uint64_t NatSettings::ports() const {
+  if (!port_set) return uint64_t{last_port} - first_port + 1;
+  const uint64_t ranges = (1ULL << port_set->offset) - (port_set->offset > 0 ? 1 : 0);
+  return ranges << (16 - port_set->offset - port_set->psid_bits);
+}
+
+uint16_t NatSettings::port(uint64_t number) const {
+  if (!port_set) return static_cast<uint16_t>(first_port + number);
+  const int behind = 16 - port_set->offset - port_set->psid_bits;
+  const uint64_t range = (number >> behind) + (port_set->offset > 0 ? 1 : 0);
+  const uint64_t last = number & ((1ULL << behind) - 1);
+  return static_cast<uint16_t>(range << (16 - port_set->offset) |
+                               uint64_t{port_set->psid} << behind | last);
+}
+
+std::optional<uint64_t> NatSettings::number_of(uint16_t port) const {
+  if (!port_set) {
+    if (port < first_port || port > last_port) return std::nullopt;
+    return port - first_port;
+  }
+  const int behind = 16 - port_set->offset - port_set->psid_bits;
+  const uint64_t range = port >> (16 - port_set->offset);
+  const uint64_t psid = uint64_t{port} >> behind & ((1ULL << port_set->psid_bits) - 1);
+  if (psid != port_set->psid || (port_set->offset > 0 && range == 0)) return std::nullopt;
+  const uint64_t first = port_set->offset > 0 ? 1 : 0;
+  return (range - first) << behind | (port & ((1ULL << behind) - 1));
+}
 
 NatSettings parse_nat(const Json& json, const std::string& where) {
   ObjectReader reader(json, where);

@@ -27,6 +27,14 @@ enum class Overload : uint8_t {
 
 enum class NatKind : uint8_t { k44, k64, k66, k46 };
 
+// The ports of a customer edge that shares its address with others (MAP: RFC 7597 5.1): of all
+// ports those whose bits behind the first `offset`, which are not all 0, are the PSID.
+struct PortSet {
+  uint8_t offset = 6;
+  uint8_t psid_bits = 0;
+  uint16_t psid = 0;
+};
+
 struct NatSettings {
   NatKind kind = NatKind::k44;
   size_t inside = 0;  // the initiator's side: 0 left, 1 right
@@ -35,6 +43,7 @@ struct NatSettings {
   uint32_t addresses = 1;
   uint16_t first_port = 1024;
   uint16_t last_port = 65535;
+  std::optional<PortSet> port_set;  // instead of first to last port
   net::IpAddress prefix;  // k64, k46: an IPv4 address in IPv6 follows these 96 bits (RFC 6052)
   TableSettings table;
   std::optional<Service> setup;  // how fast connections are made
@@ -44,7 +53,11 @@ struct NatSettings {
   int inside_version() const { return kind == NatKind::k44 || kind == NatKind::k46 ? 4 : 6; }
   int outside_version() const { return kind == NatKind::k44 || kind == NatKind::k64 ? 4 : 6; }
   bool translates() const { return inside_version() != outside_version(); }
-  uint64_t ports() const { return uint64_t{last_port} - first_port + 1; }
+  // Of one address, numbered from 0 on in rising order.
+  uint64_t ports() const;
+  uint16_t port(uint64_t number) const;
+  // None: the port is not one of them.
+  std::optional<uint64_t> number_of(uint16_t port) const;
   uint64_t public_endpoints() const { return addresses * ports(); }
 };
 

@@ -13,7 +13,7 @@ from config_samples import make_campaign, make_testbed
 from dutperf.config import Testbed, expand, from_data
 from dutperf.config.map_rule import MapRule
 from dutperf.errors import InputError
-from dutperf.protocol import FieldCopy, FieldVariation, StreamRequest
+from dutperf.protocol import FieldCopy, FieldVariation, ReceivedEnd, StreamRequest
 from dutperf.run.engine_session import neighbours
 from dutperf.run.trial_request import trial_request
 
@@ -39,8 +39,19 @@ def edges(
     return from_data(Testbed, testbed, "testbed")
 
 
+def translated_edges(
+    rule: dict[str, Any] | None = None, virtual: str = "192.0.2.1"
+) -> Testbed:
+    """A border relay of MAP-T is on the left, 64:ff9b::/96 its default mapping rule."""
+    testbed: dict[str, Any] = make_testbed().model_dump(exclude_none=True)
+    testbed["left"]["ipv4"] = {"virtual": virtual}
+    testbed["left"]["translation"] = {"map": rule or EXAMPLE}
+    testbed["right"]["ipv6"] = {"virtual": "64:ff9b::c613:2"}
+    return from_data(Testbed, testbed, "testbed")
+
+
 def streams(place: Testbed, **keys: Any) -> Sequence[StreamRequest]:  # noqa: ANN401 - YAML
-    asked = {"procedure": "throughput", "ip": [4], "frame_size": [64]} | keys
+    asked = {"procedure": "throughput", "ip": [4], "frame_size": [128]} | keys
     cell = expand(make_campaign(asked), place)[0]
     found = trial_request(place, cell, 1000, 1).directions
     return [direction.streams[0] for direction in found]
@@ -127,6 +138,128 @@ def test_each_frame_is_one_that_a_customer_edge_sends(rule: dict[str, Any]) -> N
         assert outer == known.address(ipv4, psid)
         if known.psid_offset:
             assert frame["src_port"] >> (16 - known.psid_offset) > 0
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_so_is_each_that_is_translated(rule: dict[str, Any]) -> None:
+    """MAP-T: the packet's own address says whose it is (RFC 7599 6)."""
+    network = ipaddress.IPv4Network(rule["ipv4_prefix"])
+    first = str(network[0 if network.prefixlen == 32 else 1])
+    known = MapRule.model_validate(rule)
+    forward, reverse = streams(translated_edges(rule, first), ip=["6-4"])
+    assert forward.ip_version == 6
+    assert reverse.ip_version == 4
+    assert reverse.dst_ip == first
+    base = {"src_ip": int(ipaddress.IPv6Address(forward.src_ip)), "src_port": 0}
+    widths = {"src_ip": 128, "src_port": 16}
+    variations = [v for v in forward.vary if v.field in widths]
+    draw = Random(2)  # noqa: S311 - a seed
+    behind = 16 - known.psid_offset - known.psid_bits
+    for _ in range(300):
+        frame = varied(base, widths, variations, forward.copies, draw)
+        embedded = str(ipaddress.IPv4Address(frame["src_ip"] >> 16 & 0xFFFFFFFF))
+        psid = frame["src_port"] >> behind & ((1 << known.psid_bits) - 1)
+        assert known.holds(embedded)
+        own = str(ipaddress.IPv6Address(frame["src_ip"]))
+        assert own == known.address(embedded, psid)
+
+
+def is_for(end: ReceivedEnd, fields: dict[str, int]) -> bool:
+    """What the engine is told to look at, bit after bit."""
+    widths = {"dst_ip": 128 if fields["dst_ip"] >> 32 else 32, "dst_port": 16}
+    found = fields["outer_dst"] if end.outer else fields["dst_ip"]
+    expected = int(ipaddress.IPv6Address(end.address))
+    for bits in end.follows:
+        of = fields[bits.of] >> widths[bits.of] - bits.of_offset - bits.width
+        mask = (1 << bits.width) - 1
+        shift = 128 - bits.offset - bits.width
+        expected = expected & ~(mask << shift) | (of & mask) << shift
+    return found == expected
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("translated", [False, True], ids=["map-e", "map-t"])
+def test_what_arrives_must_be_for_the_edge_of_its_address_and_port(
+    rule: dict[str, Any], *, translated: bool
+) -> None:
+    network = ipaddress.IPv4Network(rule["ipv4_prefix"])
+    first = str(network[0 if network.prefixlen == 32 else 1])
+    place = translated_edges(rule, first) if translated else edges(rule, first)
+    forward, reverse = streams(place, ip=["6-4" if translated else 4])
+    assert forward.received_end is None
+    end = reverse.received_end
+    assert end
+    known = MapRule.model_validate(rule)
+    draw = Random(3)  # noqa: S311 - a seed
+    behind = 16 - known.psid_offset - known.psid_bits
+    for _ in range(300):
+        inner = ipaddress.IPv4Address(
+            int(network.network_address) + draw.randrange(network.num_addresses)
+        )
+        psid = draw.randrange(1 << known.psid_bits)
+        port = known.port_of(psid) | draw.randrange(1 << behind)
+        own = int(ipaddress.IPv6Address(known.address(str(inner), psid)))
+        frame = {
+            "dst_port": port,
+            "dst_ip": own if translated else int(inner),
+            "outer_dst": own,
+        }
+        assert is_for(end, frame)
+        which = "dst_ip" if translated else "outer_dst"
+        assert not is_for(end, frame | {which: own ^ 1 << draw.randrange(128)})
+
+
+def test_a_spoofed_frame_has_the_first_edges_address_and_the_seconds_port() -> None:
+    keys: dict[str, Any] = {"direction": "forward", "traffic": {"spoofed_percent": 10}}
+    for place, ip in ((edges(), 4), (translated_edges(), "6-4")):
+        cell = expand(
+            make_campaign({"procedure": "throughput", "ip": [ip]} | keys), place
+        )[0]
+        (direction,) = trial_request(place, cell, 1000, 1).directions
+        good, bad = direction.streams
+        assert good.name == "foreground"
+        assert bad.name == "beside"
+        assert bad.copies == []
+        assert not any(v.field in ("src_ip", "src_port") for v in bad.vary)
+        assert bad.src_port >> 2 & 0xFF == 1
+        assert cell.traffic.beside
+        assert cell.traffic.beside.words == "10 % spoofed frames"
+
+
+@pytest.mark.parametrize(
+    ("place", "keys", "said"),
+    [
+        (edges(), {"direction": "both"}, "for one direction"),
+        (edges(), {"direction": "reverse"}, "needs customer edges"),
+        (edges(EXAMPLE | {"ea_bits": 8}), {}, "needs customer edges that share"),
+        (make_testbed(), {}, "needs customer edges"),
+    ],
+)
+def test_spoofed_frames_need_customer_edges(
+    place: Testbed, keys: dict[str, Any], said: str
+) -> None:
+    asked = {
+        "procedure": "throughput",
+        "ip": [4],
+        "direction": "forward",
+        "traffic": {"spoofed_percent": 10},
+    } | keys
+    with pytest.raises(InputError, match=said):
+        expand(make_campaign(asked), place)
+
+
+def test_customer_edges_of_map_t_need_a_translation() -> None:
+    data = translated_edges().model_dump(exclude_none=True)
+    data["right"]["ipv6"] |= {"address": "2001:2:0:1::2", "gateway": "2001:2:0:1::1"}
+    both = from_data(Testbed, data, "testbed")
+    with pytest.raises(InputError, match=r"needs IPv6 on that side and IPv4 on the"):
+        streams(both, ip=[6])
+    with pytest.raises(InputError, match=r"left\.ipv4\.virtual: must be an address"):
+        translated_edges(virtual="198.51.100.1")
+    place = translated_edges()
+    cells = expand(make_campaign({"procedure": "throughput", "ip": ["6-4"]}), place)
+    left, _ = neighbours(place, cells).ports
+    assert [(each.first, each.count) for each in left.own] == [("2001:2::2", 1)]
 
 
 def test_frames_to_customer_edges_have_ports_that_one_of_them_has() -> None:

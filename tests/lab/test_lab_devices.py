@@ -17,7 +17,7 @@ from dutperf.config.versions import IpVersions, default_versions
 from dutperf.lab import topology
 from dutperf.lab.devices.tayga_siit import MAX_HOSTS, tayga_siit
 from dutperf.lab.translator import configuration
-from dutperf.protocol import Side
+from dutperf.protocol import IpVersion, Side
 
 BENCHMARKING = [
     ipaddress.ip_network(text)
@@ -58,7 +58,9 @@ def test_each_side_finds_the_dut_on_its_link(name: str) -> None:
     assert device.addresses.keys() == device.tester_ports.keys()
     for end, port in device.tester_ports.items():
         links = [ipaddress.ip_interface(text) for text in device.addresses[end]]
-        for real in filter(None, (port.config.ip(4), port.config.ip(6))):
+        outer = getattr(port.config, "encapsulation", None)
+        versions: list[IpVersion] = [outer.outer_version] if outer else [4, 6]
+        for real in filter(None, map(port.config.ip, versions)):
             (link,) = [i for i in links if str(i.ip) == real.gateway]
             assert ipaddress.ip_address(real.address) in link.network
 

@@ -44,9 +44,11 @@ from dutperf.protocol import (
     Encapsulation,
     FieldCopy,
     FieldVariation,
+    FollowingBits,
     IpVersion,
     NeighboursParams,
     PreviewParams,
+    ReceivedEnd,
     VlanTag,
 )
 
@@ -208,6 +210,33 @@ def test_each_host_has_a_tunnel_of_its_own(engine: Engine, tmp_path: Path) -> No
     assert counts(lossy)["forward"].lost > FRAMES // 2
 
 
+PORTS = FieldVariation(field="dst_port", offset=0, width=16, min=0, max=65535)
+
+
+@pytest.mark.parametrize("kind", [None, "ip", "gre"])
+def test_frames_for_another_end_than_they_say_are_lost_and_counted(
+    engine: Engine, kind: str | None
+) -> None:
+    """All go to one end, and by half of the ports there is another one."""
+    left = tunnel(kind, 6) if kind else None
+    engine.open_ports(ports(left, other_end(left)))
+    engine.set_neighbours(NeighboursParams(ports=[]))
+    asked = Trial(6, 128, directions=["forward"])
+    plain = request(left, other_end(left), asked, vary=[PORTS], **SENT)
+    to = left.remote if left else plain.directions[0].streams[0].dst_ip
+    end = ReceivedEnd(
+        address=to,
+        outer=left is not None,
+        follows=[FollowingBits(offset=127, width=1, of="dst_port", of_offset=0)],
+    )
+    told = _of(plain.directions[0], {"received_end": end})
+    result = engine.measure(plain.model_copy(update={"directions": [told]}))
+    misdirected = sum(port.misdirected for port in result.ports)
+    assert FRAMES // 3 < misdirected < 2 * FRAMES // 3
+    expected = Counts(FRAMES, FRAMES - misdirected, misdirected)
+    assert counts(result)["forward"] == expected
+
+
 @pytest.mark.parametrize("outer", [4, 6])
 def test_damaged_outer_headers_are_damage(engine: Engine, outer: IpVersion) -> None:
     """To a wire the datagram of VXLAN is a test frame: it damages what is outside."""
@@ -263,7 +292,7 @@ def test_the_tester_is_all_customer_edges_of_a_map_rule(
             *(bits.variation("src_ip") for bits in RULE.customers("192.0.2.1").fields),
             *RULE.ports("src_port"),
         ],
-        copies=list(RULE.copies()),
+        copies=list(RULE.copies(translated=False)),
     )
     assert counts(engine.measure(trial))["forward"] == Counts(FRAMES, FRAMES)
     path = tmp_path / "edges.pcap"
@@ -412,7 +441,7 @@ def test_a_border_relay_takes_each_frame_for_one_of_its_customer_edges(
                 *(bits.variation("src_ip") for bits in rule.customers(own).fields),
                 *rule.ports("src_port"),
             ],
-            "copies": list(rule.copies()),
+            "copies": list(rule.copies(translated=False)),
         }
         to_edges = {
             "vary": [

@@ -157,7 +157,14 @@ def test_no_key_of_a_result_may_be_missing_or_of_another_type(name: str) -> None
     may_be_missing |= {"interface_drops", "send_drops", "damaged_on_wire"}
     may_be_missing |= {"input_queues", "input_queue_drops"}
     may_be_missing |= {"vlan", "tpid", "pcp", "last_id", "other_vlan"}
-    may_be_missing |= {"mpls", "tc", "number", "encapsulation", "copies"}
+    may_be_missing |= {
+        "mpls",
+        "tc",
+        "number",
+        "encapsulation",
+        "copies",
+        "received_end",
+    }
     may_be_missing |= {"begin_unix_ns", "source_example", "neighbour_conflicts"}
     may_be_missing |= {"icmp", "answers", "announced"}
     may_be_missing |= {"reassembled", "incomplete", "tap", "slow_path"}

@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
 from dutperf.config import Campaign, Testbed
+from dutperf.lab.devices import LABS
 from dutperf.reference.commands import command_page
 from dutperf.reference.files import (
     COMMANDS,
@@ -110,6 +111,13 @@ BEYOND_A_SCHEMA = (
     "delay_ns.to must",
     "whole number",
     "for each of the queues",
+    "needs routing",
+    "needs encapsulation",
+    "needs a device with",
+    "are fewer than the IPv4 suffix has",
+    "have not as many ports",
+    "another port",
+    "more_left[0][0] is not an IP address",
 )
 """What depends on another key; and 1e9, which JSON Schema calls an integer."""
 
@@ -119,6 +127,11 @@ BEYOND_A_SCHEMA = (
 )
 def test_a_behaviour_of_the_examples_fits(path: Path) -> None:
     assert valid("known-answer", json.loads(path.read_text()))
+
+
+@pytest.mark.parametrize("name", sorted(n for n, d in LABS.items() if d.answers))
+def test_what_the_device_of_a_lab_is_told_fits(name: str) -> None:
+    assert valid("known-answer", json.loads(json.dumps(dict(LABS[name].behaviour))))
 
 
 def refused() -> list[tuple[str, str]]:

@@ -84,6 +84,12 @@ void parse_direction(const Json& json, const std::string& where, uint64_t seed,
     if (parsed.spec.layout.identified && direction.received_outer.bytes() > 0) {
       reader.refuse(element("streams", i) + ".most_pieces", "must be 1 behind outer headers");
     }
+    const net::TunnelEnds& ends = direction.received_outer.ends();
+    const bool has_outer = ends.kind != net::Tunnel::kNone && ends.local.version == 6;
+    if (parsed.spec.received_end && parsed.spec.received_end->outer && !has_outer) {
+      reader.refuse(element("streams", i) + ".received_end",
+                    "is of an outer header, and received_encapsulation has none of IPv6");
+    }
     parsed.spec.layout.vlan = direction.vlan;
     parsed.spec.layout.labels = direction.labels;
     parsed.spec.layout.outer = direction.outer;

@@ -247,6 +247,33 @@ void parse_paths(ObjectReader& reader, ParsedStream& parsed) {
   }
 }
 
+net::FollowingBits parse_following(const Json& json, const std::string& where) {
+  constexpr NamesOf<bool, 2> kOf = {{{"dst_ip", false}, {"dst_port", true}}};
+  ObjectReader reader(json, where);
+  net::FollowingBits bits;
+  bits.width = static_cast<uint8_t>(reader.number("width", 1, 32));
+  bits.offset = parse_offset(reader, "offset", Field::kDstIp, 6, bits.width);
+  bits.of_port = reader.name("of", kOf);
+  const Field of = bits.of_port ? Field::kDstPort : Field::kDstIp;
+  bits.of_offset = parse_offset(reader, "of_offset", of, 6, bits.width);
+  reader.finish();
+  return bits;
+}
+
+std::optional<net::ReceivedEnd> parse_received_end(ObjectReader& stream) {
+  if (!stream.has("received_end") || stream.at("received_end").is_null()) return std::nullopt;
+  ObjectReader reader(stream.at("received_end"), stream.path("received_end"));
+  net::ReceivedEnd end;
+  end.address = parse_ip_of(reader, "address", 6);
+  end.outer = reader.flag_or("outer", false);
+  const Json& list = reader.array("follows", 0, kMaxVariations);
+  for (size_t i = 0; i < list.size(); ++i) {
+    end.follows.push_back(parse_following(list[i], element(reader.path("follows"), i)));
+  }
+  reader.finish();
+  return end;
+}
+
 }  // namespace
 
 ParsedStream parse_stream(const Json& json, const std::string& where, uint16_t trial_id,
@@ -279,6 +306,7 @@ ParsedStream parse_stream(const Json& json, const std::string& where, uint16_t t
     stream.expected.ttl = static_cast<uint8_t>(reader.number("received_ttl", 1, 255));
   }
   stream.expected.dscp = layout.dscp;
+  stream.received_end = parse_received_end(reader);
   layout.flow_label = static_cast<uint32_t>(reader.number_or("flow_label", 0, 0, (1 << 20) - 1));
   layout.df = reader.flag_or("df", false);
   stream.most_pieces =

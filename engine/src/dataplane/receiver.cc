@@ -66,6 +66,8 @@ Receiver::Receiver(const TrialSpec& spec, Side side, const std::vector<Receiving
     for (size_t path = 0; path < streams[i].paths(); ++path) {
       received_by_[i].push_back(streams[i].received_by(path));
     }
+    if (streams[i].received_end) ends_[i].emplace(*streams[i].received_end, outer_.bytes());
+    sorts_ = sorts_ || ends_[i] || ports.size() > 1;
   }
   const size_t most_ip_bytes = most_bytes_in_pieces(streams);
   for (const ReceivingPort& port : ports) {
@@ -168,7 +170,7 @@ uint32_t Receiver::receive_burst(Input& input) noexcept {
     }
     mbufs[kept++] = mbufs[i];
   }
-  if (inputs_.size() > 1) sort_out(input, burst);
+  if (sorts_) sort_out(input, burst);
   Learning::Burst learned;
   if (learning_) learning_->look_up(burst.arrivals[0], burst.frames[0], burst.count[0], learned);
   record(input, burst, polled_tsc, received_tsc);
@@ -200,10 +202,12 @@ void Receiver::step_of(Input& input) noexcept {
 [[gnu::noinline]] void Receiver::sort_out(Input& input, Burst& burst) noexcept {
   for (size_t stream = 0; stream < kMaxStreams; ++stream) {
     const std::vector<uint8_t>& by_path = received_by_[stream];
+    const auto& end = ends_[stream];
     uint32_t kept = 0;
     for (uint32_t i = 0; i < burst.count[stream]; ++i) {
       const measure::Arrival& arrival = burst.arrivals[stream][i];
-      if (by_path[arrival.sequence % by_path.size()] != input.number) {
+      const bool is_here = by_path[arrival.sequence % by_path.size()] == input.number;
+      if (!is_here || (end && !end->holds(burst.frames[stream][i]))) {
         ++input.arrivals.misdirected;
         continue;
       }

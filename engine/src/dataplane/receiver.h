@@ -36,6 +36,7 @@
 #include "net/inspection.h"
 #include "net/neighbour.h"
 #include "net/reassembly.h"
+#include "net/receiving_end.h"
 
 namespace dutperf::dataplane {
 
@@ -147,7 +148,8 @@ class Receiver {
   // Here and below `frame` is what stands behind its VLAN tags, labels and outer headers.
   void account(const uint8_t* frame, const net::Classified& classified, Input& input,
                Burst& burst) noexcept;
-  // Of several ports: takes those out of the burst that should have come by another one.
+  // Takes those out of the burst that should have come by another one of several ports, or that are
+  // for somebody else.
   void sort_out(Input& input, Burst& burst) noexcept;
   // Here it is the frame of a piece, and `burst` takes the test frame that it may complete.
   void take_piece(const uint8_t* frame, size_t size, Input& input, Burst& burst) noexcept;
@@ -195,7 +197,9 @@ class Receiver {
   std::array<IpBytes, kMaxStreams> ip_bytes_;
   std::array<net::Expected, kMaxStreams> expected_;
   std::array<std::vector<uint8_t>, kMaxStreams> received_by_;  // by the stream's paths
+  std::array<std::optional<net::ReceivingEnd>, kMaxStreams> ends_;
   std::vector<Input> inputs_;
+  bool sorts_ = false;
   StreamRecorders& recorders_;
   const timing::TscClock clock_;
   std::optional<Learning> learning_;

@@ -13,6 +13,7 @@
 #include "measure/stream_recorder.h"
 #include "net/frame.h"
 #include "net/inspection.h"
+#include "net/receiving_end.h"
 #include "state/tuple_table.h"
 #include "timing/load.h"
 #include "vary/draw.h"
@@ -58,6 +59,7 @@ struct StreamSpec {
   std::vector<uint32_t> frame_sizes = {64};
   std::vector<uint32_t> received_frame_sizes = {64};  // where the DUT changes the size
   net::Expected expected;                             // beside, where they arrive
+  std::optional<net::ReceivedEnd> received_end;       // none: whatever arrives
   uint32_t most_pieces = 1;                           // in which the DUT may forward a frame
 
   size_t paths() const { return 1 + more_paths.size(); }

@@ -137,6 +137,7 @@ FLAGS: dict[str, Flag] = {
     "traffic.background_ip": Flag("--background-ip", int, "4|6"),
     "traffic.broadcast_percent": Flag("--broadcast", float, "PERCENT"),
     "traffic.hop_by_hop_percent": Flag("--hop-by-hop", float, "PERCENT"),
+    "traffic.spoofed_percent": Flag("--spoofed", float, "PERCENT"),
     "traffic.imix": Flag("--imix", str, "LETTERS"),
     "traffic.burst_frames": Flag("--bursts", int, "FRAMES"),
     "traffic.ttl": Flag("--ttl", int, "N"),

@@ -48,7 +48,11 @@ _OF_FRAMES = {"ip", "frame_size", "direction", "flows"}
 """Options beside the traffic's that change what is in the frames."""
 _OF_TIMES = {"traffic.burst_frames"}
 """Options of the traffic's that change when frames are sent."""
-_BESIDE = {"traffic.broadcast_percent", "traffic.hop_by_hop_percent"}
+_BESIDE = {
+    "traffic.broadcast_percent",
+    "traffic.hop_by_hop_percent",
+    "traffic.spoofed_percent",
+}
 """Options of the traffic's for frames beside the stream."""
 
 Output = Annotated[

@@ -13,6 +13,9 @@ network's own broadcast address, would be the router's own to receive, up to UDP
 hop-by-hop (RFC 5180 5.3): the stream's frames with a hop-by-hop options header of
 padding. Routers may forward them, slowly or not at all (RFC 9673): that is no loss of
 the stream's.
+
+spoofed (RFC 7597 8.1): frames of a customer edge whose IPv6 address is that of another
+one than its port says. A border relay that checks them lets none through.
 """
 
 from __future__ import annotations
@@ -28,7 +31,12 @@ from dutperf.protocol import Ipv6Header, IpVersion
 if TYPE_CHECKING:
     from dutperf.config.cell import Cell
 
-BesideKind = Literal["broadcast", "hop-by-hop"]
+BesideKind = Literal["broadcast", "hop-by-hop", "spoofed"]
+_ASKED_FOR: dict[BesideKind, str] = {
+    "broadcast": "RFC 2544 11.1",
+    "hop-by-hop": "RFC 5180 5.3",
+    "spoofed": "RFC 7597 8.1",
+}
 BROADCAST_MAC = "ff:ff:ff:ff:ff:ff"
 _PLACES = 2
 
@@ -72,12 +80,13 @@ class Beside(NamedTuple):
     @property
     def rfc(self) -> str:
         """Where it is asked for."""
-        return "RFC 2544 11.1" if self.kind == "broadcast" else "RFC 5180 5.3"
+        return _ASKED_FOR[self.kind]
 
     @property
-    def version(self) -> IpVersion:
-        """Of the one IP version that has such frames."""
-        return 4 if self.kind == "broadcast" else 6
+    def version(self) -> IpVersion | None:
+        """Of the one IP version that has such frames; none: it is the stream's."""
+        versions: dict[BesideKind, IpVersion] = {"broadcast": 4, "hop-by-hop": 6}
+        return versions.get(self.kind)
 
     @property
     def dst_mac(self) -> str | None:
@@ -105,12 +114,17 @@ def check_beside(cell: Cell) -> None:
             keys,
             "must be left out of a stateful test, whose frames are all of connections",
         )
-    if cell.ip != beside.version:
+    if beside.kind == "spoofed" and cell.direction == "both":
+        raise KeyedError(
+            keys,
+            "is for one direction: customer edges are on one side",
+            "set direction to the one from them (--direction forward)",
+        )
+    if beside.version and cell.ip != beside.version:
         lacks = {
-            "broadcast": "IPv6 has no broadcast",
-            "hop-by-hop": "IPv4 has no hop-by-hop header, and a translator takes it "
-            "out",
-        }[beside.kind]
+            4: "IPv6 has no broadcast",
+            6: "IPv4 has no hop-by-hop header, and a translator takes it out",
+        }[beside.version]
         raise KeyedError(
             keys,
             f"is for IPv{beside.version} alone, not for ip {cell.ip}: {lacks}",

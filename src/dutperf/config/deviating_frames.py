@@ -109,7 +109,9 @@ def _headers(cell: Cell) -> Iterator[Deviation]:
 def _beside(cell: Cell) -> Iterator[Deviation]:
     """Frames beside the stream: as many as the RFCs have."""
     beside = cell.traffic.beside
-    if beside is None or beside.percent in _PERCENT_BESIDE[beside.kind]:
+    if beside is None or beside.kind == "spoofed":  # no RFC says how many
+        return
+    if beside.percent in _PERCENT_BESIDE[beside.kind]:
         return
     if beside.kind == "broadcast":
         yield Deviation(beside.rfc, "1 % broadcast frames", beside.words, "SHOULD")

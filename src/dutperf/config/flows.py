@@ -101,7 +101,10 @@ def own_hosts(testbed: Testbed, cell: Cell, side: Side) -> Iterator[AddressSet]:
     """
     for version in side_versions(cell, side):
         real = _real(testbed, cell, side, version)
-        yield hosts(testbed, cell.traffic, side, real.address)
+        if testbed.sides[side].translation:  # customer edges are behind it
+            yield AddressSet(real.address)
+        else:
+            yield hosts(testbed, cell.traffic, side, real.address)
 
 
 def _flow(
@@ -109,13 +112,17 @@ def _flow(
 ) -> Flow:
     version = stream_version(cell, name, sender)
     received_version = stream_version(cell, name, receiver)
-    source = _real(testbed, cell, sender, version)
+    side = testbed.sides[sender]
+    real = _real(testbed, cell, sender, version).address
+    source = side.edge if side.translation and side.edge else real
     # The receiver is there in any case: the DUT has to find it on its link.
     target = _real(testbed, cell, receiver, received_version).address
     translated = version != received_version
     if translated:
         target = _virtual(testbed, cell, receiver, version)
-    sources = hosts(testbed, cell.traffic, sender, source.address)
+    sources = hosts(testbed, cell.traffic, sender, source)
+    if name == "beside" and cell.traffic.spoofed_percent:
+        sources = AddressSet(source)
     if translated and cell.stateful and cell.stateful.initiator == receiver:
         # All its hosts are behind one address, the device's own.
         destination = AddressSet(target)
@@ -129,8 +136,8 @@ def _flow(
         received_version=received_version,
         source=sources,
         destination=destination,
-        next_hop=testbed.sides[sender].next_hop(version) or destination.base,
-        next_hop_mac=testbed.sides[sender].next_hop_mac,
+        next_hop=side.next_hop(version) or destination.base,
+        next_hop_mac=side.next_hop_mac,
     )
 
 

@@ -1,9 +1,10 @@
-"""MAP (RFC 7597): which customer edges stand behind a rule, and what they may send.
+"""MAP (RFC 7597, 7599): which customer edges stand behind a rule, and what they send.
 
 A customer edge (CE) shares an IPv4 address with others: its set of ports is that of its
 PSID. Its IPv6 address has both embedded, so address and ports of a packet must belong
 together, which a border relay checks. The tester is all CEs of a rule at once: suffix
-and port vary at random, and what the IPv6 address says of them follows.
+and port vary at random, and what the IPv6 address says of them follows. That address
+is of the tunnel's end (MAP-E), or the packet's own (MAP-T).
 
 ::
 
@@ -15,14 +16,14 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from dutperf.config.address_set import AddressSet, BitField
 from dutperf.config.fields import Strict
 from dutperf.config.problem import KeyedError
-from dutperf.protocol import FieldCopy, FieldVariation
+from dutperf.protocol import FieldCopy, FieldVariation, FollowingBits
 
 _INTERFACE_ID = 64
 _IPV4_PLACE = 80
@@ -114,12 +115,14 @@ class MapRule(Strict):
         return str(ipaddress.IPv6Address(own | embedded << shift | number << 16 | psid))
 
     def customers(self, base: str) -> AddressSet:
-        """The IPv4 addresses of all CEs."""
+        """All CEs' addresses: of IPv4, or of IPv6 but for what follows."""
         if not self.suffix_bits:
             return AddressSet(base)
         most = (1 << self.suffix_bits) - 1
-        place = BitField(32 - self.suffix_bits, self.suffix_bits, 0, most, "random")
-        return AddressSet(base, (place,))
+        offset = self.prefix_bits if ":" in base else 32 - self.suffix_bits
+        return AddressSet(
+            base, (BitField(offset, self.suffix_bits, 0, most, "random"),)
+        )
 
     def ports(self, field: Literal["src_port", "dst_port"]) -> Iterator[FieldVariation]:
         """Each port that any CE may have, as likely as any other one."""
@@ -133,30 +136,61 @@ class MapRule(Strict):
                 )
             offset += width
 
-    def copies(self) -> Iterator[FieldCopy]:
+    def port_of(self, psid: int) -> int:
+        """The first port of a CE."""
+        behind = _PORT_BITS - self.psid_offset - self.psid_bits
+        first = 1 << (_PORT_BITS - self.psid_offset) if self.psid_offset else 0
+        return first | psid << behind
+
+    def copies(self, *, translated: bool) -> Iterator[FieldCopy]:
         """What of a CE's packet its IPv6 address has, twice: in prefix and identifier.
 
         Of the IPv4 address only the suffix: the rest is the same in all.
+
+        Args:
+            translated: MAP-T, where the first place of the suffix is what varies.
         """
+        for end in self._embedded(translated=translated):
+            if not end.is_source:
+                yield FieldCopy(
+                    field="src_ip" if translated else "outer_src",
+                    offset=end.offset,
+                    width=end.width,
+                    of="src_port" if end.of_port else "src_ip",
+                    of_offset=end.of_offset,
+                )
+
+    def follows(self, *, translated: bool) -> Iterator[FollowingBits]:
+        """The same of what arrives for a CE."""
+        for end in self._embedded(translated=translated):
+            yield FollowingBits(
+                offset=end.offset,
+                width=end.width,
+                of="dst_port" if end.of_port else "dst_ip",
+                of_offset=end.of_offset,
+            )
+
+    def _embedded(self, *, translated: bool) -> Iterator[_Embedded]:
         suffix, psid = self.suffix_bits, self.psid_bits
+        of_suffix = self.prefix_bits if translated else 32 - suffix
         ends = (
             (self.prefix_bits, self.prefix_bits + suffix),
             (_IPV4_PLACE + 32 - suffix, 128 - psid),
         )
-        for of_suffix, of_psid in ends:
+        for suffix_at, psid_at in ends:
             if suffix:
-                yield FieldCopy(
-                    field="outer_src",
-                    offset=of_suffix,
-                    width=suffix,
-                    of="src_ip",
-                    of_offset=32 - suffix,
-                )
+                is_source = translated and suffix_at == of_suffix
+                yield _Embedded(suffix_at, suffix, False, of_suffix, is_source)
             if psid:
-                yield FieldCopy(
-                    field="outer_src",
-                    offset=of_psid,
-                    width=psid,
-                    of="src_port",
-                    of_offset=self.psid_offset,
-                )
+                yield _Embedded(psid_at, psid, True, self.psid_offset, False)
+
+
+class _Embedded(NamedTuple):
+    """Bits of a CE's IPv6 address, and whence they are: its IPv4 address, or a port."""
+
+    offset: int
+    width: int
+    of_port: bool
+    of_offset: int
+    is_source: bool
+    """They are themselves what others are copied from."""

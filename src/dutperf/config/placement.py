@@ -38,7 +38,7 @@ def hosts(testbed: Testbed, traffic: Traffic, side: Side, base: str) -> AddressS
         InputError: the varying field does not fit the address; names the key.
     """
     rule = testbed.sides[side].map_rule
-    if rule and ":" not in base:
+    if rule:
         return rule.customers(base)
     field = traffic.addresses.of(side)
     if field is None:

@@ -270,6 +270,15 @@ class PortKeys(Strict):
         return self.ipv4 if version == 4 else self.ipv6
 
 
+class SideTranslation(Strict):
+    """Whose packets of another IP version a translator gets from this side."""
+
+    map: MapRule = Field(
+        description="all customer edges of a MAP-T rule (RFC 7599): addresses and "
+        "ports vary together"
+    )
+
+
 class SideConfig(PortKeys):
     """One side of the tester."""
 
@@ -292,6 +301,12 @@ class SideConfig(PortKeys):
         description="outer headers of the test frames on this side, of which the "
         "tester is the other end: ipv4-in-ipv6, ipv6-in-ipv4, or an object",
     )
+    translation: SideTranslation | None = Field(
+        default=None,
+        description="whom the tester is on this side of a translator, beyond one "
+        "address: the customer edges of a MAP-T rule; their IPv4 address for the other "
+        "side is ipv4.virtual",
+    )
     more_ports: Annotated[list[PortKeys], Field(max_length=MAX_PAIRS - 1)] = Field(
         default=[],
         description="further ports on this side, as many as on the other one (RFC 2544 "
@@ -302,7 +317,7 @@ class SideConfig(PortKeys):
     def _without_more(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Of one port as it was before there could be several, or outer headers."""
         written: dict[str, Any] = plain(self)
-        for key in ("more_ports", "encapsulation"):
+        for key in ("more_ports", "encapsulation", "translation"):
             if not getattr(self, key):
                 written.pop(key, None)
         return written
@@ -335,6 +350,24 @@ class SideConfig(PortKeys):
                 )
         return self
 
+    @model_validator(mode="after")
+    def _is_its_customer_edges(self) -> Self:
+        if self.translation is None:
+            return self
+        for key, given in (
+            ("encapsulation", self.encapsulation),
+            ("more_ports", self.more_ports),
+        ):
+            if given:
+                raise KeyedError(("translation",), f"does not go with {key}")
+        rule, virtual = self.translation.map, self.virtual(4)
+        if virtual is None or not rule.holds(virtual):
+            raise KeyedError(
+                ("ipv4", "virtual"),
+                f"must be an address of translation.map, {rule.ipv4_prefix}",
+            )
+        return self
+
     @property
     def tunnel(self) -> Encapsulation | None:
         """Its outer headers, with the addresses of both ends."""
@@ -350,7 +383,16 @@ class SideConfig(PortKeys):
     @property
     def map_rule(self) -> MapRule | None:
         """Whose customer edges the tester is here."""
+        if self.translation:
+            return self.translation.map
         return self.encapsulation.map if self.encapsulation else None
+
+    @property
+    def edge(self) -> str | None:
+        """The customer edge's IPv6 address, if the tester is one: of the first port."""
+        rule, own = self.map_rule, self.ip(4)
+        ipv4 = self.virtual(4) if self.translation else own and own.address
+        return rule.address(ipv4, 0) if rule and ipv4 else None
 
     @property
     def _asks_for(self) -> tuple[str, ...]:

@@ -177,6 +177,11 @@ class Traffic(Strict):
         description="so many of the frames with a hop-by-hop header, IPv6 (RFC 5180 "
         "5.3: 1, 10, 50); counted as with broadcast_percent",
     )
+    spoofed_percent: BesidePercent | None = Field(
+        default=None,
+        description="so many of the frames with another customer edge's IPv6 address; "
+        "of a side with a MAP rule; counted as with broadcast_percent",
+    )
     imix: ImixSizes | None = Field(
         default=None,
         description="sequence of frame sizes (RFC 6985), like aaafg; instead of "
@@ -286,6 +291,7 @@ class Traffic(Strict):
             "mix": self.has_background,
             "broadcast_percent": self.broadcast_percent,
             "hop_by_hop_percent": self.hop_by_hop_percent,
+            "spoofed_percent": self.spoofed_percent,
         }
         given = [key for key, value in found.items() if value]
         if len(given) > 1:
@@ -342,6 +348,8 @@ class Traffic(Strict):
             return Beside("broadcast", self.broadcast_percent)
         if self.hop_by_hop_percent:
             return Beside("hop-by-hop", self.hop_by_hop_percent)
+        if self.spoofed_percent:
+            return Beside("spoofed", self.spoofed_percent)
         return None
 
     @property

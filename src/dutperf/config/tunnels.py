@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dutperf.config.cell import Cell
-from dutperf.config.flows import side_versions
+from dutperf.config.flows import senders, side_versions
 from dutperf.config.problem import KeyedError
 from dutperf.config.testbed import Testbed
+from dutperf.config.versions import version_of
 from dutperf.protocol import Side
 
 
@@ -15,14 +16,23 @@ def check_tunnels(testbed: Testbed, cell: Cell) -> None:
     Raises:
         InputError: names the key that does not go with them.
     """
+    _check_spoofed(testbed, cell)
     for name, side in testbed.sides.items():
+        if side.map_rule:
+            kind = "translation" if side.translation else "encapsulation"
+            _check_customers(cell, name, f"{name}.{kind}")
+        if side.translation and not _is_translated(cell, name):
+            raise KeyedError(
+                ("ip",),
+                f"{name}.translation of testbed {testbed.name} needs IPv6 on that side "
+                f"and IPv4 on the other one, not {cell.ip}",
+                f"set ip: {'6-4' if name == 'left' else '4-6'}",
+            )
         own = side.encapsulation
         if own is None:
             continue
         key = f"{name}.encapsulation"
         traffic = cell.traffic
-        if own.map:
-            _check_customers(cell, name, key)
         for name_of_it, given in (
             ("mix", traffic.has_background),
             ("fragmented", traffic.fragmented),
@@ -42,6 +52,26 @@ def check_tunnels(testbed: Testbed, cell: Cell) -> None:
                     f"IPv{version} there",
                     "choose an ip whose packets are inside, or another kind",
                 )
+
+
+def _is_translated(cell: Cell, name: Side) -> bool:
+    other: Side = "right" if name == "left" else "left"
+    return version_of(cell.ip, name) == 6 and version_of(cell.ip, other) == 4
+
+
+def _check_spoofed(testbed: Testbed, cell: Cell) -> None:
+    if not cell.traffic.spoofed_percent:
+        return
+    for name in senders(cell):
+        rule = testbed.sides[name].map_rule
+        if rule is None or not rule.psid_bits:
+            raise KeyedError(
+                ("traffic", "spoofed_percent"),
+                f"needs customer edges that share addresses on the {name} side, and "
+                f"testbed {testbed.name} has none there",
+                f"give the testbed {name}.encapsulation.map or {name}.translation.map, "
+                "with more ea_bits than the IPv4 suffix has",
+            )
 
 
 def _check_customers(cell: Cell, side: Side, key: str) -> None:

@@ -130,7 +130,10 @@ def _nothing_forwarded(result: TrialResult, silent: list[DirectionResult]) -> Re
 def _misdirected(*, several: bool) -> str:
     if several:
         return "whether ports are swapped, as frames came in by others than theirs;"
-    return "whether the ports are swapped, as frames came back where they were sent;"
+    return (
+        "whether the ports are swapped, or the device has another MAP rule or tunnel "
+        "than the testbed for these hosts, as frames came where they are not for;"
+    )
 
 
 def _arrived(port: PortReport) -> str:

@@ -85,6 +85,7 @@ from dutperf.protocol.port_messages import (
     ResolvedNeighbour,
     Tap,
 )
+from dutperf.protocol.received_end import FollowingBits, ReceivedEnd
 from dutperf.protocol.result_messages import (
     NOTHING,
     Answer,
@@ -214,6 +215,7 @@ __all__ = [
     "FieldCopy",
     "FieldName",
     "FieldVariation",
+    "FollowingBits",
     "FrameSize",
     "FrameSizes",
     "Headed",
@@ -250,6 +252,7 @@ __all__ = [
     "RateStep",
     "Reason",
     "ReasonCode",
+    "ReceivedEnd",
     "Record",
     "ResolvedNeighbour",
     "RoutingDaemonProtocol",

@@ -20,6 +20,7 @@ from dutperf.protocol.base import (
 from dutperf.protocol.encapsulation import Encapsulation
 from dutperf.protocol.header_names import Ipv4Options, Ipv6Headers, header_bytes
 from dutperf.protocol.mpls_label import MplsLabels
+from dutperf.protocol.received_end import ReceivedEnd
 from dutperf.protocol.stream_path import MorePaths, differing_bits
 from dutperf.protocol.tuple_messages import MAX_COMBINATIONS, Tuples
 from dutperf.protocol.vlan_tag import VlanTags
@@ -151,6 +152,11 @@ class StreamRequest(MayHaveSeveralPorts):
         default=[],
         description="after all that varies; none of bits that vary or that another "
         "one reads or writes",
+    )
+    received_end: ReceivedEnd | None = Field(
+        default=None,
+        description="where what addresses and ports say of each other must hold for "
+        "frames as they arrive, too; null: to whatever address they go",
     )
     enumeration_order: EnumerationOrder = Field(
         default="random",
@@ -408,6 +414,18 @@ class DirectionRequest(Message):
             if "outer_src_port" in touched and not (outer and outer.kind == "vxlan"):
                 raise ValueError(
                     f"{where} outer_src_port, and encapsulation is not vxlan"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _received_ends_are_there(self) -> DirectionRequest:
+        outer = self.received_encapsulation
+        for number, stream in enumerate(self.streams):
+            end = stream.received_end
+            if end and end.outer and not (outer and outer.outer_version == 6):
+                raise ValueError(
+                    f"streams[{number}].received_end is of an outer header, and "
+                    "received_encapsulation has none of IPv6"
                 )
         return self
 

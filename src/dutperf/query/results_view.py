@@ -113,6 +113,13 @@ _WHICH: tuple[Column[Row], ...] = (
         lambda row: row.cell.beside_percent("hop-by-hop"),
     ),
     Column(
+        "spoofed_percent",
+        "DOUBLE",
+        "Frames with another customer edge's address in the load, in percent; null: "
+        "none.",
+        lambda row: row.cell.beside_percent("spoofed"),
+    ),
+    Column(
         "flows",
         "BIGINT",
         "Network flows in each direction, where that was chosen.",

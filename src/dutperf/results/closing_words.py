@@ -68,7 +68,7 @@ DOUBTS: dict[FindingKind, str] = {
     "altered": "the device altered TTL, DSCP or payload of frames",
     "unanswered": "the device did not answer all SNMP queries",
     "routing_fell": "the device lost its routing neighbour in trials",
-    "misdirected": "frames came in by other ports than they are for",
+    "misdirected": "frames came that are for other ports or hosts",
     "near_limit": "more than 90 % of what is safe for the tester without a device",
 }
 _HARMLESS: set[FindingKind] = {

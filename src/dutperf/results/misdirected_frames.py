@@ -1,6 +1,8 @@
-"""Frames that the device sent out by another port of several than they are for.
+"""Frames that the device sent to somebody else: another port, or another host there.
 
-They are lost for their path, and so in all figures; that they came, and where, is said.
+Another one of several ports, or back where they were sent; another customer edge's
+address (RFC 7597), another tunnel than their host's. They are lost for whom they are
+for, and so in all figures; that they came, and where, is said.
 """
 
 from __future__ import annotations
@@ -17,10 +19,7 @@ from dutperf.results.trial_record import TrialRecord
 def beside_misdirected(
     result: CellResult, records: Sequence[TrialRecord]
 ) -> CellResult:
-    """The result with a finding, if frames of its trials came in by a wrong port.
-
-    Of one port on each side the first frames tell that: none is the other side's.
-    """
+    """The result with a finding, if frames of its trials came that are for others."""
     own = [record for record in records if record.cell == result.id]
     found = [by_port(record.result) for record in own]
     counts = sum(found, Counter[str]())
@@ -31,8 +30,8 @@ def beside_misdirected(
     finding = Finding(
         kind="misdirected",
         of="frames",
-        message=f"in {trials} of {len(own)} trials frames came in by other ports than "
-        f"they are for, and count as lost: {places}",
+        message=f"in {trials} of {len(own)} trials frames came that are for other "
+        f"ports or hosts, and count as lost: {places}",
         unit="frames",
         numbers={"misdirected": counts.total(), "trials": trials},
     )
@@ -40,7 +39,5 @@ def beside_misdirected(
 
 
 def by_port(result: TrialResult) -> Counter[str]:
-    """How many came in by which of several ports on a side."""
-    if not any(port.number for port in result.ports):
-        return Counter()
+    """How many came in by which port."""
     return Counter({p.label: p.misdirected for p in result.ports if p.misdirected})

@@ -121,8 +121,8 @@ class Finding(Stored):
     altered: frames that were inspected had another TTL, DSCP or payload than they
     should; the figure counts them as forwarded. unanswered: management queries, so the
     load was not the one that was asked for. routing_fell: the device gave up the
-    routing daemon beside the tester as its neighbour. misdirected: frames came in by
-    other ports than they are for.
+    routing daemon beside the tester as its neighbour. misdirected: frames came
+    that are for another port, or another host there.
     """
 
     kind: FindingKind

@@ -25,7 +25,9 @@ from dutperf.protocol import (
     FieldCopy,
     FieldName,
     FieldVariation,
+    FollowingBits,
     Mix,
+    ReceivedEnd,
     Record,
     Side,
     StreamPath,
@@ -186,7 +188,7 @@ def _stream(
         received_frame_sizes=received_sizes(cell, flow.name, flow.sender),
         **_addressed(cell, flow, 0),
         more_paths=more_paths,
-        src_port=source_port.bounds[0],
+        src_port=_spoofed_port(testbed, traffic, flow) or source_port.bounds[0],
         dst_port=destination_port.bounds[0],
         ttl=traffic.ttl,
         received_ttl=_received_ttl(testbed, traffic, flow),
@@ -200,14 +202,27 @@ def _stream(
             *_variations(testbed, traffic, flow, direction),
             *_vlan_ids(testbed.sides[flow.sender].vlan),
         ],
-        copies=list(_copies(testbed.sides[flow.sender], flow.source)),
+        copies=[]
+        if _is_spoofed(traffic, flow)
+        else list(_copies(testbed.sides[flow.sender], flow.source)),
+        received_end=_received_end(testbed, flow),
     )
+
+
+def _is_spoofed(traffic: Traffic, flow: Flow) -> bool:
+    return flow.name == "beside" and traffic.spoofed_percent is not None
+
+
+def _spoofed_port(testbed: Testbed, traffic: Traffic, flow: Flow) -> int | None:
+    """Of the second customer edge, where the address is the first one's."""
+    rule = testbed.sides[flow.sender].map_rule
+    return rule.port_of(1) if rule and _is_spoofed(traffic, flow) else None
 
 
 def _copies(side: SideConfig, hosts: AddressSet) -> Iterator[FieldCopy]:
     """Of a host's address, into that of the tunnel at whose end it is."""
     if side.map_rule:
-        yield from side.map_rule.copies()
+        yield from side.map_rule.copies(translated=side.translation is not None)
     outer, own = side.tunnel, side.encapsulation
     if outer is None or own is None or not own.tunnel_per_host:
         return
@@ -219,6 +234,33 @@ def _copies(side: SideConfig, hosts: AddressSet) -> Iterator[FieldCopy]:
             of="src_ip",
             of_offset=bits.offset,
         )
+
+
+def _received_end(testbed: Testbed, flow: Flow) -> ReceivedEnd | None:
+    """Whose frames arrive, where their addresses say it."""
+    side = testbed.sides[flow.receiver]
+    outer, own = side.tunnel, side.encapsulation
+    if side.map_rule and side.edge:
+        translated = side.translation is not None
+        follows = list(side.map_rule.follows(translated=translated))
+        return ReceivedEnd(address=side.edge, outer=not translated, follows=follows)
+    if outer is None or own is None or not own.tunnel_per_host:
+        return None
+    hosts = flow.destination
+    ends = zip(hosts.fields, tunnel_ends(outer.local, hosts), strict=True)
+    return ReceivedEnd(
+        address=outer.local,
+        outer=True,
+        follows=[
+            FollowingBits(
+                offset=end.fields[0].offset,
+                width=bits.width,
+                of="dst_ip",
+                of_offset=bits.offset,
+            )
+            for bits, end in ends
+        ],
+    )
 
 
 def _received_ttl(testbed: Testbed, traffic: Traffic, flow: Flow) -> int | None:
@@ -262,6 +304,7 @@ def _ports(
 ) -> Iterator[FieldVariation]:
     """Of customer edges those of their rule, of anybody else those of the traffic."""
     names: tuple[Literal["src_port", "dst_port"], ...] = ("src_port", "dst_port")
+    fixed = "src_port" if _is_spoofed(traffic, flow) else None
     ends = zip(
         names,
         (flow.sender, flow.receiver),
@@ -271,6 +314,8 @@ def _ports(
     for name, side, port in ends:
         rule = testbed.sides[side].map_rule
         own = port.variation(name)
+        if name == fixed:
+            continue
         if rule:
             yield from rule.ports(name)
         elif own:

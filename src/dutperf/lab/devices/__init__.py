@@ -13,6 +13,7 @@ from dutperf.lab.devices.known_answer import (
     KNOWN_ANSWER_MTUS,
     KNOWN_ANSWER_VETH,
 )
+from dutperf.lab.devices.known_answer_map import MAP_BOXES
 from dutperf.lab.devices.linux_firewall import linux_firewall
 from dutperf.lab.devices.linux_router import (
     LINUX_ROUTER,
@@ -57,6 +58,7 @@ LABS: Mapping[str, LabDevice] = {
         FOUR_IN_SIX,
         VXLAN,
         *GATEWAYS,
+        *MAP_BOXES,
         OVS_DPDK,
         LINUX_VM,
         WIRE,

@@ -32,7 +32,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dutperf.config.encapsulation import SideEncapsulation
 from dutperf.config.hooks import Hook, Hooks
+from dutperf.config.side import SideTranslation
 from dutperf.config.testbed import (
     Ipv4Side,
     Ipv6Side,
@@ -53,16 +55,26 @@ def _end(side: Side, number: int = 0, *, mtu: int = 1500) -> MemifPort:
     return MemifPort(memif=str(socket), mtu=mtu)
 
 
-def _side(
+def memif_side(
     side: Side,
     ipv4: Ipv4Side,
-    ipv6: Ipv6Side,
+    ipv6: Ipv6Side | None,
     *,
     mtu: int = 1500,
     more_ports: Sequence[PortKeys] = (),
+    encapsulation: SideEncapsulation | None = None,
+    translation: SideTranslation | None = None,
 ) -> SideConfig:
+    """The tester's end of the device's shared memory, and the addresses there."""
     port = _end(side, mtu=mtu)
-    return SideConfig(port=port, ipv4=ipv4, ipv6=ipv6, more_ports=list(more_ports))
+    return SideConfig(
+        port=port,
+        ipv4=ipv4,
+        ipv6=ipv6,
+        more_ports=list(more_ports),
+        encapsulation=encapsulation,
+        translation=translation,
+    )
 
 
 def _asked(*command: str) -> Hook:
@@ -71,7 +83,7 @@ def _asked(*command: str) -> Hook:
     return Hook(command=[*program, *command], timeout_s=600)
 
 
-_ACCOUNT = _asked()
+ACCOUNT = _asked()
 
 _LEFT = (
     Ipv4Side(address="198.18.0.2", gateway="198.18.0.1"),
@@ -89,10 +101,10 @@ KNOWN_ANSWER = LabDevice(
         "left": ("198.18.0.1/24", "2001:2::1/64"),
         "right": ("198.19.0.1/24", "2001:2:0:8000::1/64"),
     },
-    left=_side("left", *_LEFT),
-    right=_side("right", *_RIGHT),
+    left=memif_side("left", *_LEFT),
+    right=memif_side("right", *_RIGHT),
     answers=True,
-    hooks=Hooks(after_trial=[_ACCOUNT]),
+    hooks=Hooks(after_trial=[ACCOUNT]),
 )
 
 KNOWN_ANSWER_2X2 = replace(
@@ -101,8 +113,10 @@ KNOWN_ANSWER_2X2 = replace(
     description="dutperf-refdut, a router that does exactly what it is told, two ports "
     "on each side",
     addresses=TWO_BY_TWO,
-    left=_side("left", *_LEFT, more_ports=[second_port("left", _end("left", 1))]),
-    right=_side("right", *_RIGHT, more_ports=[second_port("right", _end("right", 1))]),
+    left=memif_side("left", *_LEFT, more_ports=[second_port("left", _end("left", 1))]),
+    right=memif_side(
+        "right", *_RIGHT, more_ports=[second_port("right", _end("right", 1))]
+    ),
 )
 
 KNOWN_ANSWER_VETH = replace(
@@ -118,7 +132,7 @@ KNOWN_ANSWER_MTUS = replace(
     KNOWN_ANSWER,
     name="known-answer-mtus",
     description="dutperf-refdut, a router that fragments for its right link",
-    left=_side("left", *_LEFT, mtu=9198),
+    left=memif_side("left", *_LEFT, mtu=9198),
     behaviour={"forward": {"fragments": {"mtu": 1500}}},
 )
 
@@ -128,18 +142,27 @@ _PREFIX_64 = "64:ff9b::/96"
 _PREFIX_46 = "2001:2:0:8000::/96"  # 2001:2:0:8000::c613:42 is 198.19.0.66
 
 
-def _gateway(
+def gateway(
     kind: str,
     left: dict[str, str],
     right: dict[str, str],
     prefix: str | None = None,
     responder: str = "2001:2:0:8000::2",
+    ports: Mapping[str, Any] | None = None,
 ) -> LabDevice:
-    """``left`` and ``right``: virtual addresses, by ``ipv4`` and ``ipv6``."""
-    outside = 4 if kind.endswith("4") else 6
+    """A stateful gateway, with the private side on the left.
+
+    Args:
+        kind: nat44, nat64, nat66 or nat46.
+        left: its virtual addresses, by ``ipv4`` and ``ipv6``: what it is outside.
+        right: likewise, of the responder.
+        prefix: of 96 bits, for IPv4 addresses in IPv6.
+        responder: its IPv6 address.
+        ports: of the public address, as ``public`` of a behaviour says; all from 1024.
+    """
     nat: dict[str, Any] = {
         "kind": kind,
-        "public": {"first_address": _PUBLIC_IPV4 if outside == 4 else _PUBLIC_IPV6},
+        "public": {"first_address": left[f"ipv{kind[-1]}"], **(ports or {})},
         "table": {"entries": NAT_CONNECTIONS},
     }
     if prefix:
@@ -152,14 +175,14 @@ def _gateway(
             "left": ("10.0.0.1/8", "2001:2::1/64"),
             "right": ("198.19.0.1/24", "2001:2:0:8000::1/64"),
         },
-        left=_side(
+        left=memif_side(
             "left",
             Ipv4Side(address="10.0.0.2", gateway="10.0.0.1", virtual=left.get("ipv4")),
             Ipv6Side(
                 address="2001:2::2", gateway="2001:2::1", virtual=left.get("ipv6")
             ),
         ),
-        right=_side(
+        right=memif_side(
             "right",
             Ipv4Side(
                 address="198.19.0.2", gateway="198.19.0.1", virtual=right.get("ipv4")
@@ -175,17 +198,17 @@ def _gateway(
         hooks=Hooks(
             bulk_delete=_asked("delete"),
             table_count=_asked("connections"),
-            after_trial=[_asked("connections"), _ACCOUNT],
+            after_trial=[_asked("connections"), ACCOUNT],
             is_alive=_asked("connections"),
         ),
     )
 
 
 GATEWAYS = (
-    _gateway("nat44", {"ipv4": _PUBLIC_IPV4}, {}),
-    _gateway("nat64", {"ipv4": _PUBLIC_IPV4}, {"ipv6": "64:ff9b::c613:2"}, _PREFIX_64),
-    _gateway("nat66", {"ipv6": _PUBLIC_IPV6}, {}),
-    _gateway(
+    gateway("nat44", {"ipv4": _PUBLIC_IPV4}, {}),
+    gateway("nat64", {"ipv4": _PUBLIC_IPV4}, {"ipv6": "64:ff9b::c613:2"}, _PREFIX_64),
+    gateway("nat66", {"ipv6": _PUBLIC_IPV6}, {}),
+    gateway(
         "nat46",
         {"ipv6": _PUBLIC_IPV6},
         {"ipv4": "198.19.0.66"},

@@ -1,0 +1,55 @@
+#include "net/receiving_end.h"
+
+#include "net/byte_order.h"
+#include "net/classify.h"
+#include "net/headers.h"
+
+namespace dutperf::net {
+namespace {
+
+constexpr uint32_t kWordBits = 64;
+
+uint64_t load(const uint8_t* bytes) { return *reinterpret_cast<const Be64*>(bytes); }
+
+// Bits, the last of which stands at the place, over one word or both.
+void put(std::array<uint64_t, 2>& words, uint32_t end, uint64_t bits) {
+  if (end <= kWordBits) {
+    words[0] |= bits << (kWordBits - end);
+    return;
+  }
+  words[1] |= bits << (2 * kWordBits - end);
+  const uint32_t behind = end - kWordBits;
+  if (behind < kWordBits) words[0] |= bits >> behind;
+}
+
+}  // namespace
+
+ReceivingEnd::ReceivingEnd(const ReceivedEnd& end, uint32_t outer_bytes)
+    : outer_(end.outer), outer_bytes_(outer_bytes), follows_(end.follows) {
+  Words all{};
+  for (const FollowingBits& each : follows_) {
+    put(all, uint32_t{each.offset} + each.width, (1ULL << each.width) - 1);
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
+    fixed_[i] = load(end.address.bytes.data() + i * sizeof(uint64_t)) & ~all[i];
+  }
+}
+
+bool ReceivingEnd::holds(const uint8_t* frame) const noexcept {
+  const uint8_t* const ip = frame + sizeof(EthernetHeader);
+  const Classified classified = classify_as(ether_type_of(ip), frame, SIZE_MAX);
+  const uint8_t* const address =
+      ip + (classified.ip_version == 4 ? offsetof(Ipv4Header, dst) : offsetof(Ipv6Header, dst));
+  const uint8_t* const port = ip + classified.ip_headers + offsetof(UdpHeader, dst_port);
+  // Behind both there are eight bytes more, in which to read bits that reach over some.
+  Words expected = fixed_;
+  for (const FollowingBits& each : follows_) {
+    const uint8_t* const field = each.of_port ? port : address;
+    const uint64_t word = load(field + each.of_offset / 8) << (each.of_offset % 8);
+    put(expected, uint32_t{each.offset} + each.width, word >> (kWordBits - each.width));
+  }
+  const uint8_t* const end = outer_ ? ip - outer_bytes_ + offsetof(Ipv6Header, dst) : address;
+  return expected == Words{load(end), load(end + sizeof(uint64_t))};
+}
+
+}  // namespace dutperf::net

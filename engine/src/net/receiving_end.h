@@ -1,0 +1,53 @@
+// Whose a received frame is: whether the address at the tester's end is the one that the rest of
+// the frame says. A customer edge has address and ports in its IPv6 address (MAP: RFC 7597 6, RFC
+// 7599 6), a host behind a tunnel of its own has bits of its address in the tunnel's. A device that
+// sends a frame to another end has sent it to somebody else.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "net/address.h"
+
+namespace dutperf::net {
+
+// `width` bits of the end's address are those of the destination's address, or port, inside.
+// Bits of an address that are those of itself may be any.
+struct FollowingBits {
+  uint8_t offset = 0;
+  uint8_t width = 1;  // at most 32
+  bool of_port = false;
+  uint8_t of_offset = 0;
+
+  bool operator==(const FollowingBits&) const = default;
+};
+
+struct ReceivedEnd {
+  IpAddress address;   // of IPv6
+  bool outer = false;  // of the outer header; the packet's own otherwise
+  std::vector<FollowingBits> follows;
+
+  bool operator==(const ReceivedEnd&) const = default;
+};
+
+class ReceivingEnd {
+ public:
+  // `outer_bytes`: of the headers before the IP packet, of which the outer one is the first.
+  // REQUIRES: the bits lie inside their fields.
+  ReceivingEnd(const ReceivedEnd& end, uint32_t outer_bytes);
+
+  // REQUIRES: a whole test frame (kind kTest of classify) is behind tags and outer headers, which
+  // are there.
+  bool holds(const uint8_t* frame) const noexcept;
+
+ private:
+  using Words = std::array<uint64_t, 2>;
+
+  Words fixed_{};  // the address, where it follows nothing
+  bool outer_;
+  uint32_t outer_bytes_;
+  std::vector<FollowingBits> follows_;
+};
+
+}  // namespace dutperf::net
