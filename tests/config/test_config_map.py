@@ -321,8 +321,25 @@ def test_a_tunnel_that_has_no_rule_is_refused(keys: dict[str, Any], said: str) -
 
 @pytest.mark.parametrize(
     "traffic",
-    [{"addresses": {"left": {"hosts": 4}}}, {"networks": {"left": 4}}],
+    [
+        {"addresses": {"left": {"hosts": 4}}},
+        {"networks": {"left": 4}},
+        {"flows": 16},
+        {"mix": "50/50", "background_ip": 4},
+        {"fragmented": True},
+    ],
 )
 def test_nothing_else_says_which_addresses_they_have(traffic: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=r"does not go with left.encapsulation.map"):
+    with pytest.raises(InputError, match=r"does not go with left.encapsulation"):
         streams(edges(), traffic=traffic)
+    if traffic.keys() & {"addresses", "networks", "flows"}:
+        with pytest.raises(InputError, match=r"does not go with left.translation"):
+            streams(translated_edges(), ip=["6-4"], traffic=traffic)
+
+
+def test_beside_customer_edges_of_map_t_are_no_others() -> None:
+    data = translated_edges().model_dump(exclude_none=True)
+    data["right"]["ipv6"] |= {"address": "2001:2:0:1::2", "gateway": "2001:2:0:1::1"}
+    both = from_data(Testbed, data, "testbed")
+    with pytest.raises(InputError, match=r"traffic.mix: does not go with left.trans"):
+        streams(both, ip=["6-4"], traffic={"mix": "50/50"})

@@ -18,40 +18,41 @@ def check_tunnels(testbed: Testbed, cell: Cell) -> None:
     """
     _check_spoofed(testbed, cell)
     for name, side in testbed.sides.items():
+        own = side.encapsulation
+        key = f"{name}.{'encapsulation' if own else 'translation'}"
         if side.map_rule:
-            kind = "translation" if side.translation else "encapsulation"
-            _check_customers(cell, name, f"{name}.{kind}")
+            _check_customers(cell, name, key)
         if side.translation and not _is_translated(cell, name):
             raise KeyedError(
                 ("ip",),
-                f"{name}.translation of testbed {testbed.name} needs IPv6 on that side "
-                f"and IPv4 on the other one, not {cell.ip}",
+                f"{key} of testbed {testbed.name} needs IPv6 on that side and IPv4 on "
+                f"the other one, not {cell.ip}",
                 f"set ip: {'6-4' if name == 'left' else '4-6'}",
             )
-        own = side.encapsulation
-        if own is None:
-            continue
-        key = f"{name}.encapsulation"
-        traffic = cell.traffic
-        for name_of_it, given in (
-            ("mix", traffic.has_background),
-            ("fragmented", traffic.fragmented),
-        ):
-            if given:
-                raise KeyedError(
-                    ("traffic", name_of_it),
-                    f"does not go with {key}: all test frames of that side are inside "
-                    "its outer headers, whole",
-                    f"leave out traffic.{name_of_it}, or {key}",
-                )
+        if own or side.translation:
+            _check_streams(cell, key)
         for version in side_versions(cell, name):
-            if not own.carries(version):
+            if own and not own.carries(version):
                 raise KeyedError(
                     ("ip",),
                     f"{key} of testbed {testbed.name} is {own.kind}, and {cell.ip} has "
                     f"IPv{version} there",
                     "choose an ip whose packets are inside, or another kind",
                 )
+
+
+def _check_streams(cell: Cell, key: str) -> None:
+    for name, given in (
+        ("mix", cell.traffic.has_background),
+        ("fragmented", cell.traffic.fragmented),
+    ):
+        if given:
+            raise KeyedError(
+                ("traffic", name),
+                f"does not go with {key}, which all test frames of that side have, "
+                "whole",
+                f"leave out traffic.{name}, or {key}",
+            )
 
 
 def _is_translated(cell: Cell, name: Side) -> bool:
@@ -80,6 +81,7 @@ def _check_customers(cell: Cell, side: Side, key: str) -> None:
     for keys, given in (
         (("traffic", "addresses", side), traffic.addresses.of(side) is not None),
         (("traffic", "networks", side), traffic.networks.of(side) > 1),
+        (("traffic", "flows"), traffic.flows is not None),
         (("stateful",), cell.stateful is not None),
     ):
         if given:
