@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dutperf import busy
 from dutperf.passport.keeping import NONE, VARIABLE
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 # Measuring the tester itself first is a test of its own; programs that tests start
 # inherit it.
 os.environ[VARIABLE] = NONE
+# Many tests have an engine at once; whose CPUs are whose is a test of its own.
+os.environ[busy.VARIABLE] = "share"
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@
     +-- InputError         2    a file, key or flag is wrong
     +-- SetupError         3    machine, lab or device under test are not as needed
     |   +-- EngineError    3    the engine refused a request or died
+    |   +-- BusyError      3    another process has what is needed, until it ends
     |   +-- StorageError   3    results cannot be written any more
 
 Each error says what happened, where, and (in ``hint``) what to do; the command line
@@ -32,6 +33,10 @@ class InputError(DutperfError):
 
 class SetupError(DutperfError):
     """The machine, the lab or the device under test is not as needed."""
+
+
+class BusyError(SetupError):
+    """Another process has what is needed, and gives it back when it ends."""
 
 
 class StorageError(SetupError):

@@ -113,7 +113,8 @@ def test_lab_down_says_what_it_took_down(
     gone: list[str],
     told: str,
 ) -> None:
-    monkeypatch.setattr(lab, "down", lambda _name, *, all_: gone if all_ else [])
+    monkeypatch.setattr(lab, "running", list)
+    monkeypatch.setattr(lab, "down", lambda _name, *, all_, **_: gone if all_ else [])
     assert app.run(["lab", "down", "--all"]) == 0
     assert capsys.readouterr().out == told
 

@@ -98,6 +98,7 @@ def found(
         answer=answers(settings, link),
         spin=quiet,
         offset=lambda _cpus: 400,
+        sharing=lambda _testbed, _cpus: Check("shared_cpus", "good", "nobody"),
     )
     names = [check.name for check in checks]
     assert len(set(names)) == len(names)
@@ -393,6 +394,7 @@ def test_a_run_that_has_begun_is_no_finding_of_its_own(tmp_path: Path) -> None:
         answer=answers(),
         spin=quiet,
         offset=lambda _cpus: 400,
+        sharing=lambda _testbed, _cpus: Check("shared_cpus", "good", "nobody"),
     )
     names = {check.name for check in checks}
     assert not names & {"other_processes", "labs", "versions", "preemptions_cpu0"}

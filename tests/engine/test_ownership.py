@@ -1,4 +1,4 @@
-"""Who has a port, and that nobody else gets it meanwhile."""
+"""Who has a port or a CPU, and that nobody else gets it meanwhile."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 import pytest
 
-from dutperf.engine import ownership
-from dutperf.engine.ownership import owned
-from dutperf.errors import SetupError
+from dutperf import busy
+from dutperf.engine.ownership import owned, owned_cpus, owners_of_cpus
+from dutperf.errors import BusyError, InputError, SetupError
 
 LEFT = {"7-t/left": "interface t-left"}
 BOTH = LEFT | {"7-t/right": "interface t-right"}
@@ -86,26 +86,6 @@ def test_what_was_owned_is_free_again_and_other_ports_always_were(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_its_owner_removes_meanwhile_is_not_taken_for_the_lock(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The next one would make another file, and both would own the port."""
-    opened = ownership._opened
-    removed: list[Path] = []
-
-    def opened_and_removed(path: Path) -> int:
-        descriptor = opened(path)
-        if not removed:
-            removed.append(path)
-            path.unlink()
-        return descriptor
-
-    monkeypatch.setattr(ownership, "_opened", opened_and_removed)
-    with owned(LEFT, tmp_path):
-        assert removed
-        assert removed[0].exists()
-
-
 def test_a_file_that_says_nothing_still_locks(tmp_path: Path) -> None:
     with owned(LEFT, tmp_path):
         (file,) = tmp_path.iterdir()
@@ -119,3 +99,133 @@ def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     where = tmp_path / "file" / "ports"
     with pytest.raises(SetupError, match=re.escape(str(where))), owned(LEFT, where):
         pytest.fail("there is no such directory")
+
+
+CPU_HOLDER = """
+import sys
+from pathlib import Path
+from dutperf.engine.ownership import owned_cpus
+alone, shared, directory = sys.argv[1:]
+cpus = [[int(cpu) for cpu in text.split()] for text in (alone, shared)]
+with owned_cpus(*cpus, Path(directory)):
+    print("owned", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def cpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.delenv(busy.VARIABLE)
+    return tmp_path / "cpus"
+
+
+def cpu_holder(directory: Path, alone: str, shared: str = "") -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", CPU_HOLDER, alone, shared, str(directory)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout
+    assert process.stdout.readline() == "owned\n"
+    return process
+
+
+def test_two_runs_share_no_cpu_and_the_second_is_told_who_has_it(cpus: Path) -> None:
+    first = cpu_holder(cpus, "0 7", "1")
+    told = rf"CPU 7 is in use by process {first.pid} \(.*\), for \d+ s"
+    with pytest.raises(BusyError, match=told) as caught, owned_cpus([7, 3], [], cpus):
+        pytest.fail("it has an owner")
+    assert "DUTPERF_BUSY=wait" in caught.value.hint
+    with owned_cpus([2, 3], [4], cpus):
+        assert owners_of_cpus(cpus).keys() == {0, 1, 2, 3, 4, 7}
+        assert f"process {first.pid} " in owners_of_cpus(cpus)[7]
+    assert owners_of_cpus(cpus).keys() == {0, 1, 7}, "also those that were refused"
+    first.communicate()
+    assert owners_of_cpus(cpus) == {}
+    assert list(cpus.iterdir()) == []
+
+
+def test_main_threads_share_a_cpu_but_not_with_one_that_measures(cpus: Path) -> None:
+    first = cpu_holder(cpus, "2", "0")
+    with owned_cpus([3], [0], cpus):
+        assert owners_of_cpus(cpus).keys() == {0, 2, 3}
+    with pytest.raises(BusyError, match="CPU 0"), owned_cpus([0], [], cpus):
+        pytest.fail("a main thread is there")
+    with pytest.raises(BusyError, match="CPU 2"), owned_cpus([3], [2], cpus):
+        pytest.fail("somebody measures there")
+    first.communicate()
+
+
+def test_a_cpu_that_is_asked_for_twice_is_alone(cpus: Path) -> None:
+    with (
+        owned_cpus([1], [1], cpus),
+        pytest.raises(BusyError),
+        owned_cpus([], [1], cpus),
+    ):
+        pytest.fail("it is owned alone")
+
+
+def test_a_killed_run_has_no_cpu_any_more(cpus: Path) -> None:
+    first = cpu_holder(cpus, "0 1")
+    first.kill()
+    first.communicate()
+    assert owners_of_cpus(cpus) == {}
+    with owned_cpus([0, 1], [], cpus):
+        pass
+
+
+def test_a_run_waits_for_its_cpus_if_that_is_chosen(
+    cpus: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(busy.VARIABLE, "wait")
+    first = cpu_holder(cpus, "0")
+    monkeypatch.setattr("time.sleep", lambda _seconds: first.communicate())
+    with owned_cpus([0], [], cpus):
+        assert first.poll() == 0
+    told = f"waiting: CPU 0 is in use by process {first.pid}"
+    assert capsys.readouterr().err.count(told) == 1
+
+
+def test_who_shares_takes_no_cpu_from_others(
+    cpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = cpu_holder(cpus, "0")
+    monkeypatch.setenv(busy.VARIABLE, "share")
+    with owned_cpus([0], [], cpus):
+        assert f"process {first.pid} " in owners_of_cpus(cpus)[0]
+    first.communicate()
+
+
+def test_a_choice_that_there_is_not_is_told(
+    cpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(busy.VARIABLE, "hurry")
+    with (
+        pytest.raises(InputError, match="'hurry'") as caught,
+        owned_cpus([0], [], cpus),
+    ):
+        pytest.fail("nobody knows what to do")
+    assert "refuse, wait, share" in caught.value.hint
+
+
+def test_many_that_want_a_cpu_at_once_have_it_one_by_one(
+    cpus: Path, tmp_path: Path
+) -> None:
+    program = """
+import os, sys
+from pathlib import Path
+from dutperf.engine.ownership import owned_cpus
+for _ in range(20):
+    with owned_cpus([0], [], Path(sys.argv[1])):
+        mark = Path(sys.argv[2])
+        mark.touch(exist_ok=False)
+        mark.unlink()
+"""
+    command = [sys.executable, "-c", program, str(cpus), str(tmp_path / "mark")]
+    environment = os.environ | {busy.VARIABLE: "wait"}
+    racers = [
+        subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+        for _ in range(4)
+    ]
+    assert [racer.wait() for racer in racers] == [0] * 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -99,7 +100,7 @@ def test_without_a_lab_nobody_knows(
     from dutperf.lab import orders
     from dutperf.lab.state import StateFile
 
-    monkeypatch.setattr(orders, "StateFile", lambda: StateFile(tmp_path))
+    monkeypatch.setattr(orders, "StateFile", partial(StateFile, tmp_path))
     assert lab.watch_device() is None
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from labstates import make_state
+from labstates import FakeTopology, fake_topology, make_state
 
 from dutperf import lab
 from dutperf.errors import InputError, SetupError
 from dutperf.interruption import postponed_signals, terminate_as_interrupt
-from dutperf.lab import input_queue, lifecycle, machine, topology
+from dutperf.lab import topology
 from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.input_queue import FRAMES
 from dutperf.lab.state import ChangedSetting, Process, StateFile
@@ -22,39 +21,9 @@ NAME = "linux-router"
 DEAD = Process(pid=2**22 + 1, start_ticks=1, boot_id="gone")
 
 
-class FakeTopology:
-    """Namespaces as a set of names."""
-
-    def __init__(self) -> None:
-        self.present: set[str] = set()
-        self.broken: BaseException | None = None
-
-    def build(self, _device: lab.LabDevice, _cpus: CpuPlan) -> None:
-        self.present.add("tester")
-        if self.broken:
-            raise self.broken
-        self.present.add("dut")
-
-    def clear(self, namespaces: Sequence[str]) -> None:
-        self.present -= set(namespaces)
-
-    def existing(self, namespaces: Sequence[str]) -> list[str]:
-        return [name for name in namespaces if name in self.present]
-
-
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeTopology:
-    fake = FakeTopology()
-    for name in ("build", "clear", "existing"):
-        monkeypatch.setattr(topology, name, getattr(fake, name))
-    monkeypatch.setattr(topology, "read_settings", lambda _namespace, _paths: {})
-    monkeypatch.setattr(topology, "leftovers", fake.existing)
-    monkeypatch.setattr(topology, "check_machine", lambda: None)
-    monkeypatch.setattr(machine, "NEIGHBOUR_LIMITS", ())
-    monkeypatch.setattr(input_queue, "BACKLOG", tmp_path / "backlog")
-    monkeypatch.setattr(input_queue, "find_kernel_thread", lambda _name: None)
-    monkeypatch.setattr(lifecycle, "StateFile", lambda: StateFile(tmp_path))
-    return fake
+    return fake_topology(monkeypatch, tmp_path)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from dutperf import lab
 from dutperf.config.testbed import Testbed
 from dutperf.errors import SetupError
 from dutperf.lab import restart, topology
-from dutperf.lab.state import is_running
+from dutperf.lab.state import StateFile, is_running
 
 pytestmark = tolerant
 
@@ -85,7 +85,7 @@ def test_connections_are_forgotten() -> None:
         pytest.skip("needs conntrack")
     testbed = lab.up("nft-nat44")
     deliver(testbed, "left", THROUGH["nft-nat44"][0])
-    assert "deleted" in restart.restart()
+    assert "deleted" in restart.restart(StateFile())
     command = ["ip", "netns", "exec", topology.DUT, "conntrack", "-C"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "0"
@@ -93,4 +93,4 @@ def test_connections_are_forgotten() -> None:
 
 def test_without_a_lab_it_says_so() -> None:
     with pytest.raises(SetupError, match="no lab is up"):
-        restart.restart()
+        restart.restart(StateFile())

@@ -24,7 +24,7 @@ from dutperf.config import PlannedTestbed
 from dutperf.config.labs import LabKeys
 from dutperf.config.testbed import Testbed
 from dutperf.errors import SetupError
-from dutperf.lab import lifecycle, receive_cpu, topology
+from dutperf.lab import cpu_use, receive_cpu, topology
 from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.receive_cpu import threads
 from dutperf.lab.state import LabState, StateFile
@@ -52,7 +52,7 @@ def lab_receiving_on(cpu: int) -> Iterator[Testbed]:
     """The lab kept; a run that finds it does as its state says."""
     assert lab.running() == [], "a lab is up: take it down before these tests"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lifecycle, "plan_cpus", lambda: planned(cpu))
+        patch.setattr(cpu_use, "plan_cpus", lambda _usable: planned(cpu))
         try:
             yield lab.up(NAME)
         finally:
@@ -182,8 +182,7 @@ def test_what_they_have_no_time_for_is_not_the_devices_loss(tmp_path: Path) -> N
 def test_a_passport_has_both_figures(tmp_path: Path) -> None:
     plan = planned(cpus(2)[1])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lifecycle, "plan_cpus", lambda: plan)
-        patch.setattr(loops, "plan_cpus", lambda: plan)
+        patch.setattr(cpu_use, "plan_cpus", lambda _usable: plan)
         loop = loops.check_loop(
             loops.loop_of(
                 PlannedTestbed(lab=LabKeys(name=NAME), testbed=lab.plan(NAME))
@@ -202,7 +201,7 @@ def test_a_passport_has_both_figures(tmp_path: Path) -> None:
 def test_without_ethtool_the_lab_says_what_is_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lifecycle, "plan_cpus", lambda: planned(cpus(2)[1]))
+    monkeypatch.setattr(cpu_use, "plan_cpus", lambda _usable: planned(cpus(2)[1]))
     monkeypatch.setattr("shutil.which", lambda name: name != "ethtool" or None)
     with pytest.raises(SetupError, match="ethtool is missing"):
         lab.up(NAME)

@@ -14,6 +14,7 @@ from dutperf import lab
 from dutperf.config import Testbed
 from dutperf.config.traffic import PortPattern
 from dutperf.lab import restart
+from dutperf.lab.state import StateFile
 from dutperf.protocol import PortReport, TrialResult
 from dutperf.results import load_journal, load_results
 from dutperf.run.engine_session import open_ports, resolve_neighbours
@@ -115,7 +116,7 @@ def test_after_a_restart_all_of_its_ports_forward_again(tmp_path: Path) -> None:
     try:
         lab.up(name)
         _measure(tmp_path / "before", name, "mesh")
-        restart.restart()
+        restart.restart(StateFile())
         _measure(tmp_path / "after", name, "mesh")
     finally:
         lab.down(all_=True)

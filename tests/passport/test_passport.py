@@ -19,7 +19,7 @@ from dutperf.config.labs import LabKeys
 from dutperf.config.traffic import Traffic
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.errors import EngineError, InputError
-from dutperf.lab.lifecycle import LabStatus
+from dutperf.lab.presence import LabStatus
 from dutperf.passport import making
 from dutperf.passport.grid import default_grid
 from dutperf.passport.keeping import load_passport, owner_of, save_passport

@@ -2,11 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import pytest
 
 from dutperf.config.testbed import Testbed
-from dutperf.lab import LABS
-from dutperf.lab.state import LabState, Process
+from dutperf.lab import (
+    LABS,
+    LabDevice,
+    cpu_use,
+    input_queue,
+    lifecycle,
+    machine,
+    presence,
+    topology,
+)
+from dutperf.lab.cpus import CpuPlan
+from dutperf.lab.state import LabState, Process, StateFile
+
+
+class FakeTopology:
+    """Namespaces as a set of names."""
+
+    def __init__(self) -> None:
+        self.present: set[str] = set()
+        self.broken: BaseException | None = None
+
+    def build(self, device: LabDevice, _cpus: CpuPlan) -> None:
+        self.present.add(device.tester)
+        if self.broken:
+            raise self.broken
+        self.present |= set(device.namespaces)
+
+    def clear(self, namespaces: Sequence[str]) -> None:
+        self.present -= set(namespaces)
+
+    def existing(self, namespaces: Sequence[str]) -> list[str]:
+        return [name for name in namespaces if name in self.present]
+
+
+def fake_topology(monkeypatch: pytest.MonkeyPatch, directory: Path) -> FakeTopology:
+    """In place of the kernel's; the labs' files are in ``directory``."""
+    fake = FakeTopology()
+    for name in ("build", "clear", "existing"):
+        monkeypatch.setattr(topology, name, getattr(fake, name))
+    monkeypatch.setattr(topology, "read_settings", lambda _namespace, _paths: {})
+    monkeypatch.setattr(topology, "leftovers", fake.existing)
+    monkeypatch.setattr(topology, "check_machine", lambda: None)
+    monkeypatch.setattr(machine, "NEIGHBOUR_LIMITS", ())
+    monkeypatch.setattr(input_queue, "BACKLOG", directory / "backlog")
+    monkeypatch.setattr(input_queue, "find_kernel_thread", lambda _name: None)
+    for module in (lifecycle, presence, cpu_use):
+        monkeypatch.setattr(module, "StateFile", partial(StateFile, directory))
+    monkeypatch.setattr(cpu_use, "owners_of_cpus", dict)
+    return fake
 
 
 def make_state(owner: Process | None) -> LabState:

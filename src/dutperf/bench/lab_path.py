@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from dutperf import lab
@@ -21,7 +22,6 @@ from dutperf.bench.path_bench import (
 from dutperf.bench.path_profile import PerfProfiler
 from dutperf.config import Campaign, PlannedTestbed, Testbed, expand
 from dutperf.config.specs import ThroughputSpec
-from dutperf.lab.cpus import plan_cpus
 from dutperf.procedures.events import OnEvent
 from dutperf.run.engine_session import EngineStarter, Notify, prepare_engine
 
@@ -78,13 +78,14 @@ def bench_lab_path(
         DutperfError: as the measuring commands.
     """
     with access.open_testbed(planned) as testbed:
-        settings = PathSettings(rounds, testbed.cores[0], plan_cpus().dut)
+        own = planned.lab.own_name if planned.lab else None
+        settings = PathSettings(rounds, testbed.cores[0], lab.cpu_of_device(own))
         (cell,) = expand(campaign, testbed)
         cpus = _cpus(settings)
         patience_s = _PATIENCE * rounds * cell.spec.trial_duration_s
         with contextlib.closing(PerfProfiler(cpus)) as profiler:
             around = PathSurroundings(
-                open_engine=_open_engine,
+                open_engine=partial(_open_engine, own),
                 profiler=profiler,
                 dut_alive=lambda: access.dut_alive(planned),
                 sleep=QuietWait(cpus, patience_s),
@@ -93,8 +94,8 @@ def bench_lab_path(
     return LabBench(planned.name, testbed.description, settings, results)
 
 
-def _open_engine(testbed: Testbed, notify: Notify) -> EngineStarter:
-    lab.renew_receiving()  # the driver before took its rings away
+def _open_engine(own: str | None, testbed: Testbed, notify: Notify) -> EngineStarter:
+    lab.renew_receiving(own)  # the driver before took its rings away
     return prepare_engine(testbed, notify)
 
 

@@ -18,6 +18,14 @@ lab_app = typer.Typer(
     help="Real devices under test in network namespaces; no hardware needed.",
     no_args_is_help=True,
 )
+OwnName = Annotated[
+    str | None,
+    typer.Option(
+        "--name",
+        metavar="NAME",
+        help="of several labs at once; measure with it: --lab DEVICE@NAME",
+    ),
+]
 _LIST_VERSION = 1
 _DEVICES = ", ".join(lab.LABS)
 
@@ -32,13 +40,23 @@ def up(
         ),
     ] = None,
     rules: Rules = None,
+    own_name: OwnName = None,
+    share_cpus: Annotated[
+        bool,
+        typer.Option(
+            "--share-cpus", help="also on CPUs of other labs or runs; results say so"
+        ),
+    ] = False,
 ) -> None:
     """Bring a lab up; it stays until 'lab down'."""
     told = lab.read_behaviour(behaviour) if behaviour else None
-    testbed = lab.up(LabKeys(name=name, behaviour=told, rules=rules))
-    _say(f"lab {name} is up: {testbed.description}")
-    _say(f"measure: dutperf throughput --lab {name}")
-    _say("take it down: dutperf lab down")
+    called = name if own_name is None else f"{name}@{own_name}"
+    keys = LabKeys(name=called, behaviour=told, rules=rules)
+    testbed = lab.up(keys, share=share_cpus)
+    named = "" if keys.own_name is None else f" --name {keys.own_name}"
+    _say(f"lab {called} is up: {testbed.description}")
+    _say(f"measure: dutperf throughput --lab {called}")
+    _say(f"take it down: dutperf lab down{named}")
 
 
 @lab_app.command("down")
@@ -46,13 +64,17 @@ def down(
     name: Annotated[
         str | None, typer.Argument(help="default: the one that is up")
     ] = None,
+    own_name: OwnName = None,
     all_: Annotated[
-        bool, typer.Option("--all", help="also a lab that a process is using")
+        bool,
+        typer.Option(
+            "--all", help="also a lab that a process is using; without names: all labs"
+        ),
     ] = False,
 ) -> None:
     """Take a lab down; nothing of it is left."""
-    gone = lab.down(name, all_=all_)
-    _say("\n".join(f"lab {one} is down" for one in gone) or "no lab was up")
+    gone = lab.down(name, own_name=own_name, all_=all_)
+    _say("\n".join(f"lab {one} is down" for one in gone) or _none_was_up())
 
 
 @lab_app.command("set")
@@ -60,9 +82,10 @@ def set_(
     behaviour: Annotated[
         Path, typer.Argument(metavar="FILE", help="see examples/known-answer")
     ],
+    own_name: OwnName = None,
 ) -> None:
     """Tell the known-answer device something else; it goes on running."""
-    lab.known_answer_device().configure(lab.read_behaviour(behaviour))
+    lab.known_answer_device(own_name).configure(lab.read_behaviour(behaviour))
     _say(f"the known-answer device does as {behaviour} says")
 
 
@@ -76,9 +99,10 @@ def limit(
         int | None,
         typer.Option(metavar="S", min=1, max=2**31 - 1, help="of UDP, in seconds"),
     ] = None,
+    own_name: OwnName = None,
 ) -> None:
     """Give the kernel's table of the gateway that is up another size or timeout."""
-    _say(lab.limit_connections(connections, udp_timeout))
+    _say(lab.limit_connections(connections, udp_timeout, own_name))
 
 
 @lab_app.command("account")
@@ -86,9 +110,10 @@ def account(
     trial: Annotated[
         int | None, typer.Option(min=1, max=65535, help="of this trial only")
     ] = None,
+    own_name: OwnName = None,
 ) -> None:
     """Print what the known-answer device did in its last eight trials, as JSON."""
-    report = lab.known_answer_device().report(trial)
+    report = lab.known_answer_device(own_name).report(trial)
     chosen = report if trial is None else report.trial(trial)
     print_json(PatientConsole(), chosen.model_dump_json(indent=2))
 
@@ -115,11 +140,33 @@ def status() -> None:
 
 
 def _line(status: lab.LabStatus) -> str:
+    name = "@".join(filter(None, [status.name, status.own_name]))
     owner = f"process {status.owner}" if status.owner else "kept"
     state = "" if status.alive else ", a remainder of a dead process"
-    links = ", ".join(status.links)
     since = status.since.isoformat(" ", "seconds")
-    return f"{status.name}  since {since}  {owner}{state}  {links}"
+    told = [name, f"since {since}", f"{owner}{state}", _cpus(status)]
+    return "  ".join(filter(None, [*told, ", ".join(status.links)]))
+
+
+def _cpus(status: lab.LabStatus) -> str:
+    """Whose they are: 'CPU 0 tester, 1 device'."""
+    told = [
+        f"{', '.join(map(str, cpus))} {what}"
+        for what, cpus in sorted(status.cpus.items(), key=lambda each: list(each[1]))
+        if cpus
+    ]
+    shared = " (shared)" if status.shares_cpus else ""
+    return f"CPU {', '.join(told)}{shared}" if told else ""
+
+
+def _none_was_up() -> str:
+    named = [status.own_name for status in lab.running() if status.own_name]
+    others = ", ".join(named)
+    return (
+        f"no such lab was up; take down by --name: {others}"
+        if named
+        else "no lab was up"
+    )
 
 
 def _say(text: str) -> None:

@@ -84,6 +84,7 @@ def open_testbed(planned: PlannedTestbed) -> AbstractContextManager[Testbed]:
         SetupError: the lab cannot be brought up or used, see ``lab.use``.
     """
     if planned.lab is None:
+        lab.check_cpus(planned.testbed)
         return contextlib.nullcontext(planned.testbed)
     return _as_asked(planned, lab.use(planned.lab))
 
@@ -95,7 +96,7 @@ def dut_alive(planned: PlannedTestbed) -> bool:
 
 def watch_dut(planned: PlannedTestbed) -> DeviceWatch | None:
     """Tells who else has the device's CPU; of a testbed nobody can: None."""
-    return lab.watch_device() if planned.lab else None
+    return lab.watch_device(planned.lab.own_name) if planned.lab else None
 
 
 @contextlib.contextmanager

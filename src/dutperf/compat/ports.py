@@ -49,19 +49,24 @@ def open_ports_of(
 
         return lab.use(name)
     if testbed:
+        from dutperf import lab  # noqa: PLC0415 - as above
         from dutperf.config import load_testbed  # noqa: PLC0415 - as above
 
-        return contextlib.nullcontext(load_testbed(Path(testbed)))
+        loaded = load_testbed(Path(testbed))
+        lab.check_cpus(loaded)
+        return contextlib.nullcontext(loaded)
     return contextlib.nullcontext(_of_nics(pci))
 
 
 def device_watch(environment: Mapping[str, str]) -> DeviceWatch | None:
     """Tells who else has the CPU of a lab's device; of others nobody can: None."""
-    if not environment.get(LAB):
+    name = environment.get(LAB)
+    if not name:
         return None
     from dutperf import lab  # noqa: PLC0415 - as above
+    from dutperf.config.labs import lab_keys  # noqa: PLC0415 - as above
 
-    return lab.watch_device()
+    return lab.watch_device(lab_keys(name).own_name)
 
 
 def gateways(testbed: Testbed) -> Gateways:

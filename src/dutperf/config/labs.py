@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
 
 from dutperf.config.fields import Name, Strict
+from dutperf.errors import InputError
 from dutperf.naming import lab_name
 
+_OWN_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9-]{0,15}")
+"""Namespaces, sockets and their paths are called so, too: there is room for that."""
 DEFAULT_RULES = 100
 MOST_RULES = 10_000
 
@@ -18,7 +22,9 @@ RuleCount = Annotated[int, Field(ge=1, le=MOST_RULES)]
 class LabKeys(Strict):
     """A lab and what is chosen of it."""
 
-    name: str = Field(description="name of the lab")
+    name: str = Field(
+        description="name of the lab; of several labs at once DEVICE@NAME"
+    )
     rules: RuleCount | None = Field(
         default=None,
         description="linux-firewall: how many filters it has, the last one matches; "
@@ -36,6 +42,28 @@ class LabKeys(Strict):
         description="tells it from other labs of the same name in the campaign: "
         "its results are named after both",
     )
+
+    @property
+    def device(self) -> str:
+        """Which of the labs that there are."""
+        return self.name.partition("@")[0]
+
+    @property
+    def own_name(self) -> str | None:
+        """What tells it from other labs on the machine; None: it is the nameless one.
+
+        Raises:
+            InputError: it cannot be called that.
+        """
+        _, named, own = self.name.partition("@")
+        if not named:
+            return None
+        if not _OWN_NAME.fullmatch(own):
+            raise InputError(
+                f"a lab cannot be named {own!r}",
+                "give 1 to 16 letters, digits or '-', the first a letter or digit",
+            )
+        return own
 
     @property
     def testbed_name(self) -> str:

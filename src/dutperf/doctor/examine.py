@@ -11,9 +11,11 @@ from dutperf.doctor.leftovers import leftover_checks
 from dutperf.doctor.memory_checks import memory_checks
 from dutperf.doctor.port_checks import Ask, ask, port_checks
 from dutperf.doctor.preemptions import Watch, preemption_checks, watch
+from dutperf.doctor.shared_cpus import Sharing, sharing_check
 from dutperf.doctor.versions import version_check
 from dutperf.lab import topology
 from dutperf.lab.cpus import plan_cpus
+from dutperf.lab.presence import present
 
 WITHOUT_TESTBED_MB = 512
 
@@ -27,6 +29,7 @@ def examine(
     answer: Ask = ask,
     spin: Watch = watch,
     offset: Offset = engine_offset_ns,
+    sharing: Sharing = sharing_check,
 ) -> list[Check]:
     """Look at the machine as ``testbed`` uses it; without one as a lab would.
 
@@ -38,6 +41,7 @@ def examine(
         answer: runs programs that are asked.
         spin: watches a CPU.
         offset: how far the counters of these CPUs are apart.
+        sharing: who else works on these CPUs.
     """
     cores = testbed.cores if testbed else [plan_cpus().worker]
     cpus = set(cores)
@@ -49,10 +53,17 @@ def examine(
         *([version_check(answer)] if before else ()),
         *cpu_checks(machine, cpus),
         synchrony_check(cores, offset),
+        sharing(testbed, cpus),
         *(preemption_checks(machine, cpus, seconds, spin) if seconds else ()),
         *memory_checks(machine, needed_mb, pci=bool(nics), vfio=vfio),
         *kernel_checks(machine),
         *([drops_check(machine, dropped)] if seconds else ()),
         *(port_checks(machine, testbed, answer) if testbed else ()),
-        *(leftover_checks(machine, topology.NAMESPACES) if before else ()),
+        *(leftover_checks(machine, _namespaces()) if before else ()),
     ]
+
+
+def _namespaces() -> tuple[str, ...]:
+    """Those that labs have: the nameless one's, and those of labs with names."""
+    named = (name for _, state in present() for name in state.namespaces)
+    return tuple(dict.fromkeys([*topology.NAMESPACES, *named]))

@@ -1,21 +1,23 @@
+from .cpu_use import check_cpus
 from .devices import LABS, LabDevice
 from .lifecycle import (
-    LabStatus,
     attached,
     down,
     dut_alive,
     plan,
-    running,
+    planned_cpus,
+    renew_receiving,
     session,
     up,
     use,
 )
 from .orders import (
+    cpu_of_device,
     known_answer_device,
     limit_connections,
-    renew_receiving,
     watch_device,
 )
+from .presence import LabStatus, running
 from .receive_cpu import left_to_the_device
 from .refdut_socket import KnownAnswer, read_behaviour
 
@@ -25,12 +27,15 @@ __all__ = [
     "LabDevice",
     "LabStatus",
     "attached",
+    "check_cpus",
+    "cpu_of_device",
     "down",
     "dut_alive",
     "known_answer_device",
     "left_to_the_device",
     "limit_connections",
     "plan",
+    "planned_cpus",
     "read_behaviour",
     "renew_receiving",
     "running",

@@ -19,11 +19,12 @@ TABLE_POLL_S = 0.2
 
 def start(
     daemon: Daemon,
+    namespace: str,
     cpu: int | None,
     directory: Path,
     record: Callable[[Process], None],
 ) -> None:
-    """Starts ``daemon`` and waits until it runs.
+    """Starts ``daemon`` in ``namespace`` and waits until it runs.
 
     ``directory`` takes its files. ``record`` is called before the program itself runs,
     which goes on after this process has ended, on ``cpu`` alone if one is given.
@@ -41,14 +42,14 @@ def start(
     arguments = [each.format_map(paths) for each in daemon.arguments]
     process = processes.start(
         [daemon.program, *arguments],
-        namespace=topology.DUT,
+        namespace=namespace,
         cpu=cpu,
         log=log,
         record=record,
     )
     processes.await_start(process, running.exists, daemon.name, log, daemon.hint)
     deadline = time.monotonic() + TABLE_TIMEOUT_S
-    while daemon.table and not _all_routed(daemon.table):
+    while daemon.table and not _all_routed(daemon.table, namespace):
         if not is_running(process) or time.monotonic() > deadline:
             raise SetupError(
                 f"{daemon.name} has not put its {daemon.table:,} routes into "
@@ -58,15 +59,17 @@ def start(
         time.sleep(TABLE_POLL_S)
 
 
-def _all_routed(routes: int) -> bool:
+def _all_routed(routes: int, namespace: str) -> bool:
     """Whether the DUT has so many of a daemon, of each IP version."""
-    return all(count_routes(version, "bird") >= routes for version in ("-4", "-6"))
+    return all(
+        count_routes(version, "bird", namespace) >= routes for version in ("-4", "-6")
+    )
 
 
-def count_routes(version: str, origin: str) -> int:
+def count_routes(version: str, origin: str, namespace: str = topology.DUT) -> int:
     """How many of ``origin`` the DUT has; ``version``: -4 or -6."""
     listed = subprocess.run(
-        ["ip", "-netns", topology.DUT, version, "route", "show", "proto", origin],
+        ["ip", "-netns", namespace, version, "route", "show", "proto", origin],
         capture_output=True,
         check=True,
     )

@@ -20,9 +20,10 @@ from dutperf.lab import (
     virtual_machine,
 )
 from dutperf.lab.cpus import CpuPlan, cpus_of_mask
-from dutperf.lab.devices import LABS, LabDevice
+from dutperf.lab.devices import LabDevice, device_of
 from dutperf.lab.devices.linux_firewall import FILTERS
-from dutperf.lab.state import LabState
+from dutperf.lab.presence import others
+from dutperf.lab.state import LabState, StateFile
 
 
 def planned(device: LabDevice, cpus: CpuPlan) -> str:
@@ -39,7 +40,7 @@ def planned(device: LabDevice, cpus: CpuPlan) -> str:
 
 def present(state: LabState) -> str:
     """The device of the lab that is up, as it is now."""
-    device = LABS[state.device]
+    device = device_of(state)
     return ", ".join(
         [device.description, *_filtered(device), _kernel(device), *_now(state)]
     )
@@ -68,9 +69,9 @@ def facts(device: LabDevice, cpus: CpuPlan) -> DeviceFacts:
     )
 
 
-def filters_now() -> list[int]:
+def filters_now(device: LabDevice) -> list[int]:
     """How many filters the firewall has, for each IP version."""
-    counts = nftables.count_rules(topology.DUT, FILTERS[0].name)
+    counts = nftables.count_rules(device.namespaces[0], FILTERS[0].name)
     return [counts.get(table.family, 0) for table in FILTERS]
 
 
@@ -81,7 +82,7 @@ def _kernel(device: LabDevice) -> str:
 
 
 def _filtered(device: LabDevice) -> list[str]:
-    return [] if device.filters is None else [_filters(filters_now())]
+    return [] if device.filters is None else [_filters(filters_now(device))]
 
 
 def _filters(counts: list[int]) -> str:
@@ -96,8 +97,9 @@ def _filters(counts: list[int]) -> str:
 
 
 def _now(state: LabState) -> Iterator[str]:
-    device = LABS[state.device]
+    device = device_of(state)
     yield from chain.ways_now(device)
+    yield from _shared(state)
     if state.receive_cpu is not None:
         yield _receiving(state.receive_cpu)
     if not device.is_kernel:
@@ -108,6 +110,15 @@ def _now(state: LabState) -> Iterator[str]:
         shown = topology.read_settings(device.namespaces[-1], tracking.SHOWN)
         yield tracking.present(shown)
     yield input_queue.describe(state.dut_cpu, state.settings, state.priorities)
+
+
+def _shared(state: LabState) -> Iterator[str]:
+    """With which other labs it shares CPUs, its tester's among them."""
+    own = state.device_cpus | state.tester_cpus
+    for _, other in others(StateFile(name=state.name)):
+        shared = sorted(own & other.device_cpus)
+        if shared:
+            yield f"CPU {_listed(shared)} shared with lab {other.title}"
 
 
 def _process(state: LabState) -> Iterator[str]:
@@ -128,7 +139,7 @@ def _receiving(cpu: int) -> str:
 
 def _steering(state: LabState) -> str:
     """To which CPUs RPS steers what arrives on each wire."""
-    device = LABS[state.device]
+    device = device_of(state)
     steered: dict[str, str] = {}
     for namespace, wires in device.interfaces.items():
         paths = {wire: topology.steering_path(wire) for wire in wires}

@@ -1,20 +1,19 @@
 """Bringing a lab up, and above all down again.
 
 A lab is made by ``session`` for as long as a block runs, or by ``up`` to be kept until
-``down``. There is one lab on a machine at a time. What a killed process left behind is
-removed by the next ``up``, ``session`` or ``down``.
+``down``. Labs that have names of their own may be up at once. What a killed process
+left behind is removed by the next ``up``, ``session`` or ``down`` of the same name.
 """
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+from dutperf import busy
 from dutperf.config.encapsulation import SideEncapsulation
 from dutperf.config.labs import LabKeys, lab_keys
 from dutperf.config.map_rule import MapRule
@@ -23,8 +22,10 @@ from dutperf.errors import InputError, SetupError
 from dutperf.interruption import postponed_signals, terminate_as_interrupt
 from dutperf.lab import (
     chain,
+    cpu_use,
     daemons,
     description,
+    inheritance,
     input_queue,
     machine,
     open_vswitch,
@@ -36,17 +37,20 @@ from dutperf.lab import (
     translator,
     virtual_machine,
 )
-from dutperf.lab.cpus import CpuPlan, plan_cpus
-from dutperf.lab.devices import LABS, LabDevice, linux_firewall
+from dutperf.lab.cpus import CpuPlan
+from dutperf.lab.devices import LABS, LabDevice, device_of, linux_firewall
 from dutperf.lab.devices.known_answer import KNOWN_ANSWER
-from dutperf.lab.refdut_socket import Behaviour
-from dutperf.lab.state import (
-    LabState,
-    Process,
-    StateFile,
-    is_running,
-    this_process,
+from dutperf.lab.presence import (
+    check_limit,
+    in_use,
+    is_in_use_elsewhere,
+    is_usable,
+    is_whole,
+    others,
+    running,
 )
+from dutperf.lab.refdut_socket import Behaviour
+from dutperf.lab.state import LabState, Process, StateFile, this_process
 from dutperf.protocol import (
     Encapsulation,
     Side,
@@ -56,29 +60,10 @@ from dutperf.protocol import (
 _INTERRUPTED = "interrupted: the lab is finished, then taken down; a moment"
 
 
-@dataclass(frozen=True)
-class LabStatus:
-    """A lab that is up, or what is left of one.
-
-    Attributes:
-        name: the device.
-        since: when it was made.
-        owner: the number of the process it belongs to; None if it is kept.
-        alive: False if it is a remainder, which the next ``up`` or ``down`` removes.
-        namespaces: those that exist.
-        links: the lab's links in those namespaces, as namespace/interface.
-    """
-
-    name: str
-    since: datetime
-    owner: int | None
-    alive: bool
-    namespaces: tuple[str, ...]
-    links: tuple[str, ...]
-
-
-def up(given: str | LabKeys) -> Testbed:
+def up(given: str | LabKeys, *, share: bool = False) -> Testbed:
     """Brings up a lab that is kept until ``down``.
+
+    ``share``: also on CPUs that other labs or runs have.
 
     If the same lab is kept already and whole, its testbed is returned: a second
     ``up`` changes nothing but the behaviour (known-answer only) or the number of
@@ -87,29 +72,40 @@ def up(given: str | LabKeys) -> Testbed:
     Raises:
         InputError: there is no device of that name, or it takes no such behaviour or
             no filters.
-        SetupError: not root, another lab is up, the names are taken, or the kernel
-            cannot do it. Nothing of the new lab is left then.
+        SetupError: not root, another lab of that name is up, its CPUs or the names are
+            taken, or the kernel cannot do it. Nothing of the new lab is left then.
     """
     keys = lab_keys(given)
     device = _device(keys)
+    file = StateFile(name=keys.own_name)
     topology.check_machine()
-    with StateFile().locked():
-        present = StateFile().read()
-        if (
-            present
-            and present.device == keys.name
-            and not present.owner
-            and _usable(present)
-        ):
-            if keys.rules is not None:
-                topology.load_rules(device)
-                named = {"name": keys.testbed_name}
-                testbed = present.testbed.model_copy(update=named)
-                present = present.model_copy(update={"testbed": testbed})
-                StateFile().write(present)
-            _tell(keys.behaviour)
-            return _as_it_is(present)
-        return _as_it_is(_bring_up(device, keys, keep=True))
+
+    def attempt() -> Testbed:
+        with file.locked():
+            there = _kept(file, device, keys)
+            return _as_it_is(there or _bring_up(file, device, keys, share, keep=True))
+
+    return busy.once_free(attempt)
+
+
+def _kept(file: StateFile, device: LabDevice, keys: LabKeys) -> LabState | None:
+    """The same lab if it is kept already and whole, now as asked for."""
+    present = file.read()
+    if (
+        present is None
+        or present.device != keys.device
+        or present.owner
+        or not is_usable(present)
+    ):
+        return None
+    if keys.rules is not None:
+        topology.load_rules(device)
+        named = {"name": keys.testbed_name}
+        testbed = present.testbed.model_copy(update=named)
+        present = present.model_copy(update={"testbed": testbed})
+        file.write(present)
+    _tell(file, keys.behaviour)
+    return present
 
 
 def attached(given: str | LabKeys) -> Testbed:
@@ -121,29 +117,45 @@ def attached(given: str | LabKeys) -> Testbed:
     """
     keys = lab_keys(given)
     name, rules = keys.name, keys.rules
-    _device(keys)
-    state = StateFile().read()
-    if state is None or state.device != name or not is_whole(state):
+    device = _device(keys)
+    file = StateFile(name=keys.own_name)
+    state = file.read()
+    if state is None or state.device != device.name or not is_whole(state):
         raise SetupError(
             f"lab {name} is not up any more", f"dutperf lab up {name}, or leave it out"
         )
     if state.receive_cpu is not None:
-        receive_cpu.move(LABS[name].homes, state.receive_cpu)
+        renew_receiving(keys.own_name)
     if keys.behaviour is not None or keys.label is not None:
         raise SetupError(
             f"lab {name} is kept, and does what it was told when it was brought up",
             "take it down, and it is made for each run, to do as the campaign says: "
-            "dutperf lab down",
+            f"{_taken_down(keys)}",
         )
-    now = [] if rules is None else description.filters_now()
+    now = [] if rules is None else description.filters_now(device)
     if any(count != rules for count in now):
         has = " and ".join(map(str, dict.fromkeys(now)))
         raise SetupError(
             f"lab {name} is kept with {has} filters, not {rules}",
             f"change it: dutperf lab up {name} --rules {rules}; or take it down, and "
-            "it is made for each run: dutperf lab down",
+            f"it is made for each run: {_taken_down(keys)}",
         )
     return _as_it_is(state)
+
+
+def _taken_down(keys: LabKeys) -> str:
+    """The command that does it."""
+    named = f" --name {keys.own_name}" if keys.own_name else ""
+    return f"dutperf lab down{named}"
+
+
+def renew_receiving(own_name: str | None = None) -> None:
+    """Before another driver has the interfaces of a lab that is up: see ``move``."""
+    file = StateFile(name=own_name)
+    with file.locked():  # it tells its threads from those of no other lab
+        state = file.read()
+        if state is not None and state.receive_cpu is not None:
+            receive_cpu.move(device_of(state), state.receive_cpu)
 
 
 @contextmanager
@@ -159,18 +171,25 @@ def session(given: str | LabKeys) -> Iterator[Testbed]:
     """
     keys = lab_keys(given)
     device = _device(keys)
+    file = StateFile(name=keys.own_name)
     topology.check_machine()
+
+    def attempt() -> LabState:
+        with file.locked():
+            return _bring_up(file, device, keys, share=False, keep=False)
+
     with terminate_as_interrupt():
         try:
-            with StateFile().locked():
-                state = _bring_up(device, keys, keep=False)
-            yield _as_it_is(state)
+            state = busy.once_free(attempt)
+            with cpu_use.owned(file):
+                yield _as_it_is(state)
         finally:
-            with postponed_signals(), StateFile().locked():
-                _clear_if_owned()
+            with postponed_signals(), file.locked():
+                _clear_if_owned(file)
 
 
-def use(given: str | LabKeys) -> AbstractContextManager[Testbed]:
+@contextmanager
+def use(given: str | LabKeys) -> Iterator[Testbed]:
     """The lab, once it is there: the one that ``up`` keeps, or one of the block's own.
 
     One that is kept and broken is not replaced: the new device would not know what the
@@ -181,40 +200,62 @@ def use(given: str | LabKeys) -> AbstractContextManager[Testbed]:
         SetupError: it cannot be brought up, or is kept and its device has gone or is
             not as it was asked for.
     """
-    name = lab_keys(given).name
-    kept = [s for s in running() if s.name == name and s.owner is None]
+    keys = lab_keys(given)
+    name, own = keys.name, (keys.device, keys.own_name)
+    there = (s for s in running() if s.owner is None)
+    kept = [s for s in there if (s.name, s.own_name) == own]
     if not kept:
-        return session(given)
+        with session(given) as testbed:
+            yield testbed
+        return
     if not all(status.alive for status in kept):
         raise SetupError(
             f"the device of lab {name}, which 'lab up' keeps, has gone: its process "
             "ended, or its network namespaces were deleted",
             f"make it anew: dutperf lab up {name}, with --behaviour if it had one; or "
-            "dutperf lab down, and it is up for each run only",
+            f"{_taken_down(keys)}, and it is up for each run only",
         )
-    return contextlib.nullcontext(attached(given))
+    testbed = attached(given)
+    with cpu_use.owned(StateFile(name=keys.own_name)):
+        yield testbed
 
 
-def down(name: str | None = None, *, all_: bool = False) -> list[str]:
-    """Takes down the lab ``name``, or whichever is up; returns the names.
+def down(
+    name: str | None = None, *, own_name: str | None = None, all_: bool = False
+) -> list[str]:
+    """Takes down a lab; returns what went, as people call it.
 
-    ``all_`` takes it down even from under a process that uses it.
+    Args:
+        name: its device; None: whatever it is.
+        own_name: its own name; None: the nameless one.
+        all_: also from under a process that uses it; without names, all labs.
 
     Raises:
         InputError: there is no device of that name.
         SetupError: not root, or the lab belongs to a process that runs.
     """
-    if name is not None:
-        _device(LabKeys(name=name))
+    keys = None if name is None else LabKeys(name=name)
+    if keys is not None:
+        _device(keys)
+        own_name = own_name or keys.own_name
     topology.check_machine()
     with StateFile().locked():
-        state = StateFile().read()
-        if state is None or name not in (None, state.device):
-            return []
-        if _in_use_elsewhere(state) and not all_:
-            raise _in_use(state)
-        _clear(state)
-        return [state.device]
+        if all_ and keys is None and own_name is None:
+            files = StateFile().all()
+        else:
+            files = [StateFile(name=own_name)]
+        gone = [_taken_from(file, keys, force=all_) for file in files]
+    return [title for title in gone if title is not None]
+
+
+def _taken_from(file: StateFile, keys: LabKeys | None, *, force: bool) -> str | None:
+    state = file.read()
+    if state is None or (keys is not None and keys.device != state.device):
+        return None
+    if is_in_use_elsewhere(state) and not force:
+        raise in_use(state)
+    _clear(file, state)
+    return state.title
 
 
 def plan(given: str | LabKeys) -> Testbed:
@@ -228,35 +269,23 @@ def plan(given: str | LabKeys) -> Testbed:
     device = _device(keys)
     if keys.behaviour is not None:
         refdut.check(keys.behaviour)
-    return _testbed(device, plan_cpus(), keys)
+    return _testbed(device, planned_cpus(keys.own_name), keys)
 
 
-def running() -> list[LabStatus]:
-    """The lab that is up or left behind, if any; needs no root."""
-    state = StateFile().read()
-    if state is None:
-        return []
-    namespaces = tuple(topology.existing(state.namespaces))
-    return [
-        LabStatus(
-            name=state.device,
-            since=state.since,
-            owner=state.owner.pid if state.owner else None,
-            alive=_usable(state),
-            namespaces=namespaces,
-            links=tuple(n for n in state.links if n.partition("/")[0] in namespaces),
-        )
-    ]
+def planned_cpus(own_name: str | None = None) -> CpuPlan:
+    """Those that a lab of that name would have now."""
+    return cpu_use.plan(StateFile(name=own_name))
 
 
 def dut_alive(name: str) -> bool:
     """Whether the lab ``name`` is whole, as it was made; needs no root."""
-    state = StateFile().read()
-    return state is not None and state.device == name and is_whole(state)
+    keys = LabKeys(name=name)
+    state = StateFile(name=keys.own_name).read()
+    return state is not None and state.device == keys.device and is_whole(state)
 
 
 def _device(keys: LabKeys) -> LabDevice:
-    name, rules = keys.name, keys.rules
+    name, rules = keys.device, keys.rules
     if name in LABS:
         device = LABS[name]
         if keys.behaviour is not None and not device.answers:
@@ -265,14 +294,14 @@ def _device(keys: LabKeys) -> LabDevice:
                 f"the lab that does as told is {KNOWN_ANSWER.name}",
             )
         if rules is None:
-            return device
+            return device.at(keys.own_name)
         if device.filters is None:
             filtered = [each.name for each in LABS.values() if each.filters is not None]
             raise InputError(
                 f"lab {name} has no filters whose number could be chosen",
                 f"leave rules out, or take the lab {', '.join(filtered)}",
             )
-        return linux_firewall(rules)
+        return linux_firewall(rules).at(keys.own_name)
     near = difflib.get_close_matches(name, LABS, n=1)
     raise InputError(
         f"there is no lab named {name!r}",
@@ -280,53 +309,63 @@ def _device(keys: LabKeys) -> LabDevice:
     )
 
 
-def _bring_up(device: LabDevice, keys: LabKeys, *, keep: bool) -> LabState:
+def _bring_up(
+    file: StateFile, device: LabDevice, keys: LabKeys, share: bool, *, keep: bool
+) -> LabState:
     """Makes the lab; call with the lock held.
 
     The maker owns the lab until it is ready, also one that is to be kept: if it dies
     half-way, the next one sees remains and not a lab.
     """
-    _check_programs(device)
-    _make_room(device)
-    cpus = plan_cpus()
+    share = share or busy.choice() == "share"
+    _make_room(file, device)
+    cpus = cpu_use.shared() if share else cpu_use.choose(file)
+    _check_programs(device, cpus)
+    if device.tracking:
+        check_limit(file, device.tracking.connections)
     state = LabState(
         device=device.name,
+        name=file.name,
         since=datetime.now(UTC),
         owner=this_process(),
-        namespaces=(topology.TESTER, *device.namespaces),
+        namespaces=(device.tester, *device.namespaces),
         links=topology.links(device),
         settings=machine.settings_to_raise(
             machine.NEIGHBOUR_LIMITS, machine.NEIGHBOURS
         ),
+        shares_cpus=share,
         dut_cpu=cpus.dut,
         testbed=_testbed(device, cpus, keys),
     )
-    StateFile().write(state)
+    file.write(state)
     try:
         with terminate_as_interrupt(), postponed_signals(_INTERRUPTED):
-            state = _build(device, cpus, state)
-        _tell(keys.behaviour)
+            state = _build(file, device, cpus, state)
+        _tell(file, keys.behaviour)
         if keep:
             state = state.model_copy(update={"owner": None})
-            StateFile().write(state)
+            file.write(state)
     except BaseException:
-        _clear(StateFile().read() or state)
+        _clear(file, file.read() or state)
         raise
     return state
 
 
-def _build(device: LabDevice, cpus: CpuPlan, state: LabState) -> LabState:
+def _build(
+    file: StateFile, device: LabDevice, cpus: CpuPlan, state: LabState
+) -> LabState:
     """Makes what ``state`` announces; returns it with all that was added meanwhile."""
 
     def update(**fields: object) -> None:
         nonlocal state
         state = state.model_copy(update=fields)
-        StateFile().write(state)
+        file.write(state)
 
     def record(process: Process) -> None:
         update(processes=(*state.processes, process))
 
-    StateFile().make_dut_directory()
+    file.make_dut_directory()
+    files = file.dut_directory
     if device.tracking:
         update(settings=(*state.settings, *tracking.limit(device.tracking.connections)))
     machine.change_settings(state.settings)
@@ -341,37 +380,37 @@ def _build(device: LabDevice, cpus: CpuPlan, state: LabState) -> LabState:
     if len(device.boxes) > 1:
         chain.join(device, cpus)
     if cpus.receive is not None and device.wired:
-        moved = receive_cpu.move(device.homes, cpus.receive)
+        moved = receive_cpu.move(device, cpus.receive)
         update(receive_cpu=cpus.receive if moved else None)
     for home, each in device.translators.items():
-        translator.start(each, home, cpus.dut, StateFile().dut_directory, record)
+        translator.start(each, home, cpus.dut, files, record)
     for daemon in device.daemons:
-        daemons.start(daemon, cpus.dut, StateFile().dut_directory, record)
+        daemons.start(daemon, device.namespaces[0], cpus.dut, files, record)
     if device.rules:
         pages = open_vswitch.pages_to_reserve()
         update(settings=(*state.settings, *pages))
         machine.change_settings(pages)
         open_vswitch.check_pages(pages)
         cpu = cpus.worker if cpus.dut is None else cpus.dut
-        open_vswitch.start(device, cpu, StateFile().dut_directory, record)
+        open_vswitch.start(device, cpu, files, record)
     if device.guest:
-        virtual_machine.start(device, cpus.dut, StateFile().dut_directory, record)
+        virtual_machine.start(device, cpus.dut, files, record)
     if device.answers:
-        refdut.start(device, cpus, StateFile().dut_directory, record)
+        refdut.start(device, cpus, files, record)
     return state
 
 
-def _tell(behaviour: Behaviour | None) -> None:
+def _tell(file: StateFile, behaviour: Behaviour | None) -> None:
     if behaviour is not None:
-        refdut.tell(StateFile().dut_directory, behaviour)
+        refdut.tell(file.dut_directory, behaviour)
 
 
-def _check_programs(device: LabDevice) -> None:
+def _check_programs(device: LabDevice, cpus: CpuPlan) -> None:
     if device.translators:
         topology.check_program("tayga", "tayga")
     for daemon in device.daemons:
         topology.check_program(daemon.program, daemon.package)
-    if device.daemons or (device.wired and plan_cpus().receive is not None):
+    if device.daemons or (device.wired and cpus.receive is not None):
         topology.check_program("ethtool", "ethtool")
     if device.rules:
         open_vswitch.check_programs()
@@ -381,13 +420,13 @@ def _check_programs(device: LabDevice) -> None:
         refdut.check_program()
 
 
-def _make_room(device: LabDevice) -> None:
-    present = StateFile().read()
+def _make_room(file: StateFile, device: LabDevice) -> None:
+    present = file.read()
     if present is not None:
-        if _usable(present) or _in_use_elsewhere(present):
-            raise _in_use(present)
-        _clear(present)
-    taken = topology.leftovers((topology.TESTER, *device.namespaces))
+        if is_usable(present) or is_in_use_elsewhere(present):
+            raise in_use(present)
+        _clear(file, present)
+    taken = topology.leftovers((device.tester, *device.namespaces))
     if taken:
         raise SetupError(
             f"network namespace {' and '.join(taken)} exists, not made by dutperf",
@@ -396,54 +435,21 @@ def _make_room(device: LabDevice) -> None:
         )
 
 
-def _clear(state: LabState) -> None:
+def _clear(file: StateFile, state: LabState) -> None:
     with postponed_signals():
+        state = inheritance.hand_over(state, others(file))
         for process in state.processes:
             processes.end(process)
         topology.clear(state.namespaces)
         machine.restore_settings(state.settings)
         input_queue.restore_priorities(state.priorities)
-        StateFile().remove()
+        file.remove()
 
 
-def _clear_if_owned() -> None:
-    state = StateFile().read()
+def _clear_if_owned(file: StateFile) -> None:
+    state = file.read()
     if state is not None and state.owner == this_process():
-        _clear(state)
-
-
-def _in_use(state: LabState) -> SetupError:
-    owner: Process | None = state.owner
-    if owner is None:
-        return SetupError(
-            f"lab {state.device} is up and kept, since {state.since:%F %T} UTC",
-            "take it down first: dutperf lab down",
-        )
-    return SetupError(
-        f"lab {state.device} is in use by process {owner.pid}, "
-        f"since {state.since:%F %T} UTC",
-        f"wait for it, or stop it (kill {owner.pid}); it takes its lab down itself",
-    )
-
-
-def _in_use_elsewhere(state: LabState) -> bool:
-    return (
-        state.owner is not None
-        and is_running(state.owner)
-        and state.owner != this_process()
-    )
-
-
-def is_whole(state: LabState) -> bool:
-    """Whether all of it is there, as it was made."""
-    namespaces = topology.existing(state.namespaces)
-    return len(namespaces) == len(state.namespaces) and all(
-        map(is_running, state.processes)
-    )
-
-
-def _usable(state: LabState) -> bool:
-    return is_whole(state) and (state.owner is None or is_running(state.owner))
+        _clear(file, state)
 
 
 def _testbed(device: LabDevice, cpus: CpuPlan, keys: LabKeys) -> Testbed:
@@ -451,7 +457,7 @@ def _testbed(device: LabDevice, cpus: CpuPlan, keys: LabKeys) -> Testbed:
         name=keys.testbed_name,
         description=description.planned(device, cpus),
         device=description.facts(device, cpus),
-        namespace=topology.TESTER,
+        namespace=device.tester,
         cores=[cpus.worker],
         main_core=cpus.main,
         left=_tagged("left", device.left, keys),

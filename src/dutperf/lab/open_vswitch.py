@@ -12,7 +12,7 @@ from dutperf.errors import SetupError
 from dutperf.lab import processes, topology
 from dutperf.lab.devices.device import LabDevice
 from dutperf.lab.devices.open_flow import BRIDGE, ROUTED, RUN
-from dutperf.lab.state import PROC, ChangedSetting, Process
+from dutperf.lab.state import PROC, ChangedSetting, Process, named
 
 PAGES = Path("/proc/sys/vm/nr_hugepages")
 PACKAGE = "openvswitch-switch-dpdk"
@@ -89,16 +89,18 @@ def start(
     _run(
         ["ovsdb-server", str(run / "conf.db"), f"--remote=punix:{database}"],
         run / "db",
+        device,
         cpu,
         record,
         database.exists,
     )
     ask = ["ovs-vsctl", f"--db=unix:{database}", f"--timeout={_TRIES_S:.0f}"]
     _call(*ask, "--no-wait", "init")
-    _call(*ask, "--no-wait", "set", "Open_vSwitch", ".", *_options(cpu))
+    _call(*ask, "--no-wait", "set", "Open_vSwitch", ".", *_options(device, cpu))
     switch = _run(
         [_SWITCH, f"unix:{database}"],
         run / "vs",
+        device,
         cpu,
         record,
         (run / "vs.ctl").exists,
@@ -123,7 +125,7 @@ def _prefer_poll_thread(switch: Process) -> None:
             os.setpriority(os.PRIO_PROCESS, int(task.name), _POLL_NICE)
 
 
-def _options(cpu: int) -> list[str]:
+def _options(device: LabDevice, cpu: int) -> list[str]:
     mask = f"{1 << cpu:#x}"
     options = {
         "dpdk-init": "true",
@@ -132,7 +134,7 @@ def _options(cpu: int) -> list[str]:
         "pmd-cpu-mask": mask,
         # With random ports (RFC 4814) each frame is another flow: keeping them costs.
         "emc-insert-inv-prob": "0",
-        "dpdk-extra": "--no-pci --file-prefix=dutperf-ovs",
+        "dpdk-extra": f"--no-pci --file-prefix={named('dutperf-ovs', device.own_name)}",
     }
     return [f'other_config:{key}="{value}"' for key, value in options.items()]
 
@@ -164,6 +166,7 @@ def _await_port(ask: list[str], side: str, log: Path) -> None:
 def _run(
     command: list[str],
     files: Path,
+    device: LabDevice,
     cpu: int,
     record: Callable[[Process], None],
     runs: Callable[[], bool],
@@ -173,7 +176,7 @@ def _run(
     directories = [f"OVS_{name}={files.parent}" for name in ("RUNDIR", "LOGDIR")]
     process = processes.start(
         ["env", *directories, *command, f"--unixctl={files.with_suffix('.ctl')}"],
-        namespace=topology.DUT,
+        namespace=device.namespaces[0],
         cpu=cpu,
         log=log,
         record=record,

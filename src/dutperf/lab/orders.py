@@ -18,34 +18,39 @@ from dutperf.lab import (
     translator,
 )
 from dutperf.lab.device_cpu import DeviceCpuWatch
-from dutperf.lab.devices import LABS, linux_vm, open_flow
+from dutperf.lab.devices import LABS, device_of, linux_vm, open_flow
 from dutperf.lab.devices.known_answer import KNOWN_ANSWER
-from dutperf.lab.lifecycle import is_whole
+from dutperf.lab.presence import check_limit, is_whole
 from dutperf.lab.refdut_socket import KnownAnswer, control_socket
 from dutperf.lab.state import LabState, StateFile
 
 
-def watch_device() -> DeviceCpuWatch | None:
-    """Watches the CPU of the device of the lab that is up, where it has one."""
-    state = StateFile().read()
+def watch_device(own_name: str | None = None) -> DeviceCpuWatch | None:
+    """Watches the CPU of the device of the lab that is up, where it has one.
+
+    ``own_name``: of several labs, which one; None: the nameless one. So below.
+    """
+    file = StateFile(name=own_name)
+    state = file.read()
     if state is None or state.dut_cpu is None:
         return None
-    device = LABS[state.device]
+    device = device_of(state)
+    own_processes = partial(_processes, file)
     apart = state.receive_cpu is not None
     sent = partial(receive_cpu.sent, device) if apart else dict
     if device.answers:
-        control = control_socket(StateFile().dut_directory)
+        control = control_socket(file.dut_directory)
         return DeviceCpuWatch(
             state.dut_cpu,
-            _processes,
+            own_processes,
             refdut.ring_frames(device),
             sent=sent,
             own_frames=partial(own_queue.frames, control),
         )
     if device.rules:
-        return DeviceCpuWatch(state.dut_cpu, _processes, open_flow.RING_FRAMES)
+        return DeviceCpuWatch(state.dut_cpu, own_processes, open_flow.RING_FRAMES)
     if device.guest:
-        return DeviceCpuWatch(state.dut_cpu, _processes, linux_vm.RING_FRAMES)
+        return DeviceCpuWatch(state.dut_cpu, own_processes, linux_vm.RING_FRAMES)
     thread = input_queue.server_of(state.dut_cpu)
     frames = [input_queue.length() or input_queue.FRAMES]
     for home, each in device.translators.items():
@@ -53,46 +58,50 @@ def watch_device() -> DeviceCpuWatch | None:
     threads = [] if thread is None else [thread.pid]
     return DeviceCpuWatch(
         state.dut_cpu,
-        lambda: [*threads, *_processes()],
+        lambda: [*threads, *own_processes()],
         min(frames),
         drops=partial(device_drops.read, device, sent=not apart),
         sent=sent,
     )
 
 
-def _processes() -> list[int]:
+def _processes(file: StateFile) -> list[int]:
     """The device's own as it is now: one that was restarted has others."""
-    state = StateFile().read()
+    state = file.read()
     return [process.pid for process in state.processes] if state else []
 
 
-def renew_receiving() -> None:
-    """Before another driver has the interfaces of the lab that is up: see ``move``."""
-    state = StateFile().read()
-    if state is not None and state.receive_cpu is not None:
-        receive_cpu.move(LABS[state.device].homes, state.receive_cpu)
+def cpu_of_device(own_name: str | None = None) -> int | None:
+    """Where the device of the lab that is up works; None: on the tester's own CPU."""
+    state = StateFile(name=own_name).read()
+    return state.dut_cpu if state else None
 
 
-def limit_connections(connections: int | None, udp_timeout_s: int | None) -> str:
+def limit_connections(
+    connections: int | None, udp_timeout_s: int | None, own_name: str | None = None
+) -> str:
     """Gives the gateway that is up another table or timeout; what it has then.
 
     The machine's own limit comes back when the lab goes.
 
     Raises:
-        SetupError: no lab with the kernel's connection tracking is up.
+        SetupError: no lab with the kernel's connection tracking is up; or another one
+            is, too, which has the same table.
     """
-    with StateFile().locked():
-        state = StateFile().read()
+    file = StateFile(name=own_name)
+    with file.locked():
+        state = file.read()
         if state is None or not LABS[state.device].tracking or not is_whole(state):
             gateways = [name for name, device in LABS.items() if device.tracking]
             raise SetupError(
                 "no lab is up whose kernel keeps connections",
                 f"dutperf lab up NAME, with one of: {', '.join(gateways)}",
             )
-        gateway = LABS[state.device].namespaces[-1]
+        gateway = device_of(state).namespaces[-1]
         if connections is not None:
+            check_limit(file, connections)
             settings = tracking.with_limit(state.settings, connections)
-            StateFile().write(state.model_copy(update={"settings": settings}))
+            file.write(state.model_copy(update={"settings": settings}))
             machine.change_settings(settings)
         if udp_timeout_s is not None:
             topology.write_settings(gateway, tracking.timeouts(udp_timeout_s))
@@ -100,26 +109,27 @@ def limit_connections(connections: int | None, udp_timeout_s: int | None) -> str
     return "\n".join(f"{Path(path).name} {value}" for path, value in shown.items())
 
 
-def known_answer_device() -> KnownAnswer:
+def known_answer_device(own_name: str | None = None) -> KnownAnswer:
     """The device of the known-answer lab that is up: for orders and its account.
 
     Raises:
         SetupError: that lab is not up.
     """
-    state = StateFile().read()
+    file = StateFile(name=own_name)
+    state = file.read()
     if state is None or not LABS[state.device].answers or not is_whole(state):
         raise SetupError(
-            f"the known-answer device is not running: {_instead(state)}",
+            f"the known-answer device is not running: {_instead(file, state)}",
             f"dutperf lab down; dutperf lab up {KNOWN_ANSWER.name}",
         )
-    return KnownAnswer(control_socket(StateFile().dut_directory))
+    return KnownAnswer(control_socket(file.dut_directory))
 
 
-def _instead(state: LabState | None) -> str:
+def _instead(file: StateFile, state: LabState | None) -> str:
     """Why no device answers."""
     if state is None:
-        return "no lab is up"
+        return "no lab is up" if file.name is None else f"no lab {file.name} is up"
     if not LABS[state.device].answers:
         return f"the lab that is up is {state.device}"
-    log = refdut.log_of(StateFile().dut_directory)
+    log = refdut.log_of(file.dut_directory)
     return f"it has ended; its last words are in {log}"

@@ -20,7 +20,7 @@ import contextlib
 import json
 import os
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -34,22 +34,20 @@ NICE = -20
 """As the thread that serves the DUT's input queue: see ``input_queue``."""
 
 
-def move(homes: Mapping[str, str], cpu: int) -> bool:
+def move(device: LabDevice, cpu: int) -> bool:
     """Has the tester's receive work done by ``cpu``; False: this kernel cannot.
-
-    ``homes``: the namespaces of the DUT's ports, by the ends of their wires.
 
     May be said again, and has to be once another driver had the interfaces: a program
     that leaves one takes its ring away.
     """
-    _set_rings(homes, on=False)
-    ends = list(homes)
+    _set_rings(device, on=False)
+    ends = list(device.homes)
     # Those of other namespaces have the same names.
     others = threads(ends)
-    moved = _set_rings(homes, on=True) and _set_threaded(ends, on=True)
+    moved = _set_rings(device, on=True) and _set_threaded(device.tester, ends, on=True)
     own = threads(ends) - others
     if not moved or len(own) != len(ends):
-        _set_rings(homes, on=False)
+        _set_rings(device, on=False)
         return False
     for pid in own:
         os.sched_setaffinity(pid, {cpu})
@@ -58,13 +56,16 @@ def move(homes: Mapping[str, str], cpu: int) -> bool:
 
 
 @contextmanager
-def left_to_the_device() -> Iterator[None]:
-    """In the block the DUT's CPU does it again: for comparison, of two wires."""
-    _set_threaded(topology.SIDES, on=False)
+def left_to_the_device(tester: str = topology.TESTER) -> Iterator[None]:
+    """In the block the DUT's CPU does it again: for comparison, of two wires.
+
+    ``tester``: the namespace of the tester's ends.
+    """
+    _set_threaded(tester, topology.SIDES, on=False)
     try:
         yield
     finally:
-        _set_threaded(topology.SIDES, on=True)
+        _set_threaded(tester, topology.SIDES, on=True)
 
 
 def sent(device: LabDevice) -> dict[str, int]:
@@ -94,12 +95,12 @@ def _queues(namespace: str) -> list[dict[str, Any]]:
     return queues
 
 
-def _set_rings(homes: Mapping[str, str], *, on: bool) -> bool:
+def _set_rings(device: LabDevice, *, on: bool) -> bool:
     """What the DUT sends goes to a ring; else up to the sockets at once."""
     return all(
         _set_feature(home, end, "tso", on=not on)
-        and _set_feature(topology.TESTER, end, "gro", on=on)
-        for end, home in homes.items()
+        and _set_feature(device.tester, end, "gro", on=on)
+        for end, home in device.homes.items()
     )
 
 
@@ -111,10 +112,10 @@ def _set_feature(namespace: str, end: str, name: str, *, on: bool) -> bool:
     return done.returncode == 0
 
 
-def _set_threaded(ends: Sequence[str], *, on: bool) -> bool:
+def _set_threaded(tester: str, ends: Sequence[str], *, on: bool) -> bool:
     settings = {f"/sys/class/net/{end}/threaded": str(int(on)) for end in ends}
     try:
-        topology.write_settings(topology.TESTER, settings)
+        topology.write_settings(tester, settings)
     except SetupError:
         return False
     return True

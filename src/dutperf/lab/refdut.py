@@ -14,7 +14,7 @@ from dutperf.config.in_flight import IN_FLIGHT_FRAMES
 from dutperf.config.testbed import InterfacePort, MemifPort, Port
 from dutperf.engine.process import find_engine
 from dutperf.errors import InputError, SetupError
-from dutperf.lab import own_queue, processes, topology
+from dutperf.lab import own_queue, processes
 from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.devices.device import LabDevice
 from dutperf.lab.refdut_socket import Behaviour, KnownAnswer, control_socket
@@ -85,7 +85,7 @@ def start(
             f"--mtu={max(device.left.port.mtu, device.right.port.mtu)}",
             f"--cpu={cpus.worker if cpus.dut is None else cpus.dut}",
         ],
-        namespace=topology.DUT,
+        namespace=device.namespaces[0],
         cpu=cpus.dut,
         log=log,
         record=record,

@@ -1,4 +1,4 @@
-"""Restarts what forwards in the lab that is up: ``python -m dutperf.lab.restart``.
+"""Restarts what forwards in a lab: ``python -m dutperf.lab.restart STATE``.
 
 The hook ``during_trial`` of the labs whose device is not our own (RFC 6201 4.2, a reset
 of software):
@@ -12,26 +12,27 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 from dutperf.commands import in_namespace
 from dutperf.errors import DutperfError, SetupError
 from dutperf.lab import nftables, processes, topology, translator
-from dutperf.lab.devices import LABS, LabDevice
+from dutperf.lab.devices import LabDevice, device_of
 from dutperf.lab.state import LabState, Process, StateFile
 
 
-def restart() -> str:
-    """Does it; what was restarted.
+def restart(file: StateFile) -> str:
+    """Does it; what was restarted of the lab that ``file`` is of.
 
     Raises:
-        SetupError: no lab is up, or its device does not come back.
+        SetupError: it is not up, or its device does not come back.
     """
-    state = StateFile().read()
+    state = file.read()
     if state is None:
         raise SetupError("no lab is up", "dutperf lab up NAME")
-    device = LABS[state.device]
+    device = device_of(state)
     if device.translators:
-        _restart_processes(device, state)
+        _restart_processes(device, file, state)
         return "TAYGA was ended and started again"
     if device.tracking:
         _reload(device)
@@ -40,18 +41,18 @@ def restart() -> str:
     return "both ports were set down and up, and the routes added"
 
 
-def _restart_processes(device: LabDevice, state: LabState) -> None:
+def _restart_processes(device: LabDevice, file: StateFile, state: LabState) -> None:
     """The state names each new one before it runs: whatever dies, it is ended."""
     started: list[Process] = []
 
     def record(process: Process) -> None:
         started.append(process)
-        StateFile().write(state.model_copy(update={"processes": tuple(started)}))
+        file.write(state.model_copy(update={"processes": tuple(started)}))
 
     for process in state.processes:
         processes.end(process)
     for home, each in device.translators.items():
-        translator.run(each, home, state.dut_cpu, StateFile().dut_directory, record)
+        translator.run(each, home, state.dut_cpu, file.dut_directory, record)
 
 
 def _reload(device: LabDevice) -> None:
@@ -67,8 +68,8 @@ def _reload(device: LabDevice) -> None:
 def main() -> None:
     """Do what the module says."""
     try:
-        print(restart())  # noqa: T201 - its work
-    except (DutperfError, subprocess.SubprocessError) as error:
+        print(restart(StateFile.at(Path(sys.argv[1]))))  # noqa: T201 - its work
+    except (DutperfError, IndexError, subprocess.SubprocessError) as error:
         sys.exit(f"error: {error}")
 
 

@@ -8,6 +8,11 @@ The file is written before the first namespace is made, so whatever a killed pro
 leaves behind can be recognised as the lab's. An owner is a process: its number, its
 start time (numbers are reused) and the boot it ran in (/run may outlive a reboot). So
 are the DUT's own processes, and what is changed outside the namespaces is there, too.
+
+Of several labs at once all but one have a name of their own, and a file of their own:
+
+    /run/dutperf/lab.json            namespaces tester, dut     of the one without
+    /run/dutperf/labs/a/lab.json     tester-a, dut-a            of the one named a
 """
 
 from __future__ import annotations
@@ -35,6 +40,16 @@ from dutperf.errors import SetupError
 
 STATE_DIRECTORY = Path("/run/dutperf")
 PROC = Path("/proc")
+_NAMED = "labs"
+"""Below the directory of all labs: a directory for each that has a name of its own."""
+_FILE = "lab.json"
+NAMESPACES = ("tester", "dut", "dut2")
+"""All that the nameless lab may have: the tester's, and those of the device's boxes."""
+
+
+def named(namespace: str, name: str | None) -> str:
+    """What a namespace is called in the lab of that name: dut, or dut-a."""
+    return namespace if name is None else f"{namespace}-{name}"
 
 
 class Process(BaseModel):
@@ -76,8 +91,11 @@ class LabState(BaseModel):
     """The content of the state file.
 
     Attributes:
+        name: of its own, of several labs at once; None: the one without.
         owner: whose lab it is; None if it is kept.
+        shares_cpus: it was brought up though others had its CPUs.
         dut_cpu: where the DUT works; None: on the tester's own CPU.
+        more_dut_cpus: those that it works on beside that one.
         receive_cpu: what takes in the DUT's frames for the tester; None: the DUT's CPU.
         processes: the DUT's own, which end with the lab.
         settings: to be set back when the lab goes.
@@ -88,16 +106,36 @@ class LabState(BaseModel):
 
     schema_version: Literal[1] = 1
     device: str
+    name: str | None = None
     since: AwareDatetime
     owner: Process | None
     namespaces: tuple[str, ...]
     links: tuple[str, ...]
+    shares_cpus: bool = False
     dut_cpu: int | None = None
+    more_dut_cpus: tuple[int, ...] = ()
     receive_cpu: int | None = None
     processes: tuple[Process, ...] = ()
     settings: tuple[ChangedSetting, ...] = ()
     priorities: tuple[RaisedPriority, ...] = ()
     testbed: Testbed
+
+    @property
+    def title(self) -> str:
+        """What people call it: the device, and the lab's own name if it has one."""
+        return self.device if self.name is None else f"{self.device}@{self.name}"
+
+    @property
+    def device_cpus(self) -> set[int]:
+        """Those that work for the device, and take in its frames."""
+        found = {self.dut_cpu, *self.more_dut_cpus, self.receive_cpu}
+        return {cpu for cpu in found if cpu is not None}
+
+    @property
+    def tester_cpus(self) -> set[int]:
+        """Those of the tester: its workers', and its main thread's."""
+        main = self.testbed.main_core
+        return {*self.testbed.cores, *([] if main is None else [main])}
 
 
 def find_process(pid: int, proc: Path = PROC) -> Process | None:
@@ -129,19 +167,52 @@ def is_running(process: Process, proc: Path = PROC) -> bool:
 
 @dataclass(frozen=True)
 class StateFile:
-    """``lab.json``, read and written atomically; the lock is its directory's."""
+    """``lab.json``, read and written atomically; all labs share one lock.
+
+    Attributes:
+        directory: of all labs.
+        name: the lab's own, of several at once; None: the one without.
+    """
 
     directory: Path = STATE_DIRECTORY
+    name: str | None = None
+
+    @property
+    def home(self) -> Path:
+        """Where this lab's files are."""
+        if self.name is None:
+            return self.directory
+        return self.directory / _NAMED / self.name
 
     @property
     def path(self) -> Path:
         """The state file itself."""
-        return self.directory / "lab.json"
+        return self.home / _FILE
 
     @property
     def dut_directory(self) -> Path:
         """Where the DUT's programs have their files while the lab is up."""
-        return self.directory / "dut"
+        return self.home / "dut"
+
+    def all(self) -> list[StateFile]:
+        """Those of all labs that there are, up or left behind; the nameless one first.
+
+        Only ``directory`` of this one counts.
+        """
+        named = sorted((self.directory / _NAMED).glob(f"*/{_FILE}"))
+        files = [
+            StateFile(self.directory),
+            *(StateFile(self.directory, path.parent.name) for path in named),
+        ]
+        return [file for file in files if file.path.exists()]
+
+    @classmethod
+    def at(cls, path: Path) -> StateFile:
+        """The one whose file has this path."""
+        home = path.parent
+        if home.parent.name == _NAMED:
+            return cls(home.parent.parent, home.name)
+        return cls(home)
 
     def make_dut_directory(self) -> None:
         """Nobody else gets in: who reaches the sockets there may tell the DUT things.
@@ -150,14 +221,14 @@ class StateFile:
             SetupError: it cannot be made.
         """
         try:
-            self.dut_directory.mkdir(exist_ok=True)
+            self.dut_directory.mkdir(parents=True, exist_ok=True)
             self.dut_directory.chmod(0o700)
         except OSError as error:
             raise _unusable(self.dut_directory, error) from error
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keeps other processes from changing the lab; waits for its turn."""
+        """Keeps other processes from changing any lab; waits for its turn."""
         try:
             self.directory.mkdir(mode=0o755, parents=True, exist_ok=True)
             lock = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY)
@@ -182,10 +253,11 @@ class StateFile:
         except OSError as error:
             raise _unusable(self.path, error) from error
         except ValidationError as error:
+            names = " ".join(named(each, self.name) for each in NAMESPACES)
             raise SetupError(
                 f"{self.path} is not a lab's state as this version writes it",
                 "take the lab down with the version that made it, or remove it by "
-                "hand: for name in tester dut dut2; do ip netns del $name; done; "
+                f"hand: for name in {names}; do ip netns del $name; done; "
                 f"rm {self.path}",
             ) from error
 
@@ -193,6 +265,7 @@ class StateFile:
         """Replaces the file as a whole; a crash leaves the old one or the new one."""
         draft = self.path.with_suffix(".new")
         try:
+            self.home.mkdir(mode=0o755, parents=True, exist_ok=True)
             draft.write_text(state.model_dump_json(indent=2) + "\n", "utf-8")
             draft.replace(self.path)
         except OSError as error:
@@ -202,6 +275,8 @@ class StateFile:
         """Forgets the lab, and the files of its DUT."""
         shutil.rmtree(self.dut_directory, ignore_errors=True)
         self.path.unlink(missing_ok=True)
+        if self.name is not None:
+            shutil.rmtree(self.home, ignore_errors=True)
 
 
 def _unusable(path: Path, error: OSError) -> SetupError:

@@ -32,13 +32,18 @@ from dutperf.errors import SetupError
 from dutperf.interruption import postponed_signals
 from dutperf.lab import nftables, tracking
 from dutperf.lab.cpus import CpuPlan, rps_mask
-from dutperf.lab.devices.device import CHAIN, DUT_NAMESPACE, LabDevice
+from dutperf.lab.devices.device import (
+    CHAIN,
+    DUT_NAMESPACE,
+    TESTER_NAMESPACE,
+    LabDevice,
+)
 from dutperf.protocol import Side
 
-TESTER = "tester"
+TESTER = TESTER_NAMESPACE
 DUT = DUT_NAMESPACE
 NAMESPACES = (TESTER, *CHAIN)
-"""All that a lab may have."""
+"""All that the nameless lab may have; a named one's are its device's: ``at``."""
 SIDES: tuple[Side, ...] = ("left", "right")
 
 NETNS_DIRECTORY = Path("/run/netns")
@@ -101,7 +106,7 @@ def links(device: LabDevice) -> tuple[str, ...]:
     """The ends of its lab's wires, as namespace/interface."""
     if not device.wired:
         return ()
-    ends = {TESTER: tuple(device.tester_ports), **device.interfaces}
+    ends = {device.tester: tuple(device.tester_ports), **device.interfaces}
     return tuple(f"{where}/{name}" for where, names in ends.items() for name in names)
 
 
@@ -114,15 +119,15 @@ def build(device: LabDevice, cpus: CpuPlan) -> None:
         SetupError: the kernel refused; the caller removes what was made so far.
     """
     with kernel_errors("make the lab's namespaces and links"):
-        for name in (TESTER, *device.namespaces):
+        for name in (device.tester, *device.namespaces):
             pyroute2.netns.create(name)
         if not device.wired:
             return
-        with rtnetlink(TESTER) as tester:
+        with rtnetlink(device.tester) as tester:
             _add_wires(tester, device)
             ends = list(device.tester_ports)
-            write_settings(TESTER, _silent(ends))
-            drop_behind_sockets(TESTER, ends)
+            write_settings(device.tester, _silent(ends))
+            drop_behind_sockets(device.tester, ends)
             _queue_before_wires(tester, ends)
             for name in device.namespaces:
                 _build_box(device, name, cpus)
@@ -134,7 +139,7 @@ def build(device: LabDevice, cpus: CpuPlan) -> None:
                 for end, home in device.homes.items():
                     run_ip(home, told(device, end))
             if device.daemons:
-                _sum_what_it_says()
+                _sum_what_it_says(device)
             load_rules(device)
             _wait_until_quiet(tester, ends)
 
@@ -155,16 +160,16 @@ def _build_box(device: LabDevice, namespace: str, cpus: CpuPlan) -> None:
             box.link("set", index=_index(box, name), state="up")
 
 
-def _sum_what_it_says() -> None:
+def _sum_what_it_says(device: LabDevice) -> None:
     """What the DUT's own programs send leaves with its checksum.
 
     A wire's end leaves that to the other one, as if it were a NIC, and nobody does it.
     """
-    for side in SIDES:
-        refused = feed(in_namespace(DUT, "ethtool", "-K", side, "tx", "off"), "")
+    for end, home in device.homes.items():
+        refused = feed(in_namespace(home, "ethtool", "-K", end, "tx", "off"), "")
         if refused:
             raise SetupError(
-                f"cannot switch off checksum offload in {DUT}: {refused}",
+                f"cannot switch off checksum offload in {home}: {refused}",
                 "the lab needs CAP_NET_ADMIN",
             )
 

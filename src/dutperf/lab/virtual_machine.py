@@ -93,7 +93,7 @@ def start(
     log = run / "log"
     process = processes.start(
         list(_command(image.kernel, run)),
-        namespace=topology.DUT,
+        namespace=device.namespaces[0],
         cpu=cpu,
         log=log,
         record=record,

@@ -19,7 +19,6 @@ from dutperf.config.crossed import crossed
 from dutperf.config.labs import LabKeys
 from dutperf.config.testbed import InterfacePort, MemifPort, Port, RingPort
 from dutperf.errors import InputError
-from dutperf.lab.cpus import plan_cpus
 from dutperf.protocol import Side
 
 WIRE = "wire"
@@ -60,8 +59,10 @@ def loop_of(planned: PlannedTestbed, *, cabled: bool = False) -> Loop | None:
         )
     ports = [side.port for side in testbed.sides.values()]
     if planned.lab and all(isinstance(port, InterfacePort) for port in ports):
-        wire = PlannedTestbed(lab=LabKeys(name=WIRE), testbed=lab.plan(WIRE))
-        cpus = plan_cpus()
+        name = planned.lab.own_name
+        keys = LabKeys(name=WIRE if name is None else f"{WIRE}@{name}")
+        wire = PlannedTestbed(lab=keys, testbed=lab.plan(keys))
+        cpus = lab.planned_cpus(name)
         return Loop("veth pairs of a lab", wire, cpus.dut, cpus.receive)
     if all(isinstance(port, MemifPort) for port in ports):
         own = connected(testbed, _memif_ends(), namespace=None)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from dutperf import lab
@@ -155,10 +156,16 @@ class Maker:
                     ports,
                     len(testbed.cores),
                     loop.device_cpu,
-                    None if loop.receive_cpu is None else lab.left_to_the_device,
+                    None if loop.receive_cpu is None else _apart_of(testbed),
                 ).entry()
 
             yield measure
+
+
+def _apart_of(testbed: Testbed) -> Callable[[], AbstractContextManager[None]]:
+    """What leaves the tester's receive work to the device's CPU for a while."""
+    assert testbed.namespace  # noqa: S101 - a lab's has one
+    return partial(lab.left_to_the_device, testbed.namespace)
 
 
 def opened_at_fps(sent: Sent, known: Passport) -> int:
@@ -209,9 +216,14 @@ def _told_before(missing: Sequence[Sent]) -> str:
 
 def _in_the_way(loop: Loop) -> str:
     """Why the loop cannot be made now; or nothing."""
-    there = lab.running() if loop.planned.lab else []
+    keys = loop.planned.lab
+    there = lab.running() if keys else []
     # What a killed run left behind goes when the loop is made.
-    kept = [status.name for status in there if status.alive]
+    kept = [
+        status.name
+        for status in there
+        if status.alive and keys and status.own_name == keys.own_name
+    ]
     if not kept:
         return ""
     return (

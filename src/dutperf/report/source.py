@@ -215,7 +215,7 @@ def _named(campaign: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         elif isinstance(testbed, dict):
             yield _text(testbed, "name"), _text(testbed, "description")
         elif isinstance(testbed, str):
-            yield testbed, ""
+            yield lab_name(testbed) if "lab" in campaign else testbed, ""
 
 
 def _text(data: dict[str, Any], key: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -26,7 +27,7 @@ from dutperf.config.testbed import (
     VdevPort,
 )
 from dutperf.engine.measurer import Measurer
-from dutperf.engine.ownership import owned
+from dutperf.engine.ownership import owned, owned_cpus
 from dutperf.engine.process import (
     check_machine,
     check_root,
@@ -114,10 +115,21 @@ def prepare_engine(testbed: Testbed, notify: Notify) -> EngineStarter:
             log_path=log_path,
             pci=pci,
         )
-        with owned(port_names(testbed)), engine as started:
+        with (
+            owned(port_names(testbed)),
+            own_cpus(testbed.cores, main_cpu),
+            engine as started,
+        ):
             yield started
 
     return start
+
+
+def own_cpus(workers: Sequence[int], main_cpu: int) -> AbstractContextManager[None]:
+    """The engine's CPUs are nobody else's; without root nobody can tell others so."""
+    if os.geteuid() != 0:
+        return nullcontext()
+    return owned_cpus(workers, [main_cpu])
 
 
 def check_rights(testbed: Testbed) -> None:

@@ -33,6 +33,7 @@ from dutperf.lab.devices.tayga_siit import TAYGA_SIIT
 from dutperf.lab.devices.vxlan import VXLAN
 from dutperf.lab.devices.wire import WIRE
 from dutperf.lab.devices.xlat464 import XLAT464
+from dutperf.lab.state import LabState
 
 LABS: Mapping[str, LabDevice] = {
     device.name: device
@@ -66,4 +67,10 @@ LABS: Mapping[str, LabDevice] = {
 }
 """All devices by name."""
 
-__all__ = ["LABS", "LabDevice", "Translator", "linux_firewall"]
+
+def device_of(state: LabState) -> LabDevice:
+    """That of the lab, where it is."""
+    return LABS[state.device].at(state.name)
+
+
+__all__ = ["LABS", "LabDevice", "Translator", "device_of", "linux_firewall"]

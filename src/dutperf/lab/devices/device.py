@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
 
 from dutperf.commands import in_namespace
 from dutperf.config.hooks import CORES, Hook, Hooks
@@ -19,12 +21,12 @@ from dutperf.config.testbed import (
     TesterPort,
 )
 from dutperf.lab.devices.daemon import Daemon
-from dutperf.lab.state import StateFile
+from dutperf.lab.state import NAMESPACES, StateFile, named
 from dutperf.protocol import Side
 
-DUT_NAMESPACE = "dut"
-BEHIND_NAMESPACE = "dut2"
-CHAIN = (DUT_NAMESPACE, BEHIND_NAMESPACE)
+TESTER_NAMESPACE, *_BOXES = NAMESPACES
+CHAIN = (*_BOXES,)
+DUT_NAMESPACE, BEHIND_NAMESPACE = CHAIN
 INNER = "inner"
 """The wire between two boxes, at both ends."""
 INNER_MTU = 2000
@@ -127,6 +129,7 @@ class LabDevice:
             of any testbed's device; each command takes milliseconds.
         routing: how its routing daemons speak with their neighbours.
         hops: by how much TTL and hop limit fall, where that is not as of one router.
+        own_name: of the lab that it is in, of several at once: see ``at``.
     """
 
     name: str
@@ -148,11 +151,32 @@ class LabDevice:
     hooks: Hooks = field(default_factory=Hooks)
     routing: Routing = field(default_factory=Routing)
     hops: int | None = None
+    own_name: str | None = None
+
+    def at(self, own_name: str | None) -> LabDevice:
+        """The same in the lab of that name: namespaces, sockets and files of its own.
+
+        Interfaces have the same names in all labs: each namespace has its own.
+        """
+        if own_name is None:
+            return self
+        return replace(
+            self,
+            own_name=own_name,
+            left=_moved(self.left, own_name),
+            right=_moved(self.right, own_name),
+            hooks=_moved(self.hooks, own_name),
+        )
+
+    @property
+    def tester(self) -> str:
+        """The tester's namespace."""
+        return named(TESTER_NAMESPACE, self.own_name)
 
     @property
     def namespaces(self) -> tuple[str, ...]:
         """Those of its boxes, in their order."""
-        return CHAIN[: len(self.boxes)]
+        return tuple(named(each, self.own_name) for each in CHAIN[: len(self.boxes)])
 
     @property
     def homes(self) -> dict[str, str]:
@@ -201,6 +225,30 @@ class LabDevice:
         return TUNNEL_HOPS if self.translators else None
 
 
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+def _moved(model: _Model, name: str) -> _Model:
+    """``model`` of the nameless lab as it is in the lab of that name."""
+    fields = {key: _moved_value(value, name) for key, value in model}
+    return model.model_copy(update=fields)
+
+
+def _moved_value(value: Any, name: str) -> Any:  # noqa: ANN401 - whatever models hold
+    match value:
+        case str():
+            if value in NAMESPACES:
+                return named(value, name)
+            return value.replace(
+                f"{StateFile().home}/", f"{StateFile(name=name).home}/"
+            )
+        case BaseModel():
+            return _moved(value, name)
+        case list():
+            return [_moved_value(each, name) for each in value]
+    return value
+
+
 def end_name(side: Side, number: int) -> str:
     """What both ends of a wire are called: left, and of several left2, left3, ..."""
     return f"{side}{number + 1}" if number else side
@@ -217,10 +265,19 @@ def _inside(namespace: str, *command: str) -> Hook:
     return Hook(command=in_namespace(namespace, *command))
 
 
-_SET_CORES = Hook(
-    command=[sys.executable, "-m", "dutperf.lab.active_cores", CORES], timeout_s=60
-)
-_RESTART = Hook(command=[sys.executable, "-m", "dutperf.lab.restart"])
+def _program(name: str, *arguments: str) -> list[str]:
+    """One of ours, which is told whose lab it is about."""
+    return [
+        sys.executable,
+        "-m",
+        f"dutperf.lab.{name}",
+        str(StateFile().path),
+        *arguments,
+    ]
+
+
+_SET_CORES = Hook(command=_program("active_cores", CORES), timeout_s=60)
+_RESTART = Hook(command=_program("restart"))
 
 
 def kernel_hooks(namespaces: Sequence[str] = (DUT_NAMESPACE,)) -> Hooks:
