@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Literal, TypeVar, cast, get_args
@@ -20,6 +21,7 @@ from dutperf.errors import BusyError, InputError
 VARIABLE = "DUTPERF_BUSY"
 WAITING = f"to wait for it: {VARIABLE}=wait"
 _POLL_S = 0.5
+_nobody_waits = threading.Event()
 
 Choice = Literal["refuse", "wait", "share"]
 T = TypeVar("T")
@@ -39,6 +41,19 @@ def choice() -> Choice:
     return cast(Choice, value)
 
 
+def wait_by_default() -> None:
+    """For what runs unattended: whoever wants something else has said so."""
+    os.environ.setdefault(VARIABLE, "wait")
+
+
+def give_up_waiting(*, now: bool) -> None:
+    """Those who wait in other threads are refused from now on, or may wait again."""
+    if now:
+        _nobody_waits.set()
+    else:
+        _nobody_waits.clear()
+
+
 def once_free(attempt: Callable[[], T]) -> T:
     """What ``attempt`` gives; tried again until nobody has it, if that was chosen.
 
@@ -52,7 +67,7 @@ def once_free(attempt: Callable[[], T]) -> T:
         try:
             return attempt()
         except BusyError as error:
-            if choice() != "wait":
+            if choice() != "wait" or _nobody_waits.is_set():
                 raise
             # Owners tell for how long they have it.
             who = error.message.rpartition(", ")[0] or error.message

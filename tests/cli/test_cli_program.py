@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -76,22 +77,66 @@ def test_lab_list_says_when_no_lab_is_up(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(lab, "running", list)
+    monkeypatch.setattr(lab, "runs", dict)
     assert app.run(["lab", "list"]) == 0
     assert capsys.readouterr().out == "no lab is up\n"
     assert app.run(["lab", "list", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told == {"schema_version": 1, "labs": []}
+    assert told == {"schema_version": 1, "labs": [], "runs": []}
 
 
 def test_lab_list_shows_what_is_up(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(lab, "running", lambda: [STATUS])
+    monkeypatch.setattr(lab, "runs", dict)
     assert app.run(["lab", "list"]) == 0
     assert "linux-router  since 2026-01-02" in capsys.readouterr().out
     assert app.run(["lab", "list", "--json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)["labs"]
     assert (told["name"], told["owner"], told["alive"]) == ("linux-router", None, True)
+
+
+def test_lab_list_tells_labs_apart_and_whose_the_cpus_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cpus = {"device": [7], "receive": [], "tester": [0]}
+    named = replace(STATUS, own_name="a", cpus=cpus, shares_cpus=True)
+    monkeypatch.setattr(lab, "running", lambda: [STATUS, named])
+    monkeypatch.setattr(lab, "runs", lambda: {"process 9 (dutperf run x)": [2, 3]})
+    assert app.run(["lab", "list"]) == 0
+    nameless, shared, run = capsys.readouterr().out.splitlines()
+    assert nameless.startswith("linux-router  ")
+    assert "CPU" not in nameless
+    assert shared.startswith("linux-router@a  ")
+    assert "CPU 0 tester, 7 device (shared)" in shared
+    assert run == "measuring: process 9 (dutperf run x)  CPU 2, 3"
+    assert app.run(["lab", "list", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [each["own_name"] for each in told["labs"]] == [None, "a"]
+    assert told["runs"] == [{"who": "process 9 (dutperf run x)", "cpus": [2, 3]}]
+
+
+def test_lab_orders_go_to_the_lab_that_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[object] = []
+
+    def limit(*given: object) -> str:
+        asked.append(given)
+        return "done"
+
+    def down(*_names: object, own_name: str | None, all_: bool) -> list[str]:
+        asked.append((own_name, all_))
+        return []
+
+    monkeypatch.setattr(lab, "running", lambda: [replace(STATUS, own_name="b")])
+    monkeypatch.setattr(lab, "limit_connections", limit)
+    monkeypatch.setattr(lab, "down", down)
+    assert app.run(["lab", "limit", "--connections", "9", "--name", "a"]) == 0
+    assert app.run(["lab", "down", "--name", "a"]) == 0
+    assert asked == [(9, None, "a"), ("a", False)]
+    assert "no such lab was up; take down by --name: b" in capsys.readouterr().out
 
 
 def test_lab_status_lists_the_devices(

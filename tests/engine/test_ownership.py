@@ -187,6 +187,22 @@ def test_a_run_waits_for_its_cpus_if_that_is_chosen(
     assert capsys.readouterr().err.count(told) == 1
 
 
+def test_a_worker_that_ends_does_not_go_on_waiting(
+    cpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy.wait_by_default()
+    monkeypatch.setattr("time.sleep", lambda _seconds: busy.give_up_waiting(now=True))
+    try:
+        with (
+            owned_cpus([0], [], cpus),
+            pytest.raises(BusyError),
+            owned_cpus([0], [], cpus),
+        ):
+            pytest.fail("it is owned")
+    finally:
+        busy.give_up_waiting(now=False)
+
+
 def test_who_shares_takes_no_cpu_from_others(
     cpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

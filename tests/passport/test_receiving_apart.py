@@ -33,7 +33,7 @@ def _a_device_that_pays(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     took_ns = ALONE_NS
 
     @contextmanager
-    def shared() -> Iterator[None]:
+    def shared(_own_name: str | None) -> Iterator[None]:
         nonlocal took_ns
         took_ns = SHARED_NS
         yield

@@ -118,8 +118,11 @@ def is_test_frame(frame: bytes) -> bool:
 def leftovers() -> list[Path]:
     """What is left of any lab: namespace files, the state file, the DUT's files."""
     paths = [topology.NETNS_DIRECTORY / name for name in topology.NAMESPACES]
+    for name in topology.NAMESPACES:
+        paths += topology.NETNS_DIRECTORY.glob(f"{name}-*")
     files = (StateFile().path, StateFile().dut_directory)
-    return [p for p in (*paths, *files) if p.exists()]
+    named = StateFile(name="a").home.parent.glob("*")
+    return [p for p in (*paths, *files, *named) if p.exists()]
 
 
 def neighbour_limits() -> list[int]:

@@ -122,12 +122,15 @@ def account(
 def list_(
     as_json: AsJson = False,
 ) -> None:
-    """List the labs that are up."""
+    """List the labs that are up, and the runs that go on."""
     if as_json:
         labs = [asdict(status) for status in lab.running()]
-        print_versioned(_LIST_VERSION, {"labs": labs})
+        runs = [{"who": who, "cpus": cpus} for who, cpus in lab.runs().items()]
+        print_versioned(_LIST_VERSION, {"labs": labs, "runs": runs})
         return
     _say("\n".join(_line(status) for status in lab.running()) or "no lab is up")
+    for who, cpus in lab.runs().items():
+        _say(f"measuring: {who}  CPU {', '.join(map(str, cpus))}")
 
 
 @lab_app.command("status")

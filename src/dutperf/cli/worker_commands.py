@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dutperf import lab
+from dutperf import busy, lab
 from dutperf.cli import measuring
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.remote_options import TlsCa, TlsCert, TlsKey
@@ -51,6 +51,7 @@ def worker(
     tls_key: TlsKey = None,
 ) -> None:
     """Measure at this host's testbeds what runs send by a scheduler."""
+    busy.wait_by_default()
     from dutperf.remote.worker import Host  # noqa: PLC0415 - of no other command
 
     certificates = Certificates(tls_ca, tls_cert, tls_key)

@@ -1,4 +1,4 @@
-from .cpu_use import check_cpus
+from .cpu_use import check_cpus, runs
 from .devices import LABS, LabDevice
 from .lifecycle import (
     attached,
@@ -39,6 +39,7 @@ __all__ = [
     "read_behaviour",
     "renew_receiving",
     "running",
+    "runs",
     "session",
     "up",
     "use",

@@ -43,6 +43,18 @@ def holders(file: StateFile, *, all_: bool = False) -> dict[int, Holder]:
     return found | {cpu: Holder(owner, ends=True) for cpu, owner in runs}
 
 
+def runs() -> dict[str, list[int]]:
+    """The processes that measure now, and their CPUs."""
+    return _by_owner(owners_of_cpus())
+
+
+def _by_owner(owners: Mapping[int, str]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for cpu in sorted(owners):
+        found.setdefault(owners[cpu], []).append(cpu)
+    return found
+
+
 def choose(file: StateFile) -> CpuPlan:
     """The CPUs of a lab that is to be made.
 
@@ -111,10 +123,10 @@ def _too_few(
     file: StateFile, free: Collection[int], had: Mapping[int, Holder]
 ) -> SetupError:
     named = "the lab" if file.name is None else f"lab {file.name}"
-    whose: dict[str, list[str]] = {}
-    for cpu, holder in had.items():
-        whose.setdefault(holder.who, []).append(str(cpu))
-    told = "; ".join(f"{who} has CPU {', '.join(own)}" for who, own in whose.items())
+    whose = _by_owner({cpu: holder.who for cpu, holder in had.items()})
+    told = "; ".join(
+        f"{who} has CPU {', '.join(map(str, cpus))}" for who, cpus in whose.items()
+    )
     message = (
         f"{named} needs {_LEAST} CPUs that nobody else has, one for the tester and one "
         f"for its device; free: {', '.join(map(str, sorted(free))) or 'none'}; {told}"

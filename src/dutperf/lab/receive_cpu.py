@@ -28,7 +28,7 @@ from dutperf.commands import in_namespace
 from dutperf.errors import SetupError
 from dutperf.lab import topology
 from dutperf.lab.devices.device import LabDevice
-from dutperf.lab.state import PROC
+from dutperf.lab.state import PROC, named
 
 NICE = -20
 """As the thread that serves the DUT's input queue: see ``input_queue``."""
@@ -56,11 +56,12 @@ def move(device: LabDevice, cpu: int) -> bool:
 
 
 @contextmanager
-def left_to_the_device(tester: str = topology.TESTER) -> Iterator[None]:
+def left_to_the_device(own_name: str | None = None) -> Iterator[None]:
     """In the block the DUT's CPU does it again: for comparison, of two wires.
 
-    ``tester``: the namespace of the tester's ends.
+    ``own_name``: of several labs, which one; None: the nameless one.
     """
+    tester = named(topology.TESTER, own_name)
     _set_threaded(tester, topology.SIDES, on=False)
     try:
         yield

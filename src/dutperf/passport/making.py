@@ -156,16 +156,16 @@ class Maker:
                     ports,
                     len(testbed.cores),
                     loop.device_cpu,
-                    None if loop.receive_cpu is None else _apart_of(testbed),
+                    None if loop.receive_cpu is None else _apart_of(loop),
                 ).entry()
 
             yield measure
 
 
-def _apart_of(testbed: Testbed) -> Callable[[], AbstractContextManager[None]]:
+def _apart_of(loop: Loop) -> Callable[[], AbstractContextManager[None]]:
     """What leaves the tester's receive work to the device's CPU for a while."""
-    assert testbed.namespace  # noqa: S101 - a lab's has one
-    return partial(lab.left_to_the_device, testbed.namespace)
+    keys = loop.planned.lab
+    return partial(lab.left_to_the_device, keys.own_name if keys else None)
 
 
 def opened_at_fps(sent: Sent, known: Passport) -> int:

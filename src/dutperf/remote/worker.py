@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dutperf import busy
 from dutperf.errors import InputError, SetupError
 from dutperf.remote.dask_setup import (
     CONNECT_S,
@@ -78,6 +79,7 @@ class Host:
 
         self.workshop.post.use(asyncio.get_running_loop())
         self.workshop.post.open()
+        busy.give_up_waiting(now=False)
         folder = tempfile.mkdtemp(prefix="dutperf-dask-")
         worker = self._worker(folder)
         try:
@@ -99,6 +101,7 @@ class Host:
     async def _last_words(self) -> None:
         """What measures ends in order: frames, labs; and the runs hear of it."""
         self.workshop.post.close()
+        busy.give_up_waiting(now=True)
         until = time.monotonic() + _LAST_WORDS_S
         held = self.workshop.held.values()
         while any(lock.locked() for lock in held) and time.monotonic() < until:
