@@ -10,6 +10,7 @@ DUTPERF_BUSY says it, for all commands, and for siitperf's, pytest and Robot Fra
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 import time
@@ -21,6 +22,8 @@ from dutperf.errors import BusyError, InputError
 VARIABLE = "DUTPERF_BUSY"
 WAITING = f"to wait for it: {VARIABLE}=wait"
 _POLL_S = 0.5
+_AGE = re.compile(r", for \d+ s")
+"""How long an owner has had it: no news."""
 _nobody_waits = threading.Event()
 
 Choice = Literal["refuse", "wait", "share"]
@@ -69,8 +72,7 @@ def once_free(attempt: Callable[[], T]) -> T:
         except BusyError as error:
             if choice() != "wait" or _nobody_waits.is_set():
                 raise
-            # Owners tell for how long they have it.
-            who = error.message.rpartition(", ")[0] or error.message
+            who = _AGE.sub("", error.message)
             if who != told:
                 told = who
                 sys.stderr.write(f"waiting: {error.message}; Ctrl-C ends it\n")

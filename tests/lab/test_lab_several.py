@@ -151,7 +151,7 @@ def test_on_two_cpus_the_second_lab_is_refused_and_told_why(two: FakeTopology) -
     with pytest.raises(SetupError) as caught:
         lab.up("linux-router@b")
     assert "free: none" in caught.value.message
-    assert "lab linux-router@a (kept) has CPU 0, 1" in caught.value.message
+    assert "CPU 0, 1: lab linux-router@a (kept)" in caught.value.message
     assert "--share-cpus" in caught.value.hint
     assert not isinstance(caught.value, BusyError), "nobody waits for what is kept"
     assert two.present == {"tester-a", "dut-a"}
@@ -179,8 +179,13 @@ def test_a_lab_is_waited_for_until_the_run_ends(
 ) -> None:
     assert not two.present
     monkeypatch.setenv(busy.VARIABLE, "wait")
-    running_on(monkeypatch, 0, 1)
     slept: list[float] = []
+    age = iter(range(3, 9))
+
+    def owners() -> dict[int, str]:
+        return dict.fromkeys((0, 1), RUN.replace("3 s", f"{next(age)} s"))
+
+    monkeypatch.setattr(cpu_use, "owners_of_cpus", owners)
 
     def sleep(seconds: float) -> None:
         slept.append(seconds)

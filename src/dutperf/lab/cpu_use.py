@@ -125,7 +125,7 @@ def _too_few(
     named = "the lab" if file.name is None else f"lab {file.name}"
     whose = _by_owner({cpu: holder.who for cpu, holder in had.items()})
     told = "; ".join(
-        f"{who} has CPU {', '.join(map(str, cpus))}" for who, cpus in whose.items()
+        f"CPU {', '.join(map(str, cpus))}: {who}" for who, cpus in whose.items()
     )
     message = (
         f"{named} needs {_LEAST} CPUs that nobody else has, one for the tester and one "
