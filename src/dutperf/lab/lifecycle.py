@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -188,8 +188,7 @@ def session(given: str | LabKeys) -> Iterator[Testbed]:
                 _clear_if_owned(file)
 
 
-@contextmanager
-def use(given: str | LabKeys) -> Iterator[Testbed]:
+def use(given: str | LabKeys) -> AbstractContextManager[Testbed]:
     """The lab, once it is there: the one that ``up`` keeps, or one of the block's own.
 
     One that is kept and broken is not replaced: the new device would not know what the
@@ -205,9 +204,7 @@ def use(given: str | LabKeys) -> Iterator[Testbed]:
     there = (s for s in running() if s.owner is None)
     kept = [s for s in there if (s.name, s.own_name) == own]
     if not kept:
-        with session(given) as testbed:
-            yield testbed
-        return
+        return session(given)
     if not all(status.alive for status in kept):
         raise SetupError(
             f"the device of lab {name}, which 'lab up' keeps, has gone: its process "
@@ -215,8 +212,13 @@ def use(given: str | LabKeys) -> Iterator[Testbed]:
             f"make it anew: dutperf lab up {name}, with --behaviour if it had one; or "
             f"{_taken_down(keys)}, and it is up for each run only",
         )
-    testbed = attached(given)
-    with cpu_use.owned(StateFile(name=keys.own_name)):
+    return _held(StateFile(name=keys.own_name), attached(given))
+
+
+@contextmanager
+def _held(file: StateFile, testbed: Testbed) -> Iterator[Testbed]:
+    """``testbed`` of a lab that is kept, with the CPUs of its device."""
+    with cpu_use.owned(file):
         yield testbed
 
 
