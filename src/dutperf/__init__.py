@@ -1,3 +1,3 @@
 """dutperf: a network benchmarking tester for routers, translators and NAT gateways."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"

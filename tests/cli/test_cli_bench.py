@@ -17,8 +17,8 @@ from dutperf.bench.path_profile import PerfProfiler
 from dutperf.cli.app import app
 from dutperf.config import Testbed, load_testbed
 from dutperf.config.labs import LabKeys
-from dutperf.engine import process
 from dutperf.errors import InputError, SetupError
+from dutperf.programs import find_program
 from dutperf.run.engine_session import EngineStarter, Notify
 from dutperf.simulation.fake_engine import Dut, FakeEngine, perfect, step
 
@@ -36,7 +36,7 @@ right:
 
 def built() -> bool:
     try:
-        process.find_program("dutperf-bench")
+        find_program("dutperf-bench")
     except SetupError:
         return False
     return os.geteuid() == 0

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-import dutperf
 from dutperf import lab
 from dutperf.cli import app
+from dutperf.programs import SOURCE_TREE
+from dutperf.versions import version_line
 
 STATUS = lab.LabStatus(
     name="linux-router",
@@ -34,7 +35,7 @@ def test_python_m_dutperf_tells_its_version() -> None:
         text=True,
         check=True,
     )
-    assert done.stdout == f"dutperf {dutperf.__version__}\n"
+    assert done.stdout == f"{version_line()}\n"
     assert not done.stderr
 
 
@@ -68,7 +69,7 @@ def test_signals_end_the_program_with_130_and_without_traceback(
         text=True,
         check=False,
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(Path(dutperf.__file__).parents[1])},
+        env=os.environ | {"PYTHONPATH": str(SOURCE_TREE / "src")},
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 

@@ -72,7 +72,7 @@ def answers(settings: dict[str, str] | None = None, link: object = LINK) -> Ask:
 
     def answer(command: Sequence[str]) -> str | None:
         if "--version" in command:
-            return f"dutperf-engine {__version__}\n"
+            return f"dutperf-engine {__version__}, DPDK 22.11.11\n"
         if "ip" in command and "link" in command:
             return None if link is None else json.dumps(link)
         return told.get(command[-2])

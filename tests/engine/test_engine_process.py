@@ -185,24 +185,6 @@ def test_an_unknown_namespace_is_named() -> None:
         process.check_namespace("no-such-namespace")
 
 
-def test_an_engine_variable_that_names_nothing_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DUTPERF_ENGINE", str(tmp_path / "gone"))
-    with pytest.raises(SetupError, match=r"\$DUTPERF_ENGINE names .*gone"):
-        process.find_engine()
-
-
-def test_without_an_engine_the_hint_is_make_setup(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("DUTPERF_ENGINE", raising=False)
-    monkeypatch.setattr(process, "_PROGRAM_FOLDERS", (tmp_path / "gone",))
-    with pytest.raises(SetupError) as caught:
-        process.find_engine()
-    assert "make setup" in caught.value.hint
-
-
 @pytest.mark.parametrize(
     ("available", "workers", "main"), [({0, 1}, [0], 1), ({3}, [3], 3)]
 )

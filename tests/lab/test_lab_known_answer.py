@@ -24,11 +24,11 @@ from dutperf.cli.app import app
 from dutperf.cli.testbeds import open_testbed
 from dutperf.config import PlannedTestbed
 from dutperf.config.labs import LabKeys
-from dutperf.engine.process import find_engine
 from dutperf.errors import InputError, SetupError
 from dutperf.lab import refdut
 from dutperf.lab.cpus import plan_cpus
 from dutperf.lab.state import StateFile, is_running
+from dutperf.programs import find_engine
 
 
 def _missing() -> str:

@@ -33,8 +33,8 @@ from livetools import (
 from dutperf.calibration.witness import Counts
 from dutperf.calibration.witness import by_result as counts
 from dutperf.engine.client import Engine
-from dutperf.engine.process import find_engine
 from dutperf.errors import EngineError
+from dutperf.programs import find_engine
 from dutperf.protocol import (
     ERROR_ENVIRONMENT,
     ERROR_INVALID_PARAMS,

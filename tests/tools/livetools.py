@@ -28,7 +28,7 @@ from dutperf import lab
 from dutperf.config.testbed import Testbed
 from dutperf.engine.client import Engine
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
-from dutperf.engine.process import find_engine, start_engine
+from dutperf.engine.process import start_engine
 from dutperf.engine.rpc import Connection, Notification, Response
 from dutperf.errors import SetupError
 from dutperf.lab.refdut_socket import (
@@ -36,6 +36,7 @@ from dutperf.lab.refdut_socket import (
     KnownAnswer,
     TrialAccount,
 )
+from dutperf.programs import find_engine
 from dutperf.protocol import (
     AddressRange,
     DirectionName,

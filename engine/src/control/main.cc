@@ -61,7 +61,10 @@ Arguments parse_arguments(int argc, char** argv) {
       case 's': arguments.eal.memory_mb = static_cast<uint32_t>(std::atoi(optarg)); break;
       case 'h': arguments.eal.hugepages = std::string(optarg) != "off"; break;
       case 'p': arguments.eal.pci.emplace_back(optarg); break;
-      case 'v': std::printf("dutperf-engine %s\n", DUTPERF_VERSION); std::exit(0);
+      case 'v':
+        std::printf("dutperf-engine %s, %s\n", DUTPERF_VERSION,
+                    dutperf::dpdk::Eal::version().c_str());
+        std::exit(0);
       default: usage();
     }
   }

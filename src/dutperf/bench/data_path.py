@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dutperf.engine.process import check_root, find_program
+from dutperf.engine.process import check_root
 from dutperf.errors import SetupError
+from dutperf.programs import find_program
 
 _INSTRUCTION_FRAMES = 32 * 256
 _INSTRUCTION_ENTRIES = 1000  # no instruction depends on them, and valgrind fills slowly

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from dutperf import __version__
 from dutperf.catalogue import PROCEDURES
 from dutperf.cli.bench_command import bench
 from dutperf.cli.bench_search import bench_search
@@ -64,6 +63,7 @@ from dutperf.report import OVERVIEW, write_overview, write_report
 from dutperf.results import stored_campaign
 from dutperf.run.campaign_run import ExecutorMaker
 from dutperf.run.local_executor import LocalExecutor
+from dutperf.versions import version_line
 
 app = typer.Typer(
     name="dutperf",
@@ -225,7 +225,7 @@ def report(
 
 def _show_version(value: bool) -> None:
     if value:
-        PatientConsole().out(f"dutperf {__version__}", highlight=False)
+        PatientConsole().out(version_line(), highlight=False)
         raise typer.Exit
 
 
@@ -234,7 +234,10 @@ def _every_command(
     _version: Annotated[
         bool,
         typer.Option(
-            "--version", help="show the version", callback=_show_version, is_eager=True
+            "--version",
+            help="show the versions of dutperf, its engine and DPDK, and the commit",
+            callback=_show_version,
+            is_eager=True,
         ),
     ] = False,
 ) -> None:

@@ -12,9 +12,9 @@ import sys
 from types import FrameType
 from typing import NoReturn
 
-from dutperf import __version__
 from dutperf.cli import completion
 from dutperf.cli.exit_codes import INTERRUPTED
+from dutperf.versions import version_line
 
 
 def main() -> NoReturn:
@@ -23,7 +23,7 @@ def main() -> NoReturn:
         signal.signal(signum, _interrupt)
     if sys.argv[1:] == ["--version"]:  # the commands need not be loaded for that
         with contextlib.suppress(OSError):
-            os.write(sys.stdout.fileno(), f"dutperf {__version__}\n".encode())
+            os.write(sys.stdout.fileno(), f"{version_line()}\n".encode())
         sys.exit()
     if completion.VARIABLE in os.environ:
         told = completion.answer(os.environ)

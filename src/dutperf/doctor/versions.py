@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dutperf import __version__
 from dutperf.doctor.check import Check
 from dutperf.doctor.port_checks import Ask, ask
-from dutperf.engine.process import find_engine
 from dutperf.errors import DutperfError
+from dutperf.programs import find_engine
+from dutperf.versions import engine_versions
 
 
 def version_check(answer: Ask = ask, find: Callable[[], object] = find_engine) -> Check:
@@ -19,14 +20,13 @@ def version_check(answer: Ask = ask, find: Callable[[], object] = find_engine) -
         return Check(
             "versions", "bad", error.message, "nothing can be sent", error.hint
         )
-    text = answer([program, "--version"])
-    version = (text or "").split()[-1:] or ["unknown"]
-    if version[0] == __version__:
+    engine, _ = engine_versions(answer([program, "--version"]) or "")
+    if engine == __version__:
         return Check("versions", "good", f"engine and package {__version__}")
     return Check(
         "versions",
         "bad",
-        f"engine {version[0]}, package {__version__}",
+        f"engine {engine}, package {__version__}",
         "they may not understand each other",
         "run 'make setup' again",
     )

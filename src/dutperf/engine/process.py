@@ -21,11 +21,9 @@ from typing import Literal
 from dutperf.engine.client import Ending, Engine, last_log_line
 from dutperf.errors import EngineError, InputError, SetupError
 from dutperf.process_end import ends_within
+from dutperf.programs import find_engine
 from dutperf.protocol import TrialResult
 
-ENGINE_VARIABLE = "DUTPERF_ENGINE"
-_PACKAGE = Path(__file__).resolve().parents[1]
-_PROGRAM_FOLDERS = (_PACKAGE / "_engine", _PACKAGE.parents[1] / "build")
 _NAMESPACES = Path("/run/netns")
 _MEMINFO = Path("/proc/meminfo")
 _VMSTAT = Path("/proc/vmstat")
@@ -89,40 +87,6 @@ def run_engine(command: list[str], log_path: Path) -> Iterator[Engine]:
             yield engine
         finally:
             _end(engine, process)
-
-
-def find_engine() -> Path:
-    """Where the engine program is.
-
-    Raises:
-        SetupError: nowhere, or the file named by $DUTPERF_ENGINE is not a program.
-    """
-    named = os.environ.get(ENGINE_VARIABLE)
-    if not named:
-        return find_program("dutperf-engine")
-    if _is_program(Path(named)):
-        return Path(named)
-    message = f"${ENGINE_VARIABLE} names {named}, which is not a program"
-    raise SetupError(message, "correct it, or unset it to use the built engine")
-
-
-def find_program(name: str) -> Path:
-    """Where one of the built programs is: in the package, else in the source tree.
-
-    Raises:
-        SetupError: nowhere.
-    """
-    for folder in _PROGRAM_FOLDERS:
-        if _is_program(folder / name):
-            return folder / name
-    raise SetupError(
-        f"the engine program {name} is not found",
-        "build it: run 'make setup' in dutperf's source tree",
-    )
-
-
-def _is_program(path: Path) -> bool:
-    return path.is_file() and os.access(path, os.X_OK)
 
 
 def check_machine(worker_cpus: list[int], main_cpu: int, namespace: str | None) -> None:

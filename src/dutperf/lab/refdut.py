@@ -12,13 +12,13 @@ from typing import Any
 
 from dutperf.config.in_flight import IN_FLIGHT_FRAMES
 from dutperf.config.testbed import InterfacePort, MemifPort, Port
-from dutperf.engine.process import find_engine
 from dutperf.errors import InputError, SetupError
 from dutperf.lab import own_queue, processes
 from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.devices.device import LabDevice
 from dutperf.lab.refdut_socket import Behaviour, KnownAnswer, control_socket
 from dutperf.lab.state import Process
+from dutperf.programs import find_engine
 
 PROGRAM = "dutperf-refdut"
 RING_FRAMES = 4096

@@ -11,9 +11,10 @@ from pydantic import ValidationError
 
 from dutperf import __version__
 from dutperf.config import Testbed
-from dutperf.engine.process import choose_hugepages, find_engine
+from dutperf.engine.process import choose_hugepages
 from dutperf.errors import SetupError
 from dutperf.passport.loops import Loop
+from dutperf.programs import find_engine
 from dutperf.results.environment import computer
 from dutperf.results.passport import Passport, PassportOwner
 from dutperf.results.storage import storing, write_atomically
