@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -15,6 +16,8 @@ from dutperf.cli.exit_codes import INTERRUPTED, INVALID, WORSE
 from dutperf.reference.man_pages import man_pages
 
 PAGES = man_pages()
+PROGRAM: Any = typer.main.get_command(app)
+COMMANDS = PROGRAM.commands
 
 
 def plain(page: str) -> str:
@@ -22,18 +25,18 @@ def plain(page: str) -> str:
 
 
 def test_every_command_has_a_page_and_dutperf_names_them() -> None:
-    commands = set(typer.main.get_command(app).commands)
-    assert {f"dutperf-{name}.1" for name in commands} < set(PAGES)
+    assert {f"dutperf-{name}.1" for name in COMMANDS} < set(PAGES)
     assert {"dutperf.1", "dutperf-lab-up.1", "dutperf-bench-search.1"} < set(PAGES)
-    for name in commands:
+    assert {"siitperf-tp.1", "siitperf-lat.1", "siitperf-pdv.1"} < set(PAGES)
+    for name in COMMANDS:
         assert f"dutperf-{name} (1)" in plain(PAGES["dutperf.1"])
 
 
-@pytest.mark.parametrize("name", typer.main.get_command(app).commands)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_of_a_command_is_told_once(name: str) -> None:
     page = plain(PAGES[f"dutperf-{name}.1"])
     told = [re.split(r"[ ,/]", title)[0] for title in re.findall(r"\.TP\n(.+)", page)]
-    for param in typer.main.get_command(app).commands[name].params:
+    for param in COMMANDS[name].params:
         if param.param_type_name == "option" and not param.hidden:
             assert told.count(param.opts[0]) == 1, param.opts
 

@@ -1,13 +1,14 @@
 """Manual pages of all commands, as --help says: ``python -m ...man_pages DIR``.
 
-``dutperf(1)`` and a page for each command, ``dutperf-lab-up(1)`` for one of a group.
+``dutperf(1)`` and a page for each command, ``dutperf-lab-up(1)`` for one of a group;
+and of the commands of siitperf.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from dutperf import __version__
 from dutperf.cli import exit_codes
 from dutperf.cli.app import app
 from dutperf.cli.examples import EXAMPLES
+from dutperf.compat import commands as siitperf
 
 PROGRAM = "dutperf"
 
@@ -24,7 +26,10 @@ PROGRAM = "dutperf"
 def man_pages() -> dict[str, str]:
     """File name -> page in roff, the same on every machine."""
     program = typer.main.get_command(app)
-    return dict(_pages(program, typer.Context(program, info_name=PROGRAM)))
+    pages = _pages(program, typer.Context(program, info_name=PROGRAM))
+    return dict(
+        [*pages, *map(_siitperf_page, (siitperf.tp, siitperf.lat, siitperf.pdv))]
+    )
 
 
 # Classes of typer's parser, which are no part of its interface, are Any here.
@@ -32,6 +37,26 @@ def _pages(command: Any, context: typer.Context) -> Iterator[tuple[str, str]]:  
     yield f"{_name(context)}.1", _page(command, context)
     for name, deeper in getattr(command, "commands", {}).items():
         yield from _pages(deeper, typer.Context(deeper, info_name=name, parent=context))
+
+
+def _siitperf_page(command: Callable[[], object]) -> tuple[str, str]:
+    """Of a command that has no options; its docstring is its name and title."""
+    name, title = re.findall(r"``(\S+)``: (.+)\.", command.__doc__ or "")[0]
+    about, *more = (siitperf.__doc__ or "").partition(": ")[2].split("\n\n")
+    parts = [
+        _head(name),
+        _section("NAME", f"{_text(name)} \\- {_text(title)}"),
+        _section("SYNOPSIS", f".B {_text(name)}\nNUMBER..."),
+        _section("DESCRIPTION", _text(about)),
+        _section("EXIT STATUS", "\n.PP\n".join(map(_text, more))),
+        _section("SEE ALSO", f".BR {PROGRAM}\\-convert (1)"),
+    ]
+    return f"{name}.1", "\n".join(parts) + "\n"
+
+
+def _head(name: str) -> str:
+    version = f"{PROGRAM} {__version__}"
+    return f'.TH {_text(name.upper())} 1 "" "{version}" "User Commands"'
 
 
 def _name(context: typer.Context) -> str:
@@ -42,12 +67,11 @@ def _page(command: Any, context: typer.Context) -> str:  # noqa: ANN401
     title, *more = (command.help or "").split("\n\n")
     whole = context.parent is None
     usage = " ".join(command.collect_usage_pieces(context))
-    version = f"{PROGRAM} {__version__}"
     examples = EXAMPLES.get(context.info_name or "", ())
     parts = [
-        f'.TH {_text(_name(context).upper())} 1 "" "{version}" "User Commands"',
-        f".SH NAME\n{_text(_name(context))} \\- {_text(title.rstrip('.'))}",
-        f".SH SYNOPSIS\n.B {_text(context.command_path)}\n{_text(usage)}",
+        _head(_name(context)),
+        _section("NAME", f"{_text(_name(context))} \\- {_text(title.rstrip('.'))}"),
+        _section("SYNOPSIS", f".B {_text(context.command_path)}\n{_text(usage)}"),
         _section("DESCRIPTION", "\n.PP\n".join(map(_text, [title, *more]))),
         _section("COMMANDS", "".join(_commands(command, context))),
         *_options(command, context),
