@@ -2,6 +2,9 @@
 # make test    everything that CI runs (root)
 # make papers  run the experiments of the papers, half an hour (root)
 # make setup   what both share: Debian packages, .venv, the engine
+# make dist    sdist, wheel and SBOM of the commit that is checked out, in dist/
+# make deb     the same as a Debian package, with its Python packages
+# make image   the same as an image for containers (root); BASE=debian:12, or made here
 # make vm-image  what the lab linux-vm needs: QEMU, and the image of its virtual machine
 #
 # Each step says what it does, and does only what is missing; a second run installs nothing.
@@ -30,7 +33,7 @@ export GOAL := $(or $(firstword $(MAKECMDGOALS)),demo)
 STEP := @scripts/step
 NINJA := ninja --quiet -j $(JOBS)
 
-.PHONY: demo papers test setup test-setup vm-image engine engine-tests check fuzz fuzzers format clean
+.PHONY: demo papers dist deb image test setup test-setup vm-image engine engine-tests check fuzz fuzzers format clean
 
 demo: setup
 	$(STEP) -v -n "see the reasons above, and docs/results.md for what the exit code means" \
@@ -44,7 +47,7 @@ papers: setup packages-papers
 setup: $(VENV)/.run engine
 
 # One installation at a time: the second waits for the first.
-.PHONY: packages-run packages-test packages-papers packages-vm
+.PHONY: packages-run packages-test packages-papers packages-vm packages-deb packages-image
 packages-run:
 	$(STEP) -v "Debian packages to run: those that are missing" \
 	  scripts/install-packages scripts/packages-run.txt
@@ -54,6 +57,12 @@ packages-papers: packages-run
 packages-vm: packages-run
 	$(STEP) -v "Debian packages for the virtual machine: those that are missing" \
 	  scripts/install-packages scripts/packages-vm.txt
+packages-deb: packages-run
+	$(STEP) -v "Debian packages to build the .deb: those that are missing" \
+	  scripts/install-packages scripts/packages-deb.txt
+packages-image: packages-deb
+	$(STEP) -v "Debian packages to build the image: those that are missing" \
+	  scripts/install-packages scripts/packages-image.txt
 packages-test: packages-papers packages-vm
 	$(STEP) -v "Debian packages for the tests: those that are missing" \
 	  scripts/install-packages scripts/packages-test.txt
@@ -67,7 +76,7 @@ $(VENV)/.run: requirements/run.txt pyproject.toml | packages-run
 	  --config-settings=wheel.cmake=false -e .
 	@touch $@
 
-$(VENV)/.test: requirements/test.txt $(VENV)/.run
+$(VENV)/.test: requirements/test.txt requirements/many.txt $(VENV)/.run
 	$(STEP) "Python packages for the tests into $(VENV)" $(PIP) -r requirements/test.txt
 	@touch $@
 
@@ -96,6 +105,31 @@ VM_PACKAGES := scripts/packages-vm-image.txt
 vm-image: packages-vm $(IMAGE)
 $(IMAGE): $(VM_PACKAGES) src/dutperf/lab/vm_image.py | $(VENV)/.run packages-vm
 	$(STEP) "the virtual machine's image" $(BIN)/python -m dutperf.lab.vm_image $(VM_PACKAGES) $(@D)
+
+# What users install, see docs/install.md. Nothing here is of $(VENV) or of the engine in $(BUILD).
+PACKAGING := $(BUILD)/packaging-venv
+SUMS = $(STEP) "checksums" sh -c 'cd dist && sha256sum dutperf* >SHA256SUMS'
+$(PACKAGING)/.tools: requirements/dist.txt | packages-run
+	$(STEP) "Python environment in $(PACKAGING)" $(PYTHON) -m venv $(PACKAGING)
+	$(STEP) "Python packages into $(PACKAGING)" \
+	  $(PACKAGING)/bin/python -m pip install -q --disable-pip-version-check -r requirements/dist.txt
+	@touch $@
+.PHONY: built-dist built-deb
+built-dist: $(PACKAGING)/.tools
+	$(STEP) -v "sdist, wheel and SBOM, with the engine compiled anew: some minutes" \
+	  env JOBS=$(JOBS) scripts/build-dist $(PACKAGING)
+built-deb: built-dist | packages-deb
+	$(STEP) "the .deb" scripts/build-deb
+dist: built-dist
+	$(SUMS)
+	$(STEP) "done: see dist/; to try it in a clean Debian: scripts/try-packages wheel"
+deb: built-deb
+	$(SUMS)
+	$(STEP) "done: see dist/; to try it in a clean Debian: scripts/try-packages deb"
+image: built-deb | packages-image
+	$(STEP) -v "the image for containers" scripts/build-image $(BASE)
+	$(SUMS)
+	$(STEP) "done: see dist/"
 
 CHECKS := check-cpp-format check-tidy check-arrows check-ruff check-python-format check-types \
   check-imports check-docs
@@ -153,4 +187,4 @@ format: $(VENV)/.test | packages-test
 	$(BIN)/ruff format
 
 clean:
-	rm -rf $(BUILD) $(FUZZ_BUILD) $(VENV) site
+	rm -rf $(BUILD) $(FUZZ_BUILD) $(VENV) dist site
