@@ -209,6 +209,18 @@ def test_the_device_of_a_dead_owner_has_no_cpus(
     two.present |= {"tester", "dut"}
     lab.up("linux-router@b")
     assert state_of(tmp_path, "b").dut_cpu == 1
+    assert two.present == {"tester-b", "dut-b"}, "what was left is removed"
+    assert StateFile(tmp_path, "a").read() is None
+
+
+def test_a_kept_lab_that_is_broken_has_its_cpus_still(two: FakeTopology) -> None:
+    """Its device may spin, and its user wants to see what has happened."""
+    lab.up("linux-router@a")
+    two.present.remove("tester-a")
+    with pytest.raises(SetupError, match="CPU 0, 1: lab linux-router@a"):
+        lab.up("linux-router@b")
+    two.present.remove("dut-a")
+    lab.up("linux-router@b")
 
 
 def test_more_cores_of_a_device_are_none_of_others(

@@ -17,7 +17,7 @@ from dutperf.config.testbed import Testbed
 from dutperf.engine.ownership import owned_cpus, owners_of_cpus
 from dutperf.errors import BusyError, SetupError
 from dutperf.lab.cpus import CpuPlan, plan_cpus
-from dutperf.lab.presence import is_usable, others, present
+from dutperf.lab.presence import is_there, others, present
 from dutperf.lab.state import StateFile
 
 _LEAST = 2
@@ -98,7 +98,7 @@ def check_cpus(testbed: Testbed) -> None:
         return
     for _, state in present():
         taken = set(testbed.cores) & state.device_cpus
-        if taken and is_usable(state) and state.namespaces[0] != testbed.namespace:
+        if taken and is_there(state) and state.namespaces[0] != testbed.namespace:
             named = f" --name {state.name}" if state.name else ""
             raise SetupError(
                 f"testbed {testbed.name} sends on CPU {min(taken)}, where the device "

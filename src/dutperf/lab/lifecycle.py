@@ -2,7 +2,7 @@
 
 A lab is made by ``session`` for as long as a block runs, or by ``up`` to be kept until
 ``down``. Labs that have names of their own may be up at once. What a killed process
-left behind is removed by the next ``up``, ``session`` or ``down`` of the same name.
+left behind is removed by the next ``up`` or ``session`` of any lab, and by ``down``.
 """
 
 from __future__ import annotations
@@ -11,13 +11,10 @@ import difflib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
-from typing import Any
 
 from dutperf import busy
-from dutperf.config.encapsulation import SideEncapsulation
 from dutperf.config.labs import LabKeys, lab_keys
-from dutperf.config.map_rule import MapRule
-from dutperf.config.testbed import SideConfig, Testbed
+from dutperf.config.testbed import Testbed
 from dutperf.errors import InputError, SetupError
 from dutperf.interruption import postponed_signals, terminate_as_interrupt
 from dutperf.lab import (
@@ -40,6 +37,7 @@ from dutperf.lab import (
 from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.devices import LABS, LabDevice, device_of, linux_firewall
 from dutperf.lab.devices.known_answer import KNOWN_ANSWER
+from dutperf.lab.own_testbed import testbed_of
 from dutperf.lab.presence import (
     check_limit,
     in_use,
@@ -47,15 +45,11 @@ from dutperf.lab.presence import (
     is_usable,
     is_whole,
     others,
+    present,
     running,
 )
 from dutperf.lab.refdut_socket import Behaviour
-from dutperf.lab.state import LabState, Process, StateFile, this_process
-from dutperf.protocol import (
-    Encapsulation,
-    Side,
-    VlanTag,
-)
+from dutperf.lab.state import LabState, Process, StateFile, is_running, this_process
 
 _INTERRUPTED = "interrupted: the lab is finished, then taken down; a moment"
 
@@ -90,22 +84,17 @@ def up(given: str | LabKeys, *, share: bool = False) -> Testbed:
 
 def _kept(file: StateFile, device: LabDevice, keys: LabKeys) -> LabState | None:
     """The same lab if it is kept already and whole, now as asked for."""
-    present = file.read()
-    if (
-        present is None
-        or present.device != keys.device
-        or present.owner
-        or not is_usable(present)
-    ):
+    kept = file.read()
+    if kept is None or kept.device != keys.device or kept.owner or not is_usable(kept):
         return None
     if keys.rules is not None:
         topology.load_rules(device)
         named = {"name": keys.testbed_name}
-        testbed = present.testbed.model_copy(update=named)
-        present = present.model_copy(update={"testbed": testbed})
-        file.write(present)
+        testbed = kept.testbed.model_copy(update=named)
+        kept = kept.model_copy(update={"testbed": testbed})
+        file.write(kept)
     _tell(file, keys.behaviour)
-    return present
+    return kept
 
 
 def attached(given: str | LabKeys) -> Testbed:
@@ -271,7 +260,7 @@ def plan(given: str | LabKeys) -> Testbed:
     device = _device(keys)
     if keys.behaviour is not None:
         refdut.check(keys.behaviour)
-    return _testbed(device, planned_cpus(keys.own_name), keys)
+    return testbed_of(device, planned_cpus(keys.own_name), keys)
 
 
 def planned_cpus(own_name: str | None = None) -> CpuPlan:
@@ -320,6 +309,7 @@ def _bring_up(
     half-way, the next one sees remains and not a lab.
     """
     share = share or busy.choice() == "share"
+    _sweep()
     _make_room(file, device)
     cpus = cpu_use.shared() if share else cpu_use.choose(file)
     _check_programs(device, cpus)
@@ -337,7 +327,7 @@ def _bring_up(
         ),
         shares_cpus=share,
         dut_cpu=cpus.dut,
-        testbed=_testbed(device, cpus, keys),
+        testbed=testbed_of(device, cpus, keys),
     )
     file.write(state)
     try:
@@ -422,12 +412,19 @@ def _check_programs(device: LabDevice, cpus: CpuPlan) -> None:
         refdut.check_program()
 
 
+def _sweep() -> None:
+    """Removes the labs of processes that have died: their devices may still work."""
+    for file, state in list(present()):
+        if state.owner is not None and not is_running(state.owner):
+            _clear(file, state)
+
+
 def _make_room(file: StateFile, device: LabDevice) -> None:
-    present = file.read()
-    if present is not None:
-        if is_usable(present) or is_in_use_elsewhere(present):
-            raise in_use(present)
-        _clear(file, present)
+    before = file.read()
+    if before is not None:
+        if is_usable(before) or is_in_use_elsewhere(before):
+            raise in_use(before)
+        _clear(file, before)
     taken = topology.leftovers((device.tester, *device.namespaces))
     if taken:
         raise SetupError(
@@ -452,39 +449,6 @@ def _clear_if_owned(file: StateFile) -> None:
     state = file.read()
     if state is not None and state.owner == this_process():
         _clear(file, state)
-
-
-def _testbed(device: LabDevice, cpus: CpuPlan, keys: LabKeys) -> Testbed:
-    return Testbed(
-        name=keys.testbed_name,
-        description=description.planned(device, cpus),
-        device=description.facts(device, cpus),
-        namespace=device.tester,
-        cores=[cpus.worker],
-        main_core=cpus.main,
-        left=_tagged("left", device.left, keys),
-        right=_tagged("right", device.right, keys),
-        translates=device.translates,
-        hops=device.hops,
-        translated_hops=device.translated_hops,
-        hooks=device.hooks,
-        routing=device.routing,
-    )
-
-
-def _tagged(name: Side, side: SideConfig, keys: LabKeys) -> SideConfig:
-    """With the VLAN tags and outer headers that the device is told to have there."""
-    told = keys.behaviour or {}
-    tags = [VlanTag.model_validate(tag) for tag in told.get("vlan", {}).get(name, [])]
-    tunnel = told.get("encapsulation", {}).get(name)
-    update: dict[str, Any] = {"vlan": tags} if tags else {}
-    if tunnel:
-        devices = Encapsulation.model_validate(tunnel)
-        rule = told.get("map", {}).get(name)
-        update["encapsulation"] = SideEncapsulation.at_other_end(
-            devices, MapRule.model_validate(rule) if rule else None
-        )
-    return side.model_copy(update=update)
 
 
 def _as_it_is(state: LabState) -> Testbed:

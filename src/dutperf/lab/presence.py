@@ -95,11 +95,11 @@ def present(*, all_: bool = False) -> Iterator[tuple[StateFile, LabState]]:
 
 
 def others(than: StateFile, *, all_: bool = False) -> list[tuple[StateFile, LabState]]:
-    """The other labs that are up; see ``present``."""
+    """The other labs of which something is there; see ``present``."""
     return [
         (file, state)
         for file, state in present(all_=all_)
-        if file.name != than.name and is_usable(state)
+        if file.name != than.name and is_there(state)
     ]
 
 
@@ -114,6 +114,13 @@ def is_whole(state: LabState) -> bool:
 def is_usable(state: LabState) -> bool:
     """Whether it is whole, and its owner lives, if it has one."""
     return is_whole(state) and (state.owner is None or is_running(state.owner))
+
+
+def is_there(state: LabState) -> bool:
+    """Whether any of it is there, and may work: a broken lab's device may spin."""
+    return bool(topology.existing(state.namespaces)) or any(
+        map(is_running, state.processes)
+    )
 
 
 def is_in_use_elsewhere(state: LabState) -> bool:
