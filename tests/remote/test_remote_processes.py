@@ -19,6 +19,7 @@ from remote_hosts import (
     write_testbed,
 )
 
+from dutperf import __version__
 from dutperf.cli.measuring import surroundings
 from dutperf.cli.testbeds import planned_testbeds
 from dutperf.config import load_campaign
@@ -168,7 +169,7 @@ def test_a_host_of_another_version_is_refused_with_both(
     there.worker("b", DUTPERF_VERSION="9.9")
     run = there.run(campaign, "--output", out)
     assert run.end() == 2
-    assert "has dutperf 9.9, this is 0." in run.said
+    assert f"has dutperf 9.9, this is {__version__}" in run.said
     assert "install the same dutperf on all hosts" in run.said
     assert not out.exists()
 
