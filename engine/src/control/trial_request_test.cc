@@ -263,8 +263,7 @@ TEST(TrialRun, IsReadWithWhomItsFramesAreFor) {
   const dataplane::TrialSpec spec = parse_trial(golden_params("trial.run-stateful")).spec;
   const dataplane::DirectionSpec& direction =
       spec.from[0].streams[0].received_end ? spec.from[0] : spec.from[1];
-  const net::ReceivedEnd expected{
-      ip("2001:db8::"), false, {{40, 8, false, 40}, {48, 8, true, 6}}};
+  const net::ReceivedEnd expected{ip("2001:db8::"), false, {{40, 8, false, 40}, {48, 8, true, 6}}};
   EXPECT_EQ(direction.streams[0].received_end, expected);
 }
 
