@@ -30,10 +30,10 @@ from typing import Any
 from http_figure import write_figure
 
 from dutperf import lab
-from dutperf.engine.process import find_program
 from dutperf.errors import DutperfError, InputError, SetupError
 from dutperf.interruption import postponed_signals, terminate_as_interrupt
 from dutperf.lab.refdut_socket import KnownAnswer
+from dutperf.programs import find_program
 
 CLIENT, DEVICE, SERVER = NAMESPACES = tuple(
     f"dutperf-http-{part}" for part in ("client", "device", "server")
