@@ -97,6 +97,23 @@ def test_a_relay_of_another_rule_forwards_to_others(name: str, tmp_path: Path) -
     assert "another MAP rule" in reason.hint
 
 
+def test_hosts_with_tunnels_of_their_own_may_be_sent_to_by_one(tmp_path: Path) -> None:
+    """The known-answer device has one address for all of them."""
+    tunnel = {"kind": "ip", "local": "2001:2::1", "remote": "2001:2::2"}
+    behaviour = {"encapsulation": {"left": tunnel | {"remote_bits": 96}}}
+    path = tmp_path / "hosts.json"
+    path.write_text(json.dumps(behaviour))
+    try:
+        up = dutperf("lab", "up", "known-answer", "--behaviour", str(path))
+        assert up.returncode == 0, up.stderr
+        options = ("--ip", "4", "--frame-size", "128", "--addresses", "10")
+        cell = found("known-answer", tmp_path / "run", *options)
+    finally:
+        lab.down(all_=True)
+    assert cell.median == 20_000
+    assert not [f for f in cell.findings if f.kind == "misdirected"]
+
+
 @pytest.mark.parametrize("name", EDGES)
 def test_how_many_ports_an_edge_uses_is_the_capacity_of_its_table(
     name: str, tmp_path: Path

@@ -25,7 +25,6 @@ from dutperf.protocol import (
     FieldCopy,
     FieldName,
     FieldVariation,
-    FollowingBits,
     Mix,
     ReceivedEnd,
     Record,
@@ -237,30 +236,17 @@ def _copies(side: SideConfig, hosts: AddressSet) -> Iterator[FieldCopy]:
 
 
 def _received_end(testbed: Testbed, flow: Flow) -> ReceivedEnd | None:
-    """Whose frames arrive, where their addresses say it."""
+    """Which customer edge's frames arrive, where their addresses say it.
+
+    Of a tunnel for each host the prefix is compared, as of any tunnel whose ends vary:
+    which of them a device sends to is its own to choose.
+    """
     side = testbed.sides[flow.receiver]
-    outer, own = side.tunnel, side.encapsulation
-    if side.map_rule and side.edge:
-        translated = side.translation is not None
-        follows = list(side.map_rule.follows(translated=translated))
-        return ReceivedEnd(address=side.edge, outer=not translated, follows=follows)
-    if outer is None or own is None or not own.tunnel_per_host:
+    if side.map_rule is None or side.edge is None:
         return None
-    hosts = flow.destination
-    ends = zip(hosts.fields, tunnel_ends(outer.local, hosts), strict=True)
-    return ReceivedEnd(
-        address=outer.local,
-        outer=True,
-        follows=[
-            FollowingBits(
-                offset=end.fields[0].offset,
-                width=bits.width,
-                of="dst_ip",
-                of_offset=bits.offset,
-            )
-            for bits, end in ends
-        ],
-    )
+    translated = side.translation is not None
+    follows = list(side.map_rule.follows(translated=translated))
+    return ReceivedEnd(address=side.edge, outer=not translated, follows=follows)
 
 
 def _received_ttl(testbed: Testbed, traffic: Traffic, flow: Flow) -> int | None:
