@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "control/shadow_losses.h"
+#include "dataplane/accuracy.h"
 
 namespace dutperf::control {
 namespace {
@@ -39,9 +40,10 @@ void add_accuracy(const dataplane::SendReport& sent, const dataplane::ReceiveRep
                   const timing::TscClock& clock, DirectionResult& result) {
   result.send_call_ns = &sent.call_ns;
   result.receive_gap_ns = &received.gap_ns;
-  if (sent.call_ns.count() == 0 || received.gap_ns.count() == 0) return;
-  result.delay_floor_ns = sent.call_ns.min() + clock.to_ns(received.shortest_poll_tsc);
-  result.delay_bound_ns = sent.call_ns.max() + received.gap_ns.max();
+  const auto accuracy = dataplane::accuracy_of(sent, received, clock);
+  if (!accuracy) return;
+  result.delay_floor_ns = accuracy->floor_ns;
+  result.delay_bound_ns = accuracy->bound_ns;
 }
 
 // With a window nobody knows any more which ones they were.

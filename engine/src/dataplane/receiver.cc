@@ -72,7 +72,8 @@ Receiver::Receiver(const TrialSpec& spec, Side side, const std::vector<Receiving
   const size_t most_ip_bytes = most_bytes_in_pieces(streams);
   for (const ReceivingPort& port : ports) {
     Input& input =
-        inputs_.emplace_back(Input{port, static_cast<uint16_t>(inputs_.size()), 0, {}, {}});
+        inputs_.emplace_back(Input{port, static_cast<uint16_t>(inputs_.size()), 0, {}, {}, {}});
+    if (port.times != nullptr && port.times->came) input.clock.emplace(port.times->clock(clock_));
     input.arrivals.answers = AnswerLog(answers_.most);
     if (most_ip_bytes > 0) input.reassembly = std::make_unique<net::Reassembly>(most_ip_bytes);
   }
@@ -139,6 +140,39 @@ uint32_t Receiver::receive_burst(Input& input) noexcept {
   }
   const uint64_t received_tsc = timing::read_tsc();
   for (uint32_t i = 0; i < count; ++i) dpdk::prefetch_frame(mbufs[i]);
+  const Times times{polled_tsc, received_tsc, received_tsc};
+  if (input.clock) [[unlikely]] {
+    take_stamped<kBefore>(input, mbufs, count, times);
+  } else {
+    take<kBefore>(input, mbufs, count, times);
+  }
+  if (count < kBurst) input.drained_tsc = polled_tsc;
+  published_received_.store(recorders_[0].tracker().received() + recorders_[1].tracker().received(),
+                            std::memory_order_relaxed);
+  return count;
+}
+
+// A stamp of a frame that has not come yet is none.
+template <Receiver::Before kBefore>
+[[gnu::noinline]] void Receiver::take_stamped(Input& input, dpdk::Mbuf** mbufs, uint32_t count,
+                                              Times times) noexcept {
+  timing::PortClock& clock = *input.clock;
+  clock.read_if_due(times.received_tsc);
+  report_.clock_worst_tsc = std::max(report_.clock_worst_tsc, clock.worst_tsc());
+  const uint64_t latest_tsc = times.received_tsc + std::min(clock.worst_tsc(), times.received_tsc);
+  for (uint32_t i = 0; i < count; ++i) {
+    const std::optional<uint64_t> ticks = input.port.times->came->ticks_in(mbufs[i]);
+    const uint64_t came_tsc = ticks ? clock.to_tsc(*ticks) : UINT64_MAX;
+    const bool possible = came_tsc >= start_tsc_ && came_tsc <= latest_tsc;
+    times.came_tsc = possible ? came_tsc : times.received_tsc;
+    ++(possible ? report_.stamped : report_.unstamped);
+    take<kBefore>(input, mbufs + i, 1, times);
+  }
+}
+
+template <Receiver::Before kBefore>
+[[gnu::always_inline]] inline void Receiver::take(Input& input, dpdk::Mbuf** mbufs, uint32_t count,
+                                                  const Times& times) noexcept {
   Burst burst;
   uint32_t kept = 0;  // mbufs to free; answered requests leave with the reply ring
   const uint32_t before = kBefore == Before::kNothing ? 0 : before_bytes_;
@@ -173,13 +207,9 @@ uint32_t Receiver::receive_burst(Input& input) noexcept {
   if (sorts_) sort_out(input, burst);
   Learning::Burst learned;
   if (learning_) learning_->look_up(burst.arrivals[0], burst.frames[0], burst.count[0], learned);
-  record(input, burst, polled_tsc, received_tsc);
+  record(input, burst, times);
   if (learning_) learning_->learn(learned);
-  if (count < kBurst) input.drained_tsc = polled_tsc;
   dpdk::free_frames(mbufs, kept);
-  published_received_.store(recorders_[0].tracker().received() + recorders_[1].tracker().received(),
-                            std::memory_order_relaxed);
-  return count;
 }
 
 void Receiver::step() noexcept {
@@ -218,16 +248,19 @@ void Receiver::step_of(Input& input) noexcept {
   }
 }
 
-void Receiver::record(Input& input, Burst& burst, uint64_t polled_tsc,
-                      uint64_t received_tsc) noexcept {
+// What the tester itself may have done to a frame is judged by the loop's times, whatever a NIC
+// says: of how long it waited for the loop nobody else knows.
+void Receiver::record(Input& input, Burst& burst, const Times& times) noexcept {
+  const uint64_t received_tsc = times.received_tsc;
   const uint64_t received_ns = clock_.to_ns(received_tsc - start_tsc_);
+  const uint64_t came_ns = clock_.to_ns(times.came_tsc - start_tsc_);
   const uint32_t frames = burst.count[0] + burst.count[1];
   if (frames == 0) return;
   // What need not come ends no silence.
   if (burst.count[0] > 0 || !has_beside_) silence_.hear(received_ns);
   const uint64_t gap_ns = clock_.to_ns(received_tsc - input.drained_tsc);
   report_.gap_ns.record(gap_ns, frames);
-  report_.shortest_poll_tsc = std::min(report_.shortest_poll_tsc, received_tsc - polled_tsc);
+  report_.shortest_poll_tsc = std::min(report_.shortest_poll_tsc, received_tsc - times.polled_tsc);
   // Both streams go the same way: one of them tells.
   const size_t any = burst.count[0] > 0 ? 0 : 1;
   const measure::Arrival* const arrivals = burst.arrivals[any];
@@ -235,7 +268,7 @@ void Receiver::record(Input& input, Burst& burst, uint64_t polled_tsc,
                                       arrivals[0].sent_ns, arrivals[burst.count[any] - 1].sent_ns);
   for (size_t i = 0; i < kMaxStreams; ++i) {
     if (burst.count[i] == 0) continue;
-    recorders_[i].record(burst.arrivals[i], burst.count[i], received_ns, shaded);
+    recorders_[i].record(burst.arrivals[i], burst.count[i], came_ns, shaded);
   }
   if (frames > uninspected_) [[unlikely]] {
     inspect(burst, frames);

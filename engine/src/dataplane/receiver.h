@@ -24,6 +24,7 @@
 #include "dataplane/learning.h"
 #include "dataplane/trial_clock.h"
 #include "dataplane/trial_spec.h"
+#include "dpdk/frame_times.h"
 #include "dpdk/mbuf.h"
 #include "dpdk/reply_ring.h"
 #include "measure/histogram.h"
@@ -55,6 +56,7 @@ struct ReceivingPort {
   const net::OwnAddresses* own;
   const std::vector<net::NeighbourAnswer>* next_hops;
   RepliesAndRest rings;
+  const dpdk::PortTimes* times = nullptr;  // null: no NIC says when a frame came
 };
 
 inline constexpr unsigned kGapBits = 5;  // an error bound: 3 % is plenty
@@ -83,6 +85,10 @@ struct ReceiveReport {
   // left nothing behind to the end of the one that returned them.
   measure::Histogram gap_ns{kGapBits};
   uint64_t shortest_poll_tsc = UINT64_MAX;  // of those that returned frames
+  // Of ports whose NIC says when a frame came.
+  uint64_t stamped = 0;
+  uint64_t unstamped = 0;  // came with no time or with an impossible one: the loop's counts
+  uint64_t clock_worst_tsc = 0;
 };
 
 class Receiver {
@@ -138,13 +144,27 @@ class Receiver {
     uint16_t number;
     uint64_t drained_tsc = 0;                     // begin of the last poll that left nothing behind
     std::unique_ptr<net::Reassembly> reassembly;  // null: nothing comes in pieces
+    std::optional<timing::PortClock> clock;       // of a NIC that says when a frame came
     PortArrivals arrivals;
+  };
+
+  // When frames came: between two of the loop's times, or at one that the NIC told.
+  struct Times {
+    uint64_t polled_tsc;
+    uint64_t received_tsc;
+    uint64_t came_tsc;
   };
 
   void step_of(Input& input) noexcept;
   // Returns how many frames there were.
   template <Before kBefore>
   uint32_t receive_burst(Input& input) noexcept;
+  // Takes what came at one time.
+  template <Before kBefore>
+  void take(Input& input, dpdk::Mbuf** mbufs, uint32_t count, const Times& times) noexcept;
+  // Takes them one by one, each at the time of its stamp.
+  template <Before kBefore>
+  void take_stamped(Input& input, dpdk::Mbuf** mbufs, uint32_t count, Times times) noexcept;
   // Here and below `frame` is what stands behind its VLAN tags, labels and outer headers.
   void account(const uint8_t* frame, const net::Classified& classified, Input& input,
                Burst& burst) noexcept;
@@ -163,7 +183,7 @@ class Receiver {
   const uint8_t* ether_type_of(const uint8_t* frame) const noexcept;
   void account_icmp(const uint8_t* frame, const net::Classified& classified, Input& input) noexcept;
   void inspect(const Burst& burst, uint64_t frames) noexcept;
-  void record(Input& input, Burst& burst, uint64_t polled_tsc, uint64_t received_tsc) noexcept;
+  void record(Input& input, Burst& burst, const Times& times) noexcept;
   // Its frame has its tags still.
   // These return true when a ring took the buffer.
   bool account_foreign(dpdk::Mbuf* mbuf, Input& input) noexcept;

@@ -13,6 +13,15 @@ std::vector<dpdk::TxQueue> queues_of(const std::vector<SendingPort>& ports) {
   return queues;
 }
 
+// By how much frames are handed over before they are due; 0 unless all ports can wait with them.
+uint64_t lead_ns_of(const std::vector<SendingPort>& ports) {
+  uint64_t lead_ns = UINT64_MAX;
+  for (const SendingPort& port : ports) {
+    lead_ns = std::min(lead_ns, port.times != nullptr && port.times->due ? port.times->lead_ns : 0);
+  }
+  return lead_ns;
+}
+
 }  // namespace
 
 Sender::Sender(const TrialSpec& spec, Side side, const std::vector<SendingPort>& ports,
@@ -25,11 +34,16 @@ Sender::Sender(const TrialSpec& spec, Side side, const std::vector<SendingPort>&
       stall_tsc_(clock.tsc().to_tsc(measure::stall_ns_at(rate_fps_))),
       ports_(ports),
       queues_(queues_of(ports)),
+      lead_tsc_(clock.tsc().to_tsc(lead_ns_of(ports))),
       source_(spec.from[index_of(side)], pools),
       clock_(clock),
       schedule_(0, clock.tsc().hz(), spec.from[index_of(side)].load()),
       stall_(stalls, rate_fps_, measure::stall_ns_at(rate_fps_)) {
   report_.built_by_time.reset(spec.record.series_interval_ns, spec.record.series_intervals);
+  if (lead_tsc_ == 0) return;
+  for (const SendingPort& port : ports_) {
+    paces_.push_back({*port.times->due, port.times->clock(clock.tsc())});
+  }
 }
 
 Sender::~Sender() { dpdk::free_frames(pending_.data() + pending_first_, pending_count_); }
@@ -41,7 +55,7 @@ void Sender::start(uint64_t start_tsc) {
 
 void Sender::step() noexcept {
   uint64_t now = timing::read_tsc();
-  if (now < start_tsc_) return;
+  if (now + lead_tsc_ < start_tsc_) return;
   if (send_replies()) now = timing::read_tsc();
   if (!sending()) return;
   if (clock_.stopping()) [[unlikely]] {
@@ -63,27 +77,53 @@ void Sender::step() noexcept {
 
 void Sender::build_due(uint64_t now) noexcept {
   const auto left = static_cast<uint32_t>(std::min<uint64_t>(frames_ - built_, burst_limit_));
-  const uint32_t due = schedule_.due_count(now, left);
+  uint32_t due = schedule_.due_count(now + lead_tsc_, left);
   if (due == 0) return;
+  bool built = false;
+  pending_stamp_tsc_ = now;
+  if (!paces_.empty()) [[unlikely]] {
+    pending_stamp_tsc_ = schedule_.next_due_tsc();
+    due = build_for_nic(due, now);
+    built = due > 0;
+  } else {
+    const uint64_t stamp_ns = clock_.tsc().to_ns(now - start_tsc_);
+    built = source_.next(pending_.data(), due, stamp_ns);
+    if (built) report_.built_by_time.add(stamp_ns, due);
+  }
   // Without free buffers all are queued: the port is the bottleneck.
-  const uint64_t stamp_ns = clock_.tsc().to_ns(now - start_tsc_);
-  if (!source_.next(pending_.data(), due, stamp_ns)) {
+  if (!built) {
     ++report_.tx_full;
     note_port_full(true, now, now);
     give_up_if_hopeless(now);
     end_if_done(now);
     return;
   }
-  report_.built_by_time.add(stamp_ns, due);
-  pending_stamp_tsc_ = now;
   built_ += due;
   pending_first_ = 0;
   pending_count_ = due;
 }
 
+[[gnu::noinline]] uint32_t Sender::build_for_nic(uint32_t due, uint64_t now) noexcept {
+  for (Pace& pace : paces_) {
+    pace.clock.read_if_due(now);
+    report_.clock_worst_tsc = std::max(report_.clock_worst_tsc, pace.clock.worst_tsc());
+  }
+  for (uint32_t i = 0; i < due; ++i) {
+    const uint64_t due_tsc = schedule_.due_tsc(i);
+    const uint64_t stamp_ns = clock_.tsc().to_ns(due_tsc - start_tsc_);
+    if (!source_.next(&pending_[i], 1, stamp_ns)) return i;
+    report_.built_by_time.add(stamp_ns, 1);
+    const Pace& pace = paces_[paces_.size() == 1 ? 0 : dpdk::leaves_by(pending_[i])];
+    pace.due.put(pending_[i], pace.clock.to_ticks(due_tsc));
+  }
+  return due;
+}
+
 uint64_t Sender::hand_over(uint64_t now) noexcept {
-  // The oldest frame's lag stands for its burst: never less than the truth.
-  const uint64_t lag_tsc = now - schedule_.next_due_tsc();
+  // The oldest frame's lag stands for its burst: never less than the truth. None is due before now
+  // unless the NIC waits with it.
+  const uint64_t due_tsc = schedule_.next_due_tsc();
+  const uint64_t lag_tsc = now - std::min(now, due_tsc);
   if (stall_.open() || lag_tsc > stall_tsc_) [[unlikely]]
     note_stall(now, lag_tsc);
   uint32_t taken = queues_.send(pending_.data() + pending_first_, pending_count_);
@@ -98,12 +138,13 @@ uint64_t Sender::hand_over(uint64_t now) noexcept {
   }
   const uint64_t done = timing::read_tsc();
   note_port_full(refused || queues_.had_no_room(), now, done);
-  report_.call_ns.record(clock_.tsc().to_ns(done - pending_stamp_tsc_), taken);
+  report_.call_ns.record(clock_.tsc().to_ns(done - std::min(done, pending_stamp_tsc_)), taken);
   report_.lag_ns.record(clock_.tsc().to_ns(lag_tsc), taken);
+  const uint64_t last_tsc = paces_.empty() ? now : std::max(now, schedule_.due_tsc(taken - 1));
   schedule_.advance(taken);
   report_.burst_frames.record(taken);
-  if (report_.sent == 0) report_.first_tsc = now;
-  report_.last_tsc = now;
+  if (report_.sent == 0) report_.first_tsc = std::max(now, due_tsc);
+  report_.last_tsc = last_tsc;
   report_.sent += taken;
   published_sent_.store(report_.sent, std::memory_order_relaxed);
   pending_first_ += taken;
@@ -140,7 +181,7 @@ void Sender::give_up_if_hopeless(uint64_t now) noexcept {
 void Sender::end_if_done(uint64_t now) noexcept {
   if (sending()) return;
   note_port_full(false, now, now);
-  report_.stalled = stall_.finish(clock_.tsc().to_ns(now - start_tsc_));
+  report_.stalled = stall_.finish(clock_.tsc().to_ns(std::max(now, start_tsc_) - start_tsc_));
   clock_.sender_done();
 }
 

@@ -10,6 +10,10 @@
 // long the port was full is counted: a sender that fell behind for that reason was held back. When
 // it was late, and how it caught up, is logged for the receivers (measure/shadow_watch.h).
 //
+// Where the NIC sends at a time that it is told, frames are handed over a little before they are
+// due, and a frame's stamp is the time at which it is due; one that is late leaves at once, and
+// counts as any other that left after its stamp.
+//
 // A sender is driven by one worker. `published_sent` and `report().built_by_time` may be read by
 // others at any time; the rest only after the worker has ended.
 #pragma once
@@ -24,6 +28,7 @@
 #include "dataplane/trial_clock.h"
 #include "dataplane/trial_spec.h"
 #include "dataplane/tx_ports.h"
+#include "dpdk/frame_times.h"
 #include "dpdk/mbuf.h"
 #include "dpdk/reply_ring.h"
 #include "measure/histogram.h"
@@ -49,6 +54,7 @@ struct SendReport {
   measure::Histogram lag_ns{kLagBits};
   measure::Histogram burst_frames{kBurstBits};
   measure::Histogram call_ns{kCallBits};  // stamp to the end of the send call, by frame
+  uint64_t clock_worst_tsc = 0;           // of NICs that send at a time
   // By the intervals of their stamps; the last ones may be of frames that never left.
   measure::TimeSeries built_by_time;
 };
@@ -57,6 +63,7 @@ struct SendReport {
 struct SendingPort {
   dpdk::TxQueue queue;
   dpdk::ReplyRing* replies;
+  const dpdk::PortTimes* times = nullptr;  // null: the loop decides when a frame leaves
 };
 
 class Sender {
@@ -81,8 +88,16 @@ class Sender {
   uint64_t unlearned() const { return source_.unlearned(); }
 
  private:
+  // Of a port whose NIC sends at a time.
+  struct Pace {
+    dpdk::TimeField due;
+    timing::PortClock clock;
+  };
+
   bool sending() const { return report_.sent < frames_ && !report_.gave_up; }
   void build_due(uint64_t now) noexcept;
+  // Builds up to `due` frames, each with its own stamp and time to leave; returns how many.
+  uint32_t build_for_nic(uint32_t due, uint64_t now) noexcept;
   // Returns when the send call was over.
   uint64_t hand_over(uint64_t now) noexcept;
   // Pending frames from `first` on are lost; returns how many.
@@ -105,6 +120,8 @@ class Sender {
   const uint64_t stall_tsc_;  // a sender that is so late is in a stall
   const std::vector<SendingPort> ports_;
   const TxPorts<> queues_;
+  std::vector<Pace> paces_;  // one for each port, or none
+  const uint64_t lead_tsc_;  // 0 without them
   FrameSource source_;
   TrialClock& clock_;
 

@@ -35,7 +35,8 @@ SideResources::SideResources(const std::vector<const dpdk::Port*>& side_ports,
 
 std::vector<SendingPort> SideResources::sending() const {
   std::vector<SendingPort> result;
-  for (const auto& port : ports) result.push_back({port->tx, &port->replies});
+  for (const auto& port : ports)
+    result.push_back({port->tx, &port->replies, port->times ? &*port->times : nullptr});
   return result;
 }
 
@@ -43,7 +44,11 @@ std::vector<ReceivingPort> SideResources::receiving() const {
   std::vector<ReceivingPort> result;
   for (const auto& port : ports) {
     dpdk::ReplyRing* const unclaimed = port->unclaimed ? &*port->unclaimed : nullptr;
-    result.push_back({port->rx, &port->own, &port->next_hops, {port->replies, unclaimed}});
+    result.push_back({port->rx,
+                      &port->own,
+                      &port->next_hops,
+                      {port->replies, unclaimed},
+                      port->times ? &*port->times : nullptr});
   }
   return result;
 }

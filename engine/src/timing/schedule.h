@@ -38,6 +38,11 @@ class Schedule {
   // The first tick at which the next frame is due.
   uint64_t next_due_tsc() const { return static_cast<uint64_t>((due_ + UINT64_MAX) >> 64); }
 
+  // The same of the frame that so many come before. REQUIRES: of the same step.
+  uint64_t due_tsc(uint32_t before) const {
+    return static_cast<uint64_t>((due_ + interval_ * before + UINT64_MAX) >> 64);
+  }
+
   // How many frames are due at `now`, at most `limit`, all of one step: those of the next one are
   // told when these have left. Never one too many; the last due frame may be missing for a tick, as
   // the rate in frames per tick is rounded down.
