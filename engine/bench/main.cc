@@ -14,7 +14,8 @@
 //
 // Modes are measured in turn, round after round, and the medians are reported, so that a noisy
 // machine disturbs all alike. Then follow how two workers scale and how evenly a slow sender's
-// frames leave, see scaling.h. Under callgrind, `--mode NAME --rounds 1` with
+// frames leave, see scaling.h, and what one worker does on shared memory, see memif_path.h. Under
+// callgrind, `--mode NAME --rounds 1` with
 // --toggle-collect=measured_section counts the instructions of one mode.
 
 #include <getopt.h>
@@ -35,6 +36,7 @@
 #include "dpdk/floor.h"
 #include "due_sender.h"
 #include "learned_table.h"
+#include "memif_path.h"
 #include "scaling.h"
 
 // Everything timed runs in here; C linkage and no inlining, so that callgrind can name it.
@@ -71,6 +73,7 @@ struct Arguments {
   std::vector<uint64_t> entries = {4'000'000};
   bool small_pages = false;  // for the table
   std::string mode;
+  std::string move_frames;  // be the device behind memif_path.h
 };
 
 struct Mode {
@@ -271,10 +274,15 @@ std::vector<uint64_t> parse_sizes(const char* text) {
 
 Arguments parse_arguments(int argc, char** argv) {
   static const option kOptions[] = {
-      {"cpu", required_argument, nullptr, 'c'},     {"hugepages", required_argument, nullptr, 'h'},
-      {"frames", required_argument, nullptr, 'f'},  {"rounds", required_argument, nullptr, 'r'},
-      {"entries", required_argument, nullptr, 'e'}, {"small-pages", no_argument, nullptr, 's'},
-      {"mode", required_argument, nullptr, 'm'},    {nullptr, 0, nullptr, 0},
+      {"cpu", required_argument, nullptr, 'c'},
+      {"hugepages", required_argument, nullptr, 'h'},
+      {"frames", required_argument, nullptr, 'f'},
+      {"rounds", required_argument, nullptr, 'r'},
+      {"entries", required_argument, nullptr, 'e'},
+      {"small-pages", no_argument, nullptr, 's'},
+      {"mode", required_argument, nullptr, 'm'},
+      {"move-frames", required_argument, nullptr, 'd'},
+      {nullptr, 0, nullptr, 0},
   };
   Arguments arguments;
   for (int option = 0; (option = getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
@@ -286,6 +294,7 @@ Arguments parse_arguments(int argc, char** argv) {
       case 'e': arguments.entries = parse_sizes(optarg); break;
       case 's': arguments.small_pages = true; break;
       case 'm': arguments.mode = optarg; break;
+      case 'd': arguments.move_frames = optarg; break;
       default: usage();
     }
   }
@@ -301,6 +310,18 @@ void add_scaling(Json& result, const Arguments& arguments, const TscClock& clock
   result["workers"] = scaling.workers();
   result["workers"]["cpus"] = second ? Json{arguments.cpu, *second} : Json{arguments.cpu};
   result["pacing"] = scaling.pacing();
+}
+
+// The device has the second CPU for itself: no worker of ours uses it by then.
+Json measure_memif(const Arguments& arguments, const TscClock& clock, int second) {
+  try {
+    const dutperf::bench::MovingDevice device(second, arguments.hugepages);
+    dutperf::bench::MemifPath path(clock, device);
+    for (int round = 0; round < arguments.rounds; ++round) path.round();
+    return path.result();
+  } catch (const dutperf::dpdk::SetupError& error) {
+    return {{"skipped", error.what()}};
+  }
 }
 
 Json run(const Arguments& arguments) {
@@ -345,6 +366,7 @@ Json run(const Arguments& arguments) {
                  {"floor", list[0]},
                  {"modes", list}};
   if (arguments.mode.empty()) add_scaling(result, arguments, bench.clock, eal, second);
+  if (second) result["memif"] = measure_memif(arguments, bench.clock, *second);
   return result;
 }
 
@@ -352,7 +374,11 @@ Json run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   try {
-    std::puts(run(parse_arguments(argc, argv)).dump(1).c_str());
+    const Arguments arguments = parse_arguments(argc, argv);
+    if (!arguments.move_frames.empty()) {
+      dutperf::bench::move_frames(arguments.move_frames, arguments.cpu, arguments.hugepages);
+    }
+    std::puts(run(arguments).dump(1).c_str());
     return 0;
   } catch (const dutperf::dpdk::SetupError& error) {
     std::fprintf(stderr, "error: %s\nhint: %s\n", error.what(), error.hint().c_str());

@@ -1,7 +1,8 @@
 // Two figures of the sender beside its cost: how two workers scale, and how evenly frames leave.
 //
 //   workers   the same sender on one CPU, then on two at once; each has a port, a queue and a pool
-//             of its own, as workers of a trial have
+//             of its own, as workers of a trial have; and how long a question to the other CPU
+//             takes there and back, for a virtual machine's two may be on two sockets
 //   pacing    a sender at a tenth of one worker's limit: frames leave one by one (the median burst
 //             is 1) and on time (the lag)
 //
@@ -17,6 +18,7 @@
 
 #include "dpdk/eal.h"
 #include "due_sender.h"
+#include "timing/synchrony.h"
 
 namespace dutperf::bench {
 
@@ -47,6 +49,7 @@ class Scaling {
     if (second_lcore_) {
       two_.push_back(median(two));
       ratios_.push_back(two_.back() / one_.back());
+      ask();
     }
     pace();
   }
@@ -60,6 +63,7 @@ class Scaling {
     result["two"] = rate(two_, 2);
     result["ratio"] = median(ratios_);
     result["ratios"] = ratios_;
+    result["there_and_back_cycles"] = median(there_and_back_);
     return result;
   }
 
@@ -118,6 +122,28 @@ class Scaling {
     return workers_[0].fps + workers_[1].fps;
   }
 
+  // What is left open of the other CPU's time is how long the fastest question took.
+  void ask() {
+    constexpr int kPatienceShare = 10;  // of a second
+    timing::SynchronyProbe probe;
+    Question question{&probe, clock_.hz() / kPatienceShare};
+    dpdk::Eal::launch(*second_lcore_, &Question::answer, &question);
+    const timing::OffsetBounds bounds = probe.ask(question.patience_tsc);
+    dpdk::Eal::wait(*second_lcore_);
+    there_and_back_.push_back(static_cast<double>(bounds.highest - bounds.lowest));
+  }
+
+  struct Question {
+    static int answer(void* question) {
+      const auto& self = *static_cast<Question*>(question);
+      self.probe->answer(self.patience_tsc);
+      return 0;
+    }
+
+    timing::SynchronyProbe* probe;
+    uint64_t patience_tsc;
+  };
+
   void pace() {
     const auto rate_fps = static_cast<uint64_t>(median(one_)) / kPacedShare;
     dataplane::TrialSpec spec = trial(rate_fps * kPacedNs / 1'000'000'000, {kPorts});
@@ -152,7 +178,7 @@ class Scaling {
   const timing::TscClock& clock_;
   const std::optional<unsigned> second_lcore_;
   Worker workers_[2] = {{"worker_0", clock_}, {"worker_1", clock_}};
-  std::vector<double> one_, two_, ratios_;
+  std::vector<double> one_, two_, ratios_, there_and_back_;
   std::vector<double> rates_, burst_p50_, lag_p50_, lag_p99_, lag_max_;
 };
 

@@ -69,8 +69,11 @@ def test_json_has_the_floor_and_every_mode_in_cycles_per_frame() -> None:
     if len(os.sched_getaffinity(0)) > 1:
         assert len(set(workers["cpus"])) == 2
         assert workers["ratio"] > 0
+        memif = bench["memif"]
+        assert 0 < memif["fps_per_direction"] <= memif["sent_fps_per_direction"]
     else:
         assert workers["skipped"] == "only one CPU is available"
+        assert "memif" not in bench
     assert pacing["burst_p50_frames"] >= 1
     assert pacing["lag_p50_ns"] <= pacing["lag_p99_ns"] <= pacing["lag_max_ns"]
     assert 0 < pacing["rate_fps"] < workers["one"]["fps"]
@@ -152,6 +155,30 @@ def test_a_table_that_does_not_fit_is_told_with_the_arithmetic(
     assert (
         "receive.learn, 1,000,000 entries: 32.5 cycles above receive.count"
     ) in lines
+
+
+@pytest.mark.parametrize(
+    ("memif", "told"),
+    [
+        (
+            {"fps_per_direction": 8.62e6, "cycles_per_frame": 150.4},
+            "8.6 million sent and received in each direction, 150 cycles for both",
+        ),
+        ({"skipped": "no memory"}, "memif: not measured, no memory"),
+    ],
+)
+def test_shared_memory_is_told_or_why_it_is_not(
+    memif: dict[str, object],
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    measured = REPORT | {"memif": memif}
+    monkeypatch.setattr(
+        "dutperf.cli.bench_command.bench_data_path", lambda *_, **__: measured
+    )
+    result = CliRunner().invoke(app, ["bench"])
+    assert result.exit_code == 0, result.output
+    assert told in result.stdout
 
 
 @pytest.mark.parametrize("entries", ["0", "4X", "1,,2", "", "-1", "2000G"])

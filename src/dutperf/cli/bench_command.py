@@ -124,7 +124,12 @@ def _show(result: Result, *, as_json: bool) -> None:
         print_json(console, json.dumps(result, indent=2))
         return
     console.print(_table(result))
-    told = [*_learned(result), *_workers(result["workers"]), *_pacing(result["pacing"])]
+    told = [
+        *_learned(result),
+        *_workers(result["workers"]),
+        *_pacing(result["pacing"]),
+        *_memif(result.get("memif")),
+    ]
     for line in told:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
@@ -211,7 +216,23 @@ def _workers(workers: Result) -> Iterator[str]:
     first, second = workers["cpus"]
     yield (
         f"two workers on CPUs {first} and {second}: "
-        f"{workers['two']['fps'] / 1e6:.1f} million, {workers['ratio']:.2f} times one"
+        f"{workers['two']['fps'] / 1e6:.1f} million, {workers['ratio']:.2f} times one; "
+        f"a question from CPU to CPU takes {workers['there_and_back_cycles']:.0f} "
+        "cycles there and back"
+    )
+
+
+def _memif(memif: Result | None) -> Iterator[str]:
+    """None: there was no second CPU for the device."""
+    if memif is None:
+        return
+    if "skipped" in memif:
+        yield f"memif: not measured, {memif['skipped']}"
+        return
+    yield (
+        "one worker on memif, through a device on the other CPU that only moves "
+        f"frames: {memif['fps_per_direction'] / 1e6:.1f} million sent and received in "
+        f"each direction, {memif['cycles_per_frame']:.0f} cycles for both"
     )
 
 
