@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from dutperf.stats.survival import Survivors, oldest_kind, survivors
+from dutperf.stats.survival import Survivors, in_both, oldest_kind, survivors
 
 Table = Callable[[int, int], set[int]]
 """(connections asked for, size) -> those that are in the table in the end."""
@@ -179,3 +179,14 @@ def test_ranges_that_overlap_or_leave_the_total_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=r"ranges|lost up to"):
         survivors(10, lost)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_what_is_lost_in_both_is_what_lives_in_neither(seed: int) -> None:
+    draw = random.Random(seed)  # noqa: S311 - a fixed seed
+    one, other = (
+        {k for k in range(60) if draw.random() < share}
+        for share in (draw.random(), draw.random())
+    )
+    found = in_both(lost_of(60, one), lost_of(60, other))
+    assert found == lost_of(60, one | other)

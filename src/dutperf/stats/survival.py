@@ -24,6 +24,9 @@ Policy = Literal[
 ]
 OldestKind = Literal["one_by_one", "chunks"]
 
+Ranges = list[tuple[int, int]]
+"""[first, how many] of connections in a row; rising, without overlap."""
+
 _STRAY_SHARE = 0.02
 """Exceptions that a picture may have, such as the few that were lost on the way."""
 _LEAST_RUNS = 8
@@ -104,6 +107,22 @@ def oldest_kind(results: Sequence[Survivors]) -> OldestKind | None:
     if len(asked) < 2:
         return None
     return "one_by_one" if len(kept) == 1 else "chunks"
+
+
+def in_both(one: Ranges, other: Ranges) -> Ranges:
+    """The connections of two lists of ranges that are in either."""
+    found: Ranges = []
+    rest = iter(other)
+    begin, more = next(rest, (0, 0))
+    for first, count in one:
+        while more:
+            least, end = max(first, begin), min(first + count, begin + more)
+            if least < end:
+                found.append((least, end - least))
+            if begin + more > first + count:
+                break
+            begin, more = next(rest, (0, 0))
+    return found
 
 
 def _check(total: int, lost: Sequence[tuple[int, int]]) -> None:

@@ -342,11 +342,51 @@ def test_a_frame_that_comes_back_damaged_is_no_connection_that_expired(
     assert what.stateful
     assert timing
     reasons = expired_reasons(
-        check.model_copy(update={"result": result}), what.stateful, timing
+        [check.model_copy(update={"result": result})], what.stateful, timing
     )
     silent = [f"{lost - damaged:,} let no frame back"] if lost > damaged else []
     assert len(reasons) == len(silent)
     assert all(told in reasons[0].message for told in silent)
+
+
+@pytest.mark.parametrize(
+    ("lost", "unknown", "silent"),
+    [
+        ([[(7, 1)]], 0, 1),
+        ([[(7, 1)], [(8, 1)]], 0, 0),
+        ([[(3, 4), (9, 2)], [(0, 5), (10, 1)]], 0, 3),
+        ([[(0, 500)], [(0, 500)]], 0, 500),
+        ([[(7, 1)], [(8, 1)]], 3, 1),
+    ],
+)
+def test_a_connection_has_expired_only_if_no_validation_gets_a_frame_back(
+    lost: list[list[tuple[int, int]]], unknown: int, silent: int
+) -> None:
+    """A device that loses one frame in 65,535 at any rate forgets no connection."""
+    nat = SimulatedNat(timeout_ns=int(0.6 * (NEEDED_S - 0.1) * 1e9))
+    what = asked(direction="reverse")
+    _, recording = measured(ClearedEngine(nat), what)
+    check, _ = of_role(recording, "validation")
+    direction = check.result.directions[0]
+    stream = direction.streams[0]
+    assert stream.survival
+    checks = []
+    for ranges in lost:
+        gone = sum(count for _, count in ranges)
+        told = {"lost_ranges": ranges, "more_ranges": unknown}
+        survival = stream.survival.model_copy(update=told)
+        counts = {"lost": gone, "received": N - gone, "survival": survival}
+        streams = [stream.model_copy(update=counts)]
+        directions = [direction.model_copy(update={"streams": streams})]
+        result = check.result.model_copy(update={"directions": directions})
+        checks.append(check.model_copy(update={"result": result}))
+    timing = timing_of(what)
+    assert what.stateful
+    assert timing
+    reasons = expired_reasons(checks, what.stateful, timing)
+    told_of = [f"{silent:,} let no frame back"] if silent else []
+    assert len(reasons) == len(told_of)
+    assert all(told in reasons[0].message for told in told_of)
 
 
 def test_what_lets_a_frame_back_at_the_second_try_has_not_expired() -> None:

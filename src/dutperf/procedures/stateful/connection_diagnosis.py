@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from dutperf.config.phase2 import USABLE_PORTS, Timing
 from dutperf.config.stateful_keys import Stateful
 from dutperf.protocol import Reason, StreamRequest, StreamResult, TrialResult
 from dutperf.results.trial_record import TrialRecord
-from dutperf.stats.survival import survivors
+from dutperf.stats.survival import Ranges, in_both, survivors
 
 _EMPTIES = {"bulk_delete", "before_trial"}
+_FEW_SHARE = 1 / 5000
+"""Of the frames of phase 1; fewer that are lost here and there are single ones."""
 _PORTS_SHARE = 0.02
 """How near to all public ports the connections that were opened are at least."""
 
@@ -119,14 +121,17 @@ def forgotten_reasons(
 
 
 def expired_reasons(
-    check: TrialRecord, stateful: Stateful, timing: Timing
+    checks: Sequence[TrialRecord], stateful: Stateful, timing: Timing
 ) -> list[Reason]:
-    """What a validation after phase 2 says; empty: no connection is gone.
+    """What one validation after phase 2 or more say; empty: no connection is gone.
 
-    A frame that arrived damaged came through one that is there.
+    A frame that arrived damaged came through a connection that is there, and so did
+    each that another validation got back: a device that loses a frame now and then at
+    any rate loses those of other connections each time.
     """
+    check = checks[-1]
     stream = _foreground(check.result)
-    silent = stream.lost - stream.corrupt
+    silent = min(stream.lost - stream.corrupt, _silent_in_all(checks))
     if check.result.verdict.kind != "fail" or silent <= 0:
         return []
     told = (
@@ -134,6 +139,17 @@ def expired_reasons(
         "right after the trial"
     )
     return [_expired(told, stateful, timing)]
+
+
+def _silent_in_all(checks: Sequence[TrialRecord]) -> int:
+    """How many connections, at most, let no frame back in any validation."""
+    streams = [_foreground(check.result) for check in checks]
+    known: Ranges = [(0, streams[0].sent)]
+    for stream in streams:
+        survival = stream.survival
+        if survival is not None and not survival.more_ranges:
+            known = in_both(known, survival.lost_ranges)
+    return min(sum(count for _, count in known), *(s.lost for s in streams))
 
 
 def lost_answers(record: TrialRecord, stateful: Stateful) -> bool:
@@ -179,6 +195,8 @@ def _why_lost(record: TrialRecord, stateful: Stateful) -> tuple[str, str]:
     if stream.lost == 0:
         return "only background was lost", _SLOWER
     opened = _opened_first(stream)
+    if opened is None and stream.lost <= _FEW_SHARE * stream.sent:
+        return "single ones here and there", f"{_SINGLE}{no_hook}"
     if opened is None:
         return "here and there: R is too high", f"{_SLOWER}{no_hook}"
     addresses = stateful.expected.count if stateful.expected else 1
@@ -213,6 +231,11 @@ _NOTHING = (
 _SLOWER = (
     "lower stateful.phase1_rate (--phase1-rate), safely below what connection-rate "
     "finds"
+)
+_SINGLE = (
+    "open fewer connections if a lower stateful.phase1_rate (--phase1-rate) loses as "
+    "many: the device then loses a few at any rate, as translators do that spoil UDP "
+    "checksums"
 )
 _TABLE = (
     "raise the device's limit of connections, or open fewer; table-capacity finds how "

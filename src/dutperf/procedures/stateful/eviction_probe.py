@@ -15,13 +15,11 @@ from dutperf.procedures.trial_verdicts import ATTEMPTS
 from dutperf.protocol import Survival, TrialResult
 from dutperf.results.connection_results import Eviction, Picture
 from dutperf.search.attempts import attempted
-from dutperf.stats.survival import oldest_kind, survivors
+from dutperf.stats.survival import Ranges, oldest_kind, survivors
 
 SLOW_PER_S = 1000
 """A rate at which no device loses a connection for its speed."""
 _MOST_RANGES = 100
-
-Ranges = list[tuple[int, int]]
 
 
 def numbers_beyond(capacity: int, most: int) -> list[int]:

@@ -29,7 +29,7 @@ from dutperf.results.trial_record import TrialRecord
 
 _CHECKS = 2
 """What was lost once may be the device's own work after an overload, as asking for
-neighbours whose answers it had dropped; what let a frame back is there."""
+neighbours whose answers it had dropped; what let a frame back once is there."""
 
 
 def trials_of(cell: Cell, runner: DeviceTrials) -> Trials:
@@ -128,12 +128,13 @@ class PhasedTrials:
         if check_is != "possible":
             return None if check_is == "gone" else []
         reasons: list[Reason] = []
+        checks: list[TrialRecord] = []
         for _ in range(_CHECKS):
-            check = self._check(cell, record)
-            reasons = expired_reasons(check, self._stateful, self._timing)
+            checks.append(self._check(cell, record))
+            reasons = expired_reasons(checks, self._stateful, self._timing)
             if not reasons:
                 break
-        if check.result.verdict.kind == "pass":
+        if not reasons and checks[-1].result.verdict.kind != "invalid":
             self._alive.append((record.load_fps, record.request.duration_ns))
         return reasons
 
