@@ -2,7 +2,6 @@
 // The NICs are the test's: their clocks have rates of their own, and between them is a cable of a
 // known delay, so what is measured is known to the clocks' doubt, whatever the loops' CPU does.
 #include <gtest/gtest.h>
-#include <rte_ring.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,11 +13,14 @@
 #include "dataplane/sender.h"
 #include "dataplane/trial_run.h"
 #include "dpdk/testing/memory.h"
+#include "dpdk/testing/wire.h"
 #include "timing/testing/drifting_clock.h"
 
 namespace dutperf::dataplane {
 namespace {
 
+using dpdk::testing::came_field;
+using dpdk::testing::due_field;
 using timing::testing::DriftingClock;
 
 constexpr uint64_t kCableNs = 40'000;
@@ -27,18 +29,6 @@ constexpr uint64_t kFrames = 2'000;
 const timing::TscClock& tsc_clock() {
   static const timing::TscClock clock = timing::calibrate_tsc(20'000'000);
   return clock;
-}
-
-dpdk::TimeField came_field() {
-  dpdk::TimeField field;
-  EXPECT_EQ(rte_mbuf_dyn_rx_timestamp_register(&field.offset, &field.flag), 0);
-  return field;
-}
-
-dpdk::TimeField due_field() {
-  dpdk::TimeField field;
-  EXPECT_EQ(rte_mbuf_dyn_tx_timestamp_register(&field.offset, &field.flag), 0);
-  return field;
 }
 
 timing::PortClock::Read reader_of(const DriftingClock& clock) {
@@ -78,8 +68,7 @@ class Nics {
 
   void step() {
     dpdk::Mbuf* mbufs[64];
-    const uint32_t count =
-        rte_ring_sc_dequeue_burst(sent_, reinterpret_cast<void**>(mbufs), 64, nullptr);
+    const uint32_t count = dpdk::testing::take_from(sent_, mbufs, 64);
     for (uint32_t i = 0; i < count; ++i) {
       const auto due = due_field().ticks_in(mbufs[i]);
       const uint64_t left_tsc = due ? left.tsc_at(*due) : timing::read_tsc();
@@ -90,10 +79,10 @@ class Nics {
       const Frame frame = on_the_way_.front();
       on_the_way_.pop_front();
       stamp(frame);
-      ASSERT_EQ(rte_ring_sp_enqueue(received_, frame.mbuf), 0);
+      ASSERT_TRUE(dpdk::testing::put_into(received_, frame.mbuf));
     }
   }
-  bool idle() const { return on_the_way_.empty() && rte_ring_empty(sent_) != 0; }
+  bool idle() const { return on_the_way_.empty() && dpdk::testing::is_empty(sent_); }
 
   DriftingClock left{.ticks_per_tsc = 0.41, .first_tsc = timing::read_tsc(), .off_ppm = -70};
   DriftingClock right{.ticks_per_tsc = 0.37, .first_tsc = timing::read_tsc(), .off_ppm = 90};
@@ -151,7 +140,7 @@ class NicTimes : public ::testing::Test {
     usleep(60'000);  // the clocks' rates are known from half a period on
   }
 
-  static dpdk::PortTimes times_of(const DriftingClock& clock) {
+  static PortTimes times_of(const DriftingClock& clock) {
     return {reader_of(clock), reader_of(clock)(), came_field(), due_field()};
   }
 

@@ -22,9 +22,9 @@
 
 #include "dataplane/answer_log.h"
 #include "dataplane/learning.h"
+#include "dataplane/port_times.h"
 #include "dataplane/trial_clock.h"
 #include "dataplane/trial_spec.h"
-#include "dpdk/frame_times.h"
 #include "dpdk/mbuf.h"
 #include "dpdk/reply_ring.h"
 #include "measure/histogram.h"
@@ -56,7 +56,7 @@ struct ReceivingPort {
   const net::OwnAddresses* own;
   const std::vector<net::NeighbourAnswer>* next_hops;
   RepliesAndRest rings;
-  const dpdk::PortTimes* times = nullptr;  // null: no NIC says when a frame came
+  const PortTimes* times = nullptr;  // null: no NIC says when a frame came
 };
 
 inline constexpr unsigned kGapBits = 5;  // an error bound: 3 % is plenty

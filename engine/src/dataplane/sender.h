@@ -25,10 +25,10 @@
 #include <vector>
 
 #include "dataplane/frame_source.h"
+#include "dataplane/port_times.h"
 #include "dataplane/trial_clock.h"
 #include "dataplane/trial_spec.h"
 #include "dataplane/tx_ports.h"
-#include "dpdk/frame_times.h"
 #include "dpdk/mbuf.h"
 #include "dpdk/reply_ring.h"
 #include "measure/histogram.h"
@@ -63,7 +63,7 @@ struct SendReport {
 struct SendingPort {
   dpdk::TxQueue queue;
   dpdk::ReplyRing* replies;
-  const dpdk::PortTimes* times = nullptr;  // null: the loop decides when a frame leaves
+  const PortTimes* times = nullptr;  // null: the loop decides when a frame leaves
 };
 
 class Sender {

@@ -40,7 +40,7 @@ struct PortResources {
 
   dpdk::TxQueue tx;
   dpdk::RxQueue rx;
-  std::optional<dpdk::PortTimes> times;  // of a NIC that tells them, or is told
+  std::optional<PortTimes> times;  // of a NIC that tells them, or is told
   dpdk::ReplyRing replies;
   std::optional<dpdk::ReplyRing> unclaimed;  // where the port has a slow path
   net::OwnAddresses own;

@@ -2,9 +2,7 @@
 //
 // DPDK keeps them in fields of a buffer that a port must be asked for: the time at which a frame
 // came (RTE_ETH_RX_OFFLOAD_TIMESTAMP), and that at which it is to be sent
-// (RTE_ETH_TX_OFFLOAD_SEND_ON_TIMESTAMP), both in ticks of what rte_eth_read_clock reads. No port
-// has them yet (docs/hardware.md): who opens one that does gives the loops a PortTimes, and that is
-// all they need to know. The tests do, with a NIC of their own.
+// (RTE_ETH_TX_OFFLOAD_SEND_ON_TIMESTAMP), both in ticks of what rte_eth_read_clock reads.
 #pragma once
 
 #include <rte_mbuf_dyn.h>
@@ -13,7 +11,6 @@
 #include <optional>
 
 #include "dpdk/mbuf.h"
-#include "timing/port_clock.h"
 
 namespace dutperf::dpdk {
 
@@ -30,17 +27,6 @@ struct TimeField {
     *RTE_MBUF_DYNFIELD(mbuf, offset, uint64_t*) = ticks;
     mbuf->ol_flags |= flag;
   }
-};
-
-// What a port can tell and be told. Without a field it is the loop's own time, as ever.
-struct PortTimes {
-  timing::PortClock::Read read;   // its clock; any thread may ask
-  timing::ClockReading opened;    // when the port was opened
-  std::optional<TimeField> came;  // of received frames
-  std::optional<TimeField> due;   // of frames to send
-  uint64_t lead_ns = 100'000;     // that long before it is due a frame is handed over
-
-  timing::PortClock clock(const timing::TscClock& tsc) const { return {read, opened, tsc}; }
 };
 
 }  // namespace dutperf::dpdk
