@@ -9,6 +9,7 @@ import pytest
 from labstates import FakeTopology, fake_topology, make_state
 
 from dutperf import busy, lab
+from dutperf.config.labs import LabKeys
 from dutperf.config.testbed import Testbed
 from dutperf.errors import BusyError, InputError, SetupError
 from dutperf.lab import active_cores, cpu_use, input_queue, presence, topology, tracking
@@ -109,6 +110,41 @@ def test_a_name_belongs_to_one_lab(eight: FakeTopology) -> None:
         lab.up("wire@a")
     assert "dutperf lab down --name a" in caught.value.hint
     assert lab.down("wire@a") == []
+
+
+def test_what_is_kept_in_the_place_of_a_lab_is_found_before_it_is_its_turn(
+    eight: FakeTopology,
+) -> None:
+    lab.up("linux-router@a")
+    before = set(eight.present)
+    with pytest.raises(SetupError, match="linux-router@a is up and kept"):
+        lab.check("wire@a")
+    lab.check("linux-router@a")
+    lab.check("wire@b")
+    with pytest.raises(SetupError, match="does what it was told"):
+        lab.check(LabKeys(name="linux-router@a", label="other"))
+    assert eight.present == before
+    eight.present.remove("dut-a")
+    with pytest.raises(SetupError, match="has gone"):
+        lab.check("linux-router@a")
+    lab.check("wire@a")
+    lab.down(own_name="a")
+    lab.check("wire@a")
+
+
+def test_cpus_that_a_kept_lab_has_are_missed_before_it_is_a_labs_turn(
+    two: FakeTopology, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.up("linux-router@a")
+    with pytest.raises(SetupError, match=r"CPU 0, 1: lab linux-router@a \(kept\)"):
+        lab.check("wire@b")
+    monkeypatch.setenv(busy.VARIABLE, "share")
+    lab.check("wire@b")
+    monkeypatch.delenv(busy.VARIABLE)
+    lab.down(own_name="a")
+    assert not two.present
+    running_on(monkeypatch, 0, 1)
+    lab.check("wire@b")
 
 
 def test_labs_on_eight_cpus_share_none(eight: FakeTopology, tmp_path: Path) -> None:

@@ -207,6 +207,34 @@ def test_a_testbed_that_cannot_be_opened_costs_its_own_cells_only(
     assert world.run.reports == 1
 
 
+def test_what_stands_in_the_way_of_one_is_told_before_a_frame(path: Path) -> None:
+    def check(planned: PlannedTestbed) -> None:
+        if planned.name == "third":
+            raise SetupError("lab wire is up and kept", "take it down first")
+
+    world = World(path)
+    object.__setattr__(world.run.around, "check_testbed", check)
+    error = failing(world)
+    assert (error.message, error.hint) == (
+        "lab wire is up and kept",
+        "take it down first",
+    )
+    assert not world.log
+    assert not path.exists()
+
+
+def test_nothing_stands_in_the_way_of_one_that_was_measured(path: Path) -> None:
+    def check(planned: PlannedTestbed) -> None:
+        asked.append(planned.name)
+
+    asked: list[str] = []
+    failing(World(path, refuse=["second"]))
+    world = World(path)
+    object.__setattr__(world.run.around, "check_testbed", check)
+    assert world.run.resume(MATRIX).complete
+    assert asked == ["second"]
+
+
 def test_it_is_measured_when_the_run_goes_on_and_nothing_else_is(
     path: Path, whole: ResultsFile
 ) -> None:

@@ -17,7 +17,13 @@ from dutperf.cli.summary import (
     show_with_deviations,
 )
 from dutperf.cli.terminal import Terminal
-from dutperf.cli.testbeds import dut_alive, open_testbed, planned_testbeds, watch_dut
+from dutperf.cli.testbeds import (
+    check_testbed,
+    dut_alive,
+    open_testbed,
+    planned_testbeds,
+    watch_dut,
+)
 from dutperf.config import Campaign, Testbed
 from dutperf.defects import defect
 from dutperf.doctor import Check, examine
@@ -156,6 +162,7 @@ def surroundings() -> Surroundings:
     return Surroundings(
         open_engine=prepare_engine,
         write_report=write_report,
+        check_testbed=check_testbed,
         open_testbed=open_testbed,
         dut_alive=dut_alive,
         watch_dut=watch_dut,

@@ -77,6 +77,18 @@ def planned_testbeds(campaign: Campaign) -> list[PlannedTestbed]:
         raise CampaignError(campaign.name, problem) from None
 
 
+def check_testbed(planned: PlannedTestbed) -> None:
+    """No lab that is kept is in the way of ``open_testbed``.
+
+    Raises:
+        SetupError: one is; the user can take it down.
+    """
+    if planned.lab is None:
+        lab.check_cpus(planned.testbed)
+    else:
+        lab.check(planned.lab)
+
+
 def open_testbed(planned: PlannedTestbed) -> AbstractContextManager[Testbed]:
     """The testbed, once it is there; a lab is up inside the context.
 

@@ -2,6 +2,7 @@ from .cpu_use import check_cpus, runs
 from .devices import LABS, LabDevice
 from .lifecycle import (
     attached,
+    check,
     down,
     dut_alive,
     plan,
@@ -27,6 +28,7 @@ __all__ = [
     "LabDevice",
     "LabStatus",
     "attached",
+    "check",
     "check_cpus",
     "cpu_of_device",
     "down",

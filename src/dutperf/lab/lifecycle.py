@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 
 from dutperf import busy
 from dutperf.config.labs import LabKeys, lab_keys
 from dutperf.config.testbed import Testbed
-from dutperf.errors import InputError, SetupError
+from dutperf.errors import BusyError, InputError, SetupError
 from dutperf.interruption import postponed_signals, terminate_as_interrupt
 from dutperf.lab import (
     chain,
@@ -42,6 +42,7 @@ from dutperf.lab.presence import (
     check_limit,
     in_use,
     is_in_use_elsewhere,
+    is_there,
     is_usable,
     is_whole,
     others,
@@ -105,7 +106,7 @@ def attached(given: str | LabKeys) -> Testbed:
         SetupError: it is not kept, has not so many filters, or is to do as told.
     """
     keys = lab_keys(given)
-    name, rules = keys.name, keys.rules
+    name = keys.name
     device = _device(keys)
     file = StateFile(name=keys.own_name)
     state = file.read()
@@ -115,6 +116,23 @@ def attached(given: str | LabKeys) -> Testbed:
         )
     if state.receive_cpu is not None:
         renew_receiving(keys.own_name)
+    _check_as_asked(keys, device)
+    return _as_it_is(state)
+
+
+def _gone(keys: LabKeys) -> SetupError:
+    """What is said of a lab that is kept and broken."""
+    return SetupError(
+        f"the device of lab {keys.name}, which 'lab up' keeps, has gone: its process "
+        "ended, or its network namespaces were deleted",
+        f"make it anew: dutperf lab up {keys.name}, with --behaviour if it had one; or "
+        f"{_taken_down(keys)}, and it is up for each run only",
+    )
+
+
+def _check_as_asked(keys: LabKeys, device: LabDevice) -> None:
+    """A lab that is kept is not changed by who uses it."""
+    name, rules = keys.name, keys.rules
     if keys.behaviour is not None or keys.label is not None:
         raise SetupError(
             f"lab {name} is kept, and does what it was told when it was brought up",
@@ -129,7 +147,6 @@ def attached(given: str | LabKeys) -> Testbed:
             f"change it: dutperf lab up {name} --rules {rules}; or take it down, and "
             f"it is made for each run: {_taken_down(keys)}",
         )
-    return _as_it_is(state)
 
 
 def _taken_down(keys: LabKeys) -> str:
@@ -189,19 +206,40 @@ def use(given: str | LabKeys) -> AbstractContextManager[Testbed]:
             not as it was asked for.
     """
     keys = lab_keys(given)
-    name, own = keys.name, (keys.device, keys.own_name)
+    own = keys.device, keys.own_name
     there = (s for s in running() if s.owner is None)
     kept = [s for s in there if (s.name, s.own_name) == own]
     if not kept:
         return session(given)
     if not all(status.alive for status in kept):
-        raise SetupError(
-            f"the device of lab {name}, which 'lab up' keeps, has gone: its process "
-            "ended, or its network namespaces were deleted",
-            f"make it anew: dutperf lab up {name}, with --behaviour if it had one; or "
-            f"{_taken_down(keys)}, and it is up for each run only",
-        )
+        raise _gone(keys)
     return _held(StateFile(name=keys.own_name), attached(given))
+
+
+def check(given: str | LabKeys) -> None:
+    """No lab that is kept is in the way of ``use``, which may come much later.
+
+    Who ends by himself is waited for then, and is nobody's fault now.
+
+    Raises:
+        InputError: there is no device of that name.
+        SetupError: one is.
+    """
+    keys = lab_keys(given)
+    device = _device(keys)
+    file = StateFile(name=keys.own_name)
+    there = file.read()
+    if there is not None and there.owner is None and is_there(there):
+        if there.device == device.name:
+            if not is_usable(there):
+                raise _gone(keys)
+            _check_as_asked(keys, device)
+            return
+        if is_usable(there):
+            raise in_use(there)
+    if busy.choice() != "share":
+        with suppress(BusyError):
+            cpu_use.choose(file)
 
 
 @contextmanager

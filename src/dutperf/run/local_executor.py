@@ -133,6 +133,7 @@ class Surroundings:
 
     open_engine: see ``session.EngineOpener``.
     write_report: makes report.html from the stored results, returns its path.
+    check_testbed: raises SetupError if something stands in the way of opening it.
     open_testbed: a lab is up inside the context; gives the testbed as it is then.
     dut_alive: whether the (lab's) device under test is still there.
     watch_dut: tells who else has the device's CPU; None: nobody knows where it works.
@@ -145,6 +146,7 @@ class Surroundings:
 
     open_engine: EngineOpener
     write_report: Callable[[Path], Path]
+    check_testbed: Callable[[PlannedTestbed], None] = lambda _planned: None
     open_testbed: TestbedOpener = _as_it_stands
     dut_alive: Callable[[PlannedTestbed], bool] = lambda _planned: True
     watch_dut: Callable[[PlannedTestbed], DeviceWatch | None] = lambda _planned: None
@@ -168,9 +170,13 @@ class LocalExecutor:
 
         Raises:
             InputError: the journal is of another run. Nothing was sent.
+            SetupError: one of the testbeds to open will be in nobody's reach. Likewise.
         """
         visits = visits_of(jobs, self.around, self.directory, self.on_event)
         known = [visit.answer_from_journal() for visit in visits]
+        for visit, results in zip(visits, known, strict=True):
+            if results is None:
+                self.around.check_testbed(visit.planned)
         failed: dict[str, DutperfError] = {}
         for visit, results in zip(visits, known, strict=True):
             try:
