@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -94,6 +95,23 @@ def test_the_service_is_one_that_systemd_accepts(tmp_path: Path) -> None:
     command = ["systemd-analyze", "verify", "--man=no", str(unit)]
     done = subprocess.run(command, capture_output=True, check=False, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_clean_debian_is_an_archive_whatever_its_name_is(tmp_path: Path) -> None:
+    """Unless it is told, mmdebstrap goes by the name, and makes a directory of some."""
+    program = tmp_path / "bin/mmdebstrap"
+    program.parent.mkdir()
+    program.write_text(
+        '#!/bin/sh\ncase "$*" in *--format=tar*) kind=touch ;; *) kind=mkdir ;; esac\n'
+        'for each; do case $each in "$HOME"/*) $kind "$each" ;; esac; done\n'
+    )
+    program.chmod(0o755)
+    made = tmp_path / "made/debian.tar"
+    command = [str(ROOT / "scripts/clean-debian"), str(made)]
+    path = f"{program.parent}:{os.environ['PATH']}"
+    subprocess.run(command, env={"PATH": path, "HOME": str(tmp_path)}, check=True)
+    assert made.is_file()
+    assert [each.name for each in made.parent.iterdir()] == [made.name]
 
 
 def test_shellcheck_has_nothing_to_say() -> None:
