@@ -43,6 +43,13 @@ def view(results: ResultsFile) -> CellView:
     return finished_cell(result, own)
 
 
+def test_a_single_repeat_was_no_search() -> None:
+    """Its trial fails, as frames are lost; the load is what it was told."""
+    cell = view(outage_results(repeats=1))
+    assert cell.counting_trials[-1].result.verdict.kind == "fail"
+    assert headline(cell).interval == "One repeat"
+
+
 def test_a_row_has_both_methods() -> None:
     *_, (table, _) = result_tables(list(subjects(run())))
     heads = [column.name for column in table.columns]

@@ -28,7 +28,10 @@ from dutperf.results import (
 from dutperf.results.beside_words import beside_sentence
 from dutperf.results.damage_words import received_figure
 from dutperf.results.management_words import management_sentence
-from dutperf.tables import BURSTS, State, Subject, state_word
+from dutperf.tables import BURSTS, SEARCHES, State, Subject, state_word
+
+SEARCHED = (*SEARCHES, "connection-rate")
+"""Whose trials are a search for one rate or burst."""
 
 
 @dataclass(frozen=True)
@@ -224,6 +227,8 @@ class CellView(Subject):
     @property
     def bounds(self) -> SearchPath | None:
         """Where the last search ended, if it had bounds."""
+        if self.procedure not in SEARCHED:
+            return None
         bounded = [path for path in self.paths if path.bounded]
         return bounded[-1] if bounded else None
 

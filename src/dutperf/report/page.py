@@ -11,7 +11,13 @@ import jinja2
 
 from dutperf import __version__
 from dutperf.report import text
-from dutperf.report.cells import BADGES, CellView, finished_cell, open_cell
+from dutperf.report.cells import (
+    BADGES,
+    SEARCHED,
+    CellView,
+    finished_cell,
+    open_cell,
+)
 from dutperf.report.chart import TEMPLATE, Chart, Figure
 from dutperf.report.charts import frame_rate_chart, search_chart
 from dutperf.report.connection_views import connection_views
@@ -47,7 +53,7 @@ from dutperf.report.wire import medium_speed_mbps
 from dutperf.results import Words, closing
 from dutperf.results.storage import write_atomically
 from dutperf.standards import Deviation
-from dutperf.tables import DELAYS, SEARCHES, Verdict, result_tables, tables
+from dutperf.tables import DELAYS, Verdict, result_tables, tables
 from dutperf.tables.media_tables import rate_rows
 from dutperf.tables.scalability_tables import growths
 from dutperf.visible import visible
@@ -113,10 +119,6 @@ def write_report(directory: Path) -> Path:
     return path
 
 
-_SEARCHED = (*SEARCHES, "connection-rate")
-"""Whose trials are a search for one rate or burst."""
-
-
 def render(source: Source) -> str:
     """The whole page as HTML."""
     cells = cells_of(source)
@@ -124,7 +126,7 @@ def render(source: Source) -> str:
     searches = {
         cell.id: search_chart(cell, number)
         for number, cell in enumerate(cells, 1)
-        if cell.trials and cell.procedure in _SEARCHED
+        if cell.trials and cell.procedure in SEARCHED
     }
     repeats = _by_cell(cells, repeats_chart)
     rate_repeats = _by_cell(cells, rate_repeats_chart)
