@@ -140,7 +140,7 @@ def in_use(state: LabState) -> SetupError:
         return SetupError(
             f"lab {state.title} is up and kept, since {state.since:%F %T} UTC",
             f"take it down first: dutperf lab down{named}; or have another one beside "
-            "it: --name",
+            "it: dutperf lab up DEVICE --name NAME, and use DEVICE@NAME",
         )
     return BusyError(
         f"lab {state.title} is in use by process {owner.pid}, "
