@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,18 +14,27 @@ from dutperf.procedures.stateful.connection_rate import measure_connection_rate
 from dutperf.procedures.taken_cpu import (
     DeviceWatch,
     beside_repeated,
+    came_again,
     dropped,
     explains,
     explains_absent,
     found_in,
     judged,
+    lost_in,
 )
 from dutperf.procedures.trial_verdicts import PATIENT_ATTEMPTS
 from dutperf.procedures.trials import Ask
 from dutperf.protocol import InputQueueDrops, Reason, TrialResult
 from dutperf.run.local_executor import measure_cell
 from dutperf.run.trial_runner import TrialRunner
-from dutperf.simulation.fake_engine import FakeEngine, SimulatedNat, perfect, step
+from dutperf.simulation.fake_engine import (
+    Dut,
+    FakeEngine,
+    SimulatedNat,
+    buffered,
+    perfect,
+    step,
+)
 
 CODE = "device_cpu_taken"
 SECOND = 10**9
@@ -34,6 +44,9 @@ ALWAYS = 100 * SECOND
 BRIDGED_NS = 100 * SECOND // (2 * RATE)
 SLOW = RATE - 1
 """Loses a frame a second and direction."""
+FAST = 100_000
+BURST = Ask(cell(), FAST, duration_s=0.01, attempts=PATIENT_ATTEMPTS)
+"""1,000 frames in each direction, and seconds of waiting for the last of them."""
 
 
 def verdicts(
@@ -77,6 +90,102 @@ def test_it_is_repeated_anew_for_what_is_asked_for_next() -> None:
 
 def test_a_repetition_in_which_nobody_took_it_counts() -> None:
     assert verdicts(FakeWatch(SECOND, trials=1), trials=2) == ["invalid", "fail"]
+
+
+def losing(*lost: int) -> Dut:
+    """Loses so many frames, of one direction after the other."""
+    losses = iter(lost)
+    return lambda _rate_fps, frames: frames - next(losses)
+
+
+def attempts(dut: Dut, ask: Ask, trials: int) -> list[TrialResult]:
+    recording = Recording(FakeEngine(dut), device=FakeWatch(ALWAYS))
+    return [recording.runner.run(ask).result for _ in range(trials)]
+
+
+def kinds_of(results: list[TrialResult]) -> list[str]:
+    return [result.verdict.kind for result in results]
+
+
+def test_a_burst_that_loses_as_many_frames_again_counts() -> None:
+    """A buffer that is full loses the same each time; others do not."""
+    results = attempts(step(FAST * 9 // 10), BURST, trials=3)
+    assert kinds_of(results) == ["invalid", "fail", "fail"]
+    told = results[1].verdict.reasons[0]
+    assert told.code == CODE
+    assert told.message.endswith("it lost as many frames before, so it counts")
+
+
+def test_it_is_compared_with_all_that_were_tried_before() -> None:
+    results = attempts(losing(100, 100, 90, 30, 100, 101), BURST, trials=3)
+    assert kinds_of(results) == ["invalid", "invalid", "fail"]
+
+
+def test_a_burst_that_loses_others_each_time_is_tried_as_often_as_any() -> None:
+    losses = [lost for number in range(1, 7) for lost in (number * 50, 0)]
+    results = attempts(losing(*losses), BURST, trials=PATIENT_ATTEMPTS)
+    assert kinds_of(results) == ["invalid"] * (PATIENT_ATTEMPTS - 1) + ["fail"]
+    last = results[-1].verdict.reasons[0]
+    assert last.message.endswith("repeating it has not helped")
+
+
+def test_another_burst_is_compared_with_its_own_trials() -> None:
+    """Not with those of the one before it, although as many are lost."""
+    longer = replace(BURST, duration_s=0.02)
+    recording = Recording(FakeEngine(losing(*[9] * 8)), device=FakeWatch(ALWAYS))
+    results = [recording.runner.run(ask).result for ask in 2 * [BURST, longer]]
+    assert kinds_of(results) == ["invalid"] * 4
+
+
+def test_a_long_trial_with_the_same_loss_is_tried_as_often_as_any() -> None:
+    """Who takes a share of the CPU all the time costs as much in each of them."""
+    asked = replace(BURST, duration_s=0.5)
+    results = attempts(step(FAST * 9 // 10), asked, trials=PATIENT_ATTEMPTS)
+    assert kinds_of(results) == ["invalid"] * (PATIENT_ATTEMPTS - 1) + ["fail"]
+
+
+@pytest.mark.parametrize(
+    ("lost", "before", "again"),
+    [
+        (500, [], False),
+        (500, [495], True),
+        (500, [494], False),
+        (500, [505, 1], True),
+        (500, [506], False),
+        (10, [12], True),
+        (10, [7], False),
+        (1, [9, 3], True),
+    ],
+)
+def test_losses_are_alike_to_a_hundredth_or_two_frames(
+    lost: int, before: list[int], again: bool
+) -> None:
+    record = Recording(FakeEngine(losing(lost, 0))).runner.run(BURST)
+    assert lost_in(record.result) == lost
+    assert came_again(record.request, record.result, before) is again
+
+
+@pytest.mark.parametrize(("duration_ns", "again"), [(10**8, True), (10**8 + 1, False)])
+def test_a_burst_is_short_in_a_tenth_of_the_wait(duration_ns: int, again: bool) -> None:
+    record = Recording(FakeEngine(losing(5, 5))).runner.run(BURST)
+    timed = {"duration_ns": duration_ns, "residual_wait_ns": SECOND}
+    request = record.request.model_copy(update=timed)
+    assert came_again(request, record.result, [10]) is again
+
+
+def test_the_longest_burst_is_found_with_others_beside() -> None:
+    """In not many more trials than alone on the device's CPU."""
+    asked = cell(
+        procedure="back-to-back", longest_burst_s=0.1, step="1", throughput_fps=9000
+    )
+    limit = MaxRate(FAST, "set")
+    alone = Recording(FakeEngine(buffered(400, 9000)))
+    expected = measure_cell(alone.runner, asked, limit)
+    beside = Recording(FakeEngine(buffered(400, 9000)), device=FakeWatch(ALWAYS))
+    found = measure_cell(beside.runner, asked, limit)
+    assert found.median == expected.median
+    failed = sum(r.result.verdict.kind == "fail" for r in alone.records)
+    assert len(beside.records) <= len(alone.records) + failed
 
 
 def test_without_anybody_who_knows_nothing_changes() -> None:
@@ -245,6 +354,24 @@ def test_a_resumed_run_takes_the_same_trials_from_the_journal() -> None:
     )
     again = [resumed.run(Ask(cell(), RATE)) for _ in range(3)]
     assert again[:2] == first.records[:2]
+    assert more == ["fail"]
+
+
+def test_a_resumed_run_knows_what_was_lost_before() -> None:
+    first = Recording(FakeEngine(losing(60, 40)), device=FakeWatch(ALWAYS))
+    first.runner.run(BURST)
+    more: list[str] = []
+    resumed = TrialRunner(
+        FakeEngine(losing(50, 50)),
+        TESTBED,
+        journal=lambda record: more.append(record.result.verdict.kind),
+        on_event=lambda _event: None,
+        sleep=lambda _seconds: None,
+        device=FakeWatch(ALWAYS),
+        stored=first.records,
+    )
+    again = [resumed.run(BURST) for _ in range(2)]
+    assert again[0] == first.records[0]
     assert more == ["fail"]
 
 

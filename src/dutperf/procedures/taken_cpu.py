@@ -3,11 +3,15 @@
 Such a trial says nothing of the device if it lost no more frames than arrived in that
 time. It is repeated; when that has not helped, it counts as it is, and says so. Only
 who knows where the device works can tell: a lab does, a testbed does not.
+
+A burst of a millisecond is watched for half a second, in which others nearly always
+have the CPU for longer than its queue bridges. They do not meet it each time alike, a
+buffer that is full does: the same loss again is the device's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from dutperf.procedures.loss_criterion import damage_fails, missing_but_damaged
@@ -26,6 +30,10 @@ if TYPE_CHECKING:  # compat has no use for them, and its commands start fast
     from dutperf.results.model import CellResult
 
 _CODE: ReasonCode = "device_cpu_taken"
+_SHORT = 10
+"""A burst is short if its frames come in this part of the wait for the last of them."""
+_ALIKE_FRAMES, _ALIKE_PARTS = 2, 100
+"""Losses are alike if they differ by no more frames, or no greater part of them."""
 _EXPLAINED = {"frames_lost", "frames_late"}
 """Damaged or duplicate frames are the device's own, whoever has its CPU."""
 _HINT = (
@@ -102,8 +110,33 @@ def explains_absent(
     """Whether all may have been lost for it that is lost but for damaged frames."""
     if found.taken_ns <= found.bridged_ns:
         return False
-    lost = sum(map(missing_but_damaged, result.directions))
-    return 0 < lost <= found.taken_ns * _rate_fps(request) // 10**9
+    return 0 < lost_in(result) <= found.taken_ns * _rate_fps(request) // 10**9
+
+
+def lost_in(result: TrialResult) -> int:
+    """Frames lost, and late, in all directions, but for those that came damaged."""
+    return sum(map(missing_but_damaged, result.directions))
+
+
+def came_again(
+    request: TrialRequest, result: TrialResult, lost_before: Sequence[int]
+) -> bool:
+    """Whether a short burst lost as many frames as one time before.
+
+    ``lost_before``: frames that were lost when it was tried before, and explained. A
+    long trial may well lose the same by others who take the CPU time after time.
+    """
+    if request.duration_ns * _SHORT > request.residual_wait_ns:
+        return False
+    lost = lost_in(result)
+    most = max(_ALIKE_FRAMES, lost // _ALIKE_PARTS)
+    return any(abs(lost - before) <= most for before in lost_before)
+
+
+def repeated(record: TrialRecord) -> bool:
+    """Whether it is invalid because others had the device's CPU."""
+    verdict = record.result.verdict
+    return verdict.kind == "invalid" and _explained(record)
 
 
 def judged(
@@ -132,11 +165,14 @@ def beside_repeated(result: CellResult, records: Iterable[TrialRecord]) -> CellR
     own = [
         record.result.verdict.kind
         for record in records
-        if record.cell == result.id
-        and any(reason.code == _CODE for reason in record.result.verdict.reasons)
+        if record.cell == result.id and _explained(record)
     ]
     told = list(_told(own.count("invalid"), own.count("fail")))
     return result.model_copy(update={"reasons": [*result.reasons, *told]})
+
+
+def _explained(record: TrialRecord) -> bool:
+    return any(reason.code == _CODE for reason in record.result.verdict.reasons)
 
 
 def _told(repeated: int, counted: int) -> Iterable[Reason]:

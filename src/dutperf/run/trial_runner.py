@@ -169,6 +169,8 @@ class TrialRunner:
         self._asked_for: tuple[str, int, int, int] | None = None
         self._invalid = 0
         """How many of the trials were since then, and of those that continued them."""
+        self._lost: list[int] = []
+        """Frames that those of them lost which others may have cost the device."""
 
     def prepare(self) -> None:
         """Run the hooks before the campaign; the next trial's record tells of them.
@@ -209,7 +211,7 @@ class TrialRunner:
             coming.request.duration_ns,
         )
         if not ask.continues and asked_for != self._asked_for:
-            self._asked_for, self._invalid = asked_for, 0
+            self._asked_for, self._invalid, self._lost = asked_for, 0, []
         if self.replaying:
             return self._taken(coming)
         if self._measurer is None:
@@ -374,14 +376,23 @@ class TrialRunner:
             and ask.role != "probe"
             and taken_cpu.explains(seen.cpu, coming.request, result)
         ):
-            once = ask.attempts == 1  # nobody needs a bound, and it is as invalid
-            again = once or self._invalid < ask.attempts - 1
-            then = "it is not repeated" if once else ""
-            result = taken_cpu.judged(result, seen.cpu, again=again, then=then)
+            result = self._explained(result, seen.cpu, coming)
         if ask.rejudge:
             # Where it says no to the last, its figures are bounds: enough is enough.
             result = ask.rejudge(result, again=self._invalid < ATTEMPTS - 1)
         return result
+
+    def _explained(
+        self, result: TrialResult, cpu: DeviceCpu, coming: _Next
+    ) -> TrialResult:
+        """By what others took of the device's CPU: repeated, unless it is the last."""
+        attempts = coming.ask.attempts
+        again, then = self._invalid < attempts - 1, ""
+        if attempts == 1:  # nobody needs a bound, and it is as invalid
+            again, then = True, "it is not repeated"
+        elif taken_cpu.came_again(coming.request, result, self._lost):
+            again, then = False, "it lost as many frames before, so it counts"
+        return taken_cpu.judged(result, cpu, again=again, then=then)
 
     def _patience_s(self, coming: _Next) -> float:
         """Of a phase 1 the trial that follows it is the one that is tried again."""
@@ -422,6 +433,8 @@ class TrialRunner:
         """What the next trials have to know of it."""
         self._last[record.role] = record
         self._invalid += record.result.verdict.kind == "invalid"
+        if taken_cpu.repeated(record):
+            self._lost.append(taken_cpu.lost_in(record.result))
         self._replay.finished += 1
 
     def _store(self, record: TrialRecord, ask: Ask) -> TrialRecord:
