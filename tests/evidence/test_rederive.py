@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from every_procedure import CASES, MAX, Case
-from planning import TESTBED, Recording, cell
+from planning import TESTBED, Recording, Tiring, cell
 
 from dutperf.catalogue import PROCEDURES
 from dutperf.config import Cell
@@ -29,6 +29,7 @@ from dutperf.run.local_executor import measure_cell
 from dutperf.run.openings import beside_earlier
 from dutperf.simulation.fake_engine import (
     FakeEngine,
+    buffered,
     jitter,
     noisy,
     sometimes,
@@ -213,6 +214,16 @@ def test_random_gateways(name: str, seed: int) -> None:
     case = replace(CASES[name], dut=step(draw.uniform(200, 12_000)))
     result, recording = case.run()
     assert compared(result, recording.records, case.cell).differ == []
+
+
+def test_bursts_whose_rate_is_lowered() -> None:
+    """Short ones tell how far, before the longest; they are none of the search's."""
+    engine = Tiring(buffered(300, 1), {9000: 8000, 1000: 4000})
+    recording = Recording(engine)
+    asked = cell(TESTBED, procedure="back-to-back", throughput_fps=1, repeats=2)
+    result = measure_cell(recording.runner, asked, MaxRate(10_000, "media"))
+    assert result.parameters["max_load_fps"] == 3800
+    assert compared(result, recording.records, asked).differ == []
 
 
 def test_a_case_is_what_is_compared() -> None:

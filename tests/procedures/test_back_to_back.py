@@ -5,7 +5,7 @@ import random
 from collections import deque
 
 import pytest
-from planning import Recording, cell, doubling, spoilt
+from planning import Recording, Tiring, cell, doubling, spoilt
 
 from dutperf.config.cell import Cell
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
@@ -290,24 +290,9 @@ def test_what_the_tester_cannot_offer_lowers_the_rate_of_all_bursts() -> None:
     assert "570,000 fps" in told.actual
 
 
-class Tiring(FakeEngine):
-    """Offers long bursts at any rate, and shorter ones only up to a limit."""
-
-    def __init__(self, dut: Dut, limit_fps: int) -> None:
-        super().__init__(dut)
-        self._slower = FakeEngine(dut, tester_limit_fps=limit_fps)
-
-    def measure(
-        self, trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
-    ) -> TrialResult:
-        is_short = trial.frames(trial.directions[0]) < RATE
-        measure = self._slower.measure if is_short else super().measure
-        return measure(trial, on_progress)
-
-
 def test_all_bursts_of_a_result_are_at_one_rate() -> None:
     result, recording = measured(
-        Tiring(buffered(999, 1), 800_000), throughput_fps=1, repeats=2
+        Tiring(buffered(999, 1), {RATE - 1: 800_000}), throughput_fps=1, repeats=2
     )
     assert [repeat.value for repeat in result.repeats] == [1000, 1000]
     assert (result.verdict, result.median) == ("pass", 1000)
@@ -317,6 +302,17 @@ def test_all_bursts_of_a_result_are_at_one_rate() -> None:
     assert last == {760_000}
     assert derived(result)["implied buffer time"] == pytest.approx(1000 / 760_000)
     assert result.parameters["max_load_fps"] == 760_000
+
+
+def test_once_it_is_lowered_a_short_burst_can_be_offered_too() -> None:
+    """All are made anew once, and not for each that is shorter and offered slower."""
+    limits = {RATE // 100: 800_000, RATE // 200: 600_000, 1000: 400_000}
+    engine = Tiring(buffered(999, 1), limits)
+    result, recording = measured(engine, throughput_fps=1)
+    assert (result.verdict, result.median) == ("pass", 1000)
+    assert result.parameters["max_load_fps"] == 380_000
+    longest = [f for f in bursts(recording) if f in (2 * RATE, 2 * 380_000)]
+    assert longest == [2 * RATE, 2 * 380_000]
 
 
 def test_at_line_rate_it_is_the_measure_of_the_rfc() -> None:

@@ -43,7 +43,7 @@ from dutperf.run.hook_runs import run_hooks
 from dutperf.run.local_executor import Surroundings
 from dutperf.run.openings import Openings
 from dutperf.run.trial_runner import TrialRunner
-from dutperf.simulation.fake_engine import FakeEngine
+from dutperf.simulation.fake_engine import Dut, FakeEngine
 
 TESTBED = Testbed.model_validate(
     {
@@ -157,6 +157,28 @@ def with_hooks(**hooks: object) -> Testbed:
     """The testbed of this module with hooks: lists of Hook, or of what makes one."""
     data = TESTBED.model_dump(exclude_none=True)
     return Testbed.model_validate(data | {"hooks": hooks})
+
+
+class Tiring(FakeEngine):
+    """Offers long bursts at any rate, and shorter ones only up to a limit.
+
+    ``limits``: its rates, and from which number of frames down.
+    """
+
+    def __init__(self, dut: Dut, limits: dict[int, int]) -> None:
+        super().__init__(dut)
+        self._slower = {
+            frames: FakeEngine(dut, tester_limit_fps=limit_fps)
+            for frames, limit_fps in sorted(limits.items())
+        }
+
+    def measure(
+        self, trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
+    ) -> TrialResult:
+        frames = trial.frames(trial.directions[0])
+        slower = [engine for most, engine in self._slower.items() if frames <= most]
+        measure = slower[0].measure if slower else super().measure
+        return measure(trial, on_progress)
 
 
 class FakeWatch:

@@ -48,6 +48,8 @@ from dutperf.standards import Deviation
 
 LONGEST_WAIT_S = 60.0
 """What is still in a buffer then will not be waited for."""
+_SHORT_FRAMES = 1000
+"""Shorter ones last some tens of microseconds at the rates that are lowered at all."""
 
 
 def measure_back_to_back(runner: Trials, cell: Cell, load: MaxRate) -> CellResult:
@@ -83,10 +85,6 @@ class _Bursts:
         """Frames of the longest one that is tried."""
         duration = Fraction(str(self.spec.longest_burst_s))
         return max(1, int(self.maximum.rate_fps * duration))
-
-    def lowered(self, rate_fps: int) -> _Bursts:
-        """At what the tester can offer."""
-        return replace(self, maximum=self.maximum.lowered(rate_fps))
 
     def ask(self, frames: int, repeat: int, drain_s: float = 0) -> Ask:
         """One of so many frames, and a wait that is longer by ``drain_s``."""
@@ -128,8 +126,23 @@ def _measure(
         try:
             return bursts, _searches(runner, bursts, first, may_lower=True)
         except _TooFastError as behind:
-            bursts, first = bursts.lowered(behind.rate_fps), []
+            bursts, first = _offered(runner, bursts, behind), []
     return bursts, _searches(runner, bursts, first, may_lower=False)
+
+
+def _offered(runner: Trials, bursts: _Bursts, behind: _TooFastError) -> _Bursts:
+    """Lower until a short burst can be offered, too: a search comes to those last.
+
+    One that is all lost costs the tester least, so long ones say nothing of it.
+    """
+    frames = min(behind.frames, _SHORT_FRAMES)
+
+    def short(load: MaxRate) -> Ask:
+        return replace(bursts, maximum=load).ask(frames, repeat=1)
+
+    lowered = bursts.maximum.lowered(behind.rate_fps)
+    reached, _ = reach_maximum(runner, lowered, short)
+    return replace(bursts, maximum=reached)
 
 
 def _searches(
@@ -150,8 +163,9 @@ def _searches(
 class _TooFastError(Exception):
     """Trials with one burst could not be offered, time after time."""
 
-    def __init__(self, rate_fps: int) -> None:
+    def __init__(self, frames: int, rate_fps: int) -> None:
         super().__init__()
+        self.frames = frames
         self.rate_fps = rate_fps
 
 
@@ -216,7 +230,7 @@ class _Search:
         self._troubles.note(frames, verdict)
         if verdict.kind == "invalid":
             self._invalid.append(outcome(result))
-            self._lower()
+            self._lower(frames)
             return Outcome("invalid")
         self._invalid = []
         if verdict.kind == "pass":
@@ -225,7 +239,7 @@ class _Search:
         ratio = 1.0 if fails_beside_loss(verdict) else loss_percent(result) / 100
         return Outcome(verdict.kind, loss_ratio=ratio)
 
-    def _lower(self) -> None:
+    def _lower(self, frames: int) -> None:
         """Once a burst is given up that could not be offered in most of its trials.
 
         Then the rate is the tester's, and the next burst would fare no better.
@@ -236,7 +250,7 @@ class _Search:
         self._invalid = []
         if self._may_lower and 2 * len(offered) >= PATIENT_ATTEMPTS:
             most_fps = min(max(offered), self._bursts.maximum.rate_fps)
-            raise _TooFastError(max(1, int(most_fps * MARGIN)))
+            raise _TooFastError(frames, max(1, int(most_fps * MARGIN)))
 
     def _run(self, frames: int) -> TrialResult:
         """One trial whose buffer was empty when it ended (RFC 9004 6.2)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import dropwhile
 from typing import Any
 
 from dutperf.evidence.rederive import formulas, records
@@ -331,8 +332,10 @@ def _back_to_back(source: Source, asked: Sequence[Asked]) -> Json:
         for each in asked
         if each.load_fps == rate_fps
     ]
-    numbers = sorted({each.repeat for each in bursts})
     longest = max(1, int(rate_fps * Fraction(str(settings["longest_burst_s"]))))
+    # A search begins with the longest; short ones before it told what can be offered.
+    bursts = list(dropwhile(lambda each: each.load_fps != longest, bursts))
+    numbers = sorted({each.repeat for each in bursts})
     repeats = [
         concluded(
             [each for each in bursts if each.repeat == n],
