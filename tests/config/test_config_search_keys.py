@@ -42,7 +42,18 @@ def test_by_default_a_search_is_narrowed_and_ends_hopeless_trials() -> None:
 @pytest.mark.parametrize(
     ("spec", "found"),
     [
-        (VERIFIED, {"verify_trials": 2, "early_stop": True}),
+        (
+            VERIFIED,
+            {
+                "verify_trials": 2,
+                "early_stop": False,
+                "max_verify_loss_percent": 0.5,
+            },
+        ),
+        (
+            {**VERIFIED, "max_verify_loss_percent": None, "early_stop": True},
+            {"early_stop": True},
+        ),
         ({**VERIFIED, "verify_trials": 3}, {"verify_trials": 3}),
         ({**VERIFIED, "max_verify_loss_percent": 5}, {"early_stop": False}),
         (MLR, {"early_stop": False}),
@@ -123,7 +134,7 @@ def test_what_is_no_goal_is_refused(text: str) -> None:
         ),
         (
             {**VERIFIED, "max_verify_loss_percent": 5, "early_stop": True},
-            "max_verify_loss_percent: must be left out with early_stop",
+            "early_stop: must be false with search verified",
         ),
         (
             {**THROUGHPUT, "interval_width": "1%"},
@@ -237,7 +248,13 @@ def test_keys_of_searches_are_not_stored_with_other_procedures() -> None:
 @pytest.mark.parametrize(
     ("spec", "actual"),
     [
-        (VERIFIED, "a rate is lowered only when 2 trials at it lost frames"),
+        (
+            VERIFIED,
+            (
+                "a rate is lowered only when 2 trials at it lost frames, or one lost more"
+                " than 0.5 %"
+            ),
+        ),
         (
             {**MLR, "goals": ["0", "0.5%:50%"]},
             "a goal lets 0.5 % be lost, and more in 50 % of the time",

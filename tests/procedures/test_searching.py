@@ -186,6 +186,27 @@ def test_a_hopeless_loss_is_not_verified() -> None:
     assert len(lost) == 2 * len(set(lost))
 
 
+def test_one_pass_does_not_outvote_large_losses() -> None:
+    """Two trials at each rate lose a quarter of the frames, the third one passes."""
+    trials: Counter[float] = Counter()
+
+    def forward(rate_fps: float, frames: int) -> int:
+        trials[rate_fps] += 1  # of each direction
+        hit = rate_fps > LIMIT_FPS and trials[rate_fps] <= 4
+        return frames * 3 // 4 if hit else frames
+
+    result, _ = measured(FakeEngine(forward), search="verified", verify_trials=3)
+    assert (result.median or 0) <= LIMIT_FPS
+
+
+@pytest.mark.parametrize(("lost", "times"), [(0.005, 2), (0.0051, 1)])
+def test_small_losses_alone_are_verified(lost: float, times: int) -> None:
+    engine = FakeEngine(lambda rate, n: n if rate <= LIMIT_FPS else round(n - n * lost))
+    _, recording = measured(engine, search="verified", trial_duration_s=10)
+    tried = Counter(rate for rate in recording.loads_fps if rate > LIMIT_FPS)
+    assert set(tried.values()) == {times}
+
+
 @pytest.mark.parametrize(("lost", "times"), [(0.2, 2), (0.21, 1)])
 def test_more_than_the_highest_loss_that_is_verified_is_hopeless(
     lost: float, times: int

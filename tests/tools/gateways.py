@@ -14,9 +14,11 @@ from dutperf.results import HookRun
 from dutperf.results.trial_record import HookMoment
 from dutperf.simulation.fake_engine import (
     Arrivals,
+    Delays,
     Dut,
     FakeEngine,
     SimulatedNat,
+    fixed,
     perfect,
 )
 
@@ -52,9 +54,11 @@ class ClearedEngine(FakeEngine):
         dut: Dut | None = None,
         tester_limit_fps: float | None = None,
         arrivals: Arrivals | None = None,
+        delays: Delays | None = None,
     ) -> None:
         super().__init__(
             dut or perfect(),
+            delays=delays or fixed(20_000),
             nat=nat,
             arrivals=arrivals,
             troubles=troubles or {},

@@ -333,6 +333,8 @@ def _search(cell: Cell) -> list[Deviation]:
     if criterion.verify_trials is not None:
         rule = "the rate is lowered when fewer frames come out"
         needed = f"{criterion.verify_trials} trials at it lost frames"
+        if criterion.verified_percent is not None:
+            needed += f", or one lost more than {criterion.verified_percent:.12g} %"
         actual = f"a rate is lowered only when {needed}"
         found.append(Deviation("RFC 2544 26.1", rule, actual, "definition"))
     return found

@@ -18,12 +18,14 @@ class LossCriterion:
     frame_timeout_ms: frames slower than this count as lost; None: no frame is too late.
     tolerance_percent: how much of a direction's frames may be lost.
     verify_trials: so many trials must lose frames until their rate fails.
+    verified_percent: a trial that lost more fails at once; None: none does.
     goals: of MLRsearch (RFC 9971), the first of which gives the result.
     """
 
     frame_timeout_ms: float | None = None
     tolerance_percent: float = 0
     verify_trials: int | None = None
+    verified_percent: float | None = None
     goals: tuple[GoalSpec, ...] = ()
 
     @property

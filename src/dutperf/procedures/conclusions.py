@@ -88,6 +88,7 @@ def bound_deviations(cell: Cell, found: Overall) -> list[Deviation]:
         "held_back": "a lower bound: something behind a port stopped the tester",
         "set": "a lower bound: no more was allowed to be asked for",
         "nominal": "a lower bound: no more than a virtual link's nominal rate is tried",
+        "short_tests": "a lower bound: the tests are too short to prove more",
     }[found.bound_cause]
     return [lower_bound(cell, actual)]
 

@@ -65,6 +65,7 @@ _MOST: dict[BoundCause, str] = {
     "held_back": "as much as what stopped the tester let through",
     "set": "as much as the search was allowed to ask for",
     "nominal": "as much as the virtual link names",
+    "short_tests": "as much as the tests proved",
 }
 
 

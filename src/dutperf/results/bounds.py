@@ -15,6 +15,7 @@ _LIMITS: dict[BoundCause, str] = {
     "held_back": "held back behind a port",
     "set": "the maximum that was set",
     "nominal": "the nominal rate of a virtual link",
+    "short_tests": "tests too short to prove more",
     None: "not proven further",
 }
 

@@ -89,6 +89,7 @@ _BOUNDS: dict[BoundCause, str] = {
     "held_back": "something behind a port stopped the tester",
     "set": "they passed at the maximum that was set",
     "nominal": "they passed at the nominal rate of a virtual link",
+    "short_tests": "tests were too short to prove more",
     None: "more was not proven",
 }
 

@@ -390,8 +390,8 @@ class TrialRunner:
         again, then = self._invalid < attempts - 1, ""
         if attempts == 1:  # nobody needs a bound, and it is as invalid
             again, then = True, "it is not repeated"
-        elif taken_cpu.came_again(coming.request, result, self._lost):
-            again, then = False, "it lost as many frames before, so it counts"
+        elif taken_cpu.came_again(coming.request, result, self._lost, cpu.queue_frames):
+            again, then = False, "it lost as many frames twice before, so it counts"
         return taken_cpu.judged(result, cpu, again=again, then=then)
 
     def _patience_s(self, coming: _Next) -> float:

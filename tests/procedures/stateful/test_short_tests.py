@@ -15,7 +15,7 @@ from dutperf.procedures.stateful.short_tests import Loss, queue_of, too_short
 from dutperf.protocol import ReasonCode
 from dutperf.results import CellResult
 from dutperf.search import Resolution
-from dutperf.simulation.fake_engine import SimulatedNat
+from dutperf.simulation.fake_engine import SimulatedNat, fixed
 
 RATE, QUEUE = 20_000, 390
 FINE, COARSE = Resolution.parse("1%"), Resolution.parse("50%")
@@ -95,6 +95,51 @@ def test_a_result_that_the_queue_raised_says_so_and_how_many_would_do(
     assert longer.median == pytest.approx(RATE, rel=0.021)
     assert longer.reasons == []
     assert reason.message in [deviation.actual for deviation in result.deviations]
+
+
+@pytest.mark.parametrize("delay_ms", [262, 20])
+def test_a_pass_proves_no_more_than_was_opened_until_the_last_frame_came(
+    delay_ms: int,
+) -> None:
+    """4,000 connections at 28,750/s take 139 ms; the last one came 262 ms later."""
+    rate = 28_750
+    nat = SimulatedNat(connection_rate_fps=rate)
+    engine = ClearedEngine(nat, delays=fixed(delay_ms * 10**6))
+    asked = cell(
+        NAT44,
+        procedure="connection-rate",
+        resolution="5%",
+        stateful={"connections": 4000},
+    )
+    recording = Recording(engine, testbed=NAT44)
+    limit = MaxRate(100_000, "set")
+    result = measure_connection_rate(recording.runner, asked, limit)
+    assert (result.bound, result.bound_cause) == ("lower", "short_tests")
+    found = max(
+        r.load_fps for r in recording.records if r.result.verdict.kind == "pass"
+    )
+    opened = 4000 / (4000 / found + delay_ms / 1000)
+    assert result.median == pytest.approx(opened, abs=1)
+    (reason,) = [r for r in result.reasons if "too few to prove it" in r.message]
+    assert f"{found:,}/s passed" in reason.message
+    enough = int(reason.hint.split()[1].replace(",", ""))
+    assert enough / (enough / found + delay_ms / 1000) >= 0.949 * found
+
+
+def test_a_delay_of_less_than_the_resolution_leaves_the_result() -> None:
+    nat = SimulatedNat(connection_rate_fps=1000)
+    engine = ClearedEngine(nat, delays=fixed(9 * 10**6))
+    asked = cell(
+        NAT44,
+        procedure="connection-rate",
+        resolution="1%",
+        stateful={"connections": 1000},
+    )
+    recording = Recording(engine, testbed=NAT44)
+    limit = MaxRate(100_000, "set")
+    result = measure_connection_rate(recording.runner, asked, limit)
+    assert result.median == pytest.approx(1000, rel=0.01)
+    assert result.bound is None
 
 
 def test_the_losses_of_every_repeat_count() -> None:

@@ -28,6 +28,9 @@ from dutperf.config.specs.loss_keys import LossKeys, scaled, whole
 from dutperf.config.specs.procedure_keys import SearchedKeys, told
 from dutperf.stats import LOOKS
 
+_VERIFIED_PERCENT = 0.5
+"""Larger losses are no rare ones: one pass among them is luck."""
+
 
 def _check_percent(value: float) -> float:
     return whole(value, 7, "parts per billion")
@@ -75,8 +78,8 @@ class ThroughputSpec(LossKeys, SearchedKeys):
     )
     max_verify_loss_percent: Annotated[float, Field(gt=0, lt=100)] | None = Field(
         default=None,
-        description="search verified: nothing that lost more is repeated; in "
-        "percent, and its trials are not ended early",
+        description="search verified: a rate that lost more fails at once; in "
+        "percent; default: 0.5; null: no limit",
     )
     goals: Annotated[list[Goal], Field(max_length=20)] = Field(
         default=[],
@@ -118,6 +121,7 @@ class ThroughputSpec(LossKeys, SearchedKeys):
             self.frame_timeout_ms,
             self.loss_tolerance_percent,
             self.verify_trials,
+            self.max_verify_loss_percent,
             tuple(self.goals),
         )
 
@@ -143,9 +147,9 @@ class ThroughputSpec(LossKeys, SearchedKeys):
             yield from self._belongs("verified", "max_verify_loss_percent")
         elif self.max_verify_loss_percent is not None and self.early_stop:
             yield KeyedError(
-                ("max_verify_loss_percent",),
-                "must be left out with early_stop: a trial that is ended early does "
-                "not tell how much it would have lost",
+                ("early_stop",),
+                "must be false with search verified: a trial that is ended early does "
+                "not tell how much it would have lost (max_verify_loss_percent)",
             )
         if self.search != "mlrsearch":
             yield from self._belongs("mlrsearch", "goals")
@@ -214,10 +218,11 @@ def _defaults(data: Mapping[str, Any]) -> dict[str, Any]:
     """Keys whose defaults depend on other keys."""
     found: dict[str, Any] = {}
     if data.get("search") == "verified":
-        found["verify_trials"] = 2
+        found |= {"verify_trials": 2, "max_verify_loss_percent": _VERIFIED_PERCENT}
     if data.get("search") == "mlrsearch":
         found["goals"] = [{}]
-    if data.get("search") == "mlrsearch" or data.get("max_verify_loss_percent"):
+    verified = {**found, **data}.get("max_verify_loss_percent") is not None
+    if data.get("search") == "mlrsearch" or verified:
         found["early_stop"] = False
     if data.get("repeats") == AUTO:
         width = _default_width(str(data.get("resolution")))

@@ -60,6 +60,7 @@ class _Test(NamedTuple):
     connections: int
     rate_per_s: int
     kind: str
+    first: Json
     last: Json
     records: int
 
@@ -81,7 +82,7 @@ def _tests(trials: Sequence[Json], *, validated: bool) -> Iterator[_Test]:
             kind = "invalid"
         used = place + (2 if back else 1)
         count = records.connections(first)
-        yield _Test(count, first["load_fps"], kind, last, used)
+        yield _Test(count, first["load_fps"], kind, first, last, used)
 
 
 def _forgotten_in_shadow(first: Json, back: Json) -> bool:
@@ -124,7 +125,24 @@ def _rate(
         trials = searched[-1].records if probes and searched else trials
     asked = [test.asked() for test in searched]
     found = concluded(asked, settings["resolution"], limit)
-    return found._replace(trials=trials)
+    return _proven(found, searched, settings["resolution"])._replace(trials=trials)
+
+
+def _proven(found: Repeat, tests: Sequence[_Test], resolution: str) -> Repeat:
+    """No more than was opened until the last frame of the test that passed came."""
+    passed = [t for t in tests if t.kind == "pass" and t.rate_per_s == found.value]
+    if not passed:
+        return found
+    rate, first = passed[-1].rate_per_s, passed[-1].first
+    latest_ns = max(s["delay_ns"]["max"] or 0 for s in records.streams(first))
+    sent = sum(s["sent"] for s in records.streams(first))
+    intended = records.directions(first)[0]["intended_rate_fps"]
+    opened = sent / (sent / intended + latest_ns / 1e9)
+    allowed = max(formulas.width_at(resolution, rate), Fraction(rate, 100))
+    if rate - opened <= allowed:
+        return found
+    cause = found.bound_cause or "short_tests"
+    return found._replace(value=int(opened), bound="lower", bound_cause=cause)
 
 
 def _before_probe(tests: Sequence[_Test]) -> list[_Test]:

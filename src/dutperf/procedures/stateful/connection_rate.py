@@ -28,7 +28,13 @@ from dutperf.procedures.stateful.establishing import (
     stateful_of,
 )
 from dutperf.procedures.stateful.eviction_probe import SLOW_PER_S, probe_eviction
-from dutperf.procedures.stateful.short_tests import Loss, as_deviation, too_short
+from dutperf.procedures.stateful.short_tests import (
+    Loss,
+    as_deviation,
+    opened_per_s,
+    too_short,
+    unproven,
+)
 from dutperf.procedures.trial_verdicts import ATTEMPTS, no_rate_helps
 from dutperf.procedures.trials import DeviceTrials
 from dutperf.protocol import Reason, VerdictKind
@@ -140,6 +146,11 @@ def _repeat_result(
         verdict, reasons = "invalid", [expired(stateful_of(cell))]
     value = 0 if verdict == "fail" else found.rate_fps
     bound, cause = bound_of(found.conclusion, value, limit, evidence)
+    resolution = Resolution.parse(cell.spec_of(SearchedKeys).resolution)
+    passed = tests.opened_at.get(found.rate_fps or 0)
+    if passed and (reason := unproven(passed, found.rate_fps or 0, resolution)):
+        value, bound, cause = int(opened_per_s(passed)), "lower", cause or "short_tests"
+        reasons = [*reasons, reason]
     return RepeatResult(
         value=value,
         verdict=verdict,

@@ -97,6 +97,8 @@ class Establishing:
         self._before = runner.finished
         self._counting = Counting(runner)
         self.passed: int | None = None
+        self.opened_at: dict[int, TrialResult] = {}
+        """Phase 1 of the last test that passed at each rate."""
         self.last: Opened | None = None
         self.troubles = Troubles()
         self.expired = False
@@ -131,6 +133,8 @@ class Establishing:
         if reason := forgotten_in_shadow(opened):
             self._spoilt(rate_per_s, [reason])
             return Outcome("invalid")
+        if opened.last.result.verdict.kind == "pass":
+            self.opened_at[rate_per_s] = opened.first.result
         return self._told(rate_per_s, opened.last.result)
 
     def both(

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from dutperf.protocol import Reason
+from dutperf.protocol import Reason, TrialResult
 from dutperf.results.units import about
 from dutperf.search import Resolution
 from dutperf.standards import Deviation
@@ -69,6 +69,40 @@ def too_short(
         message=f"{connections:,} connections may be too few: by what the failed tests "
         f"lost about {queue.frames:,.0f} frames wait in the device, which hides that "
         f"it opens about {about(queue.rate_per_s)}/s",
+        hint=f"open {_rounded_up(enough):,} or more (--connections)",
+    )
+
+
+def opened_per_s(result: TrialResult) -> float:
+    """How fast a test that passed opened its connections, until the last frame came.
+
+    N / (N/R + largest delay): what was still in the device when all were sent, it has
+    had that much longer for. A test proves no higher rate (RFC 9693 4.5).
+    """
+    (direction,) = result.directions
+    sent = sum(stream.sent for stream in direction.streams)
+    delays_ns = [stream.delay_ns.max or 0 for stream in direction.streams]
+    took_s = sent / direction.intended_rate_fps + max(delays_ns) / 1e9
+    return sent / took_s
+
+
+def unproven(
+    result: TrialResult, rate_per_s: int, resolution: Resolution
+) -> Reason | None:
+    """Why a test that passed is no proof of its rate; None: it is one."""
+    opened = opened_per_s(result)
+    allowed = max(resolution.width_fps(rate_per_s), _LEAST_SHARE * Fraction(rate_per_s))
+    if rate_per_s - opened <= allowed:
+        return None
+    (direction,) = result.directions
+    delay_s = max(stream.delay_ns.max or 0 for stream in direction.streams) / 1e9
+    enough = math.ceil(delay_s * rate_per_s * rate_per_s / float(allowed))
+    connections = sum(stream.sent for stream in direction.streams)
+    return Reason(
+        code="short_tests",
+        message=f"{rate_per_s:,}/s passed, but {connections:,} connections are too few "
+        f"to prove it: the last came {about(delay_s * 1000)} ms late, so "
+        f"{about(opened)}/s were opened",
         hint=f"open {_rounded_up(enough):,} or more (--connections)",
     )
 
