@@ -251,8 +251,8 @@ def test_keys_of_searches_are_not_stored_with_other_procedures() -> None:
         (
             VERIFIED,
             (
-                "a rate is lowered only when 2 trials at it lost frames, or one lost more"
-                " than 0.5 %"
+                "a rate is lowered only when 2 trials at it lost frames, or one lost "
+                "more than 0.5 %"
             ),
         ),
         (

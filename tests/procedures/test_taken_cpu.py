@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import statistics
 from dataclasses import replace
 from pathlib import Path
 
@@ -209,6 +211,62 @@ def test_the_longest_burst_is_found_with_others_beside() -> None:
     assert found.median == expected.median
     failed = sum(r.result.verdict.kind == "fail" for r in alone.records)
     assert len(beside.records) <= len(alone.records) + 2 * failed
+
+
+SLICE_S = 0.004
+BUFFER = 1000
+
+
+def sliced(share: float, serves_fps: float, seed: int) -> Dut:
+    """Others have ``share`` of its CPU, a slice at a time; a queue of ``BUFFER``."""
+    draw, period = random.Random(seed), SLICE_S / share  # noqa: S311
+
+    def forward(rate_fps: float, frames: int) -> int:
+        phase = draw.uniform(0, period)
+        received, waiting = 0, 0.0
+        for frame in range(frames):
+            is_away = (phase + frame / rate_fps) % period < SLICE_S
+            served = 0 if is_away else serves_fps / rate_fps
+            waiting = max(0.0, waiting - served)
+            if waiting + 1 <= BUFFER:
+                waiting, received = waiting + 1, received + 1
+        return received
+
+    return forward
+
+
+@pytest.mark.parametrize(
+    ("share", "serves_fps", "truth", "least"),
+    [
+        (0.3, 10_000_000, 2000, 2000),
+        (0.5, 10_000_000, 2000, 2000),
+        (0.1, 300_000, 1428, 1428),
+        (0.3, 300_000, 1428, 1400),
+    ],
+)
+def test_slices_of_the_cpu_hardly_shorten_the_longest_burst(
+    share: float, serves_fps: float, truth: int, least: int
+) -> None:
+    """The whole rule on a device of which the truth is known."""
+    asked = cell(
+        procedure="back-to-back",
+        longest_burst_s=0.002,
+        step="1",
+        direction="forward",
+        repeats=1,
+        throughput_fps=9000,
+    )
+    found = []
+    for seed in range(15):
+        watch = FakeWatch(round(SLICE_S * SECOND))
+        watch.queue_frames = BUFFER
+        dut = sliced(share, serves_fps, seed)
+        recording = Recording(FakeEngine(dut), device=watch)
+        result = measure_cell(recording.runner, asked, MaxRate(1_000_000, "set"))
+        assert result.median is not None
+        found.append(result.median)
+    assert statistics.median(found) == pytest.approx(truth, abs=1)
+    assert min(found) >= least
 
 
 def test_without_anybody_who_knows_nothing_changes() -> None:
