@@ -58,7 +58,8 @@ def _found(rates: dict[tuple[str, str], Subject]) -> Iterator[str]:
     ]
     if told:
         yield (
-            "found: frames a second that pass in each direction without a loss: "
+            "found: frames a second in each direction, the median of three searches "
+            "for a rate without loss: "
             f"{', '.join(told)}"
         )
 
