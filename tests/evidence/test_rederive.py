@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from every_procedure import CASES, MAX, Case
+from gateways import NAT44, ClearedEngine
 from planning import TESTBED, Recording, Tiring, cell
 
 from dutperf.catalogue import PROCEDURES
@@ -29,7 +30,9 @@ from dutperf.run.local_executor import measure_cell
 from dutperf.run.openings import beside_earlier
 from dutperf.simulation.fake_engine import (
     FakeEngine,
+    SimulatedNat,
     buffered,
+    fixed,
     jitter,
     noisy,
     sometimes,
@@ -223,6 +226,22 @@ def test_bursts_whose_rate_is_lowered() -> None:
     asked = cell(TESTBED, procedure="back-to-back", throughput_fps=1, repeats=2)
     result = measure_cell(recording.runner, asked, MaxRate(10_000, "media"))
     assert result.parameters["max_load_fps"] == 3800
+    assert compared(result, recording.records, asked).differ == []
+
+
+@pytest.mark.parametrize("delay_ms", [0, 9, 262])
+def test_a_connection_rate_that_its_test_is_too_short_to_prove(delay_ms: int) -> None:
+    nat = SimulatedNat(connection_rate_fps=28_750)
+    engine = ClearedEngine(nat, delays=fixed(delay_ms * 10**6))
+    recording = Recording(engine, testbed=NAT44)
+    asked = cell(
+        NAT44,
+        procedure="connection-rate",
+        resolution="5%",
+        stateful={"connections": 4000},
+    )
+    result = measure_cell(recording.runner, asked, MaxRate(100_000, "set"))
+    assert (result.bound_cause == "short_tests") == (delay_ms > 0)
     assert compared(result, recording.records, asked).differ == []
 
 
