@@ -36,7 +36,12 @@ from dutperf.protocol import (
 from dutperf.results import CellResult, HookRun
 from dutperf.results.trial_record import HookMoment
 from dutperf.run.engine_session import neighbours
-from dutperf.simulation.fake_engine import FakeEngine, SimulatedNat, perfect
+from dutperf.simulation.fake_engine import (
+    FakeEngine,
+    SimulatedNat,
+    fixed,
+    perfect,
+)
 
 N = 1000
 SECOND = 10**9
@@ -403,7 +408,7 @@ def test_what_else_spoils_every_test_is_no_bound() -> None:
 )
 def test_the_highest_rate_there_is_passes(limit: MaxRate, cause: str) -> None:
     """A thousand connections cannot be opened faster than in the shortest trial."""
-    result, _ = measured(ClearedEngine(SimulatedNat()), limit)
+    result, _ = measured(ClearedEngine(SimulatedNat(), delays=fixed(0)), limit)
     assert (result.verdict, result.bound, result.bound_cause) == (
         ("pass", "lower", cause)
     )

@@ -141,8 +141,7 @@ def _proven(found: Repeat, tests: Sequence[_Test], resolution: str) -> Repeat:
     allowed = max(formulas.width_at(resolution, rate), Fraction(rate, 100))
     if rate - opened <= allowed:
         return found
-    cause = found.bound_cause or "short_tests"
-    return found._replace(value=int(opened), bound="lower", bound_cause=cause)
+    return found._replace(value=int(opened), bound="lower", bound_cause="short_tests")
 
 
 def _before_probe(tests: Sequence[_Test]) -> list[_Test]:

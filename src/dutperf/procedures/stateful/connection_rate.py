@@ -149,7 +149,7 @@ def _repeat_result(
     resolution = Resolution.parse(cell.spec_of(SearchedKeys).resolution)
     passed = tests.opened_at.get(found.rate_fps or 0)
     if passed and (reason := unproven(passed, found.rate_fps or 0, resolution)):
-        value, bound, cause = int(opened_per_s(passed)), "lower", cause or "short_tests"
+        value, bound, cause = int(opened_per_s(passed)), "lower", "short_tests"
         reasons = [*reasons, reason]
     return RepeatResult(
         value=value,
