@@ -96,6 +96,27 @@ def test_a_trial_prints_what_scripts_read(router: Session) -> None:
     assert not router.has("invalid")
 
 
+@pytest.mark.parametrize(
+    ("mix", "name"), [("2 2", "foreground"), ("2 0", "background")]
+)
+def test_the_mixes_of_siitperfs_own_scripts_are_measured(
+    router: Session, mix: str, name: str
+) -> None:
+    engine = FakeEngine(perfect())
+    assert router.run(engine, f"84 1000 1 500 {mix}") == 0
+    assert router.value("Forward frames received: ") == "1000"
+    (trial,) = engine.trials
+    assert [[s.name for s in d.streams] for d in trial.directions] == [[name], [name]]
+
+
+def test_what_is_ignored_of_a_command_line_is_a_notice(
+    router: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert router.run(FakeEngine(perfect()), f"{TRIAL}{PHASE1}") == 0
+    assert "notice: arguments ignored" in capsys.readouterr().err
+    assert not router.has("ignored")
+
+
 def test_losses_of_the_device_are_figures_and_no_error(router: Session) -> None:
     assert router.run(FakeEngine(lossy(100_000))) == 0
     assert router.value("Forward frames sent: ") == "1000"

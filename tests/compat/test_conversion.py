@@ -78,6 +78,8 @@ def told(stream: StreamRequest) -> dict[str, object]:
         (ROUTER, TRIAL),
         (ROUTER, "1538 1000 60 2000 1 1"),
         (ROUTER, "84 1000 60 2000 2 1"),
+        (ROUTER, "84 1000 60 2000 2 2"),
+        (ROUTER, "84 1000 60 2000 4 2"),
         (ROUTER | {"Reverse": "0"}, TRIAL),
         (ROUTER6, TRIAL),
         (SIIT, "1518 1000 60 500 10 9"),

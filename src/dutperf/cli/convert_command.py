@@ -84,7 +84,10 @@ def _arguments(conf: Conf, line: list[str]) -> Arguments:
         )
     only_ipv4 = {side.version for side in conf.sides.values()} == {4}
     stateful = conf.initiator is not None
-    return read_arguments(command, line[1:], stateful=stateful, only_ipv4=only_ipv4)
+    found = read_arguments(command, line[1:], stateful=stateful, only_ipv4=only_ipv4)
+    for notice in found.notices:
+        show_notice(notice)
+    return found
 
 
 def _print(text: str) -> None:

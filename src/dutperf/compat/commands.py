@@ -128,6 +128,8 @@ def _run(
     arguments = read_arguments(
         command, words, stateful=conf.initiator is not None, only_ipv4=only_ipv4
     )
+    for notice in arguments.notices:
+        _notify(notice)
     strict = _switch(environment, STRICT)
     seed = _seed(environment)
     first_id = secrets.randbelow(_TRIAL_IDS) + 1
