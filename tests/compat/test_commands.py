@@ -131,13 +131,49 @@ def test_a_lost_tag_has_the_largest_delay_of_all(router: Session) -> None:
     assert float(router.value("Forward TL: ")) < 100
 
 
-def test_a_tester_that_cannot_tell_prints_no_counts(router: Session) -> None:
+def test_a_tester_that_cannot_tell_prints_only_what_was_received(
+    router: Session,
+) -> None:
+    """Who does not look for "invalid" takes a missing count for a total loss."""
     engine = FakeEngine(perfect(), troubles={1: "receiver_overflow"})
     assert router.run(engine) == 1
     assert sum("invalid" in line for line in router.lines) == 1
     assert not router.has("frames sent")
-    assert not router.has("frames received")
+    assert router.value("Forward frames received: ") == "1000"
+    assert router.value("Reverse frames received: ") == "1000"
+    assert router.lines.index("Forward frames received: 1000") > next(
+        i for i, line in enumerate(router.lines) if "invalid" in line
+    )
     assert not router.has("Error:")
+
+
+@pytest.mark.parametrize(
+    ("keys", "line", "name", "intended"),
+    [
+        (ROUTER, TRIAL, "Forward", 1000),
+        (
+            NAT44 | {"Responder-tuples": "0"},
+            f"{TRIAL} 4000 1 1000 500 4500",
+            "Preliminary",
+            4000,
+        ),
+    ],
+    ids=["stateless", "phase 1"],
+)
+def test_strict_0_calls_a_sender_that_gave_up_invalid(
+    tmp_path: Path, keys: dict[str, str], line: str, name: str, intended: int
+) -> None:
+    session = Session(tmp_path, keys)
+    session.environment["SIITPERF_STRICT"] = "0"
+    engine = FakeEngine(perfect(), tester_limit_fps=500)
+    assert session.run(engine, line) == 1
+    sent = intended // 20  # at half of the rate, for a tenth of the time
+    assert session.value(f"{name} sender gave up after ") == (
+        f"{sent} of {intended} frames, the trial is invalid."
+    )
+    assert session.value(f"{name} frames received: ") == str(sent)
+    assert not session.has("frames sent")
+    assert len(engine.trials) == 1
 
 
 def test_strict_0_counts_as_siitperf_does(router: Session) -> None:

@@ -191,7 +191,7 @@ def _measure(
     for line in trial_lines(arguments, result, strict=strict):
         show(line)
     show("Info: Test finished.")
-    return _INVALID if is_invalid(result, arguments.duration_s, strict=strict) else 0
+    return _INVALID if is_invalid(arguments, result, strict=strict) else 0
 
 
 def _open_connections(
@@ -209,7 +209,7 @@ def _open_connections(
     if missing:
         show(f"{STATE_TABLE}: {missing}")
         return _INVALID
-    invalid = strict and result.verdict.kind == "invalid"
+    invalid = is_invalid(arguments, result, strict=strict, phase1=True)
     return _INVALID if invalid else 0
 
 
