@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
+from fake_cpus import put_on
 from siitperf_files import NAT44, ROUTER, text_of, write
 
 from dutperf.compat.arguments import Command
@@ -373,11 +374,11 @@ def test_cores_of_the_file_are_used_where_the_machine_has_them(
     session = Session(tmp_path, ROUTER | cpus)
     conf = read_conf(session.path)
     told: list[str] = []
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
+    put_on(monkeypatch, range(8), isolated=range(8, 16))
     with open_ports_of(session.environment) as testbed:
         assert with_cores(testbed, conf, told.append).cores == [5, 7, 9, 11]
         assert told == []
-        monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+        put_on(monkeypatch, {0, 1})
         assert with_cores(testbed, conf, told.append).cores == [0]
         assert "CPUs 5, 7, 9, 11" in told[0]
         assert "CPUs 0 do the work" in told[0]
