@@ -224,6 +224,28 @@ def test_phase_2_may_have_the_responders_frames_alone(tmp_path: Path) -> None:
     assert not session.has("Forward frames")
 
 
+def test_phase_1_may_be_alone(tmp_path: Path) -> None:
+    session = Session(tmp_path, NAT44 | {"Forward": "0", "Reverse": "0"})
+    engine = _gateway(10_000)
+    assert session.run(engine, TRIAL + PHASE1) == 0
+    assert session.value("Preliminary frames received: ") == "4000"
+    assert session.lines[-1] == "Info: Test finished."
+    assert len(engine.trials) == 1
+    assert session.run(_gateway(3_000), TRIAL + PHASE1) == 1
+
+
+def test_what_a_file_means_otherwise_is_a_notice(
+    router: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with router.path.open("a") as file:
+        file.write("Reverse 1\nReverse 0 # only forward\n")
+    engine = FakeEngine(perfect())
+    assert router.run(engine) == 0
+    assert [d.name for d in engine.trials[0].directions] == ["forward"]
+    told = f"notice: {router.path}:12: Reverse was in line 11, too: this one is used\n"
+    assert capsys.readouterr().err == told
+
+
 def test_a_table_that_is_not_filled_ends_the_command(tmp_path: Path) -> None:
     session = Session(tmp_path, NAT44)
     engine = _gateway(3_000)

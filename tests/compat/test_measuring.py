@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from siitperf_files import ROUTER, read
+from siitperf_files import ROUTER, main_of, read
 
 from dutperf.compat.arguments import read_arguments
 from dutperf.compat.measuring import measured
@@ -63,7 +63,7 @@ class Dropping(FakeEngine):
 
 def request(folder: Path) -> TrialRequest:
     conf = read(folder, ROUTER)
-    return trial_requests(conf, ARGUMENTS, {}, seed=1, first_id=1).main
+    return main_of(trial_requests(conf, ARGUMENTS, {}, seed=1, first_id=1))
 
 
 def printed(result: TrialResult) -> str:

@@ -51,6 +51,8 @@ def convert(
 ) -> None:
     """Write siitperf.conf as a testbed and a campaign of dutperf."""
     conf = read_conf(file)
+    for notice in conf.notices:
+        show_notice(notice)
     arguments = _arguments(conf, line) if line else None
     if to == "campaign":
         _print(as_campaign(conf, arguments, _TESTBED))

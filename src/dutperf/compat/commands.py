@@ -124,12 +124,12 @@ def _run(
     prepare: EngineOpener,
 ) -> int:
     conf = read_conf(path)
+    _notify("\n".join(conf.notices))
     only_ipv4 = {side.version for side in conf.sides.values()} == {4}
     arguments = read_arguments(
         command, words, stateful=conf.initiator is not None, only_ipv4=only_ipv4
     )
-    for notice in arguments.notices:
-        _notify(notice)
+    _notify("\n".join(arguments.notices))
     strict = _switch(environment, STRICT)
     seed = _seed(environment)
     first_id = secrets.randbelow(_TRIAL_IDS) + 1
@@ -187,6 +187,9 @@ def _measure(
         code = _open_connections(measure, arguments, trials.phase1, show, strict=strict)
         if code:
             return code
+    if trials.main is None:
+        show("Info: Test finished.")
+        return 0
     result = measure(trials.main)
     for line in trial_lines(arguments, result, strict=strict):
         show(line)
