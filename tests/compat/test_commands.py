@@ -288,6 +288,20 @@ def test_who_has_a_mac_address_in_the_file_need_not_answer(tmp_path: Path) -> No
     assert "MAC-R-DUT is missing, and 198.19.0.1 on the right does not answer" in line
 
 
+def test_a_mac_address_that_is_not_the_devices_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = Session(tmp_path, ROUTER)
+    assert session.run(FakeEngine(perfect())) == 0
+    assert capsys.readouterr().err == ""
+    session = Session(tmp_path, ROUTER | {"MAC-R-DUT": "02:00:00:00:00:99"})
+    assert session.run(FakeEngine(perfect())) == 0
+    told = capsys.readouterr().err
+    assert f"{NAME}:10: MAC-R-DUT is 02:00:00:00:00:99, and the device on" in told
+    assert f"the right has {DUT_MAC}: " in told
+    assert "remove the key" in told
+
+
 def test_a_testbeds_next_hop_mac_stands_in_for_the_files(tmp_path: Path) -> None:
     keys = {key: value for key, value in ROUTER.items() if "DUT" not in key}
     session = Session(tmp_path, keys)
