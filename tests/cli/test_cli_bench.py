@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_cpus import put_on
 from typer.testing import CliRunner
 
-from dutperf.bench import lab_path
+from dutperf.bench import data_path, lab_path
 from dutperf.bench.path_profile import PerfProfiler
 from dutperf.cli.app import app
 from dutperf.config import Testbed, load_testbed
@@ -201,6 +202,18 @@ def test_two_workers_are_left_out_where_there_is_one_cpu() -> None:
     assert result.exit_code == 0, result.output
     assert "two workers: not measured, only one CPU is available" in result.stdout
     assert "median burst" in result.stdout
+
+
+def test_a_cpu_that_is_isolated_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(_name: str) -> Path:
+        raise SetupError("no program")
+
+    put_on(monkeypatch, {0}, isolated={5})
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(data_path, "find_program", none)
+    result = CliRunner().invoke(app, ["bench", "--cpu", "5"])
+    assert isinstance(result.exception, SetupError)
+    assert result.exception.message == "no program"
 
 
 def test_a_cpu_that_is_not_there_is_bad_input() -> None:

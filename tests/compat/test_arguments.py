@@ -43,8 +43,21 @@ def test_rates_have_no_ceiling_of_10_gigabits() -> None:
     assert read("tp", "84 148809523 60 2000 1 1").rate_fps == 148_809_523
 
 
-def test_all_frames_may_be_background() -> None:
-    assert read("tp", "84 1000 60 2000 1 0").m == 0
+@pytest.mark.parametrize(
+    ("given", "n", "m"),
+    [("1 0", 1, 0), ("2 0", 1, 0), ("2 2", 1, 1), ("4 2", 2, 1), ("10 9", 10, 9)],
+)
+def test_n_and_m_may_have_a_common_divisor(given: str, n: int, m: int) -> None:
+    found = read("tp", f"84 1000 60 2000 {given}")
+    assert (found.n, found.m, found.notices) == (n, m, ())
+
+
+def test_more_arguments_than_needed_are_ignored_with_a_notice() -> None:
+    found = read("tp", f"{TRIAL}{PHASE1}")
+    assert (found.phase1, found.rate_fps) == (None, 1000)
+    (notice,) = found.notices
+    assert notice.startswith("arguments ignored")
+    assert notice.endswith(": 4000 2000 1000 500 5000")
 
 
 @pytest.mark.parametrize("stateful", [False, True])
@@ -68,7 +81,6 @@ def test_a_wrong_number_of_arguments_is_told_with_the_list(
         ("84 1000 0 2000 1 1", "duration must be a number from 1 to 3600"),
         ("84 1000 3601 2000 1 1", "duration must be"),
         ("84 1000 60 60001 1 1", "global_timeout must be"),
-        ("84 1000 60 2000 2 2", "no common divisor"),
         ("84 1000 60 2000 2 3", "m must not be above n"),
         ("84 1000 6.5 2000 1 1", "duration must be a number"),
         ("84 1000 -60 2000 1 1", "duration must be a number"),
@@ -117,10 +129,11 @@ def test_tags_begin_within_the_trial() -> None:
     assert "frame_timeout must be" in refusal("pdv", f"{TRIAL} 60001")
 
 
-def test_there_are_as_many_frames_as_tags() -> None:
-    line = "84 1000 10 2000 2 1 4"
-    assert read("lat", f"{line} 3000").tags == 3000
-    assert "timestamps must be at most 3000" in refusal("lat", f"{line} 3001")
-    alone = "84 1000 10 2000 1 0 4"
-    assert read("lat", f"{alone} 6000").tags == 6000
-    assert "timestamps must be at most 6000" in refusal("lat", f"{alone} 6001")
+@pytest.mark.parametrize(("mix", "most"), [("2 1", 3000), ("2 2", 6000), ("2 0", 6000)])
+def test_more_tags_than_frames_are_cut_with_a_notice(mix: str, most: int) -> None:
+    line = f"84 1000 10 2000 {mix} 4"
+    found = read("lat", f"{line} {most}")
+    assert (found.tags, found.notices) == (most, ())
+    found = read("lat", f"{line} {most + 1}")
+    assert found.tags == most
+    assert f"timestamps {most + 1}: {most} are used" in found.notices[0]

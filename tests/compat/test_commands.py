@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
+from fake_cpus import put_on
 from siitperf_files import NAT44, ROUTER, text_of, write
 
 from dutperf.compat.arguments import Command
@@ -96,6 +97,27 @@ def test_a_trial_prints_what_scripts_read(router: Session) -> None:
     assert not router.has("invalid")
 
 
+@pytest.mark.parametrize(
+    ("mix", "name"), [("2 2", "foreground"), ("2 0", "background")]
+)
+def test_the_mixes_of_siitperfs_own_scripts_are_measured(
+    router: Session, mix: str, name: str
+) -> None:
+    engine = FakeEngine(perfect())
+    assert router.run(engine, f"84 1000 1 500 {mix}") == 0
+    assert router.value("Forward frames received: ") == "1000"
+    (trial,) = engine.trials
+    assert [[s.name for s in d.streams] for d in trial.directions] == [[name], [name]]
+
+
+def test_what_is_ignored_of_a_command_line_is_a_notice(
+    router: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert router.run(FakeEngine(perfect()), f"{TRIAL}{PHASE1}") == 0
+    assert "notice: arguments ignored" in capsys.readouterr().err
+    assert not router.has("ignored")
+
+
 def test_losses_of_the_device_are_figures_and_no_error(router: Session) -> None:
     assert router.run(FakeEngine(lossy(100_000))) == 0
     assert router.value("Forward frames sent: ") == "1000"
@@ -110,13 +132,49 @@ def test_a_lost_tag_has_the_largest_delay_of_all(router: Session) -> None:
     assert float(router.value("Forward TL: ")) < 100
 
 
-def test_a_tester_that_cannot_tell_prints_no_counts(router: Session) -> None:
+def test_a_tester_that_cannot_tell_prints_only_what_was_received(
+    router: Session,
+) -> None:
+    """Who does not look for "invalid" takes a missing count for a total loss."""
     engine = FakeEngine(perfect(), troubles={1: "receiver_overflow"})
     assert router.run(engine) == 1
     assert sum("invalid" in line for line in router.lines) == 1
     assert not router.has("frames sent")
-    assert not router.has("frames received")
+    assert router.value("Forward frames received: ") == "1000"
+    assert router.value("Reverse frames received: ") == "1000"
+    assert router.lines.index("Forward frames received: 1000") > next(
+        i for i, line in enumerate(router.lines) if "invalid" in line
+    )
     assert not router.has("Error:")
+
+
+@pytest.mark.parametrize(
+    ("keys", "line", "name", "intended"),
+    [
+        (ROUTER, TRIAL, "Forward", 1000),
+        (
+            NAT44 | {"Responder-tuples": "0"},
+            f"{TRIAL} 4000 1 1000 500 4500",
+            "Preliminary",
+            4000,
+        ),
+    ],
+    ids=["stateless", "phase 1"],
+)
+def test_strict_0_calls_a_sender_that_gave_up_invalid(
+    tmp_path: Path, keys: dict[str, str], line: str, name: str, intended: int
+) -> None:
+    session = Session(tmp_path, keys)
+    session.environment["SIITPERF_STRICT"] = "0"
+    engine = FakeEngine(perfect(), tester_limit_fps=500)
+    assert session.run(engine, line) == 1
+    sent = intended // 20  # at half of the rate, for a tenth of the time
+    assert session.value(f"{name} sender gave up after ") == (
+        f"{sent} of {intended} frames, the trial is invalid."
+    )
+    assert session.value(f"{name} frames received: ") == str(sent)
+    assert not session.has("frames sent")
+    assert len(engine.trials) == 1
 
 
 def test_strict_0_counts_as_siitperf_does(router: Session) -> None:
@@ -166,6 +224,28 @@ def test_phase_2_may_have_the_responders_frames_alone(tmp_path: Path) -> None:
     assert not session.has("Forward frames")
 
 
+def test_phase_1_may_be_alone(tmp_path: Path) -> None:
+    session = Session(tmp_path, NAT44 | {"Forward": "0", "Reverse": "0"})
+    engine = _gateway(10_000)
+    assert session.run(engine, TRIAL + PHASE1) == 0
+    assert session.value("Preliminary frames received: ") == "4000"
+    assert session.lines[-1] == "Info: Test finished."
+    assert len(engine.trials) == 1
+    assert session.run(_gateway(3_000), TRIAL + PHASE1) == 1
+
+
+def test_what_a_file_means_otherwise_is_a_notice(
+    router: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with router.path.open("a") as file:
+        file.write("Reverse 1\nReverse 0 # only forward\n")
+    engine = FakeEngine(perfect())
+    assert router.run(engine) == 0
+    assert [d.name for d in engine.trials[0].directions] == ["forward"]
+    told = f"notice: {router.path}:12: Reverse was in line 11, too: this one is used\n"
+    assert capsys.readouterr().err == told
+
+
 def test_a_table_that_is_not_filled_ends_the_command(tmp_path: Path) -> None:
     session = Session(tmp_path, NAT44)
     engine = _gateway(3_000)
@@ -206,6 +286,20 @@ def test_who_has_a_mac_address_in_the_file_need_not_answer(tmp_path: Path) -> No
     (line,) = session.lines
     assert line.startswith("Input Error: ")
     assert "MAC-R-DUT is missing, and 198.19.0.1 on the right does not answer" in line
+
+
+def test_a_mac_address_that_is_not_the_devices_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = Session(tmp_path, ROUTER)
+    assert session.run(FakeEngine(perfect())) == 0
+    assert capsys.readouterr().err == ""
+    session = Session(tmp_path, ROUTER | {"MAC-R-DUT": "02:00:00:00:00:99"})
+    assert session.run(FakeEngine(perfect())) == 0
+    told = capsys.readouterr().err
+    assert f"{NAME}:10: MAC-R-DUT is 02:00:00:00:00:99, and the device on" in told
+    assert f"the right has {DUT_MAC}: " in told
+    assert "remove the key" in told
 
 
 def test_a_testbeds_next_hop_mac_stands_in_for_the_files(tmp_path: Path) -> None:
@@ -316,11 +410,11 @@ def test_cores_of_the_file_are_used_where_the_machine_has_them(
     session = Session(tmp_path, ROUTER | cpus)
     conf = read_conf(session.path)
     told: list[str] = []
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
+    put_on(monkeypatch, range(8), isolated=range(8, 16))
     with open_ports_of(session.environment) as testbed:
         assert with_cores(testbed, conf, told.append).cores == [5, 7, 9, 11]
         assert told == []
-        monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+        put_on(monkeypatch, {0, 1})
         assert with_cores(testbed, conf, told.append).cores == [0]
         assert "CPUs 5, 7, 9, 11" in told[0]
         assert "CPUs 0 do the work" in told[0]

@@ -3,7 +3,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from siitperf_files import HOSTS44, NAT44, NAT64, ROUTER, SIIT, read, text_of, write
+from siitperf_files import (
+    HOSTS44,
+    NAT44,
+    NAT64,
+    README64,
+    ROUTER,
+    ROUTER6,
+    SIIT,
+    read,
+    text_of,
+    write,
+)
 
 from dutperf.compat.conf import KEYS, NAME, Range, addresses_of, read_conf
 from dutperf.errors import InputError
@@ -74,8 +85,9 @@ def test_the_older_name_of_responder_tuples_is_known(tmp_path: Path) -> None:
     assert read(tmp_path, keys | {"Responder-ports": "2"}).responder_tuples == (
         "decreasing"
     )
-    both = text_of(NAT44 | {"Responder-ports": "2"})
-    assert "is given twice" in refusal(tmp_path, both)
+    both = read(tmp_path, NAT44 | {"Responder-ports": "2"})
+    assert both.responder_tuples == "decreasing"
+    assert "Responder-tuples was in line" in both.notices[0]
 
 
 @pytest.mark.parametrize(
@@ -83,21 +95,21 @@ def test_the_older_name_of_responder_tuples_is_known(tmp_path: Path) -> None:
     [
         ("IP-L-Ver 4", "3: there is no key 'IP-L-Ver'; is IP-L-Vers meant?"),
         ("bogus 4", "3: there is no key 'bogus'"),
-        ("IP-L-Vers", "3: IP-L-Vers needs one value, and 0 are there"),
-        ("IP-L-Vers 4 6", "3: IP-L-Vers needs one value, and 2 are there"),
+        ("IP-L-Vers", "3: IP-L-Vers needs a value"),
         ("IP-L-Vers 5", "3: IP-L-Vers must be 4 or 6, not '5'"),
         ("Num-L-Nets 0", "3: Num-L-Nets must be a number from 1 to 256, not '0'"),
         ("Num-L-Nets 257", "must be a number from 1 to 256"),
         ("Num-L-Nets -1", "must be a number from 1 to 256"),
         ("Num-L-Nets 1e1", "must be a number from 1 to 256"),
         ("Fwd-sport-min 0x10", "must be a number from 0 to 65535"),
-        ("IP-L-max 0x10000", "must be a number from 0 to 65535"),
+        ("IP-L-min 0x10000", "must be a number from 0 to 65535"),
         ("IPv4-L-Real 198.18.0.256", "must be an IPv4 address"),
         ("IPv6-L-Real 198.18.0.2", "must be an IPv6 address"),
         ("MAC-L-DUT 02:00:00:00:00", "must be a MAC address"),
-        ("Forward 2", "must be 0 or 1"),
-        ("IPv4-L-offset 1", "must be 2"),
-        ("IPv6-L-offset 7", "must be 6, 8, 10, 12 or 14"),
+        ("Forward yes", "Forward must be a number"),
+        ("MAC-L-DUT 02:00:00:00:00:", "must be a MAC address"),
+        ("IPv4-L-offset 3", "must be 1 or 2"),
+        ("IPv6-L-offset 5", "must be a number from 6 to 14"),
         ("Enumerate-ports 4", "must be 0, 1, 2 or 3"),
         ("Stateful 3", "must be 0, 1 or 2"),
     ],
@@ -108,17 +120,82 @@ def test_a_wrong_line_is_refused_with_its_number(
     assert told in refusal(tmp_path, f"# first\n\n{line}\n")
 
 
-def test_a_key_given_twice_names_both_lines(tmp_path: Path) -> None:
-    text = "Forward 1\nReverse 1\nForward 1\n"
-    assert refusal(tmp_path, text) == "3: Forward is given twice, before in line 1"
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("Forward 0", "11: Forward was in line 10, too: this one is used"),
+        ("Reverse 0 of course", "11: Reverse is 0; what follows is ignored"),
+        ("Reverse 7", "11: Reverse is 7: 1 is used"),
+        ("IP-L-max 70000", "11: IP-L-max is 70000: 65535 is used"),
+        ("IP-L-max 0x10000", "11: IP-L-max is 0x10000: 65535 is used"),
+    ],
+)
+def test_what_counts_otherwise_than_it_stands_there_is_a_notice(
+    tmp_path: Path, line: str, told: str
+) -> None:
+    keys = {key: v for key, v in ROUTER.items() if key != "MAC-L-Tester"}
+    path = tmp_path / NAME
+    path.write_text(text_of(keys) + f"Forward 1\n{line}\n")
+    conf = read_conf(path)
+    assert conf.notices == (f"{path}:{told}",)
+    assert conf.directions["forward"].active == (line != "Forward 0")
+    assert conf.directions["reverse"].active == (line != "Reverse 0 of course")
+    assert conf.sides["left"].hosts.most == 65535
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"Promisc:": "1"},
+        {"MAC-L-DUT": "2:0:0:0:1:1"},
+        {"Fwd-sport-min": "9", "Fwd-sport-max": "8"},
+        {"Rev-var-dport": "3", "Rev-dport-min": "9", "Rev-dport-max": "8"}
+        | {"Reverse": "0"},
+        {"IP-L-min": "9", "IP-L-max": "8"},
+    ],
+)
+def test_what_changes_no_frame_is_accepted_without_a_notice(
+    tmp_path: Path, changes: dict[str, str]
+) -> None:
+    conf = read(tmp_path, ROUTER | {"MAC-L-DUT": "02:00:00:00:01:01"} | changes)
+    assert conf.notices == ()
+    assert conf.sides["left"].device_mac == "02:00:00:00:01:01"
+
+
+def test_of_a_responder_only_that_it_cannot_answer_is_told(tmp_path: Path) -> None:
+    conf = read(tmp_path, README64)
+    (notice,) = conf.notices
+    assert "IPv4-R-Real is missing: the tester does not answer ARP" in notice
+    keys = NAT64 | {"Stateful": "2", "IP-L-Vers": "4", "IP-R-Vers": "6"}
+    keys |= {"IPv6-L-Virt": "64:ff9b::c612:2", "IPv4-L-Real": NONE}
+    assert "on the left" in read(tmp_path, keys).notices[0]
+    assert read(tmp_path, NAT44).notices == ()
 
 
 @pytest.mark.parametrize(
     ("base", "changes", "told"),
     [
         (ROUTER, {"Forward": "0", "Reverse": "0"}, "nothing is sent"),
-        (ROUTER, {"Fwd-sport-min": "9", "Fwd-sport-max": "8"}, "below Fwd-sport-min 9"),
-        (ROUTER, {"IP-L-min": "9", "IP-L-max": "8"}, "below IP-L-min 9"),
+        (
+            ROUTER | {"Fwd-var-sport": "1"},
+            {"Fwd-sport-min": "9", "Fwd-sport-max": "8"},
+            "below Fwd-sport-min 9",
+        ),
+        (
+            NAT44 | {"Fwd-var-sport": "0", "Forward": "0"},
+            {"Fwd-sport-min": "9", "Fwd-sport-max": "8"},
+            "below Fwd-sport-min 9",
+        ),
+        (
+            ROUTER | {"IP-L-var": "1"},
+            {"IP-L-min": "9", "IP-L-max": "8"},
+            "below IP-L-min 9",
+        ),
+        (
+            ROUTER6 | {"IP-R-var": "3", "IPv6-R-offset": "7"},
+            {"Num-R-Nets": "9"},
+            "need the same bits",
+        ),
         (ROUTER, {"IPv4-R-Real": NONE}, "IPv4-R-Real is missing"),
         (SIIT, {"IPv6-R-Virt": "::"}, "IPv6-R-Virt is missing"),
         (ROUTER, {"Enumerate-ports": "3"}, "needs Stateful 1 or 2"),

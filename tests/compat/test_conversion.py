@@ -14,6 +14,7 @@ from siitperf_files import (
     ROUTER,
     ROUTER6,
     SIIT,
+    main_of,
     read,
     write,
 )
@@ -78,6 +79,8 @@ def told(stream: StreamRequest) -> dict[str, object]:
         (ROUTER, TRIAL),
         (ROUTER, "1538 1000 60 2000 1 1"),
         (ROUTER, "84 1000 60 2000 2 1"),
+        (ROUTER, "84 1000 60 2000 2 2"),
+        (ROUTER, "84 1000 60 2000 4 2"),
         (ROUTER | {"Reverse": "0"}, TRIAL),
         (ROUTER6, TRIAL),
         (SIIT, "1518 1000 60 500 10 9"),
@@ -86,7 +89,15 @@ def told(stream: StreamRequest) -> dict[str, object]:
         (ROUTER | {"Fwd-var-sport": "1", "Rev-var-dport": "2"}, TRIAL),
         (ROUTER | {"Num-L-Nets": "256", "Num-R-Nets": "16"}, TRIAL),
         (ROUTER6 | {"Num-R-Nets": "256"}, "84 1000 60 2000 2 1"),
+        (ROUTER | {"Forward": "0", "Rev-var-dport": "2"}, TRIAL),
+        (
+            ROUTER
+            | {"Reverse": "0", "Rev-var-sport": "3"}
+            | {"Rev-sport-min": "9", "Rev-sport-max": "8"},
+            TRIAL,
+        ),
         (ROUTER | HOSTS, TRIAL),
+        (ROUTER6 | HOSTS | {"IPv6-R-offset": "13"}, TRIAL),
         (ROUTER6 | HOSTS | {"IPv6-R-offset": "14"}, TRIAL),
     ],
 )
@@ -96,7 +107,8 @@ def test_the_campaign_sends_what_the_command_sends(
     testbed, cell = converted(tmp_path, keys, line)
     conf = read(tmp_path, keys)
     arguments = read_arguments("tp", line.split(), stateful=False, only_ipv4=True)
-    theirs = trial_requests(conf, arguments, {}, seed=cell.seed, first_id=1).main
+    requests = trial_requests(conf, arguments, {}, seed=cell.seed, first_id=1)
+    theirs = main_of(requests)
     ours = trial_request(testbed, cell, arguments.rate_fps, 1)
     assert (ours.duration_ns, ours.residual_wait_ns) == (
         theirs.duration_ns,
@@ -215,3 +227,9 @@ def test_the_command_writes_both_files_and_overwrites_none(
     assert "next_hop_mac: 02:00:00:00:01:01" in capsys.readouterr().out
     assert app.run(["convert", path, "bogus", "84"]) == 2
     assert "no command of siitperf" in capsys.readouterr().err
+
+
+def test_a_campaign_is_not_of_phase_1_alone(tmp_path: Path) -> None:
+    keys = NAT44 | {"Forward": "0", "Reverse": "0"}
+    with pytest.raises(InputError, match="by its procedure connection-rate"):
+        converted(tmp_path, keys, TRIAL + PHASE1)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from siitperf_files import ROUTER, read
+from siitperf_files import ROUTER, main_of, read
 
 from dutperf.compat.arguments import read_arguments
 from dutperf.compat.measuring import measured
@@ -63,7 +63,7 @@ class Dropping(FakeEngine):
 
 def request(folder: Path) -> TrialRequest:
     conf = read(folder, ROUTER)
-    return trial_requests(conf, ARGUMENTS, {}, seed=1, first_id=1).main
+    return main_of(trial_requests(conf, ARGUMENTS, {}, seed=1, first_id=1))
 
 
 def printed(result: TrialResult) -> str:
@@ -84,7 +84,7 @@ def test_a_trial_in_which_others_had_the_devices_cpu_tells_nothing(
     text = printed(measured(FakeEngine(lossy(100_000)), request(tmp_path), watch))
     assert "invalid: others had the device's CPU for 900 ms" in text
     assert "the trial is worth repeating" in text
-    assert "frames received" not in text
+    assert "frames sent" not in text
     passed = measured(FakeEngine(perfect()), request(tmp_path), watch)
     assert passed.verdict.kind == "pass"
 
@@ -96,7 +96,7 @@ def test_frames_that_the_testers_kernel_did_not_take_in_are_not_the_devices(
     watch = Watch(counts=[{"left": 0, "right": 0}, everything])
     text = printed(measured(FakeEngine(lossy(100_000)), request(tmp_path), watch))
     assert "did not take in" in text
-    assert "frames received" not in text
+    assert "frames sent" not in text
 
 
 def test_what_the_tester_dropped_makes_its_losses_no_result(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_what_the_tester_dropped_makes_its_losses_no_result(tmp_path: Path) -> N
     text = printed(measured(engine, request(tmp_path), None))
     assert "invalid: forward: of " in text
     assert "the tester itself dropped up to 1" in text
-    assert "frames received" not in text
+    assert "frames sent" not in text
     passing = Dropping(perfect())
     passing.dropped = 1
     assert measured(passing, request(tmp_path), None).verdict.kind == "pass"

@@ -5,13 +5,17 @@ from typing import Any
 
 import pytest
 from siitperf_files import (
+    HOSTS4,
+    HOSTS6,
     HOSTS44,
     NAT44,
     NAT64,
     RANDOM_PORTS,
+    README64,
     ROUTER,
     ROUTER6,
     SIIT,
+    main_of,
     read,
 )
 
@@ -48,7 +52,7 @@ def made(
 
 
 def streams(requests: Requests, name: DirectionName) -> list[StreamRequest]:
-    (found,) = [d for d in requests.main.directions if d.name == name]
+    (found,) = [d for d in main_of(requests).directions if d.name == name]
     return found.streams
 
 
@@ -60,7 +64,7 @@ def varied(stream: StreamRequest) -> dict[str, tuple[Any, ...]]:
 
 def test_a_router_gets_fixed_frames_from_real_to_real(tmp_path: Path) -> None:
     requests = made(tmp_path, ROUTER)
-    request = requests.main
+    request = main_of(requests)
     assert requests.phase1 is None
     assert (request.duration_ns, request.residual_wait_ns) == (60 * 10**9, 2 * 10**9)
     assert [(d.name, d.rate_fps) for d in request.directions] == [
@@ -93,7 +97,7 @@ def test_a_translator_gets_ipv4_frames_that_are_20_bytes_shorter(
 
 
 def test_one_side_only_and_the_seed(tmp_path: Path) -> None:
-    request = made(tmp_path, ROUTER | {"Reverse": "0"}).main
+    request = main_of(made(tmp_path, ROUTER | {"Reverse": "0"}))
     assert [d.name for d in request.directions] == ["forward"]
     assert (request.seed, request.trial_id) == (5, 65535)
 
@@ -113,7 +117,7 @@ def test_background_is_ipv6_from_real_to_real(
     assert (background.name, background.ip_version) == ("background", 6)
     assert (background.src_ip, background.dst_ip) == ("2001:2:0:8000::2", "2001:2::2")
     assert background.frame_sizes == background.received_frame_sizes == [84]
-    mix = requests.main.directions[1].mix
+    mix = main_of(requests).directions[1].mix
     assert (mix and (mix.foreground, mix.of)) == ((m, 4) if m else None)
 
 
@@ -227,12 +231,13 @@ def test_next_hops_are_asked_if_a_testbed_tells_them(tmp_path: Path) -> None:
 def test_latency_has_tags_and_a_frame_timeout_makes_frames_late(
     tmp_path: Path,
 ) -> None:
-    tags = made(tmp_path, ROUTER, f"{TRIAL} 10 500", "lat").main.record.tags
+    tags = main_of(made(tmp_path, ROUTER, f"{TRIAL} 10 500", "lat")).record.tags
     assert tags
     assert (tags.first_ns, tags.count) == (10 * 10**9, 500)
-    late = made(tmp_path, ROUTER, f"{TRIAL} 100", "pdv").main
+    late = main_of(made(tmp_path, ROUTER, f"{TRIAL} 100", "pdv"))
     assert (late.frame_timeout_ns, late.record.fine_delays) == (100_000_000, True)
-    assert made(tmp_path, ROUTER, f"{TRIAL} 0", "pdv").main.frame_timeout_ns is None
+    never = main_of(made(tmp_path, ROUTER, f"{TRIAL} 0", "pdv"))
+    assert never.frame_timeout_ns is None
 
 
 def test_phase_1_sends_each_combination_of_ports_once(tmp_path: Path) -> None:
@@ -254,14 +259,14 @@ def test_phase_1_sends_each_combination_of_ports_once(tmp_path: Path) -> None:
     )
     assert opened.learn
     assert (opened.learn.entries, opened.learn.keep) == (4000, False)
-    assert (opened.trial_id, requests.main.trial_id) == (65535, 1)
+    assert (opened.trial_id, main_of(requests).trial_id) == (65535, 1)
 
 
 def test_phase_2_sends_opened_connections_and_answers_learned_ones(
     tmp_path: Path,
 ) -> None:
     requests = made(tmp_path, NAT44, TRIAL + PHASE1)
-    main = requests.main
+    main = main_of(requests)
     assert (main.not_before_ns, main.settle_ns) == (4500 * 10**6, 0)
     assert main.learn
     assert main.learn.keep
@@ -364,6 +369,40 @@ def test_what_cannot_be_enumerated_or_filled_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Responder-tuples must be 0 with one entry"):
         made(tmp_path, NAT44, one)
     assert made(tmp_path, NAT44 | {"Responder-tuples": "0"}, one).phase1
+
+
+def test_stateful_phase_1_may_be_alone(tmp_path: Path) -> None:
+    keys = NAT44 | {"Forward": "0", "Reverse": "0"}
+    requests = made(tmp_path, keys, TRIAL + PHASE1)
+    assert requests.phase1
+    assert requests.main is None
+
+
+def test_a_responder_needs_no_addresses_of_the_file(tmp_path: Path) -> None:
+    requests = made(tmp_path, README64, TRIAL + PHASE1)
+    assert requests.phase1
+    (opening,) = requests.phase1.directions[0].streams
+    assert (opening.src_ip, opening.dst_ip) == ("2001:2::2", "64:ff9b::c613:2")
+    (answers,) = streams(requests, "reverse")
+    assert (answers.src_ip, answers.dst_ip) == ("0.0.0.0", "0.0.0.0")  # noqa: S104
+    assert answers.is_learned
+    keys = {key: v for key, v in README64.items() if key != "MAC-R-DUT"}
+    with pytest.raises(InputError, match="without IPv4-R-Real nobody can be asked"):
+        made(tmp_path, keys, TRIAL + PHASE1, gateways=GATEWAYS)
+
+
+@pytest.mark.parametrize(
+    ("keys", "field", "offset"),
+    [
+        (HOSTS4 | {"IPv4-L-offset": "1"}, "src_ip", 8),
+        *((HOSTS6 | {"IPv6-L-offset": str(n)}, "src_ip", 8 * n) for n in range(6, 15)),
+    ],
+)
+def test_the_bits_that_vary_may_begin_at_any_byte_that_siitperf_takes(
+    tmp_path: Path, keys: dict[str, str], field: str, offset: int
+) -> None:
+    (forward, *_) = streams(made(tmp_path, keys), "forward")
+    assert f"{field} {offset}" in varied(forward)
 
 
 def test_random_ports_are_the_usual_ones(tmp_path: Path) -> None:

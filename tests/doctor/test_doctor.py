@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from config_samples import make_testbed
+from fake_cpus import put_on
 from planning import TESTBED, Run, campaign, spec
 
 from dutperf import __version__
@@ -211,6 +212,24 @@ def test_an_engine_that_refuses_the_cores_is_a_finding(
     assert (check.verdict, check.cure) == ("bad", "use one worker")
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     assert synchrony_check([0, 1], refuse).verdict == "unknown"
+
+
+@pytest.mark.parametrize("changes", [{"cores": [0, 99]}, {"main_core": 99}])
+def test_a_cpu_that_is_not_there_is_a_finding(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, changes: dict[str, object]
+) -> None:
+    put_on(monkeypatch, {0}, isolated={2})
+    here = machine(tmp_path)
+    testbed = TESTBED.model_copy(update={"cores": [0]})
+    names = {check.name for check in examine(testbed, seconds=0.001, machine=here)}
+    assert "missing_cpus" not in names
+    testbed = testbed.model_copy(update=changes)
+    checks = {c.name: c for c in examine(testbed, seconds=0.001, machine=here)}
+    assert checks["missing_cpus"].verdict == "bad"
+    assert "CPU 99 of the testbed" in checks["missing_cpus"].found
+    assert checks["missing_cpus"].cure == "choose from 0, 2"
+    assert "preemptions_cpu0" in checks
+    assert "preemptions_cpu99" not in checks
 
 
 def test_what_cpus_drop_while_nothing_is_measured_is_a_finding(tmp_path: Path) -> None:

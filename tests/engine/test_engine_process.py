@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fake_cpus import put_on
 
 from dutperf.engine import process
 from dutperf.engine.client import Engine
@@ -145,7 +146,7 @@ def test_start_engine_passes_cpus_memory_and_pages(
     program.chmod(0o755)
     monkeypatch.setenv("DUTPERF_ENGINE", str(program))
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1, 2})
+    put_on(monkeypatch, {0, 1, 2})
     with process.start_engine(
         worker_cpus=[0, 2],
         main_cpu=1,
@@ -167,7 +168,8 @@ def test_start_engine_passes_cpus_memory_and_pages(
 def test_a_cpu_that_does_not_exist_names_the_testbed_key(
     monkeypatch: pytest.MonkeyPatch, workers: list[int], main: int, key: str
 ) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
+    put_on(monkeypatch, {0}, isolated={1})
+    process.check_cpus([1], 0)
     with pytest.raises(InputError, match=f"testbed key {key}: CPU 99") as caught:
         process.check_cpus(workers, main)
     assert "0, 1" in caught.value.hint

@@ -13,7 +13,7 @@ import pytest
 from labtools import needs_lab
 from livetools import needs_engine
 from siitperf_files import HOSTS44, NAT44, ROUTER
-from siitperf_folder import Folder, kept
+from siitperf_folder import COUNTS_ONLY, PROGRAMS, Folder, kept
 
 from dutperf import lab
 from dutperf.lab.refdut_socket import Behaviour
@@ -107,6 +107,34 @@ def test_the_capacity_is_that_of_the_table(
     with kept("known-answer-nat44", gateway(table=table)):
         found = int(folder.script("capacity.sh", *limits, 4_000, **emptied()))
     assert 850 <= found <= 1_000
+
+
+def test_a_script_that_looks_at_counts_alone_finds_the_truth(
+    router: Folder, tmp_path: Path
+) -> None:
+    """With n=2, m=2, and m=0 for PDV, by ./build, as siitperf's own scripts have it."""
+    (tmp_path / "build").symlink_to(PROGRAMS)
+    jump = {"when": {"to_ns": 300_000_000}, "do": {"delay_ns": 200_000_000}}
+    service = {"rate_fps": 4_000, "queue_frames": 400}
+    with kept("known-answer", {"forward": {"rules": [jump], "service": service}}):
+        found = counted(router, tmp_path / "all.out")
+    assert 3_700 <= found["throughput"] <= 4_400
+    assert 200 <= found["Forward WCL"] < 260
+    assert found["Forward TL"] < 15
+    assert found["Reverse TL"] < 15
+    assert 199 <= found["Forward PDV"] < 260
+    assert found["Reverse PDV"] < 60
+
+
+def counted(folder: Folder, printed: Path) -> dict[str, float]:
+    """What the script finds where the machine left the tester alone."""
+    for _ in range(5):
+        printed.unlink(missing_ok=True)
+        done = folder.command("sh", str(COUNTS_ONLY), "8000", "500")
+        if "invalid" not in printed.read_text():
+            break
+    pairs = (line.split(": ") for line in done.stdout.splitlines())
+    return {name: float(value) for name, value in pairs}
 
 
 def spreads(text: str) -> dict[str, float]:

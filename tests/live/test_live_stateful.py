@@ -224,6 +224,18 @@ def test_each_order_of_the_responder_passes(gateway: Gateway, order: str) -> Non
     assert gateway.measure(None, responder(order)).verdict.kind == "pass"
 
 
+@pytest.mark.parametrize(("kind", "none"), [("nat64", "0.0.0.0"), ("nat66", "::")])  # noqa: S104
+def test_a_responder_needs_no_addresses_of_its_own(
+    gateway: Gateway, kind: str, none: str
+) -> None:
+    """Its frames have learned ones; siitperf's files may leave its own out."""
+    gateway.become(kind)
+    gateway.phase1(kind)
+    back = responder("increasing", kind) | {"src_ip": none, "dst_ip": none}
+    result = gateway.measure(None, back)
+    assert result.verdict.kind == "pass", result.verdict.reasons
+
+
 def test_a_refusing_table_keeps_the_first(gateway: Gateway) -> None:
     gateway.become(entries=600, eviction="refuse")
     first = gateway.phase1()

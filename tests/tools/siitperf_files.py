@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from dutperf.compat.conf import NAME, Conf, read_conf
+from dutperf.compat.requests import Requests
+from dutperf.protocol import TrialRequest
 from dutperf.simulation.fake_engine import DUT_MAC
 
 ROUTER = {
@@ -46,6 +48,11 @@ NAT44 = ROUTER | {
 ROUND44 = NAT44 | {"Enumerate-ports": "1", "Fwd-sport-max": "10009"}
 """400 connections, one after the other: phase 1 goes round."""
 NAT64 = NAT44 | {"IP-L-Vers": "6", "IPv6-R-Virt": "64:ff9b::c613:2"}
+README64 = {key: v for key, v in NAT64.items() if key != "IPv4-L-Virt"} | {
+    "IPv4-R-Real": "0.0.0.0",  # noqa: S104 - an address of the file
+    "Forward": "0",
+}
+"""As siitperf's README has it: no address that no frame uses."""
 HOSTS44 = {
     key: value
     for key, value in NAT44.items()
@@ -115,6 +122,12 @@ def write(folder: Path, keys: dict[str, str]) -> Path:
     path = folder / NAME
     path.write_text(text_of(keys))
     return path
+
+
+def main_of(requests: Requests) -> TrialRequest:
+    """The trial after phase 1, if there is one."""
+    assert requests.main
+    return requests.main
 
 
 def read(folder: Path, keys: dict[str, str]) -> Conf:

@@ -17,7 +17,9 @@ from dutperf.lab.refdut_socket import Behaviour
 
 SCRIPTS = Path(__file__).parents[2] / "examples" / "siitperf"
 
-_PROGRAMS = Path(sys.executable).parent
+COUNTS_ONLY = Path(__file__).with_name("counts_only.sh")
+PROGRAMS = Path(sys.executable).parent
+
 _ATTEMPTS = 10
 
 
@@ -52,7 +54,7 @@ class Folder:
     ) -> subprocess.CompletedProcess[str]:
         """Ends however it ends."""
         own = {
-            "PATH": f"{_PROGRAMS}:{os.environ['PATH']}",
+            "PATH": f"{PROGRAMS}:{os.environ['PATH']}",
             "DUTPERF_LAB": self._lab,
             **{name: str(value) for name, value in variables.items()},
         }

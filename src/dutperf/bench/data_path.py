@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from dutperf.engine.cpus import existing_cpus
 from dutperf.engine.process import check_root
-from dutperf.errors import SetupError
+from dutperf.errors import InputError, SetupError
 from dutperf.programs import find_program
 
 _INSTRUCTION_FRAMES = 32 * 256
@@ -42,8 +43,10 @@ def bench_data_path(
         instructions: count those of each mode, too, as ``instructions_per_frame``.
 
     Raises:
+        InputError: there is no such CPU.
         SetupError: not root, a program is missing, or it failed.
     """
+    _check_cpu(cpu)
     check_root()
     program = find_program("dutperf-bench")
     arguments = ["--cpu", str(cpu), "--hugepages", "on" if hugepages else "off"]
@@ -56,6 +59,15 @@ def bench_data_path(
         for mode in result["modes"]:
             mode["instructions_per_frame"] = counted[mode["name"]]
     return result
+
+
+def _check_cpu(cpu: int) -> None:
+    available = sorted(existing_cpus())
+    if cpu not in available:
+        raise InputError(
+            f"--cpu {cpu}: there is no such CPU here",
+            f"choose from {', '.join(map(str, available))}",
+        )
 
 
 def _run(command: list[str]) -> Result:

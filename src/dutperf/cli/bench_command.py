@@ -6,7 +6,6 @@ With ``--lab`` the whole path is measured instead, see ``path_bench_command``.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -107,7 +106,6 @@ def bench(
         return
     if rules is not None:
         raise InputError("--rules is of a lab", "leave it out, or give --lab")
-    _check_cpu(cpu)
     result = bench_data_path(
         cpu,
         _sizes(entries) if entries is not None else [],
@@ -148,15 +146,6 @@ def _sizes(text: str) -> list[int]:
             )
         sizes.add(size)
     return sorted(sizes)
-
-
-def _check_cpu(cpu: int) -> None:
-    available = sorted(os.sched_getaffinity(0))
-    if cpu not in available:
-        raise InputError(
-            f"--cpu {cpu}: there is no such CPU here",
-            f"choose from {', '.join(map(str, available))}",
-        )
 
 
 def _table(result: Result) -> Table:

@@ -51,6 +51,8 @@ def convert(
 ) -> None:
     """Write siitperf.conf as a testbed and a campaign of dutperf."""
     conf = read_conf(file)
+    for notice in conf.notices:
+        show_notice(notice)
     arguments = _arguments(conf, line) if line else None
     if to == "campaign":
         _print(as_campaign(conf, arguments, _TESTBED))
@@ -84,7 +86,10 @@ def _arguments(conf: Conf, line: list[str]) -> Arguments:
         )
     only_ipv4 = {side.version for side in conf.sides.values()} == {4}
     stateful = conf.initiator is not None
-    return read_arguments(command, line[1:], stateful=stateful, only_ipv4=only_ipv4)
+    found = read_arguments(command, line[1:], stateful=stateful, only_ipv4=only_ipv4)
+    for notice in found.notices:
+        show_notice(notice)
+    return found
 
 
 def _print(text: str) -> None:

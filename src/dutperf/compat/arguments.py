@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from dutperf.errors import InputError
@@ -65,7 +65,10 @@ class Phase1:
 
 @dataclass(frozen=True)
 class Arguments:
-    """One trial as it is asked for; ``m`` of ``n`` frames are foreground."""
+    """One trial as it is asked for; ``m`` of ``n`` frames are foreground.
+
+    ``m`` and ``n`` in lowest terms: 2 of 2 are 1 of 1. ``notices``: what was ignored.
+    """
 
     command: Command
     ipv6_size: int
@@ -78,6 +81,7 @@ class Arguments:
     first_tag_s: int = 0
     tags: int | None = None
     frame_timeout_ms: int | None = None
+    notices: tuple[str, ...] = ()
 
 
 def expected(command: Command, *, stateful: bool) -> tuple[Argument, ...]:
@@ -97,10 +101,10 @@ def read_arguments(
         only_ipv4: whether both sides send IPv4.
 
     Raises:
-        InputError: wrong number of arguments, or one that is out of its range.
+        InputError: too few arguments, or one that is out of its range.
     """
     wanted = expected(command, stateful=stateful)
-    if len(words) != len(wanted):
+    if len(words) < len(wanted):
         names = " ".join(f"<{each.name}>" for each in wanted)
         kind = "1 or 2" if stateful else "0"
         raise InputError(
@@ -108,23 +112,32 @@ def read_arguments(
             f"{len(wanted)} arguments, and {len(words)} are given; it takes: {names}"
         )
     given = {
-        each.name: _number(each, word) for each, word in zip(wanted, words, strict=True)
+        each.name: _number(each, word)
+        for each, word in zip(wanted, words, strict=False)
     }
+    common = math.gcd(given["n"], given["m"])
     found = Arguments(
         command=command,
         ipv6_size=given["ipv6_size"],
         rate_fps=given["rate"],
         duration_s=given["duration"],
         timeout_ms=given["global_timeout"],
-        n=given["n"],
-        m=given["m"],
+        n=given["n"] // common,
+        m=given["m"] // common,
         phase1=_phase1(given) if stateful else None,
         first_tag_s=given.get("delay", 0),
         tags=given.get("timestamps"),
         frame_timeout_ms=given.get("frame_timeout"),
+        notices=tuple(_ignored(words[len(wanted) :])),
     )
     _check(found, only_ipv4=only_ipv4)
-    return found
+    return _with_possible_tags(found)
+
+
+def _ignored(words: Sequence[str]) -> Iterator[str]:
+    if words:
+        named = " ".join(words)[:80]
+        yield f"arguments ignored, as the command takes none after the others: {named}"
 
 
 def _number(argument: Argument, word: str) -> int:
@@ -147,35 +160,34 @@ def _check(found: Arguments, *, only_ipv4: bool) -> None:
             f"ipv6_size must be at most {_LONGEST_IPV6} (bytes with FCS) where a side "
             f"sends IPv6, not {found.ipv6_size}"
         )
-    if found.m > found.n or math.gcd(found.m, found.n) != 1:
-        raise InputError(
-            f"m must not be above n, and both must have no common divisor, not n "
-            f"{found.n} and m {found.m}"
-        )
+    if found.m > found.n:
+        raise InputError("m must not be above n: m of n frames are foreground")
     if found.tags is not None and found.first_tag_s >= found.duration_s:
         raise InputError(
             f"delay must be below duration, {found.duration_s} s, not "
             f"{found.first_tag_s} s"
         )
-    if found.tags is not None:
-        _check_tags(found, found.tags)
     if found.phase1:
         if found.m == 0:
             raise InputError("m must be at least 1: background opens no connections")
         _check_phase1(found.phase1)
 
 
-def _check_tags(found: Arguments, tags: int) -> None:
+def _with_possible_tags(found: Arguments) -> Arguments:
     """Each is another foreground frame; with background alone those are tagged."""
+    if found.tags is None:
+        return found
     frames = found.rate_fps * found.duration_s
-    if 0 < found.m < found.n:
+    if found.m:
         frames = foreground_frames(frames, found.m, found.n)
-    taggable = frames - frames * found.first_tag_s // found.duration_s
-    if tags > taggable:
-        raise InputError(
-            f"timestamps must be at most {taggable}, which are the foreground frames "
-            f"of a direction after the first {found.first_tag_s} s, not {tags}"
-        )
+    most = frames - frames * found.first_tag_s // found.duration_s
+    if found.tags <= most:
+        return found
+    notice = (
+        f"timestamps {found.tags}: {most} are used, one for each foreground frame of a "
+        f"direction after the first {found.first_tag_s} s"
+    )
+    return replace(found, tags=most, notices=(*found.notices, notice))
 
 
 def _check_phase1(phase1: Phase1) -> None:

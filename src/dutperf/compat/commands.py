@@ -10,13 +10,13 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NoReturn
 
 from dutperf.compat.arguments import Arguments, Command, read_arguments
-from dutperf.compat.conf import NAME, Conf, read_conf
+from dutperf.compat.conf import LETTERS, NAME, Conf, read_conf
 from dutperf.compat.log_folder import log_folder
 from dutperf.compat.measuring import measured
 from dutperf.compat.output import STATE_TABLE, is_invalid, trial_lines
@@ -31,7 +31,7 @@ from dutperf.compat.requests import Gateways, Requests, neighbours, trial_reques
 from dutperf.defects import defect
 from dutperf.errors import DutperfError, InputError
 from dutperf.interruption import terminate_as_interrupt
-from dutperf.protocol import TrialRequest, TrialResult
+from dutperf.protocol import ResolvedNeighbour, TrialRequest, TrialResult
 from dutperf.run.engine_session import (
     EngineOpener,
     TesterEngine,
@@ -124,10 +124,12 @@ def _run(
     prepare: EngineOpener,
 ) -> int:
     conf = read_conf(path)
+    _notify("\n".join(conf.notices))
     only_ipv4 = {side.version for side in conf.sides.values()} == {4}
     arguments = read_arguments(
         command, words, stateful=conf.initiator is not None, only_ipv4=only_ipv4
     )
+    _notify("\n".join(arguments.notices))
     strict = _switch(environment, STRICT)
     seed = _seed(environment)
     first_id = secrets.randbelow(_TRIAL_IDS) + 1
@@ -159,6 +161,8 @@ def _meet(
     """Ask the next hops; who has a MAC address in the file need not answer."""
     asked = neighbours(conf, hops, background=background)
     found = engine.set_neighbours(asked).neighbours
+    for notice in _foreign_macs(conf, found):
+        _notify(notice)
     silent = {(each.port, each.ip) for each in found if each.mac is None}
     for side, ip in silent:
         if conf.sides[side].device_mac is None:
@@ -173,6 +177,20 @@ def _meet(
         engine.set_neighbours(neighbours(conf, heard, background=background))
 
 
+def _foreign_macs(conf: Conf, found: list[ResolvedNeighbour]) -> Iterator[str]:
+    """MAC addresses of the file that are not those of the device that answered."""
+    for name, side in conf.sides.items():
+        key = f"MAC-{LETTERS[name]}-DUT"
+        macs = {each.mac for each in found if each.port == name and each.mac}
+        if key in conf.given and macs and side.device_mac not in macs | {None}:
+            yield conf.told(
+                key,
+                f"is {side.device_mac}, and the device on the {name} has "
+                f"{', '.join(sorted(macs))}: it may not take frames to another MAC "
+                "address; remove the key to ask for it",
+            )
+
+
 def _measure(
     measure: Measure,
     arguments: Arguments,
@@ -185,11 +203,14 @@ def _measure(
         code = _open_connections(measure, arguments, trials.phase1, show, strict=strict)
         if code:
             return code
+    if trials.main is None:
+        show("Info: Test finished.")
+        return 0
     result = measure(trials.main)
     for line in trial_lines(arguments, result, strict=strict):
         show(line)
     show("Info: Test finished.")
-    return _INVALID if is_invalid(result, arguments.duration_s, strict=strict) else 0
+    return _INVALID if is_invalid(arguments, result, strict=strict) else 0
 
 
 def _open_connections(
@@ -207,7 +228,7 @@ def _open_connections(
     if missing:
         show(f"{STATE_TABLE}: {missing}")
         return _INVALID
-    invalid = strict and result.verdict.kind == "invalid"
+    invalid = is_invalid(arguments, result, strict=strict, phase1=True)
     return _INVALID if invalid else 0
 
 

@@ -1,7 +1,7 @@
-"""``siitperf.conf``: one ``Key value`` pair a line, each key once, in any order.
+"""``siitperf.conf``: one ``Key value`` pair a line, in any order.
 
 What the keys mean is in docs/siitperf.md. All that is wrong is refused with the line
-where it stands.
+where it stands; what siitperf takes all the same is taken, and a notice says as what.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dutperf.compat import values
-from dutperf.compat.values import Mode, Reader
+from dutperf.compat.values import Adapted, Mode, Reader
 from dutperf.errors import InputError
 from dutperf.protocol import DirectionName, IpVersion, Mac, Side
 
@@ -79,7 +79,11 @@ class ConfDirection:
 
 @dataclass(frozen=True)
 class Conf:
-    """A whole file; ``given`` has the keys that stand in it, with their lines."""
+    """A whole file.
+
+    ``given`` has the keys that stand in it, with their lines; ``notices`` what of it
+    counts otherwise than it stands there.
+    """
 
     path: Path
     given: dict[str, int]
@@ -89,6 +93,7 @@ class Conf:
     enumerate_ports: Mode
     enumerate_addresses: Mode
     responder_tuples: Mode
+    notices: tuple[str, ...] = ()
 
     @property
     def initiating(self) -> DirectionName:
@@ -99,6 +104,12 @@ class Conf:
     def active(self) -> list[DirectionName]:
         """The directions that carry frames."""
         return [name for name, each in self.directions.items() if each.active]
+
+    @property
+    def sending(self) -> list[DirectionName]:
+        """Those that carry frames, in phase 1 or in the trial."""
+        opening = [self.initiating] if self.initiator else []
+        return list(dict.fromkeys((*self.active, *opening)))
 
     @property
     def enumerates(self) -> bool:
@@ -123,9 +134,13 @@ class Conf:
 
     def error(self, key: str, trouble: str) -> InputError:
         """What is wrong with a key, where it stands."""
+        return InputError(self.told(key, trouble))
+
+    def told(self, key: str, what: str) -> str:
+        """A sentence that begins with a key, and where that stands."""
         line = self.given.get(key)
         where = f"{self.path}:{line}" if line else f"{self.path}"
-        return InputError(f"{where}: {key} {trouble}")
+        return f"{where}: {key} {what}"
 
 
 def read_conf(path: Path) -> Conf:
@@ -144,7 +159,7 @@ def read_conf(path: Path) -> Conf:
         ) from None
     conf = _conf(path, _Keys(path, text))
     _check(conf)
-    return conf
+    return replace(conf, notices=(*conf.notices, *_unanswered(conf)))
 
 
 class _Keys:
@@ -154,22 +169,24 @@ class _Keys:
         self._path = path
         self._texts: dict[str, str] = {}
         self.lines: dict[str, int] = {}
+        self.notices: list[str] = []
         for line, words in _words(text):
             self._add(line, words)
 
     def _add(self, line: int, words: list[str]) -> None:
-        key = _FORMER.get(words[0], words[0])
+        word = words[0].removesuffix(":")
+        key = _FORMER.get(word, word)
         if key not in KEYS:
             near = difflib.get_close_matches(key, [*KEYS, *_FORMER], 1)
             hint = f"; is {near[0]} meant?" if near else ""
-            raise self._error(line, f"there is no key {words[0][:40]!r}{hint}")
-        if len(words) != 2:
-            raise self._error(
-                line, f"{key} needs one value, and {len(words) - 1} are there"
-            )
+            raise self._error(line, f"there is no key {word[:40]!r}{hint}")
+        if len(words) == 1:
+            raise self._error(line, f"{key} needs a value")
+        if len(words) > 2:
+            self._notice(line, f"{key} is {words[1][:60]}; what follows is ignored")
         if key in self.lines:
-            raise self._error(
-                line, f"{key} is given twice, before in line {self.lines[key]}"
+            self._notice(
+                line, f"{key} was in line {self.lines[key]}, too: this one is used"
             )
         self.lines[key] = line
         self._texts[key] = words[1]
@@ -180,12 +197,18 @@ class _Keys:
         if key not in self._texts:
             return default
         text = self._texts[key]
+        line = self.lines[key]
         try:
-            return read(text)
+            found = read(text)
         except ValueError as error:
-            raise self._error(
-                self.lines[key], f"{key} {error}, not {text[:60]!r}"
-            ) from None
+            raise self._error(line, f"{key} {error}, not {text[:60]!r}") from None
+        if isinstance(found, Adapted):
+            self._notice(line, f"{key} is {text}: {found.used} is used")
+            return found.value
+        return found
+
+    def _notice(self, line: int, what: str) -> None:
+        self.notices.append(f"{self._path}:{line}: {what}")
 
     def _error(self, line: int, trouble: str) -> InputError:
         return InputError(f"{self._path}:{line}: {trouble}")
@@ -214,9 +237,9 @@ def _key_table() -> dict[str, tuple[Reader[Any], Any]]:
         found[f"Num-{letter}-Nets"] = (values.number(1, 256), 1)
         found[f"IP-{letter}-var"] = (values.mode, "fixed")
         found[f"IP-{letter}-min"] = (part, None)
-        found[f"IP-{letter}-max"] = (part, None)
-        found[f"IPv4-{letter}-offset"] = (values.one_of(2), 2)
-        found[f"IPv6-{letter}-offset"] = (values.one_of(6, 8, 10, 12, 14), 12)
+        found[f"IP-{letter}-max"] = (values.at_most(65535), None)
+        found[f"IPv4-{letter}-offset"] = (values.one_of(1, 2), 2)
+        found[f"IPv6-{letter}-offset"] = (values.number(6, 14), 12)
         for duty in ("Send", "Recv"):
             found[f"CPU-{letter}-{duty}"] = (cpu, None)
     for name, word in _WORDS.items():
@@ -247,6 +270,7 @@ def _conf(path: Path, keys: _Keys) -> Conf:
         enumerate_ports=keys.take("Enumerate-ports"),
         enumerate_addresses=keys.take("Enumerate-ips"),
         responder_tuples=keys.take("Responder-tuples"),
+        notices=tuple(keys.notices),
     )
 
 
@@ -296,14 +320,17 @@ def _ports(keys: _Keys, word: str, letter: str) -> Range:
 
 def _check(conf: Conf) -> None:
     """What does not fit together."""
-    for name, word in _WORDS.items():
-        each = conf.directions[name]
+    for name in conf.sending:
+        each, word = conf.directions[name], _WORDS[name]
+        enumerated = name == conf.initiating and conf.enumerate_ports != "fixed"
         for letter, ports in (("s", each.source_ports), ("d", each.destination_ports)):
-            _check_rising(conf, ports, f"{word}-{letter}port")
+            if ports.varies or enumerated:
+                _check_rising(conf, ports, f"{word}-{letter}port")
     for side, letter in LETTERS.items():
-        _check_rising(conf, conf.sides[side].hosts, f"IP-{letter}")
+        if conf.sides[side].hosts.varies:
+            _check_rising(conf, conf.sides[side].hosts, f"IP-{letter}")
         _check_places(conf, side, letter)
-    if not conf.active:
+    if not conf.sending:
         raise conf.error("Forward", "and Reverse are both 0: nothing is sent")
     _check_addresses(conf)
     _check_enumeration(conf)
@@ -321,7 +348,7 @@ def _check_places(conf: Conf, side: Side, letter: str) -> None:
         return
     sender: Side = "right" if side == "left" else "left"
     version = conf.sides[sender].version
-    if version == 4 or own.offset[6] == 6:
+    if version == 4 or own.offset[6] in (6, 7):
         raise conf.error(
             f"Num-{letter}-Nets",
             f"{own.networks} and IP-{letter}-var need the same bits of the address; "
@@ -330,14 +357,29 @@ def _check_places(conf: Conf, side: Side, letter: str) -> None:
 
 
 def _check_addresses(conf: Conf) -> None:
-    """Those that the foreground needs, that of phase 1 included."""
-    opening = [conf.initiating] if conf.initiator else []
-    for name in dict.fromkeys((*conf.active, *opening)):
+    """Those that the foreground needs: a responder's frames have learned ones."""
+    for name in [conf.initiating] if conf.initiator else conf.active:
         for key, found in addresses_of(conf, name):
             if not found:
                 raise conf.error(
                     key, f"is missing: the {name} frames need it, see IP-L-Vers"
                 )
+
+
+def _unanswered(conf: Conf) -> Iterator[str]:
+    """Who does not know the responder's address cannot answer for it."""
+    if conf.initiator is None:
+        return
+    responder = ENDS[conf.initiating][1]
+    version = conf.sides[responder].version
+    if version not in conf.sides[responder].real:
+        key = f"IPv{version}-{LETTERS[responder]}-Real"
+        asking = "ARP" if version == 4 else "neighbour discovery"
+        yield conf.told(
+            key,
+            f"is missing: the tester does not answer {asking} on the {responder}, so "
+            "the device needs a static entry",
+        )
 
 
 def addresses_of(conf: Conf, name: DirectionName) -> list[tuple[str, str]]:

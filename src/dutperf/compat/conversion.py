@@ -56,8 +56,14 @@ def as_campaign(conf: Conf, arguments: Arguments | None, testbed: str) -> str:
 
     Raises:
         InputError: a stateful test without the command line that has its numbers, or
-            background frames alone.
+            background frames or phase 1 alone.
     """
+    if not conf.active:
+        raise conf.error(
+            "Forward",
+            "and Reverse are both 0, phase 1 alone: a campaign of dutperf measures it "
+            "by its procedure connection-rate",
+        )
     procedure: dict[str, Any] = {"procedure": _procedure(arguments)}
     procedure |= {"ip": [_ip(conf)], "direction": _direction(conf)}
     if arguments:
@@ -222,9 +228,9 @@ def _traffic(conf: Conf, arguments: Arguments | None) -> dict[str, Any]:
 
 
 def _ports(conf: Conf) -> dict[str, Any]:
-    forward = _pair(conf.directions["forward"])
-    reverse = _pair(conf.directions["reverse"])
-    return forward if reverse == forward else {**forward, "reverse": reverse}
+    first, *more = [_pair(conf.directions[name]) for name in conf.active]
+    reverse = next((pair for pair in more if pair != first), None)
+    return {**first, "reverse": reverse} if reverse else first
 
 
 def _pair(direction: ConfDirection) -> dict[str, Any]:
@@ -304,7 +310,8 @@ def _goes_round(conf: Conf, arguments: Arguments, phase1: Phase1) -> bool:
 
 
 def _range(ports: Range, fixed: int, *, by_ports: bool) -> str:
-    return f"{ports.least}-{ports.most}" if by_ports else f"{fixed}-{fixed}"
+    rises = ports.least <= ports.most
+    return f"{ports.least}-{ports.most}" if by_ports and rises else f"{fixed}-{fixed}"
 
 
 def _number(value: Fraction) -> int | float:

@@ -1,11 +1,13 @@
 """The lines that scripts around siitperf read: one figure a line.
 
-A trial that is invalid has no ``frames sent`` and no ``frames received`` line, and one
-with the word ``invalid``: nobody takes it for a result.
+A trial that is invalid has no ``frames sent`` line, and one with the word ``invalid``:
+nobody takes it for a result. It has ``frames received``, as siitperf prints it: scripts
+that do not look for the word take a missing count for a loss of everything.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from dutperf import stats
@@ -38,19 +40,23 @@ def trial_lines(
             the tester itself dropped for lost.
         phase1: it is phase 1 of a stateful command.
     """
-    duration_ns = arguments.duration_s * 10**9
+    limit_ns = _limit_ns(arguments, phase1=phase1)
     if strict and result.verdict.kind == "invalid":
         yield from _why(result.verdict.reasons)
+        for direction in result.directions:
+            yield _received(direction, strict=True, phase1=phase1)
         return
     for direction in result.directions:
-        name = _PHASE1 if phase1 else _NAMES[direction.name]
+        name = _name(direction, phase1=phase1)
         took_s = direction.sending_ns / 1e9
         yield f"Info: {name} sender's sending took {took_s:.10f} seconds."
-        if not strict and not phase1 and direction.sending_ns > LATE * duration_ns:
-            yield f"{name} sending took too long, the trial is invalid."
+        trouble = "" if strict else _trouble(direction, limit_ns)
+        if trouble:
+            yield f"{name} {trouble}, the trial is invalid."
+            yield _received(direction, strict=strict, phase1=phase1)
             continue
-        yield f"{name} frames sent: {sum(s.sent for s in direction.streams)}"
-        yield f"{name} frames received: {_received(direction, strict=strict)}"
+        yield f"{name} frames sent: {_sent(direction)}"
+        yield _received(direction, strict=strict, phase1=phase1)
         yield from _remarks(name, direction)
         if not phase1:
             yield from _delays(name, arguments, direction)
@@ -65,18 +71,43 @@ def _why(reasons: list[Reason]) -> Iterator[str]:
         begin = ""
 
 
-def is_invalid(result: TrialResult, duration_s: int, *, strict: bool) -> bool:
+def is_invalid(
+    arguments: Arguments, result: TrialResult, *, strict: bool, phase1: bool = False
+) -> bool:
     """Whether ``trial_lines`` calls it so."""
     if strict:
         return result.verdict.kind == "invalid"
-    return any(d.sending_ns > LATE * duration_s * 10**9 for d in result.directions)
+    limit_ns = _limit_ns(arguments, phase1=phase1)
+    return any(_trouble(direction, limit_ns) for direction in result.directions)
 
 
-def _received(direction: DirectionResult, *, strict: bool) -> int:
-    in_time = sum(stream.received - stream.late for stream in direction.streams)
-    if strict:
-        return in_time
-    return in_time + sum(s.duplicate + s.corrupt for s in direction.streams)
+def _limit_ns(arguments: Arguments, *, phase1: bool) -> float:
+    return math.inf if phase1 else LATE * arguments.duration_s * 10**9
+
+
+def _trouble(direction: DirectionResult, limit_ns: float) -> str:
+    """What makes a direction invalid even as siitperf counts; empty: nothing."""
+    sent = _sent(direction)
+    intended = sum(stream.intended for stream in direction.streams)
+    if sent < intended:
+        return f"sender gave up after {sent} of {intended} frames"
+    return "sending took too long" if direction.sending_ns > limit_ns else ""
+
+
+def _name(direction: DirectionResult, *, phase1: bool) -> str:
+    return _PHASE1 if phase1 else _NAMES[direction.name]
+
+
+def _sent(direction: DirectionResult) -> int:
+    return sum(stream.sent for stream in direction.streams)
+
+
+def _received(direction: DirectionResult, *, strict: bool, phase1: bool) -> str:
+    """In time; as siitperf counts also what came twice or damaged."""
+    count = sum(stream.received - stream.late for stream in direction.streams)
+    if not strict:
+        count += sum(s.duplicate + s.corrupt for s in direction.streams)
+    return f"{_name(direction, phase1=phase1)} frames received: {count}"
 
 
 def _remarks(name: str, direction: DirectionResult) -> Iterator[str]:

@@ -8,7 +8,6 @@ DUTPERF_LAB a lab: their ports and next hops are used, the addresses are the fil
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -17,6 +16,7 @@ from pathlib import Path
 from dutperf.compat.conf import VERSIONS, Conf
 from dutperf.compat.requests import Gateways
 from dutperf.config import Testbed
+from dutperf.engine.cpus import existing_cpus
 from dutperf.errors import InputError, SetupError
 from dutperf.procedures.taken_cpu import DeviceWatch
 from dutperf.protocol import Side
@@ -104,7 +104,7 @@ def with_cores(testbed: Testbed, conf: Conf, notify: Notify) -> Testbed:
     ]
     if not wanted:
         return testbed
-    there = os.sched_getaffinity(0)
+    there = existing_cpus()
     own_cpus = testbed.namespace is None
     if own_cpus and len(set(wanted)) == _WORKERS and there.issuperset(wanted):
         return testbed.model_copy(update={"cores": wanted})

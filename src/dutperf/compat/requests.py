@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from dutperf.compat.arguments import Arguments, Phase1
 from dutperf.compat.conf import (
     ENDS,
+    LETTERS,
     Conf,
     ConfSide,
     Range,
@@ -53,6 +54,7 @@ SETTLE_NS = 100 * MS
 _SHORTER = 20  # bytes: an IPv4 header is as much shorter than one of IPv6
 _NETWORK_BITS = 8
 _NETWORK_PLACE: dict[IpVersion, int] = {4: 16, 6: 56}
+_NONE: dict[IpVersion, str] = {4: "0.0.0.0", 6: "::"}  # noqa: S104 - no address
 _FIXED_PORTS = (0xC020, 7)  # RFC 2544 C.2.6.4
 _ORDERS: dict[Mode, EnumerationOrder] = {
     "increasing": "increasing",
@@ -73,10 +75,13 @@ Gateways = dict[tuple[Side, IpVersion], str]
 
 @dataclass(frozen=True)
 class Requests:
-    """What one command runs, in order; ``phase1`` of stateful ones."""
+    """What one command runs, in order: ``phase1`` of stateful ones, and the trial.
+
+    Phase 1 is alone where neither direction is active.
+    """
 
     phase1: TrialRequest | None
-    main: TrialRequest
+    main: TrialRequest | None
 
 
 def trial_requests(
@@ -101,7 +106,8 @@ def trial_requests(
     try:
         if arguments.phase1 is None:
             return Requests(None, make.main(first_id))
-        return Requests(make.phase1(first_id), make.main(first_id % 65535 + 1))
+        main = make.main(first_id % 65535 + 1) if conf.active else None
+        return Requests(make.phase1(first_id), main)
     except ValidationError as error:
         reason = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
         raise InputError(f"{conf.path}: {reason}") from None
@@ -326,8 +332,10 @@ class _Maker:
         )
 
     def _plain(self, name: DirectionName) -> StreamRequest:
+        """A responder may have no addresses: those that are learned replace them."""
         (_, source), (_, destination) = addresses_of(self.conf, name)
-        return self._stream(name, source, destination, background=False)
+        none = _NONE[self.conf.sides[ENDS[name][0]].version]
+        return self._stream(name, source or none, destination or none, background=False)
 
     def _background(self, name: DirectionName) -> StreamRequest:
         """IPv6 in any case, from real address to real address."""
@@ -382,9 +390,15 @@ class _Maker:
     def _next_hop(self, side: Side, version: IpVersion, destination: str) -> str:
         if self.conf.sides[side].device_mac:
             return destination
+        letter = LETTERS[side]
+        if version not in self.conf.sides[side].real:
+            raise self.conf.error(
+                f"MAC-{letter}-DUT",
+                f"is missing, and without IPv{version}-{letter}-Real nobody can be "
+                "asked for it",
+            )
         known = self.gateways.get((side, version))
         if known is None:
-            letter = "L" if side == "left" else "R"
             raise self.conf.error(
                 f"MAC-{letter}-DUT",
                 f"is missing, and no testbed tells the device's IPv{version} address "

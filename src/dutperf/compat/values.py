@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable
-from typing import Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from dutperf.protocol import IpVersion
 
@@ -15,9 +15,16 @@ MODES: tuple[Mode, ...] = ("fixed", "increasing", "decreasing", "random")
 T = TypeVar("T")
 Reader = Callable[[str], T]
 
-_MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}")
+_MAC = re.compile(r"[0-9a-fA-F]{1,2}(:[0-9a-fA-F]{1,2}){5}")
 _NUMBER = re.compile(r"[0-9]{1,10}")
 _NUMBER_OR_HEX = re.compile(r"[0-9]{1,10}|0[xX][0-9a-fA-F]{1,8}")
+
+
+class Adapted(NamedTuple):
+    """A value that siitperf takes; ``used``: what it counts as, in the file's words."""
+
+    value: Any
+    used: str
 
 
 def number(least: int, most: int, *, hexadecimal: bool = False) -> Reader[int]:
@@ -33,6 +40,17 @@ def number(least: int, most: int, *, hexadecimal: bool = False) -> Reader[int]:
         if value is None or not least <= value <= most:
             raise ValueError(f"must be a number from {least} to {most}")
         return value
+
+    return read
+
+
+def at_most(most: int) -> Reader[int | Adapted]:
+    """A number from 0 on, also hexadecimal; a larger one counts as ``most``."""
+    read_any = number(0, 2**32 - 1, hexadecimal=True)
+
+    def read(text: str) -> int | Adapted:
+        value = read_any(text)
+        return value if value <= most else Adapted(most, str(most))
 
     return read
 
@@ -67,12 +85,14 @@ def mac(text: str) -> str | None:
     """A MAC address; the zero one is none."""
     if not _MAC.fullmatch(text):
         raise ValueError("must be a MAC address like 24:6e:96:3c:3f:40")
-    return text.lower() if text.strip("0:") else None
+    digits = (byte.zfill(2) for byte in text.lower().split(":"))
+    return ":".join(digits) if text.strip("0:") else None
 
 
-def switch(text: str) -> bool:
-    """1 or 0."""
-    return one_of(0, 1)(text) == 1
+def switch(text: str) -> bool | Adapted:
+    """0 or 1; other numbers count as 1."""
+    value = number(0, 2**32 - 1)(text)
+    return value == 1 if value <= 1 else Adapted(value=True, used="1")
 
 
 def mode(text: str) -> Mode:

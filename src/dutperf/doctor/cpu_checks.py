@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 
+from dutperf.config import Testbed
 from dutperf.doctor.check import Check, Machine, cpus_in, listed
 
 _CPU = "sys/devices/system/cpu"
@@ -19,6 +20,21 @@ def cpu_checks(machine: Machine, cpus: Set[int]) -> Iterator[Check]:
     yield _siblings(machine, cpus)
     yield _isolation(machine, cpus)
     yield _counter(machine)
+
+
+def missing_check(testbed: Testbed, there: Set[int]) -> Iterator[Check]:
+    """One if the testbed names CPUs that are not there."""
+    main = [] if testbed.main_core is None else [testbed.main_core]
+    missing = {*testbed.cores, *main} - there
+    if missing:
+        yield Check(
+            "missing_cpus",
+            "bad",
+            f"{listed(missing)} of the testbed (cores, main_core) does not exist or is "
+            "not available here",
+            "the engine does not start, so nothing can be measured",
+            f"choose from {', '.join(map(str, sorted(there)))}",
+        )
 
 
 def _governor(machine: Machine, cpus: Set[int]) -> Check:

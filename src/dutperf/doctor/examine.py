@@ -5,7 +5,7 @@ from __future__ import annotations
 from dutperf.config import Testbed
 from dutperf.doctor.check import SHARED_DRIVERS, Check, Machine
 from dutperf.doctor.clock_sync import Offset, engine_offset_ns, synchrony_check
-from dutperf.doctor.cpu_checks import cpu_checks
+from dutperf.doctor.cpu_checks import cpu_checks, missing_check
 from dutperf.doctor.kernel_checks import drops_check, kernel_checks, softnet_counts
 from dutperf.doctor.leftovers import leftover_checks
 from dutperf.doctor.memory_checks import memory_checks
@@ -13,6 +13,7 @@ from dutperf.doctor.port_checks import Ask, ask, port_checks
 from dutperf.doctor.preemptions import Watch, preemption_checks, watch
 from dutperf.doctor.shared_cpus import Sharing, sharing_check
 from dutperf.doctor.versions import version_check
+from dutperf.engine.cpus import existing_cpus
 from dutperf.lab import topology
 from dutperf.lab.cpus import plan_cpus
 from dutperf.lab.presence import present
@@ -44,15 +45,17 @@ def examine(
         sharing: who else works on these CPUs.
     """
     cores = testbed.cores if testbed else [plan_cpus().worker]
-    cpus = set(cores)
+    there = existing_cpus()
+    cpus = set(cores) & there
     needed_mb = testbed.memory_mb if testbed else WITHOUT_TESTBED_MB
     nics = testbed.nics if testbed else []
     vfio = any(machine.driver_of(nic) not in SHARED_DRIVERS for nic in nics)
     dropped = softnet_counts(machine)
     return [
         *([version_check(answer)] if before else ()),
-        *cpu_checks(machine, cpus),
-        synchrony_check(cores, offset),
+        *(missing_check(testbed, there) if testbed else ()),
+        *(cpu_checks(machine, cpus) if cpus else ()),
+        *([synchrony_check(cores, offset)] if cpus == set(cores) else ()),
         sharing(testbed, cpus),
         *(preemption_checks(machine, cpus, seconds, spin) if seconds else ()),
         *memory_checks(machine, needed_mb, pci=bool(nics), vfio=vfio),

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from dutperf.engine.client import Ending, Engine, last_log_line
+from dutperf.engine.cpus import existing_cpus
 from dutperf.errors import EngineError, InputError, SetupError
 from dutperf.process_end import ends_within
 from dutperf.programs import find_engine
@@ -114,7 +115,7 @@ def check_root() -> None:
 
 def check_cpus(worker_cpus: list[int], main_cpu: int) -> None:
     """Raise InputError when a CPU does not exist or is not ours to use."""
-    available = os.sched_getaffinity(0)
+    available = existing_cpus()
     offered = ", ".join(map(str, sorted(available)))
     for key, cpus in (("cores", worker_cpus), ("main_core", [main_cpu])):
         missing = [cpu for cpu in cpus if cpu not in available]
