@@ -363,6 +363,22 @@ def test_what_passed_only_because_a_loss_was_repeated_is_named_for_it(
     assert not [d for d in alone.deviations if "did not count" in d.actual]
 
 
+def test_so_it_is_with_connections_opened_anew_in_between() -> None:
+    """Both attempts, and phase 1 before each of them."""
+    recording = Recording(FakeEngine(losing(1, 0, 0, 0)), device=FakeWatch(SECOND))
+    asked = Ask(cell(), RATE)
+    for _ in range(2):
+        recording.runner.run(asked)
+    lost, passed = recording.records
+    opened = passed.model_copy(update={"role": "phase1", "load_fps": 2 * RATE})
+    result = measure_cell(
+        Recording(FakeEngine(perfect())).runner, cell(), MaxRate(RATE, "set")
+    )
+    records = [opened, lost, opened, passed]
+    assert "verified by up to 2 trials" in beside_repeated(result, records).quantity
+    assert beside_repeated(result, [lost, opened]).quantity == result.quantity
+
+
 def test_what_failed_in_the_end_forgave_nothing(tmp_path: Path) -> None:
     asked = campaign(spec(resolution="1%", max_rate_fps=100_000))
     run = Run(tmp_path, FakeEngine(step(70_000)), device=FakeWatch(ALWAYS))

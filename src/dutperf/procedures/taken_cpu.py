@@ -17,7 +17,8 @@ named for it (``named``), and ``dutperf bench search`` tells by how much it is t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from dutperf.procedures.loss_criterion import damage_fails, missing_but_damaged
@@ -198,22 +199,21 @@ def beside_repeated(result: CellResult, records: Iterable[TrialRecord]) -> CellR
     return _named(result, len(tried), max(tried)) if tried else result
 
 
-def _forgiven(records: Sequence[TrialRecord]) -> Iterable[int]:
+def _forgiven(records: Iterable[TrialRecord]) -> Iterator[int]:
     """Of each trial that passed: it, and those before it whose loss was explained.
 
-    A trial is the same when cell, repeat, rate and duration are.
+    A trial is the same when role, repeat, rate and duration are. Between two attempts
+    of a stateful one, connections are opened anew.
     """
-    lost = 0
-    asked: tuple[int, int, int] | None = None
+    lost: Counter[tuple[str, int, int, int]] = Counter()
     for record in records:
-        if record.role == "probe":
+        duration_ns = record.request.duration_ns
+        asked = (record.role, record.repeat, record.load_fps, duration_ns)
+        if record.role == "probe" or record.result.verdict.kind == "invalid":
+            lost[asked] += repeated(record)
             continue
-        now = (record.repeat, record.load_fps, record.request.duration_ns)
-        lost, asked = (lost if now == asked else 0), now
-        lost += repeated(record)
-        if record.result.verdict.kind != "invalid":
-            yield 1 + (lost if record.result.verdict.kind == "pass" else 0)
-            lost = 0
+        before = lost.pop(asked, 0)
+        yield 1 + (before if record.result.verdict.kind == "pass" else 0)
 
 
 def _named(result: CellResult, passed: int, trials: int) -> CellResult:
