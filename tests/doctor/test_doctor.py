@@ -52,6 +52,8 @@ SETTINGS = {
     "-i": "driver: ixgbe\nversion: 6.1\nfirmware-version: 0x800\n",
     "-k": "generic-receive-offload: off\nlarge-receive-offload: off [fixed]\n",
     "-a": "Pause parameters for left:\nAutonegotiate: off\nRX: off\nTX: off\n",
+    "-l": "Channel parameters for left:\nPre-set maximums:\nRX: n/a\nCombined: 63\n"
+    "Current hardware settings:\nRX: n/a\nCombined: 1\n",
 }
 
 
@@ -179,6 +181,10 @@ def test_what_the_machine_does_not_tell_is_no_finding(
         ("flow_control", "doubtful", {"-a": "RX: on\nTX: off\n"}),
         ("flow_control", "unknown", {"-a": ""}),
         ("driver", "unknown", {"-i": ""}),
+        ("queues", "good", {}),
+        ("queues", "doubtful", {"-l": "RX: 8\nCombined: 8\nRX: n/a\nCombined: 4\n"}),
+        ("queues", "doubtful", {"-l": "RX: 1\nCombined: 1\n"}),
+        ("queues", "unknown", {"-l": ""}),
     ],
 )
 def test_findings_on_ports(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,6 +69,38 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 def _lab() -> Iterator[None]:
     with kept_lab():
         yield
+
+
+@pytest.fixture
+def two_queues() -> Iterator[str]:
+    """A namespace whose interfaces left and right spread frames to two queues."""
+    name = f"queues-{os.getpid()}"
+    wire = "link add left numrxqueues 2 numtxqueues 2 type veth peer name right"
+    subprocess.run(["ip", "netns", "add", name], check=True)
+    try:
+        more = "numrxqueues 2 numtxqueues 2"
+        inside(name, "ip", *wire.split(), *more.split())
+        for side in MACS:
+            inside(name, "ip", "link", "set", side, "up")
+        yield name
+    finally:
+        subprocess.run(["ip", "netns", "del", name], check=True)
+
+
+def test_an_interface_of_which_one_queue_would_be_read_is_refused(
+    tmp_path: Path, two_queues: str
+) -> None:
+    """What came by the others would be taken for lost by the device."""
+    with running_engine(tmp_path, namespace=two_queues) as engine:
+        ports = [PortSpec(name=s, driver="af_xdp", device=s) for s in MACS]
+        error = refusal(engine, ports)
+        assert "2 receive queues" in error.message
+        assert "ethtool -L left combined 1" in error.hint
+        assert error.code == ERROR_ENVIRONMENT  # driver: auto then takes this one
+        opened = engine.open_ports(
+            [PortSpec(name=s, driver="af_packet", device=s) for s in MACS]
+        )
+        assert [port.driver for port in opened.ports] == ["net_af_packet"] * 2
 
 
 in_lab = [*tolerant, pytest.mark.usefixtures("_lab")]

@@ -63,9 +63,11 @@ const char* bypassing_discipline(const PortOptions& options) {
   return is_virtual(options.device) ? ",qdisc_bypass=0" : ",qdisc_bypass=1";
 }
 
-// Bytes for one received frame: what AF_PACKET and AF_XDP insist on, or a larger MTU's.
+// Bytes for one received frame: what AF_PACKET and AF_XDP insist on, or a larger MTU's. Some NICs
+// use whole KiB of a buffer only, and a frame that needs more comes in two.
 uint32_t frame_room(const PortOptions& options) {
-  const uint32_t needed = options.mtu + 64U;
+  constexpr uint32_t kKiB = 1024;
+  const uint32_t needed = RTE_ALIGN_CEIL(options.mtu + 64U, kKiB);
   if (options.driver != Driver::kAfPacket) return std::max(kReceiveFrameBytes, needed);
   // The kernel's own header stands before each frame of the ring; blocks are whole pages.
   constexpr uint32_t kKernelHeader = 128;
@@ -149,6 +151,17 @@ std::optional<long> interface_number(const PortOptions& options, const char* fil
   std::ifstream stream("/sys/class/net/" + options.device + "/" + file);
   long value = 0;
   return stream >> value ? std::optional(value) : std::nullopt;
+}
+
+// How many queues of an interface the kernel spreads received frames to.
+long receive_queues(const std::string& interface) {
+  const std::filesystem::path queues = "/sys/class/net/" + interface + "/queues";
+  std::error_code none;
+  long count = 0;
+  for (const auto& each : std::filesystem::directory_iterator(queues, none)) {
+    count += each.path().filename().string().starts_with("rx-") ? 1 : 0;
+  }
+  return count;
 }
 
 // For DPDK's software drivers an interface is always up.
@@ -248,6 +261,7 @@ void Port::create(const RingPair* rings) {
     device_name_ = "net_ring_" + options_.name;
     return;
   }
+  if (options_.driver == Driver::kAfXdp) refuse_unread_queues();
   std::string name = options_.device;
   int error = 0;
   if (options_.driver == Driver::kPci) {
@@ -264,6 +278,18 @@ void Port::create(const RingPair* rings) {
   if (error != 0) refuse("DPDK cannot open the device", error);
   error = rte_eth_dev_get_port_by_name(name.c_str(), &id_);
   if (error != 0) refuse("the device has no Ethernet port", error);
+}
+
+// An XDP socket reads one queue; what the kernel spreads to others would look lost by the device.
+void Port::refuse_unread_queues() const {
+  const long queues = receive_queues(options_.device);
+  if (queues <= 1) return;
+  throw SetupError("port " + options_.name + " (" + options_.device +
+                       "): " + std::to_string(queues) +
+                       " receive queues, and the AF_XDP driver reads one: the others' frames would "
+                       "count as lost",
+                   "ethtool -L " + options_.device +
+                       " combined 1 (or rx 1), or the driver af_packet, which reads all");
 }
 
 void Port::configure() {
@@ -303,6 +329,8 @@ void Port::configure() {
 void Port::start() {
   const int error = rte_eth_dev_start(id_);
   if (error != 0) refuse("cannot start", error);
+  refuse_scattered();
+  switch_flow_control_off();
   rte_eth_allmulticast_enable(
       id_);  // neighbour solicitations; drivers without filters refuse, fine
   rte_ether_addr address{};
@@ -313,6 +341,29 @@ void Port::start() {
   if (options_.driver == Driver::kPci) pause_counters_ = find_pause_counters(id_);
   kernel_sockets_.adopt();
   xdp_rings_ = take_opened_rings();
+}
+
+// A frame in several buffers would be taken for a truncated one: the device's fault, not ours.
+void Port::refuse_scattered() const {
+  for (uint16_t queue = 0; queue < options_.rx_queues; ++queue) {
+    rte_eth_rxq_info info{};
+    if (rte_eth_rx_queue_info_get(id_, queue, &info) != 0) continue;  // few software drivers tell
+    if (info.scattered_rx == 0) continue;
+    throw SetupError("port " + options_.name + " (" + options_.device +
+                         "): the driver receives a frame of its MTU, " + std::to_string(mtu()) +
+                         " bytes, in several buffers, and the tester looks into the first",
+                     "lower mtu of the port; the engine's log has DPDK's own words");
+  }
+}
+
+// Before the link is up some drivers say that it is off, and negotiate it then: so it is set
+// whatever they say. What cannot be set is read back by flow_control(), and makes trials invalid.
+void Port::switch_flow_control_off() {
+  rte_eth_fc_conf conf{};
+  if (rte_eth_dev_flow_ctrl_get(id_, &conf) != 0) return;  // the driver has none to set
+  conf.mode = RTE_ETH_FC_NONE;
+  conf.autoneg = 0;
+  rte_eth_dev_flow_ctrl_set(id_, &conf);
 }
 
 void Port::close() noexcept {

@@ -135,6 +135,9 @@ class Port {
   void create(const RingPair* rings);
   void configure();
   void start();
+  void refuse_unread_queues() const;
+  void refuse_scattered() const;
+  void switch_flow_control_off();
   void close() noexcept;
   std::map<std::string, uint64_t> pauses() const;
   [[noreturn]] void refuse(const std::string& what, int error) const;

@@ -91,6 +91,7 @@ def _interface(name: str, where: _Interface, port: InterfacePort) -> Iterator[Ch
     yield _driver(f"{name}_driver", where.settings("-i"))
     yield _merging(f"{name}_offloads", where.settings("-k"), where.name)
     yield _flow_control(f"{name}_flow_control", where.settings("-a"), where.name)
+    yield _queues(f"{name}_queues", where.settings("-l"), where.name)
 
 
 def _link(name: str, link: dict[str, Any]) -> Check:
@@ -156,6 +157,24 @@ def _flow_control(name: str, told: dict[str, str] | None, interface: str) -> Che
         "a device that is too slow stops the tester instead of losing frames: its "
         "throughput looks like that of the wire",
         f"ethtool -A {interface} rx off tx off autoneg off, on both ends",
+    )
+
+
+def _queues(name: str, told: dict[str, str] | None, interface: str) -> Check:
+    """An XDP socket reads one queue; what ethtool tells last is in force."""
+    counts = [(told or {}).get(kind, "") for kind in ("RX", "Combined")]
+    queues = sum(int(count) for count in counts if count.isdecimal())
+    if queues == 0:
+        return Check(name, "unknown", "ethtool does not say")
+    if queues == 1:
+        return Check(name, "good", "1 receive queue")
+    return Check(
+        name,
+        "doubtful",
+        f"{queues} receive queues",
+        "the fast driver, AF_XDP, reads one and refuses the interface; AF_PACKET is "
+        "used instead, or nothing is measured",
+        f"ethtool -L {interface} combined 1, or rx 1",
     )
 
 
