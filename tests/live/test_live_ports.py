@@ -100,7 +100,7 @@ def test_an_interface_of_which_one_queue_would_be_read_is_refused(
         opened = engine.open_ports(
             [PortSpec(name=s, driver="af_packet", device=s) for s in MACS]
         )
-        assert [port.driver for port in opened.ports] == ["net_af_packet"] * 2
+        assert [port.driver for port in opened.ports] == ["af_packet"] * 2
 
 
 in_lab = [*tolerant, pytest.mark.usefixtures("_lab")]
