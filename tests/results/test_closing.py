@@ -235,14 +235,17 @@ def test_what_did_not_settle_is_told() -> None:
     assert told[1].startswith(f"{IP4}: not settled after 8 repeats")
 
 
-def curve(name: str, *losses: float) -> CellResult:
-    repeat = [RepeatResult(value=losses[0], verdict="pass", trials=1)]
+def curve(name: str, *losses: float, lost_once: float = 0) -> CellResult:
+    """``lost_once``: in one of three repeats, where the median is 0."""
     points = [
         LoadPoint(
             load_percent=100 - 10 * n,
             load_fps=1000 * (10 - n),
             loss_percent=loss,
-            repeats=repeat,
+            repeats=[
+                RepeatResult(value=value, verdict="pass", trials=1)
+                for value in (loss, loss, loss or lost_once)
+            ],
         )
         for n, loss in enumerate(losses)
     ]
@@ -260,6 +263,14 @@ def curve(name: str, *losses: float) -> CellResult:
 )
 def test_of_a_curve_its_knee_is_told(losses: tuple[float, ...], words: str) -> None:
     assert closing([curve("frame-loss-ip4", *losses)])[0] == f"frame-loss-ip4: {words}"
+
+
+def test_no_loss_means_that_no_repeat_lost_a_frame() -> None:
+    told = closing([curve("frame-loss-ip4", 0, 0, lost_once=1e-6)])[0]
+    words = "0 % lost at 10,000 fps, but frames in 1 of 3 repeats"
+    assert told == f"frame-loss-ip4: {words}"
+    told = closing([curve("frame-loss-ip4", 5, 0, lost_once=1e-6)])[0]
+    assert told == "frame-loss-ip4: 5 % lost at 10,000 fps, loss at every load"
 
 
 def test_a_full_campaign_has_five_sentences_and_its_deviations_are_among_them() -> None:

@@ -239,6 +239,11 @@ def _bursts(spec: BackToBackSpec) -> list[Deviation]:
         if is_s < _BURST_S:
             actual = f"{is_s:.12g} s"
             found.append(Deviation(rfc, f"{what} {_BURST_S} s", actual, "MUST"))
+    if spec.longest_burst_s > _BURST_S >= spec.residual_wait_s:
+        rule = f"a longer wait after bursts of more than {_BURST_S} s"
+        actual = f"{spec.residual_wait_s:.12g} s for bursts of up to "
+        actual += f"{spec.longest_burst_s:.12g} s"
+        found.append(Deviation("RFC 9004 6.2", rule, actual, "MUST"))
     if isinstance(spec.throughput_fps, int):
         rule = "the throughput, measured without loss before"
         actual = f"{spec.throughput_fps:,} fps, as given"

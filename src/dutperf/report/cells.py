@@ -67,6 +67,8 @@ class CurvePoint:
     loss_percent: float | None
     timeouts: tuple[TimeoutLoss, ...] = ()
     of: str = "load"
+    lossy_repeats: int = 0
+    repeats: int = 1
 
 
 @dataclass(frozen=True)
@@ -263,6 +265,8 @@ def _curve_point(point: LoadPoint, of: str) -> CurvePoint:
         loss_percent=point.loss_percent if valid else None,
         timeouts=tuple(point.timeouts),
         of=of,
+        lossy_repeats=point.lossy_repeats,
+        repeats=len(point.repeats),
     )
 
 

@@ -307,10 +307,16 @@ def _clean_part(curve: list[CurvePoint]) -> tuple[str, ...]:
     clean = highest_clean(curve)
     if clean:
         return (f"no loss up to {_load(clean)}",)
-    if curve and all(point.loss_percent for point in curve):
+    if not curve:
+        return ()
+    lowest = curve[0]
+    if all(point.loss_percent for point in curve):
         return ("loss at every load tried",)
-    if curve and curve[0].loss_percent:
-        return (f"loss even at {_load(curve[0])}, the lowest tried",)
+    if lowest.lossy_repeats and not lowest.loss_percent:
+        share = f"{lowest.lossy_repeats} of {lowest.repeats} repeats"
+        return (f"loss in {share} even at {_load(lowest)}, the lowest tried",)
+    if lowest.loss_percent:
+        return (f"loss even at {_load(lowest)}, the lowest tried",)
     return ()
 
 

@@ -22,7 +22,13 @@ from dutperf.results.management_words import management_sentence
 from dutperf.results.model import CellResult, NotMeasured
 from dutperf.results.named import named, shortened
 from dutperf.results.points import highest_clean
-from dutperf.results.rate_results import Bound, BoundCause, FindingKind, Spread
+from dutperf.results.rate_results import (
+    Bound,
+    BoundCause,
+    FindingKind,
+    LoadPoint,
+    Spread,
+)
 from dutperf.results.settled import settled_words
 from dutperf.results.units import about, duration, in_unit
 
@@ -391,7 +397,13 @@ def _curve(cell: CellResult) -> str:
         "loss at every load" if clean is None else f"none up to {clean.load_fps:,} fps"
     )
     lost = "?" if top.loss_percent is None else about(top.loss_percent, 3)
+    if top.loss_percent == 0:
+        lost, least = "0", f"but frames in {_lossy(top)}"
     return f"{lost} % lost at {top.load_fps:,} fps, {least}"
+
+
+def _lossy(point: LoadPoint) -> str:
+    return f"{point.lossy_repeats} of {len(point.repeats)} repeats"
 
 
 def _delays(measures: Sequence[Measure], cell: CellResult) -> str:

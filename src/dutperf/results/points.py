@@ -14,15 +14,20 @@ class Lossy(Protocol):
         """Null: not valid."""
         ...
 
+    @property
+    def lossy_repeats(self) -> int:
+        """In how many repeats frames were lost, whatever the median is."""
+        ...
+
 
 P = TypeVar("P", bound=Lossy)
 
 
 def highest_clean(rising: Iterable[P]) -> P | None:
-    """The highest point that is free of loss, as are all below it."""
+    """The highest point that is free of loss in each repeat, as are all below it."""
     clean = None
     for point in rising:
-        if point.loss_percent != 0:
+        if point.loss_percent != 0 or point.lossy_repeats:
             break
         clean = point
     return clean

@@ -236,6 +236,11 @@ class LoadPoint(Stored):
     timeouts: list[TimeoutLoss] = Field(default=[])
     spread: Spread | None = Field(default=None, description="null: of older files")
 
+    @property
+    def lossy_repeats(self) -> int:
+        """In how many repeats frames were lost, whatever the median is."""
+        return sum(bool(repeat.value) for repeat in self.repeats)
+
 
 class DamagedFrames(Stored):
     """Frames of one direction that arrived damaged, over several trials."""

@@ -119,8 +119,7 @@ def connection_table(key: str, cells: Sequence[Subject]) -> Table:
             lambda cell: _given(cell, "error" if is_capacity else "resolution"),
         ),
         (result, lambda cell: cell.figure),
-        *PERCENTILES,
-        *(EXTREMES if any(cell.several for cell in cells) else ()),
+        *((*PERCENTILES, *EXTREMES) if any(cell.several for cell in cells) else ()),
         *ENDING,
     )
     return Table(

@@ -196,14 +196,14 @@ def result_table(key: str, cells: Sequence[Subject]) -> Table:
         "burst rate" if is_counted else "maximum load",
         "At which the frames of all bursts are sent."
         if is_counted
-        else "100 % load: the highest that was tried, or what a loss curve is around.",
+        else "The highest that was tried; of a loss curve that of its loss.",
         "fps per direction",
         spared=8,
     )
     columns: Columns[Subject] = (
         *TRAFFIC,
         *(() if is_counted else TRIAL_TIME),
-        (maximum, lambda cell: count(cell.full_load_fps)),
+        (maximum, lambda cell: count(cell.most_load_fps)),
         (result, lambda cell: cell.figure),
         *(_DOUBT if any(cell.doubt for cell in cells) else ()),
         *(_spread(cells[0]) if repeated else ()),

@@ -431,6 +431,14 @@ class Subject:
         return found.rate_fps if found and self.procedure == "frame-loss" else None
 
     @property
+    def most_load_fps(self) -> float | None:
+        """The load of the result: of a curve the highest that has a loss."""
+        points = self.result.points if self.result else []
+        told = [point for point in points if point.loss_percent is not None] or points
+        highest_fps = max((point.load_fps for point in told), default=None)
+        return self.full_load_fps if highest_fps is None else highest_fps
+
+    @property
     def full_load_fps(self) -> float | None:
         """What 100 % load means: of a curve's points, else the highest load tried.
 
