@@ -129,8 +129,8 @@ def _gate(limit: float | None, unit: str) -> Columns[Compared]:
         return ()
     column = Column(
         "gate",
-        "FAILED: all of the interval is worse than that, or there is no figure now. "
-        "Cannot tell: a part of it is.",
+        "FAILED: all of the interval is worse than that, or nothing passes now. "
+        "Cannot tell: a part of it is, or there is no figure.",
         f"{limit:g} {unit}",
         words=True,
     )
