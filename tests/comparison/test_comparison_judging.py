@@ -160,15 +160,28 @@ def test_what_is_no_figure_is_not_compared_and_no_gate_can_tell(
         {"verify_trials": 2},
         {"goals": "0.5%:50%:1s"},
         {"direction": "forward"},
+        {"trial_duration_s": 0.25},
+        {"search": "verified"},
+        {"tags": 500},
+        {"ipv4_options": "router-alert"},
+        {"burst_frames": 16},
+        {"load_shape": '{"ramp_s":2.0}'},
     ],
 )
 def test_another_measure_is_not_compared(settings: dict[str, object]) -> None:
     cell = scaled(0.5)
+    told: dict[str, object] = {
+        "trial_duration_s": 60,
+        "search": "narrowed",
+        "tags": 50_000,
+    }
+    told |= {"load_shape": '{"ramp_s":1.0}'}
+    cell = _with(cell, parameters=cell.parameters | told)
     other = _with(cell, parameters=cell.parameters | settings)
-    found = one(rate(*TEN), other)
+    found = one(cell, other)
     assert (found.outcome, found.judged(3)) == ("not_compared", "cannot_tell")
     assert next(iter(settings)) in found.why
-    assert compared([rate(*TEN)], [other]).family == 0
+    assert compared([cell], [other]).family == 0
 
 
 def _unstable(cell: CellResult) -> CellResult:
