@@ -194,6 +194,10 @@ def test_what_was_found_is_said_in_short(tmp_path: Path) -> None:
     found = found_in(tmp_path, [rate(*TEN)], [rate(*SLOW)])
     assert list(sentences(found, 3)) == [
         "1 figure: 1 worse.",
+        (
+            "Each side is one run, so a difference is one of these runs: the device "
+            "may differ as much from run to run."
+        ),
         "At most 3 % worse (losses: percentage points): 1 FAILED.",
     ]
     few = found_in(tmp_path / "few", [rate(*TEN[:3])], [rate(*SLOW[:3])])

@@ -247,6 +247,11 @@ def sentences(found: Comparison, limit: float | None) -> Iterator[str]:
             f"All {found.family} intervals hold together with 95 %, so each by itself "
             f"with {found.interval_percent:.4g} %."
         )
+    if found.family:
+        yield (
+            "Each side is one run, so a difference is one of these runs: the device "
+            "may differ as much from run to run."
+        )
     if limit is None:
         return
     judged = Counter(each.judged(limit) for each in found.figures)
