@@ -26,7 +26,7 @@ _AROUND = 5
 _FAR = 4
 """Standard deviations of the noise."""
 _ALIKE = 1.25
-"""Holds false alarms below 5 % where nights correlate by 0.3."""
+"""Holds false alarms below 5 % where up to 40 nights correlate by 0.3."""
 _NORMAL = 1.4826
 """Standard deviations of a normal distribution in its median absolute deviation."""
 _SHUFFLES = 1999
