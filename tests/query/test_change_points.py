@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import ruptures
 
+from dutperf.bench.alarms import noise
 from dutperf.query import change_points as module
 from dutperf.query.change_points import change_points
 
@@ -48,6 +49,32 @@ def test_one_run_alone_is_no_level() -> None:
         assert at not in change_points(values)
 
 
+@pytest.mark.parametrize("noise", [0.001, 0.02])
+def test_a_change_or_a_broken_night_before_hides_no_change(noise: float) -> None:
+    for seed in range(10):
+        doubled = series(seed, 24, noise, {10: 2, 20: 0.8})
+        assert change_points(doubled) == [10, 20]
+        broken = series(seed, 24, noise, {20: 0.8})
+        broken[5] *= 0.01
+        assert change_points(broken)[-1:] == [20]
+
+
+def test_three_nights_are_a_level() -> None:
+    for seed in range(10):
+        assert change_points(series(seed, 20, 0.01, {17: 0.9})) == [17]
+
+
+@pytest.mark.parametrize("kind", ["normal", "heavy-tailed", "correlated 0.3"])
+@pytest.mark.parametrize("runs", [12, 20, 40])
+def test_no_noise_is_split_in_more_than_1_of_20_series(kind: str, runs: int) -> None:
+    draws = np.random.default_rng(8)
+    split = [
+        change_points(np.exp(0.02 * noise(draws, kind, runs)).tolist())
+        for _ in range(100)
+    ]
+    assert sum(map(bool, split)) <= 5
+
+
 def test_a_scale_changes_nothing() -> None:
     values = series(3, 20, 0.01, {9: 1.1})
     assert change_points([value * 1e-6 for value in values]) == change_points(values)
@@ -72,12 +99,12 @@ def _slowly(values: Sequence[float], penalty: float) -> list[int]:
     """Of all ways to cut at up to two places the one with the least cost."""
     logs = [math.log(value) for value in values]
     ways: Iterator[tuple[int, ...]] = itertools.chain.from_iterable(
-        itertools.combinations(range(2, len(logs) - 1), k) for k in range(3)
+        itertools.combinations(range(3, len(logs) - 2), k) for k in range(3)
     )
     found: dict[tuple[int, ...], float] = {}
     for way in ways:
         parts = [logs[a:b] for a, b in itertools.pairwise([0, *way, len(logs)])]
-        if min(map(len, parts)) >= 2:
+        if min(map(len, parts)) >= 3:
             found[way] = sum(map(_cost, parts)) + penalty * len(way)
     _, best = min((cost, way) for way, cost in found.items())
     return list(best)
@@ -90,7 +117,7 @@ def _slow_penalty(values: Sequence[float]) -> float:
     best = []
     for _ in range(600):
         draws.shuffle(logs)
-        splits = range(2, len(logs) - 1)
+        splits = range(3, len(logs) - 2)
         best.append(
             _cost(logs) - min(_cost(logs[:k]) + _cost(logs[k:]) for k in splits)
         )
@@ -103,7 +130,7 @@ def test_a_slow_twin_finds_the_same() -> None:
         logs = np.log(values)
         penalty = module._penalty(logs)
         assert penalty == pytest.approx(_slow_penalty(values), rel=0.15)
-        assert change_points(values) == _slowly(values, penalty)
+        assert module._cut(logs, penalty) == _slowly(values, penalty)
 
 
 def test_a_figure_that_has_no_logarithm_is_refused() -> None:
@@ -120,7 +147,9 @@ def test_it_is_pelt_with_the_whole_of_the_shuffles(
     for seed in range(3):
         values = series(seed, 30 + seed, 0.02, {7: 0.97, 11: 1.08, 20: 0.9})
         logs = np.array([math.log(value) for value in values])
-        assert change_points(values) == _pelt(logs, _penalty(logs))
+        penalty = module._penalty(logs)
+        assert penalty == pytest.approx(_penalty(logs))
+        assert module._cut(logs, penalty) == _pelt(logs, penalty)
 
 
 def _penalty(logs: np.ndarray[Any, Any]) -> float:
@@ -128,12 +157,12 @@ def _penalty(logs: np.ndarray[Any, Any]) -> float:
     best = []
     series_of_logs = np.tile(logs - logs.mean(), (1999, 1))
     for shuffled in draws.permuted(series_of_logs, axis=1):
-        sums = itertools.accumulate(shuffled[:-2])
+        sums = itertools.accumulate(shuffled[:-3])
         gains = [s**2 * runs / (k * (runs - k)) for k, s in enumerate(sums, 1)]
-        best.append(max(gains[1:]))
+        best.append(max(gains[2:]))
     return float(np.quantile(best, 0.995)) * (1 + 1e-9)
 
 
 def _pelt(logs: np.ndarray[Any, Any], penalty: float) -> list[int]:
-    search = ruptures.Pelt(model="l2", min_size=2, jump=1).fit(logs)
+    search = ruptures.Pelt(model="l2", min_size=3, jump=1).fit(logs)
     return list(search.predict(pen=penalty)[:-1])

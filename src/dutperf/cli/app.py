@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from dutperf.catalogue import PROCEDURES
+from dutperf.cli.bench_alarms import bench_compare, bench_trend
 from dutperf.cli.bench_command import bench
 from dutperf.cli.bench_search import bench_search
 from dutperf.cli.calibrate_command import calibrate_command
@@ -74,6 +75,8 @@ app = typer.Typer(
 app.add_typer(lab_app, name="lab")
 bench_app = typer.Typer(invoke_without_command=True, callback=bench)
 bench_app.command("search")(bench_search)
+bench_app.command("compare")(bench_compare)
+bench_app.command("trend")(bench_trend)
 app.add_typer(bench_app, name="bench")
 app.command("export-histograms")(export_histograms_command)
 app.command("selftest")(selftest)

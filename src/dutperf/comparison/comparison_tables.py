@@ -129,8 +129,8 @@ def _gate(limit: float | None, unit: str) -> Columns[Compared]:
         return ()
     column = Column(
         "gate",
-        "FAILED: all of the interval is worse than that, or there is no figure now. "
-        "Cannot tell: a part of it is.",
+        "FAILED: all of the interval is worse than that, or nothing passes now. "
+        "Cannot tell: a part of it is, or there is no figure.",
         f"{limit:g} {unit}",
         words=True,
     )
@@ -246,6 +246,11 @@ def sentences(found: Comparison, limit: float | None) -> Iterator[str]:
         yield (
             f"All {found.family} intervals hold together with 95 %, so each by itself "
             f"with {found.interval_percent:.4g} %."
+        )
+    if found.family:
+        yield (
+            "Each side is one run, so a difference is one of these runs: the device "
+            "may differ as much from run to run."
         )
     if limit is None:
         return

@@ -26,6 +26,7 @@ Outcome = Literal["worse", "better", "none_shown", "too_few", "not_compared", "g
 """gone: the baseline has a figure, and the other run has none."""
 Judgement = Literal["worse", "not_worse", "cannot_tell"]
 _TOGETHER = Fraction(5, 100)
+_BASELINE = "A"
 
 
 class Change(NamedTuple):
@@ -93,14 +94,21 @@ class Compared:
         before, after = (len(side.samples) if side else 0 for side in sides)
         return before, after
 
+    @property
+    def _passes_nothing(self) -> bool:
+        """Whether the other run shows a device that forwards nothing any more."""
+        result = self.cells[1].result if self.cells[1] else None
+        return result is not None and result.verdict == "fail" and not _passed(result)
+
     def judged(self, limit: float) -> Judgement | None:
         """Whether it is worse by more than ``limit``, in the unit of its change.
 
-        Null: the baseline has no such cell.
+        Null: the baseline has no such cell. Where no figure is left it is not known,
+        but of a device that forwards nothing any more.
         """
         if self.before is None:
             return None
-        if self.outcome == "gone":
+        if self.outcome == "gone" and self._passes_nothing:
             return "worse"
         if self.change is None or None in (self.change.lower, self.change.upper):
             return "cannot_tell"
@@ -223,6 +231,7 @@ def _change(before: Reading, after: Reading, alpha: Fraction) -> Change:
 
 def _remarks(pair: Compared, change: Change) -> Iterator[str]:
     """What a reader should know beside the figures."""
+    yield from _by_ranks(pair)
     if change.value is None or math.inf in change:
         yield _why_open(pair)
     rates = [
@@ -232,6 +241,17 @@ def _remarks(pair: Compared, change: Change) -> Iterator[str]:
         yield f"at {' and '.join(map(whole, rates))} fps"
     if any(c and c.result and _is_near(c.result) for c in pair.cells):
         yield "near the tester's limit"
+
+
+def _by_ranks(pair: Compared) -> Iterator[str]:
+    """Which of both has repeats without a common value."""
+    for letter, side in ((_BASELINE, pair.before), (pair.run, pair.after)):
+        if side and side.doubt:
+            yield f"{letter}: {side.doubt}, compared by ranks"
+
+
+def _passed(result: CellResult) -> bool:
+    return any(repeat.value for repeat in result.repeats)
 
 
 def _why_open(pair: Compared) -> str:

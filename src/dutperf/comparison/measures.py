@@ -7,14 +7,42 @@ from dutperf.results.by_the_book import OTHER_MEASURE
 from dutperf.results.units import whole
 
 _PATHS = ("port_pairs", "port_pattern")
-_JUDGED = (*OTHER_MEASURE, "rfc2544_latency", "goals", "beside", *_PATHS)
+_IF_SET = (
+    "ports_reverse",
+    "fragmented",
+    "ipv6_headers",
+    "ipv4_options",
+    "routes",
+    "route_changes",
+    "management",
+    "burst_frames",
+)
+"""Traffic that is told only if it is asked for."""
+_JUDGED = (
+    *OTHER_MEASURE,
+    "rfc2544_latency",
+    "goals",
+    "beside",
+    *_PATHS,
+    *_IF_SET,
+)
 """Not set is a setting, too."""
+_TRIED = (
+    "search",
+    "max_verify_loss_percent",
+    "trial_duration_s",
+    "tags",
+    "first_tag_s",
+    "longest_burst_s",
+)
+"""How long, of how many frames, and how often tried: longer trials lose more often."""
 _SENT = (
+    *_TRIED,
+    "load_shape",
     "ip",
     "frame_sizes",
     "direction",
     "ports",
-    "ports_reverse",
     "addresses",
     "networks",
     "mix",
@@ -23,11 +51,6 @@ _SENT = (
     "df",
     "ignore_checksums",
     "flow_label",
-    "ipv6_headers",
-    "ipv4_options",
-    "routes",
-    "route_changes",
-    "management",
     "mac",
     "flows",
     "flows_by",

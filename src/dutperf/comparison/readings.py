@@ -24,6 +24,7 @@ class Reading:
         unit: of its samples.
         shown: the figure as tables tell it.
         samples: of its repeats; empty if ``why_not`` says why it cannot be compared.
+        doubt: in some words why they have no common value, if so.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Reading:
     shown: Entry
     samples: tuple[Sample, ...] = ()
     why_not: str = field(default="")
+    doubt: str = ""
 
 
 def readings(cell: CellView) -> Iterator[Reading]:
@@ -46,44 +48,48 @@ def readings(cell: CellView) -> Iterator[Reading]:
         yield from (_of_measure(result, measure) for measure in result.measures)
     else:
         shown: Entry = cell.figure if cell.measured else Verdict(cell.state)
-        why_not = _no_single_figure(result)
+        findings = _findings(result)
+        why_not = _no_single_figure(result, findings)
         samples, unresolved = ([], "") if why_not else samples_of(result)
+        doubt = _doubt(findings, _NO_LEVEL)
         why_not = why_not or unresolved
-        yield Reading("", unit, shown, tuple(samples), why_not)
+        yield Reading("", unit, shown, tuple(samples), why_not, doubt)
 
 
-def _no_single_figure(result: CellResult) -> str:
-    findings = result.findings
-    if result.procedure == "frame-loss":
-        highest = max(result.points, key=lambda p: p.load_percent, default=None)
-        findings = loss_findings([highest] if highest else [])
+def _findings(result: CellResult) -> list[Finding]:
+    """Those of the repeats that are compared."""
+    if result.procedure != "frame-loss":
+        return result.findings
+    highest = max(result.points, key=lambda p: p.load_percent, default=None)
+    return loss_findings([highest] if highest else [])
+
+
+def _no_single_figure(result: CellResult, findings: list[Finding]) -> str:
     if result.goals and not result.goals[0].regular:
         return "its bounds are irregular (RFC 9971 4.6)"
-    return _doubt(findings)
+    return _doubt(findings, _IN_TIME)
 
 
-_BESIDE = frozenset({"altered", "unanswered", "routing_fell", "misdirected"})
+_NO_LEVEL = ("modes", "unstable")
+"""Repeats that scatter: ranks can still be compared."""
+_IN_TIME = ("shift", "drift")
+"""Repeats that depend on those before: nothing is known of their ranks."""
 
 
-def _doubt(findings: list[Finding]) -> str:
-    """What the device did beside forwarding is no doubt of how much it forwarded."""
-    kinds = (
-        DOUBTS[each.kind]
-        for each in findings
-        if each.kind in DOUBTS and each.kind not in _BESIDE
-    )
-    return next(kinds, "")
+def _doubt(findings: list[Finding], kinds: tuple[str, ...]) -> str:
+    return next((DOUBTS[each.kind] for each in findings if each.kind in kinds), "")
 
 
 def _of_measure(result: CellResult, measure: Measure) -> Reading:
     stream = "" if measure.stream == "foreground" else f" {measure.stream}"
     name = f"{measure.name}, {measure.direction}{stream}"
     samples: list[Sample] = []
-    why_not = _doubt(delay_findings([measure], result.delays))
+    findings = delay_findings([measure], result.delays)
+    why_not = _doubt(findings, _IN_TIME)
     if not why_not and result.delays is None:
         why_not = "the tester's share in it is not stored"
     if not why_not and result.delays:
         samples, why_not = delay_samples(result, result.delays, measure)
-    return Reading(
-        name, "ns", delay(measure.result), () if why_not else tuple(samples), why_not
-    )
+    compared = () if why_not else tuple(samples)
+    doubt = _doubt(findings, _NO_LEVEL)
+    return Reading(name, "ns", delay(measure.result), compared, why_not, doubt)

@@ -189,6 +189,8 @@ def _traffic(traffic: Traffic) -> Parameters:
     for key in ("ipv6_headers", "ipv4_options"):
         if listed := getattr(traffic, key):
             found[key] = ", ".join(listed)
+    if traffic.load_shape:
+        found["load_shape"] = traffic.load_shape.model_dump_json(exclude_defaults=True)
     if traffic.fragmented:
         found["fragmented"] = True
     if traffic.routes != "static":
