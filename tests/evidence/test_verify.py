@@ -310,4 +310,4 @@ def test_the_commands(
         run / "results.json", lambda text: text.replace('"median":', '"median":1', 1)
     )
     assert app.run(["verify", str(run)]) == 1
-    assert "refused: figures" in capsys.readouterr().out
+    assert "refused: replay, figures" in capsys.readouterr().out

@@ -23,6 +23,7 @@ from dutperf.evidence import verify as verified
 from dutperf.report import write_report
 from dutperf.results import ResultsFile, load_results
 from dutperf.results.directory import CAMPAIGN
+from dutperf.run.results_again import results_again
 
 _VERSION = 1
 _MOST_WRONG = 10
@@ -57,7 +58,7 @@ def verify(
     """
     if output and not rerun:
         raise InputError("--output is where --rerun stores its run", "leave it out")
-    found = verified(path, planned_testbeds, write_report)
+    found = verified(path, planned_testbeds, write_report, results_again)
     if not as_json:
         _print(lines(found))
     again = _measured_again(path, output) if rerun else None

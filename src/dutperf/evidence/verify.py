@@ -3,6 +3,7 @@
     sums        no file was changed since it was packed
     journal     each trial once, every frame accounted for, every verdict earned
     results     its trials are the journal's, its cells the campaign's
+    replay      the run's own code makes the same of the journal: requests, results
     figures     each derived from the journal by a second implementation (``rederive``)
     report      it is what the results make
 
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dutperf import __version__
 from dutperf.config import Campaign, PlannedTestbed, expand, load_campaign
 from dutperf.config.cell import Cell
 from dutperf.errors import InputError
@@ -36,6 +38,7 @@ from dutperf.evidence.rederive import (
     derived_cell,
     derived_scalability,
 )
+from dutperf.evidence.replayed import Replay, begins_in_order, replayed
 from dutperf.results import load_environments, load_journal, load_results
 from dutperf.results.directory import CAMPAIGN, RESULTS
 from dutperf.results.journal import JOURNAL
@@ -75,7 +78,10 @@ class Verification:
 
 
 def verify(
-    path: Path, plan: Plan, write_report: WriteReport | None = None
+    path: Path,
+    plan: Plan,
+    write_report: WriteReport | None = None,
+    replay: Replay | None = None,
 ) -> Verification:
     """Check an archive, or a results directory.
 
@@ -83,6 +89,7 @@ def verify(
         path: of either.
         plan: where a campaign is measured.
         write_report: makes report.html again; None: it is not looked at.
+        replay: makes the results again; None: they are derived alone.
 
     Raises:
         InputError: it is neither, or so damaged that nothing can be told of it.
@@ -101,7 +108,7 @@ def verify(
         raise InputError(f"{path}: {' and '.join(missing)} missing", "pack it again")
     with _as_directory(files) as directory:
         try:
-            return _verified(str(path), directory, checks, plan, write_report)
+            return _verified(str(path), directory, checks, plan, write_report, replay)
         except InputError as error:
             message = error.message.replace(str(directory), str(path))
             if wrong := [told for check in checks for told in check.wrong]:
@@ -158,6 +165,7 @@ def _verified(
     checks: list[Check],
     plan: Plan,
     write_report: WriteReport | None,
+    replay: Replay | None,
 ) -> Verification:
     load_results(directory)  # refuses what is no run of dutperf, in sentences
     load_journal(directory)
@@ -168,10 +176,12 @@ def _verified(
         _journal(trials, header),
         _same_trials(results, trials, header),
         _cells(directory, results, trials, plan),
-        _figures(directory, results, trials, figures),
     ]
+    if replay:
+        checks.append(_replayed(directory, results, header, plan, replay))
+    checks.append(_figures(directory, results, trials, figures))
     if write_report:
-        checks.append(_report(directory, write_report))
+        checks.append(_report(directory, write_report, header))
     return Verification(what, checks, figures)
 
 
@@ -187,7 +197,7 @@ def _journal(trials: Sequence[Json], header: Json) -> Check:
     told = f"{len(trials)} trials: frames, verdicts and numbers"
     if header["schema_version"] == 1:
         trials = [trial | {"delays_recorded": False} for trial in trials]
-    return Check("journal", told, list(check_trials(trials)))
+    return Check("journal", told, [*check_trials(trials), *begins_in_order(trials)])
 
 
 def _same_trials(results: Json, trials: Sequence[Json], header: Json) -> Check:
@@ -274,6 +284,38 @@ def _settings(stored: Json, cell: Cell) -> Iterator[str]:
             yield f"{stored['id']}: {key} is {value}, in the campaign {asked[key]}"
 
 
+# --- the replay
+
+
+def _replayed(
+    directory: Path, results: Json, header: Json, plan: Plan, replay: Replay
+) -> Check:
+    """The run once more, answered from its journal."""
+    check = Check("replay", "the run's own code makes the same results of the journal")
+    try:
+        campaign = load_campaign(directory / CAMPAIGN)
+        planned = plan(campaign)
+    except InputError as error:
+        check.unknown.append(f"campaign.yaml is none of today's: {error.message}")
+        check.looked = False
+        return check
+    check.wrong, check.unknown = replayed(directory, results, campaign, planned, replay)
+    check.looked = not check.unknown
+    _only_of_today(check, header)
+    return check
+
+
+def _only_of_today(check: Check, header: Json) -> None:
+    """What another dutperf made may be another thing, and not for being changed."""
+    version = header.get("dutperf_version")
+    if check.wrong and version != __version__:
+        check.unknown.append(
+            f"dutperf {version} made it, and this is {__version__}: use that version "
+            f"to prove more; first of {len(check.wrong)} found: {check.wrong[0]}"
+        )
+        check.wrong, check.looked = [], False
+
+
 # --- figures
 
 
@@ -323,7 +365,7 @@ def _figures(
 # --- the report
 
 
-def _report(directory: Path, write_report: WriteReport) -> Check:
+def _report(directory: Path, write_report: WriteReport, header: Json) -> Check:
     check = Check("report", "report.html is what the results make")
     path = directory / REPORT
     if not path.exists():
@@ -337,9 +379,9 @@ def _report(directory: Path, write_report: WriteReport) -> Check:
         check.wrong.append(f"the results make none: {error.message}")
         return check
     if stored != made:
-        check.unknown.append(
-            "it is not what this dutperf makes of the results: another version made "
-            "it, or it was changed; make it anew: dutperf report DIR"
+        check.wrong.append(
+            "it is not what this dutperf makes of the results: it was changed, or "
+            "another dutperf made it; make it anew: dutperf report DIR"
         )
-        check.looked = False
+    _only_of_today(check, header)
     return check

@@ -21,6 +21,7 @@ from dutperf.config import (
     Campaign,
     Cell,
     PlannedTestbed,
+    Testbed,
     expand,
     notices,
     resolved,
@@ -92,18 +93,29 @@ def run_campaign(
     for text in all_notices(campaign, planned, cells):
         on_event(Notice(text))
     if resume:
-        directory = ResultsDirectory.resume(
-            resume,
-            campaign.name,
-            asked,
-            lambda stored: resolved_again(stored, *testbeds),
-        )
+        directory = resumed(resume, campaign, testbeds)
     else:
         directory = ResultsDirectory.create(results_dir, campaign.name)
     with directory:
         jobs = jobs_of(campaign, planned, cells)
         run = _Run(jobs, around, on_event, kind, directory, resumed=resume is not None)
         return run.begin(make_executor(around, directory, on_event), asked)
+
+
+def resumed(
+    path: Path, campaign: Campaign, testbeds: Sequence[Testbed]
+) -> ResultsDirectory:
+    """The directory of a run of ``campaign``, to go on from what it holds.
+
+    Raises:
+        InputError, SetupError: see ``ResultsDirectory.resume``.
+    """
+    return ResultsDirectory.resume(
+        path,
+        campaign.name,
+        resolved(campaign, *testbeds),
+        lambda stored: resolved_again(stored, *testbeds),
+    )
 
 
 def all_notices(

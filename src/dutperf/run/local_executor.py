@@ -252,20 +252,31 @@ class Visit:
         Raises:
             InputError: it holds those of another run.
         """
-        environment = self._store.environment(self.name)
-        if environment is None or not self._stored:
-            return None
-        self._passport = environment.passport
-        runner = self._runner(None, self.planned.testbed)
-        ports, results = environment.ports, []
+        results: list[CellResult] = []
         try:
-            for result in self._results(runner, self._limits(ports), ports):
+            for result in self.told_by_journal():
                 results.append(result)  # noqa: PERF402 - those before the end count
         except JournalEndsError:
-            self._leave_out_elsewhere(self.jobs[len(results)].cell)
+            if self._store.environment(self.name) and self._stored:
+                self._leave_out_elsewhere(self.jobs[len(results)].cell)
             return None
-        self._check_used_up(runner)
         return results
+
+    def told_by_journal(self) -> Iterator[CellResult]:
+        """The result of each job, made of the journal; nothing is opened.
+
+        Raises:
+            JournalEndsError: it holds no more than what these follow from.
+            InputError: it holds trials of another run.
+        """
+        environment = self._store.environment(self.name)
+        if environment is None or not self._stored:
+            raise JournalEndsError
+        self._passport = environment.passport
+        runner = self._runner(None, self.planned.testbed)
+        ports = environment.ports
+        yield from self._results(runner, self._limits(ports), ports)
+        self._check_used_up(runner)
 
     def _leave_out_elsewhere(self, cell: Cell) -> None:
         """One whose begin was measured at an equal testbed is measured as a whole."""
