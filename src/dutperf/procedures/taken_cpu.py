@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from dutperf.catalogue import PROCEDURES
 from dutperf.procedures.loss_criterion import damage_fails, missing_but_damaged
 from dutperf.protocol import (
     Reason,
@@ -217,19 +218,24 @@ def _forgiven(records: Iterable[TrialRecord]) -> Iterator[int]:
 
 
 def _named(result: CellResult, passed: int, trials: int) -> CellResult:
-    """``result`` named for what it is: losses were verified, as in ETSI's search."""
-    by = f"losses verified by up to {trials} trials"
+    """``result`` named for what it is; RFC 9004 has losses of bursts verified."""
+    family = PROCEDURES[result.procedure].family
+    if family == "burst search":
+        return result
     quantity = _SECTION.sub("", result.quantity)
     point = Deviation(
-        rfc="RFC 2544 26",
+        rfc="RFC 9693 4.5" if family == "connections" else "RFC 2544 26",
         requirement="each trial that lost frames counts",
         actual=f"{_counted(passed)} passed after one with a loss that did not count, "
         "because others had the device's CPU",
         level="definition",
     )
-    deviations = [*result.deviations, point]
     return result.model_copy(
-        update={"quantity": f"{quantity}, {by}", "deviations": deviations}
+        update={
+            "quantity": f"{quantity}, losses verified by up to {trials} trials",
+            "verified_by": trials,
+            "deviations": [*result.deviations, point],
+        }
     )
 
 

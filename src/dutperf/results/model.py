@@ -159,6 +159,11 @@ class CellResult(Stored):
         description="throughput: repeats that do not count and are not in ``repeats``; "
         "null: all do",
     )
+    verified_by: int | None = Field(
+        default=None,
+        description="loads passed after losses that were repeated, because others had "
+        "the device's CPU: so many trials there were at most; null: each loss counted",
+    )
     goals: list[GoalResult] = Field(
         default=[],
         description="throughput by MLRsearch; the median is the first one's lower_fps",

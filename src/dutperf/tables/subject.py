@@ -207,6 +207,8 @@ class Subject:
             found.append(f"losing up to {percent_lost:.12g} %")
         if asked.get("verify_trials") and self.procedure not in BURSTS:
             found.append(f"losses verified by {asked['verify_trials']} trials")
+        if self.result and self.result.verified_by:
+            found.append(f"losses verified by up to {self.result.verified_by} trials")
         goals = self.result.goals if self.result else []
         found += [g.name for g in goals[:1] if g.loss_ratio or g.exceed_ratio]
         return ", ".join(found)
