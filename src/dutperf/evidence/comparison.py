@@ -32,6 +32,7 @@ _WORDS = {
     "place",
     "series",
     "procedure",
+    "verified_by",
     "quantity",
     "reasons",
     "deviations",

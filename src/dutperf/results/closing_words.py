@@ -65,6 +65,7 @@ _PLACES = (
 """Their order for a reader."""
 
 DOUBTS: dict[FindingKind, str] = {
+    "contradiction": "contradicted by another result of this run",
     "modes": "repeats lie in groups with nothing between them: no single figure",
     "shift": "the device changed during the run: no single figure",
     "drift": "figures rise or fall from repeat to repeat: no settled figure",
@@ -75,6 +76,7 @@ DOUBTS: dict[FindingKind, str] = {
     "unanswered": "the device did not answer all SNMP queries",
     "routing_fell": "the device lost its routing neighbour in trials",
     "misdirected": "frames came that are for other ports or hosts",
+    "unusual": "a longer frame is faster than a shorter one",
     "near_limit": "more than 90 % of what is safe for the tester without a device",
 }
 _HARMLESS: set[FindingKind] = {
@@ -85,6 +87,7 @@ _HARMLESS: set[FindingKind] = {
     "unanswered",
     "routing_fell",
     "misdirected",
+    "unusual",
 }
 """A figure stands beside them."""
 NO_COMMON_VALUE = frozenset(DOUBTS) - _HARMLESS

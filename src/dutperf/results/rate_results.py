@@ -108,6 +108,8 @@ FindingKind = Literal[
     "unanswered",
     "routing_fell",
     "misdirected",
+    "contradiction",
+    "unusual",
 ]
 
 
@@ -123,7 +125,8 @@ class Finding(Stored):
     should; the figure counts them as forwarded. unanswered: management queries, so the
     load was not the one that was asked for. routing_fell: the device gave up the
     routing daemon beside the tester as its neighbour. misdirected: frames came
-    that are for another port, or another host there.
+    that are for another port, or another host there. contradiction: another result of
+    the run says otherwise. unusual: another one makes it improbable.
     """
 
     kind: FindingKind

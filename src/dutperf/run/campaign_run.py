@@ -29,6 +29,7 @@ from dutperf.config import (
     size_notices,
 )
 from dutperf.errors import DutperfError, EngineError, InputError, SetupError
+from dutperf.procedures.contradictions import with_contradictions
 from dutperf.procedures.events import (
     Notice,
     OnEvent,
@@ -233,7 +234,7 @@ class _Run:
             name=self.jobs[0].campaign,
             created_at=self.directory.created_at,
             complete=complete,
-            cells=cells,
+            cells=with_contradictions(cells),
             scalability=scalability(cells),
             not_measured=list(self.not_measured),
             parts=self.directory.parts,

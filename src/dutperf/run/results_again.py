@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Never
 
 from dutperf.config import Campaign, PlannedTestbed, expand
+from dutperf.procedures.contradictions import with_contradictions
 from dutperf.procedures.scalable import scalability
 from dutperf.results import CellResult, ResultsFile, load_results
 from dutperf.run.campaign_run import resumed
@@ -48,7 +49,7 @@ def results_again(
                 complete = False
         order = {job.cell.id: number for number, job in enumerate(jobs)}
         cells.sort(key=lambda result: order[result.id])
-        made = {"cells": cells, "scalability": scalability(cells)}
+        made = {"cells": with_contradictions(cells), "scalability": scalability(cells)}
         made |= {"complete": complete, "parts": store.parts}
         return load_results(directory, trials=False).model_copy(update=made)
 

@@ -38,6 +38,7 @@ SEARCHES = (*names_of("rate search"), *BURSTS)
 COUNTED = (*CONNECTIONS, *BURSTS)
 """How long their trials last follows from a number of connections or frames."""
 DOUBTS: dict[str, str] = {
+    "contradiction": "contradicted",
     "modes": "no single figure",
     "shift": "no single figure",
     "drift": "no settled figure",
