@@ -73,8 +73,12 @@ def delays(lost: int, rate_fps: int = 202_019) -> CellResult:
     return cell("latency", 9000, load=load, frames=[frames])
 
 
-def bursts(burst_fps: int, bound: str | None = "lower") -> CellResult:
-    return cell("back-to-back", 10**6, {"max_load_fps": burst_fps}, bound=bound)
+def bursts(
+    burst_fps: int, cause: str | None = "set", longest_burst_s: float = 2
+) -> CellResult:
+    keys: Parameters = {"max_load_fps": burst_fps, "longest_burst_s": longest_burst_s}
+    bound = cause and "lower"
+    return cell("back-to-back", 10**6, keys, bound=bound, bound_cause=cause)
 
 
 def told(*cells: CellResult) -> dict[str, list[str]]:
@@ -116,7 +120,10 @@ def test_a_loss_below_what_passed_is_found_on_both() -> None:
         (rate(), delays(0)),
         (rate(), delays(3, rate_fps=202_020)),
         (rate(), bursts(212_000)),  # known to 5 %
-        (rate(), bursts(400_000, bound=None)),
+        (rate(), bursts(400_000, cause=None)),
+        (rate(), bursts(400_000, cause="tester")),
+        (rate(), bursts(400_000, longest_burst_s=0.002)),  # a buffer takes it
+        (rate(parameters={"order": "random"}), curve((202_019, 9))),
         (rate(bound="lower"), bursts(400_000)),
     ],
 )

@@ -43,10 +43,22 @@ _TRAFFIC = (
     "beside",
     "port_pairs",
     "port_pattern",
-    "connections",
     "frame_timeout_ms",
+    "connections",
+    "initiator",
+    "order",
+    "responder_order",
+    "source_ports",
+    "destination_ports",
+    "source_addresses",
+    "destination_addresses",
+    "public_addresses",
+    "table_size",
+    "phase1_rate",
 )
 """Parameters in which two results must agree, beside the frame sizes."""
+_ENDLESS_S = 2
+"""A burst that is longer than what any buffer bridges."""
 _DELAYS = ("latency", "pdv", "ipdv")
 
 Found = tuple[CellResult, FindingKind, str]
@@ -71,10 +83,12 @@ def with_contradictions(cells: Sequence[CellResult]) -> list[CellResult]:
 
 def _found(cells: Sequence[CellResult]) -> Iterator[Found]:
     rates = [cell for cell in cells if cell.procedure == "throughput" and cell.median]
+    alike: dict[object, list[CellResult]] = defaultdict(list)
+    for cell in cells:
+        alike[_sizes(cell), _traffic(cell)].append(cell)
     for rate in rates:
-        for other in cells:
-            if _sizes(rate) == _sizes(other) and _traffic(rate) == _traffic(other):
-                yield from _of_two(rate, other)
+        for other in alike[_sizes(rate), _traffic(rate)]:
+            yield from _of_two(rate, other)
     yield from _by_size(rates)
 
 
@@ -106,9 +120,9 @@ def _lost_below(rate: CellResult, curve: CellResult) -> str:
     ]
     if not lossy:
         return ""
-    worst = min(lossy, key=lambda point: point.load_fps)
-    lost = about(worst.loss_percent or 0, 3)
-    return f"{curve.id}: {lost} % lost at {worst.load_fps:,} fps; {_passed(rate)}"
+    lowest = min(lossy, key=lambda point: point.load_fps)
+    lost = about(lowest.loss_percent or 0, 3)
+    return f"{curve.id}: {lost} % lost at {lowest.load_fps:,} fps; {_passed(rate)}"
 
 
 def _lost_with_delays(rate: CellResult, delays: CellResult) -> str:
@@ -126,10 +140,14 @@ def _lost_with_delays(rate: CellResult, delays: CellResult) -> str:
 def _bursts_above(rate: CellResult, bursts: CellResult) -> str:
     """RFC 9004 5: only bursts that come faster than the throughput fill a buffer.
 
-    Where even the longest burst passes, its rate is one that the device forwards.
+    Where even the longest burst passes, its rate is one that the device forwards,
+    unless it was so short that a buffer takes what is too much (RFC 2544 26.4: 2 s).
     """
     burst_fps = bursts.parameters.get("max_load_fps")
-    if not bursts.bound or not isinstance(burst_fps, int) or rate.bound:
+    burst_s = bursts.parameters.get("longest_burst_s")
+    if not isinstance(burst_s, int | float) or burst_s < _ENDLESS_S:
+        return ""
+    if bursts.bound_cause != "set" or not isinstance(burst_fps, int) or rate.bound:
         return ""
     if burst_fps <= (rate.median or 0) + float(_width_fps(rate)):
         return ""
