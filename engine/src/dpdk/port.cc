@@ -361,8 +361,7 @@ void Port::refuse_scattered() const {
 void Port::switch_flow_control_off() {
   rte_eth_fc_conf conf{};
   if (rte_eth_dev_flow_ctrl_get(id_, &conf) != 0) return;  // the driver has none to set
-  conf.mode = RTE_ETH_FC_NONE;
-  conf.autoneg = 0;
+  conf.mode = RTE_ETH_FC_NONE;  // all else as told: igb, e1000e and igc refuse another autoneg
   rte_eth_dev_flow_ctrl_set(id_, &conf);
 }
 

@@ -30,8 +30,10 @@ extern "C" int rte_eth_dev_flow_ctrl_get(uint16_t, rte_eth_fc_conf* conf) {
 }
 
 extern "C" int rte_eth_dev_flow_ctrl_set(uint16_t, rte_eth_fc_conf* conf) {
-  // Drivers refuse a configuration without the marks that they told.
-  if (!driver.takes_settings || conf->high_water != 77 || conf->autoneg != 0) return -EIO;
+  // Drivers refuse a configuration without the marks that they told, and those of igb, e1000e and
+  // igc one with another autonegotiation than the link's.
+  if (!driver.takes_settings || conf->high_water != 77) return -EIO;
+  if (conf->autoneg != 1) return -ENOTSUP;
   driver.flow_control = conf->mode;
   ++driver.settings;
   return 0;
