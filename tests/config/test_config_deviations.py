@@ -103,6 +103,26 @@ def test_each_shortfall_is_named_with_its_figure(
     assert (found.rfc, found.requirement, found.actual) == (rfc, requirement, actual)
 
 
+@pytest.mark.parametrize(
+    ("longest_burst_s", "residual_wait_s", "told"),
+    [(2, 2, False), (2.1, 2, True), (30, 2, True), (30, 2.1, False)],
+)
+def test_bursts_of_more_than_two_seconds_are_waited_for_longer(
+    longest_burst_s: float, residual_wait_s: float, told: bool
+) -> None:
+    """RFC 9004 6.2: longer than 2 s MUST be used then; it does not say how long."""
+    found = deviations(
+        make_cell(
+            procedure="back-to-back",
+            longest_burst_s=longest_burst_s,
+            residual_wait_s=residual_wait_s,
+            repeats=50,
+        )
+    )
+    longer = [point for point in found if "a longer wait" in point.requirement]
+    assert [(p.rfc, p.level) for p in longer] == told * [("RFC 9004 6.2", "MUST")]
+
+
 def test_steps_that_are_ten_percent_but_for_rounding_are_no_deviation() -> None:
     loads = [100.0, 90.1, 80.1, 70.1 - 1e-13]
     assert deviations(make_cell(**{**LOSS, "load_percent": loads})) == []

@@ -28,6 +28,7 @@ from dutperf.report.text import MISSING, NBSP
 from dutperf.results import CellResult, overall
 from dutperf.results.rate_results import DamageFigure, WireRate
 from dutperf.tables import Value
+from dutperf.tables.figures import NONE
 from dutperf.tables.result_tables import result_table
 
 NAME = "throughput-ip4-64-both"
@@ -246,6 +247,29 @@ def test_a_frame_loss_is_told_at_the_highest_load() -> None:
     assert plain(shown.caption) == (
         "Lost at 100 % load (500,000 fps); no loss up to 60 % load (300,000 fps)."
     )
+
+
+def test_the_table_has_the_load_of_the_loss_beside_it() -> None:
+    """Also where that is not 100 %, and where the highest load is not valid."""
+    cases: list[tuple[dict[int, float | None], str]] = [
+        ({115: 24.6, 100: 0.0}, "575,000"),
+        ({115: None, 100: 9.0}, "500,000"),
+    ]
+    for losses, fps in cases:
+        cell = finished_cell(loss_cell("frame-loss", 4, 64, losses), ())
+        table = result_table("losses", [cell])
+        names = [column.name for column in table.columns]
+        (row,) = table.rows
+        assert row.entries[names.index("maximum load")] == Value(fps)
+
+
+def test_one_repeat_has_no_percentiles_beside_one_that_has() -> None:
+    one, three = (
+        finished_cell(throughput_cell(NAME, 4, 64, values), ())
+        for values in ([1000.0], [1000.0, 1100.0, 1200.0])
+    )
+    assert one.of_spread("percentile_1") == one.of_spread("percentile_99") == NONE
+    assert three.of_spread("percentile_99") == Value("1,200")
 
 
 def test_loss_at_every_load_is_said() -> None:

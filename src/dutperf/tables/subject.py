@@ -378,9 +378,9 @@ class Subject:
         return self.result.spread or overall(valid).spread
 
     def of_spread(self, name: SpreadFigure) -> Value:
-        """One figure of all repeats, in the cell's unit."""
+        """One figure of all repeats, in the cell's unit; one has no percentiles."""
         spread = self.spread
-        if spread is None:
+        if spread is None or (spread.count == 1 and name.startswith("percentile")):
             return NONE
         lower = name in spread.lower_bounds
         return self.in_unit(getattr(spread, name), lower=lower)
