@@ -1,4 +1,4 @@
-"""What make demo found, in five lines: the figures, what they mean, what to do next.
+"""What make demo found, in some lines: the figures, what they mean, what to do next.
 
     python scripts/demo_words.py DIRECTORY
 
@@ -24,11 +24,12 @@ LIKELY_NOISE_PERCENT = 10
 
 
 def words(results: ResultsFile, directory: Path) -> Iterator[str]:
-    """The five lines; fewer if what they are about was not measured."""
+    """A line each; none where what it is about was not measured."""
     cells = list(subjects(results))
     rates = {key: cell for key, cell in _of(cells, "throughput") if cell.measured}
     yield from _found(rates)
-    yield from _cost(rates)
+    yield from _cost({key: cell for key, cell in rates.items() if not cell.doubt})
+    yield from _in_doubt(rates)
     yield from _delays(cells)
     yield (
         "trust: each rate was really offered, and what the tester itself may have "
@@ -80,6 +81,17 @@ def _cost(rates: dict[tuple[str, str], Subject]) -> Iterator[str]:
         yield (
             f"means: 100 filters cost this router {' and '.join(told)}; beyond that "
             "rate it drops frames, and the report's loss curves show how many"
+        )
+
+
+def _in_doubt(rates: dict[tuple[str, str], Subject]) -> Iterator[str]:
+    """Which figures are none to quote, and what to do."""
+    told = [" ".join(key) for key, cell in rates.items() if cell.doubt]
+    if told:
+        yield (
+            f"doubt: of {', '.join(told)} nothing can be concluded: repeats, or the "
+            "loss curve, say otherwise; was the machine busy? see dutperf doctor, and "
+            "run it again"
         )
 
 

@@ -124,6 +124,7 @@ def test_a_loss_below_what_passed_is_found_on_both() -> None:
         (rate(), bursts(400_000, cause="tester")),
         (rate(), bursts(400_000, longest_burst_s=0.002)),  # a buffer takes it
         (rate(parameters={"order": "random"}), curve((202_019, 9))),
+        (rate(parameters={"ignore_checksums": True}), curve((202_019, 9))),
         (rate(bound="lower"), bursts(400_000)),
     ],
 )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import runpy
 from pathlib import Path
 
+import pytest
 from report_sample import sample_results, throughput_cell
 
 from dutperf.protocol import IpVersion
 from dutperf.results import CellResult, ResultsFile
+from dutperf.results.rate_results import Finding, FindingKind
 
 WORDS = runpy.run_path(str(Path(__file__).parents[2] / "scripts/demo_words.py"))
 
@@ -43,6 +45,19 @@ def test_what_was_found_and_what_filters_cost_is_told() -> None:
 def test_no_cost_is_claimed_where_noise_may_be_all() -> None:
     told = lines(cell("linux-router", 4, 100_000), cell("linux-firewall", 4, 95_000))
     assert list(told) == ["found", "trust", "next"]
+
+
+@pytest.mark.parametrize("kind", ["unstable", "contradiction"])
+def test_no_cost_is_claimed_of_a_figure_in_doubt(kind: FindingKind) -> None:
+    doubt = Finding(kind=kind, of="throughput", message="", unit="fps")
+    told = lines(
+        cell("linux-router", 4, 200_000, findings=[doubt]),
+        cell("linux-firewall", 4, 50_000),
+    )
+    assert "means" not in told
+    assert told["doubt"].startswith("of linux-router IPv4 nothing can be concluded")
+    alone = cell("linux-router", 4, 200_000), cell("linux-firewall", 4, 50_000)
+    assert "doubt" not in lines(*alone)
 
 
 def test_nothing_is_found_where_nothing_was_measured() -> None:

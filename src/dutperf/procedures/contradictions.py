@@ -26,6 +26,7 @@ _TRAFFIC = (
     "addresses",
     "networks",
     "mix",
+    "ignore_checksums",
     "ttl",
     "dscp",
     "df",
