@@ -101,8 +101,8 @@ def unproven(
     return Reason(
         code="short_tests",
         message=f"{rate_per_s:,}/s passed, but {connections:,} connections are too few "
-        f"to prove it: the last came {about(delay_s * 1000)} ms late, so "
-        f"{about(opened)}/s were opened",
+        f"to prove it: frames took up to {about(delay_s * 1000)} ms, so it is known of "
+        f"{about(opened)}/s",
         hint=f"open {_rounded_up(enough):,} or more (--connections)",
     )
 
