@@ -168,6 +168,73 @@ def test_a_longer_frame_that_is_faster_is_unusual_and_nothing_is_withdrawn() -> 
     assert found["512"][0].startswith(message)
 
 
+def repeated(fps: int, *losses: float) -> CellResult:
+    repeats = [{"value": each, "verdict": "pass", "trials": 1} for each in losses]
+    point = {"load_percent": 100, "load_fps": fps, "repeats": repeats}
+    point["loss_percent"] = sorted(losses)[len(losses) // 2]
+    return cell("frame-loss", 0, points=[point])
+
+
+def test_a_loss_in_few_repeats_is_told_and_nothing_is_withdrawn() -> None:
+    found = told(rate(), repeated(202_019, *[0.1] * 9, *[0.0] * 11))
+    message = (
+        f"unusual: {CURVE_ID}: frames lost in 9 of 20 repeats at 202,019 fps; "
+        f"{RATE_ID} says that 202,019 fps pass"
+    )
+    assert found == {RATE_ID: [message], CURVE_ID: [message]}
+    tolerant = rate(parameters={"loss_tolerance_percent": 0.1})
+    assert told(tolerant, repeated(202_019, *[0.1] * 9, *[0.0] * 11)) == {}
+
+
+def test_no_loss_above_what_passed_is_told() -> None:
+    found = told(rate(), repeated(240_000, 0, 0, 0))
+    assert found[RATE_ID][0].startswith(f"unusual: {CURVE_ID}: no frame lost at 240")
+    assert told(rate(bound="lower"), repeated(240_000, 0, 0, 0)) == {}
+    assert told(rate(), repeated(240_000, 0, 0, 0.1)) == {}
+    assert told(rate(), repeated(212_000, 0, 0, 0)) == {}
+
+
+def test_what_one_load_loses_must_be_near_what_it_loses_elsewhere() -> None:
+    """Known to the repeats' range; of delays to all of them together."""
+    other = repeated(400_000, 12.1, 14, 20)
+    other = other.model_copy(update={"id": "other"})
+    first = repeated(400_000, 30, 36.6, 25.2)
+    words = f"{CURVE_ID}: 25.2 to 36.6 % lost at 400,000 fps"
+    found = told(first, other)
+    assert found[CURVE_ID] == [
+        f"contradiction: other: 12.1 to 20 % lost at 400,000 fps; {words}"
+    ]
+    assert set(found) == {CURVE_ID, "other"}
+    near = repeated(400_000, 20, 25).model_copy(update={"id": "near"})
+    assert told(first, near) == {}
+    assert set(told(first, delays(10, rate_fps=400_000))) == {
+        CURVE_ID,
+        "latency-ip4-64-both",
+    }
+    assert told(first, delays(280, rate_fps=400_000)) == {}
+
+
+def test_more_connections_in_use_than_the_table_holds() -> None:
+    """RFC 9693 4.9: what is not held cannot be used without a loss."""
+    search: dict[str, object] = {"connections": 40_000, "beyond": 40_960}
+    search |= {"rate_per_s": 100_000}
+    search |= {"error": 1000, "ending": "found", "words": "", "steps": []}
+    full = cell("table-capacity", 40_000, capacity=[search])
+    used: Parameters = {"connections": 50_000}
+    found = told(full, rate(parameters=used))
+    assert set(found) == {"table-capacity-ip4-64-both", RATE_ID}
+    assert "50,000 connections are used without a loss" in found[RATE_ID][0]
+    opened = cell("connection-rate", 1000, used)
+    assert told(full, opened) == {}
+    validated = cell("connection-rate", 1000, used | {"alpha": 0.8})
+    assert set(told(full, validated)) == {full.id, validated.id}
+    assert told(full, rate(parameters={"connections": 40_959})) == {}
+    assert told(full, rate(parameters=used | {"table_size": 9})) == {}
+    most = search | {"beyond": None, "ending": "most_held"}
+    unknown = cell("table-capacity", 40_000, capacity=[most])
+    assert told(unknown, rate(parameters=used)) == {}
+
+
 def test_a_run_tells_it_and_a_steady_device_has_none(tmp_path: Path) -> None:
     asked = campaign(
         spec(resolution="5%", max_rate_fps=100_000),

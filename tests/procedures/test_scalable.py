@@ -241,12 +241,12 @@ def intervals(of: Scalability) -> list[tuple[float | None, float | None]]:
 DELAYS = DelayRecord(
     definition="", resolution="", floor_ns=1, bound_ns=1, usual_bound_ns=1
 )
-ONE = (1000, 1001, 1002, 1003, 1004, 1005)
+ONE = (1000, 1001, 1002, 1003, 1004, 1005, 1006, 1007)
 
 
 def test_a_change_larger_than_what_repeats_differ_is_shown() -> None:
     [found] = scalability(
-        [repeated(1, *ONE), repeated(4, 900, 901, 902, 903, 904, 905)]
+        [repeated(1, *ONE), repeated(4, 900, 901, 902, 903, 904, 905, 906, 907)]
     )
     one, four = found.points
     assert (one.lower_percent, one.upper_percent) == (None, None)
@@ -258,12 +258,29 @@ def test_a_change_larger_than_what_repeats_differ_is_shown() -> None:
 def test_what_repeats_differ_anyway_is_no_difference() -> None:
     """The medians differ by 0.3 %, and nobody can tell whether flows did that."""
     [found] = scalability(
-        [repeated(1, *ONE), repeated(4, 990, 995, 999, 1000, 1006, 1009)]
+        [repeated(1, *ONE), repeated(4, 985, 990, 995, 999, 1000, 1006, 1009, 1012)]
     )
     _, (low, high) = intervals(found)
     assert low is not None
     assert high is not None
     assert low < 0 < high
+
+
+def test_an_average_has_its_own_interval_in_which_it_lies() -> None:
+    """One repeat of eight at half: the average falls, no median of pairs does."""
+
+    def bursts(flows: int, *frames: int) -> CellResult:
+        cell = repeated(flows, *frames, procedure="back-to-back", unit="frames")
+        average = sum(frames) / len(frames)
+        step = cell.parameters | {"step": "1"}
+        return cell.model_copy(update={"median": average, "parameters": step})
+
+    [found] = scalability([bursts(1, *ONE), bursts(4, 8, 8, *[1002] * 6)])
+    told = found.points[1]
+    assert told.degradation_percent == pytest.approx(24.9, abs=0.1)
+    assert told.lower_percent is not None
+    assert told.upper_percent is not None
+    assert told.lower_percent < 24.9 < told.upper_percent
 
 
 def test_a_delay_that_grew_is_worse() -> None:
@@ -275,17 +292,19 @@ def test_a_delay_that_grew_is_worse() -> None:
         ]
         return cell.model_copy(update={"measures": own, "delays": DELAYS})
 
-    one = delays(1, 1000, 1001, 1002, 1003, 1004, 1005)
-    found = scalability([one, delays(8, 1500, 1501, 1502, 1503, 1504, 1505)])
+    one = delays(1, 1000, 1001, 1002, 1003, 1004, 1005, 1006, 1007)
+    found = scalability(
+        [one, delays(8, 1500, 1501, 1502, 1503, 1504, 1505, 1506, 1507)]
+    )
     for each in found:
         _, (low, high) = intervals(each)
         assert low is not None
         assert high is not None
-        assert 49 < low < 50 < high < 51
+        assert 48 < low < 50 < high < 52
 
 
 def test_there_is_no_interval_of_few_repeats_or_of_none_with_a_common_value() -> None:
-    four = repeated(4, 900, 901, 902, 903, 904, 905)
+    four = repeated(4, 900, 901, 902, 903, 904, 905, 906, 907)
     doubt = Finding(kind="drift", of="throughput", message="", unit="fps")
     for one in (
         repeated(1, 1000, 1001),
@@ -313,8 +332,8 @@ def test_a_doubt_of_one_delay_is_none_of_another() -> None:
 
 
 def test_all_intervals_of_a_run_share_the_5_percent() -> None:
-    """Four repeats each are enough for one interval, and not for two."""
-    few = [repeated(n, *(1000 * n + k for k in range(4))) for n in (1, 2, 3)]
+    """Seven repeats each are enough for one interval, and not for two."""
+    few = [repeated(n, *(1000 * n + k for k in range(7))) for n in (1, 2, 3)]
     [alone] = scalability(few[:2])
     [together] = scalability(few)
     assert None not in intervals(alone)[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from comparison_sample import latency, loss
 from report_page import Page
 from report_sample import (
     sample_environment,
@@ -48,7 +49,7 @@ def test_two_modes_have_no_number_in_the_headline_but_their_evidence() -> None:
     cell = view(*[300_000] * 4, *[400_000] * 5, findings=[told("modes")])
     shown = headline(cell)
     assert (shown.value, shown.unit) == ("No single figure", "")
-    assert shown.caption == f"Median, for what it is worth: 400,000{NBSP}fps."
+    assert shown.caption == f"9 repeats: 300,000 to 400,000{NBSP}fps."
     assert Card((cell,)).remarks == [(sentence(DOUBTS["modes"]), "")]
     assert cell.doubt == "no single figure"
 
@@ -61,6 +62,18 @@ def test_drift_and_instability_have_words_of_their_own() -> None:
     }
     for kind, words in kinds.items():
         assert headline(view(1, 2, 3, findings=[told(kind)])).value == words
+
+
+def test_a_loss_and_a_delay_that_are_contradicted_show_no_figure_either() -> None:
+    """Not a range of values that another result denies, in large letters."""
+    denied = told("contradiction")
+    for cell in (loss(12.5, 38.2, 41.0), latency({"TL": [1, 2, 3]})):
+        doubtful = cell.model_copy(update={"findings": [denied]})
+        shown = headline(finished_cell(doubtful, ()))
+        assert (shown.value, shown.unit) == ("Contradicted", "")
+        card = Card((finished_cell(doubtful, ()),))
+        assert card.kind == "doubtful"
+        assert card.remarks == [(sentence(denied.message), "")]
 
 
 def test_outliers_leave_the_number_and_are_said_below_it() -> None:
@@ -92,7 +105,8 @@ def test_findings_stand_by_the_value_and_by_the_chart(tmp_path: Path) -> None:
     store(tmp_path / "r", results, sample_environment())
     page = Page(write_report(tmp_path / "r").read_text())
     assert "evidence of <b>modes</b>" in page.section("searches")
-    assert "400,000 no single figure" in page.section("summary")
+    assert "300,000 to 400,000 no single figure" in page.section("summary")
+    assert "doubtful" in page.section("summary")
     assert "No single figure" in page.section("glance")
     assert "rate-repeats-1" in page.figures
 

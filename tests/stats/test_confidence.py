@@ -9,7 +9,14 @@ from itertools import product
 
 import pytest
 
-from dutperf.stats import LOOKS, Interval, interval_at_look, median, median_interval
+from dutperf.stats import (
+    LOOKS,
+    Interval,
+    interval_at_look,
+    mean_interval,
+    median,
+    median_interval,
+)
 
 Draw = Callable[[random.Random], float]
 CASES = 2000
@@ -133,3 +140,36 @@ def stopped(draw: Draw, rng: random.Random, width: float) -> Interval:
             break
     assert last is not None
     return last
+
+
+@pytest.mark.parametrize(
+    ("samples", "t"),
+    [(6, 2.5706), (10, 2.2622), (11, 2.2281), (20, 2.0930), (50, 2.0096)],
+)
+def test_an_average_has_the_interval_of_printed_tables_of_t(
+    samples: int, t: float
+) -> None:
+    """Half of them a unit below 0, half above: a spread of sqrt(n / (n - 1))."""
+    values = [(-1.0) ** n for n in range(samples)]
+    interval = mean_interval(values)
+    assert interval is not None
+    middle = sum(values) / samples
+    squares = sum((value - middle) ** 2 for value in values)
+    wide = t * (squares / (samples - 1) / samples) ** 0.5
+    assert interval.upper == pytest.approx(middle + wide, rel=1e-4)
+    assert interval.lower == pytest.approx(middle - wide, rel=1e-4)
+
+
+def test_no_average_has_one_of_few_repeats_or_of_infinite_ones() -> None:
+    assert mean_interval([1.0] * 5) is None
+    assert mean_interval([1.0] * 9 + [float("inf")]) is None
+
+
+def test_the_interval_of_an_average_misses_it_in_a_twentieth_of_the_cases() -> None:
+    draw = random.Random(5)  # noqa: S311 - test data
+    missed = 0
+    for _ in range(CASES):
+        interval = mean_interval([draw.gauss(7, 2) for _ in range(10)])
+        assert interval is not None
+        missed += not interval.lower <= 7 <= interval.upper
+    assert 0.035 < missed / CASES < 0.065

@@ -48,17 +48,39 @@ def lost_of(total: int, alive: set[int]) -> list[tuple[int, int]]:
     return ranges
 
 
+def pictured(total: int, alive: set[int], refused: int = 0) -> Survivors:
+    return survivors(total, lost_of(total, alive), refused)
+
+
 @pytest.mark.parametrize("size", [100, 400, 900])
-@pytest.mark.parametrize(
-    ("table", "policy"),
-    [(refuses, "keeps_first"), (drops_oldest, "keeps_last"), (drops_any, "random")],
-)
-def test_each_policy_is_known_by_what_it_leaves(
-    table: Table, policy: str, size: int
+def test_each_policy_is_known_by_what_it_leaves(size: int) -> None:
+    for table, refused, policy in (
+        (refuses, 1000 - size, "keeps_first"),
+        (drops_oldest, 0, "keeps_last"),
+        (drops_any, 0, "random"),
+    ):
+        found = pictured(1000, table(1000, size), refused)
+        assert (found.policy, found.survived) == (policy, size)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("total", [6_000, 8_000])
+def test_buckets_of_a_hash_table_are_told_by_when_they_lose(
+    total: int, seed: int
 ) -> None:
-    found = survivors(1000, lost_of(1000, table(1000, size)))
-    assert found.policy == policy
-    assert found.survived == size
+    """500 buckets of 8; the survivors alone look like chance, or like a mixture."""
+    draw = random.Random(seed)  # noqa: S311 - a fixed seed
+    buckets: list[list[int]] = [[] for _ in range(500)]
+    for number in range(total):
+        draw.choice(buckets).append(number)
+    refusing = {number for bucket in buckets for number in bucket[:8]}
+    found = pictured(total, refusing, total - len(refusing))
+    assert found.policy == "refuses_some"
+    assert "none was lost that had been let in" in found.words
+    dropping = {number for bucket in buckets for number in bucket[-8:]}
+    found = pictured(total, dropping)
+    assert found.policy == "random"
+    assert "which is not told apart" in found.words
 
 
 def test_a_table_that_holds_all_has_no_policy() -> None:
@@ -67,17 +89,19 @@ def test_a_table_that_holds_all_has_no_policy() -> None:
 
 
 def test_what_is_kept_is_told_with_the_border_between_old_and_new() -> None:
-    first = survivors(1000, lost_of(1000, refuses(1000, 400)))
+    first = pictured(1000, refuses(1000, 400), 600)
     assert first == Survivors(1000, 400, "keeps_first", 400, 0)
     last = survivors(1000, lost_of(1000, drops_oldest(1000, 400)))
     assert last == Survivors(1000, 400, "keeps_last", 600, 0)
 
 
-@pytest.mark.parametrize(("strays", "policy"), [(100, "keeps_first"), (101, "mixed")])
+@pytest.mark.parametrize(
+    ("strays", "policy"), [(100, "keeps_first"), (101, "refuses_some")]
+)
 def test_one_in_fifty_may_be_on_the_wrong_side(strays: int, policy: str) -> None:
     """Of the living or the dead, whichever are fewer."""
     lost = [*((40 * n, 1) for n in range(strays)), (5000 + strays, 5000 - strays)]
-    found = survivors(10_000, lost)
+    found = survivors(10_000, lost, 5000)
     assert (found.connections, found.survived) == (10_000, 5000)
     assert (found.policy, found.strays) == (policy, strays)
 
@@ -92,31 +116,26 @@ def test_eight_stretches_are_a_picture_of_chance_and_seven_are_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lost", "policy"),
-    [
-        (every(10, 1000, 100), "random"),
-        ([*every(10, 1000, 100), (1995, 1)], "mixed"),
-        (every(10, 0, 100), "random"),
-    ],
+    ("refused", "policy"),
+    [(0, "random"), (2, "random"), (3, "mixed"), (97, "mixed"), (98, "refuses_some")],
 )
-def test_a_tenth_fewer_of_the_later_ones_is_still_chance(
-    lost: list[tuple[int, int]], policy: str
+def test_one_in_fifty_may_be_lost_at_another_time(refused: int, policy: str) -> None:
+    assert survivors(2000, every(10, 1000, 100), refused).policy == policy
+
+
+def test_a_device_that_lets_all_in_and_keeps_the_first_has_no_known_policy() -> None:
+    found = pictured(1000, refuses(1000, 400))
+    assert (found.policy, found.border) == ("unclear", None)
+
+
+@pytest.mark.parametrize(("policy", "refused"), [(refuses, 5000), (drops_oldest, 0)])
+def test_a_few_frames_lost_on_the_way_do_not_hide_it(
+    policy: Table, refused: int
 ) -> None:
-    assert survivors(2000, lost).policy == policy
-
-
-def test_the_first_half_begins_with_the_first_connection() -> None:
-    """A fifth of it is gone and a quarter of the second one: no more than chance."""
-    lost = [*every(5, 0, 4), *every(5, 21, 3), (36, 2)]
-    assert survivors(40, lost).policy == "random"
-
-
-@pytest.mark.parametrize("policy", [refuses, drops_oldest])
-def test_a_few_frames_lost_on_the_way_do_not_hide_it(policy: Table) -> None:
     alive = policy(10_000, 5000)
-    clear = survivors(10_000, lost_of(10_000, alive))
+    clear = pictured(10_000, alive, refused)
     stray = set(random.Random(2).sample(sorted(alive), 30))  # noqa: S311 - a fixed seed
-    blurred = survivors(10_000, lost_of(10_000, alive - stray))
+    blurred = pictured(10_000, alive - stray, refused + 10)
     assert blurred.policy == clear.policy
     assert blurred.border == clear.border
     assert blurred.strays == 30
@@ -131,11 +150,12 @@ def test_the_border_and_strays_are_those_of_trying_every_border() -> None:
         }
         if not 0 < len(alive) < total:
             continue
-        found = survivors(total, lost_of(total, alive))
-        assert found.strays == min(
-            *(wrong(alive, range(border)) for border in range(total + 1)),
-            *(wrong(alive, range(border, total)) for border in range(total + 1)),
-        )
+        found = pictured(total, alive)
+        borders = range(total + 1)
+        first = min(wrong(alive, range(border)) for border in borders)
+        last = min(wrong(alive, range(border, total)) for border in borders)
+        known = last if found.policy == "keeps_last" else min(first, last)
+        assert found.strays == known
 
 
 def wrong(alive: set[int], side_of_the_living: Iterable[int]) -> int:
@@ -161,10 +181,13 @@ def test_some_refused_and_some_dropped_is_a_policy_of_its_own() -> None:
     """As of Linux, which drops an unreplied connection if it soon finds one."""
     draw = random.Random(5)  # noqa: S311 - a fixed seed
     alive: list[int] = list(range(1000))
+    refused = 0
     for new in range(1000, 2000):
         if draw.random() < 0.45:
             alive[draw.randrange(1000)] = new
-    found = survivors(2000, lost_of(2000, set(alive)))
+        else:
+            refused += 1
+    found = pictured(2000, set(alive), refused)
     assert (found.policy, found.survived) == ("mixed", 1000)
 
 

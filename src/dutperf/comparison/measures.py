@@ -3,29 +3,10 @@
 from __future__ import annotations
 
 from dutperf.results import CellResult
-from dutperf.results.by_the_book import OTHER_MEASURE
+from dutperf.results.by_the_book import OTHER_MEASURE, TRAFFIC, TRAFFIC_IF_SET
 from dutperf.results.units import whole
 
-_PATHS = ("port_pairs", "port_pattern")
-_IF_SET = (
-    "ports_reverse",
-    "fragmented",
-    "ipv6_headers",
-    "ipv4_options",
-    "routes",
-    "route_changes",
-    "management",
-    "burst_frames",
-)
-"""Traffic that is told only if it is asked for."""
-_JUDGED = (
-    *OTHER_MEASURE,
-    "rfc2544_latency",
-    "goals",
-    "beside",
-    *_PATHS,
-    *_IF_SET,
-)
+_JUDGED = (*OTHER_MEASURE, "rfc2544_latency", "goals", *TRAFFIC_IF_SET)
 """Not set is a setting, too."""
 _TRIED = (
     "search",
@@ -38,25 +19,8 @@ _TRIED = (
 """How long, of how many frames, and how often tried: longer trials lose more often."""
 _SENT = (
     *_TRIED,
-    "load_shape",
-    "ip",
     "frame_sizes",
-    "direction",
-    "ports",
-    "addresses",
-    "networks",
-    "mix",
-    "ttl",
-    "dscp",
-    "df",
-    "ignore_checksums",
-    "flow_label",
-    "mac",
-    "flows",
-    "flows_by",
-    "initiator",
-    "connections",
-    "order",
+    *TRAFFIC,
     "alpha",
     "beta",
     "gamma",

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dutperf.catalogue import PROCEDURES, Unit
-from dutperf.procedures.findings import delay_findings, loss_findings
 from dutperf.procedures.samples import delay_samples, samples_of
 from dutperf.report.cells import CellView
-from dutperf.results import CellResult, Finding, Measure
+from dutperf.results import CellResult, Measure
 from dutperf.stats import Sample
 from dutperf.tables import DELAYS, DOUBTS, Entry, Verdict
-from dutperf.tables.figures import delay
+from dutperf.tables.delay_tables import delay_entry
 
 
 @dataclass(frozen=True)
@@ -45,51 +44,40 @@ def readings(cell: CellView) -> Iterator[Reading]:
         why = f"invalid: {result.reasons[0].message}" if result.reasons else "invalid"
         yield Reading("", unit, Verdict("invalid"), why_not=why)
     elif cell.procedure in DELAYS:
-        yield from (_of_measure(result, measure) for measure in result.measures)
+        yield from (_of_measure(cell, result, each) for each in result.measures)
     else:
         shown: Entry = cell.figure if cell.measured else Verdict(cell.state)
-        findings = _findings(result)
-        why_not = _no_single_figure(result, findings)
+        why_not, doubt = _doubts(result)
+        if result.goals and not result.goals[0].regular:
+            why_not = "its bounds are irregular (RFC 9971 4.6)"
         samples, unresolved = ([], "") if why_not else samples_of(result)
-        doubt = _doubt(findings, _NO_LEVEL)
         why_not = why_not or unresolved
         yield Reading("", unit, shown, tuple(samples), why_not, doubt)
 
 
-def _findings(result: CellResult) -> list[Finding]:
-    """Those of the repeats that are compared."""
-    if result.procedure != "frame-loss":
-        return result.findings
-    highest = max(result.points, key=lambda p: p.load_percent, default=None)
-    return loss_findings([highest] if highest else [])
-
-
-def _no_single_figure(result: CellResult, findings: list[Finding]) -> str:
-    if result.goals and not result.goals[0].regular:
-        return "its bounds are irregular (RFC 9971 4.6)"
-    return _doubt(findings, _IN_TIME)
-
-
 _NO_LEVEL = ("modes", "unstable")
-"""Repeats that scatter: ranks can still be compared."""
-_IN_TIME = ("shift", "drift")
-"""Repeats that depend on those before: nothing is known of their ranks."""
+"""Repeats that scatter: ranks can still be compared.
+
+Nothing is known of the ranks of those that depend on others before, nor of a figure
+that another one contradicts.
+"""
 
 
-def _doubt(findings: list[Finding], kinds: tuple[str, ...]) -> str:
-    return next((DOUBTS[each.kind] for each in findings if each.kind in kinds), "")
+def _doubts(result: CellResult, what: str = "") -> tuple[str, str]:
+    """Why a figure cannot be compared, and why only by ranks."""
+    kinds = result.doubts(what)
+    why_not = (DOUBTS[kind] for kind in kinds if kind not in _NO_LEVEL)
+    by_ranks = (DOUBTS[kind] for kind in kinds if kind in _NO_LEVEL)
+    return next(why_not, ""), next(by_ranks, "")
 
 
-def _of_measure(result: CellResult, measure: Measure) -> Reading:
-    stream = "" if measure.stream == "foreground" else f" {measure.stream}"
-    name = f"{measure.name}, {measure.direction}{stream}"
+def _of_measure(cell: CellView, result: CellResult, measure: Measure) -> Reading:
     samples: list[Sample] = []
-    findings = delay_findings([measure], result.delays)
-    why_not = _doubt(findings, _IN_TIME)
+    why_not, doubt = _doubts(result, measure.words)
     if not why_not and result.delays is None:
         why_not = "the tester's share in it is not stored"
     if not why_not and result.delays:
         samples, why_not = delay_samples(result, result.delays, measure)
     compared = () if why_not else tuple(samples)
-    doubt = _doubt(findings, _NO_LEVEL)
-    return Reading(name, "ns", delay(measure.result), compared, why_not, doubt)
+    shown = delay_entry(cell, measure)
+    return Reading(measure.words, "ns", shown, compared, why_not, doubt)

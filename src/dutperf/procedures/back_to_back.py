@@ -333,20 +333,18 @@ def _longest_passed(bursts: _Bursts) -> Reason:
 
 def _conclude(bursts: _Bursts, repeats: list[RepeatResult]) -> CellResult:
     """The average of all searches (RFC 9004 6.3), and what follows from it."""
-    found = averaged(repeats)
+    step = Resolution.parse(bursts.spec.step)
+    values = valued(repeats)[0]
+    most = max(values, default=0.0)
+    found = averaged(repeats, float(step.width_fps(most)))
     short = [*_short_of(bursts), *bound_deviations(bursts.cell, found)]
     return CellResult(
         **of_cell(bursts.cell, bursts.maximum, short),
         **of_repeats(repeats, found, beside=_not_overloaded(bursts)),
         quantity=f"longest burst per direction at {bursts.maximum.rate_fps:,} fps, "
         "average (RFC 9004 6.3)",
-        derived=_derived(bursts, found, valued(repeats)[0]),
-        findings=search_findings(
-            repeats,
-            Resolution.parse(bursts.spec.step),
-            "longest burst",
-            "frames",
-        ),
+        derived=_derived(bursts, found, values),
+        findings=search_findings(repeats, step, "longest burst", "frames"),
     )
 
 

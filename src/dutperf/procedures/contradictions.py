@@ -9,57 +9,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import combinations, groupby
+from operator import attrgetter
+from typing import NamedTuple
 
+from dutperf.results.by_the_book import TRAFFIC, TRAFFIC_IF_SET
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import Finding, FindingKind
 from dutperf.results.units import about
 from dutperf.search import Resolution
 
-_TRAFFIC = (
-    "ip",
-    "direction",
-    "traffic",
-    "profile",
-    "ports",
-    "ports_reverse",
-    "addresses",
-    "networks",
-    "mix",
-    "ignore_checksums",
-    "ttl",
-    "dscp",
-    "df",
-    "flow_label",
-    "mac",
-    "flows",
-    "flows_by",
-    "ipv4_options",
-    "ipv6_headers",
-    "load_shape",
-    "fragmented",
-    "routes",
-    "route_changes",
-    "management",
-    "beside",
-    "port_pairs",
-    "port_pattern",
-    "frame_timeout_ms",
-    "connections",
-    "initiator",
-    "order",
-    "responder_order",
-    "source_ports",
-    "destination_ports",
-    "source_addresses",
-    "destination_addresses",
-    "public_addresses",
-    "table_size",
-    "phase1_rate",
-)
+_ALIKE = (*TRAFFIC, *TRAFFIC_IF_SET, "traffic", "profile", "frame_timeout_ms")
 """Parameters in which two results must agree, beside the frame sizes."""
 _ENDLESS_S = 2
 """A burst that is longer than what any buffer bridges."""
+_APART_PERCENT = 5
+"""Of the frames: losses that no repeat comes closer to are not the same device's."""
 _DELAYS = ("latency", "pdv", "ipdv")
 
 Found = tuple[CellResult, FindingKind, str]
@@ -87,43 +52,64 @@ def _found(cells: Sequence[CellResult]) -> Iterator[Found]:
     alike: dict[object, list[CellResult]] = defaultdict(list)
     for cell in cells:
         alike[_sizes(cell), _traffic(cell)].append(cell)
-    for rate in rates:
-        for other in alike[_sizes(rate), _traffic(rate)]:
-            yield from _of_two(rate, other)
+    for same in alike.values():
+        for rate in same:
+            if rate.procedure == "throughput" and rate.median:
+                for other in same:
+                    yield from _of_two(rate, other)
+        yield from _at_one_load(same)
     yield from _by_size(rates)
+    yield from _above_capacity(cells)
 
 
 def _of_two(rate: CellResult, other: CellResult) -> Iterator[Found]:
     """A throughput, and what else was measured with the same frames."""
-    message = ""
     if other.procedure == "frame-loss":
-        message = _lost_below(rate, other)
+        found = _of_curve(rate, other)
     elif other.procedure in _DELAYS:
-        message = _lost_with_delays(rate, other)
+        found = "contradiction", _lost_with_delays(rate, other)
     elif other.procedure == "back-to-back":
-        message = _bursts_above(rate, other)
+        found = "contradiction", _bursts_above(rate, other)
+    else:
+        return
+    kind, message = found
     if message:
-        yield rate, "contradiction", message
-        yield other, "contradiction", message
+        yield rate, kind, message
+        yield other, kind, message
 
 
 def _passed(rate: CellResult) -> str:
     return f"{rate.id} says that {rate.median:,.0f} fps pass"
 
 
-def _lost_below(rate: CellResult, curve: CellResult) -> str:
-    """RFC 2544 26.1 and 26.3: what loses frames is above the throughput."""
-    most_fps, tolerated = rate.median or 0, _tolerated_percent(rate)
-    lossy = [
-        point
-        for point in curve.points
-        if point.load_fps <= most_fps and (point.loss_percent or 0) > tolerated
-    ]
-    if not lossy:
-        return ""
-    lowest = min(lossy, key=lambda point: point.load_fps)
-    lost = about(lowest.loss_percent or 0, 3)
-    return f"{curve.id}: {lost} % lost at {lowest.load_fps:,} fps; {_passed(rate)}"
+def _of_curve(rate: CellResult, curve: CellResult) -> tuple[FindingKind, str]:
+    """RFC 2544 26.1 and 26.3: what loses frames is above the throughput.
+
+    Where the median of a load lost nothing but some repeats did, or where more than
+    the throughput lost nothing, that is told, and nothing is withdrawn.
+    """
+    tolerated = _tolerated_percent(rate)
+    rising = sorted(curve.points, key=lambda point: point.load_fps)
+    for point in rising:
+        lost = point.loss_percent or 0
+        if point.load_fps <= (rate.median or 0) and lost > tolerated:
+            told = f"{about(lost, 3)} % lost at {point.load_fps:,} fps"
+            return "contradiction", f"{curve.id}: {told}; {_passed(rate)}"
+    for point in rising:
+        values = [r.value for r in point.repeats if r.verdict != "invalid"]
+        lossy = sum((value or 0) > tolerated for value in values)
+        if point.load_fps <= (rate.median or 0) and lossy:
+            which = f"{lossy} of {len(values)} repeats"
+            told = f"frames lost in {which} at {point.load_fps:,} fps"
+            return "unusual", f"{curve.id}: {told}; {_passed(rate)}"
+    most_fps = (rate.median or 0) + _width_fps(rate)
+    for point in reversed(rising):
+        clean = point.loss_percent == 0 and not point.lossy_repeats
+        if clean and point.load_fps > most_fps and not rate.bound:
+            told = f"no frame lost at {point.load_fps:,} fps"
+            passed = f"{rate.id} says that {rate.median:,.0f} fps pass and no more"
+            return "unusual", f"{curve.id}: {told}; {passed}"
+    return "unusual", ""
 
 
 def _lost_with_delays(rate: CellResult, delays: CellResult) -> str:
@@ -150,10 +136,78 @@ def _bursts_above(rate: CellResult, bursts: CellResult) -> str:
         return ""
     if bursts.bound_cause != "set" or not isinstance(burst_fps, int) or rate.bound:
         return ""
-    if burst_fps <= (rate.median or 0) + float(_width_fps(rate)):
+    if burst_fps <= (rate.median or 0) + _width_fps(rate):
         return ""
     endless = "bursts as long as they may be pass"
     return f"{bursts.id}: {endless} at {burst_fps:,} fps; {_passed(rate)}"
+
+
+class _Lost(NamedTuple):
+    """What a cell lost at one load: percent, of each repeat that counts."""
+
+    cell: CellResult
+    load_fps: int
+    least: float
+    most: float
+
+    @property
+    def words(self) -> str:
+        ends = dict.fromkeys(about(end, 3) for end in (self.least, self.most))
+        return f"{self.cell.id}: {' to '.join(ends)} % lost at {self.load_fps:,} fps"
+
+
+def _at_one_load(cells: Sequence[CellResult]) -> Iterator[Found]:
+    """What the same load loses in one test case, and what in another."""
+    lost = [each for cell in cells for each in _lost(cell)]
+    for one, other in combinations(sorted(lost, key=attrgetter("most")), 2):
+        same = one.load_fps == other.load_fps and one.cell is not other.cell
+        if same and other.least - one.most > _APART_PERCENT:
+            message = f"{one.words}; {other.words}"
+            yield one.cell, "contradiction", message
+            yield other.cell, "contradiction", message
+
+
+def _lost(cell: CellResult) -> Iterator[_Lost]:
+    """Of delays in all repeats together: theirs are not stored one by one."""
+    for point in cell.points:
+        repeats = [r.value for r in point.repeats if r.verdict != "invalid"]
+        known = [value for value in repeats if value is not None]
+        if known:
+            yield _Lost(cell, point.load_fps, min(known), max(known))
+    sent = sum(count.sent for count in cell.frames)
+    if cell.procedure in _DELAYS and cell.load and sent:
+        percent = 100 * sum(count.lost for count in cell.frames) / sent
+        yield _Lost(cell, cell.load.rate_fps, percent, percent)
+
+
+def _above_capacity(cells: Sequence[CellResult]) -> Iterator[Found]:
+    """RFC 9693 4.9: who passed with more connections than the table holds."""
+    for full in cells:
+        beyond = [search.beyond for search in full.capacity]
+        known = [number for number in beyond if number is not None]
+        if not known or None in beyond:
+            continue
+        for cell in cells:
+            number = _used(cell)
+            if number >= max(known) and _table(cell) == _table(full):
+                told = f"{cell.id}: {number:,} connections are used without a loss"
+                message = f"{told}; {full.id}: {max(known):,} are not held"
+                yield full, "contradiction", message
+                yield cell, "contradiction", message
+
+
+def _used(cell: CellResult) -> int:
+    """How many connections a result needs to be there at once, each in use."""
+    number = cell.parameters.get("connections")
+    is_rate = cell.procedure == "throughput" and not _tolerated_percent(cell)
+    validated = cell.procedure == "connection-rate" and cell.parameters.get("alpha")
+    known = isinstance(number, int) and cell.median and (is_rate or validated)
+    return number if known and isinstance(number, int) else 0
+
+
+def _table(cell: CellResult) -> tuple[object, ...]:
+    keys = ("ip", "initiator", "public_addresses", "table_size")
+    return cell.place, *(cell.parameters.get(key) for key in keys)
 
 
 def _by_size(rates: Sequence[CellResult]) -> Iterator[Found]:
@@ -176,7 +230,7 @@ def _order(sized: tuple[int, CellResult]) -> tuple[str, int]:
 
 
 def _is_faster(rate: CellResult, than: CellResult) -> bool:
-    most = (than.median or 0) + float(_width_fps(than))
+    most = (than.median or 0) + _width_fps(than)
     return (rate.median or 0) > most
 
 
@@ -196,7 +250,7 @@ def _width_fps(rate: CellResult) -> float:
 
 
 def _traffic(cell: CellResult) -> tuple[object, ...]:
-    return cell.place, *(cell.parameters.get(key) for key in _TRAFFIC)
+    return cell.place, *(cell.parameters.get(key) for key in _ALIKE)
 
 
 def _sizes(cell: CellResult) -> object:

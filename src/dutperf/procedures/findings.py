@@ -66,7 +66,7 @@ def loss_findings(points: Iterable[LoadPoint]) -> list[Finding]:
     for point in points:
         values = [None if v is None else 100 - v for v in _valid(point.repeats)]
         words = _Words(
-            f"share of frames that arrived at {point.load_percent:g} % load",
+            point.words,
             "percent",
             sum(value is not None for value in values),
             LOSS_RESOLUTION_PERCENT,
@@ -95,9 +95,7 @@ def delay_findings(
             continue
         share_ns = DELAY_RESOLUTION * abs(stats.median(known))
         width_ns = max(bound_ns, share_ns, measure.rounding_ns or 0.0, LEAST_WIDTH)
-        stream = "" if measure.stream == "foreground" else f" {measure.stream}"
-        what = f"{measure.name}, {measure.direction}{stream}"
-        words = _Words(what, "ns", len(known), width_ns)
+        words = _Words(measure.words, "ns", len(known), width_ns)
         found = stability.examine(
             values,
             width_ns,

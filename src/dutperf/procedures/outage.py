@@ -137,7 +137,7 @@ def _conclude(
     ]
     actions = [action for record in records for action in _actions(record)]
     within = [t.within_ns for d in directions for t in d.repeats if t]
-    found = averaged(told)
+    found = averaged(told, max(within, default=0))
     return CellResult(
         **of_cell(cell, load, _short_of(load)),
         **of_repeats(told, found, beside=_remarks(told, actions, spec)),

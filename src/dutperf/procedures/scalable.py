@@ -4,8 +4,9 @@ Each value of a benchmark is compared with that of one flow. All flows of a dire
 are started at once and share its rate evenly (10.2.1), or the rate grows with them as
 in 10.2.2, though from cell to cell and not within a trial.
 
-Repeats differ by themselves. So each change has an interval, as that of two runs has
-(``comparison.judging``), and all intervals of a run share the 5 %.
+Repeats differ by themselves. So each change has an interval: both values have their
+own, of a median or of an average, and together these miss in no more of the cases than
+one of the change may. All intervals of a run share the 5 %.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from typing import NamedTuple
 from dutperf import stats
 from dutperf.catalogue import PROCEDURES, ProcedureName
 from dutperf.procedures.samples import delay_samples, samples_of
-from dutperf.results.closing_words import NO_COMMON_VALUE
 from dutperf.results.delay_results import Measure
 from dutperf.results.model import CellResult, Scalability, ScalabilityPoint
 
@@ -50,6 +50,18 @@ class _Value:
     name: str
     value: float | None
     samples: tuple[stats.Sample, ...] = ()
+    averaged: bool = False
+
+    def within(self, alpha: Fraction) -> stats.Interval | None:
+        """What the value lies in, but for half of ``alpha``; None: too few repeats."""
+        interval = stats.mean_interval if self.averaged else stats.median_interval
+        sure = 1 - alpha / 2
+        low = interval([sample.low for sample in self.samples], sure)
+        high = interval([sample.high for sample in self.samples], sure)
+        if low is None:
+            return None
+        upper = high.upper if high else math.inf
+        return stats.Interval(max(0.0, low.lower), upper, sure)
 
     @property
     def flows(self) -> int:
@@ -122,9 +134,9 @@ def _intervals(values: Sequence[_Value]) -> int:
     """How many of them have repeats enough for one."""
     one = _of_one(values)
     return sum(
-        stats.rank(len(one.samples), len(each.samples), _TOGETHER) > 0
-        for each in values
-        if one and _percent(one, each) is not None
+        all(each.within(_TOGETHER) for each in (one, other))
+        for other in values
+        if one and _percent(one, other) is not None
     )
 
 
@@ -142,13 +154,18 @@ def _percent(one: _Value, several: _Value) -> float | None:
 
 def _change(one: _Value | None, several: _Value, alpha: Fraction) -> _Change:
     change = _percent(one, several) if one else None
-    if one is None or change is None or not one.samples or not several.samples:
+    before = one.within(alpha) if one and change is not None else None
+    after = several.within(alpha)
+    if one is None or before is None or after is None:
         return _Change(change)
-    found = stats.shift(one.samples, several.samples, alpha, "ratio")
-    ends = [None if end is None else (end - 1) * 100 for end in found[2:]]
+    pairs = ((before.upper, after.lower), (before.lower, after.upper))
+    ends = [
+        degradation_percent(old, new, higher_is_better=one.higher_is_better)
+        for old, new in pairs
+    ]
     if one.higher_is_better:
-        ends = [None if end is None else 0.0 - end for end in reversed(ends)]
-    return _Change(change, *(_finite(end) for end in ends))
+        ends.reverse()
+    return _Change(change, *map(_finite, ends))
 
 
 def _finite(end: float | None) -> float | None:
@@ -194,31 +211,29 @@ def _values(cell: CellResult) -> Iterator[_Value]:
     valid = cell.verdict != "invalid"
     if cell.procedure in _NAMES:
         samples = _samples(cell) if valid else ()
-        yield _Value(
-            cell, _NAMES[cell.procedure], cell.median if valid else None, samples
-        )
+        averaged = PROCEDURES[cell.procedure].statistic == "average"
+        value = cell.median if valid else None
+        yield _Value(cell, _NAMES[cell.procedure], value, samples, averaged)
         return
     streams = {measure.stream for measure in cell.measures}
     for measure in cell.measures:
         stream = f", {measure.stream}" if len(streams) > 1 else ""
         name = f"{measure.name}, {measure.direction}{stream}"
         value = measure.result.value if valid else None
-        yield _Value(cell, name, value, _of_delay(cell, measure) if valid else ())
+        samples = _of_delay(cell, measure) if valid else ()
+        yield _Value(cell, name, value, samples, measure.summary == "mean")
 
 
 def _samples(cell: CellResult) -> tuple[stats.Sample, ...]:
     """None where no single figure stands for all repeats."""
     irregular = bool(cell.goals) and not cell.goals[0].regular
-    if irregular or any(f.kind in NO_COMMON_VALUE for f in cell.findings):
+    if irregular or cell.doubts():
         return ()
     return tuple(samples_of(cell)[0])
 
 
 def _of_delay(cell: CellResult, measure: Measure) -> tuple[stats.Sample, ...]:
-    stream = "" if measure.stream == "foreground" else f" {measure.stream}"
-    of = f"{measure.name}, {measure.direction}{stream}"
-    doubts = (f.of for f in cell.findings if f.kind in NO_COMMON_VALUE)
-    if cell.delays is None or of in doubts:
+    if cell.delays is None or cell.doubts(measure.words):
         return ()
     return tuple(delay_samples(cell, cell.delays, measure)[0])
 

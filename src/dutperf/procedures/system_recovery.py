@@ -285,8 +285,8 @@ def _conclude(loads: _Loads, repeats: Sequence[Repeat]) -> CellResult:
         _told(repeat, [t for d in directions if (t := d.repeats[n])])
         for n, repeat in enumerate(repeats)
     ]
-    found = averaged(told)
     within = [t.within_ns for d in directions for t in d.repeats if t]
+    found = averaged(told, max(within, default=0))
     recovery = Recovery(
         throughput_fps=loads.throughput.rate_fps,
         overload_fps=loads.overload_fps,

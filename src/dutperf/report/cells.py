@@ -44,11 +44,13 @@ class Badge:
 
 
 MEASURED = Badge("pass", "✓", state_word("pass"))
+DOUBTFUL = Badge("doubtful", "?", state_word("doubtful"))
 FAILED = Badge("fail", "✕", state_word("fail"))
 INVALID = Badge("invalid", "!", state_word("invalid"))
 OPEN = Badge("open", "…", state_word("open"))
 BADGES: dict[State, Badge] = {
     "pass": MEASURED,
+    "doubtful": DOUBTFUL,
     "fail": FAILED,
     "invalid": INVALID,
     "open": OPEN,
@@ -196,7 +198,7 @@ class CellView(Subject):
 
     @property
     def figure_text(self) -> str:
-        """The median as this cell's unit wants it, and whether it is a lower bound."""
+        """The median as this cell's unit wants it; of a doubtful one its range."""
         return shown(self.figure)
 
     @property

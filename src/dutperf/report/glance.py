@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dutperf.report.cells import CellView
+from dutperf.report.cells import MEASURED, CellView
 from dutperf.report.headline import Headline, headline
 from dutperf.report.text import NBSP, plural, sentence
 from dutperf.results.closing_words import DOUBTS
@@ -33,8 +33,8 @@ class Card:
     @property
     def kind(self) -> str:
         """Its look: that of the only cell, or of a result if the series has one."""
-        measured = any(cell.measured for cell in self.cells)
-        return "pass" if measured else self.cells[0].badge.kind
+        badges = [cell.badge for cell in self.cells]
+        return (MEASURED if MEASURED in badges else badges[0]).kind
 
     @property
     def target(self) -> str:
@@ -91,7 +91,7 @@ class Card:
     @property
     def doubtful(self) -> tuple[CellView, ...]:
         """Cells without a result that may be quoted."""
-        return tuple(cell for cell in self.cells if not cell.measured)
+        return tuple(cell for cell in self.cells if cell.badge is not MEASURED)
 
     @property
     def remarks(self) -> list[tuple[str, str]]:
@@ -128,7 +128,9 @@ def _range(cells: Sequence[CellView]) -> Headline:
 
 
 def _doubt(finding: Finding) -> str:
-    """Of which delay, where the card has another one: TL, WCL, PDV."""
+    """Of which delay, where the card has another one: TL, WCL, PDV; or both figures."""
+    if finding.kind in ("contradiction", "unusual"):
+        return sentence(finding.message)
     quantity, words = finding.of.partition(",")[0], DOUBTS[finding.kind]
     return f"{quantity}: {words}" if quantity.isupper() else sentence(words)
 

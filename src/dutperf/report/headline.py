@@ -65,6 +65,8 @@ def headline(cell: CellView) -> Headline:
     """What a reader in a hurry must know of ``cell``."""
     if not cell.measured:
         return _without_result(cell)
+    if cell.doubt:
+        return _doubtful(cell)
     if cell.procedure == "frame-loss":
         return _frame_loss(cell)
     if cell.procedure in DELAYS:
@@ -76,9 +78,6 @@ def headline(cell: CellView) -> Headline:
 
 def _rate(cell: CellView) -> Headline:
     """A rate, a burst, a number of connections."""
-    if cell.doubt:
-        middle = f"Median, for what it is worth: {cell.figure_text}{NBSP}{cell.unit}."
-        return Headline(sentence(cell.doubt), "", middle)
     return Headline(
         cell.figure_text,
         cell.unit,
@@ -86,6 +85,23 @@ def _rate(cell: CellView) -> Headline:
         interval_words(cell),
         cell.limit,
         tuple(_more(cell)),
+    )
+
+
+def _doubtful(cell: CellView) -> Headline:
+    """No figure for all repeats: why, and from where to where they lie."""
+    if cell.procedure in DELAYS:
+        ranges = [
+            f"{stream.named(several=True)}: {_delay_interval(stream.measures[0])}"
+            for stream in cell.measures
+        ]
+        return Headline(sentence(cell.doubt), "", "", lines=tuple(ranges))
+    unit = (
+        f"{NBSP}{cell.unit}" if cell.procedure not in (*OVER_TIME, "frame-loss") else ""
+    )
+    repeats = plural(len(cell.values), "repeat")
+    return Headline(
+        sentence(cell.doubt), "", f"{sentence(repeats)}: {cell.figure_text}{unit}."
     )
 
 

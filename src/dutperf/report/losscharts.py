@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from dutperf.report.cells import CellView
+from dutperf.report.cells import MEASURED, CellView
 from dutperf.report.chart import (
     HOVER_END,
     Chart,
@@ -79,7 +79,7 @@ def _lines(cells: Sequence[CellView]) -> list[Trace]:
 
 def _line(index: int, cell: CellView) -> Trace:
     """``loads`` are those of its points, in frames per second and in percent."""
-    state = "" if cell.measured else f" ({cell.badge.label})"
+    state = "" if cell.badge is MEASURED else f" ({cell.badge.label})"
     if cell.throughput_fps is not None:
         state = f": {whole(cell.throughput_fps)}{NBSP}fps{state}"
     losses = [point.loss_percent for point in cell.curve]

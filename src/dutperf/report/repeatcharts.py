@@ -98,7 +98,8 @@ def rate_repeats_chart(cell: CellView, number: int) -> Chart | None:
         "cliponaxis": False,
         **numbers("repeats", "repeat", f"{cell.unit} per direction"),
     }
-    told = f"{cell.statistic} {cell.figure_text} {cell.unit}"
+    what = cell.doubt or cell.statistic
+    told = f"{what} {cell.figure_text} {cell.unit}"
     words = f"Repeats of {cell.title}, in their order; {told}"
     return Chart(f"rate-repeats-{number}", words, [dots], figure)
 

@@ -43,11 +43,29 @@ def overall(
     return Overall(spread.median, "lower", _cause(repeats, values), spread)
 
 
-def averaged(repeats: Sequence[RepeatResult]) -> Overall:
-    """The same where repeats are averaged: one lower bound makes the average one."""
+def averaged(repeats: Sequence[RepeatResult], width: float) -> Overall:
+    """The same where repeats are averaged: one lower bound makes the average one.
+
+    The interval is the average's own, and reaches ``width`` further up: no repeat is
+    known more closely. With a lower bound among them it has none.
+    """
     found, (values, _) = overall(repeats), valued(repeats)
     bounded = [repeat for repeat in repeats if repeat.bound]
+    interval = None if bounded else stats.mean_interval(values)
+    spread = found.spread and found.spread.model_copy(
+        update={
+            "interval_lower": interval.lower if interval else None,
+            "interval_upper": interval.upper + width if interval else None,
+            "interval_percent": float(100 * interval.coverage) if interval else None,
+            "lower_bounds": [
+                name
+                for name in found.spread.lower_bounds
+                if not name.startswith("interval")
+            ],
+        }
+    )
     return found._replace(
+        spread=spread,
         median=stats.mean(values) if values else None,
         bound=bounded[0].bound if bounded else None,
         bound_cause=bounded[0].bound_cause if bounded else None,

@@ -76,22 +76,11 @@ DOUBTS: dict[FindingKind, str] = {
     "unanswered": "the device did not answer all SNMP queries",
     "routing_fell": "the device lost its routing neighbour in trials",
     "misdirected": "frames came that are for other ports or hosts",
-    "unusual": "a longer frame is faster than a shorter one",
+    "unusual": "unusual beside another result of this run",
     "near_limit": "more than 90 % of what is safe for the tester without a device",
 }
-_HARMLESS: set[FindingKind] = {
-    "outliers",
-    "tester",
-    "near_limit",
-    "altered",
-    "unanswered",
-    "routing_fell",
-    "misdirected",
-    "unusual",
-}
-"""A figure stands beside them."""
-NO_COMMON_VALUE = frozenset(DOUBTS) - _HARMLESS
-"""Kinds of findings that leave no figure for all repeats."""
+_OF_SEVERAL: tuple[FindingKind, ...] = ("contradiction", "unusual")
+"""What one result says of another: the same words at each of them."""
 _BOUNDS: dict[BoundCause, str] = {
     "tester": "the tester could not offer more",
     "disturbed": "the test was disturbed each time that more was tried",
@@ -226,11 +215,21 @@ def _doubts(cells: Sequence[CellResult]) -> Iterator[str]:
     """Of one cell in its own words, of several in common ones; outliers last."""
     for kind, words in DOUBTS.items():
         concerned = [c for c in cells if kind in {f.kind for f in c.findings}]
-        if len(concerned) == 1:
+        if concerned and kind in _OF_SEVERAL:
+            yield _of_several(kind, concerned)
+        elif len(concerned) == 1:
             first = next(f for f in concerned[0].findings if f.kind == kind)
             yield f"{concerned[0].id}: {first.message}"
         elif concerned:
             yield f"{_ids(concerned)}: {words}"
+
+
+def _of_several(kind: FindingKind, cells: Sequence[CellResult]) -> str:
+    """The first in full, with both figures."""
+    every = {f.message: None for c in cells for f in c.findings if f.kind == kind}
+    first, *others = every
+    more = f"; {len(others)} more such findings" if others else ""
+    return f"{kind}: {first}{more}"
 
 
 def _damaged(cells: Sequence[CellResult], words: Words) -> Iterator[str]:
@@ -319,7 +318,7 @@ def deviations_words(cells: Sequence[CellResult], words: Words) -> Iterator[str]
 
 def _found(cells: Sequence[CellResult], words: Words) -> Iterator[str]:
     """A sentence for each procedure; of cells without one figure nothing is said."""
-    certain = [c for c in cells if not any(f.kind not in _HARMLESS for f in c.findings)]
+    certain = [cell for cell in cells if not cell.doubts()]
     for alike in _grouped(certain, attrgetter("procedure")):
         if len(alike) <= _FEW:
             yield _told([(cell.id, _value(cell, words)) for cell in alike])

@@ -72,6 +72,12 @@ class Measure(Stored):
     percentile_99: Figure
     spread: Spread | None = Field(default=None, description="null: of older files")
 
+    @property
+    def words(self) -> str:
+        """Which of a cell's it is, as findings call it: ``TL, forward``."""
+        stream = "" if self.stream == "foreground" else f" {self.stream}"
+        return f"{self.name}, {self.direction}{stream}"
+
 
 class FrameCount(Stored):
     """Frames of one stream, over the trials that a cell's figures come from."""

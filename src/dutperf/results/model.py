@@ -30,12 +30,14 @@ from dutperf.results.delay_results import DelayRecord, FrameCount, Measure
 from dutperf.results.outage_results import Outage
 from dutperf.results.passport import PassportUse
 from dutperf.results.rate_results import (
+    NO_COMMON_VALUE,
     BesideCount,
     Bound,
     BoundCause,
     DamageFigure,
     Derived,
     Finding,
+    FindingKind,
     GoalResult,
     Load,
     LoadPoint,
@@ -188,6 +190,21 @@ class CellResult(Stored):
         default=None,
         description="what the tester can do without a device; null: nobody knew",
     )
+
+    def doubts(self, what: str = "") -> list[FindingKind]:
+        """What leaves a figure no value that all its repeats have, the worst first.
+
+        ``what``: of several figures which, as findings call it; else of any, and of a
+        curve that of its highest load.
+        """
+        if self.points and not what:
+            what = max(self.points, key=lambda point: point.load_percent).words
+        kinds = {
+            finding.kind
+            for finding in self.findings
+            if not what or finding.of == what or finding.kind == "contradiction"
+        }
+        return [kind for kind in NO_COMMON_VALUE if kind in kinds]
 
 
 class ScalabilityPoint(Stored):

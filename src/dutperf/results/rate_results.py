@@ -74,7 +74,8 @@ class Spread(Stored):
         "0, or one of the three is a lower bound"
     )
     interval_lower: float | None = Field(
-        description="of the median, no distribution assumed; null: too few repeats"
+        description="of the median, no distribution assumed; where repeats are "
+        "averaged of the average, by Student's t; null: too few repeats"
     )
     interval_upper: float | None
     interval_percent: float | None = Field(
@@ -111,6 +112,14 @@ FindingKind = Literal[
     "contradiction",
     "unusual",
 ]
+NO_COMMON_VALUE: tuple[FindingKind, ...] = (
+    "contradiction",
+    "modes",
+    "shift",
+    "drift",
+    "unstable",
+)
+"""Findings that leave no figure for all repeats; the first of them is told."""
 
 
 class Finding(Stored):
@@ -238,6 +247,11 @@ class LoadPoint(Stored):
     )
     timeouts: list[TimeoutLoss] = Field(default=[])
     spread: Spread | None = Field(default=None, description="null: of older files")
+
+    @property
+    def words(self) -> str:
+        """What findings on its repeats are of."""
+        return f"share of frames that arrived at {self.load_percent:g} % load"
 
     @property
     def lossy_repeats(self) -> int:

@@ -228,13 +228,13 @@ class _Run:
 
     def _save(self, *, complete: bool) -> ResultsFile:
         begun_s = time.monotonic()
-        cells = self._in_order(self.done)
+        cells = with_contradictions(self._in_order(self.done))
         results = ResultsFile(
             procedure=self.kind,
             name=self.jobs[0].campaign,
             created_at=self.directory.created_at,
             complete=complete,
-            cells=with_contradictions(cells),
+            cells=cells,
             scalability=scalability(cells),
             not_measured=list(self.not_measured),
             parts=self.directory.parts,

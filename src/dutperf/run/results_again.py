@@ -49,7 +49,8 @@ def results_again(
                 complete = False
         order = {job.cell.id: number for number, job in enumerate(jobs)}
         cells.sort(key=lambda result: order[result.id])
-        made = {"cells": with_contradictions(cells), "scalability": scalability(cells)}
+        told = with_contradictions(cells)
+        made = {"cells": told, "scalability": scalability(told)}
         made |= {"complete": complete, "parts": store.parts}
         return load_results(directory, trials=False).model_copy(update=made)
 

@@ -5,6 +5,7 @@ from dutperf.stats.confidence import (
     LOOKS,
     Interval,
     interval_at_look,
+    mean_interval,
     median_interval,
 )
 from dutperf.stats.order import (
@@ -33,6 +34,7 @@ __all__ = [
     "interval_at_look",
     "least_each",
     "mean",
+    "mean_interval",
     "median",
     "median_bounds",
     "median_interval",

@@ -5,8 +5,13 @@ order in which they were opened. What the eviction policies leave (RFC 9693 4.9)
 
     keeps the first   ######........   refuses new ones when it is full
     keeps the last    ........######   drops the oldest, one by one or in chunks
-    at random         ..#.##.#######   drops any: the later ones had less time to die
-    mixed             ##.####.#..#.#   drops any for some new ones, refuses the others
+    refuses some      ####.##.#..#.#   refuses new ones when their part of it is full
+    drops some        ..#.##.#######   drops others for new ones
+    mixed             ##.####.#..#.#   drops others for some new ones, refuses the rest
+
+The last three are told apart by when the lost ones were lost: on their way in, or after
+they had been let in. Whether a device drops any other, or the oldest of a part of its
+table (a bucket of a hash table), a picture of one number of connections does not tell.
 
 One picture cannot tell one by one from chunks, whose survivors are up to a chunk fewer
 than the table holds; two numbers of connections can (``oldest_kind``).
@@ -20,7 +25,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 Policy = Literal[
-    "all", "none", "keeps_first", "keeps_last", "random", "mixed", "unclear"
+    "all",
+    "none",
+    "keeps_first",
+    "keeps_last",
+    "refuses_some",
+    "random",
+    "mixed",
+    "unclear",
 ]
 OldestKind = Literal["one_by_one", "chunks"]
 
@@ -59,26 +71,32 @@ _WORDS: dict[Policy, str] = {
     "none": "no connection works",
     "keeps_first": "the first ones; the device refuses new ones when its table is full",
     "keeps_last": "the last ones; the device drops the oldest, one by one or in chunks",
-    "random": "here and there; the device drops any of them",
-    "mixed": "here and there, fewer of the later ones; for some new ones the device "
-    "drops any other, the rest it refuses",
+    "refuses_some": "here and there, and none was lost that had been let in; the "
+    "device refuses new ones when their part of the table is full",
+    "random": "here and there, and all were let in; the device drops others for new "
+    "ones: any of them, or the oldest of a part of its table, which is not told apart",
+    "mixed": "here and there; for some new ones the device drops others, the rest it "
+    "refuses",
     "unclear": "no eviction policy that is known leaves this",
 }
 
 
-def survivors(total: int, lost: Sequence[tuple[int, int]]) -> Survivors:
+def survivors(
+    total: int, lost: Sequence[tuple[int, int]], refused: int = 0
+) -> Survivors:
     """What connections 0 to ``total`` - 1 say, of which ``lost`` did not survive.
 
     Args:
         total: how many were tried.
         lost: [first, how many] of those lost in a row, rising, without overlap.
+        refused: how many of them were never let in.
 
     Raises:
         ValueError: the ranges are not such.
     """
     _check(total, lost)
     gone = sum(count for _, count in lost)
-    alive = total - gone
+    alive, dropped = total - gone, gone - refused
     if gone == 0:
         return Survivors(total, alive, "all", None, 0)
     if alive == 0:
@@ -86,12 +104,18 @@ def survivors(total: int, lost: Sequence[tuple[int, int]]) -> Survivors:
     first_border, first_strays = _best_border(total, lost, alive_first=True)
     last_border, last_strays = _best_border(total, lost, alive_first=False)
     tolerated = math.floor(_STRAY_SHARE * min(alive, gone))
-    if min(first_strays, last_strays) <= tolerated:
-        if first_strays <= last_strays:
-            return Survivors(total, alive, "keeps_first", first_border, first_strays)
+    if dropped <= tolerated and first_strays <= tolerated:
+        return Survivors(total, alive, "keeps_first", first_border, first_strays)
+    if refused <= tolerated and last_strays <= tolerated:
         return Survivors(total, alive, "keeps_last", last_border, last_strays)
-    strays = min(first_strays, last_strays)
-    return Survivors(total, alive, _scattered(total, lost), None, strays)
+    policy: Policy = "mixed"
+    if len(lost) < _LEAST_RUNS:
+        policy = "unclear"
+    elif dropped <= tolerated:
+        policy = "refuses_some"
+    elif refused <= tolerated:
+        policy = "random"
+    return Survivors(total, alive, policy, None, min(first_strays, last_strays))
 
 
 def oldest_kind(results: Sequence[Survivors]) -> OldestKind | None:
@@ -157,27 +181,3 @@ def _best_border(
         wrong = before + alive_after if alive_first else alive_before + gone - before
         cuts.append((border, wrong))
     return min(cuts, key=lambda cut: cut[1])
-
-
-def _scattered(total: int, lost: Sequence[tuple[int, int]]) -> Policy:
-    """Many stretches: by whether the share of survivors falls from half to half.
-
-    Where any is dropped for any new one, the later ones had less time to die; where
-    they are fewer all the same, some were not let in.
-    """
-    if len(lost) < _LEAST_RUNS:
-        return "unclear"
-    first, last = (_alive_share(lost, *half) for half in _halves(total))
-    return "random" if last >= first * 0.9 else "mixed"
-
-
-def _halves(total: int) -> list[tuple[int, int]]:
-    middle = total // 2
-    return [(0, middle), (middle, total)]
-
-
-def _alive_share(lost: Sequence[tuple[int, int]], begin: int, end: int) -> float:
-    gone = sum(
-        max(0, min(first + count, end) - max(first, begin)) for first, count in lost
-    )
-    return 1 - gone / (end - begin)

@@ -6,7 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from dutperf.results import FrameCount, Measure
-from dutperf.tables.figures import NONE, Entry, Span, Value, Verdict, count, delay
+from dutperf.tables.figures import (
+    NONE,
+    Entry,
+    Span,
+    Value,
+    Verdict,
+    count,
+    delay,
+    duration,
+)
 from dutperf.tables.result_tables import TRAFFIC, TRIAL_TIME, title
 from dutperf.tables.subject import Subject
 from dutperf.tables.table_model import Column, Columns, Row, Table, heads, rows
@@ -144,8 +153,19 @@ def _quantity(measure: Measure, repeated: bool) -> Columns[_Line]:
 
 
 def _figure(line: _Line, name: str) -> Entry:
-    found = [m.result for m in line.measures if m.name == name]
-    return delay(found[0]) if found else NONE
+    found = next((m for m in line.measures if m.name == name), None)
+    return NONE if found is None else delay_entry(line.cell, found)
+
+
+def delay_entry(cell: Subject, measure: Measure) -> Entry:
+    """Its figure; without a value that all repeats have from the least to the most."""
+    if cell.doubt_of(measure.words) and measure.spread:
+        return Span(_end(measure.spread.minimum), _end(measure.spread.maximum))
+    return delay(measure.result)
+
+
+def _end(delay_ns: float | None) -> Value:
+    return Value(absent="lost") if delay_ns is None else duration(delay_ns, 4)
 
 
 def _ends(line: _Line, name: str) -> Entry:

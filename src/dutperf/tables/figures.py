@@ -16,7 +16,7 @@ from dutperf.results import units as words
 from dutperf.results.delay_results import Absent
 from dutperf.results.rate_results import Derived
 
-State = Literal["pass", "fail", "invalid", "open"]
+State = Literal["pass", "doubtful", "fail", "invalid", "open"]
 _NEARLY_ALL_PERCENT = 99.9
 _UNITS = (("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9))
 _NEXT_UNIT_FROM = 1000
@@ -73,8 +73,9 @@ class Span:
     high: Value
 
     def text(self, style: Style) -> str:
-        """As ``style`` has it."""
-        return f"{self.low.text(style)} to {self.high.text(style)}"
+        """As ``style`` has it; twice the same is one figure."""
+        ends = (self.low.text(style), self.high.text(style))
+        return " to ".join(dict.fromkeys(ends))
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,8 @@ class Verdict:
 
 def state_word(state: State) -> str:
     """What the verdict on a cell is called, wherever it is shown."""
+    if state == "doubtful":
+        return state
     return "not finished" if state == "open" else result_word(state)
 
 

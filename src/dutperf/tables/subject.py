@@ -18,10 +18,11 @@ from dutperf.results import (
     TrialRecord,
     overall,
 )
-from dutperf.results.rate_results import Derived
+from dutperf.results.rate_results import Derived, FindingKind
 from dutperf.results.units import whole
 from dutperf.tables.figures import (
     NONE,
+    Span,
     State,
     Value,
     count,
@@ -37,7 +38,7 @@ OVER_TIME = names_of("load over time")
 SEARCHES = (*names_of("rate search"), *BURSTS)
 COUNTED = (*CONNECTIONS, *BURSTS)
 """How long their trials last follows from a number of connections or frames."""
-DOUBTS: dict[str, str] = {
+DOUBTS: dict[FindingKind, str] = {
     "contradiction": "contradicted",
     "modes": "no single figure",
     "shift": "no single figure",
@@ -76,12 +77,16 @@ class Subject:
         known = self.result.median is not None
         known |= any(measure.count for measure in self.result.measures)
         verdict = self.result.verdict
-        return "invalid" if verdict == "pass" and not known else verdict
+        if verdict != "pass":
+            return verdict
+        if not known:
+            return "invalid"
+        return "doubtful" if self.doubt else "pass"
 
     @property
     def measured(self) -> bool:
-        """Whether there is a number that may be quoted."""
-        return self.state == "pass"
+        """Whether there are figures; of a doubtful one only its range may be quoted."""
+        return self.state in ("pass", "doubtful")
 
     @property
     def settings(self) -> Mapping[str, object]:
@@ -292,8 +297,10 @@ class Subject:
         return self.result.median if self.result and self.measured else None
 
     @property
-    def figure(self) -> Value:
-        """The same as its unit wants it."""
+    def figure(self) -> Value | Span:
+        """The same as its unit wants it; of a doubtful one from least to most."""
+        if self.doubt and self.spread:
+            return Span(self.of_spread("minimum"), self.of_spread("maximum"))
         within_ns = self.within_ns
         if self.median == 0 and within_ns:
             return replace(duration(within_ns, _TIME_DIGITS), bound="below")
@@ -392,11 +399,20 @@ class Subject:
 
     @property
     def doubt(self) -> str:
-        """In three words why a throughput is not that of all its repeats, if so."""
-        if self.procedure != "throughput" or self.result is None or not self.measured:
+        """In three words why its first figure is not that of all repeats, if so."""
+        result = self.result
+        if result is None:
             return ""
-        kinds = [finding.kind for finding in self.result.findings]
-        return next((DOUBTS[kind] for kind in kinds if kind in DOUBTS), "")
+        if result.measures:
+            first = result.measures[0].name
+            own = (m for m in result.measures if m.name == first)
+            return next(filter(None, (self.doubt_of(m.words) for m in own)), "")
+        return self.doubt_of()
+
+    def doubt_of(self, what: str = "") -> str:
+        """The same; ``what``: of several figures which, as findings call it."""
+        doubts = self.result.doubts(what) if self.result else []
+        return DOUBTS[doubts[0]] if doubts else ""
 
     @property
     def counting_trials(self) -> list[TrialRecord]:

@@ -19,6 +19,7 @@ from dutperf.evidence.rederive.searches import (
     Asked,
     Limit,
     Repeat,
+    averaged,
     concluded,
     mlr_goals,
     overall,
@@ -345,15 +346,10 @@ def _back_to_back(source: Source, asked: Sequence[Asked]) -> Json:
         )
         for n in numbers
     ]
-    told = overall(repeats)
     values = [r.value for r in repeats if r.value is not None]
-    bounded = [r for r in repeats if r.bound]
-    average = formulas.mean(values) if values else None
-    told |= {
-        "median": average,
-        "bound": "lower" if bounded else None,
-        "bound_cause": bounded[0].bound_cause if bounded else None,
-    }
+    most = max(values, default=0.0)
+    told = averaged(repeats, float(formulas.width_at(settings["step"], most)))
+    average = told["median"]
     throughput = _throughput_before(source)
     return told | {
         "derived": _buffer_times(average, rate_fps, throughput, values, told["bound"]),

@@ -106,6 +106,36 @@ def median_interval(count: int, confidence: Fraction) -> tuple[int, Fraction] | 
     return None
 
 
+def mean_interval(
+    values: Sequence[float], confidence: Fraction
+) -> tuple[float, float] | None:
+    """Student's, of an average; None: as few as have no interval of a median."""
+    if median_interval(len(values), confidence) is None or math.inf in values:
+        return None
+    spread = standard_deviation(values) or 0.0
+    wide = _student(len(values) - 1, float(confidence)) * spread / len(values) ** 0.5
+    return mean(values) - wide, mean(values) + wide
+
+
+def _student(freedom: int, inside: float) -> float:
+    """Bisected over the angle of t / sqrt(freedom): an integral of powers of cosine."""
+    scale = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)
+    scale = 2 * math.exp(scale) / math.sqrt(math.pi)
+
+    def share(angle: float) -> float:
+        sine, cosine = math.sin(angle), math.cos(angle)
+        whole = sine if freedom % 2 == 0 else angle
+        for n in range(3 - freedom % 2, freedom, 2):
+            whole = cosine ** (n - 1) * sine / n + whole * (n - 1) / n
+        return scale * whole
+
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if share(middle) < inside else (low, middle)
+    return math.tan(low) * math.sqrt(freedom)
+
+
 class Rounding:
     """How the interval of a search's median is widened to what the search can tell.
 
@@ -214,16 +244,6 @@ def corrected_buffer_time_s(
 
 
 # --- distributions
-
-
-def normal_quantile(share: float) -> float:
-    """Below which so large a share of a standard normal distribution is; bisected."""
-    low, high = -40.0, 40.0
-    for _ in range(200):
-        middle = (low + high) / 2
-        below = math.erfc(-middle / math.sqrt(2)) / 2 < share
-        low, high = (middle, high) if below else (low, middle)
-    return low
 
 
 # --- MLRsearch (RFC 9971)

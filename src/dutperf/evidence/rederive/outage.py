@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dutperf.evidence.rederive import formulas, records
-from dutperf.evidence.rederive.searches import Asked, Repeat, overall
+from dutperf.evidence.rederive import records
+from dutperf.evidence.rederive.searches import Asked, Repeat, averaged
 
 Json = dict[str, Any]
 
@@ -31,12 +31,8 @@ def derived_outage(settings: Json, asked: Sequence[Asked]) -> Json:
         bound = "lower" if any(time["bound"] for time in times) else None
         kind = "pass" if times else "invalid"
         repeats.append(Repeat(value, kind, bound, trials=len(took)))
-    values = [repeat.value for repeat in repeats if repeat.value is not None]
     within = [t["within_ns"] for d in directions for t in d["repeats"] if t]
-    return overall(repeats) | {
-        "median": formulas.mean(values) if values else None,
-        "bound": "lower" if any(repeat.bound for repeat in repeats) else None,
-        "bound_cause": None,
+    return averaged(repeats, max(within, default=0)) | {
         "outage": {
             "trigger_ns": round(settings["trigger_after_s"] * 10**9),
             "actions": [act for took in tried for act in _actions(took[-1].trial)],

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from dutperf.evidence.rederive import formulas, records
-from dutperf.evidence.rederive.searches import Asked, Repeat, overall
+from dutperf.evidence.rederive import records
+from dutperf.evidence.rederive.searches import Asked, Repeat, averaged
 
 Json = dict[str, Any]
 
@@ -43,15 +43,8 @@ def derived_recovery(settings: Json, asked: Sequence[Asked]) -> Json | None:
                 trials=len(took),
             )
         )
-    values = [repeat.value for repeat in repeats if repeat.value is not None]
-    bounded = any(repeat.bound for repeat in repeats)
     within = [t["within_ns"] for d in directions for t in d["repeats"] if t]
-    told = overall(repeats) | {
-        "median": formulas.mean(values) if values else None,
-        "bound": "lower" if bounded else None,
-        "bound_cause": None,
-        "recovery": None,
-    }
+    told = averaged(repeats, max(within, default=0)) | {"recovery": None}
     if not valid:
         return told
     first, then = valid[0]["request"]["directions"][0]["steps"]

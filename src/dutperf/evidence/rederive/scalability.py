@@ -11,6 +11,7 @@ from dutperf.evidence.rederive import records, shifts
 
 Json = dict[str, Any]
 _MORE_IS_BETTER = ("throughput", "back-to-back")
+_AVERAGED = ("back-to-back", "system-recovery", "outage")
 _TOGETHER = Fraction(5, 100)
 
 
@@ -20,6 +21,10 @@ class _Of(NamedTuple):
     cell: Json
     value: float | None
     repeats: Sequence[shifts.Known] = ()
+    averaged: bool = False
+
+    def within(self, alpha: Fraction) -> shifts.Known | None:
+        return shifts.within(self.repeats, self.averaged, alpha)
 
     @property
     def flows(self) -> int:
@@ -55,9 +60,7 @@ def derived_scalability(
         row.sort(key=lambda each: each.flows)
     pairs = [pair for row in rows.values() for pair in _compared(row, derived)]
     enough = [
-        one
-        for one, other in pairs
-        if shifts.end_of_interval(len(one.repeats), len(other.repeats), _TOGETHER)
+        pair for pair in pairs if all(of.within(_TOGETHER) is not None for of in pair)
     ]
     alpha = _TOGETHER / max(1, len(enough))
     return [
@@ -75,12 +78,14 @@ def _values(cell: Json, told: Json) -> Iterator[tuple[str, _Of]]:
     valid = told["verdict"] != "invalid"
     if cell["procedure"] not in ("latency", "pdv", "ipdv"):
         known = shifts.rate_repeats(cell, told) if valid else ()
-        yield "", _Of(cell, told["median"] if valid else None, known)
+        averaged = cell["procedure"] in _AVERAGED
+        yield "", _Of(cell, told["median"] if valid else None, known, averaged)
         return
     for measure in told["measures"]:
         name = "{name} {direction} {stream}".format_map(measure)
         known = shifts.delay_repeats(cell, told, measure) if valid else ()
-        yield name, _Of(cell, measure["result"]["value"] if valid else None, known)
+        value = measure["result"]["value"] if valid else None
+        yield name, _Of(cell, value, known, measure["summary"] == "mean")
 
 
 def _compared(
@@ -128,10 +133,17 @@ def _worse(one: _Of | None, of: _Of, better: int, alpha: Fraction) -> Json:
     if one is None or not one.value or of.value is None:
         return dict.fromkeys(keys)
     change = Fraction(one.value - of.value) * better * 100 / Fraction(one.value)
-    found = shifts.shift_percent(one.repeats, of.repeats, alpha)
-    ends = sorted(-better * end for end in found) if found else (None, None)
-    told = [None if end is None or math.isinf(end) else end for end in ends]
+    before, after = one.within(alpha), of.within(alpha)
+    told: list[float | None] = [None, None]
+    if before and after:
+        ratios = [_ratio(after.low, before.high), _ratio(after.high, before.low)]
+        ends = [better * (1 - ratio) * 100 for ratio in ratios]
+        told = [end if math.isfinite(end) else None for end in ends[::-better]]
     return dict(zip(keys, (float(change), *told), strict=True))
+
+
+def _ratio(new: float, old: float) -> float:
+    return new / old if old and not math.isinf(old) else math.inf
 
 
 def _rate(cell: Json, told: Json, trials: Sequence[Json]) -> Json:

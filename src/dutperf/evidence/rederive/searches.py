@@ -161,6 +161,31 @@ def overall(
     return told
 
 
+def averaged(repeats: Sequence[Repeat], width: float) -> Json:
+    """The average instead, and its own interval (RFC 9004 6.3)."""
+    told = overall(repeats)
+    values = [float(r.value) for r in repeats if r.value is not None]
+    bounded = [repeat for repeat in repeats if repeat.bound]
+    told["median"] = formulas.mean(values) if values else None
+    told["bound"] = "lower" if bounded else None
+    told["bound_cause"] = bounded[0].bound_cause if bounded else None
+    if told["spread"]:
+        ends = None
+        if not bounded:
+            ends = formulas.mean_interval(values, Fraction(95, 100))
+        told["spread"] |= {
+            "interval_lower": ends[0] if ends else None,
+            "interval_upper": ends[1] + width if ends else None,
+            "interval_percent": 95.0 if ends else None,
+            "lower_bounds": [
+                name
+                for name in told["spread"]["lower_bounds"]
+                if not name.startswith("interval")
+            ],
+        }
+    return told
+
+
 def without_withdrawn(
     settings: Json, repeats: list[Repeat], searched: list[list[Asked]]
 ) -> tuple[list[Repeat], list[list[Asked]], Json | None]:

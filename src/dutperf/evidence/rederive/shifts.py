@@ -1,23 +1,16 @@
-"""How surely one cell's repeats are above another's, once more (Hodges and Lehmann).
-
-All pairs of one repeat of each, their ratios, and how often Mann and Whitney's U is as
-small as the rank that ends the interval: counted order by order.
-"""
+"""Within what a value lies by its repeats, each known between two values, once more."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cache
 from typing import Any, NamedTuple
 
 from dutperf.evidence.rederive import formulas
 
 Json = dict[str, Any]
 _NO_COMMON_VALUE = ("modes", "shift", "drift", "unstable")
-_MOST_COUNTED = 40_000
-"""Pairs; above it the normal distribution stands in (docs/compare.md)."""
 
 
 class Known(NamedTuple):
@@ -93,59 +86,28 @@ def delay_repeats(cell: Json, told: Json, measure: Json) -> list[Known]:
 
 
 def _is_doubtful(cell: Json, of: str | None = None) -> bool:
+    """Of a loss curve, what is found of its highest load; of several, of the one."""
+    if cell.get("points") and of is None:
+        highest = max(point["load_percent"] for point in cell["points"])
+        of = f"share of frames that arrived at {highest:g} % load"
     return any(
-        finding["kind"] in _NO_COMMON_VALUE and of in (None, finding["of"])
+        finding["kind"] == "contradiction"
+        or (finding["kind"] in _NO_COMMON_VALUE and of in (None, finding["of"]))
         for finding in cell.get("findings") or []
     )
 
 
-def end_of_interval(before: int, after: int, alpha: Fraction) -> int:
-    """Which pair from either end; 0: there are too few repeats."""
-    if before * after > _MOST_COUNTED:
-        wide = math.sqrt(before * after * (before + after + 1) / 12)
-        z = formulas.normal_quantile(float(alpha / 2))
-        return max(0, math.floor(before * after / 2 + z * wide + 0.5))
-    orders, outside = math.comb(before + after, before), 0
-    for u, as_small in enumerate(_orders(before, after)):
-        outside += as_small
-        if Fraction(2 * outside, orders) > alpha:
-            return u
-    return before * after // 2
-
-
-@cache
-def _orders(before: int, after: int) -> list[int]:
-    """In how many orders of both U is 0, 1, ... up to its middle.
-
-    The highest of all is one before, above all those after, or one after, above none:
-    N(m, n, u) = N(m - 1, n, u - n) + N(m, n - 1, u). All u at once are one whole number
-    with as many digits, each of ``width`` bits.
-    """
-    width = math.comb(before + after, before).bit_length()
-    row = [1] * (after + 1)
-    for _ in range(before):
-        for n in range(1, after + 1):
-            row[n] = (row[n] << (n * width)) + row[n - 1]
-    digit = (1 << width) - 1
-    return [row[-1] >> (u * width) & digit for u in range(before * after // 2 + 1)]
-
-
-def shift_percent(
-    before: Sequence[Known], after: Sequence[Known], alpha: Fraction
-) -> tuple[float, float] | None:
-    """How much more the repeats after are, at least and at most; maybe infinite."""
-    place = end_of_interval(len(before), len(after), alpha)
-    if not place:
+def within(repeats: Sequence[Known], averaged: bool, alpha: Fraction) -> Known | None:
+    """What median or average lie in, but for half of ``alpha``; None: too few."""
+    sure = 1 - alpha / 2
+    place = formulas.median_interval(len(repeats), sure)
+    if place is None:
         return None
-    lows = sorted(_ratio(new.low, old.high, 0.0) for old in before for new in after)
-    highs = sorted(
-        _ratio(new.high, old.low, math.inf) for old in before for new in after
-    )
-    return (lows[place - 1] - 1) * 100, (highs[-place] - 1) * 100
-
-
-def _ratio(new: float, old: float, unknown: float) -> float:
-    """Of 0 to 0, and of infinite to infinite, nobody knows."""
-    if new == old and new in (0, math.inf):
-        return unknown
-    return new / old if old else math.inf
+    lows, highs = (sorted(each[end] for each in repeats) for end in (0, 1))
+    if not averaged:
+        k = place[0]
+        return Known(lows[k - 1], highs[-k])
+    low = formulas.mean_interval(lows, sure)
+    high = formulas.mean_interval(highs, sure)
+    upper = math.inf if high is None else high[1]
+    return None if low is None else Known(max(0.0, low[0]), upper)

@@ -216,7 +216,8 @@ def _opened_first(stream: StreamResult) -> int | None:
     survival = stream.survival
     if survival is None or survival.more_ranges:
         return None
-    found = survivors(stream.sent, survival.lost_ranges)
+    refused = sum(count for _, count in survival.lost_ranges)
+    found = survivors(stream.sent, survival.lost_ranges, refused)
     return found.border if found.policy == "keeps_first" else None
 
 

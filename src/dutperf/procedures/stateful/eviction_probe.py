@@ -95,9 +95,10 @@ def picture_of(opened: Opened, stateful: Stateful) -> Picture | None:
     else:
         lost = _joined([*first.lost_ranges, *back.lost_ranges])
         blocks = _by_block(lost, size, total)
+    opened_first = sum(first.received)
     return Picture(
-        **vars(survivors(total, lost)),
-        opened=sum(first.received),
+        **vars(survivors(total, lost, total - opened_first)),
+        opened=opened_first,
         rate_per_s=opened.first.load_fps,
         block_connections=size,
         blocks=blocks,
