@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from comparison_sample import loss
 from report_sample import all_sizes, sample_environment, sample_results, store
 
-from dutperf.report.glance import cards_of
+from dutperf.report.cells import CellView, finished_cell
+from dutperf.report.glance import Card, cards_of
 from dutperf.report.page import cells_of
 from dutperf.report.source import Source, read_source
+from dutperf.report.text import NBSP
 from dutperf.report.trust import TrustRow, trust_rows
 from dutperf.results import ResultsFile
 from dutperf.results.rate_results import Derived
@@ -82,3 +85,21 @@ def test_a_throughput_of_bursts_says_how_often_they_may_come(tmp_path: Path) -> 
     assert card.cells[0].profile == "bursts of 16"
     every = "a burst of 16 frames every 800\N{NO-BREAK SPACE}\N{MICRO SIGN}s"
     assert every in card.shown.caption
+
+
+def test_losses_at_different_shares_of_the_throughput_make_no_range() -> None:
+    """24.6 % at 115.7 % and 46.7 % at 200 % are no two figures of one measure."""
+
+    def at(load_percent: float, lost: float) -> CellView:
+        cell = loss(lost)
+        top = cell.points[0].model_copy(update={"load_percent": load_percent})
+        return finished_cell(cell.model_copy(update={"points": [top]}), ())
+
+    card = Card((at(115.7, 24.6), at(200, 46.7)))
+    assert (card.shown.value, card.shown.unit) == ("At different loads", "")
+    assert [figure for _, figure in card.each] == [f"24.6{NBSP}%", f"46.7{NBSP}%"]
+    assert [name.partition(", at ")[2] for name, _ in card.each] == [
+        f"115.7{NBSP}% load",
+        f"200{NBSP}% load",
+    ]
+    assert Card((at(120, 24.6), at(120, 46.7))).shown.value == "24.6 to 46.7"

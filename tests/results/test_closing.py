@@ -226,7 +226,13 @@ def test_an_interval_that_may_be_wider_is_not_known() -> None:
     values = [100_000.0] * 8
     spread = spread_of(values, at_least=[True] * 4 + [False] * 4)
     told = closing([cell(IP4, *values, spread=spread)])
-    assert "8 repeats; no interval of the median is known" in told
+    assert "8 repeats; the interval of the median has no upper end" in told
+
+
+def test_an_interval_around_nothing_is_not_called_unknown() -> None:
+    values = [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+    told = closing([cell(IP4, *values, spread=spread_of(values))])
+    assert "8 repeats; the interval of the median is around 0" in told
 
 
 def test_what_did_not_settle_is_told() -> None:
@@ -270,7 +276,11 @@ def test_no_loss_means_that_no_repeat_lost_a_frame() -> None:
     words = "0 % lost at 10,000 fps, but frames in 1 of 3 repeats"
     assert told == f"frame-loss-ip4: {words}"
     told = closing([curve("frame-loss-ip4", 5, 0, lost_once=1e-6)])[0]
-    assert told == "frame-loss-ip4: 5 % lost at 10,000 fps, loss at every load"
+    words = "5 % lost at 10,000 fps, some in 1 of 3 repeats even at 9,000 fps"
+    assert told == f"frame-loss-ip4: {words}, the lowest"
+    told = closing([curve("frame-loss-ip4", 5, 0, 1)])[0]
+    words = "5 % lost at 10,000 fps, some even at 8,000 fps, the lowest"
+    assert told == f"frame-loss-ip4: {words}"
 
 
 def test_a_full_campaign_has_five_sentences_and_its_deviations_are_among_them() -> None:

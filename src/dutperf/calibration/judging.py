@@ -81,7 +81,7 @@ def judged(
         spread_percent=_spread(pairs),
         trials=sum(each.account is not None for each in own),
         contradictions=disagreeing,
-        verdict=_verdict(reasons),
+        verdict=_verdict(reasons, pairs),
         reasons=reasons,
     )
 
@@ -208,8 +208,13 @@ def _failures(each: Witnessed) -> int:
     return sum(c.failures for d in directions for c in d.classes)
 
 
-def _verdict(reasons: Sequence[str]) -> Literal["within", "MISSED"]:
-    return "MISSED" if reasons else "within"
+def _verdict(
+    reasons: Sequence[str], pairs: Sequence[Pair]
+) -> Literal["within", "coarse", "MISSED"]:
+    """Coarse: nothing would be within as well, as more may be wrong than there is."""
+    if reasons:
+        return "MISSED"
+    return "coarse" if any(pair.is_coarse for pair in pairs) else "within"
 
 
 def _median(values: Sequence[float | None]) -> float | None:

@@ -94,6 +94,12 @@ class Pair(Stored):
         least, most = self.allowed
         return self.error is not None and least <= self.error <= most
 
+    @property
+    def is_coarse(self) -> bool:
+        """Whether as much may be wrong as there is: nothing would be within, too."""
+        most = max(abs(end) for end in self.allowed)
+        return self.account is not None and most > 0 and most >= abs(self.account)
+
 
 class Row(Stored):
     """One figure of one point, by all repeats."""
@@ -131,7 +137,10 @@ class Row(Stored):
     contradictions: list[str] = Field(
         default=[], description="trials whose counts are not those of the device"
     )
-    verdict: Literal["within", "MISSED"]
+    verdict: Literal["within", "coarse", "MISSED"] = Field(
+        description="coarse: not missed, but the error that is allowed is as large as "
+        "the account"
+    )
     reasons: list[str] = Field(description="of MISSED, in words")
     run: str = Field(description="directory of the run, as seen from this file")
 
@@ -192,4 +201,9 @@ class Calibration(Stored):
         """How many of all rows are."""
         verdicts = [row.verdict for row in self.rows]
         verdicts += [row.verdict for row in self.flow_control]
-        return sum(verdict != "within" for verdict in verdicts)
+        return verdicts.count("MISSED")
+
+    @property
+    def coarse(self) -> int:
+        """How many rows say next to nothing, as much may be wrong in them."""
+        return [row.verdict for row in self.rows].count("coarse")

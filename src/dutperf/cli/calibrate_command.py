@@ -177,8 +177,9 @@ def _show(found: Calibration, *, as_json: bool) -> None:
             table.add_row(*map(Text, flow_texts(each)))
         console.print(table)
     count = len(found.rows) + len(found.flow_control)
+    coarse = f", {found.coarse} coarse" if found.coarse else ""
     console.print(
-        f"{count} rows, {found.missed} missed; {found.duration_s:.0f} s",
+        f"{count} rows, {found.missed} missed{coarse}; {found.duration_s:.0f} s",
         highlight=False,
     )
 

@@ -68,6 +68,12 @@ class Card:
         if len(self.cells) <= _SHORT:
             names = [c.sizes if self._one_series else _short(c) for c in self.cells]
             told = [headline(cell) for cell in self.cells]
+            places = [_at(cell) for cell in self.cells]
+            if len(set(places)) > 1:
+                names = [
+                    f"{name}, {place}"
+                    for name, place in zip(names, places, strict=True)
+                ]
         else:
             by_series: dict[str, list[CellView]] = {}
             for cell in self.cells:
@@ -119,12 +125,22 @@ def _range(cells: Sequence[CellView]) -> Headline:
     known = sorted(_ranked(cells), key=lambda pair: pair[0])
     if not known:
         return Headline("No result", "", "None of these cells has one.")
+    if len({_at(cell) for _, cell in known}) > 1:
+        return Headline("At different loads", "", "Losses that do not compare.")
     low, high = (headline(known[place][1]) for place in (0, -1))
     if len(known) == 1:
         only = f"One of {len(cells)} cells has a figure to quote."
         return Headline(low.value, low.unit, only, limit=low.limit)
     unit = "" if low.unit == high.unit else f"{NBSP}{low.unit}"
     return Headline(f"{low.value}{unit} to {high.value}", high.unit, "")
+
+
+def _at(cell: CellView) -> str:
+    """Of which load a loss is; others are compared whatever they are of."""
+    if cell.procedure != "frame-loss" or not cell.curve:
+        return ""
+    top = cell.curve[-1]
+    return f"at {top.load_percent:.5g}{NBSP}% {top.of}"
 
 
 def _doubt(finding: Finding) -> str:

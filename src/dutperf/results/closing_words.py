@@ -395,13 +395,22 @@ def _curve(cell: CellResult) -> str:
     top, clean = rising[-1], highest_clean(rising)
     if clean is top:
         return f"no loss up to {top.load_fps:,} fps, the highest load"
-    least = (
-        "loss at every load" if clean is None else f"none up to {clean.load_fps:,} fps"
-    )
+    least = _even_at(rising) if clean is None else f"none up to {clean.load_fps:,} fps"
     lost = "?" if top.loss_percent is None else about(top.loss_percent, 3)
     if top.loss_percent == 0:
         lost, least = "0", f"but frames in {_lossy(top)}"
     return f"{lost} % lost at {top.load_fps:,} fps, {least}"
+
+
+def _even_at(rising: Sequence[LoadPoint]) -> str:
+    """Of a curve whose lowest load is not clean."""
+    lowest = rising[0]
+    if all(point.loss_percent for point in rising):
+        return "loss at every load"
+    if lowest.loss_percent is None:
+        return f"not known at {lowest.load_fps:,} fps, the lowest"
+    which = "" if lowest.loss_percent else f" in {_lossy(lowest)}"
+    return f"some{which} even at {lowest.load_fps:,} fps, the lowest"
 
 
 def _lossy(point: LoadPoint) -> str:
@@ -462,10 +471,20 @@ def _intervals(cells: Sequence[CellResult], counts: Sequence[int]) -> str:
         if (width := _width_percent(spread)) is not None
     ]
     if not widths:
-        return f"{span} repeats; no interval of the median is known"
+        return f"{span} repeats; {_without_width(cells)}"
     widest = "" if len(widths) == 1 else "widest "
     most = f"{about(max(widths))} % wide"
     return f"{span} repeats: the {widest}interval of a median is {most}"
+
+
+def _without_width(cells: Sequence[CellResult]) -> str:
+    """What there is of an interval that is not so many percent wide."""
+    every = [*chain.from_iterable(map(_spreads, cells))]
+    if any("interval_upper" in spread.lower_bounds for spread in every):
+        return "the interval of the median has no upper end"
+    if any(spread.interval_lower is not None for spread in every):
+        return "the interval of the median is around 0"
+    return "no interval of the median is known"
 
 
 def _spreads(cell: CellResult) -> Iterator[Spread]:
