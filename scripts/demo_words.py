@@ -58,11 +58,9 @@ def _found(rates: dict[tuple[str, str], Subject]) -> Iterator[str]:
         for (device, version), cell in rates.items()
     ]
     if told:
-        yield (
-            "found: frames a second in each direction, the median of three searches "
-            "for a rate without loss: "
-            f"{', '.join(told)}"
-        )
+        judged = next(iter(rates.values())).judged
+        how = f", {judged}" if judged else " without loss"
+        yield f"found: frames a second in each direction{how}: {', '.join(told)}"
 
 
 def _cost(rates: dict[tuple[str, str], Subject]) -> Iterator[str]:

@@ -52,8 +52,8 @@ def test_the_router_campaign_is_by_the_book() -> None:
 def test_the_demo_is_short_and_says_where_it_deviates() -> None:
     cells = expand(load_campaign(EXAMPLES / "demo.yaml"), make_testbed())
     assert [cell.id for cell in cells] == [
-        "throughput-ip4-64-both-verified",
-        "throughput-ip6-84-both-verified",
+        "throughput-ip4-64-both-mlrsearch",
+        "throughput-ip6-84-both-mlrsearch",
         "frame-loss-ip4-64-both-at-throughput",
         "frame-loss-ip6-84-both-at-throughput",
         "latency-ip4-64-both-at-50percent-of-throughput",

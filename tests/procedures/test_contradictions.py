@@ -182,6 +182,12 @@ def test_a_loss_in_few_repeats_is_told_and_nothing_is_withdrawn() -> None:
         f"{RATE_ID} says that 202,019 fps pass"
     )
     assert found == {RATE_ID: [message], CURVE_ID: [message]}
+    goal: dict[str, object] = {"name": "", "loss_ratio": 0.0, "exceed_ratio": 0.2}
+    goal |= dict.fromkeys(("lower_fps", "upper_fps", "conditional_fps"))
+    goal |= dict.fromkeys(("final_duration_s", "duration_sum_s"), 1.0)
+    goal |= {"initial_duration_s": 1.0, "width": 0.05, "regular": True}
+    at_times = rate(goals=[goal | {"verdict": "pass"}])
+    assert told(at_times, repeated(202_019, *[0.1] * 9, *[0.0] * 11)) == {}
     tolerant = rate(parameters={"loss_tolerance_percent": 0.1})
     assert told(tolerant, repeated(202_019, *[0.1] * 9, *[0.0] * 11)) == {}
 

@@ -85,8 +85,9 @@ def _passed(rate: CellResult) -> str:
 def _of_curve(rate: CellResult, curve: CellResult) -> tuple[FindingKind, str]:
     """RFC 2544 26.1 and 26.3: what loses frames is above the throughput.
 
-    Where the median of a load lost nothing but some repeats did, or where more than
-    the throughput lost nothing, that is told, and nothing is withdrawn.
+    Where the median of a load lost nothing but some repeats did (of which the rate's
+    goal tolerates none), or where more than the throughput lost nothing, that is told,
+    and nothing is withdrawn.
     """
     tolerated = _tolerated_percent(rate)
     rising = sorted(curve.points, key=lambda point: point.load_fps)
@@ -95,7 +96,8 @@ def _of_curve(rate: CellResult, curve: CellResult) -> tuple[FindingKind, str]:
         if point.load_fps <= (rate.median or 0) and lost > tolerated:
             told = f"{about(lost, 3)} % lost at {point.load_fps:,} fps"
             return "contradiction", f"{curve.id}: {told}; {_passed(rate)}"
-    for point in rising:
+    exceeds = any(goal.exceed_ratio for goal in rate.goals[:1])
+    for point in [] if exceeds else rising:
         values = [r.value for r in point.repeats if r.verdict != "invalid"]
         lossy = sum((value or 0) > tolerated for value in values)
         if point.load_fps <= (rate.median or 0) and lossy:
