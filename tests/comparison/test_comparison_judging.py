@@ -11,7 +11,7 @@ from comparison_sample import bounded, compared, latency, loss, one, rate, store
 from report_sample import BEHIND
 
 from dutperf.comparison.judging import Outcome, compare
-from dutperf.comparison.runs import read_runs
+from dutperf.comparison.sides import read_runs
 from dutperf.results import CellResult, Figure, Finding, GoalResult
 from dutperf.search import Outcome as TrialOutcome
 from dutperf.search import Resolution

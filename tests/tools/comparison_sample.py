@@ -8,7 +8,7 @@ from pathlib import Path
 from report_sample import CREATED, sample_environment, store, throughput_cell
 
 from dutperf.comparison.judging import Compared, Comparison, compare
-from dutperf.comparison.runs import runs_of
+from dutperf.comparison.sides import sides_of
 from dutperf.report.source import Source, StoredCampaign, TestbedRecord
 from dutperf.results import (
     CellResult,
@@ -131,8 +131,13 @@ def stored(
 
 def compared(*runs: Sequence[CellResult]) -> Comparison:
     """Runs of those cells, the first is the baseline; nothing is stored."""
+    return compared_sides(*([cells] for cells in runs))
+
+
+def compared_sides(*sides: Sequence[Sequence[CellResult]]) -> Comparison:
+    """The same of sides of several runs each."""
     return compare(
-        runs_of([(Path(f"run-{n}"), _source(cells)) for n, cells in enumerate(runs)])
+        sides_of([[(Path("run"), _source(cells)) for cells in side] for side in sides])
     )
 
 

@@ -9,7 +9,7 @@ from dutperf.comparison.comparison_tables import (
 from dutperf.comparison.judging import Comparison, compare
 from dutperf.comparison.junit import junit
 from dutperf.comparison.page import page_of
-from dutperf.comparison.runs import read_runs
+from dutperf.comparison.sides import read_runs, read_sides
 from dutperf.comparison.surroundings import differences_of
 
 __all__ = [
@@ -22,5 +22,6 @@ __all__ = [
     "junit",
     "page_of",
     "read_runs",
+    "read_sides",
     "sentences",
 ]

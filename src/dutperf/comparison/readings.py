@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dutperf.catalogue import PROCEDURES, Unit
 from dutperf.procedures.findings import delay_findings, loss_findings
@@ -24,7 +24,10 @@ class Reading:
         unit: of its samples.
         shown: the figure as tables tell it.
         samples: of its repeats; empty if ``why_not`` says why it cannot be compared.
+        is_missing: nothing was measured, or it is not proven.
+        unsettled: in some words why repeats depend on those before, if so.
         doubt: in some words why they have no common value, if so.
+        notes: what to know about it.
     """
 
     name: str
@@ -32,7 +35,10 @@ class Reading:
     shown: Entry
     samples: tuple[Sample, ...] = ()
     why_not: str = field(default="")
+    is_missing: bool = False
+    unsettled: str = ""
     doubt: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def readings(cell: CellView) -> Iterator[Reading]:
@@ -40,20 +46,20 @@ def readings(cell: CellView) -> Iterator[Reading]:
     result = cell.result
     unit: Unit = PROCEDURES[cell.procedure].unit if cell.procedure else "fps"
     if result is None:
-        yield Reading("", unit, Verdict("open"), why_not="the run ended in it")
+        why = "the run ended in it"
+        yield Reading("", unit, Verdict("open"), why_not=why, is_missing=True)
     elif cell.state == "invalid":
         why = f"invalid: {result.reasons[0].message}" if result.reasons else "invalid"
-        yield Reading("", unit, Verdict("invalid"), why_not=why)
+        yield Reading("", unit, Verdict("invalid"), why_not=why, is_missing=True)
     elif cell.procedure in DELAYS:
         yield from (_of_measure(result, measure) for measure in result.measures)
     else:
         shown: Entry = cell.figure if cell.measured else Verdict(cell.state)
         findings = _findings(result)
-        why_not = _no_single_figure(result, findings)
-        samples, unresolved = ([], "") if why_not else samples_of(result)
-        doubt = _doubt(findings, _NO_LEVEL)
-        why_not = why_not or unresolved
-        yield Reading("", unit, shown, tuple(samples), why_not, doubt)
+        samples, why_not = samples_of(result)
+        if result.goals and not result.goals[0].regular:
+            samples, why_not = [], "its bounds are irregular (RFC 9971 4.6)"
+        yield _with_doubts(findings, Reading("", unit, shown, tuple(samples), why_not))
 
 
 def _findings(result: CellResult) -> list[Finding]:
@@ -64,16 +70,15 @@ def _findings(result: CellResult) -> list[Finding]:
     return loss_findings([highest] if highest else [])
 
 
-def _no_single_figure(result: CellResult, findings: list[Finding]) -> str:
-    if result.goals and not result.goals[0].regular:
-        return "its bounds are irregular (RFC 9971 4.6)"
-    return _doubt(findings, _IN_TIME)
-
-
 _NO_LEVEL = ("modes", "unstable")
 """Repeats that scatter: ranks can still be compared."""
 _IN_TIME = ("shift", "drift")
 """Repeats that depend on those before: nothing is known of their ranks."""
+
+
+def _with_doubts(findings: list[Finding], found: Reading) -> Reading:
+    unsettled, doubt = _doubt(findings, _IN_TIME), _doubt(findings, _NO_LEVEL)
+    return replace(found, unsettled=unsettled, doubt=doubt)
 
 
 def _doubt(findings: list[Finding], kinds: tuple[str, ...]) -> str:
@@ -85,11 +90,9 @@ def _of_measure(result: CellResult, measure: Measure) -> Reading:
     name = f"{measure.name}, {measure.direction}{stream}"
     samples: list[Sample] = []
     findings = delay_findings([measure], result.delays)
-    why_not = _doubt(findings, _IN_TIME)
-    if not why_not and result.delays is None:
-        why_not = "the tester's share in it is not stored"
-    if not why_not and result.delays:
+    why_not = "the tester's share in it is not stored"
+    if result.delays:
         samples, why_not = delay_samples(result, result.delays, measure)
-    compared = () if why_not else tuple(samples)
-    doubt = _doubt(findings, _NO_LEVEL)
-    return Reading(name, "ns", delay(measure.result), compared, why_not, doubt)
+    shown = delay(measure.result)
+    found = Reading(name, "ns", shown, tuple(samples), why_not)
+    return _with_doubts(findings, found)

@@ -17,7 +17,14 @@ from dutperf.stats.order import (
     percentile,
     percentile_bounds,
 )
-from dutperf.stats.two_samples import Sample, Shift, least_each, rank, shift
+from dutperf.stats.two_samples import (
+    Sample,
+    Shift,
+    inflation,
+    least_each,
+    rank,
+    shift,
+)
 
 __all__ = [
     "LOOKS",
@@ -30,6 +37,7 @@ __all__ = [
     "highest",
     "histogram_median",
     "histogram_percentile",
+    "inflation",
     "interval_at_look",
     "least_each",
     "mean",

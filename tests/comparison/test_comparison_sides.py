@@ -1,0 +1,224 @@
+"""Several runs a side: each is one value, whatever happens within it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from comparison_sample import bounded, compared, compared_sides, latency, loss, rate
+from comparison_sample import stored as stored_run
+from report_sample import BEHIND, sample_environment
+
+from dutperf.comparison import as_data, compare, read_sides
+from dutperf.comparison.comparison_tables import sentences
+from dutperf.comparison.judging import Compared
+from dutperf.comparison.surroundings import differences_of
+from dutperf.errors import InputError
+from dutperf.results import CellResult, Finding
+from dutperf.stats import Sample
+
+NAME = "throughput-ip4-64-both"
+
+
+def runs(*middles: float) -> list[CellResult]:
+    """A run of three repeats around each of ``middles``."""
+    return [rate(middle + 10, middle, middle - 10) for middle in middles]
+
+
+FIVE = runs(100_000, 103_000, 99_000, 101_000, 98_000)
+SLOW = runs(90_000, 92_000, 91_000, 89_000, 93_000)
+
+
+def sides(before: Sequence[CellResult], after: Sequence[CellResult]) -> Compared:
+    (found,) = compared_sides([[c] for c in before], [[c] for c in after]).figures
+    return found
+
+
+def _with(cell: CellResult, **update: object) -> CellResult:
+    return cell.model_copy(update=update)
+
+
+def _found(kind: str) -> list[Finding]:
+    return [Finding(kind=kind, of="throughput", message="", unit="fps")]
+
+
+def test_each_run_is_one_value() -> None:
+    found = sides(FIVE, SLOW)
+    assert (found.outcome, found.samples) == ("worse", (5, 5))
+    assert found.change is not None
+    assert found.change.value == pytest.approx(-9, abs=1)
+    assert found.before is not None
+    assert sorted(each.value for each in found.before.samples)[2] == 100_000
+    assert getattr(found.before.shown, "digits", "") == "100,000"
+
+
+def test_runs_of_one_device_that_differ_show_nothing() -> None:
+    """One run a side says that the runs differ; several that such runs do."""
+    wide = [
+        rate(*[middle + n for n in range(10)]) for middle in range(97_000, 99_500, 500)
+    ]
+    (found,) = compared([wide[0]], [wide[4]]).figures
+    assert found.outcome == "better"
+    assert sides(wide, list(reversed(wide))).outcome == "none_shown"
+
+
+def test_three_runs_are_too_few_and_one_beside_five_is() -> None:
+    few = sides(FIVE[:3], SLOW[:3])
+    assert (few.outcome, few.why) == ("too_few", "3 and 3 runs, at least 4 each")
+    assert few.judged(3) == "cannot_tell"
+    one = sides(FIVE, SLOW[:1])
+    assert (one.outcome, one.why) == ("too_few", "5 and 1 runs, at least 4 each")
+    assert sides(FIVE[:4], SLOW[:4]).outcome == "worse"
+    # A single new run is the lowest of forty in one of forty series.
+    many = runs(*(100_000 + 100 * n for n in range(39)))
+    assert sides(many[1:], SLOW[:1]).outcome == "too_few"
+    assert sides(many, SLOW[:1]).outcome == "worse"
+
+
+def test_a_run_that_measured_nothing_there_is_left_out_and_named() -> None:
+    invalid = _with(FIVE[2], verdict="invalid", reasons=[BEHIND])
+    found = sides([*FIVE[:2], invalid, *FIVE[3:]], SLOW)
+    assert (found.outcome, found.samples) == ("worse", (4, 5))
+    assert found.why.startswith("without A3: invalid: the sender")
+    with_cell = [[cell] for cell in FIVE]
+    with_cell[1] = []
+    (found,) = compared_sides(with_cell, [[cell] for cell in SLOW]).figures
+    assert (found.outcome, found.samples, found.why) == ("worse", (4, 5), "not in A2")
+
+
+def test_a_side_without_any_figure_has_none() -> None:
+    invalid = [_with(cell, verdict="invalid", reasons=[BEHIND]) for cell in FIVE]
+    gone = sides(FIVE, invalid)
+    assert (gone.outcome, gone.judged(3)) == ("gone", "cannot_tell")
+    assert gone.why.startswith("B1: invalid")
+    assert sides(invalid, FIVE).outcome == "not_compared"
+    (found,) = compared_sides([[cell] for cell in FIVE], [[], []]).figures
+    assert (found.outcome, found.why) == ("gone", "in no run of B: not in B1")
+
+
+def test_a_run_in_which_nothing_passes_is_not_left_out() -> None:
+    nothing = _with(rate(None, None), verdict="fail")
+    some = sides(FIVE, [*SLOW[:4], nothing])
+    assert (some.outcome, some.why) == ("gone", "B5: nothing passed")
+    assert some.judged(3) == "cannot_tell"
+    assert sides(FIVE, [nothing] * 5).judged(3) == "worse"
+
+
+@pytest.mark.parametrize("at", [1, 5])
+def test_all_runs_must_have_measured_the_same(at: int) -> None:
+    cells = [_with(c, parameters=c.parameters | {"tags": 1}) for c in (*FIVE, *SLOW)]
+    cells[at] = _with(cells[at], parameters=cells[at].parameters | {"tags": 2})
+    found = sides(cells[:5], cells[5:])
+    assert found.outcome == "not_compared"
+    other = "A2" if at == 1 else "B1"
+    assert found.why == f"A1 and {other}: another measure: tags: 1 and 2"
+
+
+def test_what_happens_within_a_run_is_told_and_no_hindrance() -> None:
+    before = [*FIVE[:3], *(_with(c, findings=_found("drift")) for c in FIVE[3:])]
+    after = [_with(SLOW[0], findings=_found("modes")), *SLOW[1:]]
+    found = sides(before, after)
+    assert found.outcome == "worse"
+    assert found.why == "A4, A5: no settled figure; B1: no single figure"
+    (alone,) = compared([before[3]], [after[1]]).figures
+    assert alone.outcome == "not_compared"
+
+
+def test_bounds_losses_and_delays_of_several_runs() -> None:
+    bounds = [bounded(cell) for cell in FIVE]
+    assert sides(bounds, SLOW).outcome == "worse"
+    assert sides(SLOW, bounds).outcome == "better"
+    assert sides(bounds, bounds).outcome == "none_shown"
+    none, some = [loss(*[0.0] * 3)] * 5, [loss(*[0.5] * 3)] * 5
+    assert sides(none, none).change == (0, None, 0, 0)
+    assert sides(none, some).outcome == "worse"
+    delays = [
+        [latency({"TL": [at + n], "WCL": [90_000]}) for n in range(5)]
+        for at in (20_000, 30_000)
+    ]
+    told = compared_sides(*([[cell] for cell in side] for side in delays)).figures
+    assert [(each.name, each.outcome) for each in told] == [
+        ("TL, forward", "worse"),
+        ("WCL, forward", "none_shown"),
+    ]
+
+
+def test_a_run_of_bounds_and_figures_is_as_sure_as_its_median() -> None:
+    exactly = [Sample(v, v, v + 5) for v in (10, 20, 30)]
+    at_least = Sample(10, 10, math.inf, "lower")
+    middle = lambda found: sorted(found)[1]  # noqa: E731
+    assert Sample.of(exactly, middle) == (20, 20, 25, None)
+    assert Sample.of([at_least, *exactly[1:]], middle) == (20, 20, 35, "lower")
+    assert Sample.of([at_least] * 3, middle) == at_least
+    at_most = Sample(30, 0, 30, "upper")
+    assert Sample.of([at_most, *exactly[:2]], middle) == (20, 10, 25, "upper")
+
+
+def test_what_is_averaged_in_a_run_is_averaged_of_it() -> None:
+    settings: dict[str, object] = {"step": "1", "max_load_fps": 1000}
+    bursts = rate(10, 10, 40)
+    bursts = _with(bursts, procedure="back-to-back", unit="frames", parameters=settings)
+    found = sides([bursts] * 4, [bursts] * 4)
+    assert found.before is not None
+    assert found.before.samples[0] == (20, 20, 21, None)
+
+
+def test_what_several_runs_say_is_said_of_devices() -> None:
+    several = compared_sides([[c] for c in FIVE], [[c] for c in SLOW])
+    assert list(sentences(several, None)) == [
+        "1 figure: 1 worse.",
+        "Each run counts as one value, so runs of one device may differ.",
+    ]
+    told = as_data(several, None)
+    assert told["differences_of"] == "devices"
+    assert [run["run"] for run in told["runs"]][:6] == [
+        "A1",
+        "A2",
+        "A3",
+        "A4",
+        "A5",
+        "B1",
+    ]
+    assert {run["side"] for run in told["runs"]} == {"A", "B"}
+    (figure,) = told["figures"]
+    assert (figure["repeats"], figure["runs"]) == (None, [5, 5])
+    alone = as_data(compared([FIVE[0]], [SLOW[0]]), None)
+    assert alone["differences_of"] == "runs"
+    assert (alone["figures"][0]["repeats"], alone["figures"][0]["runs"]) == (
+        [3, 3],
+        None,
+    )
+
+
+def test_what_sides_differ_in_is_what_not_both_have(tmp_path: Path) -> None:
+    kernels = {"a": ("6.1", "6.2"), "b": ("6.2", "6.1"), "c": ("6.6", "6.1")}
+    groups = [
+        [
+            stored_run(
+                tmp_path / f"{side}{n}",
+                rate(ord(side), n),
+                environment=sample_environment().model_copy(update={"kernel": kernel}),
+            )
+            for n, kernel in enumerate(of)
+        ]
+        for side, of in kernels.items()
+    ]
+    a, b, c = read_sides(groups)
+    assert differences_of(a, b).environment == ()
+    assert differences_of(a, c).environment == (("kernel", "6.1 | 6.2", "6.6 | 6.1"),)
+    assert differences_of(c, b).environment == (("kernel", "6.6 | 6.1", "6.2 | 6.1"),)
+
+
+def test_a_run_counts_once(tmp_path: Path) -> None:
+    paths = [stored_run(tmp_path / str(n), rate(100_000 + n)) for n in range(4)]
+    compare(read_sides([paths[:2], paths[2:]]))
+    copy = stored_run(tmp_path / "copy", rate(100_000))
+    for groups in ([[*paths[:2], paths[0]], paths[2:]], [paths[:2], [copy]]):
+        with pytest.raises(InputError, match="are the same run") as error:
+            read_sides(groups)
+        assert error.value.hint == "give each run once"
+    for one, other in ((paths, paths[:0]), (paths[:0], paths), (paths[:0],) * 2):
+        with pytest.raises(InputError, match="no run on one side"):
+            read_sides([one, other])
