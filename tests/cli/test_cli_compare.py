@@ -140,7 +140,7 @@ def test_one_run_on_each_side_of_two_hyphens_is_as_without_them(
         (["--", "0", "1"], "no run on one side of --"),
         (["0", "1", "--"], "no run on one side of --"),
         (["--"], "no run on one side of --"),
-        (["0", "1", "--", "1", "2"], "A2 and B1 are the same run: 1 and 1"),
+        (["0", "1", "--", "1", "2"], "1 and 1 are one run"),
     ],
 )
 @pytest.mark.usefixtures("nights")
@@ -149,3 +149,16 @@ def test_sides_need_runs_of_their_own(
 ) -> None:
     assert app.run(["compare", *words]) == 2
     assert told in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.usefixtures("runs")
+def test_the_history_is_compared_as_more_runs_of_the_baseline(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stored(Path("old/1"), rate(*TEN), created_at="2026-01-01T00:00:00+00:00")
+    assert app.run(["compare", "base", "slow", "--history", "old", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [run["directory"] for run in told["runs"]] == ["base", "old/1", "slow"]
+    assert told["figures"][0]["outcome"] == "too_few"
+    assert app.run(["compare", "base", "slow", "--history", "base"]) == 0
+    assert "base holds no earlier run" in " ".join(capsys.readouterr().err.split())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -69,7 +70,11 @@ def test_three_runs_are_too_few_and_one_beside_five_is() -> None:
     assert (few.outcome, few.why) == ("too_few", "3 and 3 runs, at least 4 each")
     assert few.judged(3) == "cannot_tell"
     one = sides(FIVE, SLOW[:1])
-    assert (one.outcome, one.why) == ("too_few", "5 and 1 runs, at least 4 each")
+    assert (one.outcome, one.why) == (
+        "too_few",
+        "5 and 1 runs, at least 4 each, or 39 and 1",
+    )
+    assert sides(FIVE[:2], SLOW).why == "2 and 5 runs, at least 4 each, or 2 and 8"
     assert sides(FIVE[:4], SLOW[:4]).outcome == "worse"
     # A single new run is the lowest of forty in one of forty series.
     many = runs(*(100_000 + 100 * n for n in range(39)))
@@ -86,6 +91,13 @@ def test_a_run_that_measured_nothing_there_is_left_out_and_named() -> None:
     with_cell[1] = []
     (found,) = compared_sides(with_cell, [[cell] for cell in SLOW]).figures
     assert (found.outcome, found.samples, found.why) == ("worse", (4, 5), "not in A2")
+
+
+def test_many_runs_that_are_left_out_are_counted() -> None:
+    before = [[FIVE[n]] if n < 5 else [] for n in range(9)]
+    (found,) = compared_sides(before, [[cell] for cell in SLOW]).figures
+    assert (found.outcome, found.samples) == ("worse", (5, 5))
+    assert found.why == "without 4 of 9 runs"
 
 
 def test_a_side_without_any_figure_has_none() -> None:
@@ -216,9 +228,35 @@ def test_a_run_counts_once(tmp_path: Path) -> None:
     compare(read_sides([paths[:2], paths[2:]]))
     copy = stored_run(tmp_path / "copy", rate(100_000))
     for groups in ([[*paths[:2], paths[0]], paths[2:]], [paths[:2], [copy]]):
-        with pytest.raises(InputError, match="are the same run") as error:
+        with pytest.raises(InputError, match="are one run") as error:
             read_sides(groups)
         assert error.value.hint == "give each run once"
     for one, other in ((paths, paths[:0]), (paths[:0], paths), (paths[:0],) * 2):
         with pytest.raises(InputError, match="no run on one side"):
             read_sides([one, other])
+
+
+def _drawn(draw: random.Random, effect: float, within: float) -> CellResult:
+    """20 repeats that scatter by 1 %, on a search's grid."""
+    shared, values, last = effect * draw.gauss(0, 1), [], draw.gauss(0, 1)
+    for _ in range(20):
+        last = within * last + math.sqrt(1 - within**2) * draw.gauss(0, 1)
+        values.append(50 * (100_000 * (1 + 0.01 * (shared + last)) // 50))
+    return rate(*values)
+
+
+@pytest.mark.parametrize(
+    ("number", "effect", "within"), [(5, 1, 0.0), (5, 0.5, 0.6), (1, 0, 0.4)]
+)
+def test_of_one_device_19_in_20_comparisons_claim_nothing(
+    number: int, effect: float, within: float
+) -> None:
+    draw = random.Random(9)  # noqa: S311 - repeatable
+    wrong = 0
+    for _ in range(60):
+        before, after = (
+            [[_drawn(draw, effect, within)] for _ in range(number)] for _ in range(2)
+        )
+        (found,) = compared_sides(before, after).figures
+        wrong += found.outcome in ("worse", "better")
+    assert wrong <= 3

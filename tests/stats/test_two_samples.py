@@ -228,3 +228,12 @@ def test_more_variance_widens_the_interval_to_the_outermost_pairs() -> None:
     assert len({each.estimate for each in found}) == 1
     three = stats.shift(before[:3], after[:3], FIVE, "difference", 4.0)
     assert three.lower is None
+
+
+@pytest.mark.parametrize("alpha", [FIVE, FIVE / 3, FIVE / 20])
+def test_as_few_samples_beside_others_as_have_a_rank(alpha: Fraction) -> None:
+    for others in (1, 2, 3, 5, 30):
+        least = stats.least_beside(others, alpha)
+        assert stats.rank(least, others, alpha) > 0
+        assert stats.rank(least - 1, others, alpha) == 0
+    assert stats.least_beside(1, FIVE) == 39

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -116,12 +117,13 @@ def stored(
     *cells: CellResult,
     complete: bool = True,
     environment: Environment | None = None,
+    created_at: str = CREATED,
 ) -> Path:
     """A run's directory."""
     results = ResultsFile(
         procedure="campaign",
         name=path.name,
-        created_at=CREATED,
+        created_at=created_at,
         complete=complete,
         cells=list(cells),
     )
@@ -136,8 +138,14 @@ def compared(*runs: Sequence[CellResult]) -> Comparison:
 
 def compared_sides(*sides: Sequence[Sequence[CellResult]]) -> Comparison:
     """The same of sides of several runs each."""
+    second = itertools.count(10)
     return compare(
-        sides_of([[(Path("run"), _source(cells)) for cells in side] for side in sides])
+        sides_of(
+            [
+                [(Path("run"), _source(cells, next(second))) for cells in side]
+                for side in sides
+            ]
+        )
     )
 
 
@@ -147,10 +155,10 @@ def one(before: CellResult, after: CellResult) -> Compared:
     return found
 
 
-def _source(cells: Sequence[CellResult]) -> Source:
+def _source(cells: Sequence[CellResult], second: int) -> Source:
     return Source(
         name="demo",
-        created_at=CREATED,
+        created_at=CREATED.replace(":00+", f":{second}+"),
         written_by="0.1.0",
         testbeds=(TestbedRecord("bench", "", None),),
         interruption="",

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from dutperf.cli.exit_codes import INVALID, WORSE
-from dutperf.cli.failures import PatientConsole
+from dutperf.cli.failures import PatientConsole, show_notice
 from dutperf.cli.json_print import print_versioned
 from dutperf.cli.options import AsJson
 from dutperf.cli.table_print import show_table
@@ -43,6 +43,14 @@ Limit = Annotated[
         "--fail-if-worse",
         metavar="PERCENT",
         help="end with 4 if a figure is worse by more, such as 3%",
+        show_default=False,
+    ),
+]
+History = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="earlier runs of A's device stored there, at any depth, count as A, too",
         show_default=False,
     ),
 ]
@@ -80,6 +88,7 @@ class SidesCommand(TyperCommand):
 def compare(
     directories: Directories,
     fail_if_worse: Limit = None,
+    history: History = None,
     html: Html = None,
     markdown: Markdown = None,
     junit: Junit = None,
@@ -92,7 +101,10 @@ def compare(
     to_print = markdown == Path("-")
     if as_json and to_print:
         raise InputError("--json and --markdown - both print", "leave one out")
-    found = comparison.compare(comparison.read_sides(_sides(directories)))
+    sides = comparison.read_sides(_sides(directories))
+    if history:
+        sides = comparison.with_history(sides, history, show_notice)
+    found = comparison.compare(sides)
     if html:
         _write(html, comparison.page_of(found, limit))
     if junit:

@@ -6,6 +6,7 @@ from dutperf.comparison.comparison_tables import (
     difference_table,
     sentences,
 )
+from dutperf.comparison.history import with_history
 from dutperf.comparison.judging import Comparison, compare
 from dutperf.comparison.junit import junit
 from dutperf.comparison.page import page_of
@@ -24,4 +25,5 @@ __all__ = [
     "read_runs",
     "read_sides",
     "sentences",
+    "with_history",
 ]

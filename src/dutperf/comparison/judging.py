@@ -161,8 +161,7 @@ def compare(sides: Sequence[Side]) -> Comparison:
     ]
     comparable = [each for each in paired if not each.why]
     family = sum(stats.rank(*each.samples, _TOGETHER) > 0 for each in comparable)
-    needed = stats.least_each(_alpha(len(comparable)))
-    figures = [_told(each, _alpha(family), needed) for each in paired]
+    figures = [_told(each, _alpha(family), _alpha(len(comparable))) for each in paired]
     return Comparison(sides, figures, family)
 
 
@@ -228,17 +227,15 @@ def _unless_comparable(
     return pair
 
 
-def _told(pair: Compared, alpha: Fraction, needed: int) -> Compared:
-    """What its samples show; ``needed``: samples that would be enough for all pairs."""
+def _told(pair: Compared, alpha: Fraction, alpha_of_all: Fraction) -> Compared:
+    """What its samples show; ``alpha_of_all``: if all pairs had enough of them."""
     if pair.why or pair.before is None or pair.after is None:
         return pair
     change = _change(pair, pair.before, pair.after, alpha)
     if change.lower is None or change.upper is None:
-        before, after = pair.samples
-        why = f"{before} and {after}, at least {needed} each"
+        why = _too_few(pair, alpha_of_all)
         if pair.by_runs:
-            told = f"{before} and {after} runs, at least {needed} each"
-            why = "; ".join([told, *pair.before.notes, *pair.after.notes])
+            why = "; ".join([why, *pair.before.notes, *pair.after.notes])
         return replace(pair, outcome="too_few", why=why, change=change)
     higher, lower = change.lower > 0, change.upper < 0
     outcome: Outcome = "none_shown"
@@ -246,6 +243,18 @@ def _told(pair: Compared, alpha: Fraction, needed: int) -> Compared:
         outcome = "better" if higher == (pair.better == "higher") else "worse"
     why = "; ".join(_remarks(pair, change))
     return replace(pair, outcome=outcome, why=why, change=change)
+
+
+def _too_few(pair: Compared, alpha: Fraction) -> str:
+    """How many samples there are, and how many it takes."""
+    before, after = pair.samples
+    runs = " runs" if pair.by_runs else ""
+    told = f"{before} and {after}{runs}, at least {stats.least_each(alpha)} each"
+    if before > after:
+        return f"{told}, or {stats.least_beside(after, alpha)} and {after}"
+    if after > before:
+        return f"{told}, or {before} and {stats.least_beside(before, alpha)}"
+    return told
 
 
 def _change(pair: Compared, before: Reading, after: Reading, alpha: Fraction) -> Change:

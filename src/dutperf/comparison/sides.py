@@ -23,6 +23,8 @@ from dutperf.report.source import Source, read_source
 from dutperf.results import CellResult
 from dutperf.stats import Sample, Statistic
 
+_MOST_NAMED = 3
+"""Runs that are left out; of more their number is told."""
 _LETTERS = string.ascii_uppercase
 
 
@@ -89,15 +91,18 @@ def read_sides(groups: Sequence[Sequence[Path]]) -> list[Side]:
             f"{number} run{'' if number == 1 else 's'} cannot be compared",
             f"give two to {len(_LETTERS)} results directories, the baseline first",
         )
-    sides = sides_of([[(each, read_source(each)) for each in of] for of in groups])
-    if any(len(side.runs) > 1 for side in sides):
-        _refuse_copies([run for side in sides for run in side.runs])
-    return sides
+    return sides_of([[(each, read_source(each)) for each in of] for of in groups])
 
 
 def sides_of(stored: Sequence[Sequence[tuple[Path, Source]]]) -> list[Side]:
-    """The same of what was read already."""
+    """The same of what was read already.
+
+    Raises:
+        InputError: a side has several runs, and a run is there twice.
+    """
     several = any(source.several for of in stored for _, source in of)
+    if any(len(of) > 1 for of in stored):
+        _refuse_copies([each for of in stored for each in of])
     return [
         Side(
             letter,
@@ -115,16 +120,11 @@ def sides_of(stored: Sequence[Sequence[tuple[Path, Source]]]) -> list[Side]:
     ]
 
 
-def _refuse_copies(runs: Sequence[Run]) -> None:
+def _refuse_copies(stored: Sequence[tuple[Path, Source]]) -> None:
     """A run that counts twice hides how runs scatter."""
-    for one, other in combinations(runs, 2):
-        before, after = one.source, other.source
-        if before.created_at == after.created_at and before.cells == after.cells:
-            raise InputError(
-                f"{one.letter} and {other.letter} are the same run: {one.directory} "
-                f"and {other.directory}",
-                "give each run once",
-            )
+    for (one, source), (other, again) in combinations(stored, 2):
+        if source.is_copy_of(again):
+            raise InputError(f"{one} and {other} are one run", "give each run once")
 
 
 def _of_repeats(letter: str, found: Reading) -> Reading:
@@ -156,6 +156,8 @@ def _of_runs(runs: Sequence[Run], key: Key) -> Iterator[Reading]:
             measured[run.letter] = found
     if nothing and not measured:
         yield nothing
+    if len(left_out) > _MOST_NAMED:
+        left_out = [f"without {len(left_out)} of {len(runs)} runs"]
     for name in dict.fromkeys(name for found in measured.values() for name in found):
         of = {run: found[name] for run, found in measured.items() if name in found}
         notes = [*left_out, *(f"not in {run}" for run in measured if run not in of)]

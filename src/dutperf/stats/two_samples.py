@@ -188,6 +188,14 @@ def least_each(alpha: Fraction) -> int:
     return next(n for n in itertools.count(1) if rank(n, n, alpha))
 
 
+def least_beside(others: int, alpha: Fraction) -> int:
+    """As many samples there is an interval for beside so many others."""
+    # Two orders of all have no pair on one side.
+    return next(
+        n for n in itertools.count(1) if alpha * math.comb(n + others, others) >= 2
+    )
+
+
 @lru_cache(maxsize=64)
 def _arrangements(before: int, after: int) -> list[int]:
     """In how many orders of all samples U is 0, 1, ... up to its middle.
