@@ -118,7 +118,7 @@ def test_runs_on_both_sides_of_two_hyphens(
     words[options_at:options_at] = ["--fail-if-worse", "3%", "--json"]
     assert app.run(["compare", *words]) == 4
     told = json.loads(capsys.readouterr().out)
-    assert told["differences_of"] == "devices"
+    assert told["claims_about"] == "devices"
     assert told["figures"][0]["runs"] == [4, 4]
 
 

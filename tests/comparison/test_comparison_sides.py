@@ -13,7 +13,7 @@ from comparison_sample import stored as stored_run
 from report_sample import BEHIND, sample_environment
 
 from dutperf.comparison import as_data, compare, read_sides
-from dutperf.comparison.comparison_tables import sentences
+from dutperf.comparison.comparison_tables import finding, sentences
 from dutperf.comparison.judging import Compared
 from dutperf.comparison.surroundings import differences_of
 from dutperf.errors import InputError
@@ -69,6 +69,7 @@ def test_three_runs_are_too_few_and_one_beside_five_is() -> None:
     few = sides(FIVE[:3], SLOW[:3])
     assert (few.outcome, few.why) == ("too_few", "3 and 3 runs, at least 4 each")
     assert few.judged(3) == "cannot_tell"
+    assert finding(few) == "too few runs: 3 and 3 runs, at least 4 each"
     one = sides(FIVE, SLOW[:1])
     assert (one.outcome, one.why) == (
         "too_few",
@@ -184,7 +185,7 @@ def test_what_several_runs_say_is_said_of_devices() -> None:
         "Each run counts as one value, so runs of one device may differ.",
     ]
     told = as_data(several, None)
-    assert told["differences_of"] == "devices"
+    assert told["claims_about"] == "devices"
     assert [run["run"] for run in told["runs"]][:6] == [
         "A1",
         "A2",
@@ -197,7 +198,7 @@ def test_what_several_runs_say_is_said_of_devices() -> None:
     (figure,) = told["figures"]
     assert (figure["repeats"], figure["runs"]) == (None, [5, 5])
     alone = as_data(compared([FIVE[0]], [SLOW[0]]), None)
-    assert alone["differences_of"] == "runs"
+    assert alone["claims_about"] == "runs"
     assert (alone["figures"][0]["repeats"], alone["figures"][0]["runs"]) == (
         [3, 3],
         None,

@@ -31,7 +31,7 @@ def as_data(found: Comparison, limit: float | None) -> dict[str, Any]:
             for side in found.sides
             for run in side.runs
         ],
-        "differences_of": "devices" if found.by_runs else "runs",
+        "claims_about": "devices" if found.by_runs else "runs",
         "comparisons": found.family,
         "interval_percent": found.interval_percent,
         "limit": limit,

@@ -201,8 +201,9 @@ def finding(each: Compared) -> str:
 def outcome_word(each: Compared) -> str:
     """What is shown, in short: of one run a side that the runs differ."""
     word = OUTCOMES[each.outcome]
-    of_runs = each.outcome in ("worse", "better") and not each.by_runs
-    return f"{word} run" if of_runs else word
+    if each.by_runs:
+        return word.replace("repeats", "runs")
+    return f"{word} run" if each.outcome in ("worse", "better") else word
 
 
 def _once(made: Sequence[Row]) -> Iterator[Row]:
