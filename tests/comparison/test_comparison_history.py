@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from comparison_sample import latency, rate, stored
 from report_sample import BEHIND
 
+from dutperf import stats
 from dutperf.comparison import compare, read_runs, with_history
 from dutperf.comparison.judging import Comparison
 from dutperf.errors import InputError
@@ -117,3 +120,14 @@ def test_what_the_baseline_does_not_have_no_history_has(tmp_path: Path) -> None:
     told = {each.key.cell: each for each in found.figures}
     assert told["throughput-ip4-64-both"].samples == (3, 1)
     assert told["throughput-ip4-128-both"].outcome == "not_compared"
+
+
+def test_the_document_says_how_long_a_history_it_takes() -> None:
+    text = (Path(__file__).parents[2] / "docs/compare.md").read_text()
+    table = text.partition("| runs of the baseline that it takes |")[2]
+    rows = [line.split("|")[1:-1] for line in table.splitlines()[2:7]]
+    told = [[int(re.sub(r"\D", "", cell)) for cell in row] for row in rows]
+    assert told == [
+        [new, *(stats.least_beside(new, Fraction(5, 100) / m) for m in (1, 6, 20, 80))]
+        for new in range(1, 6)
+    ]

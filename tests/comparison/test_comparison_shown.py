@@ -195,8 +195,8 @@ def test_what_was_found_is_said_in_short(tmp_path: Path) -> None:
     assert list(sentences(found, 3)) == [
         "1 figure: 1 worse run.",
         (
-            "Each side is one run, so the runs differ. Whether the devices do, several "
-            "runs a side tell: dutperf compare BASE... -- NEW..."
+            "Each side is one run: a difference is one of these runs. Whether devices "
+            "differ, several runs a side tell: dutperf compare BASE... -- NEW..."
         ),
         "At most 3 % worse (losses: percentage points): 1 FAILED.",
     ]

@@ -152,6 +152,12 @@ def test_bounds_losses_and_delays_of_several_runs() -> None:
         for at in (20_000, 30_000)
     ]
     told = compared_sides(*([[cell] for cell in side] for side in delays)).figures
+    assert {each.why for each in told} == {""}
+    delays[1][2:4] = [
+        latency({"TL": [1], "WCL": [1]}, rate_fps=n) for n in (8000, 9000)
+    ]
+    loads = compared_sides(*([[cell] for cell in side] for side in delays)).figures
+    assert {each.why for each in loads} == {"at 8,000 to 10,000 fps"}
     assert [(each.name, each.outcome) for each in told] == [
         ("TL, forward", "worse"),
         ("WCL, forward", "none_shown"),
@@ -182,7 +188,10 @@ def test_what_several_runs_say_is_said_of_devices() -> None:
     several = compared_sides([[c] for c in FIVE], [[c] for c in SLOW])
     assert list(sentences(several, None)) == [
         "1 figure: 1 worse.",
-        "Each run counts as one value, so runs of one device may differ.",
+        (
+            "Each run counts as one value, so a difference is one of the sides, "
+            "however runs of one side differ."
+        ),
     ]
     told = as_data(several, None)
     assert told["claims_about"] == "devices"
@@ -206,7 +215,12 @@ def test_what_several_runs_say_is_said_of_devices() -> None:
 
 
 def test_what_sides_differ_in_is_what_not_both_have(tmp_path: Path) -> None:
-    kernels = {"a": ("6.1", "6.2"), "b": ("6.2", "6.1"), "c": ("6.6", "6.1")}
+    kernels = {
+        "a": ("6.1", "6.2"),
+        "b": ("6.2", "6.1"),
+        "c": ("6.6", "6.1"),
+        "d": "12345",
+    }
     groups = [
         [
             stored_run(
@@ -218,7 +232,9 @@ def test_what_sides_differ_in_is_what_not_both_have(tmp_path: Path) -> None:
         ]
         for side, of in kernels.items()
     ]
-    a, b, c = read_sides(groups)
+    a, b, c, d = read_sides(groups)
+    (kernel,) = differences_of(b, d).environment
+    assert kernel == ("kernel", "6.2 | 6.1", "1 | 2 | 3 | 2 more")
     assert differences_of(a, b).environment == ()
     assert differences_of(a, c).environment == (("kernel", "6.1 | 6.2", "6.6 | 6.1"),)
     assert differences_of(c, b).environment == (("kernel", "6.6 | 6.1", "6.2 | 6.1"),)

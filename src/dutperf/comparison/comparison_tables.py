@@ -258,11 +258,14 @@ def sentences(found: Comparison, limit: float | None) -> Iterator[str]:
             f"with {found.interval_percent:.4g} %."
         )
     if found.by_runs:
-        yield "Each run counts as one value, so runs of one device may differ."
+        yield (
+            "Each run counts as one value, so a difference is one of the sides, "
+            "however runs of one side differ."
+        )
     elif found.family:
         yield (
-            "Each side is one run, so the runs differ. Whether the devices do, several "
-            "runs a side tell: dutperf compare BASE... -- NEW..."
+            "Each side is one run: a difference is one of these runs. Whether devices "
+            "differ, several runs a side tell: dutperf compare BASE... -- NEW..."
         )
     if limit is None:
         return

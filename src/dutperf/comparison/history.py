@@ -56,7 +56,7 @@ def _earlier(
     for found in sorted(LocalPlace(str(place)).runs(notify).values(), key=_path):
         directory = place / found.path
         try:
-            source = read_source(directory)
+            source = read_source(directory, trials=False)
         except DutperfError as error:
             notify(f"left out: {error}")
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,6 +45,7 @@ _PORT = {
     "kernel_driver_version",
 }
 """A lab's ports have other addresses each time."""
+_MOST_VALUES = 3
 
 
 class Differences(NamedTuple):
@@ -77,7 +78,15 @@ def _apart(told: Sequence[dict[str, Any]], number: int) -> Iterator[Change]:
             dict.fromkeys(side) for side in (values[:number], values[number:])
         )
         if before.keys() != after.keys():
-            yield Change(where, " | ".join(before), " | ".join(after))
+            yield Change(where, _joined(before), _joined(after))
+
+
+def _joined(values: Iterable[str]) -> str:
+    """All values of a side, but of many only some."""
+    told = [*values]
+    more = len(told) - _MOST_VALUES
+    rest = [f"{more} more"] if more > 0 else []
+    return " | ".join([*told[:_MOST_VALUES], *rest])
 
 
 def _environments(runs: Sequence[Run]) -> list[dict[str, Any]]:
