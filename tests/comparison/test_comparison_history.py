@@ -65,6 +65,7 @@ def test_only_earlier_runs_of_the_device_count_and_each_once(tmp_path: Path) -> 
     old, new = night(tmp_path, 3), night(tmp_path, 9)
     night(tmp_path, 1)
     night(tmp_path, 10)
+    night(tmp_path / "at-once", 9, rate(1))
     shutil.copytree(old, tmp_path / "copy-of-3")
     shutil.copytree(tmp_path / "night-01", tmp_path / "deeper" / "copy-of-1")
     other = night(tmp_path, 5)

@@ -65,6 +65,16 @@ def test_runs_of_one_device_that_differ_show_nothing() -> None:
     assert sides(wide, list(reversed(wide))).outcome == "none_shown"
 
 
+def test_repeats_that_depend_on_those_before_are_worth_fewer_and_runs_are_not() -> None:
+    rising = [[at + 1000 * n for n in range(20)] for at in (100_000, 94_000)]
+    (found,) = compared(*([rate(*values)] for values in rising)).figures
+    assert found.outcome == "none_shown"
+    scattered = [[values[7 * n % 20] for n in range(20)] for values in rising]
+    (found,) = compared(*([rate(*values)] for values in scattered)).figures
+    assert found.outcome == "worse"
+    assert sides(runs(*rising[0]), runs(*rising[1])).outcome == "worse"
+
+
 def test_three_runs_are_too_few_and_one_beside_five_is() -> None:
     few = sides(FIVE[:3], SLOW[:3])
     assert (few.outcome, few.why) == ("too_few", "3 and 3 runs, at least 4 each")
@@ -76,7 +86,10 @@ def test_three_runs_are_too_few_and_one_beside_five_is() -> None:
         "5 and 1 runs, at least 4 each, or 39 and 1",
     )
     assert sides(FIVE[:2], SLOW).why == "2 and 5 runs, at least 4 each, or 2 and 8"
-    assert sides(FIVE[:4], SLOW[:4]).outcome == "worse"
+    four = sides(FIVE[:4], SLOW[:4])
+    assert four.outcome == "worse"
+    assert four.before is not None
+    assert getattr(four.before.shown, "digits", "") == "100,000"
     # A single new run is the lowest of forty in one of forty series.
     many = runs(*(100_000 + 100 * n for n in range(39)))
     assert sides(many[1:], SLOW[:1]).outcome == "too_few"
@@ -162,6 +175,14 @@ def test_bounds_losses_and_delays_of_several_runs() -> None:
         ("TL, forward", "worse"),
         ("WCL, forward", "none_shown"),
     ]
+
+
+def test_a_figure_that_a_run_does_not_have_is_told() -> None:
+    both, one = latency({"TL": [1], "WCL": [1]}), latency({"TL": [1]})
+    before = [[both], [one], [both], [both], [both], [both]]
+    tl, wcl = compared_sides(before, [[both]] * 5).figures
+    assert (tl.samples, tl.why) == ((6, 5), "")
+    assert (wcl.samples, wcl.why) == ((5, 5), "not in A2")
 
 
 def test_a_run_of_bounds_and_figures_is_as_sure_as_its_median() -> None:
