@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 from typer.testing import CliRunner
@@ -24,7 +25,21 @@ def test_each_case_has_a_row_with_its_share(command: str) -> None:
     assert "false alarms %" in table.stdout
 
 
-def test_runs_that_share_nothing_differ_in_at_most_5_percent() -> None:
-    none, *_ = compare_alarms(200)
-    assert not none.changed
-    assert none.told_percent <= 5
+def test_what_docs_compare_promises_holds() -> None:
+    """At most 5 % false alarms, and two standard errors of as many draws."""
+    draws = 200
+    rows = list(compare_alarms(draws, lower=(0,)))
+    told = {row.case.removesuffix(", 0 %"): row.told_percent for row in rows}
+    for effect, least in (("0.25", 6), ("0.5", 20), ("1", 45)):
+        assert told.pop(f"1 run a side, effect {effect} of the spread") > least
+    assert told.pop("5 runs a side, effect 1, correlated 0.3") > 5
+    most = 5 + 2 * math.sqrt(5 * 95 / draws)
+    assert {case: share for case, share in told.items() if share > most} == {}
+    assert len(told) == 22
+
+
+def test_a_difference_of_two_spreads_is_found() -> None:
+    found = {row.case: row.told_percent for row in compare_alarms(25, lower=(2,))}
+    assert found["1 run a side, effect 0 of the spread, -2 %"] >= 90
+    assert found["5 runs a side, effect 0.5 of the spread, -2 %"] >= 90
+    assert found["39 runs and 1, effect 0.25 of the spread, -2 %"] >= 90

@@ -11,7 +11,7 @@ from comparison_sample import bounded, compared, latency, loss, one, rate, store
 from report_sample import BEHIND
 
 from dutperf.comparison.judging import Outcome, compare
-from dutperf.comparison.runs import read_runs
+from dutperf.comparison.sides import read_runs
 from dutperf.results import CellResult, Figure, Finding, GoalResult
 from dutperf.search import Outcome as TrialOutcome
 from dutperf.search import Resolution
@@ -198,6 +198,15 @@ def test_repeats_without_a_common_value_are_compared_by_ranks() -> None:
     below = one(_unstable(rate(*apart)), rate(*[40_000] * 10))
     assert (below.outcome, below.judged(3)) == ("worse", "worse")
     assert below.why.startswith("A: too unstable, compared by ranks")
+
+
+def test_nothing_is_said_of_a_figure_that_its_own_run_contradicts() -> None:
+    denied = Finding(kind="contradiction", of="throughput", message="", unit="fps")
+    for procedure in (rate(*TEN), loss(*[1.0] * 10)):
+        other = _with(procedure, findings=[denied])
+        found = one(procedure, other)
+        assert found.judged(3) == "cannot_tell"
+        assert found.why == "B: contradicted"
 
 
 def test_a_device_of_which_nothing_passes_fails_a_gate() -> None:

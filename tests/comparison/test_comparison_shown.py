@@ -193,10 +193,10 @@ def test_what_each_device_is_called_does_not_matter_where_each_run_has_one(
 def test_what_was_found_is_said_in_short(tmp_path: Path) -> None:
     found = found_in(tmp_path, [rate(*TEN)], [rate(*SLOW)])
     assert list(sentences(found, 3)) == [
-        "1 figure: 1 worse.",
+        "1 figure: 1 worse run.",
         (
-            "Each side is one run, so a difference is one of these runs: the device "
-            "may differ as much from run to run."
+            "Each side is one run: a difference is one of these runs. Whether devices "
+            "differ, several runs a side tell: dutperf compare BASE... -- NEW..."
         ),
         "At most 3 % worse (losses: percentage points): 1 FAILED.",
     ]
@@ -207,5 +207,5 @@ def test_what_was_found_is_said_in_short(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 27])
 def test_one_run_or_too_many_cannot_be_compared(tmp_path: Path, count: int) -> None:
-    with pytest.raises(InputError, match=f"{count} runs cannot be compared"):
+    with pytest.raises(InputError, match=f"{count} runs? cannot be compared"):
         read_runs([tmp_path] * count)

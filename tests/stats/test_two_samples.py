@@ -177,3 +177,63 @@ def test_nothing_and_infinite_have_no_ratio_that_would_be_claimed() -> None:
     assert stats.shift(lost, some, FIVE, "ratio")[2:] == (0, 0)
     half = exact(0.0, 0.0, math.inf, math.inf)
     assert stats.shift(exact(*[1.0] * 4), half, FIVE, "ratio").estimate is None
+
+
+def test_samples_that_depend_on_those_before_inflate_the_variance() -> None:
+    rising, scattered = exact(*range(20)), exact(*(7 * n % 20 for n in range(20)))
+    assert stats.inflation(rising, rising) == pytest.approx(39)
+    assert stats.inflation(scattered, scattered) == 1
+    assert 1 < stats.inflation(rising, scattered) < 39
+    assert stats.inflation(rising, scattered) == stats.inflation(scattered, rising)
+
+
+def test_samples_that_are_all_equal_say_nothing_of_their_order() -> None:
+    assert stats.inflation(exact(5, 5, 5), exact(5, 5)) == 1
+    assert stats.inflation(exact(math.inf), exact(math.inf)) == 1
+
+
+def test_the_inflation_is_that_of_ranks() -> None:
+    rising = [float(n) for n in (3, 1, 2, 5, 4, 6, 9, 7, 8)]
+    cubed = [value**3 for value in rising]
+    of = [stats.inflation(exact(*each), exact(*each)) for each in (rising, cubed)]
+    assert of[0] == of[1] > 1
+
+
+@pytest.mark.parametrize("correlation", [0.2, 0.4, 0.6])
+def test_the_inflation_is_seldom_less_than_the_true_one(correlation: float) -> None:
+    draw = random.Random(7)  # noqa: S311 - repeatable
+    found = []
+    for _ in range(300):
+        values = [draw.gauss(0, 1)]
+        for _ in range(39):
+            fresh = math.sqrt(1 - correlation**2) * draw.gauss(0, 1)
+            values.append(correlation * values[-1] + fresh)
+        found.append(stats.inflation(exact(*values[:20]), exact(*values[20:])))
+    true = (1 + correlation) / (1 - correlation)
+    assert sum(each >= true for each in found) > 0.75 * len(found)
+    assert stats.median(found) < 3 * true
+
+
+def test_more_variance_widens_the_interval_to_the_outermost_pairs() -> None:
+    draw = random.Random(8)  # noqa: S311 - repeatable
+    before, after = (exact(*(draw.gauss(100, 1) for _ in range(20))) for _ in range(2))
+    found = [
+        stats.shift(before, after, FIVE, "difference", inflation)
+        for inflation in (1.0, 2.0, 4.0, 1000.0)
+    ]
+    ends = [(each.lower or 0, each.upper or 0) for each in found]
+    assert all(a[0] > b[0] and a[1] < b[1] for a, b in itertools.pairwise(ends))
+    pairs = [new.value - old.value for old in before for new in after]
+    assert ends[-1] == (min(pairs), max(pairs))
+    assert len({each.estimate for each in found}) == 1
+    three = stats.shift(before[:3], after[:3], FIVE, "difference", 4.0)
+    assert three.lower is None
+
+
+@pytest.mark.parametrize("alpha", [FIVE, FIVE / 3, FIVE / 20])
+def test_as_few_samples_beside_others_as_have_a_rank(alpha: Fraction) -> None:
+    for others in (1, 2, 3, 5, 30):
+        least = stats.least_beside(others, alpha)
+        assert stats.rank(least, others, alpha) > 0
+        assert stats.rank(least - 1, others, alpha) == 0
+    assert stats.least_beside(1, FIVE) == 39

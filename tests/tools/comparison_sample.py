@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
 from report_sample import CREATED, sample_environment, store, throughput_cell
 
 from dutperf.comparison.judging import Compared, Comparison, compare
-from dutperf.comparison.runs import runs_of
+from dutperf.comparison.sides import sides_of
 from dutperf.report.source import Source, StoredCampaign, TestbedRecord
 from dutperf.results import (
     CellResult,
@@ -116,12 +117,13 @@ def stored(
     *cells: CellResult,
     complete: bool = True,
     environment: Environment | None = None,
+    created_at: str = CREATED,
 ) -> Path:
     """A run's directory."""
     results = ResultsFile(
         procedure="campaign",
         name=path.name,
-        created_at=CREATED,
+        created_at=created_at,
         complete=complete,
         cells=list(cells),
     )
@@ -131,8 +133,19 @@ def stored(
 
 def compared(*runs: Sequence[CellResult]) -> Comparison:
     """Runs of those cells, the first is the baseline; nothing is stored."""
+    return compared_sides(*([cells] for cells in runs))
+
+
+def compared_sides(*sides: Sequence[Sequence[CellResult]]) -> Comparison:
+    """The same of sides of several runs each."""
+    second = itertools.count(10)
     return compare(
-        runs_of([(Path(f"run-{n}"), _source(cells)) for n, cells in enumerate(runs)])
+        sides_of(
+            [
+                [(Path("run"), _source(cells, next(second))) for cells in side]
+                for side in sides
+            ]
+        )
     )
 
 
@@ -142,10 +155,10 @@ def one(before: CellResult, after: CellResult) -> Compared:
     return found
 
 
-def _source(cells: Sequence[CellResult]) -> Source:
+def _source(cells: Sequence[CellResult], second: int) -> Source:
     return Source(
         name="demo",
-        created_at=CREATED,
+        created_at=CREATED.replace(":00+", f":{second}+"),
         written_by="0.1.0",
         testbeds=(TestbedRecord("bench", "", None),),
         interruption="",

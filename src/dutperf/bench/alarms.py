@@ -6,7 +6,7 @@ Samples are drawn with a fixed seed. A run's effect is what all its repeats shar
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,29 +37,76 @@ class Row(NamedTuple):
     told_percent: float
 
 
-def compare_alarms(draws: int) -> Iterator[Row]:
-    """Two runs of 20 repeats that scatter by 1 %, of which one may be lower."""
+class _Case(NamedTuple):
+    """Simulated runs.
+
+    runs: of the baseline, and of what is compared with it.
+    effect: what all repeats of a run share, of their spread.
+    within: lag-1 correlation of the repeats of a run.
+    between: how what runs share scatters, in the order in which they are measured.
+    in_turn: the sides are measured run by run, not one after the other.
+    """
+
+    words: str
+    runs: tuple[int, int]
+    effect: float = 0
+    within: float = 0
+    between: str = "normal"
+    in_turn: bool = False
+
+
+def _cases() -> Iterator[_Case]:
+    sides = {"1 run a side": (1, 1), "5 runs a side": (5, 5), "39 runs and 1": (39, 1)}
+    for name, runs in sides.items():
+        for effect in (0, 0.25, 0.5, 1):
+            yield _Case(f"{name}, effect {effect:g} of the spread", runs, effect)
+        for within in (0.2, 0.4, 0.6):
+            yield _Case(f"{name}, repeats correlated {within:g}", runs, 0, within)
+        if runs != (1, 1):
+            for kind in ("heavy-tailed", "correlated 0.3"):
+                yield _Case(f"{name}, effect 1, {kind}", runs, 1, 0, kind)
+    name = "5 runs a side in turn, effect 1, correlated 0.3"
+    yield _Case(name, (5, 5), 1, 0, "correlated 0.3", in_turn=True)
+
+
+def compare_alarms(draws: int, lower: Sequence[float] = (0, 2)) -> Iterator[Row]:
+    """Runs of 20 repeats that scatter by 1 %; those of a side are ``lower`` percent."""
     import numpy as np  # noqa: PLC0415 - takes a while to be loaded
 
-    for effect in (0, 0.25, 0.5, 1):
-        for lower_percent in (0, 2):
+    for case in _cases():
+        for lower_percent in lower:
             random = np.random.default_rng(_SEED)
-            told = sum(_differ(random, effect, lower_percent) for _ in range(draws))
-            case = f"run-to-run effect {effect:g} of the spread, {-lower_percent} %"
-            yield Row(case, lower_percent > 0, 100 * told / draws)
+            told = sum(_differ(random, case, lower_percent) for _ in range(draws))
+            name = f"{case.words}, {-lower_percent:g} %"
+            yield Row(name, lower_percent > 0, 100 * told / draws)
 
 
-def _differ(random: Generator, effect: float, lower_percent: float) -> bool:
-    before, after = (
-        _repeats(random, effect, level) for level in (1, 1 - lower_percent / 100)
-    )
-    found = stats.shift(before, after, _ALPHA, "ratio")
+def _differ(random: Generator, case: _Case, lower_percent: float) -> bool:
+    """As ``comparison`` judges one figure, but that it compares no run that drifts."""
+    number = case.runs[0]
+    effects = case.effect * noise(random, case.between, sum(case.runs))
+    one, two = effects[:number], effects[number:]
+    if case.in_turn:
+        one, two = effects[::2], effects[1::2]
+    level = 1 - lower_percent / 100
+    before = [_run(random, case.within, effect, 1) for effect in one]
+    after = [_run(random, case.within, effect, level) for effect in two]
+    if case.runs == (1, 1):
+        old, new = before[0], after[0]
+        inflation = stats.inflation(old, new)
+    else:
+        old = [stats.Sample.of(run, stats.median) for run in before]
+        new = [stats.Sample.of(run, stats.median) for run in after]
+        inflation = 1.0
+    found = stats.shift(old, new, _ALPHA, "ratio", inflation)
     return (found.lower or 0) > 1 or (found.upper or 0) < 1
 
 
-def _repeats(random: Generator, effect: float, level: float) -> list[stats.Sample]:
-    shared = effect * random.normal()
-    values = level * (1 + _SPREAD * (shared + random.normal(size=_REPEATS)))
+def _run(
+    random: Generator, within: float, effect: float, level: float
+) -> list[stats.Sample]:
+    noises = effect + _correlated(random, _REPEATS, within)
+    values = level * (1 + _SPREAD * noises)
     return [stats.Sample(v, v, v) for v in values.tolist()]
 
 
@@ -96,9 +143,15 @@ def noise(random: Generator, kind: str, runs: int) -> NDArray[float64]:
     """Of 1; heavy-tailed: Student's t of 3 degrees; or correlated from run to run."""
     if kind == "heavy-tailed":
         return random.standard_t(3, runs)
-    found = random.normal(size=runs)
-    if kind.startswith("correlated"):
-        fresh = math.sqrt(1 - _CORRELATION**2)
-        for at in range(1, runs):
-            found[at] = _CORRELATION * found[at - 1] + fresh * found[at]
+    correlation = _CORRELATION if kind.startswith("correlated") else 0.0
+    return _correlated(random, runs, correlation)
+
+
+def _correlated(random: Generator, number: int, lag_1: float) -> NDArray[float64]:
+    """Normal values of deviation 1, each of which depends on the one before."""
+    found = random.normal(size=number)
+    if lag_1:
+        fresh = math.sqrt(1 - lag_1**2)
+        for at in range(1, number):
+            found[at] = lag_1 * found[at - 1] + fresh * found[at]
     return found

@@ -12,7 +12,7 @@ from dutperf.cli.bench_alarms import bench_compare, bench_trend
 from dutperf.cli.bench_command import bench
 from dutperf.cli.bench_search import bench_search
 from dutperf.cli.calibrate_command import calibrate_command
-from dutperf.cli.compare_command import compare
+from dutperf.cli.compare_command import SidesCommand, compare
 from dutperf.cli.convert_command import convert
 from dutperf.cli.doctor_command import doctor
 from dutperf.cli.dry_run import NOTHING_STORED, show_plan
@@ -85,7 +85,7 @@ app.command("calibrate")(calibrate_command)
 app.command("evidence")(evidence)
 app.command("verify")(verify)
 app.command("convert")(convert)
-app.command("compare")(compare)
+app.command("compare", cls=SidesCommand)(compare)
 app.command("query")(query)
 app.command("trend")(trend)
 app.command("export")(export)

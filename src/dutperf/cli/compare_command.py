@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from dutperf.cli.exit_codes import INVALID, WORSE
-from dutperf.cli.failures import PatientConsole
+from dutperf.cli.failures import PatientConsole, show_notice
 from dutperf.cli.json_print import print_versioned
 from dutperf.cli.options import AsJson
 from dutperf.cli.table_print import show_table
@@ -23,12 +25,15 @@ if TYPE_CHECKING:
     from dutperf.tables import Table
 
 _VERSION = 1
+_BETWEEN = Path(os.devnull, "--")
+"""In the place of ``--``: no directory can be there."""
 
 Directories = Annotated[
     list[Path],
     typer.Argument(
-        metavar="A B...",
-        help="results directories; A is the baseline",
+        metavar="A B... | BASE... -- NEW...",
+        help="results directories: each beside A; or several runs of one device beside "
+        "several of another",
         show_default=False,
     ),
 ]
@@ -38,6 +43,14 @@ Limit = Annotated[
         "--fail-if-worse",
         metavar="PERCENT",
         help="end with 4 if a figure is worse by more, such as 3%",
+        show_default=False,
+    ),
+]
+History = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="earlier runs of A's device stored there, at any depth, count as A, too",
         show_default=False,
     ),
 ]
@@ -63,9 +76,19 @@ Junit = Annotated[
 ]
 
 
+class SidesCommand(TyperCommand):
+    """``--`` stands between two sides here; elsewhere no options follow it."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - of typer's
+        """With a word in its place that the parser leaves where it is."""
+        told = [str(_BETWEEN) if each == "--" else each for each in args]
+        return super().parse_args(ctx, told)
+
+
 def compare(
     directories: Directories,
     fail_if_worse: Limit = None,
+    history: History = None,
     html: Html = None,
     markdown: Markdown = None,
     junit: Junit = None,
@@ -78,7 +101,10 @@ def compare(
     to_print = markdown == Path("-")
     if as_json and to_print:
         raise InputError("--json and --markdown - both print", "leave one out")
-    found = comparison.compare(comparison.read_runs(directories))
+    sides = comparison.read_sides(_sides(directories))
+    if history:
+        sides = comparison.with_history(sides, history, show_notice)
+    found = comparison.compare(sides)
     if html:
         _write(html, comparison.page_of(found, limit))
     if junit:
@@ -93,6 +119,19 @@ def compare(
         _print(found, limit)
     if limit is not None:
         _end(found, limit)
+
+
+def _sides(told: Sequence[Path]) -> list[list[Path]]:
+    """Those between two ``--``; without any each for itself."""
+    if _BETWEEN not in told:
+        return [[each] for each in told]
+    sides: list[list[Path]] = [[]]
+    for each in told:
+        if each == _BETWEEN:
+            sides.append([])
+        else:
+            sides[-1].append(each)
+    return sides
 
 
 def _percent(told: str) -> float:
@@ -138,7 +177,7 @@ def _tables(found: Comparison, limit: float | None) -> Iterator[Table]:
     from dutperf import comparison  # noqa: PLC0415 - for this command only
 
     yield from comparison.comparison_tables(found, limit)
-    baseline, *others = found.runs
+    baseline, *others = found.sides
     for other in others:
         table = comparison.difference_table(comparison.differences_of(baseline, other))
         if table.rows:

@@ -6,10 +6,11 @@ from dutperf.comparison.comparison_tables import (
     difference_table,
     sentences,
 )
+from dutperf.comparison.history import with_history
 from dutperf.comparison.judging import Comparison, compare
 from dutperf.comparison.junit import junit
 from dutperf.comparison.page import page_of
-from dutperf.comparison.runs import read_runs
+from dutperf.comparison.sides import read_runs, read_sides
 from dutperf.comparison.surroundings import differences_of
 
 __all__ = [
@@ -22,5 +23,7 @@ __all__ = [
     "junit",
     "page_of",
     "read_runs",
+    "read_sides",
     "sentences",
+    "with_history",
 ]

@@ -16,19 +16,22 @@ def as_data(found: Comparison, limit: float | None) -> dict[str, Any]:
         found: what was compared.
         limit: of the gate; null: there is none.
     """
-    baseline, *others = found.runs
+    baseline, *others = found.sides
     return {
         "runs": [
             {
                 "run": run.letter,
+                "side": side.letter,
                 "directory": str(run.directory),
                 "name": run.source.name,
                 "created_at": run.source.created_at,
                 "dutperf_version": run.source.written_by,
                 "interruption": run.source.interruption or None,
             }
-            for run in found.runs
+            for side in found.sides
+            for run in side.runs
         ],
+        "claims_about": "devices" if found.by_runs else "runs",
         "comparisons": found.family,
         "interval_percent": found.interval_percent,
         "limit": limit,
@@ -45,13 +48,14 @@ def as_data(found: Comparison, limit: float | None) -> dict[str, Any]:
 
 
 def _figure(each: Compared, limit: float | None) -> dict[str, Any]:
-    change, (one, two) = each.change, each.repeats
+    change, number = each.change, list(each.samples)
     return {
         "cell": each.key.words,
         "run": each.run,
         "procedure": each.cell.procedure or None,
         "figure": each.name or None,
-        "repeats": [one, two],
+        "repeats": None if each.by_runs else number,
+        "runs": number if each.by_runs else None,
         "outcome": each.outcome,
         "why": each.why or None,
         "better": each.better,

@@ -62,17 +62,22 @@ def _table(
     limit: float | None,
 ) -> Table:
     unit = figures[0].unit
+    samples = "runs" if found.by_runs else "repeats"
     columns: Columns[Compared] = (
         *((column, _of_cell(entry)) for column, entry in TRAFFIC),
         *_which(figures, found),
         (
-            Column("A", "The figure of the baseline.", _unit(figures)),
+            Column(
+                "A",
+                "The figure of the baseline; of several runs that of the middle one.",
+                _unit(figures),
+            ),
             lambda each: _figure(each.before),
         ),
         (
             Column(
-                "B" if len(found.runs) == 2 else "other",
-                "The figure of the run that is compared with it.",
+                "B" if len(found.sides) == 2 else "other",
+                "The figure of what is compared with it.",
                 _unit(figures),
             ),
             lambda each: _figure(each.after),
@@ -81,7 +86,7 @@ def _table(
             Column(
                 "difference",
                 "How much higher: the median of the differences of all pairs of "
-                "repeats, one of each run (Hodges and Lehmann).",
+                f"{samples}, one of each side (Hodges and Lehmann).",
                 unit,
             ),
             _change,
@@ -113,11 +118,11 @@ def _of_cell(entry: Callable[[Subject], Entry]) -> Callable[[Compared], Entry]:
 def _which(figures: Sequence[Compared], found: Comparison) -> Columns[Compared]:
     """Which figure of a cell that has several, and which of several runs."""
     named = any(each.name for each in figures)
-    several = len(found.runs) > 2
+    several = len(found.sides) > 2
     name = Column(
         "figure", "Which of the cell's figures, and in which direction.", words=True
     )
-    run = Column("run", "The run that is compared with A.", words=True)
+    run = Column("run", "What is compared with A.", words=True)
     return (
         *([(name, lambda each: each.name)] if named else []),
         *([(run, lambda each: each.run)] if several else []),
@@ -190,7 +195,15 @@ def signed(value: float | None, bound: str | None = None) -> Value:
 
 def finding(each: Compared) -> str:
     """What is shown, and why no more."""
-    return ": ".join(part for part in (OUTCOMES[each.outcome], each.why) if part)
+    return ": ".join(part for part in (outcome_word(each), each.why) if part)
+
+
+def outcome_word(each: Compared) -> str:
+    """What is shown, in short: of one run a side that the runs differ."""
+    word = OUTCOMES[each.outcome]
+    if each.by_runs:
+        return word.replace("repeats", "runs")
+    return f"{word} run" if each.outcome in ("worse", "better") else word
 
 
 def _once(made: Sequence[Row]) -> Iterator[Row]:
@@ -234,12 +247,9 @@ def difference_table(found: Differences) -> Table:
 
 def sentences(found: Comparison, limit: float | None) -> Iterator[str]:
     """What was found, in short."""
-    counts = Counter(each.outcome for each in found.figures)
-    told = [
-        f"{counts[outcome]} {OUTCOMES[outcome]}"
-        for outcome in OUTCOMES
-        if counts[outcome]
-    ]
+    ordered = sorted(found.figures, key=lambda each: list(OUTCOMES).index(each.outcome))
+    counts = Counter(map(outcome_word, ordered))
+    told = [f"{count} {word}" for word, count in counts.items()]
     number = len(found.figures)
     yield f"{number} figure{'' if number == 1 else 's'}: {', '.join(told) or 'none'}."
     if found.family > 1:
@@ -247,10 +257,15 @@ def sentences(found: Comparison, limit: float | None) -> Iterator[str]:
             f"All {found.family} intervals hold together with 95 %, so each by itself "
             f"with {found.interval_percent:.4g} %."
         )
-    if found.family:
+    if found.by_runs:
         yield (
-            "Each side is one run, so a difference is one of these runs: the device "
-            "may differ as much from run to run."
+            "Each run counts as one value, so a difference is one of the sides, "
+            "however runs of one side differ."
+        )
+    elif found.family:
+        yield (
+            "Each side is one run: a difference is one of these runs. Whether devices "
+            "differ, several runs a side tell: dutperf compare BASE... -- NEW..."
         )
     if limit is None:
         return

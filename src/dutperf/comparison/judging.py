@@ -11,13 +11,15 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import combinations
 from typing import Literal, NamedTuple
 
 from dutperf import stats
 from dutperf.catalogue import PROCEDURES
 from dutperf.comparison.measures import another_measure
-from dutperf.comparison.readings import Reading, readings
+from dutperf.comparison.readings import Reading
 from dutperf.comparison.runs import Key, Run
+from dutperf.comparison.sides import Side
 from dutperf.report.cells import CellView
 from dutperf.results import CellResult
 from dutperf.results.units import whole
@@ -26,7 +28,6 @@ Outcome = Literal["worse", "better", "none_shown", "too_few", "not_compared", "g
 """gone: the baseline has a figure, and the other run has none."""
 Judgement = Literal["worse", "not_worse", "cannot_tell"]
 _TOGETHER = Fraction(5, 100)
-_BASELINE = "A"
 
 
 class Change(NamedTuple):
@@ -45,36 +46,36 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Compared:
-    """One figure in the baseline and in another run.
+    """One figure of the baseline and of another side.
 
     Attributes:
         key: the cell.
-        cells: of the baseline and of the other run; null: it has none.
-        run: letter of the other run.
+        cells: of the runs of the baseline, and of those of the other side.
+        run: letter of the other side.
         name: which figure of the cell; empty: its only one.
         before: of the baseline; null: it has none.
-        after: of the other run.
+        after: of the other side.
+        by_runs: each run is a sample, not each repeat of the only one.
         outcome: what is shown.
         why: why no more is, or what to know about it.
         change: null: not compared.
     """
 
     key: Key
-    cells: tuple[CellView | None, CellView | None]
+    cells: tuple[tuple[CellView, ...], tuple[CellView, ...]]
     run: str
     name: str
     before: Reading | None
     after: Reading | None
+    by_runs: bool
     outcome: Outcome
     why: str = ""
     change: Change | None = None
 
     @property
     def cell(self) -> CellView:
-        """Of the baseline, or if it has none of the other run."""
-        known = self.cells[0] or self.cells[1]
-        assert known is not None, "one of them has it"  # noqa: S101
-        return known
+        """One of the baseline, or if it has none of the other side."""
+        return next(iter(self.cells[0] or self.cells[1]))
 
     @property
     def unit(self) -> Literal["%", "percentage points"]:
@@ -88,17 +89,19 @@ class Compared:
         return PROCEDURES[name].better if name else "higher"
 
     @property
-    def repeats(self) -> tuple[int, int]:
-        """Of both that count."""
+    def samples(self) -> tuple[int, int]:
+        """How many of both count: repeats, or runs."""
         sides = (self.before, self.after)
         before, after = (len(side.samples) if side else 0 for side in sides)
         return before, after
 
     @property
     def _passes_nothing(self) -> bool:
-        """Whether the other run shows a device that forwards nothing any more."""
-        result = self.cells[1].result if self.cells[1] else None
-        return result is not None and result.verdict == "fail" and not _passed(result)
+        """Whether the other side shows a device that forwards nothing any more."""
+        results = [cell.result for cell in self.cells[1] if cell.result]
+        return bool(results) and all(
+            each.verdict == "fail" and not _passed(each) for each in results
+        )
 
     def judged(self, limit: float) -> Judgement | None:
         """Whether it is worse by more than ``limit``, in the unit of its change.
@@ -122,11 +125,21 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """``figures`` that ``runs`` have; ``family`` of them share the 5 %."""
+    """``figures`` that ``sides`` have; ``family`` of them share the 5 %."""
 
-    runs: Sequence[Run]
+    sides: Sequence[Side]
     figures: Sequence[Compared]
     family: int
+
+    @property
+    def runs(self) -> list[Run]:
+        """Of all sides."""
+        return [run for side in self.sides for run in side.runs]
+
+    @property
+    def by_runs(self) -> bool:
+        """Whether runs are the samples: a side has several."""
+        return _by_runs(self.sides)
 
     @property
     def interval_percent(self) -> float:
@@ -134,47 +147,60 @@ class Comparison:
         return float(100 * (1 - _alpha(self.family)))
 
 
-def compare(runs: Sequence[Run]) -> Comparison:
-    """Compare each run with the first."""
-    baseline, *others = runs
-    keys = dict.fromkeys(key for run in runs for key in run.cells)
+def compare(sides: Sequence[Side]) -> Comparison:
+    """Compare each side with the first."""
+    baseline, *others = sides
+    by_runs = _by_runs(sides)
+    keys = dict.fromkeys(key for side in sides for key in side.keys)
     paired = [
         each
         for key in keys
         for other in others
-        if key in baseline.cells or key in other.cells
-        for each in _paired(key, baseline, other)
+        if baseline.cells(key) or other.cells(key)
+        for each in _paired(key, baseline, other, by_runs=by_runs)
     ]
     comparable = [each for each in paired if not each.why]
-    family = sum(stats.rank(*each.repeats, _TOGETHER) > 0 for each in comparable)
-    needed = stats.least_each(_alpha(len(comparable)))
-    figures = [_told(each, _alpha(family), needed) for each in paired]
-    return Comparison(runs, figures, family)
+    family = sum(stats.rank(*each.samples, _TOGETHER) > 0 for each in comparable)
+    figures = [_told(each, _alpha(family), _alpha(len(comparable))) for each in paired]
+    return Comparison(sides, figures, family)
+
+
+def _by_runs(sides: Sequence[Side]) -> bool:
+    return any(len(side.runs) > 1 for side in sides)
 
 
 def _alpha(family: int) -> Fraction:
     return _TOGETHER / max(family, 1)
 
 
-def _paired(key: Key, baseline: Run, other: Run) -> Iterator[Compared]:
+def _paired(
+    key: Key, baseline: Side, other: Side, *, by_runs: bool
+) -> Iterator[Compared]:
     """Figures of one cell; not yet what they show, if they can be compared at all."""
-    one, two = baseline.cells.get(key), other.cells.get(key)
-    before = {each.name: each for each in readings(one)} if one else {}
-    after = {each.name: each for each in readings(two)} if two else {}
-    different = ""
-    if one and two and one.result and two.result:
-        different = another_measure(one.result, two.result)
+    before = baseline.readings(key, by_runs=by_runs)
+    after = other.readings(key, by_runs=by_runs)
+    different = _different(key, baseline, other, by_runs=by_runs)
     for name in _names(before, after):
         pair = Compared(
             key,
-            (one, two),
+            (baseline.cells(key), other.cells(key)),
             other.letter,
             name,
             before.get(name) or before.get(""),
             after.get(name) or after.get(""),
+            by_runs,
             "not_compared",
         )
         yield _unless_comparable(pair, different, baseline, other)
+
+
+def _different(key: Key, baseline: Side, other: Side, *, by_runs: bool) -> str:
+    """Why the runs did not all measure the same; empty: they did."""
+    results = [*baseline.results(key), *other.results(key)]
+    for (one, before), (two, after) in combinations(results, 2):
+        if why := another_measure(before, after):
+            return f"{one} and {two}: {why}" if by_runs else why
+    return ""
 
 
 def _names(before: dict[str, Reading], after: dict[str, Reading]) -> list[str]:
@@ -184,31 +210,32 @@ def _names(before: dict[str, Reading], after: dict[str, Reading]) -> list[str]:
 
 
 def _unless_comparable(
-    pair: Compared, different: str, baseline: Run, other: Run
+    pair: Compared, different: str, baseline: Side, other: Side
 ) -> Compared:
     """With why nothing is compared, if so."""
     before, after = pair.before, pair.after
     if before is None:
         return replace(pair, why=baseline.why_without(pair.key))
     if before.why_not:
-        return replace(pair, why=f"{baseline.letter}: {before.why_not}")
+        return replace(pair, why=before.why_not)
     if after is None:
         return replace(pair, outcome="gone", why=other.why_without(pair.key))
     if after.why_not:
-        return replace(pair, outcome="gone", why=f"{other.letter}: {after.why_not}")
+        return replace(pair, outcome="gone", why=after.why_not)
     if different:
         return replace(pair, why=different)
     return pair
 
 
-def _told(pair: Compared, alpha: Fraction, needed: int) -> Compared:
-    """What its samples show; ``needed``: repeats that would be enough for all pairs."""
+def _told(pair: Compared, alpha: Fraction, alpha_of_all: Fraction) -> Compared:
+    """What its samples show; ``alpha_of_all``: if all pairs had enough of them."""
     if pair.why or pair.before is None or pair.after is None:
         return pair
-    change = _change(pair.before, pair.after, alpha)
+    change = _change(pair, pair.before, pair.after, alpha)
     if change.lower is None or change.upper is None:
-        before, after = pair.repeats
-        why = f"{before} and {after}, at least {needed} each"
+        why = _too_few(pair, alpha_of_all)
+        if pair.by_runs:
+            why = "; ".join([why, *pair.before.notes, *pair.after.notes])
         return replace(pair, outcome="too_few", why=why, change=change)
     higher, lower = change.lower > 0, change.upper < 0
     outcome: Outcome = "none_shown"
@@ -218,12 +245,25 @@ def _told(pair: Compared, alpha: Fraction, needed: int) -> Compared:
     return replace(pair, outcome=outcome, why=why, change=change)
 
 
-def _change(before: Reading, after: Reading, alpha: Fraction) -> Change:
+def _too_few(pair: Compared, alpha: Fraction) -> str:
+    """How many samples there are, and how many it takes."""
+    before, after = pair.samples
+    runs = " runs" if pair.by_runs else ""
+    told = f"{before} and {after}{runs}, at least {stats.least_each(alpha)} each"
+    if before > after:
+        return f"{told}, or {stats.least_beside(after, alpha)} and {after}"
+    if after > before:
+        return f"{told}, or {before} and {stats.least_beside(before, alpha)}"
+    return told
+
+
+def _change(pair: Compared, before: Reading, after: Reading, alpha: Fraction) -> Change:
     """A loss may be 0, and is a share already: of it the difference is told."""
+    old, new = before.samples, after.samples
+    inflation = 1.0 if pair.by_runs else stats.inflation(old, new)
     if before.unit == "percent":
-        found = stats.shift(before.samples, after.samples, alpha, "difference")
-        return Change(*found)
-    found = stats.shift(before.samples, after.samples, alpha, "ratio")
+        return Change(*stats.shift(old, new, alpha, "difference", inflation))
+    found = stats.shift(old, new, alpha, "ratio", inflation)
     ends = (found.estimate, found.lower, found.upper)
     value, lower, upper = (None if end is None else (end - 1) * 100 for end in ends)
     return Change(value, found.bound, lower, upper)
@@ -231,23 +271,18 @@ def _change(before: Reading, after: Reading, alpha: Fraction) -> Change:
 
 def _remarks(pair: Compared, change: Change) -> Iterator[str]:
     """What a reader should know beside the figures."""
-    yield from _by_ranks(pair)
+    for side in (pair.before, pair.after):
+        yield from side.notes if side else ()
     if change.value is None or math.inf in change:
         yield _why_open(pair)
-    rates = [
-        c.result.load.rate_fps for c in pair.cells if c and c.result and c.result.load
-    ]
-    if len(set(rates)) > 1:
+    results = [c.result for cells in pair.cells for c in cells if c.result]
+    rates = list(dict.fromkeys(r.load.rate_fps for r in results if r.load))
+    if len(rates) == 2:
         yield f"at {' and '.join(map(whole, rates))} fps"
-    if any(c and c.result and _is_near(c.result) for c in pair.cells):
+    elif rates[1:]:
+        yield f"at {whole(min(rates))} to {whole(max(rates))} fps"
+    if any(map(_is_near, results)):
         yield "near the tester's limit"
-
-
-def _by_ranks(pair: Compared) -> Iterator[str]:
-    """Which of both has repeats without a common value."""
-    for letter, side in ((_BASELINE, pair.before), (pair.run, pair.after)):
-        if side and side.doubt:
-            yield f"{letter}: {side.doubt}, compared by ranks"
 
 
 def _passed(result: CellResult) -> bool:

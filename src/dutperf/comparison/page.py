@@ -11,13 +11,13 @@ import jinja2
 
 from dutperf import __version__
 from dutperf.comparison.comparison_tables import (
-    OUTCOMES,
     comparison_tables,
     difference_table,
+    outcome_word,
     sentences,
 )
 from dutperf.comparison.judging import Compared, Comparison, compare
-from dutperf.comparison.runs import read_runs
+from dutperf.comparison.sides import read_runs
 from dutperf.comparison.surroundings import differences_of
 from dutperf.report.page import environment
 from dutperf.visible import visible
@@ -43,7 +43,7 @@ class Drawn:
     @property
     def word(self) -> str:
         """What it shows."""
-        return OUTCOMES[self.compared.outcome]
+        return outcome_word(self.compared)
 
 
 def render(directories: Sequence[Path], limit: float | None = None) -> str:
@@ -54,7 +54,7 @@ def render(directories: Sequence[Path], limit: float | None = None) -> str:
         limit: of the gate, if there is one; percent, or percentage points of losses.
 
     Raises:
-        InputError: see ``read_runs``.
+        InputError: see ``read_sides``.
     """
     return page_of(compare(read_runs(directories)), limit)
 
@@ -64,10 +64,11 @@ def page_of(found: Comparison, limit: float | None) -> str:
     templates = environment()
     own = jinja2.PackageLoader("dutperf.comparison")
     templates.loader = jinja2.ChoiceLoader([own, *filter(None, [templates.loader])])
-    baseline, *others = found.runs
+    baseline, *others = found.sides
     tables = (difference_table(differences_of(baseline, each)) for each in others)
     page = templates.get_template("comparison.html.j2").render(
         runs=found.runs,
+        sides=found.sides,
         said=list(sentences(found, limit)),
         tables=list(comparison_tables(found, limit)),
         drawn=_drawn(found.figures),

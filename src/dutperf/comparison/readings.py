@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from dutperf.catalogue import PROCEDURES, Unit
 from dutperf.procedures.samples import delay_samples, samples_of
 from dutperf.report.cells import CellView
 from dutperf.results import CellResult, Measure
+from dutperf.results.rate_results import FindingKind
 from dutperf.stats import Sample
 from dutperf.tables import DELAYS, DOUBTS, Entry, Verdict
 from dutperf.tables.delay_tables import delay_entry
@@ -23,7 +24,10 @@ class Reading:
         unit: of its samples.
         shown: the figure as tables tell it.
         samples: of its repeats; empty if ``why_not`` says why it cannot be compared.
+        is_missing: nothing was measured, or it is not proven.
+        unsettled: in some words why repeats depend on those before, if so.
         doubt: in some words why they have no common value, if so.
+        notes: what to know about it.
     """
 
     name: str
@@ -31,7 +35,10 @@ class Reading:
     shown: Entry
     samples: tuple[Sample, ...] = ()
     why_not: str = field(default="")
+    is_missing: bool = False
+    unsettled: str = ""
     doubt: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def readings(cell: CellView) -> Iterator[Reading]:
@@ -39,45 +46,42 @@ def readings(cell: CellView) -> Iterator[Reading]:
     result = cell.result
     unit: Unit = PROCEDURES[cell.procedure].unit if cell.procedure else "fps"
     if result is None:
-        yield Reading("", unit, Verdict("open"), why_not="the run ended in it")
+        why = "the run ended in it"
+        yield Reading("", unit, Verdict("open"), why_not=why, is_missing=True)
     elif cell.state == "invalid":
         why = f"invalid: {result.reasons[0].message}" if result.reasons else "invalid"
-        yield Reading("", unit, Verdict("invalid"), why_not=why)
+        yield Reading("", unit, Verdict("invalid"), why_not=why, is_missing=True)
     elif cell.procedure in DELAYS:
         yield from (_of_measure(cell, result, each) for each in result.measures)
     else:
         shown: Entry = cell.figure if cell.measured else Verdict(cell.state)
-        why_not, doubt = _doubts(result)
+        samples, why_not = samples_of(result)
         if result.goals and not result.goals[0].regular:
-            why_not = "its bounds are irregular (RFC 9971 4.6)"
-        samples, unresolved = ([], "") if why_not else samples_of(result)
-        why_not = why_not or unresolved
-        yield Reading("", unit, shown, tuple(samples), why_not, doubt)
+            samples, why_not = [], "its bounds are irregular (RFC 9971 4.6)"
+        found = Reading("", unit, shown, tuple(samples), why_not)
+        yield _with_doubts(result.doubts(), found)
 
 
 _NO_LEVEL = ("modes", "unstable")
-"""Repeats that scatter: ranks can still be compared.
-
-Nothing is known of the ranks of those that depend on others before, nor of a figure
-that another one contradicts.
-"""
+"""Repeats that scatter: ranks can still be compared."""
+_IN_TIME = ("shift", "drift")
+"""Repeats that depend on those before: nothing is known of their ranks."""
 
 
-def _doubts(result: CellResult, what: str = "") -> tuple[str, str]:
-    """Why a figure cannot be compared, and why only by ranks."""
-    kinds = result.doubts(what)
-    why_not = (DOUBTS[kind] for kind in kinds if kind not in _NO_LEVEL)
-    by_ranks = (DOUBTS[kind] for kind in kinds if kind in _NO_LEVEL)
-    return next(why_not, ""), next(by_ranks, "")
+def _with_doubts(kinds: Sequence[FindingKind], found: Reading) -> Reading:
+    """Nothing can be said of a figure that another one contradicts."""
+    if "contradiction" in kinds and not found.why_not:
+        found = replace(found, samples=(), why_not=DOUBTS["contradiction"])
+    unsettled = next((DOUBTS[kind] for kind in kinds if kind in _IN_TIME), "")
+    doubt = next((DOUBTS[kind] for kind in kinds if kind in _NO_LEVEL), "")
+    return replace(found, unsettled=unsettled, doubt=doubt)
 
 
 def _of_measure(cell: CellView, result: CellResult, measure: Measure) -> Reading:
     samples: list[Sample] = []
-    why_not, doubt = _doubts(result, measure.words)
-    if not why_not and result.delays is None:
-        why_not = "the tester's share in it is not stored"
-    if not why_not and result.delays:
+    why_not = "the tester's share in it is not stored"
+    if result.delays:
         samples, why_not = delay_samples(result, result.delays, measure)
-    compared = () if why_not else tuple(samples)
     shown = delay_entry(cell, measure)
-    return Reading(measure.words, "ns", shown, compared, why_not, doubt)
+    found = Reading(measure.words, "ns", shown, tuple(samples), why_not)
+    return _with_doubts(result.doubts(measure.words), found)

@@ -1,12 +1,13 @@
-"""What two runs differ in beside their results: machine, ports, versions, settings."""
+"""What two sides differ in beside their results: machine, ports, versions, settings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dutperf.comparison.runs import Run
+from dutperf.comparison.sides import Side
 from dutperf.report.source import TestbedRecord
 from dutperf.results import Environment, load_campaign
 from dutperf.results.changes import Change, changes
@@ -44,38 +45,57 @@ _PORT = {
     "kernel_driver_version",
 }
 """A lab's ports have other addresses each time."""
+_MOST_VALUES = 3
 
 
 class Differences(NamedTuple):
-    """Of another run from the baseline."""
+    """Of another side from the baseline."""
 
     run: str
     environment: tuple[Change, ...]
     configuration: tuple[Change, ...]
 
 
-def differences_of(baseline: Run, other: Run) -> Differences:
+def differences_of(baseline: Side, other: Side) -> Differences:
     """What is stored of both and is not the same."""
+    runs = (*baseline.runs, *other.runs)
+    number = len(baseline.runs)
+    campaigns = [_campaign(run.directory) for run in runs]
     return Differences(
         other.letter,
-        tuple(_of_environments(baseline, other)),
-        tuple(changes(_campaign(baseline.directory), _campaign(other.directory))),
+        tuple(_apart(_environments(runs), number)),
+        tuple(_apart(campaigns, number)),
     )
 
 
-def _of_environments(baseline: Run, other: Run) -> Iterator[Change]:
-    """Of the only testbed of each, else of those that have one name."""
-    before, after = baseline.source.testbeds, other.source.testbeds
-    if len(before) == len(after) == 1:
-        yield from changes(_told(before[0]), _told(after[0]))
-        return
-    by_name = {each.name: each for each in after}
-    for each in before:
-        if each.name in by_name:
-            told = changes(
-                {each.name: _told(each)}, {each.name: _told(by_name[each.name])}
-            )
-            yield from told
+def _apart(told: Sequence[dict[str, Any]], number: int) -> Iterator[Change]:
+    """Where not all values of the first ``number`` are those of the others."""
+    found = [{c.where: c for c in changes(told[0], each)} for each in told]
+    first = {where: change.old for each in found for where, change in each.items()}
+    for where, old in first.items():
+        values = [each[where].new if where in each else old for each in found]
+        before, after = (
+            dict.fromkeys(side) for side in (values[:number], values[number:])
+        )
+        if before.keys() != after.keys():
+            yield Change(where, _joined(before), _joined(after))
+
+
+def _joined(values: Iterable[str]) -> str:
+    """All values of a side, but of many only some."""
+    told = [*values]
+    more = len(told) - _MOST_VALUES
+    rest = [f"{more} more"] if more > 0 else []
+    return " | ".join([*told[:_MOST_VALUES], *rest])
+
+
+def _environments(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """Of the only testbed of each, else of those that have one name in all."""
+    records = [{each.name: _told(each) for each in r.source.testbeds} for r in runs]
+    if all(len(each) == 1 for each in records):
+        return [told for each in records for told in each.values()]
+    common = set(records[0]).intersection(*records)
+    return [{n: told for n, told in each.items() if n in common} for each in records]
 
 
 def _told(testbed: TestbedRecord) -> dict[str, Any]:

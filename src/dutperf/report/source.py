@@ -90,6 +90,10 @@ class Source:
         """Of the only testbed."""
         return None if self.several else self.testbeds[0].environment
 
+    def is_copy_of(self, other: Source) -> bool:
+        """Whether both are one run, stored twice."""
+        return self.created_at == other.created_at and self.cells == other.cells
+
     def trials_of(self, cell: str) -> tuple[TrialRecord, ...]:
         """The trials of one cell, in the order they were run.
 

@@ -18,7 +18,15 @@ from dutperf.stats.order import (
     percentile,
     percentile_bounds,
 )
-from dutperf.stats.two_samples import Sample, Shift, least_each, rank, shift
+from dutperf.stats.two_samples import (
+    Sample,
+    Shift,
+    inflation,
+    least_beside,
+    least_each,
+    rank,
+    shift,
+)
 
 __all__ = [
     "LOOKS",
@@ -31,7 +39,9 @@ __all__ = [
     "highest",
     "histogram_median",
     "histogram_percentile",
+    "inflation",
     "interval_at_look",
+    "least_beside",
     "least_each",
     "mean",
     "mean_interval",

@@ -7,6 +7,10 @@ Mann and Whitney's U, which only depends on how many samples there are. So the k
 smallest and the k-th largest pair enclose the shift with a probability that needs no
 assumption; samples that are equal only make it larger.
 
+Samples that depend on those before are worth fewer. What that makes of the variance of
+U is estimated from the lag-1 correlation of their ranks (``inflation``), and the
+interval is that of a U with so much more variance.
+
 A sample may be known to lie between two values only: a search tells a rate to within
 its resolution, a bound one side of it. Each end of the interval is then that of the
 least favourable values, so what is not known never looks like a difference.
@@ -16,14 +20,21 @@ from __future__ import annotations
 
 import itertools
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from statistics import NormalDist
 from typing import Literal, NamedTuple
 
+from dutperf.stats.censored import Statistic
+
 _MOST_EXACT = 40_000
 """Pairs up to which the null distribution is counted out, in a second at most."""
+_LEAST_SLOPE = 0.2
+"""Of what is found by what there is: of 5 values and fewer it says nothing."""
+_MOST_CORRELATION = 0.95
 Scale = Literal["ratio", "difference"]
 Bound = Literal["lower", "upper"]
 
@@ -38,6 +49,23 @@ class Sample(NamedTuple):
     low: float
     high: float
     bound: Bound | None = None
+
+    @classmethod
+    def of(cls, samples: Sequence[Sample], statistic: Statistic) -> Sample:
+        """One of several, such as their median, and between what that lies.
+
+        Args:
+            samples: not empty.
+            statistic: must not fall when a sample rises.
+        """
+        value = statistic([each.value for each in samples])
+        bound: Bound | None = None
+        if statistic([each.most for each in samples]) != value:
+            bound = "lower"
+        elif statistic([each.least for each in samples]) != value:
+            bound = "upper"
+        low = statistic([each.low for each in samples])
+        return cls(value, low, statistic([each.high for each in samples]), bound)
 
     @property
     def least(self) -> float:
@@ -64,7 +92,11 @@ class Shift(NamedTuple):
 
 
 def shift(
-    before: Sequence[Sample], after: Sequence[Sample], alpha: Fraction, scale: Scale
+    before: Sequence[Sample],
+    after: Sequence[Sample],
+    alpha: Fraction,
+    scale: Scale,
+    inflation: float = 1.0,
 ) -> Shift:
     """Hodges and Lehmann's estimate and its interval, which misses it in ``alpha``.
 
@@ -73,6 +105,8 @@ def shift(
         after: the same.
         alpha: of both sides together.
         scale: what each pair is; of ratios 0 to 0 may be any.
+        inflation: of the variance of U; the interval ends at the outermost pairs at
+            the widest.
     """
     scaled = _SCALES[scale]
     pairs = [(old, new) for old in before for new in after]
@@ -85,6 +119,8 @@ def shift(
     k = rank(len(before), len(after), alpha)
     if k == 0:
         return Shift(estimate, bound, None, None)
+    if inflation > 1:
+        k = max(1, min(k, _normal_rank(len(before), len(after), alpha, inflation)))
     lows = sorted(scaled.least(new.low, old.high) for old, new in pairs)
     highs = sorted(scaled.most(new.high, old.low) for old, new in pairs)
     return Shift(estimate, bound, lows[k - 1], highs[-k])
@@ -101,9 +137,7 @@ def rank(before: int, after: int, alpha: Fraction) -> int:
         alpha: how often both ends together may miss.
     """
     if before * after > _MOST_EXACT:
-        deviation = math.sqrt(before * after * (before + after + 1) / 12)
-        z = NormalDist().inv_cdf(float(alpha / 2))
-        return max(0, math.floor(before * after / 2 + z * deviation + 0.5))
+        return max(0, _normal_rank(before, after, alpha))
     allowed = alpha / 2 * math.comb(before + after, before)
     outside = 0
     for k, arrangements in enumerate(_arrangements(before, after)):
@@ -113,9 +147,53 @@ def rank(before: int, after: int, alpha: Fraction) -> int:
     return before * after // 2
 
 
+def _normal_rank(
+    before: int, after: int, alpha: Fraction, inflation: float = 1.0
+) -> int:
+    variance = inflation * before * after * (before + after + 1) / 12
+    z = NormalDist().inv_cdf(float(alpha / 2))
+    return math.floor(before * after / 2 + z * math.sqrt(variance) + 0.5)
+
+
+def inflation(before: Sequence[Sample], after: Sequence[Sample]) -> float:
+    """How many times as large the variance of U is as without correlation; 1 or more.
+
+    (1 + r) / (1 - r), as of a mean of values of which each depends on the one before.
+    r is the lag-1 correlation of ranks in both samples, without its bias (of n values
+    it is found too low by (1 + 4 r) / n: Marriott and Pope 1954), and a standard error
+    more: what is too small to be seen in so few samples may still be there.
+    """
+    ranks = [_centred_ranks([each.value for each in of]) for of in (before, after)]
+    squares = sum(rank * rank for of in ranks for rank in of)
+    if not squares:
+        return 1.0
+    found = sum(a * b for of in ranks for a, b in pairwise(of)) / squares
+    both = len(before) + len(after)
+    unbiased = (found + 2 / both) / max(_LEAST_SLOPE, 1 - 8 / both)
+    r = min(max(0.0, unbiased + 1 / math.sqrt(both)), _MOST_CORRELATION)
+    return (1 + r) / (1 - r)
+
+
+def _centred_ranks(values: Sequence[float]) -> list[float]:
+    """How many are lower less how many are higher, of each."""
+    ordered = sorted(values)
+    return [
+        float(bisect_left(ordered, v) + bisect_right(ordered, v) - len(ordered))
+        for v in values
+    ]
+
+
 def least_each(alpha: Fraction) -> int:
     """As many samples before and after there is an interval for."""
     return next(n for n in itertools.count(1) if rank(n, n, alpha))
+
+
+def least_beside(others: int, alpha: Fraction) -> int:
+    """As many samples there is an interval for beside so many others."""
+    # Two orders of all have no pair on one side.
+    return next(
+        n for n in itertools.count(1) if alpha * math.comb(n + others, others) >= 2
+    )
 
 
 @lru_cache(maxsize=64)
