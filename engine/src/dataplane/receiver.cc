@@ -310,7 +310,13 @@ void Receiver::record(Input& input, Burst& burst, const Times& times) noexcept {
                                             Input& input) noexcept {
   switch (classified.kind) {
     case net::FrameKind::kTest: break;
-    case net::FrameKind::kTruncated: account_truncated(classified, input); break;
+    case net::FrameKind::kTruncated:
+      if (dpdk::is_in_several(mbuf)) {
+        ++input.arrivals.in_several;
+      } else {
+        account_truncated(classified, input);
+      }
+      break;
     case net::FrameKind::kForeign: return account_foreign(mbuf, input);
     case net::FrameKind::kIcmp: {
       // In a tunnel, or of those who have heard of none.

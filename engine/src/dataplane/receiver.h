@@ -75,6 +75,7 @@ struct PortArrivals {
   uint64_t misdirected = 0;
   net::DamageCounts damaged;  // the trial's
   uint64_t cut_short = 0;     // UDP, truncated before the place that tells whose it is
+  uint64_t in_several = 0;    // in several buffers, of which the first is too short: ours to blame
   AnswerLog answers;
   uint64_t unclaimed_lost = 0;  // its ring was full
 };

@@ -24,6 +24,8 @@ inline uint8_t* const* buffers_of(Mbuf* const* mbufs) {
 }
 
 inline size_t size_of(const Mbuf* mbuf) { return mbuf->data_len; }
+// The driver put a frame into more than one buffer: what is in the first is not all of it.
+inline bool is_in_several(const Mbuf* mbuf) { return mbuf->nb_segs > 1; }
 // With what may still be put behind its bytes.
 inline size_t room_of(const Mbuf* mbuf) { return mbuf->buf_len - mbuf->data_off; }
 inline void set_size(Mbuf* mbuf, size_t size) {

@@ -198,7 +198,9 @@ class PortCounters(Message):
     tx_frames: Count
     rx_missed: Count = Field(description="dropped: receive queue full (imissed)")
     rx_errors: Count = Field(description="came in damaged, as the port counts it")
-    rx_nombuf: Count = Field(description="dropped: no receive buffer")
+    rx_nombuf: Count = Field(
+        description="dropped: no receive buffer, or none that a whole frame fits in"
+    )
     tx_errors: Count
     pauses: list[DriverCounter] = Field(
         default=[],
