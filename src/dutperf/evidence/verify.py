@@ -2,7 +2,9 @@
 
     sums        no file was changed since it was packed
     journal     each trial once, every frame accounted for, every verdict earned
-    results     its trials are the journal's, its cells the campaign's
+    environment the one that the trials began in, by its sums in the journal
+    trials      those of the results are the journal's
+    campaign    the cells are the campaign's
     replay      the run's own code makes the same of the journal: requests, results
     figures     each derived from the journal by a second implementation (``rederive``)
     report      it is what the results make
@@ -30,6 +32,7 @@ from dutperf.evidence.comparison import (
     compare_cell,
     compare_scalability,
 )
+from dutperf.evidence.environments import check_environments
 from dutperf.evidence.pack import NEEDED, REPORT, VERSION, files_of
 from dutperf.evidence.rederive import (
     Source,
@@ -39,7 +42,12 @@ from dutperf.evidence.rederive import (
     derived_scalability,
 )
 from dutperf.evidence.replayed import Replay, begins_in_order, replayed
-from dutperf.results import load_environments, load_journal, load_results
+from dutperf.results import (
+    TrialRecord,
+    load_environments,
+    load_journal,
+    load_results,
+)
 from dutperf.results.directory import CAMPAIGN, RESULTS
 from dutperf.results.journal import JOURNAL
 
@@ -168,12 +176,14 @@ def _verified(
     replay: Replay | None,
 ) -> Verification:
     load_results(directory)  # refuses what is no run of dutperf, in sentences
-    load_journal(directory)
+    records = load_journal(directory).records
+    load_environments(directory)
     results = json.loads((directory / RESULTS).read_bytes())
     header, *trials = _lines(directory / JOURNAL)
     figures = Compared()
     checks += [
         _journal(trials, header),
+        _environment(directory, records),
         _same_trials(results, trials, header),
         _cells(directory, results, trials, plan),
     ]
@@ -198,6 +208,12 @@ def _journal(trials: Sequence[Json], header: Json) -> Check:
     if header["schema_version"] == 1:
         trials = [trial | {"delays_recorded": False} for trial in trials]
     return Check("journal", told, [*check_trials(trials), *begins_in_order(trials)])
+
+
+def _environment(directory: Path, records: Sequence[TrialRecord]) -> Check:
+    told = "machine, versions and ports are those that the trials began in"
+    wrong, unknown = check_environments(directory, records)
+    return Check("environment", told, wrong, unknown, looked=not unknown)
 
 
 def _same_trials(results: Json, trials: Sequence[Json], header: Json) -> Check:
