@@ -46,8 +46,20 @@ Rerun = Annotated[
 ]
 
 
+Allowed = Annotated[
+    Path | None,
+    typer.Option(
+        "--allowed-signers",
+        metavar="FILE",
+        help="one of these signed it: keys and whose they are, in ssh's format",
+        show_default=False,
+    ),
+]
+
+
 def verify(
     path: File,
+    allowed: Allowed = None,
     rerun: Rerun = False,
     output: Output = None,
     as_json: AsJson = False,
@@ -58,7 +70,7 @@ def verify(
     """
     if output and not rerun:
         raise InputError("--output is where --rerun stores its run", "leave it out")
-    found = verified(path, planned_testbeds, write_report, results_again)
+    found = verified(path, planned_testbeds, write_report, results_again, allowed)
     if not as_json:
         _print(lines(found))
     again = _measured_again(path, output) if rerun else None

@@ -9,7 +9,15 @@ from typing import Any, NamedTuple
 
 from dutperf import __version__
 from dutperf.errors import InputError
-from dutperf.evidence.archive import ENDING, MANIFEST, SUMS, packed, write_new
+from dutperf.evidence.archive import (
+    ENDING,
+    MANIFEST,
+    SIGNATURE,
+    SUMS,
+    Sign,
+    packed,
+    write_new,
+)
 from dutperf.results import load_environments, load_journal, load_results
 from dutperf.results.directory import CAMPAIGN, RESULTS
 from dutperf.results.environment import Environment
@@ -19,7 +27,7 @@ from dutperf.results.loading import read_bytes
 VERSION = 1
 REPORT = "report.html"
 NEEDED = (CAMPAIGN, JOURNAL, RESULTS)
-_OWN = {MANIFEST, SUMS}
+_OWN = {MANIFEST, SUMS, SIGNATURE}
 
 
 class Packed(NamedTuple):
@@ -59,7 +67,10 @@ def files_of(directory: Path) -> dict[str, bytes]:
 
 
 def pack(
-    directory: Path, out: Path | None = None, more: Mapping[str, bytes] | None = None
+    directory: Path,
+    out: Path | None = None,
+    more: Mapping[str, bytes] | None = None,
+    sign: Sign | None = None,
 ) -> Packed:
     """Write the evidence of the run in ``directory`` into one archive.
 
@@ -67,6 +78,7 @@ def pack(
         directory: of the results.
         out: the archive; None: beside the directory, with its name.
         more: files that are made for it.
+        sign: see ``packed``.
 
     Raises:
         InputError: it holds no run, a file is damaged, or the archive exists.
@@ -75,9 +87,10 @@ def pack(
     files = {**files_of(directory), **(more or {})}
     name = directory.resolve().name
     path = out or directory.resolve().with_name(f"{name}{ENDING}")
-    content = packed(name, files, _manifest(directory))
+    content = packed(name, files, _manifest(directory), sign)
     write_new(path, content)
-    return Packed(path, (*sorted(files), MANIFEST, SUMS), len(content))
+    own = (MANIFEST, SUMS, SIGNATURE) if sign else (MANIFEST, SUMS)
+    return Packed(path, (*sorted(files), *own), len(content))
 
 
 def _manifest(directory: Path) -> dict[str, Any]:

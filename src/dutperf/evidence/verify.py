@@ -1,6 +1,7 @@
 """Checks the evidence of a run: its sums, its journal, and every figure once more.
 
     sums        no file was changed since it was packed
+    signature   who signed the sums
     journal     each trial once, every frame accounted for, every verdict earned
     environment the one that the trials began in, by its sums in the journal
     trials      those of the results are the journal's
@@ -25,8 +26,8 @@ from typing import Any
 from dutperf import __version__
 from dutperf.config import Campaign, PlannedTestbed, expand, load_campaign
 from dutperf.config.cell import Cell
-from dutperf.errors import InputError
-from dutperf.evidence.archive import MANIFEST, opened, wrong_sums
+from dutperf.errors import InputError, SetupError
+from dutperf.evidence.archive import MANIFEST, SIGNATURE, SUMS, opened, wrong_sums
 from dutperf.evidence.comparison import (
     Compared,
     compare_cell,
@@ -42,6 +43,7 @@ from dutperf.evidence.rederive import (
     derived_scalability,
 )
 from dutperf.evidence.replayed import Replay, begins_in_order, replayed
+from dutperf.evidence.signature import BadSignatureError, signer
 from dutperf.results import (
     TrialRecord,
     load_environments,
@@ -90,6 +92,7 @@ def verify(
     plan: Plan,
     write_report: WriteReport | None = None,
     replay: Replay | None = None,
+    allowed: Path | None = None,
 ) -> Verification:
     """Check an archive, or a results directory.
 
@@ -98,10 +101,16 @@ def verify(
         plan: where a campaign is measured.
         write_report: makes report.html again; None: it is not looked at.
         replay: makes the results again; None: they are derived alone.
+        allowed: whose signature is asked for; None: any, or none.
 
     Raises:
         InputError: it is neither, or so damaged that nothing can be told of it.
+        SetupError: nothing is there to check the signature that is asked for.
     """
+    if allowed and not allowed.is_file():
+        raise InputError(
+            f"{allowed} is no file", "--allowed-signers is one: see ssh-keygen(1)"
+        )
     checks = []
     if path.is_dir():
         files = files_of(path)
@@ -111,6 +120,7 @@ def verify(
         files = opened(path)
         checks.append(_sums(files))
         _check_version(path, files)
+    checks.append(_signature(files, allowed))
     missing = [name for name in NEEDED if name not in files]
     if missing:
         raise InputError(f"{path}: {' and '.join(missing)} missing", "pack it again")
@@ -149,7 +159,33 @@ def _as_directory(files: Mapping[str, bytes]) -> Iterator[Path]:
 
 
 def _sums(files: dict[str, bytes]) -> Check:
-    return Check("sums", f"SHA-256 sums of {len(files) - 1} files", wrong_sums(files))
+    count = len(files.keys() - {SUMS, SIGNATURE})
+    return Check("sums", f"SHA-256 sums of {count} files", wrong_sums(files))
+
+
+def _signature(files: Mapping[str, bytes], allowed: Path | None) -> Check:
+    check = Check("signature", "none", looked=False)
+    if SIGNATURE not in files:
+        told = "it is not signed; dutperf evidence --sign does"
+        (check.wrong if allowed else check.unknown).append(told)
+        return check
+    check.told = f"of {SUMS}"
+    try:
+        found = signer(files[SUMS], files[SIGNATURE], allowed)
+    except BadSignatureError as error:
+        check.wrong.append(str(error))
+    except SetupError as error:
+        if allowed:
+            raise
+        check.unknown.append(f"{error.message}: {error.hint}")
+    else:
+        check.looked = True
+        check.told = f"signed by {found.key}"
+        if found.identity:
+            check.told = f"signed by {found.identity}, {found.key}"
+        else:
+            check.unknown.append("whose key that is, --allowed-signers FILE tells")
+    return check
 
 
 def _check_version(path: Path, files: dict[str, bytes]) -> None:
