@@ -42,7 +42,12 @@ from dutperf.evidence.rederive import (
     derived_cell,
     derived_scalability,
 )
-from dutperf.evidence.replayed import Replay, begins_in_order, replayed
+from dutperf.evidence.replayed import (
+    Replay,
+    begins_in_order,
+    ended_by_remaining,
+    replayed,
+)
 from dutperf.evidence.signature import BadSignatureError, signer
 from dutperf.results import (
     TrialRecord,
@@ -63,7 +68,8 @@ WriteReport = Callable[[Path], Path]
 class Check:
     """One of them: what it looked at, what is wrong, and what it cannot tell.
 
-    ``looked``: whether it could look at all.
+    ``looked``: whether it could look at all. ``unproven``: it should have, or found
+    differences that another version of dutperf may explain: nobody knows.
     """
 
     name: str
@@ -71,11 +77,12 @@ class Check:
     wrong: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     looked: bool = True
+    unproven: bool = False
 
 
 @dataclass
 class Verification:
-    """All that was found; ``good``: nothing speaks against the evidence."""
+    """All that was found, and what follows from it."""
 
     what: str
     checks: list[Check]
@@ -83,8 +90,13 @@ class Verification:
 
     @property
     def good(self) -> bool:
-        """Whether every check passed."""
+        """Whether nothing speaks against the evidence."""
         return not any(check.wrong for check in self.checks)
+
+    @property
+    def proven(self) -> bool:
+        """Whether it is good, and nothing was left open that decides."""
+        return self.good and not any(check.unproven for check in self.checks)
 
 
 def verify(
@@ -290,8 +302,7 @@ def _cells(directory: Path, results: Json, trials: Sequence[Json], plan: Plan) -
         cells = expand(campaign, *(each.testbed for each in plan(campaign)))
     except InputError as error:
         check.told = "its cells are those of the campaign"
-        check.unknown.append(f"campaign.yaml is none of today's: {error.message}")
-        check.looked = False
+        _refuses(check, directory, error)
         return check
     check.told = f"its {len(cells)} cells are those of the campaign"
     known = {cell.id: cell for cell in cells}
@@ -348,13 +359,18 @@ def _replayed(
         campaign = load_campaign(directory / CAMPAIGN)
         planned = plan(campaign)
     except InputError as error:
-        check.unknown.append(f"campaign.yaml is none of today's: {error.message}")
-        check.looked = False
+        _refuses(check, directory, error)
         return check
     check.wrong, check.unknown = replayed(directory, results, campaign, planned, replay)
-    check.looked = not check.unknown
     _only_of_today(check, header)
     return check
+
+
+def _refuses(check: Check, directory: Path, error: InputError) -> None:
+    """Nothing can be made of the campaign: of a newer version, or of other machines."""
+    told = error.message.replace(f"{directory}/", "")
+    check.unknown.append(f"campaign.yaml is none of today's: {told}")
+    check.looked, check.unproven = False, True
 
 
 def _only_of_today(check: Check, header: Json) -> None:
@@ -365,7 +381,7 @@ def _only_of_today(check: Check, header: Json) -> None:
             f"dutperf {version} made it, and this is {__version__}: use that version "
             f"to prove more; first of {len(check.wrong)} found: {check.wrong[0]}"
         )
-        check.wrong, check.looked = [], False
+        check.wrong, check.looked, check.unproven = [], False, True
 
 
 # --- figures
@@ -379,6 +395,9 @@ def _figures(
     of_cell = by_cell(trials)
     check = Check("figures", "")
     for cell in results["cells"]:
+        if ended_by_remaining(cell):
+            check.unknown.append(f"{cell['id']} has no figures: replay holds it whole")
+            continue
         place = cell.get("place")
         known = environments.get(place) or environments.get(None)
         recorded = known.model_dump(mode="json") if known else {}
