@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,11 @@ def _by_file(
 
 
 def _differences(name: str, data: Json, trials: Sequence[TrialRecord]) -> Iterator[str]:
+    began, seed = data["started_at"], data["seed"]
+    if not _is_before(began, trials[0].started_at):
+        yield f"{name} was stored at {began}, and a trial began before that"
+    if trials[0].request.seed != seed:
+        yield f"{name}: the seed is {seed}, of trials {trials[0].request.seed}"
     last = 0
     for trial in trials:
         number, told = trial.number, trial.environment
@@ -74,3 +80,12 @@ def _differences(name: str, data: Json, trials: Sequence[TrialRecord]) -> Iterat
                 f"{name}: a part that began before trial {part['first_trial']}, which "
                 "has no sum of it"
             )
+
+
+def _is_before(one: str, other: str) -> bool:
+    """In whole seconds, as environments have them."""
+    try:
+        times = [datetime.fromisoformat(text).astimezone(UTC) for text in (one, other)]
+    except ValueError:
+        return False
+    return times[0] <= times[1]

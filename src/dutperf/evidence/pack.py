@@ -27,7 +27,7 @@ from dutperf.results.loading import read_bytes
 VERSION = 1
 REPORT = "report.html"
 NEEDED = (CAMPAIGN, JOURNAL, RESULTS)
-_OWN = {MANIFEST, SUMS, SIGNATURE}
+OWN = {MANIFEST, SUMS, SIGNATURE}
 
 
 class Packed(NamedTuple):
@@ -55,7 +55,7 @@ def files_of(directory: Path) -> dict[str, bytes]:
             continue
         if path.is_symlink():
             raise InputError(f"{path} is a link", "put the file itself in its place")
-        if path.is_file() and name not in _OWN and not name.endswith(ENDING):
+        if path.is_file() and name not in OWN and not name.endswith(ENDING):
             found[name] = read_bytes(path)
     missing = [name for name in NEEDED if name not in found]
     if missing:
@@ -87,13 +87,13 @@ def pack(
     files = {**files_of(directory), **(more or {})}
     name = directory.resolve().name
     path = out or directory.resolve().with_name(f"{name}{ENDING}")
-    content = packed(name, files, _manifest(directory), sign)
+    content = packed(name, files, manifest_of(directory), sign)
     write_new(path, content)
     own = (MANIFEST, SUMS, SIGNATURE) if sign else (MANIFEST, SUMS)
     return Packed(path, (*sorted(files), *own), len(content))
 
 
-def _manifest(directory: Path) -> dict[str, Any]:
+def manifest_of(directory: Path) -> dict[str, Any]:
     """What a reader wants to know before he unpacks it."""
     results, journal = load_results(directory), load_journal(directory)
     environments = load_environments(directory).values()

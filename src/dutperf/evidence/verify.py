@@ -2,6 +2,7 @@
 
     sums        no file was changed since it was packed
     signature   who signed the sums
+    manifest    it says of the run what its files say
     journal     each trial once, every frame accounted for, every verdict earned
     environment the one that the trials began in, by its sums in the journal
     trials      those of the results are the journal's
@@ -34,7 +35,7 @@ from dutperf.evidence.comparison import (
     compare_scalability,
 )
 from dutperf.evidence.environments import check_environments
-from dutperf.evidence.pack import NEEDED, REPORT, VERSION, files_of
+from dutperf.evidence.pack import NEEDED, OWN, REPORT, VERSION, files_of, manifest_of
 from dutperf.evidence.rederive import (
     Source,
     by_cell,
@@ -48,6 +49,7 @@ from dutperf.evidence.replayed import (
     ended_by_remaining,
     replayed,
 )
+from dutperf.evidence.said_twice import contradictions, of_their_cells
 from dutperf.evidence.signature import BadSignatureError, signer
 from dutperf.results import (
     TrialRecord,
@@ -229,8 +231,10 @@ def _verified(
     results = json.loads((directory / RESULTS).read_bytes())
     header, *trials = _lines(directory / JOURNAL)
     figures = Compared()
+    if (directory / MANIFEST).exists():
+        checks.append(_manifest(directory))
     checks += [
-        _journal(trials, header),
+        _journal(trials, header, results["cells"]),
         _environment(directory, records),
         _same_trials(results, trials, header),
         _cells(directory, results, trials, plan),
@@ -248,14 +252,34 @@ def _lines(path: Path) -> list[Json]:
     return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]]
 
 
+def _manifest(directory: Path) -> Check:
+    check = Check("manifest", "it says of the run what its files say")
+    stored = json.loads((directory / MANIFEST).read_bytes())
+    files = [file for file in directory.rglob("*") if file.is_file()]
+    names = {file.relative_to(directory).as_posix() for file in files}
+    made = manifest_of(directory) | {"files": sorted(names - OWN)}
+    if stored.get("packed_by") != made["packed_by"]:
+        check.unknown.append("another version of dutperf packed it")
+        check.looked = False
+        return check
+    check.wrong = [
+        f"{MANIFEST}: {key} is another one"
+        for key in sorted({*stored, *made})
+        if stored.get(key) != made.get(key)
+    ]
+    return check
+
+
 # --- the journal
 
 
-def _journal(trials: Sequence[Json], header: Json) -> Check:
+def _journal(trials: Sequence[Json], header: Json, cells: Sequence[Json]) -> Check:
     told = f"{len(trials)} trials: frames, verdicts and numbers"
     if header["schema_version"] == 1:
         trials = [trial | {"delays_recorded": False} for trial in trials]
-    return Check("journal", told, [*check_trials(trials), *begins_in_order(trials)])
+    wrong = [*check_trials(trials), *begins_in_order(trials)]
+    wrong += contradictions(trials, header["schema_version"])
+    return Check("journal", told, [*wrong, *of_their_cells(trials, cells)])
 
 
 def _environment(directory: Path, records: Sequence[TrialRecord]) -> Check:
