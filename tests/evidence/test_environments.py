@@ -101,6 +101,7 @@ def test_a_run_that_goes_on_adds_the_sum_of_what_it_goes_on_in(path: Path) -> No
     assert sums(path).keys() == {1, 4}
     assert sums(path)[1] == first[1]
     assert check(path).wrong == []
+    assert verify(path, plan).good, "counters of ports begin anew"
     edited(
         path / "environment.json", lambda data: data["parts"][0].update(changes=["x"])
     )
@@ -139,6 +140,19 @@ def test_a_journal_without_sums_is_of_an_older_dutperf(path: Path) -> None:
     found = check(path)
     assert (found.wrong, found.looked) == ([], False)
     assert "no sum of environment.json" in found.unknown[0]
+
+
+def test_nor_is_an_older_run_that_went_on_refused(path: Path) -> None:
+    """Where its ports were opened anew is not in its journal."""
+    interrupted(path, 4)
+    Run(path, engine()).resume(WHAT)
+    told = sums(path).values()
+    for name in ("journal.jsonl", "results.json"):
+        text = (path / name).read_text()
+        for each in told:
+            text = text.replace(f'"{each}"', "null")
+        (path / name).write_text(text)
+    assert verify(path, plan).good
 
 
 def test_a_file_that_says_it_is_of_another_testbed_is_a_difference(path: Path) -> None:
