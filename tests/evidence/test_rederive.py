@@ -21,6 +21,7 @@ from dutperf.catalogue import PROCEDURES
 from dutperf.config import Cell
 from dutperf.evidence.comparison import Compared, compare_cell
 from dutperf.evidence.rederive import Source, check_trials, derived_cell
+from dutperf.evidence.said_twice import contradictions
 from dutperf.procedures.beside import with_beside
 from dutperf.procedures.line_rates import beside_media
 from dutperf.procedures.max_rate import MaxRate
@@ -64,7 +65,7 @@ def compared(
     stored, trials = json.loads(whole.model_dump_json()), plain(records)
     found = Compared()
     compare_cell(stored, derived_cell(Source(stored, trials, [], {})), found)
-    found.differ += check_trials(trials)
+    found.differ += [*check_trials(trials), *contradictions(trials, 2)]
     return found
 
 

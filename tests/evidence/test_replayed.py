@@ -10,14 +10,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gateways import NAT44
 from planning import TESTBED, Run, campaign, spec
 
 from dutperf import __version__
+from dutperf.cli import app, verify_command
 from dutperf.config import Campaign, PlannedTestbed
 from dutperf.evidence import Verification, verify
 from dutperf.report import write_report
+from dutperf.run.openings import Openings
 from dutperf.run.results_again import results_again
-from dutperf.simulation.fake_engine import FakeEngine, buffered, jitter
+from dutperf.simulation.fake_engine import (
+    FakeEngine,
+    SimulatedNat,
+    buffered,
+    jitter,
+    perfect,
+)
 
 Json = dict[str, Any]
 Forge = Callable[[list[Json], Json], None]
@@ -83,7 +92,7 @@ def replaced(path: Path, old: str, new: str, *names: str) -> None:
 def test_a_run_is_what_its_journal_makes(run: Path) -> None:
     found = verified(run)
     assert wrong(run) == {}
-    assert [c.name for c in found.checks if not c.looked] == ["sums"]
+    assert [c.name for c in found.checks if not c.looked] == ["sums", "signature"]
 
 
 def test_frames_of_1518_bytes_are_not_sold_as_64(run: Path) -> None:
@@ -174,11 +183,46 @@ def test_a_run_of_another_version_is_less_proven_not_refused(run: Path) -> None:
     replaced(run, mine, other, "journal.jsonl")
     replaced(run, "195,312", "995,312", "report.html")
     replaced(run, '"unit":"fps"', '"unit":"frames"', "results.json")
-    found = {check.name: check for check in verified(run).checks}
+    told = verified(run)
+    assert (told.good, told.proven) == (True, False)
+    found = {check.name: check for check in told.checks}
     for name in ("replay", "report"):
         assert found[name].wrong == []
         assert not found[name].looked
         assert "dutperf 0.9.0 made it" in found[name].unknown[0]
+
+
+def of_another_version(path: Path) -> None:
+    mine = f'"dutperf_version":"{__version__}"'
+    replaced(path, mine, '"dutperf_version":"0.9.0"', "journal.jsonl")
+    replaced(path, '"unit":"fps"', '"unit":"frames"', "results.json")
+
+
+def of_a_campaign_that_nobody_reads(path: Path) -> None:
+    """And no report, which would differ."""
+    replaced(path, "procedures:", "proceedings:", "campaign.yaml")
+    (path / "report.html").unlink()
+
+
+@pytest.mark.parametrize("forge", [of_another_version, of_a_campaign_that_nobody_reads])
+def test_what_cannot_be_judged_is_not_taken_for_good(
+    run: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    forge: Callable[[Path], None],
+) -> None:
+    monkeypatch.setattr(verify_command, "planned_testbeds", plan)
+    assert app.run(["verify", str(run)]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.endswith("against these results; not looked at: sums, signature")
+    forge(run)
+    assert app.run(["verify", str(run)]) == 5
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("not proven: ")
+    assert "replay" in last
+    assert app.run(["verify", str(run), "--json"]) == 5
+    told = json.loads(capsys.readouterr().out)
+    assert (told["good"], told["proven"]) == (True, False)
 
 
 def test_of_a_run_that_ended_early_what_there_is_is_made_again(run: Path) -> None:
@@ -190,3 +234,72 @@ def test_of_a_run_that_ended_early_what_there_is_is_made_again(run: Path) -> Non
     forged(run, forge)
     write_report(run)
     assert wrong(run) == {}
+
+
+# --- of a device that may know what would be opened
+
+
+def plan_of_nat44(_campaign: Campaign) -> list[PlannedTestbed]:
+    return [PlannedTestbed(testbed=NAT44)]
+
+
+@pytest.fixture(scope="module")
+def remaining(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose first cell could open connections once, and its last not at all."""
+    nat = SimulatedNat(connection_rate_fps=5000)
+    path = tmp_path_factory.mktemp("remaining") / "run"
+    run = Run(
+        path,
+        FakeEngine(perfect(), nat=nat),
+        testbed=NAT44,
+        openings=Openings(None, ("left", "right"), now=lambda: nat.now_ns / 1e9),
+        sleep=lambda seconds: nat.wait(int(seconds * 1e9)),
+    )
+    known: list[Json] = [{}, {"table_size": 10**6}, {}]
+    results = run(
+        campaign(
+            *(
+                spec(
+                    procedure="connection-rate",
+                    resolution="10%",
+                    max_rate_fps=20_000,
+                    stateful={"connections": number, "timeout_ms": 50, **keys},
+                )
+                for number, keys in zip((2000, 700, 900), known, strict=True)
+            )
+        )
+    )
+    codes = [[reason.code for reason in cell.reasons] for cell in results.cells]
+    assert codes == [["connections_remain"], [], ["connections_remain"]]
+    return path
+
+
+@pytest.fixture
+def left(remaining: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(remaining, tmp_path / "run"))
+
+
+def of_nat44(path: Path) -> Verification:
+    return verify(path, plan_of_nat44, None, results_again)
+
+
+def test_a_cell_that_could_open_nothing_is_made_again(left: Path) -> None:
+    found = of_nat44(left)
+    assert [(c.name, c.wrong) for c in found.checks if c.wrong] == []
+    (replay,) = (c for c in found.checks if c.name == "replay")
+    assert replay.looked
+    assert len(replay.unknown) == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"verdict":"invalid"', '"verdict":"fail"'),
+        ("not measured", "measured"),
+        ("no hook empties its table", "a hook empties its table"),
+    ],
+)
+def test_nor_is_anything_else_excused_by_that(left: Path, old: str, new: str) -> None:
+    replaced(left, old, new, "results.json")
+    (replay,) = (c for c in of_nat44(left).checks if c.name == "replay")
+    assert replay.wrong

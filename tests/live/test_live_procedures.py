@@ -9,6 +9,7 @@ from livetools import needs_engine
 from planning import spec_with
 
 from dutperf.config import Campaign, PlannedTestbed, Testbed
+from dutperf.evidence import verify
 from dutperf.results import CellResult, load_journal, load_results
 from dutperf.run.campaign_run import run_campaign
 from dutperf.run.engine_session import prepare_engine
@@ -61,6 +62,8 @@ def measured(directory: Path, *specs: dict[str, object]) -> list[CellResult]:
     )
     assert load_results(run) == results
     assert load_journal(run).records == tuple(results.trials)
+    checks = verify(run, lambda _c: [PlannedTestbed(testbed=RINGS)]).checks
+    assert [told for check in checks for told in check.wrong] == []
     return results.cells
 
 

@@ -12,6 +12,7 @@ from planning import TESTBED, Run, spec
 from dutperf.config import Campaign, PlannedTestbed, Testbed, expand, load_campaign
 from dutperf.config.labs import LabKeys
 from dutperf.errors import DutperfError, EngineError, InputError, SetupError
+from dutperf.evidence.environments import check_environments
 from dutperf.procedures.events import CellStarted, OnEvent, TestbedStarted
 from dutperf.protocol import ReasonCode
 from dutperf.results import (
@@ -162,6 +163,9 @@ def test_each_testbed_has_its_cells_its_engine_and_its_environment(path: Path) -
         for step in ("up {}", "engine {}", "down {}")
     ]
     assert set(load_environments(path)) == set(NAMES)
+    firsts = {where(t): t.number for t in reversed(results.trials)}
+    assert {where(t): t.number for t in results.trials if t.environment} == firsts
+    assert check_environments(path, list(results.trials)) == ([], [])
     assert {file.name for file in path.glob("engine*.log")} == {
         f"engine-{name}.log" for name in NAMES
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,7 @@ from dutperf.cli.failures import PatientConsole, show_notice
 from dutperf.cli.json_print import print_versioned
 from dutperf.cli.options import AsJson
 from dutperf.errors import DutperfError
-from dutperf.evidence import files_of, pack
+from dutperf.evidence import files_of, pack, sign
 from dutperf.results import load_environments, load_journal
 from dutperf.run.recorded_frames import recorded_frames
 
@@ -31,10 +32,24 @@ Out = Annotated[
 ]
 
 
-def evidence(directory: Directory, out: Out = None, as_json: AsJson = False) -> None:
+Sign = Annotated[
+    Path | None,
+    typer.Option(
+        "--sign",
+        metavar="KEY",
+        help="sign it with this ssh key; of one that ssh-agent has: its .pub file",
+        show_default=False,
+    ),
+]
+
+
+def evidence(
+    directory: Directory, out: Out = None, key: Sign = None, as_json: AsJson = False
+) -> None:
     """Pack a run into one archive: all its files, with SHA-256 sums."""
     files_of(directory)  # refuses what is no run before an engine is started
-    made = pack(directory, out, _frames(directory))
+    signing = partial(sign, key=key) if key else None
+    made = pack(directory, out, _frames(directory), signing)
     if as_json:
         told = {
             "path": str(made.path),

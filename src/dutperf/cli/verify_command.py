@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from dutperf.cli.exit_codes import INVALID
+from dutperf.cli.exit_codes import INVALID, UNPROVEN
 from dutperf.cli.failures import PatientConsole, show_notice
 from dutperf.cli.json_print import print_versioned
 from dutperf.cli.measuring import measured
@@ -46,19 +46,32 @@ Rerun = Annotated[
 ]
 
 
+Allowed = Annotated[
+    Path | None,
+    typer.Option(
+        "--allowed-signers",
+        metavar="FILE",
+        help="one of these signed it: keys and whose they are, in ssh's format",
+        show_default=False,
+    ),
+]
+
+
 def verify(
     path: File,
+    allowed: Allowed = None,
     rerun: Rerun = False,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
     """Check the sums of a run, and derive each of its results from the journal again.
 
-    Ends with 1 if anything speaks against them.
+    Ends with 1 if anything speaks against them, and with 5 if it cannot be told whether
+    something does.
     """
     if output and not rerun:
         raise InputError("--output is where --rerun stores its run", "leave it out")
-    found = verified(path, planned_testbeds, write_report, results_again)
+    found = verified(path, planned_testbeds, write_report, results_again, allowed)
     if not as_json:
         _print(lines(found))
     again = _measured_again(path, output) if rerun else None
@@ -69,6 +82,8 @@ def verify(
         _print(rerun_lines(again))
     if not found.good or any(each.agrees is False for each in again or []):
         raise typer.Exit(INVALID)
+    if not found.proven:
+        raise typer.Exit(UNPROVEN)
 
 
 def _print(texts: Iterable[str]) -> None:
@@ -112,6 +127,7 @@ def as_data(found: Verification) -> dict[str, object]:
     return {
         "what": found.what,
         "good": found.good,
+        "proven": found.proven,
         "figures": {
             "derived": found.figures.derived,
             "agree": found.figures.agree,
@@ -134,11 +150,18 @@ def lines(found: Verification) -> Iterator[str]:
             yield f"{indent}and {len(check.wrong) - _MOST_WRONG} more (--json has all)"
         for told in check.unknown:
             yield f"{indent}{told}"
-    bad = [check.name for check in found.checks if check.wrong]
-    if bad:
-        yield f"refused: {', '.join(bad)}"
-    else:
-        yield "nothing speaks against these results"
+    yield _in_a_sentence(found)
+
+
+def _in_a_sentence(found: Verification) -> str:
+    """What a reader who reads nothing else should know."""
+    if bad := [check.name for check in found.checks if check.wrong]:
+        return f"refused: {', '.join(bad)}"
+    if unproven := [check.name for check in found.checks if check.unproven]:
+        return f"not proven: {', '.join(unproven)} could not be judged, see above"
+    left = [check.name for check in found.checks if not check.looked]
+    but = f"; not looked at: {', '.join(left)}" if left else ""
+    return f"nothing speaks against these results{but}"
 
 
 def _sign(check: Check) -> str:

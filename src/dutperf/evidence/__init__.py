@@ -2,6 +2,7 @@
 
 from dutperf.evidence.pack import Packed, files_of, pack
 from dutperf.evidence.rerun import TwoRuns, two_runs
+from dutperf.evidence.signature import sign
 from dutperf.evidence.verify import Check, Verification, unpacked, verify
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Verification",
     "files_of",
     "pack",
+    "sign",
     "two_runs",
     "unpacked",
     "verify",

@@ -2,7 +2,8 @@
 
 ``NAME.evidence.tar.gz`` holds one folder of plain files: those of a results directory,
 ``manifest.json``, and ``SHA256SUMS`` of all of them, which ``sha256sum -c`` reads, too.
-Names are sorted, times and owners are zero, so the same files make the same archive.
+Names are sorted, times and owners are zero, so the same files make the same archive,
+but for ``SHA256SUMS.sig``, if it is signed.
 
 An archive comes from somebody else. Nothing of it is written anywhere before its names
 and sizes were looked at: no links, no paths that lead out, nothing twice, no bomb.
@@ -17,7 +18,7 @@ import json
 import re
 import tarfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -25,6 +26,7 @@ from dutperf.errors import InputError
 from dutperf.results.storage import storing
 
 SUMS = "SHA256SUMS"
+SIGNATURE = f"{SUMS}.sig"
 MANIFEST = "manifest.json"
 ENDING = ".evidence.tar.gz"
 MOST_FILES = 10_000
@@ -35,6 +37,7 @@ _DAMAGED = (
     "it was damaged on its way, or it is no evidence of dutperf: ask for it again"
 )
 
+Sign = Callable[[bytes], bytes]
 Files = Mapping[str, bytes]
 """By their names in the archive's folder, as "frames/left.pcap"."""
 
@@ -62,21 +65,26 @@ def wrong_sums(files: Files) -> list[str]:
             wrong.append(f"{name} is missing: {SUMS} has its sum")
         elif hashlib.sha256(files[name]).hexdigest() != digest:
             wrong.append(f"{name} was changed: its SHA-256 sum is another one")
-    unknown = sorted(set(files) - set(told) - {SUMS})
+    unknown = sorted(set(files) - set(told) - {SUMS, SIGNATURE})
     return [*wrong, *(f"{name} was added: {SUMS} does not have it" for name in unknown)]
 
 
-def packed(name: str, files: Files, about: Mapping[str, Any]) -> bytes:
+def packed(
+    name: str, files: Files, about: Mapping[str, Any], sign: Sign | None = None
+) -> bytes:
     """An archive of ``files``; ``about``: what its manifest says.
 
     Args:
         name: of its folder.
         files: without manifest and sums.
         about: plain data.
+        sign: makes the signature of the sums; None: there is none.
     """
     manifest = json.dumps({**about, "files": sorted(files)}, indent=2) + "\n"
     whole = {**files, MANIFEST: manifest.encode()}
     whole[SUMS] = sums_of(whole).encode()
+    if sign:
+        whole[SIGNATURE] = sign(whole[SUMS])
     stream = io.BytesIO()
     with (
         gzip.GzipFile(fileobj=stream, mode="wb", mtime=0, filename="") as packing,

@@ -9,7 +9,15 @@ from typing import Any, NamedTuple
 
 from dutperf import __version__
 from dutperf.errors import InputError
-from dutperf.evidence.archive import ENDING, MANIFEST, SUMS, packed, write_new
+from dutperf.evidence.archive import (
+    ENDING,
+    MANIFEST,
+    SIGNATURE,
+    SUMS,
+    Sign,
+    packed,
+    write_new,
+)
 from dutperf.results import load_environments, load_journal, load_results
 from dutperf.results.directory import CAMPAIGN, RESULTS
 from dutperf.results.environment import Environment
@@ -19,7 +27,7 @@ from dutperf.results.loading import read_bytes
 VERSION = 1
 REPORT = "report.html"
 NEEDED = (CAMPAIGN, JOURNAL, RESULTS)
-_OWN = {MANIFEST, SUMS}
+OWN = {MANIFEST, SUMS, SIGNATURE}
 
 
 class Packed(NamedTuple):
@@ -47,7 +55,7 @@ def files_of(directory: Path) -> dict[str, bytes]:
             continue
         if path.is_symlink():
             raise InputError(f"{path} is a link", "put the file itself in its place")
-        if path.is_file() and name not in _OWN and not name.endswith(ENDING):
+        if path.is_file() and name not in OWN and not name.endswith(ENDING):
             found[name] = read_bytes(path)
     missing = [name for name in NEEDED if name not in found]
     if missing:
@@ -59,7 +67,10 @@ def files_of(directory: Path) -> dict[str, bytes]:
 
 
 def pack(
-    directory: Path, out: Path | None = None, more: Mapping[str, bytes] | None = None
+    directory: Path,
+    out: Path | None = None,
+    more: Mapping[str, bytes] | None = None,
+    sign: Sign | None = None,
 ) -> Packed:
     """Write the evidence of the run in ``directory`` into one archive.
 
@@ -67,6 +78,7 @@ def pack(
         directory: of the results.
         out: the archive; None: beside the directory, with its name.
         more: files that are made for it.
+        sign: see ``packed``.
 
     Raises:
         InputError: it holds no run, a file is damaged, or the archive exists.
@@ -75,12 +87,13 @@ def pack(
     files = {**files_of(directory), **(more or {})}
     name = directory.resolve().name
     path = out or directory.resolve().with_name(f"{name}{ENDING}")
-    content = packed(name, files, _manifest(directory))
+    content = packed(name, files, manifest_of(directory), sign)
     write_new(path, content)
-    return Packed(path, (*sorted(files), MANIFEST, SUMS), len(content))
+    own = (MANIFEST, SUMS, SIGNATURE) if sign else (MANIFEST, SUMS)
+    return Packed(path, (*sorted(files), *own), len(content))
 
 
-def _manifest(directory: Path) -> dict[str, Any]:
+def manifest_of(directory: Path) -> dict[str, Any]:
     """What a reader wants to know before he unpacks it."""
     results, journal = load_results(directory), load_journal(directory)
     environments = load_environments(directory).values()

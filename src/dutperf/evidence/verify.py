@@ -1,8 +1,12 @@
 """Checks the evidence of a run: its sums, its journal, and every figure once more.
 
     sums        no file was changed since it was packed
+    signature   who signed the sums
+    manifest    it says of the run what its files say
     journal     each trial once, every frame accounted for, every verdict earned
-    results     its trials are the journal's, its cells the campaign's
+    environment the one that the trials began in, by its sums in the journal
+    trials      those of the results are the journal's
+    campaign    the cells are the campaign's
     replay      the run's own code makes the same of the journal: requests, results
     figures     each derived from the journal by a second implementation (``rederive``)
     report      it is what the results make
@@ -23,14 +27,15 @@ from typing import Any
 from dutperf import __version__
 from dutperf.config import Campaign, PlannedTestbed, expand, load_campaign
 from dutperf.config.cell import Cell
-from dutperf.errors import InputError
-from dutperf.evidence.archive import MANIFEST, opened, wrong_sums
+from dutperf.errors import InputError, SetupError
+from dutperf.evidence.archive import MANIFEST, SIGNATURE, SUMS, opened, wrong_sums
 from dutperf.evidence.comparison import (
     Compared,
     compare_cell,
     compare_scalability,
 )
-from dutperf.evidence.pack import NEEDED, REPORT, VERSION, files_of
+from dutperf.evidence.environments import check_environments
+from dutperf.evidence.pack import NEEDED, OWN, REPORT, VERSION, files_of, manifest_of
 from dutperf.evidence.rederive import (
     Source,
     by_cell,
@@ -38,8 +43,20 @@ from dutperf.evidence.rederive import (
     derived_cell,
     derived_scalability,
 )
-from dutperf.evidence.replayed import Replay, begins_in_order, replayed
-from dutperf.results import load_environments, load_journal, load_results
+from dutperf.evidence.replayed import (
+    Replay,
+    begins_in_order,
+    ended_by_remaining,
+    replayed,
+)
+from dutperf.evidence.said_twice import contradictions, of_their_cells
+from dutperf.evidence.signature import BadSignatureError, signer
+from dutperf.results import (
+    TrialRecord,
+    load_environments,
+    load_journal,
+    load_results,
+)
 from dutperf.results.directory import CAMPAIGN, RESULTS
 from dutperf.results.journal import JOURNAL
 
@@ -53,7 +70,8 @@ WriteReport = Callable[[Path], Path]
 class Check:
     """One of them: what it looked at, what is wrong, and what it cannot tell.
 
-    ``looked``: whether it could look at all.
+    ``looked``: whether it could look at all. ``unproven``: it should have, or found
+    differences that another version of dutperf may explain: nobody knows.
     """
 
     name: str
@@ -61,11 +79,12 @@ class Check:
     wrong: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     looked: bool = True
+    unproven: bool = False
 
 
 @dataclass
 class Verification:
-    """All that was found; ``good``: nothing speaks against the evidence."""
+    """All that was found, and what follows from it."""
 
     what: str
     checks: list[Check]
@@ -73,8 +92,13 @@ class Verification:
 
     @property
     def good(self) -> bool:
-        """Whether every check passed."""
+        """Whether nothing speaks against the evidence."""
         return not any(check.wrong for check in self.checks)
+
+    @property
+    def proven(self) -> bool:
+        """Whether it is good, and nothing was left open that decides."""
+        return self.good and not any(check.unproven for check in self.checks)
 
 
 def verify(
@@ -82,6 +106,7 @@ def verify(
     plan: Plan,
     write_report: WriteReport | None = None,
     replay: Replay | None = None,
+    allowed: Path | None = None,
 ) -> Verification:
     """Check an archive, or a results directory.
 
@@ -90,10 +115,16 @@ def verify(
         plan: where a campaign is measured.
         write_report: makes report.html again; None: it is not looked at.
         replay: makes the results again; None: they are derived alone.
+        allowed: whose signature is asked for; None: any, or none.
 
     Raises:
         InputError: it is neither, or so damaged that nothing can be told of it.
+        SetupError: nothing is there to check the signature that is asked for.
     """
+    if allowed and not allowed.is_file():
+        raise InputError(
+            f"{allowed} is no file", "--allowed-signers is one: see ssh-keygen(1)"
+        )
     checks = []
     if path.is_dir():
         files = files_of(path)
@@ -103,6 +134,7 @@ def verify(
         files = opened(path)
         checks.append(_sums(files))
         _check_version(path, files)
+    checks.append(_signature(files, allowed))
     missing = [name for name in NEEDED if name not in files]
     if missing:
         raise InputError(f"{path}: {' and '.join(missing)} missing", "pack it again")
@@ -141,7 +173,33 @@ def _as_directory(files: Mapping[str, bytes]) -> Iterator[Path]:
 
 
 def _sums(files: dict[str, bytes]) -> Check:
-    return Check("sums", f"SHA-256 sums of {len(files) - 1} files", wrong_sums(files))
+    count = len(files.keys() - {SUMS, SIGNATURE})
+    return Check("sums", f"SHA-256 sums of {count} files", wrong_sums(files))
+
+
+def _signature(files: Mapping[str, bytes], allowed: Path | None) -> Check:
+    check = Check("signature", "none", looked=False)
+    if SIGNATURE not in files:
+        told = "it is not signed; dutperf evidence --sign does"
+        (check.wrong if allowed else check.unknown).append(told)
+        return check
+    check.told = f"of {SUMS}"
+    try:
+        found = signer(files[SUMS], files[SIGNATURE], allowed)
+    except BadSignatureError as error:
+        check.wrong.append(str(error))
+    except SetupError as error:
+        if allowed:
+            raise
+        check.unknown.append(f"{error.message}: {error.hint}")
+    else:
+        check.looked = True
+        check.told = f"signed by {found.key}"
+        if found.identity:
+            check.told = f"signed by {found.identity}, {found.key}"
+        else:
+            check.unknown.append("whose key that is, --allowed-signers FILE tells")
+    return check
 
 
 def _check_version(path: Path, files: dict[str, bytes]) -> None:
@@ -168,12 +226,16 @@ def _verified(
     replay: Replay | None,
 ) -> Verification:
     load_results(directory)  # refuses what is no run of dutperf, in sentences
-    load_journal(directory)
+    records = load_journal(directory).records
+    load_environments(directory)
     results = json.loads((directory / RESULTS).read_bytes())
     header, *trials = _lines(directory / JOURNAL)
     figures = Compared()
+    if (directory / MANIFEST).exists():
+        checks.append(_manifest(directory))
     checks += [
-        _journal(trials, header),
+        _journal(trials, header, results["cells"]),
+        _environment(directory, records),
         _same_trials(results, trials, header),
         _cells(directory, results, trials, plan),
     ]
@@ -190,14 +252,40 @@ def _lines(path: Path) -> list[Json]:
     return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]]
 
 
+def _manifest(directory: Path) -> Check:
+    check = Check("manifest", "it says of the run what its files say")
+    stored = json.loads((directory / MANIFEST).read_bytes())
+    files = [file for file in directory.rglob("*") if file.is_file()]
+    names = {file.relative_to(directory).as_posix() for file in files}
+    made = manifest_of(directory) | {"files": sorted(names - OWN)}
+    if stored.get("packed_by") != made["packed_by"]:
+        check.unknown.append("another version of dutperf packed it")
+        check.looked = False
+        return check
+    check.wrong = [
+        f"{MANIFEST}: {key} is another one"
+        for key in sorted({*stored, *made})
+        if stored.get(key) != made.get(key)
+    ]
+    return check
+
+
 # --- the journal
 
 
-def _journal(trials: Sequence[Json], header: Json) -> Check:
+def _journal(trials: Sequence[Json], header: Json, cells: Sequence[Json]) -> Check:
     told = f"{len(trials)} trials: frames, verdicts and numbers"
     if header["schema_version"] == 1:
         trials = [trial | {"delays_recorded": False} for trial in trials]
-    return Check("journal", told, [*check_trials(trials), *begins_in_order(trials)])
+    wrong = [*check_trials(trials), *begins_in_order(trials)]
+    wrong += contradictions(trials, header["schema_version"])
+    return Check("journal", told, [*wrong, *of_their_cells(trials, cells)])
+
+
+def _environment(directory: Path, records: Sequence[TrialRecord]) -> Check:
+    told = "machine, versions and ports are those that the trials began in"
+    wrong, unknown = check_environments(directory, records)
+    return Check("environment", told, wrong, unknown, looked=not unknown)
 
 
 def _same_trials(results: Json, trials: Sequence[Json], header: Json) -> Check:
@@ -238,8 +326,7 @@ def _cells(directory: Path, results: Json, trials: Sequence[Json], plan: Plan) -
         cells = expand(campaign, *(each.testbed for each in plan(campaign)))
     except InputError as error:
         check.told = "its cells are those of the campaign"
-        check.unknown.append(f"campaign.yaml is none of today's: {error.message}")
-        check.looked = False
+        _refuses(check, directory, error)
         return check
     check.told = f"its {len(cells)} cells are those of the campaign"
     known = {cell.id: cell for cell in cells}
@@ -296,13 +383,18 @@ def _replayed(
         campaign = load_campaign(directory / CAMPAIGN)
         planned = plan(campaign)
     except InputError as error:
-        check.unknown.append(f"campaign.yaml is none of today's: {error.message}")
-        check.looked = False
+        _refuses(check, directory, error)
         return check
     check.wrong, check.unknown = replayed(directory, results, campaign, planned, replay)
-    check.looked = not check.unknown
     _only_of_today(check, header)
     return check
+
+
+def _refuses(check: Check, directory: Path, error: InputError) -> None:
+    """Nothing can be made of the campaign: of a newer version, or of other machines."""
+    told = error.message.replace(f"{directory}/", "")
+    check.unknown.append(f"campaign.yaml is none of today's: {told}")
+    check.looked, check.unproven = False, True
 
 
 def _only_of_today(check: Check, header: Json) -> None:
@@ -313,7 +405,7 @@ def _only_of_today(check: Check, header: Json) -> None:
             f"dutperf {version} made it, and this is {__version__}: use that version "
             f"to prove more; first of {len(check.wrong)} found: {check.wrong[0]}"
         )
-        check.wrong, check.looked = [], False
+        check.wrong, check.looked, check.unproven = [], False, True
 
 
 # --- figures
@@ -327,6 +419,9 @@ def _figures(
     of_cell = by_cell(trials)
     check = Check("figures", "")
     for cell in results["cells"]:
+        if ended_by_remaining(cell):
+            check.unknown.append(f"{cell['id']} has no figures: replay holds it whole")
+            continue
         place = cell.get("place")
         known = environments.get(place) or environments.get(None)
         recorded = known.model_dump(mode="json") if known else {}

@@ -315,7 +315,7 @@ class RemoteExecutor:
             record.model_copy(update={"number": first + n, "stored_at": now})
             for n, (_, _, record) in enumerate(finished)
         ]
-        self.directory.append_all(records)
+        records = self.directory.append_all(records)
         for (number, stay, _), record in zip(finished, records, strict=True):
             self.on_event(At(stay.name, TrialFinished(record)))
             told = Numbered(number=record.number, stored_at=now)
@@ -323,10 +323,11 @@ class RemoteExecutor:
 
     def _keep(self, stay: _Stay, environment: Environment) -> None:
         assert stay.place  # noqa: S101 - it came from there
-        ahead_s = round(stay.place.owner.ahead_s, 3)
-        self.directory.write_environment(
-            environment.model_copy(update={"clock_ahead_s": ahead_s})
-        )
+        if environment.clock_ahead_s is None:  # else it is of the part before this
+            ahead_s = round(stay.place.owner.ahead_s, 3)
+            update = {"clock_ahead_s": ahead_s}
+            environment = environment.model_copy(update=update)
+        self.directory.write_environment(environment)
 
     def _ended(self, stay: _Stay, message: Ended) -> None:
         if message.log:

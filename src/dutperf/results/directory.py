@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import io
+import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -32,7 +33,7 @@ from dutperf.errors import InputError
 from dutperf.interruption import postponed_signals
 from dutperf.nesting import is_nested_too_deeply
 from dutperf.results.changes import differences, listed
-from dutperf.results.environment import Environment
+from dutperf.results.environment import Environment, environment_sum
 from dutperf.results.journal import (
     JOURNAL,
     Journal,
@@ -41,12 +42,18 @@ from dutperf.results.journal import (
     load_journal,
 )
 from dutperf.results.journal_place import begin_journal
-from dutperf.results.loading import load_versioned, read_text, stored_file
+from dutperf.results.loading import (
+    load_versioned,
+    parse_object,
+    read_text,
+    stored_file,
+)
 from dutperf.results.model import RESULTS_SCHEMA_VERSION, ResultsFile, RunPart
 from dutperf.results.storage import write_atomically
 from dutperf.results.stored_trials import StoredTrials
 from dutperf.results.trial_record import TrialRecord
 from dutperf.results.upgrade import cell_of_today
+from dutperf.visible import visible_json
 
 CAMPAIGN = "campaign.yaml"
 _LARGEST_CAMPAIGN = 2_000_000
@@ -83,6 +90,8 @@ class ResultsDirectory:
         self.notices = notices
         self._journal = journal
         self._records = records
+        self._opened: dict[str | None, dict[str, Any]] = {}
+        """Environments in which no trial has begun yet; see ``environment_sum``."""
 
     def __enter__(self) -> Self:
         return self
@@ -167,10 +176,7 @@ class ResultsDirectory:
     @property
     def has_environment(self) -> bool:
         """Whether ports were opened at any testbed."""
-        return (
-            any(self.path.glob(_of(ENVIRONMENT, "*")))
-            or (self.path / ENVIRONMENT).exists()
-        )
+        return bool(environment_files(self.path))
 
     @property
     def is_there(self) -> bool:
@@ -196,13 +202,20 @@ class ResultsDirectory:
         Raises:
             SetupError: the file system refused.
         """
-        text = env.stored_text(indent=2) + "\n"
-        write_atomically(self.path / _of(ENVIRONMENT, env.place), text, self._safe())
+        path = self.path / file_of(ENVIRONMENT, env.place)
+        data = json.loads(env.stored_text())
+        stored = self.environment(env.place)
+        if stored and stored.model_copy(update={"parts": env.parts}) == env:
+            # An older version may have stored other keys, and trials have their sum.
+            data = raw_environment(path) | {"parts": data["parts"]}
+        text = visible_json(json.dumps(data, indent=2, ensure_ascii=False)) + "\n"
+        write_atomically(path, text, self._safe())
+        self._opened[env.place] = data
 
     def environment(self, testbed: str | None) -> Environment | None:
         """What was stored of the only testbed, or of one of several; if it still is."""
         try:
-            return load_environment(self.path / _of(ENVIRONMENT, testbed))
+            return load_environment(self.path / file_of(ENVIRONMENT, testbed))
         except InputError:  # lost, or damaged: no reason to give the run up
             return None
 
@@ -217,12 +230,12 @@ class ResultsDirectory:
 
     def engine_log(self, testbed: str | None) -> Path:
         """Where the engine of the only testbed writes, or that of one of several."""
-        return self.path / _of(ENGINE_LOG, testbed)
+        return self.path / file_of(ENGINE_LOG, testbed)
 
     @property
     def logs(self) -> list[Path]:
         """The logs of all engines that were started."""
-        return sorted(self.path.glob(_of(ENGINE_LOG, "*"))) + [
+        return sorted(self.path.glob(file_of(ENGINE_LOG, "*"))) + [
             log for log in (self.path / ENGINE_LOG,) if log.exists()
         ]
 
@@ -240,16 +253,27 @@ class ResultsDirectory:
         Raises:
             SetupError: the file system refused; earlier trials are not affected.
         """
-        self.append_all([record])
-        return record
+        (stored,) = self.append_all([record])
+        return stored
 
-    def append_all(self, records: Sequence[TrialRecord]) -> None:
+    def append_all(self, records: Sequence[TrialRecord]) -> list[TrialRecord]:
         """Store finished trials, one or more at once; see ``append``."""
+        records = [self._with_sum(record) for record in records]
         # Interrupted in between, the results would not have what the journal has.
         with postponed_signals():
             sizes = self._journal.append(records)
             for record, size in zip(records, sizes, strict=True):
                 self._records.add(record, size)
+        return records
+
+    def _with_sum(self, record: TrialRecord) -> TrialRecord:
+        """With that of its environment, if it is the first trial in it."""
+        place = record.place if record.place in self._opened else None
+        opened = self._opened.pop(place, None)
+        if opened is None:
+            return record
+        told = environment_sum(opened, record.number)
+        return record.model_copy(update={"environment": told})
 
     def write_results(self, results: ResultsFile) -> None:
         """Store the results, replacing earlier ones in one step.
@@ -301,9 +325,23 @@ def load_environments(path: Path) -> dict[str | None, Environment]:
     Raises:
         InputError: one is damaged, or written by a newer dutperf.
     """
-    files = [path / ENVIRONMENT, *path.glob(_of(ENVIRONMENT, "*"))]
-    found = [load_environment(file) for file in files if file.exists()]
+    found = [load_environment(file) for file in environment_files(path)]
     return {environment.place: environment for environment in found}
+
+
+def environment_files(path: Path) -> list[Path]:
+    """Those that are stored in directory ``path``: of the only testbed, or of each."""
+    files = [path / ENVIRONMENT, *sorted(path.glob(file_of(ENVIRONMENT, "*")))]
+    return [file for file in files if file.exists()]
+
+
+def raw_environment(file: Path) -> dict[str, Any]:
+    """As it stands in ``file``, whichever version wrote it.
+
+    Raises:
+        InputError: missing, or no JSON object.
+    """
+    return parse_object(read_text(file), str(file))
 
 
 def load_campaign(path: Path) -> dict[str, Any]:
@@ -356,8 +394,8 @@ def stored_campaign(path: Path) -> Path:
     )
 
 
-def _of(file: str, testbed: str | None) -> str:
-    """``environment-TESTBED.json``; without a testbed the name as it is."""
+def file_of(file: str, testbed: str | None) -> str:
+    """``environment-TESTBED.json``; of the only testbed the name as it is."""
     if testbed is None:
         return file
     stem, _, ending = file.partition(".")

@@ -7,6 +7,8 @@ results are meant to be shown around.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import platform
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -138,6 +140,17 @@ class Environment(Stored):
     parts: list[RunPart] = Field(
         default=[], description="of a run that was resumed: those after the first"
     )
+
+
+def environment_sum(stored: Mapping[str, Any], trial: int) -> str:
+    """SHA-256 of an environment as it was stored when trial number ``trial`` began.
+
+    Parts that were added later are left out: a run that goes on changes no sum.
+    """
+    parts = [part for part in stored.get("parts", []) if part["first_trial"] <= trial]
+    known = {**stored, "parts": parts}
+    text = json.dumps(known, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def collect_environment(

@@ -156,6 +156,12 @@ class TrialRecord(Stored):
     routing: list[RoutingSession] = Field(
         default=[], description="where a daemon tells the device routes"
     )
+    environment: str | None = Field(
+        default=None,
+        description="SHA-256 of what environment.json held when this trial began: of "
+        "the first trial of a run, or of a part that was resumed, at each testbed; "
+        "null: as before, or an old file",
+    )
     delays_recorded: bool = Field(
         default=True,
         description="false: of schema version 1, which had no delays, no loss by time "

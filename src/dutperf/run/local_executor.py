@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -39,6 +39,7 @@ from dutperf.procedures.stateful.phase1_rate import too_fast, with_phase1_rate
 from dutperf.procedures.stateful.phased import trials_of
 from dutperf.procedures.stateful.table_limits import beside_limits
 from dutperf.procedures.taken_cpu import DeviceWatch, beside_repeated
+from dutperf.protocol import Reason
 from dutperf.results import (
     CellResult,
     NotMeasured,
@@ -262,18 +263,23 @@ class Visit:
             return None
         return results
 
-    def told_by_journal(self) -> Iterator[CellResult]:
+    def told_by_journal(
+        self, ended: Mapping[str, Reason] | None = None
+    ) -> Iterator[CellResult]:
         """The result of each job, made of the journal; nothing is opened.
+
+        Args:
+            ended: see ``TrialRunner``.
 
         Raises:
             JournalEndsError: it holds no more than what these follow from.
             InputError: it holds trials of another run.
         """
         environment = self._store.environment(self.name)
-        if environment is None or not self._stored:
+        if environment is None or not (self._stored or ended):
             raise JournalEndsError
         self._passport = environment.passport
-        runner = self._runner(None, self.planned.testbed)
+        runner = self._runner(None, self.planned.testbed, ended=ended)
         ports = environment.ports
         yield from self._results(runner, self._limits(ports), ports)
         self._check_used_up(runner)
@@ -392,6 +398,7 @@ class Visit:
         engine: TesterEngine | None,
         testbed: Testbed,
         speaker: Speaker | None = None,
+        ended: Mapping[str, Reason] | None = None,
     ) -> TrialRunner:
         return TrialRunner(
             engine,
@@ -405,6 +412,7 @@ class Visit:
             speaker=speaker,
             stored=self._stored,
             elsewhere=len(self._store.records) - len(self._stored),
+            ended=ended,
         )
 
     def _openings(self, testbed: Testbed) -> Openings | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from dutperf.config.hooks_needed import empties_table
 from dutperf.config.specs import TableCapacitySpec
 from dutperf.config.stateful_keys import Stateful
 from dutperf.errors import DutperfError
-from dutperf.protocol import Reason, StreamRequest, TrialRequest
+from dutperf.protocol import Reason, ReasonCode, StreamRequest, TrialRequest
 from dutperf.protocol.base import IpVersion
 from dutperf.protocol.tuple_messages import Tuples
 from dutperf.results.model import CellResult
@@ -38,6 +39,7 @@ from dutperf.run.engine_session import port_names
 from dutperf.standards import Deviation
 
 _MOST_KEPT = 1000
+_REMAIN: ReasonCode = "connections_remain"
 _TUPLE = ("src_ip", "dst_ip", "src_port", "dst_port")
 
 
@@ -315,9 +317,21 @@ def _joined(openings: list[Opening]) -> list[Opening]:
     return found
 
 
+def told_again(cell: CellResult) -> Reason | None:
+    """Why a stored cell opened no more connections, if it ended by that.
+
+    Of that reason the number of connections alone is believed.
+    """
+    for reason in cell.reasons:
+        known = re.search(r"know (\d[\d,]*) connections", reason.message)
+        if reason.code == _REMAIN and known:
+            return _remain(int(known[1].replace(",", "")))
+    return None
+
+
 def _remain(known: int) -> Reason:
     return Reason(
-        code="connections_remain",
+        code=_REMAIN,
         message=f"the device may still know {known:,} connections of earlier tests, no "
         "hook empties its table (bulk_delete), and neither its timeout nor room for "
         "more is known: the next test would not begin as the ones before",

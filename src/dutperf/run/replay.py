@@ -13,7 +13,7 @@ from typing import Any
 from dutperf.config.cell import Cell
 from dutperf.errors import InputError
 from dutperf.procedures.trials import PASSED, Check
-from dutperf.protocol import VerdictKind
+from dutperf.protocol import TrialRequest, VerdictKind
 from dutperf.results.changes import differences, listed
 from dutperf.results.trial_record import TrialRecord, TrialRole
 
@@ -91,7 +91,7 @@ class Replay:
         replayed = self.replaying
         record = phase1()
         while replayed and record.result.verdict.kind in goes_on:
-            if self.replaying and not _opens(self.next):
+            if self.replaying and not opens(self.next.request):
                 break
             replayed = self.replaying
             record = phase1()
@@ -105,18 +105,21 @@ class Replay:
         following = self._stored[self.finished : self.finished + 2]
         if following[0].role == "validation":
             return "possible"
-        again = _opens(following[0]) and _is_same(following[-1:], record)
+        again = opens(following[0].request) and _is_same(following[-1:], record)
         return "gone" if again else "left_out"
 
     def goes_on_without(self, role: TrialRole, cell: Cell) -> bool:
         """See ``DeviceTrials``."""
-        return self.replaying and self.next.cell == cell.id and self.next.role != role
+        return self.is_of(cell) and self.next.role != role
+
+    def is_of(self, cell: Cell) -> bool:
+        """Whether the next trial is in the journal already, and one of ``cell``."""
+        return self.replaying and self.next.cell == cell.id
 
 
-def _opens(record: TrialRecord) -> bool:
+def opens(request: TrialRequest) -> bool:
     """Whether it is phase 1 of a stateful test."""
-    learn = record.request.learn
-    return learn is not None and not learn.keep
+    return request.learn is not None and not request.learn.keep
 
 
 def _is_same(records: Sequence[TrialRecord], asked: TrialRecord) -> bool:

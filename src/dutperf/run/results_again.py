@@ -17,6 +17,7 @@ from dutperf.results import CellResult, ResultsFile, load_results
 from dutperf.run.campaign_run import resumed
 from dutperf.run.jobs import jobs_of
 from dutperf.run.local_executor import Surroundings, visits_of
+from dutperf.run.openings import told_again
 from dutperf.run.replay import JournalEndsError
 
 
@@ -36,6 +37,9 @@ def results_again(
         InputError: the journal is not that of a run of ``campaign``.
     """
     testbeds = [each.testbed for each in planned]
+    stored = load_results(directory, trials=False)
+    told = {cell.id: told_again(cell) for cell in stored.cells}
+    ended = {cell: reason for cell, reason in told.items() if reason}
     cells: list[CellResult] = []
     complete = True
     with resumed(directory, campaign, testbeds) as store:
@@ -43,7 +47,7 @@ def results_again(
         around = Surroundings(open_engine=_never, write_report=_never)
         for visit in visits_of(jobs, around, store, lambda _event: None):
             try:
-                for result in visit.told_by_journal():
+                for result in visit.told_by_journal(ended):
                     cells.append(result)  # noqa: PERF402 - those before the end count
             except JournalEndsError:
                 complete = False
@@ -52,7 +56,7 @@ def results_again(
         told = with_contradictions(cells)
         made = {"cells": told, "scalability": scalability(told)}
         made |= {"complete": complete, "parts": store.parts}
-        return load_results(directory, trials=False).model_copy(update=made)
+        return stored.model_copy(update=made)
 
 
 def _never(*_args: Any) -> Never:  # noqa: ANN401 - whatever it is

@@ -10,7 +10,7 @@ for again: this, too, follows from the journal alone.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -34,7 +34,7 @@ from dutperf.procedures.stateful.collapse import has_collapsed
 from dutperf.procedures.taken_cpu import DeviceWatch
 from dutperf.procedures.trial_verdicts import ATTEMPTS, comes_and_goes
 from dutperf.procedures.trials import Ask, RunHooks
-from dutperf.protocol import TrialProgress, TrialRequest, TrialResult
+from dutperf.protocol import Reason, TrialProgress, TrialRequest, TrialResult
 from dutperf.results.trial_record import (
     DeviceCpu,
     DeviceDrops,
@@ -53,8 +53,8 @@ from dutperf.run.hook_runs import (
     run_before_trial,
     run_hooks,
 )
-from dutperf.run.openings import Openings, begun_like
-from dutperf.run.replay import JournalEndsError, Replay
+from dutperf.run.openings import ConnectionsRemainError, Openings, begun_like
+from dutperf.run.replay import JournalEndsError, Replay, opens
 from dutperf.run.trial_request import trial_request
 from dutperf.run.trial_trigger import Trigger
 
@@ -129,6 +129,8 @@ class TrialRunner:
             nothing remembers it.
         speaker: tells the device routes; None: nobody does.
         clock: says how many seconds have passed.
+        ended: cells that ended as the device knew their connections, if the journal
+            alone answers: it does not tell.
     """
 
     def __init__(
@@ -147,6 +149,7 @@ class TrialRunner:
         openings: Openings | None = None,
         speaker: Speaker | None = None,
         clock: Callable[[], float] = time.monotonic,
+        ended: Mapping[str, Reason] | None = None,
     ) -> None:
         self.on_event = on_event
         self.run_hooks = hooks
@@ -162,6 +165,7 @@ class TrialRunner:
         self._dut_alive = dut_alive
         self._device = device
         self._openings = openings
+        self._ended = ended or {}
         self._speaker = speaker
         self._hooks: list[HookRun] = []
         self._last: dict[TrialRole, TrialRecord] = {}
@@ -412,6 +416,9 @@ class TrialRunner:
         """
         if cell.stateful is None or cell.stateful.is_emptied:
             return request, None
+        reason = self._ended.get(cell.id)
+        if reason and opens(request) and not self._replay.is_of(cell):
+            raise ConnectionsRemainError(reason)
         if self.replaying:
             return begun_like(request, self._replay.next.request), None
         if self._openings is None or self._measurer is None:
