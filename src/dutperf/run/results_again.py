@@ -53,8 +53,8 @@ def results_again(
                 complete = False
         order = {job.cell.id: number for number, job in enumerate(jobs)}
         cells.sort(key=lambda result: order[result.id])
-        told = with_contradictions(cells)
-        made = {"cells": told, "scalability": scalability(told)}
+        cells = with_contradictions(cells)
+        made = {"cells": cells, "scalability": scalability(cells)}
         made |= {"complete": complete, "parts": store.parts}
         return stored.model_copy(update=made)
 
