@@ -14,9 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from dutperf.cli.table_print import STYLE
-from dutperf.results import ResultsFile, load_results
+from dutperf.results import Measure, ResultsFile, load_results
 from dutperf.tables import Subject, subjects
-from dutperf.tables.figures import delay
+from dutperf.tables.delay_tables import delay_entry
+from dutperf.tables.figures import Value
 
 ROUTER, FIREWALL = "linux-router", "linux-firewall"
 VERSIONS = {"4": "IPv4", "6": "IPv6"}
@@ -100,19 +101,20 @@ def _delays(cells: list[Subject]) -> Iterator[str]:
             continue
         figures = {m.name: m for m in cell.result.measures if m.direction == "forward"}
         if {"TL", "WCL"} <= figures.keys():
-            # Also an upper bound is a time within which they came.
-            half, most = (
-                replace(delay(figures[name].result), bound=None)
-                for name in ("TL", "WCL")
+            half, most = (_within(cell, figures[name]) for name in ("TL", "WCL"))
+            told.append(
+                f"{version} half of the frames within {half}, "
+                f"999 of 1,000 within {most}"
             )
-            if half.digits and most.digits:
-                within = (half.text(STYLE), most.text(STYLE))
-                told.append(
-                    f"{version} half of the frames within {within[0]}, "
-                    f"999 of 1,000 within {within[1]}"
-                )
     if told:
         yield f"delay: at half of that rate, through {ROUTER}: {'; '.join(told)}"
+
+
+def _within(cell: Subject, measure: Measure) -> str:
+    """Also an upper bound is a time within which they came; or from where to where."""
+    told = delay_entry(cell, measure)
+    known = replace(told, bound=None) if isinstance(told, Value) else told
+    return known if isinstance(known, str) else known.text(STYLE)
 
 
 def main() -> None:
