@@ -206,6 +206,9 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   watch(run, spec, announcer, monitor);
   run.join();
   result.begin_unix_ns = begin_of(run, clock_);
+  for (const OpenPort& each : ports.ports) {
+    each.port->add_in_several(run.arrivals_at(each.id.side, each.id.number).in_several);
+  }
   const Snapshot after = snapshot();
   accounted_ns += run.running_ns();
   facts.aborted = run.aborted() && facts.unresolved_neighbours.empty();

@@ -40,7 +40,6 @@ PortReport port_report(const PortId& id, const dpdk::Port& port, const PortSnaps
   report.id = id;
   report.before = before.counters;
   report.after = after.counters;
-  report.after.rx_nombuf += arrivals.in_several;
   report.neighbour_requests = arrivals.neighbour_requests;
   report.neighbour_conflicts = arrivals.neighbour_conflicts;
   report.foreign = arrivals.foreign;

@@ -284,6 +284,8 @@ TEST_F(NicTimes, OfFramesInSeveralBuffersAreNobodysAndTheTesterIsToBlame) {
   EXPECT_EQ(receiver_->arrivals(0).in_several, kFrames / 10);
   EXPECT_EQ(receiver_->arrivals(0).damaged.total(), 0U);
   EXPECT_EQ(receiver_->arrivals(0).cut_short, 0U);
+  right_.port.add_in_several(receiver_->arrivals(0).in_several);
+  EXPECT_EQ(right_.port.counters().rx_nombuf, kFrames / 10);
 }
 
 TEST_F(NicTimes, OfOneSideAloneAreUsedToo) {

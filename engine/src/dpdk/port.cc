@@ -436,8 +436,9 @@ FlowControl Port::flow_control() const {
 PortCounters Port::counters() const {
   rte_eth_stats stats{};
   rte_eth_stats_get(id_, &stats);
-  PortCounters result{stats.ipackets,  stats.opackets, stats.imissed, stats.ierrors,
-                      stats.rx_nombuf, stats.oerrors,  pauses(),      std::nullopt};
+  PortCounters result{
+      stats.ipackets, stats.opackets, stats.imissed, stats.ierrors, stats.rx_nombuf + in_several_,
+      stats.oerrors,  pauses(),       std::nullopt};
   if (!is_interface(options_)) return result;
   kernel::InterfaceCounters counters;
   kernel_sockets_.count(counters);

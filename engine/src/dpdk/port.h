@@ -107,6 +107,8 @@ class Port {
   LinkState link() const;
   FlowControl flow_control() const;
   PortCounters counters() const;
+  // Frames for which no buffer was large enough, which no driver counts.
+  void add_in_several(uint64_t frames) { in_several_ += frames; }
   // How a kernel interface's frames come to the port; none: it is none.
   std::optional<kernel::Attachment> attachment() const;
 
@@ -147,6 +149,7 @@ class Port {
   XdpRings xdp_rings_;
   // Of a NIC's extended statistics those that count pause frames: id and name.
   std::vector<std::pair<uint64_t, std::string>> pause_counters_;
+  uint64_t in_several_ = 0;
   uint16_t id_ = RTE_MAX_ETHPORTS;
   std::string device_name_;  // DPDK's name of a virtual device; empty for PCI
   rte_mempool* receive_pool_ = nullptr;
