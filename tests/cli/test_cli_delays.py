@@ -76,7 +76,7 @@ def test_latency_shows_both_quantities_of_both_directions(
     engine = FakeEngine(perfect(), delays=every(9, 5 * MS))
     assert run(engine, "latency", *LOAD, *TAGS, "--verbose") == 0
     out = capsys.readouterr().out
-    told = ["20 us", "20 us to 20 us", "5.02 ms", "5.02 ms to 5.02 ms", "3", "500"]
+    told = ["20 us", "20 us", "5.02 ms", "5.02 ms", "3", "500"]
     assert [row[4:11] for row in rows(out)[:2]] == [
         ["forward", *told],
         ["reverse", *told],
@@ -94,7 +94,7 @@ def test_lost_tags_are_shown_and_a_latency_is_beyond_all_measure(
     assert run(FakeEngine(step(995)), "latency", *LOAD, *TAGS) == 0
     captured = capsys.readouterr()
     [row] = [row for row in rows(captured.out) if row[4] == "forward"]
-    assert row[7:12] == ["> lost", "> lost to > lost", "3", "500", "15"]
+    assert row[7:12] == ["> lost", "> lost", "3", "500", "15"]
     assert "10 of 2000 frames lost" in captured.err
     assert "forward foreground: 30 of 6,000 frames were lost" in captured.out
 
@@ -107,7 +107,7 @@ def test_the_old_latency_is_a_mean(
     out = capsys.readouterr().out
     assert " mean " in out
     [row] = [row for row in rows(out) if row[4] == "forward"]
-    assert row[5:9] == ["1 ms", "1 ms to 1 ms", "3", "1"]
+    assert row[5:9] == ["1 ms", "1 ms", "3", "1"]
     assert "RFC 2544 26.2" in out
 
 

@@ -49,7 +49,8 @@ def test_two_modes_have_no_number_in_the_headline_but_their_evidence() -> None:
     cell = view(*[300_000] * 4, *[400_000] * 5, findings=[told("modes")])
     shown = headline(cell)
     assert (shown.value, shown.unit) == ("No single figure", "")
-    assert shown.caption == f"9 repeats: 300,000 to 400,000{NBSP}fps."
+    assert shown.interval == f"9 repeats: 300,000 to 400,000{NBSP}fps"
+    assert Card((cell, cell)).each[0][1] == shown.interval
     assert Card((cell,)).remarks == [(sentence(DOUBTS["modes"]), "")]
     assert cell.doubt == "no single figure"
 

@@ -80,10 +80,7 @@ class Card:
                 by_series.setdefault(cell.series, []).append(cell)
             names = list(by_series)
             told = [_range(cells) for cells in by_series.values()]
-        return [
-            (name, f"{shown.value}{NBSP}{shown.unit}".rstrip())
-            for name, shown in zip(names, told, strict=True)
-        ]
+        return [(name, shown.short) for name, shown in zip(names, told, strict=True)]
 
     @property
     def lines(self) -> list[str]:

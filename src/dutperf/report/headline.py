@@ -60,6 +60,13 @@ class Headline:
     limit: str = ""
     lines: tuple[str, ...] = ()
 
+    @property
+    def short(self) -> str:
+        """In one line of several: the figure, or within what it is, or why none."""
+        if self.unit:
+            return f"{self.value}{NBSP}{self.unit}"
+        return self.interval or self.value
+
 
 def headline(cell: CellView) -> Headline:
     """What a reader in a hurry must know of ``cell``."""
@@ -90,19 +97,14 @@ def _rate(cell: CellView) -> Headline:
 
 def _doubtful(cell: CellView) -> Headline:
     """No figure for all repeats: why, and from where to where they lie."""
+    why = sentence(cell.doubt)
     if cell.procedure in DELAYS:
-        ranges = [
-            f"{stream.named(several=True)}: {_delay_interval(stream.measures[0])}"
-            for stream in cell.measures
-        ]
-        return Headline(sentence(cell.doubt), "", "", lines=tuple(ranges))
-    unit = (
-        f"{NBSP}{cell.unit}" if cell.procedure not in (*OVER_TIME, "frame-loss") else ""
-    )
+        worst, where = _worst(cell)
+        return Headline(why, "", f"{where}.", _delay_interval(worst))
+    has_unit = cell.procedure not in (*OVER_TIME, "frame-loss")
+    unit = f"{NBSP}{cell.unit}" if has_unit else ""
     repeats = plural(len(cell.values), "repeat")
-    return Headline(
-        sentence(cell.doubt), "", f"{sentence(repeats)}: {cell.figure_text}{unit}."
-    )
+    return Headline(why, "", "", f"{sentence(repeats)}: {cell.figure_text}{unit}")
 
 
 def _meaning(cell: CellView) -> str:
@@ -263,16 +265,13 @@ def _time(cell: CellView) -> Headline:
 def _delay(cell: CellView) -> Headline:
     """The first quantity where it is worst, and all of them stream by stream."""
     streams = cell.measures
-    foreground = [s for s in streams if s.stream == "foreground"]
-    worst = max((s.measures[0] for s in foreground), key=_rank)
+    several = any(stream.stream != "foreground" for stream in streams)
+    worst, where = _worst(cell)
     value, _, unit = worst.result.partition(NBSP)
-    where = "the larger of both directions" if len(foreground) > 1 else cell.ways
-    several = len(streams) > len(foreground)
-    meaning = sentence(_NAMES.get(worst.name, worst.name))
     return Headline(
         value,
         unit,
-        f"{meaning}, {where}, at {whole(cell.load_fps)}{NBSP}fps{_source(cell)}.",
+        f"{where}, at {whole(cell.load_fps)}{NBSP}fps{_source(cell)}.",
         _delay_interval(worst),
         lines=tuple(
             f"{stream.named(several)}: "
@@ -280,6 +279,14 @@ def _delay(cell: CellView) -> Headline:
             for stream in streams
         ),
     )
+
+
+def _worst(cell: CellView) -> tuple[MeasureView, str]:
+    """The first quantity where it is worst, what it is and where."""
+    foreground = [s for s in cell.measures if s.stream == "foreground"]
+    worst = max((s.measures[0] for s in foreground), key=_rank)
+    where = "the larger of both directions" if len(foreground) > 1 else cell.ways
+    return worst, f"{sentence(_NAMES.get(worst.name, worst.name))}, {where}"
 
 
 def _delay_interval(view: MeasureView) -> str:
