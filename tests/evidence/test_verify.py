@@ -114,11 +114,10 @@ def test_what_more_flows_cost_is_derived_again(tmp_path: Path) -> None:
 
 def test_intervals_of_what_more_flows_cost_are_derived_again(tmp_path: Path) -> None:
     services = (int(200_000 * 0.999**n) for n in itertools.count())
-    told = {"flows": [1, 4], "repeats": 6, "trial_duration_s": 1}
+    told = {"flows": [1, 4], "repeats": 9, "trial_duration_s": 1}
     what = campaign(
-        spec(resolution="4%", **told),
+        spec(resolution="10%", **told),
         spec(procedure="latency", rate_fps="9000 per flow", tags=60, **SHORT | told),
-        spec(procedure="ipdv", rate_fps=20_000, **told),
     )
 
     def slower_each_time(rate_fps: float, frames: int) -> int:
@@ -129,7 +128,7 @@ def test_intervals_of_what_more_flows_cost_are_derived_again(tmp_path: Path) -> 
     assert wrong(tmp_path / "run") == []
     results = json.loads((tmp_path / "run" / "results.json").read_text())
     known = [row["points"][1]["lower_percent"] for row in results["scalability"]]
-    assert sum(low is not None for low in known) > 4
+    assert sum(low is not None for low in known) > 3
 
 
 def test_the_same_run_is_packed_into_the_same_bytes(run: Path, tmp_path: Path) -> None:

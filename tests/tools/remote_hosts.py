@@ -183,7 +183,7 @@ def measured_at(directory: Path, testbed: str) -> list[dict[str, Any]]:
 
     These are numbers, times, and the counters of ports, which begin with an engine.
     """
-    own = {"number", "started_at", "stored_at", "result"}
+    own = {"number", "started_at", "stored_at", "environment", "result"}
     return [
         {key: value for key, value in trial.items() if key not in own}
         | {key: value for key, value in trial["result"].items() if key != "ports"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import jinja2
@@ -149,7 +150,7 @@ def render(source: Source) -> str:
     trust, told = trust_rows(source, cells), closing_of(source, cells, where="below")
     figures = {chart.id: chart.figure for chart in charts}
     drawn: Figure = {"figures": figures, "template": TEMPLATE}
-    template = environment().get_template("report.html.j2")
+    template = _of_reports().get_template("report.html.j2")
     page = template.render(
         source=source,
         cells=cells,
@@ -244,6 +245,12 @@ def _concerned(concerned: list[CellView], cells: list[CellView]) -> Iterator[str
             yield f"{name}: all {everyone} cells"
         else:
             yield from (cell.title for cell in of_name)
+
+
+@cache
+def _of_reports() -> jinja2.Environment:
+    """Compiled once: that takes longer than a small report."""
+    return environment()
 
 
 def environment() -> jinja2.Environment:
