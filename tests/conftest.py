@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 os.environ[VARIABLE] = NONE
 # Many tests have an engine at once; whose CPUs are whose is a test of its own.
 os.environ[busy.VARIABLE] = "share"
+# Stored runs are many small objects and few circles: looking for these as often as
+# Python does is a fifth of the time that the tests of reports take.
+gc.set_threshold(100_000, 50, 100)
 
 
 @pytest.fixture(scope="module")
