@@ -5,6 +5,7 @@ import math
 import pytest
 
 from dutperf.results import RepeatResult, Spread, overall, spread_of
+from dutperf.results.bounds import averaged
 from dutperf.results.rate_results import BoundCause
 from dutperf.stats import interval_at_look
 
@@ -129,3 +130,43 @@ def test_what_bounds_a_median_is_nearest_to_it_and_has_a_cause(
 ) -> None:
     repeats = [repeat(100), *(repeat(*bound) for bound in bounds)]
     assert overall(repeats).bound_cause == cause
+
+
+def found(*values: float, bound: int | None = None) -> list[RepeatResult]:
+    return [
+        RepeatResult(
+            value=value,
+            verdict="pass",
+            trials=1,
+            bound="lower" if number == bound else None,
+        )
+        for number, value in enumerate(values)
+    ]
+
+
+def test_an_average_has_its_own_interval_which_is_as_wide_as_a_repeat_is_known() -> (
+    None
+):
+    """Nine bursts of 1,000 and eleven of 1,364: 1,200, and no median of them."""
+    told = averaged(found(*[1000] * 9, *[1364] * 11), 50)
+    assert told.median == pytest.approx(1200.2)
+    assert told.spread is not None
+    assert told.spread.interval_lower == pytest.approx(1113, abs=1)
+    assert told.spread.interval_upper == pytest.approx(1287 + 50, abs=1)
+    same = averaged(found(*[1000] * 20), 50).spread
+    assert same is not None
+    assert (same.interval_lower, same.interval_upper) == (1000, 1050)
+
+
+def test_no_average_of_times_and_bursts_is_below_0() -> None:
+    spread = averaged(found(*[0] * 19, 1000), 0).spread
+    assert spread is not None
+    assert spread.interval_lower == 0
+
+
+def test_an_average_with_a_lower_bound_or_of_few_repeats_has_no_interval() -> None:
+    for repeats in (found(*range(20), bound=3), found(*range(5))):
+        spread = averaged(repeats, 1).spread
+        assert spread is not None
+        assert spread.interval_lower is None
+        assert not [n for n in spread.lower_bounds if n.startswith("interval")]

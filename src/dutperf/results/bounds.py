@@ -47,14 +47,15 @@ def averaged(repeats: Sequence[RepeatResult], width: float) -> Overall:
     """The same where repeats are averaged: one lower bound makes the average one.
 
     The interval is the average's own, and reaches ``width`` further up: no repeat is
-    known more closely. With a lower bound among them it has none.
+    known more closely; nothing that is averaged is below 0. With a lower bound among
+    them it has none.
     """
     found, (values, _) = overall(repeats), valued(repeats)
     bounded = [repeat for repeat in repeats if repeat.bound]
     interval = None if bounded else stats.mean_interval(values)
     spread = found.spread and found.spread.model_copy(
         update={
-            "interval_lower": interval.lower if interval else None,
+            "interval_lower": max(0.0, interval.lower) if interval else None,
             "interval_upper": interval.upper + width if interval else None,
             "interval_percent": float(100 * interval.coverage) if interval else None,
             "lower_bounds": [

@@ -174,7 +174,7 @@ def averaged(repeats: Sequence[Repeat], width: float) -> Json:
         if not bounded:
             ends = formulas.mean_interval(values, Fraction(95, 100))
         told["spread"] |= {
-            "interval_lower": ends[0] if ends else None,
+            "interval_lower": max(0.0, ends[0]) if ends else None,
             "interval_upper": ends[1] + width if ends else None,
             "interval_percent": 95.0 if ends else None,
             "lower_bounds": [
