@@ -50,9 +50,17 @@ def test_two_modes_have_no_number_in_the_headline_but_their_evidence() -> None:
     shown = headline(cell)
     assert (shown.value, shown.unit) == ("No single figure", "")
     assert shown.interval == f"9 repeats: 300,000 to 400,000{NBSP}fps"
-    assert Card((cell, cell)).each[0][1] == shown.interval
+    assert Card((cell, cell)).each[0][1] == f"No single figure; {shown.interval}"
     assert Card((cell,)).remarks == [(sentence(DOUBTS["modes"]), "")]
     assert cell.doubt == "no single figure"
+
+
+def test_what_denies_a_figure_stands_first() -> None:
+    """Of one repeat the range is one figure: it must not look like a result."""
+    findings = [told("near_limit"), told("unusual"), told("contradiction")]
+    card = Card((view(180_719, findings=findings),) * 2)
+    assert card.each[0][1] == f"Contradicted; 1 repeat: 180,719{NBSP}fps"
+    assert card.remarks[0] == (sentence(findings[2].message), "")
 
 
 def test_drift_and_instability_have_words_of_their_own() -> None:

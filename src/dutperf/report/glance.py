@@ -67,7 +67,7 @@ class Card:
             return []
         if len(self.cells) <= _SHORT:
             names = [c.sizes if self._one_series else _short(c) for c in self.cells]
-            told = [headline(cell) for cell in self.cells]
+            told = [_in_a_line(cell) for cell in self.cells]
             places = [_at(cell) for cell in self.cells]
             if len(set(places)) > 1:
                 names = [
@@ -79,8 +79,8 @@ class Card:
             for cell in self.cells:
                 by_series.setdefault(cell.series, []).append(cell)
             names = list(by_series)
-            told = [_range(cells) for cells in by_series.values()]
-        return [(name, shown.short) for name, shown in zip(names, told, strict=True)]
+            told = [_figure(_range(cells)) for cells in by_series.values()]
+        return list(zip(names, told, strict=True))
 
     @property
     def lines(self) -> list[str]:
@@ -101,7 +101,8 @@ class Card:
         """What speaks against the figure, or why there is none; and what to do."""
         told: dict[tuple[str, str], None] = {}
         for cell in self.cells:
-            told |= dict.fromkeys((_doubt(each), "") for each in cell.findings)
+            found = sorted(cell.findings, key=lambda each: [*DOUBTS].index(each.kind))
+            told |= dict.fromkeys((_doubt(each), "") for each in found)
             told |= dict.fromkeys([] if cell.measured else cell.reasons)
         left = len(told) - _FEW
         more = [(f"{plural(left, 'more finding')} below", "")] if left > 0 else []
@@ -130,6 +131,16 @@ def _range(cells: Sequence[CellView]) -> Headline:
         return Headline(low.value, low.unit, only, limit=low.limit)
     unit = "" if low.unit == high.unit else f"{NBSP}{low.unit}"
     return Headline(f"{low.value}{unit} to {high.value}", high.unit, "")
+
+
+def _in_a_line(cell: CellView) -> str:
+    """The figure; of a doubtful one why, and within what it is."""
+    shown = headline(cell)
+    return f"{shown.value}; {shown.interval}" if cell.doubt else _figure(shown)
+
+
+def _figure(shown: Headline) -> str:
+    return f"{shown.value}{NBSP}{shown.unit}".rstrip()
 
 
 def _at(cell: CellView) -> str:

@@ -60,13 +60,6 @@ class Headline:
     limit: str = ""
     lines: tuple[str, ...] = ()
 
-    @property
-    def short(self) -> str:
-        """In one line of several: the figure, or within what it is, or why none."""
-        if self.unit:
-            return f"{self.value}{NBSP}{self.unit}"
-        return self.interval or self.value
-
 
 def headline(cell: CellView) -> Headline:
     """What a reader in a hurry must know of ``cell``."""
