@@ -1,5 +1,6 @@
 # make demo    measure a real Linux router, alone and with filters, in a lab (root)
 # make test    everything that CI runs (root)
+# make test-long  that, the tests that take long, and the fuzz targets (root)
 # make papers  run the experiments of the papers, half an hour (root)
 # make setup   what both share: Debian packages, .venv, the engine
 # make dist    sdist, wheel and SBOM of the commit that is checked out, in dist/
@@ -33,7 +34,7 @@ export GOAL := $(or $(firstword $(MAKECMDGOALS)),demo)
 STEP := @scripts/step
 NINJA := ninja --quiet -j $(JOBS)
 
-.PHONY: demo papers dist deb image test setup test-setup vm-image engine engine-tests check fuzz fuzzers format clean
+.PHONY: demo papers dist deb image test test-long setup test-setup vm-image engine engine-tests check fuzz fuzzers format clean
 
 demo: setup
 	$(STEP) -v -n "see the reasons above, and docs/results.md for what the exit code means" \
@@ -156,9 +157,11 @@ check-docs: $(VENV)/.docs
 	  $(BIN)/mkdocs build --strict --quiet
 
 # The Python tests come when nothing else runs: among them is the lab.
-test: check cpp-tests fuzz-short
+test-long: fuzz-short
+test-long: LONG := long
+test test-long: check cpp-tests
 	$(STEP) -v "Python: tests, those on the lab among them: most of the time" \
-	  scripts/test-python $(BIN)/pytest $(JOBS)
+	  scripts/test-python $(BIN)/pytest $(JOBS) $(LONG)
 	$(STEP) "all passed; next: commit, or look at what is measured with make demo"
 
 .PHONY: cpp-tests fuzz-short

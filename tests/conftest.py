@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,6 +24,15 @@ os.environ[busy.VARIABLE] = "share"
 # Stored runs are many small objects and few circles: looking for these as often as
 # Python does is a fifth of the time that the tests of reports take.
 gc.set_threshold(100_000, 50, 100)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what `make test` leaves to `make test-long`: the list says which."""
+    lines = (Path(__file__).parent / "long.txt").read_text().splitlines()
+    named = {line for line in lines if not line.startswith("#")}
+    for item in items:
+        if item.nodeid in named or item.nodeid.partition("::")[0] in named:
+            item.add_marker("long")
 
 
 @pytest.fixture(scope="module")
