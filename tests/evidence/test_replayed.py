@@ -18,6 +18,7 @@ from dutperf.cli import app, verify_command
 from dutperf.config import Campaign, PlannedTestbed
 from dutperf.evidence import Verification, verify
 from dutperf.report import write_report
+from dutperf.results import ResultsFile
 from dutperf.run.openings import Openings
 from dutperf.run.results_again import results_again
 from dutperf.simulation.fake_engine import (
@@ -243,34 +244,42 @@ def plan_of_nat44(_campaign: Campaign) -> list[PlannedTestbed]:
     return [PlannedTestbed(testbed=NAT44)]
 
 
-@pytest.fixture(scope="module")
-def remaining(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run whose first cell could open connections once, and its last not at all."""
-    nat = SimulatedNat(connection_rate_fps=5000)
-    path = tmp_path_factory.mktemp("remaining") / "run"
-    run = Run(
+REMAINING = campaign(
+    *(
+        spec(
+            procedure="connection-rate",
+            resolution="10%",
+            max_rate_fps=20_000,
+            stateful={"connections": number, "timeout_ms": 50, **keys},
+        )
+        for number, keys in ((2000, {}), (700, {"table_size": 10**6}), (900, {}))
+    )
+)
+
+
+def at_nat44(path: Path, nat: SimulatedNat, end: int | None = None) -> Run:
+    """What it opened is in no file; ``end``: the trial that it dies in."""
+    return Run(
         path,
-        FakeEngine(perfect(), nat=nat),
+        FakeEngine(
+            perfect(), nat=nat, troubles={end: KeyboardInterrupt()} if end else None
+        ),
         testbed=NAT44,
         openings=Openings(None, ("left", "right"), now=lambda: nat.now_ns / 1e9),
         sleep=lambda seconds: nat.wait(int(seconds * 1e9)),
     )
-    known: list[Json] = [{}, {"table_size": 10**6}, {}]
-    results = run(
-        campaign(
-            *(
-                spec(
-                    procedure="connection-rate",
-                    resolution="10%",
-                    max_rate_fps=20_000,
-                    stateful={"connections": number, "timeout_ms": 50, **keys},
-                )
-                for number, keys in zip((2000, 700, 900), known, strict=True)
-            )
-        )
-    )
-    codes = [[reason.code for reason in cell.reasons] for cell in results.cells]
-    assert codes == [["connections_remain"], [], ["connections_remain"]]
+
+
+def codes(results: ResultsFile) -> list[list[str]]:
+    return [[reason.code for reason in cell.reasons] for cell in results.cells]
+
+
+@pytest.fixture(scope="module")
+def remaining(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose first cell could open connections once, and its last not at all."""
+    path = tmp_path_factory.mktemp("remaining") / "run"
+    results = at_nat44(path, SimulatedNat(connection_rate_fps=5000))(REMAINING)
+    assert codes(results) == [["connections_remain"], [], ["connections_remain"]]
     return path
 
 
@@ -281,6 +290,21 @@ def left(remaining: Path, tmp_path: Path) -> Path:
 
 def of_nat44(path: Path) -> Verification:
     return verify(path, plan_of_nat44, None, results_again)
+
+
+@pytest.mark.parametrize("end", [1, 4])
+def test_a_run_goes_on_behind_a_cell_that_could_open_nothing(
+    end: int, tmp_path: Path
+) -> None:
+    """Whatever results.json tells of it: a kill may have come before."""
+    nat = SimulatedNat(connection_rate_fps=5000)
+    path = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        at_nat44(path, nat, end)(REMAINING)
+    (path / "results.json").unlink(missing_ok=True)
+    results = at_nat44(path, nat).resume(REMAINING)
+    assert codes(results) == [["connections_remain"], [], ["connections_remain"]]
+    assert [(c.name, c.wrong) for c in of_nat44(path).checks if c.wrong] == []
 
 
 def test_a_cell_that_could_open_nothing_is_made_again(left: Path) -> None:

@@ -37,7 +37,8 @@ def check_environments(
     for name, own in _by_file(stored, counting(records)).items():
         if not any(trial.environment for trial in own):
             unknown.append(
-                f"the journal has no sum of {name}: an older dutperf made it"
+                f"the journal has no sum of {name}: dutperf 1.0 or older made it, or "
+                "it was taken out"
             )
         elif name in stored:
             wrong += _differences(name, stored[name], own)

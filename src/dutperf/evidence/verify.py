@@ -285,7 +285,8 @@ def _journal(trials: Sequence[Json], header: Json, cells: Sequence[Json]) -> Che
 def _environment(directory: Path, records: Sequence[TrialRecord]) -> Check:
     told = "machine, versions and ports are those that the trials began in"
     wrong, unknown = check_environments(directory, records)
-    return Check("environment", told, wrong, unknown, looked=not unknown)
+    left = bool(unknown)
+    return Check("environment", told, wrong, unknown, looked=not left, unproven=left)
 
 
 def _same_trials(results: Json, trials: Sequence[Json], header: Json) -> Check:

@@ -172,7 +172,7 @@ class Openings:
                     until=at,
                 )
                 return opening, at, known
-        raise ConnectionsRemainError(_remain(sum(e.count for e in self._known)))
+        raise ConnectionsRemainError(remain(sum(e.count for e in self._known)))
 
     def _first(self, of: _Enumeration, count: int, left: list[Opening]) -> int | None:
         """Where the next so many begin; None: some of them may be known."""
@@ -323,16 +323,23 @@ def told_again(cell: CellResult) -> Reason | None:
     Of that reason the number of connections alone is believed.
     """
     for reason in cell.reasons:
-        known = re.search(r"know (\d[\d,]*) connections", reason.message)
-        if reason.code == _REMAIN and known:
-            return _remain(int(known[1].replace(",", "")))
+        if reason.code == _REMAIN:
+            known = re.search(r"know (\d[\d,]*) connections", reason.message)
+            return remain(int(known[1].replace(",", "")) if known else None)
     return None
 
 
-def _remain(known: int) -> Reason:
+def remain(known: int | None) -> Reason:
+    """Why a cell opens no more connections.
+
+    Args:
+        known: how many of earlier tests the device may know; None: the journal alone
+            is there, and tells that the run went on to the next cell.
+    """
+    count = "" if known is None else f"{known:,} "
     return Reason(
         code=_REMAIN,
-        message=f"the device may still know {known:,} connections of earlier tests, no "
+        message=f"the device may still know {count}connections of earlier tests, no "
         "hook empties its table (bulk_delete), and neither its timeout nor room for "
         "more is known: the next test would not begin as the ones before",
         hint="give the testbed a hook bulk_delete; or say how large the table is "

@@ -53,7 +53,7 @@ from dutperf.run.hook_runs import (
     run_before_trial,
     run_hooks,
 )
-from dutperf.run.openings import ConnectionsRemainError, Openings, begun_like
+from dutperf.run.openings import ConnectionsRemainError, Openings, begun_like, remain
 from dutperf.run.replay import JournalEndsError, Replay, opens
 from dutperf.run.trial_request import trial_request
 from dutperf.run.trial_trigger import Trigger
@@ -416,9 +416,10 @@ class TrialRunner:
         """
         if cell.stateful is None or cell.stateful.is_emptied:
             return request, None
-        reason = self._ended.get(cell.id)
-        if reason and opens(request) and not self._replay.is_of(cell):
-            raise ConnectionsRemainError(reason)
+        if opens(request) and not self._replay.is_of(cell):
+            reason = self._ended.get(cell.id)
+            if reason or self.replaying:  # the journal goes on with another cell
+                raise ConnectionsRemainError(reason or remain(None))
         if self.replaying:
             return begun_like(request, self._replay.next.request), None
         if self._openings is None or self._measurer is None:
